@@ -1,0 +1,43 @@
+# Everything a developer does. `make report` and `make test` need only Python >= 3.11, git and make.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+
+.PHONY: report test check lint types notebook bench samples screenshots clean
+
+report: $(STAMP)  ## build the report of the sample job into report/
+	@mkdir -p report
+	@$(BIN)/python -m sample_data.make input_bound
+	@$(BIN)/make-profiler-report sample_data/jobs/input_bound --output report --force
+
+test: $(STAMP)  ## every test: unit, notebook, browser
+	$(BIN)/python -m pytest
+
+check: lint types $(STAMP)  ## lint, types, unit tests: what each commit passes
+	$(BIN)/python -m pytest -m "not notebook and not browser and not slow"
+
+lint: $(STAMP)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/lint-imports
+
+types: $(STAMP)
+	$(BIN)/mypy
+
+notebook: $(STAMP)  ## build report_notebook/profiler_report.ipynb from profiler_report.py
+	$(BIN)/python report_notebook/build.py
+
+bench: $(STAMP)  ## measure against the incumbents, side by side
+	$(BIN)/python benchmarks/run.py
+
+samples: $(STAMP)
+	$(BIN)/python -m sample_data.make
+
+clean:
+	rm -rf $(VENV) report sample_data/jobs .mypy_cache .ruff_cache .pytest_cache
+
+$(STAMP): pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	@touch $@

@@ -1,0 +1,1 @@
+"""Who runs the work on each part: local threads and processes."""

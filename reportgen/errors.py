@@ -1,0 +1,61 @@
+"""The tree of errors a user can meet. Each says what happened, where, and what to do."""
+
+from __future__ import annotations
+
+EXIT_FAILED = 1
+EXIT_USAGE = 2
+
+
+class ReportgenError(Exception):
+    """Any failure that ends a run with a message instead of a traceback.
+
+    Args:
+        message: What happened and where, one or two plain sentences.
+        hint: What to do about it, one sentence; empty when there is nothing to do.
+        details: Facts for programs (``path``, ``line``, ``rule_id``, ``cell``).
+    """
+
+    exit_code: int = EXIT_FAILED
+
+    def __init__(self, message: str, *, hint: str = "", **details: object) -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+        self.details = details
+
+    def __str__(self) -> str:
+        return f"{self.message} {self.hint}".strip()
+
+
+class LocationError(ReportgenError):
+    """A place that does not exist, cannot be read, or holds no job."""
+
+
+class AmbiguousJobError(LocationError):
+    """More than one job lies under the path that was given."""
+
+    exit_code = EXIT_USAGE
+
+
+class FormatError(ReportgenError):
+    """A file that is not what its name promises."""
+
+
+class ConfigError(ReportgenError):
+    """An option, rule or parameter that does not exist or is out of range."""
+
+    exit_code = EXIT_USAGE
+
+
+class PluginError(ReportgenError):
+    """A rule or notebook from outside the package that cannot be used."""
+
+
+class OutputError(ReportgenError):
+    """Results that cannot be written."""
+
+
+class WouldOverwriteError(OutputError):
+    """A file in the output folder is not ours to replace."""
+
+    exit_code = EXIT_USAGE

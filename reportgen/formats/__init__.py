@@ -1,0 +1,1 @@
+"""Bytes to rows: one file per on-disk format."""

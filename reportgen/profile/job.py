@@ -1,0 +1,106 @@
+"""A job as it was read: who it is, where its parts lie, and what went wrong on the way."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import NewType
+
+from reportgen.profile.spans import SpanTable
+from reportgen.profile.system import SystemTable
+
+NodeId = NewType("NodeId", str)
+
+
+class Clock(StrEnum):
+    """Whether times are wall-clock times or only differences."""
+
+    UNIX = "unix"
+    RELATIVE = "relative"
+
+
+class Quality(StrEnum):
+    """What is counted about the input; the keys of ``data_quality`` in ``report.json``."""
+
+    FILES_READ = "files_read"
+    FILES_SKIPPED = "files_skipped"
+    LINES_BROKEN = "lines_broken"
+    VALUES_BROKEN = "values_broken"
+    LINES_DUPLICATE = "lines_duplicate"
+    SAMPLES_OUT_OF_RANGE = "samples_out_of_range"
+    SAMPLES_OUT_OF_MINUTE = "samples_out_of_minute"
+    EVENTS_UNMATCHED = "events_unmatched"
+    EVENTS_DROPPED = "events_dropped"
+    BYTES_LOST = "bytes_lost"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceNote:
+    """One remark about the input: shown in the report and in ``report.json``.
+
+    Attributes:
+        text: What was seen and what became of it, one sentence.
+        path: The file, relative to the job; empty when it is about the whole job.
+        counts: What it adds to the counters of ``data_quality``.
+    """
+
+    text: str
+    path: str = ""
+    counts: Mapping[Quality, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobInfo:
+    """What is known of a job before its files are read.
+
+    Attributes:
+        name: The folder above ``profiler-output``, or what the user said.
+        source: The path or URL as the user gave it.
+        clock: Whether its times are wall-clock times.
+        is_finished: Whether an end marker was found; without one the job may still run.
+    """
+
+    name: str
+    source: str
+    clock: Clock = Clock.UNIX
+    is_finished: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileRef:
+    """One file of a part: its key below the job's root, its size, and what claimed it."""
+
+    key: str
+    size_bytes: int
+    format_id: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartRef:
+    """Where one part of a job lies: small and picklable, so that it can travel to a worker."""
+
+    node: NodeId
+    root: str
+    files: tuple[FileRef, ...]
+    job: JobInfo
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeProfile:
+    """One node's data, and what was noted while reading them."""
+
+    node: NodeId
+    job: JobInfo
+    system: SystemTable
+    spans: SpanTable
+    notes: tuple[SourceNote, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobProfile:
+    """A job: its parts in numeric order of their nodes, and notes about the whole of it."""
+
+    info: JobInfo
+    parts: tuple[PartRef, ...]
+    notes: tuple[SourceNote, ...] = ()

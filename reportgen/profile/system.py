@@ -1,0 +1,126 @@
+"""One node's system metrics on a grid of ticks.
+
+A *tick* is one sampling instant of a node (rules-spec §0.6). Every series has at most one sample
+in a tick, so a node is a dense matrix: rows are ticks in order of time, columns are series. Rules
+then need neither joins nor time windows, and one pass over a column is one pass over memory.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from enum import Enum
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Instants = NDArray[np.int64]
+
+
+class SeriesKind(Enum):
+    """The kinds of series SageMaker records: (Type, Dimension), or (Type, Name) for rates.
+
+    Units: percent (0-100), but bytes/s for network and throughput, 1/s for ``IOPS``.
+    """
+
+    GPU_UTILIZATION = ("gpu", "GPUUtilization")
+    GPU_MEMORY = ("gpu", "GPUMemoryUtilization")
+    CPU_UTILIZATION = ("cpu", "CPUUtilization")
+    IO_WAIT = ("cpu", "I/OWaitPercentage")
+    HOST_MEMORY = ("memory", "MemoryUsedPercent")
+    IOPS = ("i/o", "IOPS")
+    READ_RATE = ("i/o", "ReadThroughputInBytesPerSecond")
+    WRITE_RATE = ("i/o", "WriteThroughputInBytesPerSecond")
+    RECEIVE_ALGORITHM = ("network", "ReceiveBytesPerSecond/Algorithm")
+    TRANSMIT_ALGORITHM = ("network", "TransmitBytesPerSecond/Algorithm")
+    RECEIVE_PLATFORM = ("network", "ReceiveBytesPerSecond/Platform")
+    TRANSMIT_PLATFORM = ("network", "TransmitBytesPerSecond/Platform")
+
+    @property
+    def is_percent(self) -> bool:
+        """Return whether values are percentages of 0-100."""
+        return self.value[0] in {"gpu", "cpu", "memory"}
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Series:
+    """What a column holds, in the words of the file: ``("cpu", "cpu3", "CPUUtilization")``."""
+
+    type: str
+    name: str
+    dimension: str
+
+    @property
+    def kind(self) -> SeriesKind | None:
+        """Return the known kind, or ``None`` for a metric we do not know."""
+        if self.type in {"gpu", "cpu"}:
+            words = self.dimension
+        elif self.type == "network":
+            words = f"{self.name}/{self.dimension}"
+        else:
+            words = self.name
+        return _KINDS.get((self.type, words))
+
+
+_KINDS = {kind.value: kind for kind in SeriesKind}
+
+
+def device_order(name: str) -> tuple[str, int]:
+    """Sort key that puts ``gpu2`` before ``gpu10`` and ``algo-2`` before ``algo-10``."""
+    match = re.fullmatch(r"(.*?)(\d{1,18})", name)
+    return (match[1], int(match[2])) if match else (name, -1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SystemTable:
+    """Samples of one node.
+
+    Attributes:
+        tick_ns: (n_ticks,) int64, strictly increasing; the anchor of each tick, ns UTC.
+        series: what each column holds; sorted by type, device number, dimension.
+        values: (n_ticks, n_series) float64 in column-major order, NaN where nothing was sampled.
+        first_ns: time of the earliest sample of any series; ``None`` without samples.
+        last_ns: time of the latest sample of any series (not of the last anchor).
+        interval_ns: the sampling interval, estimated and snapped to an allowed value; ``None``
+            with fewer than two ticks.
+        n_samples: distinct valid samples.
+    """
+
+    tick_ns: Instants
+    series: tuple[Series, ...]
+    values: Floats
+    first_ns: int | None
+    last_ns: int | None
+    interval_ns: int | None
+    n_samples: int
+
+    @property
+    def n_ticks(self) -> int:
+        """Return the number of ticks."""
+        return int(self.tick_ns.shape[0])
+
+    def names(self, kind: SeriesKind) -> tuple[str, ...]:
+        """Return the names of all series of a kind in device order: ``("gpu0", "gpu1")``."""
+        return tuple(self.series[index].name for index in self._columns(kind))
+
+    def matrix(self, kind: SeriesKind) -> Floats:
+        """Return (n_ticks, n_names) float64 of a kind, columns as in ``names``; NaN is absent."""
+        return self.values[:, self._columns(kind)]
+
+    def _columns(self, kind: SeriesKind) -> list[int]:
+        found = [index for index, series in enumerate(self.series) if series.kind is kind]
+        return sorted(found, key=lambda index: device_order(self.series[index].name))
+
+
+def empty_system() -> SystemTable:
+    """Return a table without ticks and series."""
+    return SystemTable(
+        tick_ns=np.empty(0, dtype=np.int64),
+        series=(),
+        values=np.empty((0, 0), dtype=np.float64),
+        first_ns=None,
+        last_ns=None,
+        interval_ns=None,
+        n_samples=0,
+    )

@@ -1,0 +1,1 @@
+"""The notebook run by papermill, the page made by nbconvert."""

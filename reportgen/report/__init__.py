@@ -1,0 +1,1 @@
+"""The saved report: its model and its bytes."""

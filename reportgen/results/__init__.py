@@ -1,0 +1,45 @@
+"""What rules say (``model``), how evidence is built (``exhibits``), how it is saved (``codec``)."""
+
+from reportgen.results.exhibits import MAX_SERIES_POINTS, column, exhibit
+from reportgen.results.model import (
+    Column,
+    ColumnType,
+    Counters,
+    Details,
+    Estimate,
+    Exhibit,
+    ExhibitKind,
+    Finding,
+    JsonValue,
+    Reason,
+    ReasonCode,
+    RuleId,
+    RuleResult,
+    Scalar,
+    Severity,
+    Status,
+    Where,
+)
+
+__all__ = [
+    "MAX_SERIES_POINTS",
+    "Column",
+    "ColumnType",
+    "Counters",
+    "Details",
+    "Estimate",
+    "Exhibit",
+    "ExhibitKind",
+    "Finding",
+    "JsonValue",
+    "Reason",
+    "ReasonCode",
+    "RuleId",
+    "RuleResult",
+    "Scalar",
+    "Severity",
+    "Status",
+    "Where",
+    "column",
+    "exhibit",
+]

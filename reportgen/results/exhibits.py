@@ -1,0 +1,85 @@
+"""Build exhibits from sequences and numpy arrays.
+
+The columns of each kind (drawn by ``views`` without knowing the rule):
+
+* ``series``: ``time_s`` (Unix seconds), then one column per line, named as the line.
+* ``band``: ``time_s``, then for each line ``<line>_min``, ``<line>_mean``, ``<line>_max``.
+* ``histogram``: ``bin_start``, ``bin_end``, then one count column per group.
+* ``boxes``: ``name, lower, p25, p50, p75, upper`` and more columns for the table.
+* ``bars``: ``name``, then one numeric column per group; further text columns go to the table.
+* ``shares``: ``part``, one absolute column, ``pct`` (sums to 100).
+* ``heatmap``: ``row``, ``time_s`` (start of the cell), ``value`` column named by its quantity.
+* ``spans``: ``lane, name, start_s, end_s``.
+* ``table``: any columns.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+
+from reportgen.results.model import Column, ColumnType, Exhibit, ExhibitKind, Scalar
+
+ColumnSpec = tuple[str, str, Iterable[object]]
+MAX_SERIES_POINTS = 2_000
+
+
+def exhibit(
+    exhibit_id: str,
+    kind: ExhibitKind,
+    *,
+    title: str,
+    caption: str = "",
+    columns: Sequence[ColumnSpec],
+) -> Exhibit:
+    """Build an exhibit.
+
+    Args:
+        exhibit_id: stable id, unique within one result.
+        kind: how it is shaped; see the module's list of columns.
+        title: what it shows, without a full stop.
+        caption: how to read it; says from how many points a series was thinned.
+        columns: (name, unit, values) for each column; numpy arrays are welcome. NaN and
+            infinity become ``None``.
+
+    Raises:
+        ValueError: columns of different length.
+    """
+    built = tuple(column(name, unit, values) for name, unit, values in columns)
+    if len({len(item.values) for item in built}) > 1:
+        lengths = {item.name: len(item.values) for item in built}
+        raise ValueError(f"exhibit {exhibit_id}: columns of different length: {lengths}")
+    return Exhibit(id=exhibit_id, kind=kind, title=title, caption=caption, columns=built)
+
+
+def column(name: str, unit: str, values: Iterable[object]) -> Column:
+    """Build one column; its type is the narrowest that holds all values."""
+    plain = tuple(_plain(value) for value in _as_list(values))
+    return Column(name=name, unit=unit, type=_type_of(plain), values=plain)
+
+
+def _as_list(values: Iterable[object]) -> Iterable[object]:
+    tolist = getattr(values, "tolist", None)
+    return tolist() if tolist else values
+
+
+def _plain(value: object) -> Scalar:
+    item = getattr(value, "item", None)
+    if item is not None:
+        value = item()
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    if value is None or isinstance(value, str | bool | int | float):
+        return value
+    raise TypeError(f"an exhibit holds text, numbers and None, not {type(value).__name__}")
+
+
+def _type_of(values: tuple[Scalar, ...]) -> ColumnType:
+    kinds = {type(value) for value in values if value is not None}
+    if kinds == {bool}:
+        return ColumnType.BOOL
+    if kinds == {int}:
+        return ColumnType.INT
+    if kinds <= {int, float}:
+        return ColumnType.FLOAT
+    return ColumnType.TEXT

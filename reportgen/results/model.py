@@ -1,0 +1,171 @@
+"""What a rule says: the types behind one ``<Id>.json``.
+
+All types are plain values. Nothing here reads, draws or writes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import NewType
+
+RuleId = NewType("RuleId", str)
+
+Scalar = str | int | float | bool | None
+JsonValue = Scalar | list["JsonValue"] | dict[str, "JsonValue"]
+Details = dict[str, JsonValue]
+
+
+class Status(StrEnum):
+    """How a rule ended: found something, found nothing, could not look, or broke."""
+
+    TRIGGERED = "triggered"
+    OK = "ok"
+    SKIPPED = "skipped"
+    FAILED = "failed"
+
+
+class Severity(StrEnum):
+    """How much a finding matters, worst first."""
+
+    CRITICAL = "critical"
+    WARNING = "warning"
+    INFO = "info"
+
+
+class ReasonCode(StrEnum):
+    """Why a rule did not look, or where its numbers come from."""
+
+    NO_GPU = "no_gpu"
+    NO_STEPS = "no_steps"
+    NO_FRAMEWORK_METRICS = "no_framework_metrics"
+    TOO_FEW_SAMPLES = "too_few_samples"
+    NO_EVENTS = "no_events"
+    IMPORTED = "imported"
+    ERROR = "error"
+
+
+class ExhibitKind(StrEnum):
+    """How the evidence is shaped. The columns of each kind stand in ``docs/json.md``."""
+
+    SERIES = "series"
+    BAND = "band"
+    HISTOGRAM = "histogram"
+    BOXES = "boxes"
+    BARS = "bars"
+    SHARES = "shares"
+    HEATMAP = "heatmap"
+    SPANS = "spans"
+    TABLE = "table"
+
+
+class ColumnType(StrEnum):
+    """The JSON type of a column's values; any of them may be ``null``."""
+
+    INT = "int"
+    FLOAT = "float"
+    TEXT = "text"
+    BOOL = "bool"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reason:
+    """Why a result has its status."""
+
+    code: ReasonCode
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Where:
+    """Place and time of a finding; ``start_s`` and ``end_s`` are Unix seconds."""
+
+    node: str | None = None
+    device: str | None = None
+    start_s: float | None = None
+    end_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Estimate:
+    """Upper bound of what removing the cause could save.
+
+    ``share_ratio`` is the recoverable share of the time in 0-1, ``speedup_at_most`` is
+    1 / (1 - share).
+    """
+
+    share_ratio: float
+    speedup_at_most: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """One statement about the job: what, where, how much, against what, what to try."""
+
+    id: str
+    severity: Severity
+    title: str
+    text: str
+    advice: str
+    where: Where = field(default_factory=Where)
+    measured: float | None = None
+    threshold: float | None = None
+    unit: str = ""
+    estimate: Estimate | None = None
+    exhibit: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Column:
+    """One named column of an exhibit. ``unit`` is empty for text and counts."""
+
+    name: str
+    unit: str
+    type: ColumnType
+    values: tuple[Scalar, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Exhibit:
+    """One piece of evidence: columns of equal length and what they mean."""
+
+    id: str
+    kind: ExhibitKind
+    title: str
+    caption: str
+    columns: tuple[Column, ...]
+
+    @property
+    def n_rows(self) -> int:
+        """Return the number of rows."""
+        return len(self.columns[0].values) if self.columns else 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Counters:
+    """AWS's three counters. Their units differ from rule to rule."""
+
+    rule_triggered: int = 0
+    violations: int = 0
+    datapoints: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RuleResult:
+    """All that one rule says: AWS's five keys and ours."""
+
+    id: RuleId
+    status: Status
+    reason: Reason | None = None
+    counters: Counters = field(default_factory=Counters)
+    details: Details = field(default_factory=dict)
+    rule_parameters: str = ""
+    params: Mapping[str, Scalar] = field(default_factory=dict)
+    metrics: Mapping[str, float | int | None] = field(default_factory=dict)
+    findings: tuple[Finding, ...] = ()
+    exhibits: tuple[Exhibit, ...] = ()
+
+    def exhibit(self, exhibit_id: str) -> Exhibit | None:
+        """Return the exhibit with this id, or ``None``."""
+        return next((item for item in self.exhibits if item.id == exhibit_id), None)

@@ -1,0 +1,1 @@
+"""Analyses: one file per rule, named as its id in snake_case. Pure; nothing here reads files."""

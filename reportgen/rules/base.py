@@ -1,0 +1,154 @@
+"""What a rule is: three pure functions and the words that explain it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import MISSING, dataclass, field, fields
+from enum import StrEnum
+from typing import Any, ClassVar, Protocol
+
+from reportgen.profile import NodeProfile
+from reportgen.results import Counters, Details, Exhibit, Finding, RuleId, RuleResult, Scalar
+
+
+class Need(StrEnum):
+    """What a rule reads."""
+
+    SYSTEM = "system metrics"
+    FRAMEWORK = "framework events"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class About:
+    """A rule in words: feeds the page, the README and the docs.
+
+    Attributes:
+        checks: What it looks for, one sentence.
+        reading: How to read its numbers, one or two sentences.
+        advice: What to do when it finds something, one sentence.
+    """
+
+    checks: str
+    reading: str
+    advice: str
+
+
+class Params(Protocol):
+    """Parameters of a rule: a frozen dataclass whose fields were made with ``param``."""
+
+    __dataclass_fields__: ClassVar[dict[str, Any]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ParamSpec:
+    """What may be set: name, default, range, unit, meaning and source.
+
+    ``minimum`` and ``maximum`` are inclusive unless ``is_positive`` asks for more than zero.
+    ``choices`` restricts text. ``may_be_none`` accepts ``None``.
+    """
+
+    name: str
+    default: Scalar
+    unit: str
+    meaning: str
+    source: str
+    minimum: float | None = None
+    maximum: float | None = None
+    is_whole: bool = False
+    choices: tuple[str, ...] = ()
+    may_be_none: bool = False
+    is_printed: bool = True
+
+
+def param(
+    default: Scalar,
+    *,
+    unit: str,
+    meaning: str,
+    source: str,
+    minimum: float | None = None,
+    maximum: float | None = None,
+    is_whole: bool = False,
+    choices: tuple[str, ...] = (),
+    may_be_none: bool = False,
+    is_printed: bool = True,
+) -> Any:
+    """Declare one parameter of a rule as a dataclass field; see ``ParamSpec``.
+
+    ``is_printed`` is false for parameters of ours that AWS's ``RuleParameters`` does not know.
+    """
+    spec = {
+        "unit": unit,
+        "meaning": meaning,
+        "source": source,
+        "minimum": minimum,
+        "maximum": maximum,
+        "is_whole": is_whole,
+        "choices": choices,
+        "may_be_none": may_be_none,
+        "is_printed": is_printed,
+    }
+    return field(default=default, metadata=spec)
+
+
+def param_specs(params: type[Any]) -> tuple[ParamSpec, ...]:
+    """Return the parameters of a params class in the order of declaration, which is AWS's."""
+    specs = []
+    for item in fields(params):
+        if item.default is MISSING or "meaning" not in item.metadata:
+            raise TypeError(f"{params.__name__}.{item.name} was not declared with param()")
+        specs.append(ParamSpec(name=item.name, default=item.default, **item.metadata))
+    return tuple(specs)
+
+
+def parameter_text(params: Any) -> str:
+    r"""Return AWS's ``RuleParameters``: ``"threshold:50\ncpu_threshold:90"``, actual values."""
+    return "\n".join(
+        f"{spec.name}:{getattr(params, spec.name)}"
+        for spec in param_specs(type(params))
+        if spec.is_printed
+    )
+
+
+def param_values(params: Any) -> dict[str, Scalar]:
+    """Return the actual values by name."""
+    return {spec.name: getattr(params, spec.name) for spec in param_specs(type(params))}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Presentation:
+    """What can be said from counters and details, with or without the raw data behind them."""
+
+    findings: tuple[Finding, ...] = ()
+    exhibits: tuple[Exhibit, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rule:
+    """One analysis of a job.
+
+    Attributes:
+        id: SageMaker's public name (``LowGPUUtilization``).
+        title: the heading people read.
+        about: what it checks, how to read it, what to do.
+        needs: which inputs it reads.
+        params: the class of its parameters.
+        measure: ``(part, params) -> measurement``; runs where the data are, once per node.
+            A measurement is any small picklable value.
+        judge: ``(measurements, params) -> RuleResult``; runs once, measurements in node order.
+        present: ``(counters, details, params, context) -> Presentation``; pure. ``context``
+            holds what only raw data give and is ``None`` for imported results.
+
+    A rule is deterministic, changes nothing it is given, and answers an empty job with
+    ``skipped`` and the ``Details`` AWS would have written.
+    """
+
+    id: RuleId
+    title: str
+    about: About
+    needs: tuple[Need, ...]
+    params: type[Any]
+    measure: Callable[[NodeProfile, Any], Any]
+    judge: Callable[[Sequence[Any], Any], RuleResult]
+    present: Callable[[Counters, Details, Any, Any], Presentation]
+    describe_params: Callable[[Any], str] = parameter_text

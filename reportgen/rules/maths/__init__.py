@@ -1,0 +1,1 @@
+"""Arithmetic that several rules share: quantiles, minutes, intervals, thinning."""

@@ -1,0 +1,1 @@
+"""Where bytes live: local folders and object stores."""

@@ -1,0 +1,1 @@
+"""Save and load a report directory."""

@@ -1,0 +1,91 @@
+"""Time, bytes and ratios: constants, conversions, and how they are written for people."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import NewType
+
+Ns = NewType("Ns", int)
+
+NS_PER_US = 1_000
+NS_PER_MS = 1_000_000
+NS_PER_S = 1_000_000_000
+NS_PER_MINUTE = 60 * NS_PER_S
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_BYTE_PREFIXES = ("B", "kB", "MB", "GB", "TB", "PB")
+
+
+def seconds(time_ns: int) -> float:
+    """Convert nanoseconds to seconds with the rounding of Python integers.
+
+    Source: AWS's keys are ``str(ns / 10**9)``; numpy's division differs in the last digit.
+    """
+    return int(time_ns) / NS_PER_S
+
+
+def seconds_key(time_ns: int) -> str:
+    """Write an instant as AWS's rules key their bottlenecks: ``"1700276781.30136"``."""
+    return str(seconds(time_ns))
+
+
+def minute_start_us(time_ns: int) -> int:
+    """Return the start of the UTC minute that holds ``time_ns``, in microseconds."""
+    return int(time_ns) // NS_PER_MINUTE * NS_PER_MINUTE // NS_PER_US
+
+
+def iso_utc(time_ns: int) -> str:
+    """Write an instant as ISO 8601 in UTC with microseconds and ``Z``."""
+    moment = _EPOCH + timedelta(microseconds=int(time_ns) // NS_PER_US)
+    return moment.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
+def say_duration(duration_s: float) -> str:
+    """Write a duration for people: ``850 ms``, ``12.4 s``, ``11 min 38 s``, ``2 h 05 min``."""
+    if duration_s < 0:
+        return f"-{say_duration(-duration_s)}"
+    if duration_s < 0.001:
+        return f"{duration_s * 1e6:.0f} µs"
+    if duration_s < 1:
+        return f"{duration_s * 1e3:.3g} ms"
+    if duration_s < 60:
+        return f"{duration_s:.3g} s"
+    minutes, rest_s = divmod(round(duration_s), 60)
+    if minutes < 60:
+        return f"{minutes} min {rest_s:02d} s"
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes:02d} min"
+
+
+def say_bytes(size_bytes: float) -> str:
+    """Write a number of bytes with decimal prefixes: ``1.56 MB``."""
+    size = float(size_bytes)
+    for prefix in _BYTE_PREFIXES[:-1]:
+        if abs(size) < 1000:
+            return f"{size:.3g} {prefix}"
+        size /= 1000
+    return f"{size:.3g} {_BYTE_PREFIXES[-1]}"
+
+
+def say_pct(value_pct: float) -> str:
+    """Write a percentage with one decimal: ``55.0 %``."""
+    return f"{value_pct:.1f} %"
+
+
+def say_count(count: int) -> str:
+    """Write a whole number with thousands apart: ``1,555,200``."""
+    return f"{count:,}"
+
+
+def speedup_at_most(share_ratio: float) -> float | None:
+    """Return the largest possible speed-up if ``share_ratio`` of the time vanished.
+
+    Args:
+        share_ratio: recoverable share of the time, in 0-1.
+
+    Returns:
+        1 / (1 - share), rounded to 2 decimals, or ``None`` when the share is all of it.
+
+    Source: Amdahl's law with the recoverable part taken to zero.
+    """
+    return round(1 / (1 - share_ratio), 2) if share_ratio < 1 else None
