@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import NewType
 
@@ -89,3 +90,31 @@ def speedup_at_most(share_ratio: float) -> float | None:
     Source: Amdahl's law with the recoverable part taken to zero.
     """
     return round(1 / (1 - share_ratio), 2) if share_ratio < 1 else None
+
+
+def percentages(parts: Sequence[float], *, decimals: int = 1) -> tuple[float, ...]:
+    """Return parts as percentages of their sum that add up to exactly 100 when written.
+
+    Args:
+        parts: amounts >= 0.
+        decimals: digits after the point.
+
+    Returns:
+        One percentage per part, rounded by the method of the largest remainder; zeros when
+        the sum is 0.
+
+    Example:
+        >>> percentages((1, 1, 1))
+        (33.4, 33.3, 33.3)
+    """
+    total = sum(parts)
+    if total <= 0:
+        return tuple(0.0 for _ in parts)
+    scale = 10**decimals
+    exact = [100 * scale * part / total for part in parts]
+    floors = [int(value) for value in exact]
+    missing = 100 * scale - sum(floors)
+    by_remainder = sorted(range(len(parts)), key=lambda index: floors[index] - exact[index])
+    for index in by_remainder[:missing]:
+        floors[index] += 1
+    return tuple(value / scale for value in floors)

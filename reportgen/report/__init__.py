@@ -1,1 +1,27 @@
-"""The saved report: its model and its bytes."""
+"""The saved report: its model, its bytes, and what is said across rules."""
+
+from reportgen.report.model import (
+    DataQuality,
+    JobHeader,
+    JobSummary,
+    QualityNote,
+    RankedFinding,
+    Report,
+    RuleEntry,
+)
+from reportgen.report.ranking import rank_findings
+from reportgen.report.summary import Extent, join_extents, summarize
+
+__all__ = [
+    "DataQuality",
+    "Extent",
+    "JobHeader",
+    "JobSummary",
+    "QualityNote",
+    "RankedFinding",
+    "Report",
+    "RuleEntry",
+    "join_extents",
+    "rank_findings",
+    "summarize",
+]

@@ -1,0 +1,116 @@
+"""``report.json``: the model as bytes and back. History of ``format``: 1, first version."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any
+
+import msgspec
+
+from reportgen.errors import FormatError
+from reportgen.report.model import (
+    DataQuality,
+    JobHeader,
+    JobSummary,
+    QualityNote,
+    RankedFinding,
+    Report,
+    RuleEntry,
+)
+from reportgen.results import Reason, ReasonCode, RuleId, RuleResult, Status
+from reportgen.results.codec import finding_from_tree, finding_tree
+
+FORMAT = 1
+
+
+def encode(report: Report) -> bytes:
+    """Return the bytes of ``report.json``, indented, the same for equal reports."""
+    tree = {
+        "format": FORMAT,
+        "report_id": report.report_id,
+        "job": asdict(report.job),
+        "summary": asdict(report.summary),
+        "nodes": list(report.nodes),
+        "sampling_interval_ms": report.sampling_interval_ms,
+        "findings": [
+            {"rule": ranked.rule, **finding_tree(ranked.finding)} for ranked in report.findings
+        ],
+        "rules": {rule_id: _entry_tree(entry) for rule_id, entry in report.rules.items()},
+        "data_quality": {
+            **report.data_quality.counters,
+            "notes": [asdict(note) for note in report.data_quality.notes],
+        },
+        "versions": dict(report.versions),
+    }
+    return msgspec.json.format(msgspec.json.encode(tree), indent=1) + b"\n"
+
+
+def decode(raw: bytes, *, path: str, results: Mapping[RuleId, RuleResult]) -> Report:
+    """Read the bytes of ``report.json``.
+
+    Args:
+        raw: the file's bytes.
+        path: where they come from, for messages.
+        results: the rule results found beside it.
+
+    Raises:
+        FormatError: not JSON, not a report of ours, or a newer format.
+    """
+    try:
+        tree: Any = msgspec.json.decode(raw)
+        if tree["format"] != FORMAT:
+            raise FormatError(
+                f"{path} has report format {tree['format']}; this version reads format {FORMAT}.",
+                hint="Update with: pip install -U make-profiler-report",
+                path=path,
+            )
+        return _report(tree, results)
+    except (msgspec.DecodeError, KeyError, TypeError, ValueError, AttributeError) as err:
+        raise FormatError(
+            f"{path} is not a report of make-profiler-report ({type(err).__name__}: {err}).",
+            hint="Run make-profiler-report on the job again.",
+            path=path,
+        ) from err
+
+
+def _entry_tree(entry: RuleEntry) -> dict[str, Any]:
+    reason = entry.reason
+    return {
+        "status": entry.status.value,
+        "reason": None if reason is None else {"code": reason.code.value, "text": reason.text},
+        "file": entry.file,
+    }
+
+
+def _entry(tree: dict[str, Any]) -> RuleEntry:
+    reason = tree["reason"]
+    return RuleEntry(
+        status=Status(tree["status"]),
+        reason=None
+        if reason is None
+        else Reason(code=ReasonCode(reason["code"]), text=reason["text"]),
+        file=tree["file"],
+    )
+
+
+def _report(tree: dict[str, Any], results: Mapping[RuleId, RuleResult]) -> Report:
+    quality = dict(tree["data_quality"])
+    notes = quality.pop("notes")
+    return Report(
+        report_id=tree["report_id"],
+        job=JobHeader(**tree["job"]),
+        summary=JobSummary(**tree["summary"]),
+        nodes=tuple(tree["nodes"]),
+        sampling_interval_ms=tree["sampling_interval_ms"],
+        findings=tuple(
+            RankedFinding(rule=RuleId(item["rule"]), finding=finding_from_tree(item))
+            for item in tree["findings"]
+        ),
+        rules={RuleId(rule_id): _entry(entry) for rule_id, entry in tree["rules"].items()},
+        data_quality=DataQuality(
+            counters=quality, notes=tuple(QualityNote(**note) for note in notes)
+        ),
+        versions=tree["versions"],
+        results=results,
+    )

@@ -1,0 +1,100 @@
+"""The saved report of one job: everything a page needs, and nothing of the raw data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from reportgen.results import Finding, Reason, RuleId, RuleResult, Status
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobHeader:
+    """Who the job is: its name, where its data came from, whether times are wall-clock times."""
+
+    name: str
+    source: str
+    clock: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobSummary:
+    """The job in time, in the words of AWS's report; ``None`` is what the input cannot tell.
+
+    Instants are ISO 8601 text in UTC, durations seconds, shares percentages that sum to 100.
+    The training loop runs from the first start to the last end of all ``Step:*`` events.
+    """
+
+    start_time: str | None = None
+    end_time: str | None = None
+    job_duration_in_seconds: float | None = None
+    training_loop_start: str | None = None
+    training_loop_end: str | None = None
+    training_loop_duration_in_seconds: float | None = None
+    initialization_in_seconds: float | None = None
+    finalization_in_seconds: float | None = None
+    initialization_pct: float | None = None
+    training_loop_pct: float | None = None
+    finalization_pct: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RankedFinding:
+    """A finding and the rule that made it."""
+
+    rule: RuleId
+    finding: Finding
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RuleEntry:
+    """How one rule ended, and the file with its result (relative to ``report.json``)."""
+
+    status: Status
+    reason: Reason | None
+    file: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QualityNote:
+    """One remark about the input. ``path`` is empty when it is about the whole job."""
+
+    text: str
+    path: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DataQuality:
+    """What was counted and remarked while reading."""
+
+    counters: Mapping[str, int] = field(default_factory=dict)
+    notes: tuple[QualityNote, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """``report.json`` and the results it names.
+
+    Attributes:
+        report_id: hash of the results; equal input gives an equal id.
+        job: who the job is.
+        summary: the job in time.
+        nodes: node names in numeric order.
+        sampling_interval_ms: detected interval of the system metrics; ``None`` without any.
+        findings: all findings, most important first.
+        rules: how each rule ended, in the order of the report.
+        data_quality: what was odd about the input.
+        versions: versions of the package and of what computed the numbers.
+        results: the full result of each rule that is at hand.
+    """
+
+    report_id: str
+    job: JobHeader
+    summary: JobSummary
+    nodes: tuple[str, ...]
+    sampling_interval_ms: int | None
+    findings: tuple[RankedFinding, ...]
+    rules: Mapping[RuleId, RuleEntry]
+    data_quality: DataQuality
+    versions: Mapping[str, str]
+    results: Mapping[RuleId, RuleResult] = field(default_factory=dict)

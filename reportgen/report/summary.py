@@ -1,0 +1,76 @@
+"""The job in time: initialization, training loop, finalization."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from reportgen.report.model import JobSummary
+from reportgen.units import iso_utc, percentages, seconds
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Extent:
+    """First and last instants of one part of a job, ns UTC; ``None`` where nothing was seen."""
+
+    first_ns: int | None = None
+    last_ns: int | None = None
+    first_step_ns: int | None = None
+    last_step_ns: int | None = None
+
+
+def join_extents(extents: Sequence[Extent]) -> Extent:
+    """Return the extent that covers all of them."""
+    return Extent(
+        first_ns=_least([extent.first_ns for extent in extents]),
+        last_ns=_greatest([extent.last_ns for extent in extents]),
+        first_step_ns=_least([extent.first_step_ns for extent in extents]),
+        last_step_ns=_greatest([extent.last_step_ns for extent in extents]),
+    )
+
+
+def summarize(extent: Extent) -> JobSummary:
+    """Return the summary of a job.
+
+    A loop that begins before the first sample or ends after the last one makes its neighbour 0,
+    never negative (features 004-20).
+    """
+    if extent.first_ns is None or extent.last_ns is None:
+        return JobSummary()
+    duration_s = seconds(extent.last_ns - extent.first_ns)
+    summary = JobSummary(
+        start_time=iso_utc(extent.first_ns),
+        end_time=iso_utc(extent.last_ns),
+        job_duration_in_seconds=duration_s,
+    )
+    if extent.first_step_ns is None or extent.last_step_ns is None:
+        return summary
+    return _with_loop(extent.first_ns, extent.last_ns, extent.first_step_ns, extent.last_step_ns)
+
+
+def _with_loop(first_ns: int, last_ns: int, loop_start_ns: int, loop_end_ns: int) -> JobSummary:
+    before_s = seconds(max(loop_start_ns - first_ns, 0))
+    loop_s = seconds(loop_end_ns - loop_start_ns)
+    after_s = seconds(max(last_ns - loop_end_ns, 0))
+    shares = percentages((before_s, loop_s, after_s))
+    return JobSummary(
+        start_time=iso_utc(first_ns),
+        end_time=iso_utc(last_ns),
+        job_duration_in_seconds=seconds(last_ns - first_ns),
+        training_loop_start=iso_utc(loop_start_ns),
+        training_loop_end=iso_utc(loop_end_ns),
+        training_loop_duration_in_seconds=loop_s,
+        initialization_in_seconds=before_s,
+        finalization_in_seconds=after_s,
+        initialization_pct=shares[0],
+        training_loop_pct=shares[1],
+        finalization_pct=shares[2],
+    )
+
+
+def _least(values: Sequence[int | None]) -> int | None:
+    return min((value for value in values if value is not None), default=None)
+
+
+def _greatest(values: Sequence[int | None]) -> int | None:
+    return max((value for value in values if value is not None), default=None)
