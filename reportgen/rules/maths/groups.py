@@ -1,0 +1,34 @@
+"""Rows that belong together: sums by code, and the rows of each code in order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+Codes = NDArray[np.int64]
+Rows = NDArray[np.int64]
+
+
+def sums_by_code(codes: NDArray[np.integer], values: NDArray[np.int64], n_codes: int) -> Rows:
+    """Return exact sums of ``values`` for each code.
+
+    Args:
+        codes: (n,) integers in 0 .. n_codes - 1.
+        values: (n,) int64.
+        n_codes: the length of the result.
+
+    Returns:
+        (n_codes,) int64, 0 for codes without rows.
+    """
+    sums = np.zeros(n_codes, dtype=np.int64)
+    np.add.at(sums, codes, values)
+    return sums
+
+
+def rows_by_code(codes: NDArray[np.integer]) -> Iterator[tuple[int, Rows]]:
+    """Yield each code that occurs, ascending, with its rows in their present order."""
+    order = np.argsort(codes, kind="stable")
+    found, first = np.unique(codes[order], return_index=True)
+    yield from zip(found.tolist(), np.split(order, first[1:]), strict=False)
