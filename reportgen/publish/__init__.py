@@ -1,1 +1,15 @@
 """The notebook run by papermill, the page made by nbconvert."""
+
+from reportgen.publish.kernel import ReadyKernel, start_kernel
+from reportgen.publish.notebook import is_unchanged, read_notebook, run_notebook
+from reportgen.publish.page import PageOptions, export_page
+
+__all__ = [
+    "PageOptions",
+    "ReadyKernel",
+    "export_page",
+    "is_unchanged",
+    "read_notebook",
+    "run_notebook",
+    "start_kernel",
+]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields
 from enum import StrEnum
 from typing import Any, ClassVar, Protocol
@@ -138,6 +138,8 @@ class Rule:
         judge: ``(measurements, params) -> RuleResult``; runs once, measurements in node order.
         present: ``(counters, details, params, context) -> Presentation``; pure. ``context``
             holds what only raw data give and is ``None`` for imported results.
+        describe_params: writes ``RuleParameters``; AWS's order is the order of declaration.
+        param_aliases: other names under which a parameter may be set.
 
     A rule is deterministic, changes nothing it is given, and answers an empty job with
     ``skipped`` and the ``Details`` AWS would have written.
@@ -152,3 +154,4 @@ class Rule:
     judge: Callable[[Sequence[Any], Any], RuleResult]
     present: Callable[[Counters, Details, Any, Any], Presentation]
     describe_params: Callable[[Any], str] = parameter_text
+    param_aliases: Mapping[str, str] = field(default_factory=dict)

@@ -1,0 +1,36 @@
+"""Where the templates and the notebook lie: in the wheel, or in the checkout."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from reportgen.errors import OutputError
+
+_PACKAGE = Path(__file__).resolve().parent
+_PACKED = _PACKAGE / "_assets"
+_CHECKOUT = _PACKAGE.parent
+
+
+def templates_dir() -> Path:
+    """Return the folder with ``page/``, ``fragments/``, ``style/`` and ``script/``."""
+    return _find(_PACKED / "templates", _CHECKOUT / "templates")
+
+
+def notebook_path() -> Path:
+    """Return the report's notebook as it is before it is run."""
+    return _find(
+        _PACKED / "profiler_report.ipynb",
+        _CHECKOUT / "report_notebook" / "profiler_report.ipynb",
+    )
+
+
+def _find(packed: Path, in_checkout: Path) -> Path:
+    if packed.exists():
+        return packed
+    if (_CHECKOUT / "pyproject.toml").is_file() and in_checkout.exists():
+        return in_checkout
+    raise OutputError(
+        f"The installed package is incomplete: {packed.name} is missing.",
+        hint="Reinstall with: pip install --force-reinstall make-profiler-report",
+        path=str(packed),
+    )

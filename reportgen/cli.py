@@ -1,0 +1,232 @@
+"""The command ``make-profiler-report``: argv to options, messages to people, exit codes.
+
+Nothing heavy is imported before the arguments are known to be right.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+import tomllib
+import webbrowser
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from reportgen import __version__
+from reportgen.errors import ConfigError, ReportgenError
+
+if TYPE_CHECKING:
+    from rich.status import Status
+
+EXIT_INTERRUPTED = 130
+
+
+@click.command(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.argument("path")
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path, file_okay=False),
+    default=Path(),
+    help="Folder for profiler-report.html, .ipynb and profiler-report/. [default: here]",
+)
+@click.option("--name", metavar="JOB", help="The job's name. [default: from the path]")
+@click.option(
+    "--set",
+    "settings",
+    metavar="RULE.PARAM=VALUE",
+    multiple=True,
+    help="Set a parameter of a rule; may be repeated.",
+)
+@click.option(
+    "--config",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE.toml",
+    help="Parameters of rules, one table per rule. --set wins.",
+)
+@click.option("--rules", metavar="ID,ID", default="", help="Run only these rules.")
+@click.option(
+    "--plugin",
+    "plugins",
+    metavar="MODULE",
+    multiple=True,
+    help="Also run the rules of this Python module; may be repeated.",
+)
+@click.option(
+    "--notebook",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Make the page from this notebook, for example an edited profiler-report.ipynb.",
+)
+@click.option(
+    "--theme",
+    type=click.Choice(["auto", "light", "dark"]),
+    default="auto",
+    show_default=True,
+    help="Colours of the page; auto follows the reader's system.",
+)
+@click.option("--open", "opens", is_flag=True, help="Open the page in the browser.")
+@click.option("--force", is_flag=True, help="Replace edited notebooks and files of others.")
+@click.option("-q", "--quiet", is_flag=True, help="Say nothing but errors.")
+@click.option("-v", "--verbose", count=True, help="Log each step with counts and seconds.")
+@click.version_option(__version__, prog_name="make-profiler-report")
+def command(
+    path: str,
+    output: Path,
+    name: str | None,
+    settings: tuple[str, ...],
+    config: Path | None,
+    rules: str,
+    plugins: tuple[str, ...],
+    notebook: Path | None,
+    theme: str,
+    opens: bool,
+    force: bool,
+    quiet: bool,
+    verbose: int,
+) -> None:
+    """Make the profiling report of a training job.
+
+    PATH is the job's folder, its profiler-output, or the folder that holds system/ and
+    framework/; or profiler-report/, to make the page of a saved report again. The path of the
+    page is printed to stdout.
+
+    Exit codes: 0 report made, 1 could not be made, 2 wrong usage or would overwrite,
+    130 interrupted.
+    """
+    _configure_logging(quiet=quiet, verbose=verbose)
+    given = _settings(settings, config)
+    from reportgen.pipeline import Options, make_report
+
+    options = Options(
+        path=path,
+        output=output,
+        name=name,
+        settings=given,
+        rules=tuple(part for part in rules.split(",") if part.strip()),
+        plugins=plugins,
+        notebook=notebook,
+        theme=theme,
+        force=force,
+    )
+    with _watching(is_shown=not quiet and not verbose and sys.stderr.isatty()) as watcher:
+        outcome = make_report(options, watcher)
+    click.echo(outcome.page)
+    if opens:
+        webbrowser.open(outcome.page.resolve().as_uri())
+
+
+def main() -> None:
+    """Run the command and exit with its code; errors become messages, never tracebacks."""
+    try:
+        command.main(standalone_mode=False)
+    except click.ClickException as err:
+        err.show()
+        sys.exit(err.exit_code)
+    except ReportgenError as err:
+        _say_error(err)
+        sys.exit(err.exit_code)
+    except (KeyboardInterrupt, click.Abort):
+        click.echo("Interrupted; the earlier report, if any, is as it was.", err=True)
+        sys.exit(EXIT_INTERRUPTED)
+    except BrokenPipeError:
+        # The reader of stdout is gone; the report is made. Keep the interpreter from complaining.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except OSError as err:
+        place = f"{err.filename}: " if err.filename else ""
+        click.echo(f"error: {place}{err.strerror or err}", err=True)
+        sys.exit(1)
+
+
+def _say_error(err: ReportgenError) -> None:
+    click.echo(f"error: {err.message}", err=True)
+    if err.hint:
+        click.echo(f"       {err.hint}", err=True)
+    logging.getLogger(__name__).debug("traceback of the error", exc_info=err)
+
+
+def _configure_logging(*, quiet: bool, verbose: int) -> None:
+    level = logging.WARNING
+    if quiet:
+        level = logging.ERROR
+    elif verbose:
+        level = logging.INFO if verbose == 1 else logging.DEBUG
+    logging.basicConfig(level=logging.ERROR, format="%(message)s", stream=sys.stderr, force=True)
+    logging.getLogger("reportgen").setLevel(level)
+
+
+def _settings(pairs: tuple[str, ...], config: Path | None) -> Mapping[str, object]:
+    settings = _read_config(config) if config else {}
+    for pair in pairs:
+        key, separator, value = pair.partition("=")
+        if not separator:
+            raise ConfigError(
+                f"--set {pair} has no value.",
+                hint="Write --set RULE.PARAM=VALUE, for example StepOutlier.stddev=4.",
+            )
+        settings[key.strip()] = value.strip()
+    return settings
+
+
+def _read_config(path: Path) -> dict[str, object]:
+    try:
+        tree = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as err:
+        raise ConfigError(
+            f"The configuration {path} cannot be read ({err}).",
+            hint="Write one table per rule, for example [StepOutlier] and stddev = 4.",
+            path=str(path),
+        ) from err
+    flat: dict[str, object] = {}
+    for rule, table in tree.items():
+        if not isinstance(table, dict):
+            raise ConfigError(
+                f"{path}: expected a table per rule, saw {rule} = {table!r}.",
+                hint=f"Write [RULE] on a line of its own and {rule} = {table!r} below it.",
+                path=str(path),
+            )
+        flat.update({f"{rule}.{key}": value for key, value in table.items()})
+    return flat
+
+
+class _Silent:
+    """Nobody watches: no terminal, or not wanted."""
+
+    def step(self, name: str) -> None:
+        """Ignore a step."""
+
+    def progress(self, text: str) -> None:
+        """Ignore progress."""
+
+
+class _Spinner:
+    """One line on the terminal that says what is going on."""
+
+    def __init__(self, status: Status) -> None:
+        self._status = status
+        self._step = ""
+
+    def step(self, name: str) -> None:
+        """Show the name of the step that begins."""
+        self._step = name
+        self._status.update(name)
+
+    def progress(self, text: str) -> None:
+        """Show how far the step is."""
+        self._status.update(f"{self._step} [dim]{text}")
+
+
+@contextmanager
+def _watching(*, is_shown: bool) -> Iterator[_Silent | _Spinner]:
+    if not is_shown:
+        yield _Silent()
+        return
+    from rich.console import Console
+
+    with Console(stderr=True).status("starting") as status:
+        yield _Spinner(status)

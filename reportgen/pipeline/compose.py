@@ -1,0 +1,88 @@
+"""Join what was read and what the rules say into the report."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from importlib.metadata import PackageNotFoundError, version
+
+from reportgen.pipeline.work import Measured
+from reportgen.profile import JobProfile, Quality, SourceNote
+from reportgen.report import (
+    DataQuality,
+    JobHeader,
+    QualityNote,
+    Report,
+    RuleEntry,
+    join_extents,
+    rank_findings,
+    summarize,
+)
+from reportgen.results import RuleResult
+from reportgen.results.codec import encode
+from reportgen.units import NS_PER_MS
+
+_ID_LENGTH = 16
+_NAMED_PACKAGES = ("make-profiler-report", "duckdb", "msgspec", "numpy")
+
+
+def compose_report(
+    job: JobProfile, measured: Sequence[Measured], results: Sequence[RuleResult]
+) -> Report:
+    """Return the report of a job: summary, ranked findings, data quality, results."""
+    notes = [*job.notes, *(note for part in measured for note in part.notes)]
+    if not job.info.is_finished:
+        notes.append(
+            SourceNote(
+                text="No end marker was found: the job may still be running, or was stopped."
+            )
+        )
+    return Report(
+        report_id=report_id(results),
+        job=JobHeader(name=job.info.name, source=job.info.source, clock=job.info.clock.value),
+        summary=summarize(join_extents([part.extent for part in measured])),
+        nodes=tuple(part.node for part in measured),
+        sampling_interval_ms=_interval_ms(part.interval_ns for part in measured),
+        findings=rank_findings(results),
+        rules={
+            result.id: RuleEntry(
+                status=result.status, reason=result.reason, file=f"{result.id}.json"
+            )
+            for result in results
+        },
+        data_quality=data_quality(notes),
+        versions=dict(_versions()),
+        results={result.id: result for result in results},
+    )
+
+
+def report_id(results: Sequence[RuleResult]) -> str:
+    """Return a hash of the results: equal results give an equal id."""
+    digest = hashlib.sha256()
+    for result in results:
+        digest.update(encode(result))
+    return digest.hexdigest()[:_ID_LENGTH]
+
+
+def data_quality(notes: Sequence[SourceNote]) -> DataQuality:
+    """Return every counter (0 where nothing was counted) and the remarks with words."""
+    counters = {
+        quality.value: sum(note.counts.get(quality, 0) for note in notes) for quality in Quality
+    }
+    return DataQuality(
+        counters=counters,
+        notes=tuple(QualityNote(text=note.text, path=note.path) for note in notes if note.text),
+    )
+
+
+def _interval_ms(intervals_ns: Iterable[int | None]) -> int | None:
+    known = sorted(value for value in intervals_ns if value is not None)
+    return known[len(known) // 2] // NS_PER_MS if known else None
+
+
+def _versions() -> Iterable[tuple[str, str]]:
+    for package in _NAMED_PACKAGES:
+        try:
+            yield package, version(package)
+        except PackageNotFoundError:
+            yield package, "unknown"

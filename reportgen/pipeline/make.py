@@ -1,0 +1,165 @@
+"""The steps from a path to a page, in order."""
+
+from __future__ import annotations
+
+import logging
+import shutil
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
+from functools import partial
+from pathlib import Path
+
+from reportgen.assets import notebook_path
+from reportgen.engine import LocalExecutor
+from reportgen.errors import LocationError
+from reportgen.intake import discover
+from reportgen.pipeline.compose import compose_report
+from reportgen.pipeline.options import Options, Outcome, Watcher
+from reportgen.pipeline.places import check_output, saved_report_dir
+from reportgen.pipeline.work import Measured, work_on
+from reportgen.profile import JobProfile
+from reportgen.publish import (
+    PageOptions,
+    ReadyKernel,
+    export_page,
+    is_unchanged,
+    read_notebook,
+    run_notebook,
+    start_kernel,
+)
+from reportgen.report import Report
+from reportgen.rules.registry import all_rules
+from reportgen.rules.runner import judge_all
+from reportgen.rules.settings import resolve_params, select_rules
+from reportgen.store import (
+    OUTPUT_FOLDER,
+    OUTPUT_NOTEBOOK,
+    Staging,
+    check_replaceable,
+    load,
+    open_staging,
+    publish_staging,
+    save,
+)
+from reportgen.units import say_bytes
+
+logger = logging.getLogger(__name__)
+
+
+def make_report(options: Options, watcher: Watcher) -> Outcome:
+    """Make the report of a job, or make the page of a saved report again.
+
+    A path that holds raw data and a report is read as raw data.
+
+    Raises:
+        ReportgenError: with the exit code that the command will return.
+    """
+    saved = saved_report_dir(options.path)
+    try:
+        with _timed(watcher, "listing") as timed:
+            job = discover(options.path, name=options.name)
+            n_files = sum(len(part.files) for part in job.parts)
+            timed.text = f"listed {n_files} files of {len(job.parts)} nodes"
+    except LocationError:
+        if saved is None:
+            raise
+        return _remake(saved, options, watcher)
+    return _make(job, options, watcher)
+
+
+def _make(job: JobProfile, options: Options, watcher: Watcher) -> Outcome:
+    rules = all_rules(options.plugins)
+    chosen = select_rules(rules, options.rules) if options.rules else rules
+    params = resolve_params(rules, options.settings)
+    check_output(options.output, job_root=Path(job.parts[0].root))
+    _check_old(options, keeps_results=False)
+    with open_staging(options.output) as staging, closing(start_kernel(staging.folder)) as kernel:
+        measured = _measure(job, partial(work_on, rules=chosen, params=params), watcher)
+        with _timed(watcher, "rules") as timed:
+            results = judge_all([part.measurements for part in measured], chosen, params)
+            report = compose_report(job, measured, results)
+            timed.text = f"judged {len(results)} rules with {len(report.findings)} findings"
+        save(report, staging.results)
+        _publish(report, options, staging, kernel, watcher)
+        return Outcome(page=publish_staging(staging), report=report)
+
+
+def _remake(saved: Path, options: Options, watcher: Watcher) -> Outcome:
+    """Make notebook and page again from saved results, which stay as they are."""
+    report = load(saved)
+    target = options.output / OUTPUT_FOLDER
+    keeps_results = target.exists() and target.samefile(saved)
+    check_output(options.output, job_root=None)
+    _check_old(options, keeps_results=keeps_results)
+    with open_staging(options.output) as staging, closing(start_kernel(staging.folder)) as kernel:
+        shutil.copytree(saved, staging.results, ignore=_all_but_json)
+        _publish(report, options, staging, kernel, watcher)
+        if keeps_results:
+            shutil.rmtree(staging.results)
+        return Outcome(page=publish_staging(staging), report=report)
+
+
+def _measure(job: JobProfile, work: partial[Measured], watcher: Watcher) -> Sequence[Measured]:
+    with _timed(watcher, "reading") as timed:
+        n_bytes = sum(file.size_bytes for part in job.parts for file in part.files)
+        watcher.progress(say_bytes(n_bytes))
+        measured = LocalExecutor().map(work, job.parts)
+        n_rows = sum(part.n_rows for part in measured)
+        n_files = sum(part.n_files for part in measured)
+        read_s = max((part.read_s for part in measured), default=0.0)
+        logger.info("read %d rows from %d files in %.2f s", n_rows, n_files, read_s)
+        timed.text = f"measured {len(measured)} nodes"
+    if n_rows == 0:
+        raise LocationError(
+            f"{job.info.source} holds profiler files, but not one readable sample or event "
+            f"({n_files} files read).",
+            hint="Check that the files were copied whole; the job may have had no time to write.",
+            path=job.info.source,
+        )
+    return measured
+
+
+def _publish(
+    report: Report, options: Options, staging: Staging, kernel: ReadyKernel, watcher: Watcher
+) -> None:
+    with _timed(watcher, "notebook") as timed:
+        notebook = read_notebook(options.notebook or notebook_path())
+        run_notebook(notebook, output=staging.notebook, report_dir=OUTPUT_FOLDER, kernel=kernel)
+        timed.text = f"ran the notebook of {len(notebook.cells)} cells"
+    with _timed(watcher, "page") as timed:
+        title = f"{report.job.name} · profiling report"
+        page_options = PageOptions(title=title, theme=options.theme, report_id=report.report_id)
+        export_page(staging.notebook, staging.page, page_options)
+        timed.text = f"made a page of {say_bytes(staging.page.stat().st_size)}"
+
+
+def _check_old(options: Options, *, keeps_results: bool) -> None:
+    if options.force:
+        return
+    old = options.output / OUTPUT_NOTEBOOK
+    is_source = options.notebook is not None and old.exists() and old.samefile(options.notebook)
+    check_replaceable(
+        options.output,
+        keeps_results=keeps_results,
+        notebook_is_ours=is_source or is_unchanged(old),
+    )
+
+
+def _all_but_json(_: str, names: list[str]) -> set[str]:
+    return {name for name in names if not name.endswith(".json")}
+
+
+class _Timed:
+    """What a step says about itself when it is done."""
+
+    text = ""
+
+
+@contextmanager
+def _timed(watcher: Watcher, name: str) -> Iterator[_Timed]:
+    watcher.step(name)
+    timed = _Timed()
+    began = time.perf_counter()
+    yield timed
+    logger.info("%s in %.2f s", timed.text, time.perf_counter() - began)

@@ -1,0 +1,55 @@
+"""What a run is asked to do, and what it answers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+from reportgen.report import Report
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """One run of ``make-profiler-report``.
+
+    Attributes:
+        path: a job, or a saved report (a folder with ``report.json``).
+        output: the folder that gets the report.
+        name: the job's name, if not that of its folder.
+        settings: parameters of rules, ``"Rule.param"`` to value.
+        rules: ids of the rules to run; empty means all.
+        plugins: modules with rules of the user's own.
+        notebook: the user's notebook instead of ours.
+        theme: ``auto``, ``light`` or ``dark``.
+        force: replace files that are not ours or were edited.
+    """
+
+    path: str
+    output: Path
+    name: str | None = None
+    settings: Mapping[str, object] = field(default_factory=dict)
+    rules: tuple[str, ...] = ()
+    plugins: tuple[str, ...] = ()
+    notebook: Path | None = None
+    theme: str = "auto"
+    force: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What a run made."""
+
+    page: Path
+    report: Report
+
+
+class Watcher(Protocol):
+    """Someone who wants to know how far a run is."""
+
+    def step(self, name: str) -> None:
+        """Hear that a step begins."""
+
+    def progress(self, text: str) -> None:
+        """Hear how far the present step is."""

@@ -1,0 +1,166 @@
+"""Run the report's notebook, or the user's own, over the saved results."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import re
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from reportgen.errors import OutputError, PluginError
+from reportgen.publish.kernel import ReadyKernel
+
+logger = logging.getLogger(__name__)
+
+PARAMETER = "report_dir"
+_PARAMETERS_TAG = "parameters"
+_INJECTED_TAG = "injected-parameters"
+_INJECTED_ID = "injected-parameters"
+
+
+def read_notebook(path: Path) -> Any:
+    """Read a notebook to be run: old outputs and injected parameters are dropped.
+
+    Raises:
+        PluginError: no such file, not a notebook, or without one ``parameters`` cell that sets
+            ``report_dir``.
+    """
+    nbformat = _nbformat()
+    try:
+        notebook = nbformat.read(str(path), as_version=4)
+    except (OSError, UnicodeDecodeError, ValueError, KeyError, AttributeError) as err:
+        raise PluginError(
+            f"{path} cannot be read as a notebook ({type(err).__name__}: {err}).",
+            hint="Pass the profiler-report.ipynb of a report, edited as you like.",
+            path=str(path),
+        ) from err
+    notebook.cells = [cell for cell in notebook.cells if not _has_tag(cell, _INJECTED_TAG)]
+    for cell in notebook.cells:
+        if cell.cell_type == "code":
+            cell.outputs = []
+            cell.execution_count = None
+    _check_parameters(notebook, path)
+    return notebook
+
+
+def run_notebook(notebook: Any, *, output: Path, report_dir: str, kernel: ReadyKernel) -> None:
+    """Run a notebook from top to bottom and write it with its outputs.
+
+    Args:
+        notebook: from ``read_notebook``; changed in place.
+        output: where the executed notebook is written; its folder is the working directory.
+        report_dir: the folder of results, relative to the notebook.
+        kernel: a kernel that was started in ``output``'s folder.
+
+    Raises:
+        PluginError: a cell raised an error; ``cell`` is its number, counted from 1.
+        OutputError: the kernel died, or the notebook cannot be written.
+    """
+    executed = _execute(notebook, report_dir, kernel)
+    _tidy(executed, report_dir)
+    try:
+        output.write_text(_nbformat().writes(executed) + "\n", encoding="utf-8")
+    except OSError as err:
+        raise OutputError(
+            f"Cannot write {output}: {err.strerror}.",
+            hint="Choose another folder with --output.",
+            path=str(output),
+        ) from err
+
+
+def is_unchanged(path: Path) -> bool:
+    """Return whether a notebook is absent, or ours with its cells as when it was made."""
+    if not path.exists():
+        return True
+    try:
+        notebook = json.loads(path.read_bytes())
+        made = notebook["metadata"]["reportgen"]["content_hash"]
+        return bool(made == _content_hash(notebook["cells"]))
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return False
+
+
+def _nbformat() -> Any:
+    # With JupyterLab installed this optional checker compiles a grammar on import (0.75 s).
+    sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]  # None blocks the import
+    import nbformat
+
+    return nbformat
+
+
+def _execute(notebook: Any, report_dir: str, kernel: ReadyKernel) -> Any:
+    import papermill
+    from nbclient.exceptions import DeadKernelError
+    from papermill.exceptions import PapermillExecutionError
+
+    try:
+        return papermill.execute_notebook(
+            notebook,
+            None,
+            parameters={PARAMETER: report_dir},
+            kernel_name="python3",
+            language="python",
+            progress_bar=False,
+            request_save_on_cell_execute=False,
+            km=kernel.manager(),
+            record_timing=False,
+        )
+    except PapermillExecutionError as err:
+        number = err.cell_index + 1
+        raise PluginError(
+            f"Cell {number} of the notebook failed: {err.ename}: {err.evalue}.",
+            hint="Run the notebook in Jupyter to see the traceback, then mend that cell.",
+            cell=number,
+        ) from err
+    except DeadKernelError as err:
+        raise OutputError(
+            "The notebook's kernel died while it ran.",
+            hint="Look for a cell that needs more memory than there is.",
+        ) from err
+
+
+def _check_parameters(notebook: Any, path: Path) -> None:
+    tagged = [cell for cell in notebook.cells if _has_tag(cell, _PARAMETERS_TAG)]
+    pattern = rf"^\s*{PARAMETER}\s*(:[^=]+)?=[^=]"
+    if len(tagged) == 1 and re.search(pattern, tagged[0].source, flags=re.MULTILINE):
+        return
+    raise PluginError(
+        f"{path} has {len(tagged)} cells tagged `{_PARAMETERS_TAG}` that could set "
+        f"`{PARAMETER}`; expected exactly one.",
+        hint=f'Tag one cell `{_PARAMETERS_TAG}` and let it say {PARAMETER} = "profiler-report".',
+        path=str(path),
+    )
+
+
+def _tidy(notebook: Any, report_dir: str) -> None:
+    """Leave in the notebook what a rerun needs, and nothing that differs from run to run."""
+    for cell in notebook.cells:
+        for key in ("papermill", "execution"):
+            cell.metadata.pop(key, None)
+        if _has_tag(cell, _INJECTED_TAG):
+            cell["id"] = _INJECTED_ID
+    notebook.metadata["papermill"] = {"parameters": {PARAMETER: report_dir}}
+    notebook.metadata["kernelspec"] = {
+        "display_name": "Python 3",
+        "language": "python",
+        "name": "python3",
+    }
+    notebook.metadata["reportgen"] = {"content_hash": _content_hash(notebook.cells)}
+
+
+def _content_hash(cells: Sequence[Any]) -> str:
+    digest = hashlib.sha256()
+    for cell in cells:
+        if not _has_tag(cell, _INJECTED_TAG):
+            source = cell["source"]
+            text = source if isinstance(source, str) else "".join(source)
+            digest.update(f"{cell['cell_type']}\n{text}\n\0".encode())
+    return digest.hexdigest()
+
+
+def _has_tag(cell: Any, tag: str) -> bool:
+    return tag in cell["metadata"].get("tags", [])

@@ -1,0 +1,103 @@
+"""Which rules there are: ours, and those of installed packages and plugins."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib import import_module
+from importlib.metadata import entry_points
+
+from reportgen.errors import PluginError
+from reportgen.rules import (
+    batch_size,
+    cpu_bottleneck,
+    dataloader,
+    gpu_memory_increase,
+    io_bottleneck,
+    load_balancing,
+    low_gpu_utilization,
+    max_initialization_time,
+    overall_framework_metrics,
+    overall_system_usage,
+    step_outlier,
+)
+from reportgen.rules.base import Rule, param_specs
+
+ENTRY_POINT_GROUP = "reportgen.rules"
+
+BUILTIN_RULES: tuple[Rule, ...] = (
+    overall_system_usage.RULE,
+    overall_framework_metrics.RULE,
+    max_initialization_time.RULE,
+    step_outlier.RULE,
+    low_gpu_utilization.RULE,
+    load_balancing.RULE,
+    dataloader.RULE,
+    batch_size.RULE,
+    cpu_bottleneck.RULE,
+    io_bottleneck.RULE,
+    gpu_memory_increase.RULE,
+)
+
+
+def all_rules(plugins: Sequence[str] = ()) -> tuple[Rule, ...]:
+    """Return the built-in rules, those of installed packages, and those of ``plugins``.
+
+    Args:
+        plugins: names of modules that hold a ``RULE`` or a tuple ``RULES``.
+
+    Raises:
+        PluginError: a plugin cannot be imported, holds no rule, or takes a name in use.
+    """
+    rules = list(BUILTIN_RULES)
+    for entry in sorted(entry_points(group=ENTRY_POINT_GROUP), key=lambda item: item.name):
+        try:
+            loaded = entry.load()
+        except (ImportError, AttributeError) as err:
+            raise PluginError(
+                f"The installed rule {entry.value} cannot be imported ({err}).",
+                hint=f"Mend or uninstall the package that provides {entry.name}.",
+                rule_id=entry.name,
+            ) from err
+        rules.extend(_checked(loaded, entry.value))
+    for name in plugins:
+        rules.extend(_from_module(name))
+    return _without_clashes(rules)
+
+
+def _from_module(name: str) -> tuple[Rule, ...]:
+    try:
+        module = import_module(name)
+    except ImportError as err:
+        raise PluginError(
+            f"The plugin {name} cannot be imported ({err}).",
+            hint="Check its name, and that its folder is on PYTHONPATH.",
+            rule_id=name,
+        ) from err
+    return _checked(getattr(module, "RULES", None) or getattr(module, "RULE", None), name)
+
+
+def _checked(loaded: object, source: str) -> tuple[Rule, ...]:
+    rules = loaded if isinstance(loaded, tuple) else (loaded,)
+    for rule in rules:
+        if not isinstance(rule, Rule):
+            raise PluginError(
+                f"{source} holds no rule: expected a `reportgen.rules.base.Rule` named RULE, or "
+                f"a tuple of them named RULES, saw {type(rule).__name__}.",
+                hint="See 'Adding a rule' in the README.",
+                rule_id=source,
+            )
+        param_specs(rule.params)
+    return tuple(rule for rule in rules if isinstance(rule, Rule))
+
+
+def _without_clashes(rules: Sequence[Rule]) -> tuple[Rule, ...]:
+    seen: set[str] = set()
+    for rule in rules:
+        if rule.id.lower() in seen:
+            raise PluginError(
+                f"Two rules are called {rule.id}.",
+                hint="Rename the one of the plugin.",
+                rule_id=rule.id,
+            )
+        seen.add(rule.id.lower())
+    return tuple(rules)

@@ -1,0 +1,98 @@
+"""Run rules: measure each part, judge once, and let no rule stop the others."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from reportgen.profile import NodeProfile
+from reportgen.results import (
+    ExhibitKind,
+    Reason,
+    ReasonCode,
+    RuleId,
+    RuleResult,
+    Status,
+    exhibit,
+)
+from reportgen.rules.base import Rule, param_values
+
+logger = logging.getLogger(__name__)
+
+ABOUT = "about"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failure:
+    """Why a rule could not measure a part; takes the place of its measurement."""
+
+    text: str
+
+
+def measure_part(
+    part: NodeProfile, rules: Sequence[Rule], params: Mapping[RuleId, Any]
+) -> dict[RuleId, Any]:
+    """Return what each rule measures on one part; a rule that breaks yields a ``Failure``."""
+    return {rule.id: _guarded(rule, "measure", part, params[rule.id]) for rule in rules}
+
+
+def judge_all(
+    measured: Sequence[Mapping[RuleId, Any]], rules: Sequence[Rule], params: Mapping[RuleId, Any]
+) -> tuple[RuleResult, ...]:
+    """Return the result of every rule, in the order of ``rules``.
+
+    Args:
+        measured: what ``measure_part`` returned, one mapping per part, in node order.
+        rules: the rules.
+        params: the parameters of each rule.
+    """
+    return tuple(
+        _judge(rule, [part[rule.id] for part in measured], params[rule.id]) for rule in rules
+    )
+
+
+def _judge(rule: Rule, measurements: list[Any], params: Any) -> RuleResult:
+    failure = next((item for item in measurements if isinstance(item, Failure)), None)
+    if failure is None:
+        judged = _guarded(rule, "judge", measurements, params)
+        if isinstance(judged, RuleResult):
+            return _with_about(judged, rule)
+        failure = judged
+    nothing = _guarded(rule, "judge", [], params)
+    failed = RuleResult(
+        id=rule.id,
+        status=Status.FAILED,
+        reason=Reason(code=ReasonCode.ERROR, text=failure.text),
+        details=nothing.details if isinstance(nothing, RuleResult) else {},
+        rule_parameters=rule.describe_params(params),
+        params=param_values(params),
+    )
+    return _with_about(failed, rule)
+
+
+def _guarded(rule: Rule, step: str, *args: Any) -> Any:
+    work: Callable[..., Any] = getattr(rule, step)
+    try:
+        return work(*args)
+    except Exception as err:
+        logger.debug("rule %s failed in %s", rule.id, step, exc_info=True)
+        return Failure(text=f"The rule broke in {step}: {type(err).__name__}: {err}")
+
+
+def _with_about(result: RuleResult, rule: Rule) -> RuleResult:
+    """Append the rule's own words: the page draws from results alone and knows no rules."""
+    words = {
+        "title": rule.title,
+        "checks": rule.about.checks,
+        "reading": rule.about.reading,
+        "advice": rule.about.advice,
+    }
+    about = exhibit(
+        ABOUT,
+        ExhibitKind.TABLE,
+        title="About this analysis",
+        columns=[("what", "", list(words)), ("text", "", list(words.values()))],
+    )
+    return replace(result, exhibits=(*result.exhibits, about))

@@ -1,0 +1,156 @@
+"""Parameters that users set: names looked up, values checked, mistakes explained.
+
+Accepted spellings: ``Rule.param`` and AWS's ``Rule_param``, case ignored.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from reportgen.errors import ConfigError
+from reportgen.results import RuleId, Scalar
+from reportgen.rules.base import ParamSpec, Rule, param_specs
+
+
+def resolve_params(rules: Sequence[Rule], settings: Mapping[str, object]) -> dict[RuleId, Any]:
+    """Return the parameters of each rule, defaults replaced by what was set.
+
+    Args:
+        rules: the rules that will run.
+        settings: ``"Rule.param"`` or ``"Rule_param"`` to a value, text or typed.
+
+    Raises:
+        ConfigError: an unknown rule or parameter, or a value out of range.
+    """
+    chosen: dict[RuleId, dict[str, Scalar]] = {rule.id: {} for rule in rules}
+    for key, value in settings.items():
+        rule, spec = find_param(rules, key)
+        chosen[rule.id][spec.name] = checked_value(f"{rule.id}.{spec.name}", spec, value)
+    return {rule.id: rule.params(**chosen[rule.id]) for rule in rules}
+
+
+def select_rules(rules: Sequence[Rule], wanted: Sequence[str]) -> tuple[Rule, ...]:
+    """Return the rules named in ``wanted`` (case ignored) in the order of ``rules``.
+
+    Raises:
+        ConfigError: a name is no rule.
+    """
+    ids = {find_rule(rules, name).id for name in wanted}
+    return tuple(rule for rule in rules if rule.id in ids)
+
+
+def find_rule(rules: Sequence[Rule], name: str) -> Rule:
+    """Return the rule of this name, case ignored.
+
+    Raises:
+        ConfigError: no such rule; the message holds the nearest name.
+    """
+    by_name = {rule.id.lower(): rule for rule in rules}
+    found = by_name.get(name.strip().lower())
+    if found is not None:
+        return found
+    raise ConfigError(
+        f"Unknown rule {name.strip()!r}{_nearest(name, [rule.id for rule in rules])}.",
+        hint=f"Rules: {', '.join(sorted(rule.id for rule in rules))}.",
+        rule_id=name,
+    )
+
+
+def find_param(rules: Sequence[Rule], key: str) -> tuple[Rule, ParamSpec]:
+    """Return the rule and parameter that ``Rule.param`` or ``Rule_param`` names.
+
+    Raises:
+        ConfigError: no separator, an unknown rule, or an unknown parameter.
+    """
+    # AWS writes Rule_param; no rule has an underscore in its name, parameters have several.
+    rule_name, separator, param_name = key.partition("." if "." in key else "_")
+    if not separator:
+        raise ConfigError(
+            f"{key!r} does not name a parameter of a rule.",
+            hint="Write RULE.PARAM=VALUE, for example LowGPUUtilization.threshold_p95=80.",
+        )
+    rule = find_rule(rules, rule_name)
+    specs = {spec.name.lower(): spec for spec in param_specs(rule.params)}
+    aliases = {alias.lower(): specs[name] for alias, name in rule.param_aliases.items()}
+    spec = specs.get(param_name.lower()) or aliases.get(param_name.lower())
+    if spec is not None:
+        return rule, spec
+    names = [item.name for item in specs.values()]
+    raise ConfigError(
+        f"{rule.id} has no parameter {param_name!r}{_nearest(param_name, names)}.",
+        hint=f"Parameters of {rule.id}: {', '.join(names)}." if names else "It has none.",
+        rule_id=rule.id,
+    )
+
+
+def checked_value(name: str, spec: ParamSpec, value: object) -> Scalar:
+    """Return a value as its parameter wants it.
+
+    Raises:
+        ConfigError: not of the right kind, or out of range; the message holds the range.
+    """
+    if spec.may_be_none and (value is None or str(value).strip().lower() == "none"):
+        return None
+    converted = _text(spec, value) if spec.choices else _number(spec, value)
+    if converted is None:
+        raise ConfigError(
+            f"{name} cannot be {value!r}.",
+            hint=f"Valid: {valid_range(spec)}; the default is {spec.default}.",
+            param=name,
+        )
+    return converted
+
+
+def valid_range(spec: ParamSpec) -> str:
+    """Return the valid values of a parameter in words: ``a number from 0 to 100 (%)``."""
+    nothing = " or None" if spec.may_be_none else ""
+    if spec.choices:
+        return f"one of {', '.join(spec.choices)}{nothing}"
+    noun = "a whole number" if spec.is_whole else "a number"
+    unit = f" ({spec.unit})" if spec.unit else ""
+    match (spec.minimum, spec.maximum):
+        case (None, None):
+            span = ""
+        case (low, None):
+            span = f" of at least {low:g}"
+        case (None, high):
+            span = f" of at most {high:g}"
+        case (low, high):
+            span = f" from {low:g} to {high:g}"
+    return f"{noun}{span}{unit}{nothing}"
+
+
+def _text(spec: ParamSpec, value: object) -> str | None:
+    wanted = str(value).strip().lower()
+    return next((choice for choice in spec.choices if choice.lower() == wanted), None)
+
+
+def _number(spec: ParamSpec, value: object) -> int | float | None:
+    number = _parse_number(value)
+    if number is None or (spec.is_whole and number != int(number)):
+        return None
+    if spec.minimum is not None and number < spec.minimum:
+        return None
+    if spec.maximum is not None and number > spec.maximum:
+        return None
+    return int(number) if spec.is_whole else number
+
+
+def _parse_number(value: object) -> int | float | None:
+    if isinstance(value, bool):
+        return None
+    try:
+        number = float(str(value).strip())
+    except ValueError:
+        return None
+    if number != number or number in (float("inf"), float("-inf")):
+        return None
+    return int(number) if number == int(number) and "." not in str(value) else number
+
+
+def _nearest(name: str, known: Sequence[str]) -> str:
+    lowered = {item.lower(): item for item in known}
+    match = difflib.get_close_matches(name.strip().lower(), list(lowered), n=1, cutoff=0.5)
+    return f" (nearest: {lowered[match[0]]})" if match else ""

@@ -1,0 +1,65 @@
+"""A report directory: one ``<Id>.json`` per rule and ``report.json``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from reportgen.errors import LocationError, OutputError
+from reportgen.report import Report, codec
+from reportgen.results import RuleId, RuleResult
+from reportgen.results import codec as result_codec
+
+REPORT_FILE = "report.json"
+
+
+def save(report: Report, report_dir: Path) -> tuple[Path, ...]:
+    """Write a report into an empty or missing folder and return the files written.
+
+    Raises:
+        OutputError: a file cannot be written.
+    """
+    files = {f"{rule_id}.json": result for rule_id, result in report.results.items()}
+    try:
+        report_dir.mkdir(parents=True, exist_ok=True)
+        for name, result in files.items():
+            (report_dir / name).write_bytes(result_codec.encode(result))
+        (report_dir / REPORT_FILE).write_bytes(codec.encode(report))
+    except OSError as err:
+        raise OutputError(
+            f"Cannot write {err.filename or report_dir}: {err.strerror}.",
+            hint="Choose another folder with --output.",
+            path=str(report_dir),
+        ) from err
+    return tuple(report_dir / name for name in (*files, REPORT_FILE))
+
+
+def load(report_dir: str | Path) -> Report:
+    """Read a saved report: ``report.json`` and every result it names that is there.
+
+    Args:
+        report_dir: the folder ``profiler-report`` that ``make-profiler-report`` wrote.
+
+    Raises:
+        LocationError: no such folder, or no ``report.json`` in it.
+        FormatError: a file in it is not ours or damaged.
+    """
+    folder = Path(report_dir)
+    raw = _read(folder / REPORT_FILE)
+    named = codec.decode(raw, path=str(folder / REPORT_FILE), results={})
+    results: dict[RuleId, RuleResult] = {}
+    for rule_id, entry in named.rules.items():
+        path = folder / Path(entry.file).name
+        if path.is_file():
+            results[rule_id] = result_codec.decode(_read(path), path=str(path))
+    return codec.decode(raw, path=str(folder / REPORT_FILE), results=results)
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as err:
+        raise LocationError(
+            f"Cannot read {path}: {err.strerror}.",
+            hint="Pass the folder profiler-report/ that make-profiler-report wrote.",
+            path=str(path),
+        ) from err

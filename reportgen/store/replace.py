@@ -1,0 +1,173 @@
+"""Replace an earlier report without ever leaving a half-written one.
+
+Everything is made in a staging folder beside its target, then renamed: results, notebook, page,
+in that order. After a kill at any moment there is the old page, or a new page whose results are
+there. Leftovers are removed by the next run.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+
+from reportgen.errors import OutputError, WouldOverwriteError
+from reportgen.store.directory import REPORT_FILE
+
+OUTPUT_FOLDER = "profiler-report"
+OUTPUT_NOTEBOOK = "profiler-report.ipynb"
+OUTPUT_PAGE = "profiler-report.html"
+
+_PREFIX = ".profiler-report-"
+_SUFFIX = ".tmp"
+_OUR_PAGE = b'name="generator" content="make-profiler-report'
+_PAGE_HEAD_BYTES = 4096
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Staging:
+    """A folder in which a report is made before it replaces the old one."""
+
+    folder: Path
+    output: Path
+
+    @property
+    def results(self) -> Path:
+        """Return the staged folder of results."""
+        return self.folder / OUTPUT_FOLDER
+
+    @property
+    def notebook(self) -> Path:
+        """Return the staged notebook."""
+        return self.folder / OUTPUT_NOTEBOOK
+
+    @property
+    def page(self) -> Path:
+        """Return the staged page."""
+        return self.folder / OUTPUT_PAGE
+
+
+def check_replaceable(output: Path, *, keeps_results: bool, notebook_is_ours: bool) -> None:
+    """Refuse to replace what a run of ours did not write.
+
+    Args:
+        output: the folder that will hold the report.
+        keeps_results: whether the folder of results stays as it is.
+        notebook_is_ours: whether the notebook in it is absent or unchanged since it was made.
+
+    Raises:
+        WouldOverwriteError: a file that is not ours, or was edited, is in the way.
+    """
+    folder = output / OUTPUT_FOLDER
+    foreign = next(_foreign_files(folder), None)
+    if foreign is not None and not keeps_results:
+        _refuse(foreign, "is not a result of make-profiler-report")
+    page = output / OUTPUT_PAGE
+    if page.exists() and not _is_our_page(page):
+        _refuse(page, "was not made by make-profiler-report")
+    if not notebook_is_ours:
+        _refuse(output / OUTPUT_NOTEBOOK, "was edited since it was made, or is not ours")
+
+
+def _refuse(path: Path, reason: str) -> None:
+    raise WouldOverwriteError(
+        f"{path} {reason}; it would be overwritten.",
+        hint="Pass --force to replace it, or --output DIR to write elsewhere.",
+        path=str(path),
+    )
+
+
+def _foreign_files(folder: Path) -> Iterator[Path]:
+    if not folder.exists():
+        return
+    if not folder.is_dir():
+        yield folder
+        return
+    for path in sorted(folder.iterdir()):
+        if not _is_our_result(path):
+            yield path
+
+
+def _is_our_result(path: Path) -> bool:
+    if path.suffix != ".json" or not path.is_file():
+        return False
+    try:
+        tree = msgspec.json.decode(path.read_bytes())
+    except (OSError, msgspec.DecodeError):
+        return False
+    key = "report_id" if path.name == REPORT_FILE else "reportgen"
+    return isinstance(tree, dict) and key in tree
+
+
+def _is_our_page(page: Path) -> bool:
+    try:
+        with page.open("rb") as stream:
+            return _OUR_PAGE in stream.read(_PAGE_HEAD_BYTES)
+    except OSError:
+        return False
+
+
+@contextmanager
+def open_staging(output: Path) -> Iterator[Staging]:
+    """Make a staging folder in the output folder; remove it, and old leftovers, at the end.
+
+    Raises:
+        OutputError: the output folder cannot be made or written.
+    """
+    try:
+        output.mkdir(parents=True, exist_ok=True)
+        _remove(_leftovers(output))
+        folder = Path(tempfile.mkdtemp(prefix=_PREFIX, suffix=_SUFFIX, dir=output))
+    except OSError as err:
+        raise OutputError(
+            f"Cannot write in {output}: {err.strerror}.",
+            hint="Choose another folder with --output.",
+            path=str(output),
+        ) from err
+    try:
+        yield Staging(folder=folder, output=output)
+    finally:
+        _remove([folder])
+
+
+def publish_staging(staging: Staging) -> Path:
+    """Move the staged results, notebook and page to their places and return the page.
+
+    What was not staged stays as it is.
+
+    Raises:
+        OutputError: a rename fails.
+    """
+    try:
+        if staging.results.exists():
+            _replace_folder(staging.results, staging.output / OUTPUT_FOLDER, staging.folder / "old")
+        for staged in (staging.notebook, staging.page):
+            if staged.exists():
+                staged.replace(staging.output / staged.name)
+    except OSError as err:
+        raise OutputError(
+            f"Cannot replace the report in {staging.output}: {err.strerror}.",
+            hint="Choose another folder with --output.",
+            path=str(staging.output),
+        ) from err
+    return staging.output / OUTPUT_PAGE
+
+
+def _replace_folder(new: Path, target: Path, old: Path) -> None:
+    if target.exists():
+        target.rename(old)
+    new.rename(target)
+
+
+def _leftovers(output: Path) -> Iterable[Path]:
+    return sorted(output.glob(f"{_PREFIX}*{_SUFFIX}"))
+
+
+def _remove(paths: Iterable[Path]) -> None:
+    for path in paths:
+        shutil.rmtree(path, ignore_errors=True)
