@@ -124,8 +124,9 @@ def _publish(
     report: Report, options: Options, staging: Staging, kernel: ReadyKernel, watcher: Watcher
 ) -> None:
     with _timed(watcher, "notebook") as timed:
+        manager = kernel.manager()
         notebook = read_notebook(options.notebook or notebook_path())
-        run_notebook(notebook, output=staging.notebook, report_dir=OUTPUT_FOLDER, kernel=kernel)
+        run_notebook(notebook, output=staging.notebook, report_dir=OUTPUT_FOLDER, manager=manager)
         timed.text = f"ran the notebook of {len(notebook.cells)} cells"
     with _timed(watcher, "page") as timed:
         title = f"{report.job.name} · profiling report"

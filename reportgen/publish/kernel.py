@@ -27,18 +27,23 @@ _START_TIMEOUT_S = 60
 class ReadyKernel:
     """A kernel on its way up; ``manager()`` waits for it, ``close()`` ends it."""
 
-    def __init__(self, starting: Future[Any], private_dir: Path) -> None:
+    def __init__(self, starting: Future[Any], preloading: Future[None], private_dir: Path) -> None:
         self._starting = starting
+        self._preloading = preloading
         self._private_dir = private_dir
 
     def manager(self) -> Any:
-        """Return the running kernel's manager.
+        """Return the running kernel's manager, once all that was begun in the background is done.
+
+        Call it before anything of Jupyter is imported here: two threads that import packages
+        with circular imports can see half of one.
 
         Raises:
             OutputError: the kernel did not start.
         """
         try:
-            return self._starting.result(timeout=_START_TIMEOUT_S)
+            self._preloading.result(timeout=_START_TIMEOUT_S)
+            return self._starting.result()
         except (OSError, RuntimeError, ImportError, TimeoutError) as err:
             raise OutputError(
                 f"The notebook's kernel did not start ({type(err).__name__}: {err}).",
@@ -47,6 +52,7 @@ class ReadyKernel:
 
     def close(self) -> None:
         """End the kernel at once and remove its private folder; safe to call twice."""
+        self._preloading.cancel()
         if not self._starting.cancel() and self._starting.exception() is None:
             manager = self._starting.result()
             if manager.has_kernel:
@@ -60,9 +66,9 @@ def start_kernel(cwd: Path) -> ReadyKernel:
     private_dir = Path(tempfile.mkdtemp(prefix="reportgen-kernel-"))
     pool = ThreadPoolExecutor(max_workers=1, thread_name_prefix="kernel")
     starting = pool.submit(_launch, cwd, private_dir)
-    pool.submit(_preload)
+    preloading = pool.submit(_preload)
     pool.shutdown(wait=False)
-    return ReadyKernel(starting, private_dir)
+    return ReadyKernel(starting, preloading, private_dir)
 
 
 def _preload() -> None:

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 from reportgen.errors import OutputError, PluginError
-from reportgen.publish.kernel import ReadyKernel
 
 logger = logging.getLogger(__name__)
 
@@ -32,7 +31,7 @@ def read_notebook(path: Path) -> Any:
     nbformat = _nbformat()
     try:
         notebook = nbformat.read(str(path), as_version=4)
-    except (OSError, UnicodeDecodeError, ValueError, KeyError, AttributeError) as err:
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as err:
         raise PluginError(
             f"{path} cannot be read as a notebook ({type(err).__name__}: {err}).",
             hint="Pass the profiler-report.ipynb of a report, edited as you like.",
@@ -47,20 +46,20 @@ def read_notebook(path: Path) -> Any:
     return notebook
 
 
-def run_notebook(notebook: Any, *, output: Path, report_dir: str, kernel: ReadyKernel) -> None:
+def run_notebook(notebook: Any, *, output: Path, report_dir: str, manager: Any) -> None:
     """Run a notebook from top to bottom and write it with its outputs.
 
     Args:
         notebook: from ``read_notebook``; changed in place.
         output: where the executed notebook is written; its folder is the working directory.
         report_dir: the folder of results, relative to the notebook.
-        kernel: a kernel that was started in ``output``'s folder.
+        manager: of a kernel that was started in ``output``'s folder (``ReadyKernel.manager``).
 
     Raises:
         PluginError: a cell raised an error; ``cell`` is its number, counted from 1.
         OutputError: the kernel died, or the notebook cannot be written.
     """
-    executed = _execute(notebook, report_dir, kernel)
+    executed = _execute(notebook, report_dir, manager)
     _tidy(executed, report_dir)
     try:
         output.write_text(_nbformat().writes(executed) + "\n", encoding="utf-8")
@@ -92,7 +91,7 @@ def _nbformat() -> Any:
     return nbformat
 
 
-def _execute(notebook: Any, report_dir: str, kernel: ReadyKernel) -> Any:
+def _execute(notebook: Any, report_dir: str, manager: Any) -> Any:
     import papermill
     from nbclient.exceptions import DeadKernelError
     from papermill.exceptions import PapermillExecutionError
@@ -106,7 +105,7 @@ def _execute(notebook: Any, report_dir: str, kernel: ReadyKernel) -> Any:
             language="python",
             progress_bar=False,
             request_save_on_cell_execute=False,
-            km=kernel.manager(),
+            km=manager,
             record_timing=False,
         )
     except PapermillExecutionError as err:

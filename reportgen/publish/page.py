@@ -33,7 +33,7 @@ def export_page(notebook: Path, page: Path, options: PageOptions) -> None:
     """
     from nbconvert.exporters.html import HTMLExporter
 
-    exporter = HTMLExporter(
+    exporter = HTMLExporter(  # type: ignore[no-untyped-call]  # nbconvert has no types
         template_name=TEMPLATE,
         extra_template_basedirs=[str(templates_dir())],
         require_js_url="",

@@ -1,0 +1,98 @@
+"""Reading, running and recognising notebooks."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import nbformat
+import pytest
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
+
+from reportgen.errors import PluginError
+from reportgen.publish import is_unchanged, read_notebook, run_notebook, start_kernel
+from reportgen.publish.kernel import ReadyKernel
+
+
+def write_notebook(path: Path, *sources: str, tags: tuple[str, ...] = ("parameters",)) -> Path:
+    cells: list[Any] = [new_markdown_cell("# Title")]
+    cells.append(new_code_cell('report_dir = "elsewhere"', metadata={"tags": list(tags)}))
+    cells.extend(new_code_cell(source) for source in sources)
+    nbformat.write(new_notebook(cells=cells), str(path))
+    return path
+
+
+@pytest.fixture
+def kernel(tmp_path: Path) -> Iterator[ReadyKernel]:
+    with closing(start_kernel(tmp_path)) as ready:
+        yield ready
+
+
+@pytest.mark.notebook
+def test_a_notebook_runs_with_its_parameter_beside_the_results(
+    tmp_path: Path, kernel: ReadyKernel
+) -> None:
+    (tmp_path / "profiler-report").mkdir()
+    source = write_notebook(
+        tmp_path / "{mine}.ipynb", "import os; print(report_dir, os.path.isdir(report_dir))"
+    )
+    output = tmp_path / "profiler-report.ipynb"
+
+    run_notebook(
+        read_notebook(source), output=output, report_dir="profiler-report", manager=kernel.manager()
+    )
+
+    tree = json.loads(output.read_text())
+    assert tree["cells"][-1]["outputs"][0]["text"] == ["profiler-report True\n"]
+    assert is_unchanged(output)
+    assert set(tree["metadata"]) == {"kernelspec", "language_info", "papermill", "reportgen"}
+    assert tree["metadata"]["papermill"] == {"parameters": {"report_dir": "profiler-report"}}
+    assert all(not set(cell["metadata"]) & {"papermill", "execution"} for cell in tree["cells"])
+
+    # What was made can be read again as a notebook to run: its injected cell is replaced.
+    again = read_notebook(output)
+    assert len(again.cells) == 3
+    assert all(not cell.get("outputs") for cell in again.cells)
+
+
+@pytest.mark.notebook
+def test_a_cell_that_fails_is_named(tmp_path: Path, kernel: ReadyKernel) -> None:
+    source = write_notebook(tmp_path / "mine.ipynb", "1 / 0")
+
+    manager = kernel.manager()
+    with pytest.raises(PluginError, match=r"Cell 4 .* ZeroDivisionError: division by zero"):
+        run_notebook(
+            read_notebook(source), output=tmp_path / "out.ipynb", report_dir="x", manager=manager
+        )
+
+
+def test_an_edited_notebook_is_recognised(tmp_path: Path) -> None:
+    path = write_notebook(tmp_path / "n.ipynb")
+
+    assert not is_unchanged(path)
+    assert is_unchanged(tmp_path / "absent.ipynb")
+
+
+@pytest.mark.parametrize("raw", ["", "{", "[]", '{"cells": 3}', "\udc80"])
+def test_what_is_no_notebook_is_neither_ours_nor_readable(tmp_path: Path, raw: str) -> None:
+    path = tmp_path / "n.ipynb"
+    path.write_bytes(raw.encode("utf-8", "surrogateescape"))
+
+    assert not is_unchanged(path)
+    with pytest.raises(PluginError, match=r"n\.ipynb"):
+        read_notebook(path)
+
+
+def test_a_notebook_without_a_parameters_cell_is_refused(tmp_path: Path) -> None:
+    path = write_notebook(tmp_path / "n.ipynb", tags=())
+
+    with pytest.raises(PluginError, match="expected exactly one"):
+        read_notebook(path)
+
+
+def test_a_missing_notebook_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(PluginError, match=r"gone\.ipynb"):
+        read_notebook(tmp_path / "gone.ipynb")

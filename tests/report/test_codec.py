@@ -1,0 +1,85 @@
+"""The bytes of ``report.json``."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from reportgen.errors import FormatError
+from reportgen.report import (
+    DataQuality,
+    JobHeader,
+    JobSummary,
+    QualityNote,
+    RankedFinding,
+    Report,
+    RuleEntry,
+)
+from reportgen.report.codec import decode, encode
+from reportgen.results import Finding, Reason, ReasonCode, RuleId, Severity, Status
+
+
+def small_report() -> Report:
+    rule_id = RuleId("StepOutlier")
+    return Report(
+        report_id="0123456789abcdef",
+        job=JobHeader(name="my-job", source="./my-job", clock="unix"),
+        summary=JobSummary(start_time="2026-07-03T09:30:00.000000Z", job_duration_in_seconds=1.0),
+        nodes=("algo-1",),
+        sampling_interval_ms=500,
+        findings=(
+            RankedFinding(
+                rule=rule_id,
+                finding=Finding(
+                    id="STEP-1", severity=Severity.WARNING, title="t", text="x", advice="a"
+                ),
+            ),
+        ),
+        rules={
+            rule_id: RuleEntry(
+                status=Status.SKIPPED,
+                reason=Reason(code=ReasonCode.NO_STEPS, text="none"),
+                file="StepOutlier.json",
+            )
+        },
+        data_quality=DataQuality(
+            counters={"files_read": 3}, notes=(QualityNote(text="odd", path="a.json"),)
+        ),
+        versions={"numpy": "2"},
+    )
+
+
+def test_keys_are_those_of_the_contract() -> None:
+    tree = json.loads(encode(small_report()))
+
+    assert list(tree) == [
+        "format",
+        "report_id",
+        "job",
+        "summary",
+        "nodes",
+        "sampling_interval_ms",
+        "findings",
+        "rules",
+        "data_quality",
+        "versions",
+    ]
+    assert tree["summary"]["training_loop_start"] is None
+    assert tree["findings"][0]["rule"] == "StepOutlier"
+    assert tree["data_quality"] == {
+        "files_read": 3,
+        "notes": [{"text": "odd", "path": "a.json"}],
+    }
+
+
+def test_a_report_survives_the_round_trip() -> None:
+    report = small_report()
+
+    assert decode(encode(report), path="report.json", results={}) == report
+
+
+@pytest.mark.parametrize("raw", [b"", b"{}", b"[1]", b'{"format": 1}', b'{"format": 99}'])
+def test_what_is_no_report_of_ours_is_named(raw: bytes) -> None:
+    with pytest.raises(FormatError, match=r"x/report\.json"):
+        decode(raw, path="x/report.json", results={})

@@ -1,0 +1,32 @@
+"""Which finding comes first."""
+
+from __future__ import annotations
+
+from reportgen.report import rank_findings
+from reportgen.results import Estimate, Finding, RuleId, RuleResult, Severity, Status
+
+
+def finding(finding_id: str, severity: Severity, share_ratio: float | None = None) -> Finding:
+    estimate = (
+        None if share_ratio is None else Estimate(share_ratio=share_ratio, speedup_at_most=None)
+    )
+    return Finding(
+        id=finding_id, severity=severity, title="t", text="t", advice="a", estimate=estimate
+    )
+
+
+def result(rule_id: str, *findings: Finding) -> RuleResult:
+    return RuleResult(id=RuleId(rule_id), status=Status.TRIGGERED, findings=findings)
+
+
+def test_severity_comes_before_share_and_share_before_order() -> None:
+    ranked = rank_findings(
+        [
+            result("A", finding("I-1", Severity.INFO, 0.9), finding("W-1", Severity.WARNING)),
+            result("B", finding("W-2", Severity.WARNING, 0.2), finding("C-1", Severity.CRITICAL)),
+            result("C", finding("W-3", Severity.WARNING, 0.4), finding("W-4", Severity.WARNING)),
+        ]
+    )
+
+    assert [item.finding.id for item in ranked] == ["C-1", "W-3", "W-2", "W-1", "W-4", "I-1"]
+    assert ranked[0].rule == "B"

@@ -1,0 +1,163 @@
+"""The bytes of ``<Id>.json``."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from reportgen.errors import FormatError
+from reportgen.results import (
+    Counters,
+    Estimate,
+    ExhibitKind,
+    Finding,
+    Reason,
+    ReasonCode,
+    RuleId,
+    RuleResult,
+    Severity,
+    Status,
+    Where,
+    exhibit,
+)
+from reportgen.results.codec import decode, encode
+
+
+def full_result() -> RuleResult:
+    return RuleResult(
+        id=RuleId("LowGPUUtilization"),
+        status=Status.TRIGGERED,
+        counters=Counters(rule_triggered=2, violations=3, datapoints=1310),
+        details={"algo-1": {"gpu0": {"gpu_max": 99.0, "gpu_5": 0.0}}, "last_timestamp": 17},
+        rule_parameters="threshold_p95:70\nwindow:500",
+        params={"threshold_p95": 70, "mode": None},
+        metrics={"gpu_busy_ratio": 0.61, "nothing": None},
+        findings=(
+            Finding(
+                id="GPU-1",
+                severity=Severity.WARNING,
+                title="GPU 0 is under-used",
+                text="p95 is 41.2 %.",
+                advice="Raise the batch size.",
+                where=Where(node="algo-1", device="gpu0", start_s=1.5, end_s=2.5),
+                measured=41.2,
+                threshold=70.0,
+                unit="%",
+                estimate=Estimate(share_ratio=0.33, speedup_at_most=1.49),
+                exhibit="usage",
+            ),
+        ),
+        exhibits=(
+            exhibit(
+                "usage",
+                ExhibitKind.TABLE,
+                title="Usage",
+                columns=[("node", "", ["algo-1", "algo-2"]), ("p95_pct", "%", [41.2, np.nan])],
+            ),
+            exhibit(
+                "curve",
+                ExhibitKind.SERIES,
+                title="Over time",
+                columns=[("time_s", "s", np.array([1.0, 2.0])), ("gpu0", "%", np.array([3, 4]))],
+            ),
+            exhibit("none", ExhibitKind.TABLE, title="Empty", columns=[("a", "", [])]),
+        ),
+    )
+
+
+def test_the_five_keys_of_aws_come_first_and_in_order() -> None:
+    tree = json.loads(encode(full_result()))
+
+    assert list(tree) == [
+        "RuleTriggered",
+        "Violations",
+        "Details",
+        "Datapoints",
+        "RuleParameters",
+        "reportgen",
+    ]
+    assert (tree["RuleTriggered"], tree["Violations"], tree["Datapoints"]) == (2, 3, 1310)
+    assert list(tree["reportgen"]) == [
+        "format",
+        "id",
+        "status",
+        "reason",
+        "params",
+        "metrics",
+        "findings",
+        "exhibits",
+    ]
+
+
+def test_tables_are_rows_and_curves_are_columns() -> None:
+    table, curve, empty = json.loads(encode(full_result()))["reportgen"]["exhibits"]
+
+    assert table["rows"] == [["algo-1", 41.2], ["algo-2", None]]
+    assert table["columns"][1] == {"name": "p95_pct", "unit": "%", "type": "float"}
+    assert curve["data"] == {"time_s": [1.0, 2.0], "gpu0": [3, 4]}
+    assert empty["rows"] == []
+
+
+def test_a_result_survives_the_round_trip() -> None:
+    result = full_result()
+
+    assert decode(encode(result), path="x.json") == result
+
+
+def test_a_reason_survives_the_round_trip() -> None:
+    result = RuleResult(
+        id=RuleId("StepOutlier"),
+        status=Status.SKIPPED,
+        reason=Reason(code=ReasonCode.NO_STEPS, text="No step was recorded."),
+    )
+
+    assert decode(encode(result), path="x.json") == result
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [b"", b"[]", b"{}", b'{"reportgen": {"format": 1}}', b'{"reportgen": 3}', b"\xff\xfe", b"null"],
+)
+def test_what_is_no_result_of_ours_is_named(raw: bytes) -> None:
+    with pytest.raises(FormatError, match=r"folder/x\.json"):
+        decode(raw, path="folder/x.json")
+
+
+def test_a_newer_format_asks_for_an_update() -> None:
+    raw = encode(full_result()).replace(b'"format":1', b'"format":2')
+
+    with pytest.raises(FormatError, match=r"format 2.*pip install -U make-profiler-report"):
+        decode(raw, path="x.json")
+
+
+def test_columns_of_different_length_are_refused() -> None:
+    with pytest.raises(ValueError, match="different length"):
+        exhibit("x", ExhibitKind.TABLE, title="", columns=[("a", "", [1]), ("b", "", [1, 2])])
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.text(max_size=20),
+            st.one_of(st.none(), st.floats(allow_nan=False, allow_infinity=False)),
+            st.booleans(),
+            st.integers(-(2**53), 2**53),
+        ),
+        max_size=20,
+    )
+)
+def test_any_table_survives_the_round_trip(rows: list[tuple[object, ...]]) -> None:
+    columns = [
+        (name, "", [row[index] for row in rows]) for index, name in enumerate(["a", "b", "c", "d"])
+    ]
+    result = RuleResult(
+        id=RuleId("X"),
+        status=Status.OK,
+        exhibits=(exhibit("t", ExhibitKind.TABLE, title="T", columns=columns),),
+    )
+
+    assert decode(encode(result), path="x.json") == result
