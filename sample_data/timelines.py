@@ -1,0 +1,200 @@
+"""What the framework's two timelines of a worker say about a schedule (formats §4.1, §4.2)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+
+from sample_data.operators import operator_events
+from sample_data.schedule import FORWARD_SHARE, Schedule
+from sample_data.spec import Fault, JobSpec
+
+MODULE = "ResNet"
+CHILDREN = ("conv1", "layer1", "layer2", "fc")
+FIRST_PID = 27  # of the training process in SageMaker's container
+_WORKER_PID = 60
+_PINNED = Fault.INPUT_BOUND  # the loader that is set up badly does not pin its memory either
+
+
+class Event(NamedTuple):
+    """A complete event; µs UTC, ``args`` is JSON text. A tuple, for there may be millions."""
+
+    start_us: int
+    end_us: int
+    phase: str
+    name: str
+    args: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Worker:
+    """One training process: its number in the job, on its node, and its clock's zero."""
+
+    rank: int
+    node: int
+    local_rank: int
+    zero_us: int
+
+    @property
+    def pid(self) -> int:
+        """Return its OS process id, the same on each node."""
+        return FIRST_PID + self.local_rank
+
+    def at_us(self, seconds: float) -> int:
+        """Return the absolute time of an instant of the schedule."""
+        return self.zero_us + round(seconds * 1e6)
+
+
+def workers(spec: JobSpec) -> tuple[Worker, ...]:
+    """Return all training processes of a job in order of rank."""
+    return tuple(
+        Worker(
+            rank=rank,
+            node=rank // spec.workers_per_node,
+            local_rank=rank % spec.workers_per_node,
+            zero_us=round(spec.start_s * 1e6) + 600 * rank,
+        )
+        for rank in range(spec.nodes * spec.workers_per_node)
+    )
+
+
+def profiled_steps(schedule: Schedule) -> frozenset[int]:
+    """Return the rows of the training steps whose operators were recorded: three pairs."""
+    trained = np.flatnonzero(schedule.is_train)
+    wanted = [int(trained.size * share) for share in (0.05, 0.45, 0.85)]
+    rows = [trained[min(at + more, trained.size - 1)] for at in wanted for more in (0, 1)]
+    return frozenset(int(row) for row in rows)
+
+
+def python_timeline(spec: JobSpec, schedule: Schedule, worker: Worker) -> list[Event]:
+    """Return steps, passes and operators of one worker in the order they were written: by end."""
+    events = [
+        event
+        for row in range(schedule.n_steps)
+        for event in _step_events(spec, schedule, worker, row)
+    ]
+    for row in sorted(profiled_steps(schedule)):
+        events += [
+            Event(*fields)
+            for fields in operator_events(
+                wait_us=worker.at_us(schedule.wait_s[row]),
+                start_us=worker.at_us(schedule.start_s[row]),
+                compute_us=round(schedule.compute_s[worker.rank, row] * 1e6),
+                step=int(schedule.number[row]),
+                device=worker.local_rank if spec.gpus else None,
+                is_single_process=spec.loader_workers == 0,
+            )
+        ]
+    events.sort(key=lambda event: (event.end_us, event.start_us))
+    return events
+
+
+def _step_events(spec: JobSpec, schedule: Schedule, worker: Worker, row: int) -> Iterator[Event]:
+    """Yield one step: forward, backward (which waits for the slowest worker) and their parts."""
+    is_train = bool(schedule.is_train[row])
+    number = int(schedule.number[row])
+    compute_s = float(schedule.compute_s[worker.rank, row])
+    start = worker.at_us(schedule.start_s[row])
+    end = worker.at_us(schedule.end_s[row])
+    forward_end = start + round(compute_s * 1e6 * (FORWARD_SHARE if is_train else 0.96))
+    backward_end = worker.at_us(schedule.start_s[row] + schedule.compute_s[:, row].max()) - 90
+    args = f'{{"pid": {worker.pid}, "step_num": "{number}"}}'
+    mode = "TRAIN" if is_train else "EVAL"
+    is_detailed = is_train and number < spec.detailed_steps
+
+    def event(phase: str, name: str, from_us: int, to_us: int) -> Event:
+        return Event(start_us=from_us, end_us=to_us, phase=phase, name=name, args=args)
+
+    if is_detailed:
+        for name, (a, b) in zip(CHILDREN, _split(start + 100, forward_end - 80), strict=True):
+            yield event("Forward-SubModuleInternal", name, a, b)
+    yield event("Forward", MODULE, start + 60, forward_end)
+    if is_train:
+        if is_detailed:
+            parts = _split(forward_end + 40, backward_end - 60)
+            for name, (a, b) in zip(reversed(CHILDREN), parts, strict=True):
+                yield event("Backward-SubModuleInternal", name, a, b)
+        yield event("Backward(post-forward)", MODULE, forward_end + 20, backward_end)
+    step = f"Step:ModeKeys.{mode}"
+    yield event(step, step, start, end)
+
+
+def _split(start_us: int, end_us: int) -> list[tuple[int, int]]:
+    """Return successive parts of a span: the middle of the model takes most of it."""
+    shares = (0.12, 0.34, 0.46, 0.08)
+    edges = [start_us + round((end_us - start_us) * share) for share in np.cumsum((0, *shares))]
+    return list(pairwise(edges))
+
+
+def model_timeline(spec: JobSpec, schedule: Schedule, worker: Worker) -> list[Event]:
+    """Return the loader's events of one worker in the order of their ends.
+
+    Each epoch has two loaders, for training and for validation; without loader processes the
+    training process fetches the batches itself.
+    """
+    kind = (
+        "_MultiProcessingDataLoaderIter" if spec.loader_workers else "_SingleProcessDataLoaderIter"
+    )
+    pin = str(spec.gpus > 0 and _PINNED not in spec.faults).lower()
+    changes = np.flatnonzero(np.diff(2 * schedule.epoch + ~schedule.is_train)) + 1
+    firsts = [0, *changes.tolist()]
+    events: list[Event] = []
+    for index, (first, stop) in enumerate(
+        zip(firsts, [*firsts[1:], schedule.n_steps], strict=True)
+    ):
+        asked = worker.at_us(schedule.wait_s[first])
+        events.append(
+            Event(
+                start_us=asked - 21_000,
+                end_us=asked - 400,
+                phase="DataLoaderIterInitialize",
+                name=f"{kind}.__init__",
+                args=f'{{"pid": {worker.pid}, "num_workers": {spec.loader_workers}, '
+                f'"pin_memory": {pin}}}',
+            )
+        )
+        pids = _loader_pids(spec, worker, index)
+        events += _batches(schedule, worker, range(first, stop), kind=kind, pids=pids)
+        events += _loader_lives(
+            asked - 15_000, worker.at_us(schedule.end_s[stop - 1]), pids[: spec.loader_workers]
+        )
+    events.sort(key=lambda event: (event.end_us, event.start_us))
+    return events
+
+
+def _loader_pids(spec: JobSpec, worker: Worker, index: int) -> list[int]:
+    """Return the process ids of one loader's workers; each loader starts new ones."""
+    if spec.loader_workers == 0:
+        return [worker.pid]
+    n_node = spec.workers_per_node * spec.loader_workers
+    first = _WORKER_PID + index * n_node + worker.local_rank * spec.loader_workers
+    return list(range(first, first + spec.loader_workers))
+
+
+def _batches(
+    schedule: Schedule, worker: Worker, rows: range, *, kind: str, pids: list[int]
+) -> Iterator[Event]:
+    for at, row in enumerate(rows):
+        turn = at % len(pids)
+        yield Event(
+            start_us=worker.at_us(schedule.wait_s[row]),
+            end_us=worker.at_us(schedule.start_s[row]) - 30,
+            phase="DataLoaderIter",
+            name=f"{kind}::GetNext",
+            args=f'{{"pid": {pids[turn]}, "worker_id": {turn}}}',
+        )
+
+
+def _loader_lives(start_us: int, end_us: int, pids: list[int]) -> Iterator[Event]:
+    for index, pid in enumerate(pids):
+        yield Event(
+            start_us=start_us + 900 * index,
+            end_us=end_us + 2_000 + 700 * index,
+            phase="DataLoaderWorker",
+            name="DataLoaderWorker",
+            args=f'{{"pid": {pid}, "worker_id": {index}}}',
+        )

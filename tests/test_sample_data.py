@@ -1,0 +1,463 @@
+"""The made-up jobs have the real format, and what is planted in them can be found again."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+import tarfile
+from dataclasses import replace
+from datetime import UTC, datetime
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from sample_data.make import is_made, main, make_job, parse_specs
+from sample_data.spec import ALLOWED_INTERVALS_MS, NAMED_JOBS, Fault, JobSpec
+
+Floats = NDArray[np.float64]
+KEYS = ["Type", "Name", "Dimension", "Value", "NodeId", "Timestamp"]
+LINE = re.compile(
+    r'\{"Type":"[a-z/]+","Name":"\w+","Dimension":"[\w/]*","Value":\d+\.\d\d,'
+    r'"NodeId":"algo-\d+","Timestamp":\d{10}\.\d{6}\}'
+)
+SMALL = JobSpec(name="small", duration_s=150.0, init_s=12.0, epochs=2)
+
+
+@pytest.fixture(scope="module")
+def named(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    output = tmp_path_factory.mktemp("jobs")
+    return {name: make_job(spec, output=output) for name, spec in NAMED_JOBS.items()}
+
+
+def truth_of(job: Path) -> dict[str, Any]:
+    return dict(json.loads((job / "truth.json").read_text(encoding="utf-8")))
+
+
+def system_files(job: Path) -> list[Path]:
+    return sorted((job / "profiler-output" / "system").rglob("*.json"))
+
+
+def system_lines(job: Path) -> list[str]:
+    return [line for path in system_files(job) for line in path.read_text().splitlines()]
+
+
+def series(job: Path) -> dict[tuple[str, str, str], Floats]:
+    found: dict[tuple[str, str, str], list[float]] = {}
+    for line in system_lines(job):
+        row = json.loads(line)
+        found.setdefault((row["NodeId"], row["Name"], row["Dimension"]), []).append(row["Value"])
+    return {key: np.array(values) for key, values in found.items()}
+
+
+def timeline_events(job: Path) -> list[dict[str, Any]]:
+    """Read pevents: absolute µs, phase names of each file, the file's worker."""
+    found = []
+    for path in sorted((job / "profiler-output" / "framework").rglob("*.json")):
+        base_us, phases = 0, {}
+        for event in json.loads(path.read_text()):
+            args = event.get("args", {})
+            if event["ph"] == "M":
+                base_us = args.get("start_time_since_epoch_in_micros", base_us)
+                if "name" in args:
+                    phases[event["pid"]] = args["name"]
+                continue
+            start_us = base_us + event["ts"]
+            found.append(
+                {
+                    "worker": path.name.split("_")[1],
+                    "path": path,
+                    "phase": phases[event["pid"]],
+                    "name": event["name"],
+                    "start_us": start_us,
+                    "end_us": start_us + event["dur"],
+                    "args": args,
+                }
+            )
+    return found
+
+
+def snapshot(job: Path) -> dict[str, bytes]:
+    return {
+        str(path.relative_to(job)): path.read_bytes() for path in job.rglob("*") if path.is_file()
+    }
+
+
+def jensen_shannon(first: Floats, second: Floats) -> float:
+    p, q = (np.histogram(values, 50, (0, 100))[0] / values.size for values in (first, second))
+    middle = (p + q) / 2
+    with np.errstate(divide="ignore", invalid="ignore"):
+        terms = [np.where(part > 0, part * np.log(part / middle), 0.0).sum() for part in (p, q)]
+    return float(np.sqrt(sum(terms) / 2))
+
+
+def test_every_line_has_the_modern_shape_to_the_byte(named: dict[str, Path]) -> None:
+    for job in named.values():
+        lines = system_lines(job)
+        assert all(LINE.fullmatch(line) for line in lines)
+        assert list(json.loads(lines[0])) == KEYS
+        assert all(path.read_bytes().endswith(b"}\n") for path in system_files(job))
+
+
+def test_each_tick_has_the_right_number_of_lines(tmp_path: Path) -> None:
+    job = make_job(replace(SMALL, gpus=2, cores=3, steps_per_second=0.0), output=tmp_path)
+    rows = [json.loads(line) for line in system_lines(job)]
+    # Groups are stamped within 50 ms of their tick, ticks are 500 ms apart.
+    ticks = [
+        list(group)
+        for _, group in groupby(rows, key=lambda row: int((row["Timestamp"] - SMALL.start_s) * 2))
+    ]
+    assert len(ticks) == 300
+    assert [row["Type"] for row in ticks[0]] == ["gpu"] * 4 + ["memory"]
+    full = 2 * 2 + 1 + 2 * 3 + 3 + 4
+    # Now and then the two platform lines are missing.
+    assert {len(tick) for tick in ticks[1:]} <= {full, full - 2}
+    assert sum(len(tick) == full for tick in ticks[1:]) > 280
+
+
+def test_groups_of_one_tick_share_a_stamp_and_the_network_comes_last(tmp_path: Path) -> None:
+    job = make_job(replace(SMALL, steps_per_second=0.0), output=tmp_path)
+    rows = [json.loads(line) for line in system_lines(job)]
+    stamps: dict[int, dict[str, set[float]]] = {}
+    for row in rows:
+        tick = int((row["Timestamp"] - SMALL.start_s) * 2)
+        stamps.setdefault(tick, {}).setdefault(row["Type"], set()).add(row["Timestamp"])
+    for tick, groups in stamps.items():
+        assert all(len(times) == 1 for times in groups.values())
+        late_s = {kind: min(times) - SMALL.start_s - tick / 2 for kind, times in groups.items()}
+        assert late_s["gpu"] == min(late_s.values())
+        assert 0 < late_s["gpu"] < 0.002
+        assert max(late_s.values()) < 0.048
+        if tick:
+            assert max(late_s, key=late_s.__getitem__) == "network"
+
+
+def test_files_are_full_minutes_in_folders_of_their_utc_hour(named: dict[str, Path]) -> None:
+    files = system_files(named["input_bound"])
+    for path in files:
+        minute_s = int(path.name.split(".")[0])
+        assert re.fullmatch(r"\d{10}\.algo-1\.json", path.name)
+        assert minute_s % 60 == 0
+        hour = datetime.fromtimestamp(minute_s, tz=UTC).strftime("%Y%m%d%H")
+        assert path.parent.name == hour
+        stamps = [json.loads(line)["Timestamp"] for line in path.read_text().splitlines()]
+        assert minute_s <= min(stamps)
+        assert max(stamps) < minute_s + 60
+    assert len({path.parent for path in files}) == 2  # the job runs over a full hour
+    assert len(files) == 13  # 720 s that do not begin with a minute
+
+
+def test_the_job_is_marked_finished(named: dict[str, Path]) -> None:
+    for job in named.values():
+        for part in ("system", "framework"):
+            assert (job / "profiler-output" / part / "training_job_end.ts").stat().st_size == 0
+
+
+def test_the_truth_counts_what_was_written(named: dict[str, Path]) -> None:
+    for name, job in named.items():
+        planted = truth_of(job)["planted"]
+        values = series(job)
+        assert planted["system_lines"] == sum(map(len, values.values()))
+        assert planted["ticks_per_node"] == len(values["algo-1", "gpu0", "GPUUtilization"])
+        assert planted["ticks_per_node"] > 1000  # or no rule would judge it
+        events = timeline_events(job)
+        assert planted["events"] == len(events)
+        for worker in {event["worker"] for event in events}:
+            for mode, n_steps in planted["steps_per_worker"].items():
+                phase = f"Step:ModeKeys.{mode}"
+                steps = [e for e in events if e["worker"] == worker and e["phase"] == phase]
+                assert [int(e["args"]["step_num"]) for e in steps] == list(range(n_steps)), name
+
+
+def test_the_loop_lies_where_the_truth_says(named: dict[str, Path]) -> None:
+    for job in named.values():
+        planted = truth_of(job)["planted"]
+        steps = [e for e in timeline_events(job) if e["phase"].startswith("Step:")]
+        # Workers differ by 0.6 ms each.
+        assert min(e["start_us"] for e in steps) / 1e6 == pytest.approx(
+            planted["loop_start_s"], abs=1e-5
+        )
+        assert max(e["end_us"] for e in steps) / 1e6 == pytest.approx(
+            planted["loop_end_s"], abs=3e-3
+        )
+
+
+def test_timeline_files_rotate_and_are_named_by_their_last_end(named: dict[str, Path]) -> None:
+    events = timeline_events(named["input_bound"])
+    for path, group in groupby(events, key=lambda event: event["path"]):
+        ends = [event["end_us"] for event in group]
+        assert ends == sorted(ends)
+        assert path.name == f"{ends[-1]}_27-algo-1_{path.stem.split('_', 2)[2]}.json"
+        assert path.stem.split("_", 2)[2] in {"pythontimeline", "model_timeline"}
+        assert ends[-1] - ends[0] < 60_000_000
+        hour = datetime.fromtimestamp(ends[-1] // 10**6, tz=UTC).strftime("%Y%m%d%H")
+        assert path.parent.name == hour
+
+
+def test_timelines_have_one_event_a_line_and_a_base(named: dict[str, Path]) -> None:
+    path = min((named["healthy"] / "profiler-output" / "framework").rglob("*python*"))
+    lines = path.read_text().splitlines()
+    assert lines[0] == "["
+    assert '"start_time_since_epoch_in_micros": 1' in lines[1]
+    assert lines[-1] == "]"
+    assert not lines[-2].endswith(",")
+    assert all(line.endswith("},") for line in lines[1:-2])
+
+
+def test_the_frameworks_phases_are_there(named: dict[str, Path]) -> None:
+    for job in named.values():
+        phases = {event["phase"] for event in timeline_events(job)}
+        assert phases >= {
+            "Step:ModeKeys.TRAIN",
+            "Step:ModeKeys.EVAL",
+            "Forward",
+            "Backward(post-forward)",
+            "DataLoaderIterInitialize",
+            "DataLoaderIter",
+            "cpu_functions",
+            "gpu_functions-dev:0",
+        }
+    phases = {event["phase"] for event in timeline_events(named["healthy"])}
+    assert phases >= {"DataLoaderWorker", "Forward-SubModuleInternal", "Backward-SubModuleInternal"}
+
+
+def test_operators_nest_within_each_other(named: dict[str, Path]) -> None:
+    events = timeline_events(named["healthy"])
+    cpu = [event for event in events if event["phase"] == "cpu_functions"]
+    outer = [event for event in cpu if event["name"] == "aten::conv2d"]
+    inner = [event for event in cpu if event["name"] == "aten::cudnn_convolution"]
+    assert len(outer) == len(inner) == 12  # two layers, six profiled steps
+    for around, within in zip(outer, inner, strict=True):
+        assert around["start_us"] < within["start_us"] < within["end_us"] < around["end_us"]
+
+
+def test_no_event_is_negative_or_outlives_the_job(named: dict[str, Path]) -> None:
+    for name, job in named.items():
+        spec = NAMED_JOBS[name]
+        for event in timeline_events(job):
+            assert spec.start_s * 1e6 < event["start_us"] <= event["end_us"]
+            assert event["end_us"] < (spec.start_s + spec.duration_s) * 1e6
+
+
+def test_the_same_seed_gives_the_same_bytes_and_another_seed_does_not(tmp_path: Path) -> None:
+    spec = replace(SMALL, faults=frozenset({Fault.LATE_GROUPS, Fault.CALLBACK}))
+    first = snapshot(make_job(spec, output=tmp_path / "a"))
+    again = snapshot(make_job(spec, output=tmp_path / "b"))
+    other = snapshot(make_job(replace(spec, seed=1), output=tmp_path / "c"))
+    assert first == again
+    assert first != other
+
+
+def test_named_jobs_are_small_enough_to_mail(named: dict[str, Path]) -> None:
+    for job in named.values():
+        packed = io.BytesIO()
+        with tarfile.open(fileobj=packed, mode="w:gz") as archive:
+            archive.add(job, arcname=job.name)
+        assert packed.tell() < 500_000
+
+
+def test_the_healthy_job_gives_no_rule_a_reason(named: dict[str, Path]) -> None:
+    truth = truth_of(named["healthy"])
+    assert truth["expect"] == []
+    assert {"GPU-1", "GPU-2", "STEP-1", "CPU-1", "DL-1", "BATCH-1"} <= set(truth["forbid"])
+    values = series(named["healthy"])
+    gpu = values["algo-1", "gpu0", "GPUUtilization"]
+    for end in range(1001, gpu.size + 1):
+        low, high = np.percentile(gpu[end - 500 : end], [5, 95])
+        assert high > 70
+        assert low >= 10
+    cores = [v for (_, _, dimension), v in values.items() if dimension == "CPUUtilization"]
+    assert max(core.max() for core in cores) < 90
+
+
+def test_the_input_bound_job_starves_its_gpu_beside_a_hot_core(named: dict[str, Path]) -> None:
+    truth = truth_of(named["input_bound"])
+    assert truth["expect"] == ["CPU-1", "DL-1", "DL-3", "FW-1", "GPU-2"]
+    values = series(named["input_bound"])
+    gpu = values["algo-1", "gpu0", "GPUUtilization"][1:]  # cores have no first sample
+    cores = np.stack([values["algo-1", f"cpu{core}", "CPUUtilization"] for core in range(4)])
+    is_starved = (gpu < 10) & (cores > 90).any(axis=0)
+    ratio = np.cumsum(is_starved) / np.arange(1, gpu.size + 1)
+    assert ratio[1000:].min() > 0.55  # the rule asks for more than a half
+    low, high = np.percentile(gpu[-500:], [5, 95])
+    assert low < 10
+    assert high > 70
+    events = timeline_events(named["input_bound"])
+    waits = [e["end_us"] - e["start_us"] for e in events if e["phase"] == "DataLoaderIter"]
+    loop_s = truth["planted"]["loop_end_s"] - truth["planted"]["loop_start_s"]
+    # The first wait lies before the loop.
+    assert sum(waits) / 1e6 / loop_s == pytest.approx(
+        truth["planted"]["loader_wait_ratio"], abs=0.01
+    )
+    loaders = [e["args"] for e in events if e["phase"] == "DataLoaderIterInitialize"]
+    assert {(args["num_workers"], args["pin_memory"]) for args in loaders} == {(0, False)}
+
+
+def test_the_callback_makes_every_fiftieth_step_an_outlier(named: dict[str, Path]) -> None:
+    truth = truth_of(named["callback"])
+    assert truth["expect"] == ["GPU-2", "STEP-1"]
+    steps = {
+        int(event["args"]["step_num"]): event["end_us"] - event["start_us"]
+        for event in timeline_events(named["callback"])
+        if event["phase"] == "Step:ModeKeys.TRAIN"
+    }
+    lengths = np.array(list(steps.values()))
+    limit = lengths.mean() + 3 * lengths.std()
+    slow = [number for number, length in steps.items() if length > limit]
+    assert slow == truth["planted"]["slow_steps"]
+    assert slow == list(range(49, len(steps), 50))
+    assert len(slow) > 10
+
+
+def test_the_straggler_keeps_the_others_waiting(named: dict[str, Path]) -> None:
+    job = named["straggler"]
+    planted = truth_of(job)["planted"]
+    assert planted["straggler"] == "algo-2-28"
+    values = series(job)
+    gpus = {
+        (node, gpu): values[node, gpu, "GPUUtilization"]
+        for node in ("algo-1", "algo-2")
+        for gpu in ("gpu0", "gpu1")
+    }
+    assert jensen_shannon(gpus["algo-1", "gpu0"], gpus["algo-1", "gpu1"]) < 0.15
+    assert jensen_shannon(gpus["algo-2", "gpu0"], gpus["algo-2", "gpu1"]) > 0.5
+    forward: dict[str, list[int]] = {}
+    for event in timeline_events(job):
+        if event["phase"] == "Forward":
+            forward.setdefault(event["worker"], []).append(event["end_us"] - event["start_us"])
+    medians = {worker: float(np.median(lengths)) for worker, lengths in forward.items()}
+    slow = medians.pop("28-algo-2")
+    for median in medians.values():
+        assert slow / median == pytest.approx(planted["straggler_factor"], rel=0.03)
+
+
+def test_imbalance_leaves_three_of_four_gpus_half_idle(tmp_path: Path) -> None:
+    spec = JobSpec(name="x", gpus=4, faults=frozenset({Fault.IMBALANCE}), steps_per_second=0.0)
+    job = make_job(spec, output=tmp_path)
+    values = series(job)
+    gpus = [values["algo-1", f"gpu{index}", "GPUUtilization"] for index in range(4)]
+    assert np.percentile(gpus[0][-500:], 95) > 70
+    assert all(np.percentile(gpu[-500:], 95) < 70 for gpu in gpus[1:])
+    assert jensen_shannon(gpus[0], gpus[1]) > 0.5
+    assert truth_of(job)["expect"] == ["BAL-1", "GPU-1"]
+
+
+def test_a_memory_leak_rises_through_the_whole_loop(tmp_path: Path) -> None:
+    spec = JobSpec(name="x", faults=frozenset({Fault.MEMORY_LEAK}), steps_per_second=0.0)
+    job = make_job(spec, output=tmp_path)
+    memory = series(job)["algo-1", "gpu0", "GPUMemoryUtilization"]
+    minutes = memory[120 : 120 + 120 * 9].reshape(9, 120).max(axis=1)
+    assert np.all(np.diff(minutes) > 3)
+    assert truth_of(job)["expect"] == ["MEM-2"]
+
+
+def test_slow_storage_shows_as_io_wait_and_not_as_work(tmp_path: Path) -> None:
+    spec = JobSpec(name="x", faults=frozenset({Fault.IO_BOUND}), steps_per_second=1.4)
+    job = make_job(spec, output=tmp_path)
+    values = series(job)
+    gpu = values["algo-1", "gpu0", "GPUUtilization"][1:]
+    wait = np.stack([values["algo-1", f"cpu{core}", "I/OWaitPercentage"] for core in range(4)])
+    work = np.stack([values["algo-1", f"cpu{core}", "CPUUtilization"] for core in range(4)])
+    assert ((gpu < 10) & (wait > 50).any(axis=0)).mean() > 0.55
+    assert ((gpu < 10) & (work > 90).any(axis=0)).mean() < 0.1
+    assert np.all(work >= wait)  # utilisation counts waiting too
+    assert truth_of(job)["expect"] == ["DL-1", "FW-1", "GPU-2", "IO-1"]
+
+
+def test_late_groups_come_up_to_eighty_ms_late(tmp_path: Path) -> None:
+    spec = replace(SMALL, steps_per_second=0.0, faults=frozenset({Fault.LATE_GROUPS}))
+    job = make_job(spec, output=tmp_path)
+    rows = [json.loads(line) for line in system_lines(job)]
+    late_s = np.array([(row["Timestamp"] - SMALL.start_s) % 0.5 for row in rows])
+    assert 0.06 < late_s.max() < 0.13
+    assert 0.02 < (late_s > 0.02).mean() < 0.2
+
+
+def test_broken_lines_are_where_they_were_planted(tmp_path: Path) -> None:
+    faults = frozenset({Fault.TRUNCATED_LAST_LINE, Fault.GARBAGE_LINE})
+    spec = replace(SMALL, nodes=2, steps_per_second=0.0, faults=faults)
+    job = make_job(spec, output=tmp_path)
+    n_broken = 0
+    for path in system_files(job):
+        for line in path.read_bytes().splitlines():
+            try:
+                json.loads(line)
+            except ValueError:
+                n_broken += 1
+    assert n_broken == truth_of(job)["planted"]["lines_broken"] == 4
+    assert system_files(job)[-1].read_bytes().endswith(b'"NodeId":"algo-2"')
+
+
+def test_a_pause_leaves_a_hole_of_a_tenth(tmp_path: Path) -> None:
+    spec = replace(SMALL, steps_per_second=0.0, faults=frozenset({Fault.GAP}))
+    job = make_job(spec, output=tmp_path)
+    planted = truth_of(job)["planted"]
+    stamps = np.array(
+        [r["Timestamp"] for r in map(json.loads, system_lines(job)) if r["Name"] == "gpu0"]
+    )
+    assert planted["ticks_per_node"] == 270 == np.unique(stamps).size
+    widest = int(np.argmax(np.diff(stamps)))
+    assert planted["gap_s"][0] == pytest.approx(stamps[widest] + 0.5, abs=0.01)
+    assert planted["gap_s"][1] == pytest.approx(stamps[widest + 1], abs=0.01)
+
+
+@pytest.mark.parametrize("interval_ms", ALLOWED_INTERVALS_MS)
+def test_every_interval_of_the_profiler_can_be_made(tmp_path: Path, interval_ms: int) -> None:
+    spec = replace(SMALL, interval_ms=interval_ms, duration_s=600.0, steps_per_second=0.0)
+    job = make_job(spec, output=tmp_path)
+    gpu = [r["Timestamp"] for r in map(json.loads, system_lines(job)) if r["Name"] == "gpu0"]
+    stamps = np.unique(gpu)
+    assert stamps.size == 600_000 // interval_ms
+    assert np.median(np.diff(stamps)) * 1000 == pytest.approx(interval_ms, abs=1)
+
+
+def test_a_job_without_gpus_has_no_gpu_lines(tmp_path: Path) -> None:
+    job = make_job(replace(SMALL, gpus=0), output=tmp_path)
+    assert not any('"gpu' in line for line in system_lines(job))
+    assert not any("gpu" in event["phase"] for event in timeline_events(job))
+
+
+def test_a_finished_job_is_not_made_twice(tmp_path: Path) -> None:
+    args = ["--name", "x", "--hours", "0.02", "--output", str(tmp_path)]
+    args += ["--steps-per-second", "0"]
+    assert main(args) == 0
+    before = (tmp_path / "x" / "truth.json").stat().st_mtime_ns
+    assert main(args) == 0
+    assert (tmp_path / "x" / "truth.json").stat().st_mtime_ns == before
+    (spec,), _ = parse_specs(args)
+    assert is_made(spec, output=tmp_path)
+    assert not is_made(replace(spec, seed=7), output=tmp_path)
+    (tmp_path / "x" / "truth.json").write_text("{")
+    assert not is_made(spec, output=tmp_path)
+
+
+def test_options_change_a_named_job_or_make_a_new_one() -> None:
+    specs, _ = parse_specs([])
+    assert [spec.name for spec in specs] == ["healthy", "callback", "input_bound", "straggler"]
+    (spec,), _ = parse_specs(["straggler", "--nodes", "3", "--fault", "gap", "--fault", "callback"])
+    assert (spec.name, spec.nodes, spec.gpus) == ("straggler", 3, 2)
+    assert spec.faults == {Fault.GAP, Fault.CALLBACK}
+    (spec,), _ = parse_specs(["--gpus", "8", "--cores", "96", "--hours", "24", "--interval", "100"])
+    assert (spec.name, spec.n_ticks) == ("custom", 864_000)
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        ["--interval", "300"],
+        ["--nodes", "0"],
+        ["--hours", "0.001"],
+        ["--seed", "-1"],
+        ["--fault", "typo"],
+        ["unknown_job"],
+    ],
+)
+def test_impossible_jobs_are_refused(args: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as refusal:
+        parse_specs(args)
+    assert refusal.value.code == 2
+    assert "error" in capsys.readouterr().err
