@@ -1,0 +1,143 @@
+"""What goes wrong before a report can be made: a message and an exit code, never a traceback."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+from reportgen import __version__
+from tests.end_to_end.command import Run, run_command
+
+
+def copied(job: Path, target: Path) -> Path:
+    shutil.copytree(job / "profiler-output" / "system", target / "profiler-output" / "system")
+    return target
+
+
+def assert_refused(run: Run, code: int, *said: str) -> None:
+    assert run.code == code, run.stderr
+    assert run.stdout == ""
+    assert "Traceback" not in run.stderr
+    for words in said:
+        assert words in run.stderr
+
+
+def test_a_path_that_does_not_exist(tmp_path: Path) -> None:
+    assert_refused(run_command("gone", cwd=tmp_path), 1, "gone")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_empty_folder_and_a_folder_without_a_job(tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    assert_refused(run_command("empty", cwd=tmp_path), 1, "empty")
+
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "a.txt").write_text("x")
+    assert_refused(run_command("notes", cwd=tmp_path), 1, "notes")
+
+
+def test_a_file_is_not_a_job(tmp_path: Path) -> None:
+    (tmp_path / "file.json").write_text("{}")
+    assert_refused(run_command("file.json", cwd=tmp_path), 1, "file.json")
+
+
+def test_two_jobs_are_both_named(tmp_path: Path, input_bound_job: Path) -> None:
+    copied(input_bound_job, tmp_path / "jobs" / "first")
+    copied(input_bound_job, tmp_path / "jobs" / "second")
+    assert_refused(run_command("jobs", cwd=tmp_path), 2, "first", "second")
+
+
+@pytest.mark.parametrize(
+    ("args", "said"),
+    [
+        (("--rules", "LowGPUUtilisation"), "LowGPUUtilization"),
+        (("--set", "StepOutlier.stdev=4"), "stddev"),
+        (("--set", "LowGPUUtilization.threshold_p95=700"), "from 0 to 100"),
+        (("--set", "LowGPUUtilization.threshold_p95"), "RULE.PARAM=VALUE"),
+        (("--config", "gone.toml"), "gone.toml"),
+        (("--theme", "pink"), "pink"),
+        (("--nonsense",), "--nonsense"),
+    ],
+)
+def test_wrong_usage_is_explained(
+    tmp_path: Path, input_bound_job: Path, args: tuple[str, ...], said: str
+) -> None:
+    assert_refused(run_command(input_bound_job, *args, cwd=tmp_path), 2, said)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_configuration_is_read_and_checked(tmp_path: Path, input_bound_job: Path) -> None:
+    (tmp_path / "c.toml").write_text("[StepOutlier]\nstddev = -4\n")
+    run = run_command(input_bound_job, "--config", "c.toml", cwd=tmp_path)
+    assert_refused(run, 2, "StepOutlier.stddev", "-4")
+
+    (tmp_path / "c.toml").write_text("stddev = 4\n")
+    run = run_command(input_bound_job, "--config", "c.toml", cwd=tmp_path)
+    assert_refused(run, 2, "table per rule")
+
+
+def test_files_of_others_are_not_overwritten(tmp_path: Path, input_bound_job: Path) -> None:
+    (tmp_path / "profiler-report.html").write_text("mine")
+    assert_refused(run_command(input_bound_job, cwd=tmp_path), 2, "profiler-report.html", "--force")
+    assert (tmp_path / "profiler-report.html").read_text() == "mine"
+
+
+def test_raw_data_are_never_written_into(tmp_path: Path, input_bound_job: Path) -> None:
+    job = copied(input_bound_job, tmp_path / "job")
+    inside = job / "profiler-output"
+    assert_refused(run_command(".", cwd=inside), 2, "--output")
+    assert_refused(run_command(job, "-o", inside / "system", cwd=tmp_path), 2, "--output")
+    assert sorted(path.name for path in inside.iterdir()) == ["system"]
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_an_output_that_cannot_be_written(tmp_path: Path, input_bound_job: Path) -> None:
+    (tmp_path / "locked").mkdir(mode=0o500)
+    assert_refused(run_command(input_bound_job, "-o", "locked", cwd=tmp_path), 1, "locked")
+
+
+def test_an_output_below_a_file_cannot_be_made(tmp_path: Path, input_bound_job: Path) -> None:
+    (tmp_path / "file").write_text("")
+    assert_refused(run_command(input_bound_job, "-o", "file/below", cwd=tmp_path), 1, "below")
+
+
+def test_a_notebook_without_parameters_is_refused(tmp_path: Path, input_bound_job: Path) -> None:
+    (tmp_path / "n.ipynb").write_text('{"cells": [], "metadata": {}, "nbformat": 4, '
+                                      '"nbformat_minor": 5}')  # fmt: skip
+    run = run_command(input_bound_job, "--notebook", "n.ipynb", cwd=tmp_path)
+    assert_refused(run, 1, "n.ipynb", "parameters")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["n.ipynb"]
+
+
+def test_object_stores_are_refused_in_one_sentence(tmp_path: Path) -> None:
+    assert_refused(run_command("s3://bucket/job", cwd=tmp_path), 1, "s3://bucket/job")
+
+
+def test_version_and_help(tmp_path: Path) -> None:
+    version = run_command("--version", cwd=tmp_path)
+    assert (version.code, version.stdout.strip()) == (
+        0,
+        f"make-profiler-report, version {__version__}",
+    )
+    assert run_command(cwd=tmp_path).code == 2
+    assert "--set RULE.PARAM=VALUE" in run_command("--help", cwd=tmp_path).stdout
+
+
+def test_help_loads_nothing_heavy() -> None:
+    import subprocess
+    import sys
+
+    code = (
+        "import sys\n"
+        "from reportgen.cli import command\n"
+        "try:\n    command.main(['--help'])\n"
+        "except SystemExit:\n    pass\n"
+        "heavy = {'pandas', 'plotly', 'numpy', 'duckdb', 'nbconvert', 'papermill', 'jinja2',"
+        " 'obstore', 'nbformat', 'rich', 'msgspec'}\n"
+        "print(sorted(heavy & set(sys.modules)), file=sys.stderr)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stderr.strip() == "[]"

@@ -1,0 +1,112 @@
+"""No rule stops the others."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from reportgen.errors import PluginError
+from reportgen.profile import NodeProfile
+from reportgen.results import RuleId, RuleResult, Status
+from reportgen.rules.base import About, Presentation, Rule
+from reportgen.rules.registry import BUILTIN_RULES, all_rules
+from reportgen.rules.runner import judge_all, measure_part
+from tests.builders import node_profile
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NoParams:
+    """Nothing to set."""
+
+
+def count_ticks(part: NodeProfile, params: NoParams) -> int:
+    return part.system.n_ticks
+
+
+def judge_ticks(measurements: Sequence[int], params: NoParams) -> RuleResult:
+    return RuleResult(id=RuleId("Ticks"), status=Status.OK, metrics={"ticks": sum(measurements)})
+
+
+def break_down(*_: Any) -> Any:
+    raise ZeroDivisionError("by nothing")
+
+
+def rule(rule_id: str, *, measure: Any = count_ticks, judge: Any = judge_ticks) -> Rule:
+    return Rule(
+        id=RuleId(rule_id),
+        title="Ticks <b>",
+        about=About(checks="c", reading="r", advice="a"),
+        needs=(),
+        params=NoParams,
+        measure=measure,
+        judge=judge,
+        present=lambda *_: Presentation(),
+    )
+
+
+@pytest.mark.parametrize("step", ["measure", "judge"])
+def test_a_rule_that_breaks_fails_alone(step: str) -> None:
+    rules = (rule("Broken", **{step: break_down}), rule("Ticks"))
+    params = {item.id: NoParams() for item in rules}
+
+    measured = [measure_part(node_profile(), rules, params)]
+    broken, sound = judge_all(measured, rules, params)
+
+    assert broken.status is Status.FAILED
+    assert broken.reason is not None
+    assert broken.reason.text == f"The rule broke in {step}: ZeroDivisionError: by nothing"
+    assert sound.status is Status.OK
+    assert sound.metrics == {"ticks": 0}
+
+
+def test_every_result_carries_the_rule_in_words() -> None:
+    rules = (rule("Ticks"),)
+    (result,) = judge_all([{RuleId("Ticks"): 3}], rules, {RuleId("Ticks"): NoParams()})
+
+    about = result.exhibit("about")
+    assert about is not None
+    assert about.columns[0].values == ("title", "checks", "reading", "advice")
+    assert about.columns[1].values == ("Ticks <b>", "c", "r", "a")
+
+
+def test_the_built_in_rules_are_sagemakers() -> None:
+    assert sorted(item.id for item in BUILTIN_RULES) == [
+        "BatchSize",
+        "CPUBottleneck",
+        "Dataloader",
+        "GPUMemoryIncrease",
+        "IOBottleneck",
+        "LoadBalancing",
+        "LowGPUUtilization",
+        "MaxInitializationTime",
+        "OverallFrameworkMetrics",
+        "OverallSystemUsage",
+        "StepOutlier",
+    ]
+
+
+def test_a_plugin_adds_its_rule(monkeypatch: pytest.MonkeyPatch) -> None:
+    import sys
+    from types import ModuleType
+
+    module = ModuleType("my_rules")
+    module.RULE = rule("Mine")  # type: ignore[attr-defined]  # a module made by hand
+    monkeypatch.setitem(sys.modules, "my_rules", module)
+
+    assert all_rules(["my_rules"])[-1].id == "Mine"
+
+    module.RULE = rule("batchsize")  # type: ignore[attr-defined]  # a module made by hand
+    with pytest.raises(PluginError, match="Two rules are called batchsize"):
+        all_rules(["my_rules"])
+
+    module.RULE = "no rule"  # type: ignore[attr-defined]  # a module made by hand
+    with pytest.raises(PluginError, match="holds no rule"):
+        all_rules(["my_rules"])
+
+
+def test_a_plugin_that_is_missing_is_named() -> None:
+    with pytest.raises(PluginError, match="no_such_module"):
+        all_rules(["no_such_module"])

@@ -1,0 +1,48 @@
+"""What the documents say is what the code does."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+from pathlib import Path
+from types import ModuleType
+
+from reportgen.cli import command
+from reportgen.profile import Quality
+from reportgen.results import ExhibitKind, ReasonCode
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def docs_builder() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("docs_build", ROOT / "docs" / "build.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_generated_tables_are_fresh() -> None:
+    for path, text in docs_builder().fresh_documents().items():
+        assert path.read_text(encoding="utf-8") == text, f"run: python docs/build.py ({path.name})"
+
+
+def test_the_readme_names_every_option_of_the_command() -> None:
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    for param in command.params:
+        longest = max(param.opts, key=len)
+        if longest.startswith("--"):
+            assert f"`{longest}" in readme, longest
+
+
+def test_the_json_document_names_every_kind_reason_and_counter() -> None:
+    text = (ROOT / "docs" / "json.md").read_text(encoding="utf-8")
+    for name in [*ExhibitKind, *ReasonCode, *Quality]:
+        assert f"`{name.value}`" in text, name
+
+
+def test_install_hints_name_our_distribution() -> None:
+    for path in [ROOT / "README.md", *ROOT.glob("docs/*.md"), *ROOT.glob("reportgen/**/*.py")]:
+        for hint in re.findall(r"pip install[^\n`\"]*", path.read_text(encoding="utf-8")):
+            assert "make-profiler-report" in hint or "-e ." in hint, (path, hint)
