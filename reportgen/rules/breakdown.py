@@ -180,7 +180,7 @@ def breakdown_details(
     details: Details = {"ratio": shares_pct({name: breakdown.device_ns[name] for name in devices})}
     for block in order.value:
         details |= blocks[block]
-    details |= _present({"general": shares_pct(_sorted(breakdown.general_ns))})
+    details |= _present({"general": shares_pct(largest_first(breakdown.general_ns))})
     details |= _present({"forward_backward": shares_pct(forward_backward_ns(breakdown))})
     return details | _present({"horovod": shares_pct(listed(breakdown.horovod_ns))})
 
@@ -200,13 +200,18 @@ def forward_backward_ns(breakdown: Breakdown) -> dict[str, int]:
 def listed(total_ns: Mapping[str, int]) -> dict[str, int]:
     """Return the entries with more than 2 % of all, largest first."""
     least_ns = LISTED_FROM_RATIO * sum(total_ns.values())
-    return {name: value for name, value in _sorted(total_ns).items() if value > least_ns}
+    return {name: value for name, value in largest_first(total_ns).items() if value > least_ns}
 
 
 def shares_pct(total_ns: Mapping[str, int]) -> dict[str, JsonValue]:
     """Return percentages of the sum in the same order; ``{}`` when there is nothing to share."""
     whole = sum(total_ns.values())
     return {name: 100 * value / whole for name, value in total_ns.items()} if whole else {}
+
+
+def largest_first(total_ns: Mapping[str, int]) -> dict[str, int]:
+    """Return the entries by value, largest first, then by name."""
+    return dict(sorted(total_ns.items(), key=lambda item: (-item[1], item[0])))
 
 
 def _operator_members(device: str, total_ns: Mapping[str, int]) -> Details:
@@ -221,10 +226,6 @@ def _operator_members(device: str, total_ns: Mapping[str, int]) -> Details:
 
 def _present(members: Details) -> Details:
     return {name: value for name, value in members.items() if value}
-
-
-def _sorted(total_ns: Mapping[str, int]) -> dict[str, int]:
-    return dict(sorted(total_ns.items(), key=lambda item: (-item[1], item[0])))
 
 
 def _name_sums(spans: SpanTable, rows: NDArray[np.bool_]) -> dict[str, int]:
