@@ -1,0 +1,33 @@
+"""How many cores of a node were hot, and how many of its GPUs idle, tick by tick."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reportgen.profile import SeriesKind, SystemTable
+
+CPU_HOT_PCT = 90.0
+IO_HOT_PCT = 50.0
+GPU_LOW_PCT = 10.0
+"""Defaults of CPUBottleneck and IOBottleneck. Source: rules-spec §0.5."""
+
+Counts = NDArray[np.int64]
+
+
+def hot_cores(system: SystemTable, kind: SeriesKind, *, above: float) -> Counts:
+    """Return (n_ticks,) how many cores exceed ``above``; an absent sample never does."""
+    return np.asarray(np.count_nonzero(system.matrix(kind) > above, axis=1))
+
+
+def low_gpus(system: SystemTable, *, below: float) -> Counts:
+    """Return (n_ticks,) how many GPUs lie under ``below``; an absent sample never does."""
+    matrix = system.matrix(SeriesKind.GPU_UTILIZATION)
+    return np.asarray(np.count_nonzero(matrix < below, axis=1))
+
+
+def is_host_hot(system: SystemTable) -> NDArray[np.bool_]:
+    """Return (n_ticks,) whether any core was busy or waited for I/O, by the default thresholds."""
+    busy = hot_cores(system, SeriesKind.CPU_UTILIZATION, above=CPU_HOT_PCT)
+    waiting = hot_cores(system, SeriesKind.IO_WAIT, above=IO_HOT_PCT)
+    return np.asarray((busy > 0) | (waiting > 0))
