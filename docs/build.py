@@ -20,9 +20,10 @@ ROOT = Path(__file__).resolve().parents[1]
 def rule_table() -> str:
     """Return the table of all rules: what each checks and what it needs."""
     rows = ["| rule | checks | needs |", "|---|---|---|"]
-    rows += [
-        f"| `{rule.id}` | {rule.about.checks} | {', '.join(rule.needs)} |" for rule in _sorted_rules()
-    ]
+    rows.extend(
+        f"| `{rule.id}` | {rule.about.checks} | {', '.join(rule.needs)} |"
+        for rule in _sorted_rules()
+    )
     return "\n".join(rows)
 
 
@@ -69,4 +70,4 @@ def _code(value: Scalar) -> str:
 if __name__ == "__main__":
     for path, text in fresh_documents().items():
         path.write_text(text, encoding="utf-8")
-        print(path.relative_to(ROOT), file=sys.stderr)
+        sys.stderr.write(f"{path.relative_to(ROOT)}\n")
