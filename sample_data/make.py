@@ -94,6 +94,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--gpus", type=int, help="per node")
     parser.add_argument("--cores", type=int, help="per node")
     parser.add_argument("--hours", type=float)
+    parser.add_argument("--start", type=float, dest="start_s", metavar="S", help="seconds UTC")
     parser.add_argument("--interval", type=int, dest="interval_ms", metavar="MS")
     parser.add_argument("--steps-per-second", type=float, help="0: no framework events")
     parser.add_argument("--epochs", type=int)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
+from operator import itemgetter
 from typing import NamedTuple
 
 import numpy as np
@@ -17,6 +18,7 @@ MODULE = "ResNet"
 CHILDREN = ("conv1", "layer1", "layer2", "fc")
 FIRST_PID = 27  # of the training process in SageMaker's container
 _WORKER_PID = 60
+_EVAL_FORWARD_SHARE = 0.96
 _PINNED = Fault.INPUT_BOUND  # the loader that is set up badly does not pin its memory either
 
 
@@ -28,6 +30,17 @@ class Event(NamedTuple):
     phase: str
     name: str
     args: str
+
+
+class _StepTimes(NamedTuple):
+    """One step of one worker, µs UTC."""
+
+    is_train: bool
+    number: int
+    start_us: int
+    forward_end_us: int
+    backward_end_us: int
+    end_us: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,8 +87,8 @@ def python_timeline(spec: JobSpec, schedule: Schedule, worker: Worker) -> list[E
     """Return steps, passes and operators of one worker in the order they were written: by end."""
     events = [
         event
-        for row in range(schedule.n_steps)
-        for event in _step_events(spec, schedule, worker, row)
+        for step in _step_times(schedule, worker)
+        for event in _step_events(spec, worker, step)
     ]
     for row in sorted(profiled_steps(schedule)):
         events += [
@@ -89,38 +102,45 @@ def python_timeline(spec: JobSpec, schedule: Schedule, worker: Worker) -> list[E
                 is_single_process=spec.loader_workers == 0,
             )
         ]
-    events.sort(key=lambda event: (event.end_us, event.start_us))
+    events.sort(key=itemgetter(1, 0))  # by end, then start
     return events
 
 
-def _step_events(spec: JobSpec, schedule: Schedule, worker: Worker, row: int) -> Iterator[Event]:
-    """Yield one step: forward, backward (which waits for the slowest worker) and their parts."""
-    is_train = bool(schedule.is_train[row])
-    number = int(schedule.number[row])
-    compute_s = float(schedule.compute_s[worker.rank, row])
-    start = worker.at_us(schedule.start_s[row])
-    end = worker.at_us(schedule.end_s[row])
-    forward_end = start + round(compute_s * 1e6 * (FORWARD_SHARE if is_train else 0.96))
-    backward_end = worker.at_us(schedule.start_s[row] + schedule.compute_s[:, row].max()) - 90
-    args = f'{{"pid": {worker.pid}, "step_num": "{number}"}}'
-    mode = "TRAIN" if is_train else "EVAL"
-    is_detailed = is_train and number < spec.detailed_steps
+def _step_times(schedule: Schedule, worker: Worker) -> Iterator[_StepTimes]:
+    """Return all steps of one worker; its backward pass waits for the slowest worker."""
+    share = np.where(schedule.is_train, FORWARD_SHARE, _EVAL_FORWARD_SHARE)
+    forward_s = schedule.compute_s[worker.rank] * share
+    edges_s = (
+        schedule.start_s,
+        schedule.start_s + forward_s,
+        schedule.start_s + schedule.compute_s.max(axis=0) - 90e-6,
+        schedule.end_s,
+    )
+    edges_us = [
+        (worker.zero_us + np.rint(edge * 1e6).astype(np.int64)).tolist() for edge in edges_s
+    ]
+    rows = zip(schedule.is_train.tolist(), schedule.number.tolist(), *edges_us, strict=True)
+    return map(_StepTimes._make, rows)
 
-    def event(phase: str, name: str, from_us: int, to_us: int) -> Event:
-        return Event(start_us=from_us, end_us=to_us, phase=phase, name=name, args=args)
 
+def _step_events(spec: JobSpec, worker: Worker, step: _StepTimes) -> Iterator[Event]:
+    """Yield one step: forward, backward and, in detailed steps, their parts."""
+    args = f'{{"pid": {worker.pid}, "step_num": "{step.number}"}}'
+    is_detailed = step.is_train and step.number < spec.detailed_steps
     if is_detailed:
-        for name, (a, b) in zip(CHILDREN, _split(start + 100, forward_end - 80), strict=True):
-            yield event("Forward-SubModuleInternal", name, a, b)
-    yield event("Forward", MODULE, start + 60, forward_end)
-    if is_train:
-        if is_detailed:
-            parts = _split(forward_end + 40, backward_end - 60)
-            for name, (a, b) in zip(reversed(CHILDREN), parts, strict=True):
-                yield event("Backward-SubModuleInternal", name, a, b)
-        yield event("Backward(post-forward)", MODULE, forward_end + 20, backward_end)
-    step = f"Step:ModeKeys.{mode}"
-    yield event(step, step, start, end)
+        parts = _split(step.start_us + 100, step.forward_end_us - 80)
+        for name, (start_us, end_us) in zip(CHILDREN, parts, strict=True):
+            yield Event(start_us, end_us, "Forward-SubModuleInternal", name, args)
+    yield Event(step.start_us + 60, step.forward_end_us, "Forward", MODULE, args)
+    if is_detailed:
+        parts = _split(step.forward_end_us + 40, step.backward_end_us - 60)
+        for name, (start_us, end_us) in zip(reversed(CHILDREN), parts, strict=True):
+            yield Event(start_us, end_us, "Backward-SubModuleInternal", name, args)
+    if step.is_train:
+        start_us = step.forward_end_us + 20
+        yield Event(start_us, step.backward_end_us, "Backward(post-forward)", MODULE, args)
+    phase = "Step:ModeKeys.TRAIN" if step.is_train else "Step:ModeKeys.EVAL"
+    yield Event(step.start_us, step.end_us, phase, phase, args)
 
 
 def _split(start_us: int, end_us: int) -> list[tuple[int, int]]:
@@ -158,11 +178,11 @@ def model_timeline(spec: JobSpec, schedule: Schedule, worker: Worker) -> list[Ev
             )
         )
         pids = _loader_pids(spec, worker, index)
-        events += _batches(schedule, worker, range(first, stop), kind=kind, pids=pids)
+        events += _batches(schedule, worker, slice(first, stop), kind=kind, pids=pids)
         events += _loader_lives(
             asked - 15_000, worker.at_us(schedule.end_s[stop - 1]), pids[: spec.loader_workers]
         )
-    events.sort(key=lambda event: (event.end_us, event.start_us))
+    events.sort(key=itemgetter(1, 0))  # by end, then start
     return events
 
 
@@ -176,17 +196,15 @@ def _loader_pids(spec: JobSpec, worker: Worker, index: int) -> list[int]:
 
 
 def _batches(
-    schedule: Schedule, worker: Worker, rows: range, *, kind: str, pids: list[int]
+    schedule: Schedule, worker: Worker, rows: slice, *, kind: str, pids: list[int]
 ) -> Iterator[Event]:
-    for at, row in enumerate(rows):
-        turn = at % len(pids)
-        yield Event(
-            start_us=worker.at_us(schedule.wait_s[row]),
-            end_us=worker.at_us(schedule.start_s[row]) - 30,
-            phase="DataLoaderIter",
-            name=f"{kind}::GetNext",
-            args=f'{{"pid": {pids[turn]}, "worker_id": {turn}}}',
-        )
+    """Yield one loader's waits; its workers take turns."""
+    name = f"{kind}::GetNext"
+    args = [f'{{"pid": {pid}, "worker_id": {turn}}}' for turn, pid in enumerate(pids)]
+    waits = zip(schedule.wait_s[rows].tolist(), schedule.start_s[rows].tolist(), strict=True)
+    for at, (asked_s, there_s) in enumerate(waits):
+        start_us, end_us = worker.at_us(asked_s), worker.at_us(there_s) - 30
+        yield Event(start_us, end_us, "DataLoaderIter", name, args[at % len(args)])
 
 
 def _loader_lives(start_us: int, end_us: int, pids: list[int]) -> Iterator[Event]:

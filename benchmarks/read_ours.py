@@ -1,0 +1,22 @@
+"""Read a whole job with reportgen; print the seconds of reading and the rows as JSON."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+
+
+def main() -> None:
+    from reportgen.intake import discover, read
+
+    began = time.perf_counter()
+    parts = [read(ref) for ref in discover(sys.argv[1]).parts]
+    seconds = time.perf_counter() - began
+    n_samples = sum(part.system.n_samples for part in parts)
+    n_events = sum(part.spans.n_spans for part in parts)
+    print(json.dumps({"seconds": seconds, "samples": n_samples, "events": n_events}))
+
+
+if __name__ == "__main__":
+    main()
