@@ -1,0 +1,146 @@
+"""OverallFrameworkMetrics: where the framework's time went, and whether one worker lags."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from reportgen.profile import NodeProfile
+from reportgen.results import Counters, Details, Reason, ReasonCode, RuleId, RuleResult
+from reportgen.rules import framework_words
+from reportgen.rules.base import About, Need, Presentation, Rule, param
+from reportgen.rules.breakdown import (
+    Breakdown,
+    MemberOrder,
+    SpanClass,
+    breakdown_details,
+    breakdown_of,
+    merge_breakdowns,
+)
+from reportgen.rules.framework import HOW_TO_RECORD, Loop, join_loops, loop_of
+from reportgen.rules.operators import Operator, operators_of
+from reportgen.rules.verdict import conclude
+from reportgen.rules.worker_pace import Pace, paces_of
+
+ID = RuleId("OverallFrameworkMetrics")
+
+ABOUT = About(
+    checks="Where the framework's time went: phases, passes, operators, communication.",
+    reading=(
+        "Shares are of summed event times over all workers. 'others' is the time between steps; "
+        "operators inside operators count in both, so look at their self time."
+    ),
+    advice=(
+        "Large 'others': look at data loading, callbacks, logging and checkpoints. A dominant "
+        "operator: mixed precision, a fused or compiled version, another memory layout."
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Params:
+    """Parameters of ours; AWS's rule has none, so none is printed."""
+
+    others_pct: float = param(
+        25,
+        unit="%",
+        meaning="time between steps above this share is told",
+        source="AWS's report notebook, report-spec §2.3",
+        minimum=0,
+        maximum=100,
+        is_printed=False,
+    )
+    pass_pct: float = param(
+        70,
+        unit="%",
+        meaning="a forward or backward pass above this share of both is told",
+        source="AWS's report notebook, report-spec §2.3",
+        minimum=0,
+        maximum=100,
+        is_printed=False,
+    )
+    straggler_pct: float = param(
+        15,
+        unit="%",
+        meaning="a worker that computes longer than the usual other by more than this lags",
+        source="ours",
+        minimum=0,
+        is_printed=False,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measurement:
+    """One node: its loop, its sums, its operators and the pace of its workers."""
+
+    loop: Loop
+    breakdown: Breakdown
+    cpu_operators: tuple[Operator, ...]
+    gpu_operators: tuple[Operator, ...]
+    paces: tuple[Pace, ...]
+
+
+def measure(part: NodeProfile, params: Params) -> Measurement:  # noqa: ARG001 - a rule's shape
+    """Add up the events of one node."""
+    return Measurement(
+        loop=loop_of(part.spans),
+        breakdown=breakdown_of(part.spans),
+        cpu_operators=operators_of(part.spans, SpanClass.CPU),
+        gpu_operators=operators_of(part.spans, SpanClass.GPU),
+        paces=paces_of(part.spans),
+    )
+
+
+def judge(measurements: Sequence[Measurement], params: Params) -> RuleResult:
+    """Add up the nodes; AWS's counters stay 0 by definition."""
+    context = framework_words.Context(
+        loop=join_loops([item.loop for item in measurements]),
+        breakdown=merge_breakdowns(item.breakdown for item in measurements),
+        cpu_operators=tuple(one for item in measurements for one in item.cpu_operators),
+        gpu_operators=tuple(one for item in measurements for one in item.gpu_operators),
+        paces=tuple(pace for item in measurements for pace in item.paces),
+    )
+    counters = Counters()
+    details = breakdown_details(context.breakdown, with_others=True, order=MemberOrder.OVERALL)
+    reason = None
+    if context.loop.n_spans == 0:
+        reason = Reason(
+            code=ReasonCode.NO_FRAMEWORK_METRICS,
+            text=f"The job has no framework events. {HOW_TO_RECORD}",
+        )
+    return conclude(
+        ID,
+        params=params,
+        reason=reason,
+        counters=counters,
+        details=details,
+        metrics={} if reason else framework_words.metrics_of(context),
+        presentation=present(counters, details, params, context),
+    )
+
+
+def present(
+    counters: Counters,  # noqa: ARG001 - a rule's shape
+    details: Details,
+    params: Params,
+    context: framework_words.Context | None,
+) -> Presentation:
+    """Say where the time went; ``context`` holds sums in ns, operators and workers."""
+    limits = framework_words.Limits(
+        others_pct=params.others_pct,
+        pass_pct=params.pass_pct,
+        straggler_pct=params.straggler_pct,
+    )
+    return framework_words.present(details, context, limits)
+
+
+RULE = Rule(
+    id=ID,
+    title="Framework metrics",
+    about=ABOUT,
+    needs=(Need.FRAMEWORK,),
+    params=Params,
+    measure=measure,
+    judge=judge,
+    present=present,
+)
