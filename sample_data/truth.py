@@ -19,8 +19,8 @@ _FAULT_FINDINGS = (
 )
 _UNCERTAIN = {
     # A fault may, but need not, look like these to a rule.
-    Fault.INPUT_BOUND: ("FW-1", "MEM-1"),
-    Fault.IO_BOUND: ("FW-1", "MEM-1"),
+    Fault.INPUT_BOUND: ("MEM-1",),
+    Fault.IO_BOUND: ("MEM-1",),
     Fault.CALLBACK: ("GPU-1", "MEM-1"),
     Fault.STRAGGLER: ("STRAG-1", "GPU-1", "GPU-2", "BATCH-1"),
     Fault.IMBALANCE: ("STRAG-1", "GPU-2", "BATCH-1"),
@@ -39,13 +39,18 @@ def truth_of(
     """
     expect = sorted(_expected(spec, schedule))
     uncertain = {name for fault in spec.faults for name in _UNCERTAIN.get(fault, ())}
+    any_of = _any_of(spec)
     return {
         "generator": GENERATOR_VERSION,
         "job": spec.name,
         "made_from": describe(spec),
         "expect": expect,
-        "expect_any": [["BAL-1", "STRAG-1"]] if _has_straggler(spec) else [],
-        "forbid": [name for name in _FAULT_FINDINGS if name not in {*expect, *uncertain}],
+        "expect_any": any_of,
+        "forbid": [
+            name
+            for name in _FAULT_FINDINGS
+            if name not in {*expect, *uncertain, *(name for group in any_of for name in group)}
+        ],
         "planted": _planted(spec, schedule, n_lines=n_lines, n_events=n_events, n_broken=n_broken),
     }
 
@@ -58,6 +63,27 @@ def describe(spec: JobSpec) -> dict[str, object]:
     }
 
 
+def _any_of(spec: JobSpec) -> list[list[str]]:
+    """Return groups of findings of which the job must have at least one."""
+    groups = []
+    if _has_straggler(spec):
+        groups.append(["BAL-1", "STRAG-1"])
+    if spec.has_slow_input and _is_judged(spec) and not _is_sharp(spec):
+        groups.append(["GPU-1", "GPU-2", "BATCH-1"])
+    return groups
+
+
+def _is_judged(spec: JobSpec) -> bool:
+    """Return whether the GPUs have more samples than the rules' patience."""
+    gap_from, gap_to = gap_ticks(spec)
+    return spec.gpus > 0 and spec.n_ticks - (gap_to - gap_from) > PATIENCE_SAMPLES
+
+
+def _is_sharp(spec: JobSpec) -> bool:
+    """Return whether a step fills whole sampling intervals, so that samples reach 100 %."""
+    return spec.steps_per_second * spec.interval_s < 1 / 1.3
+
+
 def _has_straggler(spec: JobSpec) -> bool:
     return Fault.STRAGGLER in spec.faults and spec.nodes * spec.workers_per_node > 1
 
@@ -66,8 +92,7 @@ def _expected(spec: JobSpec, schedule: Schedule) -> set[str]:
     found: set[str] = set()
     if spec.steps_per_second:
         found |= _expected_of_events(spec, schedule)
-    gap_from, gap_to = gap_ticks(spec)
-    if spec.gpus and spec.n_ticks - (gap_to - gap_from) > PATIENCE_SAMPLES:
+    if _is_judged(spec):
         found |= _expected_of_gpus(spec)
     return found
 
@@ -86,7 +111,7 @@ def _expected_of_events(spec: JobSpec, schedule: Schedule) -> set[str]:
 
 def _expected_of_gpus(spec: JobSpec) -> set[str]:
     found: set[str] = set()
-    if spec.has_slow_input or Fault.CALLBACK in spec.faults:
+    if (spec.has_slow_input and _is_sharp(spec)) or Fault.CALLBACK in spec.faults:
         found.add("GPU-2")
     if Fault.INPUT_BOUND in spec.faults:
         found.add("CPU-1")

@@ -368,6 +368,14 @@ def test_slow_storage_shows_as_io_wait_and_not_as_work(tmp_path: Path) -> None:
     assert truth_of(job)["expect"] == ["DL-1", "FW-1", "GPU-2", "IO-1"]
 
 
+def test_steps_shorter_than_the_interval_leave_open_how_the_gpu_looks(tmp_path: Path) -> None:
+    faults = frozenset({Fault.INPUT_BOUND})
+    blurred = JobSpec(name="x", interval_ms=1000, duration_s=1200.0, faults=faults)
+    truth = truth_of(make_job(blurred, output=tmp_path))
+    assert truth["expect_any"] == [["GPU-1", "GPU-2", "BATCH-1"]]
+    assert not {"GPU-1", "GPU-2", "BATCH-1"} & {*truth["expect"], *truth["forbid"]}
+
+
 def test_late_groups_come_up_to_eighty_ms_late(tmp_path: Path) -> None:
     spec = replace(SMALL, steps_per_second=0.0, faults=frozenset({Fault.LATE_GROUPS}))
     job = make_job(spec, output=tmp_path)
