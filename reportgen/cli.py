@@ -101,6 +101,9 @@ def command(
     """
     _configure_logging(quiet=quiet, verbose=verbose)
     given = _settings(settings, config)
+    if plugins:
+        # As with `python -m`: modules in the current folder can be named.
+        sys.path.insert(0, "")
     from reportgen.pipeline import Options, make_report
 
     options = Options(
