@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from reportgen.results import Details, Exhibit, Finding, JsonValue, Severity
+from reportgen.results import Details, Exhibit, Finding, JsonValue, Severity, Where
 from reportgen.rules.base import Presentation
 from reportgen.rules.breakdown import OTHERS, Breakdown
 from reportgen.rules.breakdown_exhibits import exhibits_of_breakdown, exhibits_of_members
@@ -24,7 +24,7 @@ from reportgen.rules.worker_pace import (
     pace_exhibits,
     straggler_finding,
 )
-from reportgen.units import NS_PER_S, say_duration, say_pct
+from reportgen.units import NS_PER_S, say_duration, say_pct, seconds
 
 _ADVICE_BY_WORD = (
     ("dataloader", "The operator waits for data: see the data loading section."),
@@ -58,7 +58,8 @@ class Limits:
 
 def present(details: Details, context: Context | None, limits: Limits) -> Presentation:
     """Return findings and exhibits, as far as AWS's details or raw data allow."""
-    readings = [_between_steps(details, limits), _passes(details, limits)]
+    where = _where(context.loop if context else None)
+    readings = [_between_steps(details, limits, where), _passes(details, limits, where)]
     if context is None:
         exhibits: tuple[Exhibit, ...] = (
             *exhibits_of_members(details),
@@ -113,7 +114,7 @@ def _straggler(context: Context, limits: Limits) -> Finding | None:
     return straggler_finding(found, context.loop, above_pct=limits.straggler_pct)
 
 
-def _between_steps(details: Details, limits: Limits) -> Finding | None:
+def _between_steps(details: Details, limits: Limits, where: Where) -> Finding | None:
     others = _shares(details.get("phase")).get(OTHERS, 0.0)
     if others <= limits.others_pct:
         return None
@@ -129,6 +130,7 @@ def _between_steps(details: Details, limits: Limits) -> Finding | None:
             "Check what runs between steps: waiting for data, callbacks, logging, checkpoints, "
             "the optimizer when the framework counts it outside."
         ),
+        where=where,
         measured=round(others, 2),
         threshold=float(limits.others_pct),
         unit="%",
@@ -137,7 +139,7 @@ def _between_steps(details: Details, limits: Limits) -> Finding | None:
     )
 
 
-def _passes(details: Details, limits: Limits) -> Finding | None:
+def _passes(details: Details, limits: Limits, where: Where) -> Finding | None:
     passes = _shares(details.get("forward_backward"))
     if not passes:
         return None
@@ -155,6 +157,7 @@ def _passes(details: Details, limits: Limits) -> Finding | None:
         advice=f"Look at the operators of the {name.lower()} for one that stands out.",
         measured=round(share, 2),
         threshold=float(limits.pass_pct),
+        where=where,
         unit="%",
         exhibit="forward_backward",
     )
@@ -182,10 +185,17 @@ def _top_operator(context: Context) -> Finding | None:
             (advice for word, advice in _ADVICE_BY_WORD if _has_word(top.name, word)),
             ADVICE_OPERATOR,
         ),
+        where=_where(context.loop),
         measured=round(share, 2),
         unit="%",
         exhibit=f"{kind}_operators",
     )
+
+
+def _where(loop: Loop | None) -> Where:
+    if loop is None or loop.start_ns is None or loop.end_ns is None:
+        return Where()
+    return Where(start_s=seconds(loop.start_ns), end_s=seconds(loop.end_ns))
 
 
 def _has_word(operator: str, word: str) -> bool:

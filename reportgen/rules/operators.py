@@ -11,7 +11,7 @@ from reportgen.profile import SpanTable
 from reportgen.results import Details, Exhibit, ExhibitKind, exhibit
 from reportgen.results.exhibits import ColumnSpec
 from reportgen.rules.breakdown import SpanClass, classes_of, listed, shares_pct
-from reportgen.rules.maths.groups import rows_by_code, sums_by_code
+from reportgen.rules.maths.groups import joint_codes, rows_by_code, sums_by_code
 from reportgen.rules.maths.nesting import self_times_ns
 from reportgen.units import NS_PER_S, NS_PER_US, percentages
 
@@ -44,10 +44,8 @@ def operators_of(spans: SpanTable, kind: SpanClass) -> tuple[Operator, ...]:
     its = _in_nesting_order(spans.where(classes_of(spans) == kind))
     if its.n_spans == 0:
         return ()
-    threads = np.unique(
-        np.column_stack((its.worker, its.phase, its.tid)), axis=0, return_inverse=True
-    )
-    self_ns = self_times_ns(its.start_ns, its.end_ns, threads[1].reshape(-1))
+    thread = joint_codes(its.worker, its.phase, its.tid)
+    self_ns = self_times_ns(its.start_ns, its.end_ns, thread)
     found = []
     n_names = len(its.names)
     for phase, rows in rows_by_code(its.phase):

@@ -32,3 +32,17 @@ def rows_by_code(codes: NDArray[np.integer]) -> Iterator[tuple[int, Rows]]:
     order = np.argsort(codes, kind="stable")
     found, first = np.unique(codes[order], return_index=True)
     yield from zip(found.tolist(), np.split(order, first[1:]), strict=False)
+
+
+def joint_codes(*columns: NDArray[np.integer]) -> Codes:
+    """Return (n,) int64 codes that are equal where all columns are equal.
+
+    Args:
+        columns: at least one, (n,) integers each; codes ascend by the first column, then by the
+            next.
+    """
+    codes = np.zeros(columns[0].shape, dtype=np.int64)
+    for column in columns:
+        values, index = np.unique(column, return_inverse=True)
+        codes = codes * max(values.size, 1) + index.reshape(-1)
+    return codes

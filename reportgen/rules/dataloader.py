@@ -1,0 +1,304 @@
+"""Dataloader: how many loader processes feed the training, and whether it waits for them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reportgen.profile import NodeProfile, SeriesKind
+from reportgen.results import (
+    Counters,
+    Details,
+    JsonValue,
+    Reason,
+    ReasonCode,
+    RuleId,
+    RuleResult,
+)
+from reportgen.rules import loader_words
+from reportgen.rules.base import About, Need, Presentation, Rule, param
+from reportgen.rules.framework import HOW_TO_RECORD
+from reportgen.rules.loader_events import (
+    Seconds,
+    Waiting,
+    busy_seconds,
+    loader_rows,
+    waiting_of,
+    waits_of,
+)
+from reportgen.rules.loader_uses import LifeTimes, Loader, life_times_of, loaders_of, longest_active
+from reportgen.rules.maths.nice_bins import tally_values
+from reportgen.rules.verdict import conclude
+from reportgen.units import NS_PER_S
+
+ID = RuleId("Dataloader")
+LEAST_SECONDS = 10
+"""Judged from more than ten busy seconds on. Source: oracle §8."""
+SECONDS_PER_MINUTE = 60
+AWS_BINS = 100
+
+ABOUT = About(
+    checks="Whether the number of loader processes fits the cores, and whether training waits.",
+    reading=(
+        "Loader processes at work are counted in each second with loader activity; their median "
+        "is compared with the cores of a node. Whether that matters is decided by how long the "
+        "training loop waited for batches."
+    ),
+    advice=(
+        "If the loop waits: more workers up to the number of cores, prefetching, cheaper "
+        "preprocessing, faster storage. If there are more workers than cores: fewer."
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Params:
+    """Parameters in AWS's order, then ours."""
+
+    min_threshold: float = param(
+        70,
+        unit="% of the cores",
+        meaning="fewer loader processes than this are too few",
+        source="AWS developer guide; observed, rules-spec §0.5",
+        minimum=0,
+    )
+    max_threshold: float = param(
+        200,
+        unit="% of the cores",
+        meaning="more loader processes than this are too many",
+        source="AWS developer guide; observed, rules-spec §0.5",
+        minimum=0,
+    )
+    wait_pct: float = param(
+        10,
+        unit="% of the loop",
+        meaning="waiting for data matters from this share on",
+        source="ours",
+        minimum=0,
+        maximum=100,
+        is_printed=False,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measurement:
+    """One node.
+
+    Attributes:
+        n_spans, n_events: framework events, and loader events among them.
+        cores: names of its cores; ``has_gpu`` whether it has a GPU.
+        seconds: its busy seconds.
+        wait_ns: (n,) int64 sorted durations of all waits.
+        waiting: per training process, how its loop waited.
+    """
+
+    n_spans: int
+    n_events: int
+    cores: tuple[str, ...]
+    has_gpu: bool
+    is_tensorflow: bool
+    has_prefetch: bool
+    seconds: Seconds
+    wait_ns: NDArray[np.int64]
+    waiting: tuple[Waiting, ...]
+    loaders: tuple[Loader, ...]
+    life_times: tuple[LifeTimes, ...]
+
+
+def measure(part: NodeProfile, params: Params) -> Measurement:  # noqa: ARG001 - a rule's shape
+    """Measure the loaders of one node."""
+    spans, rows = part.spans, loader_rows(part.spans)
+    events = rows.fetch | rows.process
+    return Measurement(
+        n_spans=spans.n_spans,
+        n_events=int(events.sum()),
+        cores=part.system.names(SeriesKind.CPU_UTILIZATION),
+        has_gpu=bool(part.system.names(SeriesKind.GPU_UTILIZATION)),
+        is_tensorflow=rows.is_tensorflow,
+        has_prefetch=rows.has_prefetch,
+        seconds=busy_seconds(spans, events),
+        wait_ns=np.sort(waits_of(spans, rows).duration_ns),
+        waiting=waiting_of(spans, rows),
+        loaders=loaders_of(spans, rows),
+        life_times=life_times_of(spans, rows),
+    )
+
+
+def judge(measurements: Sequence[Measurement], params: Params) -> RuleResult:
+    """Count minutes in which the number of loaders did not fit, and say whether it matters."""
+    busy = _join_seconds([item.seconds for item in measurements])
+    cores = {core for item in measurements for core in item.cores}
+    n_events = sum(item.n_events for item in measurements)
+    violations = _violations(busy, len(cores), params) if cores else 0
+    counters = Counters(
+        rule_triggered=int(violations > 0), violations=violations, datapoints=n_events
+    )
+    details = _details(measurements, busy, n_cores=len(cores)) if n_events else {}
+    reason = _reason(measurements, n_seconds=int(busy.second.size), has_cores=bool(cores))
+    context = loader_words.Context(
+        is_judged=reason is None,
+        has_gpu=any(item.has_gpu for item in measurements),
+        is_tensorflow=any(item.is_tensorflow for item in measurements),
+        has_prefetch=any(item.has_prefetch for item in measurements),
+        processes_per_node=max((len(item.waiting) for item in measurements), default=0),
+        waits=tally_values(_all_waits(measurements)),
+        waiting=tuple(one for item in measurements for one in item.waiting),
+        loaders=tuple(one for item in measurements for one in item.loaders),
+        life_times=tuple(one for item in measurements for one in item.life_times),
+    )
+    return conclude(
+        ID,
+        params=params,
+        reason=reason,
+        counters=counters,
+        details=details,
+        metrics=_metrics(measurements, details, context) if n_events else {},
+        presentation=present(counters, details, params, context),
+    )
+
+
+def present(
+    counters: Counters, details: Details, params: Params, context: loader_words.Context | None
+) -> Presentation:
+    """Say what to change; ``context`` holds waits, loaders and life times."""
+    limits = loader_words.Limits(
+        min_pct=params.min_threshold, max_pct=params.max_threshold, wait_pct=params.wait_pct
+    )
+    return loader_words.present(counters, details, context, limits)
+
+
+def _join_seconds(parts: Sequence[Seconds]) -> Seconds:
+    """Return the busy seconds of the job; of several nodes the one with most loaders counts.
+
+    Cores are per node, so loaders of different nodes are never added up.
+    """
+    if not parts:
+        return Seconds(second=np.empty(0, dtype=np.int64), n_loaders=np.empty(0, dtype=np.int64))
+    second = np.concatenate([part.second for part in parts])
+    n_loaders = np.concatenate([part.n_loaders for part in parts])
+    order = np.argsort(second, kind="stable")
+    found, first = np.unique(second[order], return_index=True)
+    most = np.maximum.reduceat(n_loaders[order], first) if first.size else n_loaders
+    return Seconds(second=found, n_loaders=most)
+
+
+def _violations(busy: Seconds, n_cores: int, params: Params) -> int:
+    """Return how often the median so far was out of range in a minute with loader events.
+
+    Source: oracle §8 and §11; each second counts once.
+    """
+    low = params.min_threshold / 100 * n_cores
+    high = params.max_threshold / 100 * n_cores
+    violations = 0
+    n_seen = 0
+    by_value = np.zeros(int(busy.n_loaders.max(initial=0)) + 1, dtype=np.int64)
+    _, first = np.unique(busy.second // SECONDS_PER_MINUTE, return_index=True)
+    for values in np.split(busy.n_loaders, first[1:]):
+        by_value += np.bincount(values, minlength=by_value.size)
+        n_seen += values.size
+        if n_seen > LEAST_SECONDS:
+            n_loaders = _median(by_value)
+            violations += int(n_loaders < low) + int(n_loaders > high)
+    return violations
+
+
+def _median(by_value: NDArray[np.int64]) -> int:
+    """Return the median of whole numbers counted by value, truncated like AWS's."""
+    so_far = np.cumsum(by_value)
+    n = int(so_far[-1])
+    if n == 0:
+        return 0
+    lower = int(np.searchsorted(so_far, (n - 1) // 2, side="right"))
+    upper = int(np.searchsorted(so_far, n // 2, side="right"))
+    return (lower + upper) // 2
+
+
+def _details(measurements: Sequence[Measurement], busy: Seconds, *, n_cores: int) -> Details:
+    setup = longest_active([one for item in measurements for one in item.loaders])
+    details: Details = {
+        "pin_memory": setup.pin_memory if setup else None,
+        "num_workers": setup.num_workers if setup else None,
+        "cores": n_cores,
+        "dataloaders": _median(np.bincount(busy.n_loaders)),
+    }
+    if any(item.is_tensorflow for item in measurements):
+        details["prefetch"] = any(item.has_prefetch for item in measurements)
+    details["dataloading_time"] = _times(_all_waits(measurements))
+    return details
+
+
+def _times(wait_ns: NDArray[np.int64]) -> dict[str, JsonValue]:
+    if wait_ns.size == 0:
+        return {}
+    wait_s = wait_ns / NS_PER_S
+    p25, p50, p95 = np.percentile(wait_s, (25, 50, 95)).tolist()
+    counts, edges = np.histogram(wait_s, bins=AWS_BINS)
+    return {
+        "p25": p25,
+        "p50": p50,
+        "p95": p95,
+        "probs": counts.tolist(),
+        "binedges": edges.tolist(),
+    }
+
+
+def _all_waits(measurements: Sequence[Measurement]) -> NDArray[np.int64]:
+    parts = [item.wait_ns for item in measurements]
+    return np.sort(np.concatenate(parts)) if parts else np.empty(0, dtype=np.int64)
+
+
+def _reason(
+    measurements: Sequence[Measurement], *, n_seconds: int, has_cores: bool
+) -> Reason | None:
+    if not any(item.n_spans for item in measurements):
+        return Reason(
+            code=ReasonCode.NO_FRAMEWORK_METRICS,
+            text=f"The job has no framework events. {HOW_TO_RECORD}",
+        )
+    if not any(item.n_events for item in measurements):
+        return Reason(code=ReasonCode.NO_EVENTS, text="No framework event is about loading data.")
+    if n_seconds <= LEAST_SECONDS:
+        return Reason(
+            code=ReasonCode.TOO_FEW_SAMPLES,
+            text=(
+                f"Too short to judge: loaders were active in {n_seconds} seconds, more than "
+                f"{LEAST_SECONDS} are needed."
+            ),
+        )
+    if not has_cores:
+        return Reason(
+            code=ReasonCode.TOO_FEW_SAMPLES,
+            text="Without system metrics the number of cores is unknown.",
+        )
+    return None
+
+
+def _metrics(
+    measurements: Sequence[Measurement], details: Details, context: loader_words.Context
+) -> dict[str, float | int | None]:
+    wait_s = _all_waits(measurements) / NS_PER_S
+    p50, p95 = np.percentile(wait_s, (50, 95)).tolist() if wait_s.size else (None, None)
+    worst = loader_words.worst_waiting(context.waiting)
+    dataloaders = details["dataloaders"]
+    return {
+        "waits": int(wait_s.size),
+        "wait_p50_s": p50,
+        "wait_p95_s": p95,
+        "waited_ratio": worst.ratio if worst else None,
+        "dataloaders": dataloaders if isinstance(dataloaders, int) else None,
+    }
+
+
+RULE = Rule(
+    id=ID,
+    title="Data loading",
+    about=ABOUT,
+    needs=(Need.FRAMEWORK, Need.SYSTEM),
+    params=Params,
+    measure=measure,
+    judge=judge,
+    present=present,
+)
