@@ -144,9 +144,10 @@ def present(
     counters: Counters, details: Details, params: Params, context: step_words.Context | None
 ) -> Presentation:
     """Say which steps are slow; ``context`` holds the series of all workers and phases."""
+    limits = step_words.Limits(stddev=params.stddev, n_outliers=params.n_outliers)
     if context is None:
-        return step_words.present_details(details, n_outliers=params.n_outliers)
-    return step_words.present_series(counters, context, n_outliers=params.n_outliers)
+        return step_words.present_details(details, limits)
+    return step_words.present_series(counters, context, limits)
 
 
 def describe_params(params: Params) -> str:

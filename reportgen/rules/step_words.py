@@ -39,6 +39,14 @@ class Context:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """The parameters that the texts quote."""
+
+    stddev: float
+    n_outliers: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SlowSeries:
     """A series with too many outliers, as far as it is known."""
 
@@ -60,22 +68,22 @@ def main_series(series: Sequence[StepSeries]) -> list[StepSeries]:
     return [item for item in series if item.phase == phase]
 
 
-def present_series(counters: Counters, context: Context, *, n_outliers: int) -> Presentation:
+def present_series(counters: Counters, context: Context, limits: Limits) -> Presentation:
     """Return findings and exhibits from the series of all workers."""
-    many = [item for item in context.series if item.outliers.step.size > n_outliers]
+    many = [item for item in context.series if item.outliers.step.size > limits.n_outliers]
     findings: list[Finding] = []
     if many:
         slow = [_slow(item, context.loop) for item in many]
-        findings.append(_finding(slow, named_worker(context.series), n_outliers))
+        findings.append(_finding(slow, named_worker(context.series), limits))
     elif counters.rule_triggered:
-        findings.append(_earlier(counters, n_outliers))
+        findings.append(_earlier(counters, limits))
     return Presentation(findings=tuple(findings), exhibits=exhibits_of_series(context.series))
 
 
-def present_details(details: Details, *, n_outliers: int) -> Presentation:
+def present_details(details: Details, limits: Limits) -> Presentation:
     """Return findings and exhibits from AWS's JSON alone."""
-    slow = [item for item in _slow_of_details(details) if item.n_outliers > n_outliers]
-    findings = (_finding(slow, None, n_outliers),) if slow else ()
+    slow = [item for item in _slow_of_details(details) if item.n_outliers > limits.n_outliers]
+    findings = (_finding(slow, None, limits),) if slow else ()
     return Presentation(findings=findings, exhibits=exhibits_of_details(details))
 
 
@@ -147,7 +155,7 @@ def _slow_of_details(details: Details) -> list[SlowSeries]:
     return found
 
 
-def _finding(slow: Sequence[SlowSeries], named: str | None, n_outliers: int) -> Finding:
+def _finding(slow: Sequence[SlowSeries], named: str | None, limits: Limits) -> Finding:
     worst = max(slow, key=lambda item: (item.extra_ratio or 0.0, item.n_outliers, item.worker))
     period = period_of(worst.steps)
     rhythm = f" They come in a rhythm: every {_ordinal(period)} step." if period else ""
@@ -163,14 +171,14 @@ def _finding(slow: Sequence[SlowSeries], named: str | None, n_outliers: int) -> 
         ),
         text=(
             f"{worst.worker} has {say_count(worst.n_outliers)} {phase_word(worst.phase)} steps "
-            f"{_above(worst)}; more than {n_outliers} are allowed. The usual step takes "
+            f"{_above(worst, limits)}; more than {limits.n_outliers} are too many. The usual step takes "
             f"{say_duration(worst.p50_s)}, the longest {say_duration(worst.longest_s)}: "
             f"{_numbers(worst.steps)}.{rhythm}{cost}{_whose(slow, worst, named)}"
         ),
         advice=_advice(period, named),
         where=worst.where,
         measured=float(worst.n_outliers),
-        threshold=float(n_outliers),
+        threshold=float(limits.n_outliers),
         unit="steps",
         estimate=estimate_of(share),
         exhibit=OUTLIERS if worst.threshold_s is not None else "steps",
@@ -182,10 +190,11 @@ def _severity(extra_ratio: float | None) -> Severity:
     return Severity.INFO if is_cheap else fault_severity(extra_ratio)
 
 
-def _above(worst: SlowSeries) -> str:
+def _above(worst: SlowSeries, limits: Limits) -> str:
+    rule = f"mean plus {limits.stddev:g} standard deviations"
     if worst.threshold_s is None:
-        return "above the mean plus some standard deviations"
-    return f"longer than {say_duration(worst.threshold_s)} (mean plus standard deviations)"
+        return f"longer than the {rule}"
+    return f"longer than {say_duration(worst.threshold_s)} ({rule})"
 
 
 def _numbers(steps: Sequence[int]) -> str:
@@ -219,13 +228,13 @@ ABOUT_ADVICE = (
 )
 
 
-def _earlier(counters: Counters, n_outliers: int) -> Finding:
+def _earlier(counters: Counters, limits: Limits) -> Finding:
     return Finding(
         id="STEP-1",
         severity=Severity.INFO,
         title="Step outliers in the first minutes only",
         text=(
-            f"{counters.rule_triggered:,} judgements along the job found more than {n_outliers} "
+            f"{counters.rule_triggered:,} judgements along the job found more than {limits.n_outliers} "
             "outliers; over the whole job there are no more than that."
         ),
         advice="Nothing to do: early steps (warm-up, compilation, first reads) are often slower.",
