@@ -171,8 +171,8 @@ def _finding(slow: Sequence[SlowSeries], named: str | None, limits: Limits) -> F
         ),
         text=(
             f"{worst.worker} has {say_count(worst.n_outliers)} {phase_word(worst.phase)} steps "
-            f"{_above(worst, limits)}; more than {limits.n_outliers} are too many. The usual step takes "
-            f"{say_duration(worst.p50_s)}, the longest {say_duration(worst.longest_s)}: "
+            f"{_above(worst, limits)}; more than {limits.n_outliers} are too many. The usual "
+            f"step takes {say_duration(worst.p50_s)}, the longest {say_duration(worst.longest_s)}: "
             f"{_numbers(worst.steps)}.{rhythm}{cost}{_whose(slow, worst, named)}"
         ),
         advice=_advice(period, named),
@@ -234,8 +234,8 @@ def _earlier(counters: Counters, limits: Limits) -> Finding:
         severity=Severity.INFO,
         title="Step outliers in the first minutes only",
         text=(
-            f"{counters.rule_triggered:,} judgements along the job found more than {limits.n_outliers} "
-            "outliers; over the whole job there are no more than that."
+            f"{counters.rule_triggered:,} judgements along the job found more than "
+            f"{limits.n_outliers} outliers; over the whole job there are no more than that."
         ),
         advice="Nothing to do: early steps (warm-up, compilation, first reads) are often slower.",
         measured=float(counters.rule_triggered),
