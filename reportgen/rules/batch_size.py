@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from reportgen.profile import NodeId, NodeProfile, SeriesKind
-from reportgen.results import Counters, Details, RuleId, RuleResult
+from reportgen.results import Counters, Details, Reason, ReasonCode, RuleId, RuleResult
 from reportgen.rules import batch_size_words
 from reportgen.rules.base import About, Need, Presentation, Rule
 from reportgen.rules.batch_size_words import NodeRoom
@@ -48,6 +48,7 @@ class Measurement:
 
     Attributes:
         n_ticks, n_cpu_samples: sampling instants, and those with a CPU sample.
+        n_gpus: GPUs with samples of utilization.
         violations: the newest violation of each GPU, the node's CPU included.
         room: what the words are made of.
     """
@@ -55,6 +56,7 @@ class Measurement:
     node: NodeId
     n_ticks: int
     n_cpu_samples: int
+    n_gpus: int
     violations: tuple[LastViolation, ...]
     room: NodeRoom
 
@@ -86,6 +88,7 @@ def measure(part: NodeProfile, params: Params) -> Measurement:
         node=part.node,
         n_ticks=system.n_ticks,
         n_cpu_samples=cpu.values.size,
+        n_gpus=len(uses),
         violations=_with_cpu(rooms, cpu),
         room=NodeRoom(
             node=part.node,
@@ -123,17 +126,11 @@ def judge(measurements: Sequence[Measurement], params: Params) -> RuleResult:
         datapoints=max((node.n_cpu_samples for node in measurements), default=0),
     )
     details = violation_details((node.node, node.violations) for node in measurements)
-    reason = reason_to_skip(
-        n_ticks=sum(node.n_ticks for node in measurements),
-        n_gpus=sum(len(room.gpus) for room in rooms),
-        n_samples=counters.datapoints,
-        patience=max(params.patience, params.window),
-    )
     gpus = [gpu for room in rooms for gpu in room.gpus]
     return conclude(
         ID,
         params=params,
-        reason=reason,
+        reason=_reason(measurements, counters, params),
         counters=counters,
         details=details,
         metrics={
@@ -144,6 +141,20 @@ def judge(measurements: Sequence[Measurement], params: Params) -> RuleResult:
         else {},
         presentation=present(counters, details, params, rooms),
     )
+
+
+def _reason(
+    measurements: Sequence[Measurement], counters: Counters, params: Params
+) -> Reason | None:
+    reason = reason_to_skip(
+        n_ticks=sum(node.n_ticks for node in measurements),
+        n_gpus=sum(node.n_gpus for node in measurements),
+        n_samples=counters.datapoints,
+        patience=max(params.patience, params.window),
+    )
+    if reason is None and not any(node.room.gpus for node in measurements):
+        return Reason(code=ReasonCode.TOO_FEW_SAMPLES, text="GPU memory was not sampled.")
+    return reason
 
 
 def present(

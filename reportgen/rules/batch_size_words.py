@@ -18,10 +18,10 @@ from reportgen.results import (
 from reportgen.rules.base import Presentation
 from reportgen.rules.boxes import NamedBox, boxes_exhibit
 from reportgen.rules.head_room import CPU, MEMORY_SUFFIX, GpuRoom, Params, Resource
-from reportgen.rules.maths.runs import runs_of
+from reportgen.rules.places import longest_minutes
 from reportgen.rules.violations import entries_of, last_timestamp_s
 from reportgen.rules.wording import label, say_of, say_place, say_some, say_times
-from reportgen.units import NS_PER_MINUTE, NS_PER_S, say_pct
+from reportgen.units import say_pct
 
 FINDING = "BATCH-1"
 TABLE = "head_room"
@@ -131,7 +131,7 @@ def _finding(rooms: Sequence[NodeRoom], params: Params) -> Finding:
             f"{why}{MEMORY_REMARK}"
         ),
         advice=advice,
-        where=_where(room.node, worst),
+        where=longest_minutes(room.node, worst.gpu, worst.roomy_ns, last_ns=worst.last_ns),
         measured=round(worst.gpu_p95_pct, 2),
         threshold=float(params.gpu_threshold_p95),
         unit="%",
@@ -182,17 +182,6 @@ def _weigh(
 
 def _has(names: Sequence[str]) -> str:
     return "has" if len(names) == 1 else "have"
-
-
-def _where(node: str, gpu: GpuRoom) -> Where:
-    runs = runs_of(gpu.roomy_ns, max_step=NS_PER_MINUTE)
-    longest = int(runs.n_members.argmax())
-    return Where(
-        node=node,
-        device=gpu.gpu,
-        start_s=int(gpu.roomy_ns[runs.first[longest]]) / NS_PER_S,
-        end_s=(int(gpu.roomy_ns[runs.last[longest]]) + NS_PER_MINUTE) / NS_PER_S,
-    )
 
 
 def _threshold(name: str, params: Params) -> float:

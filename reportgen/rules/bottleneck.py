@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reportgen.profile import NodeProfile, SeriesKind
-from reportgen.results import Counters, Details, JsonValue
+from reportgen.results import Counters, Details, JsonValue, Reason, ReasonCode
 from reportgen.rules.breakdown import (
     Breakdown,
     breakdown_details,
@@ -20,6 +20,7 @@ from reportgen.rules.host_load import hot_cores, low_gpus
 from reportgen.rules.maths.activity import training_loop_ns
 from reportgen.rules.maths.intervals import spans_any_moment
 from reportgen.rules.maths.minutes import minutes_of
+from reportgen.rules.verdict import reason_to_skip
 from reportgen.units import NS_PER_MINUTE, NS_PER_US, seconds_key
 
 
@@ -178,6 +179,20 @@ def join_bottlenecks(nodes: Sequence[NodeBottlenecks], limits: Limits) -> Bottle
         peak_pct=float(shares_pct.max(initial=0.0)),
         breakdown=merge_breakdowns([node.breakdown for node in nodes]),
     )
+
+
+def bottleneck_reason(job: Bottlenecks, limits: Limits) -> Reason | None:
+    """Return why nothing can be said: no metrics, no GPU, no cores, or too few ticks."""
+    n_ticks = job.counters.datapoints
+    reason = reason_to_skip(
+        n_ticks=n_ticks,
+        n_gpus=sum(node.n_gpus for node in job.nodes),
+        n_samples=n_ticks,
+        patience=limits.patience,
+    )
+    if reason is None and not any(node.n_cores for node in job.nodes):
+        return Reason(code=ReasonCode.TOO_FEW_SAMPLES, text="The CPU cores were not sampled.")
+    return reason
 
 
 def bottleneck_details(job: Bottlenecks) -> Details:

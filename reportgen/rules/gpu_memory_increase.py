@@ -11,7 +11,8 @@ from reportgen.profile import NodeId, NodeProfile, SeriesKind
 from reportgen.results import Counters, Details, RuleId, RuleResult
 from reportgen.rules import memory_words
 from reportgen.rules.base import About, Need, Presentation, Rule
-from reportgen.rules.memory_growth import MemoryGrowth, Params, measure_growth
+from reportgen.rules.memory_episodes import Params
+from reportgen.rules.memory_growth import MemoryGrowth, measure_growth
 from reportgen.rules.verdict import conclude, reason_to_skip
 from reportgen.rules.violations import violation_details
 
@@ -110,11 +111,10 @@ def present(
 def _metrics(gpus: Sequence[MemoryGrowth]) -> dict[str, float | int | None]:
     if not gpus:
         return {}
-    episodes = [episode for gpu in gpus for episode in gpu.episodes]
     slopes = [gpu.trend.slope for gpu in gpus if gpu.trend]
     return {
-        "memory_episodes": len(episodes),
-        "memory_lasting_episodes": sum(episode.is_lasting for episode in episodes),
+        "memory_episodes": sum(gpu.n_episodes for gpu in gpus),
+        "memory_lasting_episodes": sum(gpu.n_lasting for gpu in gpus),
         "memory_trend_max_pct_per_min": round(max(slopes), 6) if slopes else None,
     }
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 
 import numpy as np
 from numpy.typing import NDArray
@@ -70,6 +71,7 @@ class GpuUse:
         idle_ratio: share of the working range below ``threshold_p5``.
         hot_when_idle_ratio: share of those idle samples in which a CPU core was busy or waited
             for I/O; ``None`` without idle samples.
+        last_ns: time of its newest sample.
         minutes: what was judged.
         violation: the newest violation by AWS's definition.
     """
@@ -87,8 +89,32 @@ class GpuUse:
     work_p95_pct: float
     idle_ratio: float
     hot_when_idle_ratio: float | None
+    last_ns: int
     minutes: JudgedMinutes
     violation: LastViolation | None
+
+
+class Verdict(StrEnum):
+    """What is wrong with a GPU."""
+
+    UNDER_USED = "under-used"
+    FLUCTUATING = "fluctuating"
+    EDGES = "idle only at start or end"
+    FINE = "fine"
+    NOT_JUDGED = "not judged"
+
+
+def verdict_of(gpu: GpuUse) -> Verdict:
+    """Return what is wrong with a GPU: the condition that held in more minutes at work."""
+    minutes = gpu.minutes
+    if minutes.start_ns.size == 0:
+        return Verdict.NOT_JUDGED
+    low, fluctuating = minutes.is_low_at_work.sum(), minutes.is_fluctuating_at_work.sum()
+    if low and low >= fluctuating:
+        return Verdict.UNDER_USED
+    if fluctuating:
+        return Verdict.FLUCTUATING
+    return Verdict.EDGES if minutes.n_violations else Verdict.FINE
 
 
 def measure_gpu(
@@ -127,6 +153,7 @@ def measure_gpu(
         work_p95_pct=work_p95,
         idle_ratio=float(is_idle.mean()),
         hot_when_idle_ratio=float(hot.mean()) if hot.size else None,
+        last_ns=int(time_ns[-1]),
         minutes=minutes,
         violation=_last_violation(gpu, values, minutes, stops, params.window),
     )

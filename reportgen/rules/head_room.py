@@ -69,6 +69,7 @@ class GpuRoom:
     """Minutes in which a node had room beside one GPU.
 
     Attributes:
+        last_ns: time of its newest sample.
         judged_ns, roomy_ns: starts of the minutes judged, and of those with room everywhere.
         n_roomy_at_work: how many of the latter do not owe it to an idle start or end.
         gpu_p95_pct, memory_p95_pct: highest window percentiles in the minutes with room.
@@ -77,6 +78,7 @@ class GpuRoom:
     """
 
     gpu: str
+    last_ns: int
     judged_ns: NDArray[np.int64]
     roomy_ns: NDArray[np.int64]
     n_roomy_at_work: int
@@ -147,6 +149,7 @@ def measure_room(
     last = int(rows[-1]) if rows.size else -1
     return GpuRoom(
         gpu=gpu,
+        last_ns=int(use.time_ns[-1]),
         judged_ns=start_ns[is_judged],
         roomy_ns=start_ns[rows],
         n_roomy_at_work=sum(at_work),

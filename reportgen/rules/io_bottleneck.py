@@ -13,6 +13,7 @@ from reportgen.rules.bottleneck import (
     Limits,
     NodeBottlenecks,
     bottleneck_details,
+    bottleneck_reason,
     join_bottlenecks,
     measure_bottlenecks,
 )
@@ -23,7 +24,7 @@ from reportgen.rules.bottleneck_words import (
     present_bottlenecks,
 )
 from reportgen.rules.declare import patience, percentage
-from reportgen.rules.verdict import conclude, reason_to_skip
+from reportgen.rules.verdict import conclude
 
 ID = RuleId("IOBottleneck")
 ABOUT = About(
@@ -83,12 +84,7 @@ def judge(measurements: Sequence[NodeBottlenecks], params: Params) -> RuleResult
     return conclude(
         ID,
         params=params,
-        reason=reason_to_skip(
-            n_ticks=job.counters.datapoints,
-            n_gpus=sum(node.n_gpus for node in job.nodes),
-            n_samples=job.counters.datapoints,
-            patience=params.patience,
-        ),
+        reason=bottleneck_reason(job, _limits(params)),
         counters=job.counters,
         details=details,
         metrics=bottleneck_metrics(job),

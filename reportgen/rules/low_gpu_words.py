@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from enum import StrEnum
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,52 +11,26 @@ from reportgen.results import (
     Counters,
     Details,
     Estimate,
-    Exhibit,
-    ExhibitKind,
     Finding,
     Severity,
     Where,
-    exhibit,
 )
 from reportgen.rules.base import Presentation
 from reportgen.rules.boxes import NamedBox, boxes_exhibit
-from reportgen.rules.gpu_use import GpuUse, Params
-from reportgen.rules.maths.runs import runs_of
+from reportgen.rules.gpu_use import GpuUse, Params, Verdict, verdict_of
+from reportgen.rules.low_gpu_exhibits import TABLE, utilization_table
+from reportgen.rules.places import longest_minutes
 from reportgen.rules.verdict import estimate_of, fault_severity
 from reportgen.rules.violations import entries_of, last_timestamp_s
 from reportgen.rules.wording import label, say_of, say_place, say_some, say_times
-from reportgen.units import NS_PER_MINUTE, NS_PER_S, say_pct
+from reportgen.units import say_pct
 
 UNDER_USED = "GPU-1"
 FLUCTUATING = "GPU-2"
-TABLE = "utilization"
 RARE_RATIO = 0.1
 """A fault in less than a tenth of the judged minutes is only told, not warned of. Source: ours."""
 HOST_BOUND_RATIO = 0.3
 """From this share of idle samples with a busy or waiting core the host is named first. Ours."""
-
-
-class Verdict(StrEnum):
-    """What is wrong with a GPU."""
-
-    UNDER_USED = "under-used"
-    FLUCTUATING = "fluctuating"
-    EDGES = "idle only at start or end"
-    FINE = "fine"
-    NOT_JUDGED = "not judged"
-
-
-def verdict_of(gpu: GpuUse) -> Verdict:
-    """Return what is wrong with a GPU: the condition that held in more minutes at work."""
-    minutes = gpu.minutes
-    if minutes.start_ns.size == 0:
-        return Verdict.NOT_JUDGED
-    low, fluctuating = minutes.is_low_at_work.sum(), minutes.is_fluctuating_at_work.sum()
-    if low and low >= fluctuating:
-        return Verdict.UNDER_USED
-    if fluctuating:
-        return Verdict.FLUCTUATING
-    return Verdict.EDGES if minutes.n_violations else Verdict.FINE
 
 
 def present_gpus(counters: Counters, gpus: Sequence[GpuUse], params: Params) -> Presentation:
@@ -72,7 +45,7 @@ def present_gpus(counters: Counters, gpus: Sequence[GpuUse], params: Params) -> 
         wasted = 1 - float(np.mean([gpu.work_mean_pct for gpu in gpus])) / 100
         for verdict, find in _FINDERS.items():
             if verdict in by_verdict:
-                findings.append(find(by_verdict[verdict], len(gpus), wasted, params))
+                findings.append(find(by_verdict[verdict], gpus, wasted, params))
         if not findings and Verdict.EDGES in by_verdict:
             findings.append(_edges(by_verdict[Verdict.EDGES], len(gpus), params))
     n_nodes = len({gpu.node for gpu in gpus})
@@ -83,7 +56,7 @@ def present_gpus(counters: Counters, gpus: Sequence[GpuUse], params: Params) -> 
     return Presentation(
         findings=tuple(findings),
         exhibits=(
-            _table(gpus),
+            utilization_table(gpus),
             boxes_exhibit("boxes", boxes, title="GPU utilization over the whole job", unit="%"),
         ),
     )
@@ -118,7 +91,7 @@ def present_details(counters: Counters, details: Details, params: Params) -> Pre
 
 
 def _under_used(
-    gpus: Sequence[GpuUse], n_gpus: int, wasted_ratio: float, params: Params
+    gpus: Sequence[GpuUse], every: Sequence[GpuUse], wasted_ratio: float, params: Params
 ) -> Finding:
     worst = min(gpus, key=lambda gpu: _lowest(gpu.minutes.p95_pct, gpu.minutes.is_low_at_work))
     minutes = worst.minutes
@@ -130,7 +103,7 @@ def _under_used(
         id=UNDER_USED,
         severity=_severity(gpus, Verdict.UNDER_USED, wasted_ratio),
         title=(
-            f"GPU under-used: {say_place(worst.node, worst.gpu)} stays at or below "
+            f"GPU under-used: the 95th percentile of {say_place(worst.node, worst.gpu)} is only "
             f"{say_pct(lowest)}"
         ),
         text=(
@@ -138,11 +111,9 @@ def _under_used(
             f"last {params.window:,} samples was below {say_pct(params.threshold_p95)}; at the "
             f"lowest it was {say_pct(lowest)}. While at work this GPU was used "
             f"{say_pct(worst.work_mean_pct)} on average and idle {say_pct(100 * worst.idle_ratio)} "
-            f"of the time. This concerns {say_of(len(gpus), n_gpus, 'GPU')}{others}."
+            f"of the time. This concerns {say_of(len(gpus), len(every), 'GPU')}{others}."
         ),
-        advice=_advice(
-            worst, "Raise the batch size until the GPU is busy, or use a smaller or fewer GPUs."
-        ),
+        advice=_advice(worst, _more_work(worst, every)),
         where=_where(worst, minutes.is_low_at_work),
         measured=round(lowest, 2),
         threshold=float(params.threshold_p95),
@@ -153,7 +124,7 @@ def _under_used(
 
 
 def _fluctuating(
-    gpus: Sequence[GpuUse], n_gpus: int, wasted_ratio: float, params: Params
+    gpus: Sequence[GpuUse], every: Sequence[GpuUse], wasted_ratio: float, params: Params
 ) -> Finding:
     worst = max(gpus, key=lambda gpu: (gpu.idle_ratio, gpu.minutes.is_fluctuating_at_work.sum()))
     minutes = worst.minutes
@@ -173,7 +144,7 @@ def _fluctuating(
             f"percentile) and fell below {say_pct(params.threshold_p5)} (5th percentile, "
             f"{say_pct(lowest)} at the lowest). While at work this GPU was used "
             f"{say_pct(worst.work_mean_pct)} on average. This concerns "
-            f"{say_of(len(gpus), n_gpus, 'GPU')}{others}."
+            f"{say_of(len(gpus), len(every), 'GPU')}{others}."
         ),
         advice=_advice(
             worst,
@@ -189,7 +160,7 @@ def _fluctuating(
     )
 
 
-_Finder = Callable[[Sequence[GpuUse], int, float, Params], Finding]
+_Finder = Callable[[Sequence[GpuUse], Sequence[GpuUse], float, Params], Finding]
 _FINDERS: Mapping[Verdict, _Finder] = {
     Verdict.UNDER_USED: _under_used,
     Verdict.FLUCTUATING: _fluctuating,
@@ -256,6 +227,16 @@ ADVICE_IMPORTED = (
 )
 
 
+def _more_work(worst: GpuUse, every: Sequence[GpuUse]) -> str:
+    busy = [gpu.gpu for gpu in every if gpu.node == worst.node and verdict_of(gpu) is Verdict.FINE]
+    if busy:
+        return (
+            f"Share the work evenly first: {say_some(busy)} on the same node "
+            f"{'is' if len(busy) == 1 else 'are'} busy (see workload balance)."
+        )
+    return "Raise the batch size until the GPU is busy, or use a smaller or fewer GPUs."
+
+
 def _advice(worst: GpuUse, otherwise: str) -> str:
     share = worst.hot_when_idle_ratio
     if share is not None and share >= HOST_BOUND_RATIO and worst.idle_ratio >= RARE_RATIO:
@@ -293,54 +274,5 @@ def _lowest(values: NDArray[np.float64], rows: NDArray[np.bool_]) -> float:
 
 
 def _where(gpu: GpuUse, is_bad: NDArray[np.bool_]) -> Where:
-    """Return the longest run of bad minutes."""
     starts = gpu.minutes.start_ns[is_bad]
-    runs = runs_of(starts, max_step=NS_PER_MINUTE)
-    longest = int(runs.n_members.argmax())
-    return Where(
-        node=gpu.node,
-        device=gpu.gpu,
-        start_s=int(starts[runs.first[longest]]) / NS_PER_S,
-        end_s=(int(starts[runs.last[longest]]) + NS_PER_MINUTE) / NS_PER_S,
-    )
-
-
-def _table(gpus: Sequence[GpuUse]) -> Exhibit:
-    def column(
-        name: str, unit: str, get: Callable[[GpuUse], object]
-    ) -> tuple[str, str, list[object]]:
-        return (name, unit, [get(gpu) for gpu in gpus])
-
-    def rounded(name: str, get: Callable[[GpuUse], float]) -> tuple[str, str, list[object]]:
-        return (name, "%", [round(get(gpu), 2) for gpu in gpus])
-
-    return exhibit(
-        TABLE,
-        ExhibitKind.TABLE,
-        title="Use of each GPU",
-        caption=(
-            "Mean and percentiles over the whole job; 'at work' leaves out what lies before and "
-            "after the training loop (without step events: the idle start and end)."
-        ),
-        columns=[
-            column("node", "", lambda gpu: gpu.node),
-            column("gpu", "", lambda gpu: gpu.gpu),
-            column("verdict", "", lambda gpu: verdict_of(gpu).value),
-            rounded("mean_pct", lambda gpu: gpu.mean_pct),
-            rounded("p5_pct", lambda gpu: gpu.p5_pct),
-            rounded("p50_pct", lambda gpu: gpu.box.p50),
-            rounded("p95_pct", lambda gpu: gpu.box.p95),
-            rounded("max_pct", lambda gpu: gpu.max_pct),
-            rounded("work_mean_pct", lambda gpu: gpu.work_mean_pct),
-            rounded("work_p5_pct", lambda gpu: gpu.work_p5_pct),
-            rounded("work_p95_pct", lambda gpu: gpu.work_p95_pct),
-            rounded("work_idle_pct", lambda gpu: 100 * gpu.idle_ratio),
-            column("judged_minutes", "", lambda gpu: gpu.minutes.start_ns.size),
-            column("under_used_minutes", "", lambda gpu: int(gpu.minutes.is_low_at_work.sum())),
-            column(
-                "fluctuating_minutes", "", lambda gpu: int(gpu.minutes.is_fluctuating_at_work.sum())
-            ),
-            column("aws_violations", "", lambda gpu: gpu.minutes.n_violations),
-            column("samples", "", lambda gpu: gpu.n_samples),
-        ],
-    )
+    return longest_minutes(gpu.node, gpu.gpu, starts, last_ns=gpu.last_ns)

@@ -4,32 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-import numpy as np
-
 from reportgen.results import (
-    MAX_SERIES_POINTS,
     Counters,
     Details,
-    Exhibit,
-    ExhibitKind,
     Finding,
     Severity,
     Where,
-    exhibit,
 )
 from reportgen.rules.base import Presentation
 from reportgen.rules.boxes import NamedBox, boxes_exhibit
-from reportgen.rules.memory_growth import Episode, MemoryGrowth, Params
+from reportgen.rules.memory_episodes import Episode, Params
+from reportgen.rules.memory_exhibits import (
+    CAUTION,
+    all_episodes,
+    episode_table,
+    level_series,
+    memory_table,
+)
+from reportgen.rules.memory_growth import MemoryGrowth
 from reportgen.rules.violations import entries_of, last_timestamp_s
 from reportgen.rules.wording import label, say_of, say_place, say_some, say_times
-from reportgen.units import NS_PER_MINUTE, NS_PER_S, say_pct, seconds
+from reportgen.units import NS_PER_MINUTE, say_pct, seconds
 
 JUMPS = "MEM-1"
 TREND = "MEM-2"
 AGREEMENT_FROM = 0.7
 """A trend is told when later minutes are higher in this much of all pairs (tau). Source: ours."""
-MAX_LINES = 16
-CAUTION = "The metric is memory-controller activity, not allocated bytes."
 ADVICE = (
     "Log the allocated GPU memory at each step; if it grows as well, look for tensors kept alive "
     "between steps, or save memory with gradient checkpointing."
@@ -47,9 +47,9 @@ def present_gpus(gpus: Sequence[MemoryGrowth], params: Params) -> Presentation:
         for gpu in gpus
     ]
     exhibits = [
-        _table(gpus),
-        *_episode_table(gpus),
-        _levels(gpus),
+        memory_table(gpus),
+        *episode_table(gpus),
+        level_series(gpus),
         boxes_exhibit("boxes", boxes, title="GPU memory activity over the whole job", unit="%"),
     ]
     return Presentation(findings=tuple(findings), exhibits=tuple(exhibits))
@@ -90,21 +90,19 @@ def present_details(counters: Counters, details: Details, params: Params) -> Pre
     )
 
 
-def _all_episodes(gpus: Sequence[MemoryGrowth]) -> Iterator[tuple[MemoryGrowth, Episode]]:
-    return ((gpu, episode) for gpu in gpus for episode in gpu.episodes)
-
-
 def _jumps(gpus: Sequence[MemoryGrowth], params: Params) -> Iterator[Finding]:
-    found = list(_all_episodes(gpus))
+    found = list(all_episodes(gpus))
     if not found:
         return
     lasting = [pair for pair in found if pair[1].is_lasting]
     gpu, worst = max(lasting or found, key=lambda pair: _height(pair[1]))
     place = say_place(gpu.node, gpu.gpu)
     n_triggers = sum(item.n_violations for item in gpus)
+    n_episodes = sum(item.n_episodes for item in gpus)
+    n_lasting = sum(item.n_lasting for item in gpus)
     n_affected = sum(bool(item.episodes) for item in gpus)
     counts = (
-        f"{say_times(n_triggers, 'sample')} in {say_times(len(found), 'episode')} exceeded the "
+        f"{say_times(n_triggers, 'sample')} in {say_times(n_episodes, 'episode')} exceeded the "
         f"mean just before by more than {params.increase:g} points "
         f"({say_of(n_affected, len(gpus), 'GPU')}). "
     )
@@ -115,7 +113,7 @@ def _jumps(gpus: Sequence[MemoryGrowth], params: Params) -> Iterator[Finding]:
             f"from {say_pct(worst.level_before_pct)} to {say_pct(worst.level_after_pct or 0.0)}"
         )
         why = (
-            f"{say_times(len(lasting), 'episode')} reached a new height and stayed there for the "
+            f"{say_times(n_lasting, 'episode')} reached a new height and stayed there for the "
             f"following minute; before this one the activity had not gone above "
             f"{say_pct(worst.record_before_pct)}. "
         )
@@ -182,107 +180,4 @@ def _trend(gpus: Sequence[MemoryGrowth], params: Params) -> Iterator[Finding]:
         threshold=float(params.increase),
         unit="points",
         exhibit="levels",
-    )
-
-
-def _table(gpus: Sequence[MemoryGrowth]) -> Exhibit:
-    return exhibit(
-        "memory",
-        ExhibitKind.TABLE,
-        title="Memory activity of each GPU",
-        caption=(
-            f"{CAUTION} Trend: median slope of the 95th percentiles of the minutes at work "
-            "(Theil-Sen) and Kendall's tau."
-        ),
-        columns=[
-            ("node", "", [gpu.node for gpu in gpus]),
-            ("gpu", "", [gpu.gpu for gpu in gpus]),
-            ("p50_pct", "%", [round(gpu.box.p50, 2) for gpu in gpus]),
-            ("p95_pct", "%", [round(gpu.box.p95, 2) for gpu in gpus]),
-            ("max_pct", "%", [round(gpu.max_pct, 2) for gpu in gpus]),
-            ("triggers", "", [gpu.n_violations for gpu in gpus]),
-            ("episodes", "", [len(gpu.episodes) for gpu in gpus]),
-            (
-                "lasting_episodes",
-                "",
-                [sum(item.is_lasting for item in gpu.episodes) for gpu in gpus],
-            ),
-            (
-                "trend_pct_per_min",
-                "points/min",
-                [round(gpu.trend.slope, 4) if gpu.trend else None for gpu in gpus],
-            ),
-            (
-                "trend_rise_pct",
-                "points",
-                [round(gpu.trend.rise, 2) if gpu.trend else None for gpu in gpus],
-            ),
-            (
-                "trend_tau",
-                "",
-                [round(gpu.trend.agreement, 2) if gpu.trend else None for gpu in gpus],
-            ),
-            ("samples", "", [gpu.n_samples for gpu in gpus]),
-        ],
-    )
-
-
-def _episode_table(gpus: Sequence[MemoryGrowth]) -> Iterator[Exhibit]:
-    rows = sorted(_all_episodes(gpus), key=lambda pair: pair[1].start_ns)
-    if not rows:
-        return
-    episodes = [episode for _, episode in rows]
-    yield exhibit(
-        "episodes",
-        ExhibitKind.TABLE,
-        title="Jumps of GPU memory activity",
-        caption=(
-            "Before: 95th percentile of the minute before; record: 99th percentile of all before; "
-            "after: median of the minute after. Lasting: after exceeds the record by more than "
-            "the threshold without a rise of GPU utilization."
-        ),
-        columns=[
-            ("node", "", [gpu.node for gpu, _ in rows]),
-            ("gpu", "", [gpu.gpu for gpu, _ in rows]),
-            ("start_s", "s", [seconds(item.start_ns) for item in episodes]),
-            ("end_s", "s", [seconds(item.end_ns) for item in episodes]),
-            ("triggers", "", [item.n_violations for item in episodes]),
-            ("increase_pct", "points", [round(item.largest_increase_pct, 2) for item in episodes]),
-            ("before_pct", "%", [round(item.level_before_pct, 2) for item in episodes]),
-            ("record_pct", "%", [round(item.record_before_pct, 2) for item in episodes]),
-            ("after_pct", "%", [_rounded(item.level_after_pct) for item in episodes]),
-            ("gpu_change_pct", "points", [_rounded(item.use_change_pct) for item in episodes]),
-            ("is_lasting", "", [item.is_lasting for item in episodes]),
-        ],
-    )
-
-
-def _rounded(value: float | None) -> float | None:
-    return None if value is None else round(value, 2)
-
-
-def _levels(gpus: Sequence[MemoryGrowth]) -> Exhibit:
-    """Return the level of each minute; of many GPUs those that rose most."""
-    rises = [gpu.trend.rise if gpu.trend else 0.0 for gpu in gpus]
-    ranked = sorted(range(len(gpus)), key=lambda index: -rises[index])
-    shown = [gpus[index] for index in sorted(ranked[:MAX_LINES])]
-    every = np.unique(np.concatenate([gpu.minute_ns for gpu in shown]))
-    size = -(-every.size // MAX_SERIES_POINTS)
-    starts = np.arange(0, every.size, size)
-    n_nodes = len({gpu.node for gpu in gpus})
-    lines = []
-    for gpu in shown:
-        level = np.full(every.size, -np.inf)
-        level[np.searchsorted(every, gpu.minute_ns)] = gpu.level_pct
-        highest = np.maximum.reduceat(level, starts)
-        lines.append((label(gpu.node, gpu.gpu, n_nodes=n_nodes), "%", np.round(highest, 2)))
-    is_cut = len(shown) < len(gpus)
-    rest = f" {len(shown)} of {len(gpus)} GPUs, those that rose most." if is_cut else ""
-    thinned = f" The highest of each {size} minutes of {every.size:,}." if size > 1 else ""
-    return exhibit(
-        "levels",
-        ExhibitKind.SERIES,
-        title="Level of GPU memory activity, minute by minute",
-        caption=f"95th percentile of the samples of each minute.{thinned}{rest}",
-        columns=[("time_s", "s", every[starts] / NS_PER_S), *lines],
     )
