@@ -1,1 +1,6 @@
-"""Who runs the work on each part: local threads and processes."""
+"""Who runs the work on each part: local threads."""
+
+from reportgen.engine.executor import Executor
+from reportgen.engine.local import LocalExecutor
+
+__all__ = ["Executor", "LocalExecutor"]

@@ -1,0 +1,198 @@
+"""System metrics: one JSON object per line, one file per node and minute (formats.md §2).
+
+DuckDB parses whole blocks of files. Whatever it cannot read comes back as a row of NULLs; those
+files alone are read again line by line, which finds every variant and the line numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reportgen.errors import LocationError
+from reportgen.formats.series_codes import MAX_SERIES, UNKNOWN, UNREADABLE, SeriesCodes
+from reportgen.formats.system_lines import LineReading, read_lines, series_of
+from reportgen.formats.system_source import BlockSource, SystemFile
+from reportgen.formats.tally import Tally, printable
+from reportgen.profile import Quality
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+_SERIES = "Type: 'VARCHAR', Name: 'VARCHAR', Dimension: 'VARCHAR'"
+_MAX_LINE_BYTES = 1 << 20
+_HASH = "hash(Type, Name, Dimension)"
+_SAMPLE = "Value: 'DOUBLE', Timestamp: 'DOUBLE'"
+_NODE = "NodeId: 'VARCHAR'"
+_SAMPLE_LINES = 8_192
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RawRows:
+    """Lines of one file as they stand there, nothing judged yet.
+
+    Attributes:
+        code: (n,) int32 series code, >= 0.
+        time_s: (n,) float64 seconds UTC, never NaN.
+        value: (n,) float64, NaN or infinite where the line holds no number.
+    """
+
+    code: NDArray[np.int32]
+    time_s: NDArray[np.float64]
+    value: NDArray[np.float64]
+
+
+def read_block(
+    connection: DuckDBPyConnection,
+    files: Sequence[SystemFile],
+    codes: SeriesCodes,
+    tally: Tally,
+) -> list[RawRows]:
+    """Read some minute files of one node.
+
+    Args:
+        connection: a DuckDB connection; nothing is kept in it.
+        files: minute files that hold something and may be read (``system_source.readable``).
+        codes: the node's series, extended by what is found.
+        tally: counts what cannot be read.
+
+    Returns:
+        The lines of each file, in the order of ``files``.
+    """
+    import duckdb
+
+    try:
+        with BlockSource(files) as source:
+            rows = _read_fast(connection, source, codes, tally)
+    except (duckdb.Error, LocationError):
+        rows = None
+    if rows is not None:
+        return rows
+    if len(files) == 1:
+        return [_read_slowly(files[0], codes, tally)]
+    middle = len(files) // 2
+    return [
+        *read_block(connection, files[:middle], codes, tally),
+        *read_block(connection, files[middle:], codes, tally),
+    ]
+
+
+def _read_fast(
+    connection: DuckDBPyConnection, source: BlockSource, codes: SeriesCodes, tally: Tally
+) -> list[RawRows] | None:
+    """Let DuckDB parse the block; ``None`` when its rows cannot be told apart by file."""
+    columns: dict[str, Any] = connection.execute(
+        f"SELECT file_index::USMALLINT AS file, {_HASH} AS line, Timestamp AS time_s, "  # noqa: S608  # paths are quoted
+        f"Value AS value FROM {_table(source.paths, _SAMPLE)}"
+    ).fetchnumpy()
+    starts = source.file_starts(columns["file"])
+    if starts is None:
+        return None
+    time_s = np.ma.filled(columns["time_s"], np.nan)
+    value = np.ma.filled(columns["value"], np.nan)
+    code = _codes_of(connection, source, columns, codes, tally)
+    rows = []
+    for file, start, end in zip(source.files, starts[:-1], starts[1:], strict=True):
+        mine = RawRows(code=code[start:end], time_s=time_s[start:end], value=value[start:end])
+        if np.isnan(mine.time_s).any() or (mine.code < 0).any():
+            mine = _read_slowly(file, codes, tally)
+        rows.append(mine)
+    return rows
+
+
+def _table(paths: Sequence[str], columns: str) -> str:
+    """Return SQL for some files; only the columns that are named cost time."""
+    listed = ", ".join("'" + path.replace("'", "''") + "'" for path in paths)
+    return (
+        f"read_json([{listed}], format='newline_delimited', columns={{{_SERIES}, {columns}}}, "
+        f"ignore_errors=true, maximum_object_size={_MAX_LINE_BYTES})"
+    )
+
+
+def _codes_of(
+    connection: DuckDBPyConnection,
+    source: BlockSource,
+    columns: dict[str, Any],
+    codes: SeriesCodes,
+    tally: Tally,
+) -> NDArray[np.int32]:
+    """Return each line's series code; below 0 where the line cannot be read."""
+    node = source.files[0].node
+    if not codes.series:
+        middle = source.paths[len(source.paths) // 2]
+        _learn(_distinct(connection, [middle], limit=_SAMPLE_LINES), node, codes, tally)
+    code = codes.look_up(columns["line"])
+    is_unknown = code == UNKNOWN
+    if is_unknown.any():
+        paths = [source.paths[index] for index in np.unique(columns["file"][is_unknown])]
+        _learn(_distinct(connection, paths), node, codes, tally)
+        code = codes.look_up(columns["line"])
+    return code
+
+
+_SeriesLine = tuple[int, str | None, str | None, str | None, str | None]
+
+
+def _distinct(
+    connection: DuckDBPyConnection, paths: Sequence[str], *, limit: int | None = None
+) -> list[_SeriesLine]:
+    """Return (hash, type, name, dimension, node) of the first lines of some files, each once."""
+    lines = f"SELECT * FROM {_table(paths, _NODE)}" + (f" LIMIT {limit}" if limit else "")  # noqa: S608  # paths are quoted
+    return connection.execute(
+        f"SELECT DISTINCT {_HASH}, Type, Name, Dimension, NodeId FROM ({lines}) "  # noqa: S608  # paths are quoted
+        "ORDER BY Type, Name, Dimension, NodeId"
+    ).fetchall()
+
+
+def _learn(lines: Sequence[_SeriesLine], node: str, codes: SeriesCodes, tally: Tally) -> None:
+    codes.learn(
+        {
+            line: UNREADABLE if kind is None else codes.code(series_of(kind, name, dimension))
+            for line, kind, name, dimension, _ in lines
+        }
+    )
+    _remark_foreign({named for *_, named in lines if named}, node, tally)
+
+
+def _remark_foreign(named: set[str], node: str, tally: Tally) -> None:
+    """Say that lines name another node. A sample of the lines is looked at: it costs time."""
+    for other in sorted(named - {node}):
+        tally.remark(
+            f"Lines in files of {node} name the node {printable(other)}; they were counted to "
+            f"{node}, which the files' names say."
+        )
+
+
+def _read_slowly(file: SystemFile, codes: SeriesCodes, tally: Tally) -> RawRows:
+    try:
+        content = file.location.read_bytes(file.key)
+    except LocationError:
+        tally.add(Quality.FILES_SKIPPED, file.key, what="{n} files cannot be read")
+        return _rows_of(LineReading(), codes)
+    reading = read_lines(content)
+    for number in reading.broken_lines:
+        tally.add(Quality.LINES_BROKEN, file.key, detail=f"line {number}")
+    tally.add(Quality.BYTES_LOST, file.key, reading.bytes_lost)
+    if reading.encoding != "utf-8":
+        tally.remark(f"This file is {reading.encoding}, not UTF-8; it was read.", path=file.key)
+    _remark_foreign({sample.node for sample in reading.samples} - {""}, file.node, tally)
+    rows = _rows_of(reading, codes)
+    tally.add(Quality.LINES_BROKEN, file.key, len(reading.samples) - len(rows.code), what=_TOO_MANY)
+    return rows
+
+
+_TOO_MANY = f"{{n}} lines of other metrics than the first {MAX_SERIES:,} were left out"
+
+
+def _rows_of(reading: LineReading, codes: SeriesCodes) -> RawRows:
+    numbered = [(codes.code(sample.series), sample) for sample in reading.samples]
+    kept = [(code, sample) for code, sample in numbered if code >= 0]
+    return RawRows(
+        code=np.array([code for code, _ in kept], dtype=np.int32),
+        time_s=np.array([sample.time_s for _, sample in kept], dtype=np.float64),
+        value=np.array([sample.value for _, sample in kept], dtype=np.float64),
+    )

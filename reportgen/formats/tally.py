@@ -1,0 +1,136 @@
+"""What went wrong while reading, counted per file and told in sentences."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+
+from reportgen.profile import Quality, SourceNote
+from reportgen.units import say_bytes, say_count
+
+MAX_FILES_NAMED = 20
+"""Files named one by one for each kind of trouble; the rest is one sentence. Source: ours."""
+
+MAX_DETAILS = 5
+"""Lines named one by one in a file. Source: ours."""
+
+_SENTENCES: Mapping[Quality, str] = {
+    Quality.FILES_READ: "{n} files were read",
+    Quality.FILES_SKIPPED: "{n} files were skipped",
+    Quality.LINES_BROKEN: "{n} lines cannot be read and were skipped",
+    Quality.VALUES_BROKEN: "{n} samples without a finite value were left out",
+    Quality.LINES_DUPLICATE: "{n} samples were there twice and were kept once",
+    Quality.SAMPLES_OUT_OF_RANGE: (
+        "{n} samples outside what can be (a percentage outside 0-100, a negative rate) "
+        "were left out"
+    ),
+    Quality.SAMPLES_OUT_OF_MINUTE: (
+        "{n} samples lie outside the minute that the file's name says and were kept"
+    ),
+    Quality.EVENTS_UNMATCHED: "{n} begin or end marks have no partner and were left out",
+    Quality.EVENTS_DROPPED: "{n} events were left out",
+    Quality.BYTES_LOST: "the file ends in the middle of a line: {bytes} lost",
+}
+
+
+class Tally:
+    """Counts trouble while files are read and says it at the end."""
+
+    def __init__(self) -> None:
+        """Start with nothing counted."""
+        self._counts: dict[tuple[Quality, str, str], int] = defaultdict(int)
+        self._details: dict[tuple[Quality, str, str], list[str]] = defaultdict(list)
+        self._remarks: list[SourceNote] = []
+
+    def add(
+        self, quality: Quality, path: str, count: int = 1, *, what: str = "", detail: str = ""
+    ) -> None:
+        """Count trouble in a file.
+
+        Args:
+            quality: which counter.
+            path: the file, relative to the job.
+            count: how much; nothing happens when it is 0.
+            what: sentence with ``{n}`` that replaces the usual one.
+            detail: where exactly (``"line 17"``); the first five of a file are named.
+        """
+        if count == 0:
+            return
+        key = (quality, what or _SENTENCES[quality], path)
+        self._counts[key] += count
+        if detail and len(self._details[key]) < MAX_DETAILS:
+            self._details[key].append(detail)
+
+    def remark(self, text: str, *, path: str = "") -> None:
+        """Say something that no counter counts; the same sentence about a file is said once."""
+        note = SourceNote(text=text, path=printable(path))
+        if note not in self._remarks:
+            self._remarks.append(note)
+
+    def merge(self, other: Tally) -> None:
+        """Take over everything another tally counted and said."""
+        for key, count in other._counts.items():  # of the same class
+            self._counts[key] += count
+            self._details[key].extend(other._details[key])  # of the same class
+        self._remarks.extend(
+            note for note in other._remarks if note not in self._remarks
+        )  # of the same class
+
+    def count(self, quality: Quality) -> int:
+        """Return how much of one kind was counted."""
+        return sum(count for key, count in self._counts.items() if key[0] is quality)
+
+    def notes(self) -> tuple[SourceNote, ...]:
+        """Return the notes: by kind of trouble, then by file, then the remarks."""
+        by_kind: dict[tuple[Quality, str], list[str]] = defaultdict(list)
+        for quality, sentence, path in self._counts:
+            by_kind[quality, sentence].append(path)
+        notes: list[SourceNote] = []
+        for (quality, sentence), paths in by_kind.items():
+            named, others = sorted(paths)[:MAX_FILES_NAMED], sorted(paths)[MAX_FILES_NAMED:]
+            notes.extend(self._note_on_file(quality, sentence, path) for path in named)
+            if others:
+                notes.append(self._note_on_others(quality, sentence, others))
+        return (*notes, *self._remarks)
+
+    def _note_on_file(self, quality: Quality, sentence: str, path: str) -> SourceNote:
+        key = (quality, sentence, path)
+        count, details = self._counts[key], self._details[key]
+        where = ""
+        if details:
+            rest = ", …" if count > len(details) else ""
+            where = f" ({', '.join(details)}{rest})"
+        return SourceNote(
+            text=_say(sentence, count) + where + ".", path=printable(path), counts={quality: count}
+        )
+
+    def _note_on_others(self, quality: Quality, sentence: str, paths: list[str]) -> SourceNote:
+        count = sum(self._counts[quality, sentence, path] for path in paths)
+        text = f"{_say(sentence, count)}, in {say_count(len(paths))} more files."
+        return SourceNote(text=text, counts={quality: count})
+
+
+def _say(sentence: str, count: int) -> str:
+    text = sentence.replace("{n}", say_count(count)).replace("{bytes}", say_bytes(count))
+    if count == 1:
+        for many, one in _SINGULAR.items():
+            text = text.replace(many, one)
+    return text[:1].upper() + text[1:]
+
+
+_SINGULAR = {
+    "1 files were": "1 file was",
+    "1 lines cannot be read and were": "1 line cannot be read and was",
+    "1 samples were there twice and were": "1 sample was there twice and was",
+    "1 samples lie": "1 sample lies",
+    "1 samples": "1 sample",
+    "1 events": "1 event",
+    "1 begin or end marks have": "1 begin or end mark has",
+    " and were kept": " and was kept",
+    " were left out": " was left out",
+}
+
+
+def printable(text: str) -> str:
+    """Return text that can be written as UTF-8: names from disk may hold anything."""
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")

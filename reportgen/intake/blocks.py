@@ -1,0 +1,152 @@
+"""Blocks of samples to one table, so that a day of a large host fits in little memory."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from reportgen.intake.ticks import (
+    TOLERANCE_US,
+    Grid,
+    Rows,
+    join_rows,
+    lay_out,
+    no_rows,
+    snapped_interval_us,
+)
+from reportgen.profile import Series, SystemTable
+from reportgen.profile.system import device_order, empty_system
+from reportgen.units import NS_PER_US
+
+CARRY_US = 5_000_000
+"""Samples this close to the next block wait for it: an instant may end in the next file."""
+
+
+class TableBuilder:
+    """Takes samples block by block and gives one table."""
+
+    def __init__(self) -> None:
+        """Start without samples."""
+        self.n_rows = 0
+        self.n_duplicates = 0
+        self._grids: list[Grid] = []
+        self._carry = no_rows()
+        self._late: list[Rows] = []
+        self._done_until_us: int | None = None
+        self._first_us: list[int] = []
+        self._last_us: list[int] = []
+
+    def add(self, rows: Rows, series: Sequence[Series], *, next_start_us: int | None) -> None:
+        """Take a block.
+
+        Args:
+            rows: samples in any order, mostly later than those of the block before.
+            series: what the codes mean; may have grown since the last block.
+            next_start_us: the minute at which the next block's files start; ``None`` at the end.
+        """
+        self.n_rows += rows.n_rows
+        if rows.n_rows:
+            self._first_us.append(int(rows.time_us.min()))
+            self._last_us.append(int(rows.time_us.max()))
+        rows = self._without_late(join_rows([self._carry, rows]) if self._carry.n_rows else rows)
+        self._carry = no_rows()
+        if next_start_us is not None:
+            cut_us = _cut(rows, series, next_start_us)
+            is_complete = rows.time_us < cut_us
+            self._carry = rows.where(~is_complete)
+            rows, self._done_until_us = rows.where(is_complete), cut_us
+        if rows.n_rows:
+            self._keep(lay_out(rows, series))
+
+    def _without_late(self, rows: Rows) -> Rows:
+        """Put samples aside whose time has been laid out already."""
+        if self._done_until_us is None:
+            return rows
+        is_late = rows.time_us < self._done_until_us
+        if not is_late.any():
+            return rows
+        self._late.append(rows.where(is_late))
+        return rows.where(~is_late)
+
+    def _keep(self, grid: Grid) -> None:
+        self._grids.append(grid)
+        self.n_duplicates += grid.n_duplicates
+
+    def table(self, series: Sequence[Series]) -> SystemTable:
+        """Return all samples as one table; the builder is empty afterwards."""
+        if not self._first_us:
+            return empty_system()
+        self._merge_late(series)
+        order = sorted(range(len(series)), key=lambda code: _series_order(series[code]))
+        tick_us = np.concatenate([grid.tick_us for grid in self._grids])
+        values = np.full((len(tick_us), len(series)), np.nan, order="F")
+        end = len(tick_us)
+        while self._grids:
+            grid = self._grids.pop()
+            start = end - len(grid.tick_us)
+            for column, code in enumerate(order):
+                if code < grid.values.shape[1]:
+                    values[start:end, column] = grid.values[:, code]
+            end = start
+        counts = [int(np.count_nonzero(~np.isnan(column))) for column in values.T]
+        densest = ~np.isnan(values[:, int(np.argmax(counts))])
+        interval_us = snapped_interval_us(tick_us[densest]) or snapped_interval_us(tick_us)
+        return SystemTable(
+            tick_ns=tick_us * NS_PER_US,
+            series=tuple(series[code] for code in order),
+            values=values,
+            first_ns=min(self._first_us) * NS_PER_US,
+            last_ns=max(self._last_us) * NS_PER_US,
+            interval_ns=None if interval_us is None else interval_us * NS_PER_US,
+            n_samples=sum(counts),
+        )
+
+    def _merge_late(self, series: Sequence[Series]) -> None:
+        """Add the samples put aside: spread the grid of their time out and lay it out again."""
+        if not self._late:
+            return
+        late, self._late = join_rows(self._late), []
+        ends_us = [int(grid.tick_us[-1]) for grid in self._grids]
+        target = np.minimum(np.searchsorted(ends_us, late.time_us), len(ends_us) - 1)
+        for index in np.unique(target).tolist():
+            rows = late.where(target == index)
+            new = rows.where(~_is_there(rows, self._grids[index]))
+            self.n_duplicates += rows.n_rows - new.n_rows
+            grid = lay_out(join_rows([_spread(self._grids[index]), new]), series)
+            self._grids[index] = grid
+            self.n_duplicates += grid.n_duplicates
+
+
+def _cut(rows: Rows, series: Sequence[Series], next_start_us: int) -> int:
+    """Return a time between two instants, a few seconds before the next block starts."""
+    earliest_us = next_start_us - CARRY_US
+    is_candidate = rows.time_us >= earliest_us
+    for anchor_type in ("gpu", "memory"):
+        is_anchor = np.array([item.type == anchor_type for item in series], dtype=np.bool_)
+        stamps = rows.time_us[is_candidate & is_anchor[rows.code]]
+        if stamps.size:
+            return int(stamps.min()) - TOLERANCE_US
+    return earliest_us
+
+
+def _spread(grid: Grid) -> Rows:
+    """Return a grid's samples in long form, stamped with their ticks."""
+    code, tick = np.nonzero(~np.isnan(grid.values.T))
+    return Rows(
+        time_us=grid.tick_us[tick],
+        code=code.astype(np.int32),
+        value=grid.values[tick, code],
+    )
+
+
+def _is_there(rows: Rows, grid: Grid) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    """Return which samples a grid holds already: same series, same tick, same value."""
+    tick = np.searchsorted(grid.tick_us, rows.time_us + TOLERANCE_US, side="right") - 1
+    is_known = (tick >= 0) & (rows.code < grid.values.shape[1])
+    is_known[is_known] = grid.values[tick[is_known], rows.code[is_known]] == rows.value[is_known]
+    return is_known
+
+
+def _series_order(series: Series) -> tuple[str, tuple[str, int], str]:
+    return series.type, device_order(series.name), series.dimension

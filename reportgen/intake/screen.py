@@ -1,0 +1,106 @@
+"""Which lines of system metrics are samples, and what is said about the others."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reportgen.formats import RawRows, SystemFile, Tally
+from reportgen.intake.ticks import Rows
+from reportgen.profile import Quality, Series
+
+OUT_OF_MINUTE_S = 5.0
+"""Beyond this a sample counts as outside its file's minute. Source: formats.md §2.4, "a few"."""
+
+STRAY_S = 86_400.0
+"""Beyond this a sample's clock is wrong and it would stretch the job. Source: ours; one minute
+file of AWS's own tests spreads over 2.8 hours."""
+
+_MINUTE_S = 60.0
+_LATEST_S = 9.2e9
+"""About the year 2261: int64 nanoseconds end there."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """What a series can be: (n_series,) float64 smallest and largest possible values."""
+
+    least: NDArray[np.float64]
+    most: NDArray[np.float64]
+
+
+def limits_of(series: Sequence[Series]) -> Limits:
+    """Return 0-100 for percentages, 0 and more for rates, anything for metrics we do not know."""
+    kinds = [item.kind for item in series]
+    return Limits(
+        least=np.array([-np.inf if kind is None else 0.0 for kind in kinds]),
+        most=np.array([np.inf if kind is None or not kind.is_percent else 100.0 for kind in kinds]),
+    )
+
+
+def screen(
+    raw: RawRows,
+    file: SystemFile,
+    limits: Limits,
+    tally: Tally,
+    *,
+    believes_name: bool,
+) -> Rows:
+    """Return the lines of a file that are samples; count the others.
+
+    Args:
+        raw: the file's lines.
+        file: whose they are.
+        limits: of the series that ``raw.code`` indexes.
+        tally: counts broken values, impossible values, and times off the file's minute.
+        believes_name: whether a sample far from the minute in the file's name is left out; else
+            it is measured against the median of the file.
+    """
+    is_real = np.isfinite(raw.value)
+    _count(Quality.VALUES_BROKEN, ~is_real, file, tally)
+    is_real &= _is_on_time(raw, file, tally, believes_name=believes_name)
+    is_odd = (raw.value < 0) | (raw.value > 100)
+    if is_odd.any():
+        is_odd = (raw.value < limits.least[raw.code]) | (raw.value > limits.most[raw.code])
+        is_odd &= is_real
+        _count(Quality.SAMPLES_OUT_OF_RANGE, is_odd, file, tally)
+        is_real &= ~is_odd
+    if is_real.all():
+        return Rows(time_us=_microseconds(raw.time_s), code=raw.code, value=raw.value)
+    return Rows(
+        time_us=_microseconds(raw.time_s[is_real]),
+        code=raw.code[is_real],
+        value=raw.value[is_real],
+    )
+
+
+def _is_on_time(
+    raw: RawRows, file: SystemFile, tally: Tally, *, believes_name: bool
+) -> NDArray[np.bool_]:
+    """Return which samples lie within a day of their file; count what is off its minute."""
+    by_median = not believes_name and raw.time_s.size
+    after_s = raw.time_s - (np.median(raw.time_s) if by_median else file.minute_s)
+    is_off = (after_s < -OUT_OF_MINUTE_S) | (after_s > _MINUTE_S + OUT_OF_MINUTE_S)
+    if not is_off.any():
+        return ~is_off
+    is_stray = ~((np.abs(after_s) <= STRAY_S) & (np.abs(raw.time_s) < _LATEST_S))
+    _count(Quality.SAMPLES_OUT_OF_MINUTE, is_off & ~is_stray, file, tally)
+    _count(Quality.SAMPLES_OUT_OF_MINUTE, is_stray, file, tally, what=_STRAY)
+    return ~is_stray
+
+
+_STRAY = "{n} samples lie more than a day from the time of their file and were left out"
+
+
+def _microseconds(time_s: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Round to whole microseconds: what the files write, and exact in a float."""
+    return np.rint(time_s * 1e6).astype(np.int64)
+
+
+def _count(
+    quality: Quality, rows: NDArray[np.bool_], file: SystemFile, tally: Tally, *, what: str = ""
+) -> None:
+    tally.add(quality, file.key, int(np.count_nonzero(rows)), what=what)

@@ -1,0 +1,98 @@
+"""One node's minute files to its table."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+
+from reportgen.formats import SeriesCodes, SystemFile, Tally, read_block, readable
+from reportgen.intake.blocks import TableBuilder
+from reportgen.intake.screen import limits_of, screen
+from reportgen.intake.ticks import join_rows
+from reportgen.profile import Quality, SystemTable
+from reportgen.profile.system import empty_system
+
+BLOCK_BYTES = 64_000_000
+"""Bytes read at once. Source: measured; smaller is slower, larger only takes memory."""
+
+MAX_THREADS = 8
+"""Threads of one node's parser. Source: ours; each takes a buffer, and disks are not faster."""
+
+_US_PER_S = 1_000_000
+
+Progress = Callable[[int, int], None]
+"""Told the rows and bytes that were read since the last call."""
+
+
+def read_system(
+    files: Sequence[SystemFile], tally: Tally, *, on_progress: Progress | None = None
+) -> SystemTable:
+    """Read one node's minute files.
+
+    Args:
+        files: in any order.
+        tally: counts what was read and what could not be.
+        on_progress: told about each block.
+
+    Edge cases: without samples the table is empty. When *every* sample lies more than a day from
+    the minute in its file's name, the samples are believed and not the names.
+    """
+    in_order = sorted(readable(files, tally), key=lambda file: (file.minute_s, file.key))
+    if not in_order:
+        return empty_system()
+    told = Tally()
+    table = _read(in_order, told, on_progress=on_progress, believes_names=True)
+    if not table.n_samples and told.count(Quality.SAMPLES_OUT_OF_MINUTE):
+        told = Tally()
+        table = _read(in_order, told, on_progress=None, believes_names=False)
+        told.remark(
+            "All samples lie more than a day from the minutes in their files' names; "
+            "the times in the samples were used."
+        )
+    tally.add(Quality.FILES_READ, "", len(in_order), what="{n} files of system metrics were read")
+    tally.merge(told)
+    return table
+
+
+def _read(
+    files: Sequence[SystemFile],
+    tally: Tally,
+    *,
+    on_progress: Progress | None,
+    believes_names: bool,
+) -> SystemTable:
+    import duckdb
+
+    codes, builder = SeriesCodes(), TableBuilder()
+    blocks = list(_blocks(files))
+    n_threads = min(os.cpu_count() or 1, MAX_THREADS)
+    with duckdb.connect(config={"threads": n_threads}) as connection:
+        for block, following in zip(blocks, [*blocks[1:], None], strict=True):
+            raw = read_block(connection, block, codes, tally)
+            limits = limits_of(codes.series)
+            rows = [
+                screen(lines, file, limits, tally, believes_name=believes_names)
+                for lines, file in zip(raw, block, strict=True)
+            ]
+            next_start_us = following[0].minute_s * _US_PER_S if following else None
+            builder.add(join_rows(rows), codes.series, next_start_us=next_start_us)
+            if on_progress is not None:
+                n_rows = sum(len(lines.code) for lines in raw)
+                on_progress(n_rows, sum(file.size_bytes for file in block))
+    table = builder.table(codes.series)
+    tally.add(Quality.LINES_DUPLICATE, "", builder.n_duplicates)
+    return table
+
+
+def _blocks(files: Sequence[SystemFile]) -> Iterator[list[SystemFile]]:
+    """Cut files into runs of about ``BLOCK_BYTES``."""
+    block: list[SystemFile] = []
+    size_bytes = 0
+    for file in files:
+        if block and size_bytes + file.size_bytes > BLOCK_BYTES:
+            yield block
+            block, size_bytes = [], 0
+        block.append(file)
+        size_bytes += file.size_bytes
+    if block:
+        yield block

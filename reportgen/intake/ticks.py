@@ -1,0 +1,233 @@
+"""Samples to ticks: which samples were taken at the same instant of a node (rules-spec §0.6).
+
+Samples of one instant carry stamps that differ by up to 80 ms, always late. The stamps of one
+group of series (GPUs, else memory) are the anchors; every other sample belongs to the last anchor
+before it. What fits nowhere, or finds its place taken, opens ticks of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reportgen.profile import Series
+
+TOLERANCE_US = 5_000
+"""How far a sample may lie before its anchor: min(5 ms, interval / 10). Source: rules-spec §0.6."""
+
+ALLOWED_INTERVALS_MS = (100, 200, 500, 1_000, 5_000, 60_000)
+"""Sampling intervals SageMaker knows. Source: AWS developer guide, formats.md §2.2."""
+
+_DEFAULT_INTERVAL_US = 500_000
+_ANCHOR_TYPES = ("gpu", "memory")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rows:
+    """Samples in long form, in any order.
+
+    Attributes:
+        time_us: (n,) int64 microseconds UTC.
+        code: (n,) int32 index of the series.
+        value: (n,) float64, finite.
+    """
+
+    time_us: NDArray[np.int64]
+    code: NDArray[np.int32]
+    value: NDArray[np.float64]
+
+    @property
+    def n_rows(self) -> int:
+        """Return the number of samples."""
+        return int(self.time_us.shape[0])
+
+    def where(self, rows: NDArray[np.bool_] | NDArray[np.int64]) -> Rows:
+        """Return the selected samples."""
+        return Rows(time_us=self.time_us[rows], code=self.code[rows], value=self.value[rows])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Grid:
+    """Ticks of a stretch of time.
+
+    Attributes:
+        tick_us: (n_ticks,) int64, strictly increasing.
+        values: (n_ticks, n_series) float64, column-major, NaN where nothing was sampled.
+        n_duplicates: samples left out because series and stamp were there already.
+    """
+
+    tick_us: NDArray[np.int64]
+    values: NDArray[np.float64]
+    n_duplicates: int = 0
+
+
+def no_rows() -> Rows:
+    """Return no samples."""
+    return Rows(
+        time_us=np.empty(0, dtype=np.int64),
+        code=np.empty(0, dtype=np.int32),
+        value=np.empty(0, dtype=np.float64),
+    )
+
+
+def join_rows(parts: Sequence[Rows]) -> Rows:
+    """Return all samples of several parts."""
+    if not parts:
+        return no_rows()
+    if len(parts) == 1:
+        return parts[0]
+    return Rows(
+        time_us=np.concatenate([part.time_us for part in parts]),
+        code=np.concatenate([part.code for part in parts]),
+        value=np.concatenate([part.value for part in parts]),
+    )
+
+
+def lay_out(rows: Rows, series: Sequence[Series]) -> Grid:
+    """Place samples on ticks.
+
+    Args:
+        rows: samples in any order; the result does not depend on it.
+        series: what the codes mean.
+
+    Returns:
+        Ticks in order of time. The stamp of a tick is its anchor's.
+
+    Edge cases: no samples give no ticks; of samples with equal series and stamp the smallest
+    value stays; a series that is sampled twice within one tick gives two ticks.
+    """
+    if rows.n_rows == 0:
+        return Grid(tick_us=np.empty(0, dtype=np.int64), values=_blank(0, len(series)))
+    n_series = len(series)
+    is_anchor = _anchor_codes(rows, series)
+    interval_us = _interval_us(rows, is_anchor)
+    tolerance_us = min(TOLERANCE_US, interval_us // 10)
+    anchors = _apart(np.unique(rows.time_us[is_anchor[rows.code]]), tolerance_us)
+    reach_us = interval_us - tolerance_us
+    tick, is_near = _nearest_tick(rows.time_us, anchors, tolerance_us, reach_us=reach_us)
+    values = _blank(len(anchors), n_series)
+    if is_near.all() and _fill(values, tick, rows):
+        return Grid(tick_us=anchors, values=values)
+    return _lay_out_carefully(rows, series, tolerance_us, reach_us=reach_us)
+
+
+def snapped_interval_us(stamps_us: NDArray[np.int64]) -> int | None:
+    """Return the sampling interval behind sorted stamps of one series, in microseconds.
+
+    Returns:
+        The allowed interval nearest (in ratio) to the median difference; ``None`` with fewer
+        than two stamps.
+    """
+    if stamps_us.shape[0] < 2:
+        return None
+    median_us = max(float(np.median(np.diff(stamps_us))), 1.0)
+    allowed_us = np.array(ALLOWED_INTERVALS_MS) * 1000
+    return int(allowed_us[np.argmin(np.abs(np.log(allowed_us / median_us)))])
+
+
+def _lay_out_carefully(
+    rows: Rows, series: Sequence[Series], tolerance_us: int, *, reach_us: int
+) -> Grid:
+    """Place samples in rounds; each round places all samples of its anchor group."""
+    rows, n_duplicates = drop_duplicates(rows)
+    tick_parts: list[NDArray[np.int64]] = []
+    value_parts: list[NDArray[np.float64]] = []
+    while rows.n_rows:
+        is_anchor = _anchor_codes(rows, series)
+        anchors = _apart(np.unique(rows.time_us[is_anchor[rows.code]]), tolerance_us)
+        tick, is_near = _nearest_tick(rows.time_us, anchors, tolerance_us, reach_us=reach_us)
+        winners = _first_of_each_cell(rows, tick, is_near, anchors)
+        values = _blank(len(anchors), len(series))
+        _fill(values, tick[winners], rows.where(winners))
+        tick_parts.append(anchors)
+        value_parts.append(values)
+        left = np.ones(rows.n_rows, dtype=np.bool_)
+        left[winners] = False
+        rows, tolerance_us = rows.where(left), 0
+    tick_us = np.concatenate(tick_parts)
+    order = np.argsort(tick_us, kind="stable")
+    values = np.asfortranarray(np.concatenate(value_parts)[order])
+    return Grid(tick_us=tick_us[order], values=values, n_duplicates=n_duplicates)
+
+
+def drop_duplicates(rows: Rows) -> tuple[Rows, int]:
+    """Return samples sorted by (series, time), one per series and stamp, and how many went."""
+    order = np.lexsort((rows.value, rows.time_us, rows.code))
+    rows = rows.where(order)
+    is_new = np.ones(rows.n_rows, dtype=np.bool_)
+    is_new[1:] = (np.diff(rows.time_us) != 0) | (np.diff(rows.code) != 0)
+    n_duplicates = int(rows.n_rows - np.count_nonzero(is_new))
+    return (rows.where(is_new) if n_duplicates else rows), n_duplicates
+
+
+def _anchor_codes(rows: Rows, series: Sequence[Series]) -> NDArray[np.bool_]:
+    """Return an (n_series,) mask of the group whose stamps are the anchors."""
+    present = np.bincount(rows.code, minlength=len(series)) > 0
+    types = {item.type for item, is_here in zip(series, present, strict=True) if is_here}
+    anchor_type = next((name for name in _ANCHOR_TYPES if name in types), None)
+    if anchor_type is None:
+        earliest = rows.time_us == rows.time_us.min()
+        anchor_type = min(series[code].type for code in set(rows.code[earliest].tolist()))
+    return np.array([item.type == anchor_type for item in series], dtype=np.bool_)
+
+
+def _interval_us(rows: Rows, is_anchor: NDArray[np.bool_]) -> int:
+    codes = np.flatnonzero(is_anchor & (np.bincount(rows.code, minlength=len(is_anchor)) > 1))
+    if not codes.size:
+        return _DEFAULT_INTERVAL_US
+    stamps = np.unique(rows.time_us[rows.code == codes[0]])
+    return snapped_interval_us(stamps) or _DEFAULT_INTERVAL_US
+
+
+def _apart(stamps: NDArray[np.int64], tolerance_us: int) -> NDArray[np.int64]:
+    """Drop stamps within ``tolerance_us`` after one that is kept: they are the same instant."""
+    if tolerance_us == 0 or not (np.diff(stamps) <= tolerance_us).any():
+        return stamps
+    kept: list[int] = []
+    for stamp in stamps.tolist():
+        if not kept or stamp - kept[-1] > tolerance_us:
+            kept.append(stamp)
+    return np.array(kept, dtype=np.int64)
+
+
+def _nearest_tick(
+    time_us: NDArray[np.int64], anchors: NDArray[np.int64], tolerance_us: int, *, reach_us: int
+) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
+    """Return each sample's last anchor, and whether it is near enough to be the same instant.
+
+    Neighbouring lines mostly share their stamp, so runs of equal stamps are looked up once.
+    """
+    starts = np.flatnonzero(np.diff(time_us, prepend=time_us[0] - 1))
+    stamps = time_us[starts]
+    tick = np.searchsorted(anchors, stamps + tolerance_us, side="right") - 1
+    is_near = (tick >= 0) & (stamps - anchors[tick] < reach_us)
+    lengths = np.diff(starts, append=len(time_us))
+    return np.repeat(tick, lengths), np.repeat(is_near, lengths)
+
+
+def _first_of_each_cell(
+    rows: Rows, tick: NDArray[np.intp], is_near: NDArray[np.bool_], anchors: NDArray[np.int64]
+) -> NDArray[np.intp]:
+    """Return the samples that get their cell: the nearest to the anchor, then the earliest."""
+    near = np.flatnonzero(is_near)
+    distance = np.abs(rows.time_us[near] - anchors[tick[near]])
+    cell = tick[near] * (int(rows.code.max()) + 1) + rows.code[near]
+    order = np.lexsort((rows.time_us[near], distance, cell))
+    sorted_cell = cell[order]
+    is_first = np.ones(len(order), dtype=np.bool_)
+    is_first[1:] = np.diff(sorted_cell) != 0
+    return near[order[is_first]]
+
+
+def _fill(values: NDArray[np.float64], tick: NDArray[np.intp], rows: Rows) -> bool:
+    """Write samples into their cells; return whether each had a cell of its own."""
+    flat = values.T.reshape(-1)
+    flat[rows.code * np.intp(values.shape[0]) + tick] = rows.value
+    return bool(np.count_nonzero(flat == flat) == rows.n_rows)  # NaN != NaN
+
+
+def _blank(n_ticks: int, n_series: int) -> NDArray[np.float64]:
+    return np.full((n_ticks, n_series), np.nan, order="F")

@@ -1,0 +1,103 @@
+"""Folders of this machine."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from reportgen.errors import LocationError
+from reportgen.storage.location import ObjectInfo
+
+MAX_DEPTH = 16
+"""Folders below this depth are not listed. The deepest AWS layout has 11. Source: ours."""
+
+
+class LocalLocation:
+    """A folder. Links are listed with a problem and never followed, so a walk always ends."""
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        """Open a folder.
+
+        Raises:
+            LocationError: it does not exist, is no folder, or may not be listed.
+        """
+        self._root = _existing_folder(Path(path).expanduser(), str(path))
+
+    @property
+    def root(self) -> str:
+        """Return the folder's absolute path."""
+        return str(self._root)
+
+    def list(self) -> Sequence[ObjectInfo]:
+        """Return every file below the folder, sorted by key.
+
+        Links, sockets, pipes and devices come with a ``problem``; so do folders that may not
+        be listed.
+        """
+        return sorted(_walk(self._root, prefix="", depth=0), key=lambda info: info.key)
+
+    def read_bytes(self, key: str) -> bytes:
+        """Return a file's content; raise ``LocationError`` when it cannot be read."""
+        try:
+            return (self._root / key).read_bytes()
+        except OSError as err:
+            raise LocationError(
+                f"Cannot read {key} under {self._root}: {_reason(err)}.",
+                hint="Check the file's permissions.",
+                path=key,
+            ) from err
+
+    def local_path(self, key: str) -> Path | None:
+        """Return the file's path."""
+        return self._root / key
+
+
+def _existing_folder(path: Path, given: str) -> Path:
+    try:
+        mode = path.stat().st_mode
+    except OSError as err:
+        raise LocationError(
+            f"Cannot open {given!r}: {_reason(err)}.",
+            hint="Pass the folder that holds profiler-output/, or its system/ and framework/.",
+            path=given,
+        ) from err
+    if not stat.S_ISDIR(mode):
+        raise LocationError(
+            f"{given!r} is a file, not the folder of a job.",
+            hint="Pass the folder that holds profiler-output/, or its system/ and framework/.",
+            path=given,
+        )
+    return path.resolve()
+
+
+def _walk(folder: Path, *, prefix: str, depth: int) -> Iterator[ObjectInfo]:
+    try:
+        with os.scandir(folder) as entries:
+            found = list(entries)
+    except OSError as err:
+        yield ObjectInfo(key=f"{prefix}.", size_bytes=0, problem=_reason(err))
+        return
+    for entry in found:
+        key = prefix + entry.name
+        if entry.is_dir(follow_symlinks=False):
+            if depth < MAX_DEPTH:
+                yield from _walk(Path(entry.path), prefix=f"{key}/", depth=depth + 1)
+        else:
+            yield _describe(entry, key)
+
+
+def _describe(entry: os.DirEntry[str], key: str) -> ObjectInfo:
+    try:
+        info = entry.stat(follow_symlinks=False)
+    except OSError as err:
+        return ObjectInfo(key=key, size_bytes=0, problem=_reason(err))
+    if stat.S_ISREG(info.st_mode):
+        return ObjectInfo(key=key, size_bytes=info.st_size)
+    problem = "a link" if stat.S_ISLNK(info.st_mode) else "not a plain file"
+    return ObjectInfo(key=key, size_bytes=0, problem=problem)
+
+
+def _reason(err: OSError) -> str:
+    return (err.strerror or type(err).__name__).lower()
