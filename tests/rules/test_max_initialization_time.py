@@ -1,0 +1,136 @@
+from __future__ import annotations
+
+import pytest
+
+from reportgen.results import Counters, ReasonCode, Severity, Status
+from reportgen.rules.max_initialization_time import RULE
+from tests.builders import START_S
+from tests.rules.framework_jobs import finding, node, rows_of, run, step_rows
+
+LOOP = [1.0] * 100
+
+
+def started_after(init_s: float, *, loop_s: int = 100, after_s: float = 0.0):
+    return node(
+        step_rows([1.0] * loop_s, start_s=START_S + init_s),
+        cores=1,
+        duration_s=init_s + loop_s + after_s,
+    )
+
+
+@pytest.mark.parametrize(("init_s", "times"), [(120.0, 0), (121.0, 1)])
+def test_a_first_step_later_than_the_threshold_fires_once(init_s: float, times: int) -> None:
+    result = run(RULE, started_after(init_s, loop_s=500), threshold=2)
+
+    assert result.counters == Counters(rule_triggered=times, violations=times, datapoints=500)
+    assert (finding(result, "INIT-1") is not None) == bool(times)
+    assert result.status is (Status.TRIGGERED if times else Status.OK)
+
+
+def test_the_finding_tells_time_share_and_threshold() -> None:
+    found = finding(run(RULE, started_after(150.0, loop_s=450), threshold=2), "INIT-1")
+
+    assert found is not None
+    assert found.severity is Severity.WARNING
+    assert (found.measured, found.threshold, found.unit) == (150.0, 120.0, "s")
+    assert found.where.start_s == START_S
+    assert found.where.end_s == START_S + 150
+    assert found.estimate is not None
+    assert found.estimate.share_ratio == 0.25
+
+
+def test_start_up_longer_than_the_loop_is_a_fault_below_the_threshold() -> None:
+    result = run(RULE, started_after(200.0, loop_s=100))
+    found = finding(result, "INIT-1")
+
+    assert result.counters.rule_triggered == 0
+    assert found is not None
+    assert found.severity is Severity.CRITICAL
+    assert result.status is Status.TRIGGERED
+
+
+def test_start_up_below_a_minute_is_only_told() -> None:
+    result = run(RULE, started_after(59.0, loop_s=10))
+    found = finding(result, "INIT-1")
+
+    assert found is not None
+    assert found.severity is Severity.INFO
+    assert result.status is Status.OK
+
+
+def test_forty_seconds_of_an_eleven_minute_job_are_nothing() -> None:
+    assert run(RULE, started_after(40.0, loop_s=600, after_s=20.0)).findings == ()
+
+
+def test_phases_add_up_to_a_hundred_percent_of_the_job() -> None:
+    result = run(RULE, started_after(30.0, loop_s=120, after_s=60.0))
+
+    assert [(row["part"], row["time_s"], row["pct"]) for row in rows_of(result, "phases")] == [
+        ("initialization", 30.0, 14.3),
+        ("training loop", 120.0, 57.1),
+        ("finalization", 60.0, 28.6),
+    ]
+    assert result.details == {
+        "step_num": {
+            "first": round((START_S + 30) * 1e6),
+            "last": round((START_S + 150) * 1e6),
+        },
+        "job_start": START_S,
+        "job_end": START_S + 210,
+    }
+
+
+def test_a_loop_that_outlives_the_samples_leaves_no_finalization() -> None:
+    part = node(step_rows(LOOP, start_s=START_S + 10), cores=1, duration_s=100)
+
+    assert [row["time_s"] for row in rows_of(run(RULE, part), "phases")] == [10.0, 100.0, 0.0]
+
+
+def test_the_job_spans_all_nodes_and_the_loop_all_workers() -> None:
+    early = node(step_rows(LOOP, start_s=START_S + 50), cores=1, duration_s=200)
+    late = node(
+        step_rows(LOOP, start_s=START_S + 30, worker="algo-2-27"),
+        name="algo-2",
+        cores=1,
+        start_s=START_S + 5,
+        duration_s=300,
+    )
+    details = run(RULE, early, late).details
+
+    assert details["job_start"] == START_S
+    assert details["job_end"] == START_S + 305
+    assert details["step_num"] == {
+        "first": round((START_S + 30) * 1e6),
+        "last": round((START_S + 150) * 1e6),
+    }
+
+
+def test_without_system_metrics_the_events_bound_the_job() -> None:
+    part = node([("Forward", "Net", START_S, START_S + 1), *step_rows(LOOP, start_s=START_S + 9)])
+    result = run(RULE, part)
+
+    assert result.details["job_start"] == START_S
+    assert result.details["job_end"] == START_S + 109
+
+
+@pytest.mark.parametrize(
+    ("rows", "code"),
+    [
+        ([], ReasonCode.NO_FRAMEWORK_METRICS),
+        ([("Forward", "Net", START_S, START_S + 1)], ReasonCode.NO_STEPS),
+    ],
+)
+def test_without_steps_it_is_skipped_but_tells_the_job(rows, code: ReasonCode) -> None:
+    result = run(RULE, node(rows, cores=1, duration_s=90))
+
+    assert result.status is Status.SKIPPED
+    assert result.reason is not None
+    assert result.reason.code is code
+    assert result.details == {"step_num": {}, "job_start": START_S, "job_end": START_S + 90}
+
+
+def test_an_imported_result_shows_the_same_phases() -> None:
+    result = run(RULE, started_after(30.0))
+    presented = RULE.present(result.counters, result.details, RULE.params(), None)
+
+    assert presented.exhibits[0] == result.exhibits[0]

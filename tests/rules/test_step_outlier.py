@@ -1,0 +1,385 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from reportgen.results import Counters, ReasonCode, Severity, Status
+from reportgen.rules.step_outlier import RULE
+from reportgen.rules.step_words import named_worker
+from tests.builders import START_S
+from tests.rules.framework_jobs import EVAL, TRAIN, finding, node, rows_of, run, step_rows
+
+GLOBAL = "Step:ModeKeys.GLOBAL"
+
+
+def with_slow(n_steps: int, slow: list[int], *, usual_s: float = 0.1, slow_s: float = 0.9):
+    """Durations of which those at some places are slow."""
+    durations = [usual_s] * n_steps
+    for index in slow:
+        durations[index] = slow_s
+    return durations
+
+
+def every(period: int, count: int) -> list[int]:
+    return [period * (index + 1) - 1 for index in range(count)]
+
+
+@pytest.mark.parametrize(("n_slow", "times"), [(10, 0), (11, 1)])
+def test_it_triggers_with_more_outliers_than_allowed(n_slow: int, times: int) -> None:
+    # All steps end within one minute, so that there is one judgement.
+    rows = step_rows(with_slow(500, every(40, n_slow)), every_s=0.1)
+    result = run(RULE, node(rows))
+
+    assert result.counters == Counters(rule_triggered=times, violations=11 * times, datapoints=500)
+    assert (finding(result, "STEP-1") is not None) == bool(times)
+    assert result.status is (Status.TRIGGERED if times else Status.OK)
+    details: Any = result.details["step_details"]
+    assert details["algo-1-27"]["number_of_outliers"] == n_slow
+
+
+@pytest.mark.parametrize(("n_steps", "is_judged"), [(100, False), (101, True)])
+def test_a_series_is_judged_with_more_than_a_hundred_steps(n_steps: int, is_judged: bool) -> None:
+    result = run(RULE, node(step_rows([0.1] * n_steps)))
+
+    assert bool(result.details["step_details"]) == is_judged
+    assert result.status is (Status.OK if is_judged else Status.SKIPPED)
+    if not is_judged:
+        assert result.reason is not None
+        assert result.reason.code is ReasonCode.TOO_FEW_SAMPLES
+        assert "100 TRAIN steps" in result.reason.text
+
+
+def test_the_number_of_steps_that_is_enough_can_be_set() -> None:
+    result = run(RULE, node(step_rows([0.1] * 6)), min_steps=5)
+
+    assert result.status is Status.OK
+
+
+def test_equal_steps_have_no_outlier() -> None:
+    result = run(RULE, node(step_rows([0.1] * 300)), n_outliers=0)
+
+    assert result.counters == Counters(datapoints=300)
+    assert rows_of(result, "outliers") == []
+
+
+def test_the_details_are_those_aws_writes() -> None:
+    durations = with_slow(200, [49, 99, 149, 199], slow_s=0.5)
+    details: Any = run(RULE, node(step_rows(durations))).details["step_details"]
+    normal = np.full(196, 0.1)
+
+    assert list(details) == ["algo-1-27"]
+    entry = details["algo-1-27"]
+    assert list(entry) == [
+        *("step_stats", "number_of_outliers", "phase", "stddev"),
+        *("probs", "binedges", "step_numbers"),
+    ]
+    assert entry["step_stats"] == {
+        "mean": pytest.approx(np.mean(durations), rel=1e-12),
+        "max": 0.5,
+        "p99": pytest.approx(np.percentile(durations, 99), rel=1e-12),
+        "p95": 0.1,
+        "p50": 0.1,
+        "min": 0.1,
+    }
+    assert entry["stddev"] == round(float(np.std(durations)), 2)
+    assert entry["phase"] == TRAIN
+    assert entry["step_numbers"] == ["49", "99", "149", "199"]
+    assert entry["probs"] == np.histogram(normal, bins=100)[0].tolist()
+    assert len(entry["binedges"]) == 101
+
+
+def test_each_minute_with_new_steps_is_a_judgement_of_every_series() -> None:
+    # TRAIN: 11 outliers among 240 steps in minutes 0-3; EVAL runs alone in minute 5. In minutes
+    # 1-3 and 5 TRAIN has over 100 steps; the 11th outlier comes in minute 3.
+    train = step_rows(with_slow(240, [*range(5, 15), 200], usual_s=0.3, slow_s=0.9))
+    late = step_rows([0.5] * 20, phase=EVAL, start_s=START_S + 301)
+    result = run(RULE, node([*train, *late]))
+
+    assert result.counters == Counters(rule_triggered=2, violations=11, datapoints=260)
+
+
+def test_a_step_belongs_to_the_minute_in_which_it_ends() -> None:
+    # The last of 101 steps begins in minute 1 and ends in minute 2: judged once, there.
+    rows = step_rows([0.1] * 100) + step_rows([30.0], start_s=START_S + 110, first=100)
+
+    assert run(RULE, node(rows), n_outliers=0).counters.rule_triggered == 1
+    ended = step_rows([0.1] * 100) + step_rows([5.0], start_s=START_S + 110, first=100)
+    later = step_rows([0.1], start_s=START_S + 125, first=101)
+    assert run(RULE, node([*ended, *later]), n_outliers=0).counters.rule_triggered == 2
+
+
+def test_violations_are_the_outliers_of_the_last_judgement_only() -> None:
+    # The tenth minute brings the 11th and the 12th slow step, the eleventh the 13th, the twelfth
+    # none: judged three times with more than ten, and 13 in the end, not 12 + 13 + 13.
+    result = run(RULE, node(step_rows(with_slow(700, every(50, 13), usual_s=0.3))))
+
+    assert result.counters == Counters(rule_triggered=3, violations=13, datapoints=700)
+
+
+def test_early_triggers_without_a_late_one_are_only_told() -> None:
+    # The first judgement finds five slow steps; the wide spread of what follows lifts the
+    # threshold above them.
+    first = with_slow(101, [20, 40, 60, 80, 100], usual_s=0.1, slow_s=0.2)
+    rest = [0.1, 0.4] * 150
+    result = run(RULE, node(step_rows([*first, *rest])), n_outliers=4)
+    found = finding(result, "STEP-1")
+
+    assert result.counters == Counters(rule_triggered=1, violations=0, datapoints=401)
+    assert found is not None
+    assert found.severity is Severity.INFO
+    assert result.status is Status.TRIGGERED
+
+
+def test_the_same_number_of_train_and_eval_are_different_steps() -> None:
+    train = step_rows(with_slow(150, [7]))
+    evaluation = step_rows(with_slow(150, [7], slow_s=0.5), phase=EVAL, start_s=START_S + 200)
+    rows = rows_of(run(RULE, node([*train, *evaluation])), "outliers")
+
+    assert [(row["phase"], row["step"], row["duration_s"]) for row in rows] == [
+        ("EVAL", 7, 0.5),
+        ("TRAIN", 7, 0.9),
+    ]
+    assert rows[1]["start_s"] == START_S + 7
+    assert rows[1]["factor_of_median"] == 9.0
+
+
+@pytest.mark.parametrize(
+    ("phases", "kept"),
+    [
+        ({TRAIN: 101, EVAL: 300}, TRAIN),
+        ({GLOBAL: 101, EVAL: 300}, GLOBAL),
+        ({EVAL: 101, "Step:ModeKeys.PREDICT": 300}, "Step:ModeKeys.PREDICT"),
+        ({TRAIN: 100, EVAL: 101}, EVAL),
+    ],
+)
+def test_the_one_entry_of_a_worker_is_about_its_main_phase(
+    phases: dict[str, int], kept: str
+) -> None:
+    rows = [row for phase, count in phases.items() for row in step_rows([0.1] * count, phase=phase)]
+    result = run(RULE, node(rows))
+    entry: Any = result.details["step_details"]
+
+    assert entry["algo-1-27"]["phase"] == kept
+    assert len(rows_of(result, "steps")) == 2
+
+
+@pytest.mark.parametrize("mode", ["EVAL", "ModeKeys.EVAL"])
+def test_a_mode_restricts_to_its_phase(mode: str) -> None:
+    train = step_rows(with_slow(400, every(20, 15)))
+    evaluation = step_rows([0.1] * 150, phase=EVAL, start_s=START_S + 500)
+    part = node([*train, *evaluation])
+    result = run(RULE, part, mode=mode)
+    entry: Any = result.details["step_details"]
+
+    assert run(RULE, part).counters.rule_triggered > 0
+    assert result.counters == Counters(datapoints=550)
+    assert entry["algo-1-27"]["phase"] == EVAL
+    assert result.rule_parameters == f"threshold:3\nmode:{mode}\nn_outliers:10\nstddev:3"
+
+
+def test_a_mode_that_never_ran_is_skipped() -> None:
+    result = run(RULE, node(step_rows([0.1] * 150)), mode="PREDICT")
+
+    assert result.status is Status.SKIPPED
+    assert result.reason is not None
+    assert "PREDICT" in result.reason.text
+    assert result.details == {"step_details": {}}
+
+
+def test_a_period_is_named_in_title_and_advice() -> None:
+    result = run(RULE, node(step_rows(with_slow(650, every(50, 13)))))
+    found = finding(result, "STEP-1")
+
+    assert found is not None
+    assert "every 50th step" in found.title
+    assert "every 50 steps" in found.advice
+    assert (found.measured, found.threshold) == (13.0, 10.0)
+    # 13 steps, each 0.8 s longer than usual, in a loop of 649.9 s
+    assert found.estimate is not None
+    assert found.estimate.share_ratio == round(13 * 0.8 / 649.9, 4)
+    assert found.severity is Severity.WARNING
+    assert (found.where.node, found.where.device) == ("algo-1", "algo-1-27")
+
+
+def test_slow_steps_that_cost_half_of_the_loop_are_critical() -> None:
+    rows = step_rows(with_slow(300, every(20, 15), slow_s=12.0), every_s=0.1)
+    rows = [
+        (*row[:2], START_S + begin, START_S + begin + length, row[4])
+        for row, begin, length in zip(
+            rows,
+            np.cumsum([0.0, *(row[3] - row[2] for row in rows[:-1])]),
+            [row[3] - row[2] for row in rows],
+            strict=True,
+        )
+    ]
+    found = finding(run(RULE, node(rows)), "STEP-1")
+
+    assert found is not None
+    assert found.severity is Severity.CRITICAL
+
+
+def test_plain_scatter_of_many_steps_is_only_told() -> None:
+    rng = np.random.default_rng(3)
+    durations = rng.normal(0.4, 0.006, 12_000).clip(0.3).tolist()
+    result = run(RULE, node(step_rows(durations, every_s=0.5)))
+    found = finding(result, "STEP-1")
+
+    assert found is not None
+    assert found.measured is not None
+    assert found.measured > 10
+    assert found.severity is Severity.INFO
+
+
+def test_all_workers_of_all_nodes_are_judged_apart() -> None:
+    slow = with_slow(300, every(20, 12))
+    first = node(step_rows(slow, every_s=0.1))
+    second = node(step_rows([0.1] * 300, every_s=0.1, worker="algo-2-27"), name="algo-2")
+    third = node(step_rows(slow, every_s=0.1, worker="algo-3-27"), name="algo-3")
+    result = run(RULE, first, second, third)
+    found = finding(result, "STEP-1")
+
+    assert result.counters == Counters(rule_triggered=2, violations=24, datapoints=900)
+    details: Any = result.details["step_details"]
+    assert list(details) == ["algo-1-27", "algo-2-27", "algo-3-27"]
+    assert found is not None
+    assert "The same holds for algo-1-27 TRAIN" in found.text
+
+
+@pytest.mark.parametrize(
+    ("outliers", "named"),
+    [
+        ([20, 2, 2, 2], "algo-1-0"),  # 20 of 26; the fair share is 6.5
+        ([12, 4, 4, 4], None),  # 12 is exactly twice the fair share of 6
+        ([15, 15, 0, 0], None),
+        ([12, 0], "algo-1-0"),
+        ([12, 1], None),
+        ([12], None),
+    ],
+)
+def test_a_worker_is_named_above_twice_its_fair_share(
+    outliers: list[int], named: str | None
+) -> None:
+    parts = [
+        node(
+            step_rows(with_slow(400, every(20, count), slow_s=0.8), worker=f"algo-1-{index}"),
+            name=f"algo-{index}",
+        )
+        for index, count in enumerate(outliers)
+    ]
+    series = [one for part in parts for one in RULE.measure(part, RULE.params()).series]
+
+    assert [item.outliers.step.size for item in series] == outliers
+    assert named_worker(series) == named
+
+
+def test_what_ran_in_slow_steps_counts_each_event_once() -> None:
+    # Two slow steps that one long event spans: 100 s of it, not 200 s.
+    steps = step_rows(with_slow(200, [100, 101]))
+    long_event = ("DataLoaderWorker", "DataLoaderWorker", START_S + 50, START_S + 150)
+    short = [("Forward", "Net", START_S + 100, START_S + 100.9)]
+    before = [("Forward", "Net", START_S + 10, START_S + 10.1)]
+    other_worker = [("Forward", "Net", START_S + 100, START_S + 190, {"worker": "algo-1-9"})]
+    result = run(RULE, node([*steps, long_event, *short, *before, *other_worker]), n_outliers=1)
+
+    assert list(result.details) == ["step_details", "ratio", "phase", "phase_time", "general"]
+    assert result.details["phase"] == {TRAIN: 100.0}
+    general: Any = result.details["general"]
+    assert general == {
+        "DataLoaderWorker": pytest.approx(100 * 100 / 100.9),
+        "Forward": pytest.approx(100 * 0.9 / 100.9),
+    }
+    shown = rows_of(result, "outlier_general")
+    assert [(row["part"], row["time_s"]) for row in shown] == [
+        ("DataLoaderWorker", 100.0),
+        ("Forward", 0.9),
+    ]
+
+
+def test_steps_above_twice_the_median_are_listed_apart_and_equality_is_normal() -> None:
+    durations = [0.1] * 120
+    durations[30], durations[60] = 0.2, 0.200001
+    result = run(RULE, node(step_rows(durations)))
+
+    assert [row["step"] for row in rows_of(result, "median_outliers")] == [60]
+    assert rows_of(result, "steps")[0]["above_twice_median"] == 1
+
+
+def test_the_histogram_puts_outliers_into_a_marked_last_bin() -> None:
+    result = run(RULE, node(step_rows(with_slow(300, [50, 150], slow_s=5.0))))
+    exhibit = result.exhibit("step_histogram")
+    rows = rows_of(result, "step_histogram")
+
+    assert exhibit is not None
+    assert rows[-1]["algo-1-27"] == 2
+    assert sum(row["algo-1-27"] for row in rows) == 300
+    assert "overflow" in exhibit.caption
+    assert rows[-1]["bin_end"] < 1.0  # drawn beside the others, not out to 5 s
+
+
+def test_the_curve_over_time_is_short_and_keeps_the_slowest_step() -> None:
+    part = node(step_rows(with_slow(20_000, [12_345], slow_s=0.77), every_s=0.1))
+    exhibit = run(RULE, part).exhibit("step_series")
+
+    assert exhibit is not None
+    assert exhibit.n_rows <= 660
+    highest = next(column for column in exhibit.columns if column.name == "algo-1-27_max")
+    assert max(value for value in highest.values if isinstance(value, float)) == 0.77
+    assert "20,000 steps" in exhibit.caption
+
+
+def test_many_workers_become_one_band() -> None:
+    parts = [
+        node(step_rows([0.1 + 0.01 * index] * 110, worker=f"algo-{index}-27"), name=f"algo-{index}")
+        for index in range(1, 10)
+    ]
+    exhibit = run(RULE, *parts).exhibit("step_series")
+
+    assert exhibit is not None
+    assert [column.name for column in exhibit.columns] == [
+        *("time_s", "all workers_min", "all workers_mean", "all workers_max")
+    ]
+    lows, highs = (
+        [value for value in exhibit.columns[place].values if isinstance(value, float)]
+        for place in (1, 3)
+    )
+    assert (min(lows), max(highs)) == (0.11, 0.19)
+
+
+def test_the_order_of_rows_does_not_matter() -> None:
+    rng = np.random.default_rng(5)
+    rows = step_rows(rng.gamma(2, 0.1, 300).tolist())
+    part = node(rows)
+    shuffled = part.spans.where(rng.permutation(300))
+
+    assert run(RULE, replace(part, spans=shuffled)) == run(RULE, part)
+
+
+@pytest.mark.parametrize(
+    ("rows", "code"),
+    [
+        ([], ReasonCode.NO_FRAMEWORK_METRICS),
+        ([("Forward", "Net", START_S, START_S + 1)], ReasonCode.NO_STEPS),
+    ],
+)
+def test_without_steps_it_is_skipped(rows: list[Any], code: ReasonCode) -> None:
+    result = run(RULE, node(rows))
+
+    assert result.status is Status.SKIPPED
+    assert result.reason is not None
+    assert result.reason.code is code
+    assert result.details == {"step_details": {}}
+
+
+def test_an_imported_result_names_the_slow_steps() -> None:
+    result = run(RULE, node(step_rows(with_slow(650, every(50, 13)))))
+    presented = RULE.present(result.counters, result.details, RULE.params(), None)
+
+    assert [item.id for item in presented.findings] == ["STEP-1"]
+    assert "every 50th step" in presented.findings[0].title
+    assert presented.findings[0].estimate is None
+    ids = [item.id for item in presented.exhibits]
+    assert ids[:2] == ["steps", "step_histogram"]
+    assert "outlier_phase_shares" in ids
