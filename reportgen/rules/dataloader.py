@@ -155,7 +155,7 @@ def judge(measurements: Sequence[Measurement], params: Params) -> RuleResult:
         reason=reason,
         counters=counters,
         details=details,
-        metrics=_metrics(measurements, details, context) if n_events else {},
+        metrics=_metrics(measurements, details, context),
         presentation=present(counters, details, params, context),
     )
 
@@ -279,10 +279,12 @@ def _reason(
 def _metrics(
     measurements: Sequence[Measurement], details: Details, context: loader_words.Context
 ) -> dict[str, float | int | None]:
+    if not details and not context.waiting:
+        return {}
     wait_s = _all_waits(measurements) / NS_PER_S
     p50, p95 = np.percentile(wait_s, (50, 95)).tolist() if wait_s.size else (None, None)
     worst = loader_words.worst_waiting(context.waiting)
-    dataloaders = details["dataloaders"]
+    dataloaders = details.get("dataloaders")
     return {
         "waits": int(wait_s.size),
         "wait_p50_s": p50,

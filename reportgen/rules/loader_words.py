@@ -85,15 +85,13 @@ def present(
 ) -> Presentation:
     """Return findings and exhibits, as far as AWS's details or raw data allow."""
     facts = _facts(details, context, limits)
-    if facts is None:
-        return Presentation()
     if context is None:
-        found = _imported(counters, facts)
+        found = _imported(counters, facts) if facts else None
         return Presentation(
             findings=(found,) if found else (), exhibits=_histogram_of_details(details)
         )
     findings: list[Finding] = []
-    if context.is_judged:
+    if facts is not None and context.is_judged:
         findings += _about_number(facts)
         findings += _about_memory(facts, context)
         findings += _about_prefetch(facts, context)

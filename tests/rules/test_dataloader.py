@@ -1,0 +1,416 @@
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from reportgen.results import Counters, ReasonCode, Severity, Status
+from reportgen.rules.dataloader import RULE
+from tests.builders import START_S
+from tests.rules.framework_jobs import finding, node, rows_of, run, step_rows
+
+ITERATOR = "_MultiProcessingDataLoaderIter"
+FETCH = f"{ITERATOR}::GetNext"
+SHORT_S = 0.01
+
+
+def fetch(begin: float, wait_s: float, *, pid: int = 70, **more: Any) -> tuple[Any, ...]:
+    start = START_S + begin
+    return ("DataLoaderIter", FETCH, start, start + wait_s, {"os_pid": pid, **more})
+
+
+def setup(begin: float, *, workers: int, pinned: bool, iterator: str = ITERATOR) -> tuple[Any, ...]:
+    start = START_S + begin
+    more = {"num_workers": workers, "pin_memory": pinned}
+    return ("DataLoaderIterInitialize", f"{iterator}.__init__", start, start, more)
+
+
+def training(
+    *,
+    wait_s: float = SHORT_S,
+    n_steps: int = 60,
+    loaders: int = 1,
+    num_workers: int | None = None,
+    pinned: bool = True,
+    worker: str = "algo-1-27",
+    recorded_every: int = 1,
+) -> list[tuple[Any, ...]]:
+    """A step a second, each after a wait; as many loader processes fetch in every second."""
+    rows = step_rows([1.0 - wait_s] * n_steps, start_s=START_S + wait_s, worker=worker)
+    rows.append(setup(0, workers=loaders if num_workers is None else num_workers, pinned=pinned))
+    for index in range(0, n_steps, recorded_every):
+        rows.append(fetch(index, wait_s, worker=worker))
+        for extra in range(1, loaders):
+            rows.append(fetch(index, 0.0, pid=70 + extra, worker=worker))
+    return [(*row[:4], {"worker": worker, **row[4]}) for row in rows]
+
+
+def judged(rows: Sequence[tuple[Any, ...]], *, cores: int, gpus: int = 0, **params: Any):
+    return run(RULE, node(rows, cores=cores, gpus=gpus), **params)
+
+
+@pytest.mark.parametrize(("cores", "n_violations"), [(2, 0), (3, 1)])
+def test_loaders_below_seventy_percent_of_the_cores_are_too_few(
+    cores: int, n_violations: int
+) -> None:
+    # Two loaders: 70 % of 2 cores is 1.4, of 3 cores 2.1.
+    result = judged(training(loaders=2, n_steps=50), cores=cores)
+
+    assert result.counters == Counters(
+        rule_triggered=n_violations, violations=n_violations, datapoints=100
+    )
+
+
+@pytest.mark.parametrize(("loaders", "n_violations"), [(4, 0), (5, 1)])
+def test_loaders_above_twice_the_cores_are_too_many(loaders: int, n_violations: int) -> None:
+    result = judged(training(loaders=loaders, n_steps=50), cores=2)
+    found = finding(result, "DL-2")
+
+    assert result.counters.violations == n_violations
+    assert (found is not None) == bool(n_violations)
+    if found is not None:
+        assert found.severity is Severity.WARNING
+        assert (found.measured, found.threshold) == (5.0, 4.0)
+        assert "from 5 to 2" in found.advice
+
+
+@pytest.mark.parametrize(("n_seconds", "is_judged"), [(10, False), (11, True)])
+def test_it_judges_with_more_than_ten_busy_seconds(n_seconds: int, is_judged: bool) -> None:
+    result = judged(training(n_steps=n_seconds, wait_s=0.5), cores=4)
+
+    assert result.status is (Status.TRIGGERED if is_judged else Status.SKIPPED)
+    assert result.counters.rule_triggered == int(is_judged)
+    assert result.details["dataloaders"] == 1
+    assert bool(result.findings) == is_judged
+    if result.reason is not None:
+        assert result.reason.code is ReasonCode.TOO_FEW_SAMPLES
+        assert "10 seconds" in result.reason.text
+
+
+def test_seconds_count_not_events() -> None:
+    rows = [fetch(index / 10, 0.0) for index in range(100)]
+
+    assert judged(rows, cores=4).status is Status.SKIPPED
+
+
+def test_each_minute_with_loader_events_counts_once() -> None:
+    # Minutes 0 to 2 have events, minute 3 none, minute 4 one.
+    rows = [*training(n_steps=150), fetch(250, 0.1)]
+
+    assert judged(rows, cores=4).counters == Counters(
+        rule_triggered=1, violations=4, datapoints=151
+    )
+
+
+def test_the_median_of_seconds_is_truncated() -> None:
+    # Eleven seconds with one loader and eleven with two: median 1.5.
+    rows = [fetch(index, 0.1) for index in range(22)]
+    rows += [fetch(index, 0.1, pid=71) for index in range(11)]
+    result = judged(rows, cores=2)
+
+    assert result.details["dataloaders"] == 1
+    assert result.counters.violations == 1  # 1 is below 70 % of 2 cores, 1.5 is not
+
+
+def test_a_loader_process_counts_in_the_second_in_which_it_starts() -> None:
+    rows = [
+        ("DataLoaderWorker", "DataLoaderWorker", START_S + index, START_S + 500, {"os_pid": index})
+        for index in range(20)
+    ]
+
+    assert judged(rows, cores=1).details["dataloaders"] == 1
+
+
+def test_loaders_of_different_nodes_are_not_added_up() -> None:
+    parts = [
+        node(training(loaders=2, worker=f"algo-{number}-27"), name=f"algo-{number}", cores=2)
+        for number in (1, 2, 3)
+    ]
+    result = run(RULE, *parts)
+
+    assert result.details["dataloaders"] == 2
+    assert result.details["cores"] == 2
+    assert result.status is Status.OK
+    assert result.counters.datapoints == 360
+
+
+def test_too_few_loaders_for_a_loop_that_waits_is_a_fault_with_numbers() -> None:
+    result = judged(training(wait_s=0.25, num_workers=0), cores=4)
+    found = finding(result, "DL-1")
+
+    assert found is not None
+    assert found.severity is Severity.WARNING
+    assert (found.measured, found.threshold, found.unit) == (1.0, 2.8, "loaders")
+    assert found.advice.startswith("Raise num_workers from 0 to 3")
+    # 59 waits of 0.25 s between 60 steps of 0.75 s: the one before the first is not in the loop
+    assert found.estimate is not None
+    assert found.estimate.share_ratio == round(59 * 0.25 / 59.75, 4)
+    assert (found.where.node, found.where.device) == ("algo-1", "algo-1-27")
+    assert [row["time_s"] for row in rows_of(result, "loop_share")] == [14.75, 45.0]
+
+
+@pytest.mark.parametrize(
+    ("wait_s", "finding_id", "severity"),
+    [
+        (0.09, "DL-6", Severity.INFO),
+        (0.12, "DL-1", Severity.WARNING),
+        (0.48, "DL-1", Severity.WARNING),
+        (0.53, "DL-1", Severity.CRITICAL),
+    ],
+)
+def test_how_long_the_loop_waits_decides_what_too_few_means(
+    wait_s: float, finding_id: str, severity: Severity
+) -> None:
+    result = judged(training(wait_s=wait_s), cores=4)
+
+    assert [(item.id, item.severity) for item in result.findings] == [(finding_id, severity)]
+    assert result.counters.rule_triggered == 1
+
+
+def test_no_one_is_told_to_add_workers_when_nothing_waits() -> None:
+    found = finding(judged(training(num_workers=0), cores=4), "DL-6")
+
+    assert found is not None
+    assert found.advice == "Leave the number of loader workers as it is."
+    assert "no bottleneck" in found.title
+
+
+@pytest.mark.parametrize(("wait_s", "is_told"), [(0.2, False), (0.3, True)])
+def test_enough_loaders_and_a_loop_that_waits_is_told_apart(wait_s: float, is_told: bool) -> None:
+    found = finding(judged(training(wait_s=wait_s, loaders=3), cores=3), "DL-5")
+
+    assert (found is not None) == is_told
+    if found is not None:
+        assert "num_workers" not in found.advice
+        assert found.severity is Severity.WARNING
+
+
+def test_the_share_that_matters_can_be_set() -> None:
+    rows = training(wait_s=0.2)
+
+    assert finding(judged(rows, cores=4, wait_pct=50), "DL-1") is None
+    assert finding(judged(rows, cores=4, wait_pct=5), "DL-1") is not None
+
+
+def test_workers_of_one_node_share_its_cores() -> None:
+    rows = training(wait_s=0.5, num_workers=0) + training(
+        wait_s=0.5, num_workers=0, worker="algo-1-28"
+    )
+    found = finding(judged(rows, cores=8), "DL-1")
+
+    assert found is not None
+    assert found.advice.startswith("Raise num_workers from 0 to 3 in each training process")
+
+
+def test_waits_of_which_a_part_was_recorded_stand_for_all() -> None:
+    # Every fourth wait of 0.5 s: 15 of 60; the loop is 59.5 s, 29.5 s of it between steps.
+    result = judged(training(wait_s=0.5, recorded_every=4), cores=4)
+    share = rows_of(result, "loop_share")[0]
+    exhibit = result.exhibit("loop_share")
+
+    assert share["time_s"] == pytest.approx(29.5, abs=1e-9)
+    assert exhibit is not None
+    assert "Not every wait was recorded" in exhibit.caption
+    found = finding(result, "DL-1")
+    assert found is not None
+    assert "over all 60 steps" in found.text
+
+
+def test_an_estimate_never_exceeds_the_time_outside_of_steps() -> None:
+    # Two steps per batch, as some models train: each of 30 waits of 0.3 s is followed by two
+    # steps that leave 0.3 s and nothing. All waits are recorded although there are 60 steps.
+    rows: list[tuple[Any, ...]] = []
+    for index in range(30):
+        begin = 2 * index
+        rows.append(fetch(begin, 0.3))
+        rows += step_rows([0.85, 0.85], every_s=0.85, start_s=START_S + begin + 0.3)
+    result = judged(rows, cores=4)
+    loop_s = 59.7
+
+    assert result.metrics["waited_ratio"] == pytest.approx(29 * 0.3 / loop_s, rel=1e-6)
+
+
+def test_overlapping_waits_are_not_counted_twice() -> None:
+    rows = training(wait_s=0.2)
+    twice = [
+        ("cpu_functions", f"enumerate(DataLoader)#{ITERATOR}.__next__", *row[2:])
+        for row in rows
+        if row[0] == "DataLoaderIter"
+    ]
+
+    assert judged([*rows, *twice], cores=4).metrics == judged(rows, cores=4).metrics
+
+
+def test_operators_that_fetch_are_waits_when_nothing_else_was_recorded() -> None:
+    rows = step_rows([0.5] * 20, start_s=START_S + 0.5)
+    rows += [
+        ("cpu_functions", "enumerate(DataLoader)#It.__next__", START_S + i, START_S + i + 0.5)
+        for i in range(20)
+    ]
+    result = judged(rows, cores=1)
+
+    assert result.status is Status.SKIPPED  # without loader events their number is unknown
+    assert result.reason is not None
+    assert result.reason.code is ReasonCode.NO_EVENTS
+    assert result.details == {}
+    assert rows_of(result, "loop_share")[0]["time_s"] == 9.5
+
+
+@pytest.mark.parametrize(
+    ("pinned", "gpus", "wait_s", "severity"),
+    [
+        (False, 1, 0.01, Severity.INFO),
+        (False, 1, 0.3, Severity.WARNING),
+        (False, 0, 0.3, None),
+        (True, 1, 0.3, None),
+    ],
+)
+def test_pinned_memory_matters_to_a_gpu_that_waits(
+    pinned: bool, gpus: int, wait_s: float, severity: Severity | None
+) -> None:
+    result = judged(training(wait_s=wait_s, pinned=pinned), cores=1, gpus=gpus)
+    found = finding(result, "DL-3")
+
+    assert (found.severity if found else None) is severity
+
+
+def test_life_times_are_no_waits() -> None:
+    rows = training(wait_s=0.1)
+    rows += [
+        (
+            "DataLoaderWorker",
+            "DataLoaderWorker",
+            START_S + 0.5,
+            START_S + end,
+            {"os_pid": 80 + index},
+        )
+        for index, end in enumerate((10.5, 30.5, 60.5))
+    ]
+    result = judged(rows, cores=1)
+
+    assert result.details["dataloading_time"]["p95"] == pytest.approx(0.1, abs=1e-6)
+    assert rows_of(result, "workers") == [
+        {"worker": "algo-1-27", "processes": 3, "median_life_s": 30.0, "max_life_s": 60.0}
+    ]
+    assert sum(row["waits"] for row in rows_of(result, "waits")) == 60
+
+
+def test_the_times_are_those_of_numpy() -> None:
+    waits = np.round(np.random.default_rng(2).gamma(2, 0.02, 200), 6)
+    rows = [fetch(index, float(wait)) for index, wait in enumerate(waits)]
+    times: Any = judged(rows, cores=1).details["dataloading_time"]
+
+    np.testing.assert_allclose(
+        [times["p25"], times["p50"], times["p95"]], np.percentile(waits, [25, 50, 95]), rtol=1e-9
+    )
+    counts, edges = np.histogram(waits, bins=100)
+    assert times["probs"] == counts.tolist()
+    np.testing.assert_allclose(times["binedges"], edges, rtol=1e-9)
+
+
+def test_the_loader_that_was_active_longest_gives_its_settings() -> None:
+    # Validation is set up more often and last, but trains for 20 of 120 seconds only.
+    rows = [
+        setup(0, workers=4, pinned=True),
+        setup(50, workers=1, pinned=False, iterator="_Other"),
+        setup(60, workers=4, pinned=True),
+        setup(110, workers=1, pinned=False, iterator="_Other"),
+        setup(115, workers=1, pinned=False, iterator="_Other"),
+        *(fetch(index, 0.2 if index in range(50, 60) else 0.1) for index in range(120)),
+    ]
+    result = judged(rows, cores=1)
+
+    assert result.details["num_workers"] == 4
+    assert result.details["pin_memory"] is True
+    table = {row["iterator"]: row for row in rows_of(result, "loaders")}
+    assert table[ITERATOR]["initialized"] == 2
+    assert table[ITERATOR]["active_s"] == 100.0
+    assert table["_Other"]["waits"] == 20
+    assert table["_Other"]["median_wait_s"] == pytest.approx(0.15)
+    assert table["_Other"]["max_wait_s"] == pytest.approx(0.2)
+
+
+def tensorflow(*, prefetch: bool, n_steps: int = 30) -> list[tuple[Any, ...]]:
+    """A wait of 0.3 s in every second, seen by nested iterators."""
+    kind = "PrefetchDatasetOp" if prefetch else "BatchDatasetOp"
+    rows = step_rows([0.7] * n_steps, start_s=START_S + 0.3)
+    for index in range(n_steps):
+        begin = START_S + index
+        rows.append(("DataIterator", f"{kind}::Dataset::Iterator::GetNext", begin, begin + 0.3))
+        rows.append(("DataIterator", "MapDatasetOp::GetNext", begin + 0.1, begin + 0.2))
+        rows.append(("DataIterator", "Repeat::GetNext", begin + 0.12, begin + 0.18))
+    return rows
+
+
+def test_of_nested_tensorflow_iterators_the_outermost_waits() -> None:
+    result = judged(tensorflow(prefetch=True), cores=1)
+
+    assert result.counters.datapoints == 30
+    assert result.metrics["wait_p50_s"] == 0.3
+    assert result.details["prefetch"] is True
+    assert result.details["num_workers"] is None
+    assert finding(result, "DL-4") is None
+
+
+def test_a_tensorflow_pipeline_without_prefetch_is_told() -> None:
+    found = finding(judged(tensorflow(prefetch=False), cores=1), "DL-4")
+
+    assert found is not None
+    assert found.severity is Severity.WARNING
+    assert "prefetch" in found.advice
+
+
+def test_the_op_that_hands_over_batches_is_the_wait_where_it_was_recorded() -> None:
+    rows = tensorflow(prefetch=True)
+    rows += [
+        ("DataIterator", "IteratorGetNextOp::DoCompute", START_S + i, START_S + i + 0.05)
+        for i in range(30)
+    ]
+    result = judged(rows, cores=1)
+
+    assert result.counters.datapoints == 30
+    assert result.metrics["wait_p50_s"] == 0.05
+
+
+@pytest.mark.parametrize(
+    ("rows", "code"),
+    [
+        ([], ReasonCode.NO_FRAMEWORK_METRICS),
+        (step_rows([0.5] * 20), ReasonCode.NO_EVENTS),
+    ],
+)
+def test_without_loader_events_it_is_skipped(rows: list[Any], code: ReasonCode) -> None:
+    result = judged(rows, cores=4)
+
+    assert result.status is Status.SKIPPED
+    assert result.reason is not None
+    assert result.reason.code is code
+    assert result.details == {}
+    assert result.counters == Counters()
+
+
+def test_without_system_metrics_the_cores_are_unknown() -> None:
+    result = run(RULE, node(training()))
+
+    assert result.status is Status.SKIPPED
+    assert result.counters.violations == 0
+    assert result.details["cores"] == 0
+
+
+def test_the_order_of_rows_does_not_matter() -> None:
+    part = node(training(wait_s=0.3, loaders=3), cores=4)
+    order = np.random.default_rng(1).permutation(part.spans.n_spans)
+
+    assert run(RULE, replace(part, spans=part.spans.where(order))) == run(RULE, part)
+
+
+def test_an_imported_result_does_not_claim_that_training_waits() -> None:
+    result = judged(training(wait_s=0.5), cores=4)
+    presented = RULE.present(result.counters, result.details, RULE.params(), None)
+
+    assert [item.id for item in presented.findings] == ["DL-1"]
+    assert "does not tell whether training waits" in presented.findings[0].text
+    assert [item.id for item in presented.exhibits] == ["waits"]

@@ -1,0 +1,258 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from reportgen.results import Counters, ReasonCode, Severity, Status
+from reportgen.rules.overall_framework_metrics import RULE
+from tests.builders import START_S
+from tests.rules.framework_jobs import EVAL, TRAIN, finding, node, rows_of, run, step_rows
+
+
+def at(phase: str, name: str, begin: float, end: float, **more: Any) -> tuple[Any, ...]:
+    return (phase, name, START_S + begin, START_S + end, more)
+
+
+def gapped(others_s: float, *, total_s: float = 100.0) -> list[tuple[Any, ...]]:
+    """Two steps with a gap between them."""
+    half = (total_s - others_s) / 2
+    return [at(TRAIN, TRAIN, 0, half), at(TRAIN, TRAIN, half + others_s, total_s)]
+
+
+def synchronous(
+    forward_s: dict[str, float], *, step_s: float = 1.0, n_steps: int = 40
+) -> list[tuple[Any, ...]]:
+    """Steps of equal length on several workers, with forward passes of different length."""
+    rows: list[tuple[Any, ...]] = []
+    for worker, length_s in forward_s.items():
+        rows += step_rows([step_s] * n_steps, every_s=step_s, worker=worker)
+        rows += [
+            at("Forward", "Net", index * step_s, index * step_s + length_s, worker=worker)
+            for index in range(n_steps)
+        ]
+    return rows
+
+
+def test_counters_are_always_zero() -> None:
+    assert run(RULE, node(gapped(50))).counters == Counters()
+
+
+def test_a_job_without_events_is_skipped_with_empty_members() -> None:
+    result = run(RULE, node([]))
+
+    assert result.status is Status.SKIPPED
+    assert result.reason is not None
+    assert result.reason.code is ReasonCode.NO_FRAMEWORK_METRICS
+    assert result.details == {"ratio": {}, "phase": {}, "phase_time": {}}
+    assert result.exhibits[0].id == "about"
+
+
+@pytest.mark.parametrize(("others_s", "is_told"), [(25.0, False), (25.1, True)])
+def test_time_between_steps_is_told_above_a_quarter(others_s: float, is_told: bool) -> None:
+    result = run(RULE, node(gapped(others_s)))
+    found = finding(result, "FW-1")
+
+    assert (found is not None) == is_told
+    assert result.status is Status.OK
+    if found is not None:
+        assert found.severity is Severity.INFO
+        assert (found.measured, found.threshold, found.unit) == (25.1, 25.0, "%")
+
+
+@pytest.mark.parametrize(("backward_s", "is_told"), [(70.0, False), (70.1, True)])
+def test_a_pass_is_told_above_seventy_percent(backward_s: float, is_told: bool) -> None:
+    rows = [
+        at("Forward", "Net", 0, 100 - backward_s),
+        at("Backward(post-forward)", "Net", 100 - backward_s, 100),
+    ]
+    found = finding(run(RULE, node(rows)), "FW-2")
+
+    assert (found is not None) == is_told
+    if found is not None:
+        assert found.title.startswith("Backward pass takes 70.1 %")
+
+
+def test_the_top_operator_is_told_by_its_self_time() -> None:
+    rows = [
+        at("cpu_functions", "aten::conv2d", 0, 10),
+        at("cpu_functions", "aten::cudnn_convolution", 1, 9),
+        at("cpu_functions", "aten::relu_", 10, 12),
+    ]
+    found = finding(run(RULE, node(rows)), "FW-3")
+
+    assert found is not None
+    assert found.severity is Severity.INFO
+    assert found.title.startswith("aten::cudnn_convolution leads the CPU operators with 66.7 %")
+    assert found.measured == 66.67
+
+
+def test_the_operator_table_has_totals_self_times_and_all_shares() -> None:
+    rows = [
+        at("gpu_functions-dev:0", "outer", 0, 60, tid=1),
+        at("gpu_functions-dev:0", "inner", 10, 40, tid=1),
+        at("gpu_functions-dev:1", "inner", 0, 9, tid=1),
+        at("gpu_functions-dev:0", "tiny", 70, 71, tid=1),
+        at("cpu_functions", "inner", 0, 60, tid=1),
+    ]
+    result = run(RULE, node(rows))
+
+    assert rows_of(result, "gpu_operators") == [
+        {
+            "operator": name,
+            "count": count,
+            "total_us": total_s * 1_000_000,
+            "self_us": self_s * 1_000_000,
+            "pct_of_all": float(total_s),
+            "self_pct": pct,
+            "aws_pct": aws_pct,
+        }
+        for name, count, total_s, self_s, pct, aws_pct in (
+            ("outer", 1, 60, 30, 42.86, pytest.approx(100 * 60 / 99)),
+            ("inner", 2, 39, 39, 55.71, pytest.approx(100 * 39 / 99)),
+            ("tiny", 1, 1, 1, 1.43, None),
+        )
+    ]
+    by_device = rows_of(result, "gpu_operators_by_device")
+    assert [(row["device"], row["operator"], row["self_us"]) for row in by_device] == [
+        ("gpu_functions-dev:0", "outer", 30_000_000),
+        ("gpu_functions-dev:0", "inner", 30_000_000),
+        ("gpu_functions-dev:0", "tiny", 1_000_000),
+        ("gpu_functions-dev:1", "inner", 9_000_000),
+    ]
+    bars = rows_of(result, "gpu_operator_bars")
+    assert [(row["name"], row["total_s"], row["self_s"]) for row in bars] == [
+        ("outer", 60.0, 30.0),
+        ("inner", 39.0, 39.0),
+        ("tiny", 1.0, 1.0),
+    ]
+
+
+def test_rare_operators_are_summed_up_as_others() -> None:
+    rows = [
+        at("cpu_functions", f"op{index:02}", index * 10, index * 10 + 5 - index * 0.1)
+        for index in range(30)
+    ]
+    table = rows_of(run(RULE, node(rows)), "cpu_operators")
+
+    assert len(table) == 21
+    assert (table[-1]["operator"], table[-1]["count"]) == ("others", 10)
+    assert sum(row["total_us"] for row in table) == round(sum(5 - i * 0.1 for i in range(30)) * 1e6)
+    assert sum(row["pct_of_all"] for row in table) == pytest.approx(100, abs=1e-9)
+
+
+def test_every_member_with_events_has_its_shares() -> None:
+    rows = [
+        *gapped(20),
+        at("Forward", "Net", 0, 10),
+        at("Backward(post-forward)", "Net", 10, 40),
+        at("cpu_functions", "a", 0, 1),
+        at("gpu_functions-dev:0", "a", 0, 3),
+        at("Allreduce/fc", "NCCL_ALLREDUCE", 0, 2, source="horovod_timeline"),
+    ]
+    result = run(RULE, node(rows))
+
+    assert [
+        (row["part"], row["time_s"], row["pct"]) for row in rows_of(result, "phase_shares")
+    ] == [
+        (TRAIN, 80.0, 80.0),
+        ("others", 20.0, 20.0),
+    ]
+    assert [row["pct"] for row in rows_of(result, "forward_backward")] == [25.0, 75.0]
+    assert [row["pct"] for row in rows_of(result, "operator_ratio")] == [75.0, 25.0]
+    assert [row["time_s"] for row in rows_of(result, "general")] == [30.0, 10.0]
+    assert [row["part"] for row in rows_of(result, "horovod")] == ["NCCL_ALLREDUCE"]
+    assert result.metrics["between_steps_ratio"] == 0.2
+
+
+@pytest.mark.parametrize(("slow_s", "is_told"), [(0.46, False), (0.461, True)])
+def test_a_worker_that_computes_longer_is_a_straggler(slow_s: float, is_told: bool) -> None:
+    # 15 % above 0.4 s is 0.46 s; the others wait, so all steps are equally long.
+    parts = [
+        node(synchronous({"algo-1-27": 0.4, "algo-1-28": 0.4})),
+        node(synchronous({"algo-2-27": 0.4, "algo-2-28": slow_s}), name="algo-2"),
+    ]
+    result = run(RULE, *parts)
+    found = finding(result, "STRAG-1")
+
+    assert (found is not None) == is_told
+    assert result.status is (Status.TRIGGERED if is_told else Status.OK)
+    if found is not None:
+        assert found.severity is Severity.WARNING
+        assert (found.where.node, found.where.device) == ("algo-2", "algo-2-28")
+        assert "the others wait for it" in found.text
+        assert found.measured == 15.25
+        assert found.estimate is not None
+        assert found.estimate.share_ratio == 0.061
+
+
+@pytest.mark.parametrize(("step_s", "is_told"), [(2.9, True), (3.1, False)])
+def test_a_straggler_that_costs_next_to_nothing_is_none(step_s: float, is_told: bool) -> None:
+    # 0.06 s of each step: 2.07 % of 2.9 s, 1.94 % of 3.1 s
+    rows = synchronous({"algo-1-27": 0.1, "algo-1-28": 0.1, "algo-1-29": 0.16}, step_s=step_s)
+
+    assert (finding(run(RULE, node(rows)), "STRAG-1") is not None) == is_told
+
+
+def test_workers_with_longer_steps_are_compared_by_steps_when_forward_is_unknown() -> None:
+    rows = step_rows([0.5] * 30, worker="algo-1-27") + step_rows([0.8] * 30, worker="algo-1-28")
+    found = finding(run(RULE, node(rows)), "STRAG-1")
+
+    assert found is not None
+    assert found.where.device == "algo-1-28"
+    assert "wait for it" not in found.text
+
+
+@pytest.mark.parametrize("n_steps", [9, 10])
+def test_a_straggler_needs_ten_steps_of_each_worker(n_steps: int) -> None:
+    rows = synchronous({"algo-1-27": 0.2, "algo-1-28": 0.8}, n_steps=n_steps)
+
+    assert (finding(run(RULE, node(rows)), "STRAG-1") is not None) == (n_steps == 10)
+
+
+def test_a_worker_that_also_validates_is_no_straggler() -> None:
+    # Validation passes are longer, and only one worker runs them.
+    rows = synchronous({"algo-1-27": 0.4, "algo-1-28": 0.4})
+    late = START_S + 50
+    rows += step_rows([0.9] * 60, phase=EVAL, start_s=late, worker="algo-1-28")
+    rows += [
+        at("Forward", "Net", 50 + index, 50.9 + index, worker="algo-1-28") for index in range(60)
+    ]
+    result = run(RULE, node(rows))
+
+    assert finding(result, "STRAG-1") is None
+    workers = {(row["worker"], row["phase"]): row for row in rows_of(result, "workers")}
+    assert workers["algo-1-28", TRAIN]["forward_p50_s"] == 0.4
+    assert workers["algo-1-28", EVAL]["forward_p50_s"] == 0.9
+
+
+def test_a_worker_alone_has_no_one_to_lag_behind() -> None:
+    assert finding(run(RULE, node(synchronous({"algo-1-27": 0.9}))), "STRAG-1") is None
+
+
+def test_nodes_are_summed() -> None:
+    one = node([at("cpu_functions", "a", 0, 2), at("cpu_functions", "b", 3, 4)])
+    two = node([at("cpu_functions", "a", 0, 1, worker="algo-2-27")], name="algo-2")
+    result = run(RULE, one, two)
+
+    assert result.details["CPU_total"] == {"a": 3_000_000, "b": 1_000_000}
+    assert [row["count"] for row in rows_of(result, "cpu_operators")] == [2, 1]
+
+
+def test_an_imported_result_shows_its_shares_and_says_what_cannot_be() -> None:
+    details: Any = {
+        "ratio": {"gpu_functions-dev:0": 60.0, "cpu_functions": 40.0},
+        "phase": {TRAIN: 174.5, "others": -74.5},
+        "phase_time": {},
+        "CPU": {"a": 75.0, "b": 25.0},
+        "CPU_total": {"a": 300, "b": 100},
+        "forward_backward": {"Forward pass": 20.0, "Backward pass": 80.0},
+    }
+    presented = RULE.present(Counters(), details, RULE.params(), None)
+    by_id = {item.id: item for item in presented.exhibits}
+
+    assert set(by_id) == {"phase_shares", "operator_ratio", "forward_backward", "cpu_operators"}
+    assert "others (-74.5 %)" in by_id["phase_shares"].caption
+    assert by_id["phase_shares"].columns[2].values == (100.0,)
+    assert by_id["cpu_operators"].columns[1].values == (300, 100)
+    assert [item.id for item in presented.findings] == ["FW-2"]
