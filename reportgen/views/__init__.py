@@ -1,1 +1,51 @@
-"""Exhibits to figure dicts and HTML fragments: the only importer of plotly and jinja2."""
+"""The report's sections and charts: what the notebook's cells call.
+
+Each section takes the saved report (``reportgen.load``) and shows itself at the end of a cell.
+"""
+
+from reportgen.views.parts import exhibit, figure
+from reportgen.views.sections import (
+    appendix,
+    batch_size,
+    cpu_bottlenecks,
+    data_loading,
+    data_quality,
+    framework,
+    gpu_memory,
+    gpu_utilization,
+    header,
+    initialization,
+    io_bottlenecks,
+    job_summary,
+    operators,
+    other_rules,
+    rule_section,
+    rules_summary,
+    step_durations,
+    system_usage,
+    workload_balance,
+)
+
+__all__ = [
+    "appendix",
+    "batch_size",
+    "cpu_bottlenecks",
+    "data_loading",
+    "data_quality",
+    "exhibit",
+    "figure",
+    "framework",
+    "gpu_memory",
+    "gpu_utilization",
+    "header",
+    "initialization",
+    "io_bottlenecks",
+    "job_summary",
+    "operators",
+    "other_rules",
+    "rule_section",
+    "rules_summary",
+    "step_durations",
+    "system_usage",
+    "workload_balance",
+]

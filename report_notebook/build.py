@@ -1,0 +1,67 @@
+"""Write what is derived: the notebook from its script, and the colour tokens from the theme.
+
+Run by ``make notebook``. Building twice gives the same bytes; a test compares them with what is
+committed.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).resolve().parent
+SCRIPT = HERE / "profiler_report.py"
+NOTEBOOK = HERE / "profiler_report.ipynb"
+TOKENS = HERE.parent / "templates" / "style" / "tokens.css"
+_KERNEL = {"display_name": "Python 3", "language": "python", "name": "python3"}
+_ID_LENGTH = 48
+
+
+def notebook_text(script: str) -> str:
+    """Return the notebook of a py:percent script, with ids that depend on its text alone."""
+    import jupytext
+
+    notebook = jupytext.reads(script, fmt="py:percent")
+    notebook.metadata = {"kernelspec": _KERNEL, "language_info": {"name": "python"}}
+    notebook.nbformat, notebook.nbformat_minor = 4, 5
+    seen: dict[str, int] = {}
+    for cell in notebook.cells:
+        name = _name_of(cell)
+        seen[name] = seen.get(name, 0) + 1
+        cell["id"] = name if seen[name] == 1 else f"{name}-{seen[name]}"
+        tags = cell.metadata.get("tags")
+        cell.metadata = {"tags": tags} if tags else {}
+    text: str = jupytext.writes(notebook, fmt="ipynb")
+    return text if text.endswith("\n") else text + "\n"
+
+
+def tokens_text() -> str:
+    """Return the style sheet of colour tokens."""
+    from reportgen.views import theme
+
+    return theme.css()
+
+
+def _name_of(cell: Any) -> str:
+    """Name a cell after its heading, or after what its last line calls."""
+    lines = [line for line in cell.source.splitlines() if line.strip()] or ["empty"]
+    heading = next((line for line in lines if line.startswith("#")), None)
+    if cell.cell_type == "markdown":
+        words = f"text-{heading or lines[0]}"
+    else:
+        words = f"code-{lines[-1].split('(')[0].removeprefix('views.')}"
+    slug = re.sub(r"[^a-z0-9]+", "-", words.lower()).strip("-")
+    return slug[:_ID_LENGTH].strip("-")
+
+
+def main() -> None:
+    """Write both files."""
+    sys.path.insert(0, str(HERE.parent))
+    NOTEBOOK.write_text(notebook_text(SCRIPT.read_text(encoding="utf-8")), encoding="utf-8")
+    TOKENS.write_text(tokens_text(), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

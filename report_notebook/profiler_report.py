@@ -1,0 +1,209 @@
+# ---
+# jupyter:
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown] tags=["notebook-only"]
+# # Profiler report
+#
+# This notebook draws the report from the saved results in `profiler-report/`; it needs neither the
+# raw traces nor a network. Each section is one call, so it is easy to make the report your own:
+#
+# * **Leave out** a section: delete its cell. **Reorder** sections: move their cells.
+# * **Add** your own: write cells anywhere. Text, tables, images, plotly figures appear on the page.
+# * **Turn it into a page again**:
+#   `make-profiler-report profiler-report/ --notebook profiler-report.ipynb`
+#
+# Text cells with the tag `notebook-only`, like this one, explain the notebook and stay out of the
+# page. The page allows no network: scripts and images from elsewhere do not load there.
+
+# %% tags=["parameters"]
+report_dir: str = "profiler-report"  # The folder with report.json, relative to this notebook.
+
+# %%
+import reportgen
+from reportgen import views
+
+report = reportgen.load(report_dir)
+
+# %% [markdown] tags=["notebook-only"]
+# ## Overview
+#
+# What is wrong, how bad it is, and what to try first. Findings are ranked by severity, then by the
+# share of the time that they may cost; "up to 1.5× faster" is an upper bound, not a promise. Below
+# them stand the checks that found something, those that looked and found nothing, and those that
+# could not look, each with its reason.
+#
+# The same as data: `report.findings` is a tuple, most important first, and
+# `report.findings[0].finding.measured` is a plain number.
+
+# %%
+views.header(report)
+
+# %% [markdown] tags=["notebook-only"]
+# ## Job summary
+#
+# Initialization is everything before the first step, finalization everything after the last one.
+# Times are in UTC. A dash means that the recording cannot tell, not that it was zero.
+#
+# The numbers: `report.summary.job_duration_in_seconds`, `report.summary.initialization_pct` …
+
+# %%
+views.job_summary(report)
+
+# %% [markdown] tags=["notebook-only"]
+# ## System usage
+#
+# How much of each resource was used, per node. The median (p50) tells what is usual, p95 what the
+# job needs at its busiest; the distance between them tells how unsteady it runs. In the curves the
+# line is the mean of a short stretch of time and the shade reaches from its lowest to its highest
+# sample, so a brief stall stays visible.
+
+# %%
+views.system_usage(report)
+
+# %% [markdown] tags=["notebook-only"]
+# ## Framework
+#
+# Where the framework's own events spent their time: the phases of training and what lies between
+# the steps, forward against backward pass, CPU against GPU operators.
+
+# %%
+views.framework(report)
+
+# %% [markdown] tags=["notebook-only"]
+# ## Operators
+#
+# Operators nest: the time of a convolution holds that of the kernels it calls, so shares are of all
+# operator time, not of the job.
+
+# %%
+views.operators(report)
+
+# %% [markdown] tags=["notebook-only"]
+# ## All checks
+#
+# Every check with what it looked for, its counters and its parameters. The counters carry
+# SageMaker's names; each check counts in a unit of its own.
+#
+# Other thresholds: `make-profiler-report JOB --set LowGPUUtilization.threshold_p95=60`.
+
+# %%
+views.rules_summary(report)
+
+# %% [markdown] tags=["notebook-only"]
+# ## Step durations
+#
+# A step is an outlier when it lasts longer than the mean of its worker and phase by more than a
+# number of standard deviations. A click on the legend of the histogram hides a worker.
+
+# %%
+views.step_durations(report)
+
+# %% [markdown] tags=["notebook-only"]
+# ## GPU utilization
+#
+# Two different faults: a GPU that never gets busy, and one that is busy and idle in turns. The
+# first asks for larger batches, the second for whatever the GPU waits for.
+
+# %%
+views.gpu_utilization(report)
+
+# %% [markdown] tags=["notebook-only"]
+# ## Workload balance
+#
+# The distribution of utilization of each GPU. GPUs that share the work have the same shape; the
+# distance between two of them is 0 when they are alike and 0.83 when they have nothing in common.
+
+# %%
+views.workload_balance(report)
+
+# %% [markdown] tags=["notebook-only"]
+# ## Data loading
+#
+# How many loader processes work beside how many cores, and how long training waits for a batch. Few
+# workers are a problem only where training waits for them.
+
+# %%
+views.data_loading(report)
+
+# %% [markdown] tags=["notebook-only"]
+# ## Batch size
+#
+# When CPU, GPU and GPU memory all have room, a larger batch may use it. Frameworks that reserve all
+# of the memory at the start make this check blind.
+
+# %%
+views.batch_size(report)
+
+# %% [markdown] tags=["notebook-only"]
+# ## CPU bottlenecks
+#
+# Moments at which a GPU idled while a CPU core was fully busy, and what ran at those moments.
+
+# %%
+views.cpu_bottlenecks(report)
+
+# %% [markdown] tags=["notebook-only"]
+# ## I/O bottlenecks
+#
+# Moments at which a GPU idled while the CPU waited for disk or network.
+
+# %%
+views.io_bottlenecks(report)
+
+# %% [markdown] tags=["notebook-only"]
+# ## GPU memory
+#
+# Jumps and trends of the memory metric. What SageMaker records under this name is the activity of
+# the memory controller, which follows the load; it is not the amount of memory in use.
+
+# %%
+views.gpu_memory(report)
+
+# %% [markdown] tags=["notebook-only"]
+# ## Initialization
+#
+# The time until the first step: image pull, data download, graph building.
+
+# %%
+views.initialization(report)
+
+# %% [markdown] tags=["notebook-only"]
+# ## Further checks
+#
+# Checks of plugins and of later versions. A check of your own appears here without drawing code:
+# its exhibits are drawn by their kind.
+#
+# To show one check elsewhere: `views.rule_section(report, "MyRule")`.
+
+# %%
+views.other_rules(report)
+
+# %% [markdown] tags=["notebook-only"]
+# ## Your own chart
+#
+# Take a chart as a plotly figure, change it, show it; it appears on the page:
+#
+# ```python
+# import plotly.graph_objects as go
+#
+# curve = views.figure(report, "OverallSystemUsage", "gpu")  # a plain dictionary
+# go.Figure(curve).update_layout(title="What the GPUs did", height=300)
+# ```
+#
+# `[exhibit.id for exhibit in report.results["OverallSystemUsage"].exhibits]` lists what there is.
+
+# %% [markdown] tags=["notebook-only"]
+# ## Data quality and appendix
+#
+# What was odd about the input, and what computed the numbers.
+
+# %%
+views.data_quality(report)
+
+# %%
+views.appendix(report)

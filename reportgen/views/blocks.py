@@ -1,0 +1,106 @@
+"""What a notebook cell shows: a section of blocks, each HTML, some of them a chart as well.
+
+A chart is published twice in one output: as HTML for the page (a figure element that holds the
+figure as JSON, and its numbers as a table) and as plotly's MIME type for JupyterLab.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+from reportgen.views.charts.layout import Figure
+from reportgen.views.theme import resolved
+
+PLOTLY_MIME = "application/vnd.plotly.v1+json"
+METADATA_KEY = "reportgen"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Block:
+    """A piece of a section. ``figure`` is plotly's, with colour tokens."""
+
+    html: str
+    figure: Figure | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class State:
+    """How a section stands: ``kind`` picks shape and colour, ``word`` says the same."""
+
+    kind: str
+    word: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Output:
+    """One output of a notebook cell: its MIME types and its metadata."""
+
+    data: dict[str, Any]
+    metadata: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Section:
+    """What one function of ``reportgen.views`` returns: shows itself at the end of a cell.
+
+    ``id`` and ``title`` are the page's anchor and entry in its navigation; without blocks it
+    shows nothing and has no entry.
+    """
+
+    id: str
+    title: str
+    state: State | None = None
+    blocks: tuple[Block, ...] = ()
+
+    def _ipython_display_(self) -> None:
+        from IPython.display import publish_display_data
+
+        for output in outputs(self):
+            publish_display_data(output.data, metadata=output.metadata)  # type: ignore[no-untyped-call]  # IPython
+
+    def _repr_html_(self) -> str:
+        return "".join(output.data["text/html"] for output in outputs(self))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sections:
+    """Several sections that one cell shows, each with its own entry in the navigation."""
+
+    parts: tuple[Section, ...] = ()
+
+    def _ipython_display_(self) -> None:
+        for part in self.parts:
+            part._ipython_display_()
+
+    def _repr_html_(self) -> str:
+        return "".join(part._repr_html_() for part in self.parts)
+
+
+def outputs(section: Section) -> Iterator[Output]:
+    """Yield a section's outputs: runs of HTML joined, each chart apart, the first one named."""
+    entry: dict[str, Any] = {"id": section.id, "title": section.title}
+    if section.state:
+        entry |= {"state": section.state.kind, "word": section.state.word}
+    metadata: dict[str, Any] = {"section": entry}
+    for block in _joined(section.blocks):
+        data: dict[str, Any] = {"text/html": f'<div class="rg">{block.html}</div>'}
+        if block.figure is not None:
+            data[PLOTLY_MIME] = resolved(block.figure)
+        yield Output(data=data, metadata={METADATA_KEY: metadata})
+        metadata = {}
+
+
+def _joined(blocks: tuple[Block, ...]) -> Iterator[Block]:
+    waiting: Block | None = None
+    for block in blocks:
+        if block.figure is not None:
+            if waiting:
+                yield waiting
+            waiting = None
+            yield block
+        else:
+            waiting = replace(block, html=waiting.html + block.html) if waiting else block
+    if waiting:
+        yield waiting

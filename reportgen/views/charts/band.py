@@ -1,0 +1,223 @@
+"""``band``: curves as their mean, inside what they reached between the drawn points.
+
+A thinned curve shows its mean; minimum and maximum of each bucket are an envelope, so a short
+dip stays visible. With many curves the envelopes are drawn as one, of all curves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from reportgen.results import Exhibit
+from reportgen.views import theme
+from reportgen.views.charts.arrays import float32, float64, matrix32, numbers
+from reportgen.views.charts.layout import (
+    ChartContext,
+    Drawing,
+    UnitScale,
+    describe,
+    layout,
+    scaled,
+    time_axis,
+    times,
+    unit_scale,
+)
+from reportgen.views.charts.panels import axis_name, panel_axes
+from reportgen.views.meaning import Ink, inks
+from reportgen.views.values import heading_of, plot_label
+
+MOST_ENVELOPES = 3
+_JOINT_REMARK = "The shade spans the lowest and highest values of all curves together."
+_PANEL_PX, _FRAME_PX = 200, 92
+_PARTS = ("_min", "_mean", "_max")
+
+Curve = list[float | None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Band:
+    """One curve: lowest, mean and highest value of each bucket, in its axis's unit."""
+
+    name: str
+    low: Curve
+    mean: Curve
+    high: Curve
+    ink: Ink
+    panel: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BandInfo:
+    """What a band chart shows."""
+
+    time_x: Curve
+    bands: tuple[Band, ...]
+    panels: tuple[UnitScale, ...]
+
+
+def info(exhibit: Exhibit, context: ChartContext) -> BandInfo:
+    """Return the bands of a ``band`` exhibit; columns that belong to no band are left out."""
+    columns = {column.name: column for column in exhibit.columns}
+    names = [
+        name.removesuffix("_mean")
+        for name in columns
+        if name.endswith("_mean")
+        and all(name.removesuffix("_mean") + part in columns for part in _PARTS)
+    ]
+    units = list(dict.fromkeys(columns[f"{name}_mean"].unit for name in names))
+    colours = inks(names, exhibit.id, exhibit.title)
+    highest = {name: numbers(columns[f"{name}_max"].values) for name in names}
+    panels = tuple(
+        unit_scale(
+            unit,
+            [
+                value
+                for name in names
+                if columns[f"{name}_mean"].unit == unit
+                for value in highest[name]
+            ],
+        )
+        for unit in units
+    )
+    bands = []
+    for name, ink in zip(names, colours, strict=True):
+        panel = units.index(columns[f"{name}_mean"].unit)
+        low, mean, high = (
+            scaled(numbers(columns[name + part].values), panels[panel].factor) for part in _PARTS
+        )
+        bands.append(
+            Band(name=heading_of(name), low=low, mean=mean, high=high, ink=ink, panel=panel)
+        )
+    return BandInfo(
+        time_x=times(numbers(exhibit.columns[0].values), context),
+        bands=tuple(bands),
+        panels=panels,
+    )
+
+
+def draw(exhibit: Exhibit, context: ChartContext) -> Drawing:
+    """Draw a ``band`` exhibit."""
+    found = info(exhibit, context)
+    time_x = float64(found.time_x)
+    traces = [
+        trace for panel in range(len(found.panels)) for trace in _panel_traces(found, panel, time_x)
+    ]
+    lines = [(band.name, band.panel) for band in found.bands]
+    n_panels = len(found.panels)
+    busiest = max(sum(at == panel for _, at in lines) for panel in range(n_panels))
+    return Drawing(
+        figure={
+            "data": traces,
+            "layout": layout(
+                hovermode="x unified",
+                showlegend=len(lines) > 1,
+                xaxis=time_axis(context, anchor=axis_name("y", n_panels - 1)),
+                **panel_axes(lines, found.panels),
+            ),
+        },
+        height_px=_FRAME_PX + _PANEL_PX * n_panels,
+        alt=describe("Line chart with range", exhibit, [name for name, _ in lines]),
+        remarks=(_JOINT_REMARK,) if busiest > MOST_ENVELOPES else (),
+    )
+
+
+def _panel_traces(found: BandInfo, panel: int, time_x: dict[str, str]) -> list[dict[str, Any]]:
+    bands = [band for band in found.bands if band.panel == panel]
+    scale, y_axis = found.panels[panel], axis_name("y", panel)
+    if len(bands) > MOST_ENVELOPES:
+        low = [_extreme(min, values) for values in zip(*(band.low for band in bands), strict=True)]
+        high = [
+            _extreme(max, values) for values in zip(*(band.high for band in bands), strict=True)
+        ]
+        envelopes = [_envelope(found.time_x, low, high, bands[0].ink.hue, y_axis, "")]
+    else:
+        envelopes = [
+            _envelope(found.time_x, band.low, band.high, band.ink.hue, y_axis, band.name)
+            for band in bands
+        ]
+    return [*envelopes, *(_mean_line(band, time_x, scale, y_axis) for band in bands)]
+
+
+def _mean_line(band: Band, time_x: dict[str, str], scale: UnitScale, y_axis: str) -> dict[str, Any]:
+    digits = ".1f" if scale.is_percent else ",.4~g"
+    return {
+        "type": "scatter",
+        "mode": "lines",
+        "name": plot_label(band.name),
+        "legendgroup": plot_label(band.name),
+        "x": time_x,
+        "y": float32(band.mean),
+        "yaxis": y_axis,
+        "customdata": matrix32(list(zip(band.low, band.high, strict=True))),
+        "hovertemplate": scale.hover
+        + " (%{customdata[0]:D} – %{customdata[1]:D})".replace("D", digits),
+        "connectgaps": False,
+        "line": {
+            "color": theme.shade(band.ink.hue, band.ink.index),
+            "dash": theme.dash(band.ink.index),
+            "width": 1.5,
+        },
+    }
+
+
+def _customdata(place: int, digits: str) -> str:
+    return f"%{{customdata[{place}]:{digits}}}"
+
+
+def _envelope(
+    time_x: Curve, low: Curve, high: Curve, hue: str, y_axis: str, group: str
+) -> dict[str, Any]:
+    outline_x, outline_y = outline(time_x, low, high)
+    return {
+        "type": "scatter",
+        "mode": "lines",
+        "fill": "toself",
+        "fillcolor": theme.fill(hue),
+        "line": {"width": 0, "color": theme.fill(hue)},
+        "x": float64(outline_x),
+        "y": float32(outline_y),
+        "yaxis": y_axis,
+        "hoverinfo": "skip",
+        "showlegend": False,
+        "legendgroup": plot_label(group),
+    }
+
+
+def outline(time_x: Curve, low: Curve, high: Curve) -> tuple[Curve, Curve]:
+    """Return the closed outline of an envelope, one piece per stretch without gaps.
+
+    Args:
+        time_x, low, high: (n,) values; ``None`` in ``low`` or ``high`` is a gap.
+
+    Returns:
+        x and y of all pieces, ``None`` between them.
+    """
+    xs: Curve = []
+    ys: Curve = []
+    for start, stop in _stretches(low, high):
+        if xs:
+            xs.append(None)
+            ys.append(None)
+        xs += [*time_x[start:stop], *reversed(time_x[start:stop])]
+        ys += [*high[start:stop], *reversed(low[start:stop])]
+    return xs, ys
+
+
+def _stretches(low: Curve, high: Curve) -> list[tuple[int, int]]:
+    found, start = [], None
+    for index, (below, above) in enumerate(zip(low, high, strict=True)):
+        is_there = below is not None and above is not None
+        if is_there and start is None:
+            start = index
+        elif not is_there and start is not None:
+            found.append((start, index))
+            start = None
+    if start is not None:
+        found.append((start, len(low)))
+    return found
+
+
+def _extreme(choose: Any, values: Sequence[float | None]) -> float | None:
+    return choose((value for value in values if value is not None), default=None)  # type: ignore[no-any-return]  # min or max of floats

@@ -1,0 +1,113 @@
+"""``bars``: one bar per name and group, drawn in the table itself; no script needed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from reportgen.results import ColumnType, Exhibit
+from reportgen.views.charts.arrays import numbers
+from reportgen.views.charts.shares import ink_class
+from reportgen.views.meaning import PLAIN, Ink, hue_of, inks
+from reportgen.views.tables import FIRST_ROWS, MOST_CELLS
+from reportgen.views.values import Shown, heading_of, say, shorten
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bar:
+    """One value and how long its bar is, in percent of the longest; no ink means no bar."""
+
+    text: str
+    width_pct: float
+    ink: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupHead:
+    """A group's heading."""
+
+    text: str
+    has_bars: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BarRow:
+    """One name: a value per group, then the further texts."""
+
+    name: Shown
+    bars: tuple[Bar, ...]
+    texts: tuple[Shown, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BarsInfo:
+    """What a bar chart shows: bars for the first group and all others of its unit."""
+
+    label: str
+    name_head: str
+    groups: tuple[GroupHead, ...]
+    text_heads: tuple[str, ...]
+    rows: tuple[BarRow, ...]
+    folded: tuple[BarRow, ...]
+    remark: str
+
+
+def info(exhibit: Exhibit, *, file: str) -> BarsInfo:
+    """Return the rows of a ``bars`` exhibit, in its order."""
+    name_column, *others = exhibit.columns
+    groups = [column for column in others if column.type is not ColumnType.TEXT]
+    texts = [column for column in others if column.type is ColumnType.TEXT]
+    values = [numbers(column.values) for column in groups]
+    has_bars = [column.unit == groups[0].unit for column in groups]
+    longest = max(
+        (
+            abs(item)
+            for items, is_drawn in zip(values, has_bars, strict=True)
+            if is_drawn
+            for item in items
+            if item is not None
+        ),
+        default=0.0,
+    )
+    group_inks = inks([column.name for column in groups], exhibit.id, exhibit.title)
+    n_drawn = sum(has_bars)
+    n_shown = min(exhibit.n_rows, MOST_CELLS // max(len(exhibit.columns), 1))
+    rows = tuple(
+        BarRow(
+            name=shorten(str(name_column.values[at])),
+            bars=tuple(
+                Bar(
+                    text=say(column.values[at], column.unit),
+                    width_pct=_width(items[at], longest),
+                    ink=_ink(str(name_column.values[at]), n_drawn, ink) if is_drawn else "",
+                )
+                for column, items, ink, is_drawn in zip(
+                    groups, values, group_inks, has_bars, strict=True
+                )
+            ),
+            texts=tuple(shorten(say(column.values[at], "")) for column in texts),
+        )
+        for at in range(n_shown)
+    )
+    hidden = exhibit.n_rows - n_shown
+    return BarsInfo(
+        label=exhibit.title,
+        name_head=heading_of(name_column.name),
+        groups=tuple(
+            GroupHead(text=heading_of(column.name), has_bars=is_drawn)
+            for column, is_drawn in zip(groups, has_bars, strict=True)
+        ),
+        text_heads=tuple(heading_of(column.name) for column in texts),
+        rows=rows[:FIRST_ROWS],
+        folded=rows[FIRST_ROWS:],
+        remark=f"{hidden:,} more rows are in {file}, exhibit “{exhibit.id}”." if hidden else "",
+    )
+
+
+def _width(value: float | None, longest: float) -> float:
+    return round(100 * abs(value) / longest, 2) if value and longest else 0.0
+
+
+def _ink(name: str, n_groups: int, ink: Ink) -> str:
+    """Paint by the group; a lone group whose chart says nothing, by what each name speaks of."""
+    says_nothing = n_groups == 1 and ink.hue == PLAIN
+    return ink_class((hue_of(name) or PLAIN) if says_nothing else ink.hue, ink.index)

@@ -1,0 +1,118 @@
+"""``boxes``: the middle half, the median and the whiskers of each name's values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from reportgen.results import Exhibit
+from reportgen.views import theme
+from reportgen.views.charts.arrays import numbers
+from reportgen.views.charts.layout import (
+    ChartContext,
+    Drawing,
+    UnitScale,
+    axis,
+    describe,
+    layout,
+    scaled,
+    unit_scale,
+)
+from reportgen.views.meaning import hue_of, inks
+from reportgen.views.values import plot_label
+
+MOST_BOXES = 40
+_ROW_PX, _FRAME_PX = 34, 64
+_MARKS = ("lower", "p25", "p50", "p75", "upper")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Box:
+    """One box in its axis's unit: lower, p25, p50, p75, upper."""
+
+    name: str
+    marks: tuple[float | None, ...]
+    hue: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BoxesInfo:
+    """What a box plot shows; ``n_left_out`` boxes are in the table only."""
+
+    boxes: tuple[Box, ...]
+    scale: UnitScale
+    n_left_out: int
+
+
+def info(exhibit: Exhibit) -> BoxesInfo:
+    """Return the first boxes of a ``boxes`` exhibit, in its order."""
+    columns = {column.name: column for column in exhibit.columns}
+    names = [str(name) for name in columns["name"].values]
+    values = {mark: numbers(columns[mark].values) for mark in _MARKS}
+    scale = unit_scale(columns["p50"].unit, [value for mark in _MARKS for value in values[mark]])
+    marks = [scaled(values[mark], scale.factor) for mark in _MARKS]
+    fallback = inks([""], exhibit.id, exhibit.title)[0].hue
+    return BoxesInfo(
+        boxes=tuple(
+            Box(name=name, marks=row, hue=hue_of(name) or fallback)
+            for name, row in zip(names, zip(*marks, strict=True), strict=True)
+        )[:MOST_BOXES],
+        scale=scale,
+        n_left_out=max(0, len(names) - MOST_BOXES),
+    )
+
+
+def draw(exhibit: Exhibit, context: ChartContext) -> Drawing:  # noqa: ARG001 - one signature for all kinds
+    """Draw a ``boxes`` exhibit, one row per box, first on top."""
+    found = info(exhibit)
+    n_boxes = len(found.boxes)
+    x_axis: dict[str, Any] = (
+        axis("", range=[-1, 101], ticksuffix=" %")
+        if found.scale.is_percent
+        else axis(found.scale.label, rangemode="tozero")
+    )
+    return Drawing(
+        figure={
+            "data": [_trace(box, row, found.scale) for row, box in enumerate(found.boxes)],
+            "layout": layout(
+                showlegend=False,
+                xaxis=x_axis,
+                yaxis=axis(
+                    "",
+                    tickvals=list(range(n_boxes)),
+                    ticktext=[plot_label(box.name) for box in found.boxes],
+                    range=[n_boxes - 0.5, -0.5],
+                    showgrid=False,
+                    zeroline=False,
+                ),
+            ),
+        },
+        height_px=_FRAME_PX + _ROW_PX * max(n_boxes, 2),
+        alt=describe("Box plot", exhibit, [box.name for box in found.boxes]),
+        remarks=(
+            (f"Drawn: the first {n_boxes}; {found.n_left_out:,} more are in the table.",)
+            if found.n_left_out
+            else ()
+        ),
+    )
+
+
+def _trace(box: Box, row: int, scale: UnitScale) -> dict[str, Any]:
+    lower, p25, p50, p75, upper = box.marks
+    colour = theme.shade(box.hue, 0)
+    return {
+        "type": "box",
+        "orientation": "h",
+        "name": plot_label(box.name),
+        "y": [row],
+        "q1": [p25],
+        "median": [p50],
+        "q3": [p75],
+        "lowerfence": [lower],
+        "upperfence": [upper],
+        "width": 0.56,
+        "line": {"color": colour, "width": 1.6},
+        "fillcolor": theme.fill(box.hue),
+        "hoverinfo": "x+name",
+        "xhoverformat": ".1f" if scale.is_percent else ",.4~g",
+    }

@@ -1,0 +1,133 @@
+"""``histogram``: how often values fell into each bin; a click on the legend hides a group."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from reportgen.results import Exhibit
+from reportgen.views import theme
+from reportgen.views.charts.arrays import float64, numbers
+from reportgen.views.charts.layout import (
+    ChartContext,
+    Drawing,
+    UnitScale,
+    axis,
+    describe,
+    layout,
+    scaled,
+    unit_scale,
+)
+from reportgen.views.meaning import Ink, inks
+from reportgen.views.values import heading_of, plot_label
+
+MOST_FILLED = 2
+_HEIGHT_PX = 264
+_SEE_THROUGH = 0.62
+_BIN_GAP = 0.94
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Group:
+    """One group's counts, a count per bin."""
+
+    name: str
+    counts: list[float | None]
+    ink: Ink
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HistogramInfo:
+    """What a histogram shows: bins in the axis's unit, and groups."""
+
+    bin_start: list[float | None]
+    bin_end: list[float | None]
+    groups: tuple[Group, ...]
+    scale: UnitScale
+
+
+def info(exhibit: Exhibit) -> HistogramInfo:
+    """Return bins and groups of a ``histogram`` exhibit."""
+    start, end, *columns = exhibit.columns
+    edges = numbers(start.values) + numbers(end.values)
+    scale = unit_scale(start.unit, edges)
+    colours = inks([column.name for column in columns], exhibit.id, exhibit.title)
+    return HistogramInfo(
+        bin_start=scaled(numbers(start.values), scale.factor),
+        bin_end=scaled(numbers(end.values), scale.factor),
+        groups=tuple(
+            Group(name=heading_of(column.name), counts=numbers(column.values), ink=ink)
+            for column, ink in zip(columns, colours, strict=True)
+        ),
+        scale=scale,
+    )
+
+
+def draw(exhibit: Exhibit, context: ChartContext) -> Drawing:  # noqa: ARG001 - one signature for all kinds
+    """Draw a ``histogram`` exhibit: bars for one or two groups, outlines for more."""
+    found = info(exhibit)
+    n_groups = len(found.groups)
+    traces = [
+        _outline(found, group)
+        if n_groups > MOST_FILLED
+        else _bars(found, group, opacity=1.0 if n_groups == 1 else _SEE_THROUGH)
+        for group in found.groups
+    ]
+    suffix = " %" if found.scale.is_percent else ""
+    return Drawing(
+        figure={
+            "data": traces,
+            "layout": layout(
+                barmode="overlay",
+                bargap=0.04,
+                showlegend=n_groups > 1,
+                xaxis=axis("" if suffix else found.scale.label, ticksuffix=suffix),
+                yaxis=axis("count", rangemode="tozero", tickformat=",d"),
+            ),
+        },
+        height_px=_HEIGHT_PX,
+        alt=describe("Histogram", exhibit, [group.name for group in found.groups]),
+    )
+
+
+def _bars(found: HistogramInfo, group: Group, *, opacity: float) -> dict[str, Any]:
+    colour = theme.shade(group.ink.hue, group.ink.index)
+    pairs = list(zip(found.bin_start, found.bin_end, strict=True))
+    unit = f" {found.scale.label}" if found.scale.label else ""
+    return {
+        "type": "bar",
+        "name": plot_label(group.name),
+        "x": float64(_middle(start, end) for start, end in pairs),
+        "width": float64(_width(start, end) for start, end in pairs),
+        "y": float64(group.counts),
+        "customdata": [[start, end] for start, end in pairs],
+        "hovertemplate": (f"%{{customdata[0]:,.4~g}} – %{{customdata[1]:,.4~g}}{unit}: %{{y:,d}}"),
+        "opacity": opacity,
+        "marker": {"color": colour, "line": {"width": 0}},
+    }
+
+
+def _outline(found: HistogramInfo, group: Group) -> dict[str, Any]:
+    last = found.bin_end[-1:]
+    return {
+        "type": "scatter",
+        "mode": "lines",
+        "name": plot_label(group.name),
+        "x": float64([*found.bin_start, *last]),
+        "y": float64([*group.counts, *([0.0] if last else [])]),
+        "hovertemplate": "%{x:,.4~g}: %{y:,d}",
+        "line": {
+            "shape": "hv",
+            "width": 1.6,
+            "color": theme.shade(group.ink.hue, group.ink.index),
+            "dash": theme.dash(group.ink.index),
+        },
+    }
+
+
+def _middle(start: float | None, end: float | None) -> float | None:
+    return None if start is None or end is None else (start + end) / 2
+
+
+def _width(start: float | None, end: float | None) -> float | None:
+    return None if start is None or end is None else (end - start) * _BIN_GAP

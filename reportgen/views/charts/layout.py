@@ -1,0 +1,203 @@
+"""What all drawn charts share: context, axes, units, fonts, hover."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from reportgen.results import Exhibit
+from reportgen.views.values import heading_of, plot_label
+
+Figure = dict[str, Any]
+
+FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
+_TEXT = "var(--rg-text)"
+_MUTED = "var(--rg-muted)"
+_GRID = "var(--rg-grid)"
+_LINE = "var(--rg-line)"
+_PERCENT_TOP = 101.0
+_SMALL, _NORMAL = 11, 12
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChartContext:
+    """What a chart must know besides its exhibit.
+
+    Attributes:
+        rule_id: whose exhibit it is.
+        is_unix: whether times are wall-clock times.
+    """
+
+    rule_id: str
+    is_unix: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Drawing:
+    """A chart ready for the page.
+
+    Attributes:
+        figure: plotly's data and layout, colours as tokens.
+        height_px: how much room it takes.
+        alt: what it shows, in words.
+        remarks: what the drawing leaves out, if anything.
+    """
+
+    figure: Figure
+    height_px: int
+    alt: str
+    remarks: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnitScale:
+    """An axis's unit: values are multiplied by ``factor`` and written with ``label``."""
+
+    factor: float
+    label: str
+    is_percent: bool = False
+
+    @property
+    def hover(self) -> str:
+        """Return the number format of hover texts, with the unit."""
+        digits = ".1f" if self.is_percent else ",.4~g"
+        return f"%{{y:{digits}}}{' ' + self.label if self.label else ''}"
+
+
+_STEPS: dict[str, tuple[tuple[float, float, str], ...]] = {
+    "time": (
+        (1e-3, 1e6, "µs"),
+        (1.0, 1e3, "ms"),
+        (300.0, 1.0, "s"),
+        (18_000.0, 1 / 60, "min"),
+        (float("inf"), 1 / 3600, "h"),
+    ),
+    "bytes": (
+        (1e3, 1.0, "B"),
+        (1e6, 1e-3, "kB"),
+        (1e9, 1e-6, "MB"),
+        (1e12, 1e-9, "GB"),
+        (float("inf"), 1e-12, "TB"),
+    ),
+}
+_BASES = {
+    "s": ("time", 1.0, ""),
+    "ms": ("time", 1e-3, ""),
+    "us": ("time", 1e-6, ""),
+    "µs": ("time", 1e-6, ""),
+    "ns": ("time", 1e-9, ""),
+    "bytes": ("bytes", 1.0, ""),
+    "B": ("bytes", 1.0, ""),
+    "bytes/s": ("bytes", 1.0, "/s"),
+    "B/s": ("bytes", 1.0, "/s"),
+}
+
+
+def unit_scale(unit: str, values: Sequence[float | None]) -> UnitScale:
+    """Return the scale that makes the largest value readable on an axis."""
+    if unit == "%":
+        return UnitScale(factor=1.0, label="%", is_percent=True)
+    if unit not in _BASES:
+        return UnitScale(factor=1.0, label=plot_label(unit))
+    family, base, per = _BASES[unit]
+    top = max((abs(value) for value in values if value is not None), default=0.0) * base
+    factor, label = next((factor, name) for below, factor, name in _STEPS[family] if top < below)
+    return UnitScale(factor=base * factor, label=f"{label}{per}")
+
+
+def scaled(values: Sequence[float | None], factor: float) -> list[float | None]:
+    """Return the values in an axis's unit."""
+    return [None if value is None else value * factor for value in values]
+
+
+def layout(**parts: object) -> dict[str, Any]:
+    """Return a layout on a transparent ground; ``parts`` add to it."""
+    return {
+        "paper_bgcolor": "rgba(0,0,0,0)",
+        "plot_bgcolor": "rgba(0,0,0,0)",
+        "font": {"family": FONT, "size": _NORMAL, "color": _MUTED},
+        "margin": {"l": 44, "r": 12, "t": 8, "b": 30},
+        "hovermode": "closest",
+        "hoverlabel": {
+            "bgcolor": "var(--rg-surface)",
+            "bordercolor": _LINE,
+            "font": {"family": FONT, "size": _NORMAL, "color": _TEXT},
+            "namelength": -1,
+        },
+        "legend": {
+            "orientation": "h",
+            "x": 0,
+            "y": 1.01,
+            "xanchor": "left",
+            "yanchor": "bottom",
+            "font": {"color": _TEXT},
+            "bgcolor": "rgba(0,0,0,0)",
+        },
+        "modebar": {
+            "bgcolor": "rgba(0,0,0,0)",
+            "color": _MUTED,
+            "activecolor": "var(--rg-link)",
+        },
+        **parts,
+    }
+
+
+def axis(title: str = "", **parts: object) -> dict[str, Any]:
+    """Return an axis in the page's style."""
+    made: dict[str, Any] = {
+        "gridcolor": _GRID,
+        "linecolor": _LINE,
+        "zerolinecolor": _LINE,
+        "tickfont": {"color": _MUTED, "size": _SMALL},
+        "ticks": "",
+        "automargin": True,
+        **parts,
+    }
+    if title:
+        made["title"] = {
+            "text": title,
+            "font": {"color": _MUTED, "size": _SMALL},
+            "standoff": 6,
+        }
+    return made
+
+
+def value_axis(name: str, scale: UnitScale, **parts: object) -> dict[str, Any]:
+    """Return a y axis from zero; percentages always span 0-100 so that charts compare."""
+    label = f"{name} ({scale.label})" if name and scale.label else name or scale.label
+    if scale.is_percent:
+        parts = {"range": [0, _PERCENT_TOP], "dtick": 25, "ticksuffix": " %", **parts}
+        label = name
+    return axis(label, rangemode="tozero", **parts)
+
+
+def time_axis(context: ChartContext, **parts: object) -> dict[str, Any]:
+    """Return the x axis of a chart over time."""
+    if not context.is_unix:
+        return axis("seconds since the recording began", **parts)
+    return axis(
+        "",
+        type="date",
+        hoverformat="%Y-%m-%d %H:%M:%S.%L UTC",
+        tickformatstops=[
+            {"dtickrange": [None, 1000], "value": "%H:%M:%S.%L\n%b %-d, %Y UTC"},
+            {"dtickrange": [1000, 60_000], "value": "%H:%M:%S\n%b %-d, %Y UTC"},
+            {"dtickrange": [60_000, 86_400_000], "value": "%H:%M\n%b %-d, %Y UTC"},
+            {"dtickrange": [86_400_000, None], "value": "%b %-d\n%Y UTC"},
+        ],
+        **parts,
+    )
+
+
+def times(values: Sequence[float | None], context: ChartContext) -> list[float | None]:
+    """Return instants as the time axis counts them: epoch milliseconds, or seconds."""
+    return scaled(values, 1000.0) if context.is_unix else list(values)
+
+
+def describe(kind: str, exhibit: Exhibit, names: Sequence[str]) -> str:
+    """Return a chart's text alternative: its kind, its title and what it compares."""
+    listed = ", ".join(heading_of(name) for name in names[:6])
+    more = f" and {len(names) - 6} more" if len(names) > 6 else ""
+    about = f" of {listed}{more}" if listed else ""
+    return f"{kind}{about}: {exhibit.title}. The numbers follow as a table."

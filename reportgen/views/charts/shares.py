@@ -1,0 +1,96 @@
+"""``shares``: what a whole is made of, as one bar and its legend; no script needed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from reportgen.results import Exhibit
+from reportgen.units import say_pct
+from reportgen.views.charts.arrays import numbers
+from reportgen.views.meaning import inks
+from reportgen.views.theme import N_SHADES
+from reportgen.views.values import Shown, heading_of, say, shorten
+
+MOST_PARTS = 8
+SMALL_BELOW_PCT = 1.0
+_LABEL_FROM_PCT = 9.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """One part of a whole. ``bar_label`` is empty where the bar is too narrow for it."""
+
+    name: Shown
+    amount: str
+    pct: str
+    width_pct: float
+    ink: str
+    bar_label: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SharesInfo:
+    """What a share bar shows; parts in the order of the exhibit, small ones as one at the end."""
+
+    label: str
+    amount_head: str
+    parts: tuple[Part, ...]
+    folded: tuple[Part, ...] = ()
+
+
+def info(exhibit: Exhibit) -> SharesInfo:
+    """Return the parts of a ``shares`` exhibit.
+
+    Many tiny parts are one part in the bar, "others (n)", and rows of their own in the legend.
+    """
+    columns = {column.name: column for column in exhibit.columns}
+    names = [str(name) for name in columns["part"].values]
+    percentages = [value or 0.0 for value in numbers(columns["pct"].values)]
+    amount = next(item for item in exhibit.columns if item.name not in {"part", "pct"})
+    colours = inks(names, exhibit.id, exhibit.title)
+    parts = [
+        Part(
+            name=shorten(name),
+            amount=say(value, amount.unit),
+            pct=say_pct(pct),
+            width_pct=round(pct, 3),
+            ink=ink_class(ink.hue, ink.index),
+            bar_label=say_pct(pct) if pct >= _LABEL_FROM_PCT else "",
+        )
+        for name, value, pct, ink in zip(names, amount.values, percentages, colours, strict=True)
+    ]
+    kept, small = _split(parts)
+    if small:
+        kept.append(_others(small, sum(item.width_pct for item in small)))
+    return SharesInfo(
+        label=exhibit.title,
+        amount_head=heading_of(amount.name),
+        parts=tuple(kept),
+        folded=tuple(small),
+    )
+
+
+def ink_class(hue: str, index: int) -> str:
+    """Return the classes that paint a part: its meaning, and a pattern for repeated ones."""
+    step = index % N_SHADES
+    shade = f"rg-ink-{hue}" if step == 0 else f"rg-ink-{hue}-{step}"
+    return f"{shade} rg-hatched" if index >= N_SHADES else shade
+
+
+def _split(parts: list[Part]) -> tuple[list[Part], list[Part]]:
+    """Keep the parts that can be seen; a single small part needs no group."""
+    by_size = sorted(parts, key=lambda part: -part.width_pct)[: MOST_PARTS - 1]
+    kept = [part for part in parts if part in by_size and part.width_pct >= SMALL_BELOW_PCT]
+    small = [part for part in parts if part not in kept]
+    return (parts, []) if len(small) < 2 and len(parts) <= MOST_PARTS else (kept, small)
+
+
+def _others(small: list[Part], width_pct: float) -> Part:
+    return Part(
+        name=Shown(text=f"others ({len(small)})"),
+        amount="",
+        pct=say_pct(width_pct),
+        width_pct=round(width_pct, 3),
+        ink="rg-ink-idle",
+        bar_label=say_pct(width_pct) if width_pct >= _LABEL_FROM_PCT else "",
+    )

@@ -1,0 +1,119 @@
+"""Exhibits as blocks: chosen by kind and never by rule, so a stranger's rule is drawn as ours."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from itertools import groupby
+
+from markupsafe import Markup
+
+from reportgen.results import Exhibit, ExhibitKind
+from reportgen.views import tables
+from reportgen.views.blocks import Block
+from reportgen.views.charts import band, bars, boxes, heatmap, histogram, series, shares, spans
+from reportgen.views.charts.layout import ChartContext, Drawing, Figure
+from reportgen.views.fragments import render, script_json
+from reportgen.views.values import plot_label
+
+_TITLE_PX, _TITLE_LENGTH = 64, 110
+_UNSAFE = re.compile(r"[^A-Za-z0-9_.-]+")
+
+_SHAPES: Mapping[ExhibitKind, tuple[frozenset[str], int]] = {
+    ExhibitKind.SERIES: (frozenset(), 2),
+    ExhibitKind.HISTOGRAM: (frozenset({"bin_start", "bin_end"}), 3),
+    ExhibitKind.BOXES: (frozenset({"name", "lower", "p25", "p50", "p75", "upper"}), 6),
+    ExhibitKind.BARS: (frozenset(), 2),
+    ExhibitKind.SHARES: (frozenset({"part", "pct"}), 3),
+    ExhibitKind.HEATMAP: (frozenset(), 3),
+    ExhibitKind.SPANS: (frozenset({"lane", "name", "start_s", "end_s"}), 4),
+    ExhibitKind.TABLE: (frozenset(), 0),
+}
+"""Columns that a kind cannot be drawn without, and how many there are at least."""
+
+_DRAW: Mapping[ExhibitKind, Callable[[Exhibit, ChartContext], Drawing]] = {
+    ExhibitKind.SERIES: series.draw,
+    ExhibitKind.BAND: band.draw,
+    ExhibitKind.HISTOGRAM: histogram.draw,
+    ExhibitKind.BOXES: boxes.draw,
+    ExhibitKind.HEATMAP: heatmap.draw,
+    ExhibitKind.SPANS: spans.draw,
+}
+
+
+def has_shape(exhibit: Exhibit) -> bool:
+    """Return whether an exhibit has the columns of its kind (``results/exhibits.py``)."""
+    names = [column.name for column in exhibit.columns]
+    if exhibit.kind is ExhibitKind.BAND:
+        return any(
+            name.endswith("_mean") and {f"{name[:-5]}_min", f"{name[:-5]}_max"} <= set(names)
+            for name in names
+        )
+    named, least = _SHAPES[exhibit.kind]
+    return named <= set(names) and len(names) >= least
+
+
+def anchor_of(rule_id: str, exhibit_id: str) -> str:
+    """Return the page's anchor of an exhibit."""
+    return f"{_UNSAFE.sub('-', rule_id)}--{_UNSAFE.sub('-', exhibit_id)}"
+
+
+def exhibit_blocks(exhibits: Sequence[Exhibit], context: ChartContext) -> list[Block]:
+    """Return exhibits in their order; neighbours that show shares stand side by side."""
+    blocks: list[Block] = []
+    for kind, run in groupby(exhibits, key=lambda item: item.kind):
+        made = [exhibit_block(item, context) for item in run]
+        if kind is ExhibitKind.SHARES and len(made) > 1:
+            made = [Block(html=render("side_by_side", parts=[Markup(item.html) for item in made]))]  # noqa: S704 - fragments of ours
+        blocks += made
+    return blocks
+
+
+def exhibit_block(exhibit: Exhibit, context: ChartContext) -> Block:
+    """Return an exhibit as HTML, with a figure where its kind is drawn by script."""
+    frame = {
+        "anchor": anchor_of(context.rule_id, exhibit.id),
+        "title": exhibit.title,
+        "caption": exhibit.caption,
+    }
+    file = f"{context.rule_id}.json"
+    if exhibit.n_rows == 0:
+        return Block(html=render("exhibit_empty", **frame))
+    if exhibit.kind is ExhibitKind.TABLE or not has_shape(exhibit):
+        table = tables.table_of(exhibit, is_unix=context.is_unix, file=file)
+        return Block(html=render("exhibit_table", **frame, table=table))
+    if exhibit.kind is ExhibitKind.SHARES:
+        return Block(html=render("shares", **frame, info=shares.info(exhibit)))
+    if exhibit.kind is ExhibitKind.BARS:
+        return Block(html=render("bars", **frame, info=bars.info(exhibit, file=file)))
+    drawing = _DRAW[exhibit.kind](exhibit, context)
+    html = render(
+        "chart",
+        **frame,
+        drawing=drawing,
+        json=script_json(drawing.figure),
+        table=tables.data_of(exhibit, is_unix=context.is_unix, file=file),
+    )
+    return Block(html=html, figure=titled(drawing, exhibit.title))
+
+
+def figure_of(exhibit: Exhibit, context: ChartContext) -> Figure:
+    """Return plotly's figure of an exhibit.
+
+    Raises:
+        ValueError: its kind is shown as HTML (``shares``, ``bars``, ``table``).
+    """
+    if exhibit.kind not in _DRAW:
+        raise ValueError(
+            f"exhibit {exhibit.id} of {context.rule_id} is of kind {exhibit.kind.value}, which is "
+            f"not drawn by plotly. Drawn kinds: {', '.join(kind.value for kind in _DRAW)}."
+        )
+    return titled(_DRAW[exhibit.kind](exhibit, context), exhibit.title)
+
+
+def titled(drawing: Drawing, title: str) -> Figure:
+    """Return a figure that carries its title itself, for places without the page around it."""
+    layout = {**drawing.figure["layout"], "height": drawing.height_px + _TITLE_PX}
+    layout["title"] = {"text": plot_label(title, most=_TITLE_LENGTH), "x": 0, "xref": "paper"}
+    layout["margin"] = {**layout["margin"], "t": _TITLE_PX}
+    return {**drawing.figure, "layout": layout}

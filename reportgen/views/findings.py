@@ -1,0 +1,91 @@
+"""A finding as a card: how bad, what, evidence, where and when, what to do, what it may win."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from reportgen.report import Report
+from reportgen.results import Finding, Severity
+from reportgen.units import say_pct
+from reportgen.views.outline import link_of, title_of
+from reportgen.views.values import clean, say, say_interval
+
+_WORDS = {Severity.CRITICAL: "Critical", Severity.WARNING: "Warning", Severity.INFO: "Info"}
+_HEADROOM = 1.15
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gauge:
+    """Measured value and threshold on one scale, in percent of its length."""
+
+    measured_pct: float
+    threshold_pct: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Card:
+    """A finding ready to be printed; empty texts are left out."""
+
+    id: str
+    severity: str
+    word: str
+    title: str
+    text: str
+    advice: str
+    measured: str
+    threshold: str
+    gauge: Gauge | None
+    place: str
+    when: str
+    gain: str
+    gain_note: str
+    link: str
+    link_text: str
+
+
+def card_of(rule_id: str, finding: Finding, report: Report) -> Card:
+    """Return the card of a finding."""
+    where = finding.where
+    place = " · ".join(clean(part) for part in (where.node, where.device) if part)
+    is_unix = report.job.clock == "unix"
+    gain, gain_note = _gain(finding)
+    return Card(
+        id=finding.id,
+        severity=finding.severity.value,
+        word=_WORDS[finding.severity],
+        title=finding.title,
+        text=finding.text,
+        advice=finding.advice,
+        measured="" if finding.measured is None else say(finding.measured, finding.unit),
+        threshold="" if finding.threshold is None else say(finding.threshold, finding.unit),
+        gauge=gauge_of(finding),
+        place=place,
+        when=say_interval(where.start_s, where.end_s, is_unix=is_unix),
+        gain=gain,
+        gain_note=gain_note,
+        link=link_of(rule_id, finding, report),
+        link_text=title_of(rule_id, report),
+    )
+
+
+def gauge_of(finding: Finding) -> Gauge | None:
+    """Return measured value and threshold on one scale; ``None`` where that says nothing."""
+    measured, threshold = finding.measured, finding.threshold
+    if measured is None or threshold is None or measured < 0 or threshold <= 0:
+        return None
+    top = 100.0 if finding.unit == "%" else max(measured, threshold) * _HEADROOM
+    if max(measured, threshold) > top:
+        top = max(measured, threshold) * _HEADROOM
+    return Gauge(
+        measured_pct=round(100 * measured / top, 2), threshold_pct=round(100 * threshold / top, 2)
+    )
+
+
+def _gain(finding: Finding) -> tuple[str, str]:
+    estimate = finding.estimate
+    if estimate is None or estimate.share_ratio <= 0:
+        return "", ""
+    share = say_pct(100 * estimate.share_ratio)
+    if estimate.speedup_at_most is None:
+        return f"{share} of the time", ""
+    return f"up to {estimate.speedup_at_most:.2f}× faster", f"at most {share} of the time"

@@ -1,0 +1,67 @@
+"""Which section shows which rule, and how sections, exhibits and findings link to each other."""
+
+from __future__ import annotations
+
+from reportgen.report import Report
+from reportgen.results import Exhibit, Finding, RuleId, RuleResult
+from reportgen.views.charts.layout import ChartContext
+from reportgen.views.exhibits import anchor_of
+
+ABOUT = "about"
+
+SECTION_OF_RULE: dict[str, str] = {
+    "OverallSystemUsage": "system-usage",
+    "OverallFrameworkMetrics": "framework",
+    "StepOutlier": "step-durations",
+    "LowGPUUtilization": "gpu-utilization",
+    "LoadBalancing": "workload-balance",
+    "Dataloader": "data-loading",
+    "BatchSize": "batch-size",
+    "CPUBottleneck": "cpu-bottlenecks",
+    "IOBottleneck": "io-bottlenecks",
+    "GPUMemoryIncrease": "gpu-memory",
+    "MaxInitializationTime": "initialization",
+}
+_OPERATORS = "operator"
+
+
+def section_id_of(rule_id: str) -> str:
+    """Return the anchor of the section that shows a rule; each unknown rule has its own."""
+    return SECTION_OF_RULE.get(rule_id) or anchor_of("rule", rule_id)
+
+
+def link_of(rule_id: str, finding: Finding, report: Report) -> str:
+    """Return where a finding's evidence stands: its exhibit if there is one, else its section."""
+    result = report.results.get(RuleId(rule_id))
+    if finding.exhibit and result and result.exhibit(finding.exhibit):
+        return f"#{anchor_of(rule_id, finding.exhibit)}"
+    return f"#{section_id_of(rule_id)}"
+
+
+def context_of(rule_id: str, report: Report) -> ChartContext:
+    """Return what a rule's charts must know."""
+    return ChartContext(rule_id=rule_id, is_unix=report.job.clock == "unix")
+
+
+def about_of(result: RuleResult | None) -> dict[str, str]:
+    """Return the rule's own words by name: ``title``, ``checks``, ``reading``, ``advice``."""
+    about = result.exhibit(ABOUT) if result else None
+    if about is None or len(about.columns) < 2:
+        return {}
+    keys, texts = about.columns[0].values, about.columns[1].values
+    return {str(key): str(text) for key, text in zip(keys, texts, strict=True) if text is not None}
+
+
+def title_of(rule_id: str, report: Report) -> str:
+    """Return a rule's title, or its id where its words are not at hand."""
+    return about_of(report.results.get(RuleId(rule_id))).get("title", rule_id)
+
+
+def evidence_of(result: RuleResult) -> tuple[Exhibit, ...]:
+    """Return a result's exhibits without the rule's words about itself."""
+    return tuple(exhibit for exhibit in result.exhibits if exhibit.id != ABOUT)
+
+
+def is_about_operators(exhibit_id: str | None) -> bool:
+    """Return whether an exhibit belongs to the section on operators."""
+    return exhibit_id is not None and _OPERATORS in exhibit_id

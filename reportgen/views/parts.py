@@ -1,0 +1,55 @@
+"""Single exhibits for cells of the reader's own: as the page shows them, or as plotly figures."""
+
+from __future__ import annotations
+
+from reportgen.errors import PluginError
+from reportgen.report import Report
+from reportgen.results import Exhibit, RuleId
+from reportgen.views.blocks import Section
+from reportgen.views.charts.layout import Figure
+from reportgen.views.exhibits import anchor_of, exhibit_block, figure_of
+from reportgen.views.outline import context_of, evidence_of
+from reportgen.views.theme import resolved
+
+
+def exhibit(report: Report, rule_id: str, exhibit_id: str) -> Section:
+    """Show one exhibit of a rule.
+
+    Raises:
+        PluginError: the report holds no such rule or exhibit; the message lists those it holds.
+    """
+    found = _find(report, rule_id, exhibit_id)
+    block = exhibit_block(found, context_of(rule_id, report))
+    return Section(id=f"own-{anchor_of(rule_id, exhibit_id)}", title=found.title, blocks=(block,))
+
+
+def figure(report: Report, rule_id: str, exhibit_id: str) -> Figure:
+    """Return the figure of an exhibit, to change and to pass to ``plotly.graph_objects.Figure``.
+
+    Raises:
+        PluginError: the report holds no such rule or exhibit; the message lists those it holds.
+        ValueError: the exhibit's kind is not drawn by plotly.
+    """
+    found = _find(report, rule_id, exhibit_id)
+    made = resolved(figure_of(found, context_of(rule_id, report)))
+    assert isinstance(made, dict)
+    return made
+
+
+def _find(report: Report, rule_id: str, exhibit_id: str) -> Exhibit:
+    result = report.results.get(RuleId(rule_id))
+    if result is None:
+        raise PluginError(
+            f"The report holds no rule {rule_id}.",
+            hint=f"It holds: {', '.join(report.results)}.",
+            rule_id=rule_id,
+        )
+    found = result.exhibit(exhibit_id)
+    if found is None:
+        known = ", ".join(item.id for item in evidence_of(result)) or "none"
+        raise PluginError(
+            f"{rule_id} has no exhibit {exhibit_id}.",
+            hint=f"It has: {known}.",
+            rule_id=rule_id,
+        )
+    return found

@@ -1,0 +1,43 @@
+"""The sections of the report: each takes the saved report and returns what a cell shows."""
+
+from reportgen.views.sections.closing import appendix, data_quality
+from reportgen.views.sections.opening import header, job_summary
+from reportgen.views.sections.rule import rule_section
+from reportgen.views.sections.rules_summary import rules_summary
+from reportgen.views.sections.topics import (
+    batch_size,
+    cpu_bottlenecks,
+    data_loading,
+    framework,
+    gpu_memory,
+    gpu_utilization,
+    initialization,
+    io_bottlenecks,
+    operators,
+    other_rules,
+    step_durations,
+    system_usage,
+    workload_balance,
+)
+
+__all__ = [
+    "appendix",
+    "batch_size",
+    "cpu_bottlenecks",
+    "data_loading",
+    "data_quality",
+    "framework",
+    "gpu_memory",
+    "gpu_utilization",
+    "header",
+    "initialization",
+    "io_bottlenecks",
+    "job_summary",
+    "operators",
+    "other_rules",
+    "rule_section",
+    "rules_summary",
+    "step_durations",
+    "system_usage",
+    "workload_balance",
+]

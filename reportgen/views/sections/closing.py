@@ -1,0 +1,126 @@
+"""How far to trust the report: what was odd about the input, and what computed the numbers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from reportgen.report import QualityNote, Report
+from reportgen.units import say_count
+from reportgen.views.blocks import Block, Section, State
+from reportgen.views.fragments import render
+from reportgen.views.sections.opening import LOSS_COUNTERS, Fact
+from reportgen.views.values import clean, say_bytes_exact
+
+NOTES_AT_ONCE = 12
+MOST_NOTES = 400
+_QUALITY_ID, _QUALITY_TITLE = "data-quality", "Data quality"
+_APPENDIX_ID, _APPENDIX_TITLE = "appendix", "Appendix"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Notes:
+    """Remarks about the input: those with a file first, then those about the whole job."""
+
+    first: tuple[QualityNote, ...]
+    folded: tuple[QualityNote, ...]
+    remark: str
+
+
+def data_quality(report: Report) -> Section:
+    """Show what was read, what was skipped, and every remark with its file."""
+    counters = report.data_quality.counters
+    n_lost = sum(counters.get(name, 0) for name in LOSS_COUNTERS)
+    state = (
+        State(kind="warning", word="input skipped") if n_lost else State(kind="ok", word="complete")
+    )
+    blocks = [
+        Block(
+            html=render(
+                "section_head",
+                title=_QUALITY_TITLE,
+                state=state,
+                lead="What was read, and what could not be used. Nothing is dropped silently.",
+            )
+        ),
+        Block(
+            html=render(
+                "pairs",
+                anchor="quality-counters",
+                title="Counted while reading",
+                caption="",
+                pairs=quality_rows(report),
+            )
+        ),
+    ]
+    notes = notes_of(report)
+    if notes.first:
+        blocks.append(
+            Block(
+                html=render(
+                    "notes",
+                    title=f"Remarks ({len(report.data_quality.notes):,})",
+                    notes=notes.first,
+                    folded=notes.folded,
+                    remark=notes.remark,
+                )
+            )
+        )
+    return Section(id=_QUALITY_ID, title=_QUALITY_TITLE, state=state, blocks=tuple(blocks))
+
+
+def quality_rows(report: Report) -> tuple[Fact, ...]:
+    """Return the counters: what was read first, then the losses, largest first."""
+    counters = dict(report.data_quality.counters)
+    ordered = sorted(counters, key=lambda name: (name != "files_read", -counters[name]))
+    return tuple(
+        Fact(
+            name=name.replace("_", " "),
+            text=say_bytes_exact(counters[name])
+            if name.startswith("bytes_")
+            else say_count(counters[name]),
+        )
+        for name in ordered
+    )
+
+
+def notes_of(report: Report) -> Notes:
+    """Return the remarks, a long list folded."""
+    notes = report.data_quality.notes
+    left_out = max(0, len(notes) - MOST_NOTES)
+    return Notes(
+        first=notes[:NOTES_AT_ONCE],
+        folded=notes[NOTES_AT_ONCE:MOST_NOTES],
+        remark=f"{left_out:,} more remarks are in report.json." if left_out else "",
+    )
+
+
+def appendix(report: Report) -> Section:
+    """Show what made the report: source, clock, versions; and how to take its advice."""
+    is_unix = report.job.clock == "unix"
+    facts = [
+        Fact(name="Job", text=clean(report.job.name)),
+        Fact(name="Source", text=clean(report.job.source)),
+        Fact(
+            name="Clock",
+            text="wall clock, shown in UTC" if is_unix else "relative: no wall-clock times",
+        ),
+        Fact(name="Report id", text=clean(report.report_id), note="a hash of all results"),
+        *(Fact(name=clean(name), text=clean(text)) for name, text in report.versions.items()),
+    ]
+    blocks = [
+        Block(html=render("section_head", title=_APPENDIX_TITLE, state=None, lead="")),
+        Block(
+            html=render(
+                "pairs",
+                anchor="appendix-facts",
+                title="What made this report",
+                caption=(
+                    "The parameters of each check stand in its section and under All checks; all "
+                    "results are in the folder profiler-report/, one JSON per check."
+                ),
+                pairs=facts,
+            )
+        ),
+        Block(html=render("disclaimer")),
+    ]
+    return Section(id=_APPENDIX_ID, title=_APPENDIX_TITLE, blocks=tuple(blocks))

@@ -1,0 +1,252 @@
+"""What a reader sees first: the verdict, the top findings, the job in time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from reportgen.report import JobSummary, Report
+from reportgen.results import ExhibitKind, Severity, exhibit
+from reportgen.units import say_count, say_duration, say_pct
+from reportgen.views.blocks import Block, Section, State
+from reportgen.views.charts.layout import ChartContext
+from reportgen.views.exhibits import anchor_of, exhibit_block
+from reportgen.views.findings import Card, card_of
+from reportgen.views.fragments import render
+from reportgen.views.outline import section_id_of, title_of
+from reportgen.views.status import rule_state
+from reportgen.views.values import ABSENT, clean, say_iso
+from reportgen.views.verdict import verdict_of
+
+CARDS_AT_ONCE = 5
+LOSS_COUNTERS = {
+    "files_skipped": ("file skipped", "files skipped"),
+    "lines_broken": ("line broken", "lines broken"),
+    "values_broken": ("value broken", "values broken"),
+    "samples_out_of_range": ("sample out of range", "samples out of range"),
+    "events_dropped": ("event dropped", "events dropped"),
+    "bytes_lost": ("byte lost", "bytes lost"),
+}
+_JOB_SUMMARY = "job-summary"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fact:
+    """A name, its value, and a remark; ``note`` may be empty."""
+
+    name: str
+    text: str
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckEntry:
+    """A check in the lists of the first screen."""
+
+    kind: str
+    title: str
+    link: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckGroup:
+    """Checks that ended alike."""
+
+    title: str
+    entries: tuple[CheckEntry, ...]
+
+
+def header(report: Report) -> Section:
+    """Show the verdict, the top findings, and which checks looked, or could not."""
+    verdict = verdict_of(report)
+    cards = [card_of(item.rule, item.finding, report) for item in report.findings]
+    first = _cards_at_once(cards)
+    html = render(
+        "header",
+        job_name=report.job.name or "Training job",
+        verdict=verdict,
+        facts=facts_of(report),
+        warning=_loss_warning(report),
+        findings_title=_findings_title(cards),
+        cards=cards[:first],
+        more_cards=cards[first:],
+        groups=check_groups(report),
+    )
+    state = State(kind=verdict.kind, word=verdict.headline)
+    return Section(id="overview", title="Overview", state=state, blocks=(Block(html=html),))
+
+
+def job_summary(report: Report) -> Section:
+    """Show when the job, its loop and its phases began and ended."""
+    blocks = [
+        Block(
+            html=render(
+                "section_head",
+                title="Job summary",
+                state=None,
+                lead="When the job began and ended, and how its time divides into phases.",
+            )
+        )
+    ]
+    phases = _phases(report)
+    if phases:
+        blocks.append(phases)
+    blocks.append(
+        Block(
+            html=render(
+                "pairs",
+                anchor=anchor_of(_JOB_SUMMARY, "times"),
+                title="Times",
+                caption="",
+                pairs=summary_rows(report),
+            )
+        )
+    )
+    return Section(id=_JOB_SUMMARY, title="Job summary", blocks=tuple(blocks))
+
+
+def facts_of(report: Report) -> tuple[Fact, ...]:
+    """Return the facts of the first screen."""
+    summary = report.summary
+    facts = []
+    if summary.job_duration_in_seconds is not None:
+        facts.append(Fact(name="Duration", text=say_duration(summary.job_duration_in_seconds)))
+    if summary.start_time:
+        facts.append(Fact(name="Started", text=_instant(summary.start_time, report)))
+    if report.nodes:
+        facts.append(
+            Fact(name="Nodes", text=say_count(len(report.nodes)), note=_names(report.nodes))
+        )
+    if report.sampling_interval_ms is not None:
+        facts.append(Fact(name="Sampled every", text=f"{report.sampling_interval_ms:,} ms"))
+    return tuple(facts)
+
+
+def summary_rows(report: Report) -> tuple[Fact, ...]:
+    """Return every row of the summary; what the input cannot tell is a dash with its reason."""
+    summary = report.summary
+    unknown = "no steps recorded"
+    rows = [
+        Fact(name="Start of the job", text=_instant(summary.start_time, report)),
+        Fact(name="End of the job", text=_instant(summary.end_time, report)),
+        _duration("Duration of the job", summary.job_duration_in_seconds, None, ""),
+        _moment("Start of the training loop", summary.training_loop_start, unknown, report),
+        _moment("End of the training loop", summary.training_loop_end, unknown, report),
+        _duration(
+            "Initialization", summary.initialization_in_seconds, summary.initialization_pct, unknown
+        ),
+        _duration(
+            "Training loop",
+            summary.training_loop_duration_in_seconds,
+            summary.training_loop_pct,
+            unknown,
+        ),
+        _duration(
+            "Finalization", summary.finalization_in_seconds, summary.finalization_pct, unknown
+        ),
+    ]
+    if report.sampling_interval_ms is not None:
+        rows.append(Fact(name="Sampling interval", text=f"{report.sampling_interval_ms:,} ms"))
+    rows.append(
+        Fact(name="Nodes", text=say_count(len(report.nodes)), note=_names(report.nodes, most=12))
+    )
+    return tuple(rows)
+
+
+def check_groups(report: Report) -> tuple[CheckGroup, ...]:
+    """Return the checks as found something, found nothing, could not look."""
+    found: list[CheckEntry] = []
+    quiet: list[CheckEntry] = []
+    unlooked: list[CheckEntry] = []
+    for rule_id, entry in report.rules.items():
+        state = rule_state(rule_id, report)
+        is_unlooked = state.kind in {"skipped", "failed"}
+        item = CheckEntry(
+            kind=state.kind,
+            title=title_of(rule_id, report),
+            link=f"#{section_id_of(rule_id)}",
+            reason=entry.reason.text if is_unlooked and entry.reason else "",
+        )
+        (unlooked if is_unlooked else quiet if state.kind == "ok" else found).append(item)
+    return (
+        CheckGroup(title="Found something", entries=tuple(sorted(found, key=_badness))),
+        CheckGroup(title="Looked and found nothing wrong", entries=tuple(quiet)),
+        CheckGroup(title="Could not look", entries=tuple(unlooked)),
+    )
+
+
+def _badness(entry: CheckEntry) -> int:
+    return [severity.value for severity in Severity].index(entry.kind)
+
+
+def _cards_at_once(cards: Sequence[Card]) -> int:
+    """Show faults before readings: a reading waits folded when faults fill the screen."""
+    n_faults = sum(card.severity != Severity.INFO.value for card in cards)
+    return min(CARDS_AT_ONCE, n_faults) if n_faults else min(CARDS_AT_ONCE, len(cards), 2)
+
+
+def _findings_title(cards: Sequence[Card]) -> str:
+    is_fault = any(card.severity != Severity.INFO.value for card in cards)
+    return "What to look at first" if is_fault else "Worth knowing"
+
+
+def _loss_warning(report: Report) -> str:
+    counters = report.data_quality.counters
+    losses = [
+        f"{say_count(counters[name])} {words[counters[name] != 1]}"
+        for name, words in LOSS_COUNTERS.items()
+        if counters.get(name)
+    ]
+    return f"Part of the input could not be used: {', '.join(losses)}." if losses else ""
+
+
+def _phases(report: Report) -> Block | None:
+    summary = report.summary
+    parts = _phase_parts(summary)
+    if parts is None:
+        return None
+    names, amounts, percentages = zip(*parts, strict=True)
+    shares = exhibit(
+        "phases",
+        ExhibitKind.SHARES,
+        title="Phases of the job",
+        caption="Before the first step, from the first to the last step, and after it.",
+        columns=[("part", "", names), ("duration_s", "s", amounts), ("pct", "%", percentages)],
+    )
+    return exhibit_block(shares, ChartContext(rule_id=_JOB_SUMMARY, is_unix=True))
+
+
+def _phase_parts(summary: JobSummary) -> list[tuple[str, float, float]] | None:
+    parts = (
+        ("Initialization", summary.initialization_in_seconds, summary.initialization_pct),
+        ("Training loop", summary.training_loop_duration_in_seconds, summary.training_loop_pct),
+        ("Finalization", summary.finalization_in_seconds, summary.finalization_pct),
+    )
+    known = [
+        (name, amount, pct) for name, amount, pct in parts if amount is not None and pct is not None
+    ]
+    return known if len(known) == len(parts) else None
+
+
+def _instant(text: str | None, report: Report) -> str:
+    if text is not None and report.job.clock != "unix":
+        return "not known (the recording has no wall clock)"
+    return say_iso(text)
+
+
+def _moment(name: str, text: str | None, unknown: str, report: Report) -> Fact:
+    return Fact(name=name, text=_instant(text, report), note=unknown if text is None else "")
+
+
+def _duration(name: str, duration_s: float | None, pct: float | None, unknown: str) -> Fact:
+    if duration_s is None:
+        return Fact(name=name, text=ABSENT, note=unknown)
+    exact = f"{duration_s:,.3f} s"
+    note = exact if pct is None else f"{exact}, {say_pct(pct)} of the job"
+    return Fact(name=name, text=say_duration(duration_s) if duration_s else "0 s", note=note)
+
+
+def _names(nodes: Sequence[str], *, most: int = 3) -> str:
+    listed = ", ".join(clean(node) for node in nodes[:most])
+    return f"{listed} and {len(nodes) - most:,} more" if len(nodes) > most else listed

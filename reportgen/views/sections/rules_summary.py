@@ -1,0 +1,75 @@
+"""All checks in one table: what each looked for, how it ended, its counters and parameters."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from reportgen.report import Report
+from reportgen.results import RuleId
+from reportgen.views.blocks import Block, Section
+from reportgen.views.fragments import render
+from reportgen.views.outline import about_of, section_id_of
+from reportgen.views.sections.rule import say_counters, say_params
+from reportgen.views.status import rule_state
+from reportgen.views.values import ABSENT
+
+_LEAD = (
+    "What each check counted. The counters are SageMaker's: what one trigger or violation means "
+    "differs from check to check, so compare them over time, not with each other."
+)
+_ID, _TITLE = "rules-summary", "All checks"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RuleRow:
+    """One check in the table."""
+
+    rule_id: str
+    title: str
+    link: str
+    checks: str
+    kind: str
+    word: str
+    reason: str
+    triggered: str
+    violations: str
+    datapoints: str
+    params: tuple[tuple[str, str], ...]
+    advice: str
+
+
+def rules_summary(report: Report) -> Section:
+    """Show every check with its status, counters, parameters and advice."""
+    rows = rule_rows(report)
+    if not rows:
+        return Section(id=_ID, title=_TITLE)
+    html = render("section_head", title=_TITLE, state=None, lead=_LEAD) + render(
+        "rules_table", rows=rows
+    )
+    return Section(id=_ID, title=_TITLE, blocks=(Block(html=html),))
+
+
+def rule_rows(report: Report) -> tuple[RuleRow, ...]:
+    """Return one row per check, in the order of the report."""
+    rows = []
+    for rule_id, entry in report.rules.items():
+        result = report.results.get(RuleId(rule_id))
+        about = about_of(result)
+        counted = say_counters(result) if result else (ABSENT, ABSENT, ABSENT)
+        rows.append(
+            RuleRow(
+                rule_id=rule_id,
+                title=about.get("title", rule_id),
+                link=f"#{section_id_of(rule_id)}",
+                checks=about.get("checks", ""),
+                kind=rule_state(rule_id, report).kind,
+                word=entry.status.value,
+                reason=entry.reason.text if entry.reason else "",
+                triggered=counted[0],
+                violations=counted[1],
+                datapoints=counted[2],
+                params=say_params(result.params) if result else (),
+                advice=about.get("advice", ""),
+            )
+        )
+    return tuple(rows)

@@ -1,0 +1,68 @@
+"""How a rule stands, in a word and a kind: "found nothing" and "could not look" stay apart."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from reportgen.report import Report
+from reportgen.results import ReasonCode, RuleId, Severity, Status
+from reportgen.views.blocks import State
+
+_HINTS: dict[ReasonCode, str] = {
+    ReasonCode.NO_GPU: (
+        "The job's nodes report no GPU. If there should be one, check the instance type and that "
+        "the framework was built with GPU support."
+    ),
+    ReasonCode.NO_STEPS: (
+        "To record steps, switch framework profiling on: pass a FrameworkProfile in the job's "
+        "ProfilerConfig (PyTorch before 2.0, TensorFlow before 2.12)."
+    ),
+    ReasonCode.NO_FRAMEWORK_METRICS: (
+        "To record them, pass a FrameworkProfile in the job's ProfilerConfig (PyTorch before 2.0, "
+        "TensorFlow before 2.12)."
+    ),
+    ReasonCode.NO_EVENTS: (
+        "Framework events were recorded, but none that this check reads: profile data loading or "
+        "the operators too, in the job's FrameworkProfile."
+    ),
+    ReasonCode.TOO_FEW_SAMPLES: (
+        "Profile for longer, or more often: the sampling interval may be as short as 100 ms."
+    ),
+}
+_PATIENCE_HINT = " Or judge with fewer samples: --set {rule_id}.patience=N."
+_ERROR_HINT = "The other checks are not affected. Run with --verbose to see where it broke."
+
+
+def rule_state(rule_id: str, report: Report) -> State:
+    """Return a rule's state: its worst finding if it has any, else its status.
+
+    Source: CONVENTIONS, ``ok`` means "looked and found nothing".
+    """
+    entry = report.rules[RuleId(rule_id)]
+    if entry.status is Status.FAILED:
+        return State(kind="failed", word="failed")
+    if entry.status is Status.SKIPPED:
+        return State(kind="skipped", word="could not look")
+    counts = Counter(item.finding.severity for item in report.findings if item.rule == rule_id)
+    worst = next((severity for severity in Severity if counts[severity]), None)
+    if worst in {Severity.CRITICAL, Severity.WARNING}:
+        assert worst is not None
+        plural = "s" if worst is Severity.WARNING and counts[worst] > 1 else ""
+        return State(kind=worst.value, word=f"{counts[worst]} {worst.value}{plural}")
+    if entry.status is Status.TRIGGERED:
+        return State(kind="info", word="triggered")
+    return State(kind="ok", word="ok")
+
+
+def hint_of(rule_id: str, report: Report) -> str:
+    """Return how to get what a rule lacked, or an empty text."""
+    entry = report.rules[RuleId(rule_id)]
+    if entry.status is Status.FAILED:
+        return _ERROR_HINT
+    if entry.status is not Status.SKIPPED or entry.reason is None:
+        return ""
+    hint = _HINTS.get(entry.reason.code, "")
+    result = report.results.get(RuleId(rule_id))
+    if entry.reason.code is ReasonCode.TOO_FEW_SAMPLES and result and "patience" in result.params:
+        hint += _PATIENCE_HINT.format(rule_id=rule_id)
+    return hint

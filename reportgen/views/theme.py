@@ -1,0 +1,159 @@
+"""Colours by meaning: one name per meaning, the same on every chart, in light and in dark.
+
+A figure names its colours ``var(--rg-gpu)``. The page's script looks them up in the page's style
+(``templates/style/tokens.css``, written from here by ``report_notebook/build.py``), so a change of
+theme repaints without new data; for JupyterLab ``resolved`` puts the light theme's values in.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+N_SHADES = 4
+"""Lines of one meaning differ by shade, then by dash."""
+
+DASHES = ("solid", "dash", "dot", "dashdot")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hue:
+    """One meaning's colour on a light and on a dark page, as ``#rrggbb``."""
+
+    light: str
+    dark: str
+
+
+HUES: dict[str, Hue] = {
+    "gpu": Hue(light="#0063b1", dark="#58a9ec"),
+    "gpu-memory": Hue(light="#2f8fae", dark="#74cfe6"),
+    "cpu": Hue(light="#c8520a", dark="#f58b46"),
+    "memory": Hue(light="#a57400", dark="#e3b341"),
+    "io": Hue(light="#a8478a", dark="#e08fc6"),
+    "network": Hue(light="#00805a", dark="#35c08f"),
+    "step": Hue(light="#6a4fb0", dark="#ab95ee"),
+    "idle": Hue(light="#7d8794", dark="#7c8794"),
+    "other": Hue(light="#596478", dark="#a3afbf"),
+    "start": Hue(light="#8a6d3b", dark="#c9a86a"),
+    "critical": Hue(light="#b3202c", dark="#ff7b72"),
+    "warning": Hue(light="#9a5b00", dark="#f0a63a"),
+    "info": Hue(light="#2464a8", dark="#79b8ff"),
+    "ok": Hue(light="#19713f", dark="#5bc98a"),
+}
+"""After Okabe and Ito's palette (https://jfly.uni-koeln.de/color/), darkened or lightened until
+each reaches a contrast of 3:1 with the page (WCAG 2.2, 1.4.11); severities reach 4.5:1."""
+
+SURFACES: dict[str, Hue] = {
+    "page": Hue(light="#f5f6f8", dark="#0e1217"),
+    "surface": Hue(light="#ffffff", dark="#161b22"),
+    "raised": Hue(light="#eef1f5", dark="#202731"),
+    "line": Hue(light="#d8dde4", dark="#303945"),
+    "grid": Hue(light="#e6e9ee", dark="#29313b"),
+    "text": Hue(light="#1a212b", dark="#e8ecf1"),
+    "muted": Hue(light="#545f6e", dark="#a9b4c1"),
+    "link": Hue(light="#0b5cad", dark="#79b8ff"),
+}
+
+SCALES: dict[str, tuple[str, ...]] = {
+    "light": ("#f1f4f8", "#c3dbf0", "#7fb4de", "#3583c0", "#0b5596", "#072f57"),
+    "dark": ("#1b222c", "#173d63", "#1d5f9c", "#3b8ad0", "#83bdf0", "#dcefff"),
+}
+"""Heat maps: one hue whose lightness tells the amount, so it survives any colour vision."""
+
+_MIX_LIGHT = (0.0, 0.36, -0.42, 0.6)
+_TOKEN = re.compile(r"var\(--rg-([a-z0-9-]+)\)")
+_FILL_ALPHA = 0.2
+
+
+def shade(hue: str, index: int) -> str:
+    """Return the token of the ``index``-th line of one meaning: ``var(--rg-gpu-2)``."""
+    step = index % N_SHADES
+    return f"var(--rg-{hue})" if step == 0 else f"var(--rg-{hue}-{step})"
+
+
+def dash(index: int) -> str:
+    """Return the dash of the ``index``-th line of one meaning: a new one after each N_SHADES."""
+    return DASHES[index // N_SHADES % len(DASHES)]
+
+
+def fill(hue: str) -> str:
+    """Return the token of an area under or around a line."""
+    return f"var(--rg-{hue}-fill)"
+
+
+def scale() -> list[list[object]]:
+    """Return a heat map's colour scale in plotly's form."""
+    steps = len(SCALES["light"]) - 1
+    return [[index / steps, f"var(--rg-scale-{index})"] for index in range(steps + 1)]
+
+
+def tokens(theme: str) -> dict[str, str]:
+    """Return every token and its value in the ``light`` or ``dark`` theme."""
+    values: dict[str, str] = {}
+    for name, hue in SURFACES.items():
+        values[name] = getattr(hue, theme)
+    for name, hue in HUES.items():
+        base = getattr(hue, theme)
+        values[name] = base
+        for step in range(1, N_SHADES):
+            values[f"{name}-{step}"] = _mixed(base, _MIX_LIGHT[step])
+        red, green, blue = _channels(base)
+        values[f"{name}-fill"] = f"rgba({red},{green},{blue},{_FILL_ALPHA})"
+    for step, value in enumerate(SCALES[theme]):
+        values[f"scale-{step}"] = value
+    return values
+
+
+def css() -> str:
+    """Return ``tokens.css``: light by default, dark by the system's wish or by the reader's."""
+    light, dark = _declarations("light"), _declarations("dark")
+    return (
+        "/* Written by report_notebook/build.py from reportgen/views/theme.py. */\n"
+        f":root {{ color-scheme: light; {light} }}\n"
+        "@media screen and (prefers-color-scheme: dark) {\n"
+        f"  :root:not([data-theme='light']) {{ color-scheme: dark; {dark} }}\n"
+        "}\n"
+        "@media screen {\n"
+        f"  :root[data-theme='dark'] {{ color-scheme: dark; {dark} }}\n"
+        f"  body[data-jp-theme-light='true'] {{ {light} }}\n"
+        f"  body[data-jp-theme-light='false'] {{ {dark} }}\n"
+        "}\n"
+        + "".join(f".rg-ink-{name} {{ background-color: var(--rg-{name}); }}\n" for name in _inks())
+    )
+
+
+def resolved(node: object, *, theme: str = "light") -> object:
+    """Return a figure with its colour tokens replaced by the values of a theme."""
+    values = tokens(theme)
+
+    def visit(item: object) -> object:
+        if isinstance(item, dict):
+            return {key: visit(value) for key, value in item.items()}
+        if isinstance(item, list):
+            return [visit(value) for value in item]
+        if isinstance(item, str):
+            found = _TOKEN.fullmatch(item)
+            return values[found[1]] if found else item
+        return item
+
+    return visit(node)
+
+
+def _inks() -> list[str]:
+    """Return the tokens that paint parts of HTML charts: every hue and its shades."""
+    return [name if step == 0 else f"{name}-{step}" for name in HUES for step in range(N_SHADES)]
+
+
+def _declarations(theme: str) -> str:
+    return " ".join(f"--rg-{name}: {value};" for name, value in tokens(theme).items())
+
+
+def _channels(colour: str) -> tuple[int, int, int]:
+    return int(colour[1:3], 16), int(colour[3:5], 16), int(colour[5:7], 16)
+
+
+def _mixed(colour: str, amount: float) -> str:
+    """Mix with white (amount > 0) or black (amount < 0)."""
+    target = 255 if amount > 0 else 0
+    mixed = (round(value + (target - value) * abs(amount)) for value in _channels(colour))
+    return "#" + "".join(f"{value:02x}" for value in mixed)

@@ -1,0 +1,161 @@
+"""Numbers and names as people read them: units, thousands, times, long and hostile names."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from reportgen.results import Column, ColumnType, Scalar
+from reportgen.units import say_bytes, say_count, say_duration, say_pct
+
+ABSENT = "–"
+_LONGEST_NAME = 96
+_LONGEST_LABEL = 28
+_LONGEST_HOVER = 2_000
+_UNIX_FROM_S = 1e8
+_FEW_DECIMALS_FROM = 1_000.0
+_WHOLE_SECONDS_FROM_S = 10.0
+_WORDS = {"pct": "share"}
+_TIME_NAMES = re.compile(r"(^|_)(time|start|end|first|last|began|ended|timestamp)_s$")
+_UNIT_SUFFIX = re.compile(r"_(ns|us|ms|s|pct|ratio|bytes|hz|per_s|bytes_per_s)$")
+_CONTROLS = re.compile(
+    "[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff]"
+)
+_SECONDS_PER = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "ns": 1e-9}
+_BYTES = frozenset({"bytes", "B", "byte"})
+_BYTE_RATES = frozenset({"bytes/s", "B/s"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shown:
+    """A text that fits its place, and the whole of it where that is longer (else empty)."""
+
+    text: str
+    full: str = ""
+
+
+def clean(text: str) -> str:
+    """Return a text without control characters and without marks that turn its direction."""
+    return _CONTROLS.sub("\ufffd", text)
+
+
+def shorten(text: str, *, most: int = _LONGEST_NAME) -> Shown:
+    """Shorten a long name in its middle: both ends of operator and file names tell most."""
+    whole = clean(text)
+    if len(whole) <= most:
+        return Shown(text=whole)
+    tail = most // 3
+    return Shown(text=f"{whole[: most - tail - 1]}…{whole[-tail:]}", full=whole[:_LONGEST_HOVER])
+
+
+def plot_label(text: str, *, most: int = _LONGEST_LABEL) -> str:
+    """Return a name for a chart: short, and with plotly's subset of HTML made harmless."""
+    short = shorten(text, most=most).text
+    return short.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
+def unique_labels(names: Sequence[str]) -> list[str]:
+    """Return a chart label for each name; names that shorten to the same text get a number."""
+    labels: list[str] = []
+    seen: dict[str, int] = {}
+    for name in names:
+        label = plot_label(name)
+        seen[label] = seen.get(label, 0) + 1
+        labels.append(label if seen[label] == 1 else f"{label} ({seen[label]})")
+    return labels
+
+
+def heading_of(name: str) -> str:
+    """Return a column's name for people: without its unit, words apart: ``busy_us`` -> ``busy``."""
+    bare = _UNIT_SUFFIX.sub("", name) if name.islower() or "_" in name else name
+    return shorten(_WORDS.get(bare) or bare.replace("_", " ").strip() or name, most=48).text
+
+
+def is_instant(column: Column) -> bool:
+    """Return whether a column holds Unix seconds: by its name and by the size of its values."""
+    if column.type is ColumnType.TEXT or not _TIME_NAMES.search(column.name):
+        return False
+    return any(isinstance(value, int | float) and value >= _UNIX_FROM_S for value in column.values)
+
+
+def say(value: Scalar, unit: str) -> str:
+    """Write a value with its unit; ``None`` is a dash, never a zero."""
+    if value is None:
+        return ABSENT
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, str):
+        return clean(value)
+    if unit in _SECONDS_PER:
+        return say_duration(value * _SECONDS_PER[unit]) if value else "0 s"
+    if unit in _BYTES:
+        return say_bytes(value)
+    if unit in _BYTE_RATES:
+        return f"{say_bytes(value)}/s"
+    if unit == "%":
+        return say_pct(value)
+    number = say_number(value)
+    return f"{number} {clean(unit)}" if unit else number
+
+
+def say_number(value: float) -> str:
+    """Write a number without a unit: thousands apart, four significant digits of a fraction."""
+    if isinstance(value, int) or (value == int(value) and abs(value) < 1e15):
+        return say_count(int(value))
+    if abs(value) >= 1000:
+        return f"{value:,.1f}"
+    digits = max(0, 3 - math.floor(math.log10(abs(value))))
+    return f"{value:.{min(digits, 6)}f}" if abs(value) >= 1e-6 else f"{value:.3g}"
+
+
+def say_column(values: Sequence[float | None]) -> list[str]:
+    """Write the numbers of one column with the same number of decimals, so that they compare."""
+    sizes = [abs(value) for value in values if value]
+    top = max(sizes, default=0.0)
+    if all(value is None or value == int(value) for value in values):
+        decimals = 0
+    elif top >= _FEW_DECIMALS_FROM:
+        decimals = 1
+    else:
+        decimals = 2 if top >= 1 else 4
+    return [ABSENT if value is None else f"{value:,.{decimals}f}" for value in values]
+
+
+def say_instant(time_s: float, *, is_unix: bool = True) -> str:
+    """Write an instant: UTC to the tenth of a second, or seconds since the recording began."""
+    if not is_unix or not 0 <= time_s < 253_402_300_800:
+        return f"{time_s:,.3f} s"
+    moment = datetime.fromtimestamp(round(time_s, 1), tz=UTC)
+    return f"{moment:%Y-%m-%d %H:%M:%S}.{moment.microsecond // 100_000}"
+
+
+def say_iso(text: str | None) -> str:
+    """Write an ISO 8601 instant of ``report.json`` for people, with its zone."""
+    if text is None:
+        return ABSENT
+    return f"{text[:10]} {text[11:19]} UTC" if text.endswith("Z") else clean(text)
+
+
+def say_interval(start_s: float | None, end_s: float | None, *, is_unix: bool) -> str:
+    """Write when something happened and for how long; empty when it is not known."""
+    if start_s is None:
+        return ""
+    zone = " UTC" if is_unix else ""
+    if end_s is None or end_s <= start_s:
+        return f"{say_instant(start_s, is_unix=is_unix)}{zone}"
+    start, end = (say_instant(time_s, is_unix=is_unix) for time_s in (start_s, end_s))
+    if is_unix and end_s - start_s >= _WHOLE_SECONDS_FROM_S:
+        start, end = start[:-2], end[:-2]
+    if is_unix and end[:10] == start[:10]:
+        end = end[11:]
+    return f"{start} – {end}{zone} ({say_duration(end_s - start_s)})"
+
+
+def say_bytes_exact(size_bytes: int) -> str:
+    """Write a number of bytes both ways: ``1.56 MB (1,555,200 B)``."""
+    if abs(size_bytes) < 1000:
+        return f"{say_count(size_bytes)} B"
+    return f"{say_bytes(size_bytes)} ({say_count(size_bytes)} B)"

@@ -1,0 +1,108 @@
+"""The report in one sentence: what is wrong, how bad it is, and who could not look."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+
+from reportgen.report import Report
+from reportgen.results import Severity, Status
+
+_FAULTS = (Severity.CRITICAL, Severity.WARNING)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """``kind`` picks shape and colour; ``headline`` is one sentence, ``lead`` one or two more."""
+
+    kind: str
+    headline: str
+    lead: str
+
+
+def verdict_of(report: Report) -> Verdict:
+    """Return the verdict: the top finding if something is wrong, else who looked."""
+    faults = [item for item in report.findings if item.finding.severity in _FAULTS]
+    if not faults:
+        return _without_faults(report)
+    top = faults[0].finding
+    lead = [_among(report)]
+    if top.estimate and top.estimate.speedup_at_most:
+        lead.append(
+            "Removing the cause could make the job at most "
+            f"{top.estimate.speedup_at_most:.2f}× faster."
+        )
+    lead.append(_unlooked(report))
+    return Verdict(
+        kind=top.severity.value, headline=_sentence(top.title), lead=" ".join(filter(None, lead))
+    )
+
+
+def severity_counts(report: Report) -> dict[str, int]:
+    """Return how many findings there are of each severity, worst first, zeros included."""
+    counts = Counter(item.finding.severity for item in report.findings)
+    return {severity.value: counts[severity] for severity in Severity}
+
+
+def status_counts(report: Report) -> dict[Status, int]:
+    """Return how many rules ended in each status."""
+    counts = Counter(entry.status for entry in report.rules.values())
+    return {status: counts[status] for status in Status}
+
+
+def _without_faults(report: Report) -> Verdict:
+    counts = status_counts(report)
+    looked = counts[Status.OK] + counts[Status.TRIGGERED]
+    unlooked = counts[Status.SKIPPED] + counts[Status.FAILED]
+    if looked == 0:
+        return Verdict(
+            kind="skipped",
+            headline="Nothing could be judged.",
+            lead="No check had the data that it needs; below stands what each of them lacks.",
+        )
+    rest = _unlooked(report)
+    if unlooked > looked:
+        return Verdict(
+            kind="skipped",
+            headline="No problem found, but most checks could not look.",
+            lead=f"{_checks(looked)} looked and found nothing wrong. {rest}",
+        )
+    return Verdict(
+        kind="ok",
+        headline="No problem found.",
+        lead=f"{_checks(looked)} looked and found nothing wrong. {rest}".strip(),
+    )
+
+
+def _among(report: Report) -> str:
+    n_findings = len(report.findings)
+    if n_findings == 1:
+        return "It is the only finding."
+    counted = ", ".join(
+        _plural(count, word) for word, count in severity_counts(report).items() if count
+    )
+    return f"The most important of {n_findings} findings ({counted})."
+
+
+def _unlooked(report: Report) -> str:
+    counts = status_counts(report)
+    texts = []
+    if counts[Status.SKIPPED]:
+        texts.append(f"{_checks(counts[Status.SKIPPED])} could not look.")
+    if counts[Status.FAILED]:
+        texts.append(f"{_checks(counts[Status.FAILED])} broke.")
+    return " ".join(texts)
+
+
+def _checks(count: int) -> str:
+    return f"{count} check" if count == 1 else f"{count} checks"
+
+
+def _plural(count: int, word: str) -> str:
+    return f"{count} {word}s" if word == "warning" and count != 1 else f"{count} {word}"
+
+
+def _sentence(title: str) -> str:
+    text = title.strip()
+    text = text[:1].upper() + text[1:]
+    return text if text.endswith((".", "!", "?")) else f"{text}."

@@ -1,0 +1,710 @@
+"""Saved reports made by hand: realistic, with every kind of exhibit, and hostile ones."""
+
+from __future__ import annotations
+
+import math
+import random
+
+from reportgen.report import (
+    DataQuality,
+    JobHeader,
+    JobSummary,
+    QualityNote,
+    Report,
+    RuleEntry,
+    rank_findings,
+)
+from reportgen.results import (
+    Counters,
+    Estimate,
+    Exhibit,
+    ExhibitKind,
+    Finding,
+    Reason,
+    ReasonCode,
+    RuleId,
+    RuleResult,
+    Severity,
+    Status,
+    Where,
+    exhibit,
+)
+
+START_S = 1_783_071_000.0
+DURATION_S = 3_600.0
+N_POINTS = 660
+
+_WORDS = {
+    "OverallSystemUsage": (
+        "System usage",
+        "How much of each resource the job used.",
+        "The median tells what is usual, p95 what the job needs at its busiest.",
+        "Choose an instance whose idle resources you do not pay for.",
+    ),
+    "OverallFrameworkMetrics": (
+        "Framework metrics",
+        "Where the framework's events spent their time.",
+        "Shares are of the recorded events, not of the job.",
+        "Begin with the largest share.",
+    ),
+    "MaxInitializationTime": (
+        "Initialization",
+        "Whether it took too long until the first step.",
+        "The first step's start, counted from the first sample.",
+        "Stream the input or use a smaller image.",
+    ),
+    "StepOutlier": (
+        "Step durations",
+        "Steps that last far longer than the others of their worker.",
+        "An outlier lies more than three standard deviations above the mean.",
+        "Look at what runs every n-th step: checkpoints, logging, evaluation.",
+    ),
+    "LowGPUUtilization": (
+        "GPU utilization",
+        "GPUs that are used little or in bursts.",
+        "p95 below 70 % is low, p5 below 10 % beside a high p95 is fluctuating.",
+        "Raise the batch size, or remove what the GPU waits for.",
+    ),
+    "LoadBalancing": (
+        "Workload balance",
+        "Whether the GPUs of a node share the work evenly.",
+        "GPUs that share the work have the same distribution.",
+        "Use DistributedDataParallel and shard the data evenly.",
+    ),
+    "Dataloader": (
+        "Data loading",
+        "Whether the loader has the right number of workers.",
+        "Few workers matter only where training waits for them.",
+        "Use about as many workers as cores.",
+    ),
+    "BatchSize": (
+        "Batch size",
+        "Whether CPU, GPU and GPU memory leave room.",
+        "The boxes hold the middle half of the samples.",
+        "Raise the batch size.",
+    ),
+    "CPUBottleneck": (
+        "CPU bottlenecks",
+        "Moments at which a GPU idles while a core is busy.",
+        "The share of such moments in all samples.",
+        "Move preprocessing to more workers or to the GPU.",
+    ),
+    "IOBottleneck": (
+        "I/O bottlenecks",
+        "Moments at which a GPU idles while the CPU waits for I/O.",
+        "The share of such moments in all samples.",
+        "Cache the data locally.",
+    ),
+    "GPUMemoryIncrease": (
+        "GPU memory",
+        "Sudden growth of GPU memory activity.",
+        "The metric is the memory controller's activity.",
+        "Look for a leak.",
+    ),
+    "NetworkBottleneck": (
+        "Network bottlenecks",
+        "Stretches in which GPUs idle while the network is at its maximum.",
+        "The limit is the job's own maximum unless one is given.",
+        "Use smaller records or a faster network.",
+    ),
+}
+
+
+def about(rule_id: str) -> Exhibit:
+    """Return the table of words that the runner appends to each result."""
+    return exhibit(
+        "about",
+        ExhibitKind.TABLE,
+        title="About this analysis",
+        columns=[
+            ("what", "", ["title", "checks", "reading", "advice"]),
+            ("text", "", list(_WORDS[rule_id])),
+        ],
+    )
+
+
+def times(n_points: int = N_POINTS) -> list[float]:
+    """Return instants spread over the job."""
+    return [START_S + DURATION_S * at / n_points for at in range(n_points)]
+
+
+def band(
+    exhibit_id: str, title: str, lines: dict[str, tuple[float, float]], unit: str = "%"
+) -> Exhibit:
+    """Return a band of noisy lines, each (level, swing), with a hole of one minute."""
+    noise = random.Random(exhibit_id)
+    instants = times()
+    columns: list[tuple[str, str, list[float | None]]] = [("time_s", "s", list(instants))]
+    for name, (level, swing) in lines.items():
+        mean: list[float | None] = []
+        low: list[float | None] = []
+        high: list[float | None] = []
+        for at in range(len(instants)):
+            if 300 <= at < 311:
+                mean.append(None)
+                low.append(None)
+                high.append(None)
+                continue
+            value = level + swing * math.sin(at / 24) + noise.uniform(-swing, swing) / 3
+            top = 100.0 if unit == "%" else math.inf
+            value = min(max(value, 0.0), top)
+            mean.append(round(value, 2))
+            low.append(round(max(value - noise.uniform(0, swing), 0.0), 2))
+            high.append(round(min(value + noise.uniform(0, swing), top), 2))
+        columns += [(f"{name}_min", unit, low), (f"{name}_mean", unit, mean)]
+        columns += [(f"{name}_max", unit, high)]
+    return exhibit(
+        exhibit_id,
+        ExhibitKind.BAND,
+        title=title,
+        caption="Thinned from 7,200 to 660 points; the shade keeps minimum and maximum.",
+        columns=columns,
+    )
+
+
+def usage_table(nodes: tuple[str, ...] = ("algo-1",)) -> Exhibit:
+    """Return the table of OverallSystemUsage."""
+    rows = [
+        (node, metric, unit, *numbers)
+        for node in nodes
+        for metric, unit, numbers in (
+            ("GPU", "%", (98.0, 92.4, 74.0, 41.2, 0.0)),
+            ("CPU", "%", (100.0, 99.1, 97.5, 61.3, 2.1)),
+            ("CPU memory", "%", (44.1, 44.0, 43.9, 41.0, 12.2)),
+            ("GPU memory", "%", (61.0, 55.0, 51.2, 22.0, 0.0)),
+            ("I/O", "%", (31.0, 18.2, 9.1, 0.4, 0.0)),
+            ("Network", "bytes/s", (98_400_000.0, 61_200_000.0, 12_000_000.0, 1_200.0, 0.0)),
+        )
+    ]
+    names = ("node", "metric", "unit", "max", "p99", "p95", "p50", "min")
+    return exhibit(
+        "usage",
+        ExhibitKind.TABLE,
+        title="Use of each resource",
+        caption="Percent of what the node has; network in bytes per second.",
+        columns=[(name, "", [row[at] for row in rows]) for at, name in enumerate(names)],
+    )
+
+
+def heatmap(rows: int = 4, cells: int = 120) -> Exhibit:
+    """Return a heat map of GPU utilization."""
+    noise = random.Random("heat")
+    names, instants, values = [], [], []
+    for row in range(rows):
+        for cell in range(cells):
+            names.append(f"algo-{row // 4 + 1} gpu{row % 4}")
+            instants.append(START_S + DURATION_S * cell / cells)
+            is_gap = row == 1 and 40 <= cell < 46
+            idle = (cell // 10) % 3 == row % 3
+            values.append(None if is_gap else round(noise.uniform(0, 12) + 80 * (not idle), 1))
+    return exhibit(
+        "heat",
+        ExhibitKind.HEATMAP,
+        title="GPU utilization per device over time",
+        caption="Dark is busy; blank cells were not measured.",
+        columns=[("row", "", names), ("time_s", "s", instants), ("gpu_pct", "%", values)],
+    )
+
+
+def histogram(exhibit_id: str, title: str, groups: dict[str, float], unit: str = "%") -> Exhibit:
+    """Return a histogram whose groups peak at the given values."""
+    n_bins, width = 50, 2.0 if unit == "%" else 0.004
+    starts = [round(at * width, 6) for at in range(n_bins)]
+    columns: list[tuple[str, str, list[float] | list[int]]] = [
+        ("bin_start", unit, starts),
+        ("bin_end", unit, [round(start + width, 6) for start in starts]),
+    ]
+    for name, peak in groups.items():
+        counts = [int(600 * math.exp(-(((start - peak) / (6 * width)) ** 2))) for start in starts]
+        columns.append((name, "", counts))
+    return exhibit(exhibit_id, ExhibitKind.HISTOGRAM, title=title, columns=columns)
+
+
+def boxes(exhibit_id: str, title: str, names: tuple[str, ...]) -> Exhibit:
+    """Return boxes of percentages."""
+    return exhibit(
+        exhibit_id,
+        ExhibitKind.BOXES,
+        title=title,
+        caption="Box: middle half; line: median; whiskers: 1.5 times the box, within the data.",
+        columns=[
+            ("name", "", names),
+            ("lower", "%", [2.0 + at for at in range(len(names))]),
+            ("p25", "%", [22.0 + 3 * at for at in range(len(names))]),
+            ("p50", "%", [41.2 + 3 * at for at in range(len(names))]),
+            ("p75", "%", [58.0 + 3 * at for at in range(len(names))]),
+            ("upper", "%", [96.0] * len(names)),
+            ("p95", "%", [74.0 + at for at in range(len(names))]),
+        ],
+    )
+
+
+def shares(exhibit_id: str, title: str, parts: dict[str, float]) -> Exhibit:
+    """Return shares of seconds; percentages add up to 100."""
+    total = sum(parts.values())
+    return exhibit(
+        exhibit_id,
+        ExhibitKind.SHARES,
+        title=title,
+        columns=[
+            ("part", "", list(parts)),
+            ("duration_s", "s", list(parts.values())),
+            ("pct", "%", [round(100 * part / total, 1) for part in parts.values()]),
+        ],
+    )
+
+
+def operators(exhibit_id: str, title: str, n_rows: int = 26) -> Exhibit:
+    """Return bars of operator times."""
+    names = ["aten::convolution", "aten::_convolution", "aten::cudnn_convolution_backward_weight"]
+    names += [f"aten::operator_{at}" for at in range(n_rows - 3)]
+    return exhibit(
+        exhibit_id,
+        ExhibitKind.BARS,
+        title=title,
+        columns=[
+            ("name", "", names),
+            ("total_us", "us", [46_100_000.0 / (at + 1) for at in range(n_rows)]),
+            ("pct", "%", [round(31.0 / (at + 1), 2) for at in range(n_rows)]),
+            ("count", "", [12_000 - 13 * at for at in range(n_rows)]),
+        ],
+    )
+
+
+def spans(exhibit_id: str, title: str) -> Exhibit:
+    """Return intervals on two lanes."""
+    starts = [START_S + 200 * at for at in range(16)]
+    return exhibit(
+        exhibit_id,
+        ExhibitKind.SPANS,
+        title=title,
+        columns=[
+            ("lane", "", [f"algo-{at % 2 + 1}" for at in range(16)]),
+            ("name", "", ["bottleneck"] * 16),
+            ("start_s", "s", starts),
+            ("end_s", "s", [start + 4 + 5 * (at % 7) for at, start in enumerate(starts)]),
+        ],
+    )
+
+
+def steps_series() -> Exhibit:
+    """Return step durations with outliers marked."""
+    noise = random.Random("steps")
+    instants = times(900)
+    duration = [round(0.09 + noise.uniform(-0.01, 0.01), 5) for _ in instants]
+    outlier: list[float | None] = [None] * 900
+    for at in range(49, 900, 50):
+        duration[at] = outlier[at] = round(0.31 + noise.uniform(0, 0.05), 5)
+    return exhibit(
+        "steps",
+        ExhibitKind.SERIES,
+        title="Every 50th step is three times as long as the others",
+        caption="All 900 steps.",
+        columns=[
+            ("time_s", "s", instants),
+            ("step_duration_s", "s", duration),
+            ("outlier_s", "s", outlier),
+            ("threshold_s", "s", [0.21] * 900),
+        ],
+    )
+
+
+def steps_table(n_rows: int = 120) -> Exhibit:
+    """Return a long table of steps, one column of instants."""
+    return exhibit(
+        "outliers",
+        ExhibitKind.TABLE,
+        title="Outlier steps",
+        columns=[
+            ("worker", "", [f"algo-{at % 2 + 1}-27" for at in range(n_rows)]),
+            ("step", "", [50 * at + 49 for at in range(n_rows)]),
+            ("start_s", "s", [START_S + 30 * at for at in range(n_rows)]),
+            ("duration_s", "s", [0.31 + at / 1000 for at in range(n_rows)]),
+            ("factor", "", [round(3.1 + at / 100, 2) for at in range(n_rows)]),
+        ],
+    )
+
+
+def finding(
+    finding_id: str, severity: Severity, title: str, *, share: float | None = None, **more: object
+) -> Finding:
+    """Return a finding on algo-1."""
+    estimate = (
+        None
+        if share is None
+        else Estimate(share_ratio=share, speedup_at_most=round(1 / (1 - share), 2))
+    )
+    defaults: dict[str, object] = {
+        "text": "Its 95th percentile over the last 500 samples stayed below the threshold in "
+        "49 of 58 minutes, while a CPU core was above 90 % most of the time.",
+        "advice": "Give the data loader more worker processes, then look again at this section.",
+        "where": Where(node="algo-1", device="gpu0", start_s=START_S + 21.5, end_s=START_S + 660.0),
+    }
+    return Finding(
+        id=finding_id,
+        severity=severity,
+        title=title,
+        estimate=estimate,
+        **{**defaults, **more},  # type: ignore[arg-type]  # a builder's shorthand
+    )
+
+
+def result(
+    rule_id: str,
+    status: Status,
+    *,
+    exhibits: tuple[Exhibit, ...] = (),
+    findings: tuple[Finding, ...] = (),
+    counters: tuple[int, int, int] = (0, 0, 7_200),
+    reason: Reason | None = None,
+    metrics: dict[str, float | int | None] | None = None,
+) -> RuleResult:
+    """Return a result that ends in the rule's own words."""
+    words = (about(rule_id),) if rule_id in _WORDS else ()
+    triggered, violations, datapoints = counters
+    return RuleResult(
+        id=RuleId(rule_id),
+        status=status,
+        reason=reason,
+        counters=Counters(rule_triggered=triggered, violations=violations, datapoints=datapoints),
+        rule_parameters="threshold:50\npatience:1000",
+        params={"threshold": 50, "patience": 1000, "mode": None},
+        metrics=metrics or {},
+        findings=findings,
+        exhibits=(*exhibits, *words),
+    )
+
+
+def skipped(rule_id: str, code: ReasonCode, text: str) -> RuleResult:
+    """Return a result of a rule that could not look."""
+    return result(rule_id, Status.SKIPPED, reason=Reason(code=code, text=text), counters=(0, 0, 0))
+
+
+def report_of(
+    results: tuple[RuleResult, ...],
+    *,
+    name: str = "resnet50-imagenet-2026-07-03",
+    clock: str = "unix",
+    summary: JobSummary | None = None,
+    quality: DataQuality | None = None,
+    nodes: tuple[str, ...] = ("algo-1", "algo-2"),
+) -> Report:
+    """Return a report of results, findings ranked as in the pipeline."""
+    return Report(
+        report_id="5f1c0ffee0ddba11",
+        job=JobHeader(name=name, source=f"s3://bucket/{name}/profiler-output", clock=clock),
+        summary=summary or JobSummary(),
+        nodes=nodes,
+        sampling_interval_ms=500,
+        findings=rank_findings(results),
+        rules={
+            item.id: RuleEntry(status=item.status, reason=item.reason, file=f"{item.id}.json")
+            for item in results
+        },
+        data_quality=quality or DataQuality(counters={"files_read": 60, "lines_broken": 0}),
+        versions={"make-profiler-report": "0.1.0", "duckdb": "2.0.0", "numpy": "2.4.6"},
+        results={item.id: item for item in results},
+    )
+
+
+SUMMARY = JobSummary(
+    start_time="2026-07-03T09:30:00.000000Z",
+    end_time="2026-07-03T10:30:00.250000Z",
+    job_duration_in_seconds=3600.25,
+    training_loop_start="2026-07-03T09:36:00.000000Z",
+    training_loop_end="2026-07-03T10:28:12.000000Z",
+    training_loop_duration_in_seconds=3132.0,
+    initialization_in_seconds=360.0,
+    finalization_in_seconds=108.25,
+    initialization_pct=10.0,
+    training_loop_pct=87.0,
+    finalization_pct=3.0,
+)
+
+
+def busy_report() -> Report:
+    """Return the report of a two-node job with an input bottleneck: every kind of exhibit."""
+    results = (
+        result(
+            "OverallSystemUsage",
+            Status.OK,
+            exhibits=(
+                usage_table(("algo-1", "algo-2")),
+                band("gpu", "GPU utilization over time", {"gpu0": (45, 30), "gpu1": (40, 25)}),
+                band("cpu", "CPU utilization over time", {"algo-1": (80, 15)}),
+                band(
+                    "network",
+                    "Network over time",
+                    {"receive": (4e7, 3e7), "transmit": (2e6, 1e6)},
+                    "bytes/s",
+                ),
+                heatmap(8),
+            ),
+            findings=(
+                finding(
+                    "SYS-2",
+                    Severity.INFO,
+                    "GPUs wait while the CPU is busy",
+                    measured=74.0,
+                    threshold=70.0,
+                    unit="%",
+                    exhibit="gpu",
+                ),
+            ),
+            metrics={"gpu_p95_pct": 74.0, "network_p95_bytes_per_s": 12_000_000.0},
+        ),
+        result(
+            "OverallFrameworkMetrics",
+            Status.OK,
+            exhibits=(
+                shares(
+                    "phase",
+                    "Phases of training",
+                    {"Step:ModeKeys.TRAIN": 2100.0, "Step:ModeKeys.EVAL": 310.5, "others": 722.0},
+                ),
+                shares(
+                    "general",
+                    "General framework events",
+                    {
+                        "DataLoaderIter": 800.0,
+                        "DataLoaderWorker": 640.0,
+                        "Forward": 300.0,
+                        **{f"Event {at}": 3.0 - at / 10 for at in range(9)},
+                    },
+                ),
+                operators("cpu_operators", "Operators on the CPU"),
+                operators("gpu_operators", "Operators on the GPU", 12),
+            ),
+            findings=(
+                finding(
+                    "FW-3",
+                    Severity.INFO,
+                    "aten::convolution takes most operator time",
+                    exhibit="gpu_operators",
+                    measured=31.0,
+                    unit="%",
+                ),
+            ),
+            counters=(0, 0, 0),
+        ),
+        result("MaxInitializationTime", Status.OK, counters=(0, 0, 900)),
+        result(
+            "StepOutlier",
+            Status.TRIGGERED,
+            exhibits=(
+                steps_series(),
+                histogram(
+                    "durations",
+                    "Step durations per worker",
+                    {"algo-1-27": 0.09, "algo-2-27": 0.11},
+                    "s",
+                ),
+                steps_table(),
+            ),
+            findings=(
+                finding(
+                    "STEP-1",
+                    Severity.WARNING,
+                    "Every 50th step takes three times as long",
+                    share=0.05,
+                    measured=0.313,
+                    threshold=0.21,
+                    unit="s",
+                    exhibit="steps",
+                ),
+            ),
+            counters=(4, 44, 900),
+        ),
+        result(
+            "LowGPUUtilization",
+            Status.TRIGGERED,
+            exhibits=(boxes("utilization", "Utilization of each GPU", ("gpu0", "gpu1")),),
+            findings=(
+                finding(
+                    "GPU-1",
+                    Severity.WARNING,
+                    "gpu0 on algo-1 is hardly used",
+                    measured=41.2,
+                    threshold=70.0,
+                    unit="%",
+                    exhibit="utilization",
+                ),
+            ),
+            counters=(49, 49, 7_200),
+            metrics={"gpu_busy_ratio": 0.61, "gpu_p95_pct": 41.2},
+        ),
+        result(
+            "LoadBalancing",
+            Status.OK,
+            exhibits=(
+                histogram(
+                    "workloads",
+                    "Distribution of utilization",
+                    {f"gpu{at}": 30.0 + 12 * at for at in range(4)},
+                ),
+            ),
+        ),
+        skipped(
+            "Dataloader",
+            ReasonCode.NO_EVENTS,
+            "No data-loader events were recorded.",
+        ),
+        result(
+            "BatchSize",
+            Status.OK,
+            exhibits=(
+                boxes(
+                    "head_room",
+                    "Use of each resource",
+                    ("algo-1 cpu", "algo-1 gpu0", "algo-1 gpu0 memory"),
+                ),
+            ),
+        ),
+        result(
+            "CPUBottleneck",
+            Status.TRIGGERED,
+            exhibits=(
+                shares(
+                    "ticks",
+                    "A third of all samples is a CPU bottleneck",
+                    {"GPU busy": 4_100.0, "GPU idle, CPU calm": 724.0, "bottleneck": 2_376.0},
+                ),
+                spans("intervals", "When the GPUs waited for the CPU"),
+            ),
+            findings=(
+                finding(
+                    "CPU-1",
+                    Severity.CRITICAL,
+                    "The GPUs wait for the CPU in a third of the time",
+                    share=0.33,
+                    measured=33.0,
+                    threshold=50.0,
+                    unit="%",
+                    exhibit="intervals",
+                ),
+            ),
+            counters=(11, 2_376, 7_200),
+            metrics={"bottleneck_ratio": 0.33, "n_bottlenecks": 2376},
+        ),
+        skipped(
+            "IOBottleneck",
+            ReasonCode.TOO_FEW_SAMPLES,
+            "Too short to judge: 870 of more than 1,000 samples.",
+        ),
+        result(
+            "GPUMemoryIncrease",
+            Status.FAILED,
+            reason=Reason(
+                code=ReasonCode.ERROR, text="The rule broke in judge: ValueError: no window"
+            ),
+        ),
+        result(
+            "NetworkBottleneck",
+            Status.OK,
+            exhibits=(
+                exhibit(
+                    "episodes",
+                    ExhibitKind.TABLE,
+                    title="Episodes",
+                    columns=[("node", "", []), ("start_s", "s", []), ("end_s", "s", [])],
+                ),
+            ),
+        ),
+    )
+    notes = tuple(
+        QualityNote(text=f"Line {at} is no JSON and was skipped.", path=f"system/{at}.json")
+        for at in range(30)
+    )
+    return report_of(
+        results,
+        summary=SUMMARY,
+        quality=DataQuality(
+            counters={
+                "files_read": 60,
+                "files_skipped": 1,
+                "lines_broken": 30,
+                "values_broken": 0,
+                "lines_duplicate": 4,
+                "bytes_lost": 1_555,
+            },
+            notes=(*notes, QualityNote(text="No end marker was found.")),
+        ),
+    )
+
+
+def healthy_report() -> Report:
+    """Return the report of a job without faults in which every check looked."""
+    results = (
+        result(
+            "OverallSystemUsage",
+            Status.OK,
+            exhibits=(usage_table(), band("gpu", "GPU utilization", {"gpu0": (90, 6)})),
+            findings=(finding("SYS-3", Severity.INFO, "The GPU is well used", exhibit="gpu"),),
+        ),
+        result("LowGPUUtilization", Status.OK),
+        result("CPUBottleneck", Status.OK),
+    )
+    return report_of(results, summary=SUMMARY, nodes=("algo-1",))
+
+
+def short_report() -> Report:
+    """Return the report of a job that is too short and has no GPU: nobody could look."""
+    results = (
+        skipped("LowGPUUtilization", ReasonCode.NO_GPU, "The job has no GPU."),
+        skipped("StepOutlier", ReasonCode.NO_STEPS, "No steps were recorded."),
+    )
+    return report_of(results, nodes=("algo-1",))
+
+
+HOSTILE = "</script><script>window.hacked=1</script><img src=x onerror=window.hacked=1>\u202eevil"
+
+
+def hostile_report() -> Report:
+    """Return a report in which every name tries to be markup, and some are very long."""
+    name = HOSTILE
+    long_name = "kernel_" + "x" * 10_000
+    results = (
+        RuleResult(
+            id=RuleId(name[:40]),
+            status=Status.TRIGGERED,
+            reason=None,
+            counters=Counters(rule_triggered=1),
+            params={name: name},
+            metrics={name: 1.0},
+            findings=(
+                finding(
+                    name,
+                    Severity.WARNING,
+                    name,
+                    text=name,
+                    advice=name,
+                    where=Where(node=name, device=name),
+                    exhibit=name,
+                    unit=name,
+                    measured=1.0,
+                ),
+            ),
+            exhibits=(
+                exhibit(
+                    name,
+                    ExhibitKind.SERIES,
+                    title=name,
+                    caption=name,
+                    columns=[("time_s", "s", times(40)), (name, name, [1.0] * 40)],
+                ),
+                boxes("boxes", name, (name, long_name, long_name + "y")),
+                shares("shares", name, {name: 3.0, long_name: 2.0}),
+                operators("bars", name, 4),
+                exhibit(
+                    "table", ExhibitKind.TABLE, title=name, columns=[(name, "", [name, long_name])]
+                ),
+                spans("spans", name),
+            ),
+        ),
+    )
+    return report_of(
+        results,
+        name=name,
+        nodes=(name, long_name),
+        quality=DataQuality(counters={"files_read": 1}, notes=(QualityNote(text=name, path=name),)),
+    )
