@@ -312,7 +312,7 @@ def test_the_times_are_those_of_numpy() -> None:
 
 
 def test_the_loader_that_was_active_longest_gives_its_settings() -> None:
-    # Validation is set up more often and last, but trains for 20 of 120 seconds only.
+    # Validation is set up more often and last, but active for 20 of 120 seconds only.
     rows = [
         setup(0, workers=4, pinned=True),
         setup(50, workers=1, pinned=False, iterator="_Other"),
