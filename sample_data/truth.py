@@ -14,16 +14,16 @@ MIN_STEPS = 100  # of one kind, before step times are judged (rules-spec §9)
 N_OUTLIERS = 10
 
 _FAULT_FINDINGS = (
-    *("INIT-1", "STEP-1", "STRAG-1", "GPU-1", "GPU-2", "BAL-1", "DL-1", "DL-2", "DL-3"),
+    *("INIT-1", "STEP-1", "STRAG-1", "GPU-1", "GPU-2", "BAL-1", "DL-1", "DL-2", "DL-3", "DL-5"),
     *("BATCH-1", "CPU-1", "IO-1", "MEM-1", "MEM-2"),
 )
 _UNCERTAIN = {
     # A fault may, but need not, look like these to a rule.
-    Fault.INPUT_BOUND: ("MEM-1",),
-    Fault.IO_BOUND: ("MEM-1",),
+    Fault.INPUT_BOUND: ("MEM-1", "DL-5"),
+    Fault.IO_BOUND: ("MEM-1", "DL-5"),
     Fault.CALLBACK: ("GPU-1", "MEM-1"),
-    Fault.STRAGGLER: ("STRAG-1", "GPU-1", "GPU-2", "BATCH-1"),
-    Fault.IMBALANCE: ("STRAG-1", "GPU-2", "BATCH-1"),
+    Fault.STRAGGLER: ("GPU-1", "GPU-2", "BATCH-1"),
+    Fault.IMBALANCE: ("GPU-2", "BATCH-1"),
     Fault.MEMORY_LEAK: ("MEM-1",),
 }
 """Findings that are neither expected nor forbidden, by fault."""
@@ -66,8 +66,6 @@ def describe(spec: JobSpec) -> dict[str, object]:
 def _any_of(spec: JobSpec) -> list[list[str]]:
     """Return groups of findings of which the job must have at least one."""
     groups = []
-    if _has_straggler(spec):
-        groups.append(["BAL-1", "STRAG-1"])
     if spec.has_slow_input and _is_judged(spec) and not _is_sharp(spec):
         groups.append(["GPU-1", "GPU-2", "BATCH-1"])
     return groups
@@ -102,6 +100,8 @@ def _expected_of_events(spec: JobSpec, schedule: Schedule) -> set[str]:
     n_slow = int(schedule.is_slow.sum())
     if n_slow > N_OUTLIERS and int(schedule.is_train.sum()) > MIN_STEPS:
         found.add("STEP-1")
+    if _has_straggler(spec):
+        found.add("STRAG-1")
     if spec.has_slow_input and spec.cores > 1:
         found |= {"DL-1", "FW-1"}
     if Fault.INPUT_BOUND in spec.faults and spec.gpus:

@@ -316,6 +316,7 @@ def test_the_callback_makes_every_fiftieth_step_an_outlier(named: dict[str, Path
 def test_the_straggler_keeps_the_others_waiting(named: dict[str, Path]) -> None:
     job = named["straggler"]
     planted = truth_of(job)["planted"]
+    assert truth_of(job)["expect"] == ["BAL-1", "STRAG-1"]
     assert planted["straggler"] == "algo-2-28"
     values = series(job)
     gpus = {
