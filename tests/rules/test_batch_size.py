@@ -1,0 +1,176 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from reportgen.profile import NodeProfile
+from reportgen.results import Counters, Details, ReasonCode, Severity, Status
+from reportgen.rules.batch_size import RULE
+from tests.builders import START_S, node_profile, system_table
+from tests.rules.framework_jobs import finding, rows_of, run
+
+SMALL = {"patience": 10, "window": 5}
+
+
+def node(name: str = "algo-1", *, minutes: int = 3, **columns: Any) -> NodeProfile:
+    """Return a node with ten samples a minute; a number stands for a constant series."""
+    n_ticks = 10 * minutes
+    series = {
+        key: value if isinstance(value, list) else [value] * n_ticks
+        for key, value in columns.items()
+    }
+    return node_profile(system=system_table(series, interval_s=6), node=name)
+
+
+def roomy(name: str = "algo-1", **columns: Any) -> NodeProfile:
+    merged: dict[str, Any] = {"cpu0": 20.0, "gpu0": 40.0, "gpu0_memory": 30.0, **columns}
+    return node(name, **merged)
+
+
+def roomy_with(column: str, value: float) -> NodeProfile:
+    columns: dict[str, Any] = {column: value}
+    return roomy(**columns)
+
+
+def test_room_in_all_three_is_counted_each_judged_minute() -> None:
+    result = run(RULE, roomy(cpu1=40.0), **SMALL)
+
+    assert result.status is Status.TRIGGERED
+    assert result.counters == Counters(rule_triggered=2, violations=2, datapoints=30)
+    entry = result.details["algo-1"]
+    assert isinstance(entry, dict)
+    assert list(entry) == ["cpu", "gpu0", "gpu0_memory"]
+    assert entry["cpu"] == dict.fromkeys(("p25", "p50", "p75", "p95", "upper", "lower"), 30.0)
+    assert result.details["last_timestamp"] == int(START_S + 120) * 1_000_000
+
+
+def test_the_finding_tells_the_room_of_each_resource() -> None:
+    found = finding(run(RULE, roomy(), **SMALL), "BATCH-1")
+
+    assert found is not None
+    assert found.severity is Severity.WARNING
+    assert (found.measured, found.threshold) == (40.0, 70.0)
+    assert "at most 40.0 % (GPU) and 30.0 % (GPU memory)" in found.text
+    assert "allocated memory" in found.text
+    assert (found.where.start_s, found.where.end_s) == (START_S + 60, START_S + 29 * 6)
+
+
+def test_the_memory_box_has_whiskers_of_its_own() -> None:
+    memory = [10.0, 20.0, 30.0, 40.0, 100.0] * 6
+    result = run(RULE, roomy(gpu0_memory=memory), **SMALL, gpu_memory_threshold_p95=100)
+
+    entry = result.details["algo-1"]
+    assert isinstance(entry, dict)
+    assert entry["gpu0_memory"] == {
+        "p25": 20.0, "p50": 30.0, "p75": 40.0, "p95": 100.0, "upper": 70.0, "lower": 10.0,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("column", ["cpu0", "gpu0", "gpu0_memory"])
+@pytest.mark.parametrize(("value", "triggers"), [(69.99, 2), (70.0, 0)])
+def test_each_p95_must_be_below_its_threshold(column: str, value: float, triggers: int) -> None:
+    assert run(RULE, roomy_with(column, value), **SMALL).counters.rule_triggered == triggers
+
+
+def test_a_busy_job_is_fine() -> None:
+    result = run(RULE, roomy(gpu0=95.0), **SMALL)
+
+    assert result.status is Status.OK
+    assert (result.details, result.findings) == ({}, ())
+    rows = rows_of(result, "head_room")
+    assert [row["resource"] for row in rows] == ["cpu", "gpu0", "gpu0_memory"]
+    assert [row["last_window_p95_pct"] for row in rows] == [20.0, 95.0, 30.0]
+
+
+def test_more_samples_than_patience_and_than_the_window_are_needed() -> None:
+    part = roomy()
+
+    assert run(RULE, part, patience=30, window=5).status is Status.SKIPPED
+    assert run(RULE, part, patience=29, window=5).counters.rule_triggered == 1
+    assert run(RULE, part, patience=5, window=30).counters.rule_triggered == 0
+    assert run(RULE, part, patience=5, window=29).counters.rule_triggered == 1
+
+
+def test_too_few_samples_are_told_with_numbers() -> None:
+    result = run(RULE, roomy(), patience=30, window=5)
+
+    assert result.reason is not None
+    assert result.reason.text == "Too short to judge: 30 of more than 30 samples."
+
+
+def test_without_gpus_or_without_their_memory_there_is_nothing_to_judge() -> None:
+    cpu_only = run(RULE, node(cpu0=20.0), **SMALL)
+    no_memory = run(RULE, node(cpu0=20.0, gpu0=20.0), **SMALL)
+
+    assert cpu_only.reason is not None
+    assert cpu_only.reason.code is ReasonCode.NO_GPU
+    assert cpu_only.counters.datapoints == 30
+    assert no_memory.reason is not None
+    assert no_memory.reason.code is ReasonCode.TOO_FEW_SAMPLES
+
+
+def test_only_gpus_with_room_are_listed_and_a_busy_one_changes_the_advice() -> None:
+    part = roomy(gpu1=95.0, gpu1_memory=30.0)
+    result = run(RULE, part, **SMALL)
+    (found,) = result.findings
+
+    entry = result.details["algo-1"]
+    assert isinstance(entry, dict)
+    assert list(entry) == ["cpu", "gpu0", "gpu0_memory"]
+    assert found.severity is Severity.INFO
+    assert "but gpu1 on the same node has not" in found.title
+    assert "evenly" in found.advice
+
+
+def test_a_node_that_waits_for_its_host_gets_no_warning() -> None:
+    # One of many cores is hot in every idle tick: the mean CPU keeps room, the GPU waits.
+    cores: dict[str, Any] = {f"cpu{index}": 5.0 for index in range(1, 8)}
+    result = run(RULE, roomy(cpu0=99.0, gpu0=5.0, **cores), **SMALL)
+    (found,) = result.findings
+
+    assert result.counters.rule_triggered == 2
+    assert found.severity is Severity.INFO
+    assert "waits for the host" in found.title
+
+
+def test_room_that_only_an_idle_end_makes_is_no_warning() -> None:
+    gpu = [95.0] * 50 + [0.0] * 10
+    result = run(RULE, roomy(gpu0=gpu, cpu0=[20.0] * 60, gpu0_memory=[30.0] * 60), **SMALL)
+    (found,) = result.findings
+
+    assert result.counters.rule_triggered == 1
+    assert found.severity is Severity.INFO
+
+
+def test_several_nodes_are_added_up() -> None:
+    result = run(RULE, roomy("algo-1", gpu0=95.0), roomy("algo-2"), roomy("algo-3"), **SMALL)
+    (found,) = result.findings
+
+    assert result.counters == Counters(rule_triggered=4, violations=4, datapoints=30)
+    assert list(result.details) == ["algo-2", "last_timestamp", "algo-3"]
+    assert "2 of 3 GPUs (gpu0 on algo-2 and gpu0 on algo-3)" in found.text
+
+
+def test_an_imported_result_is_read_from_its_details() -> None:
+    box: Details = {
+        "p25": 12.0,
+        "p50": 15.0,
+        "p75": 16.0,
+        "p95": 19.0,
+        "upper": -2.0,
+        "lower": 30.0,
+    }
+    details: Details = {
+        "algo-1": {"cpu": box, "gpu1": box, "gpu1_memory": box},
+        "last_timestamp": 1783330200000000,
+    }
+
+    presented = RULE.present(
+        Counters(rule_triggered=6, violations=6, datapoints=1184), details, RULE.params(), None
+    )
+
+    (found,) = presented.findings
+    assert found.id == "BATCH-1"
+    assert "gpu1 on algo-1" in found.title
+    assert presented.exhibits[0].n_rows == 3

@@ -1,0 +1,287 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from reportgen.profile import NodeProfile
+from reportgen.results import Counters, Details, ReasonCode, Severity, Status
+from reportgen.rules.cpu_bottleneck import RULE
+from reportgen.units import seconds_key
+from tests.builders import START_S, node_profile, ns, span_table, system_table
+from tests.rules.framework_jobs import TRAIN, finding, rows_of, run
+
+SMALL = {"patience": 10}
+Columns = dict[str, list[float]]
+
+
+def node(columns: Columns, *, rows: Any = (), name: str = "algo-1") -> NodeProfile:
+    """Return a node that samples every six seconds, ten samples a minute."""
+    return node_profile(
+        system=system_table(columns, interval_s=6), spans=span_table(rows), node=name
+    )
+
+
+def starved(pattern: str, *, cores: int = 2, hot: float = 95.0, low: float = 5.0) -> Columns:
+    """Return columns from letters: b bottleneck, i idle GPU with a cool host, w GPU at work."""
+    columns = {"gpu0": [95.0 if letter == "w" else low for letter in pattern]}
+    columns["cpu0"] = [hot if letter == "b" else 20.0 for letter in pattern]
+    return columns | {f"cpu{index}": [20.0] * len(pattern) for index in range(1, cores)}
+
+
+def time_of(tick: int) -> str:
+    return seconds_key(ns(START_S) + tick * 6_000_000_000)
+
+
+def test_planted_bottlenecks_are_found_one_by_one() -> None:
+    result = run(RULE, node(starved("wbwwbbiwww" * 3)), **SMALL)
+
+    assert result.status is Status.OK
+    assert result.counters == Counters(violations=9, datapoints=30)
+    assert list(result.details) == ["low_gpu_utilization", "bottlenecks"]
+    assert result.details["low_gpu_utilization"] == 12
+    bottlenecks = result.details["bottlenecks"]
+    assert isinstance(bottlenecks, dict)
+    assert list(bottlenecks) == [time_of(10 * k + j) for k in range(3) for j in (1, 4, 5)]
+    assert set(map(str, bottlenecks.values())) == {"{'GPUs': 1, 'CPUs': 1}"}
+
+
+def test_the_number_of_low_gpus_and_hot_cores_is_kept() -> None:
+    columns = {"gpu0": [5.0] * 20, "gpu1": [0.0] * 20, "gpu2": [50.0] * 20}
+    columns |= {"cpu0": [91.0] * 20, "cpu1": [100.0] * 20, "cpu2": [90.0] * 20}
+
+    bottlenecks = run(RULE, node(columns), **SMALL).details["bottlenecks"]
+
+    assert isinstance(bottlenecks, dict)
+    assert bottlenecks[time_of(0)] == {"GPUs": 2, "CPUs": 2}
+
+
+@pytest.mark.parametrize(
+    ("gpu", "cpu", "violations"),
+    [(9.99, 90.01, 20), (10.0, 90.01, 0), (9.99, 90.0, 0)],
+)
+def test_both_comparisons_are_strict(gpu: float, cpu: float, violations: int) -> None:
+    result = run(RULE, node({"gpu0": [gpu] * 20, "cpu0": [cpu] * 20}), **SMALL)
+
+    assert result.counters.violations == violations
+
+
+def test_each_minute_above_the_share_triggers_and_the_ratio_may_fall_later() -> None:
+    # After minutes 2, 3, 4 the share is 12 / 20, 15 / 30, 15 / 40; minute 1 is not judged yet.
+    pattern = "b" * 10 + "bbwwwwwwww" + "bbbwwwwwww" + "w" * 10
+    result = run(RULE, node(starved(pattern)), **SMALL)
+    found = finding(result, "CPU-1")
+
+    assert result.counters == Counters(rule_triggered=1, violations=15, datapoints=40)
+    assert result.metrics["bottleneck_peak_ratio"] == 0.6
+    assert found is not None
+    assert found.measured == 60.0
+    assert "earlier it was up to 60.0 %" in found.text
+
+
+@pytest.mark.parametrize(("n_hot", "triggers"), [(10, 0), (11, 1)])
+def test_the_share_must_exceed_the_threshold(n_hot: int, triggers: int) -> None:
+    pattern = "b" * n_hot + "w" * (20 - n_hot)
+
+    assert run(RULE, node(starved(pattern)), **SMALL).counters.rule_triggered == triggers
+
+
+def test_as_many_ticks_as_patience_are_too_few() -> None:
+    part = node(starved("b" * 10))
+
+    short, enough = run(RULE, part, patience=10), run(RULE, part, patience=9)
+
+    assert short.status is Status.SKIPPED
+    assert short.reason is not None
+    assert short.reason.text == "Too short to judge: 10 of more than 10 samples."
+    assert short.findings == ()
+    assert short.counters.violations == 10
+    assert enough.counters.rule_triggered == 1
+
+
+def test_a_job_without_gpus_has_datapoints_and_the_empty_details() -> None:
+    result = run(RULE, node({"cpu0": [99.0] * 20}), **SMALL)
+
+    assert result.status is Status.SKIPPED
+    assert result.reason is not None
+    assert result.reason.code is ReasonCode.NO_GPU
+    assert result.counters == Counters(datapoints=20)
+    assert result.details == {"low_gpu_utilization": 0, "bottlenecks": {}}
+
+
+def test_without_cores_nothing_was_looked_at() -> None:
+    result = run(RULE, node({"gpu0": [5.0] * 20}), **SMALL)
+
+    assert result.status is Status.SKIPPED
+    assert result.reason is not None
+    assert result.reason.text == "The CPU cores were not sampled."
+
+
+def test_three_slices_sum_to_all_ticks() -> None:
+    rows = rows_of(run(RULE, node(starved("wbwwbbiwww" * 3)), **SMALL), "slices")
+
+    assert [row["ticks"] for row in rows] == [18, 3, 9]
+    assert [row["pct"] for row in rows] == [60.0, 10.0, 30.0]
+
+
+def test_ticks_without_a_gpu_sample_are_a_slice_of_their_own() -> None:
+    columns = starved("w" * 18)
+    columns["gpu0"] += [None, None]  # type: ignore[list-item]
+    columns["cpu0"] += [95.0, 95.0]
+
+    rows = rows_of(run(RULE, node(columns), **SMALL), "slices")
+
+    assert [row["ticks"] for row in rows] == [18, 0, 0, 2]
+
+
+def test_the_finding_tells_when_how_wide_how_long_and_what_ran() -> None:
+    rows = [
+        (TRAIN, "step", START_S + 6, START_S + 90),
+        ("DataLoaderIter", "It::GetNext", START_S + 6, START_S + 90),
+        ("cpu_functions", "aten::conv2d", START_S + 100, START_S + 119),
+    ]
+    pattern = "b" + "b" * 12 + "wwbb" + "www"
+    result = run(RULE, node(starved(pattern, cores=4), rows=rows), **SMALL)
+    found = finding(result, "CPU-1")
+
+    assert found is not None
+    assert found.severity is Severity.CRITICAL
+    assert found.title.endswith("86.7 % of the training loop")
+    assert "In 15 of 20 ticks (75.0 %)" in found.text
+    assert (
+        "13 lie in the training loop (86.7 % of its ticks), 1 before and 1 after it" in found.text
+    )
+    assert "The median bottleneck had 1 hot of 4 cores; in 100.0 % of them it was one" in found.text
+    assert "The longest stretch took 1 min 18 s on algo-1 (13 ticks)" in found.text
+    assert "DataLoaderIter (100.0 %)" in found.text
+    assert (found.where.start_s, found.where.end_s) == (START_S, START_S + 78)
+    assert found.estimate is not None
+    assert found.estimate.share_ratio == round(13 / 15, 4)
+    assert [row["bottlenecks"] for row in rows_of(result, "when")] == [1, 13, 1]
+    assert [row["ticks"] for row in rows_of(result, "when")] == [1, 15, 4]
+
+
+def test_without_steps_the_finding_says_that_the_loop_is_unknown() -> None:
+    found = finding(run(RULE, node(starved("b" * 20)), **SMALL), "CPU-1")
+
+    assert found is not None
+    assert "100.0 % of the job" in found.title
+    assert "it is unknown how many of them lie in the training loop" in found.text
+
+
+def test_a_bottleneck_outside_the_loop_is_a_reading() -> None:
+    rows = [(TRAIN, "step", START_S + 15 * 6, START_S + 20 * 6)]
+    result = run(RULE, node(starved("b" * 15 + "w" * 5), rows=rows), **SMALL)
+    found = finding(result, "CPU-1")
+
+    assert result.counters.rule_triggered == 1
+    assert found is not None
+    assert found.severity is Severity.INFO
+
+
+@pytest.mark.parametrize(("cores", "severity"), [(10, Severity.CRITICAL), (11, Severity.INFO)])
+def test_one_hot_core_of_many_is_hardly_a_bottleneck(cores: int, severity: Severity) -> None:
+    found = finding(run(RULE, node(starved("b" * 20, cores=cores)), **SMALL), "CPU-1")
+
+    assert found is not None
+    assert found.severity is severity
+    assert ("hardly a bottleneck of the host" in found.text) is (severity is Severity.INFO)
+    assert ("one busy thread" in found.advice) is (severity is Severity.INFO)
+
+
+def test_hot_cores_are_grouped_by_their_share() -> None:
+    columns = {"gpu0": [5.0] * 20}
+    for core in range(4):
+        columns[f"cpu{core}"] = [95.0 if tick % 4 >= core else 20.0 for tick in range(20)]
+
+    rows = rows_of(run(RULE, node(columns), **SMALL), "hot_cores")
+
+    assert [row["bottlenecks"] for row in rows] == [5, 0, 5, 10]
+
+
+@pytest.mark.parametrize(("n_hot", "is_told"), [(3, False), (4, True)])
+def test_a_large_share_of_the_loop_is_told_without_a_trigger(n_hot: int, is_told: bool) -> None:
+    rows = [(TRAIN, "step", START_S, START_S + 19 * 6)]
+    pattern = "b" * n_hot + "w" * (20 - n_hot)
+    result = run(RULE, node(starved(pattern), rows=rows), **SMALL)
+
+    assert result.status is Status.OK
+    assert [item.severity for item in result.findings] == [Severity.INFO] * is_told
+
+
+def test_the_breakdown_counts_each_event_once_and_only_after_a_trigger() -> None:
+    rows = [
+        (TRAIN, TRAIN, START_S, START_S + 60),
+        ("DataLoaderIter", "next", START_S, START_S + 45),
+        ("Forward", "Net", START_S + 5, START_S + 20),
+        ("Forward", "late", START_S + 200, START_S + 220),
+    ]
+    triggered = run(RULE, node(starved("b" * 20), rows=rows), **SMALL)
+    quiet = run(RULE, node(starved("b" * 5 + "w" * 15), rows=rows), **SMALL)
+
+    assert list(triggered.details) == [
+        "low_gpu_utilization", "bottlenecks", "ratio", "phase", "phase_time", "general",
+    ]  # fmt: skip
+    assert triggered.details["general"] == {"DataLoaderIter": 75.0, "Forward": 25.0}
+    assert triggered.details["phase"] == {TRAIN: 100.0}
+    assert triggered.exhibit("general") is not None
+    assert list(quiet.details) == ["low_gpu_utilization", "bottlenecks"]
+
+
+def test_neighbours_are_merged_over_one_missing_tick_but_not_over_two() -> None:
+    rows = rows_of(run(RULE, node(starved("bbwbwwbwww" * 2)), **SMALL), "intervals")
+
+    assert [row["ticks"] for row in rows] == [3, 1, 3, 1]
+    assert (rows[0]["start_s"], rows[0]["end_s"]) == (START_S, START_S + 24)
+    assert rows[0]["lane"] == "algo-1"
+
+
+def test_nodes_are_never_merged_even_at_the_same_instant() -> None:
+    result = run(
+        RULE,
+        node(starved("w" * 5 + "b" * 15), name="algo-1"),
+        node(starved("b" * 20), name="algo-2"),
+        **SMALL,
+    )
+    bottlenecks = result.details["bottlenecks"]
+
+    assert result.counters == Counters(rule_triggered=2, violations=35, datapoints=40)
+    assert isinstance(bottlenecks, dict)
+    assert len(bottlenecks) == 35
+    # Within a minute node by node: algo-1 has five ticks of the first minute, then algo-2 ten.
+    assert list(bottlenecks)[:6] == [*(time_of(tick) for tick in range(5, 10)), time_of(0)]
+
+
+def test_minutes_of_all_nodes_are_added_before_they_are_judged() -> None:
+    quiet, busy = node(starved("w" * 20), name="algo-1"), node(starved("b" * 20), name="algo-2")
+
+    assert run(RULE, quiet, busy, **SMALL).counters.rule_triggered == 0
+    assert run(RULE, quiet, busy, patience=10, threshold=49).counters.rule_triggered == 2
+
+
+def test_thousands_of_intervals_are_merged_for_the_chart_and_it_says_so() -> None:
+    result = run(RULE, node(starved("bwww" * 3000)), **SMALL)
+    intervals = result.exhibit("intervals")
+
+    assert result.counters.violations == 3000
+    assert intervals is not None
+    assert intervals.n_rows <= 1000
+    assert "3,000 stretches were merged" in intervals.caption
+
+
+def test_an_imported_result_is_read_from_its_details() -> None:
+    details: Details = {
+        "low_gpu_utilization": 844,
+        "bottlenecks": {"1.5": {"GPUs": 1, "CPUs": 2}},
+        "ratio": {},
+        "phase": {TRAIN: 100.0},
+        "phase_time": {},
+    }
+
+    presented = RULE.present(
+        Counters(rule_triggered=3, violations=750, datapoints=1345), details, RULE.params(), None
+    )
+
+    (found,) = presented.findings
+    assert (found.id, found.measured, found.severity) == ("CPU-1", 55.76, Severity.CRITICAL)
+    assert presented.exhibits[0].columns[1].values == (501, 94, 750)

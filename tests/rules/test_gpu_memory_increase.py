@@ -1,0 +1,246 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from reportgen.profile import NodeProfile
+from reportgen.results import Counters, Details, ReasonCode, Severity, Status
+from reportgen.rules.gpu_memory_increase import RULE
+from reportgen.rules.memory_episodes import Params
+from reportgen.rules.memory_growth import increases_of
+from tests.builders import START_S, node_profile, system_table
+from tests.rules.framework_jobs import finding, rows_of, run
+
+SMALL = {"patience": 20}
+
+
+def node(
+    memory: list[float], *, gpu: list[float] | float = 90.0, name: str = "algo-1"
+) -> NodeProfile:
+    """Return a node that samples every six seconds, ten samples a minute."""
+    use = gpu if isinstance(gpu, list) else [gpu] * len(memory)
+    columns = {"gpu0": use, "gpu0_memory": memory}
+    return node_profile(system=system_table(columns, interval_s=6), node=name)
+
+
+def step(height: float, *, base: float = 20.0, before: int = 40, after: int = 40) -> list[float]:
+    return [base] * before + [base + height] * after
+
+
+def test_the_increase_is_that_of_its_definition() -> None:
+    rng = np.random.default_rng(3)
+    values = np.round(rng.random(60) * 100, 2)
+
+    increases, _ = increases_of(values, Params())
+
+    for index in range(60):
+        if index < 11:
+            assert np.isnan(increases[index])
+        else:
+            newer = values[index - 9 : index + 1].mean()
+            older = values[index - 10 : index - 1].mean()
+            # Sums of hundredths are exact; the means above round in their last digits.
+            assert increases[index] == pytest.approx(newer - older, abs=1e-9)
+
+
+def test_a_step_of_more_than_25_points_triggers_up_to_four_samples() -> None:
+    # A step of J gives 0.2 J, 0.1889 J, 0.1778 J, 0.1667 J at the samples that follow its first.
+    assert [
+        run(RULE, node(step(height)), **SMALL).counters.rule_triggered
+        for height in (20.0, 25.0, 25.1, 26.5, 28.2, 30.1)
+    ] == [0, 0, 1, 2, 3, 4]
+
+
+def test_a_step_that_stays_is_growth() -> None:
+    result = run(RULE, node(step(30.0)), **SMALL)
+    found = finding(result, "MEM-1")
+    (episode,) = rows_of(result, "episodes")
+
+    assert result.status is Status.TRIGGERED
+    assert result.counters == Counters(rule_triggered=3, violations=3, datapoints=80)
+    assert found is not None
+    assert found.severity is Severity.WARNING
+    assert "from 20.0 % to 50.0 %" in found.title
+    assert "3 samples in 1 episode" in found.text
+    assert "not allocated bytes" in found.text
+    assert found.measured == 6.0
+    assert (found.where.device, found.where.start_s) == ("gpu0", START_S + 41 * 6)
+    assert (episode["before_pct"], episode["record_pct"], episode["after_pct"]) == (20, 20, 50)
+    assert episode["is_lasting"] is True
+
+
+def test_details_hold_the_history_up_to_the_last_violation() -> None:
+    result = run(RULE, node(step(30.0)), **SMALL)
+
+    entry = result.details["algo-1"]
+    assert isinstance(entry, dict)
+    assert isinstance(entry["gpu0"], dict)
+    assert list(entry["gpu0"]) == [
+        "increase", "gpu_max", "p05", "p25", "p50", "p75", "p95", "upper", "lower",
+    ]  # fmt: skip
+    # The last violating sample is the fourth of the new level: 4 of 10 newer, 2 of 9 older.
+    assert entry["gpu0"]["increase"] == pytest.approx(5.333333333, abs=1e-9)
+    assert result.details["last_timestamp"] == int(START_S + 240) * 1_000_000
+
+
+def test_a_load_that_comes_and_goes_is_no_alarm() -> None:
+    memory = ([0.0] * 15 + [40.0] * 15) * 6
+    result = run(RULE, node(memory), **SMALL)
+    found = finding(result, "MEM-1")
+
+    assert result.counters.rule_triggered > 10
+    assert found is not None
+    assert found.severity is Severity.INFO
+    assert result.metrics["memory_lasting_episodes"] == 0
+    assert finding(result, "MEM-2") is None
+
+
+def test_the_start_of_the_work_is_no_growth() -> None:
+    found = finding(run(RULE, node(step(40.0, base=0.0)), **SMALL), "MEM-1")
+
+    assert found is not None
+    assert found.severity is Severity.INFO
+
+
+@pytest.mark.parametrize(("rise", "severity"), [(9.9, Severity.WARNING), (10.0, Severity.INFO)])
+def test_a_step_together_with_more_gpu_work_is_load(rise: float, severity: Severity) -> None:
+    gpu = [50.0] * 40 + [50.0 + rise] * 40
+    found = finding(run(RULE, node(step(30.0), gpu=gpu), **SMALL), "MEM-1")
+
+    assert found is not None
+    assert found.severity is severity
+
+
+def test_a_step_at_the_very_end_cannot_be_called_lasting() -> None:
+    result = run(RULE, node(step(40.0, after=6)), **SMALL)
+    (episode,) = rows_of(result, "episodes")
+
+    assert result.counters.rule_triggered > 0
+    assert episode["after_pct"] is None
+    assert episode["is_lasting"] is False
+
+
+def test_a_level_that_was_reached_before_is_no_new_height() -> None:
+    memory = [50.0] * 30 + [10.0] * 30 + [52.0] * 30
+    found = finding(run(RULE, node(memory), **SMALL), "MEM-1")
+
+    assert found is not None
+    assert found.severity is Severity.INFO
+
+
+@pytest.mark.parametrize(("first", "triggers"), [(17, 0), (18, 1), (19, 2), (20, 3)])
+def test_only_samples_beyond_patience_are_judged(first: int, triggers: int) -> None:
+    # The samples with index first to first + 2 exceed the threshold; index 20 is the 21st.
+    memory = [20.0] * (first - 1) + [50.0] * 30
+
+    result = run(RULE, node(memory), patience=20)
+
+    assert result.counters.rule_triggered == triggers
+
+
+def test_too_few_samples_and_no_gpu_are_told_apart() -> None:
+    short = run(RULE, node([20.0] * 20), **SMALL)
+    cpu_only = run(RULE, node_profile(system=system_table({"cpu0": [5.0] * 80})), **SMALL)
+
+    assert short.reason is not None
+    assert short.reason.text == "Too short to judge: 20 of more than 20 samples."
+    assert cpu_only.reason is not None
+    assert cpu_only.reason.code is ReasonCode.NO_GPU
+    assert (cpu_only.details, cpu_only.exhibits[:-1]) == ({}, ())
+
+
+def test_a_quiet_gpu_is_fine() -> None:
+    result = run(RULE, node([20.0, 22.0] * 60), **SMALL)
+
+    assert result.status is Status.OK
+    assert (result.details, result.findings) == ({}, ())
+
+
+def test_a_slow_climb_is_a_trend_although_nothing_jumps() -> None:
+    memory = [20.0 + index // 10 for index in range(120)]
+    result = run(RULE, node(memory), **SMALL)
+    found = finding(result, "MEM-2")
+
+    assert result.counters.rule_triggered == 0
+    assert result.status is Status.TRIGGERED
+    assert found is not None
+    assert found.severity is Severity.WARNING
+    assert (found.measured, found.threshold, found.unit) == (11.0, 5.0, "points")
+    assert "rises by 1.00 points a minute" in found.text
+    assert result.metrics["memory_trend_max_pct_per_min"] == 1.0
+
+
+@pytest.mark.parametrize(("minutes", "is_told"), [(6, False), (7, True)])
+def test_a_trend_must_rise_by_more_than_the_threshold(minutes: int, is_told: bool) -> None:
+    flat = 8 - minutes
+    memory = [20.0] * (10 * flat) + [20.0 + 1 + index // 10 for index in range(10 * minutes)]
+    result = run(RULE, node(memory), patience=20, increase=minutes - 0.9 if is_told else 8)
+
+    assert (finding(result, "MEM-2") is not None) is is_told
+
+
+def test_seven_minutes_at_work_tell_no_trend() -> None:
+    climb = [20.0 + index // 10 for index in range(70)]
+
+    assert finding(run(RULE, node(climb), patience=20), "MEM-2") is None
+    assert finding(run(RULE, node([*climb, *[27.0] * 10]), patience=20), "MEM-2") is not None
+
+
+def test_all_nodes_are_counted_and_the_highest_jump_is_named() -> None:
+    result = run(
+        RULE,
+        node(step(28.1), name="algo-1"),
+        node(step(60.0), name="algo-2"),
+        node([20.0] * 50, name="algo-10"),
+        **SMALL,
+    )
+    found = finding(result, "MEM-1")
+
+    assert found is not None
+    assert found.where.node == "algo-2"
+    assert "2 of 3 GPUs" in found.text
+    assert list(result.details) == ["algo-1", "last_timestamp", "algo-2"]
+    assert [row["node"] for row in rows_of(result, "memory")] == ["algo-1", "algo-2", "algo-10"]
+
+
+def test_levels_stay_drawable_for_a_job_of_many_hours_and_many_gpus() -> None:
+    memory = [20.0] * 2500
+    columns = {f"gpu{index}_memory": memory for index in range(20)}
+    part = node_profile(system=system_table(columns, interval_s=60))
+    levels = run(RULE, part).exhibit("levels")
+
+    assert levels is not None
+    assert levels.n_rows == 1250
+    assert len(levels.columns) == 17
+    assert "The highest of each 2 minutes of 2,500" in levels.caption
+    assert "16 of 20 GPUs" in levels.caption
+
+
+def test_thousands_of_jumps_are_counted_but_not_all_listed() -> None:
+    rng = np.random.default_rng(1)
+    memory = np.repeat(rng.permutation([0.0, 90.0] * 700), 12).tolist()
+    result = run(RULE, node(memory))
+
+    assert len(rows_of(result, "episodes")) == 200
+    assert int(result.metrics["memory_episodes"] or 0) > 200
+
+
+def test_an_imported_result_is_read_from_its_details() -> None:
+    entry: Details = {
+        "increase": 7.25,
+        "gpu_max": 41.0,
+        "p05": 0.0,
+        "p25": 0.0,
+        "p50": 0.0,
+        "p75": 24.0,
+    }
+    entry |= {"p95": 39.0, "upper": 41.0, "lower": 0.0}
+    details: Details = {"algo-1": {"gpu0": entry}, "last_timestamp": 1783158000000000}
+
+    presented = RULE.present(
+        Counters(rule_triggered=59, violations=59, datapoints=1310), details, RULE.params(), None
+    )
+
+    (found,) = presented.findings
+    assert (found.id, found.measured) == ("MEM-1", 7.25)
+    assert presented.exhibits[0].n_rows == 1

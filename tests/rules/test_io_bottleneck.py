@@ -1,0 +1,76 @@
+from __future__ import annotations
+
+import pytest
+
+from reportgen.profile import NodeProfile
+from reportgen.results import Counters, ReasonCode, Severity, Status
+from reportgen.rules.io_bottleneck import RULE
+from tests.builders import START_S, node_profile, system_table
+from tests.rules.framework_jobs import finding, run
+
+SMALL = {"patience": 10}
+
+
+def node(gpu: list[float], wait: list[float], *, name: str = "algo-1") -> NodeProfile:
+    columns = {"gpu0": gpu, "cpu0": [99.0] * len(gpu), "cpu0_iowait": wait}
+    return node_profile(system=system_table(columns, interval_s=6), node=name)
+
+
+def test_waiting_cores_count_and_busy_ones_do_not() -> None:
+    waiting = run(RULE, node([5.0] * 20, [60.0] * 20), **SMALL)
+    busy = run(RULE, node([5.0] * 20, [0.0] * 20), **SMALL)
+
+    assert waiting.status is Status.TRIGGERED
+    assert waiting.counters == Counters(rule_triggered=1, violations=20, datapoints=20)
+    assert busy.counters == Counters(datapoints=20)
+    assert busy.details["low_gpu_utilization"] == 20
+    assert busy.findings == ()
+
+
+@pytest.mark.parametrize(
+    ("gpu", "wait", "violations"), [(9.99, 50.01, 20), (10.0, 50.01, 0), (9.99, 50.0, 0)]
+)
+def test_both_comparisons_are_strict(gpu: float, wait: float, violations: int) -> None:
+    assert run(RULE, node([gpu] * 20, [wait] * 20), **SMALL).counters.violations == violations
+
+
+@pytest.mark.parametrize(("n_waiting", "triggers"), [(10, 0), (11, 1)])
+def test_the_share_must_exceed_the_threshold(n_waiting: int, triggers: int) -> None:
+    wait = [60.0] * n_waiting + [0.0] * (20 - n_waiting)
+
+    assert run(RULE, node([5.0] * 20, wait), **SMALL).counters.rule_triggered == triggers
+
+
+def test_the_finding_speaks_of_io() -> None:
+    found = finding(run(RULE, node([5.0] * 20, [60.0] * 20), **SMALL), "IO-1")
+
+    assert found is not None
+    assert found.severity is Severity.CRITICAL
+    assert "the I/O wait of a core was above 50.0 %" in found.text
+    assert "faster or local storage" in found.advice
+    assert found.where.start_s == START_S
+
+
+def test_too_few_samples_no_gpu_and_no_cores_are_told_apart() -> None:
+    short = run(RULE, node([5.0] * 10, [60.0] * 10), **SMALL)
+    cpu_only = run(RULE, node_profile(system=system_table({"cpu0_iowait": [60.0] * 20})), **SMALL)
+    no_wait = run(RULE, node_profile(system=system_table({"gpu0": [5.0] * 20})), **SMALL)
+
+    assert short.reason is not None
+    assert short.reason.text == "Too short to judge: 10 of more than 10 samples."
+    assert cpu_only.reason is not None
+    assert cpu_only.reason.code is ReasonCode.NO_GPU
+    assert cpu_only.details == {"low_gpu_utilization": 0, "bottlenecks": {}}
+    assert no_wait.reason is not None
+    assert no_wait.reason.code is ReasonCode.TOO_FEW_SAMPLES
+
+
+def test_all_nodes_are_added_up() -> None:
+    result = run(
+        RULE,
+        node([5.0] * 20, [60.0] * 20, name="algo-1"),
+        node([95.0] * 20, [60.0] * 20, name="algo-2"),
+        **SMALL,
+    )
+
+    assert result.counters == Counters(violations=20, datapoints=40)

@@ -1,0 +1,182 @@
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.spatial.distance import jensenshannon
+
+from reportgen.profile import NodeProfile
+from reportgen.results import Counters, Details, ReasonCode, RuleResult, Severity, Status
+from reportgen.rules.load_balancing import RULE
+from tests.builders import START_S, node_profile, system_table
+from tests.rules.framework_jobs import finding, rows_of, run
+
+SMALL = {"patience": 10}
+
+
+Samples = list[float | None]
+
+
+def node(name: str = "algo-1", **gpus: Any) -> NodeProfile:
+    """Return a node that samples every six seconds, ten samples a minute."""
+    return node_profile(system=system_table(gpus, interval_s=6), node=name)
+
+
+def distance_of(result: RuleResult) -> Any:
+    """Return the distance of gpu0 and gpu1 on algo-1 in AWS's JSON."""
+    tree: Any = result.details
+    return tree["algo-1"]["distances"]["gpu0"]["gpu1"]
+
+
+def test_one_busy_and_one_idle_gpu_are_as_far_apart_as_can_be() -> None:
+    result = run(RULE, node(gpu0=[95.0] * 30, gpu1=[0.0] * 30), **SMALL)
+    entry = result.details["algo-1"]
+
+    assert result.status is Status.TRIGGERED
+    assert result.counters == Counters(rule_triggered=2, violations=2, datapoints=30)
+    assert isinstance(entry, dict)
+    assert list(entry) == ["workloads", "distances"]
+    assert distance_of(result) == pytest.approx(np.sqrt(np.log(2)), abs=1e-12)
+
+
+def test_the_finding_names_the_pair_and_the_share_of_each_gpu() -> None:
+    gpus: dict[str, Any] = {"gpu0": [90.0] * 30, "gpu1": [30.0] * 30, "gpu2": [30.0] * 30}
+    result = run(RULE, node(**gpus), **SMALL)
+    found = finding(result, "BAL-1")
+
+    assert found is not None
+    assert found.severity is Severity.WARNING
+    assert found.title.endswith("gpu0 is used 90.0 %, gpu1 30.0 %")
+    assert "gpu0 60.0 %, gpu1 20.0 % and gpu2 20.0 %" in found.text
+    assert "2 of 3 pairs" in found.text
+    assert found.estimate is not None
+    assert found.estimate.share_ratio == pytest.approx(1 - 50 / 90, abs=1e-4)
+    assert (found.where.start_s, found.where.end_s) == (START_S + 60, START_S + 29 * 6)
+    assert [row["share_pct"] for row in rows_of(result, "work")] == [60.0, 20.0, 20.0]
+
+
+def test_two_equal_gpus_share_the_work() -> None:
+    result = run(RULE, node(gpu0=[95.0, 90.0] * 15, gpu1=[90.0, 95.0] * 15), **SMALL)
+
+    assert result.status is Status.OK
+    assert result.counters == Counters(datapoints=30)
+    assert result.findings == ()
+    assert [row["distance"] for row in rows_of(result, "distances")] == [0.0]
+
+
+def test_distances_are_those_of_scipy_on_fifty_bins() -> None:
+    rng = np.random.default_rng(4)
+    one, other = rng.integers(60, 101, 300), rng.integers(20, 101, 300)
+    result = run(RULE, node(gpu0=one.tolist(), gpu1=other.tolist()), **SMALL)
+    bins = [np.histogram(values, bins=50, range=(0, 100))[0] for values in (one, other)]
+
+    assert distance_of(result) == pytest.approx(float(jensenshannon(*bins)), abs=1e-12)
+
+
+@pytest.mark.parametrize(("shift", "triggers"), [(-1e-9, 1), (1e-9, 0)])
+def test_a_distance_must_exceed_the_threshold(shift: float, triggers: int) -> None:
+    gpus: dict[str, Any] = {"gpu0": [95.0] * 20, "gpu1": [95.0] * 15 + [10.0] * 5}
+    (row,) = rows_of(run(RULE, node(**gpus), **SMALL), "distances")
+    bins = np.zeros((2, 50))
+    bins[0, 47], bins[1, 47], bins[1, 5] = 20, 15, 5
+    distance = float(jensenshannon(*bins))
+
+    result = run(RULE, node(**gpus), patience=10, threshold=distance + shift)
+
+    assert row["distance"] == pytest.approx(distance, abs=1e-6)
+    assert result.counters.rule_triggered == triggers
+
+
+def test_full_load_has_a_bin_of_its_own_but_not_in_the_json_of_aws() -> None:
+    result = run(RULE, node(gpu0=[99.0] * 20, gpu1=[97.0] * 20), **SMALL)
+    entry = result.details["algo-1"]
+    workloads = result.exhibit("workloads")
+
+    assert isinstance(entry, dict)
+    assert isinstance(entry["workloads"], dict)
+    assert entry["workloads"]["gpu0"] == [0] * 49
+    assert entry["workloads"]["gpu1"] == [*([0] * 48), 20]
+    assert workloads is not None
+    assert [sum(column.values) for column in workloads.columns[2:]] == [20, 20]  # type: ignore[arg-type]
+    assert result.counters.rule_triggered == 1
+
+
+def test_different_patterns_of_equal_work_are_no_fault() -> None:
+    result = run(RULE, node(gpu0=[50.0] * 30, gpu1=[0.0, 100.0] * 15), **SMALL)
+    (found,) = result.findings
+
+    assert result.counters.rule_triggered == 2
+    assert found.severity is Severity.INFO
+    assert found.estimate is None
+
+
+@pytest.mark.parametrize(("other", "severity"), [(80.1, Severity.INFO), (80.0, Severity.WARNING)])
+def test_the_means_decide_how_much_it_matters(other: float, severity: Severity) -> None:
+    (found,) = run(RULE, node(gpu0=[90.0] * 30, gpu1=[other] * 30), **SMALL).findings
+
+    assert found.severity is severity
+
+
+def test_both_gpus_need_more_samples_than_patience() -> None:
+    late: Samples = [*[None] * 15, *[10.0] * 10]
+    part = node(gpu0=[95.0] * 25, gpu1=late)
+
+    assert run(RULE, part, patience=10).counters.rule_triggered == 0
+    assert run(RULE, part, patience=9).counters.rule_triggered == 1
+
+
+def test_as_many_samples_as_patience_are_too_few() -> None:
+    result = run(RULE, node(gpu0=[95.0] * 10, gpu1=[5.0] * 10), **SMALL)
+
+    assert result.status is Status.SKIPPED
+    assert result.reason is not None
+    assert result.reason.text == "Too short to judge: 10 of more than 10 samples."
+    assert result.findings == ()
+
+
+def test_one_gpu_per_node_has_nothing_to_compare_but_keeps_its_histogram() -> None:
+    result = run(RULE, node("algo-1", gpu0=[95.0] * 30), node("algo-2", gpu0=[5.0] * 30), **SMALL)
+
+    assert result.status is Status.SKIPPED
+    assert result.reason is not None
+    assert result.reason.code is ReasonCode.NO_GPU
+    assert "only one GPU per node" in result.reason.text
+    assert list(result.details) == ["algo-1", "algo-2"]
+    assert list(result.details["algo-1"]) == ["workloads"]  # type: ignore[arg-type]
+
+
+def test_gpus_are_compared_within_their_node_only() -> None:
+    result = run(
+        RULE,
+        node("algo-1", gpu0=[95.0] * 30, gpu1=[95.0] * 30),
+        node("algo-2", gpu0=[20.0] * 30, gpu1=[20.0] * 30),
+        node("algo-10", gpu0=[95.0] * 30, gpu1=[20.0] * 30, gpu2=[60.0] * 30),
+        **SMALL,
+    )
+    (found,) = result.findings
+
+    assert result.counters == Counters(rule_triggered=2, violations=6, datapoints=30)
+    assert found.where.node == "algo-10"
+    assert [list(entry) for entry in result.details.values()] == [  # type: ignore[arg-type]
+        ["workloads"], ["workloads"], ["workloads", "distances"],
+    ]  # fmt: skip
+
+
+def test_an_imported_result_is_read_from_its_details() -> None:
+    details: Details = {
+        "algo-1": {
+            "workloads": {"gpu0": [1] * 49, "gpu1": [2] * 49},
+            "distances": {"gpu0": {"gpu1": 0.5}},
+        }
+    }
+
+    presented = RULE.present(
+        Counters(rule_triggered=2, violations=2, datapoints=1185), details, RULE.params(), None
+    )
+
+    (found,) = presented.findings
+    assert (found.id, found.measured) == ("BAL-1", 0.5)
+    (bins,) = presented.exhibits
+    assert bins.n_rows == 49
+    assert "99 and 100 % are missing" in bins.caption

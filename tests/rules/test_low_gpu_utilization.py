@@ -1,0 +1,249 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from reportgen.profile import NodeProfile
+from reportgen.results import Counters, Details, ReasonCode, Severity, Status
+from reportgen.rules.low_gpu_utilization import RULE
+from tests.builders import START_S, node_profile, span_table, system_table
+from tests.rules.framework_jobs import finding, rows_of, run
+
+SMALL = {"patience": 10, "window": 10}
+"""Ten samples a minute at one sample in six seconds: judged from the second minute on."""
+
+
+def node(*, name: str = "algo-1", steps: tuple[float, float] | None = None, **gpus: list[float]):
+    rows = [("Step:ModeKeys.TRAIN", "s", START_S + steps[0], START_S + steps[1])] if steps else []
+    return node_profile(system=system_table(gpus, interval_s=6), spans=span_table(rows), node=name)
+
+
+def test_an_under_used_gpu_is_counted_each_judged_minute() -> None:
+    result = run(RULE, node(gpu0=[30.0, 40.0] * 15), **SMALL)
+
+    assert result.status is Status.TRIGGERED
+    assert result.counters == Counters(rule_triggered=2, violations=2, datapoints=30)
+    assert result.details == {
+        "algo-1": {
+            "gpu0": {
+                "gpu_max": 40.0,
+                "gpu_95": 40.0,
+                "gpu_5": 30.0,
+                "p25": 30.0,
+                "p50": 35.0,
+                "p75": 40.0,
+                "p95": 40.0,
+                "upper": 40.0,
+                "lower": 30.0,
+            }
+        },
+        "last_timestamp": int(START_S + 120) * 1_000_000,
+    }
+    assert list(result.details) == ["algo-1", "last_timestamp"]
+
+
+def test_an_under_used_gpu_gets_its_own_text_with_place_time_and_estimate() -> None:
+    found = finding(run(RULE, node(gpu0=[30.0, 40.0] * 15), **SMALL), "GPU-1")
+
+    assert found is not None
+    assert found.severity is Severity.CRITICAL
+    assert (found.measured, found.threshold, found.unit) == (40.0, 70.0, "%")
+    assert "gpu0 on algo-1 is only 40.0 %" in found.title
+    assert "In 2 of 2 judged minutes" in found.text
+    assert (found.where.node, found.where.device) == ("algo-1", "gpu0")
+    assert (found.where.start_s, found.where.end_s) == (START_S + 60, START_S + 29 * 6)
+    assert found.estimate is not None
+    assert (found.estimate.share_ratio, found.estimate.speedup_at_most) == (0.65, 2.86)
+    assert "batch" in found.advice
+
+
+def test_a_gpu_that_swings_gets_the_other_text() -> None:
+    result = run(RULE, node(gpu0=[0.0, 95.0] * 15), **SMALL)
+    found = finding(result, "GPU-2")
+
+    assert result.counters.rule_triggered == 2
+    assert finding(result, "GPU-1") is None
+    assert found is not None
+    # The first idle sample is start-up: 14 of the 29 samples at work are idle.
+    assert "idle 48.3 % of its working time" in found.title
+    assert (found.measured, found.threshold) == (0.0, 10.0)
+    assert rows_of(result, "utilization")[0]["verdict"] == "fluctuating"
+
+
+def test_a_busy_gpu_is_fine() -> None:
+    result = run(RULE, node(gpu0=[80.0, 95.0] * 15), **SMALL)
+
+    assert result.status is Status.OK
+    assert result.counters == Counters(datapoints=30)
+    assert (result.details, result.findings) == ({}, ())
+    assert rows_of(result, "utilization")[0]["verdict"] == "fine"
+
+
+@pytest.mark.parametrize(("value", "triggers"), [(69.99, 2), (70.0, 0), (70.01, 0)])
+def test_p95_must_be_below_its_threshold(value: float, triggers: int) -> None:
+    assert run(RULE, node(gpu0=[value] * 30), **SMALL).counters.rule_triggered == triggers
+
+
+@pytest.mark.parametrize(("low", "triggers"), [(9.99, 2), (10.0, 0)])
+def test_p5_must_be_below_its_threshold(low: float, triggers: int) -> None:
+    values = [low, low, low, 95.0, 95.0, 95.0, 95.0, 95.0, 95.0, 95.0] * 3
+
+    assert run(RULE, node(gpu0=values), **SMALL).counters.rule_triggered == triggers
+
+
+@pytest.mark.parametrize(("high", "triggers"), [(70.0, 0), (70.01, 2)])
+def test_a_p95_equal_to_its_threshold_is_neither_low_nor_fluctuating(
+    high: float, triggers: int
+) -> None:
+    assert run(RULE, node(gpu0=[0.0, high] * 15), **SMALL).counters.rule_triggered == triggers
+
+
+def test_as_many_samples_as_patience_are_too_few() -> None:
+    short = run(RULE, node(gpu0=[5.0] * 10), **SMALL)
+    enough = run(RULE, node(gpu0=[5.0] * 11), **SMALL)
+
+    assert short.status is Status.SKIPPED
+    assert short.reason is not None
+    assert short.reason.code is ReasonCode.TOO_FEW_SAMPLES
+    assert "10 of more than 10 samples" in short.reason.text
+    assert short.counters == Counters(datapoints=10)
+    assert short.findings == ()
+    assert enough.counters.rule_triggered == 1
+
+
+def test_a_job_without_gpus_is_skipped() -> None:
+    result = run(RULE, node_profile(system=system_table({"cpu0": [5.0] * 30})), **SMALL)
+
+    assert result.status is Status.SKIPPED
+    assert result.reason is not None
+    assert result.reason.code is ReasonCode.NO_GPU
+    assert result.details == {}
+
+
+def test_all_gpus_of_all_nodes_are_counted_and_one_finding_names_them() -> None:
+    result = run(
+        RULE,
+        node(name="algo-1", gpu0=[90.0] * 30, gpu1=[90.0] * 20 + [40.0] * 10),
+        node(name="algo-2", gpu0=[20.0] * 25),
+        **SMALL,
+    )
+
+    assert result.counters == Counters(rule_triggered=3, violations=3, datapoints=30)
+    # algo-2 violated first; the stamp stands behind the first node.
+    assert list(result.details) == ["algo-2", "last_timestamp", "algo-1"]
+    assert result.details["last_timestamp"] == int(START_S + 120) * 1_000_000
+    (found,) = result.findings
+    assert found.id == "GPU-1"
+    assert found.where.node == "algo-2"
+    assert "2 of 3 GPUs (also gpu1 on algo-1)" in found.text
+
+
+def test_an_entry_keeps_the_history_of_its_last_violation() -> None:
+    result = run(RULE, node(gpu0=[40.0] * 20 + [95.0] * 20), **SMALL)
+
+    entry = result.details["algo-1"]
+    assert isinstance(entry, dict)
+    assert isinstance(entry["gpu0"], dict)
+    assert entry["gpu0"]["gpu_max"] == 40.0
+    assert result.details["last_timestamp"] == int(START_S + 60) * 1_000_000
+
+
+def test_an_idle_end_alone_is_counted_but_raises_no_alarm() -> None:
+    result = run(RULE, node(gpu0=[95.0] * 35 + [0.0] * 5), **SMALL)
+    (found,) = result.findings
+
+    assert result.counters.rule_triggered == 1
+    assert (found.id, found.severity) == ("GPU-2", Severity.INFO)
+    assert "before the work begins or after it ends" in found.title
+    assert rows_of(result, "utilization")[0]["verdict"] == "idle only at start or end"
+
+
+def test_with_steps_all_that_lies_outside_the_loop_is_an_edge() -> None:
+    values = [0.0] * 35 + [95.0] * 25
+
+    without = run(RULE, node(gpu0=values), **SMALL)
+    with_steps = run(RULE, node(gpu0=values, steps=(35 * 6, 59 * 6)), **SMALL)
+
+    assert without.counters == with_steps.counters
+    assert {item.severity for item in without.findings} == {Severity.CRITICAL}
+    assert {item.severity for item in with_steps.findings} == {Severity.INFO}
+
+
+def test_a_fault_in_few_of_many_minutes_is_only_told() -> None:
+    values = [95.0] * 300
+    values[100:102] = [0.0, 0.0]
+
+    result = run(RULE, node(gpu0=values), **SMALL)
+
+    assert result.counters.rule_triggered == 1
+    assert [item.severity for item in result.findings] == [Severity.INFO]
+
+
+def test_a_busy_core_in_idle_ticks_turns_the_advice_to_the_host() -> None:
+    gpu = [0.0, 95.0] * 15
+    part = node(gpu0=gpu, cpu0=[95.0 if value == 0 else 20.0 for value in gpu])
+
+    found = finding(run(RULE, part, **SMALL), "GPU-2")
+
+    assert found is not None
+    assert "in 100.0 % of the idle samples a CPU core was busy" in found.advice
+
+
+def test_a_busy_neighbour_turns_the_advice_to_balance() -> None:
+    found = finding(run(RULE, node(gpu0=[95.0] * 30, gpu1=[30.0] * 30), **SMALL), "GPU-1")
+
+    assert found is not None
+    assert "Share the work evenly first: gpu0" in found.advice
+
+
+def test_absent_samples_do_not_count() -> None:
+    values = [30.0, None] * 30
+
+    result = run(RULE, node(gpu0=values), patience=10, window=5)  # type: ignore[arg-type]
+
+    assert result.counters.datapoints == 30
+
+
+def test_the_table_tells_mean_and_percentiles_of_each_gpu() -> None:
+    (row,) = rows_of(run(RULE, node(gpu0=list(range(0, 60, 2))), **SMALL), "utilization")
+
+    values = np.arange(0, 60, 2)
+    assert (row["mean_pct"], row["max_pct"]) == (29.0, 58.0)
+    assert row["p5_pct"] == round(float(np.percentile(values, 5)), 2)
+    assert row["p95_pct"] == round(float(np.percentile(values, 95)), 2)
+    assert (row["judged_minutes"], row["aws_violations"], row["samples"]) == (2, 2, 30)
+
+
+def test_an_imported_result_is_read_from_its_details() -> None:
+    entry: Details = {
+        "gpu_max": 99.0,
+        "gpu_95": 95.0,
+        "gpu_5": 0.0,
+        "p25": 0.0,
+        "p50": 0.0,
+        "p75": 57.0,
+    }
+    entry |= {"p95": 95.0, "upper": 99.0, "lower": 0.0}
+    details: Details = {"algo-1": {"gpu0": entry}, "last_timestamp": 1783158000000000}
+
+    presented = RULE.present(
+        Counters(rule_triggered=3, violations=3, datapoints=1310), details, RULE.params(), None
+    )
+
+    (found,) = presented.findings
+    assert (found.id, found.measured, found.where.start_s) == ("GPU-2", 0.0, 1783158000.0)
+    assert presented.exhibits[0].n_rows == 1
+
+
+def test_a_quiet_imported_result_has_nothing_to_say() -> None:
+    presented = RULE.present(Counters(datapoints=1310), {}, RULE.params(), None)
+
+    assert presented.findings == ()
+    assert presented.exhibits == ()
+
+
+def test_parts_are_measured_alone() -> None:
+    part: NodeProfile = node(gpu0=[30.0] * 30)
+    params = RULE.params(**SMALL)
+
+    assert len(RULE.measure(part, params).gpus) == 1

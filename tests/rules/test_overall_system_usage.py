@@ -1,0 +1,241 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from reportgen.profile import NodeProfile
+from reportgen.results import Counters, ExhibitKind, Severity, Status
+from reportgen.rules.overall_system_usage import RULE
+from tests.builders import START_S, node_profile, span_table, system_table
+from tests.rules.framework_jobs import TRAIN, finding, rows_of, run
+
+
+def node(
+    name: str = "algo-1", *, loop: tuple[float, float] | None = None, **columns: Any
+) -> NodeProfile:
+    rows = [(TRAIN, TRAIN, START_S + loop[0], START_S + loop[1])] if loop else []
+    return node_profile(
+        system=system_table(columns, interval_s=1), spans=span_table(rows), node=name
+    )
+
+
+def steady(name: str = "algo-1", *, gpu: float | None = 80.0, cpu: float = 50.0) -> NodeProfile:
+    columns: dict[str, Any] = {"cpu0": [cpu] * 10}
+    if gpu is not None:
+        columns["gpu0"] = [gpu] * 10
+    return node(name, **columns)
+
+
+def test_statistics_are_written_as_aws_writes_them() -> None:
+    result = run(
+        RULE,
+        node(
+            gpu0=[0.0, 100.0, 50.0],
+            gpu1=[0.0, 50.0, 25.0],
+            gpu0_memory=[10.0, 10.0, 10.0],
+            gpu1_memory=[20.0, 20.0, 20.0],
+            cpu0=[None, 10.0, 20.0],
+            cpu1=[None, 30.0, 20.0],
+            cpu0_iowait=[None, 0.0, 1.0],
+            cpu1_iowait=[None, 0.0, 0.0],
+            memory=[5.125, 6.0, 7.0],
+            receive=[None, 1000.0, 0.0],
+            transmit=[None, 500.5, 0.0],
+            receive_platform=[9e9, 9e9, 9e9],
+        ),
+    )
+
+    assert result.status is Status.OK
+    assert result.counters == Counters(datapoints=2)
+    assert list(result.details) == ["Network", "GPU", "CPU", "CPU memory", "GPU memory", "I/O"]
+    assert result.details["GPU"] == {
+        "algo-1": {"max": 75.0, "p99": 74.25, "p95": 71.25, "p50": 37.5, "min": 0}
+    }
+    assert result.details["CPU"] == {
+        "algo-1": {"max": 20.0, "p99": 20.0, "p95": 20.0, "p50": 20.0, "min": 20.0}
+    }
+    assert result.details["Network"] == {
+        "algo-1": {"max": 1500.5, "p99": 1485.5, "p95": 1425.48, "p50": 750.25, "min": 0}
+    }
+    assert str(result.details["I/O"]) == (
+        "{'algo-1': {'max': 0.5, 'p99': 0.5, 'p95': 0.48, 'p50': 0.25, 'min': 0}}"
+    )
+    assert result.details["GPU memory"]["algo-1"]["max"] == 15.0  # type: ignore[index, call-overload]
+
+
+def test_the_usage_table_is_the_details_with_units() -> None:
+    rows = rows_of(run(RULE, steady(), steady("algo-2")), "usage")
+
+    assert [(row["node"], row["metric"], row["unit"]) for row in rows] == [
+        ("algo-1", "GPU", "%"),
+        ("algo-2", "GPU", "%"),
+        ("algo-1", "CPU", "%"),
+        ("algo-2", "CPU", "%"),
+    ]
+    assert [row["p95"] for row in rows] == [80.0, 80.0, 50.0, 50.0]
+
+
+def test_a_cpu_only_job_has_empty_gpu_members() -> None:
+    result = run(RULE, steady(gpu=None))
+
+    assert (result.details["GPU"], result.details["GPU memory"]) == ({}, {})
+
+
+def test_platform_traffic_stands_in_only_where_there_is_no_other_and_it_is_said() -> None:
+    result = run(RULE, node(cpu0=[1.0, 1.0], receive_platform=[7.0, 9.0]))
+    usage = result.exhibit("usage")
+
+    assert result.details["Network"]["algo-1"]["max"] == 9.0  # type: ignore[index, call-overload]
+    assert usage is not None
+    assert "Network on algo-1 is SageMaker's own traffic" in usage.caption
+
+
+@pytest.mark.parametrize(
+    ("gpu", "cpu", "expected"),
+    [
+        (69.99, 69.99, "SYS-1"),
+        (69.99, 70.0, "SYS-2"),
+        (70.0, 20.0, None),
+        (70.01, 20.0, "SYS-3"),
+        (None, 70.0, "SYS-4"),
+        (None, 69.99, "SYS-4"),
+    ],
+)
+def test_each_node_gets_the_reading_that_fits(
+    gpu: float | None, cpu: float, expected: str | None
+) -> None:
+    findings = run(RULE, steady(gpu=gpu, cpu=cpu)).findings
+
+    assert [item.id for item in findings] == ([expected] if expected else [])
+    assert all(item.severity is Severity.INFO for item in findings)
+
+
+def test_a_cpu_only_job_is_told_whether_its_cpus_have_room() -> None:
+    used, room = (run(RULE, steady(gpu=None, cpu=cpu)).findings[0] for cpu in (70.0, 69.0))
+
+    assert "well used" in used.title
+    assert "have room" in room.title
+
+
+def test_one_reading_stands_for_all_nodes_it_fits() -> None:
+    result = run(
+        RULE, steady("algo-1", gpu=60.0), steady("algo-2", gpu=30.0), steady("algo-3", gpu=95.0)
+    )
+    found = finding(result, "SYS-1")
+
+    assert [item.id for item in result.findings] == ["SYS-1", "SYS-3"]
+    assert found is not None
+    assert found.text.startswith("On 2 of 3 nodes; lowest on algo-2: GPU p95 30.0 %")
+    assert (found.where.node, found.measured) == ("algo-2", 30.0)
+
+
+def test_samples_at_zero_and_below_fifty_are_counted_per_gpu_per_core_and_in_all() -> None:
+    part = node(
+        loop=(1, 4),
+        gpu0=[0.0, 0.0, 49.9, 50.0, 0.0, 99.0],
+        gpu1=[0.0, 10.0, 99.0, 99.0, 99.0, 99.0],
+        cpu0=[0.0, 49.0, 50.0, 99.0, 0.0, 0.0],
+        cpu1=[100.0] * 6,
+    )
+    rows = rows_of(run(RULE, part), "sample_counts")
+
+    assert [tuple(row.values())[1:5] for row in rows] == [
+        ("gpu0", 6, 3, 4),
+        ("gpu1", 6, 1, 2),
+        ("all cores", 12, 3, 4),
+        ("all GPUs", 12, 4, 6),
+    ]
+    # Strictly inside the loop: the ticks of seconds 2 and 3.
+    assert [tuple(row.values())[5:] for row in rows] == [
+        (2, 0, 1), (2, 0, 0), (4, 0, 0), (4, 0, 1),
+    ]  # fmt: skip
+
+
+def test_histograms_lose_no_sample_and_show_the_loop_apart() -> None:
+    part = node(loop=(1, 4), gpu0=[0.0, 98.0, 99.0, 100.0, 99.0, 2.0], cpu0=[5.0] * 6)
+    rows = rows_of(run(RULE, part), "gpu_histogram")
+
+    assert len(rows) == 50
+    assert sum(row["whole job"] for row in rows) == 6
+    assert (rows[49]["whole job"], rows[49]["training loop"]) == (4, 2)
+    assert (rows[49]["bin_start"], rows[49]["bin_end"]) == (98, 100)
+    assert (rows[0]["whole job"], rows[1]["whole job"]) == (1, 1)
+
+
+def test_without_steps_there_is_no_histogram_of_the_loop() -> None:
+    bins = run(RULE, steady()).exhibit("cpu_histogram")
+
+    assert bins is not None
+    assert [column.name for column in bins.columns] == ["bin_start", "bin_end", "whole job"]
+
+
+def test_a_single_dip_stays_visible_in_a_long_curve() -> None:
+    values = [90.0] * 20_000
+    values[12_345] = 0.0
+    curve = run(RULE, node(gpu0=values, cpu0=values)).exhibit("gpu_over_time")
+
+    assert curve is not None
+    assert curve.kind is ExhibitKind.BAND
+    assert [column.name for column in curve.columns] == [
+        "time_s", "gpu0_min", "gpu0_mean", "gpu0_max",
+    ]  # fmt: skip
+    assert curve.n_rows <= 600
+    assert min(curve.columns[1].values) == 0.0  # type: ignore[type-var]
+    assert "Thinned from 20,000 instants" in curve.caption
+    assert curve.columns[0].values[0] == START_S
+
+
+def test_several_nodes_share_one_chart_per_quantity() -> None:
+    result = run(RULE, steady("algo-1"), steady("algo-2"))
+    charts = {item.id: item for item in result.exhibits if item.kind is ExhibitKind.BAND}
+
+    assert list(charts) == ["gpu_over_time", "cpu_over_time"]
+    assert [column.name for column in charts["gpu_over_time"].columns][1::3] == [
+        "algo-1 gpu0_min", "algo-2 gpu0_min",
+    ]  # fmt: skip
+    assert [column.name for column in charts["cpu_over_time"].columns][1::3] == [
+        "algo-1_min", "algo-2_min",
+    ]  # fmt: skip
+
+
+def test_many_nodes_and_gpus_stay_drawable_while_tables_stay_complete() -> None:
+    parts = [
+        node(f"algo-{index}", gpu0=[float(index)] * 900, gpu1=[float(index)] * 900)
+        for index in range(1, 31)
+    ]
+    result = run(RULE, *parts)
+    curve = result.exhibit("gpu_over_time")
+
+    assert curve is not None
+    assert len(curve.columns) == 1 + 3 * 16
+    names = [column.name.removesuffix("_min") for column in curve.columns[1::3]]
+    assert names == [f"algo-{index}" for index in (*range(1, 9), *range(23, 31))]
+    assert curve.n_rows <= 300
+    assert "16 of 30 nodes" in curve.caption
+    assert len(rows_of(result, "usage")) == 30
+    assert len(rows_of(result, "sample_counts")) == 61
+
+
+def test_datapoints_are_those_of_the_node_with_most_cpu_samples() -> None:
+    result = run(RULE, node("algo-1", cpu0=[1.0] * 5), node("algo-2", cpu0=[1.0] * 9))
+
+    assert result.counters == Counters(datapoints=9)
+
+
+def test_a_job_without_system_metrics_is_skipped() -> None:
+    result = run(RULE, node_profile())
+
+    assert result.status is Status.SKIPPED
+    assert result.reason is not None
+    assert result.reason.text == "There are no system metrics."
+    assert all(member == {} for member in result.details.values())
+
+
+def test_an_imported_result_is_read_from_its_details() -> None:
+    result = run(RULE, steady(gpu=30.0))
+
+    presented = RULE.present(result.counters, result.details, RULE.params(), None)
+
+    assert [item.id for item in presented.findings] == ["SYS-1"]
+    assert [item.id for item in presented.exhibits] == ["usage"]
