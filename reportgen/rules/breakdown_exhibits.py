@@ -49,9 +49,28 @@ def exhibits_of_breakdown(
 def exhibits_of_members(
     details: Details, *, prefix: str = "", during: str = ""
 ) -> tuple[Exhibit, ...]:
-    """Return the same exhibits from AWS's JSON, which has percentages only."""
+    """Return the same exhibits from AWS's JSON, which has percentages only.
+
+    Numbers known to be wrong are shown as they are, with a remark.
+    """
     found = (
-        shares_from_details(f"{prefix}{exhibit_id}", details.get(member), title=f"{title}{during}")
+        shares_from_details(
+            f"{prefix}{exhibit_id}",
+            details.get(member),
+            title=f"{title}{during}",
+            caption=_remark(details, member),
+        )
         for member, (exhibit_id, title) in _TITLES.items()
     )
     return tuple(item for item in found if item is not None)
+
+
+def _remark(details: Details, member: str) -> str:
+    """Return what is known to be wrong with AWS's member. Source: oracle §10."""
+    phase, ratio = details.get("phase"), details.get("ratio")
+    is_overall = isinstance(phase, dict) and OTHERS in phase
+    if member == "phase" and is_overall:
+        return "AWS's rule tells about half of the time between steps."
+    if member == "ratio" and not is_overall and isinstance(ratio, dict) and len(ratio) > 1:
+        return "AWS's rule swaps the labels of CPU and GPU here."
+    return ""

@@ -21,13 +21,14 @@ from reportgen.results import (
 from reportgen.rules import loader_words
 from reportgen.rules.base import About, Need, Presentation, Rule, param
 from reportgen.rules.framework import HOW_TO_RECORD
-from reportgen.rules.loader_events import (
+from reportgen.rules.loader_events import Waiting, loader_rows, waiting_of, waits_of
+from reportgen.rules.loader_seconds import (
+    LEAST_SECONDS,
     Seconds,
-    Waiting,
     busy_seconds,
-    loader_rows,
-    waiting_of,
-    waits_of,
+    join_seconds,
+    median_loaders,
+    minutes_out_of_range,
 )
 from reportgen.rules.loader_uses import LifeTimes, Loader, life_times_of, loaders_of, longest_active
 from reportgen.rules.maths.nice_bins import tally_values
@@ -35,9 +36,6 @@ from reportgen.rules.verdict import conclude
 from reportgen.units import NS_PER_S
 
 ID = RuleId("Dataloader")
-LEAST_SECONDS = 10
-"""Judged from more than ten busy seconds on. Source: oracle §8."""
-SECONDS_PER_MINUTE = 60
 AWS_BINS = 100
 
 ABOUT = About(
@@ -129,7 +127,7 @@ def measure(part: NodeProfile, params: Params) -> Measurement:  # noqa: ARG001 -
 
 def judge(measurements: Sequence[Measurement], params: Params) -> RuleResult:
     """Count minutes in which the number of loaders did not fit, and say whether it matters."""
-    busy = _join_seconds([item.seconds for item in measurements])
+    busy = join_seconds([item.seconds for item in measurements])
     cores = {core for item in measurements for core in item.cores}
     n_events = sum(item.n_events for item in measurements)
     violations = _violations(busy, len(cores), params) if cores else 0
@@ -155,7 +153,7 @@ def judge(measurements: Sequence[Measurement], params: Params) -> RuleResult:
         reason=reason,
         counters=counters,
         details=details,
-        metrics=_metrics(measurements, details, context),
+        metrics=_metrics(measurements, busy, context),
         presentation=present(counters, details, params, context),
     )
 
@@ -170,50 +168,12 @@ def present(
     return loader_words.present(counters, details, context, limits)
 
 
-def _join_seconds(parts: Sequence[Seconds]) -> Seconds:
-    """Return the busy seconds of the job; of several nodes the one with most loaders counts.
-
-    Cores are per node, so loaders of different nodes are never added up.
-    """
-    if not parts:
-        return Seconds(second=np.empty(0, dtype=np.int64), n_loaders=np.empty(0, dtype=np.int64))
-    second = np.concatenate([part.second for part in parts])
-    n_loaders = np.concatenate([part.n_loaders for part in parts])
-    order = np.argsort(second, kind="stable")
-    found, first = np.unique(second[order], return_index=True)
-    most = np.maximum.reduceat(n_loaders[order], first) if first.size else n_loaders
-    return Seconds(second=found, n_loaders=most)
-
-
 def _violations(busy: Seconds, n_cores: int, params: Params) -> int:
-    """Return how often the median so far was out of range in a minute with loader events.
-
-    Source: oracle §8 and §11; each second counts once.
-    """
-    low = params.min_threshold / 100 * n_cores
-    high = params.max_threshold / 100 * n_cores
-    violations = 0
-    n_seen = 0
-    by_value = np.zeros(int(busy.n_loaders.max(initial=0)) + 1, dtype=np.int64)
-    _, first = np.unique(busy.second // SECONDS_PER_MINUTE, return_index=True)
-    for values in np.split(busy.n_loaders, first[1:]):
-        by_value += np.bincount(values, minlength=by_value.size)
-        n_seen += values.size
-        if n_seen > LEAST_SECONDS:
-            n_loaders = _median(by_value)
-            violations += int(n_loaders < low) + int(n_loaders > high)
-    return violations
-
-
-def _median(by_value: NDArray[np.int64]) -> int:
-    """Return the median of whole numbers counted by value, truncated like AWS's."""
-    so_far = np.cumsum(by_value)
-    n = int(so_far[-1])
-    if n == 0:
-        return 0
-    lower = int(np.searchsorted(so_far, (n - 1) // 2, side="right"))
-    upper = int(np.searchsorted(so_far, n // 2, side="right"))
-    return (lower + upper) // 2
+    return minutes_out_of_range(
+        busy,
+        fewest=params.min_threshold / 100 * n_cores,
+        most=params.max_threshold / 100 * n_cores,
+    )
 
 
 def _details(measurements: Sequence[Measurement], busy: Seconds, *, n_cores: int) -> Details:
@@ -222,7 +182,7 @@ def _details(measurements: Sequence[Measurement], busy: Seconds, *, n_cores: int
         "pin_memory": setup.pin_memory if setup else None,
         "num_workers": setup.num_workers if setup else None,
         "cores": n_cores,
-        "dataloaders": _median(np.bincount(busy.n_loaders)),
+        "dataloaders": int(median_loaders(busy)),
     }
     if any(item.is_tensorflow for item in measurements):
         details["prefetch"] = any(item.has_prefetch for item in measurements)
@@ -277,20 +237,19 @@ def _reason(
 
 
 def _metrics(
-    measurements: Sequence[Measurement], details: Details, context: loader_words.Context
+    measurements: Sequence[Measurement], busy: Seconds, context: loader_words.Context
 ) -> dict[str, float | int | None]:
-    if not details and not context.waiting:
+    if not busy.second.size and not context.waiting:
         return {}
     wait_s = _all_waits(measurements) / NS_PER_S
     p50, p95 = np.percentile(wait_s, (50, 95)).tolist() if wait_s.size else (None, None)
     worst = loader_words.worst_waiting(context.waiting)
-    dataloaders = details.get("dataloaders")
     return {
         "waits": int(wait_s.size),
         "wait_p50_s": p50,
         "wait_p95_s": p95,
         "waited_ratio": worst.ratio if worst else None,
-        "dataloaders": dataloaders if isinstance(dataloaders, int) else None,
+        "loaders_p50": median_loaders(busy) if busy.second.size else None,
     }
 
 

@@ -15,7 +15,6 @@ from reportgen.profile import SpanTable
 from reportgen.rules.maths.groups import joint_codes, rows_by_code
 from reportgen.rules.maths.intervals import union_length_ns
 from reportgen.rules.maths.nesting import parents_of
-from reportgen.units import NS_PER_S
 
 INITIALIZE = "DataLoaderIterInitialize"
 FETCH = "DataLoaderIter"
@@ -48,14 +47,6 @@ class LoaderRows:
     next_call: Mask
     is_tensorflow: bool
     has_prefetch: bool
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Seconds:
-    """One-second buckets with loader activity: (n,) Unix second, and loaders at work in it."""
-
-    second: Integers
-    n_loaders: Integers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,26 +92,6 @@ def loader_rows(spans: SpanTable) -> LoaderRows:
         is_tensorflow=bool(in_tensorflow.any()),
         has_prefetch=bool((in_tensorflow & _names_with(spans, "Prefetch")).any()),
     )
-
-
-def busy_seconds(spans: SpanTable, rows: Mask) -> Seconds:
-    """Return how many loader processes began something in each second.
-
-    Args:
-        spans: events of one node.
-        rows: (n,) mask of its fetches and loader processes.
-
-    Edge cases: an event without a process id stands for its worker's own process.
-    """
-    its_pid = spans.os_pid[rows]
-    loader = np.where(its_pid >= 0, its_pid, -1 - spans.worker[rows].astype(np.int64))
-    second = spans.start_ns[rows] // NS_PER_S
-    order = np.lexsort((loader, second))
-    second, loader = second[order], loader[order]
-    is_new = np.ones(second.shape, dtype=bool)
-    is_new[1:] = (second[1:] != second[:-1]) | (loader[1:] != loader[:-1])
-    found, count = np.unique(second[is_new], return_counts=True)
-    return Seconds(second=found, n_loaders=count.astype(np.int64))
 
 
 def waits_of(spans: SpanTable, rows: LoaderRows) -> SpanTable:

@@ -6,20 +6,23 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from reportgen.results import Counters, Details, Exhibit, ExhibitKind, Finding, Severity, exhibit
-from reportgen.results.model import Where
+from reportgen.results import Counters, Details, Finding, Severity, Where
 from reportgen.rules.base import Presentation
 from reportgen.rules.loader_events import Waiting
+from reportgen.rules.loader_exhibits import (
+    LOOP_SHARE,
+    histogram_of_details,
+    loop_share,
+    wait_histogram,
+)
 from reportgen.rules.loader_uses import LifeTimes, Loader, loader_exhibits
-from reportgen.rules.maths.nice_bins import Tally, bin_together
+from reportgen.rules.maths.nice_bins import Tally
 from reportgen.rules.verdict import estimate_of, fault_severity
 from reportgen.rules.wording import say_times
-from reportgen.units import NS_PER_S, percentages, say_duration, say_pct, seconds
+from reportgen.units import NS_PER_S, say_duration, say_pct, seconds
 
 DOMINANT_RATIO = 0.25
 """Waiting for a quarter of the loop is a fault however many loaders there are. Source: ours."""
-WAITS = "waits"
-LOOP_SHARE = "loop_share"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,7 +91,7 @@ def present(
     if context is None:
         found = _imported(counters, facts) if facts else None
         return Presentation(
-            findings=(found,) if found else (), exhibits=_histogram_of_details(details)
+            findings=(found,) if found else (), exhibits=histogram_of_details(details)
         )
     findings: list[Finding] = []
     if facts is not None and context.is_judged:
@@ -98,8 +101,8 @@ def present(
     return Presentation(
         findings=tuple(findings),
         exhibits=(
-            *_loop_share(context.waiting),
-            *_histogram(context.waits),
+            *loop_share(context.waiting),
+            *wait_histogram(context.waits),
             *loader_exhibits(context.loaders, context.life_times),
         ),
     )
@@ -321,75 +324,3 @@ def _loaders(facts: _Facts) -> str:
 
 def _cores(facts: _Facts) -> str:
     return say_times(facts.n_cores, "core")
-
-
-def _loop_share(waiting: Sequence[Waiting]) -> tuple[Exhibit, ...]:
-    if not waiting:
-        return ()
-    loop_ns = sum(item.loop_ns for item in waiting)
-    waited_ns = sum(item.expected_ns for item in waiting)
-    recorded_ns = sum(item.waited_ns for item in waiting)
-    parts_s = (waited_ns / NS_PER_S, max(loop_ns - waited_ns, 0) / NS_PER_S)
-    caption = "Union of the waits of each worker, as part of its loop, summed over the workers."
-    if waited_ns > recorded_ns:
-        caption += (
-            f" Not every wait was recorded: {say_duration(recorded_ns / NS_PER_S)} were, the rest "
-            "is estimated from their mean."
-        )
-    return (
-        exhibit(
-            LOOP_SHARE,
-            ExhibitKind.SHARES,
-            title="Waiting for data in the training loop",
-            caption=caption,
-            columns=[
-                ("part", "", ["waiting for data", "rest of the loop"]),
-                ("time_s", "s", parts_s),
-                ("pct", "%", percentages(parts_s)),
-            ],
-        ),
-    )
-
-
-def _histogram(waits: Tally) -> tuple[Exhibit, ...]:
-    bins = bin_together([waits])
-    if not bins.edge_ns.size:
-        return ()
-    edges_s = bins.edge_ns / NS_PER_S
-    return (
-        exhibit(
-            WAITS,
-            ExhibitKind.HISTOGRAM,
-            title="How long the loop waits for a batch",
-            caption="Each recorded wait of all workers, initialization and validation included.",
-            columns=[
-                ("bin_start", "s", edges_s[:-1]),
-                ("bin_end", "s", edges_s[1:]),
-                ("waits", "", bins.counts[0]),
-            ],
-        ),
-    )
-
-
-def _histogram_of_details(details: Details) -> tuple[Exhibit, ...]:
-    times = details.get("dataloading_time")
-    if not isinstance(times, dict):
-        return ()
-    counts, edges = times.get("probs"), times.get("binedges")
-    if not isinstance(counts, list) or not isinstance(edges, list):
-        return ()
-    if len(edges) != len(counts) + 1:
-        return ()
-    return (
-        exhibit(
-            WAITS,
-            ExhibitKind.HISTOGRAM,
-            title="Durations of loader events",
-            caption="The source mixes waits with life times of loader processes.",
-            columns=[
-                ("bin_start", "s", edges[:-1]),
-                ("bin_end", "s", edges[1:]),
-                ("events", "", counts),
-            ],
-        ),
-    )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeGuard
 
 from reportgen.profile import NodeProfile
@@ -14,6 +14,7 @@ from reportgen.results import (
     ExhibitKind,
     Finding,
     JsonValue,
+    Reason,
     RuleId,
     RuleResult,
     Severity,
@@ -91,11 +92,11 @@ def judge(measurements: Sequence[Measurement], params: Params) -> RuleResult:
     return conclude(
         ID,
         params=params,
-        reason=reason_without_steps(loop),
+        reason=_reason(loop, details, params),
         counters=counters,
         details=details,
         metrics=_metrics(phases),
-        presentation=present(counters, details, params, None),
+        presentation=present(counters, details, params, loop),
     )
 
 
@@ -103,14 +104,17 @@ def present(
     counters: Counters,  # noqa: ARG001 - a rule's shape
     details: Details,
     params: Params,
-    context: None,  # noqa: ARG001 - the details say it all
+    context: Loop | None,
 ) -> Presentation:
-    """Say how the job's time divides, from AWS's ``Details`` alone."""
+    """Say how the job's time divides: ``Details`` tell, ``context`` says that they are ours."""
     phases = _phases(details)
     if phases is None:
         return Presentation()
     finding = _finding(phases, params)
-    return Presentation(findings=(finding,) if finding else (), exhibits=(_phases_exhibit(phases),))
+    return Presentation(
+        findings=(finding,) if finding else (),
+        exhibits=(_phases_exhibit(phases, is_ours=context is not None),),
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,6 +142,21 @@ def _details(measurements: Sequence[Measurement], loop: Loop) -> Details:
         "job_start": seconds(min(firsts)) if firsts else None,
         "job_end": seconds(max(lasts)) if lasts else None,
     }
+
+
+def _reason(loop: Loop, details: Details, params: Params) -> Reason | None:
+    reason = reason_without_steps(loop)
+    start, end = details["job_start"], details["job_end"]
+    if reason is None or not (_is_number(start) and _is_number(end)):
+        return reason
+    threshold_s = params.threshold * SECONDS_PER_MINUTE
+    if end - start <= threshold_s:
+        return reason
+    note = (
+        f"The job ran {say_duration(end - start)}, longer than the limit of "
+        f"{say_duration(threshold_s)}; how much of it was start-up is unknown."
+    )
+    return replace(reason, text=f"{reason.text} {note}")
 
 
 def _phases(details: Details) -> _Phases | None:
@@ -170,9 +189,11 @@ def _metrics(phases: _Phases | None) -> dict[str, float | int | None]:
 
 
 def _finding(phases: _Phases, params: Params) -> Finding | None:
+    """Return INIT-1; a loop shorter than what follows it was hardly recorded as a whole."""
     threshold_s = params.threshold * SECONDS_PER_MINUTE
     is_late = phases.before_s > threshold_s
-    if not is_late and phases.before_s <= phases.loop_s:
+    dominates = phases.before_s > phases.loop_s >= phases.after_s
+    if not is_late and not dominates:
         return None
     share = phases.before_s / phases.total_s if phases.total_s else 0.0
     is_fault = is_late or phases.before_s >= SHORT_START_S
@@ -200,13 +221,15 @@ def _finding(phases: _Phases, params: Params) -> Finding | None:
     )
 
 
-def _phases_exhibit(phases: _Phases) -> Exhibit:
+def _phases_exhibit(phases: _Phases, *, is_ours: bool) -> Exhibit:
+    end = "a loop that ends later leaves no finalization"
+    aws_end = "in AWS's result the loop ends where its last step begins"
     parts = (phases.before_s, phases.loop_s, phases.after_s)
     return exhibit(
         PHASES,
         ExhibitKind.SHARES,
         title="Phases of the job",
-        caption="From the first sample to the last; a loop that ends later leaves no finalization.",
+        caption=f"From the first sample to the last; {end if is_ours else aws_end}.",
         columns=[
             ("part", "", ["initialization", "training loop", "finalization"]),
             ("time_s", "s", parts),

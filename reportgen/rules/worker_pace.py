@@ -15,6 +15,7 @@ from reportgen.profile import SpanTable
 from reportgen.results import Exhibit, ExhibitKind, Finding, Where, exhibit
 from reportgen.rules.framework import Loop, loop_length_ns
 from reportgen.rules.maths.groups import rows_by_code
+from reportgen.rules.step_series import phase_word
 from reportgen.rules.verdict import estimate_of, fault_severity
 from reportgen.units import NS_PER_S, say_duration, say_pct, seconds
 
@@ -181,7 +182,7 @@ def pace_exhibits(paces: Sequence[Pace]) -> tuple[Exhibit, ...]:
         caption="Medians and sums over the steps of each worker and phase.",
         columns=[
             ("worker", "", [pace.worker for pace in paces]),
-            ("phase", "", [pace.phase for pace in paces]),
+            ("phase", "", [phase_word(pace.phase) for pace in paces]),
             ("steps", "", [pace.n_steps for pace in paces]),
             ("step_p50_s", "s", [_seconds(pace.step_median_ns) for pace in paces]),
             ("step_total_s", "s", [pace.step_total_ns / NS_PER_S for pace in paces]),

@@ -133,4 +133,17 @@ def test_an_imported_result_shows_the_same_phases() -> None:
     result = run(RULE, started_after(30.0))
     presented = RULE.present(result.counters, result.details, RULE.params(), None)
 
-    assert presented.exhibits[0] == result.exhibits[0]
+    assert presented.exhibits[0].columns == result.exhibits[0].columns
+    assert "where its last step begins" in presented.exhibits[0].caption
+
+
+def test_a_loop_shorter_than_what_follows_it_is_no_proof_of_a_long_start() -> None:
+    # Steps of a short window in the middle: most of them were probably not recorded.
+    assert run(RULE, started_after(300.0, loop_s=50, after_s=400.0)).findings == ()
+
+
+def test_a_long_job_without_steps_is_told_with_its_length() -> None:
+    reason = run(RULE, node([], cores=1, duration_s=150), threshold=2).reason
+
+    assert reason is not None
+    assert "The job ran 2 min 30 s, longer than the limit of 2 min 00 s" in reason.text

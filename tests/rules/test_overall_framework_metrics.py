@@ -222,8 +222,8 @@ def test_a_worker_that_also_validates_is_no_straggler() -> None:
 
     assert finding(result, "STRAG-1") is None
     workers = {(row["worker"], row["phase"]): row for row in rows_of(result, "workers")}
-    assert workers["algo-1-28", TRAIN]["forward_p50_s"] == 0.4
-    assert workers["algo-1-28", EVAL]["forward_p50_s"] == 0.9
+    assert workers["algo-1-28", "TRAIN"]["forward_p50_s"] == 0.4
+    assert workers["algo-1-28", "EVAL"]["forward_p50_s"] == 0.9
 
 
 def test_a_worker_alone_has_no_one_to_lag_behind() -> None:
