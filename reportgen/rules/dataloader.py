@@ -22,6 +22,7 @@ from reportgen.rules import loader_words
 from reportgen.rules.base import About, Need, Presentation, Rule, param
 from reportgen.rules.framework import HOW_TO_RECORD
 from reportgen.rules.loader_events import Waiting, loader_rows, waiting_of, waits_of
+from reportgen.rules.loader_facts import Limits, worst_waiting
 from reportgen.rules.loader_seconds import (
     LEAST_SECONDS,
     Seconds,
@@ -162,7 +163,7 @@ def present(
     counters: Counters, details: Details, params: Params, context: loader_words.Context | None
 ) -> Presentation:
     """Say what to change; ``context`` holds waits, loaders and life times."""
-    limits = loader_words.Limits(
+    limits = Limits(
         min_pct=params.min_threshold, max_pct=params.max_threshold, wait_pct=params.wait_pct
     )
     return loader_words.present(counters, details, context, limits)
@@ -243,7 +244,7 @@ def _metrics(
         return {}
     wait_s = _all_waits(measurements) / NS_PER_S
     p50, p95 = np.percentile(wait_s, (50, 95)).tolist() if wait_s.size else (None, None)
-    worst = loader_words.worst_waiting(context.waiting)
+    worst = worst_waiting(context.waiting)
     return {
         "waits": int(wait_s.size),
         "wait_p50_s": p50,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from reportgen.results import Counters, Details, Finding, Severity, Where
@@ -15,6 +14,7 @@ from reportgen.rules.loader_exhibits import (
     loop_share,
     wait_histogram,
 )
+from reportgen.rules.loader_facts import Facts, Limits, facts_of
 from reportgen.rules.loader_uses import LifeTimes, Loader, loader_exhibits
 from reportgen.rules.maths.nice_bins import Tally
 from reportgen.rules.verdict import estimate_of, fault_severity
@@ -40,54 +40,16 @@ class Context:
     life_times: tuple[LifeTimes, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
-    """The parameters: loaders in percent of the cores, waiting in percent of the loop."""
-
-    min_pct: float
-    max_pct: float
-    wait_pct: float
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Facts:
-    """The numbers that decide; ``worst`` and its share are unknown for imported results."""
-
-    n_loaders: int
-    n_cores: int
-    num_workers: int | None
-    pin_memory: bool | None
-    processes: int
-    worst: Waiting | None
-    limits: Limits
-
-    @property
-    def is_few(self) -> bool:
-        return self.n_loaders < self.limits.min_pct / 100 * self.n_cores
-
-    @property
-    def is_many(self) -> bool:
-        return self.n_loaders > self.limits.max_pct / 100 * self.n_cores
-
-    @property
-    def ratio(self) -> float:
-        return self.worst.ratio if self.worst else 0.0
-
-    @property
-    def matters(self) -> bool:
-        return self.worst is not None and 100 * self.ratio >= self.limits.wait_pct
-
-
-def worst_waiting(waiting: Sequence[Waiting]) -> Waiting | None:
-    """Return the worker whose loop waited for the largest share, ``None`` without waits."""
-    return max(waiting, key=lambda item: (item.ratio, item.worker), default=None)
-
-
 def present(
     counters: Counters, details: Details, context: Context | None, limits: Limits
 ) -> Presentation:
     """Return findings and exhibits, as far as AWS's details or raw data allow."""
-    facts = _facts(details, context, limits)
+    facts = facts_of(
+        details,
+        context.waiting if context else (),
+        limits,
+        processes=context.processes_per_node if context else 1,
+    )
     if context is None:
         found = _imported(counters, facts) if facts else None
         return Presentation(
@@ -108,23 +70,7 @@ def present(
     )
 
 
-def _facts(details: Details, context: Context | None, limits: Limits) -> _Facts | None:
-    n_loaders, n_cores = details.get("dataloaders"), details.get("cores")
-    num_workers, pin_memory = details.get("num_workers"), details.get("pin_memory")
-    if not isinstance(n_loaders, int) or not isinstance(n_cores, int):
-        return None
-    return _Facts(
-        n_loaders=n_loaders,
-        n_cores=n_cores,
-        num_workers=num_workers if isinstance(num_workers, int) else None,
-        pin_memory=pin_memory if isinstance(pin_memory, bool) else None,
-        processes=max(context.processes_per_node, 1) if context else 1,
-        worst=worst_waiting(context.waiting) if context else None,
-        limits=limits,
-    )
-
-
-def _about_number(facts: _Facts) -> list[Finding]:
+def _about_number(facts: Facts) -> list[Finding]:
     if facts.is_few:
         return [_too_few(facts) if facts.matters else _few_but_enough(facts)]
     found = [_too_many(facts)] if facts.is_many else []
@@ -133,7 +79,7 @@ def _about_number(facts: _Facts) -> list[Finding]:
     return found
 
 
-def _too_few(facts: _Facts) -> Finding:
+def _too_few(facts: Facts) -> Finding:
     assert facts.worst is not None
     wanted = math.ceil(facts.limits.min_pct / 100 * facts.n_cores / facts.processes)
     wanted = max(wanted, (facts.num_workers or 0) + 1)
@@ -162,7 +108,7 @@ def _too_few(facts: _Facts) -> Finding:
     )
 
 
-def _few_but_enough(facts: _Facts) -> Finding:
+def _few_but_enough(facts: Facts) -> Finding:
     """Return DL-6, a reading of ours: few loaders are no fault where nothing waits for them."""
     share = (
         f"the loop waits for data only {say_pct(100 * facts.ratio)} of its time"
@@ -187,7 +133,7 @@ def _few_but_enough(facts: _Facts) -> Finding:
     )
 
 
-def _too_many(facts: _Facts) -> Finding:
+def _too_many(facts: Facts) -> Finding:
     fitting = max(facts.n_cores // facts.processes, 1)
     now = "" if facts.num_workers is None else f" from {facts.num_workers}"
     each = "" if facts.processes == 1 else " in each training process"
@@ -209,7 +155,7 @@ def _too_many(facts: _Facts) -> Finding:
     )
 
 
-def _input_bound(facts: _Facts) -> Finding:
+def _input_bound(facts: Facts) -> Finding:
     assert facts.worst is not None
     return Finding(
         id="DL-5",
@@ -232,7 +178,7 @@ def _input_bound(facts: _Facts) -> Finding:
     )
 
 
-def _about_memory(facts: _Facts, context: Context) -> list[Finding]:
+def _about_memory(facts: Facts, context: Context) -> list[Finding]:
     if facts.pin_memory is not False or not context.has_gpu:
         return []
     return [
@@ -252,7 +198,7 @@ def _about_memory(facts: _Facts, context: Context) -> list[Finding]:
     ]
 
 
-def _about_prefetch(facts: _Facts, context: Context) -> list[Finding]:
+def _about_prefetch(facts: Facts, context: Context) -> list[Finding]:
     if not context.is_tensorflow or context.has_prefetch:
         return []
     return [
@@ -271,7 +217,7 @@ def _about_prefetch(facts: _Facts, context: Context) -> list[Finding]:
     ]
 
 
-def _imported(counters: Counters, facts: _Facts) -> Finding | None:
+def _imported(counters: Counters, facts: Facts) -> Finding | None:
     if not counters.rule_triggered or not (facts.is_few or facts.is_many):
         return None
     limit_pct = facts.limits.min_pct if facts.is_few else facts.limits.max_pct
@@ -318,9 +264,9 @@ def _waited(worst: Waiting) -> str:
     return f"{seen[0].upper()}{seen[1:]} ({say_pct(100 * worst.ratio)})."
 
 
-def _loaders(facts: _Facts) -> str:
+def _loaders(facts: Facts) -> str:
     return "one loader process" if facts.n_loaders == 1 else f"{facts.n_loaders} loader processes"
 
 
-def _cores(facts: _Facts) -> str:
+def _cores(facts: Facts) -> str:
     return say_times(facts.n_cores, "core")

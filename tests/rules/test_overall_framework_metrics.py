@@ -1,7 +1,9 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 
 from reportgen.results import Counters, ReasonCode, Severity, Status
@@ -256,3 +258,13 @@ def test_an_imported_result_shows_its_shares_and_says_what_cannot_be() -> None:
     assert by_id["phase_shares"].columns[2].values == (100.0,)
     assert by_id["cpu_operators"].columns[1].values == (300, 100)
     assert [item.id for item in presented.findings] == ["FW-2"]
+
+
+def test_the_order_of_rows_does_not_matter() -> None:
+    rows = synchronous({"algo-1-27": 0.4, "algo-1-28": 0.7})
+    rows += [at("cpu_functions", name, 3, 5, tid=1) for name in ("conv2d", "convolution", "mm")]
+    rows += [at("cpu_functions", "mm", 3 + index, 4 + index, tid=2) for index in range(30)]
+    part = node(rows)
+    order = np.random.default_rng(1).permutation(part.spans.n_spans)
+
+    assert run(RULE, replace(part, spans=part.spans.where(order))) == run(RULE, part)
