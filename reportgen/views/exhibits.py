@@ -9,11 +9,12 @@ from itertools import groupby
 from markupsafe import Markup
 
 from reportgen.results import Exhibit, ExhibitKind
-from reportgen.views import tables
 from reportgen.views.blocks import Block
 from reportgen.views.charts import band, bars, boxes, heatmap, histogram, series, shares, spans
 from reportgen.views.charts.layout import ChartContext, Drawing, Figure
+from reportgen.views.condense import data_of
 from reportgen.views.fragments import render, script_json
+from reportgen.views.tables import table_of
 from reportgen.views.values import plot_label
 
 _TITLE_PX, _TITLE_LENGTH = 64, 110
@@ -80,7 +81,7 @@ def exhibit_block(exhibit: Exhibit, context: ChartContext) -> Block:
     if exhibit.n_rows == 0:
         return Block(html=render("exhibit_empty", **frame))
     if exhibit.kind is ExhibitKind.TABLE or not has_shape(exhibit):
-        table = tables.table_of(exhibit, is_unix=context.is_unix, file=file)
+        table = table_of(exhibit, is_unix=context.is_unix, file=file)
         return Block(html=render("exhibit_table", **frame, table=table))
     if exhibit.kind is ExhibitKind.SHARES:
         return Block(html=render("shares", **frame, info=shares.info(exhibit)))
@@ -92,7 +93,7 @@ def exhibit_block(exhibit: Exhibit, context: ChartContext) -> Block:
         **frame,
         drawing=drawing,
         json=script_json(drawing.figure),
-        table=tables.data_of(exhibit, is_unix=context.is_unix, file=file),
+        table=data_of(exhibit, is_unix=context.is_unix, file=file),
     )
     return Block(html=html, figure=titled(drawing, exhibit.title))
 

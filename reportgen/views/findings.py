@@ -8,10 +8,11 @@ from reportgen.report import Report
 from reportgen.results import Finding, Severity
 from reportgen.units import say_pct
 from reportgen.views.outline import link_of, title_of
-from reportgen.views.values import clean, say, say_interval
+from reportgen.views.values import say, say_interval, shorten
 
 _WORDS = {Severity.CRITICAL: "Critical", Severity.WARNING: "Warning", Severity.INFO: "Info"}
 _HEADROOM = 1.15
+LONGEST_TITLE = 240
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,14 +47,14 @@ class Card:
 def card_of(rule_id: str, finding: Finding, report: Report) -> Card:
     """Return the card of a finding."""
     where = finding.where
-    place = " · ".join(clean(part) for part in (where.node, where.device) if part)
+    place = " · ".join(shorten(part).text for part in (where.node, where.device) if part)
     is_unix = report.job.clock == "unix"
     gain, gain_note = _gain(finding)
     return Card(
         id=finding.id,
         severity=finding.severity.value,
         word=_WORDS[finding.severity],
-        title=finding.title,
+        title=shorten(finding.title, most=LONGEST_TITLE).text,
         text=finding.text,
         advice=finding.advice,
         measured="" if finding.measured is None else say(finding.measured, finding.unit),

@@ -10,7 +10,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from reportgen.assets import templates_dir
-from reportgen.views.values import clean
+from reportgen.views.values import LONGEST_TEXT, shorten
 
 _ESCAPES = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"}
 
@@ -35,12 +35,15 @@ def _environment() -> Environment:
         loader=FileSystemLoader(templates_dir() / "fragments"),
         autoescape=True,
         undefined=StrictUndefined,
-        finalize=_without_controls,
+        finalize=_harmless,
         trim_blocks=True,
         lstrip_blocks=True,
         auto_reload=False,
     )
 
 
-def _without_controls(value: Any) -> Any:
-    return clean(value) if isinstance(value, str) and not hasattr(value, "__html__") else value
+def _harmless(value: Any) -> Any:
+    """Shorten a text beyond all measure and take control characters out; leave our HTML alone."""
+    if not isinstance(value, str) or hasattr(value, "__html__"):
+        return value
+    return shorten(value, most=LONGEST_TEXT).text

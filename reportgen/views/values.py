@@ -14,6 +14,8 @@ from reportgen.units import say_bytes, say_count, say_duration, say_pct
 ABSENT = "–"
 _LONGEST_NAME = 96
 _LONGEST_LABEL = 28
+_LONGEST_LISTED = 48
+LONGEST_TEXT = 1_500
 _LONGEST_HOVER = 2_000
 _UNIX_FROM_S = 1e8
 _FEW_DECIMALS_FROM = 1_000.0
@@ -49,6 +51,12 @@ def shorten(text: str, *, most: int = _LONGEST_NAME) -> Shown:
         return Shown(text=whole)
     tail = most // 3
     return Shown(text=f"{whole[: most - tail - 1]}…{whole[-tail:]}", full=whole[:_LONGEST_HOVER])
+
+
+def say_names(names: Sequence[str], *, most: int = 3) -> str:
+    """List the first few names: ``algo-1, algo-2 and 62 more``."""
+    listed = ", ".join(shorten(name, most=_LONGEST_LISTED).text for name in names[:most])
+    return f"{listed} and {len(names) - most:,} more" if len(names) > most else listed
 
 
 def plot_label(text: str, *, most: int = _LONGEST_LABEL) -> str:

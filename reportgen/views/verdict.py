@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 from reportgen.report import Report
 from reportgen.results import Severity, Status
+from reportgen.views.findings import LONGEST_TITLE
+from reportgen.views.values import shorten
 
 _FAULTS = (Severity.CRITICAL, Severity.WARNING)
 
@@ -103,6 +105,6 @@ def _plural(count: int, word: str) -> str:
 
 
 def _sentence(title: str) -> str:
-    text = title.strip()
+    text = shorten(title.strip(), most=LONGEST_TITLE).text
     text = text[:1].upper() + text[1:]
     return text if text.endswith((".", "!", "?")) else f"{text}."

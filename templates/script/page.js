@@ -2,7 +2,7 @@
 (function () {
   "use strict";
   var root = document.documentElement;
-  var PRINT_WIDTH_PX = 680;
+  var PRINT_WIDTH_PX = 650;
 
   /* Theme: the reader's choice, else the command's, else the system's. */
   var box = document.querySelector(".rg-theme");

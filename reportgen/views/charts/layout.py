@@ -179,6 +179,7 @@ def time_axis(context: ChartContext, **parts: object) -> dict[str, Any]:
     return axis(
         "",
         type="date",
+        tickangle=0,
         hoverformat="%Y-%m-%d %H:%M:%S.%L UTC",
         tickformatstops=[
             {"dtickrange": [None, 1000], "value": "%H:%M:%S.%L\n%b %-d, %Y UTC"},

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,13 +22,14 @@ from reportgen.views.meaning import Ink, inks
 from reportgen.views.values import plot_label, say_interval
 
 MOST_LANES = 40
-MOST_NAMES = 12
+MOST_GROUPS = 12
+_NUMBER = re.compile(r"\d[\d,.]*")
 _LANE_PX, _FRAME_PX, _LEAST_PX = 30, 88, 150
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NamedSpans:
-    """All spans of one name: lane, start and length (in the axis's unit), and their words."""
+class SpanGroup:
+    """Spans of one kind: lane, start and length (in the axis's unit), and their words."""
 
     name: str
     ink: Ink
@@ -42,38 +44,63 @@ class SpansInfo:
     """What a span chart shows; ``n_left_out`` spans are in the table only."""
 
     lanes: tuple[str, ...]
-    groups: tuple[NamedSpans, ...]
+    groups: tuple[SpanGroup, ...]
     n_left_out: int
 
 
 def info(exhibit: Exhibit, context: ChartContext) -> SpansInfo:
-    """Return the spans of a ``spans`` exhibit by name; beyond MOST_NAMES they share a colour."""
+    """Return the spans of a ``spans`` exhibit, grouped by what their names say besides numbers.
+
+    "3 bottlenecks" and "12 bottlenecks" are one group. Beyond MOST_GROUPS the rest is "others".
+    """
     columns = {column.name: column.values for column in exhibit.columns}
-    all_lanes = tuple(dict.fromkeys(str(lane) for lane in columns["lane"]))
-    lanes = {lane: index for index, lane in enumerate(all_lanes[:MOST_LANES])}
-    names = list(dict.fromkeys(str(name) for name in columns["name"]))
-    kept = names if len(names) <= MOST_NAMES else names[: MOST_NAMES - 1]
-    heads = kept if len(kept) == len(names) else [*kept, f"others ({len(names) - len(kept)})"]
-    groups = {
-        name: NamedSpans(name=name, ink=ink, lanes=[], starts=[], lengths=[], words=[])
-        for name, ink in zip(heads, inks(heads, exhibit.id, exhibit.title), strict=True)
-    }
-    starts, ends = numbers(columns["start_s"]), numbers(columns["end_s"])
+    every_lane = dict.fromkeys(str(lane) for lane in columns["lane"])
+    lanes = {lane: index for index, lane in enumerate(list(every_lane)[:MOST_LANES])}
+    kinds = [kind_of(str(name)) for name in columns["name"]]
+    groups = _groups(list(dict.fromkeys(kinds)), exhibit)
+    rows = zip(
+        columns["lane"],
+        columns["name"],
+        kinds,
+        numbers(columns["start_s"]),
+        numbers(columns["end_s"]),
+        strict=True,
+    )
     left_out = 0
-    for lane, name, start, end in zip(columns["lane"], columns["name"], starts, ends, strict=True):
-        if start is None or end is None or str(lane) not in lanes:
+    for lane, name, kind, start_s, end_s in rows:
+        if start_s is None or end_s is None or str(lane) not in lanes:
             left_out += 1
             continue
-        group = groups.get(str(name)) or groups[heads[-1]]
-        first, last = times([start, end], context)
-        assert first is not None
-        assert last is not None
+        group = groups[kind]
+        start, end = (value or 0.0 for value in times([start_s, end_s], context))
+        when = say_interval(start_s, end_s, is_unix=context.is_unix)
         group.lanes.append(lanes[str(lane)])
-        group.starts.append(first)
-        group.lengths.append(last - first)
-        when = say_interval(start, end, is_unix=context.is_unix)
+        group.starts.append(start)
+        group.lengths.append(end - start)
         group.words.append(f"{plot_label(str(name))}<br>{when}")
-    return SpansInfo(lanes=tuple(lanes), groups=tuple(groups.values()), n_left_out=left_out)
+    distinct = {id(group): group for group in groups.values()}
+    return SpansInfo(lanes=tuple(lanes), groups=tuple(distinct.values()), n_left_out=left_out)
+
+
+def kind_of(name: str) -> str:
+    """Return a span's name without its numbers, or the name if nothing else is left.
+
+    Example:
+        >>> kind_of("1,250 bottlenecks"), kind_of("42")
+        ('bottlenecks', '42')
+    """
+    return " ".join(_NUMBER.sub(" ", name).split()) or name
+
+
+def _groups(kinds: list[str], exhibit: Exhibit) -> dict[str, SpanGroup]:
+    """Return the group of each kind; kinds beyond the limit share the last one."""
+    n_rest = len(kinds) - MOST_GROUPS + 1 if len(kinds) > MOST_GROUPS else 0
+    heads = [*kinds[:-n_rest], f"others ({n_rest})"] if n_rest else kinds
+    made = [
+        SpanGroup(name=head, ink=ink, lanes=[], starts=[], lengths=[], words=[])
+        for head, ink in zip(heads, inks(heads, exhibit.id, exhibit.title), strict=True)
+    ]
+    return {kind: made[min(at, len(made) - 1)] for at, kind in enumerate(kinds)}
 
 
 def draw(exhibit: Exhibit, context: ChartContext) -> Drawing:
@@ -107,7 +134,7 @@ def draw(exhibit: Exhibit, context: ChartContext) -> Drawing:
     )
 
 
-def _trace(group: NamedSpans) -> dict[str, Any]:
+def _trace(group: SpanGroup) -> dict[str, Any]:
     colour = theme.shade(group.ink.hue, group.ink.index)
     return {
         "type": "bar",

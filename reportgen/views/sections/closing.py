@@ -7,12 +7,14 @@ from dataclasses import dataclass
 from reportgen.report import QualityNote, Report
 from reportgen.units import say_count
 from reportgen.views.blocks import Block, Section, State
+from reportgen.views.facts import Fact
 from reportgen.views.fragments import render
-from reportgen.views.sections.opening import LOSS_COUNTERS, Fact
-from reportgen.views.values import clean, say_bytes_exact
+from reportgen.views.sections.opening import LOSS_COUNTERS
+from reportgen.views.values import say_bytes_exact, shorten
 
 NOTES_AT_ONCE = 12
 MOST_NOTES = 400
+LONGEST_NAME = 160
 _QUALITY_ID, _QUALITY_TITLE = "data-quality", "Data quality"
 _APPENDIX_ID, _APPENDIX_TITLE = "appendix", "Appendix"
 
@@ -98,14 +100,14 @@ def appendix(report: Report) -> Section:
     """Show what made the report: source, clock, versions; and how to take its advice."""
     is_unix = report.job.clock == "unix"
     facts = [
-        Fact(name="Job", text=clean(report.job.name)),
-        Fact(name="Source", text=clean(report.job.source)),
+        Fact(name="Job", text=_name(report.job.name)),
+        Fact(name="Source", text=_name(report.job.source)),
         Fact(
             name="Clock",
             text="wall clock, shown in UTC" if is_unix else "relative: no wall-clock times",
         ),
-        Fact(name="Report id", text=clean(report.report_id), note="a hash of all results"),
-        *(Fact(name=clean(name), text=clean(text)) for name, text in report.versions.items()),
+        Fact(name="Report id", text=_name(report.report_id), note="a hash of all results"),
+        *(Fact(name=_name(name), text=_name(text)) for name, text in report.versions.items()),
     ]
     blocks = [
         Block(html=render("section_head", title=_APPENDIX_TITLE, state=None, lead="")),
@@ -124,3 +126,7 @@ def appendix(report: Report) -> Section:
         Block(html=render("disclaimer")),
     ]
     return Section(id=_APPENDIX_ID, title=_APPENDIX_TITLE, blocks=tuple(blocks))
+
+
+def _name(text: str) -> str:
+    return shorten(text, most=LONGEST_NAME).text

@@ -7,18 +7,20 @@ from dataclasses import dataclass
 
 from reportgen.report import JobSummary, Report
 from reportgen.results import ExhibitKind, Severity, exhibit
-from reportgen.units import say_count, say_duration, say_pct
+from reportgen.units import say_count
 from reportgen.views.blocks import Block, Section, State
 from reportgen.views.charts.layout import ChartContext
 from reportgen.views.exhibits import anchor_of, exhibit_block
+from reportgen.views.facts import facts_of, summary_rows
 from reportgen.views.findings import Card, card_of
 from reportgen.views.fragments import render
 from reportgen.views.outline import section_id_of, title_of
 from reportgen.views.status import rule_state
-from reportgen.views.values import ABSENT, clean, say_iso
+from reportgen.views.values import shorten
 from reportgen.views.verdict import verdict_of
 
 CARDS_AT_ONCE = 5
+LONGEST_JOB_NAME = 160
 LOSS_COUNTERS = {
     "files_skipped": ("file skipped", "files skipped"),
     "lines_broken": ("line broken", "lines broken"),
@@ -28,15 +30,6 @@ LOSS_COUNTERS = {
     "bytes_lost": ("byte lost", "bytes lost"),
 }
 _JOB_SUMMARY = "job-summary"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Fact:
-    """A name, its value, and a remark; ``note`` may be empty."""
-
-    name: str
-    text: str
-    note: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,7 +57,7 @@ def header(report: Report) -> Section:
     first = _cards_at_once(cards)
     html = render(
         "header",
-        job_name=report.job.name or "Training job",
+        job_name=shorten(report.job.name, most=LONGEST_JOB_NAME).text or "Training job",
         verdict=verdict,
         facts=facts_of(report),
         warning=_loss_warning(report),
@@ -104,54 +97,6 @@ def job_summary(report: Report) -> Section:
         )
     )
     return Section(id=_JOB_SUMMARY, title="Job summary", blocks=tuple(blocks))
-
-
-def facts_of(report: Report) -> tuple[Fact, ...]:
-    """Return the facts of the first screen."""
-    summary = report.summary
-    facts = []
-    if summary.job_duration_in_seconds is not None:
-        facts.append(Fact(name="Duration", text=say_duration(summary.job_duration_in_seconds)))
-    if summary.start_time:
-        facts.append(Fact(name="Started", text=_instant(summary.start_time, report)))
-    if report.nodes:
-        facts.append(
-            Fact(name="Nodes", text=say_count(len(report.nodes)), note=_names(report.nodes))
-        )
-    if report.sampling_interval_ms is not None:
-        facts.append(Fact(name="Sampled every", text=f"{report.sampling_interval_ms:,} ms"))
-    return tuple(facts)
-
-
-def summary_rows(report: Report) -> tuple[Fact, ...]:
-    """Return every row of the summary; what the input cannot tell is a dash with its reason."""
-    summary = report.summary
-    unknown = "no steps recorded"
-    rows = [
-        Fact(name="Start of the job", text=_instant(summary.start_time, report)),
-        Fact(name="End of the job", text=_instant(summary.end_time, report)),
-        _duration("Duration of the job", summary.job_duration_in_seconds, None, ""),
-        _moment("Start of the training loop", summary.training_loop_start, unknown, report),
-        _moment("End of the training loop", summary.training_loop_end, unknown, report),
-        _duration(
-            "Initialization", summary.initialization_in_seconds, summary.initialization_pct, unknown
-        ),
-        _duration(
-            "Training loop",
-            summary.training_loop_duration_in_seconds,
-            summary.training_loop_pct,
-            unknown,
-        ),
-        _duration(
-            "Finalization", summary.finalization_in_seconds, summary.finalization_pct, unknown
-        ),
-    ]
-    if report.sampling_interval_ms is not None:
-        rows.append(Fact(name="Sampling interval", text=f"{report.sampling_interval_ms:,} ms"))
-    rows.append(
-        Fact(name="Nodes", text=say_count(len(report.nodes)), note=_names(report.nodes, most=12))
-    )
-    return tuple(rows)
 
 
 def check_groups(report: Report) -> tuple[CheckGroup, ...]:
@@ -227,26 +172,3 @@ def _phase_parts(summary: JobSummary) -> list[tuple[str, float, float]] | None:
         (name, amount, pct) for name, amount, pct in parts if amount is not None and pct is not None
     ]
     return known if len(known) == len(parts) else None
-
-
-def _instant(text: str | None, report: Report) -> str:
-    if text is not None and report.job.clock != "unix":
-        return "not known (the recording has no wall clock)"
-    return say_iso(text)
-
-
-def _moment(name: str, text: str | None, unknown: str, report: Report) -> Fact:
-    return Fact(name=name, text=_instant(text, report), note=unknown if text is None else "")
-
-
-def _duration(name: str, duration_s: float | None, pct: float | None, unknown: str) -> Fact:
-    if duration_s is None:
-        return Fact(name=name, text=ABSENT, note=unknown)
-    exact = f"{duration_s:,.3f} s"
-    note = exact if pct is None else f"{exact}, {say_pct(pct)} of the job"
-    return Fact(name=name, text=say_duration(duration_s) if duration_s else "0 s", note=note)
-
-
-def _names(nodes: Sequence[str], *, most: int = 3) -> str:
-    listed = ", ".join(clean(node) for node in nodes[:most])
-    return f"{listed} and {len(nodes) - most:,} more" if len(nodes) > most else listed

@@ -1,0 +1,168 @@
+"""The numbers behind a chart as a short table: curves condensed, extremes kept."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+from reportgen.results import Exhibit, ExhibitKind
+from reportgen.views.charts.arrays import numbers
+from reportgen.views.tables import MOST_ROWS, Head, TableInfo, table_of
+from reportgen.views.values import ABSENT, Shown, heading_of, say, say_instant, shorten
+
+CONDENSED_ROWS = 24
+_MOST_CONDENSED_LINES = 6
+
+
+def data_of(exhibit: Exhibit, *, is_unix: bool, file: str) -> TableInfo:
+    """Return the numbers behind a chart; curves are condensed to a few rows with extremes."""
+    if exhibit.kind in {ExhibitKind.SERIES, ExhibitKind.BAND}:
+        if exhibit.n_rows <= CONDENSED_ROWS:
+            return table_of(exhibit, is_unix=is_unix, file=file)
+        curves = curves_of(exhibit)
+        if len(curves) > _MOST_CONDENSED_LINES:
+            return _extremes(exhibit, curves, is_unix=is_unix, file=file)
+        return _condensed(exhibit, curves, is_unix=is_unix, file=file)
+    if exhibit.kind is ExhibitKind.HEATMAP:
+        return _by_row(exhibit, file=file)
+    table = table_of(exhibit, is_unix=is_unix, file=file)
+    return replace(table, rows=table.rows + table.folded, folded=()) if table.folded else table
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Curve:
+    """One curve's lowest, mean and highest values, and its unit."""
+
+    name: str
+    unit: str
+    low: list[float | None]
+    mean: list[float | None]
+    high: list[float | None]
+
+
+def curves_of(exhibit: Exhibit) -> tuple[Curve, ...]:
+    """Return the curves of a ``series`` or ``band`` exhibit."""
+    columns = {column.name: column for column in exhibit.columns[1:]}
+    if exhibit.kind is ExhibitKind.BAND:
+        names = [name.removesuffix("_mean") for name in columns if name.endswith("_mean")]
+        parts = [
+            [numbers(columns[name + part].values) for part in ("_min", "_mean", "_max")]
+            for name in names
+        ]
+        units = [columns[f"{name}_mean"].unit for name in names]
+    else:
+        names = list(columns)
+        parts = [[numbers(column.values)] * 3 for column in columns.values()]
+        units = [column.unit for column in columns.values()]
+    return tuple(
+        Curve(name=heading_of(name), unit=unit, low=low, mean=mean, high=high)
+        for name, unit, (low, mean, high) in zip(names, units, parts, strict=True)
+    )
+
+
+def _condensed(exhibit: Exhibit, curves: Sequence[Curve], *, is_unix: bool, file: str) -> TableInfo:
+    instants = numbers(exhibit.columns[0].values)
+    n_points = len(instants)
+    edges = [n_points * at // CONDENSED_ROWS for at in range(CONDENSED_ROWS + 1)]
+    rows = []
+    for start, stop in pairwise(edges):
+        cells = [Shown(text=_instant(instants[start], is_unix=is_unix))]
+        for curve in curves:
+            cells += [Shown(text=say(value, curve.unit)) for value in _summary(curve, start, stop)]
+        rows.append(tuple(cells))
+    heads = [Head(text="from", note="UTC" if is_unix else "s")]
+    for curve in curves:
+        heads += [
+            Head(text=f"{curve.name} {part}", is_number=True) for part in ("min", "mean", "max")
+        ]
+    return TableInfo(
+        label=exhibit.title,
+        heads=tuple(heads),
+        rows=tuple(rows),
+        n_rows=n_points,
+        remark=_condensed_remark(exhibit, n_points, file),
+    )
+
+
+def _extremes(exhibit: Exhibit, curves: Sequence[Curve], *, is_unix: bool, file: str) -> TableInfo:
+    instants = numbers(exhibit.columns[0].values)
+    rows = []
+    for curve in curves:
+        low, mean, high = _summary(curve, 0, len(instants))
+        at_low = _instant(
+            instants[curve.low.index(low)] if low is not None else None, is_unix=is_unix
+        )
+        at_high = _instant(
+            instants[curve.high.index(high)] if high is not None else None, is_unix=is_unix
+        )
+        texts = (
+            say(low, curve.unit),
+            at_low,
+            say(mean, curve.unit),
+            say(high, curve.unit),
+            at_high,
+        )
+        rows.append((shorten(curve.name), *(Shown(text=text) for text in texts)))
+    zone = "UTC" if is_unix else "s"
+    heads = (
+        Head(text="curve"),
+        Head(text="lowest", is_number=True),
+        Head(text="when lowest", note=zone),
+        Head(text="mean", is_number=True),
+        Head(text="highest", is_number=True),
+        Head(text="when highest", note=zone),
+    )
+    return TableInfo(
+        label=exhibit.title,
+        heads=heads,
+        rows=tuple(rows),
+        n_rows=len(instants),
+        remark=_condensed_remark(exhibit, len(instants), file),
+    )
+
+
+def _by_row(exhibit: Exhibit, *, file: str) -> TableInfo:
+    row_column, _, value_column = exhibit.columns[:3]
+    groups: dict[str, list[float]] = {}
+    for name, value in zip(row_column.values, numbers(value_column.values), strict=True):
+        group = groups.setdefault(str(name), [])
+        if value is not None:
+            group.append(value)
+    rows = []
+    for name, values in groups.items():
+        mean = sum(values) / len(values) if values else None
+        numbers_shown = (min(values, default=None), mean, max(values, default=None))
+        rows.append(
+            (shorten(name), *(Shown(text=say(item, value_column.unit)) for item in numbers_shown))
+        )
+    return TableInfo(
+        label=exhibit.title,
+        heads=(
+            Head(text=heading_of(row_column.name)),
+            *(Head(text=part, is_number=True) for part in ("min", "mean", "max")),
+        ),
+        rows=tuple(rows[:MOST_ROWS]),
+        n_rows=exhibit.n_rows,
+        remark=_condensed_remark(exhibit, exhibit.n_rows, file, what="cells"),
+    )
+
+
+def _condensed_remark(exhibit: Exhibit, count: int, file: str, *, what: str = "points") -> str:
+    return f"Condensed from {count:,} {what}; all of them are in {file}, exhibit “{exhibit.id}”."
+
+
+def _summary(curve: Curve, start: int, stop: int) -> tuple[float | None, ...]:
+    def present(values: Sequence[float | None]) -> list[float]:
+        return [value for value in values[start:stop] if value is not None]
+
+    mean = present(curve.mean)
+    return (
+        min(present(curve.low), default=None),
+        sum(mean) / len(mean) if mean else None,
+        max(present(curve.high), default=None),
+    )
+
+
+def _instant(time_s: float | None, *, is_unix: bool) -> str:
+    return ABSENT if time_s is None else say_instant(time_s, is_unix=is_unix)

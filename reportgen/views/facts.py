@@ -1,0 +1,84 @@
+"""The job in names and values: the facts of the first screen and the rows of the summary."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from reportgen.report import Report
+from reportgen.units import say_count, say_duration, say_pct
+from reportgen.views.values import ABSENT, say_iso, say_names
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fact:
+    """A name, its value, and a remark; ``note`` may be empty."""
+
+    name: str
+    text: str
+    note: str = ""
+
+
+def facts_of(report: Report) -> tuple[Fact, ...]:
+    """Return the facts of the first screen."""
+    summary = report.summary
+    facts = []
+    if summary.job_duration_in_seconds is not None:
+        facts.append(Fact(name="Duration", text=say_duration(summary.job_duration_in_seconds)))
+    if summary.start_time:
+        facts.append(Fact(name="Started", text=_instant(summary.start_time, report)))
+    if report.nodes:
+        facts.append(
+            Fact(name="Nodes", text=say_count(len(report.nodes)), note=say_names(report.nodes))
+        )
+    if report.sampling_interval_ms is not None:
+        facts.append(Fact(name="Sampled every", text=f"{report.sampling_interval_ms:,} ms"))
+    return tuple(facts)
+
+
+def summary_rows(report: Report) -> tuple[Fact, ...]:
+    """Return every row of the summary; what the input cannot tell is a dash with its reason."""
+    summary = report.summary
+    unknown = "no steps recorded"
+    rows = [
+        Fact(name="Start of the job", text=_instant(summary.start_time, report)),
+        Fact(name="End of the job", text=_instant(summary.end_time, report)),
+        _duration("Duration of the job", summary.job_duration_in_seconds, None, ""),
+        _moment("Start of the training loop", summary.training_loop_start, unknown, report),
+        _moment("End of the training loop", summary.training_loop_end, unknown, report),
+        _duration(
+            "Initialization", summary.initialization_in_seconds, summary.initialization_pct, unknown
+        ),
+        _duration(
+            "Training loop",
+            summary.training_loop_duration_in_seconds,
+            summary.training_loop_pct,
+            unknown,
+        ),
+        _duration(
+            "Finalization", summary.finalization_in_seconds, summary.finalization_pct, unknown
+        ),
+    ]
+    if report.sampling_interval_ms is not None:
+        rows.append(Fact(name="Sampling interval", text=f"{report.sampling_interval_ms:,} ms"))
+    rows.append(
+        Fact(name="Nodes", text=say_count(len(report.nodes)), note=say_names(report.nodes, most=12))
+    )
+    return tuple(rows)
+
+
+def _instant(text: str | None, report: Report) -> str:
+    if text is not None and report.job.clock != "unix":
+        return "not known (the recording has no wall clock)"
+    return say_iso(text)
+
+
+def _moment(name: str, text: str | None, unknown: str, report: Report) -> Fact:
+    return Fact(name=name, text=_instant(text, report), note=unknown if text is None else "")
+
+
+def _duration(name: str, duration_s: float | None, pct: float | None, unknown: str) -> Fact:
+    if duration_s is None:
+        return Fact(name=name, text=ABSENT, note=unknown)
+    exact = f"{duration_s:,.3f} s"
+    note = exact if pct is None else f"{exact}, {say_pct(pct)} of the job"
+    return Fact(name=name, text=say_duration(duration_s) if duration_s else "0 s", note=note)
