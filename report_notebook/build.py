@@ -45,13 +45,14 @@ def tokens_text() -> str:
 
 
 def _name_of(cell: Any) -> str:
-    """Name a cell after its heading, or after what its last line calls."""
-    lines = [line for line in cell.source.splitlines() if line.strip()] or ["empty"]
-    heading = next((line for line in lines if line.startswith("#")), None)
-    if cell.cell_type == "markdown":
-        words = f"text-{heading or lines[0]}"
+    """Name a cell after its tag, its heading, or the section that it shows."""
+    if "parameters" in cell.metadata.get("tags", []):
+        return "parameters"
+    called = re.search(r"views\.(\w+)\(", cell.source)
+    if cell.cell_type == "code":
+        words = called[1] if called else "load"
     else:
-        words = f"code-{lines[-1].split('(')[0].removeprefix('views.')}"
+        words = f"about {cell.source.splitlines()[0]}"
     slug = re.sub(r"[^a-z0-9]+", "-", words.lower()).strip("-")
     return slug[:_ID_LENGTH].strip("-")
 

@@ -1,0 +1,58 @@
+"""The committed notebook is the one that its script makes, and holds to the house's rules."""
+
+import ast
+
+import nbformat
+import pytest
+
+from report_notebook import build
+
+
+@pytest.fixture(scope="module")
+def notebook():
+    text = build.NOTEBOOK.read_text(encoding="utf-8")
+    return nbformat.reads(text, as_version=4)  # type: ignore[no-untyped-call]  # nbformat
+
+
+def test_the_committed_notebook_is_fresh():
+    """Run ``make notebook`` after a change of report_notebook/profiler_report.py."""
+    script = build.SCRIPT.read_text(encoding="utf-8")
+    assert build.NOTEBOOK.read_text(encoding="utf-8") == build.notebook_text(script)
+
+
+def test_building_twice_gives_the_same_bytes():
+    script = build.SCRIPT.read_text(encoding="utf-8")
+    assert build.notebook_text(script) == build.notebook_text(script)
+
+
+def test_the_notebook_is_valid_and_its_cells_have_names_of_their_own(notebook):
+    nbformat.validate(notebook)
+    ids = [cell.id for cell in notebook.cells]
+    assert len(set(ids)) == len(ids)
+    assert ids[:4] == ["about-profiler-report", "parameters", "load", "about-overview"]
+
+
+def test_one_cell_holds_the_parameters_with_type_and_help(notebook):
+    (cell,) = [cell for cell in notebook.cells if "parameters" in cell.metadata.get("tags", [])]
+    assert cell.source.startswith('report_dir: str = "profiler-report"  # ')
+
+
+def test_code_cells_hold_at_most_three_statements(notebook):
+    for cell in notebook.cells:
+        if cell.cell_type == "code":
+            assert len(ast.parse(cell.source).body) <= 3, cell.source
+
+
+def test_every_section_of_the_package_is_called_once(notebook):
+    from reportgen import views
+
+    code = "\n".join(cell.source for cell in notebook.cells if cell.cell_type == "code")
+    called = [name for name in views.__all__ if f"views.{name}(" in code]
+    assert set(views.__all__) - set(called) == {"exhibit", "figure", "rule_section"}
+    assert all(code.count(f"views.{name}(") == 1 for name in called)
+
+
+def test_text_cells_stay_out_of_the_page(notebook):
+    texts = [cell for cell in notebook.cells if cell.cell_type == "markdown"]
+    assert texts
+    assert all("notebook-only" in cell.metadata.tags for cell in texts)

@@ -1,0 +1,81 @@
+"""Every figure is one that plotly accepts, small, and safe in a script element."""
+
+import json
+
+import pytest
+
+from reportgen.results import ExhibitKind, exhibit
+from reportgen.views.blocks import PLOTLY_MIME, outputs
+from reportgen.views.charts.layout import ChartContext
+from reportgen.views.exhibits import exhibit_block, figure_of
+from reportgen.views.fragments import script_json
+from reportgen.views.theme import resolved
+from tests.views import reports
+
+CONTEXT = ChartContext(rule_id="Rule", is_unix=True)
+EXHIBITS = {
+    "series": reports.steps_series(),
+    "band": reports.band("gpu", "x", {"gpu0": (40, 20), "gpu1": (50, 20)}),
+    "many bands": reports.band("gpu", "x", {f"gpu{at}": (40, 20) for at in range(8)}),
+    "histogram": reports.histogram("h", "x", {"gpu0": 40.0}),
+    "many histograms": reports.histogram("h", "x", {f"gpu{at}": 40.0 for at in range(5)}),
+    "boxes": reports.boxes("b", "x", ("cpu", "gpu0", "gpu0 memory")),
+    "heatmap": reports.heatmap(8),
+    "spans": reports.spans("s", "x"),
+}
+
+
+@pytest.mark.parametrize("name", EXHIBITS)
+@pytest.mark.parametrize("is_unix", [True, False])
+def test_plotly_accepts_the_figure(name, is_unix):
+    from plotly.graph_objects import Figure
+
+    figure = figure_of(EXHIBITS[name], ChartContext(rule_id="Rule", is_unix=is_unix))
+    assert len(Figure(resolved(figure)).data) == len(figure["data"])
+
+
+@pytest.mark.parametrize("name", EXHIBITS)
+def test_a_chart_carries_its_numbers_as_a_table_and_its_title_in_words(name):
+    html = exhibit_block(EXHIBITS[name], CONTEXT).html
+    assert "<summary>Numbers of this chart</summary>" in html
+    assert "<td>" in html
+    assert 'role="img" aria-label="' in html
+
+
+def test_a_curve_of_660_buckets_stays_small():
+    """Two lines, each mean, envelope and hover numbers: 660 x 2 x about 45 bytes."""
+    text = script_json(figure_of(EXHIBITS["band"], CONTEXT))
+    assert len(text) < 100_000
+
+
+def test_json_cannot_end_the_script_it_stands_in():
+    text = script_json({"a": "</script><!-- \u2028 & \u2029"})
+    assert not set("<>&\u2028\u2029") & set(text)
+    assert json.loads(text) == {"a": "</script><!-- \u2028 & \u2029"}
+
+
+@pytest.mark.parametrize("kind", [kind for kind in ExhibitKind if kind is not ExhibitKind.TABLE])
+def test_an_exhibit_without_the_columns_of_its_kind_is_shown_as_a_table(kind):
+    odd = exhibit("odd", kind, title="Odd", columns=[("what", "", ["a stranger's"])])
+    block = exhibit_block(odd, CONTEXT)
+    assert block.figure is None
+    assert "a stranger&#39;s" in block.html
+
+
+@pytest.mark.parametrize("kind", ExhibitKind)
+def test_an_exhibit_without_rows_says_so(kind):
+    empty = exhibit("none", kind, title="Episodes", columns=[("time_s", "s", [])])
+    html = exhibit_block(empty, CONTEXT).html
+    assert "Episodes" in html
+    assert "nothing to list" in html
+
+
+def test_jupyter_gets_the_same_figure_with_its_title_and_with_colours():
+    from reportgen.views.blocks import Section
+
+    block = exhibit_block(EXHIBITS["band"], CONTEXT)
+    (output,) = outputs(Section(id="s", title="S", blocks=(block,)))
+    figure = output.data[PLOTLY_MIME]
+    assert figure["layout"]["title"]["text"] == "x"
+    assert "var(--" not in json.dumps(figure)
+    assert 'class="rg-figure chart"' in output.data["text/html"]

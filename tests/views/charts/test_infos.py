@@ -1,0 +1,237 @@
+"""What each kind of chart shows, before it is drawn."""
+
+import base64
+import struct
+
+import pytest
+
+from reportgen.results import ExhibitKind, exhibit
+from reportgen.views.charts import band, bars, boxes, heatmap, histogram, series, shares, spans
+from reportgen.views.charts.arrays import float64, matrix32
+from reportgen.views.charts.layout import ChartContext, unit_scale
+from tests.views import reports
+
+UNIX = ChartContext(rule_id="Rule", is_unix=True)
+RELATIVE = ChartContext(rule_id="Rule", is_unix=False)
+
+
+def test_typed_arrays_hold_exact_doubles_and_nan_for_absent():
+    packed = float64([1_783_071_000_123.0, None])
+    first, second = struct.unpack("<2d", base64.b64decode(packed["bdata"]))
+    assert packed["dtype"] == "f8"
+    assert first == 1_783_071_000_123.0
+    assert second != second
+
+
+def test_a_matrix_says_its_shape():
+    assert matrix32([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])["shape"] == "2, 3"
+
+
+@pytest.mark.parametrize(
+    ("unit", "top", "label", "factor"),
+    [
+        ("s", 0.35, "ms", 1e3),
+        ("s", 12.0, "s", 1.0),
+        ("us", 5e6, "s", 1e-6),
+        ("bytes/s", 9.8e7, "MB/s", 1e-6),
+        ("%", 40.0, "%", 1.0),
+        ("1/s", 40.0, "1/s", 1.0),
+    ],
+)
+def test_an_axis_has_the_unit_that_fits_its_largest_value(unit, top, label, factor):
+    scale = unit_scale(unit, [0.0, None, top])
+    assert scale.label == label
+    assert scale.factor == pytest.approx(factor)
+
+
+def test_sparse_values_of_a_series_are_points_and_a_threshold_is_a_limit():
+    found = series.info(reports.steps_series(), UNIX)
+    duration, outlier, threshold = found.lines
+    assert (duration.is_points, outlier.is_points, threshold.is_points) == (False, True, False)
+    assert (duration.is_limit, threshold.is_limit) == (False, True)
+    assert outlier.ink.hue == "warning"
+    assert duration.values[0] == pytest.approx(1000 * 0.09, abs=11)
+    assert found.panels[0].label == "ms"
+
+
+def test_instants_are_epoch_milliseconds_or_seconds_of_a_relative_clock():
+    made = exhibit(
+        "x",
+        ExhibitKind.SERIES,
+        title="x",
+        columns=[("time_s", "s", [1_783_071_000.123]), ("cpu", "%", [1.0])],
+    )
+    assert series.info(made, UNIX).time_x == [1_783_071_000_123.0]
+    assert series.info(made, RELATIVE).time_x == [1_783_071_000.123]
+
+
+def test_lines_of_different_units_stand_in_panels_of_their_own():
+    made = exhibit(
+        "x",
+        ExhibitKind.SERIES,
+        title="x",
+        columns=[
+            ("time_s", "s", [1.0, 2.0]),
+            ("gpu0", "%", [10.0, 20.0]),
+            ("step_s", "s", [0.1, 0.2]),
+            ("gpu1", "%", [30.0, 40.0]),
+        ],
+    )
+    found = series.info(made, UNIX)
+    assert [line.panel for line in found.lines] == [0, 1, 0]
+    assert [panel.label for panel in found.panels] == ["%", "ms"]
+    layout = series.draw(made, UNIX).figure["layout"]
+    assert layout["yaxis"]["domain"][0] > layout["yaxis2"]["domain"][1]
+
+
+def test_an_envelope_has_one_outline_per_stretch_without_gaps():
+    xs, ys = band.outline([1.0, 2.0, 3.0, 4.0], [0.0, None, 1.0, 2.0], [5.0, None, 6.0, 7.0])
+    assert xs == [1.0, 1.0, None, 3.0, 4.0, 4.0, 3.0]
+    assert ys == [5.0, 0.0, None, 6.0, 7.0, 2.0, 1.0]
+
+
+def test_a_band_keeps_minimum_mean_and_maximum_of_each_line():
+    made = exhibit(
+        "gpu",
+        ExhibitKind.BAND,
+        title="x",
+        columns=[
+            ("time_s", "s", [1.0]),
+            ("gpu0_min", "%", [2.0]),
+            ("gpu0_mean", "%", [50.0]),
+            ("gpu0_max", "%", [98.0]),
+        ],
+    )
+    (line,) = band.info(made, UNIX).bands
+    assert (line.name, line.low, line.mean, line.high) == ("gpu0", [2.0], [50.0], [98.0])
+
+
+def test_many_bands_share_one_envelope_from_lowest_to_highest():
+    made = reports.band("gpu", "x", {f"gpu{at}": (40 + at, 10) for at in range(8)})
+    drawing = band.draw(made, UNIX)
+    filled = [trace for trace in drawing.figure["data"] if trace.get("fill")]
+    assert len(filled) == 1
+    assert drawing.remarks
+
+
+def test_a_histogram_keeps_its_bins_and_counts():
+    made = exhibit(
+        "h",
+        ExhibitKind.HISTOGRAM,
+        title="x",
+        columns=[("bin_start", "s", [0.0, 0.1]), ("bin_end", "s", [0.1, 0.2]), ("a", "", [3, 4])],
+    )
+    found = histogram.info(made)
+    assert found.bin_start == [0.0, 100.0]
+    assert found.bin_end == [100.0, 200.0]
+    assert found.groups[0].counts == [3.0, 4.0]
+
+
+def test_each_group_of_a_histogram_is_a_trace_that_the_legend_can_hide():
+    for n_groups in (2, 4):
+        made = reports.histogram("h", "x", {f"gpu{at}": 40.0 for at in range(n_groups)})
+        figure = histogram.draw(made, UNIX).figure
+        assert [trace["name"] for trace in figure["data"]] == [f"gpu{at}" for at in range(n_groups)]
+        assert figure["layout"]["showlegend"]
+
+
+def test_boxes_beyond_the_limit_are_counted():
+    many = reports.boxes("b", "x", tuple(f"gpu{at}" for at in range(boxes.MOST_BOXES + 5)))
+    found = boxes.info(many)
+    assert len(found.boxes) == boxes.MOST_BOXES
+    assert found.n_left_out == 5
+    assert "5 more" in boxes.draw(many, UNIX).remarks[0]
+
+
+def test_a_box_shows_the_numbers_of_its_row():
+    found = boxes.info(reports.boxes("b", "x", ("gpu0",)))
+    assert found.boxes[0].marks == (2.0, 22.0, 41.2, 58.0, 96.0)
+
+
+def test_a_heat_map_leaves_cells_empty_that_were_not_measured():
+    made = exhibit(
+        "h",
+        ExhibitKind.HEATMAP,
+        title="x",
+        columns=[
+            ("row", "", ["gpu0", "gpu0", "gpu1"]),
+            ("time_s", "s", [10.0, 20.0, 20.0]),
+            ("gpu_pct", "%", [1.0, 2.0, 3.0]),
+        ],
+    )
+    found = heatmap.info(made, RELATIVE)
+    assert found.rows == ("gpu0", "gpu1")
+    assert found.time_x == [10.0, 20.0]
+    assert found.cells == [[1.0, 2.0], [None, 3.0]]
+
+
+def test_spans_that_differ_by_a_number_are_one_kind():
+    assert spans.kind_of("1,250 bottlenecks") == spans.kind_of("3 bottlenecks") == "bottlenecks"
+    assert spans.kind_of("42") == "42"
+
+
+def test_spans_are_placed_on_their_lanes_with_their_length():
+    made = exhibit(
+        "s",
+        ExhibitKind.SPANS,
+        title="x",
+        columns=[
+            ("lane", "", ["algo-1", "algo-2"]),
+            ("name", "", ["1 stall", "2 stalls"]),
+            ("start_s", "s", [100.0, 200.0]),
+            ("end_s", "s", [101.5, None]),
+        ],
+    )
+    found = spans.info(made, UNIX)
+    assert found.lanes == ("algo-1", "algo-2")
+    assert found.groups[0].lengths == [1500.0]
+    assert found.n_left_out == 1
+
+
+def test_too_many_kinds_of_spans_share_the_last_colour():
+    n_kinds = spans.MOST_GROUPS + 8
+    letters = [chr(ord("a") + at) for at in range(n_kinds)]
+    made = exhibit(
+        "s",
+        ExhibitKind.SPANS,
+        title="x",
+        columns=[
+            ("lane", "", ["l"] * n_kinds),
+            ("name", "", letters),
+            ("start_s", "s", [float(at) for at in range(n_kinds)]),
+            ("end_s", "s", [at + 0.5 for at in range(n_kinds)]),
+        ],
+    )
+    found = spans.info(made, UNIX)
+    assert len(found.groups) == spans.MOST_GROUPS
+    assert found.groups[-1].name == "others (9)"
+    assert len(found.groups[-1].starts) == 9
+
+
+def test_small_shares_are_one_part_of_the_bar_and_rows_of_the_legend():
+    parts = {"loader": 60.0, "forward": 38.0, **{f"part {at}": 0.5 for at in range(4)}}
+    found = shares.info(reports.shares("s", "x", parts))
+    assert [part.name.text for part in found.parts] == ["loader", "forward", "others (4)"]
+    assert found.parts[-1].pct == "2.0 %"
+    assert len(found.folded) == 4
+
+
+def test_the_widths_of_a_share_bar_add_up_to_its_length():
+    found = shares.info(reports.shares("s", "x", {"a": 1.0, "b": 1.0, "c": 2.0}))
+    assert sum(part.width_pct for part in found.parts) == pytest.approx(100)
+    assert not found.folded
+
+
+def test_bars_compare_within_a_unit_and_other_columns_are_numbers():
+    found = bars.info(reports.operators("cpu_operators", "x"), file="Rule.json")
+    first, second = found.rows[0].bars, found.rows[1].bars
+    assert [head.has_bars for head in found.groups] == [True, False, False]
+    assert (first[0].width_pct, second[0].width_pct) == (100.0, 50.0)
+    assert first[0].text == "46.1 s"
+    assert first[1].ink == ""
+    assert first[0].ink == "rg-ink-cpu"
+
+
+def test_a_long_list_of_bars_is_folded():
+    found = bars.info(reports.operators("x", "x", 26), file="Rule.json")
+    assert (len(found.rows), len(found.folded)) == (20, 6)

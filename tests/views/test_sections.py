@@ -1,0 +1,283 @@
+"""What the sections say: found, found nothing, could not look, broke: each told apart."""
+
+import pytest
+
+from reportgen import views
+from reportgen.errors import PluginError
+from reportgen.report import JobSummary
+from reportgen.results import Finding, ReasonCode, Severity, Status, Where
+from reportgen.views.blocks import METADATA_KEY, Section, outputs
+from reportgen.views.facts import summary_rows
+from reportgen.views.findings import card_of, gauge_of
+from reportgen.views.sections.closing import notes_of, quality_rows
+from reportgen.views.sections.opening import check_groups
+from reportgen.views.sections.rules_summary import rule_rows
+from reportgen.views.status import hint_of, rule_state
+from reportgen.views.verdict import verdict_of
+from tests.views import reports
+
+SECTIONS = [
+    name
+    for name in views.__all__
+    if name not in {"exhibit", "figure", "rule_section", "other_rules", "operators"}
+]
+
+
+def _html(section: Section) -> str:
+    return "".join(block.html for block in section.blocks)
+
+
+@pytest.fixture(scope="module")
+def busy():
+    return reports.busy_report()
+
+
+def test_the_verdict_is_the_top_finding_in_a_sentence(busy):
+    verdict = verdict_of(busy)
+    assert verdict.kind == "critical"
+    assert verdict.headline == "The GPUs wait for the CPU in a third of the time."
+    assert verdict.lead == (
+        "The most important of 5 findings (1 critical, 2 warnings, 2 info). "
+        "Removing the cause could make the job at most 1.49× faster. "
+        "2 checks could not look. 1 check broke."
+    )
+
+
+def test_a_job_without_faults_says_who_looked():
+    verdict = verdict_of(reports.healthy_report())
+    assert (verdict.kind, verdict.headline) == ("ok", "No problem found.")
+    assert verdict.lead == "3 checks looked and found nothing wrong."
+
+
+def test_a_job_nobody_could_judge_is_not_called_healthy():
+    verdict = verdict_of(reports.short_report())
+    assert (verdict.kind, verdict.headline) == ("skipped", "Nothing could be judged.")
+
+
+def test_few_eyes_do_not_make_a_clean_bill_of_health():
+    results = (
+        reports.result("LowGPUUtilization", Status.OK),
+        reports.skipped("StepOutlier", ReasonCode.NO_STEPS, "No steps."),
+        reports.skipped("Dataloader", ReasonCode.NO_EVENTS, "No events."),
+    )
+    verdict = verdict_of(reports.report_of(results))
+    assert verdict.kind == "skipped"
+    assert verdict.lead == "1 check looked and found nothing wrong. 2 checks could not look."
+
+
+def test_the_state_of_a_rule_is_its_worst_finding_else_its_status(busy):
+    kinds = {rule_id: rule_state(rule_id, busy).kind for rule_id in busy.rules}
+    assert kinds["CPUBottleneck"] == "critical"
+    assert kinds["StepOutlier"] == "warning"
+    assert kinds["OverallSystemUsage"] == "ok"
+    assert kinds["Dataloader"] == "skipped"
+    assert kinds["GPUMemoryIncrease"] == "failed"
+
+
+def test_found_found_nothing_and_could_not_look_stand_apart(busy):
+    found, quiet, unlooked = check_groups(busy)
+    assert [entry.title for entry in found.entries] == [
+        "CPU bottlenecks",
+        "Step durations",
+        "GPU utilization",
+    ]
+    assert len(quiet.entries) == 6
+    assert [entry.reason for entry in unlooked.entries] == [
+        "No data-loader events were recorded.",
+        "Too short to judge: 870 of more than 1,000 samples.",
+        "The rule broke in judge: ValueError: no window",
+    ]
+
+
+def test_a_rule_that_did_not_look_shows_dashes_instead_of_zeros(busy):
+    rows = {row.rule_id: row for row in rule_rows(busy)}
+    assert (rows["IOBottleneck"].triggered, rows["IOBottleneck"].violations) == ("–", "–")
+    assert (rows["BatchSize"].triggered, rows["BatchSize"].violations) == ("0", "0")
+    assert rows["CPUBottleneck"].violations == "2,376"
+    assert rows["BatchSize"].params == (
+        ("threshold", "50"),
+        ("patience", "1,000"),
+        ("mode", "not set"),
+    )
+
+
+@pytest.mark.parametrize(
+    ("code", "word"),
+    [
+        (ReasonCode.NO_STEPS, "FrameworkProfile"),
+        (ReasonCode.NO_FRAMEWORK_METRICS, "FrameworkProfile"),
+        (ReasonCode.NO_EVENTS, "FrameworkProfile"),
+        (ReasonCode.NO_GPU, "instance type"),
+        (ReasonCode.TOO_FEW_SAMPLES, "--set StepOutlier.patience=N"),
+    ],
+)
+def test_a_skipped_rule_says_how_to_record_what_it_lacks(code, word):
+    report = reports.report_of((reports.skipped("StepOutlier", code, "Because."),))
+    assert word in hint_of("StepOutlier", report)
+    html = _html(views.step_durations(report))
+    assert "Because." in html
+    assert "found nothing wrong" not in html
+
+
+def test_a_quiet_rule_says_that_it_looked():
+    html = _html(views.cpu_bottlenecks(reports.healthy_report()))
+    assert "Looked at 7,200 datapoints and found nothing wrong." in html
+
+
+@pytest.mark.parametrize("name", SECTIONS)
+def test_a_section_begins_with_its_entry_for_the_navigation(name, busy):
+    section = getattr(views, name)(busy)
+    first, *others = outputs(section)
+    assert first.metadata[METADATA_KEY]["section"]["id"] == section.id
+    assert all("section" not in output.metadata[METADATA_KEY] for output in others)
+
+
+def test_the_section_of_an_absent_rule_shows_nothing():
+    report = reports.healthy_report()
+    assert views.step_durations(report).blocks == ()
+    assert list(outputs(views.step_durations(report))) == []
+    assert views.operators(report).blocks == ()
+
+
+def test_rules_without_a_section_of_their_own_are_shown_by_other_rules(busy):
+    assert [part.title for part in views.other_rules(busy).parts] == ["Network bottlenecks"]
+
+
+def test_framework_and_operators_share_a_rule_without_repeating_it(busy):
+    framework, operators = _html(views.framework(busy)), _html(views.operators(busy))
+    assert "Phases of training" in framework
+    assert "Phases of training" not in operators
+    assert "Operators on the GPU" in operators
+    assert "Operators on the GPU" not in framework
+    assert "FW-3" not in framework
+    assert "takes most operator time" in operators
+
+
+def test_framework_events_without_operators_say_how_to_record_them():
+    result = reports.result(
+        "OverallFrameworkMetrics", Status.OK, exhibits=(reports.shares("p", "P", {"a": 1.0}),)
+    )
+    section = views.operators(reports.report_of((result,)))
+    assert section.state is not None
+    assert section.state.word == "not recorded"
+    assert "DetailedProfilingConfig" in _html(section)
+
+
+def test_the_words_of_a_rule_are_not_listed_as_evidence(busy):
+    html = _html(views.batch_size(busy))
+    assert "About this analysis" not in html
+    assert "Whether CPU, GPU and GPU memory leave room." in html
+    assert "How to read it." in html
+
+
+def test_a_finding_links_to_its_exhibit_or_else_to_its_section(busy):
+    with_exhibit = busy.findings[0]
+    card = card_of(with_exhibit.rule, with_exhibit.finding, busy)
+    assert card.link == "#CPUBottleneck--intervals"
+    assert 'id="CPUBottleneck--intervals"' in _html(views.cpu_bottlenecks(busy))
+    lost = reports.finding("X-1", Severity.INFO, "X", exhibit="gone")
+    assert card_of("CPUBottleneck", lost, busy).link == "#cpu-bottlenecks"
+
+
+def test_a_card_shows_evidence_place_time_and_gain(busy):
+    ranked = busy.findings[0]
+    card = card_of(ranked.rule, ranked.finding, busy)
+    assert (card.measured, card.threshold) == ("33.0 %", "50.0 %")
+    assert card.place == "algo-1 · gpu0"
+    assert card.when == "2026-07-03 09:30:21 – 09:41:00 UTC (10 min 38 s)"
+    assert (card.gain, card.gain_note) == ("up to 1.49× faster", "at most 33.0 % of the time")
+
+
+def test_a_card_leaves_out_what_is_not_known(busy):
+    bare = Finding(id="X", severity=Severity.INFO, title="T", text="t", advice="", where=Where())
+    card = card_of("CPUBottleneck", bare, busy)
+    assert (card.measured, card.threshold, card.place, card.when, card.gain) == ("",) * 5
+    assert card.gauge is None
+
+
+@pytest.mark.parametrize(
+    ("measured", "threshold", "unit", "expected"),
+    [
+        (41.2, 70.0, "%", (41.2, 70.0)),
+        (230.0, 200.0, "%", (86.96, 75.61)),
+        (0.3, 0.2, "s", (86.96, 57.97)),
+        (-3.0, 70.0, "%", None),
+        (3.0, 0.0, "s", None),
+        (None, 70.0, "%", None),
+    ],
+)
+def test_a_gauge_puts_measured_value_and_threshold_on_one_scale(
+    measured, threshold, unit, expected
+):
+    finding = reports.finding(
+        "X", Severity.INFO, "X", measured=measured, threshold=threshold, unit=unit
+    )
+    gauge = gauge_of(finding)
+    assert (gauge and (gauge.measured_pct, gauge.threshold_pct)) == expected
+
+
+def test_the_summary_has_every_row_and_says_why_one_is_unknown():
+    whole = {row.name: row.text for row in summary_rows(reports.busy_report())}
+    assert whole["Training loop"] == "52 min 12 s"
+    assert whole["Start of the job"] == "2026-07-03 09:30:00 UTC"
+    part = JobSummary(start_time="2026-07-03T09:30:00.000000Z", job_duration_in_seconds=12.5)
+    rows = {row.name: row for row in summary_rows(reports.report_of((), summary=part))}
+    assert (rows["Initialization"].text, rows["Initialization"].note) == ("–", "no steps recorded")
+    assert rows["Duration of the job"].note == "12.500 s"
+
+
+def test_the_phases_are_drawn_only_where_steps_tell_them(busy):
+    assert "Phases of the job" in _html(views.job_summary(busy))
+    assert "Phases of the job" not in _html(views.job_summary(reports.short_report()))
+
+
+def test_a_recording_without_a_wall_clock_shows_no_date():
+    report = reports.report_of((), clock="relative", summary=reports.SUMMARY)
+    assert "2026" not in _html(views.job_summary(report))
+
+
+def test_losses_are_named_on_the_first_screen_and_listed_worst_first(busy):
+    html = _html(views.header(busy))
+    assert "1 file skipped, 30 lines broken, 1,555 bytes lost" in html
+    names = [row.name for row in quality_rows(busy)]
+    assert names[:3] == ["files read", "bytes lost", "lines broken"]
+    assert "could not be used" not in _html(views.header(reports.healthy_report()))
+
+
+def test_a_long_list_of_remarks_is_folded_with_a_count(busy):
+    notes = notes_of(busy)
+    assert (len(notes.first), len(notes.folded)) == (12, 19)
+    assert "19 more remarks" in _html(views.data_quality(busy))
+
+
+def test_the_appendix_says_how_to_take_the_advice(busy):
+    html = _html(views.appendix(busy))
+    assert "for information" in html
+    assert "0.1.0" in html
+    assert "5f1c0ffee0ddba11" in html
+
+
+def test_one_exhibit_can_be_shown_and_taken_as_a_figure(busy):
+    section = views.exhibit(busy, "OverallSystemUsage", "gpu")
+    assert section.title == "GPU utilization over time"
+    assert views.figure(busy, "OverallSystemUsage", "gpu")["data"]
+
+
+def test_an_unknown_exhibit_is_refused_with_those_there_are(busy):
+    with pytest.raises(PluginError, match="It has: usage, gpu, cpu, network, heat"):
+        views.exhibit(busy, "OverallSystemUsage", "gppu")
+    with pytest.raises(PluginError, match="It holds: OverallSystemUsage"):
+        views.figure(busy, "Nothing", "gpu")
+    with pytest.raises(ValueError, match="not drawn by plotly"):
+        views.figure(busy, "OverallSystemUsage", "usage")
+
+
+def test_hostile_names_are_text_everywhere():
+    report = reports.hostile_report()
+    parts = [*(getattr(views, name)(report) for name in SECTIONS), *views.other_rules(report).parts]
+    html = "".join(_html(part) for part in parts)
+    assert "<script>window" not in html
+    assert "<img src=x" not in html
+    assert "&lt;img src=x" in html
+    assert "\u202e" not in html
+    assert "x" * 1_000 not in html.replace(f'title="kernel_{"x" * 1993}"', "")

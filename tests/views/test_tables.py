@@ -1,0 +1,126 @@
+"""Tables: whole while short, folded while long, condensed where they are curves."""
+
+from collections.abc import Sequence
+
+from reportgen.results import Exhibit, ExhibitKind, exhibit
+from reportgen.views.condense import CONDENSED_ROWS, data_of
+from reportgen.views.tables import FIRST_ROWS, table_of
+from reportgen.views.values import Shown
+from tests.views import reports
+
+FILE = "Rule.json"
+
+
+def _texts(rows: Sequence[Sequence[Shown]]) -> list[list[str]]:
+    return [[shown.text for shown in row] for row in rows]
+
+
+def _table(n_rows: int) -> Exhibit:
+    return exhibit(
+        "t",
+        ExhibitKind.TABLE,
+        title="T",
+        columns=[("step", "", list(range(n_rows))), ("duration_s", "s", [0.25] * n_rows)],
+    )
+
+
+def test_fifty_rows_are_shown_and_the_51st_folds_all_but_twenty():
+    assert len(table_of(_table(50), is_unix=True, file=FILE).rows) == 50
+    longer = table_of(_table(51), is_unix=True, file=FILE)
+    assert (len(longer.rows), len(longer.folded)) == (FIRST_ROWS, 31)
+
+
+def test_rows_beyond_the_limit_are_counted_and_the_file_is_named():
+    table = table_of(_table(2_345), is_unix=True, file=FILE)
+    assert len(table.rows) + len(table.folded) == 2_000
+    assert table.remark == "345 more rows are in Rule.json, exhibit “t”."
+
+
+def test_units_are_in_the_cells_and_not_in_the_headings():
+    table = table_of(_table(1), is_unix=True, file=FILE)
+    assert [head.text for head in table.heads] == ["step", "duration"]
+    assert _texts(table.rows) == [["0", "250 ms"]]
+    assert table.number_classes == "n1 n2"
+
+
+def test_a_column_of_units_gives_its_row_the_unit():
+    table = table_of(reports.usage_table(), is_unix=True, file=FILE)
+    assert [head.text for head in table.heads][:3] == ["node", "metric", "max"]
+    assert _texts(table.rows)[0] == [
+        "algo-1",
+        "GPU",
+        "98.0 %",
+        "92.4 %",
+        "74.0 %",
+        "41.2 %",
+        "0.0 %",
+    ]
+    assert _texts(table.rows)[5][2] == "98.4 MB/s"
+
+
+def test_unix_seconds_are_utc_and_relative_ones_stay_numbers():
+    steps = reports.steps_table(1)
+    (row,) = _texts(table_of(steps, is_unix=True, file=FILE).rows)
+    assert row[2] == "2026-07-03 09:30:00.0"
+    heads = table_of(steps, is_unix=True, file=FILE).heads
+    assert (heads[2].text, heads[2].note) == ("start", "UTC")
+
+
+def test_absent_values_are_dashes_and_never_zeros():
+    made = exhibit("t", ExhibitKind.TABLE, title="T", columns=[("p95_pct", "%", [None, 0.0])])
+    assert _texts(table_of(made, is_unix=True, file=FILE).rows) == [["–"], ["0.0 %"]]
+
+
+def test_a_condensed_curve_keeps_its_lowest_and_highest_value():
+    """A dip and a peak of one bucket each, in 660."""
+    mean = [50.0] * 660
+    low, high = list(mean), list(mean)
+    low[333], high[500] = 1.5, 99.5
+    made = exhibit(
+        "gpu",
+        ExhibitKind.BAND,
+        title="T",
+        columns=[
+            ("time_s", "s", reports.times()),
+            ("gpu0_min", "%", low),
+            ("gpu0_mean", "%", mean),
+            ("gpu0_max", "%", high),
+        ],
+    )
+    table = data_of(made, is_unix=True, file=FILE)
+    rows = _texts(table.rows)
+    assert len(rows) == CONDENSED_ROWS
+    assert [row[1] for row in rows].count("1.5 %") == 1
+    assert [row[3] for row in rows].count("99.5 %") == 1
+    assert table.remark == "Condensed from 660 points; all of them are in Rule.json, exhibit “gpu”."
+
+
+def test_many_curves_are_a_row_each_with_the_time_of_their_extremes():
+    made = reports.band("gpu", "T", {f"gpu{at}": (40, 20) for at in range(8)})
+    table = data_of(made, is_unix=True, file=FILE)
+    assert len(table.rows) == 8
+    assert [head.text for head in table.heads] == [
+        "curve",
+        "lowest",
+        "when lowest",
+        "mean",
+        "highest",
+        "when highest",
+    ]
+
+
+def test_a_heat_map_is_a_row_per_device():
+    table = data_of(reports.heatmap(4), is_unix=True, file=FILE)
+    assert [row[0] for row in _texts(table.rows)] == [f"algo-1 gpu{at}" for at in range(4)]
+
+
+def test_a_short_series_is_shown_point_by_point():
+    made = exhibit(
+        "s",
+        ExhibitKind.SERIES,
+        title="T",
+        columns=[("time_s", "s", [1_783_071_000.0]), ("cpu", "%", [12.34])],
+    )
+    assert _texts(data_of(made, is_unix=True, file=FILE).rows) == [
+        ["2026-07-03 09:30:00.0", "12.3 %"]
+    ]

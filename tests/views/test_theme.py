@@ -1,0 +1,99 @@
+"""Colours: one per meaning, readable in both themes, one source for page and notebook."""
+
+import itertools
+
+import pytest
+
+from reportgen.assets import templates_dir
+from reportgen.views import theme
+from reportgen.views.meaning import Ink, hue_of, inks
+
+
+def _luminance(colour: str) -> float:
+    channels = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def _contrast(one: str, other: str) -> float:
+    light, dark = sorted((_luminance(one), _luminance(other)), reverse=True)
+    return (light + 0.05) / (dark + 0.05)
+
+
+@pytest.mark.parametrize("mode", ["light", "dark"])
+@pytest.mark.parametrize("hue", theme.HUES)
+def test_each_meaning_stands_out_from_the_ground(hue, mode):
+    """WCAG 2.2, 1.4.11: graphics reach 3:1."""
+    colour, ground = getattr(theme.HUES[hue], mode), getattr(theme.SURFACES["surface"], mode)
+    assert _contrast(colour, ground) >= 3
+
+
+@pytest.mark.parametrize("mode", ["light", "dark"])
+@pytest.mark.parametrize(
+    ("text", "ground"),
+    list(
+        itertools.product(
+            ["text", "muted", "link", "critical", "warning", "info", "ok"], ["page", "surface"]
+        )
+    ),
+)
+def test_text_is_readable_on_both_grounds(text, ground, mode):
+    """WCAG 2.2, 1.4.3: text reaches 4.5:1."""
+    values = theme.tokens(mode)
+    assert _contrast(values[text], values[ground]) >= 4.5
+
+
+def test_the_style_sheet_is_the_themes():
+    """Run ``make notebook`` after a change of the theme."""
+    path = templates_dir() / "style" / "tokens.css"
+    assert path.read_text(encoding="utf-8") == theme.css()
+
+
+def test_both_themes_define_the_same_tokens():
+    assert theme.tokens("light").keys() == theme.tokens("dark").keys()
+
+
+def test_a_figure_for_jupyter_holds_colours_instead_of_tokens():
+    figure = {"line": {"color": theme.shade("gpu", 1)}, "text": ["var(--rg-gpu) is a name here"]}
+    resolved = theme.resolved(figure)
+    assert isinstance(resolved, dict)
+    assert resolved["line"]["color"] == theme.tokens("light")["gpu-1"]
+    assert resolved["text"] == figure["text"]
+
+
+def test_lines_of_one_meaning_differ_by_shade_and_then_by_dash():
+    looks = {(theme.shade("gpu", at), theme.dash(at)) for at in range(16)}
+    assert len(looks) == 16
+
+
+@pytest.mark.parametrize(
+    ("name", "hue"),
+    [
+        ("algo-1 gpu0", "gpu"),
+        ("GPUUtilization", "gpu"),
+        ("gpu0 memory", "gpu-memory"),
+        ("GPU memory", "gpu-memory"),
+        ("MemoryUsedPercent", "memory"),
+        ("cpu", "cpu"),
+        ("I/O", "io"),
+        ("IOWait", "io"),
+        ("DataLoaderIter", "io"),
+        ("receive", "network"),
+        ("NCCL_ALLREDUCE", "network"),
+        ("others", "idle"),
+        ("CPU bottleneck", "warning"),
+        ("Step:ModeKeys.TRAIN", "gpu"),
+        ("radio", None),
+        ("algo-1", None),
+    ],
+)
+def test_a_name_says_what_it_is_about(name, hue):
+    assert hue_of(name) == hue
+
+
+def test_names_that_say_nothing_follow_their_chart():
+    assert inks(["algo-1", "algo-2"], "cpu_usage") == (
+        Ink(hue="cpu", index=0),
+        Ink(hue="cpu", index=1),
+    )
+    assert inks(["a"], "nothing") == (Ink(hue="other", index=0),)

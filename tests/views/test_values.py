@@ -1,0 +1,96 @@
+"""Numbers and names as people read them."""
+
+import pytest
+
+from reportgen.results import column
+from reportgen.views import values
+
+
+@pytest.mark.parametrize(
+    ("value", "unit", "text"),
+    [
+        (41.25, "%", "41.2 %"),
+        (0, "%", "0.0 %"),
+        (1_555_200, "", "1,555,200"),
+        (0.31, "s", "310 ms"),
+        (12.4, "s", "12.4 s"),
+        (698, "s", "11 min 38 s"),
+        (46_100_000, "us", "46.1 s"),
+        (0, "s", "0 s"),
+        (1_560_000, "bytes", "1.56 MB"),
+        (98_400_000, "bytes/s", "98.4 MB/s"),
+        (3.1416, "", "3.142"),
+        (12.5, "points", "12.50 points"),
+        (None, "%", "–"),
+        (True, "", "yes"),
+        ("a name", "s", "a name"),
+    ],
+)
+def test_a_value_is_written_with_its_unit(value, unit, text):
+    assert values.say(value, unit) == text
+
+
+def test_a_column_of_numbers_has_the_same_decimals_throughout():
+    assert values.say_column([98.0, 2.1, None, 0.4]) == ["98.00", "2.10", "–", "0.40"]
+    assert values.say_column([0.7961, 0.2]) == ["0.7961", "0.2000"]
+    assert values.say_column([1200.0, 3.0]) == ["1,200", "3"]
+    assert values.say_column([1200.5, 3.0]) == ["1,200.5", "3.0"]
+
+
+def test_an_instant_is_utc_and_a_relative_one_counts_seconds():
+    assert values.say_instant(1_783_071_021.53) == "2026-07-03 09:30:21.5"
+    assert values.say_instant(12.5, is_unix=False) == "12.500 s"
+
+
+def test_an_interval_says_zone_and_length_and_names_the_day_once():
+    text = values.say_interval(1_783_071_021.5, 1_783_071_060.0, is_unix=True)
+    assert text == "2026-07-03 09:30:21 – 09:31:00 UTC (38.5 s)"
+    assert values.say_interval(1_783_071_021.5, None, is_unix=True) == "2026-07-03 09:30:21.5 UTC"
+    assert values.say_interval(None, None, is_unix=True) == ""
+    assert values.say_interval(1.0, 1.5, is_unix=False) == "1.000 s – 1.500 s (500 ms)"
+
+
+def test_columns_of_unix_seconds_are_known_by_name_and_size():
+    assert values.is_instant(column("start_s", "s", [1_783_071_000.0, None]))
+    assert not values.is_instant(column("start_s", "s", [12.0]))
+    assert not values.is_instant(column("duration_s", "s", [1_783_071_000.0]))
+    assert not values.is_instant(column("end_s", "", ["later"]))
+
+
+def test_a_heading_leaves_the_unit_to_the_values():
+    assert values.heading_of("busy_us") == "busy"
+    assert values.heading_of("p95_pct") == "p95"
+    assert values.heading_of("pct") == "share"
+    assert values.heading_of("GPU memory") == "GPU memory"
+
+
+def test_a_long_name_keeps_both_ends_and_the_whole_is_at_hand():
+    name = "void cutlass::Kernel<" + "x" * 300 + ">(Params)"
+    shown = values.shorten(name)
+    assert len(shown.text) == 96
+    assert shown.text.startswith("void cutlass")
+    assert shown.text.endswith(">(Params)")
+    assert shown.full == name
+    assert values.shorten("short").full == ""
+
+
+def test_control_characters_and_marks_of_direction_become_visible():
+    assert values.clean("a\u202eb\x00c\u2066d") == "a\ufffdb\ufffdc\ufffdd"
+    assert values.clean("tab\tline\nend 👩‍🔬") == "tab\tline\nend 👩‍🔬"
+
+
+def test_plotly_sees_no_markup_in_a_label():
+    assert values.plot_label("<b>a</b>&") == "&lt;b&gt;a&lt;/b&gt;&amp;"
+
+
+def test_labels_that_shorten_alike_stay_distinct():
+    names = ["kernel" + "x" * 60 + "a", "kernel" + "x" * 60 + "a"]
+    labels = values.unique_labels(names)
+    assert len(set(labels)) == 2
+
+
+def test_names_are_listed_with_the_rest_counted():
+    assert (
+        values.say_names([f"algo-{at}" for at in range(64)]) == "algo-0, algo-1, algo-2 and 61 more"
+    )
+    assert values.say_names(["algo-1"]) == "algo-1"
