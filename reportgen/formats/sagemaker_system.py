@@ -171,13 +171,13 @@ def _read_slowly(file: SystemFile, codes: SeriesCodes, tally: Tally) -> RawRows:
     try:
         content = file.location.read_bytes(file.key)
     except LocationError:
-        tally.add(Quality.FILES_SKIPPED, file.key, what="{n} files cannot be read")
+        tally.add(Quality.FILES_SKIPPED, file.key, what="{n} [file|files] cannot be read")
         return _rows_of(LineReading(), codes)
     reading = read_lines(content)
     for number in reading.broken_lines:
         tally.add(Quality.LINES_BROKEN, file.key, detail=f"line {number}")
     tally.add(Quality.BYTES_LOST, file.key, reading.bytes_lost)
-    if reading.encoding != "utf-8":
+    if reading.encoding != "UTF-8":
         tally.remark(f"This file is {reading.encoding}, not UTF-8; it was read.", path=file.key)
     _remark_foreign({sample.node for sample in reading.samples} - {""}, file.node, tally)
     rows = _rows_of(reading, codes)
@@ -185,7 +185,7 @@ def _read_slowly(file: SystemFile, codes: SeriesCodes, tally: Tally) -> RawRows:
     return rows
 
 
-_TOO_MANY = f"{{n}} lines of other metrics than the first {MAX_SERIES:,} were left out"
+_TOO_MANY = f"{{n}} [line|lines] of other metrics than the first {MAX_SERIES:,} [was|were] left out"
 
 
 def _rows_of(reading: LineReading, codes: SeriesCodes) -> RawRows:

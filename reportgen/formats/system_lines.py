@@ -6,16 +6,11 @@ the JSON arrays of 2020, several objects on a line.
 
 from __future__ import annotations
 
-import codecs
-import json
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from reportgen.formats.json_text import items_of_line, to_text, whole_array
 from reportgen.formats.tally import printable
 from reportgen.profile import Series
-
-_DECODER = json.JSONDecoder()
-_BETWEEN = " \t\r\n,"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,14 +37,14 @@ class LineReading:
     samples: list[Sample] = field(default_factory=list)
     broken_lines: list[int] = field(default_factory=list)
     bytes_lost: int = 0
-    encoding: str = "utf-8"
+    encoding: str = "UTF-8"
 
 
 def read_lines(content: bytes) -> LineReading:
     """Read a minute file of any variant; never raises."""
-    text, encoding = _decode(content)
+    text, encoding = to_text(content)
     reading = LineReading(encoding=encoding)
-    items = _whole_array(text)
+    items = whole_array(text)
     if items is not None:
         for item in items:
             _keep(item, 1, reading)
@@ -62,58 +57,25 @@ def read_lines(content: bytes) -> LineReading:
     return reading
 
 
-def _decode(content: bytes) -> tuple[str, str]:
-    """Return text and encoding; bytes that are no text become lone surrogates, per line."""
-    if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        return content.decode("utf-16", "replace"), "utf-16"
-    head = content[:64]
-    for offset, encoding in ((1, "utf-16-le"), (0, "utf-16-be")):
-        if len(head) > 8 and not any(head[offset::2]):
-            return content.decode(encoding, "replace"), encoding
-    return content.removeprefix(codecs.BOM_UTF8).decode("utf-8", "surrogateescape"), "utf-8"
-
-
-def _whole_array(text: str) -> list[object] | None:
-    if not text.lstrip().startswith("["):
-        return None
-    try:
-        items = json.loads(text)
-    except (ValueError, RecursionError):
-        return None
-    return items if isinstance(items, list) else None
-
-
 def _read_line(line: str, number: int, reading: LineReading) -> None:
-    text = line.strip().removeprefix("[").strip(_BETWEEN)
-    if not text or text == "]":
-        return
     try:
-        text.encode("utf-8")
-        items = list(_objects(text.removesuffix("]").rstrip(_BETWEEN)))
-    except (ValueError, RecursionError):
-        reading.broken_lines.append(number)
-        return
-    for item in items:
-        _keep(item, number, reading)
-
-
-def _objects(text: str) -> Iterator[object]:
-    """Yield the JSON values of a line that may hold several."""
-    position = 0
-    while position < len(text):
-        item, position = _DECODER.raw_decode(text, position)
-        yield item
-        while position < len(text) and text[position] in _BETWEEN:
-            position += 1
+        for item in items_of_line(line):
+            _keep(item, number, reading)
+    except ValueError:
+        _break(number, reading)
 
 
 def _keep(item: object, number: int, reading: LineReading) -> None:
     sample = _sample(item) if isinstance(item, dict) else None
     if sample is None:
-        if not reading.broken_lines or reading.broken_lines[-1] != number:
-            reading.broken_lines.append(number)
+        _break(number, reading)
     else:
         reading.samples.append(sample)
+
+
+def _break(number: int, reading: LineReading) -> None:
+    if number not in reading.broken_lines[-1:]:
+        reading.broken_lines.append(number)
 
 
 def _sample(fields: dict[str, object]) -> Sample | None:

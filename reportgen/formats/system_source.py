@@ -57,9 +57,9 @@ def readable(files: Sequence[SystemFile], tally: Tally) -> list[SystemFile]:
     for file in files:
         local = file.location.local_path(file.key)
         if file.size_bytes == 0:
-            tally.add(Quality.FILES_SKIPPED, file.key, what="{n} files were empty")
+            tally.add(Quality.FILES_SKIPPED, file.key, what="{n} [file was|files were] empty")
         elif local is not None and not os.access(local, os.R_OK):
-            tally.add(Quality.FILES_SKIPPED, file.key, what="{n} files cannot be opened")
+            tally.add(Quality.FILES_SKIPPED, file.key, what="{n} [file|files] cannot be opened")
         else:
             kept.append(file)
     return kept

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Mapping
 
@@ -15,22 +16,26 @@ MAX_DETAILS = 5
 """Lines named one by one in a file. Source: ours."""
 
 _SENTENCES: Mapping[Quality, str] = {
-    Quality.FILES_READ: "{n} files were read",
-    Quality.FILES_SKIPPED: "{n} files were skipped",
-    Quality.LINES_BROKEN: "{n} lines cannot be read and were skipped",
-    Quality.VALUES_BROKEN: "{n} samples without a finite value were left out",
-    Quality.LINES_DUPLICATE: "{n} samples were there twice and were kept once",
+    Quality.FILES_READ: "{n} [file was|files were] read",
+    Quality.FILES_SKIPPED: "{n} [file was|files were] skipped",
+    Quality.LINES_BROKEN: "{n} [line|lines] cannot be read and [was|were] skipped",
+    Quality.VALUES_BROKEN: "{n} [sample|samples] without a finite value [was|were] left out",
+    Quality.LINES_DUPLICATE: "{n} [sample was|samples were] there twice and [was|were] kept once",
     Quality.SAMPLES_OUT_OF_RANGE: (
-        "{n} samples outside what can be (a percentage outside 0-100, a negative rate) "
-        "were left out"
+        "{n} [sample|samples] outside what can be (a percentage outside 0-100, a negative rate) "
+        "[was|were] left out"
     ),
     Quality.SAMPLES_OUT_OF_MINUTE: (
-        "{n} samples lie outside the minute that the file's name says and were kept"
+        "{n} [sample lies|samples lie] outside the minute that the file's name says and "
+        "[was|were] kept"
     ),
-    Quality.EVENTS_UNMATCHED: "{n} begin or end marks have no partner and were left out",
-    Quality.EVENTS_DROPPED: "{n} events were left out",
+    Quality.EVENTS_UNMATCHED: (
+        "{n} begin or end [mark has|marks have] no partner and [was|were] left out"
+    ),
+    Quality.EVENTS_DROPPED: "{n} [event was|events were] left out",
     Quality.BYTES_LOST: "the file ends in the middle of a line: {bytes} lost",
 }
+_FORMS = re.compile(r"\[([^|\]]*)\|([^\]]*)\]")
 
 
 class Tally:
@@ -51,7 +56,8 @@ class Tally:
             quality: which counter.
             path: the file, relative to the job.
             count: how much; nothing happens when it is 0.
-            what: sentence with ``{n}`` that replaces the usual one.
+            what: sentence that replaces the usual one; ``{n}`` is the count and ``[one|many]``
+                a choice between two forms.
             detail: where exactly (``"line 17"``); the first five of a file are named.
         """
         if count == 0:
@@ -111,24 +117,10 @@ class Tally:
 
 
 def _say(sentence: str, count: int) -> str:
-    text = sentence.replace("{n}", say_count(count)).replace("{bytes}", say_bytes(count))
-    if count == 1:
-        for many, one in _SINGULAR.items():
-            text = text.replace(many, one)
+    """Fill in the count and choose between ``[one|many]``."""
+    text = _FORMS.sub(r"\1" if count == 1 else r"\2", sentence)
+    text = text.replace("{n}", say_count(count)).replace("{bytes}", say_bytes(count))
     return text[:1].upper() + text[1:]
-
-
-_SINGULAR = {
-    "1 files were": "1 file was",
-    "1 lines cannot be read and were": "1 line cannot be read and was",
-    "1 samples were there twice and were": "1 sample was there twice and was",
-    "1 samples lie": "1 sample lies",
-    "1 samples": "1 sample",
-    "1 events": "1 event",
-    "1 begin or end marks have": "1 begin or end mark has",
-    " and were kept": " and was kept",
-    " were left out": " was left out",
-}
 
 
 def printable(text: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from reportgen.intake.ticks import (
     TOLERANCE_US,
@@ -140,10 +141,10 @@ def _spread(grid: Grid) -> Rows:
     )
 
 
-def _is_there(rows: Rows, grid: Grid) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+def _is_there(rows: Rows, grid: Grid) -> NDArray[np.bool_]:
     """Return which samples a grid holds already: same series, same tick, same value."""
     tick = np.searchsorted(grid.tick_us, rows.time_us + TOLERANCE_US, side="right") - 1
-    is_known = (tick >= 0) & (rows.code < grid.values.shape[1])
+    is_known: NDArray[np.bool_] = (tick >= 0) & (rows.code < grid.values.shape[1])
     is_known[is_known] = grid.values[tick[is_known], rows.code[is_known]] == rows.value[is_known]
     return is_known
 

@@ -92,7 +92,10 @@ def _is_on_time(
     return ~is_stray
 
 
-_STRAY = "{n} samples lie more than a day from the time of their file and were left out"
+_STRAY = (
+    "{n} [sample lies|samples lie] more than a day from the time of the file and [was|were] "
+    "left out"
+)
 
 
 def _microseconds(time_s: NDArray[np.float64]) -> NDArray[np.int64]:

@@ -18,6 +18,7 @@ BLOCK_BYTES = 64_000_000
 MAX_THREADS = 8
 """Threads of one node's parser. Source: ours; each takes a buffer, and disks are not faster."""
 
+_SAY_READ = "{n} [file|files] of system metrics of NODE [was|were] read"
 _US_PER_S = 1_000_000
 
 Progress = Callable[[int, int], None]
@@ -49,7 +50,9 @@ def read_system(
             "All samples lie more than a day from the minutes in their files' names; "
             "the times in the samples were used."
         )
-    tally.add(Quality.FILES_READ, "", len(in_order), what="{n} files of system metrics were read")
+    tally.add(
+        Quality.FILES_READ, "", len(in_order), what=_SAY_READ.replace("NODE", in_order[0].node)
+    )
     tally.merge(told)
     return table
 
@@ -66,7 +69,11 @@ def _read(
     codes, builder = SeriesCodes(), TableBuilder()
     blocks = list(_blocks(files))
     n_threads = min(os.cpu_count() or 1, MAX_THREADS)
-    with duckdb.connect(config={"threads": n_threads}) as connection:
+    config: dict[str, str | bool | int | float | list[str]] = {
+        "threads": n_threads,
+        "autoinstall_known_extensions": False,
+    }
+    with duckdb.connect(config=config) as connection:
         for block, following in zip(blocks, [*blocks[1:], None], strict=True):
             raw = read_block(connection, block, codes, tally)
             limits = limits_of(codes.series)

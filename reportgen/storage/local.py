@@ -33,8 +33,8 @@ class LocalLocation:
     def list(self) -> Sequence[ObjectInfo]:
         """Return every file below the folder, sorted by key.
 
-        Links, sockets, pipes and devices come with a ``problem``; so do folders that may not
-        be listed.
+        Hidden folders are not looked into. Links, sockets, pipes and devices come with a
+        ``problem``; so do folders that may not be listed.
         """
         return sorted(_walk(self._root, prefix="", depth=0), key=lambda info: info.key)
 
@@ -68,6 +68,7 @@ def _existing_folder(path: Path, given: str) -> Path:
             f"{given!r} is a file, not the folder of a job.",
             hint="Pass the folder that holds profiler-output/, or its system/ and framework/.",
             path=given,
+            is_file=True,
         )
     return path.resolve()
 
@@ -82,7 +83,7 @@ def _walk(folder: Path, *, prefix: str, depth: int) -> Iterator[ObjectInfo]:
     for entry in found:
         key = prefix + entry.name
         if entry.is_dir(follow_symlinks=False):
-            if depth < MAX_DEPTH:
+            if depth < MAX_DEPTH and not entry.name.startswith("."):
                 yield from _walk(Path(entry.path), prefix=f"{key}/", depth=depth + 1)
         else:
             yield _describe(entry, key)

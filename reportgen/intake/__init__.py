@@ -1,0 +1,7 @@
+"""A job on disk to a job in memory: ``discover`` finds its parts, ``read`` reads one."""
+
+from reportgen.intake.discover import discover
+from reportgen.intake.read import read
+from reportgen.intake.system import Progress
+
+__all__ = ["Progress", "discover", "read"]

@@ -1,0 +1,193 @@
+"""Which job lies under a path, and which of its files belong to which node."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import PurePosixPath
+
+from reportgen.errors import AmbiguousJobError, LocationError
+from reportgen.formats import Claim, FormatId, Tally, claim, printable
+from reportgen.intake.unread import OUTPUT, format_of_key, name_unread
+from reportgen.profile import Clock, JobInfo, JobProfile, NodeId, PartRef, Quality
+from reportgen.profile.job import FileRef
+from reportgen.profile.system import device_order
+from reportgen.storage import Location, ObjectInfo, open_location
+
+MAX_DEPTH = 4
+"""Folders between the given path and ``system/`` or ``framework/``. Source: formats.md §1."""
+
+_OUTPUT_FOLDER = "profiler-output"
+_REMEDY = "Pass the folder that holds profiler-output/, or its system/ and framework/."
+_BASE = b"start_time_since_epoch_in_micros"
+_HEAD_BYTES = 4_096
+_MAX_HEADS = 50
+
+_Claimed = tuple[ObjectInfo, Claim]
+
+
+def discover(path: str, *, name: str | None = None) -> JobProfile:
+    """Find the job under a path; no file is read for that.
+
+    Args:
+        path: the job's folder, its ``profiler-output``, or the folder that holds ``system/``
+            and/or ``framework/``.
+        name: what to call the job instead of its folder's name.
+
+    Returns:
+        The job with one part per node, in numeric order.
+
+    Raises:
+        LocationError: no such folder, nothing in it, no job in it, or a job in a format that
+            this version does not read; the message says which.
+        AmbiguousJobError: several jobs lie under the path; the message lists them.
+    """
+    location = _open(path)
+    objects = [info for info in location.list() if not OUTPUT.fullmatch(info.key)]
+    claimed = _claimed(objects)
+    if not any(told.format_id is not FormatId.END_MARKER for _, told in claimed):
+        raise _no_job(path, location, objects)
+    prefix = _only_prefix(path, claimed)
+    of_job = [item for item in claimed if item[1].job_prefix == prefix]
+    info = JobInfo(
+        name=name or _job_name(location, prefix),
+        source=path,
+        clock=_clock(location, of_job),
+        is_finished=any(told.format_id is FormatId.END_MARKER for _, told in of_job),
+    )
+    tally = Tally()
+    _note_unclaimed(objects, claimed, prefix, tally)
+    return JobProfile(info=info, parts=_parts(of_job, location, info), notes=tally.notes())
+
+
+def _open(path: str) -> Location:
+    """Open a location; say what a file is that was given instead of a folder."""
+    try:
+        return open_location(path)
+    except LocationError as err:
+        file = PurePosixPath(path)
+        unread = None
+        if err.details.get("is_file"):
+            info = ObjectInfo(key=file.name, size_bytes=0)
+            unread = name_unread(open_location(str(file.parent)), [info])
+        if unread is None:
+            raise
+        raise LocationError(
+            f"{path!r} is a single file ({unread}); this version cannot read {unread} yet.",
+            hint=_REMEDY,
+            path=path,
+        ) from err
+
+
+def _claimed(objects: Iterable[ObjectInfo]) -> list[_Claimed]:
+    found = []
+    for info in objects:
+        told = claim(info.key)
+        if told and not info.problem and told.job_prefix.count("/") <= MAX_DEPTH:
+            found.append((info, told))
+    return found
+
+
+def _only_prefix(path: str, claimed: Sequence[_Claimed]) -> str:
+    """Return what comes before ``system/`` and ``framework/``; there must be one."""
+    prefixes = sorted({told.job_prefix for _, told in claimed if told.node})
+    if len(prefixes) == 1:
+        return prefixes[0]
+    listed = ", ".join(printable(prefix) or "." for prefix in prefixes[:10])
+    more = f" and {len(prefixes) - 10} more" if len(prefixes) > 10 else ""
+    raise AmbiguousJobError(
+        f"{len(prefixes)} jobs lie under {path!r}: {listed}{more}.",
+        hint="Pass the folder of one of them.",
+        path=path,
+        jobs=tuple(prefixes),
+    )
+
+
+def _job_name(location: Location, prefix: str) -> str:
+    """Return the name of the folder above ``profiler-output``, else of the job's own folder."""
+    folder = PurePosixPath(location.root) / prefix
+    if folder.name == _OUTPUT_FOLDER:
+        folder = folder.parent
+    return printable(folder.name) or "job"
+
+
+def _parts(claimed: Sequence[_Claimed], location: Location, info: JobInfo) -> tuple[PartRef, ...]:
+    by_node: Mapping[str, list[FileRef]] = defaultdict(list)
+    for found, told in claimed:
+        if told.node:
+            by_node[told.node].append(
+                FileRef(key=found.key, size_bytes=found.size_bytes, format_id=told.format_id)
+            )
+    return tuple(
+        PartRef(node=NodeId(node), root=location.root, files=tuple(by_node[node]), job=info)
+        for node in sorted(by_node, key=device_order)
+    )
+
+
+def _clock(location: Location, claimed: Sequence[_Claimed]) -> Clock:
+    """Return ``RELATIVE`` when there are no samples and no timeline says when it began."""
+    if any(told.format_id is FormatId.SYSTEM for _, told in claimed):
+        return Clock.UNIX
+    timelines = [info for info, told in claimed if told.format_id is FormatId.EVENTS]
+    for info in timelines[:_MAX_HEADS]:
+        try:
+            if _BASE in location.read_bytes(info.key)[:_HEAD_BYTES]:
+                return Clock.UNIX
+        except LocationError:
+            continue
+    return Clock.RELATIVE
+
+
+def _note_unclaimed(
+    objects: Sequence[ObjectInfo], claimed: Sequence[_Claimed], prefix: str, tally: Tally
+) -> None:
+    """Count the files in the job's ``system/`` and ``framework/`` that nothing reads."""
+    folders = (f"{prefix}system/", f"{prefix}framework/")
+    known = {info.key for info, _ in claimed}
+    unread: Counter[str] = Counter()
+    for info in objects:
+        if info.key in known or not info.key.startswith(folders):
+            continue
+        if info.problem:
+            what = f"{{n}} [file|files] cannot be read: {info.problem}"
+            tally.add(Quality.FILES_SKIPPED, info.key, what=what)
+        else:
+            unread[format_of_key(info.key) or ""] += 1
+    for format_name, count in sorted(unread.items()):
+        what = "{n} [file is|files are] not of a known format and [was|were] skipped"
+        if format_name:
+            what = (
+                f"{{n}} [file was|files were] skipped: this version cannot read {format_name} yet"
+            )
+        tally.add(Quality.FILES_SKIPPED, "", count, what=what)
+
+
+def _no_job(path: str, location: Location, objects: Sequence[ObjectInfo]) -> LocationError:
+    """Return the error that says best why there is no job under a path."""
+    if not objects:
+        return LocationError(f"The folder {path!r} is empty.", hint=_REMEDY, path=path)
+    unread = name_unread(location, objects)
+    if unread is not None:
+        return LocationError(
+            f"Found {unread} under {path!r}, and no system metrics or framework events; "
+            f"this version cannot read {unread} yet.",
+            hint=_REMEDY,
+            path=path,
+        )
+    parent = _parent_of_job_folder(location, objects)
+    return LocationError(
+        f"No profiler files under {path!r} ({len(objects):,} files seen, none claimed).",
+        hint=_REMEDY if parent is None else f"Pass {parent!r}, which holds the whole job.",
+        path=path,
+    )
+
+
+def _parent_of_job_folder(location: Location, objects: Sequence[ObjectInfo]) -> str | None:
+    """Return the folder to pass when the given one lies inside ``system/`` or ``framework/``."""
+    folder = PurePosixPath(location.root)
+    for inner in (folder, *folder.parents[:MAX_DEPTH]):
+        if inner.name in {"system", "framework"}:
+            below = folder.relative_to(inner.parent)
+            if any(claim(f"{below}/{info.key}") for info in objects):
+                return printable(str(inner.parent))
+    return None

@@ -1,0 +1,76 @@
+"""Inputs that belong to a job but that this version does not read: named, not guessed at."""
+
+from __future__ import annotations
+
+import re
+import zlib
+from collections import Counter
+from collections.abc import Sequence
+
+from reportgen.errors import LocationError
+from reportgen.storage import Location, ObjectInfo
+
+_BY_KEY: tuple[tuple[re.Pattern[str], str], ...] = (
+    (re.compile(r"(?:.*/)?detailed_profiling/.+"), "TensorFlow detailed profiling"),
+    (re.compile(r"(?:.*/)?plugins/profile/.+\.trace\.json\.gz"), "TensorFlow detailed profiling"),
+    (re.compile(r"(?:.*/)?python_stats(?:\.json|\.html)?"), "Python profiles"),
+    (re.compile(r".*\.pt\.trace\.json(?:\.gz)?"), "PyTorch profiler (Kineto) traces"),
+    (re.compile(r".*\.(?:nsys-rep|qdrep|sqlite)"), "Nsight Systems exports"),
+    (re.compile(r"(?:.*/)?[^/]*_merged_timeline\.json"), "merged timelines"),
+    (re.compile(r"(?:.*/)?profiler-reports/[^/]+\.json"), "SageMaker rule results"),
+)
+_BY_CONTENT: tuple[tuple[bytes, str], ...] = (
+    (b'"RuleTriggered"', "SageMaker rule results"),
+    (b"NEGOTIATE_", "original Horovod timelines"),
+    (b"CYCLE_START", "original Horovod timelines"),
+    (b'"traceEvents"', "PyTorch profiler (Kineto) traces"),
+    (b'"deviceProperties"', "PyTorch profiler (Kineto) traces"),
+    (b"SQLite format 3", "Nsight Systems exports"),
+)
+
+OUTPUT = re.compile(r"(?:.*/)?profiler-report(?:/.*|\.html|\.ipynb)")
+"""What this program writes; never its input (DESIGN §8)."""
+
+_MAX_SNIFFED = 20
+_SNIFFED_BYTES = 65_536
+
+
+def format_of_key(key: str) -> str | None:
+    """Return the name of a known format that is not read yet, told from the key."""
+    return next((name for pattern, name in _BY_KEY if pattern.fullmatch(key)), None)
+
+
+def name_unread(location: Location, objects: Sequence[ObjectInfo]) -> str | None:
+    """Return the format that most files of a place have, if it is one we know but do not read.
+
+    A few files are opened when their names say nothing.
+    """
+    names = Counter(name for info in objects if (name := format_of_key(info.key)))
+    if not names:
+        unnamed = [info for info in objects if info.key.endswith((".json", ".json.gz", ".db"))]
+        for info in unnamed[:_MAX_SNIFFED]:
+            if name := _format_of_content(location, info):
+                names[name] += 1
+    return names.most_common(1)[0][0] if names else None
+
+
+def _format_of_content(location: Location, info: ObjectInfo) -> str | None:
+    if info.problem:
+        return None
+    try:
+        head = _head(location, info.key)
+    except (LocationError, OSError, zlib.error):
+        return None
+    return next((name for mark, name in _BY_CONTENT if mark in head), None)
+
+
+def _head(location: Location, key: str) -> bytes:
+    local = location.local_path(key)
+    if local is None:
+        head = location.read_bytes(key)[:_SNIFFED_BYTES]
+    else:
+        with local.open("rb") as file:
+            head = file.read(_SNIFFED_BYTES)
+    if head.startswith(b"\x1f\x8b"):
+        return zlib.decompressobj(31).decompress(head, _SNIFFED_BYTES)
+    return head
