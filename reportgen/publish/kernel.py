@@ -20,7 +20,12 @@ from reportgen.errors import OutputError
 
 logger = logging.getLogger(__name__)
 
-_PRELOADS = "import reportgen.store, reportgen.views"
+_PACKAGE_HOME = str(Path(__file__).resolve().parents[2])
+_FIRST_LINE = (
+    # The kernel must find this very package, also when it runs from a checkout; importing it
+    # here warms the kernel up while the data are being read.
+    f"import sys; sys.path.append({_PACKAGE_HOME!r}); import reportgen.store, reportgen.views"
+)
 _START_TIMEOUT_S = 60
 
 
@@ -98,7 +103,7 @@ def _launch(cwd: Path, private_dir: Path) -> Any:
                     "-f",
                     "{connection_file}",
                     "--HistoryManager.enabled=False",
-                    f"--IPKernelApp.exec_lines={_PRELOADS}",
+                    f"--IPKernelApp.exec_lines={_FIRST_LINE}",
                 ],
                 display_name="Python 3",
                 language="python",
