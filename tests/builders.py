@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -160,3 +163,105 @@ def node_profile(
         spans=spans if spans is not None else empty_spans(),
         notes=notes,
     )
+
+
+def system_line(short_name: str, value: object, time_s: float, *, node: str = "algo-1") -> str:
+    """Return one line as SageMaker writes it; ``value`` may be any text that stands there."""
+    item = series(short_name)
+    number = f"{value:.2f}" if isinstance(value, int | float) else str(value)
+    return (
+        f'{{"Type":"{item.type}","Name":"{item.name}","Dimension":"{item.dimension}",'
+        f'"Value":{number},"NodeId":"{node}","Timestamp":{time_s:.6f}}}'
+    )
+
+
+def write_minute(
+    job: Path,
+    content: Sequence[str] | bytes,
+    *,
+    minute_s: float = START_S,
+    node: str = "algo-1",
+    has_hour_folder: bool = True,
+) -> Path:
+    """Write one minute file below ``job/profiler-output``; lines are ended by newlines."""
+    hour = datetime.fromtimestamp(minute_s, UTC).strftime("%Y%m%d%H")
+    folder = job / "profiler-output" / "system" / "incremental"
+    path = (folder / hour if has_hour_folder else folder) / f"{minute_s:.0f}.{node}.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if not isinstance(content, bytes):
+        content = "".join(f"{line}\n" for line in content).encode()
+    path.write_bytes(content)
+    return path
+
+
+def write_system(
+    job: Path,
+    columns: Mapping[str, Sequence[float | None]],
+    *,
+    start_s: float = START_S,
+    interval_s: float = 0.5,
+    node: str = "algo-1",
+) -> None:
+    """Write the minute files of what ``system_table`` builds from the same arguments."""
+    minutes: dict[float, list[str]] = {}
+    for tick in range(max(len(values) for values in columns.values())):
+        time_s = start_s + tick * interval_s
+        lines = minutes.setdefault(time_s // 60 * 60, [])
+        for short_name, values in columns.items():
+            value = values[tick] if tick < len(values) else None
+            if value is not None:
+                lines.append(system_line(short_name, value, time_s, node=node))
+    for minute_s, lines in minutes.items():
+        write_minute(job, lines, minute_s=minute_s, node=node)
+
+
+def timeline_lines(rows: Sequence[Row], *, base_s: float | None = START_S) -> list[str]:
+    """Return the lines of a timeline, header first, without brackets and commas.
+
+    ``rows`` are those of ``span_table``; of ``more`` the arguments of the event are used.
+    """
+    lines = []
+    if base_s is not None:
+        base = {"start_time_since_epoch_in_micros": ns(base_s) // 1000}
+        lines.append(json.dumps({"name": "process_name", "ph": "M", "pid": 0, "args": base}))
+    phases = list(dict.fromkeys(row[0] for row in rows))
+    for pid, phase in enumerate(phases, start=1):
+        named = {"name": "process_name", "ph": "M", "pid": pid, "args": {"name": phase}}
+        lines.append(json.dumps(named))
+    for row in rows:
+        more = dict(row[4] if len(row) == 5 else {})
+        args = {_ARGUMENTS.get(key, key): value for key, value in more.items()}
+        start_us, end_us = (ns(time_s - (base_s or 0.0)) // 1000 for time_s in row[2:4])
+        event = {"name": row[1], "pid": phases.index(row[0]) + 1, "ph": "X", "ts": start_us}
+        event |= {"dur": end_us - start_us} | ({"args": args} if args else {})
+        lines.append(json.dumps(event))
+    return lines
+
+
+_ARGUMENTS = {"step": "step_num", "os_pid": "pid"}
+
+
+def write_timeline(
+    job: Path,
+    content: Sequence[str] | bytes,
+    *,
+    end_s: float = START_S + 60,
+    node_id: str = "27-algo-1",
+    suffix: str = "pythontimeline",
+) -> Path:
+    """Write one timeline below ``job/profiler-output``; lines become a closed array."""
+    hour = datetime.fromtimestamp(end_s, UTC).strftime("%Y%m%d%H")
+    folder = job / "profiler-output" / "framework" / "pevents" / hour
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"{ns(end_s) // 1000}_{node_id}_{suffix}.json"
+    if not isinstance(content, bytes):
+        content = ("[\n" + ",\n".join(content) + "\n]\n").encode()
+    path.write_bytes(content)
+    return path
+
+
+def write_end_marker(job: Path, *, room: str = "system") -> None:
+    """Mark a job as finished."""
+    marker = job / "profiler-output" / room / "training_job_end.ts"
+    marker.parent.mkdir(parents=True, exist_ok=True)
+    marker.touch()
