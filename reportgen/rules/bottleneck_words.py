@@ -27,6 +27,8 @@ LOOP_FROM_RATIO = 0.1
 """A bottleneck that takes less of the training loop than this is a reading. Source: ours."""
 NARROW_RATIO = 0.1
 """Fewer hot cores than a tenth of the host are no bottleneck of the CPU. Source: ours."""
+UNKNOWN_RATIO = 0.25
+"""What is assumed of imported results, which do not tell how many cores there are."""
 WIDE_RATIO = 0.5
 """From half of the cores on more loader processes cannot help. Source: ours."""
 
@@ -253,7 +255,7 @@ def _imported(counters: Counters, limits: Limits, words: Words) -> Finding:
             f"growing share exceeded {say_pct(limits.share_pct)} in "
             f"{say_times(counters.rule_triggered, 'minute')}."
         ),
-        advice=words.advice(WIDE_RATIO),
+        advice=words.advice(UNKNOWN_RATIO),
         measured=round(share_pct, 2),
         threshold=float(limits.share_pct),
         unit="%",

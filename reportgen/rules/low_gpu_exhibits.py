@@ -35,7 +35,6 @@ def utilization_table(gpus: Sequence[GpuUse]) -> Exhibit:
             column("verdict", "", lambda gpu: verdict_of(gpu).value),
             rounded("mean_pct", lambda gpu: gpu.mean_pct),
             rounded("p5_pct", lambda gpu: gpu.p5_pct),
-            rounded("p50_pct", lambda gpu: gpu.box.p50),
             rounded("p95_pct", lambda gpu: gpu.box.p95),
             rounded("max_pct", lambda gpu: gpu.max_pct),
             rounded("work_mean_pct", lambda gpu: gpu.work_mean_pct),

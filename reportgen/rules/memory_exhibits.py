@@ -51,7 +51,7 @@ def memory_table(gpus: Sequence[MemoryGrowth]) -> Exhibit:
                 [gpu.n_lasting for gpu in gpus],
             ),
             (
-                "trend_pct_per_min",
+                "trend_per_min_pct",
                 "points/min",
                 [round(gpu.trend.slope, 4) if gpu.trend else None for gpu in gpus],
             ),

@@ -11,9 +11,10 @@ import numpy as np
 from reportgen.profile import SeriesKind, SpanTable, SystemTable
 from reportgen.profile.system import Floats
 from reportgen.rules.maths.activity import training_loop_ns
+from reportgen.rules.maths.curves import even_buckets
 from reportgen.rules.maths.histograms import Counts, pct_histogram
 from reportgen.rules.maths.quantiles import percentiles, present_values
-from reportgen.rules.maths.thinning import ThinCurve, thin
+from reportgen.rules.maths.thinning import MAX_BUCKETS, ThinCurve, thin
 from reportgen.rules.maths.totals import mean_over, sum_over
 
 HALF_PCT = 50.0
@@ -127,7 +128,7 @@ def measure_usage(node: str, system: SystemTable, spans: SpanTable) -> NodeUsage
         n_cpu_samples=int(np.count_nonzero(~np.isnan(totals[Quantity.CPU]))),
         usages=tuple(item for item in usages if item is not None),
         gpu_curves=tuple(
-            (name, thin(system.tick_ns, gpus[:, column])) for column, name in enumerate(names)
+            (name, _curve(system, gpus[:, column])) for column, name in enumerate(names)
         ),
         devices=tuple(_devices(system, spans)),
         is_platform_network=is_platform,
@@ -158,8 +159,13 @@ def _usage(quantity: Quantity, system: SystemTable, values: Floats) -> Usage | N
         p50=p50,
         smallest=float(present.min()),
         mean=float(present.mean()),
-        curve=thin(system.tick_ns, values),
+        curve=_curve(system, values),
     )
+
+
+def _curve(system: SystemTable, values: Floats) -> ThinCurve:
+    buckets = even_buckets(values.size, most=MAX_BUCKETS)
+    return thin(system.tick_ns, values, buckets=buckets)
 
 
 def _devices(system: SystemTable, spans: SpanTable) -> Iterator[DeviceCounts]:

@@ -21,7 +21,7 @@ class Aligned:
 
     Attributes:
         time_ns: (n_cells,) int64, start of each cell that any curve fills, and of the first
-            empty cell of each gap, so that a line breaks there.
+            empty cell of each longer gap, so that a line breaks there.
         low, mean, high: (n_curves, n_cells) float64, NaN where a curve has nothing.
     """
 
@@ -29,6 +29,14 @@ class Aligned:
     low: Floats
     mean: Floats
     high: Floats
+
+
+def even_buckets(n_rows: int, *, most: int) -> int:
+    """Return how many buckets of equally many rows a curve is cut into, so that time is even."""
+    if n_rows == 0:
+        return 1
+    rows_each = -(-n_rows // most)
+    return -(-n_rows // rows_each)
 
 
 def align(curves: Sequence[ThinCurve], *, cells: int) -> Aligned:
@@ -68,7 +76,8 @@ def _bucket_ns(curve: ThinCurve) -> int:
 
 
 def _kept_cells(is_filled: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Keep filled cells and the first cell of each run of empty ones."""
+    """Keep filled cells and the first of at least two empty ones; a single one is jitter."""
     opens_gap = ~is_filled
     opens_gap[1:] &= is_filled[:-1]
+    opens_gap[:-1] &= ~is_filled[1:]
     return np.asarray(is_filled | opens_gap)

@@ -1,8 +1,9 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
-from reportgen.rules.maths.curves import align
+from reportgen.rules.maths.curves import align, even_buckets
 from reportgen.rules.maths.thinning import thin
 
 S = 1_000_000_000
@@ -27,6 +28,19 @@ def test_jitter_leaves_no_empty_cell() -> None:
     found = align([thin(time_ns, np.ones(500))], cells=600)
 
     assert not np.isnan(found.mean).any()
+
+
+@pytest.mark.parametrize("n_rows", [1, 659, 661, 700, 1320, 1380, 7200])
+def test_a_curve_of_any_length_has_no_hole(n_rows: int) -> None:
+    rng = np.random.default_rng(n_rows)
+    time_ns = np.arange(n_rows, dtype=np.int64) * S + rng.integers(0, S // 20, n_rows)
+    curve = thin(time_ns, np.ones(n_rows), buckets=even_buckets(n_rows, most=660))
+
+    found = align([curve, curve], cells=600)
+
+    assert not np.isnan(found.mean).any()
+    assert curve.time_ns.size <= 660
+    assert found.time_ns.size >= min(n_rows, 290)
 
 
 def test_curves_of_two_nodes_share_one_axis() -> None:
