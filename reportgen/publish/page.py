@@ -8,6 +8,7 @@ import gzip
 import importlib.util
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from reportgen.assets import templates_dir
 from reportgen.errors import OutputError
@@ -31,14 +32,7 @@ def export_page(notebook: Path, page: Path, options: PageOptions) -> None:
     Raises:
         OutputError: the page cannot be written.
     """
-    from nbconvert.exporters.html import HTMLExporter
-
-    exporter = HTMLExporter(  # type: ignore[no-untyped-call]  # nbconvert has no types
-        template_name=TEMPLATE,
-        extra_template_basedirs=[str(templates_dir())],
-        require_js_url="",
-        mathjax_url="",
-    )
+    exporter = _page_exporter()
     resources = {
         "reportgen": {
             "title": options.title,
@@ -56,6 +50,40 @@ def export_page(notebook: Path, page: Path, options: PageOptions) -> None:
             hint="Choose another folder with --output.",
             path=str(page),
         ) from err
+
+
+def _page_exporter() -> Any:
+    from nbconvert.exporters.html import HTMLExporter
+    from nbconvert.exporters.templateexporter import TemplateExporter
+    from nbconvert.filters.highlight import Highlight2HTML
+    from nbconvert.filters.widgetsdatatypefilter import WidgetsDataTypeFilter
+
+    class PageExporter(HTMLExporter):
+        """The HTML exporter without its second pass, which parses and rewrites all of the page.
+
+        That pass adds attributes for nbconvert's own templates and takes as long as the rest.
+        """
+
+        def from_notebook_node(  # type: ignore[override]  # as in HTMLExporter
+            self, nb: Any, resources: dict[str, Any] | None = None, **kw: Any
+        ) -> tuple[str, dict[str, Any]]:
+            resources = self._init_resources(resources)
+            self.register_filter(
+                "highlight_code", Highlight2HTML(pygments_lexer="ipython3", parent=self)
+            )
+            self.register_filter(
+                "filter_data_type",
+                WidgetsDataTypeFilter(notebook_metadata={}, parent=self, resources=resources),
+            )
+            return TemplateExporter.from_notebook_node(self, nb, resources, **kw)
+
+    return PageExporter(
+        template_name=TEMPLATE,
+        extra_template_basedirs=[str(templates_dir())],
+        default_preprocessors=[
+            "nbconvert.preprocessors.coalescestreams.CoalesceStreamsPreprocessor"
+        ],
+    )
 
 
 @functools.cache

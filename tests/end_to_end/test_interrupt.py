@@ -31,6 +31,6 @@ def test_ctrl_c_leaves_the_old_report_and_no_leftovers(
 
     assert process.returncode == 130
     assert stdout == ""
-    assert stderr.startswith("Interrupted")
+    assert stderr.strip().startswith("Interrupted")
     assert "Traceback" not in stderr
     assert list(tmp_path.iterdir()) == []

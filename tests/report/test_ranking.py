@@ -30,3 +30,14 @@ def test_severity_comes_before_share_and_share_before_order() -> None:
 
     assert [item.finding.id for item in ranked] == ["C-1", "W-3", "W-2", "W-1", "W-4", "I-1"]
     assert ranked[0].rule == "B"
+
+
+def test_what_only_says_that_a_gpu_idles_comes_after_what_says_why() -> None:
+    ranked = rank_findings(
+        [
+            result("LowGPUUtilization", finding("GPU-2", Severity.CRITICAL, 0.9)),
+            result("Dataloader", finding("DL-1", Severity.CRITICAL, 0.7)),
+        ]
+    )
+
+    assert [item.finding.id for item in ranked] == ["DL-1", "GPU-2"]
