@@ -14,6 +14,7 @@ from reportgen.views.charts import band, bars, boxes, heatmap, histogram, series
 from reportgen.views.charts.layout import ChartContext, Drawing, Figure
 from reportgen.views.condense import data_of
 from reportgen.views.fragments import render, script_json
+from reportgen.views.packing import page_form, plotly_form
 from reportgen.views.tables import table_of
 from reportgen.views.values import plot_label
 
@@ -92,10 +93,10 @@ def exhibit_block(exhibit: Exhibit, context: ChartContext) -> Block:
         "chart",
         **frame,
         drawing=drawing,
-        json=script_json(drawing.figure),
+        json=script_json(page_form(drawing.figure)),
         table=data_of(exhibit, is_unix=context.is_unix, file=file),
     )
-    return Block(html=html, figure=titled(drawing, exhibit.title))
+    return Block(html=html, figure=plotly_form(titled(drawing, exhibit.title)))
 
 
 def figure_of(exhibit: Exhibit, context: ChartContext) -> Figure:
@@ -109,7 +110,7 @@ def figure_of(exhibit: Exhibit, context: ChartContext) -> Figure:
             f"exhibit {exhibit.id} of {context.rule_id} is of kind {exhibit.kind.value}, which is "
             f"not drawn by plotly. Drawn kinds: {', '.join(kind.value for kind in _DRAW)}."
         )
-    return titled(_DRAW[exhibit.kind](exhibit, context), exhibit.title)
+    return plotly_form(titled(_DRAW[exhibit.kind](exhibit, context), exhibit.title))
 
 
 def titled(drawing: Drawing, title: str) -> Figure:

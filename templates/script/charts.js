@@ -25,31 +25,71 @@ var reportCharts = (function () {
     return library;
   }
 
-  function painter() {
+  function decode(entry) {
+    var letters = atob(entry[1]);
+    var bytes = Uint8Array.from(letters, function (letter) { return letter.charCodeAt(0); });
+    return entry[0] === "f8" ? new Float64Array(bytes.buffer) : new Float32Array(bytes.buffer);
+  }
+
+  /* The outline of an envelope: along the high curve and back along the low one, one closed piece
+     per stretch without gaps. The same as `outline` in reportgen/views/charts/arrays.py. */
+  function outline(side, time, low, high) {
+    var made = [], start = 0, at;
+    function close(stop) {
+      if (stop <= start) return;
+      if (made.length) made.push(NaN);
+      for (at = start; at < stop; at++) made.push(side === "x" ? time[at] : high[at]);
+      for (at = stop - 1; at >= start; at--) made.push(side === "x" ? time[at] : low[at]);
+    }
+    for (var index = 0; index <= low.length; index++) {
+      if (index === low.length || isNaN(low[index]) || isNaN(high[index])) {
+        close(index);
+        start = index + 1;
+      }
+    }
+    return made;
+  }
+
+  function rows(flat, columns) {
+    var made = [];
+    for (var at = 0; at < flat.length; at += columns) made.push(flat.subarray(at, at + columns));
+    return made;
+  }
+
+  /* From the page's form of a figure (reportgen/views/packing.py) to plotly's, colours included. */
+  function unfolder(figure) {
+    var pool = (figure.pool || []).map(decode);
     var style = getComputedStyle(document.documentElement);
-    return function paint(node) {
+    return function unfold(node) {
       if (typeof node === "string") {
         var token = /^var\((--rg-[a-z0-9-]+)\)$/.exec(node);
         return token ? style.getPropertyValue(token[1]).trim() : node;
       }
-      if (Array.isArray(node)) return node.map(paint);
-      if (node && typeof node === "object") {
-        var copy = {};
-        Object.keys(node).forEach(function (key) { copy[key] = paint(node[key]); });
-        return copy;
+      if (Array.isArray(node)) return node.map(unfold);
+      if (!node || typeof node !== "object") return node;
+      if ("pool" in node) return node.columns ? rows(pool[node.pool], node.columns) : pool[node.pool];
+      if ("outline" in node) {
+        return outline(node.outline, pool[node.of[0]], pool[node.of[1]], pool[node.of[2]]);
       }
-      return node;
+      if ("pairs" in node) {
+        var high = pool[node.pairs[1]];
+        return Array.from(pool[node.pairs[0]], function (low, at) { return [low, high[at]]; });
+      }
+      var copy = {};
+      Object.keys(node).forEach(function (key) { copy[key] = unfold(node[key]); });
+      return copy;
     };
   }
 
   function draw(figure, Plotly) {
     var plot = figure.querySelector(".rg-plot");
     var made = JSON.parse(figure.querySelector('script[type="application/json"]').textContent);
-    if (!("own" in figure.dataset)) made = painter()(made);
-    var layout = made.layout || {};
-    if (!("own" in figure.dataset)) layout.height = plot.clientHeight;
-    if (plot.clientWidth < 480 && layout.legend) layout.legend.font = Object.assign({}, layout.legend.font, { size: 11 });
-    return Plotly.react(plot, made.data, layout, CONFIG).then(function () {
+    if (!("own" in figure.dataset)) {
+      var unfold = unfolder(made);
+      made = { data: unfold(made.data), layout: unfold(made.layout) };
+      made.layout.height = plot.clientHeight;
+    }
+    return Plotly.react(plot, made.data, made.layout || {}, CONFIG).then(function () {
       figure.dataset.drawn = "yes";
     });
   }

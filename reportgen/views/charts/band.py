@@ -12,7 +12,7 @@ from typing import Any
 
 from reportgen.results import Exhibit
 from reportgen.views import theme
-from reportgen.views.charts.arrays import float32, float64, matrix32, numbers
+from reportgen.views.charts.arrays import Numbers, Outline, Pairs, float32, float64, numbers
 from reportgen.views.charts.layout import (
     ChartContext,
     Drawing,
@@ -123,24 +123,29 @@ def draw(exhibit: Exhibit, context: ChartContext) -> Drawing:
     )
 
 
-def _panel_traces(found: BandInfo, panel: int, time_x: dict[str, str]) -> list[dict[str, Any]]:
+def _panel_traces(found: BandInfo, panel: int, time_x: Numbers) -> list[dict[str, Any]]:
     bands = [band for band in found.bands if band.panel == panel]
     scale, y_axis = found.panels[panel], axis_name("y", panel)
+    reaches = [(float32(band.low), float32(band.high)) for band in bands]
     if len(bands) > MOST_ENVELOPES:
         low = [_extreme(min, values) for values in zip(*(band.low for band in bands), strict=True)]
         high = [
             _extreme(max, values) for values in zip(*(band.high for band in bands), strict=True)
         ]
-        envelopes = [_envelope(found.time_x, low, high, bands[0].ink.hue, y_axis, "")]
+        envelopes = [_envelope((time_x, float32(low), float32(high)), bands[0].ink.hue, "")]
     else:
         envelopes = [
-            _envelope(found.time_x, band.low, band.high, band.ink.hue, y_axis, band.name)
-            for band in bands
+            _envelope((time_x, *reach), band.ink.hue, band.name)
+            for band, reach in zip(bands, reaches, strict=True)
         ]
-    return [*envelopes, *(_mean_line(band, time_x, scale, y_axis) for band in bands)]
+    lines = [
+        _mean_line(band, time_x, Pairs(low=low32, high=high32), scale)
+        for band, (low32, high32) in zip(bands, reaches, strict=True)
+    ]
+    return [{**trace, "yaxis": y_axis} for trace in (*envelopes, *lines)]
 
 
-def _mean_line(band: Band, time_x: dict[str, str], scale: UnitScale, y_axis: str) -> dict[str, Any]:
+def _mean_line(band: Band, time_x: Numbers, reach: Pairs, scale: UnitScale) -> dict[str, Any]:
     digits = ".1f" if scale.is_percent else ",.4~g"
     return {
         "type": "scatter",
@@ -149,10 +154,8 @@ def _mean_line(band: Band, time_x: dict[str, str], scale: UnitScale, y_axis: str
         "legendgroup": plot_label(band.name),
         "x": time_x,
         "y": float32(band.mean),
-        "yaxis": y_axis,
-        "customdata": matrix32(list(zip(band.low, band.high, strict=True))),
-        "hovertemplate": scale.hover
-        + " (%{customdata[0]:D} – %{customdata[1]:D})".replace("D", digits),
+        "customdata": reach,
+        "hovertemplate": f"{scale.hover} ({_customdata(0, digits)} – {_customdata(1, digits)})",
         "connectgaps": False,
         "line": {
             "color": theme.shade(band.ink.hue, band.ink.index),
@@ -166,57 +169,20 @@ def _customdata(place: int, digits: str) -> str:
     return f"%{{customdata[{place}]:{digits}}}"
 
 
-def _envelope(
-    time_x: Curve, low: Curve, high: Curve, hue: str, y_axis: str, group: str
-) -> dict[str, Any]:
-    outline_x, outline_y = outline(time_x, low, high)
+def _envelope(curves: tuple[Numbers, Numbers, Numbers], hue: str, group: str) -> dict[str, Any]:
+    time_x, low, high = curves
     return {
         "type": "scatter",
         "mode": "lines",
         "fill": "toself",
         "fillcolor": theme.fill(hue),
         "line": {"width": 0, "color": theme.fill(hue)},
-        "x": float64(outline_x),
-        "y": float32(outline_y),
-        "yaxis": y_axis,
+        "x": Outline(side="x", time_x=time_x, low=low, high=high),
+        "y": Outline(side="y", time_x=time_x, low=low, high=high),
         "hoverinfo": "skip",
         "showlegend": False,
         "legendgroup": plot_label(group),
     }
-
-
-def outline(time_x: Curve, low: Curve, high: Curve) -> tuple[Curve, Curve]:
-    """Return the closed outline of an envelope, one piece per stretch without gaps.
-
-    Args:
-        time_x, low, high: (n,) values; ``None`` in ``low`` or ``high`` is a gap.
-
-    Returns:
-        x and y of all pieces, ``None`` between them.
-    """
-    xs: Curve = []
-    ys: Curve = []
-    for start, stop in _stretches(low, high):
-        if xs:
-            xs.append(None)
-            ys.append(None)
-        xs += [*time_x[start:stop], *reversed(time_x[start:stop])]
-        ys += [*high[start:stop], *reversed(low[start:stop])]
-    return xs, ys
-
-
-def _stretches(low: Curve, high: Curve) -> list[tuple[int, int]]:
-    found, start = [], None
-    for index, (below, above) in enumerate(zip(low, high, strict=True)):
-        is_there = below is not None and above is not None
-        if is_there and start is None:
-            start = index
-        elif not is_there and start is not None:
-            found.append((start, index))
-            start = None
-    if start is not None:
-        found.append((start, len(low)))
-    return found
 
 
 def _extreme(choose: Any, values: Sequence[float | None]) -> float | None:

@@ -8,7 +8,7 @@ from typing import Any
 
 from reportgen.results import Exhibit
 from reportgen.views import theme
-from reportgen.views.charts.arrays import float32, float64, numbers
+from reportgen.views.charts.arrays import Numbers, float32, float64, numbers
 from reportgen.views.charts.layout import (
     ChartContext,
     Drawing,
@@ -101,7 +101,7 @@ def draw(exhibit: Exhibit, context: ChartContext) -> Drawing:
     )
 
 
-def _trace(line: Line, time_x: dict[str, str], scale: UnitScale) -> dict[str, Any]:
+def _trace(line: Line, time_x: Numbers, scale: UnitScale) -> dict[str, Any]:
     colour = theme.shade(line.ink.hue, line.ink.index)
     trace = {
         "type": "scatter",

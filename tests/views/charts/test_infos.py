@@ -1,14 +1,16 @@
 """What each kind of chart shows, before it is drawn."""
 
 import base64
+import math
 import struct
 
 import pytest
 
 from reportgen.results import ExhibitKind, exhibit
 from reportgen.views.charts import band, bars, boxes, heatmap, histogram, series, shares, spans
-from reportgen.views.charts.arrays import float64, matrix32
+from reportgen.views.charts.arrays import float64, matrix32, outline
 from reportgen.views.charts.layout import ChartContext, unit_scale
+from reportgen.views.packing import page_form, plotly_form
 from tests.views import reports
 
 UNIX = ChartContext(rule_id="Rule", is_unix=True)
@@ -17,14 +19,15 @@ RELATIVE = ChartContext(rule_id="Rule", is_unix=False)
 
 def test_typed_arrays_hold_exact_doubles_and_nan_for_absent():
     packed = float64([1_783_071_000_123.0, None])
-    first, second = struct.unpack("<2d", base64.b64decode(packed["bdata"]))
-    assert packed["dtype"] == "f8"
+    first, second = struct.unpack("<2d", base64.b64decode(packed.base64))
     assert first == 1_783_071_000_123.0
-    assert second != second
+    assert math.isnan(second)
+    assert packed.tolist() == [1_783_071_000_123.0, None]
 
 
 def test_a_matrix_says_its_shape():
-    assert matrix32([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])["shape"] == "2, 3"
+    figure = plotly_form({"z": matrix32([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])})
+    assert figure["z"]["shape"] == "2, 3"
 
 
 @pytest.mark.parametrize(
@@ -85,9 +88,20 @@ def test_lines_of_different_units_stand_in_panels_of_their_own():
 
 
 def test_an_envelope_has_one_outline_per_stretch_without_gaps():
-    xs, ys = band.outline([1.0, 2.0, 3.0, 4.0], [0.0, None, 1.0, 2.0], [5.0, None, 6.0, 7.0])
+    xs, ys = outline([1.0, 2.0, 3.0, 4.0], [0.0, None, 1.0, 2.0], [5.0, None, 6.0, 7.0])
     assert xs == [1.0, 1.0, None, 3.0, 4.0, 4.0, 3.0]
     assert ys == [5.0, 0.0, None, 6.0, 7.0, 2.0, 1.0]
+
+
+def test_the_page_holds_each_array_once():
+    """Time, lowest, mean, highest: four arrays serve line, envelope and hover text."""
+    made = reports.band("gpu", "x", {"gpu0": (40, 20)})
+    figure = page_form(band.draw(made, UNIX).figure)
+    assert len(figure["pool"]) == 4
+    envelope, line = figure["data"]
+    assert envelope["x"] == {"outline": "x", "of": [0, 1, 2]}
+    assert line["x"] == {"pool": 0}
+    assert line["customdata"] == {"pairs": [1, 2]}
 
 
 def test_a_band_keeps_minimum_mean_and_maximum_of_each_line():

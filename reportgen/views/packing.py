@@ -1,0 +1,71 @@
+"""A figure's two written forms: plotly's own for Jupyter, and a smaller one for the page.
+
+In the page's form every distinct array stands once in a ``pool``; ``{"pool": 3}`` names it,
+``{"outline": "x", "of": [0, 2, 3]}`` and ``{"pairs": [2, 3]}`` are worked out by the page's script
+(``templates/script/charts.js``).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from reportgen.views.charts.arrays import Numbers, Outline, Pairs, float32, float64, outline
+from reportgen.views.charts.layout import Figure
+
+
+def plotly_form(figure: Figure) -> Figure:
+    """Return a figure as plotly's JSON schema has it: typed arrays in base64."""
+    written = _for_plotly(figure)
+    assert isinstance(written, dict)
+    return written
+
+
+def page_form(figure: Figure) -> Figure:
+    """Return a figure with a pool of arrays, each of them once."""
+    pool: dict[Numbers, int] = {}
+    written = _for_page(figure, pool)
+    assert isinstance(written, dict)
+    return {**written, "pool": [[item.dtype, item.base64] for item in pool]}
+
+
+def _for_plotly(node: Any) -> Any:
+    if isinstance(node, dict):
+        return {key: _for_plotly(value) for key, value in node.items()}
+    if isinstance(node, list):
+        return [_for_plotly(value) for value in node]
+    if isinstance(node, Numbers):
+        return _typed_array(node)
+    if isinstance(node, Outline):
+        xs, ys = outline(node.time_x.tolist(), node.low.tolist(), node.high.tolist())
+        return _typed_array(float64(xs) if node.side == "x" else float32(ys))
+    if isinstance(node, Pairs):
+        rows = zip(node.low.tolist(), node.high.tolist(), strict=True)
+        flat = float32(value for row in rows for value in row)
+        return _typed_array(Numbers(dtype="f4", data=flat.data, n_columns=2))
+    return node
+
+
+def _typed_array(item: Numbers) -> dict[str, str]:
+    written = {"dtype": item.dtype, "bdata": item.base64}
+    if item.n_columns:
+        n_rows = len(item.data) // 4 // item.n_columns
+        written["shape"] = f"{n_rows}, {item.n_columns}"
+    return written
+
+
+def _for_page(node: Any, pool: dict[Numbers, int]) -> Any:
+    def place(item: Numbers) -> int:
+        return pool.setdefault(item, len(pool))
+
+    if isinstance(node, dict):
+        return {key: _for_page(value, pool) for key, value in node.items()}
+    if isinstance(node, list):
+        return [_for_page(value, pool) for value in node]
+    if isinstance(node, Numbers):
+        columns = {"columns": node.n_columns} if node.n_columns else {}
+        return {"pool": place(node), **columns}
+    if isinstance(node, Outline):
+        return {"outline": node.side, "of": [place(node.time_x), place(node.low), place(node.high)]}
+    if isinstance(node, Pairs):
+        return {"pairs": [place(node.low), place(node.high)]}
+    return node
