@@ -45,8 +45,14 @@ def make_job(spec: JobSpec, *, output: Path) -> Path:
     schedule = make_schedule(spec)
     n_lines = write_system_files(spec, schedule, root=root)
     n_events = write_event_files(spec, schedule, root=root)
-    n_broken = damage_files(spec, root=root)
-    truth = truth_of(spec, schedule, n_lines=n_lines, n_events=n_events, n_broken=n_broken)
+    damage = damage_files(spec, root=root)
+    truth = truth_of(
+        spec,
+        schedule,
+        n_lines=n_lines - damage.n_lost,
+        n_events=n_events,
+        n_broken=damage.n_broken,
+    )
     text = json.dumps(truth, indent=1, ensure_ascii=False) + "\n"
     (folder / TRUTH_NAME).write_text(text, encoding="utf-8")
     return folder

@@ -16,6 +16,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from reportgen.intake import discover, read
+from reportgen.rules.registry import all_rules
+from reportgen.rules.runner import judge_all, measure_part
+from reportgen.rules.settings import resolve_params
 from sample_data.make import is_made, main, make_job, parse_specs
 from sample_data.spec import ALLOWED_INTERVALS_MS, NAMED_JOBS, Fault, JobSpec
 
@@ -397,7 +401,11 @@ def test_broken_lines_are_where_they_were_planted(tmp_path: Path) -> None:
                 json.loads(line)
             except ValueError:
                 n_broken += 1
-    assert n_broken == truth_of(job)["planted"]["lines_broken"] == 4
+    planted = truth_of(job)["planted"]
+    assert n_broken == planted["lines_broken"] == 4
+    assert len(b"".join(map(Path.read_bytes, system_files(job))).split(b'"Timestamp":')) == (
+        planted["system_lines"] + 1
+    )
     assert system_files(job)[-1].read_bytes().endswith(b'"NodeId":"algo-2"')
 
 
@@ -428,6 +436,46 @@ def test_a_job_without_gpus_has_no_gpu_lines(tmp_path: Path) -> None:
     job = make_job(replace(SMALL, gpus=0), output=tmp_path)
     assert not any('"gpu' in line for line in system_lines(job))
     assert not any("gpu" in event["phase"] for event in timeline_events(job))
+
+
+def findings_of(job: Path) -> set[str]:
+    rules = all_rules()
+    params = resolve_params(rules, {})
+    measured = [measure_part(read(ref), rules, params) for ref in discover(str(job)).parts]
+    results = judge_all(measured, rules, params)
+    return {finding.id for result in results for finding in result.findings}
+
+
+def assert_truth_is_told(job: Path) -> None:
+    truth, found = truth_of(job), findings_of(job)
+    assert set(truth["expect"]) <= found
+    assert not set(truth["forbid"]) & found
+    assert all(set(group) & found for group in truth["expect_any"])
+
+
+@pytest.mark.parametrize("name", NAMED_JOBS)
+def test_the_rules_find_what_was_planted_and_nothing_else(
+    named: dict[str, Path], name: str
+) -> None:
+    assert_truth_is_told(named[name])
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        "--gpus 4 --cores 16 --hours 0.2 --fault imbalance",
+        "--gpus 2 --cores 8 --hours 0.2 --fault io_bound",
+        "--gpus 1 --cores 8 --hours 0.2 --fault memory_leak --steps-per-second 0",
+        "--gpus 2 --nodes 2 --cores 8 --hours 0.2 --fault straggler --fault late_groups",
+        "--gpus 2 --cores 8 --hours 0.2 --interval 100 --fault input_bound",
+        "--gpus 2 --cores 8 --hours 0.4 --interval 1000 --fault input_bound",
+        "--hours 0.25 --fault gap --fault garbage_line --fault truncated_last_line",
+        "--gpus 0 --hours 0.2",
+    ],
+)
+def test_the_rules_find_every_fault_at_other_sizes(tmp_path: Path, options: str) -> None:
+    (spec,), _ = parse_specs(options.split())
+    assert_truth_is_told(make_job(spec, output=tmp_path))
 
 
 def test_a_finished_job_is_not_made_twice(tmp_path: Path) -> None:
