@@ -96,7 +96,6 @@ def _jumps(gpus: Sequence[MemoryGrowth], params: Params) -> Iterator[Finding]:
         return
     lasting = [pair for pair in found if pair[1].is_lasting]
     gpu, worst = max(lasting or found, key=lambda pair: _height(pair[1]))
-    place = say_place(gpu.node, gpu.gpu)
     n_triggers = sum(item.n_violations for item in gpus)
     n_episodes = sum(item.n_episodes for item in gpus)
     n_lasting = sum(item.n_lasting for item in gpus)
@@ -106,24 +105,7 @@ def _jumps(gpus: Sequence[MemoryGrowth], params: Params) -> Iterator[Finding]:
         f"mean just before by more than {params.increase:g} points "
         f"({say_of(n_affected, len(gpus), 'GPU')}). "
     )
-    if lasting:
-        severity, advice = Severity.WARNING, ADVICE
-        title = (
-            f"GPU memory activity jumped and stayed up: {place}, "
-            f"from {say_pct(worst.level_before_pct)} to {say_pct(worst.level_after_pct or 0.0)}"
-        )
-        why = (
-            f"{say_times(n_lasting, 'episode')} reached a new height and stayed there for the "
-            f"following minute; before this one the activity had not gone above "
-            f"{say_pct(worst.record_before_pct)}. "
-        )
-    else:
-        severity, advice = Severity.INFO, "Nothing to do unless the allocated memory grows too."
-        title = "GPU memory activity jumps with the load, but does not grow"
-        why = (
-            "None of them stayed at a new height: the load comes and goes, begins, or rises "
-            "together with GPU utilization. "
-        )
+    severity, title, why, advice = (_growth if lasting else _load)(gpu, worst, n_lasting)
     yield Finding(
         id=JUMPS,
         severity=severity,
@@ -141,6 +123,30 @@ def _jumps(gpus: Sequence[MemoryGrowth], params: Params) -> Iterator[Finding]:
         unit="points",
         exhibit="episodes",
     )
+
+
+def _growth(gpu: MemoryGrowth, worst: Episode, n_lasting: int) -> tuple[Severity, str, str, str]:
+    """Return severity, title, reason and advice of jumps that stayed."""
+    title = (
+        f"GPU memory activity jumped and stayed up: {say_place(gpu.node, gpu.gpu)}, "
+        f"from {say_pct(worst.level_before_pct)} to {say_pct(worst.level_after_pct or 0.0)}"
+    )
+    why = (
+        f"{say_times(n_lasting, 'episode')} reached a new height and stayed there for the "
+        "following minute; before this one the activity had not gone above "
+        f"{say_pct(worst.record_before_pct)}. "
+    )
+    return Severity.WARNING, title, why, ADVICE
+
+
+def _load(gpu: MemoryGrowth, worst: Episode, n_lasting: int) -> tuple[Severity, str, str, str]:  # noqa: ARG001 - as _growth
+    """Return severity, title, reason and advice of jumps that a changing load explains."""
+    why = (
+        "None of them stayed at a new height: the load comes and goes, begins, or rises "
+        "together with GPU utilization. "
+    )
+    title = "GPU memory activity jumps with the load, but does not grow"
+    return Severity.INFO, title, why, "Nothing to do unless the allocated memory grows too."
 
 
 def _height(episode: Episode) -> float:

@@ -1,0 +1,35 @@
+from __future__ import annotations
+
+import numpy as np
+
+from reportgen.rules.maths.quantiles import Box, box_of, percentiles, present_values
+
+
+def test_percentiles_are_numpys_linear_ones() -> None:
+    values = np.arange(500, dtype=np.float64)
+
+    # 0.95 * 499 = 474.05: the fraction that AWS's numbers carry.
+    assert percentiles(values, (95,)).tolist() == [np.percentile(values, 95)] == [474.05]
+
+
+def test_whiskers_are_held_to_the_data() -> None:
+    values = np.array([10.0, 20.0, 30.0, 40.0, 50.0])
+
+    assert box_of(values) == Box(p25=20, p50=30, p75=40, p95=48, upper=50, lower=10)
+
+
+def test_whiskers_leave_outliers_outside() -> None:
+    values = np.array([0.0, 50.0, 50.0, 52.0, 54.0, 54.0, 100.0])
+
+    box = box_of(values)
+
+    assert (box.p25, box.p75) == (50, 54)
+    assert (box.lower, box.upper) == (44, 60)
+
+
+def test_one_value_is_a_box() -> None:
+    assert box_of(np.array([7.0])) == Box(p25=7, p50=7, p75=7, p95=7, upper=7, lower=7)
+
+
+def test_absent_values_are_left_out() -> None:
+    assert present_values(np.array([1.0, np.nan, 3.0])).tolist() == [1.0, 3.0]
