@@ -43,10 +43,10 @@ _END_MARKER = re.compile(r"(?P<job>(?:.*/)?)(?:system|framework)/training_job_en
 _SYSTEM = re.compile(r"(?P<job>(?:.*/)?)system/(?:.*/)?(?P<stamp>\d{10})\.(?P<node>[^/]+)\.json")
 _EVENTS = re.compile(
     r"(?P<job>(?:.*/)?)framework/(?:.*/)?pevents/(?:.*/)?"
-    r"(?P<stamp>\d{1,18})_(?P<id>[^/]+)_(?P<suffix>[^/_]+)\.json"
+    r"(?P<stamp>\d{1,18})_(?P<id>[^/]+)_(?P<suffix>[^/_.]+)\.json"
 )
 _UNFINISHED = re.compile(
-    r"(?P<job>(?:.*/)?)framework/(?:.*/)?(?P<id>[^/]+)_(?P<suffix>[^/_]+)(?:\.json)?\.tmp"
+    r"(?P<job>(?:.*/)?)framework/(?:.*/)?(?P<id>[^/]+)_(?P<suffix>[^/_.]+)(?:\.json)?\.tmp"
 )
 _WORKER = re.compile(r"(?P<pid>\d+)[-_](?P<node>.+)")
 

@@ -131,13 +131,18 @@ def snapped_interval_us(stamps_us: NDArray[np.int64]) -> int | None:
 def _lay_out_carefully(
     rows: Rows, series: Sequence[Series], tolerance_us: int, *, reach_us: int
 ) -> Grid:
-    """Place samples in rounds; each round places all samples of its anchor group."""
+    """Place samples in rounds; each round places all samples of its anchor group.
+
+    Only the first round merges anchors, so a later one cannot leave its own anchors over.
+    """
     rows, n_duplicates = drop_duplicates(rows)
     tick_parts: list[NDArray[np.int64]] = []
     value_parts: list[NDArray[np.float64]] = []
     while rows.n_rows:
         is_anchor = _anchor_codes(rows, series)
-        anchors = _apart(np.unique(rows.time_us[is_anchor[rows.code]]), tolerance_us)
+        anchors = np.unique(rows.time_us[is_anchor[rows.code]])
+        if not tick_parts:
+            anchors = _apart(anchors, tolerance_us)
         tick, is_near = _nearest_tick(rows.time_us, anchors, tolerance_us, reach_us=reach_us)
         winners = _first_of_each_cell(rows, tick, is_near, anchors)
         values = _blank(len(anchors), len(series))
@@ -146,7 +151,7 @@ def _lay_out_carefully(
         value_parts.append(values)
         left = np.ones(rows.n_rows, dtype=np.bool_)
         left[winners] = False
-        rows, tolerance_us = rows.where(left), 0
+        rows = rows.where(left)
     tick_us = np.concatenate(tick_parts)
     order = np.argsort(tick_us, kind="stable")
     values = np.asfortranarray(np.concatenate(value_parts)[order])
@@ -184,7 +189,7 @@ def _interval_us(rows: Rows, is_anchor: NDArray[np.bool_]) -> int:
 
 def _apart(stamps: NDArray[np.int64], tolerance_us: int) -> NDArray[np.int64]:
     """Drop stamps within ``tolerance_us`` after one that is kept: they are the same instant."""
-    if tolerance_us == 0 or not (np.diff(stamps) <= tolerance_us).any():
+    if not (np.diff(stamps) <= tolerance_us).any():
         return stamps
     kept: list[int] = []
     for stamp in stamps.tolist():
@@ -203,6 +208,8 @@ def _nearest_tick(
     starts = np.flatnonzero(np.diff(time_us, prepend=time_us[0] - 1))
     stamps = time_us[starts]
     tick = np.searchsorted(anchors, stamps + tolerance_us, side="right") - 1
+    exact = np.searchsorted(anchors, stamps, side="right") - 1
+    tick = np.where((exact >= 0) & (anchors[exact] == stamps), exact, tick)
     is_near = (tick >= 0) & (stamps - anchors[tick] < reach_us)
     lengths = np.diff(starts, append=len(time_us))
     return np.repeat(tick, lengths), np.repeat(is_near, lengths)

@@ -1,0 +1,93 @@
+"""What a file's key says."""
+
+from __future__ import annotations
+
+import pytest
+
+from reportgen.formats import FormatId, claim
+from reportgen.formats.claims import worker_of
+
+
+@pytest.mark.parametrize(
+    ("key", "prefix"),
+    [
+        ("system/incremental/2026070309/1783071000.algo-1.json", ""),
+        ("system/incremental/1783071000.algo-1.json", ""),
+        ("j/system/incremental/2026070309/1783071000.algo-1.json", "j/"),
+    ],
+)
+def test_minute_files_of_both_layouts_are_system_metrics(key: str, prefix: str) -> None:
+    told = claim(key)
+    assert told is not None
+    assert (told.format_id, told.node, told.stamp) == (FormatId.SYSTEM, "algo-1", 1783071000)
+    assert told.job_prefix == prefix
+
+
+@pytest.mark.parametrize(
+    ("name", "node", "worker", "source"),
+    [
+        ("27-algo-1_pythontimeline", "algo-1", "algo-1-27", "pythontimeline"),
+        ("28-algo-12_model_timeline", "algo-12", "algo-12-28", "model_timeline"),
+        (
+            "88-8c85.host.com_horovod_timeline",
+            "8c85.host.com",
+            "8c85.host.com-88",
+            "horovod_timeline",
+        ),
+        ("0001_model_timeline", "0001", "0001", "model_timeline"),
+        ("4487_0000_pythontimeline", "0000", "0000-4487", "pythontimeline"),
+        ("2-a_smdataparallel_timeline", "a", "a-2", "smdataparallel_timeline"),
+        ("27-algo-1_mytimeline", "algo-1", "algo-1-27", "other"),
+        ("27-algo-1_my_timeline", "algo-1", "algo-1-27", "other"),
+    ],
+)
+def test_timelines_say_their_worker_and_writer(
+    name: str, node: str, worker: str, source: str
+) -> None:
+    told = claim(f"framework/pevents/2026070309/1593673051472361_{name}.json")
+    assert told is not None
+    assert (told.format_id, told.node, told.worker) == (FormatId.EVENTS, node, worker)
+    assert told.source == source
+    assert told.stamp == 1593673051472361
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        "framework/27-algo-1_pythontimeline.tmp",
+        "framework/27-algo-1_smdataparallel_timeline.json.tmp",
+    ],
+)
+def test_unfinished_timelines_are_claimed_without_a_stamp(key: str) -> None:
+    told = claim(key)
+    assert told is not None
+    assert (told.format_id, told.worker, told.stamp) == (FormatId.EVENTS, "algo-1-27", 0)
+
+
+@pytest.mark.parametrize("room", ["system", "framework"])
+def test_end_markers_are_claimed(room: str) -> None:
+    told = claim(f"job/profiler-output/{room}/training_job_end.ts")
+    assert told is not None
+    assert (told.format_id, told.job_prefix) == (FormatId.END_MARKER, "job/profiler-output/")
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        "1783071000.algo-1.json",
+        "system/incremental/notes.txt",
+        "system/incremental/178307100.algo-1.json",
+        "system/incremental/1783071000.algo-1.json.corrupt",
+        "framework/pevents/2026070309/27-algo-1_pythontimeline.json",
+        "framework/pevents/2020/1589930988000000000_4487_pythontimeline.json",
+        "framework/pevents/2020/1589930988000000_27-algo-1_merged_timeline.json",
+        "framework/tensorflow/detailed_profiling/x/host.trace.json.gz",
+        "profiler-reports/BatchSize.json",
+    ],
+)
+def test_other_files_are_not_claimed(key: str) -> None:
+    assert claim(key) is None
+
+
+def test_a_node_id_without_a_process_is_node_and_worker() -> None:
+    assert worker_of("0001") == ("0001", "0001")

@@ -1,0 +1,321 @@
+"""A node's minute files to its table: variants, damage, clocks, blocks."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from reportgen import intake
+from reportgen.intake import system
+from reportgen.profile import NodeProfile, Quality, Series, SeriesKind
+from tests.builders import (
+    START_S,
+    ns,
+    system_line,
+    system_table,
+    write_minute,
+    write_system,
+)
+
+COLUMNS = {
+    "gpu0": [10.0, 20.0, 30.0],
+    "gpu0_memory": [1.0, 2.0, 3.0],
+    "cpu0": [None, 50.0, 60.0],
+    "cpu10": [None, 5.0, 6.0],
+    "cpu2": [None, 7.0, 8.0],
+    "memory": [4.0, 5.0, 6.0],
+    "receive": [None, 1e6, 2e6],
+}
+
+
+def read(job: Path) -> NodeProfile:
+    (part,) = intake.discover(str(job)).parts
+    return intake.read(part)
+
+
+def counted(profile: NodeProfile, quality: Quality) -> int:
+    return sum(note.counts.get(quality, 0) for note in profile.notes)
+
+
+def minute(n_lines: int = 20, *, start_s: float = START_S) -> list[str]:
+    return [
+        system_line(name, tick, start_s + tick / 2)
+        for tick in range(n_lines // 2)
+        for name in ("gpu0", "cpu0")
+    ]
+
+
+def test_a_written_job_reads_back_as_the_table_it_was_written_from(tmp_path: Path) -> None:
+    write_system(tmp_path, COLUMNS)
+    table, expected = read(tmp_path).system, system_table(COLUMNS)
+    assert table.series == expected.series
+    assert table.tick_ns.tolist() == expected.tick_ns.tolist()
+    np.testing.assert_array_equal(table.values, expected.values)
+    assert (table.first_ns, table.last_ns) == (expected.first_ns, expected.last_ns)
+    assert (table.interval_ns, table.n_samples) == (ns(0.5), expected.n_samples)
+    assert table.values.flags.f_contiguous
+
+
+def test_cores_are_in_numeric_order(tmp_path: Path) -> None:
+    write_system(tmp_path, COLUMNS)
+    table = read(tmp_path).system
+    assert table.names(SeriesKind.CPU_UTILIZATION) == ("cpu0", "cpu2", "cpu10")
+
+
+def test_files_and_samples_are_counted_and_nothing_else_is_said(tmp_path: Path) -> None:
+    write_system(tmp_path, {"gpu0": [1.0] * 180})
+    profile = read(tmp_path)
+    assert profile.system.n_samples == 180
+    assert [note.text for note in profile.notes] == [
+        "2 files of system metrics of algo-1 were read."
+    ]
+    assert counted(profile, Quality.FILES_READ) == 2
+
+
+def test_shuffled_lines_give_the_same_table(tmp_path: Path) -> None:
+    lines = [
+        system_line(name, tick, START_S + tick / 2 + late)
+        for tick in range(60)
+        for name, late in (("gpu0", 0.001), ("memory", 0.0012), ("cpu0", 0.03), ("receive", 0.07))
+    ]
+    write_minute(tmp_path / "a", lines)
+    random.Random(1).shuffle(lines)
+    write_minute(tmp_path / "b", lines)
+    one, other = read(tmp_path / "a").system, read(tmp_path / "b").system
+    assert one.n_ticks == 60
+    assert one.tick_ns.tolist() == other.tick_ns.tolist()
+    np.testing.assert_array_equal(one.values, other.values)
+    assert one.series == other.series
+
+
+def test_both_folder_layouts_at_once_are_the_same_samples_twice(tmp_path: Path) -> None:
+    write_minute(tmp_path, minute())
+    write_minute(tmp_path, minute(), has_hour_folder=False)
+    profile = read(tmp_path)
+    assert profile.system.n_samples == 20
+    assert profile.system.n_ticks == 10
+    assert counted(profile, Quality.LINES_DUPLICATE) == 20
+
+
+def test_a_broken_file_costs_its_lines_and_names_them(tmp_path: Path) -> None:
+    lines = minute()
+    path = write_minute(tmp_path, [*lines[:7], "garbage } {", *lines[7:], lines[0][:30]])
+    path.write_bytes(path.read_bytes()[:-1])
+    write_minute(tmp_path, minute(start_s=START_S + 60), minute_s=START_S + 60)
+    profile = read(tmp_path)
+    assert profile.system.n_samples == 40
+    assert counted(profile, Quality.LINES_BROKEN) == 2
+    assert counted(profile, Quality.BYTES_LOST) == 30
+    (note,) = [note for note in profile.notes if Quality.LINES_BROKEN in note.counts]
+    assert note.text == "2 lines cannot be read and were skipped (line 8, line 22)."
+    assert note.path.endswith("1783071000.algo-1.json")
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        ("[\n" + ",\n".join(minute()) + "\n]").encode(),
+        "\n".join(minute()).encode("utf-16"),
+        "\n".join(minute()).encode("utf-8-sig"),
+        "\r\n".join(minute()).encode(),
+        "".join(minute()).encode(),
+    ],
+    ids=["array", "utf-16", "bom", "crlf", "one-line"],
+)
+def test_variants_are_read_whole(tmp_path: Path, content: bytes) -> None:
+    write_minute(tmp_path, content)
+    profile = read(tmp_path)
+    assert profile.system.n_samples == 20
+    assert counted(profile, Quality.LINES_BROKEN) == 0
+
+
+def test_a_file_in_utf_16_is_remarked(tmp_path: Path) -> None:
+    write_minute(tmp_path, "\n".join(minute()).encode("utf-16"))
+    assert "This file is UTF-16, not UTF-8; it was read." in [
+        note.text for note in read(tmp_path).notes
+    ]
+
+
+def test_a_line_longer_than_the_parser_s_limit_is_one_broken_line(tmp_path: Path) -> None:
+    write_minute(tmp_path, [*minute(), "x" * 20_000_000])
+    profile = read(tmp_path)
+    assert profile.system.n_samples == 20
+    assert counted(profile, Quality.LINES_BROKEN) == 1
+
+
+@pytest.mark.parametrize("value", ["NaN", "null", "1e400", "-1e400", '"many"'])
+def test_values_that_are_no_finite_numbers_are_left_out(tmp_path: Path, value: str) -> None:
+    write_minute(tmp_path, [*minute(), system_line("cpu0", value, START_S + 20)])
+    profile = read(tmp_path)
+    assert profile.system.n_samples == 20
+    assert counted(profile, Quality.VALUES_BROKEN) == 1
+    assert np.isfinite(profile.system.values[~np.isnan(profile.system.values)]).all()
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "n_odd"),
+    [
+        ("cpu0", 100.0, 0),
+        ("cpu0", 100.01, 1),
+        ("gpu0", -0.01, 1),
+        ("gpu0", 0.0, 0),
+        ("memory", 1e300, 1),
+        ("receive", -1.0, 1),
+        ("receive", 1e300, 0),
+    ],
+)
+def test_impossible_values_are_counted_and_left_out(
+    tmp_path: Path, name: str, value: float, n_odd: int
+) -> None:
+    write_minute(tmp_path, [*minute(), system_line(name, value, START_S + 20)])
+    profile = read(tmp_path)
+    assert counted(profile, Quality.SAMPLES_OUT_OF_RANGE) == n_odd
+    assert profile.system.n_samples == 21 - n_odd
+
+
+def test_metrics_we_do_not_know_are_kept_whatever_their_value(tmp_path: Path) -> None:
+    odd = '{"Type":"tpu","Name":"<b>t</b>","Dimension":"\\"q\\"","Value":-500,"Timestamp":'
+    write_minute(tmp_path, [*minute(), f"{odd}{START_S + 1}}}"])
+    profile = read(tmp_path)
+    assert profile.system.series[-1] == Series("tpu", "<b>t</b>", '"q"')
+    assert np.nanmin(profile.system.values) == -500
+    assert counted(profile, Quality.SAMPLES_OUT_OF_RANGE) == 0
+
+
+def test_a_line_without_a_name_and_one_with_it_are_one_series(tmp_path: Path) -> None:
+    write_minute(
+        tmp_path,
+        [
+            f'{{"Type":"cpu","Dimension":"I","Value":1,"Timestamp":{START_S}}}',
+            f'{{"Type":"cpu","Name":"cpu","Dimension":"I","Value":2,"Timestamp":{START_S + 1}}}',
+        ],
+    )
+    table = read(tmp_path).system
+    assert table.series == (Series("cpu", "cpu", "I"),)
+    assert table.values[:, 0].tolist() == [1, 2]
+
+
+def test_samples_outside_their_minute_are_kept_and_counted(tmp_path: Path) -> None:
+    write_minute(tmp_path, [*minute(), system_line("gpu0", 9, START_S + 65.5)])
+    profile = read(tmp_path)
+    assert profile.system.n_samples == 21
+    assert counted(profile, Quality.SAMPLES_OUT_OF_MINUTE) == 1
+
+
+def test_five_seconds_over_the_minute_are_nothing(tmp_path: Path) -> None:
+    write_minute(tmp_path, [*minute(), system_line("gpu0", 9, START_S + 64.5)])
+    assert counted(read(tmp_path), Quality.SAMPLES_OUT_OF_MINUTE) == 0
+
+
+@pytest.mark.parametrize("time_s", [-4e9, 0.0, 1e6, 4.9e9, 1e12, 1.7e18, 1e300])
+def test_another_century_does_not_stretch_the_job(tmp_path: Path, time_s: float) -> None:
+    write_minute(tmp_path, [*minute(), system_line("gpu0", 9, time_s)])
+    profile = read(tmp_path)
+    assert profile.system.n_samples == 20
+    assert profile.system.last_ns == ns(START_S + 4.5)
+    assert counted(profile, Quality.SAMPLES_OUT_OF_MINUTE) == 1
+
+
+def test_when_all_samples_are_of_another_century_they_are_believed(tmp_path: Path) -> None:
+    write_minute(tmp_path, minute(start_s=4_938_744_600.0))
+    profile = read(tmp_path)
+    assert profile.system.n_samples == 20
+    assert profile.system.first_ns == ns(4_938_744_600.0)
+    assert any("the times in the samples were used" in note.text for note in profile.notes)
+
+
+def test_seven_digit_fractions_are_rounded_to_microseconds(tmp_path: Path) -> None:
+    line = system_line("gpu0", 1, START_S).replace(f"{START_S:.6f}", "1783071000.4570894")
+    write_minute(tmp_path, [line])
+    (tick_ns,) = read(tmp_path).system.tick_ns.tolist()
+    assert tick_ns % 1000 == 0
+    assert abs(tick_ns - 1_783_071_000_457_089_400) <= 1000  # a float second is 0.24 µs apart
+
+
+def test_lines_that_name_another_node_belong_to_the_file_s_node(tmp_path: Path) -> None:
+    lines = [system_line("gpu0", 1, START_S + tick, node="algo-9") for tick in range(5)]
+    write_minute(tmp_path, lines)
+    profile = read(tmp_path)
+    assert (profile.node, profile.system.n_samples) == ("algo-1", 5)
+    (note,) = [note for note in profile.notes if "algo-9" in note.text]
+    assert note.text == (
+        "Lines in files of algo-1 name the node algo-9; they were counted to algo-1, "
+        "which the files' names say."
+    )
+
+
+def test_an_instant_that_ends_in_the_next_file_is_one_tick(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(system, "BLOCK_BYTES", 1)
+    edge_s = START_S + 60
+    first = [system_line("gpu0", tick % 9, START_S + tick / 2 + 0.4999) for tick in range(120)]
+    second = [system_line("cpu0", tick % 9, START_S + tick / 2 + 0.5004) for tick in range(120)]
+    write_minute(tmp_path, [*first, *second[:119]])
+    write_minute(tmp_path, [second[119]], minute_s=edge_s)
+    table = read(tmp_path).system
+    assert table.n_ticks == 120
+    assert not np.isnan(table.values).any()
+
+
+def test_blocks_do_not_change_the_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_system(tmp_path, {"gpu0": [7.0] * 400, "cpu0": [5.0] * 399, "cpu1": [None] * 300 + [1.0]})
+    whole = read(tmp_path).system
+    monkeypatch.setattr(system, "BLOCK_BYTES", 1)
+    cut = read(tmp_path).system
+    assert cut.series == whole.series
+    assert cut.tick_ns.tolist() == whole.tick_ns.tolist()
+    np.testing.assert_array_equal(cut.values, whole.values)
+
+
+def test_late_samples_find_their_place_in_an_earlier_block(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(system, "BLOCK_BYTES", 1)
+    first = [system_line("gpu0", tick % 50, START_S + tick / 2) for tick in range(120)]
+    late = system_line("cpu0", 33, START_S + 5.0003)
+    repeated = system_line("gpu0", 10, START_S + 5)
+    write_minute(tmp_path, first)
+    write_minute(
+        tmp_path,
+        [system_line("gpu0", 1, START_S + 60), late, repeated],
+        minute_s=START_S + 60,
+    )
+    profile = read(tmp_path)
+    table = profile.system
+    assert (table.n_ticks, table.n_samples) == (121, 122)
+    assert table.values[10].tolist() == [33.0, 10.0]
+    assert counted(profile, Quality.LINES_DUPLICATE) == 1
+    assert counted(profile, Quality.SAMPLES_OUT_OF_MINUTE) == 2
+
+
+def test_many_tiny_files_are_read_as_one(tmp_path: Path) -> None:
+    for index in range(70):
+        start_s = START_S + 60 * index
+        lines = [system_line("gpu0", index, start_s + 1), "", system_line("cpu0", 1, start_s + 1)]
+        if index == 40:
+            lines.append("garbage")
+        write_minute(tmp_path, lines, minute_s=start_s)
+    profile = read(tmp_path)
+    assert (profile.system.n_ticks, profile.system.n_samples) == (70, 140)
+    assert profile.system.values[:, 1].tolist() == list(range(70))
+    (note,) = [note for note in profile.notes if Quality.LINES_BROKEN in note.counts]
+    assert note.path.endswith(f"{START_S + 2400:.0f}.algo-1.json")
+    assert "line 4" in note.text
+
+
+def test_a_folder_name_that_looks_like_a_pattern_is_only_a_name(tmp_path: Path) -> None:
+    job = tmp_path / "run [a-z]* 'quoted' ?"
+    write_minute(job, minute())
+    assert read(job).system.n_samples == 20
+
+
+def test_progress_is_told_rows_and_bytes(tmp_path: Path) -> None:
+    path = write_minute(tmp_path, minute())
+    told: list[tuple[int, int]] = []
+    (part,) = intake.discover(str(tmp_path)).parts
+    intake.read(part, on_progress=lambda rows, size: told.append((rows, size)))
+    assert told == [(20, path.stat().st_size)]

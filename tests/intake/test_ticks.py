@@ -1,0 +1,171 @@
+"""Samples to ticks: rules-spec §0.6, by hand-made numbers and by random lateness."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from reportgen.intake.ticks import Grid, Rows, lay_out, snapped_interval_us
+from reportgen.profile import Series
+from tests.builders import series
+
+GPU, CPU, MEMORY, NETWORK = (series(name) for name in ("gpu0", "cpu0", "memory", "receive"))
+ALL = (GPU, CPU, MEMORY, NETWORK)
+MS = 1000
+
+
+def rows(*samples: tuple[Series, float, float]) -> Rows:
+    """Return samples of (series, milliseconds, value)."""
+    return Rows(
+        time_us=np.array([round(time_ms * MS) for _, time_ms, _ in samples], dtype=np.int64),
+        code=np.array([ALL.index(item) for item, _, _ in samples], dtype=np.int32),
+        value=np.array([value for *_, value in samples], dtype=np.float64),
+    )
+
+
+def column(grid: Grid, item: Series) -> list[float | None]:
+    return [None if np.isnan(value) else float(value) for value in grid.values[:, ALL.index(item)]]
+
+
+def ticks_ms(grid: Grid) -> list[float]:
+    return [float(time_us) / MS for time_us in grid.tick_us]
+
+
+def test_groups_of_one_instant_share_the_gpu_s_tick() -> None:
+    grid = lay_out(
+        rows((GPU, 0, 1), (CPU, 0.3, 2), (NETWORK, 45, 3), (GPU, 500, 4), (CPU, 560, 5)), ALL
+    )
+    assert ticks_ms(grid) == [0, 500]
+    assert column(grid, GPU) == [1, 4]
+    assert column(grid, CPU) == [2, 5]
+    assert column(grid, NETWORK) == [3, None]
+
+
+def test_a_sample_just_before_its_anchor_belongs_to_it() -> None:
+    grid = lay_out(rows((GPU, 0, 1), (GPU, 500, 2), (CPU, 495, 3), (CPU, 994.9, 4)), ALL)
+    assert column(grid, CPU)[1] == 3
+    assert ticks_ms(grid)[:2] == [0, 500]
+
+
+def test_more_than_five_milliseconds_before_is_too_early() -> None:
+    grid = lay_out(rows((GPU, 0, 1), (GPU, 500, 2), (CPU, 494.9, 3)), ALL)
+    assert column(grid, CPU) == [3, None]
+
+
+def test_without_gpus_memory_is_the_anchor() -> None:
+    grid = lay_out(rows((CPU, -0.2, 1), (MEMORY, 0, 2), (CPU, 500.2, 3), (MEMORY, 500, 4)), ALL)
+    assert ticks_ms(grid) == [0, 500]
+    assert column(grid, CPU) == [1, 3]
+
+
+def test_without_gpus_and_memory_the_earliest_group_is_the_anchor() -> None:
+    grid = lay_out(rows((NETWORK, 0.4, 1), (CPU, 0, 2), (NETWORK, 500.4, 3), (CPU, 500, 4)), ALL)
+    assert ticks_ms(grid) == [0, 500]
+    assert column(grid, NETWORK) == [1, 3]
+
+
+def test_a_second_sample_within_a_tick_opens_a_tick_of_its_own() -> None:
+    grid = lay_out(rows((GPU, 0, 1), (CPU, 1, 2), (CPU, 200, 3), (GPU, 500, 4)), ALL)
+    assert ticks_ms(grid) == [0, 200, 500]
+    assert column(grid, CPU) == [2, 3, None]
+
+
+def test_two_gpu_samples_within_the_tolerance_are_two_ticks() -> None:
+    grid = lay_out(rows((GPU, 0, 1), (GPU, 2, 2), (GPU, 500, 3), (CPU, 1, 9)), ALL)
+    assert ticks_ms(grid) == [0, 2, 500]
+    assert column(grid, GPU) == [1, 2, 3]
+
+
+def test_samples_before_the_first_anchor_make_ticks_of_their_own() -> None:
+    grid = lay_out(
+        rows((CPU, 0, 1), (MEMORY, 0.1, 2), (CPU, 500, 3), (GPU, 1000, 4), (GPU, 1500, 5)), ALL
+    )
+    assert ticks_ms(grid) == [0.1, 500, 1000, 1500]
+    assert column(grid, CPU) == [1, 3, None, None]
+
+
+def test_where_the_gpu_was_not_sampled_the_others_keep_their_own_instants() -> None:
+    gpu = [(GPU, 500.0 * tick, 1.0) for tick in (0, 1, 2, 9, 10)]
+    others = [
+        (item, 500.0 * tick + late, 2.0)
+        for tick in range(11)
+        for item, late in ((MEMORY, 0.1), (CPU, 0.3))
+    ]
+    grid = lay_out(rows(*gpu, *others), ALL)
+    assert len(grid.tick_us) == 11
+    assert column(grid, CPU) == [2.0] * 11
+    assert column(grid, MEMORY) == [2.0] * 11
+    assert column(grid, GPU) == [1.0] * 3 + [None] * 6 + [1.0] * 2
+
+
+def test_equal_series_and_stamp_are_kept_once_and_counted() -> None:
+    grid = lay_out(rows((GPU, 0, 7), (GPU, 0, 7), (GPU, 0, 5), (GPU, 500, 1)), ALL)
+    assert column(grid, GPU) == [5, 1]
+    assert grid.n_duplicates == 2
+
+
+def test_no_samples_give_no_ticks() -> None:
+    grid = lay_out(rows(), ALL)
+    assert grid.values.shape == (0, 4)
+
+
+def test_one_sample_is_one_tick() -> None:
+    grid = lay_out(rows((CPU, 3, 9)), ALL)
+    assert ticks_ms(grid) == [3]
+    assert column(grid, CPU) == [9]
+
+
+@pytest.mark.parametrize("interval_ms", [100, 500, 1000])
+@given(data=st.data())
+def test_groups_up_to_80_ms_late_keep_their_tick(interval_ms: int, data: st.DataObject) -> None:
+    n_ticks = 12
+    phase_ms = data.draw(st.integers(0, 999_999)) / 1000
+    samples = []
+    for tick in range(n_ticks):
+        start_ms = phase_ms + tick * interval_ms
+        samples.append((GPU, start_ms, 100 + tick))
+        samples += [
+            (item, start_ms + data.draw(st.floats(0, 80)), 100 + tick)
+            for item in (CPU, MEMORY, NETWORK)
+        ]
+    grid = lay_out(rows(*samples), ALL)
+    assert len(grid.tick_us) == n_ticks
+    expected = [float(100 + tick) for tick in range(n_ticks)]
+    assert all(column(grid, item) == expected for item in ALL)
+
+
+@given(
+    samples=st.lists(
+        st.tuples(st.sampled_from(ALL), st.integers(0, 4000), st.integers(0, 9)), max_size=40
+    ),
+    seed=st.randoms(use_true_random=False),
+)
+def test_the_order_of_lines_does_not_matter_and_no_sample_is_lost(
+    samples: list[tuple[Series, int, int]], seed: object
+) -> None:
+    shuffled = list(samples)
+    seed.shuffle(shuffled)  # type: ignore[attr-defined]  # hypothesis gives a random.Random
+    one, other = lay_out(rows(*samples), ALL), lay_out(rows(*shuffled), ALL)
+    assert one.tick_us.tolist() == other.tick_us.tolist()
+    np.testing.assert_array_equal(one.values, other.values)
+    distinct = {(item, time_ms) for item, time_ms, _ in samples}
+    assert np.count_nonzero(~np.isnan(one.values)) == len(distinct)
+    assert one.n_duplicates == len(samples) - len(distinct)
+    assert (np.diff(one.tick_us) > 0).all()
+
+
+@pytest.mark.parametrize(
+    ("difference_ms", "interval_ms"),
+    [(99, 100), (130, 100), (240, 200), (499.7, 500), (720, 1000), (61_000, 60_000), (9e6, 60_000)],
+)
+def test_intervals_snap_to_the_nearest_allowed_value(
+    difference_ms: float, interval_ms: int
+) -> None:
+    stamps = (np.arange(5) * difference_ms * MS).astype(np.int64)
+    assert snapped_interval_us(stamps) == interval_ms * MS
+
+
+def test_one_stamp_says_nothing_about_the_interval() -> None:
+    assert snapped_interval_us(np.array([5])) is None
