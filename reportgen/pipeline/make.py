@@ -26,7 +26,6 @@ from reportgen.publish import (
     is_unchanged,
     read_notebook,
     run_notebook,
-    start_kernel,
 )
 from reportgen.report import Report
 from reportgen.rules.registry import all_rules
@@ -74,7 +73,8 @@ def _make(job: JobProfile, options: Options, watcher: Watcher) -> Outcome:
     params = resolve_params(rules, options.settings)
     check_output(options.output, job_root=Path(job.parts[0].root))
     _check_old(options, keeps_results=False)
-    with open_staging(options.output) as staging, closing(start_kernel(staging.folder)) as kernel:
+    with open_staging(options.output) as staging, closing(ReadyKernel()) as kernel:
+        kernel.start(staging.folder)
         measured = _measure(job, partial(work_on, rules=chosen, params=params), watcher)
         with _timed(watcher, "rules") as timed:
             results = judge_all([part.measurements for part in measured], chosen, params)
@@ -92,7 +92,8 @@ def _remake(saved: Path, options: Options, watcher: Watcher) -> Outcome:
     keeps_results = target.exists() and target.samefile(saved)
     check_output(options.output, job_root=None)
     _check_old(options, keeps_results=keeps_results)
-    with open_staging(options.output) as staging, closing(start_kernel(staging.folder)) as kernel:
+    with open_staging(options.output) as staging, closing(ReadyKernel()) as kernel:
+        kernel.start(staging.folder)
         shutil.copytree(saved, staging.results, ignore=_all_but_json)
         _publish(report, options, staging, kernel, watcher)
         if keeps_results:

@@ -1,6 +1,6 @@
 """The notebook run by papermill, the page made by nbconvert."""
 
-from reportgen.publish.kernel import ReadyKernel, start_kernel
+from reportgen.publish.kernel import ReadyKernel
 from reportgen.publish.notebook import is_unchanged, read_notebook, run_notebook
 from reportgen.publish.page import PageOptions, export_page
 
@@ -11,5 +11,4 @@ __all__ = [
     "is_unchanged",
     "read_notebook",
     "run_notebook",
-    "start_kernel",
 ]

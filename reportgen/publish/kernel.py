@@ -11,9 +11,11 @@ import os
 import shutil
 import sys
 import tempfile
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
+from functools import partial
 from importlib import import_module
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 from reportgen.errors import OutputError
@@ -27,15 +29,28 @@ _FIRST_LINE = (
     f"import sys; sys.path.append({_PACKAGE_HOME!r}); import reportgen.store, reportgen.views"
 )
 _START_TIMEOUT_S = 60
+_CLOSE_TIMEOUT_S = 3
+"""An interrupt in the middle of an import can leave its lock taken, and the launch waiting for it
+for good; a kernel that comes up after all ends by itself when its parent is gone."""
 
 
 class ReadyKernel:
-    """A kernel on its way up; ``manager()`` waits for it, ``close()`` ends it."""
+    """A kernel on its way up: ``start()`` begins, ``manager()`` waits, ``close()`` ends it.
 
-    def __init__(self, starting: Future[Any], preloading: Future[None], private_dir: Path) -> None:
-        self._starting = starting
-        self._preloading = preloading
-        self._private_dir = private_dir
+    The work is done by a daemon thread: whatever an interrupt leaves half-imported, the process
+    can end.
+    """
+
+    def __init__(self) -> None:
+        self._private_dir = Path(tempfile.mkdtemp(prefix="reportgen-kernel-"))
+        self._launched: Future[Any] = Future()
+        self._preloaded: Future[None] = Future()
+        self._thread: Thread | None = None
+
+    def start(self, cwd: Path) -> None:
+        """Begin to start a kernel whose working directory is ``cwd``."""
+        self._thread = Thread(target=self._work, args=(cwd,), name="kernel", daemon=True)
+        self._thread.start()
 
     def manager(self) -> Any:
         """Return the running kernel's manager, once all that was begun in the background is done.
@@ -47,8 +62,8 @@ class ReadyKernel:
             OutputError: the kernel did not start.
         """
         try:
-            self._preloading.result(timeout=_START_TIMEOUT_S)
-            return self._starting.result()
+            self._preloaded.result(timeout=_START_TIMEOUT_S)
+            return self._launched.result()
         except (OSError, RuntimeError, ImportError, TimeoutError) as err:
             raise OutputError(
                 f"The notebook's kernel did not start ({type(err).__name__}: {err}).",
@@ -56,24 +71,25 @@ class ReadyKernel:
             ) from err
 
     def close(self) -> None:
-        """End the kernel at once and remove its private folder; safe to call twice."""
-        self._preloading.cancel()
-        if not self._starting.cancel() and self._starting.exception() is None:
-            manager = self._starting.result()
-            if manager.has_kernel:
+        """End the kernel at once and remove its private folder."""
+        if self._thread is not None:
+            try:
+                manager = self._launched.result(timeout=_CLOSE_TIMEOUT_S)
                 manager.shutdown_kernel(now=True)
-            manager.cleanup_resources()
+                manager.cleanup_resources()
+            except (OSError, RuntimeError, ImportError, TimeoutError):
+                logger.debug("no kernel to end", exc_info=True)
         shutil.rmtree(self._private_dir, ignore_errors=True)
 
-
-def start_kernel(cwd: Path) -> ReadyKernel:
-    """Begin to start a kernel whose working directory is ``cwd`` and return at once."""
-    private_dir = Path(tempfile.mkdtemp(prefix="reportgen-kernel-"))
-    pool = ThreadPoolExecutor(max_workers=1, thread_name_prefix="kernel")
-    starting = pool.submit(_launch, cwd, private_dir)
-    preloading = pool.submit(_preload)
-    pool.shutdown(wait=False)
-    return ReadyKernel(starting, preloading, private_dir)
+    def _work(self, cwd: Path) -> None:
+        for future, task in (
+            (self._launched, partial(_launch, cwd, self._private_dir)),
+            (self._preloaded, _preload),
+        ):
+            try:
+                future.set_result(task())
+            except (OSError, RuntimeError, ImportError) as err:
+                future.set_exception(err)
 
 
 def _preload() -> None:

@@ -13,8 +13,7 @@ import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
 from reportgen.errors import PluginError
-from reportgen.publish import is_unchanged, read_notebook, run_notebook, start_kernel
-from reportgen.publish.kernel import ReadyKernel
+from reportgen.publish import ReadyKernel, is_unchanged, read_notebook, run_notebook
 
 
 def write_notebook(path: Path, *sources: str, tags: tuple[str, ...] = ("parameters",)) -> Path:
@@ -27,7 +26,8 @@ def write_notebook(path: Path, *sources: str, tags: tuple[str, ...] = ("paramete
 
 @pytest.fixture
 def kernel(tmp_path: Path) -> Iterator[ReadyKernel]:
-    with closing(start_kernel(tmp_path)) as ready:
+    with closing(ReadyKernel()) as ready:
+        ready.start(tmp_path)
         yield ready
 
 
