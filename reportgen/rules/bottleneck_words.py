@@ -43,6 +43,8 @@ class Words:
         hot: what a hot core does: ``above 90.0 %`` follows.
         part: name of the slice of bottleneck ticks.
         advice: from the median share of hot cores to one sentence.
+        narrow: what it means that only a few cores of many were hot.
+        narrow_severity: how much that matters at most.
     """
 
     finding_id: str
@@ -50,6 +52,8 @@ class Words:
     hot: str
     part: str
     advice: Callable[[float], str]
+    narrow: str
+    narrow_severity: Severity
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -149,13 +153,13 @@ def _finding(job: Bottlenecks, limits: Limits, words: Words) -> Finding | None:
     sentences = [
         how_much,
         _when(job.nodes, weight),
-        _how_wide(job.nodes, weight),
+        _how_wide(job.nodes, weight, words),
         _longest(longest),
         *_what_ran(job.breakdown),
     ]
     return Finding(
         id=words.finding_id,
-        severity=_severity(weight, is_triggered=is_triggered),
+        severity=_severity(weight, words, is_triggered=is_triggered),
         title=f"{words.waits_for}: {say_pct(100 * weight.relevant)} of {_of_what(weight)}",
         text=" ".join(sentences),
         advice=words.advice(weight.hot_ratio),
@@ -172,11 +176,11 @@ def _finding(job: Bottlenecks, limits: Limits, words: Words) -> Finding | None:
     )
 
 
-def _severity(weight: Weight, *, is_triggered: bool) -> Severity:
+def _severity(weight: Weight, words: Words, *, is_triggered: bool) -> Severity:
     is_outside_loop = weight.loop_share is not None and weight.loop_share < LOOP_FROM_RATIO
-    if not is_triggered or weight.is_narrow or is_outside_loop:
+    if not is_triggered or is_outside_loop:
         return Severity.INFO
-    return fault_severity(weight.relevant)
+    return words.narrow_severity if weight.is_narrow else fault_severity(weight.relevant)
 
 
 def _of_what(weight: Weight) -> str:
@@ -207,7 +211,7 @@ def _when(nodes: Sequence[NodeBottlenecks], weight: Weight) -> str:
     )
 
 
-def _how_wide(nodes: Sequence[NodeBottlenecks], weight: Weight) -> str:
+def _how_wide(nodes: Sequence[NodeBottlenecks], weight: Weight, words: Words) -> str:
     hot = np.concatenate([node.n_cores_hot for node in nodes])
     n_single = int((hot == 1).sum())
     cores = sorted({node.n_cores for node in nodes if node.n_bottlenecks})
@@ -216,9 +220,7 @@ def _how_wide(nodes: Sequence[NodeBottlenecks], weight: Weight) -> str:
         f"The median bottleneck had {float(np.median(hot)):g} hot of {host} cores; in "
         f"{say_pct(100 * n_single / hot.size)} of them it was one core."
     )
-    if weight.is_narrow:
-        text += " So few hot cores are hardly a bottleneck of the host: a single thread is busy."
-    return text
+    return f"{text} {words.narrow}" if weight.is_narrow else text
 
 
 def _longest(interval: Interval) -> str:

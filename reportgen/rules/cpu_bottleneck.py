@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from reportgen.profile import NodeProfile, SeriesKind
-from reportgen.results import Counters, Details, RuleId, RuleResult
+from reportgen.results import Counters, Details, RuleId, RuleResult, Severity
 from reportgen.rules.base import About, Need, Presentation, Rule
 from reportgen.rules.bottleneck import (
     Bottlenecks,
@@ -75,6 +75,8 @@ WORDS = Words(
     hot="a CPU core was above",
     part="a GPU below, a CPU core busy (bottleneck)",
     advice=_advice,
+    narrow="So few hot cores are hardly a bottleneck of the host: a single thread is busy.",
+    narrow_severity=Severity.INFO,
 )
 
 

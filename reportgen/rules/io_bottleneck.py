@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from reportgen.profile import NodeProfile, SeriesKind
-from reportgen.results import Counters, Details, RuleId, RuleResult
+from reportgen.results import Counters, Details, RuleId, RuleResult, Severity
 from reportgen.rules.base import About, Need, Presentation, Rule
 from reportgen.rules.bottleneck import (
     Bottlenecks,
@@ -69,6 +69,8 @@ WORDS = Words(
     hot="the I/O wait of a core was above",
     part="a GPU below, a core waiting for I/O (bottleneck)",
     advice=_advice,
+    narrow="So few waiting cores mean that a single thread waits, not that storage is used up.",
+    narrow_severity=Severity.WARNING,
 )
 
 

@@ -51,6 +51,19 @@ def test_the_finding_speaks_of_io() -> None:
     assert found.where.start_s == START_S
 
 
+@pytest.mark.parametrize(("cores", "severity"), [(10, Severity.CRITICAL), (11, Severity.WARNING)])
+def test_one_waiting_thread_still_holds_up_the_gpu(cores: int, severity: Severity) -> None:
+    columns = {"gpu0": [5.0] * 20, "cpu0_iowait": [60.0] * 20}
+    columns |= {f"cpu{core}_iowait": [0.0] * 20 for core in range(1, cores)}
+    part = node_profile(system=system_table(columns, interval_s=6))
+
+    found = finding(run(RULE, part, **SMALL), "IO-1")
+
+    assert found is not None
+    assert found.severity is severity
+    assert ("a single thread waits" in found.text) is (severity is Severity.WARNING)
+
+
 def test_too_few_samples_no_gpu_and_no_cores_are_told_apart() -> None:
     short = run(RULE, node([5.0] * 10, [60.0] * 10), **SMALL)
     cpu_only = run(RULE, node_profile(system=system_table({"cpu0_iowait": [60.0] * 20})), **SMALL)
