@@ -8,7 +8,7 @@ from reportgen.report import Report
 from reportgen.results import Finding, Severity
 from reportgen.units import say_pct
 from reportgen.views.outline import link_of, title_of
-from reportgen.views.values import say, say_interval, shorten
+from reportgen.views.values import prose, say, say_interval, shorten
 
 _WORDS = {Severity.CRITICAL: "Critical", Severity.WARNING: "Warning", Severity.INFO: "Info"}
 _HEADROOM = 1.15
@@ -54,11 +54,11 @@ def card_of(rule_id: str, finding: Finding, report: Report) -> Card:
         id=finding.id,
         severity=finding.severity.value,
         word=_WORDS[finding.severity],
-        title=shorten(finding.title, most=LONGEST_TITLE).text,
-        text=finding.text,
-        advice=finding.advice,
-        measured="" if finding.measured is None else say(finding.measured, finding.unit),
-        threshold="" if finding.threshold is None else say(finding.threshold, finding.unit),
+        title=prose(shorten(finding.title, most=LONGEST_TITLE).text),
+        text=prose(finding.text),
+        advice=prose(finding.advice),
+        measured="" if finding.measured is None else prose(say(finding.measured, finding.unit)),
+        threshold="" if finding.threshold is None else prose(say(finding.threshold, finding.unit)),
         gauge=gauge_of(finding),
         place=place,
         when=say_interval(where.start_s, where.end_s, is_unix=is_unix),

@@ -9,71 +9,31 @@ from dataclasses import dataclass
 PLAIN = "other"
 """The colour of what speaks of nothing that has a colour of its own."""
 
-_WORDS: tuple[tuple[str, frozenset[str]], ...] = (
-    ("critical", frozenset({"critical", "failed"})),
-    (
-        "warning",
-        frozenset(
-            {
-                "outlier",
-                "outliers",
-                "bottleneck",
-                "bottlenecks",
-                "violation",
-                "spike",
-                "straggler",
-                "slow",
-                "stall",
-            }
-        ),
-    ),
-    (
-        "idle",
-        frozenset({"idle", "others", "unexplained", "gap", "waiting"}),
-    ),
-    ("start", frozenset({"initialization", "init", "startup"})),
-    ("other", frozenset({"finalization", "threshold", "limit", "normal"})),
-    (
-        "io",
-        frozenset(
-            {
-                "io",
-                "iops",
-                "iowait",
-                "disk",
-                "read",
-                "write",
-                "loader",
-                "dataloader",
-                "getnext",
-                "fetch",
-                "wait",
-            }
-        ),
-    ),
+_STRONG: tuple[tuple[str, str], ...] = (
+    ("critical", "critical failed"),
+    ("warning", "outlier outliers bottleneck bottlenecks violation spike straggler slow stall"),
+    ("idle", "idle others rest unexplained gap below"),
+    ("start", "initialization init startup"),
+    ("other", "finalization threshold limit"),
+    ("io", "io iops iowait disk read write loader dataloader getnext fetch wait waits waiting"),
     (
         "network",
-        frozenset(
-            {
-                "network",
-                "receive",
-                "transmit",
-                "nccl",
-                "allreduce",
-                "horovod",
-                "comm",
-                "communication",
-                "negotiate",
-                "broadcast",
-            }
-        ),
+        "network receive transmit nccl allreduce horovod comm communication negotiate broadcast",
     ),
-    ("gpu", frozenset({"gpu", "gpus", "cuda", "train", "training", "forward", "kernel"})),
-    ("cpu", frozenset({"cpu", "cpus", "core", "cores", "host", "backward"})),
-    ("step", frozenset({"step", "steps", "duration", "durations", "worker", "workers"})),
-    ("memory", frozenset({"memory", "mem", "ram"})),
+    ("memory", "memory mem ram"),
+    ("gpu", "gpu gpus cuda kernel kernels"),
+    ("cpu", "cpu cpus core cores host"),
 )
+"""Words that name a resource or a fault; the first meaning with a word in the name is its."""
+
+_WEAK: tuple[tuple[str, str], ...] = (
+    ("gpu", "train training forward"),
+    ("step", "step steps eval predict backward duration durations worker workers"),
+)
+"""Words that name a part of training: they count where nothing stronger is said."""
+
 _GPU_MEMORY = re.compile(r"gpu.*mem|mem.*gpu")
+_NEGATED = re.compile(r"\b(no|not|without) \w+", re.IGNORECASE)
 _SPLIT = re.compile(r"[^A-Za-z]+|(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
 
@@ -89,28 +49,39 @@ def hue_of(name: str) -> str | None:
     """Return the meaning that a name speaks of, or ``None``.
 
     Example:
-        >>> hue_of("algo-1 gpu0"), hue_of("GPUMemoryUtilization"), hue_of("duration")
+        >>> hue_of("algo-1 gpu0"), hue_of("GPUMemoryUtilization"), hue_of("algo-1")
         ('gpu', 'gpu-memory', None)
     """
-    folded = name.replace("I/O", "io").replace("i/o", "io")
-    if _GPU_MEMORY.search(folded.lower()):
-        return "gpu-memory"
-    words = {word.lower() for word in _SPLIT.split(folded)}
-    return next((hue for hue, known in _WORDS if words & known), None)
+    return _strong(name) or _by_words(name, _WEAK)
 
 
 def inks(names: Sequence[str], *context: str) -> tuple[Ink, ...]:
-    """Return the colour of each name; those that say nothing follow the context.
+    """Return the colour of each name; those that say little follow the context.
 
     Args:
         names: of the lines or groups of one chart.
         context: texts about the whole chart, such as its id and title, most telling first.
     """
-    fallback = next((hue for hue in map(hue_of, context) if hue), PLAIN)
+    strong = next((hue for hue in map(_strong, context) if hue), None)
+    weak = next((hue for hue in map(hue_of, context) if hue), PLAIN)
     used: dict[str, int] = {}
     found = []
     for name in names:
-        hue = hue_of(name) or fallback
+        hue = _strong(name) or strong or hue_of(name) or weak
+        if hue == "gpu" and strong == "gpu-memory":
+            hue = strong
         found.append(Ink(hue=hue, index=used.get(hue, 0)))
         used[hue] = used.get(hue, 0) + 1
     return tuple(found)
+
+
+def _strong(name: str) -> str | None:
+    said = _NEGATED.sub("", name.replace("I/O", "io").replace("i/o", "io"))
+    if _GPU_MEMORY.search(said.lower()):
+        return "gpu-memory"
+    return _by_words(said, _STRONG)
+
+
+def _by_words(name: str, meanings: Sequence[tuple[str, str]]) -> str | None:
+    words = {word.lower() for word in _SPLIT.split(name)}
+    return next((hue for hue, known in meanings if not words.isdisjoint(known.split())), None)

@@ -23,6 +23,7 @@ FIRST_ROWS = 20
 MOST_ROWS = 2_000
 MOST_CELLS = 8_000
 UNIT_COLUMN = "unit"
+UNBROKEN_UP_TO = 32
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,9 +56,13 @@ class TableInfo:
     remark: str = ""
 
     @property
-    def number_classes(self) -> str:
-        """Return the classes that set the columns of numbers flush right: ``n2 n3``."""
-        return " ".join(f"n{at}" for at, head in enumerate(self.heads, 1) if head.is_number)
+    def column_classes(self) -> str:
+        """Return how columns are set: ``n2`` numbers flush right, ``s1`` short words unbroken."""
+        return " ".join(
+            f"n{at}" if head.is_number else f"s{at}"
+            for at, head in enumerate(self.heads, 1)
+            if head.is_number or all(len(row[at - 1].text) <= UNBROKEN_UP_TO for row in self.rows)
+        )
 
 
 def table_of(exhibit: Exhibit, *, is_unix: bool, file: str) -> TableInfo:

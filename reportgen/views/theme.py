@@ -8,6 +8,7 @@ theme repaints without new data; for JupyterLab ``resolved`` puts the light them
 from __future__ import annotations
 
 import re
+from colorsys import hls_to_rgb, rgb_to_hls
 from dataclasses import dataclass
 
 N_SHADES = 4
@@ -60,7 +61,9 @@ SCALES: dict[str, tuple[str, ...]] = {
 }
 """Heat maps: one hue whose lightness tells the amount, so it survives any colour vision."""
 
-_MIX_LIGHT = (0.0, 0.36, -0.42, 0.6)
+_SHADES = ((0.0, 0.0), (0.36, 0.0), (-0.42, 0.0), (0.24, 0.11))
+"""Per shade: how much it is mixed with white (or black), and how far its hue turns (of 1)."""
+
 _TOKEN = re.compile(r"var\(--rg-([a-z0-9-]+)\)")
 _FILL_ALPHA = 0.2
 
@@ -96,7 +99,7 @@ def tokens(theme: str) -> dict[str, str]:
         base = getattr(hue, theme)
         values[name] = base
         for step in range(1, N_SHADES):
-            values[f"{name}-{step}"] = _mixed(base, _MIX_LIGHT[step])
+            values[f"{name}-{step}"] = _mixed(base, *_SHADES[step])
         red, green, blue = _channels(base)
         values[f"{name}-fill"] = f"rgba({red},{green},{blue},{_FILL_ALPHA})"
     for step, value in enumerate(SCALES[theme]):
@@ -152,8 +155,10 @@ def _channels(colour: str) -> tuple[int, int, int]:
     return int(colour[1:3], 16), int(colour[3:5], 16), int(colour[5:7], 16)
 
 
-def _mixed(colour: str, amount: float) -> str:
-    """Mix with white (amount > 0) or black (amount < 0)."""
+def _mixed(colour: str, amount: float, turn: float) -> str:
+    """Turn a colour's hue and mix it with white (amount > 0) or black (amount < 0)."""
     target = 255 if amount > 0 else 0
-    mixed = (round(value + (target - value) * abs(amount)) for value in _channels(colour))
+    hue, lightness, saturation = rgb_to_hls(*(value / 255 for value in _channels(colour)))
+    turned = (255 * value for value in hls_to_rgb((hue + turn) % 1, lightness, saturation))
+    mixed = (round(value + (target - value) * abs(amount)) for value in turned)
     return "#" + "".join(f"{value:02x}" for value in mixed)

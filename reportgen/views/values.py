@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -26,6 +25,7 @@ _UNIT_SUFFIX = re.compile(r"_(ns|us|ms|s|pct|ratio|bytes|hz|per_s|bytes_per_s)$"
 _CONTROLS = re.compile(
     "[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff]"
 )
+_NUMBER_AND_UNIT = re.compile(r"(?<=\d) (?=%|(?:[µm]?s|min|h|[kMGTP]?B)\b)")
 _SECONDS_PER = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "ns": 1e-9}
 _BYTES = frozenset({"bytes", "B", "byte"})
 _BYTE_RATES = frozenset({"bytes/s", "B/s"})
@@ -51,6 +51,11 @@ def shorten(text: str, *, most: int = _LONGEST_NAME) -> Shown:
         return Shown(text=whole)
     tail = most // 3
     return Shown(text=f"{whole[: most - tail - 1]}…{whole[-tail:]}", full=whole[:_LONGEST_HOVER])
+
+
+def prose(text: str) -> str:
+    """Return a sentence whose numbers stay on one line with their units."""
+    return _NUMBER_AND_UNIT.sub("\u00a0", text)
 
 
 def say_names(names: Sequence[str], *, most: int = 3) -> str:
@@ -115,8 +120,7 @@ def say_number(value: float) -> str:
         return say_count(int(value))
     if abs(value) >= 1000:
         return f"{value:,.1f}"
-    digits = max(0, 3 - math.floor(math.log10(abs(value))))
-    return f"{value:.{min(digits, 6)}f}" if abs(value) >= 1e-6 else f"{value:.3g}"
+    return f"{value:.4g}"
 
 
 def say_column(values: Sequence[float | None]) -> list[str]:

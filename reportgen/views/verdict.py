@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from reportgen.report import Report
 from reportgen.results import Severity, Status
 from reportgen.views.findings import LONGEST_TITLE
-from reportgen.views.values import shorten
+from reportgen.views.values import prose, shorten
 
 _FAULTS = (Severity.CRITICAL, Severity.WARNING)
 
@@ -105,6 +105,6 @@ def _plural(count: int, word: str) -> str:
 
 
 def _sentence(title: str) -> str:
-    text = shorten(title.strip(), most=LONGEST_TITLE).text
+    text = prose(shorten(title.strip(), most=LONGEST_TITLE).text)
     text = text[:1].upper() + text[1:]
     return text if text.endswith((".", "!", "?")) else f"{text}."

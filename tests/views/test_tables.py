@@ -40,7 +40,7 @@ def test_units_are_in_the_cells_and_not_in_the_headings():
     table = table_of(_table(1), is_unix=True, file=FILE)
     assert [head.text for head in table.heads] == ["step", "duration"]
     assert _texts(table.rows) == [["0", "250 ms"]]
-    assert table.number_classes == "n1 n2"
+    assert table.column_classes == "n1 n2"
 
 
 def test_a_column_of_units_gives_its_row_the_unit():

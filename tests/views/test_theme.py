@@ -82,6 +82,10 @@ def test_lines_of_one_meaning_differ_by_shade_and_then_by_dash():
         ("NCCL_ALLREDUCE", "network"),
         ("others", "idle"),
         ("CPU bottleneck", "warning"),
+        ("a GPU below 10.0 %, no bottleneck", "idle"),
+        ("every GPU at 10.0 % or more", "gpu"),
+        ("CPU memory", "memory"),
+        ("waiting for data", "io"),
         ("Step:ModeKeys.TRAIN", "gpu"),
         ("radio", None),
         ("algo-1", None),
@@ -97,3 +101,10 @@ def test_names_that_say_nothing_follow_their_chart():
         Ink(hue="cpu", index=1),
     )
     assert inks(["a"], "nothing") == (Ink(hue="other", index=0),)
+
+
+def test_a_part_of_training_keeps_the_colour_of_the_resource_that_is_shown():
+    hues = [ink.hue for ink in inks(["whole job", "training loop"], "cpu_histogram")]
+    assert hues == ["cpu", "cpu"]
+    assert inks(["algo-1 gpu0"], "GPU memory activity")[0].hue == "gpu-memory"
+    assert inks(["training loop"], "Phases of the job")[0].hue == "gpu"

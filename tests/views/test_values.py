@@ -20,7 +20,7 @@ from reportgen.views import values
         (1_560_000, "bytes", "1.56 MB"),
         (98_400_000, "bytes/s", "98.4 MB/s"),
         (3.1416, "", "3.142"),
-        (12.5, "points", "12.50 points"),
+        (12.5, "points", "12.5 points"),
         (None, "%", "–"),
         (True, "", "yes"),
         ("a name", "s", "a name"),

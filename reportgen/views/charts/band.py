@@ -30,7 +30,7 @@ from reportgen.views.values import heading_of, plot_label
 
 MOST_ENVELOPES = 3
 _JOINT_REMARK = "The shade spans the lowest and highest values of all curves together."
-_PANEL_PX, _FRAME_PX = 200, 92
+_PANEL_PX, _FRAME_PX = 180, 80
 _PARTS = ("_min", "_mean", "_max")
 
 Curve = list[float | None]

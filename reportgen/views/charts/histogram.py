@@ -21,9 +21,9 @@ from reportgen.views.charts.layout import (
 from reportgen.views.meaning import Ink, inks
 from reportgen.views.values import heading_of, plot_label
 
-MOST_FILLED = 2
+MOST_WITH_BARS = 2
 _HEIGHT_PX = 264
-_SEE_THROUGH = 0.62
+_SEE_THROUGH = 0.5
 _BIN_GAP = 0.94
 
 
@@ -67,12 +67,12 @@ def draw(exhibit: Exhibit, context: ChartContext) -> Drawing:  # noqa: ARG001 - 
     """Draw a ``histogram`` exhibit: bars for one or two groups, outlines for more."""
     found = info(exhibit)
     n_groups = len(found.groups)
-    traces = [
-        _outline(found, group)
-        if n_groups > MOST_FILLED
-        else _bars(found, group, opacity=1.0 if n_groups == 1 else _SEE_THROUGH)
-        for group in found.groups
-    ]
+    if n_groups > MOST_WITH_BARS:
+        traces = [_outline(found, group) for group in found.groups]
+    else:
+        first, *others = found.groups
+        traces = [_bars(found, first, is_alone=not others)]
+        traces += [_outline(found, group, is_overlay=True) for group in others]
     suffix = " %" if found.scale.is_percent else ""
     return Drawing(
         figure={
@@ -90,7 +90,7 @@ def draw(exhibit: Exhibit, context: ChartContext) -> Drawing:  # noqa: ARG001 - 
     )
 
 
-def _bars(found: HistogramInfo, group: Group, *, opacity: float) -> dict[str, Any]:
+def _bars(found: HistogramInfo, group: Group, *, is_alone: bool) -> dict[str, Any]:
     colour = theme.shade(group.ink.hue, group.ink.index)
     pairs = list(zip(found.bin_start, found.bin_end, strict=True))
     unit = f" {found.scale.label}" if found.scale.label else ""
@@ -102,12 +102,12 @@ def _bars(found: HistogramInfo, group: Group, *, opacity: float) -> dict[str, An
         "y": float64(group.counts),
         "customdata": [[start, end] for start, end in pairs],
         "hovertemplate": (f"%{{customdata[0]:,.4~g}} – %{{customdata[1]:,.4~g}}{unit}: %{{y:,d}}"),
-        "opacity": opacity,
+        "opacity": 1.0 if is_alone else _SEE_THROUGH,
         "marker": {"color": colour, "line": {"width": 0}},
     }
 
 
-def _outline(found: HistogramInfo, group: Group) -> dict[str, Any]:
+def _outline(found: HistogramInfo, group: Group, *, is_overlay: bool = False) -> dict[str, Any]:
     last = found.bin_end[-1:]
     return {
         "type": "scatter",
@@ -118,8 +118,8 @@ def _outline(found: HistogramInfo, group: Group) -> dict[str, Any]:
         "hovertemplate": "%{x:,.4~g}: %{y:,d}",
         "line": {
             "shape": "hv",
-            "width": 1.6,
-            "color": theme.shade(group.ink.hue, group.ink.index),
+            "width": 1.8,
+            "color": theme.shade(group.ink.hue, 2 if is_overlay else group.ink.index),
             "dash": theme.dash(group.ink.index),
         },
     }

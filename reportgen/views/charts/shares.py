@@ -78,11 +78,13 @@ def ink_class(hue: str, index: int) -> str:
 
 
 def _split(parts: list[Part]) -> tuple[list[Part], list[Part]]:
-    """Keep the parts that can be seen; a single small part needs no group."""
+    """Keep the largest parts where there are many; those too small to see are a group."""
+    if len(parts) <= MOST_PARTS:
+        return parts, []
     by_size = sorted(parts, key=lambda part: -part.width_pct)[: MOST_PARTS - 1]
     kept = [part for part in parts if part in by_size and part.width_pct >= SMALL_BELOW_PCT]
     small = [part for part in parts if part not in kept]
-    return (parts, []) if len(small) < 2 and len(parts) <= MOST_PARTS else (kept, small)
+    return kept, small
 
 
 def _others(small: list[Part], width_pct: float) -> Part:

@@ -223,11 +223,11 @@ def test_too_many_kinds_of_spans_share_the_last_colour():
 
 
 def test_small_shares_are_one_part_of_the_bar_and_rows_of_the_legend():
-    parts = {"loader": 60.0, "forward": 38.0, **{f"part {at}": 0.5 for at in range(4)}}
+    parts = {"loader": 60.0, "forward": 35.0, **{f"part {at}": 0.5 for at in range(10)}}
     found = shares.info(reports.shares("s", "x", parts))
-    assert [part.name.text for part in found.parts] == ["loader", "forward", "others (4)"]
-    assert found.parts[-1].pct == "2.0 %"
-    assert len(found.folded) == 4
+    assert [part.name.text for part in found.parts] == ["loader", "forward", "others (10)"]
+    assert found.parts[-1].pct == "5.0 %"
+    assert len(found.folded) == 10
 
 
 def test_the_widths_of_a_share_bar_add_up_to_its_length():
