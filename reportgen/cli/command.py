@@ -1,27 +1,20 @@
-"""The command ``make-profiler-report``: argv to options, messages to people, exit codes.
-
-Nothing heavy is imported before the arguments are known to be right.
-"""
+"""The command ``make-profiler-report``: argv to options, messages to people, exit codes."""
 
 from __future__ import annotations
 
 import logging
 import os
 import sys
-import tomllib
 import webbrowser
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from reportgen import __version__
-from reportgen.errors import ConfigError, ReportgenError
-
-if TYPE_CHECKING:
-    from rich.status import Status
+from reportgen.cli.interrupt import interrupts_spare_imports
+from reportgen.cli.progress import watching
+from reportgen.cli.settings import read_settings
+from reportgen.errors import ReportgenError
 
 EXIT_INTERRUPTED = 130
 
@@ -100,7 +93,7 @@ def command(
     130 interrupted.
     """
     _configure_logging(quiet=quiet, verbose=verbose)
-    given = _settings(settings, config)
+    given = read_settings(settings, config)
     if plugins:
         # As with `python -m`: modules in the current folder can be named.
         sys.path.insert(0, "")
@@ -117,7 +110,7 @@ def command(
         theme=theme,
         force=force,
     )
-    with _watching(is_shown=not quiet and not verbose and sys.stderr.isatty()) as watcher:
+    with watching(is_shown=not quiet and not verbose and sys.stderr.isatty()) as watcher:
         outcome = make_report(options, watcher)
     click.echo(outcome.page)
     if opens:
@@ -127,7 +120,8 @@ def command(
 def main() -> None:
     """Run the command and exit with its code; errors become messages, never tracebacks."""
     try:
-        command.main(standalone_mode=False)
+        with interrupts_spare_imports():
+            command.main(standalone_mode=False)
     except click.ClickException as err:
         err.show()
         sys.exit(err.exit_code)
@@ -161,75 +155,3 @@ def _configure_logging(*, quiet: bool, verbose: int) -> None:
         level = logging.INFO if verbose == 1 else logging.DEBUG
     logging.basicConfig(level=logging.ERROR, format="%(message)s", stream=sys.stderr, force=True)
     logging.getLogger("reportgen").setLevel(level)
-
-
-def _settings(pairs: tuple[str, ...], config: Path | None) -> Mapping[str, object]:
-    settings = _read_config(config) if config else {}
-    for pair in pairs:
-        key, separator, value = pair.partition("=")
-        if not separator:
-            raise ConfigError(
-                f"--set {pair} has no value.",
-                hint="Write --set RULE.PARAM=VALUE, for example StepOutlier.stddev=4.",
-            )
-        settings[key.strip()] = value.strip()
-    return settings
-
-
-def _read_config(path: Path) -> dict[str, object]:
-    try:
-        tree = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as err:
-        raise ConfigError(
-            f"The configuration {path} cannot be read ({err}).",
-            hint="Write one table per rule, for example [StepOutlier] and stddev = 4.",
-            path=str(path),
-        ) from err
-    flat: dict[str, object] = {}
-    for rule, table in tree.items():
-        if not isinstance(table, dict):
-            raise ConfigError(
-                f"{path}: expected a table per rule, saw {rule} = {table!r}.",
-                hint=f"Write [RULE] on a line of its own and {rule} = {table!r} below it.",
-                path=str(path),
-            )
-        flat.update({f"{rule}.{key}": value for key, value in table.items()})
-    return flat
-
-
-class _Silent:
-    """Nobody watches: no terminal, or not wanted."""
-
-    def step(self, name: str) -> None:
-        """Ignore a step."""
-
-    def progress(self, text: str) -> None:
-        """Ignore progress."""
-
-
-class _Spinner:
-    """One line on the terminal that says what is going on."""
-
-    def __init__(self, status: Status) -> None:
-        self._status = status
-        self._step = ""
-
-    def step(self, name: str) -> None:
-        """Show the name of the step that begins."""
-        self._step = name
-        self._status.update(name)
-
-    def progress(self, text: str) -> None:
-        """Show how far the step is."""
-        self._status.update(f"{self._step} [dim]{text}")
-
-
-@contextmanager
-def _watching(*, is_shown: bool) -> Iterator[_Silent | _Spinner]:
-    if not is_shown:
-        yield _Silent()
-        return
-    from rich.console import Console
-
-    with Console(stderr=True).status("starting") as status:
-        yield _Spinner(status)

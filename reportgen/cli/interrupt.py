@@ -1,0 +1,49 @@
+"""Let Ctrl-C wait until an import is done.
+
+``KeyboardInterrupt`` in the middle of an import can leave the import's lock taken, and then every
+other thread that needs the module waits for good; inside a callback of the import system it is
+swallowed. So the interrupt comes a moment later.
+"""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+_RETRY_S = 0.02
+_IMPORT_SYSTEM = "<frozen importlib"
+
+
+@contextmanager
+def interrupts_spare_imports() -> Iterator[None]:
+    """Raise ``KeyboardInterrupt`` on Ctrl-C, but never while the main thread imports."""
+    if not hasattr(signal, "setitimer"):
+        yield
+        return
+    before = {number: signal.signal(number, _interrupt) for number in _SIGNALS}
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _interrupt(_number: int, frame: FrameType | None) -> None:
+    if _is_importing(frame):
+        signal.setitimer(signal.ITIMER_REAL, _RETRY_S)
+        return
+    raise KeyboardInterrupt
+
+
+def _is_importing(frame: FrameType | None) -> bool:
+    while frame is not None:
+        if frame.f_code.co_filename.startswith(_IMPORT_SYSTEM):
+            return True
+        frame = frame.f_back
+    return False
+
+
+_SIGNALS = (signal.SIGINT, signal.SIGALRM) if hasattr(signal, "SIGALRM") else ()

@@ -1,0 +1,48 @@
+"""Parameters of rules from ``--set`` and ``--config``."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from reportgen.errors import ConfigError
+
+
+def read_settings(pairs: Sequence[str], config: Path | None) -> Mapping[str, object]:
+    """Return the parameters that were set: those of the file, overridden by the pairs.
+
+    Raises:
+        ConfigError: a pair without a value, or a file that is not one table per rule.
+    """
+    settings = _read_config(config) if config else {}
+    for pair in pairs:
+        key, separator, value = pair.partition("=")
+        if not separator:
+            raise ConfigError(
+                f"--set {pair} has no value.",
+                hint="Write --set RULE.PARAM=VALUE, for example StepOutlier.stddev=4.",
+            )
+        settings[key.strip()] = value.strip()
+    return settings
+
+
+def _read_config(path: Path) -> dict[str, object]:
+    try:
+        tree = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as err:
+        raise ConfigError(
+            f"The configuration {path} cannot be read ({err}).",
+            hint="Write one table per rule, for example [StepOutlier] and stddev = 4.",
+            path=str(path),
+        ) from err
+    flat: dict[str, object] = {}
+    for rule, table in tree.items():
+        if not isinstance(table, dict):
+            raise ConfigError(
+                f"{path}: expected a table per rule, saw {rule} = {table!r}.",
+                hint=f"Write [RULE] on a line of its own and {rule} = {table!r} below it.",
+                path=str(path),
+            )
+        flat.update({f"{rule}.{key}": value for key, value in table.items()})
+    return flat
