@@ -20,7 +20,7 @@ from tests.builders import (
     write_system,
 )
 
-COLUMNS = {
+COLUMNS: dict[str, list[float | None]] = {
     "gpu0": [10.0, 20.0, 30.0],
     "gpu0_memory": [1.0, 2.0, 3.0],
     "cpu0": [None, 50.0, 60.0],

@@ -1,0 +1,118 @@
+"""AWS's own samples and the jobs of the oracle, read whole: their published counts must match."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from reportgen import intake
+from reportgen.formats import Codes, Tally, read_event_file
+from reportgen.profile import NodeProfile, Quality
+from reportgen.units import NS_PER_S
+from tests.shared_data import ORACLE_JOBS, SHARED_DATA, needs_shared_data
+
+pytestmark = needs_shared_data
+
+
+def read(name: str) -> list[NodeProfile]:
+    return [intake.read(part) for part in intake.discover(str(SHARED_DATA / name)).parts]
+
+
+@pytest.mark.parametrize("name", ORACLE_JOBS)
+def test_nodes_ticks_and_steps_of_an_oracle_job_are_as_planted(name: str) -> None:
+    scenario = json.loads((SHARED_DATA / "oracle" / name / "scenario.json").read_text())
+    job = intake.discover(str(SHARED_DATA / "oracle" / name))
+    assert (job.info.name, job.info.is_finished, job.notes) == (name, True, ())
+    profiles = [intake.read(part) for part in job.parts]
+    assert [profile.node for profile in profiles] == scenario["nodes"]
+    found: dict[str, dict[str, int]] = {}
+    for profile in profiles:
+        table, steps = profile.system, profile.spans.steps()
+        assert table.n_ticks == scenario["snapshots_per_node"]
+        assert table.interval_ns == scenario["interval_s"] * NS_PER_S
+        # The plan's times are those of the schedule; sampling is a few milliseconds late.
+        assert table.first_ns == pytest.approx(scenario["first_sample"] * NS_PER_S, abs=1e7)
+        for worker, phase in zip(steps.worker, steps.phase, strict=True):
+            node, _, pid = steps.workers[worker].rpartition("-")
+            mode = steps.phases[phase].rpartition(".")[2]
+            counts = found.setdefault(f"{pid}-{node}", {})
+            counts[mode] = counts.get(mode, 0) + 1
+        trouble = [note for note in profile.notes if Quality.FILES_READ not in note.counts]
+        assert all(Quality.EVENTS_UNMATCHED in note.counts for note in trouble)
+    assert found == scenario["steps"]
+
+
+def test_the_system_samples_of_aws_are_counted_as_aws_counts_them() -> None:
+    table = read("smdebug/test_traces")[1].system
+    is_cpu = np.array([item.type == "cpu" for item in table.series])
+    seconds = table.tick_ns / NS_PER_S
+
+    def samples(start_s: float, end_s: float) -> int:
+        rows = (seconds > start_s) & (seconds < end_s)
+        return int(np.count_nonzero(~np.isnan(table.values[rows])))
+
+    assert table.n_samples == samples(1591100000, 1692300000) == 78
+    assert np.count_nonzero(~np.isnan(table.values[:, is_cpu])) == 68
+    assert samples(1591100000, 1591167699) == 10
+    assert samples(1591748165, 1600000000) == 32
+
+
+@pytest.mark.parametrize(
+    ("job", "start_us", "end_us", "n_events"),
+    [
+        ("test_traces", 1589930980_000000, 1589930995_000000, 4),
+        ("model_timeline_traces", 1590461127873222, 1590461139949971, 54),
+        ("horovod_timeline_traces", 1593673051472800, 1593673051473100, 15),
+    ],
+)
+def test_events_that_overlap_a_window_are_as_many_as_aws_counts(
+    job: str, start_us: int, end_us: int, n_events: int
+) -> None:
+    n_found = 0
+    for path in sorted((SHARED_DATA / "smdebug" / job).glob("framework/pevents/*/*.json")):
+        events = read_event_file(
+            path.read_bytes(), path.name, Tally(), names=Codes(), phases=Codes(), is_finished=False
+        )
+        overlaps = (events.start_ns <= end_us * 1000) & (events.end_ns >= start_us * 1000)
+        n_found += int(np.count_nonzero(overlaps))
+    assert n_found == n_events
+
+
+def test_the_impossible_durations_of_the_horovod_sample_are_dropped() -> None:
+    (profile,) = read("smdebug/horovod_timeline_traces")
+    dropped = sum(note.counts.get(Quality.EVENTS_DROPPED, 0) for note in profile.notes)
+    assert dropped == 19
+    assert set(profile.spans.names) == {"CYCLE_START"}
+
+
+def test_timelines_with_different_bases_meet_in_one_table() -> None:
+    (profile,) = read("smdebug/merge_traces")
+    spans = profile.spans
+    assert spans.workers == ("b88ab1bb8259-905",)
+    steps = spans.steps()
+    assert steps.n_spans == 40
+    assert steps.start_ns[0] == (1594662605425850 + 2664345) * 1000
+    fetches = spans.where(spans.in_phases(["DataIterator"]))
+    assert fetches.start_ns[0] == (1594662597687738 + 17127376) * 1000
+
+
+@pytest.mark.parametrize(
+    ("folder", "format_name"),
+    [
+        ("smdebug/tfprofiler_timeline_traces", "TensorFlow detailed profiling"),
+        ("smdebug/tfprofiler_local_missing_metadata", "TensorFlow detailed profiling"),
+        ("smdebug/horovod_timeline_small.json", "original Horovod timelines"),
+        ("aws-reports/cpu-only", "SageMaker rule results"),
+        ("kineto", "PyTorch profiler (Kineto) traces"),
+        ("kineto/v100_ns", "PyTorch profiler (Kineto) traces"),
+        ("nsys", "Nsight Systems exports"),
+    ],
+)
+def test_formats_that_are_not_read_yet_are_named(folder: str, format_name: str) -> None:
+    from reportgen.errors import LocationError
+
+    with pytest.raises(LocationError) as info:
+        intake.discover(str(SHARED_DATA / folder))
+    assert f"this version cannot read {format_name} yet" in info.value.message

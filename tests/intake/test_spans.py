@@ -1,0 +1,188 @@
+"""A node's timelines to its table of events."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from reportgen import intake
+from reportgen.profile import Clock, NodeProfile, Quality, SpanTable
+from reportgen.profile.spans import ARRAY_COLUMNS
+from tests.builders import (
+    START_S,
+    Row,
+    span_table,
+    system_line,
+    timeline_lines,
+    write_end_marker,
+    write_minute,
+    write_system,
+    write_timeline,
+)
+
+TRAIN = "Step:ModeKeys.TRAIN"
+ROWS: list[Row] = [
+    (TRAIN, TRAIN, START_S + 1, START_S + 2, {"step": 0, "os_pid": 27}),
+    ("Forward", "Net", START_S + 1, START_S + 1.5, {"step": 0, "os_pid": 27}),
+    (TRAIN, TRAIN, START_S + 3, START_S + 4, {"step": 1, "os_pid": 27}),
+    ("DataLoaderIter", "GetNext", START_S + 2, START_S + 3, {"worker_id": 0, "os_pid": 67}),
+    ("DataLoaderIterInitialize", "__init__", START_S, START_S + 0.5,
+     {"num_workers": 8, "pin_memory": True}),
+]  # fmt: skip
+
+
+def read(job: Path, index: int = 0) -> NodeProfile:
+    return intake.read(intake.discover(str(job)).parts[index])
+
+
+def counted(profile: NodeProfile, quality: Quality) -> int:
+    return sum(note.counts.get(quality, 0) for note in profile.notes)
+
+
+def assert_same(one: SpanTable, other: SpanTable) -> None:
+    for column in ARRAY_COLUMNS:
+        values, expected = getattr(one, column), getattr(other, column)
+        assert values.dtype == expected.dtype, column
+        np.testing.assert_array_equal(values, expected, err_msg=column)
+    assert (one.names, one.phases) == (other.names, other.phases)
+    assert (one.workers, one.sources) == (other.workers, other.sources)
+
+
+def test_a_written_timeline_reads_back_as_the_table_it_was_written_from(tmp_path: Path) -> None:
+    write_timeline(tmp_path, timeline_lines(ROWS))
+    profile = read(tmp_path)
+    assert profile.node == "algo-1"
+    assert profile.system.n_ticks == 0
+    assert_same(profile.spans, span_table(ROWS))
+
+
+def test_the_order_of_lines_and_files_does_not_matter(tmp_path: Path) -> None:
+    lines = timeline_lines(ROWS)
+    header, events = lines[: -len(ROWS)], lines[-len(ROWS) :]
+    random.Random(3).shuffle(events)
+    write_timeline(tmp_path, [*header, *events[:2]], end_s=START_S + 90)
+    write_timeline(tmp_path, [*header, *events[2:]], end_s=START_S + 60)
+    assert_same(read(tmp_path).spans, span_table(ROWS))
+
+
+def test_workers_and_writers_of_a_node_are_told_apart(tmp_path: Path) -> None:
+    write_timeline(tmp_path, timeline_lines(ROWS[:1]))
+    write_timeline(tmp_path, timeline_lines(ROWS[:1]), node_id="28-algo-1")
+    write_timeline(tmp_path, timeline_lines(ROWS[3:4]), suffix="model_timeline")
+    spans = read(tmp_path).spans
+    assert spans.workers == ("algo-1-27", "algo-1-28")
+    assert spans.sources == ("model_timeline", "pythontimeline")
+    assert [spans.workers[code] for code in spans.worker] == ["algo-1-27", "algo-1-28", "algo-1-27"]
+
+
+def test_exact_duplicates_are_dropped_and_counted(tmp_path: Path) -> None:
+    write_timeline(tmp_path, timeline_lines([*ROWS, ROWS[0]]))
+    write_timeline(tmp_path, timeline_lines(ROWS), end_s=START_S + 61)
+    profile = read(tmp_path)
+    assert_same(profile.spans, span_table(ROWS))
+    assert counted(profile, Quality.EVENTS_DROPPED) == len(ROWS) + 1
+
+
+def test_events_that_differ_in_one_argument_are_no_duplicates(tmp_path: Path) -> None:
+    rows: list[Row] = [
+        ("DataLoaderIter", "GetNext", START_S, START_S + 1, {"worker_id": worker})
+        for worker in (1, 0, 1)
+    ]
+    write_timeline(tmp_path, timeline_lines(rows))
+    assert read(tmp_path).spans.worker_id.tolist() == [0, 1]
+
+
+def test_files_of_one_job_have_their_own_bases(tmp_path: Path) -> None:
+    write_timeline(tmp_path, timeline_lines(ROWS[:2], base_s=START_S))
+    write_timeline(tmp_path, timeline_lines(ROWS[2:], base_s=START_S - 500), end_s=START_S + 61)
+    assert_same(read(tmp_path).spans, span_table(ROWS))
+
+
+def test_an_unfinished_timeline_is_read(tmp_path: Path) -> None:
+    folder = tmp_path / "profiler-output" / "framework"
+    folder.mkdir(parents=True)
+    text = "[\n" + ",\n".join(timeline_lines(ROWS)) + ",\n"
+    (folder / "27-algo-1_pythontimeline.tmp").write_text(text)
+    assert_same(read(tmp_path).spans, span_table(ROWS))
+
+
+def test_an_empty_timeline_is_skipped_and_counted(tmp_path: Path) -> None:
+    write_timeline(tmp_path, b"")
+    profile = read(tmp_path)
+    assert profile.spans.n_spans == 0
+    assert counted(profile, Quality.FILES_SKIPPED) == 1
+    assert counted(profile, Quality.FILES_READ) == 0
+
+
+def test_an_event_longer_than_the_job_is_dropped(tmp_path: Path) -> None:
+    write_system(tmp_path, {"gpu0": [1.0] * 120})
+    long: Row = ("cpu_functions", "4", START_S + 8, START_S + 812_355, {})
+    write_timeline(tmp_path, timeline_lines([*ROWS, long]))
+    profile = read(tmp_path)
+    assert profile.spans.n_spans == len(ROWS)
+    assert counted(profile, Quality.EVENTS_DROPPED) == 1
+
+
+def test_without_samples_the_files_names_say_how_long_the_job_was(tmp_path: Path) -> None:
+    life: Row = ("DataLoaderWorker", "w", START_S, START_S + 3000, {})
+    long: Row = ("cpu_functions", "4", START_S + 8, START_S + 812_355, {})
+    write_timeline(tmp_path, timeline_lines([life, long]), end_s=START_S + 3000)
+    spans = read(tmp_path).spans
+    assert spans.phases == ("DataLoaderWorker",)
+
+
+@pytest.mark.parametrize("time_s", [START_S - 3e6, START_S + 3e6, 4.9e9])
+def test_events_of_another_time_than_the_samples_are_dropped(tmp_path: Path, time_s: float) -> None:
+    write_system(tmp_path, {"gpu0": [1.0] * 120})
+    write_timeline(tmp_path, timeline_lines([*ROWS, (TRAIN, TRAIN, time_s, time_s + 1, {})]))
+    profile = read(tmp_path)
+    assert profile.spans.n_spans == len(ROWS)
+    assert counted(profile, Quality.EVENTS_DROPPED) == 1
+
+
+def test_events_without_a_base_cannot_be_placed_beside_samples(tmp_path: Path) -> None:
+    write_system(tmp_path, {"gpu0": [1.0] * 120})
+    write_timeline(tmp_path, timeline_lines([(TRAIN, TRAIN, 5.0, 6.0, {})], base_s=None))
+    profile = read(tmp_path)
+    assert profile.spans.n_spans == 0
+    assert counted(profile, Quality.EVENTS_DROPPED) == 1
+
+
+def test_a_job_without_any_base_keeps_its_relative_times(tmp_path: Path) -> None:
+    write_timeline(tmp_path, timeline_lines([(TRAIN, TRAIN, 5.0, 6.0, {})], base_s=None))
+    job = intake.discover(str(tmp_path))
+    assert job.info.clock is Clock.RELATIVE
+    assert intake.read(job.parts[0]).spans.start_ns.tolist() == [5_000_000_000]
+
+
+def test_one_base_makes_the_clock_a_wall_clock(tmp_path: Path) -> None:
+    write_timeline(tmp_path, timeline_lines(ROWS))
+    write_timeline(
+        tmp_path, timeline_lines([(TRAIN, TRAIN, 5.0, 6.0, {})], base_s=None), node_id="1-algo-2"
+    )
+    job = intake.discover(str(tmp_path))
+    assert job.info.clock is Clock.UNIX
+    assert [intake.read(part).spans.n_spans for part in job.parts] == [len(ROWS), 0]
+
+
+@pytest.mark.parametrize(("is_finished", "n_spans"), [(True, 2), (False, 1)])
+def test_what_did_not_end_ends_with_the_job(
+    tmp_path: Path, is_finished: bool, n_spans: int
+) -> None:
+    begin = '{"name": "open", "ph": "B", "pid": 1, "ts": 5}'
+    write_timeline(tmp_path, [*timeline_lines(ROWS[:1]), begin])
+    if is_finished:
+        write_end_marker(tmp_path, room="framework")
+    profile = read(tmp_path)
+    assert profile.spans.n_spans == n_spans
+    assert counted(profile, Quality.EVENTS_UNMATCHED) == 1
+
+
+def test_names_of_dropped_events_are_not_in_the_vocabulary(tmp_path: Path) -> None:
+    write_minute(tmp_path, [system_line("gpu0", 1, START_S)])
+    write_timeline(tmp_path, timeline_lines([*ROWS[:1], ("Bad", "bad", 4.9e9, 4.9e9, {})]))
+    spans = read(tmp_path).spans
+    assert (spans.names, spans.phases) == ((TRAIN,), (TRAIN,))
