@@ -48,7 +48,8 @@ def test_the_planted_fault_is_the_first_finding(made: tuple[Path, Run]) -> None:
 
     assert report["job"]["name"] == "input_bound"
     assert report["findings"][0]["id"] in {"DL-1", "CPU-1"}
-    assert report["findings"][0]["title"] in (output / "profiler-report.html").read_text()
+    page = (output / "profiler-report.html").read_text().replace("\u00a0", " ")
+    assert report["findings"][0]["title"] in page
     assert report["sampling_interval_ms"] == 500
     shares = [report["summary"][f"{part}_pct"] for part in
               ("initialization", "training_loop", "finalization")]  # fmt: skip
