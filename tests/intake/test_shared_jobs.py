@@ -95,7 +95,7 @@ def test_timelines_with_different_bases_meet_in_one_table() -> None:
     assert steps.n_spans == 40
     assert steps.start_ns[0] == (1594662605425850 + 2664345) * 1000
     fetches = spans.where(spans.in_phases(["DataIterator"]))
-    assert fetches.start_ns[0] == (1594662597687738 + 17127376) * 1000
+    assert fetches.start_ns[0] == (1594662597687738 + 17127171) * 1000
 
 
 @pytest.mark.parametrize(
