@@ -15,14 +15,22 @@ from reportgen.views.theme import resolved
 
 PLOTLY_MIME = "application/vnd.plotly.v1+json"
 METADATA_KEY = "reportgen"
+NOTEBOOK_ONLY = {"notebook_only": True}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Block:
-    """A piece of a section. ``figure`` is plotly's, with colour tokens."""
+    """A piece of a section.
+
+    Attributes:
+        html: the piece itself.
+        figure: plotly's, with colour tokens, if it is a chart.
+        is_for_notebook: whether the page leaves it out, because it has its own.
+    """
 
     html: str
     figure: Figure | None = None
+    is_for_notebook: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,6 +93,9 @@ def outputs(section: Section) -> Iterator[Output]:
         entry |= {"state": section.state.kind, "word": section.state.word}
     metadata: dict[str, Any] = {"section": entry}
     for block in _joined(section.blocks):
+        if block.is_for_notebook:
+            yield Output(data={"text/html": block.html}, metadata={METADATA_KEY: NOTEBOOK_ONLY})
+            continue
         data: dict[str, Any] = {"text/html": f'<div class="rg">{block.html}</div>'}
         if block.figure is not None:
             data[PLOTLY_MIME] = resolved(block.figure)
@@ -95,7 +106,7 @@ def outputs(section: Section) -> Iterator[Output]:
 def _joined(blocks: tuple[Block, ...]) -> Iterator[Block]:
     waiting: Block | None = None
     for block in blocks:
-        if block.figure is not None:
+        if block.figure is not None or block.is_for_notebook:
             if waiting:
                 yield waiting
             waiting = None

@@ -12,6 +12,7 @@ from markupsafe import Markup
 from reportgen.assets import templates_dir
 from reportgen.views.values import LONGEST_TEXT, shorten
 
+_NOTEBOOK_SHEETS = ("tokens.css", "components.css", "notebook.css")
 _ESCAPES = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"}
 
 
@@ -27,6 +28,13 @@ def script_json(tree: object) -> Markup:
     for character, escape in _ESCAPES.items():
         text = text.replace(character, escape)
     return Markup(text)  # noqa: S704 - holds no <, > or &
+
+
+def notebook_style() -> str:
+    """Return the style of sections for notebooks: the page has the same in its head."""
+    folder = templates_dir() / "style"
+    sheets = ((folder / name).read_text(encoding="utf-8") for name in _NOTEBOOK_SHEETS)
+    return f"<style>{''.join(sheets)}</style>"
 
 
 @cache

@@ -26,9 +26,12 @@ _STRONG: tuple[tuple[str, str], ...] = (
 )
 """Words that name a resource or a fault; the first meaning with a word in the name is its."""
 
+RESOURCES = frozenset({"gpu", "gpu-memory", "cpu", "memory", "io", "network"})
+"""Meanings that a whole chart may have; a fault in its title does not colour its parts."""
+
 _WEAK: tuple[tuple[str, str], ...] = (
-    ("gpu", "train training forward"),
     ("step", "step steps eval predict backward duration durations worker workers"),
+    ("gpu", "train training forward"),
 )
 """Words that name a part of training: they count where nothing stronger is said."""
 
@@ -60,10 +63,11 @@ def inks(names: Sequence[str], *context: str) -> tuple[Ink, ...]:
 
     Args:
         names: of the lines or groups of one chart.
-        context: texts about the whole chart, such as its id and title, most telling first.
+        context: texts about the whole chart, such as its id and title, most telling first; only
+            a resource or a part of training that they name counts.
     """
-    strong = next((hue for hue in map(_strong, context) if hue), None)
-    weak = next((hue for hue in map(hue_of, context) if hue), PLAIN)
+    strong = next((hue for hue in map(_strong, context) if hue in RESOURCES), None)
+    weak = next((hue for said in context if (hue := _by_words(said, _WEAK))), PLAIN)
     used: dict[str, int] = {}
     found = []
     for name in names:

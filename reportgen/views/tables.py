@@ -24,6 +24,8 @@ MOST_ROWS = 2_000
 MOST_CELLS = 8_000
 UNIT_COLUMN = "unit"
 UNBROKEN_UP_TO = 32
+_UNIT_WORDS = dict.fromkeys(("s", "ms", "us", "ns"), "time") | {"": "count"}
+_DAY_LENGTH = len("2026-07-03")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,7 +83,8 @@ def table_of(exhibit: Exhibit, *, is_unix: bool, file: str) -> TableInfo:
     columns = [
         column for column in exhibit.columns if row_units is None or column.name != UNIT_COLUMN
     ]
-    cells = [_cells(column, row_units, stop=shown, is_unix=is_unix) for column in columns]
+    day = _common_day(columns) if is_unix else None
+    cells = [_cells(column, row_units, day, stop=shown, is_unix=is_unix) for column in columns]
     rows = tuple(zip(*cells, strict=True))
     first = shown if shown <= WHOLE_UP_TO_ROWS else FIRST_ROWS
     remark = (
@@ -91,7 +94,10 @@ def table_of(exhibit: Exhibit, *, is_unix: bool, file: str) -> TableInfo:
     )
     return TableInfo(
         label=exhibit.title,
-        heads=tuple(_head(column, is_unix=is_unix) for column in columns),
+        heads=tuple(
+            _head(text, column, day, is_unix=is_unix)
+            for text, column in zip(headings_of(columns), columns, strict=True)
+        ),
         rows=rows[:first],
         folded=rows[first:],
         n_rows=n_rows,
@@ -99,13 +105,33 @@ def table_of(exhibit: Exhibit, *, is_unix: bool, file: str) -> TableInfo:
     )
 
 
-def _head(column: Column, *, is_unix: bool) -> Head:
+def headings_of(columns: Sequence[Column]) -> list[str]:
+    """Return a heading for each column; those that differ by unit alone say it: ``self time``."""
+    bare = [heading_of(column.name) for column in columns]
+    return [
+        f"{text} {_UNIT_WORDS.get(column.unit, column.unit)}".strip()
+        if bare.count(text) > 1
+        else text
+        for text, column in zip(bare, columns, strict=True)
+    ]
+
+
+def _head(text: str, column: Column, day: str | None, *, is_unix: bool) -> Head:
     if is_unix and is_instant(column):
-        return Head(text=heading_of(column.name), note="UTC")
-    return Head(
-        text=heading_of(column.name),
-        is_number=column.type in {ColumnType.INT, ColumnType.FLOAT},
-    )
+        return Head(text=text, note=f"{day} UTC" if day else "UTC")
+    return Head(text=text, is_number=column.type in {ColumnType.INT, ColumnType.FLOAT})
+
+
+def _common_day(columns: Sequence[Column]) -> str | None:
+    """Return the day on which all instants of a table lie, else ``None``."""
+    days = {
+        say_instant(value)[:_DAY_LENGTH]
+        for column in columns
+        if is_instant(column)
+        for value in column.values
+        if isinstance(value, int | float)
+    }
+    return days.pop() if len(days) == 1 else None
 
 
 def _row_units(exhibit: Exhibit) -> tuple[str, ...] | None:
@@ -117,12 +143,13 @@ def _row_units(exhibit: Exhibit) -> tuple[str, ...] | None:
 
 
 def _cells(
-    column: Column, row_units: tuple[str, ...] | None, *, stop: int, is_unix: bool
+    column: Column, row_units: tuple[str, ...] | None, day: str | None, *, stop: int, is_unix: bool
 ) -> list[Shown]:
     values: Sequence[Scalar] = column.values[:stop]
     if is_unix and is_instant(column):
+        skip = _DAY_LENGTH + 1 if day else 0
         return [
-            Shown(text=say_instant(value) if isinstance(value, int | float) else ABSENT)
+            Shown(text=say_instant(value)[skip:] if isinstance(value, int | float) else ABSENT)
             for value in values
         ]
     if column.type is ColumnType.FLOAT and not column.unit and row_units is None:

@@ -19,7 +19,7 @@ _LONGEST_HOVER = 2_000
 _UNIX_FROM_S = 1e8
 _FEW_DECIMALS_FROM = 1_000.0
 _WHOLE_SECONDS_FROM_S = 10.0
-_WORDS = {"pct": "share"}
+_PCT = re.compile(r"\bpct\b")
 _TIME_NAMES = re.compile(r"(^|_)(time|start|end|first|last|began|ended|timestamp)_s$")
 _UNIT_SUFFIX = re.compile(r"_(ns|us|ms|s|pct|ratio|bytes|hz|per_s|bytes_per_s)$")
 _CONTROLS = re.compile(
@@ -84,7 +84,8 @@ def unique_labels(names: Sequence[str]) -> list[str]:
 def heading_of(name: str) -> str:
     """Return a column's name for people: without its unit, words apart: ``busy_us`` -> ``busy``."""
     bare = _UNIT_SUFFIX.sub("", name) if name.islower() or "_" in name else name
-    return shorten(_WORDS.get(bare) or bare.replace("_", " ").strip() or name, most=48).text
+    words = _PCT.sub("share", bare.replace("_", " ")).strip()
+    return shorten(words or name, most=_LONGEST_LISTED).text
 
 
 def is_instant(column: Column) -> bool:

@@ -61,9 +61,32 @@ def test_a_column_of_units_gives_its_row_the_unit():
 def test_unix_seconds_are_utc_and_relative_ones_stay_numbers():
     steps = reports.steps_table(1)
     (row,) = _texts(table_of(steps, is_unix=True, file=FILE).rows)
-    assert row[2] == "2026-07-03 09:30:00.0"
+    assert row[2] == "09:30:00.0"
     heads = table_of(steps, is_unix=True, file=FILE).heads
-    assert (heads[2].text, heads[2].note) == ("start", "UTC")
+    assert (heads[2].text, heads[2].note) == ("start", "2026-07-03 UTC")
+
+
+def test_instants_of_several_days_say_theirs():
+    made = exhibit(
+        "t",
+        ExhibitKind.TABLE,
+        title="T",
+        columns=[("start_s", "s", [1_783_071_000.0, 1_783_171_000.0])],
+    )
+    table = table_of(made, is_unix=True, file=FILE)
+    assert table.heads[0].note == "UTC"
+    assert _texts(table.rows) == [["2026-07-03 09:30:00.0"], ["2026-07-04 13:16:40.0"]]
+
+
+def test_columns_that_differ_by_unit_alone_say_it():
+    made = exhibit(
+        "t",
+        ExhibitKind.TABLE,
+        title="T",
+        columns=[("self_us", "us", [1]), ("self_pct", "%", [2]), ("pct_of_all", "%", [3])],
+    )
+    heads = table_of(made, is_unix=True, file=FILE).heads
+    assert [head.text for head in heads] == ["self time", "self %", "share of all"]
 
 
 def test_absent_values_are_dashes_and_never_zeros():
@@ -121,6 +144,4 @@ def test_a_short_series_is_shown_point_by_point():
         title="T",
         columns=[("time_s", "s", [1_783_071_000.0]), ("cpu", "%", [12.34])],
     )
-    assert _texts(data_of(made, is_unix=True, file=FILE).rows) == [
-        ["2026-07-03 09:30:00.0", "12.3 %"]
-    ]
+    assert _texts(data_of(made, is_unix=True, file=FILE).rows) == [["09:30:00.0", "12.3 %"]]

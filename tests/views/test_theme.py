@@ -86,7 +86,9 @@ def test_lines_of_one_meaning_differ_by_shade_and_then_by_dash():
         ("every GPU at 10.0 % or more", "gpu"),
         ("CPU memory", "memory"),
         ("waiting for data", "io"),
-        ("Step:ModeKeys.TRAIN", "gpu"),
+        ("Step:ModeKeys.TRAIN", "step"),
+        ("Backward(post-forward)", "step"),
+        ("Forward", "gpu"),
         ("radio", None),
         ("algo-1", None),
     ],
@@ -108,3 +110,8 @@ def test_a_part_of_training_keeps_the_colour_of_the_resource_that_is_shown():
     assert hues == ["cpu", "cpu"]
     assert inks(["algo-1 gpu0"], "GPU memory activity")[0].hue == "gpu-memory"
     assert inks(["training loop"], "Phases of the job")[0].hue == "gpu"
+
+
+def test_a_fault_in_the_title_does_not_colour_the_parts():
+    (ink,) = inks(["Forward"], "Other framework work during bottlenecks")
+    assert ink.hue == "gpu"

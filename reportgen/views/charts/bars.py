@@ -8,8 +8,10 @@ from reportgen.results import ColumnType, Exhibit
 from reportgen.views.charts.arrays import numbers
 from reportgen.views.charts.shares import ink_class
 from reportgen.views.meaning import PLAIN, Ink, hue_of, inks
-from reportgen.views.tables import FIRST_ROWS, MOST_CELLS
+from reportgen.views.tables import FIRST_ROWS, MOST_CELLS, headings_of
 from reportgen.views.values import Shown, heading_of, say, shorten
+
+_BARS_PCT = 60
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,6 +51,11 @@ class BarsInfo:
     rows: tuple[BarRow, ...]
     folded: tuple[BarRow, ...]
     remark: str
+
+    @property
+    def bar_cell_pct(self) -> int:
+        """Return how much of the table's width each column of bars takes."""
+        return _BARS_PCT // max(1, sum(group.has_bars for group in self.groups))
 
 
 def info(exhibit: Exhibit, *, file: str) -> BarsInfo:
@@ -93,8 +100,8 @@ def info(exhibit: Exhibit, *, file: str) -> BarsInfo:
         label=exhibit.title,
         name_head=heading_of(name_column.name),
         groups=tuple(
-            GroupHead(text=heading_of(column.name), has_bars=is_drawn)
-            for column, is_drawn in zip(groups, has_bars, strict=True)
+            GroupHead(text=text, has_bars=is_drawn)
+            for text, is_drawn in zip(headings_of(groups), has_bars, strict=True)
         ),
         text_heads=tuple(heading_of(column.name) for column in texts),
         rows=rows[:FIRST_ROWS],

@@ -24,7 +24,7 @@ from reportgen.views.values import plot_label, say_interval
 MOST_LANES = 40
 MOST_GROUPS = 12
 _NUMBER = re.compile(r"\d[\d,.]*")
-_LANE_PX, _FRAME_PX, _LEAST_PX = 30, 88, 150
+_LANE_PX, _FRAME_PX, _LEAST_PX = 30, 76, 124
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

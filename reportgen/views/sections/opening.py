@@ -13,7 +13,7 @@ from reportgen.views.charts.layout import ChartContext
 from reportgen.views.exhibits import anchor_of, exhibit_block
 from reportgen.views.facts import facts_of, summary_rows
 from reportgen.views.findings import Card, card_of
-from reportgen.views.fragments import render
+from reportgen.views.fragments import notebook_style, render
 from reportgen.views.outline import section_id_of, title_of
 from reportgen.views.status import rule_state
 from reportgen.views.values import shorten
@@ -66,8 +66,9 @@ def header(report: Report) -> Section:
         more_cards=cards[first:],
         groups=check_groups(report),
     )
+    style = Block(html=notebook_style(), is_for_notebook=True)
     state = State(kind=verdict.kind, word=verdict.headline)
-    return Section(id="overview", title="Overview", state=state, blocks=(Block(html=html),))
+    return Section(id="overview", title="Overview", state=state, blocks=(Block(html=html), style))
 
 
 def job_summary(report: Report) -> Section:
