@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 from reportgen.profile import NodeId, NodeProfile, SeriesKind
 from reportgen.results import Counters, Details, Reason, ReasonCode, RuleId, RuleResult
-from reportgen.rules import batch_size_words
 from reportgen.rules.base import About, Need, Presentation, Rule
-from reportgen.rules.batch_size_words import NodeRoom
-from reportgen.rules.head_room import (
+from reportgen.rules.bottlenecks.host_load import GPU_LOW_PCT, is_host_hot, low_gpus
+from reportgen.rules.gpu import head_room_words
+from reportgen.rules.gpu.head_room import (
     CPU,
     MEMORY_SUFFIX,
     GpuRoom,
@@ -21,11 +21,11 @@ from reportgen.rules.head_room import (
     measure_room,
     resource_of,
 )
-from reportgen.rules.host_load import GPU_LOW_PCT, is_host_hot, low_gpus
+from reportgen.rules.gpu.head_room_words import NodeRoom
 from reportgen.rules.maths.activity import training_loop_ns
 from reportgen.rules.maths.quantiles import box_of
-from reportgen.rules.verdict import conclude, reason_to_skip
-from reportgen.rules.violations import LastViolation, box_member, violation_details
+from reportgen.rules.saying.verdict import conclude, reason_to_skip
+from reportgen.rules.saying.violations import LastViolation, box_member, violation_details
 
 ID = RuleId("BatchSize")
 ABOUT = About(
@@ -162,8 +162,8 @@ def present(
 ) -> Presentation:
     """Say where there is room; ``context`` is what was measured on each node, in node order."""
     if context is None:
-        return batch_size_words.present_details(counters, details, params)
-    return batch_size_words.present_rooms(counters, context, params)
+        return head_room_words.present_details(counters, details, params)
+    return head_room_words.present_rooms(counters, context, params)
 
 
 RULE = Rule(

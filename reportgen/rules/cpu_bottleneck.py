@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from reportgen.profile import NodeProfile, SeriesKind
 from reportgen.results import Counters, Details, RuleId, RuleResult, Severity
 from reportgen.rules.base import About, Need, Presentation, Rule
-from reportgen.rules.bottleneck import (
+from reportgen.rules.bottlenecks.ticks import (
     Bottlenecks,
     Limits,
     NodeBottlenecks,
@@ -17,7 +17,7 @@ from reportgen.rules.bottleneck import (
     join_bottlenecks,
     measure_bottlenecks,
 )
-from reportgen.rules.bottleneck_words import (
+from reportgen.rules.bottlenecks.words import (
     NARROW_RATIO,
     WIDE_RATIO,
     Words,
@@ -25,7 +25,7 @@ from reportgen.rules.bottleneck_words import (
     present_bottlenecks,
 )
 from reportgen.rules.declare import patience, percentage
-from reportgen.rules.verdict import conclude
+from reportgen.rules.saying.verdict import conclude
 
 ID = RuleId("CPUBottleneck")
 ABOUT = About(

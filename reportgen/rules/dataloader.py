@@ -18,12 +18,12 @@ from reportgen.results import (
     RuleId,
     RuleResult,
 )
-from reportgen.rules import loader_words
 from reportgen.rules.base import About, Need, Presentation, Rule, param
-from reportgen.rules.framework import HOW_TO_RECORD
-from reportgen.rules.loader_events import Waiting, loader_rows, waiting_of, waits_of
-from reportgen.rules.loader_facts import Limits, worst_waiting
-from reportgen.rules.loader_seconds import (
+from reportgen.rules.framework.loop import HOW_TO_RECORD
+from reportgen.rules.loading import words
+from reportgen.rules.loading.events import Waiting, loader_rows, waiting_of, waits_of
+from reportgen.rules.loading.facts import Limits, worst_waiting
+from reportgen.rules.loading.seconds import (
     LEAST_SECONDS,
     Seconds,
     busy_seconds,
@@ -31,9 +31,15 @@ from reportgen.rules.loader_seconds import (
     median_loaders,
     minutes_out_of_range,
 )
-from reportgen.rules.loader_uses import LifeTimes, Loader, life_times_of, loaders_of, longest_active
+from reportgen.rules.loading.uses import (
+    LifeTimes,
+    Loader,
+    life_times_of,
+    loaders_of,
+    longest_active,
+)
 from reportgen.rules.maths.nice_bins import tally_values
-from reportgen.rules.verdict import conclude
+from reportgen.rules.saying.verdict import conclude
 from reportgen.units import NS_PER_S
 
 ID = RuleId("Dataloader")
@@ -137,7 +143,7 @@ def judge(measurements: Sequence[Measurement], params: Params) -> RuleResult:
     )
     details = _details(measurements, busy, n_cores=len(cores)) if n_events else {}
     reason = _reason(measurements, n_seconds=int(busy.second.size), has_cores=bool(cores))
-    context = loader_words.Context(
+    context = words.Context(
         is_judged=reason is None,
         has_gpu=any(item.has_gpu for item in measurements),
         is_tensorflow=any(item.is_tensorflow for item in measurements),
@@ -160,13 +166,13 @@ def judge(measurements: Sequence[Measurement], params: Params) -> RuleResult:
 
 
 def present(
-    counters: Counters, details: Details, params: Params, context: loader_words.Context | None
+    counters: Counters, details: Details, params: Params, context: words.Context | None
 ) -> Presentation:
     """Say what to change; ``context`` holds waits, loaders and life times."""
     limits = Limits(
         min_pct=params.min_threshold, max_pct=params.max_threshold, wait_pct=params.wait_pct
     )
-    return loader_words.present(counters, details, context, limits)
+    return words.present(counters, details, context, limits)
 
 
 def _violations(busy: Seconds, n_cores: int, params: Params) -> int:
@@ -238,7 +244,7 @@ def _reason(
 
 
 def _metrics(
-    measurements: Sequence[Measurement], busy: Seconds, context: loader_words.Context
+    measurements: Sequence[Measurement], busy: Seconds, context: words.Context
 ) -> dict[str, float | int | None]:
     if not busy.second.size and not context.waiting:
         return {}

@@ -9,12 +9,12 @@ import numpy as np
 
 from reportgen.profile import NodeId, NodeProfile, SeriesKind
 from reportgen.results import Counters, Details, RuleId, RuleResult
-from reportgen.rules import memory_words
 from reportgen.rules.base import About, Need, Presentation, Rule
-from reportgen.rules.memory_episodes import Params
-from reportgen.rules.memory_growth import MemoryGrowth, measure_growth
-from reportgen.rules.verdict import conclude, reason_to_skip
-from reportgen.rules.violations import violation_details
+from reportgen.rules.memory import words
+from reportgen.rules.memory.episodes import Params
+from reportgen.rules.memory.growth import MemoryGrowth, measure_growth
+from reportgen.rules.saying.verdict import conclude, reason_to_skip
+from reportgen.rules.saying.violations import violation_details
 
 ID = RuleId("GPUMemoryIncrease")
 ABOUT = About(
@@ -104,8 +104,8 @@ def present(
 ) -> Presentation:
     """Say what grew; ``context`` is the memory activity of each GPU, in node order."""
     if context is None:
-        return memory_words.present_details(counters, details, params)
-    return memory_words.present_gpus(context, params)
+        return words.present_details(counters, details, params)
+    return words.present_gpus(context, params)
 
 
 def _metrics(gpus: Sequence[MemoryGrowth]) -> dict[str, float | int | None]:

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 from reportgen.profile import NodeId, NodeProfile, SeriesKind
 from reportgen.results import Counters, Details, JsonValue, Reason, ReasonCode, RuleId, RuleResult
-from reportgen.rules import load_words
 from reportgen.rules.base import About, Need, Presentation, Rule
-from reportgen.rules.gpu_share import NodeLoad, Params, measure_load
-from reportgen.rules.verdict import conclude, reason_to_skip
+from reportgen.rules.gpu import share_words
+from reportgen.rules.gpu.share import NodeLoad, Params, measure_load
+from reportgen.rules.saying.verdict import conclude, reason_to_skip
 
 ID = RuleId("LoadBalancing")
 ABOUT = About(
@@ -118,8 +118,8 @@ def present(
 ) -> Presentation:
     """Say who does what share; ``context`` is the load of each node, in node order."""
     if context is None:
-        return load_words.present_details(counters, details, params.threshold)
-    return load_words.present_loads(counters, context, params.threshold)
+        return share_words.present_details(counters, details, params.threshold)
+    return share_words.present_loads(counters, context, params.threshold)
 
 
 RULE = Rule(

@@ -9,13 +9,13 @@ import numpy as np
 
 from reportgen.profile import NodeId, NodeProfile, SeriesKind
 from reportgen.results import Counters, Details, RuleId, RuleResult
-from reportgen.rules import low_gpu_words
 from reportgen.rules.base import About, Need, Presentation, Rule
-from reportgen.rules.gpu_use import GpuUse, Params, measure_gpu
-from reportgen.rules.host_load import is_host_hot
+from reportgen.rules.bottlenecks.host_load import is_host_hot
+from reportgen.rules.gpu import use_words
+from reportgen.rules.gpu.use import GpuUse, Params, measure_gpu
 from reportgen.rules.maths.activity import training_loop_ns
-from reportgen.rules.verdict import conclude, reason_to_skip
-from reportgen.rules.violations import violation_details
+from reportgen.rules.saying.verdict import conclude, reason_to_skip
+from reportgen.rules.saying.violations import violation_details
 
 ID = RuleId("LowGPUUtilization")
 ABOUT = About(
@@ -98,8 +98,8 @@ def present(
 ) -> Presentation:
     """Say what was found; ``context`` is the use of each GPU of the job, in node order."""
     if context is None:
-        return low_gpu_words.present_details(counters, details, params)
-    return low_gpu_words.present_gpus(counters, context, params)
+        return use_words.present_details(counters, details, params)
+    return use_words.present_gpus(counters, context, params)
 
 
 def _metrics(gpus: Sequence[GpuUse]) -> dict[str, float | int | None]:

@@ -22,8 +22,8 @@ from reportgen.results import (
     exhibit,
 )
 from reportgen.rules.base import About, Need, Presentation, Rule, param
-from reportgen.rules.framework import Loop, join_loops, loop_of, reason_without_steps
-from reportgen.rules.verdict import conclude, estimate_of, fault_severity
+from reportgen.rules.framework.loop import Loop, join_loops, loop_of, reason_without_steps
+from reportgen.rules.saying.verdict import conclude, estimate_of, fault_severity
 from reportgen.units import NS_PER_US, percentages, say_duration, say_pct, seconds
 
 ID = RuleId("MaxInitializationTime")

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from reportgen.profile import NodeProfile
 from reportgen.results import Counters, Details, Reason, ReasonCode, RuleId, RuleResult
-from reportgen.rules import framework_words
 from reportgen.rules.base import About, Need, Presentation, Rule, param
-from reportgen.rules.breakdown import (
+from reportgen.rules.framework import words
+from reportgen.rules.framework.breakdown import (
     Breakdown,
     MemberOrder,
     SpanClass,
@@ -17,10 +17,10 @@ from reportgen.rules.breakdown import (
     breakdown_of,
     merge_breakdowns,
 )
-from reportgen.rules.framework import HOW_TO_RECORD, Loop, join_loops, loop_of
-from reportgen.rules.operators import Operator, operators_of
-from reportgen.rules.verdict import conclude
-from reportgen.rules.worker_pace import Pace, paces_of
+from reportgen.rules.framework.loop import HOW_TO_RECORD, Loop, join_loops, loop_of
+from reportgen.rules.framework.operators import Operator, operators_of
+from reportgen.rules.saying.verdict import conclude
+from reportgen.rules.steps.pace import Pace, paces_of
 
 ID = RuleId("OverallFrameworkMetrics")
 
@@ -93,7 +93,7 @@ def measure(part: NodeProfile, params: Params) -> Measurement:  # noqa: ARG001 -
 
 def judge(measurements: Sequence[Measurement], params: Params) -> RuleResult:
     """Add up the nodes; AWS's counters stay 0 by definition."""
-    context = framework_words.Context(
+    context = words.Context(
         loop=join_loops([item.loop for item in measurements]),
         breakdown=merge_breakdowns(item.breakdown for item in measurements),
         cpu_operators=tuple(one for item in measurements for one in item.cpu_operators),
@@ -114,7 +114,7 @@ def judge(measurements: Sequence[Measurement], params: Params) -> RuleResult:
         reason=reason,
         counters=counters,
         details=details,
-        metrics={} if reason else framework_words.metrics_of(context),
+        metrics={} if reason else words.metrics_of(context),
         presentation=present(counters, details, params, context),
     )
 
@@ -123,15 +123,15 @@ def present(
     counters: Counters,  # noqa: ARG001 - a rule's shape
     details: Details,
     params: Params,
-    context: framework_words.Context | None,
+    context: words.Context | None,
 ) -> Presentation:
     """Say where the time went; ``context`` holds sums in ns, operators and workers."""
-    limits = framework_words.Limits(
+    limits = words.Limits(
         others_pct=params.others_pct,
         pass_pct=params.pass_pct,
         straggler_pct=params.straggler_pct,
     )
-    return framework_words.present(details, context, limits)
+    return words.present(details, context, limits)
 
 
 RULE = Rule(

@@ -10,11 +10,11 @@ import numpy as np
 
 from reportgen.profile import NodeProfile
 from reportgen.results import Counters, Details, JsonValue, RuleId, RuleResult
-from reportgen.rules import usage_words
 from reportgen.rules.base import About, Need, Presentation, Rule
-from reportgen.rules.node_usage import NodeUsage, Quantity, Usage, measure_usage
-from reportgen.rules.usage_exhibits import exhibits_of
-from reportgen.rules.verdict import conclude, reason_to_skip
+from reportgen.rules.saying.verdict import conclude, reason_to_skip
+from reportgen.rules.usage import words
+from reportgen.rules.usage.exhibits import exhibits_of
+from reportgen.rules.usage.nodes import NodeUsage, Quantity, Usage, measure_usage
 
 ID = RuleId("OverallSystemUsage")
 ABOUT = About(
@@ -69,12 +69,12 @@ def present(
     context: tuple[NodeUsage, ...] | None,
 ) -> Presentation:
     """Read the statistics; ``context`` is what was measured on each node, in node order."""
-    rows = usage_words.usage_rows(details)
+    rows = words.usage_rows(details)
     if not rows:
         return Presentation()
     return Presentation(
-        findings=usage_words.findings_of(rows),
-        exhibits=(usage_words.usage_table(rows, context), *exhibits_of(context or ())),
+        findings=words.findings_of(rows),
+        exhibits=(words.usage_table(rows, context), *exhibits_of(context or ())),
     )
 
 

@@ -17,13 +17,13 @@ from reportgen.results import (
     RuleId,
     RuleResult,
 )
-from reportgen.rules import step_words
 from reportgen.rules.base import About, Need, Presentation, Rule, param
-from reportgen.rules.breakdown import MemberOrder, breakdown_details, merge_breakdowns
-from reportgen.rules.framework import Loop, join_loops, loop_of, reason_without_steps
+from reportgen.rules.framework.breakdown import MemberOrder, breakdown_details, merge_breakdowns
+from reportgen.rules.framework.loop import Loop, join_loops, loop_of, reason_without_steps
 from reportgen.rules.maths.groups import Rows
-from reportgen.rules.step_series import StepSeries, phase_word, preferred, series_of
-from reportgen.rules.verdict import conclude
+from reportgen.rules.saying.verdict import conclude
+from reportgen.rules.steps import words
+from reportgen.rules.steps.series import StepSeries, phase_word, preferred, series_of
 from reportgen.units import NS_PER_MINUTE, say_count
 
 ID = RuleId("StepOutlier")
@@ -133,21 +133,19 @@ def judge(measurements: Sequence[Measurement], params: Params) -> RuleResult:
         counters=counters,
         details=details,
         metrics=_metrics(series),
-        presentation=present(
-            counters, details, params, step_words.Context(loop=loop, series=series)
-        ),
+        presentation=present(counters, details, params, words.Context(loop=loop, series=series)),
     )
     return replace(result, rule_parameters=describe_params(params))
 
 
 def present(
-    counters: Counters, details: Details, params: Params, context: step_words.Context | None
+    counters: Counters, details: Details, params: Params, context: words.Context | None
 ) -> Presentation:
     """Say which steps are slow; ``context`` holds the series of all workers and phases."""
-    limits = step_words.Limits(stddev=params.stddev, n_outliers=params.n_outliers)
+    limits = words.Limits(stddev=params.stddev, n_outliers=params.n_outliers)
     if context is None:
-        return step_words.present_details(details, limits)
-    return step_words.present_series(counters, context, limits)
+        return words.present_details(details, limits)
+    return words.present_series(counters, context, limits)
 
 
 def describe_params(params: Params) -> str:
@@ -226,7 +224,7 @@ def _reason(loop: Loop, series: Sequence[StepSeries], params: Params) -> Reason 
 def _metrics(series: Sequence[StepSeries]) -> dict[str, float | int | None]:
     if not series:
         return {}
-    main = step_words.main_series(series)
+    main = words.main_series(series)
     return {
         "steps": sum(item.n_steps for item in main),
         "step_p50_s": float(np.median([item.stats.p50_s for item in main])),

@@ -6,8 +6,8 @@ import pytest
 from reportgen.profile import NodeProfile
 from reportgen.results import Counters, Details, ReasonCode, Severity, Status
 from reportgen.rules.gpu_memory_increase import RULE
-from reportgen.rules.memory_episodes import Params
-from reportgen.rules.memory_growth import increases_of
+from reportgen.rules.memory.episodes import Params
+from reportgen.rules.memory.growth import increases_of
 from tests.builders import START_S, node_profile, system_table
 from tests.rules.framework_jobs import finding, rows_of, run
 

@@ -8,7 +8,7 @@ import pytest
 
 from reportgen.results import Counters, ReasonCode, Severity, Status
 from reportgen.rules.step_outlier import RULE
-from reportgen.rules.step_words import named_worker
+from reportgen.rules.steps.words import named_worker
 from tests.builders import START_S
 from tests.rules.framework_jobs import EVAL, TRAIN, finding, node, rows_of, run, step_rows
 

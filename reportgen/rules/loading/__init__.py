@@ -1,0 +1,1 @@
+"""What the data loaders did and how long training waited: the ground of Dataloader."""

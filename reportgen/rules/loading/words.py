@@ -1,0 +1,272 @@
+"""What Dataloader says: change the number of workers only where numbers speak for it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from reportgen.results import Counters, Details, Finding, Severity, Where
+from reportgen.rules.base import Presentation
+from reportgen.rules.loading.events import Waiting
+from reportgen.rules.loading.exhibits import (
+    LOOP_SHARE,
+    histogram_of_details,
+    loop_share,
+    wait_histogram,
+)
+from reportgen.rules.loading.facts import Facts, Limits, facts_of
+from reportgen.rules.loading.uses import LifeTimes, Loader, loader_exhibits
+from reportgen.rules.maths.nice_bins import Tally
+from reportgen.rules.saying.verdict import estimate_of, fault_severity
+from reportgen.rules.saying.wording import say_times
+from reportgen.units import NS_PER_S, say_duration, say_pct, seconds
+
+DOMINANT_RATIO = 0.25
+"""Waiting for a quarter of the loop is a fault however many loaders there are. Source: ours."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Context:
+    """What only raw data give; ``is_judged`` is false when there is too little of it."""
+
+    is_judged: bool
+    has_gpu: bool
+    is_tensorflow: bool
+    has_prefetch: bool
+    processes_per_node: int
+    waits: Tally
+    waiting: tuple[Waiting, ...]
+    loaders: tuple[Loader, ...]
+    life_times: tuple[LifeTimes, ...]
+
+
+def present(
+    counters: Counters, details: Details, context: Context | None, limits: Limits
+) -> Presentation:
+    """Return findings and exhibits, as far as AWS's details or raw data allow."""
+    facts = facts_of(
+        details,
+        context.waiting if context else (),
+        limits,
+        processes=context.processes_per_node if context else 1,
+    )
+    if context is None:
+        found = _imported(counters, facts) if facts else None
+        return Presentation(
+            findings=(found,) if found else (), exhibits=histogram_of_details(details)
+        )
+    findings: list[Finding] = []
+    if facts is not None and context.is_judged:
+        findings += _about_number(facts)
+        findings += _about_memory(facts, context)
+        findings += _about_prefetch(facts, context)
+    return Presentation(
+        findings=tuple(findings),
+        exhibits=(
+            *loop_share(context.waiting),
+            *wait_histogram(context.waits),
+            *loader_exhibits(context.loaders, context.life_times),
+        ),
+    )
+
+
+def _about_number(facts: Facts) -> list[Finding]:
+    if facts.is_few:
+        return [_too_few(facts) if facts.matters else _few_but_enough(facts)]
+    found = [_too_many(facts)] if facts.is_many else []
+    if facts.ratio >= DOMINANT_RATIO:
+        found.append(_input_bound(facts))
+    return found
+
+
+def _too_few(facts: Facts) -> Finding:
+    assert facts.worst is not None
+    wanted = math.ceil(facts.limits.min_pct / 100 * facts.n_cores / facts.processes)
+    wanted = max(wanted, (facts.num_workers or 0) + 1)
+    now = "" if facts.num_workers is None else f" from {facts.num_workers}"
+    each = "" if facts.processes == 1 else " in each training process"
+    return Finding(
+        id="DL-1",
+        severity=fault_severity(facts.ratio),
+        title=(
+            f"Training waits {say_pct(100 * facts.ratio)} of the loop for data; "
+            f"{_loaders(facts)} on {_cores(facts)}"
+        ),
+        text=(
+            f"{_waited(facts.worst)} {_loaders(facts).capitalize()} at work (median) on "
+            f"{_cores(facts)}: fewer than {facts.limits.min_pct:g} % of the cores."
+        ),
+        advice=(
+            f"Raise num_workers{now} to {wanted}{each}; then see whether the loop still waits."
+        ),
+        where=_where(facts.worst),
+        measured=float(facts.n_loaders),
+        threshold=round(facts.limits.min_pct / 100 * facts.n_cores, 3),
+        unit="loaders",
+        estimate=estimate_of(facts.ratio),
+        exhibit=LOOP_SHARE,
+    )
+
+
+def _few_but_enough(facts: Facts) -> Finding:
+    """Return DL-6, a reading of ours: few loaders are no fault where nothing waits for them."""
+    share = (
+        f"the loop waits for data only {say_pct(100 * facts.ratio)} of its time"
+        if facts.worst
+        else "no waits were recorded"
+    )
+    return Finding(
+        id="DL-6",
+        severity=Severity.INFO,
+        title=f"{_loaders(facts).capitalize()} on {_cores(facts)}, and loading is no bottleneck",
+        text=(
+            f"{_loaders(facts).capitalize()} at work (median), fewer than "
+            f"{facts.limits.min_pct:g} % of {_cores(facts)}, but {share}; it matters from "
+            f"{facts.limits.wait_pct:g} % on."
+        ),
+        advice="Leave the number of loader workers as it is.",
+        where=_where(facts.worst),
+        measured=float(facts.n_loaders),
+        threshold=round(facts.limits.min_pct / 100 * facts.n_cores, 3),
+        unit="loaders",
+        exhibit=LOOP_SHARE if facts.worst else "loaders",
+    )
+
+
+def _too_many(facts: Facts) -> Finding:
+    fitting = max(facts.n_cores // facts.processes, 1)
+    now = "" if facts.num_workers is None else f" from {facts.num_workers}"
+    each = "" if facts.processes == 1 else " in each training process"
+    return Finding(
+        id="DL-2",
+        severity=Severity.WARNING,
+        title=f"{_loaders(facts).capitalize()} compete for {_cores(facts)}",
+        text=(
+            f"{_loaders(facts).capitalize()} at work (median) on {_cores(facts)}: more than "
+            f"{facts.limits.max_pct:g} % of the cores. They take time from each other and from "
+            f"the training process.{f' {_waited(facts.worst)}' if facts.worst else ''}"
+        ),
+        advice=f"Lower num_workers{now} to {fitting}{each} and compare the step times.",
+        where=_where(facts.worst),
+        measured=float(facts.n_loaders),
+        threshold=round(facts.limits.max_pct / 100 * facts.n_cores, 3),
+        unit="loaders",
+        exhibit="loaders",
+    )
+
+
+def _input_bound(facts: Facts) -> Finding:
+    assert facts.worst is not None
+    return Finding(
+        id="DL-5",
+        severity=fault_severity(facts.ratio),
+        title=f"Training waits {say_pct(100 * facts.ratio)} of the loop for data",
+        text=(
+            f"{_waited(facts.worst)} {_loaders(facts).capitalize()} on {_cores(facts)} are not "
+            "too few, so more of them will not help."
+        ),
+        advice=(
+            "Make each batch cheaper to load: preprocess ahead of the training, use fewer and "
+            "larger files, a local copy or a cache, or decode on the GPU."
+        ),
+        where=_where(facts.worst),
+        measured=round(100 * facts.ratio, 2),
+        threshold=100 * DOMINANT_RATIO,
+        unit="%",
+        estimate=estimate_of(facts.ratio),
+        exhibit=LOOP_SHARE,
+    )
+
+
+def _about_memory(facts: Facts, context: Context) -> list[Finding]:
+    if facts.pin_memory is not False or not context.has_gpu:
+        return []
+    return [
+        Finding(
+            id="DL-3",
+            severity=Severity.WARNING if facts.matters else Severity.INFO,
+            title="Batches are not in pinned memory",
+            text=(
+                "The loader that was active longest has pin_memory off although the job has a "
+                "GPU; copies to the GPU then cannot overlap with work. The loop waits for data "
+                f"{say_pct(100 * facts.ratio)} of its time."
+            ),
+            advice="Set pin_memory=True and copy with non_blocking=True.",
+            where=_where(facts.worst),
+            exhibit="loaders",
+        )
+    ]
+
+
+def _about_prefetch(facts: Facts, context: Context) -> list[Finding]:
+    if not context.is_tensorflow or context.has_prefetch:
+        return []
+    return [
+        Finding(
+            id="DL-4",
+            severity=Severity.WARNING if facts.matters else Severity.INFO,
+            title="The input pipeline does not prefetch",
+            text=(
+                "None of TensorFlow's loader events prefetches, so batches are made while the "
+                f"loop waits: {say_pct(100 * facts.ratio)} of its time."
+            ),
+            advice="End the pipeline with dataset.prefetch(tf.data.AUTOTUNE).",
+            where=_where(facts.worst),
+            exhibit="loaders",
+        )
+    ]
+
+
+def _imported(counters: Counters, facts: Facts) -> Finding | None:
+    if not counters.rule_triggered or not (facts.is_few or facts.is_many):
+        return None
+    limit_pct = facts.limits.min_pct if facts.is_few else facts.limits.max_pct
+    word = "fewer" if facts.is_few else "more"
+    return Finding(
+        id="DL-1" if facts.is_few else "DL-2",
+        severity=Severity.WARNING,
+        title=f"{_loaders(facts).capitalize()} on {_cores(facts)}",
+        text=(
+            f"{_loaders(facts).capitalize()} at work (median) on {_cores(facts)}, {word} than "
+            f"{limit_pct:g} % of the cores. This result does not tell whether training waits."
+        ),
+        advice=(
+            "Time the wait for the next batch; change num_workers only if it is a notable part "
+            "of a step."
+        ),
+        measured=float(facts.n_loaders),
+        threshold=round(limit_pct / 100 * facts.n_cores, 3),
+        unit="loaders",
+    )
+
+
+def _where(worst: Waiting | None) -> Where:
+    if worst is None:
+        return Where()
+    return Where(
+        node=worst.worker.rpartition("-")[0] or None,
+        device=worst.worker,
+        start_s=seconds(worst.first_ns),
+        end_s=seconds(worst.last_ns),
+    )
+
+
+def _waited(worst: Waiting) -> str:
+    seen = (
+        f"the loop of {worst.worker} waited {say_duration(worst.waited_ns / NS_PER_S)} of "
+        f"{say_duration(worst.loop_ns / NS_PER_S)} in {say_times(worst.n_waits, 'recorded wait')}"
+    )
+    if worst.expected_ns > worst.waited_ns:
+        seen += (
+            f"; over all {worst.n_steps:,} steps that makes about "
+            f"{say_duration(worst.expected_ns / NS_PER_S)}"
+        )
+    return f"{seen[0].upper()}{seen[1:]} ({say_pct(100 * worst.ratio)})."
+
+
+def _loaders(facts: Facts) -> str:
+    return "one loader process" if facts.n_loaders == 1 else f"{facts.n_loaders} loader processes"
+
+
+def _cores(facts: Facts) -> str:
+    return say_times(facts.n_cores, "core")

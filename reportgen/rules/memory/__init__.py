@@ -1,0 +1,1 @@
+"""How GPU memory activity jumps and grows: the ground of GPUMemoryIncrease."""

@@ -1,0 +1,1 @@
+"""What several rules say alike: status, words, places, boxes, last violations."""

@@ -1,0 +1,1 @@
+"""How long the steps took and which worker lags: the ground of StepOutlier."""

@@ -1,0 +1,255 @@
+"""The evidence about steps: statistics, histogram, durations over time, tables of slow steps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+
+from reportgen.results import Details, Exhibit, ExhibitKind, exhibit
+from reportgen.results.exhibits import ColumnSpec
+from reportgen.rules.framework.breakdown import merge_breakdowns
+from reportgen.rules.framework.breakdown_exhibits import exhibits_of_breakdown, exhibits_of_members
+from reportgen.rules.maths.nice_bins import bin_together
+from reportgen.rules.maths.time_buckets import join_lines, lay_over
+from reportgen.rules.steps.series import MEDIAN_FACTOR, SlowSteps, StepSeries, phase_word
+from reportgen.units import NS_PER_S
+
+MOST_LINES = 8
+"""More lines than this cannot be told apart in one chart; then they become one band."""
+SECONDS_DIGITS = 6
+PREFIX = "outlier_"
+DURING = " during slow steps"
+
+
+def exhibits_of_series(series: Sequence[StepSeries]) -> tuple[Exhibit, ...]:
+    """Return all exhibits; none without steps."""
+    if not series:
+        return ()
+    during = merge_breakdowns(item.during_outliers for item in series)
+    return (
+        _steps(series),
+        _histogram(series),
+        _over_time(series),
+        _outliers(series),
+        _above_median(series),
+        *exhibits_of_breakdown(during, with_others=False, prefix=PREFIX, during=DURING),
+    )
+
+
+def exhibits_of_details(details: Details) -> tuple[Exhibit, ...]:
+    """Return what AWS's JSON holds: statistics, one histogram per worker, what ran meanwhile."""
+    entries = details.get("step_details")
+    workers = {
+        worker: entry
+        for worker, entry in (entries.items() if isinstance(entries, dict) else ())
+        if isinstance(entry, dict) and isinstance(entry.get("step_stats"), dict)
+    }
+    shares = exhibits_of_members(details, prefix=PREFIX, during=DURING)
+    if not workers:
+        return shares
+    return (
+        _steps_of_details(workers),
+        *(
+            _histogram_of_details(worker, entry, is_alone=len(workers) == 1)
+            for worker, entry in workers.items()
+        ),
+        *shares,
+    )
+
+
+def _steps(series: Sequence[StepSeries]) -> Exhibit:
+    def column(
+        name: str, unit: str, get: Callable[[StepSeries], object]
+    ) -> tuple[str, str, list[object]]:
+        return name, unit, [get(item) for item in series]
+
+    def judged(item: StepSeries, value: float | None) -> float | None:
+        return value if item.judgement else None
+
+    return exhibit(
+        "steps",
+        ExhibitKind.TABLE,
+        title="Step durations by worker and phase",
+        caption=(
+            "Statistics include the outliers. A series with too few steps is not judged and has "
+            "no threshold."
+        ),
+        columns=[
+            column("worker", "", lambda item: item.worker),
+            column("phase", "", lambda item: phase_word(item.phase)),
+            column("count", "", lambda item: item.n_steps),
+            column("mean_s", "s", lambda item: item.stats.mean_s),
+            column("max_s", "s", lambda item: item.stats.max_s),
+            column("p99_s", "s", lambda item: item.stats.p99_s),
+            column("p95_s", "s", lambda item: item.stats.p95_s),
+            column("p50_s", "s", lambda item: item.stats.p50_s),
+            column("min_s", "s", lambda item: item.stats.min_s),
+            column("stddev_s", "s", lambda i: i.judgement.stddev_s if i.judgement else None),
+            column("threshold_s", "s", lambda i: i.judgement.threshold_s if i.judgement else None),
+            column("outliers", "", lambda item: judged(item, int(item.outliers.step.size))),
+            column("above_twice_median", "", lambda item: item.n_above_median),
+        ],
+    )
+
+
+def _histogram(series: Sequence[StepSeries]) -> Exhibit:
+    bins = bin_together([item.normal for item in series])
+    edges_s = bins.edge_ns / NS_PER_S
+    starts, ends = edges_s[:-1].tolist(), edges_s[1:].tolist()
+    counts = [row.tolist() for row in bins.counts]
+    n_outliers = [int(item.outliers.step.size) for item in series]
+    caption = "All steps of each worker and phase."
+    if any(n_outliers):
+        longest_s = max(float(item.stats.max_s) for item in series if item.outliers.step.size)
+        starts.append(float(edges_s[-1]))
+        ends.append(float(edges_s[-1] + (edges_s[-1] - edges_s[-2])))
+        counts = [[*row, extra] for row, extra in zip(counts, n_outliers, strict=True)]
+        caption = (
+            f"The last bin is an overflow bin: it holds all {sum(n_outliers):,} outliers, the "
+            f"longest of {longest_s:.3g} s."
+        )
+    columns: list[ColumnSpec] = [("bin_start", "s", starts), ("bin_end", "s", ends)]
+    columns += [(name, "steps", row) for name, row in zip(_line_names(series), counts, strict=True)]
+    return exhibit(
+        "step_histogram",
+        ExhibitKind.HISTOGRAM,
+        title="How long steps take",
+        caption=caption,
+        columns=columns,
+    )
+
+
+def _over_time(series: Sequence[StepSeries]) -> Exhibit:
+    lines = [item.buckets for item in series]
+    names = _line_names(series)
+    caption = ""
+    if len(lines) > MOST_LINES:
+        caption = f"Minimum, mean and maximum over the {len(lines)} workers and phases. "
+        lines, names = [join_lines(lines)], ["all workers"]
+    time_ns, curves = lay_over(lines)
+    n_steps = sum(item.n_steps for item in series)
+    caption += (
+        f"{n_steps:,} steps in {time_ns.size:,} intervals; each keeps its shortest, mean and "
+        "longest step."
+    )
+    columns: list[ColumnSpec] = [("time_s", "s", time_ns / NS_PER_S)]
+    for name, curve in zip(names, curves, strict=True):
+        columns += [
+            (f"{name}_min", "s", np.round(curve.low, SECONDS_DIGITS)),
+            (f"{name}_mean", "s", np.round(curve.mean, SECONDS_DIGITS)),
+            (f"{name}_max", "s", np.round(curve.high, SECONDS_DIGITS)),
+        ]
+    return exhibit(
+        "step_series",
+        ExhibitKind.BAND,
+        title="Step durations over time",
+        caption=caption,
+        columns=columns,
+    )
+
+
+def _outliers(series: Sequence[StepSeries]) -> Exhibit:
+    return _slow_table(
+        "outliers",
+        [(item, item.outliers) for item in series],
+        title="Outlier steps",
+        caption="Steps longer than the threshold of their worker and phase.",
+    )
+
+
+def _above_median(series: Sequence[StepSeries]) -> Exhibit:
+    n_all = sum(item.n_above_median for item in series)
+    n_shown = sum(int(item.above_median.step.size) for item in series)
+    rest = f" The {n_shown:,} longest of {n_all:,} are listed." if n_shown < n_all else ""
+    return _slow_table(
+        "median_outliers",
+        [(item, item.above_median) for item in series],
+        title=f"Steps of more than {MEDIAN_FACTOR} times the median",
+        caption=f"Another definition than the rule's; a step of exactly that is normal.{rest}",
+    )
+
+
+def _slow_table(
+    exhibit_id: str, parts: Sequence[tuple[StepSeries, SlowSteps]], *, title: str, caption: str
+) -> Exhibit:
+    rows = [
+        (
+            item.worker,
+            phase_word(item.phase),
+            step,
+            start_ns / NS_PER_S,
+            duration_ns / NS_PER_S,
+            round(duration_ns / NS_PER_S / item.stats.p50_s, 2) if item.stats.p50_s else None,
+        )
+        for item, slow in parts
+        for step, start_ns, duration_ns in zip(
+            slow.step.tolist(), slow.start_ns.tolist(), slow.duration_ns.tolist(), strict=True
+        )
+    ]
+    heads = (
+        ("worker", ""),
+        ("phase", ""),
+        ("step", ""),
+        ("start_s", "s"),
+        ("duration_s", "s"),
+        ("factor_of_median", ""),
+    )
+    return exhibit(
+        exhibit_id,
+        ExhibitKind.TABLE,
+        title=title,
+        caption=caption,
+        columns=[
+            (name, unit, [row[place] for row in rows]) for place, (name, unit) in enumerate(heads)
+        ],
+    )
+
+
+def _line_names(series: Sequence[StepSeries]) -> list[str]:
+    if len({item.phase for item in series}) == 1:
+        return [item.worker for item in series]
+    if len({item.worker for item in series}) == 1:
+        return [phase_word(item.phase) for item in series]
+    return [f"{item.worker} {phase_word(item.phase)}" for item in series]
+
+
+def _steps_of_details(workers: Mapping[str, Mapping[str, object]]) -> Exhibit:
+    def stat(entry: Mapping[str, object], name: str) -> object:
+        stats = entry["step_stats"]
+        return stats.get(name) if isinstance(stats, dict) else None
+
+    entries = list(workers.values())
+    columns: list[ColumnSpec] = [
+        ("worker", "", list(workers)),
+        ("phase", "", [phase_word(str(entry.get("phase"))) for entry in entries]),
+    ]
+    columns += [
+        (f"{name}_s", "s", [stat(entry, name) for entry in entries])
+        for name in ("mean", "max", "p99", "p95", "p50", "min")
+    ]
+    columns.append(("outliers", "", [entry.get("number_of_outliers") for entry in entries]))
+    return exhibit(
+        "steps",
+        ExhibitKind.TABLE,
+        title="Step durations by worker",
+        caption="The source keeps one phase of each worker.",
+        columns=columns,
+    )
+
+
+def _histogram_of_details(worker: str, entry: Mapping[str, object], *, is_alone: bool) -> Exhibit:
+    counts, edges = entry.get("probs"), entry.get("binedges")
+    counts = counts if isinstance(counts, list) else []
+    edges = edges if isinstance(edges, list) and len(edges) == len(counts) + 1 else []
+    return exhibit(
+        "step_histogram" if is_alone else f"step_histogram_{worker}",
+        ExhibitKind.HISTOGRAM,
+        title=f"How long steps of {worker} take",
+        caption="Without the outliers.",
+        columns=[
+            ("bin_start", "s", edges[:-1]),
+            ("bin_end", "s", edges[1:]),
+            (worker, "steps", counts if edges else []),
+        ],
+    )

@@ -1,0 +1,1 @@
+"""How much of each resource a node used: the ground of OverallSystemUsage."""
