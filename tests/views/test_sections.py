@@ -89,6 +89,19 @@ def test_found_found_nothing_and_could_not_look_stand_apart(busy):
     ]
 
 
+def test_a_reason_that_several_checks_share_is_said_once():
+    names = ("LowGPUUtilization", "StepOutlier", "BatchSize")
+    codes = (ReasonCode.NO_GPU, ReasonCode.NO_STEPS, ReasonCode.NO_GPU)
+    texts = ("No GPU.", "No steps.", "No GPU.")
+    skipped = tuple(map(reports.skipped, names, codes, texts))
+    unlooked = check_groups(reports.report_of(skipped))[2]
+    assert [(entry.title, entry.reason) for entry in unlooked.entries] == [
+        ("GPU utilization", ""),
+        ("Batch size", "No GPU."),
+        ("Step durations", "No steps."),
+    ]
+
+
 def test_a_rule_that_did_not_look_shows_dashes_instead_of_zeros(busy):
     rows = {row.rule_id: row for row in rule_rows(busy)}
     assert (rows["IOBottleneck"].triggered, rows["IOBottleneck"].violations) == ("–", "–")

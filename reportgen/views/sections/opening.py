@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from reportgen.report import JobSummary, Report
 from reportgen.results import ExhibitKind, Severity, exhibit
@@ -118,7 +118,18 @@ def check_groups(report: Report) -> tuple[CheckGroup, ...]:
     return (
         CheckGroup(title="Found something", entries=tuple(sorted(found, key=_badness))),
         CheckGroup(title="Looked and found nothing wrong", entries=tuple(quiet)),
-        CheckGroup(title="Could not look", entries=tuple(unlooked)),
+        CheckGroup(title="Could not look", entries=_by_reason(unlooked)),
+    )
+
+
+def _by_reason(entries: Sequence[CheckEntry]) -> tuple[CheckEntry, ...]:
+    """Bring entries with the same reason together; the last of them says it for all."""
+    reasons = list(dict.fromkeys(entry.reason for entry in entries))
+    groups = [[entry for entry in entries if entry.reason == reason] for reason in reasons]
+    return tuple(
+        item
+        for group in groups
+        for item in (*(replace(entry, reason="") for entry in group[:-1]), group[-1])
     )
 
 
