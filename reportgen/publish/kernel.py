@@ -11,6 +11,7 @@ import os
 import shutil
 import sys
 import tempfile
+import time
 from concurrent.futures import Future
 from functools import partial
 from importlib import import_module
@@ -102,6 +103,33 @@ def _preload() -> None:
     packed_plotly()
 
 
+def _eager_client() -> Any:
+    from queue import Empty
+
+    from jupyter_client.asynchronous.client import AsyncKernelClient
+
+    class EagerClient(AsyncKernelClient):
+        """A client that begins as soon as the kernel answers on both channels.
+
+        The stock client then listens 0.2 s for leftovers, which belong to no cell anyway.
+        """
+
+        async def wait_for_ready(self, timeout: float | None = None) -> None:
+            deadline = time.monotonic() + (timeout or _START_TIMEOUT_S)
+            while time.monotonic() < deadline:
+                self.kernel_info()
+                try:
+                    await self.shell_channel.get_msg(timeout=1)
+                    await self.iopub_channel.get_msg(timeout=1)
+                    return
+                except Empty:
+                    if not await self.is_alive():
+                        break
+            raise RuntimeError("the kernel died or did not answer")
+
+    return EagerClient
+
+
 def _launch(cwd: Path, private_dir: Path) -> Any:
     from jupyter_client.kernelspec import KernelSpec
     from jupyter_client.manager import KernelManager
@@ -129,7 +157,7 @@ def _launch(cwd: Path, private_dir: Path) -> Any:
         kernel_name="python3",
         connection_file=str(private_dir / "kernel.json"),
         transport="tcp" if os.name == "nt" else "ipc",
-        client_class="jupyter_client.asynchronous.AsyncKernelClient",
+        client_factory=_eager_client(),
     )
     log_path = private_dir / "stderr.log"
     env = {

@@ -93,7 +93,6 @@ def _nbformat() -> Any:
 
 def _execute(notebook: Any, report_dir: str, manager: Any) -> Any:
     import papermill
-    from nbclient.exceptions import DeadKernelError
     from papermill.exceptions import PapermillExecutionError
 
     try:
@@ -115,9 +114,9 @@ def _execute(notebook: Any, report_dir: str, manager: Any) -> Any:
             hint="Run the notebook in Jupyter to see the traceback, then mend that cell.",
             cell=number,
         ) from err
-    except DeadKernelError as err:
+    except RuntimeError as err:
         raise OutputError(
-            "The notebook's kernel died while it ran.",
+            f"The notebook's kernel died ({err}).",
             hint="Look for a cell that needs more memory than there is.",
         ) from err
 

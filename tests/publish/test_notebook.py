@@ -12,7 +12,7 @@ import nbformat
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
-from reportgen.errors import PluginError
+from reportgen.errors import OutputError, PluginError
 from reportgen.publish import ReadyKernel, is_unchanged, read_notebook, run_notebook
 
 
@@ -67,6 +67,15 @@ def test_a_cell_that_fails_is_named(tmp_path: Path, kernel: ReadyKernel) -> None
         run_notebook(
             read_notebook(source), output=tmp_path / "out.ipynb", report_dir="x", manager=manager
         )
+
+
+@pytest.mark.notebook
+def test_a_kernel_that_dies_is_a_message(tmp_path: Path, kernel: ReadyKernel) -> None:
+    source = write_notebook(tmp_path / "mine.ipynb", "import os; os._exit(9)")
+    notebook, manager = read_notebook(source), kernel.manager()
+
+    with pytest.raises(OutputError, match="kernel died"):
+        run_notebook(notebook, output=tmp_path / "o.ipynb", report_dir="x", manager=manager)
 
 
 def test_an_edited_notebook_is_recognised(tmp_path: Path) -> None:
