@@ -96,18 +96,16 @@ def test_platform_traffic_stands_in_only_where_there_is_no_other_and_it_is_said(
     [
         (69.99, 69.99, "SYS-1"),
         (69.99, 70.0, "SYS-2"),
-        (70.0, 20.0, None),
+        (70.0, 20.0, "SYS-6"),
         (70.01, 20.0, "SYS-3"),
         (None, 70.0, "SYS-4"),
         (None, 69.99, "SYS-4"),
     ],
 )
-def test_each_node_gets_the_reading_that_fits(
-    gpu: float | None, cpu: float, expected: str | None
-) -> None:
+def test_each_node_gets_the_reading_that_fits(gpu: float | None, cpu: float, expected: str) -> None:
     findings = run(RULE, steady(gpu=gpu, cpu=cpu)).findings
 
-    assert [item.id for item in findings] == ([expected] if expected else [])
+    assert [item.id for item in findings] == [expected]
     assert all(item.severity is Severity.INFO for item in findings)
 
 

@@ -33,6 +33,8 @@ _ADVICE_BY_WORD = (
     ("copy_", "Avoid copies between devices: pin memory, copy without blocking, copy less."),
     ("to", "Avoid copies between devices: pin memory, copy without blocking, copy less."),
 )
+LOADER_PREFIX = "enumerate(DataLoader)#"
+"""The autograd profiler also lists fetching a batch among the GPU's operators; it is none."""
 ADVICE_OPERATOR = "Try a fused or compiled version of it, or mixed precision."
 
 
@@ -165,7 +167,13 @@ def _passes(details: Details, limits: Limits, where: Where) -> Finding | None:
 
 def _top_operator(context: Context) -> Finding | None:
     kind = "gpu" if context.gpu_operators else "cpu"
-    joined = join_operators(context.gpu_operators or context.cpu_operators, key=lambda _: kind)
+    joined = [
+        item
+        for item in join_operators(
+            context.gpu_operators or context.cpu_operators, key=lambda _: kind
+        )
+        if not (kind == "gpu" and item.name.startswith(LOADER_PREFIX))
+    ]
     total_ns = sum(item.self_ns for item in joined)
     if not total_ns:
         return None

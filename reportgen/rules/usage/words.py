@@ -80,7 +80,7 @@ def usage_table(rows: Sequence[UsageRow], context: Sequence[NodeUsage] | None) -
 
 
 def findings_of(rows: Sequence[UsageRow]) -> tuple[Finding, ...]:
-    """Return the readings SYS-1 to SYS-4, each once for all nodes it holds for."""
+    """Return the readings SYS-1 to SYS-4 and SYS-6, each once for all nodes it holds for."""
     by_node: dict[str, dict[Quantity, dict[str, float]]] = {}
     for row in rows:
         by_node.setdefault(row.node, {})[row.quantity] = row.values
@@ -102,7 +102,7 @@ def _id_of(reading: NodeReading) -> str | None:
         return "SYS-4" if reading.cpu else None
     if reading.gpu["p95"] < HIGH_PCT and reading.cpu:
         return "SYS-2" if reading.cpu["p95"] >= HIGH_PCT else "SYS-1"
-    return "SYS-3" if reading.gpu["p50"] > HIGH_PCT else None
+    return "SYS-3" if reading.gpu["p50"] > HIGH_PCT else "SYS-6"
 
 
 def _finding(finding_id: str, found: Sequence[NodeReading], n_nodes: int) -> Finding:
@@ -131,6 +131,7 @@ _DECIDED_BY = {
     "SYS-2": ("gpu", "p95"),
     "SYS-3": ("gpu", "p50"),
     "SYS-4": ("cpu", "p95"),
+    "SYS-6": ("gpu", "p50"),
 }
 
 
@@ -161,6 +162,11 @@ def _words(finding_id: str, main: NodeReading) -> tuple[str, str]:
         )
     if finding_id == "SYS-3":
         return ("GPUs are well used", "Nothing to do.")
+    if finding_id == "SYS-6":
+        return (
+            "GPUs are busy at times and idle at others",
+            "Look at the curve of GPU use, and at what held the GPUs up when it was low.",
+        )
     if _value(main, "cpu", "p95") >= HIGH_PCT:
         return (
             "The job runs on CPUs, which are well used",
