@@ -11,7 +11,7 @@ from report_notebook import build
 @pytest.fixture(scope="module")
 def notebook():
     text = build.NOTEBOOK.read_text(encoding="utf-8")
-    return nbformat.reads(text, as_version=4)  # type: ignore[no-untyped-call]  # nbformat
+    return nbformat.reads(text, as_version=4)
 
 
 def test_the_committed_notebook_is_fresh():

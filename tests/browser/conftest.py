@@ -1,0 +1,60 @@
+"""A real Chromium, offline: it must not ask for anything but the page itself."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.views import pages, reports
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
+_NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
+_ARGS = (
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+)
+
+
+def _chromium() -> str:
+    found = next(filter(None, map(shutil.which, _NAMES)), None)
+    if found:
+        return found
+    if os.environ.get("REPORTGEN_REQUIRE_BROWSER") == "1":
+        pytest.fail("no Chromium found, and REPORTGEN_REQUIRE_BROWSER=1 asks for one")
+    pytest.skip("no Chromium found; install one to run the browser tests")
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    """Return a browser for the whole session."""
+    path = _chromium()
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        started = playwright.chromium.launch(executable_path=path, args=list(_ARGS))
+        yield started
+        started.close()
+
+
+@pytest.fixture(scope="session")
+def busy_page(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the page of a job with every kind of exhibit."""
+    return pages.write_page(tmp_path_factory.mktemp("busy"), reports.busy_report())
+
+
+@pytest.fixture(scope="session")
+def hostile_page(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the page of a job whose names are markup."""
+    return pages.write_page(tmp_path_factory.mktemp("hostile"), reports.hostile_report())
