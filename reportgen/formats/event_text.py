@@ -85,7 +85,7 @@ def _decode(chunk: bytes) -> list[Event] | None:
     body = chunk.strip(_EDGES).removeprefix(b"[").removesuffix(b"]").strip(_EDGES)
     try:
         return _DECODER.decode(b"[%b]" % body)
-    except msgspec.MsgspecError:
+    except (ValueError, RecursionError):  # msgspec's errors and broken UTF-8 are ValueErrors
         return None
 
 
@@ -112,19 +112,31 @@ def _decode_items(line: bytes) -> tuple[list[Event], bool]:
     events: list[Event] = []
     try:
         events.extend(map(_event_of, items_of_line(line.decode("utf-8", "surrogateescape"))))
-    except (ValueError, msgspec.MsgspecError):
+    except (ValueError, RecursionError):
         return events, True
     return events, False
 
 
 def _event_of(item: object) -> Event:
-    """Convert one object leniently: numbers as text, arguments of any type.
+    """Convert one object leniently: numbers as text, fields of odd types left out.
 
     Raises:
         ValueError: it is no event (``msgspec.ValidationError`` is a ``ValueError``).
     """
-    if isinstance(item, dict):
-        if not isinstance(item.get("args"), dict):
-            item.pop("args", None)
-        item |= {key: printable(str(item[key])) for key in ("ph", "name") if key in item}
-    return msgspec.convert(item, Event, strict=False)
+    if not isinstance(item, dict):
+        raise ValueError(f"expected an object, saw {type(item).__name__}")  # noqa: TRY004  # a damaged line is a ValueError
+    fields = _scalars(item) | {"args": None}
+    if isinstance(item.get("args"), dict):
+        fields["args"] = _scalars(item["args"])
+    return msgspec.convert(fields, Event, strict=False)
+
+
+def _scalars(fields: dict[str, object]) -> dict[str, object]:
+    """Return the fields that are single values; texts can be written, names are texts."""
+    kept: dict[str, object] = {}
+    for key, value in fields.items():
+        if isinstance(value, str) or key in {"ph", "name"}:
+            kept[key] = printable(str(value))
+        elif value is None or isinstance(value, int | float):
+            kept[key] = value
+    return kept

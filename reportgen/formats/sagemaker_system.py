@@ -62,6 +62,9 @@ def read_block(
 
     Returns:
         The lines of each file, in the order of ``files``.
+
+    Raises:
+        KeyboardInterrupt: Ctrl-C while DuckDB was parsing.
     """
     import duckdb
 
@@ -70,6 +73,10 @@ def read_block(
             rows = _read_fast(connection, source, codes, tally)
     except (duckdb.Error, LocationError):
         rows = None
+    except RuntimeError as err:
+        if "interrupted" in str(err).lower():  # how DuckDB passes Ctrl-C on
+            raise KeyboardInterrupt from err
+        raise
     if rows is not None:
         return rows
     if len(files) == 1:

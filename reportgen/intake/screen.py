@@ -84,6 +84,8 @@ def _is_on_time(
     by_median = not believes_name and raw.time_s.size
     after_s = raw.time_s - (np.median(raw.time_s) if by_median else file.minute_s)
     is_off = (after_s < -OUT_OF_MINUTE_S) | (after_s > _MINUTE_S + OUT_OF_MINUTE_S)
+    if by_median:
+        is_off |= ~(np.abs(raw.time_s) < _LATEST_S)
     if not is_off.any():
         return ~is_off
     is_stray = ~((np.abs(after_s) <= STRAY_S) & (np.abs(raw.time_s) < _LATEST_S))

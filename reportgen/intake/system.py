@@ -72,6 +72,7 @@ def _read(
     config: dict[str, str | bool | int | float | list[str]] = {
         "threads": n_threads,
         "autoinstall_known_extensions": False,
+        "autoload_known_extensions": False,
     }
     with duckdb.connect(config=config) as connection:
         for block, following in zip(blocks, [*blocks[1:], None], strict=True):

@@ -159,6 +159,14 @@ def test_arguments_that_are_no_object_are_no_arguments(args: object) -> None:
     assert found.counted(Quality.LINES_BROKEN) == 0
 
 
+def test_fields_of_odd_types_are_left_out_and_the_event_stays() -> None:
+    odd = event(ts="4", dur="2", name=5, args={"step_num": [1], "pid": {"a": 1}, "worker_id": 2})  # type: ignore[arg-type]  # on purpose
+    found = read([header(), odd])
+    assert [row[1:] for row in found.rows] == [("5", 4, 6)]
+    assert found.events.numbers["worker_id"].tolist() == [2]
+    assert found.events.numbers["step"].tolist() == [-1]
+
+
 def test_the_last_name_of_a_phase_holds_from_its_line_on() -> None:
     found = read(
         [header(), phase(0, "Forward"), event(pid=0, dur=1), phase(0, "Backward"),

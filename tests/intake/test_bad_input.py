@@ -105,3 +105,15 @@ def test_a_huge_number_of_distinct_times_stays_a_table(tmp_path: Path) -> None:
     table = read(tmp_path).system
     assert table.n_samples == 5_000
     assert (np.diff(table.tick_ns) > 0).all()
+
+
+def test_ctrl_c_while_parsing_is_ctrl_c(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from reportgen.formats import sagemaker_system
+
+    def interrupted(*_: object) -> None:
+        raise RuntimeError("Query interrupted")
+
+    write_system(tmp_path, {"gpu0": [1.0] * 20})
+    monkeypatch.setattr(sagemaker_system, "_read_fast", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        read(tmp_path)

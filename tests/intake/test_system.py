@@ -227,6 +227,14 @@ def test_when_all_samples_are_of_another_century_they_are_believed(tmp_path: Pat
     assert any("the times in the samples were used" in note.text for note in profile.notes)
 
 
+@pytest.mark.parametrize("start_s", [1e10, 1e12, 1.7e18, 1e300])
+def test_times_that_no_clock_can_show_leave_nothing(tmp_path: Path, start_s: float) -> None:
+    write_minute(tmp_path, minute(start_s=start_s))
+    profile = read(tmp_path)
+    assert profile.system.n_ticks == 0
+    assert counted(profile, Quality.SAMPLES_OUT_OF_MINUTE) == 20
+
+
 def test_seven_digit_fractions_are_rounded_to_microseconds(tmp_path: Path) -> None:
     line = system_line("gpu0", 1, START_S).replace(f"{START_S:.6f}", "1783071000.4570894")
     write_minute(tmp_path, [line])
