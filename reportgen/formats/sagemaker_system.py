@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -102,12 +103,15 @@ def _read_fast(
     time_s = np.ma.filled(columns["time_s"], np.nan)
     value = np.ma.filled(columns["value"], np.nan)
     code = _codes_of(connection, source, columns, codes, tally)
+    is_broken = np.isnan(time_s) | (code < 0)
+    slow = set(np.searchsorted(starts, np.flatnonzero(is_broken), side="right").tolist())
     rows = []
-    for file, start, end in zip(source.files, starts[:-1], starts[1:], strict=True):
-        mine = RawRows(code=code[start:end], time_s=time_s[start:end], value=value[start:end])
-        if np.isnan(mine.time_s).any() or (mine.code < 0).any():
-            mine = _read_slowly(file, codes, tally)
-        rows.append(mine)
+    for index, (start, end) in enumerate(pairwise(starts)):
+        if index + 1 in slow:
+            rows.append(_read_slowly(source.files[index], codes, tally))
+        else:
+            within = slice(start, end)
+            rows.append(RawRows(code=code[within], time_s=time_s[within], value=value[within]))
     return rows
 
 

@@ -77,8 +77,8 @@ class BlockSource:
 
     def __enter__(self) -> Self:
         """Spool the files where that is faster or needed."""
-        paths = [file.path() for file in self.files]
-        is_tiny = len(paths) > MANY_FILES and _mean_size(self.files) < TINY_BYTES
+        is_tiny = len(self.files) > MANY_FILES and _mean_size(self.files) < TINY_BYTES
+        paths = [] if is_tiny else [file.path() for file in self.files]
         if is_tiny or None in paths:
             self.paths = [self._spool()]
         else:

@@ -7,8 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from reportgen.formats import SeriesCodes, SystemFile, Tally, read_block, readable
 from reportgen.intake.blocks import TableBuilder
-from reportgen.intake.screen import limits_of, screen
-from reportgen.intake.ticks import join_rows
+from reportgen.intake.screen import limits_of, screen_block
 from reportgen.profile import Quality, SystemTable
 from reportgen.profile.system import empty_system
 
@@ -78,12 +77,9 @@ def _read(
         for block, following in zip(blocks, [*blocks[1:], None], strict=True):
             raw = read_block(connection, block, codes, tally)
             limits = limits_of(codes.series)
-            rows = [
-                screen(lines, file, limits, tally, believes_name=believes_names)
-                for lines, file in zip(raw, block, strict=True)
-            ]
+            rows = screen_block(raw, block, limits, tally, believes_names=believes_names)
             next_start_us = following[0].minute_s * _US_PER_S if following else None
-            builder.add(join_rows(rows), codes.series, next_start_us=next_start_us)
+            builder.add(rows, codes.series, next_start_us=next_start_us)
             if on_progress is not None:
                 n_rows = sum(len(lines.code) for lines in raw)
                 on_progress(n_rows, sum(file.size_bytes for file in block))
