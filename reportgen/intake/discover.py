@@ -175,8 +175,9 @@ def _no_job(path: str, location: Location, objects: Sequence[ObjectInfo]) -> Loc
             path=path,
         )
     parent = _parent_of_job_folder(location, objects)
+    seen = "1 file" if len(objects) == 1 else f"{len(objects):,} files"
     return LocationError(
-        f"No profiler files under {path!r} ({len(objects):,} files seen, none claimed).",
+        f"No profiler files under {path!r} ({seen} seen, none claimed).",
         hint=_REMEDY if parent is None else f"Pass {parent!r}, which holds the whole job.",
         path=path,
     )
