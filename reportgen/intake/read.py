@@ -23,7 +23,8 @@ def read(ref: PartRef, *, on_progress: Progress | None = None) -> NodeProfile:
     Edge cases: a node without system files has an empty system table, one without timelines an
     empty span table; a file that cannot be read is a note.
     """
-    location = open_location(ref.root)
+    versions = {file.key: file.version for file in ref.files if file.version}
+    location = open_location(ref.root, versions=versions)
     tally = Tally()
     claims = [(file, told) for file in ref.files if (told := claim(file.key))]
     minutes = [
@@ -38,7 +39,12 @@ def read(ref: PartRef, *, on_progress: Progress | None = None) -> NodeProfile:
     ]
     system = read_system(minutes, tally, on_progress=on_progress)
     spans = read_spans(timelines, tally, system=system, job=ref.job, on_progress=on_progress)
+    for key in location.changed():
+        tally.remark(_SAY_CHANGED, path=key)
     return NodeProfile(node=ref.node, job=ref.job, system=system, spans=spans, notes=tally.notes())
+
+
+_SAY_CHANGED = "This file changed after it was listed; its newer content was read."
 
 
 def _system_file(location: Location, file: FileRef, told: Claim) -> SystemFile:

@@ -71,7 +71,8 @@ def _make(job: JobProfile, options: Options, watcher: Watcher) -> Outcome:
     rules = all_rules(options.plugins)
     chosen = select_rules(rules, options.rules) if options.rules else rules
     params = resolve_params(rules, options.settings)
-    check_output(options.output, job_root=Path(job.parts[0].root))
+    root = job.parts[0].root
+    check_output(options.output, job_root=None if "://" in root else Path(root))
     _check_old(options, keeps_results=False)
     with open_staging(options.output) as staging, closing(ReadyKernel()) as kernel:
         kernel.start(staging.folder)
