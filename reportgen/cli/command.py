@@ -114,7 +114,9 @@ def command(
     )
     with watching(is_shown=not quiet and not verbose and sys.stderr.isatty()) as watcher:
         outcome = make_report(options, watcher)
-    click.echo(outcome.page)
+    with contextlib.suppress(BrokenPipeError):
+        # A reader of stdout that is gone does not unmake the report.
+        click.echo(outcome.page)
     if opens:
         webbrowser.open(outcome.page.resolve().as_uri())
 
@@ -137,9 +139,6 @@ def _run() -> int:
     except (KeyboardInterrupt, click.Abort):
         click.echo("Interrupted; the earlier report, if any, is as it was.", err=True)
         return EXIT_INTERRUPTED
-    except BrokenPipeError:
-        # The reader of stdout is gone; the report is made.
-        return 0
     except OSError as err:
         place = f"{err.filename}: " if err.filename else ""
         click.echo(f"error: {place}{err.strerror or err}", err=True)
@@ -154,7 +153,7 @@ def _leave(code: int) -> NoReturn:
     """
     logging.shutdown()
     for stream in (sys.stdout, sys.stderr):
-        with contextlib.suppress(OSError, ValueError):
+        with contextlib.suppress(OSError, ValueError, AttributeError):
             stream.flush()
     os._exit(code)
 
