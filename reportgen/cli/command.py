@@ -146,7 +146,9 @@ def command(
         else:
             outcome = make_report(options, watcher)
             page = str(outcome.page)
-    click.echo(page)
+    with contextlib.suppress(BrokenPipeError):
+        # A reader of stdout that is gone does not unmake the report.
+        click.echo(page)
     if opens:
         webbrowser.open(outcome.page.resolve().as_uri())
     if fail_on is not None and _is_met(fail_on, outcome.report):
@@ -177,9 +179,6 @@ def _run() -> int:
     except (KeyboardInterrupt, click.Abort):
         click.echo("Interrupted; the earlier report, if any, is as it was.", err=True)
         return EXIT_INTERRUPTED
-    except BrokenPipeError:
-        # The reader of stdout is gone; the report is made.
-        return 0
     except OSError as err:
         place = f"{err.filename}: " if err.filename else ""
         click.echo(f"error: {place}{err.strerror or err}", err=True)
@@ -194,7 +193,7 @@ def _leave(code: int) -> NoReturn:
     """
     logging.shutdown()
     for stream in (sys.stdout, sys.stderr):
-        with contextlib.suppress(OSError, ValueError):
+        with contextlib.suppress(OSError, ValueError, AttributeError):
             stream.flush()
     os._exit(code)
 
