@@ -86,8 +86,8 @@ def command(
     """Make the profiling report of a training job.
 
     PATH is the job's folder, its profiler-output, or the folder that holds system/ and
-    framework/; or profiler-report/, to make the page of a saved report again. The path of the
-    page is printed to stdout.
+    framework/; or profiler-report/, to make the page of a saved report again; or a folder of
+    SageMaker's rule results. The path of the page is printed to stdout.
 
     Exit codes: 0 report made, 1 could not be made, 2 wrong usage or would overwrite,
     130 interrupted.

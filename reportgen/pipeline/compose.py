@@ -10,6 +10,7 @@ from reportgen.pipeline.work import Measured
 from reportgen.profile import JobProfile, Quality, SourceNote
 from reportgen.report import (
     DataQuality,
+    Extent,
     JobHeader,
     QualityNote,
     Report,
@@ -37,12 +38,32 @@ def compose_report(
                 text="No end marker was found: the job may still be running, or was stopped."
             )
         )
+    return compose(
+        JobHeader(name=job.info.name, source=job.info.source, clock=job.info.clock.value),
+        results,
+        extent=join_extents([part.extent for part in measured]),
+        nodes=tuple(part.node for part in measured),
+        notes=notes,
+        sampling_interval_ms=_interval_ms(part.interval_ns for part in measured),
+    )
+
+
+def compose(
+    job: JobHeader,
+    results: Sequence[RuleResult],
+    *,
+    extent: Extent,
+    nodes: tuple[str, ...],
+    notes: Sequence[SourceNote],
+    sampling_interval_ms: int | None = None,
+) -> Report:
+    """Return the report of results, wherever they come from."""
     return Report(
         report_id=report_id(results),
-        job=JobHeader(name=job.info.name, source=job.info.source, clock=job.info.clock.value),
-        summary=summarize(join_extents([part.extent for part in measured])),
-        nodes=tuple(part.node for part in measured),
-        sampling_interval_ms=_interval_ms(part.interval_ns for part in measured),
+        job=job,
+        summary=summarize(extent),
+        nodes=nodes,
+        sampling_interval_ms=sampling_interval_ms,
         findings=rank_findings(results),
         rules={
             result.id: RuleEntry(

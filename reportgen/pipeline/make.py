@@ -12,9 +12,10 @@ from pathlib import Path
 
 from reportgen.assets import notebook_path
 from reportgen.engine import LocalExecutor
-from reportgen.errors import LocationError
-from reportgen.intake import discover
+from reportgen.errors import AmbiguousJobError, LocationError
+from reportgen.intake import discover, read_aws_folder
 from reportgen.pipeline.compose import compose_report
+from reportgen.pipeline.imports import check_import_options, import_results
 from reportgen.pipeline.options import Options, Outcome, Watcher
 from reportgen.pipeline.places import check_output, saved_report_dir
 from reportgen.pipeline.work import Measured, work_on
@@ -49,7 +50,8 @@ logger = logging.getLogger(__name__)
 def make_report(options: Options, watcher: Watcher) -> Outcome:
     """Make the report of a job, or make the page of a saved report again.
 
-    A path that holds raw data and a report is read as raw data.
+    A path that holds raw data and a report is read as raw data; one that holds neither, but
+    SageMaker's rule results, gives the report of those.
 
     Raises:
         ReportgenError: with the exit code that the command will return.
@@ -60,10 +62,15 @@ def make_report(options: Options, watcher: Watcher) -> Outcome:
             job = discover(options.path, name=options.name)
             n_files = sum(len(part.files) for part in job.parts)
             timed.text = f"listed {n_files} files of {len(job.parts)} nodes"
+    except AmbiguousJobError:
+        raise
     except LocationError:
-        if saved is None:
+        if saved is not None:
+            return _remake(saved, options, watcher)
+        imported = _import(options, watcher)
+        if imported is None:
             raise
-        return _remake(saved, options, watcher)
+        return imported
     return _make(job, options, watcher)
 
 
@@ -81,6 +88,32 @@ def _make(job: JobProfile, options: Options, watcher: Watcher) -> Outcome:
             report = compose_report(job, measured, results)
             timed.text = f"judged {len(results)} rules with {len(report.findings)} findings"
         save(report, staging.results)
+        _publish(report, options, staging, kernel, watcher)
+        return Outcome(page=publish_staging(staging), report=report)
+
+
+def _import(options: Options, watcher: Watcher) -> Outcome | None:
+    """Make the report of SageMaker's rule results; ``None`` where there are none."""
+    rules = all_rules(options.plugins)
+    try:
+        folder = read_aws_folder(options.path, [rule.id for rule in rules], name=options.name)
+    except AmbiguousJobError:
+        raise
+    except LocationError:
+        return None
+    if folder is None:
+        return None
+    chosen = select_rules(rules, options.rules) if options.rules else rules
+    check_import_options(options.settings)
+    check_output(options.output, job_root=None)
+    _check_old(options, keeps_results=False)
+    with open_staging(options.output) as staging, closing(ReadyKernel()) as kernel:
+        kernel.start(staging.folder)
+        with _timed(watcher, "rules") as timed:
+            report = import_results(folder, chosen)
+            timed.text = f"imported {len(report.results)} rules of SageMaker"
+        originals = {rule_id: result.raw for rule_id, result in folder.results.items()}
+        save(report, staging.results, originals=originals)
         _publish(report, options, staging, kernel, watcher)
         return Outcome(page=publish_staging(staging), report=report)
 

@@ -15,9 +15,7 @@ pytestmark = pytest.mark.notebook
 
 
 @pytest.fixture(scope="module")
-def made(
-    input_bound_job: Path, tmp_path_factory: pytest.TempPathFactory
-) -> tuple[Path, Run]:
+def made(input_bound_job: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Run]:
     output = tmp_path_factory.mktemp("made {braces} & ü")
     return output, run_command(input_bound_job, "--output", output, "--verbose", cwd=output)
 

@@ -1,0 +1,90 @@
+"""The report of a job from the rule results that SageMaker wrote, without the raw data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from reportgen.errors import ConfigError
+from reportgen.intake import AwsFolder
+from reportgen.pipeline.compose import compose
+from reportgen.profile import Clock
+from reportgen.profile.system import device_order
+from reportgen.report import Extent, JobHeader, Report
+from reportgen.results import JsonValue, RuleId
+from reportgen.rules.base import Rule
+from reportgen.rules.imported.judge import has_gpus, judge_imported
+from reportgen.units import NS_PER_US
+
+_US_PER_S = 1_000_000
+
+
+def check_import_options(settings: Mapping[str, object]) -> None:
+    """Refuse thresholds for results that are already there.
+
+    Raises:
+        ConfigError: a parameter of a rule was set.
+    """
+    if settings:
+        raise ConfigError(
+            "These are rule results that SageMaker computed with its own parameters; "
+            f"{next(iter(settings))} cannot be set any more.",
+            hint="Pass the raw profiler output of the job, or leave the parameters out.",
+        )
+
+
+def import_results(folder: AwsFolder, rules: Sequence[Rule]) -> Report:
+    """Return the report of a folder of results, in the order of ``rules``."""
+    found = folder.results
+    has_gpu = has_gpus(
+        {rule_id: item.details for rule_id, item in found.items()},
+        {rule_id: item.counters.datapoints for rule_id, item in found.items()},
+    )
+    results = [
+        judge_imported(
+            rule,
+            found[rule.id].counters,
+            found[rule.id].details,
+            found[rule.id].rule_parameters,
+            has_gpu=has_gpu,
+        )
+        for rule in rules
+        if rule.id in found
+    ]
+    return compose(
+        JobHeader(name=folder.name, source=folder.source, clock=Clock.UNIX.value),
+        results,
+        extent=_extent(folder),
+        nodes=_nodes(folder),
+        notes=folder.notes,
+    )
+
+
+def _extent(folder: AwsFolder) -> Extent:
+    """Return when job and loop ran, from MaxInitializationTime; nothing without it."""
+    result = folder.results.get(RuleId("MaxInitializationTime"))
+    details = result.details if result else {}
+    step_num = details.get("step_num")
+    steps = step_num if isinstance(step_num, dict) else {}
+    first_ns, last_ns = (_ns(details.get(name), _US_PER_S) for name in ("job_start", "job_end"))
+    loop_start_ns, loop_end_ns = (_ns(steps.get(name), 1) for name in ("first", "last"))
+    return Extent(
+        first_ns=first_ns, last_ns=last_ns, first_step_ns=loop_start_ns, last_step_ns=loop_end_ns
+    )
+
+
+def _ns(value: JsonValue, us_per_unit: int) -> int | None:
+    """Return an instant in ns, by way of whole microseconds; ``None`` where there is none."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return round(value * us_per_unit) * NS_PER_US
+
+
+def _nodes(folder: AwsFolder) -> tuple[str, ...]:
+    """Return the nodes that system usage or the GPU histograms name."""
+    usage = folder.results.get(RuleId("OverallSystemUsage"))
+    metrics = list(usage.details.values()) if usage else []
+    balance = folder.results.get(RuleId("LoadBalancing"))
+    if balance:
+        metrics.append(balance.details)
+    named = {node for metric in metrics if isinstance(metric, dict) for node in metric}
+    return tuple(sorted(named, key=device_order))
