@@ -1,4 +1,4 @@
-"""Write the tables of the documents that come from code: rules, parameters, options, exhibits.
+"""Write the tables of the documents that come from code: rules, parameters, exhibits.
 
 ``python docs/build.py`` rewrites them between their markers; a test proves that they are fresh.
 """
@@ -7,14 +7,26 @@ from __future__ import annotations
 
 import re
 import sys
+import tempfile
 from pathlib import Path
 
-from reportgen.results import Scalar
+from reportgen.intake import discover, read
+from reportgen.results import Exhibit, ExhibitKind, RuleResult, Scalar
 from reportgen.rules.base import Rule, param_specs
 from reportgen.rules.registry import BUILTIN_RULES
-from reportgen.rules.settings import valid_range
+from reportgen.rules.runner import ABOUT, judge_all, measure_part
+from reportgen.rules.settings import resolve_params, valid_range
+from sample_data.make import make_job
+from sample_data.spec import NAMED_JOBS, Fault, JobSpec
 
 ROOT = Path(__file__).resolve().parents[1]
+MAX_COLUMNS = 16
+EXHIBIT_JOBS = (
+    *NAMED_JOBS.values(),
+    JobSpec(name="leak", faults=frozenset({Fault.MEMORY_LEAK})),
+    JobSpec(name="imbalance", gpus=4, faults=frozenset({Fault.IMBALANCE})),
+    JobSpec(name="io", faults=frozenset({Fault.IO_BOUND})),
+)
 
 
 def rule_table() -> str:
@@ -39,6 +51,39 @@ def parameter_table() -> str:
     return "\n".join(rows)
 
 
+def exhibit_table() -> str:
+    """Return the table of all exhibits that the sample jobs bring forth, rule by rule."""
+    found: dict[tuple[str, str], Exhibit] = {}
+    with tempfile.TemporaryDirectory() as folder:
+        for spec in EXHIBIT_JOBS:
+            for result in _results(make_job(spec, output=Path(folder))):
+                for item in result.exhibits:
+                    found.setdefault((result.id, item.id), item)
+    rows = ["| rule | exhibit | kind | columns |", "|---|---|---|---|"]
+    rows.extend(
+        f"| `{rule_id}` | `{item.id}` | {item.kind} | {_columns(item)} |"
+        for (rule_id, _), item in sorted(found.items(), key=lambda pair: pair[0])
+        if item.id != ABOUT
+    )
+    return "\n".join(rows)
+
+
+def _results(job: Path) -> tuple[RuleResult, ...]:
+    params = resolve_params(BUILTIN_RULES, {})
+    parts = [read(ref) for ref in discover(str(job)).parts]
+    measured = [measure_part(part, BUILTIN_RULES, params) for part in parts]
+    return judge_all(measured, BUILTIN_RULES, params)
+
+
+def _columns(item: Exhibit) -> str:
+    """Name the columns; those that are named after nodes, devices or workers are told as one."""
+    if item.kind in (ExhibitKind.BAND, ExhibitKind.SERIES):
+        return "see above"
+    return ", ".join(f"`{column.name}`" for column in item.columns[:MAX_COLUMNS]) + (
+        ", …" if len(item.columns) > MAX_COLUMNS else ""
+    )
+
+
 def rewritten(text: str, *, name: str, table: str) -> str:
     """Return a document with the table between its markers replaced.
 
@@ -56,7 +101,9 @@ def fresh_documents() -> dict[Path, str]:
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     readme = rewritten(readme, name="rules", table=rule_table())
     readme = rewritten(readme, name="parameters", table=parameter_table())
-    return {ROOT / "README.md": readme}
+    contract = (ROOT / "docs" / "json.md").read_text(encoding="utf-8")
+    contract = rewritten(contract, name="exhibits", table=exhibit_table())
+    return {ROOT / "README.md": readme, ROOT / "docs" / "json.md": contract}
 
 
 def _sorted_rules() -> list[Rule]:

@@ -16,7 +16,7 @@ from reportgen.errors import AmbiguousJobError, LocationError
 from reportgen.intake import discover, read_aws_folder
 from reportgen.pipeline.compose import compose_report
 from reportgen.pipeline.imports import check_import_options, import_results
-from reportgen.pipeline.options import Options, Outcome, Watcher
+from reportgen.pipeline.options import Options, Outcome, ReadingProgress, Watcher
 from reportgen.pipeline.places import check_output, saved_report_dir
 from reportgen.pipeline.work import Measured, work_on
 from reportgen.profile import JobProfile
@@ -82,7 +82,9 @@ def _make(job: JobProfile, options: Options, watcher: Watcher) -> Outcome:
     _check_old(options, keeps_results=False)
     with open_staging(options.output) as staging, closing(ReadyKernel()) as kernel:
         kernel.start(staging.folder)
-        measured = _measure(job, partial(work_on, rules=chosen, params=params), watcher)
+        progress = ReadingProgress(watcher)
+        work = partial(work_on, rules=chosen, params=params, on_progress=progress)
+        measured = _measure(job, work, watcher)
         with _timed(watcher, "rules") as timed:
             results = judge_all([part.measurements for part in measured], chosen, params)
             report = compose_report(job, measured, results)
@@ -136,8 +138,6 @@ def _remake(saved: Path, options: Options, watcher: Watcher) -> Outcome:
 
 def _measure(job: JobProfile, work: partial[Measured], watcher: Watcher) -> Sequence[Measured]:
     with _timed(watcher, "reading") as timed:
-        n_bytes = sum(file.size_bytes for part in job.parts for file in part.files)
-        watcher.progress(say_bytes(n_bytes))
         measured = LocalExecutor().map(work, job.parts)
         n_rows = sum(part.n_rows for part in measured)
         n_files = sum(part.n_files for part in measured)

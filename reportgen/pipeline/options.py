@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from threading import Lock
 from typing import Protocol
 
 from reportgen.report import Report
+from reportgen.units import say_bytes, say_count
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,3 +55,21 @@ class Watcher(Protocol):
 
     def progress(self, text: str) -> None:
         """Hear how far the present step is."""
+
+
+class ReadingProgress:
+    """Adds up what the readers of all parts report, and tells a watcher."""
+
+    def __init__(self, watcher: Watcher) -> None:
+        self._watcher = watcher
+        self._lock = Lock()
+        self._n_rows = 0
+        self._n_bytes = 0
+
+    def __call__(self, n_rows: int, n_bytes: int) -> None:
+        """Hear that so many more rows and bytes were read."""
+        with self._lock:
+            self._n_rows += n_rows
+            self._n_bytes += n_bytes
+            text = f"{say_count(self._n_rows)} rows, {say_bytes(self._n_bytes)}"
+        self._watcher.progress(text)

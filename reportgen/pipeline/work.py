@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from reportgen.intake import read
+from reportgen.intake import Progress, read
 from reportgen.profile import NodeId, NodeProfile, PartRef, Quality, SourceNote
 from reportgen.report import Extent
 from reportgen.results import RuleId
@@ -33,10 +33,16 @@ class Measured:
     measure_s: float
 
 
-def work_on(ref: PartRef, *, rules: Sequence[Rule], params: Mapping[RuleId, Any]) -> Measured:
+def work_on(
+    ref: PartRef,
+    *,
+    rules: Sequence[Rule],
+    params: Mapping[RuleId, Any],
+    on_progress: Progress | None = None,
+) -> Measured:
     """Read a part and return what each rule measured on it."""
     began = time.perf_counter()
-    part = read(ref)
+    part = read(ref, on_progress=on_progress)
     was_read = time.perf_counter()
     measurements = measure_part(part, rules, params)
     return Measured(

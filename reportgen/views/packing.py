@@ -1,6 +1,7 @@
 """A figure's two written forms: plotly's own for Jupyter, and a smaller one for the page.
 
-In the page's form every distinct array stands once in a ``pool``; ``{"pool": 3}`` names it,
+In the page's form every distinct array stands once in a ``pool``, as its type, its bytes in base64,
+and the scale and offset of its numbers; ``{"pool": 3}`` names it,
 ``{"outline": "x", "of": [0, 2, 3]}`` and ``{"pairs": [2, 3]}`` are worked out by the page's script
 (``templates/script/charts.js``).
 """
@@ -25,7 +26,10 @@ def page_form(figure: Figure) -> Figure:
     pool: dict[Numbers, int] = {}
     written = _for_page(figure, pool)
     assert isinstance(written, dict)
-    return {**written, "pool": [[item.dtype, item.base64] for item in pool]}
+    return {
+        **written,
+        "pool": [[item.dtype, item.base64, item.scale, item.offset] for item in pool],
+    }
 
 
 def _for_plotly(node: Any) -> Any:
@@ -46,6 +50,10 @@ def _for_plotly(node: Any) -> Any:
 
 
 def _typed_array(item: Numbers) -> dict[str, str]:
+    if item.dtype == "u2":
+        item = float32(item.tolist())
+    elif item.dtype == "u4":
+        item = float64(item.tolist())
     written = {"dtype": item.dtype, "bdata": item.base64}
     if item.n_columns:
         n_rows = len(item.data) // 4 // item.n_columns

@@ -21,7 +21,7 @@ from reportgen.views.values import (
 WHOLE_UP_TO_ROWS = 50
 FIRST_ROWS = 20
 MOST_ROWS = 2_000
-MOST_CELLS = 8_000
+MOST_CELLS = 2_400
 UNIT_COLUMN = "unit"
 UNBROKEN_UP_TO = 32
 _UNIT_WORDS = dict.fromkeys(("s", "ms", "us", "ns"), "time") | {"": "count"}

@@ -61,7 +61,7 @@ SCALES: dict[str, tuple[str, ...]] = {
 }
 """Heat maps: one hue whose lightness tells the amount, so it survives any colour vision."""
 
-_SHADES = ((0.0, 0.0), (0.36, 0.0), (-0.42, 0.0), (0.24, 0.11))
+_SHADES = ((0.0, 0.0), (0.36, 0.0), (-0.42, 0.0), (0.16, -0.055))
 """Per shade: how much it is mixed with white (or black), and how far its hue turns (of 1)."""
 
 _TOKEN = re.compile(r"var\(--rg-([a-z0-9-]+)\)")

@@ -43,9 +43,16 @@ var reportCharts = (function () {
     return library;
   }
 
+  /* A pool's entry: type, bytes, scale, offset; the largest whole number is an absent value. */
   function decode(entry) {
     var buffer = bytesOf(entry[1]).buffer;
-    return entry[0] === "f8" ? new Float64Array(buffer) : new Float32Array(buffer);
+    if (entry[0] === "f8") return new Float64Array(buffer);
+    if (entry[0] === "f4") return new Float32Array(buffer);
+    var stored = entry[0] === "u2" ? new Uint16Array(buffer) : new Uint32Array(buffer);
+    var absent = entry[0] === "u2" ? 65535 : 4294967295;
+    return Float64Array.from(stored, function (value) {
+      return value === absent ? NaN : value * entry[2] + entry[3];
+    });
   }
 
   /* The outline of an envelope: along the high curve and back along the low one, one closed piece

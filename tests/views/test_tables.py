@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from reportgen.results import Exhibit, ExhibitKind, exhibit
 from reportgen.views.condense import CONDENSED_ROWS, data_of
-from reportgen.views.tables import FIRST_ROWS, table_of
+from reportgen.views.tables import FIRST_ROWS, MOST_CELLS, table_of
 from reportgen.views.values import Shown
 from tests.views import reports
 
@@ -32,8 +32,8 @@ def test_fifty_rows_are_shown_and_the_51st_folds_all_but_twenty():
 
 def test_rows_beyond_the_limit_are_counted_and_the_file_is_named():
     table = table_of(_table(2_345), is_unix=True, file=FILE)
-    assert len(table.rows) + len(table.folded) == 2_000
-    assert table.remark == "345 more rows are in Rule.json, exhibit “t”."
+    assert len(table.rows) + len(table.folded) == MOST_CELLS // 2
+    assert table.remark == "1,145 more rows are in Rule.json, exhibit “t”."
 
 
 def test_units_are_in_the_cells_and_not_in_the_headings():

@@ -1,8 +1,9 @@
 """Numbers of figures: packed once, whatever the form of the figure that holds them.
 
-y is float32; x is float64, because float32 epoch times are 131 s apart (DESIGN §2). An envelope's
-outline and the numbers of its hover text repeat what the curves hold, so they are only named here;
-``packing`` writes them out for Jupyter, the page's script for the page.
+Percentages are hundredths and instants milliseconds in whole numbers, exact and small; the rest is
+float32, which is too coarse for epoch times (DESIGN §2). An envelope's outline and the numbers of
+its hover text repeat what the curves hold, so they are only named here; ``packing`` writes them out
+for Jupyter, the page's script for the page.
 """
 
 from __future__ import annotations
@@ -17,16 +18,28 @@ from typing import Literal
 
 Number = float | int | None
 
-_CODES = {"f4": "f", "f8": "d"}
+_CODES = {"f4": "f", "f8": "d", "u2": "H", "u4": "I"}
+ABSENT_OF = {"u2": 2**16 - 1, "u4": 2**32 - 1}
+"""The whole number that stands for an absent value."""
+
+HUNDREDTH = 0.01
+_MOST_HUNDREDTHS = ABSENT_OF["u2"] - 1
+_MOST_MILLISECONDS = ABSENT_OF["u4"] - 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Numbers:
-    """Values as bytes, little-endian, NaN where absent; in rows of ``n_columns`` if not 0."""
+    """Values as bytes, little-endian: ``stored x scale + offset``.
 
-    dtype: Literal["f4", "f8"]
+    Absent values are NaN in floats and ``ABSENT_OF`` in whole numbers. The values stand in rows
+    of ``n_columns`` if that is not 0.
+    """
+
+    dtype: Literal["f4", "f8", "u2", "u4"]
     data: bytes
     n_columns: int = 0
+    scale: float = 1.0
+    offset: float = 0.0
 
     @property
     def base64(self) -> str:
@@ -34,11 +47,15 @@ class Numbers:
         return b64encode(self.data).decode("ascii")
 
     def tolist(self) -> list[float | None]:
-        """Return the values; NaN becomes ``None`` again."""
-        values = array(_CODES[self.dtype], self.data)
+        """Return the values; absent ones are ``None``."""
+        stored = array(_CODES[self.dtype], self.data)
         if sys.byteorder == "big":
-            values.byteswap()
-        return [None if math.isnan(value) else value for value in values]
+            stored.byteswap()
+        absent = ABSENT_OF.get(self.dtype)
+        return [
+            None if value == absent or math.isnan(value) else value * self.scale + self.offset
+            for value in stored
+        ]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,6 +84,34 @@ def float32(values: Iterable[Number]) -> Numbers:
 def float64(values: Iterable[Number]) -> Numbers:
     """Return values in double precision."""
     return Numbers(dtype="f8", data=_bytes("f8", values))
+
+
+def percentages32(values: Sequence[Number]) -> Numbers:
+    """Return percentages to the hundredth; beyond 655 % in single precision."""
+    present = [value for value in values if value is not None]
+    if any(not 0 <= value * 100 <= _MOST_HUNDREDTHS for value in present):
+        return float32(values)
+    stored = (ABSENT_OF["u2"] if value is None else round(value * 100) for value in values)
+    return Numbers(dtype="u2", data=_bytes("u2", stored), scale=HUNDREDTH)
+
+
+def instants(values: Sequence[Number], *, step: float) -> Numbers:
+    """Return instants in steps from the first one.
+
+    Args:
+        values: instants as the time axis counts them.
+        step: a millisecond in that unit.
+
+    Edge cases: beyond 49 days they are in double precision.
+    """
+    present = [value for value in values if value is not None]
+    first = min(present, default=0.0)
+    if max(present, default=0.0) - first > _MOST_MILLISECONDS * step:
+        return float64(values)
+    stored = (
+        ABSENT_OF["u4"] if value is None else round((value - first) / step) for value in values
+    )
+    return Numbers(dtype="u4", data=_bytes("u4", stored), scale=step, offset=first)
 
 
 def matrix32(rows: Sequence[Sequence[Number]]) -> Numbers:

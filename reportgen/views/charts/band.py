@@ -6,13 +6,13 @@ dip stays visible. With many curves the envelopes are drawn as one, of all curve
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from reportgen.results import Exhibit
 from reportgen.views import theme
-from reportgen.views.charts.arrays import Numbers, Outline, Pairs, float32, float64, numbers
+from reportgen.views.charts.arrays import Numbers, Outline, Pairs, numbers
 from reportgen.views.charts.layout import (
     ChartContext,
     Drawing,
@@ -20,9 +20,11 @@ from reportgen.views.charts.layout import (
     describe,
     layout,
     scaled,
+    time_array,
     time_axis,
     times,
     unit_scale,
+    value_array,
 )
 from reportgen.views.charts.panels import axis_name, panel_axes
 from reportgen.views.meaning import Ink, inks
@@ -100,7 +102,7 @@ def info(exhibit: Exhibit, context: ChartContext) -> BandInfo:
 def draw(exhibit: Exhibit, context: ChartContext) -> Drawing:
     """Draw a ``band`` exhibit."""
     found = info(exhibit, context)
-    time_x = float64(found.time_x)
+    time_x = time_array(found.time_x, context)
     traces = [
         trace for panel in range(len(found.panels)) for trace in _panel_traces(found, panel, time_x)
     ]
@@ -126,13 +128,12 @@ def draw(exhibit: Exhibit, context: ChartContext) -> Drawing:
 def _panel_traces(found: BandInfo, panel: int, time_x: Numbers) -> list[dict[str, Any]]:
     bands = [band for band in found.bands if band.panel == panel]
     scale, y_axis = found.panels[panel], axis_name("y", panel)
-    reaches = [(float32(band.low), float32(band.high)) for band in bands]
+    reaches = [(value_array(band.low, scale), value_array(band.high, scale)) for band in bands]
     if len(bands) > MOST_ENVELOPES:
-        low = [_extreme(min, values) for values in zip(*(band.low for band in bands), strict=True)]
-        high = [
-            _extreme(max, values) for values in zip(*(band.high for band in bands), strict=True)
-        ]
-        envelopes = [_envelope((time_x, float32(low), float32(high)), bands[0].ink.hue, "")]
+        low = _extremes(min, [band.low for band in bands])
+        high = _extremes(max, [band.high for band in bands])
+        reach = value_array(low, scale), value_array(high, scale)
+        envelopes = [_envelope((time_x, *reach), bands[0].ink.hue, "")]
     else:
         envelopes = [
             _envelope((time_x, *reach), band.ink.hue, band.name)
@@ -153,7 +154,7 @@ def _mean_line(band: Band, time_x: Numbers, reach: Pairs, scale: UnitScale) -> d
         "name": plot_label(band.name),
         "legendgroup": plot_label(band.name),
         "x": time_x,
-        "y": float32(band.mean),
+        "y": value_array(band.mean, scale),
         "customdata": reach,
         "hovertemplate": f"{scale.hover} ({_customdata(0, digits)} – {_customdata(1, digits)})",
         "connectgaps": False,
@@ -185,5 +186,8 @@ def _envelope(curves: tuple[Numbers, Numbers, Numbers], hue: str, group: str) ->
     }
 
 
-def _extreme(choose: Any, values: Sequence[float | None]) -> float | None:
-    return choose((value for value in values if value is not None), default=None)  # type: ignore[no-any-return]  # min or max of floats
+def _extremes(choose: Callable[..., float | None], curves: Sequence[Curve]) -> Curve:
+    return [
+        choose((value for value in values if value is not None), default=None)
+        for values in zip(*curves, strict=True)
+    ]

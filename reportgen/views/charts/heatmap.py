@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from reportgen.results import Exhibit
 from reportgen.views import theme
-from reportgen.views.charts.arrays import float64, matrix32, numbers
+from reportgen.views.charts.arrays import matrix32, numbers
 from reportgen.views.charts.layout import (
     ChartContext,
     Drawing,
@@ -15,6 +15,7 @@ from reportgen.views.charts.layout import (
     describe,
     layout,
     scaled,
+    time_array,
     time_axis,
     times,
     unit_scale,
@@ -67,7 +68,7 @@ def draw(exhibit: Exhibit, context: ChartContext) -> Drawing:
     digits = ".1f" if found.scale.is_percent else ",.4~g"
     trace = {
         "type": "heatmap",
-        "x": float64(found.time_x),
+        "x": time_array(found.time_x, context),
         "y": unique_labels(found.rows),
         "z": matrix32(found.cells),
         "colorscale": theme.scale(),

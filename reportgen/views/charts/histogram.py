@@ -7,7 +7,7 @@ from typing import Any
 
 from reportgen.results import Exhibit
 from reportgen.views import theme
-from reportgen.views.charts.arrays import float64, numbers
+from reportgen.views.charts.arrays import float32, float64, numbers
 from reportgen.views.charts.layout import (
     ChartContext,
     Drawing,
@@ -22,6 +22,7 @@ from reportgen.views.meaning import Ink, inks
 from reportgen.views.values import heading_of, plot_label
 
 MOST_WITH_BARS = 2
+MOST_GROUPS = 16
 _HEIGHT_PX = 264
 _SEE_THROUGH = 0.5
 _BIN_GAP = 0.94
@@ -38,12 +39,13 @@ class Group:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HistogramInfo:
-    """What a histogram shows: bins in the axis's unit, and groups."""
+    """What a histogram shows: bins in the axis's unit; ``n_left_out`` groups are in the table."""
 
     bin_start: list[float | None]
     bin_end: list[float | None]
     groups: tuple[Group, ...]
     scale: UnitScale
+    n_left_out: int
 
 
 def info(exhibit: Exhibit) -> HistogramInfo:
@@ -51,6 +53,8 @@ def info(exhibit: Exhibit) -> HistogramInfo:
     start, end, *columns = exhibit.columns
     edges = numbers(start.values) + numbers(end.values)
     scale = unit_scale(start.unit, edges)
+    left_out = max(0, len(columns) - MOST_GROUPS)
+    columns = columns[:MOST_GROUPS]
     colours = inks([column.name for column in columns], exhibit.id, exhibit.title)
     return HistogramInfo(
         bin_start=scaled(numbers(start.values), scale.factor),
@@ -60,6 +64,7 @@ def info(exhibit: Exhibit) -> HistogramInfo:
             for column, ink in zip(columns, colours, strict=True)
         ),
         scale=scale,
+        n_left_out=left_out,
     )
 
 
@@ -87,6 +92,11 @@ def draw(exhibit: Exhibit, context: ChartContext) -> Drawing:  # noqa: ARG001 - 
         },
         height_px=_HEIGHT_PX,
         alt=describe("Histogram", exhibit, [group.name for group in found.groups]),
+        remarks=(
+            (f"Drawn: the first {n_groups} groups; {found.n_left_out:,} more are in the table.",)
+            if found.n_left_out
+            else ()
+        ),
     )
 
 
@@ -99,7 +109,7 @@ def _bars(found: HistogramInfo, group: Group, *, is_alone: bool) -> dict[str, An
         "name": plot_label(group.name),
         "x": float64(_middle(start, end) for start, end in pairs),
         "width": float64(_width(start, end) for start, end in pairs),
-        "y": float64(group.counts),
+        "y": float32(group.counts),
         "customdata": [[start, end] for start, end in pairs],
         "hovertemplate": (f"%{{customdata[0]:,.4~g}} – %{{customdata[1]:,.4~g}}{unit}: %{{y:,d}}"),
         "opacity": 1.0 if is_alone else _SEE_THROUGH,
@@ -114,7 +124,7 @@ def _outline(found: HistogramInfo, group: Group, *, is_overlay: bool = False) ->
         "mode": "lines",
         "name": plot_label(group.name),
         "x": float64([*found.bin_start, *last]),
-        "y": float64([*group.counts, *([0.0] if last else [])]),
+        "y": float32([*group.counts, *([0.0] if last else [])]),
         "hovertemplate": "%{x:,.4~g}: %{y:,d}",
         "line": {
             "shape": "hv",

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from reportgen.results import Exhibit
+from reportgen.views.charts.arrays import Numbers, float32, instants, percentages32
 from reportgen.views.values import heading_of, plot_label
 
 Figure = dict[str, Any]
@@ -189,6 +190,16 @@ def time_axis(context: ChartContext, **parts: object) -> dict[str, Any]:
         ],
         **parts,
     )
+
+
+def time_array(values: Sequence[float | None], context: ChartContext) -> Numbers:
+    """Return the axis's instants, packed to the millisecond."""
+    return instants(values, step=1.0 if context.is_unix else 0.001)
+
+
+def value_array(values: Sequence[float | None], scale: UnitScale) -> Numbers:
+    """Return the values of a curve, packed: percentages to the hundredth."""
+    return percentages32(values) if scale.is_percent else float32(values)
 
 
 def times(values: Sequence[float | None], context: ChartContext) -> list[float | None]:

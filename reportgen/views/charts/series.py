@@ -8,7 +8,7 @@ from typing import Any
 
 from reportgen.results import Exhibit
 from reportgen.views import theme
-from reportgen.views.charts.arrays import Numbers, float32, float64, numbers
+from reportgen.views.charts.arrays import Numbers, numbers
 from reportgen.views.charts.layout import (
     ChartContext,
     Drawing,
@@ -16,9 +16,11 @@ from reportgen.views.charts.layout import (
     describe,
     layout,
     scaled,
+    time_array,
     time_axis,
     times,
     unit_scale,
+    value_array,
 )
 from reportgen.views.charts.panels import axis_name, panel_axes
 from reportgen.views.meaning import Ink, inks
@@ -86,7 +88,7 @@ def info(exhibit: Exhibit, context: ChartContext) -> SeriesInfo:
 def draw(exhibit: Exhibit, context: ChartContext) -> Drawing:
     """Draw a ``series`` exhibit."""
     found = info(exhibit, context)
-    time_x = float64(found.time_x)
+    time_x = time_array(found.time_x, context)
     traces = [_trace(line, time_x, found.panels[line.panel]) for line in found.lines]
     drawn_layout = layout(
         hovermode="x unified",
@@ -107,7 +109,7 @@ def _trace(line: Line, time_x: Numbers, scale: UnitScale) -> dict[str, Any]:
         "type": "scatter",
         "name": plot_label(line.name),
         "x": time_x,
-        "y": float32(line.values),
+        "y": value_array(line.values, scale),
         "yaxis": axis_name("y", line.panel),
         "hovertemplate": scale.hover,
         "connectgaps": False,

@@ -5,10 +5,18 @@ import math
 import struct
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from reportgen.results import ExhibitKind, exhibit
 from reportgen.views.charts import band, bars, boxes, heatmap, histogram, series, shares, spans
-from reportgen.views.charts.arrays import float64, matrix32, outline
+from reportgen.views.charts.arrays import (
+    float64,
+    instants,
+    matrix32,
+    outline,
+    percentages32,
+)
 from reportgen.views.charts.layout import ChartContext, unit_scale
 from reportgen.views.packing import page_form, plotly_form
 from tests.views import reports
@@ -23,6 +31,26 @@ def test_typed_arrays_hold_exact_doubles_and_nan_for_absent():
     assert first == 1_783_071_000_123.0
     assert math.isnan(second)
     assert packed.tolist() == [1_783_071_000_123.0, None]
+
+
+@given(st.lists(st.none() | st.integers(0, 65_534).map(lambda whole: whole / 100)))
+def test_percentages_survive_to_the_hundredth(values):
+    assert percentages32(values).tolist() == [
+        None if value is None else pytest.approx(value, abs=1e-9) for value in values
+    ]
+    assert percentages32(values).dtype == "u2"
+
+
+def test_percentages_that_do_not_fit_are_floats():
+    assert percentages32([-1.0, 700.0]).tolist() == [-1.0, 700.0]
+
+
+def test_instants_survive_to_the_millisecond_for_a_day_and_beyond():
+    day = [1_783_071_000_123.0, None, 1_783_071_000_123.0 + 86_400_000]
+    assert instants(day, step=1.0).tolist() == day
+    assert instants(day, step=1.0).dtype == "u4"
+    assert instants([0.0, 60 * 86_400.0], step=0.001).tolist() == [0.0, 60 * 86_400.0]
+    assert instants([], step=1.0).tolist() == []
 
 
 def test_a_matrix_says_its_shape():
@@ -147,6 +175,13 @@ def test_each_group_of_a_histogram_is_a_trace_that_the_legend_can_hide():
         figure = histogram.draw(made, UNIX).figure
         assert [trace["name"] for trace in figure["data"]] == [f"gpu{at}" for at in range(n_groups)]
         assert figure["layout"]["showlegend"]
+
+
+def test_groups_beyond_the_limit_are_counted():
+    many = {f"gpu{at}": 40.0 for at in range(histogram.MOST_GROUPS + 3)}
+    drawing = histogram.draw(reports.histogram("h", "x", many), UNIX)
+    assert len(drawing.figure["data"]) == histogram.MOST_GROUPS
+    assert "3 more" in drawing.remarks[0]
 
 
 def test_boxes_beyond_the_limit_are_counted():

@@ -1,0 +1,73 @@
+"""The whole command on jobs that nobody here tuned: AWS's samples and the oracle jobs."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.end_to_end.command import run_command
+from tests.shared_data import ORACLE_JOBS, SHARED_DATA, needs_shared_data
+
+pytestmark = [pytest.mark.notebook, needs_shared_data]
+
+AT_MOST = {"a_healthy_1gpu": {"info"}, "h8_cpu_only_workers8": {"info", "warning"}}
+ONE_OF = {
+    "b_cpu_bottleneck": {"CPU-1", "DL-1"},
+    "d_imbalance_4gpu": {"BAL-1"},
+    "e_two_nodes_straggler": {"STRAG-1", "BAL-1"},
+    "f_gpu_memory_leak": {"MEM-1"},
+    "h0_cpu_only_workers0": {"DL-1"},
+    "h8_cpu_only_workers8": {"DL-2"},
+}
+READABLE_SAMPLES = (
+    "test_traces",
+    "model_timeline_traces",
+    "horovod_timeline_traces",
+    "merge_traces",
+)
+UNREADABLE = (
+    "smdebug/tfprofiler_timeline_traces",
+    "smdebug/tfprofiler_local_missing_metadata",
+    "smdebug/horovod_timeline_small.json",
+    "kineto",
+    "nsys",
+)
+
+
+@pytest.mark.parametrize("job", ORACLE_JOBS)
+def test_an_oracle_job_has_the_findings_that_were_planted(job: str, tmp_path: Path) -> None:
+    run = run_command(SHARED_DATA / "oracle" / job, cwd=tmp_path)
+    assert run.code == 0, run.stderr
+    report = json.loads((tmp_path / "profiler-report" / "report.json").read_text())
+    faults = {item["id"] for item in report["findings"] if item["severity"] != "info"}
+
+    assert {item["severity"] for item in report["findings"]} <= AT_MOST.get(
+        job, {"info", "warning", "critical"}
+    )
+    assert job not in ONE_OF or faults & ONE_OF[job]
+    assert all(entry["status"] != "failed" for entry in report["rules"].values())
+    assert report["data_quality"]["lines_broken"] == 0
+
+
+@pytest.mark.parametrize("sample", READABLE_SAMPLES)
+def test_a_sample_of_aws_gives_a_report(sample: str, tmp_path: Path) -> None:
+    run = run_command(SHARED_DATA / "smdebug" / sample, cwd=tmp_path)
+    assert run.code == 0, run.stderr
+    report = json.loads((tmp_path / "profiler-report" / "report.json").read_text())
+
+    assert report["data_quality"]["files_read"] > 0
+    assert all(entry["status"] != "failed" for entry in report["rules"].values())
+
+
+@pytest.mark.parametrize("path", UNREADABLE)
+def test_a_format_that_is_not_read_yet_is_refused_in_one_sentence(
+    path: str, tmp_path: Path
+) -> None:
+    run = run_command(SHARED_DATA / path, cwd=tmp_path)
+
+    assert run.code == 1
+    assert "cannot read" in run.stderr
+    assert "Traceback" not in run.stderr
+    assert list(tmp_path.iterdir()) == []
