@@ -63,6 +63,9 @@ EXIT_INTERRUPTED = 130
     show_default=True,
     help="Colours of the page; auto follows the reader's system.",
 )
+@click.option("--from", "since", metavar="T", help="Look at T and later: ISO 8601, Unix seconds.")
+@click.option("--to", "until", metavar="T", help="Look at T and earlier.")
+@click.option("--steps", metavar="A:B", help="Look at the time of steps A to B, both included.")
 @click.option("--open", "opens", is_flag=True, help="Open the page in the browser.")
 @click.option("--force", is_flag=True, help="Replace edited notebooks and files of others.")
 @click.option("-q", "--quiet", is_flag=True, help="Say nothing but errors.")
@@ -78,6 +81,9 @@ def command(
     plugins: tuple[str, ...],
     notebook: Path | None,
     theme: str,
+    since: str | None,
+    until: str | None,
+    steps: str | None,
     opens: bool,
     force: bool,
     quiet: bool,
@@ -108,6 +114,9 @@ def command(
         plugins=plugins,
         notebook=notebook,
         theme=theme,
+        since=since,
+        until=until,
+        steps=steps,
         force=force,
     )
     with watching(is_shown=not quiet and not verbose and sys.stderr.isatty()) as watcher:

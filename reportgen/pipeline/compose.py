@@ -28,9 +28,16 @@ _NAMED_PACKAGES = ("make-profiler-report", "duckdb", "msgspec", "numpy")
 
 
 def compose_report(
-    job: JobProfile, measured: Sequence[Measured], results: Sequence[RuleResult]
+    job: JobProfile,
+    measured: Sequence[Measured],
+    results: Sequence[RuleResult],
+    *,
+    range_text: str | None = None,
 ) -> Report:
-    """Return the report of a job: summary, ranked findings, data quality, results."""
+    """Return the report of a job: summary, ranked findings, data quality, results.
+
+    ``range_text`` says to what the input was cut, if it was.
+    """
     notes = [*job.notes, *(note for part in measured for note in part.notes)]
     if not job.info.is_finished:
         notes.append(
@@ -38,8 +45,20 @@ def compose_report(
                 text="No end marker was found: the job may still be running, or was stopped."
             )
         )
+    if range_text:
+        text = (
+            f"The input was cut: {range_text}. Samples outside were left out; events that overlap "
+            "the range count with their full length."
+        )
+        notes.insert(0, SourceNote(text=text))
+    header = JobHeader(
+        name=job.info.name,
+        source=job.info.source,
+        clock=job.info.clock.value,
+        range=range_text,
+    )
     return compose(
-        JobHeader(name=job.info.name, source=job.info.source, clock=job.info.clock.value),
+        header,
         results,
         extent=join_extents([part.extent for part in measured]),
         nodes=tuple(part.node for part in measured),

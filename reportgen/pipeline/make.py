@@ -18,6 +18,7 @@ from reportgen.pipeline.compose import compose_report
 from reportgen.pipeline.imports import check_import_options, import_results
 from reportgen.pipeline.options import Options, Outcome, ReadingProgress, Watcher
 from reportgen.pipeline.places import check_output, saved_report_dir
+from reportgen.pipeline.ranges import Wanted, apply_range, check_uncut, wanted_range
 from reportgen.pipeline.work import Measured, work_on
 from reportgen.profile import JobProfile
 from reportgen.publish import (
@@ -56,6 +57,7 @@ def make_report(options: Options, watcher: Watcher) -> Outcome:
     Raises:
         ReportgenError: with the exit code that the command will return.
     """
+    wanted = wanted_range(options.since, options.until, options.steps)
     saved = saved_report_dir(options.path)
     try:
         with _timed(watcher, "listing") as timed:
@@ -66,35 +68,41 @@ def make_report(options: Options, watcher: Watcher) -> Outcome:
         raise
     except LocationError:
         if saved is not None:
+            check_uncut(wanted)
             return _remake(saved, options, watcher)
-        imported = _import(options, watcher)
+        imported = _import(options, wanted, watcher)
         if imported is None:
             raise
         return imported
-    return _make(job, options, watcher)
+    return _make(job, options, wanted, watcher)
 
 
-def _make(job: JobProfile, options: Options, watcher: Watcher) -> Outcome:
+def _make(job: JobProfile, options: Options, wanted: Wanted | None, watcher: Watcher) -> Outcome:
     rules = all_rules(options.plugins)
     chosen = select_rules(rules, options.rules) if options.rules else rules
     params = resolve_params(rules, options.settings)
     check_output(options.output, job_root=Path(job.parts[0].root))
     _check_old(options, keeps_results=False)
+    range_text = None
+    if wanted is not None:
+        with _timed(watcher, "range") as timed:
+            job, range_text = apply_range(job, wanted)
+            timed.text = f"cut to {range_text}"
     with open_staging(options.output) as staging, closing(ReadyKernel()) as kernel:
         kernel.start(staging.folder)
         progress = ReadingProgress(watcher)
         work = partial(work_on, rules=chosen, params=params, on_progress=progress)
-        measured = _measure(job, work, watcher)
+        measured = _measure(job, work, watcher, range_text=range_text)
         with _timed(watcher, "rules") as timed:
             results = judge_all([part.measurements for part in measured], chosen, params)
-            report = compose_report(job, measured, results)
+            report = compose_report(job, measured, results, range_text=range_text)
             timed.text = f"judged {len(results)} rules with {len(report.findings)} findings"
         save(report, staging.results)
         _publish(report, options, staging, kernel, watcher)
         return Outcome(page=publish_staging(staging), report=report)
 
 
-def _import(options: Options, watcher: Watcher) -> Outcome | None:
+def _import(options: Options, wanted: Wanted | None, watcher: Watcher) -> Outcome | None:
     """Make the report of SageMaker's rule results; ``None`` where there are none."""
     rules = all_rules(options.plugins)
     try:
@@ -107,6 +115,7 @@ def _import(options: Options, watcher: Watcher) -> Outcome | None:
         return None
     chosen = select_rules(rules, options.rules) if options.rules else rules
     check_import_options(options.settings)
+    check_uncut(wanted)
     check_output(options.output, job_root=None)
     _check_old(options, keeps_results=False)
     with open_staging(options.output) as staging, closing(ReadyKernel()) as kernel:
@@ -136,7 +145,9 @@ def _remake(saved: Path, options: Options, watcher: Watcher) -> Outcome:
         return Outcome(page=publish_staging(staging), report=report)
 
 
-def _measure(job: JobProfile, work: partial[Measured], watcher: Watcher) -> Sequence[Measured]:
+def _measure(
+    job: JobProfile, work: partial[Measured], watcher: Watcher, *, range_text: str | None
+) -> Sequence[Measured]:
     with _timed(watcher, "reading") as timed:
         measured = LocalExecutor().map(work, job.parts)
         n_rows = sum(part.n_rows for part in measured)
@@ -144,6 +155,12 @@ def _measure(job: JobProfile, work: partial[Measured], watcher: Watcher) -> Sequ
         read_s = max((part.read_s for part in measured), default=0.0)
         logger.info("read %d rows from %d files in %.2f s", n_rows, n_files, read_s)
         timed.text = f"measured {len(measured)} nodes"
+    if n_rows == 0 and range_text:
+        raise LocationError(
+            f"{job.info.source} holds no sample and no event in the range {range_text}.",
+            hint="Run without a range: the job summary says when the job ran.",
+            path=job.info.source,
+        )
     if n_rows == 0:
         raise LocationError(
             f"{job.info.source} holds profiler files, but not one readable sample or event "
