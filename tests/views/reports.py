@@ -101,8 +101,8 @@ _WORDS = {
         "The metric is the memory controller's activity.",
         "Look for a leak.",
     ),
-    "NetworkBottleneck": (
-        "Network bottlenecks",
+    "PacketLoss": (
+        "Packet loss",
         "Stretches in which GPUs idle while the network is at its maximum.",
         "The limit is the job's own maximum unless one is given.",
         "Use smaller records or a faster network.",
@@ -599,7 +599,7 @@ def busy_report() -> Report:
             ),
         ),
         result(
-            "NetworkBottleneck",
+            "PacketLoss",
             Status.OK,
             exhibits=(
                 exhibit(
