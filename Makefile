@@ -34,6 +34,9 @@ bench: $(STAMP)  ## measure against the incumbents, side by side
 samples: $(STAMP)
 	$(BIN)/python -m sample_data.make
 
+screenshots: report  ## take the pictures of the README
+	$(BIN)/python docs/screenshots.py
+
 clean:
 	rm -rf $(VENV) report sample_data/jobs .mypy_cache .ruff_cache .pytest_cache
 

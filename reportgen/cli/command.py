@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 import sys
 import webbrowser
 from pathlib import Path
+from typing import NoReturn
 
 import click
 
@@ -14,7 +16,7 @@ from reportgen import __version__
 from reportgen.cli.interrupt import interrupts_spare_imports
 from reportgen.cli.progress import watching
 from reportgen.cli.settings import read_settings
-from reportgen.errors import ReportgenError
+from reportgen.errors import EXIT_FAILED, ReportgenError
 
 EXIT_INTERRUPTED = 130
 
@@ -121,32 +123,48 @@ def command(
     )
     with watching(is_shown=not quiet and not verbose and sys.stderr.isatty()) as watcher:
         outcome = make_report(options, watcher)
-    click.echo(outcome.page)
+    with contextlib.suppress(BrokenPipeError):
+        # A reader of stdout that is gone does not unmake the report.
+        click.echo(outcome.page)
     if opens:
         webbrowser.open(outcome.page.resolve().as_uri())
 
 
 def main() -> None:
-    """Run the command and exit with its code; errors become messages, never tracebacks."""
+    """Run the command and leave with its code; errors become messages, never tracebacks."""
+    _leave(_run())
+
+
+def _run() -> int:
     try:
         with interrupts_spare_imports():
             command.main(standalone_mode=False)
     except click.ClickException as err:
         err.show()
-        sys.exit(err.exit_code)
+        return err.exit_code
     except ReportgenError as err:
         _say_error(err)
-        sys.exit(err.exit_code)
+        return err.exit_code
     except (KeyboardInterrupt, click.Abort):
         click.echo("Interrupted; the earlier report, if any, is as it was.", err=True)
-        sys.exit(EXIT_INTERRUPTED)
-    except BrokenPipeError:
-        # The reader of stdout is gone; the report is made. Keep the interpreter from complaining.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return EXIT_INTERRUPTED
     except OSError as err:
         place = f"{err.filename}: " if err.filename else ""
         click.echo(f"error: {place}{err.strerror or err}", err=True)
-        sys.exit(1)
+        return EXIT_FAILED
+    return 0
+
+
+def _leave(code: int) -> NoReturn:
+    """End the process at once: taking its modules apart costs a tenth of a short run.
+
+    Everything that must be closed was closed by its own ``with``.
+    """
+    logging.shutdown()
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(OSError, ValueError, AttributeError):
+            stream.flush()
+    os._exit(code)
 
 
 def _say_error(err: ReportgenError) -> None:

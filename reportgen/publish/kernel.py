@@ -76,9 +76,11 @@ class ReadyKernel:
         if self._thread is not None:
             try:
                 manager = self._launched.result(timeout=_CLOSE_TIMEOUT_S)
-                manager.shutdown_kernel(now=True)
+                # It has nothing to save: killing it is ten times faster than asking it to go.
+                manager.provisioner.process.kill()
+                manager.provisioner.process.wait()
                 manager.cleanup_resources()
-            except (OSError, RuntimeError, ImportError, TimeoutError):
+            except (OSError, RuntimeError, ImportError, TimeoutError, AttributeError):
                 logger.debug("no kernel to end", exc_info=True)
         shutil.rmtree(self._private_dir, ignore_errors=True)
 

@@ -37,7 +37,7 @@ HUES: dict[str, Hue] = {
     "other": Hue(light="#596478", dark="#a3afbf"),
     "start": Hue(light="#8a6d3b", dark="#c9a86a"),
     "critical": Hue(light="#b3202c", dark="#ff7b72"),
-    "warning": Hue(light="#9a5b00", dark="#f0a63a"),
+    "warning": Hue(light="#8a5200", dark="#f0a63a"),
     "info": Hue(light="#2464a8", dark="#79b8ff"),
     "ok": Hue(light="#19713f", dark="#5bc98a"),
 }

@@ -104,15 +104,26 @@ def say(value: Scalar, unit: str) -> str:
     if isinstance(value, str):
         return clean(value)
     if unit in _SECONDS_PER:
-        return say_duration(value * _SECONDS_PER[unit]) if value else "0 s"
+        return _say_seconds(value * _SECONDS_PER[unit])
     if unit in _BYTES:
-        return say_bytes(value)
+        return say_bytes(_three_digits(value))
     if unit in _BYTE_RATES:
-        return f"{say_bytes(value)}/s"
+        return f"{say_bytes(_three_digits(value))}/s"
     if unit == "%":
         return say_pct(value)
     number = say_number(value)
     return f"{number} {clean(unit)}" if unit else number
+
+
+def _say_seconds(duration_s: float) -> str:
+    if not duration_s:
+        return "0 s"
+    return say_duration(_three_digits(duration_s) if abs(duration_s) < 1 else duration_s)
+
+
+def _three_digits(value: float) -> float:
+    """Round before the prefix is chosen, so that 999.6 kB becomes 1 MB and not 1e+03 kB."""
+    return float(f"{value:.3g}")
 
 
 def say_number(value: float) -> str:

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
+import subprocess
+import sys
 from pathlib import Path
 
 import nbformat
 import pytest
 
 from tests.end_to_end.command import Run, run_command
+from tests.test_docs import ROOT
 
 pytestmark = pytest.mark.notebook
 
@@ -96,6 +100,23 @@ def test_an_edited_notebook_makes_the_page_again_and_is_never_lost(
     assert "Ada" in kept.cells[-2].source
     for path in results.iterdir():
         assert path.read_bytes() == (output / "profiler-report" / path.name).read_bytes()
+
+
+@pytest.mark.parametrize("end", [">&-", "| true", ">/dev/full"])
+def test_a_stdout_that_is_gone_does_not_unmake_the_report(
+    end: str, made: tuple[Path, Run], tmp_path: Path
+) -> None:
+    results = made[0] / "profiler-report"
+    command = [sys.executable, "-m", "reportgen", str(results), "--output", str(tmp_path)]
+    script = f"set -o pipefail; {shlex.join(command)} {end}"
+
+    done = subprocess.run(
+        ["bash", "-c", script], capture_output=True, text=True, check=False, cwd=ROOT
+    )
+
+    assert "Traceback" not in done.stderr
+    assert (tmp_path / "profiler-report.html").is_file()
+    assert done.returncode == (1 if end == ">/dev/full" else 0), done.stderr
 
 
 def test_a_notebook_that_fails_leaves_the_old_report(

@@ -161,7 +161,7 @@ def _words(finding_id: str, main: NodeReading) -> tuple[str, str]:
             "Move work off the CPU: more efficient loading, prefetching, preprocessing on the GPU.",
         )
     if finding_id == "SYS-3":
-        return ("GPUs are well used", "Nothing to do.")
+        return ("GPUs are well used", "Look at the operators for what is left to win.")
     if finding_id == "SYS-6":
         return (
             "GPUs are busy at times and idle at others",
