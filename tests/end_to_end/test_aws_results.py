@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from tests.end_to_end.command import run_command
+from tests.schemas import assert_valid
 from tests.shared_data import SHARED_DATA, needs_shared_data
 
 SETS = sorted(path.name for path in (SHARED_DATA / "aws-reports").glob("*"))
@@ -59,6 +60,10 @@ def test_the_five_keys_are_copied_byte_by_byte(made: Path) -> None:
         assert ours.startswith(original[:-1] + b', "reportgen": ')
         assert list(json.loads(ours)) == [*AWS_KEYS, "reportgen"]
         assert {key: json.loads(ours)[key] for key in AWS_KEYS} == json.loads(original)
+
+
+def test_every_file_follows_its_schema(made: Path) -> None:
+    assert assert_valid(made / "profiler-report") == 12
 
 
 def test_the_summary_is_that_of_max_initialization_time(made: Path) -> None:
