@@ -18,7 +18,7 @@ from reportgen.views.charts.layout import (
     scaled,
     unit_scale,
 )
-from reportgen.views.meaning import hue_of, inks
+from reportgen.views.meaning import inks
 from reportgen.views.values import plot_label
 
 MOST_BOXES = 40
@@ -51,11 +51,11 @@ def info(exhibit: Exhibit) -> BoxesInfo:
     values = {mark: numbers(columns[mark].values) for mark in _MARKS}
     scale = unit_scale(columns["p50"].unit, [value for mark in _MARKS for value in values[mark]])
     marks = [scaled(values[mark], scale.factor) for mark in _MARKS]
-    fallback = inks([""], exhibit.id, exhibit.title)[0].hue
+    colours = inks(names, exhibit.id, exhibit.title)
     return BoxesInfo(
         boxes=tuple(
-            Box(name=name, marks=row, hue=hue_of(name) or fallback)
-            for name, row in zip(names, zip(*marks, strict=True), strict=True)
+            Box(name=name, marks=row, hue=ink.hue)
+            for name, row, ink in zip(names, zip(*marks, strict=True), colours, strict=True)
         )[:MOST_BOXES],
         scale=scale,
         n_left_out=max(0, len(names) - MOST_BOXES),

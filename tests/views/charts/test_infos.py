@@ -197,6 +197,11 @@ def test_a_box_shows_the_numbers_of_its_row():
     assert found.boxes[0].marks == (2.0, 22.0, 41.2, 58.0, 96.0)
 
 
+def test_boxes_of_gpu_memory_have_its_colour_whatever_the_device_is_called():
+    found = boxes.info(reports.boxes("b", "GPU memory activity", ("algo-1 gpu0", "cpu")))
+    assert [box.hue for box in found.boxes] == ["gpu-memory", "cpu"]
+
+
 def test_a_heat_map_leaves_cells_empty_that_were_not_measured():
     made = exhibit(
         "h",
