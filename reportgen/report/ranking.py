@@ -17,8 +17,8 @@ def rank_findings(results: Sequence[RuleResult]) -> tuple[RankedFinding, ...]:
     """Return the findings of all rules, most important first.
 
     Order: severity; causes before symptoms; recoverable share of the time (largest first; none
-    counts as 0); the order of the rules and of their findings. Counters of different rules are never compared:
-    their units differ (rules-spec §13).
+    counts as 0); the order of the rules and of their findings. Counters of different rules are
+    never compared: their units differ (rules-spec §13).
     """
     ranked = [
         RankedFinding(rule=result.id, finding=finding)
