@@ -16,6 +16,8 @@ from reportgen.rules.imported.judge import has_gpus, judge_imported
 from reportgen.units import NS_PER_US
 
 _US_PER_S = 1_000_000
+_LATEST_US = 9_200_000_000_000_000
+"""About the year 2261: int64 nanoseconds end there."""
 
 
 def check_import_options(settings: Mapping[str, object]) -> None:
@@ -65,18 +67,29 @@ def _extent(folder: AwsFolder) -> Extent:
     details = result.details if result else {}
     step_num = details.get("step_num")
     steps = step_num if isinstance(step_num, dict) else {}
-    first_ns, last_ns = (_ns(details.get(name), _US_PER_S) for name in ("job_start", "job_end"))
-    loop_start_ns, loop_end_ns = (_ns(steps.get(name), 1) for name in ("first", "last"))
+    first_ns, last_ns = _ordered(details.get("job_start"), details.get("job_end"), _US_PER_S)
+    loop_start_ns, loop_end_ns = _ordered(steps.get("first"), steps.get("last"), 1)
     return Extent(
         first_ns=first_ns, last_ns=last_ns, first_step_ns=loop_start_ns, last_step_ns=loop_end_ns
     )
+
+
+def _ordered(
+    start: JsonValue, end: JsonValue, us_per_unit: int
+) -> tuple[int, int] | tuple[None, None]:
+    """Return start and end in ns; nothing when one is absent or they are out of order."""
+    start_ns, end_ns = (_ns(value, us_per_unit) for value in (start, end))
+    if start_ns is None or end_ns is None or end_ns < start_ns:
+        return None, None
+    return start_ns, end_ns
 
 
 def _ns(value: JsonValue, us_per_unit: int) -> int | None:
     """Return an instant in ns, by way of whole microseconds; ``None`` where there is none."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
-    return round(value * us_per_unit) * NS_PER_US
+    time_us = value * us_per_unit
+    return round(time_us) * NS_PER_US if 0 <= time_us < _LATEST_US else None
 
 
 def _nodes(folder: AwsFolder) -> tuple[str, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -52,10 +53,18 @@ def test_without_a_gpu_bottlenecks_were_not_looked_for() -> None:
     assert result.reason.text.startswith("The job has no GPU.")
 
 
-def test_details_of_another_shape_fail_this_rule_only() -> None:
-    result = judged("LowGPUUtilization", (1, 1, 2000), {"algo-1": {"gpu0": "?"}})
-    assert result.status in {Status.FAILED, Status.TRIGGERED}
-    assert result.details == {"algo-1": {"gpu0": "?"}}
+def test_details_that_break_a_rule_fail_this_rule_only() -> None:
+    def broken(*_: object) -> Any:
+        raise KeyError("workloads")
+
+    rule = replace(RULES[RuleId("LoadBalancing")], present=broken)
+    details: Any = {"algo-1": {"workloads": {"gpu0": [1], "gpu1": [1]}}}
+    result = judge_imported(rule, Counters(datapoints=2000), details, "", has_gpu=True)
+    assert result.status is Status.FAILED
+    assert result.reason is not None
+    assert result.reason.code is ReasonCode.ERROR
+    assert result.reason.text == "The rule broke in present: KeyError: 'workloads'"
+    assert result.details == details
 
 
 def test_usage_says_whether_there_is_a_gpu() -> None:
