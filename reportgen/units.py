@@ -14,6 +14,8 @@ NS_PER_S = 1_000_000_000
 NS_PER_MINUTE = 60 * NS_PER_S
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_ROUNDS_UP = 999.5
+"""From here on three digits would be written as 1e+03."""
 _BYTE_PREFIXES = ("B", "kB", "MB", "GB", "TB", "PB")
 
 
@@ -47,7 +49,7 @@ def say_duration(duration_s: float) -> str:
         return f"-{say_duration(-duration_s)}"
     if duration_s < 0.001:
         return f"{duration_s * 1e6:.0f} µs"
-    if duration_s < 1:
+    if duration_s < _ROUNDS_UP / 1000:
         return f"{duration_s * 1e3:.3g} ms"
     if duration_s < 60:
         return f"{duration_s:.3g} s"
@@ -62,7 +64,7 @@ def say_bytes(size_bytes: float) -> str:
     """Write a number of bytes with decimal prefixes: ``1.56 MB``."""
     size = float(size_bytes)
     for prefix in _BYTE_PREFIXES[:-1]:
-        if abs(size) < 1000:
+        if abs(size) < _ROUNDS_UP:
             return f"{size:.3g} {prefix}"
         size /= 1000
     return f"{size:.3g} {_BYTE_PREFIXES[-1]}"

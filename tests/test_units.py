@@ -17,6 +17,7 @@ from reportgen import units
         (0.0000005, "0 µs"),
         (0.00025, "250 µs"),
         (0.85, "850 ms"),
+        (0.9996, "1 s"),
         (12.43, "12.4 s"),
         (59.99, "60 s"),
         (698, "11 min 38 s"),
@@ -31,7 +32,14 @@ def test_durations_are_said_in_fitting_units(duration_s: float, said: str) -> No
 
 @pytest.mark.parametrize(
     ("size", "said"),
-    [(0, "0 B"), (999, "999 B"), (1_560_000, "1.56 MB"), (4.55e9, "4.55 GB"), (1e18, "1e+03 PB")],
+    [
+        (0, "0 B"),
+        (999, "999 B"),
+        (999_700, "1 MB"),
+        (1_560_000, "1.56 MB"),
+        (4.55e9, "4.55 GB"),
+        (1e18, "1e+03 PB"),
+    ],
 )
 def test_sizes_are_said_with_decimal_prefixes(size: float, said: str) -> None:
     assert units.say_bytes(size) == said
