@@ -156,6 +156,15 @@ views.cpu_bottlenecks(report)
 views.io_bottlenecks(report)
 
 # %% [markdown] tags=["notebook-only"]
+# ## Network bottlenecks
+#
+# Times in which a GPU idled while its node received data close to the limit of its network. Without
+# a known limit (`--set NetworkBottleneck.limit_bytes_per_s=N`) the job's own maximum stands for it.
+
+# %%
+views.network_bottlenecks(report)
+
+# %% [markdown] tags=["notebook-only"]
 # ## GPU memory
 #
 # Jumps and trends of the memory metric. What SageMaker records under this name is the activity of

@@ -1,4 +1,4 @@
-"""Where the templates and the notebook lie: in the wheel, or in the checkout."""
+"""Where the templates, the notebook and the schemas lie: in the wheel, or in the checkout."""
 
 from __future__ import annotations
 
@@ -22,6 +22,11 @@ def notebook_path() -> Path:
         _PACKED / "profiler_report.ipynb",
         _CHECKOUT / "report_notebook" / "profiler_report.ipynb",
     )
+
+
+def schema_dir() -> Path:
+    """Return the folder with the JSON Schemas of ``<Id>.json`` and ``report.json``."""
+    return _find(_PACKED / "schema", _CHECKOUT / "docs" / "schema")
 
 
 def _find(packed: Path, in_checkout: Path) -> Path:

@@ -74,6 +74,9 @@ _WORST_FIRST = ("critical", "warning", "info")
     show_default=True,
     help="Colours of the page; auto follows the reader's system.",
 )
+@click.option("--from", "since", metavar="T", help="Look at T and later: ISO 8601, Unix seconds.")
+@click.option("--to", "until", metavar="T", help="Look at T and earlier.")
+@click.option("--steps", metavar="A:B", help="Look at the time of steps A to B, both included.")
 @click.option("--open", "opens", is_flag=True, help="Open the page in the browser.")
 @click.option("--force", is_flag=True, help="Replace edited notebooks and files of others.")
 @click.option(
@@ -98,6 +101,9 @@ def command(
     plugins: tuple[str, ...],
     notebook: Path | None,
     theme: str,
+    since: str | None,
+    until: str | None,
+    steps: str | None,
     opens: bool,
     force: bool,
     fail_on: str | None,
@@ -111,8 +117,8 @@ def command(
     """Make the profiling report of a training job.
 
     PATH is the job's folder or s3://bucket/prefix, its profiler-output, or the folder that holds
-    system/ and framework/; or profiler-report/, to make the page of a saved report again. The
-    path of the page is printed to stdout.
+    system/ and framework/; or profiler-report/, to make the page of a saved report again; or a
+    folder of SageMaker's rule results. The path of the page is printed to stdout.
 
     Exit codes: 0 report made, 1 could not be made, 2 wrong usage or would overwrite,
     3 made and --fail-on was met, 130 interrupted.
@@ -138,6 +144,9 @@ def command(
         plugins=plugins,
         notebook=notebook,
         theme=theme,
+        since=since,
+        until=until,
+        steps=steps,
         force=force,
     )
     with watching(is_shown=not quiet and not verbose and sys.stderr.isatty()) as watcher:

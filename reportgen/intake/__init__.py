@@ -1,7 +1,17 @@
 """A job on disk to a job in memory: ``discover`` finds its parts, ``read`` reads one."""
 
+from reportgen.intake.aws_folder import AwsFolder, read_aws_folder
+from reportgen.intake.cut import cut_job, range_of_steps
 from reportgen.intake.discover import discover
 from reportgen.intake.read import read
 from reportgen.intake.system import Progress
 
-__all__ = ["Progress", "discover", "read"]
+__all__ = [
+    "AwsFolder",
+    "Progress",
+    "cut_job",
+    "discover",
+    "range_of_steps",
+    "read",
+    "read_aws_folder",
+]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from reportgen.formats import Claim, FormatId, SystemFile, Tally, claim
+from reportgen.intake.cut import cut_spans, uncut_extent
 from reportgen.intake.spans import EventFile, read_spans
 from reportgen.intake.system import Progress, read_system
 from reportgen.profile import NodeProfile, PartRef
@@ -19,6 +20,8 @@ def read(ref: PartRef, *, on_progress: Progress | None = None) -> NodeProfile:
 
     Returns:
         The node. Its notes say what was read (``files_read``), skipped and broken.
+
+    A part with a range is cut to it: samples inside, events that overlap it in full length.
 
     Edge cases: a node without system files has an empty system table, one without timelines an
     empty span table; a file that cannot be read is a note.
@@ -37,8 +40,12 @@ def read(ref: PartRef, *, on_progress: Progress | None = None) -> NodeProfile:
         for file, told in claims
         if told.format_id is FormatId.EVENTS
     ]
-    system = read_system(minutes, tally, on_progress=on_progress)
-    spans = read_spans(timelines, tally, system=system, job=ref.job, on_progress=on_progress)
+    kept = ref.kept
+    system = read_system(minutes, tally, kept=kept, on_progress=on_progress)
+    whole = system if kept is None else uncut_extent(system, minutes)
+    spans = read_spans(timelines, tally, system=whole, job=ref.job, on_progress=on_progress)
+    if kept is not None:
+        spans = cut_spans(spans, kept)
     for key in location.changed():
         tally.remark(_SAY_CHANGED, path=key)
     return NodeProfile(node=ref.node, job=ref.job, system=system, spans=spans, notes=tally.notes())

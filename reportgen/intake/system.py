@@ -7,8 +7,9 @@ from collections.abc import Callable, Iterator, Sequence
 
 from reportgen.formats import SeriesCodes, SystemFile, Tally, read_block, readable
 from reportgen.intake.blocks import TableBuilder
+from reportgen.intake.cut import cut_rows
 from reportgen.intake.screen import limits_of, screen_block
-from reportgen.profile import Quality, SystemTable
+from reportgen.profile import Quality, SystemTable, TimeRange
 from reportgen.profile.system import empty_system
 
 BLOCK_BYTES = 64_000_000
@@ -25,13 +26,18 @@ Progress = Callable[[int, int], None]
 
 
 def read_system(
-    files: Sequence[SystemFile], tally: Tally, *, on_progress: Progress | None = None
+    files: Sequence[SystemFile],
+    tally: Tally,
+    *,
+    kept: TimeRange | None = None,
+    on_progress: Progress | None = None,
 ) -> SystemTable:
     """Read one node's minute files.
 
     Args:
         files: in any order.
         tally: counts what was read and what could not be.
+        kept: samples outside this range are left out.
         on_progress: told about each block.
 
     Edge cases: without samples the table is empty. When *every* sample lies more than a day from
@@ -41,10 +47,10 @@ def read_system(
     if not in_order:
         return empty_system()
     told = Tally()
-    table = _read(in_order, told, on_progress=on_progress, believes_names=True)
+    table = _read(in_order, told, kept=kept, on_progress=on_progress, believes_names=True)
     if not table.n_samples and told.count(Quality.SAMPLES_OUT_OF_MINUTE):
         told = Tally()
-        table = _read(in_order, told, on_progress=None, believes_names=False)
+        table = _read(in_order, told, kept=kept, on_progress=None, believes_names=False)
         told.remark(
             "All samples lie more than a day from the minutes in their files' names; "
             "the times in the samples were used."
@@ -60,6 +66,7 @@ def _read(
     files: Sequence[SystemFile],
     tally: Tally,
     *,
+    kept: TimeRange | None,
     on_progress: Progress | None,
     believes_names: bool,
 ) -> SystemTable:
@@ -78,6 +85,8 @@ def _read(
             raw = read_block(connection, block, codes, tally)
             limits = limits_of(codes.series)
             rows = screen_block(raw, block, limits, tally, believes_names=believes_names)
+            if kept is not None:
+                rows = cut_rows(rows, kept)
             next_start_us = following[0].minute_s * _US_PER_S if following else None
             builder.add(rows, codes.series, next_start_us=next_start_us)
             if on_progress is not None:

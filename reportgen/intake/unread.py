@@ -17,10 +17,8 @@ _BY_KEY: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r".*\.pt\.trace\.json(?:\.gz)?"), "PyTorch profiler (Kineto) traces"),
     (re.compile(r".*\.(?:nsys-rep|qdrep|sqlite)"), "Nsight Systems exports"),
     (re.compile(r"(?:.*/)?[^/]*_merged_timeline\.json"), "merged timelines"),
-    (re.compile(r"(?:.*/)?profiler-reports/[^/]+\.json"), "SageMaker rule results"),
 )
 _BY_CONTENT: tuple[tuple[bytes, str], ...] = (
-    (b'"RuleTriggered"', "SageMaker rule results"),
     (b"NEGOTIATE_", "original Horovod timelines"),
     (b"CYCLE_START", "original Horovod timelines"),
     (b'"traceEvents"', "PyTorch profiler (Kineto) traces"),

@@ -10,6 +10,7 @@ from reportgen.pipeline.work import Measured
 from reportgen.profile import JobProfile, Quality, SourceNote
 from reportgen.report import (
     DataQuality,
+    Extent,
     JobHeader,
     QualityNote,
     Report,
@@ -27,9 +28,16 @@ _NAMED_PACKAGES = ("make-profiler-report", "duckdb", "msgspec", "numpy")
 
 
 def compose_report(
-    job: JobProfile, measured: Sequence[Measured], results: Sequence[RuleResult]
+    job: JobProfile,
+    measured: Sequence[Measured],
+    results: Sequence[RuleResult],
+    *,
+    range_text: str | None = None,
 ) -> Report:
-    """Return the report of a job: summary, ranked findings, data quality, results."""
+    """Return the report of a job: summary, ranked findings, data quality, results.
+
+    ``range_text`` says to what the input was cut, if it was.
+    """
     notes = [*job.notes, *(note for part in measured for note in part.notes)]
     if not job.info.is_finished:
         notes.append(
@@ -37,12 +45,44 @@ def compose_report(
                 text="No end marker was found: the job may still be running, or was stopped."
             )
         )
+    if range_text:
+        text = (
+            f"The input was cut: {range_text}. Samples outside were left out; events that overlap "
+            "the range count with their full length."
+        )
+        notes.insert(0, SourceNote(text=text))
+    header = JobHeader(
+        name=job.info.name,
+        source=job.info.source,
+        clock=job.info.clock.value,
+        range=range_text,
+    )
+    return compose(
+        header,
+        results,
+        extent=join_extents([part.extent for part in measured]),
+        nodes=tuple(part.node for part in measured),
+        notes=notes,
+        sampling_interval_ms=_interval_ms(part.interval_ns for part in measured),
+    )
+
+
+def compose(
+    job: JobHeader,
+    results: Sequence[RuleResult],
+    *,
+    extent: Extent,
+    nodes: tuple[str, ...],
+    notes: Sequence[SourceNote],
+    sampling_interval_ms: int | None = None,
+) -> Report:
+    """Return the report of results, wherever they come from."""
     return Report(
         report_id=report_id(results),
-        job=JobHeader(name=job.info.name, source=job.info.source, clock=job.info.clock.value),
-        summary=summarize(join_extents([part.extent for part in measured])),
-        nodes=tuple(part.node for part in measured),
-        sampling_interval_ms=_interval_ms(part.interval_ns for part in measured),
+        job=job,
+        summary=summarize(extent),
+        nodes=nodes,
+        sampling_interval_ms=sampling_interval_ms,
         findings=rank_findings(results),
         rules={
             result.id: RuleEntry(

@@ -12,11 +12,13 @@ from pathlib import Path
 
 from reportgen.assets import notebook_path
 from reportgen.engine import LocalExecutor
-from reportgen.errors import LocationError
-from reportgen.intake import discover
+from reportgen.errors import AmbiguousJobError, LocationError
+from reportgen.intake import discover, read_aws_folder
 from reportgen.pipeline.compose import compose_report
+from reportgen.pipeline.imports import check_import_options, import_results
 from reportgen.pipeline.options import Options, Outcome, ReadingProgress, Watcher
 from reportgen.pipeline.places import check_output, saved_report_dir
+from reportgen.pipeline.ranges import Wanted, apply_range, check_uncut, wanted_range
 from reportgen.pipeline.work import Measured, work_on
 from reportgen.profile import JobProfile
 from reportgen.publish import (
@@ -49,41 +51,81 @@ logger = logging.getLogger(__name__)
 def make_report(options: Options, watcher: Watcher) -> Outcome:
     """Make the report of a job, or make the page of a saved report again.
 
-    A path that holds raw data and a report is read as raw data.
+    A path that holds raw data and a report is read as raw data; one that holds neither, but
+    SageMaker's rule results, gives the report of those.
 
     Raises:
         ReportgenError: with the exit code that the command will return.
     """
+    wanted = wanted_range(options.since, options.until, options.steps)
     saved = saved_report_dir(options.path)
     try:
         with _timed(watcher, "listing") as timed:
             job = discover(options.path, name=options.name)
             n_files = sum(len(part.files) for part in job.parts)
             timed.text = f"listed {n_files} files of {len(job.parts)} nodes"
+    except AmbiguousJobError:
+        raise
     except LocationError:
-        if saved is None:
+        if saved is not None:
+            check_uncut(wanted)
+            return _remake(saved, options, watcher)
+        imported = _import(options, wanted, watcher)
+        if imported is None:
             raise
-        return _remake(saved, options, watcher)
-    return _make(job, options, watcher)
+        return imported
+    return _make(job, options, wanted, watcher)
 
 
-def _make(job: JobProfile, options: Options, watcher: Watcher) -> Outcome:
+def _make(job: JobProfile, options: Options, wanted: Wanted | None, watcher: Watcher) -> Outcome:
     rules = all_rules(options.plugins)
     chosen = select_rules(rules, options.rules) if options.rules else rules
     params = resolve_params(rules, options.settings)
     root = job.parts[0].root
     check_output(options.output, job_root=None if "://" in root else Path(root))
     _check_old(options, keeps_results=False)
+    range_text = None
+    if wanted is not None:
+        with _timed(watcher, "range") as timed:
+            job, range_text = apply_range(job, wanted)
+            timed.text = f"cut to {range_text}"
     with open_staging(options.output) as staging, closing(ReadyKernel()) as kernel:
         kernel.start(staging.folder)
         progress = ReadingProgress(watcher)
         work = partial(work_on, rules=chosen, params=params, on_progress=progress)
-        measured = _measure(job, work, watcher)
+        measured = _measure(job, work, watcher, range_text=range_text)
         with _timed(watcher, "rules") as timed:
             results = judge_all([part.measurements for part in measured], chosen, params)
-            report = compose_report(job, measured, results)
+            report = compose_report(job, measured, results, range_text=range_text)
             timed.text = f"judged {len(results)} rules with {len(report.findings)} findings"
         save(report, staging.results)
+        _publish(report, options, staging, kernel, watcher)
+        return Outcome(page=publish_staging(staging), report=report)
+
+
+def _import(options: Options, wanted: Wanted | None, watcher: Watcher) -> Outcome | None:
+    """Make the report of SageMaker's rule results; ``None`` where there are none."""
+    rules = all_rules(options.plugins)
+    try:
+        folder = read_aws_folder(options.path, [rule.id for rule in rules], name=options.name)
+    except AmbiguousJobError:
+        raise
+    except LocationError:
+        return None
+    if folder is None:
+        return None
+    chosen = select_rules(rules, options.rules) if options.rules else rules
+    check_import_options(options.settings)
+    check_uncut(wanted)
+    check_output(options.output, job_root=None)
+    _check_old(options, keeps_results=False)
+    with open_staging(options.output) as staging, closing(ReadyKernel()) as kernel:
+        kernel.start(staging.folder)
+        with _timed(watcher, "rules") as timed:
+            report = import_results(folder, chosen)
+            timed.text = f"imported {len(report.results)} rules of SageMaker"
+        originals = {rule_id: result.raw for rule_id, result in folder.results.items()}
+        save(report, staging.results, originals=originals)
         _publish(report, options, staging, kernel, watcher)
         return Outcome(page=publish_staging(staging), report=report)
 
@@ -104,7 +146,9 @@ def _remake(saved: Path, options: Options, watcher: Watcher) -> Outcome:
         return Outcome(page=publish_staging(staging), report=report)
 
 
-def _measure(job: JobProfile, work: partial[Measured], watcher: Watcher) -> Sequence[Measured]:
+def _measure(
+    job: JobProfile, work: partial[Measured], watcher: Watcher, *, range_text: str | None
+) -> Sequence[Measured]:
     with _timed(watcher, "reading") as timed:
         measured = LocalExecutor().map(work, job.parts)
         n_rows = sum(part.n_rows for part in measured)
@@ -112,6 +156,12 @@ def _measure(job: JobProfile, work: partial[Measured], watcher: Watcher) -> Sequ
         read_s = max((part.read_s for part in measured), default=0.0)
         logger.info("read %d rows from %d files in %.2f s", n_rows, n_files, read_s)
         timed.text = f"measured {len(measured)} nodes"
+    if n_rows == 0 and range_text:
+        raise LocationError(
+            f"{job.info.source} holds no sample and no event in the range {range_text}.",
+            hint="Run without a range: the job summary says when the job ran.",
+            path=job.info.source,
+        )
     if n_rows == 0:
         raise LocationError(
             f"{job.info.source} holds profiler files, but not one readable sample or event "

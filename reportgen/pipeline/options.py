@@ -25,6 +25,8 @@ class Options:
         plugins: modules with rules of the user's own.
         notebook: the user's notebook instead of ours.
         theme: ``auto``, ``light`` or ``dark``.
+        since, until: the range of time to look at, as the user wrote it.
+        steps: the range of steps to look at, ``FIRST:LAST``.
         force: replace files that are not ours or were edited.
     """
 
@@ -36,6 +38,9 @@ class Options:
     plugins: tuple[str, ...] = ()
     notebook: Path | None = None
     theme: str = "auto"
+    since: str | None = None
+    until: str | None = None
+    steps: str | None = None
     force: bool = False
 
 

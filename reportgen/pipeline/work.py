@@ -59,14 +59,13 @@ def work_on(
 
 
 def extent_of(part: NodeProfile) -> Extent:
-    """Return first and last instants of a part; samples decide, events where there are none."""
-    steps = part.spans.steps()
-    first_ns, last_ns = part.system.first_ns, part.system.last_ns
-    if first_ns is None and part.spans.n_spans:
-        first_ns, last_ns = int(part.spans.start_ns.min()), int(part.spans.end_ns.max())
+    """Return first and last instants of a part: of its samples, its events, its steps."""
+    steps, spans = part.spans.steps(), part.spans
     return Extent(
-        first_ns=first_ns,
-        last_ns=last_ns,
+        first_ns=part.system.first_ns,
+        last_ns=part.system.last_ns,
+        first_event_ns=int(spans.start_ns.min()) if spans.n_spans else None,
+        last_event_ns=int(spans.end_ns.max()) if spans.n_spans else None,
         first_step_ns=int(steps.start_ns.min()) if steps.n_spans else None,
         last_step_ns=int(steps.end_ns.max()) if steps.n_spans else None,
     )

@@ -13,6 +13,7 @@ from reportgen.profile.job import (
     PartRef,
     Quality,
     SourceNote,
+    TimeRange,
 )
 from reportgen.profile.spans import NO_STEP, SpanSource, SpanTable
 from reportgen.profile.system import Series, SeriesKind, SystemTable
@@ -32,4 +33,5 @@ __all__ = [
     "SpanSource",
     "SpanTable",
     "SystemTable",
+    "TimeRange",
 ]

@@ -81,6 +81,14 @@ class FileRef:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TimeRange:
+    """A range of time, ns UTC, both ends included; ``None`` is open."""
+
+    from_ns: int | None = None
+    to_ns: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PartRef:
     """Where one part of a job lies: small and picklable, so that it can travel to a worker."""
 
@@ -88,6 +96,8 @@ class PartRef:
     root: str
     files: tuple[FileRef, ...]
     job: JobInfo
+    kept: TimeRange | None = None
+    """Only this range is read; ``None`` means all."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,11 +10,15 @@ from reportgen.results import Finding, Reason, RuleId, RuleResult, Status
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobHeader:
-    """Who the job is: its name, where its data came from, whether times are wall-clock times."""
+    """Who the job is: its name, where its data came from, whether times are wall-clock times.
+
+    ``range`` says in words to what the input was cut; ``None`` when it was not.
+    """
 
     name: str
     source: str
     clock: str
+    range: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

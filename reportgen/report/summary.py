@@ -11,10 +11,15 @@ from reportgen.units import iso_utc, percentages, seconds
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Extent:
-    """First and last instants of one part of a job, ns UTC; ``None`` where nothing was seen."""
+    """First and last instants of one part of a job, ns UTC; ``None`` where nothing was seen.
+
+    ``first_ns`` and ``last_ns`` are those of samples; the events' count where there are none.
+    """
 
     first_ns: int | None = None
     last_ns: int | None = None
+    first_event_ns: int | None = None
+    last_event_ns: int | None = None
     first_step_ns: int | None = None
     last_step_ns: int | None = None
 
@@ -24,6 +29,8 @@ def join_extents(extents: Sequence[Extent]) -> Extent:
     return Extent(
         first_ns=_least([extent.first_ns for extent in extents]),
         last_ns=_greatest([extent.last_ns for extent in extents]),
+        first_event_ns=_least([extent.first_event_ns for extent in extents]),
+        last_event_ns=_greatest([extent.last_event_ns for extent in extents]),
         first_step_ns=_least([extent.first_step_ns for extent in extents]),
         last_step_ns=_greatest([extent.last_step_ns for extent in extents]),
     )
@@ -35,17 +42,19 @@ def summarize(extent: Extent) -> JobSummary:
     A loop that begins before the first sample or ends after the last one makes its neighbour 0,
     never negative (features 004-20).
     """
-    if extent.first_ns is None or extent.last_ns is None:
+    first_ns, last_ns = extent.first_ns, extent.last_ns
+    if first_ns is None or last_ns is None:
+        first_ns, last_ns = extent.first_event_ns, extent.last_event_ns
+    if first_ns is None or last_ns is None:
         return JobSummary()
-    duration_s = seconds(extent.last_ns - extent.first_ns)
     summary = JobSummary(
-        start_time=iso_utc(extent.first_ns),
-        end_time=iso_utc(extent.last_ns),
-        job_duration_in_seconds=duration_s,
+        start_time=iso_utc(first_ns),
+        end_time=iso_utc(last_ns),
+        job_duration_in_seconds=seconds(last_ns - first_ns),
     )
     if extent.first_step_ns is None or extent.last_step_ns is None:
         return summary
-    return _with_loop(extent.first_ns, extent.last_ns, extent.first_step_ns, extent.last_step_ns)
+    return _with_loop(first_ns, last_ns, extent.first_step_ns, extent.last_step_ns)
 
 
 def _with_loop(first_ns: int, last_ns: int, loop_start_ns: int, loop_end_ns: int) -> JobSummary:

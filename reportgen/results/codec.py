@@ -41,18 +41,37 @@ def encode(result: RuleResult) -> bytes:
         "Details": result.details,
         "Datapoints": result.counters.datapoints,
         "RuleParameters": result.rule_parameters,
-        "reportgen": {
-            "format": FORMAT,
-            "id": result.id,
-            "status": result.status.value,
-            "reason": _reason_tree(result.reason),
-            "params": dict(result.params),
-            "metrics": dict(result.metrics),
-            "findings": [finding_tree(finding) for finding in result.findings],
-            "exhibits": [_exhibit_tree(exhibit) for exhibit in result.exhibits],
-        },
+        "reportgen": _our_tree(result),
     }
     return msgspec.json.encode(tree) + b"\n"
+
+
+def encode_beside(result: RuleResult, original: bytes) -> bytes:
+    """Return the bytes of a file with five keys, untouched, and our key appended to them.
+
+    Args:
+        result: what we say about an imported result.
+        original: the bytes of its file. Where its keys are not exactly AWS's five in AWS's order,
+            they are written anew, with equal values.
+    """
+    text = original.removeprefix(b"\xef\xbb\xbf").rstrip()
+    if tuple(msgspec.json.decode(text)) != AWS_KEYS:
+        return encode(result)
+    ours = msgspec.json.encode(_our_tree(result))
+    return text[:-1] + b', "reportgen": ' + ours + b"}\n"
+
+
+def _our_tree(result: RuleResult) -> dict[str, Any]:
+    return {
+        "format": FORMAT,
+        "id": result.id,
+        "status": result.status.value,
+        "reason": _reason_tree(result.reason),
+        "params": dict(result.params),
+        "metrics": dict(result.metrics),
+        "findings": [finding_tree(finding) for finding in result.findings],
+        "exhibits": [_exhibit_tree(exhibit) for exhibit in result.exhibits],
+    }
 
 
 def decode(raw: bytes, *, path: str) -> RuleResult:

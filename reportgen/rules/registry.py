@@ -16,6 +16,7 @@ from reportgen.rules import (
     load_balancing,
     low_gpu_utilization,
     max_initialization_time,
+    network_bottleneck,
     overall_framework_metrics,
     overall_system_usage,
     step_outlier,
@@ -35,6 +36,7 @@ BUILTIN_RULES: tuple[Rule, ...] = (
     batch_size.RULE,
     cpu_bottleneck.RULE,
     io_bottleneck.RULE,
+    network_bottleneck.RULE,
     gpu_memory_increase.RULE,
 )
 

@@ -35,7 +35,7 @@ def measure_part(
     part: NodeProfile, rules: Sequence[Rule], params: Mapping[RuleId, Any]
 ) -> dict[RuleId, Any]:
     """Return what each rule measures on one part; a rule that breaks yields a ``Failure``."""
-    return {rule.id: _guarded(rule, "measure", part, params[rule.id]) for rule in rules}
+    return {rule.id: guarded(rule, "measure", part, params[rule.id]) for rule in rules}
 
 
 def judge_all(
@@ -56,11 +56,11 @@ def judge_all(
 def _judge(rule: Rule, measurements: list[Any], params: Any) -> RuleResult:
     failure = next((item for item in measurements if isinstance(item, Failure)), None)
     if failure is None:
-        judged = _guarded(rule, "judge", measurements, params)
+        judged = guarded(rule, "judge", measurements, params)
         if isinstance(judged, RuleResult):
-            return _with_about(judged, rule)
+            return with_about(judged, rule)
         failure = judged
-    nothing = _guarded(rule, "judge", [], params)
+    nothing = guarded(rule, "judge", [], params)
     failed = RuleResult(
         id=rule.id,
         status=Status.FAILED,
@@ -69,10 +69,11 @@ def _judge(rule: Rule, measurements: list[Any], params: Any) -> RuleResult:
         rule_parameters=rule.describe_params(params),
         params=param_values(params),
     )
-    return _with_about(failed, rule)
+    return with_about(failed, rule)
 
 
-def _guarded(rule: Rule, step: str, *args: Any) -> Any:
+def guarded(rule: Rule, step: str, *args: Any) -> Any:
+    """Run a step of a rule; return what it returns, or a ``Failure`` when it breaks."""
     work: Callable[..., Any] = getattr(rule, step)
     try:
         return work(*args)
@@ -81,7 +82,7 @@ def _guarded(rule: Rule, step: str, *args: Any) -> Any:
         return Failure(text=f"The rule broke in {step}: {type(err).__name__}: {err}")
 
 
-def _with_about(result: RuleResult, rule: Rule) -> RuleResult:
+def with_about(result: RuleResult, rule: Rule) -> RuleResult:
     """Append the rule's own words: the page draws from results alone and knows no rules."""
     words = {
         "title": rule.title,

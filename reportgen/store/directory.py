@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 from reportgen.errors import LocationError, OutputError
@@ -12,8 +13,15 @@ from reportgen.results import codec as result_codec
 REPORT_FILE = "report.json"
 
 
-def save(report: Report, report_dir: Path) -> tuple[Path, ...]:
+def save(
+    report: Report, report_dir: Path, *, originals: Mapping[RuleId, bytes] | None = None
+) -> tuple[Path, ...]:
     """Write a report into an empty or missing folder and return the files written.
+
+    Args:
+        report: the report.
+        report_dir: the folder.
+        originals: the bytes of imported results; their five keys are copied unchanged.
 
     Raises:
         OutputError: a file cannot be written.
@@ -22,7 +30,7 @@ def save(report: Report, report_dir: Path) -> tuple[Path, ...]:
     try:
         report_dir.mkdir(parents=True, exist_ok=True)
         for name, result in files.items():
-            (report_dir / name).write_bytes(result_codec.encode(result))
+            (report_dir / name).write_bytes(_encoded(result, originals or {}))
         (report_dir / REPORT_FILE).write_bytes(codec.encode(report))
     except OSError as err:
         raise OutputError(
@@ -52,6 +60,13 @@ def load(report_dir: str | Path) -> Report:
         if path.is_file():
             results[rule_id] = result_codec.decode(_read(path), path=str(path))
     return codec.decode(raw, path=str(folder / REPORT_FILE), results=results)
+
+
+def _encoded(result: RuleResult, originals: Mapping[RuleId, bytes]) -> bytes:
+    original = originals.get(result.id)
+    if original is None:
+        return result_codec.encode(result)
+    return result_codec.encode_beside(result, original)
 
 
 def _read(path: Path) -> bytes:

@@ -32,6 +32,8 @@ def facts_of(report: Report) -> tuple[Fact, ...]:
         )
     if report.sampling_interval_ms is not None:
         facts.append(Fact(name="Sampled every", text=f"{report.sampling_interval_ms:,} ms"))
+    if report.job.range:
+        facts.append(Fact(name="Only a part of the job", text="cut", note=report.job.range))
     return tuple(facts)
 
 

@@ -19,6 +19,7 @@ SECTION_OF_RULE: dict[str, str] = {
     "BatchSize": "batch-size",
     "CPUBottleneck": "cpu-bottlenecks",
     "IOBottleneck": "io-bottlenecks",
+    "NetworkBottleneck": "network-bottlenecks",
     "GPUMemoryIncrease": "gpu-memory",
     "MaxInitializationTime": "initialization",
 }

@@ -13,6 +13,7 @@ import nbformat
 import pytest
 
 from tests.end_to_end.command import Run, run_command
+from tests.schemas import assert_valid
 from tests.test_docs import ROOT
 
 pytestmark = pytest.mark.notebook
@@ -34,7 +35,8 @@ def test_the_report_is_made_and_only_its_path_is_on_stdout(made: tuple[Path, Run
         "profiler-report.html",
         "profiler-report.ipynb",
     ]
-    assert len(list((output / "profiler-report").glob("*.json"))) == 12
+    assert len(list((output / "profiler-report").glob("*.json"))) == 13
+    assert assert_valid(output / "profiler-report") == 13
 
 
 def test_each_step_is_logged_with_counts_and_seconds(made: tuple[Path, Run]) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import json
 import pickle
 from pathlib import Path
 
@@ -181,9 +180,6 @@ def test_a_folder_inside_system_names_the_folder_to_pass(tmp_path: Path) -> None
         ("h100.sqlite", b"SQLite format 3", "Nsight Systems exports"),
         ("timeline.json", b'[\n{"ph": "B", "name": "NEGOTIATE_ALLREDUCE"}',
          "original Horovod timelines"),
-        ("rule-output/x/profiler-output/profiler-reports/BatchSize.json", b"{}",
-         "SageMaker rule results"),
-        ("BatchSize.json", json.dumps({"RuleTriggered": 0}).encode(), "SageMaker rule results"),
     ],
 )  # fmt: skip
 def test_formats_that_are_not_read_yet_are_named(

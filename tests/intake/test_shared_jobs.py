@@ -104,7 +104,6 @@ def test_timelines_with_different_bases_meet_in_one_table() -> None:
         ("smdebug/tfprofiler_timeline_traces", "TensorFlow detailed profiling"),
         ("smdebug/tfprofiler_local_missing_metadata", "TensorFlow detailed profiling"),
         ("smdebug/horovod_timeline_small.json", "original Horovod timelines"),
-        ("aws-reports/cpu-only", "SageMaker rule results"),
         ("kineto", "PyTorch profiler (Kineto) traces"),
         ("kineto/v100_ns", "PyTorch profiler (Kineto) traces"),
         ("nsys", "Nsight Systems exports"),

@@ -62,3 +62,11 @@ def test_extents_of_nodes_are_joined() -> None:
     )
 
     assert joined == Extent(first_ns=3, last_ns=9, first_step_ns=4, last_step_ns=6)
+
+
+def test_events_decide_only_where_there_are_no_samples() -> None:
+    events = Extent(first_event_ns=START - 50 * S, last_event_ns=START)
+    samples = Extent(first_ns=START, last_ns=START + S)
+
+    assert summarize(events).job_duration_in_seconds == 50.0
+    assert summarize(join_extents([events, samples])).job_duration_in_seconds == 1.0

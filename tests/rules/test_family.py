@@ -29,6 +29,7 @@ EMPTY_DETAILS: dict[str, Any] = {
     "IOBottleneck": {"low_gpu_utilization": 0, "bottlenecks": {}},
     "LoadBalancing": {},
     "LowGPUUtilization": {},
+    "NetworkBottleneck": {"limit_bytes_per_s": {}, "limit_source": "own_p99", "episodes": {}},
     "OverallFrameworkMetrics": {"ratio": {}, "phase": {}, "phase_time": {}},
     "StepOutlier": {"step_details": {}},
 }
@@ -44,6 +45,10 @@ DEFAULT_PARAMETERS = {
     "LoadBalancing": "threshold:0.2\npatience:1000",
     "LowGPUUtilization": "threshold_p95:70\nthreshold_p5:10\nwindow:500\npatience:1000",
     "MaxInitializationTime": "threshold:20",
+    "NetworkBottleneck": (
+        "gpu_threshold:10\nnetwork_threshold:90\nlimit_bytes_per_s:None\n"
+        "floor_bytes_per_s:10000000\nmin_duration_s:30\npatience:1000"
+    ),
     "OverallFrameworkMetrics": "",
     "OverallSystemUsage": "",
     "StepOutlier": "threshold:3\nmode:None\nn_outliers:10\nstddev:3",

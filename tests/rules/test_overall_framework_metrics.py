@@ -254,7 +254,7 @@ def test_an_imported_result_shows_its_shares_and_says_what_cannot_be() -> None:
     by_id = {item.id: item for item in presented.exhibits}
 
     assert set(by_id) == {"phase_shares", "operator_ratio", "forward_backward", "cpu_operators"}
-    assert "others (-74.5 %)" in by_id["phase_shares"].caption
+    assert "174.5 %, others -74.5 %" in by_id["phase_shares"].caption
     assert by_id["phase_shares"].columns[2].values == (100.0,)
     assert by_id["cpu_operators"].columns[1].values == (300, 100)
     assert [item.id for item in presented.findings] == ["FW-2"]

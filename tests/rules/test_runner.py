@@ -72,7 +72,7 @@ def test_every_result_carries_the_rule_in_words() -> None:
     assert about.columns[1].values == ("Ticks <b>", "c", "r", "a")
 
 
-def test_the_built_in_rules_are_sagemakers() -> None:
+def test_the_built_in_rules_are_sagemakers_and_ours() -> None:
     assert sorted(item.id for item in BUILTIN_RULES) == [
         "BatchSize",
         "CPUBottleneck",
@@ -82,6 +82,7 @@ def test_the_built_in_rules_are_sagemakers() -> None:
         "LoadBalancing",
         "LowGPUUtilization",
         "MaxInitializationTime",
+        "NetworkBottleneck",
         "OverallFrameworkMetrics",
         "OverallSystemUsage",
         "StepOutlier",

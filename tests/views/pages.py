@@ -29,6 +29,7 @@ SECTIONS = (
     "batch_size",
     "cpu_bottlenecks",
     "io_bottlenecks",
+    "network_bottlenecks",
     "gpu_memory",
     "initialization",
     "other_rules",

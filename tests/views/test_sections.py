@@ -81,7 +81,7 @@ def test_found_found_nothing_and_could_not_look_stand_apart(busy):
         "Step durations",
         "GPU utilization",
     ]
-    assert len(quiet.entries) == 6
+    assert len(quiet.entries) == 7
     assert [entry.reason for entry in unlooked.entries] == [
         "No data-loader events were recorded.",
         "Too short to judge: 870 of more than 1,000 samples.",
@@ -153,7 +153,7 @@ def test_the_section_of_an_absent_rule_shows_nothing():
 
 
 def test_rules_without_a_section_of_their_own_are_shown_by_other_rules(busy):
-    assert [part.title for part in views.other_rules(busy).parts] == ["Network bottlenecks"]
+    assert [part.title for part in views.other_rules(busy).parts] == ["Packet loss"]
 
 
 def test_framework_and_operators_share_a_rule_without_repeating_it(busy):

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from reportgen.profile import SpanTable
 from reportgen.results import Exhibit, ExhibitKind, JsonValue, Reason, ReasonCode, exhibit
 from reportgen.rules.maths.activity import training_loop_ns
-from reportgen.units import NS_PER_S, percentages
+from reportgen.units import NS_PER_S, percentages, say_pct
 
 HOW_TO_RECORD = "Switch on framework profiling (or import a trace) to get this part."
 
@@ -88,14 +88,20 @@ def shares_from_details(
 ) -> Exhibit | None:
     """Build the same exhibit from a percentage map of AWS's JSON, which knows no seconds.
 
-    Negative parts, which AWS's ``others`` may be, are left out of the chart and named.
+    The percentages are AWS's own. Negative parts, which AWS's ``others`` may be, cannot be drawn:
+    then the caption holds AWS's values, and the parts that are drawn add up to 100.
     """
     if not isinstance(member, dict) or not member:
         return None
     parts = {name: float(value) for name, value in member.items() if isinstance(value, int | float)}
     kept = {name: value for name, value in parts.items() if value >= 0}
-    dropped = [f"{name} ({value:.1f} %)" for name, value in parts.items() if value < 0]
-    remark = f" Left out as impossible: {', '.join(dropped)}." if dropped else ""
+    shown, remark = list(kept.values()), ""
+    if len(kept) < len(parts):
+        given = ", ".join(f"{name} {say_pct(value)}" for name, value in parts.items())
+        shown = list(percentages(shown))
+        remark = (
+            f" AWS's shares are impossible ({given}); without the negative ones they are these."
+        )
     return exhibit(
         exhibit_id,
         ExhibitKind.SHARES,
@@ -104,6 +110,6 @@ def shares_from_details(
         columns=[
             ("part", "", list(kept)),
             ("time_s", "s", [None for _ in kept]),
-            ("pct", "%", percentages(list(kept.values()))),
+            ("pct", "%", shown),
         ],
     )

@@ -95,6 +95,11 @@ def io_bottlenecks(report: Report) -> Section:
     return rule_section(report, "IOBottleneck", title="I/O bottlenecks")
 
 
+def network_bottlenecks(report: Report) -> Section:
+    """Show when GPUs idled while their node received as much as the network gives."""
+    return rule_section(report, "NetworkBottleneck", title="Network bottlenecks")
+
+
 def gpu_memory(report: Report) -> Section:
     """Show how GPU memory use grew."""
     return rule_section(report, "GPUMemoryIncrease", title="GPU memory")

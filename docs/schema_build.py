@@ -1,0 +1,147 @@
+"""Write the JSON Schemas of both file kinds from the types: ``python docs/schema_build.py``.
+
+Enumerations, keys and which of them may be null come from the dataclasses of ``reportgen.results``
+and ``reportgen.report``; a test proves that the files are fresh.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import types
+import typing
+from dataclasses import fields
+from enum import Enum
+from pathlib import Path
+from typing import Any
+
+from reportgen.profile import Clock, Quality
+from reportgen.report import JobHeader, JobSummary, QualityNote, RuleEntry
+from reportgen.report import codec as report_codec
+from reportgen.results import ExhibitKind, Finding, Reason, Status
+from reportgen.results import codec as result_codec
+from reportgen.results.model import ColumnType
+
+FOLDER = Path(__file__).resolve().parent / "schema"
+_DIALECT = "https://json-schema.org/draft/2020-12/schema"
+_SCALARS = {"type": ["string", "number", "boolean", "null"]}
+_PLAIN = {str: "string", int: "integer", float: "number", bool: "boolean", type(None): "null"}
+_COUNT = {"type": "integer", "minimum": 0}
+
+
+def schema_of(kind: Any) -> dict[str, Any]:
+    """Return the schema of a type: a dataclass, an enumeration, a union or a plain type.
+
+    Raises:
+        TypeError: a type that has no counterpart here.
+    """
+    if isinstance(kind, types.UnionType):
+        return _one_of([schema_of(option) for option in typing.get_args(kind)])
+    if hasattr(kind, "__supertype__"):
+        return schema_of(kind.__supertype__)
+    if isinstance(kind, type) and issubclass(kind, Enum):
+        return {"enum": [member.value for member in kind]}
+    if kind in _PLAIN:
+        return {"type": _PLAIN[kind]}
+    if isinstance(kind, type) and hasattr(kind, "__dataclass_fields__"):
+        hints = typing.get_type_hints(kind)
+        return closed({item.name: schema_of(hints[item.name]) for item in fields(kind)})
+    raise TypeError(f"no schema for {kind!r}")
+
+
+def closed(properties: dict[str, Any]) -> dict[str, Any]:
+    """Return an object that has exactly these keys."""
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": list(properties),
+        "additionalProperties": False,
+    }
+
+
+def _one_of(options: list[dict[str, Any]]) -> dict[str, Any]:
+    if all(set(option) == {"type"} for option in options):
+        return {"type": [option["type"] for option in options]}
+    return {"anyOf": options}
+
+
+def _list_of(items: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "array", "items": items}
+
+
+def _map_of(values: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "object", "additionalProperties": values}
+
+
+def _exhibit() -> dict[str, Any]:
+    """Return an exhibit: rows, or for curves columns under ``data``."""
+    text = {"type": "string"}
+    column = closed({"name": text, "unit": text, "type": schema_of(ColumnType)})
+    head = {"id": text, "title": text, "caption": text, "columns": _list_of(column)}
+    in_columns = [kind.value for kind in result_codec.COLUMNAR]
+    in_rows = [kind.value for kind in ExhibitKind if kind.value not in in_columns]
+    return {
+        "anyOf": [
+            closed({**head, "kind": {"enum": in_columns}, "data": _map_of(_list_of(_SCALARS))}),
+            closed({**head, "kind": {"enum": in_rows}, "rows": _list_of(_list_of(_SCALARS))}),
+        ]
+    }
+
+
+def result_schema() -> dict[str, Any]:
+    """Return the schema of ``<Id>.json``."""
+    ours = {
+        "format": {"const": result_codec.FORMAT},
+        "id": {"type": "string"},
+        "status": schema_of(Status),
+        "reason": schema_of(Reason | None),
+        "params": _map_of(_SCALARS),
+        "metrics": _map_of({"type": ["number", "null"]}),
+        "findings": _list_of(schema_of(Finding)),
+        "exhibits": _list_of(_exhibit()),
+    }
+    five: dict[str, Any] = dict.fromkeys(result_codec.AWS_KEYS, _COUNT)
+    five |= {"Details": {"type": "object"}, "RuleParameters": {"type": "string"}}
+    return _titled("One rule's result, <Id>.json", closed({**five, "reportgen": closed(ours)}))
+
+
+def report_schema() -> dict[str, Any]:
+    """Return the schema of ``report.json``."""
+    finding = schema_of(Finding)["properties"]
+    quality = {item.value: _COUNT for item in Quality}
+    header = schema_of(JobHeader)["properties"] | {"clock": schema_of(Clock)}
+    body = {
+        "format": {"const": report_codec.FORMAT},
+        "report_id": {"type": "string", "pattern": "^[0-9a-f]{16}$"},
+        "job": closed(header),
+        "summary": schema_of(JobSummary),
+        "nodes": _list_of({"type": "string"}),
+        "sampling_interval_ms": schema_of(int | None),
+        "findings": _list_of(closed({"rule": {"type": "string"}, **finding})),
+        "rules": _map_of(schema_of(RuleEntry)),
+        "data_quality": closed({**quality, "notes": _list_of(schema_of(QualityNote))}),
+        "versions": _map_of({"type": "string"}),
+    }
+    return _titled("The job and all findings, report.json", closed(body))
+
+
+def _titled(title: str, body: dict[str, Any]) -> dict[str, Any]:
+    return {"$schema": _DIALECT, "title": title, **body}
+
+
+def fresh_schemas() -> dict[Path, str]:
+    """Return the text of each schema by its path."""
+    made = {"result.schema.json": result_schema(), "report.schema.json": report_schema()}
+    return {FOLDER / name: json.dumps(tree, indent=1) + "\n" for name, tree in made.items()}
+
+
+def main() -> None:
+    """Write the schemas."""
+    FOLDER.mkdir(exist_ok=True)
+    for path, text in fresh_schemas().items():
+        path.write_text(text, encoding="utf-8")
+        sys.stdout.write(f"{path.name}\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,148 @@
+"""Find and read a folder of SageMaker's rule results, at whatever level it was given."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+
+from reportgen.errors import AmbiguousJobError, FormatError, LocationError
+from reportgen.formats.aws_results import (
+    AWS_RULES,
+    FOLDERS,
+    AwsResult,
+    read_aws_result,
+    rule_name_of,
+)
+from reportgen.formats.tally import printable
+from reportgen.profile import Quality, SourceNote
+from reportgen.results import RuleId
+from reportgen.storage import Location, ObjectInfo, open_location
+
+_MAX_BYTES = 256 * 1024 * 1024
+"""A result is a few MB at most; what is larger is no result. Source: ours."""
+
+_ABOVE_JOB = re.compile(r"profiler-reports?|profiler-output|ProfilerReport(-\d+)?|rule-output")
+_LEVELS = re.compile(rf"(|(.*/)?({'|'.join(FOLDERS)})/)")
+_OURS = "report.json"
+"""A folder with this file is a report of ours, not a result folder of SageMaker."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AwsFolder:
+    """A folder of results.
+
+    Attributes:
+        name: the job's name: the first folder above that is not SageMaker's own.
+        source: the path as the user gave it.
+        results: what could be read, by rule.
+        notes: what is missing or could not be read.
+    """
+
+    name: str
+    source: str
+    results: Mapping[RuleId, AwsResult]
+    notes: tuple[SourceNote, ...]
+
+
+def read_aws_folder(
+    path: str, known: Collection[RuleId], *, name: str | None = None
+) -> AwsFolder | None:
+    """Read SageMaker's rule results under a path.
+
+    Args:
+        path: the folder of JSONs, ``profiler-output``, ``ProfilerReport-<digits>``,
+            ``rule-output``, or the job's folder.
+        known: the rules whose results are looked for, in the order of the report.
+        name: what to call the job.
+
+    Returns:
+        The results; ``None`` when there is no file named after a rule.
+
+    Raises:
+        AmbiguousJobError: several folders of results lie under the path.
+        LocationError: no such folder.
+        FormatError: no result under the path could be read.
+    """
+    location = open_location(path)
+    objects = location.list()
+    ours = {_folder(info.key) for info in objects if info.key.endswith(_OURS)}
+    named = [info for info in objects if _is_result(info, known) and _folder(info.key) not in ours]
+    if not named:
+        return None
+    folder = _only_folder(path, named)
+    results: dict[RuleId, AwsResult] = {}
+    notes: list[SourceNote] = []
+    found = {rule_name_of(info.key): info for info in named if _folder(info.key) == folder}
+    for rule_id in known:
+        if rule_id not in found:
+            if rule_id in AWS_RULES:
+                notes.append(SourceNote(text=f"{rule_id}.json is missing: that rule is left out."))
+            continue
+        read = _read(location, found[rule_id])
+        if isinstance(read, AwsResult):
+            results[rule_id] = read
+        else:
+            notes.append(read)
+    if not results:
+        broken = next(note for note in notes if note.path)
+        raise FormatError(f"{broken.text} No other result lies under {path!r}.", path=path)
+    return AwsFolder(
+        name=name or _job_name(location, folder),
+        source=path,
+        results=results,
+        notes=(_read_note(results), *notes),
+    )
+
+
+def _is_result(info: ObjectInfo, known: Collection[RuleId]) -> bool:
+    if info.problem or not info.key.endswith(".json"):
+        return False
+    return rule_name_of(info.key) in known and bool(_LEVELS.fullmatch(_folder(info.key)))
+
+
+def _folder(key: str) -> str:
+    return key[: key.rfind("/") + 1]
+
+
+def _only_folder(path: str, named: Sequence[ObjectInfo]) -> str:
+    folders = sorted({_folder(info.key) for info in named})
+    if len(folders) == 1:
+        return folders[0]
+    listed = ", ".join(printable(folder) or "." for folder in folders[:10])
+    raise AmbiguousJobError(
+        f"{len(folders)} folders of results lie under {path!r}: {listed}.",
+        hint="Pass one of them.",
+        path=path,
+        jobs=tuple(folders),
+    )
+
+
+def _read(location: Location, info: ObjectInfo) -> AwsResult | SourceNote:
+    """Return a result, or why there is none."""
+    if info.size_bytes > _MAX_BYTES:
+        text = f"{info.key} is too large for a rule result."
+        return SourceNote(text=text, path=info.key, counts={Quality.FILES_SKIPPED: 1})
+    try:
+        return read_aws_result(location.read_bytes(info.key), path=info.key)
+    except (FormatError, LocationError) as err:
+        return SourceNote(text=err.message, path=info.key, counts={Quality.FILES_SKIPPED: 1})
+
+
+def _read_note(results: Mapping[RuleId, AwsResult]) -> SourceNote:
+    return SourceNote(
+        text=(
+            "Made from the rule results that SageMaker wrote, without the raw data: its numbers "
+            "are shown as they are, remarks tell where they are known to be wrong."
+        ),
+        counts={Quality.FILES_READ: len(results)},
+    )
+
+
+def _job_name(location: Location, folder: str) -> str:
+    place = PurePosixPath(location.root) / folder
+    for candidate in (place, *place.parents):
+        if candidate.name and not _ABOVE_JOB.fullmatch(candidate.name):
+            return printable(candidate.name)
+    return "job"

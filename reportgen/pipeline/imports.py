@@ -1,0 +1,103 @@
+"""The report of a job from the rule results that SageMaker wrote, without the raw data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from reportgen.errors import ConfigError
+from reportgen.intake import AwsFolder
+from reportgen.pipeline.compose import compose
+from reportgen.profile import Clock
+from reportgen.profile.system import device_order
+from reportgen.report import Extent, JobHeader, Report
+from reportgen.results import JsonValue, RuleId
+from reportgen.rules.base import Rule
+from reportgen.rules.imported.judge import has_gpus, judge_imported
+from reportgen.units import NS_PER_US
+
+_US_PER_S = 1_000_000
+_LATEST_US = 9_200_000_000_000_000
+"""About the year 2261: int64 nanoseconds end there."""
+
+
+def check_import_options(settings: Mapping[str, object]) -> None:
+    """Refuse thresholds for results that are already there.
+
+    Raises:
+        ConfigError: a parameter of a rule was set.
+    """
+    if settings:
+        raise ConfigError(
+            "These are rule results that SageMaker computed with its own parameters; "
+            f"{next(iter(settings))} cannot be set any more.",
+            hint="Pass the raw profiler output of the job, or leave the parameters out.",
+        )
+
+
+def import_results(folder: AwsFolder, rules: Sequence[Rule]) -> Report:
+    """Return the report of a folder of results, in the order of ``rules``."""
+    found = folder.results
+    has_gpu = has_gpus(
+        {rule_id: item.details for rule_id, item in found.items()},
+        {rule_id: item.counters.datapoints for rule_id, item in found.items()},
+    )
+    results = [
+        judge_imported(
+            rule,
+            found[rule.id].counters,
+            found[rule.id].details,
+            found[rule.id].rule_parameters,
+            has_gpu=has_gpu,
+        )
+        for rule in rules
+        if rule.id in found
+    ]
+    return compose(
+        JobHeader(name=folder.name, source=folder.source, clock=Clock.UNIX.value),
+        results,
+        extent=_extent(folder),
+        nodes=_nodes(folder),
+        notes=folder.notes,
+    )
+
+
+def _extent(folder: AwsFolder) -> Extent:
+    """Return when job and loop ran, from MaxInitializationTime; nothing without it."""
+    result = folder.results.get(RuleId("MaxInitializationTime"))
+    details = result.details if result else {}
+    step_num = details.get("step_num")
+    steps = step_num if isinstance(step_num, dict) else {}
+    first_ns, last_ns = _ordered(details.get("job_start"), details.get("job_end"), _US_PER_S)
+    loop_start_ns, loop_end_ns = _ordered(steps.get("first"), steps.get("last"), 1)
+    return Extent(
+        first_ns=first_ns, last_ns=last_ns, first_step_ns=loop_start_ns, last_step_ns=loop_end_ns
+    )
+
+
+def _ordered(
+    start: JsonValue, end: JsonValue, us_per_unit: int
+) -> tuple[int, int] | tuple[None, None]:
+    """Return start and end in ns; nothing when one is absent or they are out of order."""
+    start_ns, end_ns = (_ns(value, us_per_unit) for value in (start, end))
+    if start_ns is None or end_ns is None or end_ns < start_ns:
+        return None, None
+    return start_ns, end_ns
+
+
+def _ns(value: JsonValue, us_per_unit: int) -> int | None:
+    """Return an instant in ns, by way of whole microseconds; ``None`` where there is none."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    time_us = value * us_per_unit
+    return round(time_us) * NS_PER_US if 0 <= time_us < _LATEST_US else None
+
+
+def _nodes(folder: AwsFolder) -> tuple[str, ...]:
+    """Return the nodes that system usage or the GPU histograms name."""
+    usage = folder.results.get(RuleId("OverallSystemUsage"))
+    metrics = list(usage.details.values()) if usage else []
+    balance = folder.results.get(RuleId("LoadBalancing"))
+    if balance:
+        metrics.append(balance.details)
+    named = {node for metric in metrics if isinstance(metric, dict) for node in metric}
+    return tuple(sorted(named, key=device_order))

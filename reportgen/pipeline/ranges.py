@@ -1,0 +1,118 @@
+"""Which part of a job was asked for: ``--from``, ``--to`` and ``--steps``."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+
+from reportgen.errors import ConfigError
+from reportgen.intake import cut_job, range_of_steps, read
+from reportgen.profile import JobProfile, TimeRange
+from reportgen.units import NS_PER_S, NS_PER_US, iso_utc
+
+_SECONDS = re.compile(r"[+-]?\d{1,10}(\.\d{1,9})?")
+_STEPS = re.compile(r"(\d{1,18})?:(\d{1,18})?")
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """The range that was asked for, in time or in steps; both ends are included."""
+
+    time: TimeRange | None = None
+    steps: tuple[int | None, int | None] | None = None
+
+
+def wanted_range(since: str | None, until: str | None, steps: str | None) -> Wanted | None:
+    """Return what ``--from``, ``--to`` and ``--steps`` ask for; ``None`` for the whole job.
+
+    Raises:
+        ConfigError: a value that cannot be read, a range whose end lies before its start, or
+            both times and steps.
+    """
+    if steps is not None:
+        if since is not None or until is not None:
+            raise ConfigError(
+                "--steps cannot be combined with --from and --to.", hint="Pass one of them."
+            )
+        return Wanted(steps=_parse_steps(steps))
+    if since is None and until is None:
+        return None
+    from_ns = None if since is None else parse_instant("--from", since)
+    to_ns = None if until is None else parse_instant("--to", until)
+    if from_ns is not None and to_ns is not None and from_ns > to_ns:
+        raise ConfigError(
+            f"--from {since} lies after --to {until}.", hint="Exchange the two, or pass one."
+        )
+    return Wanted(time=TimeRange(from_ns=from_ns, to_ns=to_ns))
+
+
+def parse_instant(option: str, text: str) -> int:
+    """Return an instant in ns: ISO 8601 (UTC where it names no zone) or Unix seconds.
+
+    Raises:
+        ConfigError: neither of them.
+    """
+    bare = text.strip()
+    if _SECONDS.fullmatch(bare):
+        return int(Decimal(bare) * NS_PER_S)
+    try:
+        moment = datetime.fromisoformat(bare)
+        if moment.tzinfo is None:
+            moment = moment.replace(tzinfo=UTC)
+        return (moment - _EPOCH) // timedelta(microseconds=1) * NS_PER_US
+    except (ValueError, OverflowError) as err:
+        raise ConfigError(
+            f"{option} {text!r} is no time.",
+            hint="Write ISO 8601 (2026-07-01T10:00:00Z) or Unix seconds (1783071021.5).",
+        ) from err
+
+
+def _parse_steps(text: str) -> tuple[int | None, int | None]:
+    match = _STEPS.fullmatch(text.strip())
+    if match is None or text.strip() == ":":
+        raise ConfigError(
+            f"--steps {text!r} is no range of steps.",
+            hint="Write FIRST:LAST, for example 100:200, 100: or :200; both ends are included.",
+        )
+    first, last = (None if part is None else int(part) for part in match.groups())
+    if first is not None and last is not None and first > last:
+        raise ConfigError(f"--steps {text}: the first step lies after the last.")
+    return first, last
+
+
+def check_uncut(wanted: Wanted | None) -> None:
+    """Refuse a range for results that are already there.
+
+    Raises:
+        ConfigError: a range was asked for.
+    """
+    if wanted is not None:
+        raise ConfigError(
+            "Saved results cannot be cut to a range any more.",
+            hint="Pass the raw profiler output of the job, or leave the range out.",
+        )
+
+
+def apply_range(job: JobProfile, wanted: Wanted) -> tuple[JobProfile, str]:
+    """Return the job cut to a range, and the range in words.
+
+    Steps are looked up in the events of all nodes, which are read once more for that.
+    """
+    if wanted.steps is None:
+        assert wanted.time is not None
+        return cut_job(job, wanted.time), say_range(wanted.time)
+    first, last = wanted.steps
+    kept = range_of_steps([read(part).spans for part in job.parts], first=first, last=last)
+    begin = "the first step" if first is None else f"step {first}"
+    end = "the last step" if last is None else f"step {last}"
+    return cut_job(job, kept), f"{begin} to {end}, {say_range(kept)}"
+
+
+def say_range(kept: TimeRange) -> str:
+    """Write a range: ``2026-07-01T10:00:00.000000Z to the end``."""
+    begin = "the start" if kept.from_ns is None else iso_utc(kept.from_ns)
+    end = "the end" if kept.to_ns is None else iso_utc(kept.to_ns)
+    return f"{begin} to {end}"

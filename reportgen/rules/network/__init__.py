@@ -1,0 +1,1 @@
+"""What the network held up: the words and exhibits of NetworkBottleneck."""

@@ -1,0 +1,112 @@
+"""SageMaker's rule results are found at every level at which people have them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from reportgen.errors import AmbiguousJobError, FormatError
+from reportgen.intake import read_aws_folder
+from reportgen.profile import Quality
+from reportgen.results import Counters, RuleId
+
+KNOWN = [RuleId("OverallSystemUsage"), RuleId("LowGPUUtilization"), RuleId("BatchSize")]
+LOW = {
+    "RuleTriggered": 2,
+    "Violations": 3,
+    "Details": {"algo-1": {"gpu0": {"gpu_95": 35.19999999999982}}},
+    "Datapoints": 1310,
+    "RuleParameters": "threshold_p95:70",
+}
+
+
+def write(folder: Path, name: str = "LowGPUUtilization", text: str | None = None) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / f"{name}.json").write_text(json.dumps(LOW) if text is None else text)
+    return folder
+
+
+@pytest.mark.parametrize("room", ["profiler-reports", "profiler-report"])
+@pytest.mark.parametrize(
+    "given",
+    [
+        "my-job",
+        "my-job/rule-output",
+        "my-job/rule-output/ProfilerReport-1700276777",
+        "my-job/rule-output/ProfilerReport-1700276777/profiler-output",
+        "my-job/rule-output/ProfilerReport-1700276777/profiler-output/{room}",
+    ],
+)
+def test_results_are_found_at_every_level(tmp_path: Path, given: str, room: str) -> None:
+    folder = tmp_path / "my-job/rule-output/ProfilerReport-1700276777/profiler-output" / room
+    write(folder)
+
+    found = read_aws_folder(str(tmp_path / given.format(room=room)), KNOWN)
+
+    assert found is not None
+    assert found.name == "my-job"
+    result = found.results[RuleId("LowGPUUtilization")]
+    assert result.counters == Counters(rule_triggered=2, violations=3, datapoints=1310)
+    assert result.details == LOW["Details"]
+    assert result.raw == json.dumps(LOW).encode()
+
+
+def test_a_bare_folder_of_jsons_is_named_after_itself(tmp_path: Path) -> None:
+    found = read_aws_folder(str(write(tmp_path / "from-a-colleague")), KNOWN)
+    assert found is not None
+    assert found.name == "from-a-colleague"
+
+
+def test_missing_and_broken_results_are_notes_and_the_rest_goes_on(tmp_path: Path) -> None:
+    write(tmp_path)
+    write(tmp_path, "BatchSize", '{"RuleTriggered": 1, ')
+
+    found = read_aws_folder(str(tmp_path), KNOWN)
+
+    assert found is not None
+    assert list(found.results) == ["LowGPUUtilization"]
+    texts = {note.path: note.text for note in found.notes[1:]}
+    assert texts[""] == "OverallSystemUsage.json is missing: that rule is left out."
+    assert texts["BatchSize.json"].startswith("BatchSize.json is not JSON")
+    assert sum(note.counts.get(Quality.FILES_READ, 0) for note in found.notes) == 1
+    assert sum(note.counts.get(Quality.FILES_SKIPPED, 0) for note in found.notes) == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("[]", "expected an object"),
+        ("\x00", "is not JSON"),
+        ('{"RuleTriggered": 1}', "it has no Violations"),
+        (json.dumps({**LOW, "Violations": -1}), "whole numbers of at least 0"),
+        (json.dumps({**LOW, "Datapoints": 1.5}), "whole numbers of at least 0"),
+        (json.dumps({**LOW, "RuleTriggered": True}), "whole numbers of at least 0"),
+        (json.dumps({**LOW, "Details": []}), "Details is expected to be an object"),
+        (json.dumps({**LOW, "RuleParameters": None}), "RuleParameters a text"),
+        ("[" * 200_000, "is not JSON"),
+    ],
+)
+def test_a_folder_with_nothing_but_broken_results_is_refused(
+    tmp_path: Path, text: str, said: str
+) -> None:
+    write(tmp_path, text=text)
+    with pytest.raises(FormatError, match=said):
+        read_aws_folder(str(tmp_path), KNOWN)
+
+
+def test_two_reports_under_one_path_are_listed(tmp_path: Path) -> None:
+    for stamp in ("1700000001", "1700000002"):
+        write(tmp_path / f"rule-output/ProfilerReport-{stamp}/profiler-output/profiler-reports")
+    with pytest.raises(AmbiguousJobError, match="2 folders of results") as info:
+        read_aws_folder(str(tmp_path), KNOWN)
+    assert len(info.value.details["jobs"]) == 2  # type: ignore[arg-type]  # details are objects
+
+
+def test_our_own_reports_and_files_of_other_names_are_no_results(tmp_path: Path) -> None:
+    write(tmp_path / "profiler-report")
+    (tmp_path / "profiler-report" / "report.json").write_text("{}")
+    write(tmp_path, "package")
+    write(tmp_path / "elsewhere")
+    assert read_aws_folder(str(tmp_path), KNOWN) is None

@@ -1,0 +1,137 @@
+"""What `--from`, `--to` and `--steps` accept, and what they cut."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from reportgen.errors import ConfigError, LocationError
+from reportgen.intake import cut_job, discover, range_of_steps, read
+from reportgen.pipeline.ranges import apply_range, check_uncut, parse_instant, wanted_range
+from reportgen.profile import NodeProfile, TimeRange
+from tests.builders import START_S, Row, span_table, timeline_lines, write_system, write_timeline
+
+START_NS = round(START_S * 1e9)
+STEP = "Step:ModeKeys.TRAIN"
+NS_PER_S = 10**9
+
+
+@pytest.mark.parametrize(
+    ("text", "expected_ns"),
+    [
+        ("1783071021", 1783071021 * NS_PER_S),
+        ("1783071021.123456789", 1783071021123456789),
+        ("0", 0),
+        ("2026-07-03T09:30:21Z", 1783071021 * NS_PER_S),
+        ("2026-07-03T11:30:21+02:00", 1783071021 * NS_PER_S),
+        ("2026-07-03 09:30:21.000001", 1783071021000001000),
+        ("2026-07-03", 1783036800 * NS_PER_S),
+    ],
+)
+def test_instants_are_iso_or_unix_seconds_and_exact(text: str, expected_ns: int) -> None:
+    assert parse_instant("--from", text) == expected_ns
+
+
+@pytest.mark.parametrize("text", ["", "noon", "nan", "1e9", "2026-13-01", "12345678901", "1,5"])
+def test_what_is_no_time_is_refused_with_the_forms(text: str) -> None:
+    with pytest.raises(ConfigError, match=r"--to .* is no time") as info:
+        parse_instant("--to", text)
+    assert "ISO 8601" in info.value.hint
+    assert info.value.exit_code == 2
+
+
+@pytest.mark.parametrize("steps", ["", ":", "5", "a:b", "-1:5", "1:2:3", "9:3", "1.5:2"])
+def test_what_is_no_range_of_steps_is_refused(steps: str) -> None:
+    with pytest.raises(ConfigError, match="--steps"):
+        wanted_range(None, None, steps)
+
+
+def test_a_range_needs_an_order_and_one_kind_of_ends() -> None:
+    assert wanted_range(None, None, None) is None
+    with pytest.raises(ConfigError, match="lies after"):
+        wanted_range("20", "10", None)
+    with pytest.raises(ConfigError, match="cannot be combined"):
+        wanted_range("10", None, "1:2")
+    both = wanted_range("10", "10", None)
+    assert both is not None
+    assert both.time == TimeRange(from_ns=10 * NS_PER_S, to_ns=10 * NS_PER_S)
+    with pytest.raises(ConfigError, match="cannot be cut"):
+        check_uncut(both)
+
+
+@pytest.fixture
+def job(tmp_path: Path) -> Path:
+    """Ten seconds of samples, two a second, and steps of a second each from 2 s on."""
+    write_system(tmp_path, {"gpu0": [float(value) for value in range(20)], "cpu0": [1.0] * 20})
+    rows: list[Row] = [
+        (STEP, STEP, START_S + 2 + step, START_S + 3 + step, {"step": step}) for step in range(6)
+    ]
+    write_timeline(tmp_path, timeline_lines(rows))
+    return tmp_path
+
+
+def part_of(job: Path, kept: TimeRange) -> NodeProfile:
+    (ref,) = cut_job(discover(str(job)), kept).parts
+    return read(ref)
+
+
+def test_both_ends_belong_to_the_range_and_events_keep_their_length(job: Path) -> None:
+    kept = TimeRange(from_ns=START_NS + 3 * NS_PER_S, to_ns=START_NS + 5 * NS_PER_S)
+
+    part = part_of(job, kept)
+
+    assert part.system.n_ticks == 5
+    assert part.system.first_ns == START_NS + 3 * NS_PER_S
+    assert part.system.last_ns == START_NS + 5 * NS_PER_S
+    # Steps 0 (ends at 3 s) to 3 (begins at 5 s) touch the range.
+    assert part.spans.step.tolist() == [0, 1, 2, 3]
+    assert set(part.spans.duration_ns.tolist()) == {NS_PER_S}
+
+
+def test_a_microsecond_outside_is_outside(job: Path) -> None:
+    kept = TimeRange(from_ns=START_NS + 3 * NS_PER_S + 1_000, to_ns=START_NS + 5 * NS_PER_S - 1_000)
+    part = part_of(job, kept)
+    assert part.system.n_ticks == 3
+    assert part.spans.step.tolist() == [1, 2]
+
+
+def test_an_open_range_that_holds_all_changes_nothing(job: Path) -> None:
+    (ref,) = discover(str(job)).parts
+    whole = read(ref)
+    part = part_of(job, TimeRange(from_ns=START_NS))
+    assert part.system.values.tobytes() == whole.system.values.tobytes()
+    assert part.system.tick_ns.tolist() == whole.system.tick_ns.tolist()
+    assert part.spans.start_ns.tolist() == whole.spans.start_ns.tolist()
+    assert part.notes == whole.notes
+
+
+def test_long_events_of_the_job_survive_a_short_range(tmp_path: Path) -> None:
+    write_system(tmp_path, {"gpu0": [1.0] * 3000})
+    rows: list[Row] = [("DataLoaderWorker", "worker", START_S, START_S + 1200, {})]
+    write_timeline(tmp_path, timeline_lines(rows))
+    start_ns = START_NS + 600 * NS_PER_S
+    part = part_of(tmp_path, TimeRange(from_ns=start_ns, to_ns=start_ns + NS_PER_S))
+    assert part.spans.duration_ns.tolist() == [1200 * NS_PER_S]
+
+
+def test_steps_become_the_time_from_the_first_to_the_last(job: Path) -> None:
+    wanted = wanted_range(None, None, "1:2")
+    assert wanted is not None
+    cut, text = apply_range(discover(str(job)), wanted)
+    kept = cut.parts[0].kept
+    assert kept == TimeRange(from_ns=START_NS + 3 * NS_PER_S, to_ns=START_NS + 5 * NS_PER_S)
+    assert text.startswith("step 1 to step 2, ")
+
+
+def test_steps_of_several_nodes_span_all_of_them() -> None:
+    nodes = [
+        span_table([(STEP, STEP, START_S + late, START_S + late + 1, {"step": 7})])
+        for late in (0, 3)
+    ]
+    kept = range_of_steps(nodes, first=7, last=None)
+    assert kept == TimeRange(from_ns=START_NS, to_ns=START_NS + 4 * NS_PER_S)
+    with pytest.raises(LocationError, match="its steps are 7 to 7"):
+        range_of_steps(nodes, first=8, last=9)
+    with pytest.raises(LocationError, match="it has no steps"):
+        range_of_steps([], first=8, last=9)
