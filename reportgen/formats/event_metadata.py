@@ -32,15 +32,19 @@ class Metadata:
             pids: codes of the file's ``pid`` values, extended.
         """
         args = event.args or NO_ARGS
-        base_us = int(whole_numbers([args.start_time_since_epoch_in_micros])[0])
-        if base_us != ABSENT and base_us not in self._base_us[-1:]:
-            self._base_position.append(position)
-            self._base_us.append(base_us)
+        if args.start_time_since_epoch_in_micros is not None:
+            self._learn_base(args.start_time_since_epoch_in_micros, position)
         if event.name == "process_name" and args.name is not None:
             names = self._phase_name[pids[event.pid]]
             if args.name not in names[-1:]:
                 self._phase_position[pids[event.pid]].append(position)
                 names.append(args.name)
+
+    def _learn_base(self, value: object, position: int) -> None:
+        base_us = int(whole_numbers([value])[0])
+        if base_us != ABSENT and base_us not in self._base_us[-1:]:
+            self._base_position.append(position)
+            self._base_us.append(base_us)
 
     @property
     def first_base_ns(self) -> int | None:
