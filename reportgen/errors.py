@@ -31,6 +31,10 @@ class LocationError(ReportgenError):
     """A place that does not exist, cannot be read, or holds no job."""
 
 
+class PlaceError(LocationError):
+    """A whole place that cannot be used: every further read would fail as well."""
+
+
 class AmbiguousJobError(LocationError):
     """More than one job lies under the path that was given."""
 

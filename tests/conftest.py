@@ -2,15 +2,39 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from sample_data.make import make_job
 from sample_data.spec import NAMED_JOBS
+from tests.s3_server import Bucket, running_proxy, running_server
 
 
 @pytest.fixture(scope="session")
 def input_bound_job(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The sample job of ``make report``; treat it as read-only."""
     return make_job(NAMED_JOBS["input_bound"], output=tmp_path_factory.mktemp("jobs"))
+
+
+@pytest.fixture(scope="session")
+def s3_server() -> Iterator[str]:
+    """The address of a real S3 server on this machine."""
+    with running_server() as address:
+        yield address
+
+
+@pytest.fixture
+def s3(s3_server: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Bucket]:
+    """A new bucket behind a proxy, and the environment of somebody who may use it."""
+    for name in [name for name in os.environ if name.startswith("AWS_")]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "AKIDEXAMPLE")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "wJalrSECRET")
+    with running_proxy(s3_server) as (address, trouble):
+        monkeypatch.setenv("AWS_ENDPOINT_URL", address)
+        yield Bucket.create(s3_server, trouble)

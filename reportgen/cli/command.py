@@ -8,17 +8,24 @@ import os
 import sys
 import webbrowser
 from pathlib import Path
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 import click
 
 from reportgen import __version__
 from reportgen.cli.interrupt import interrupts_spare_imports
+from reportgen.cli.places import OutputType, reach_buckets
 from reportgen.cli.progress import watching
 from reportgen.cli.settings import read_settings
 from reportgen.errors import EXIT_FAILED, ReportgenError
 
+if TYPE_CHECKING:
+    from reportgen.report import Report
+
+EXIT_FAIL_ON = 3
 EXIT_INTERRUPTED = 130
+
+_WORST_FIRST = ("critical", "warning", "info")
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
@@ -26,9 +33,11 @@ EXIT_INTERRUPTED = 130
 @click.option(
     "-o",
     "--output",
-    type=click.Path(path_type=Path, file_okay=False),
+    type=OutputType(),
     default=Path(),
-    help="Folder for profiler-report.html, .ipynb and profiler-report/. [default: here]",
+    metavar="DIR",
+    help="Folder or s3://bucket/prefix for profiler-report.html, .ipynb and profiler-report/. "
+    "[default: here]",
 )
 @click.option("--name", metavar="JOB", help="The job's name. [default: from the path]")
 @click.option(
@@ -70,12 +79,21 @@ EXIT_INTERRUPTED = 130
 @click.option("--steps", metavar="A:B", help="Look at the time of steps A to B, both included.")
 @click.option("--open", "opens", is_flag=True, help="Open the page in the browser.")
 @click.option("--force", is_flag=True, help="Replace edited notebooks and files of others.")
+@click.option(
+    "--fail-on",
+    type=click.Choice(_WORST_FIRST),
+    help="Exit with 3 when there is a finding at least this bad; the report is made anyway.",
+)
+@click.option("--profile", metavar="NAME", help="AWS profile for s3:// (needs the extra aws).")
+@click.option("--region", metavar="NAME", help="Region, if the bucket does not say it.")
+@click.option("--endpoint-url", metavar="URL", help="Address of a store that is not Amazon's.")
+@click.option("--no-sign-request", is_flag=True, help="Read public buckets without credentials.")
 @click.option("-q", "--quiet", is_flag=True, help="Say nothing but errors.")
 @click.option("-v", "--verbose", count=True, help="Log each step with counts and seconds.")
 @click.version_option(__version__, prog_name="make-profiler-report")
 def command(
     path: str,
-    output: Path,
+    output: Path | str,
     name: str | None,
     settings: tuple[str, ...],
     config: Path | None,
@@ -88,28 +106,38 @@ def command(
     steps: str | None,
     opens: bool,
     force: bool,
+    fail_on: str | None,
+    profile: str | None,
+    region: str | None,
+    endpoint_url: str | None,
+    no_sign_request: bool,
     quiet: bool,
     verbose: int,
 ) -> None:
     """Make the profiling report of a training job.
 
-    PATH is the job's folder, its profiler-output, or the folder that holds system/ and
-    framework/; or profiler-report/, to make the page of a saved report again; or a folder of
-    SageMaker's rule results. The path of the page is printed to stdout.
+    PATH is the job's folder or s3://bucket/prefix, its profiler-output, or the folder that holds
+    system/ and framework/; or profiler-report/, to make the page of a saved report again; or a
+    folder of SageMaker's rule results. The path of the page is printed to stdout.
 
     Exit codes: 0 report made, 1 could not be made, 2 wrong usage or would overwrite,
-    130 interrupted.
+    3 made and --fail-on was met, 130 interrupted.
     """
     _configure_logging(quiet=quiet, verbose=verbose)
     given = read_settings(settings, config)
     if plugins:
         # As with `python -m`: modules in the current folder can be named.
         sys.path.insert(0, "")
-    from reportgen.pipeline import Options, make_report
+    reach_buckets(
+        profile=profile, region=region, endpoint_url=endpoint_url, no_sign_request=no_sign_request
+    )
+    if opens and isinstance(output, str):
+        raise click.UsageError("--open cannot show a page in a bucket; leave it out.")
+    from reportgen.pipeline import Options, make_remote_report, make_report
 
     options = Options(
         path=path,
-        output=output,
+        output=output if isinstance(output, Path) else Path(),
         name=name,
         settings=given,
         rules=tuple(part for part in rules.split(",") if part.strip()),
@@ -122,12 +150,24 @@ def command(
         force=force,
     )
     with watching(is_shown=not quiet and not verbose and sys.stderr.isatty()) as watcher:
-        outcome = make_report(options, watcher)
+        if isinstance(output, str):
+            page, outcome = make_remote_report(options, output, watcher)
+        else:
+            outcome = make_report(options, watcher)
+            page = str(outcome.page)
     with contextlib.suppress(BrokenPipeError):
         # A reader of stdout that is gone does not unmake the report.
-        click.echo(outcome.page)
+        click.echo(page)
     if opens:
         webbrowser.open(outcome.page.resolve().as_uri())
+    if fail_on is not None and _is_met(fail_on, outcome.report):
+        raise click.exceptions.Exit(EXIT_FAIL_ON)
+
+
+def _is_met(fail_on: str, report: Report) -> bool:
+    """Return whether there is a finding at least as bad."""
+    enough = _WORST_FIRST[: _WORST_FIRST.index(fail_on) + 1]
+    return any(ranked.finding.severity.value in enough for ranked in report.findings)
 
 
 def main() -> None:
@@ -138,7 +178,7 @@ def main() -> None:
 def _run() -> int:
     try:
         with interrupts_spare_imports():
-            command.main(standalone_mode=False)
+            answer = command.main(standalone_mode=False)
     except click.ClickException as err:
         err.show()
         return err.exit_code
@@ -152,7 +192,7 @@ def _run() -> int:
         place = f"{err.filename}: " if err.filename else ""
         click.echo(f"error: {place}{err.strerror or err}", err=True)
         return EXIT_FAILED
-    return 0
+    return answer if isinstance(answer, int) else 0
 
 
 def _leave(code: int) -> NoReturn:

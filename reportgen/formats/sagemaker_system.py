@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from reportgen.errors import LocationError
+from reportgen.errors import LocationError, PlaceError
 from reportgen.formats.series_codes import MAX_SERIES, UNKNOWN, UNREADABLE, SeriesCodes
 from reportgen.formats.system_lines import LineReading, read_lines, series_of
 from reportgen.formats.system_source import BlockSource, SystemFile
@@ -65,6 +65,7 @@ def read_block(
         The lines of each file, in the order of ``files``.
 
     Raises:
+        PlaceError: the bucket cannot be used any more.
         KeyboardInterrupt: Ctrl-C while DuckDB was parsing.
     """
     import duckdb
@@ -72,6 +73,8 @@ def read_block(
     try:
         with BlockSource(files) as source:
             rows = _read_fast(connection, source, codes, tally)
+    except PlaceError:
+        raise
     except (duckdb.Error, LocationError):
         rows = None
     except RuntimeError as err:
@@ -181,8 +184,13 @@ def _remark_foreign(named: set[str], node: str, tally: Tally) -> None:
 def _read_slowly(file: SystemFile, codes: SeriesCodes, tally: Tally) -> RawRows:
     try:
         content = file.location.read_bytes(file.key)
-    except LocationError:
-        tally.add(Quality.FILES_SKIPPED, file.key, what="{n} [file|files] cannot be read")
+    except PlaceError:
+        raise
+    except LocationError as err:
+        reason = str(err.details.get("reason", ""))
+        tally.add(
+            Quality.FILES_SKIPPED, file.key, what="{n} [file|files] cannot be read", detail=reason
+        )
         return _rows_of(LineReading(), codes)
     reading = read_lines(content)
     for number in reading.broken_lines:

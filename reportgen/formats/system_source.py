@@ -113,8 +113,8 @@ class BlockSource:
     def _spool(self) -> str:
         spool = tempfile.NamedTemporaryFile(suffix=".json")  # noqa: SIM115  # lives until __exit__
         self._exits.enter_context(spool)
-        for file in self.files:
-            content = file.location.read_bytes(file.key)
+        keys = [file.key for file in self.files]
+        for content in self.files[0].location.read_many(keys):
             self._line_counts.append(sum(1 for line in content.split(b"\n") if line.strip()))
             spool.write(content)
             if not content.endswith(b"\n"):

@@ -116,7 +116,12 @@ def _parts(claimed: Sequence[_Claimed], location: Location, info: JobInfo) -> tu
     for found, told in claimed:
         if told.node:
             by_node[told.node].append(
-                FileRef(key=found.key, size_bytes=found.size_bytes, format_id=told.format_id)
+                FileRef(
+                    key=found.key,
+                    size_bytes=found.size_bytes,
+                    format_id=told.format_id,
+                    version=found.version,
+                )
             )
     return tuple(
         PartRef(node=NodeId(node), root=location.root, files=tuple(by_node[node]), job=info)
@@ -190,5 +195,5 @@ def _parent_of_job_folder(location: Location, objects: Sequence[ObjectInfo]) -> 
         if inner.name in {"system", "framework"}:
             below = folder.relative_to(inner.parent)
             if any(claim(f"{below}/{info.key}") for info in objects):
-                return printable(str(inner.parent))
+                return printable(str(inner.parent)).replace("s3:/", "s3://")
     return None

@@ -26,7 +26,8 @@ def read(ref: PartRef, *, on_progress: Progress | None = None) -> NodeProfile:
     Edge cases: a node without system files has an empty system table, one without timelines an
     empty span table; a file that cannot be read is a note.
     """
-    location = open_location(ref.root)
+    versions = {file.key: file.version for file in ref.files if file.version}
+    location = open_location(ref.root, versions=versions)
     tally = Tally()
     claims = [(file, told) for file in ref.files if (told := claim(file.key))]
     minutes = [
@@ -45,7 +46,12 @@ def read(ref: PartRef, *, on_progress: Progress | None = None) -> NodeProfile:
     spans = read_spans(timelines, tally, system=whole, job=ref.job, on_progress=on_progress)
     if kept is not None:
         spans = cut_spans(spans, kept)
+    for key in location.changed():
+        tally.remark(_SAY_CHANGED, path=key)
     return NodeProfile(node=ref.node, job=ref.job, system=system, spans=spans, notes=tally.notes())
+
+
+_SAY_CHANGED = "This file changed after it was listed; its newer content was read."
 
 
 def _system_file(location: Location, file: FileRef, told: Claim) -> SystemFile:

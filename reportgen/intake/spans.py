@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from reportgen.errors import LocationError
+from reportgen.errors import LocationError, PlaceError
 from reportgen.formats import (
     Claim,
     Codes,
@@ -117,8 +117,13 @@ def _content(file: EventFile, tally: Tally) -> bytes | None:
         return None
     try:
         return file.location.read_bytes(file.key)
-    except LocationError:
-        tally.add(Quality.FILES_SKIPPED, file.key, what="{n} [file|files] cannot be opened")
+    except PlaceError:
+        raise
+    except LocationError as err:
+        reason = str(err.details.get("reason", ""))
+        tally.add(
+            Quality.FILES_SKIPPED, file.key, what="{n} [file|files] cannot be opened", detail=reason
+        )
         return None
 
 

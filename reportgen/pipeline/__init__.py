@@ -2,5 +2,6 @@
 
 from reportgen.pipeline.make import make_report
 from reportgen.pipeline.options import Options, Outcome, Watcher
+from reportgen.pipeline.remote import make_remote_report
 
-__all__ = ["Options", "Outcome", "Watcher", "make_report"]
+__all__ = ["Options", "Outcome", "Watcher", "make_remote_report", "make_report"]

@@ -81,7 +81,8 @@ def _make(job: JobProfile, options: Options, wanted: Wanted | None, watcher: Wat
     rules = all_rules(options.plugins)
     chosen = select_rules(rules, options.rules) if options.rules else rules
     params = resolve_params(rules, options.settings)
-    check_output(options.output, job_root=Path(job.parts[0].root))
+    root = job.parts[0].root
+    check_output(options.output, job_root=None if "://" in root else Path(root))
     _check_old(options, keeps_results=False)
     range_text = None
     if wanted is not None:

@@ -69,11 +69,15 @@ class JobInfo:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileRef:
-    """One file of a part: its key below the job's root, its size, and what claimed it."""
+    """One file of a part: its key below the job's root, its size, and what claimed it.
+
+    ``version`` is its ETag when it was listed; empty where files have no versions.
+    """
 
     key: str
     size_bytes: int
     format_id: str
+    version: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -49,6 +49,14 @@ class LocalLocation:
                 path=key,
             ) from err
 
+    def read_many(self, keys: Sequence[str]) -> Iterator[bytes]:
+        """Yield the content of files in the order of the keys."""
+        return map(self.read_bytes, keys)
+
+    def changed(self) -> Sequence[str]:
+        """Return nothing: files have no versions."""
+        return ()
+
     def local_path(self, key: str) -> Path | None:
         """Return the file's path."""
         return self._root / key

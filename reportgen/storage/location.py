@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -20,11 +20,13 @@ class ObjectInfo:
     Attributes:
         key: path below the place's root, with forward slashes on every system.
         size_bytes: its size when it was listed.
+        version: its version (ETag) when it was listed, where the place has versions.
         problem: why it cannot be read (``"a link"``); empty for a plain file.
     """
 
     key: str
     size_bytes: int
+    version: str = ""
     problem: str = ""
 
 
@@ -44,16 +46,25 @@ class Location(Protocol):
         """Return a file's content; raise ``LocationError`` when it cannot be read."""
         ...
 
+    def read_many(self, keys: Sequence[str]) -> Iterator[bytes]:
+        """Yield the content of files in the order of the keys; errors as ``read_bytes``."""
+        ...
+
+    def changed(self) -> Sequence[str]:
+        """Return the keys whose content was newer than what was listed."""
+        ...
+
     def local_path(self, key: str) -> Path | None:
         """Return where a file lies on this machine, or ``None`` when it does not."""
         ...
 
 
-def open_location(path: str) -> Location:
+def open_location(path: str, *, versions: Mapping[str, str] | None = None) -> Location:
     """Open a place by the scheme of its path; without a scheme it is a local folder.
 
     Args:
-        path: ``job/``, ``/data/job``, ``file:///data/job``.
+        path: ``job/``, ``/data/job``, ``file:///data/job``, ``s3://bucket/job``.
+        versions: the version of each key when it was listed; only buckets look at them.
 
     Raises:
         LocationError: no such folder, not a folder, or a scheme that cannot be read.
@@ -66,9 +77,13 @@ def open_location(path: str) -> Location:
     scheme = match[1].lower()
     if scheme == "file":
         return LocalLocation(path[match.end() :])
+    if scheme == "s3":
+        from reportgen.storage.s3 import S3Location
+
+        return S3Location(path, versions=versions)
     raise LocationError(
         f"This version cannot read {scheme}:// paths such as {_without_query(path)}.",
-        hint=_remedy(scheme),
+        hint="Copy the job to this machine and pass the local folder.",
         path=_without_query(path),
     )
 
@@ -77,9 +92,3 @@ def _without_query(url: str) -> str:
     """Drop what may hold a signature or credentials."""
     bare = re.split(r"[?#]", url, maxsplit=1)[0]
     return re.sub(r"://[^/@]*@", "://", bare)
-
-
-def _remedy(scheme: str) -> str:
-    if scheme == "s3":
-        return "Copy the job first (aws s3 cp --recursive) and pass the local folder."
-    return "Copy the job to this machine and pass the local folder."

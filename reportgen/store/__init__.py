@@ -1,6 +1,7 @@
 """Save and load a report directory."""
 
 from reportgen.store.directory import REPORT_FILE, load, save
+from reportgen.store.remote import RemoteOutput
 from reportgen.store.replace import (
     OUTPUT_FOLDER,
     OUTPUT_NOTEBOOK,
@@ -16,6 +17,7 @@ __all__ = [
     "OUTPUT_NOTEBOOK",
     "OUTPUT_PAGE",
     "REPORT_FILE",
+    "RemoteOutput",
     "Staging",
     "check_replaceable",
     "load",

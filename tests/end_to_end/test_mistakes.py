@@ -112,8 +112,8 @@ def test_a_notebook_without_parameters_is_refused(tmp_path: Path, input_bound_jo
     assert sorted(path.name for path in tmp_path.iterdir()) == ["n.ipynb"]
 
 
-def test_object_stores_are_refused_in_one_sentence(tmp_path: Path) -> None:
-    assert_refused(run_command("s3://bucket/job", cwd=tmp_path), 1, "s3://bucket/job")
+def test_other_stores_are_refused_in_one_sentence(tmp_path: Path) -> None:
+    assert_refused(run_command("gs://bucket/job", cwd=tmp_path), 1, "gs://bucket/job")
 
 
 def test_version_and_help(tmp_path: Path) -> None:

@@ -1,0 +1,83 @@
+"""What object stores answer, in words that help and hold no secrets."""
+
+from __future__ import annotations
+
+import re
+
+from reportgen.errors import LocationError, PlaceError
+
+_CODES: tuple[tuple[str, str], ...] = (
+    (r"NoSuchBucket", "no_bucket"),
+    (r"ExpiredToken|InvalidAccessKeyId|SignatureDoesNotMatch|InvalidToken|TokenRefreshRequired",
+     "rejected"),
+    (r"SlowDown|503 Service|429 Too Many|Throttl|RequestLimitExceeded", "throttled"),
+    (r"AccessDenied|403 Forbidden|AllAccessDisabled|401 Unauthorized", "denied"),
+    (r"PreconditionFailed|412 Precondition", "changed"),
+    (r"NoSuchKey|404 Not Found", "gone"),
+    (r"PermanentRedirect|AuthorizationHeaderMalformed|301 Moved", "region"),
+)  # fmt: skip
+_KINDS = {
+    "FileNotFoundError": "gone",
+    "PermissionDeniedError": "denied",
+    "UnauthenticatedError": "denied",
+    "PreconditionError": "changed",
+}
+
+
+def kind_of(err: Exception) -> str:
+    """Return what an error of obstore is about, one of the words below.
+
+    Its text is only searched for codes, never shown: it may hold addresses and signatures.
+    """
+    text = str(err)
+    found = next((kind for pattern, kind in _CODES if re.search(pattern, text)), None)
+    return found or _KINDS.get(type(err).__name__, "connection")
+
+
+def explain(err: Exception, *, action: str, url: str) -> LocationError:
+    """Return the error to raise instead of one of obstore's.
+
+    Args:
+        err: what obstore raised.
+        action: the permission that was used, ``s3:GetObject``.
+        url: the bucket or object, ``s3://bucket/key``.
+    """
+    kind = kind_of(err)
+    if kind in {"gone", "changed"}:
+        word = "vanished" if kind == "gone" else "changed"
+        return LocationError(
+            f"{url} {word} while it was read.", hint="Run the command again.", path=url, reason=word
+        )
+    bucket = "/".join(url.split("/")[:3])
+    message, hint = _SAYINGS[kind]
+    return PlaceError(
+        message.format(url=url, bucket=bucket, action=action), hint=hint, path=url, reason=kind
+    )
+
+
+_SAYINGS = {
+    "no_bucket": (
+        "There is no bucket {bucket}.",
+        "Check the spelling, and --endpoint-url if the store is not Amazon's.",
+    ),
+    "denied": (
+        "Access denied: {action} on {url}.",
+        "Ask for this permission, choose another --profile, or pass --no-sign-request.",
+    ),
+    "rejected": (
+        "The credentials were rejected ({action} on {url}): expired or wrong.",
+        "Run `aws sso login`, renew the keys, or choose another --profile.",
+    ),
+    "throttled": (
+        "The store asks to slow down ({action} on {url}); several retries did not help.",
+        "Run the command again in some minutes.",
+    ),
+    "region": (
+        "The bucket {bucket} lies in another region ({action}).",
+        "Name its region with --region.",
+    ),
+    "connection": (
+        "The connection to the store failed ({action} on {url}); several retries did not help.",
+        "Check the network and --endpoint-url, then run the command again.",
+    ),
+}

@@ -1,0 +1,195 @@
+"""A real S3 server on this machine, and a proxy in front of it that makes trouble on demand."""
+
+from __future__ import annotations
+
+import http.client
+import subprocess
+import sys
+import threading
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+
+_DROPPED = {"connection", "transfer-encoding", "keep-alive"}
+
+
+@contextmanager
+def running_server() -> Iterator[str]:
+    """Start moto's server on a free port and yield its address."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", "0"],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        yield _address(process)
+    finally:
+        process.terminate()
+        process.wait(10)
+
+
+def _address(process: subprocess.Popen[str]) -> str:
+    assert process.stderr is not None
+    for line in process.stderr:
+        if "http://" in line:
+            address = "http://" + line.split("http://")[1].split()[0].rstrip("/")
+            threading.Thread(target=process.stderr.read, daemon=True).start()
+            return address
+    pytest.fail("the S3 server did not start")
+
+
+@dataclass
+class Trouble:
+    """What the proxy does to requests, and what it saw.
+
+    Attributes:
+        says_slow_down: how many of the next GETs of objects are answered 503 SlowDown.
+        drops_midway: how many of the next GETs of objects lose their connection half way.
+        denies: whether every GET is answered 403 AccessDenied.
+        seen: method and path of each request.
+    """
+
+    says_slow_down: int = 0
+    drops_midway: int = 0
+    denies: bool = False
+    seen: list[tuple[str, str]] = field(default_factory=list)
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def takes(self, name: str) -> bool:
+        """Return whether there is one more of a kind of trouble, and use it up."""
+        with self.lock:
+            left = getattr(self, name)
+            setattr(self, name, max(left - 1, 0))
+            return bool(left)
+
+
+@contextmanager
+def running_proxy(server: str) -> Iterator[tuple[str, Trouble]]:
+    """Start a proxy in front of a server; yield its address and what it does."""
+    trouble = Trouble()
+    proxy = ThreadingHTTPServer(("127.0.0.1", 0), _handler(urlsplit(server).netloc, trouble))
+    threading.Thread(target=proxy.serve_forever, daemon=True).start()
+    try:
+        yield f"http://127.0.0.1:{proxy.server_address[1]}", trouble
+    finally:
+        proxy.shutdown()
+        proxy.server_close()
+
+
+def _handler(server: str, trouble: Trouble) -> type[BaseHTTPRequestHandler]:
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def _pass_on(self) -> None:
+            path = urlsplit(self.path).path
+            trouble.seen.append((self.command, path))
+            is_object = self.command == "GET" and path.strip("/").count("/") >= 1
+            body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+            if self.command == "GET" and trouble.denies:
+                self._answer(403, {}, b"<Error><Code>AccessDenied</Code></Error>")
+                return
+            if is_object and trouble.takes("says_slow_down"):
+                self._answer(503, {}, b"<Error><Code>SlowDown</Code></Error>")
+                return
+            status, headers, content = _ask(server, self, body)
+            if is_object and trouble.takes("drops_midway"):
+                self._answer(status, headers, content, upto=len(content) // 2)
+                self.close_connection = True
+                self.connection.shutdown(2)
+                return
+            self._answer(status, headers, content)
+
+        do_GET = do_PUT = do_HEAD = do_DELETE = do_POST = _pass_on  # noqa: N815  # http.server's names
+
+        def _answer(
+            self, status: int, headers: dict[str, str], content: bytes, upto: int | None = None
+        ) -> None:
+            self.send_response_only(status)
+            for name, value in headers.items():
+                if name.lower() not in _DROPPED | {"content-length"}:
+                    self.send_header(name, value)
+            size = headers.get("Content-Length", "0") if self.command == "HEAD" else len(content)
+            self.send_header("Content-Length", str(size))
+            self.end_headers()
+            self.wfile.write(content[:upto])
+            self.wfile.flush()
+
+        def log_message(self, *args: Any) -> None:
+            """Say nothing."""
+
+    return Handler
+
+
+def _ask(
+    server: str, handler: BaseHTTPRequestHandler, body: bytes
+) -> tuple[int, dict[str, str], bytes]:
+    connection = http.client.HTTPConnection(server, timeout=30)
+    headers = {name: value for name, value in handler.headers.items() if name.lower() != "host"}
+    connection.request(handler.command, handler.path, body, headers)
+    answer = connection.getresponse()
+    content = answer.read()
+    connection.close()
+    return answer.status, dict(answer.headers), content
+
+
+@dataclass(frozen=True)
+class Bucket:
+    """A bucket of the server, used without the proxy.
+
+    Attributes:
+        name: its name.
+        client: boto3's, straight to the server.
+        trouble: what the proxy does to everybody else.
+    """
+
+    name: str
+    client: Any
+    trouble: Trouble
+
+    @classmethod
+    def create(cls, server: str, trouble: Trouble, *, region: str = "eu-central-1") -> Bucket:
+        """Make a bucket with a name of its own."""
+        import boto3
+
+        client = boto3.client("s3", endpoint_url=server, region_name=region)
+        name = f"bucket-{uuid.uuid4().hex[:12]}"
+        client.create_bucket(Bucket=name, CreateBucketConfiguration={"LocationConstraint": region})
+        return cls(name, client, trouble)
+
+    @property
+    def url(self) -> str:
+        """Return its address."""
+        return f"s3://{self.name}"
+
+    def put(self, key: str, content: bytes) -> None:
+        """Write an object."""
+        self.client.put_object(Bucket=self.name, Key=key, Body=content)
+
+    def delete(self, key: str) -> None:
+        """Delete an object."""
+        self.client.delete_object(Bucket=self.name, Key=key)
+
+    def read(self, key: str) -> bytes:
+        """Return an object's content."""
+        content = self.client.get_object(Bucket=self.name, Key=key)["Body"].read()
+        assert isinstance(content, bytes)
+        return content
+
+    def keys(self, prefix: str = "") -> list[str]:
+        """Return the keys of the first thousand objects."""
+        found = self.client.list_objects_v2(Bucket=self.name, Prefix=prefix)
+        return [item["Key"] for item in found.get("Contents", [])]
+
+    def put_folder(self, folder: Path, prefix: str) -> None:
+        """Write every file of a folder."""
+        for path in sorted(folder.rglob("*")):
+            if path.is_file():
+                self.put(f"{prefix}/{path.relative_to(folder).as_posix()}", path.read_bytes())

@@ -1,0 +1,211 @@
+"""Buckets: read, listed, and in trouble. The server is real, on this machine."""
+
+from __future__ import annotations
+
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from reportgen import intake
+from reportgen.errors import EXIT_FAILED, ConfigError, LocationError, PlaceError
+from reportgen.profile import Quality
+from reportgen.storage import open_location
+from reportgen.storage.s3_access import credentials, region_of
+from reportgen.store import RemoteOutput
+from tests.builders import START_S, system_line, write_minute
+from tests.s3_server import Bucket
+
+pytestmark = pytest.mark.slow
+
+BIG = bytes(range(256)) * 4_000
+
+
+def fails(bucket: Bucket, key: str) -> LocationError:
+    with pytest.raises(LocationError) as info:
+        open_location(bucket.url).read_bytes(key)
+    assert info.value.exit_code == EXIT_FAILED
+    assert "SECRET" not in str(info.value)
+    assert "http" not in str(info.value)
+    return info.value
+
+
+def two_minutes(s3: Bucket, folder: Path) -> list[str]:
+    for minute in (0, 1):
+        start_s = START_S + 60 * minute
+        write_minute(folder, [system_line("gpu0", 1 + minute, start_s)], minute_s=start_s)
+    s3.put_folder(folder, "job")
+    return [key for key in s3.keys("job/") if key.endswith(".json")]
+
+
+def test_keys_of_all_pages_are_listed_in_order_with_sizes_and_versions(s3: Bucket) -> None:
+    keys = [f"job/a b+c%25ü/{number:04}.json" for number in range(1_003)]
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda key: s3.put(key, b"{}"), keys))
+    found = open_location(f"{s3.url}/job/").list()
+    assert [info.key for info in found] == [key.removeprefix("job/") for key in keys]
+    assert {info.size_bytes for info in found} == {2}
+    assert all(info.version for info in found)
+    assert open_location(f"{s3.url}/job").read_bytes(found[0].key) == b"{}"
+
+
+def test_many_objects_come_in_the_order_of_their_keys(s3: Bucket) -> None:
+    keys = [f"{number:03}" for number in range(100)]
+    for key in keys:
+        s3.put(key, key.encode())
+    assert list(open_location(s3.url).read_many(keys)) == [key.encode() for key in keys]
+
+
+def test_the_region_of_a_bucket_is_asked_from_the_store(
+    s3: Bucket, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AWS_REGION", "us-west-2")
+    assert region_of(s3.name) == "eu-central-1"
+
+
+def test_a_connection_that_drops_in_the_middle_loses_no_byte(s3: Bucket) -> None:
+    s3.put("x", BIG)
+    s3.trouble.drops_midway = 2
+    assert open_location(s3.url).read_bytes("x") == BIG
+    assert s3.trouble.drops_midway == 0
+
+
+def test_a_store_that_asks_to_slow_down_is_asked_again(s3: Bucket) -> None:
+    s3.put("x", BIG)
+    s3.trouble.says_slow_down = 3
+    assert open_location(s3.url).read_bytes("x") == BIG
+    assert s3.trouble.says_slow_down == 0
+
+
+def test_a_store_that_never_recovers_is_named_with_the_action(s3: Bucket) -> None:
+    s3.put("x", b"x")
+    s3.trouble.says_slow_down = 1_000
+    error = fails(s3, "x")
+    assert isinstance(error, PlaceError)
+    assert f"slow down (s3:GetObject on {s3.url}/x)" in error.message
+
+
+def test_no_bucket_of_that_name(s3: Bucket) -> None:
+    with pytest.raises(PlaceError, match="There is no bucket s3://no-such-bucket"):
+        open_location("s3://no-such-bucket/job")
+
+
+def test_access_denied_names_action_and_resource(s3: Bucket) -> None:
+    s3.put("x", b"x")
+    s3.trouble.denies = True
+    assert fails(s3, "x").message == f"Access denied: s3:GetObject on {s3.url}/x."
+    with pytest.raises(PlaceError, match=rf"Access denied: s3:ListBucket on {s3.url}\."):
+        open_location(s3.url).list()
+
+
+def test_an_object_that_changed_is_read_as_it_is_now_and_named(s3: Bucket, tmp_path: Path) -> None:
+    first, _ = two_minutes(s3, tmp_path)
+    (part,) = intake.discover(f"{s3.url}/job").parts
+    s3.put(
+        first,
+        f"{system_line('gpu0', 50, START_S)}\n{system_line('gpu0', 60, START_S + 1)}\n".encode(),
+    )
+    node = intake.read(part)
+    assert node.system.n_samples == 3
+    assert [note.path for note in node.notes if "changed after it was listed" in note.text] == [
+        first.removeprefix("job/")
+    ]
+
+
+def test_an_object_that_vanished_is_named_and_the_others_are_read(
+    s3: Bucket, tmp_path: Path
+) -> None:
+    first, _ = two_minutes(s3, tmp_path)
+    (part,) = intake.discover(f"{s3.url}/job").parts
+    s3.delete(first)
+    node = intake.read(part)
+    assert node.system.n_samples == 1
+    (note,) = [note for note in node.notes if Quality.FILES_SKIPPED in note.counts]
+    assert note.path == first.removeprefix("job/")
+    assert note.text == "1 file cannot be read (vanished)."
+
+
+def test_a_denied_object_stops_the_run_instead_of_missing(s3: Bucket, tmp_path: Path) -> None:
+    two_minutes(s3, tmp_path)
+    (part,) = intake.discover(f"{s3.url}/job").parts
+    s3.trouble.denies = True
+    with pytest.raises(PlaceError, match="Access denied: s3:GetObject"):
+        intake.read(part)
+
+
+def test_job_name_and_source_are_those_of_the_address(s3: Bucket, tmp_path: Path) -> None:
+    two_minutes(s3, tmp_path)
+    info = intake.discover(f"{s3.url}/job/profiler-output/").info
+    assert (info.name, info.source) == ("job", f"{s3.url}/job/profiler-output/")
+
+
+def test_a_report_may_not_go_into_raw_data(s3: Bucket, tmp_path: Path) -> None:
+    two_minutes(s3, tmp_path)
+    with pytest.raises(ConfigError, match="lies in the raw data of a job"):
+        RemoteOutput(f"{s3.url}/job/profiler-output")
+
+
+def test_a_named_profile_is_read_with_the_extra(
+    s3: Bucket, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / ".aws").mkdir()
+    (tmp_path / ".aws" / "credentials").write_text(
+        "[team]\naws_access_key_id = AKTEAM\naws_secret_access_key = zSECRET\n"
+    )
+    monkeypatch.delenv("AWS_ACCESS_KEY_ID")
+    monkeypatch.delenv("AWS_SECRET_ACCESS_KEY")
+    monkeypatch.setenv("AWS_PROFILE", "team")
+    assert credentials()["credential_provider"]()["access_key_id"] == "AKTEAM"
+    s3.put("x", b"x")
+    assert open_location(s3.url).read_bytes("x") == b"x"
+
+    monkeypatch.setenv("AWS_PROFILE", "nobody")
+    with pytest.raises(PlaceError, match=r"'nobody' gives no credentials \(ProfileNotFound\)"):
+        credentials()
+
+
+def test_without_the_extra_a_profile_names_what_to_install(
+    s3: Bucket, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("AWS_ACCESS_KEY_ID")
+    monkeypatch.delenv("AWS_SECRET_ACCESS_KEY")
+    monkeypatch.setenv("AWS_PROFILE", "team")
+    monkeypatch.setitem(__import__("sys").modules, "boto3", None)
+    with pytest.raises(PlaceError) as info:
+        credentials()
+    assert info.value.hint == "Run: pip install 'make-profiler-report[aws]'"
+
+
+def test_half_a_pair_of_keys_is_named(s3: Bucket, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("AWS_SECRET_ACCESS_KEY")
+    with pytest.raises(PlaceError, match="Only one of AWS_ACCESS_KEY_ID and AWS_SECRET"):
+        open_location(s3.url)
+
+
+def test_unsigned_requests_need_no_credentials(s3: Bucket, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("AWS_ACCESS_KEY_ID")
+    monkeypatch.delenv("AWS_SECRET_ACCESS_KEY")
+    monkeypatch.setenv("AWS_SKIP_SIGNATURE", "true")
+    s3.client.put_object(Bucket=s3.name, Key="x", Body=b"x", ACL="public-read")
+    assert open_location(s3.url).read_bytes("x") == b"x"
+
+
+def test_a_silent_metadata_address_costs_less_than_two_seconds(
+    s3: Bucket, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import socket
+
+    monkeypatch.delenv("AWS_ACCESS_KEY_ID")
+    monkeypatch.delenv("AWS_SECRET_ACCESS_KEY")
+    monkeypatch.delenv("AWS_EC2_METADATA_DISABLED")
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        address = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        monkeypatch.setenv("AWS_METADATA_ENDPOINT", address)
+        began = time.monotonic()
+        with pytest.raises(PlaceError) as info:
+            open_location(s3.url)
+        assert time.monotonic() - began < 2
+    assert info.value.message.startswith("No AWS credentials found (looked at: environment,")
+    assert "127.0.0.1" not in str(info.value)
+    assert "169.254" not in str(info.value)
