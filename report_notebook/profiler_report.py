@@ -66,6 +66,16 @@ views.job_summary(report)
 views.system_usage(report)
 
 # %% [markdown] tags=["notebook-only"]
+# ## GPU time budget
+#
+# What each GPU's time went into. Every moment counts once: as start or end of the job, as work, or
+# as idling with the first cause that fits. The shares are of the time of all GPUs and add up to
+# 100 %; what was not sampled is a part of its own.
+
+# %%
+views.gpu_time(report)
+
+# %% [markdown] tags=["notebook-only"]
 # ## Framework
 #
 # Where the framework's own events spent their time: the phases of training and what lies between

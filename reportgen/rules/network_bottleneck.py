@@ -16,15 +16,19 @@ from reportgen.rules.base import About, Need, Presentation, Rule, param
 from reportgen.rules.declare import patience, percentage
 from reportgen.rules.maths.minutes import minutes_of
 from reportgen.rules.maths.runs import runs_of
+from reportgen.rules.network.ticks import (
+    FLOOR_BYTES_PER_S,
+    GPU_IDLE_PCT,
+    NETWORK_BUSY_PCT,
+    starvation_of,
+)
 from reportgen.rules.network.words import Episode, Least, present_episodes
 from reportgen.rules.saying.verdict import conclude, reason_to_skip
 from reportgen.units import NS_PER_S, seconds
 
 ID = RuleId("NetworkBottleneck")
-OWN_LIMIT_PCT = 99
-"""Percentile of a node's own rates that stands for the limit of its network."""
 MAX_HOLE_TICKS = 2
-"""An episode goes on over so many ticks. Source of both: rules-spec §16a."""
+"""An episode goes on over so many ticks. Source: rules-spec §16a."""
 
 ABOUT = About(
     checks="Whether a GPU idles while its node receives data as fast as the network allows.",
@@ -46,8 +50,10 @@ _SOURCE = "ours, rules-spec §16a"
 class Params:
     """Parameters in the order of rules-spec §16a."""
 
-    gpu_threshold: float = percentage(10, "a GPU below this idles")
-    network_threshold: float = percentage(90, "received bytes from this share of the limit on")
+    gpu_threshold: float = percentage(GPU_IDLE_PCT, "a GPU below this idles")
+    network_threshold: float = percentage(
+        NETWORK_BUSY_PCT, "received bytes from this share of the limit on"
+    )
     limit_bytes_per_s: float | None = param(
         None,
         unit="bytes/s",
@@ -57,7 +63,7 @@ class Params:
         may_be_none=True,
     )
     floor_bytes_per_s: float = param(
-        10_000_000,
+        FLOOR_BYTES_PER_S,
         unit="bytes/s",
         meaning="slower rates are never a bottleneck",
         source=_SOURCE,
@@ -96,15 +102,13 @@ def measure(part: NodeProfile, params: Params) -> Measurement:
     """Measure one node."""
     system = part.system
     use = system.matrix(SeriesKind.GPU_UTILIZATION)
-    received = system.matrix(SeriesKind.RECEIVE_ALGORITHM).sum(axis=1)
-    if not system.names(SeriesKind.RECEIVE_ALGORITHM):
-        received = np.full(system.n_ticks, np.nan)
-    has_both = np.isfinite(received) & np.isfinite(use).any(axis=1)
-    limit = _limit(received, params)
-    is_starved = np.zeros(system.n_ticks, dtype=np.bool_)
-    if limit is not None:
-        least = _least(params).of(limit)
-        is_starved = has_both & (use < params.gpu_threshold).any(axis=1) & (received >= least)
+    found = starvation_of(
+        system,
+        gpu_pct=params.gpu_threshold,
+        least=_least(params),
+        limit_bytes_per_s=params.limit_bytes_per_s,
+    )
+    received, is_starved = found.received, found.is_starved
     bounds = _bounds(system.tick_ns, is_starved, system.interval_ns, params)
     episodes = tuple(
         _episode(str(part.node), system.tick_ns[rows], received[rows], use[rows], is_starved[rows])
@@ -114,21 +118,12 @@ def measure(part: NodeProfile, params: Params) -> Measurement:
         node=part.node,
         n_ticks=system.n_ticks,
         n_gpus=len(system.names(SeriesKind.GPU_UTILIZATION)),
-        n_both=int(np.count_nonzero(has_both)),
-        limit_bytes_per_s=limit,
+        n_both=int(np.count_nonzero(found.has_both)),
+        limit_bytes_per_s=found.limit_bytes_per_s,
         episodes=episodes,
         n_starved=sum(int(is_starved[first : last + 1].sum()) for first, last in bounds),
-        n_minutes=_minutes(system.tick_ns, has_both, bounds, params.patience),
+        n_minutes=_minutes(system.tick_ns, found.has_both, bounds, params.patience),
     )
-
-
-def _limit(received: Floats, params: Params) -> float | None:
-    known = received[np.isfinite(received)]
-    if not known.size:
-        return None
-    if params.limit_bytes_per_s is not None:
-        return float(params.limit_bytes_per_s)
-    return float(np.percentile(known, OWN_LIMIT_PCT))
 
 
 def _bounds(

@@ -12,6 +12,7 @@ from reportgen.rules import (
     cpu_bottleneck,
     dataloader,
     gpu_memory_increase,
+    gpu_time_budget,
     io_bottleneck,
     load_balancing,
     low_gpu_utilization,
@@ -27,6 +28,7 @@ ENTRY_POINT_GROUP = "reportgen.rules"
 
 BUILTIN_RULES: tuple[Rule, ...] = (
     overall_system_usage.RULE,
+    gpu_time_budget.RULE,
     overall_framework_metrics.RULE,
     max_initialization_time.RULE,
     step_outlier.RULE,

@@ -11,6 +11,7 @@ ABOUT = "about"
 
 SECTION_OF_RULE: dict[str, str] = {
     "OverallSystemUsage": "system-usage",
+    "GPUTimeBudget": "gpu-time",
     "OverallFrameworkMetrics": "framework",
     "StepOutlier": "step-durations",
     "LowGPUUtilization": "gpu-utilization",

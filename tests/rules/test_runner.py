@@ -78,6 +78,7 @@ def test_the_built_in_rules_are_sagemakers_and_ours() -> None:
         "CPUBottleneck",
         "Dataloader",
         "GPUMemoryIncrease",
+        "GPUTimeBudget",
         "IOBottleneck",
         "LoadBalancing",
         "LowGPUUtilization",

@@ -19,6 +19,7 @@ SECTIONS = (
     "header",
     "job_summary",
     "system_usage",
+    "gpu_time",
     "framework",
     "operators",
     "rules_summary",

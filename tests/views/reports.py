@@ -598,6 +598,7 @@ def busy_report() -> Report:
                 code=ReasonCode.ERROR, text="The rule broke in judge: ValueError: no window"
             ),
         ),
+        result("GPUTimeBudget", Status.OK),
         result("NetworkBottleneck", Status.OK),
         result(
             "PacketLoss",

@@ -29,6 +29,11 @@ def system_usage(report: Report) -> Section:
     return rule_section(report, "OverallSystemUsage", title="System usage")
 
 
+def gpu_time(report: Report) -> Section:
+    """Show what each GPU's time went into: work, start and end, and causes of idling."""
+    return rule_section(report, "GPUTimeBudget", title="GPU time budget")
+
+
 def framework(report: Report) -> Section:
     """Show where the framework's time went: phases, passes, devices, communication."""
     return rule_section(

@@ -1,0 +1,1 @@
+"""What a GPU's time went into: the parts of GPUTimeBudget, and how they are told."""

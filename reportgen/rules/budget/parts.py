@@ -1,0 +1,177 @@
+"""Each GPU's time in parts that exclude each other: the measurement of GPUTimeBudget."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reportgen.profile import NodeProfile, SeriesKind, SystemTable
+from reportgen.profile.system import Floats, Instants
+from reportgen.rules.bottlenecks.host_load import CPU_HOT_PCT, IO_HOT_PCT, hot_cores
+from reportgen.rules.budget.events import Activity, activity_of
+from reportgen.rules.maths.activity import training_loop_ns
+from reportgen.rules.maths.totals import mean_over
+from reportgen.rules.network.ticks import starvation_of
+
+BUSY_PCT = 90.0
+IDLE_PCT = 10.0
+IO_MEAN_PCT = 20.0
+"""A GPU above the first is busy, up to the second idle; cores that wait for I/O by more than the
+third on average hold it up. Source: rules-spec §16b."""
+LONGEST_TICK_INTERVALS = 1.5
+"""The next sample is missing after so many sampling intervals. Source: ours."""
+
+Mask = NDArray[np.bool_]
+
+
+class Part(StrEnum):
+    """What a GPU's time went into, in the order in which the parts are told."""
+
+    INITIALIZATION = "initialization"
+    BUSY_HIGH = "busy_high"
+    BUSY_PARTIAL = "busy_partial"
+    STRAGGLER = "straggler"
+    IO_WAIT = "io_wait"
+    NETWORK = "network"
+    CPU_INPUT = "cpu_input"
+    BETWEEN_STEPS = "between_steps"
+    UNEXPLAINED = "unexplained"
+    FINALIZATION = "finalization"
+    NOT_MEASURED = "not_measured"
+
+
+Causes = tuple[tuple[Part, Mask], ...]
+BUSY = (Part.BUSY_HIGH, Part.BUSY_PARTIAL)
+IDLE = (
+    Part.STRAGGLER,
+    Part.IO_WAIT,
+    Part.NETWORK,
+    Part.CPU_INPUT,
+    Part.BETWEEN_STEPS,
+    Part.UNEXPLAINED,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GpuBudget:
+    """One GPU: ns of each part that occurs, and those of them with a core above 90 %."""
+
+    device: str
+    part_ns: Mapping[Part, int]
+    hot_ns: Mapping[Part, int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeBudget:
+    """One node.
+
+    Attributes:
+        n_ticks: sampling instants.
+        has_steps: whether the loop is that of its steps, not the time of its GPU activity.
+    """
+
+    node: str
+    n_ticks: int
+    has_steps: bool
+    gpus: tuple[GpuBudget, ...]
+
+
+def measure_budget(part: NodeProfile) -> NodeBudget:
+    """Split the time of each GPU of a node; the first part that fits a tick takes it."""
+    system = part.system
+    names = system.names(SeriesKind.GPU_UTILIZATION)
+    use = system.matrix(SeriesKind.GPU_UTILIZATION)
+    loop_ns = training_loop_ns(part.spans)
+    has_steps = loop_ns is not None
+    loop_ns = loop_ns or _active_ns(system.tick_ns, use)
+    length_ns, gap_ns = tick_lengths_ns(system)
+    is_hot = hot_cores(system, SeriesKind.CPU_UTILIZATION, above=CPU_HOT_PCT) > 0
+    causes = _causes(system, use, activity_of(part.spans, system.tick_ns), is_hot)
+    return NodeBudget(
+        node=part.node,
+        n_ticks=system.n_ticks,
+        has_steps=has_steps,
+        gpus=tuple(
+            _gpu(
+                name,
+                _codes(system.tick_ns, use[:, column], loop_ns, causes),
+                length_ns,
+                gap_ns,
+                is_hot,
+            )
+            for column, name in enumerate(names)
+        ),
+    )
+
+
+def tick_lengths_ns(system: SystemTable) -> tuple[Instants, int]:
+    """Return (n_ticks,) how long each tick stands for, and the time that none stands for.
+
+    A tick lasts until the next one. Before a gap, and at the end, it lasts one interval. Both
+    together are the time from the first tick to one interval after the last.
+    """
+    if system.interval_ns is None:
+        return np.zeros(system.n_ticks, dtype=np.int64), 0
+    until_next = np.diff(system.tick_ns)
+    is_gap = until_next > LONGEST_TICK_INTERVALS * system.interval_ns
+    lengths = np.where(is_gap, system.interval_ns, until_next)
+    return np.append(lengths, system.interval_ns), int((until_next - lengths).sum())
+
+
+def _active_ns(tick_ns: Instants, use: Floats) -> tuple[int, int] | None:
+    """Return the first and the last tick with a GPU at work, ``None`` if there is none."""
+    rows = np.flatnonzero((use > IDLE_PCT).any(axis=1))
+    return (int(tick_ns[rows[0]]), int(tick_ns[rows[-1]])) if rows.size else None
+
+
+def _causes(system: SystemTable, use: Floats, activity: Activity, is_hot: Mask) -> Causes:
+    """Return why a GPU may idle at each tick, in the order in which the causes are tried."""
+    waiting = system.matrix(SeriesKind.IO_WAIT)
+    is_io = (mean_over(waiting) > IO_MEAN_PCT) | (waiting > IO_HOT_PCT).any(axis=1)
+    n_at_work = np.count_nonzero(use > IDLE_PCT, axis=1)
+    is_waited_for = activity.is_communicating | (activity.n_in_step > n_at_work)
+    # An idle GPU is not above 90 % itself, so any that is, is another one.
+    is_straggler = (use > BUSY_PCT).any(axis=1) & is_waited_for
+    return (
+        (Part.STRAGGLER, is_straggler),
+        (Part.IO_WAIT, is_io),
+        (Part.NETWORK, starvation_of(system).is_starved),
+        (Part.CPU_INPUT, is_hot | activity.is_fetching),
+        (Part.BETWEEN_STEPS, activity.is_outside_steps),
+    )
+
+
+def _codes(
+    tick_ns: Instants, use: Floats, loop_ns: tuple[int, int] | None, causes: Causes
+) -> NDArray[np.int8]:
+    """Return (n_ticks,) places in ``Part`` of one GPU; the first choice is written last."""
+    order = list(Part)
+    codes = np.full(tick_ns.shape, order.index(Part.UNEXPLAINED), dtype=np.int8)
+    for part, mask in reversed(causes):
+        codes[mask] = order.index(part)
+    codes[use > IDLE_PCT] = order.index(Part.BUSY_PARTIAL)
+    codes[use > BUSY_PCT] = order.index(Part.BUSY_HIGH)
+    if loop_ns is not None:
+        codes[tick_ns < loop_ns[0]] = order.index(Part.INITIALIZATION)
+        codes[tick_ns > loop_ns[1]] = order.index(Part.FINALIZATION)
+    codes[np.isnan(use)] = order.index(Part.NOT_MEASURED)
+    return codes
+
+
+def _gpu(
+    device: str, codes: NDArray[np.int8], length_ns: Instants, gap_ns: int, is_hot: Mask
+) -> GpuBudget:
+    part_ns = {part: int(length_ns[codes == place].sum()) for place, part in enumerate(Part)}
+    hot_ns = {
+        part: int(length_ns[(codes == place) & is_hot].sum()) for place, part in enumerate(Part)
+    }
+    part_ns[Part.NOT_MEASURED] += gap_ns
+    return GpuBudget(
+        device=device,
+        part_ns={part: value for part, value in part_ns.items() if value},
+        hot_ns={part: value for part, value in hot_ns.items() if value},
+    )

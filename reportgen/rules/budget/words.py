@@ -1,0 +1,170 @@
+"""GPUTimeBudget in words: a row per GPU and part, the parts of the job, the largest of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from reportgen.results import Exhibit, ExhibitKind, Finding, Severity, exhibit
+from reportgen.rules.base import Presentation
+from reportgen.rules.budget.parts import BUSY, IDLE, NodeBudget, Part
+from reportgen.units import NS_PER_S, percentages, say_duration, say_pct
+
+TABLE, SHARES = "gpu_time_budget", "budget"
+LEAST_TOLD_PCT = 1.0
+"""A part below this share is not worth a reading. Source: ours."""
+TABLE_DECIMALS = 3
+"""A row is one GPU's part of the time of all: a tenth of a percent is too coarse for it."""
+
+
+def totals_ns(nodes: Sequence[NodeBudget]) -> dict[Part, int]:
+    """Return the time of each part over all GPUs of the job, every part in order."""
+    gpus = [gpu for node in nodes for gpu in node.gpus]
+    return {part: sum(gpu.part_ns.get(part, 0) for gpu in gpus) for part in Part}
+
+
+def metrics_of(nodes: Sequence[NodeBudget]) -> dict[str, float | int | None]:
+    """Return the ratios of the time of all GPUs: busy, idle within the loop, and each part."""
+    totals = totals_ns(nodes)
+    every = sum(totals.values())
+    if not every:
+        return {}
+    groups = {"gpu_busy": BUSY, "gpu_idle": IDLE} | {part.value: (part,) for part in Part}
+    return {
+        f"{name}_ratio": round(sum(totals[part] for part in parts) / every, 6)
+        for name, parts in groups.items()
+    }
+
+
+def present_budget(nodes: Sequence[NodeBudget]) -> Presentation:
+    """Return the reading, the bar and the table; nothing without GPU time."""
+    totals = {part: value for part, value in totals_ns(nodes).items() if value}
+    if not totals:
+        return Presentation()
+    caption = _caption(nodes)
+    return Presentation(
+        findings=_findings(totals, caption),
+        exhibits=(_shares(totals, caption), _table(nodes)),
+    )
+
+
+def _shares(totals: dict[Part, int], caption: str) -> Exhibit:
+    return exhibit(
+        SHARES,
+        ExhibitKind.SHARES,
+        title="What the GPUs' time went into",
+        caption=caption,
+        columns=[
+            ("part", "", [part.value for part in totals]),
+            ("gpu_s", "s", [value / NS_PER_S for value in totals.values()]),
+            ("pct", "%", percentages(list(totals.values()))),
+        ],
+    )
+
+
+def _table(nodes: Sequence[NodeBudget]) -> Exhibit:
+    rows = [
+        (node.node, gpu.device, part, part_ns, gpu.hot_ns.get(part, 0))
+        for node in nodes
+        for gpu in node.gpus
+        for part, part_ns in gpu.part_ns.items()
+    ]
+    return exhibit(
+        TABLE,
+        ExhibitKind.TABLE,
+        title="GPU time by node, GPU and part",
+        caption=(
+            "Shares are of the time of all GPUs of the job and add up to 100 %. cpu_hot_gpu_s is "
+            "how much of a row's time had a core above 90 %."
+        ),
+        columns=[
+            ("node", "", [row[0] for row in rows]),
+            ("device", "", [row[1] for row in rows]),
+            ("part", "", [row[2].value for row in rows]),
+            ("gpu_s", "s", [row[3] / NS_PER_S for row in rows]),
+            ("pct", "%", percentages([row[3] for row in rows], decimals=TABLE_DECIMALS)),
+            ("usd", "USD", [None for _ in rows]),
+            ("cpu_hot_gpu_s", "s", [row[4] / NS_PER_S for row in rows]),
+        ],
+    )
+
+
+def _caption(nodes: Sequence[NodeBudget]) -> str:
+    """Say what initialization and finalization are."""
+    with_gpus = [node for node in nodes if node.gpus]
+    without = [node.node for node in with_gpus if not node.has_steps]
+    if not without:
+        return "Initialization is before a node's first step, finalization after its last one."
+    text = "Initialization is before the first GPU activity above 10 %, finalization after the last"
+    if len(without) == len(with_gpus):
+        return f"{text}: no steps were recorded."
+    return (
+        f"Initialization is before a node's first step, finalization after its last one. On "
+        f"{len(without)} of {len(with_gpus)} nodes, {without[0]} the first of them, no steps were "
+        "recorded: there they are before the first and after the last GPU activity above 10 %."
+    )
+
+
+def _findings(totals: dict[Part, int], caption: str) -> tuple[Finding, ...]:
+    told = {part: value for part, value in totals.items() if part in _MEANING}
+    if not told:
+        return ()
+    part = max(told, key=lambda item: told[item])
+    every = sum(totals.values())
+    share_pct = 100 * told[part] / every
+    if share_pct < LEAST_TOLD_PCT:
+        return ()
+    meaning, advice = _MEANING[part]
+    busy_pct = 100 * sum(totals.get(item, 0) for item in BUSY) / every
+    spent = say_duration(told[part] / NS_PER_S)
+    remark = f" {caption}" if part in (Part.INITIALIZATION, Part.FINALIZATION) else ""
+    return (
+        Finding(
+            id="GPU-3",
+            severity=Severity.INFO,
+            title=f"The most GPU time not at work is {part.value}: {say_pct(share_pct)}",
+            text=(
+                f"{spent} of GPU time, {say_pct(share_pct)} of the whole job's, went by {meaning}; "
+                f"{say_pct(busy_pct)} was work.{remark}"
+            ),
+            advice=advice,
+            measured=round(share_pct, 2),
+            unit="%",
+            exhibit=SHARES,
+        ),
+    )
+
+
+_MEANING: dict[Part, tuple[str, str]] = {
+    Part.INITIALIZATION: (
+        "before the training loop",
+        "Shorten the start: smaller downloads, a cached data set, lighter imports and warm-up.",
+    ),
+    Part.FINALIZATION: (
+        "after the training loop",
+        "Shorten the end: save and upload less, or do so while training still runs.",
+    ),
+    Part.STRAGGLER: (
+        "idle while another GPU of the node was busy and workers waited in steps or communication",
+        "Give each GPU an equal share of the work; look at the pace of the workers.",
+    ),
+    Part.IO_WAIT: (
+        "idle while the cores waited for I/O",
+        "Read fewer and larger files, cache the data, or use faster storage.",
+    ),
+    Part.NETWORK: (
+        "idle while the node received data close to the limit of its network",
+        "Send less, cache what is read again, or take an instance with more network bandwidth.",
+    ),
+    Part.CPU_INPUT: (
+        "idle while a core was above 90 % or the loop waited for a batch",
+        "Use more loader workers, prefetch, or move preprocessing off the training process.",
+    ),
+    Part.BETWEEN_STEPS: (
+        "idle between steps",
+        "Look at what the loop does between steps: callbacks, logging, evaluation, checkpoints.",
+    ),
+    Part.UNEXPLAINED: (
+        "idle for no reason that the recording shows",
+        "Record framework events, and look at small kernels, copies and synchronization.",
+    ),
+}

@@ -1,0 +1,303 @@
+"""What each GPU's time went into, by hand-made numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from reportgen.intake import discover, read
+from reportgen.profile import NodeProfile
+from reportgen.results import Counters, ReasonCode, RuleResult, Status
+from reportgen.rules.gpu_time_budget import RULE
+from tests.builders import START_S, node_profile, ns, span_table, system_table
+from tests.rules.framework_jobs import finding, rows_of, run
+from tests.shared_data import SHARED_DATA, needs_shared_data
+
+STEP = "Step:ModeKeys.TRAIN"
+
+
+def step(first_s: float, last_s: float, *, worker: str = "algo-1-27") -> tuple[Any, ...]:
+    return (STEP, STEP, START_S + first_s, START_S + last_s, {"worker": worker})
+
+
+def event(phase: str, name: str, first_s: float, last_s: float, **more: Any) -> tuple[Any, ...]:
+    return (phase, name, START_S + first_s, START_S + last_s, more)
+
+
+def node(
+    columns: Mapping[str, Sequence[float | None]],
+    rows: Sequence[tuple[Any, ...]] = (),
+    *,
+    name: str = "algo-1",
+) -> NodeProfile:
+    """Return a node with a tick each second."""
+    table = system_table(columns, interval_s=1)
+    return node_profile(system=table, spans=span_table(rows), node=name)
+
+
+def parts(result: RuleResult, device: str = "gpu0") -> dict[str, float]:
+    rows = rows_of(result, "gpu_time_budget")
+    return {row["part"]: row["gpu_s"] for row in rows if row["device"] == device}
+
+
+def in_loop(result_of: Mapping[str, Sequence[float | None]], *more: tuple[Any, ...]) -> RuleResult:
+    """Run on ten ticks that all lie in one step."""
+    return run(RULE, node(result_of, [step(0, 9), *more]))
+
+
+def test_busy_above_ninety_at_work_above_ten_and_idle_up_to_ten() -> None:
+    result = in_loop({"gpu0": [90.01, 100.0, 90.0, 50.0, 10.01, 10.0, 5.0, 0.0, 0.0, 0.0]})
+    assert parts(result) == {"busy_high": 2.0, "busy_partial": 3.0, "unexplained": 5.0}
+    assert result.status is Status.OK
+    assert (result.counters, result.details, result.rule_parameters) == (Counters(), {}, "")
+    assert result.metrics["gpu_busy_ratio"] == 0.5
+    assert result.metrics["gpu_idle_ratio"] == 0.5
+    assert result.metrics["busy_partial_ratio"] == 0.3
+    assert result.metrics["network_ratio"] == 0.0
+    assert len(result.metrics) == 2 + 11
+
+
+def test_the_loop_is_from_the_first_step_to_the_last_whatever_the_gpu_does() -> None:
+    result = run(RULE, node({"gpu0": [95.0] * 10}, [step(2, 4), step(5, 7)]))
+    assert parts(result) == {"initialization": 2.0, "busy_high": 6.0, "finalization": 2.0}
+
+
+def test_without_steps_the_first_and_last_activity_bound_the_loop_and_it_is_said() -> None:
+    gpu = [0.0, 10.0, 10.01, 0.0, 0.0, 95.0, 0.0, 0.0, 0.0, 0.0]
+    result = run(RULE, node({"gpu0": gpu}))
+    assert parts(result) == {
+        "initialization": 2.0,
+        "busy_high": 1.0,
+        "busy_partial": 1.0,
+        "unexplained": 2.0,
+        "finalization": 4.0,
+    }
+    bar = result.exhibit("budget")
+    assert bar is not None
+    assert "before the first GPU activity above 10 %" in bar.caption
+    assert "no steps were recorded" in bar.caption
+    found = finding(result, "GPU-3")
+    assert found is not None
+    assert "GPU activity" in found.text
+
+
+def test_a_gpu_that_never_works_has_neither_start_nor_end_without_steps() -> None:
+    assert parts(run(RULE, node({"gpu0": [0.0] * 10}))) == {"unexplained": 10.0}
+
+
+@pytest.mark.parametrize(
+    ("cores", "part"),
+    [
+        ((20.0, 20.0), "unexplained"),
+        ((20.1, 20.1), "io_wait"),
+        ((50.0, -10.0), "unexplained"),
+        ((50.1, 0.0), "io_wait"),
+    ],
+)
+def test_cores_wait_above_twenty_percent_on_average_or_one_above_fifty(
+    cores: tuple[float, float], part: str
+) -> None:
+    columns = {
+        "gpu0": [0.0] * 10,
+        "cpu0_iowait": [cores[0]] * 10,
+        "cpu1_iowait": [cores[1]] * 10,
+    }
+    assert parts(in_loop(columns)) == {part: 10.0}
+
+
+def test_full_rate_with_an_idle_gpu_is_network_and_slow_rates_are_not() -> None:
+    received = [100e6] * 4 + [1e6] * 6
+    assert parts(in_loop({"gpu0": [0.0] * 10, "receive": received})) == {
+        "network": 4.0,
+        "unexplained": 6.0,
+    }
+    slow = [30_000.0] * 10
+    assert parts(in_loop({"gpu0": [0.0] * 10, "receive": slow})) == {"unexplained": 10.0}
+
+
+def test_a_hot_core_or_a_wait_for_a_batch_is_cpu_input() -> None:
+    cores = [90.01, 90.0] + [0.0] * 8
+    fetch = event("DataLoaderIter", "It::GetNext", 3.5, 6.5)
+    result = in_loop({"gpu0": [0.0] * 10, "cpu0": cores}, fetch)
+    # Tick 0 has a hot core; the wait spans ticks 4, 5 and 6.
+    assert parts(result) == {"cpu_input": 4.0, "unexplained": 6.0}
+
+
+def test_idle_outside_every_step_is_between_steps() -> None:
+    rows = [step(0, 2), step(6, 9), step(4, 4.5, worker="algo-1-28")]
+    # Ticks 3 and 5: the other worker's step holds tick 4.
+    assert parts(run(RULE, node({"gpu0": [0.0] * 10}, rows))) == {
+        "between_steps": 2.0,
+        "unexplained": 8.0,
+    }
+
+
+def test_a_gpu_whose_worker_waits_in_its_step_while_another_is_busy_waits_for_it() -> None:
+    columns = {"gpu0": [95.0] * 5 + [90.0] * 5, "gpu1": [0.0] * 10}
+    both = [step(0, 9), step(0, 9, worker="algo-1-28")]
+    assert parts(run(RULE, node(columns, both)), "gpu1") == {"straggler": 5.0, "unexplained": 5.0}
+
+
+def test_a_gpu_that_no_worker_uses_waits_for_nobody() -> None:
+    columns = {"gpu0": [95.0] * 10, "gpu1": [0.0] * 10}
+    assert parts(in_loop(columns), "gpu1") == {"unexplained": 10.0}
+
+
+@pytest.mark.parametrize(
+    ("phase", "name", "more"),
+    [
+        ("gradient.cpu", "NEGOTIATE", {"source": "horovod_timeline"}),
+        ("comm", "broadcast", {"source": "smdataparallel_timeline"}),
+        ("gpu_functions-dev:1", "ncclKernel_AllReduce_RING", {}),
+    ],
+)
+def test_communication_shows_waiting_too(phase: str, name: str, more: dict[str, Any]) -> None:
+    columns = {"gpu0": [95.0] * 10, "gpu1": [0.0] * 10}
+    result = in_loop(columns, event(phase, name, 2, 4, **more))
+    assert parts(result, "gpu1") == {"straggler": 3.0, "unexplained": 7.0}
+
+
+def test_the_first_cause_that_fits_takes_the_tick() -> None:
+    """Every tick drops the strongest cause that is left: each part gets one second."""
+    columns: dict[str, Sequence[float | None]] = {
+        "gpu0": [95.0, 95.0, 95.0, 5.0, 5.0, 5.0, 5.0, 5.0, 95.0, None],
+        "gpu1": [0.0, 95.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, None],
+        "cpu0": [99.0, 99.0, 99.0, 99.0, 99.0, 99.0, 0.0, 0.0, 99.0, 99.0],
+        "cpu0_iowait": [60.0, 60.0, 60.0, 60.0, 0.0, 0.0, 0.0, 0.0, 60.0, 60.0],
+        "receive": [100e6] * 5 + [0.0] * 3 + [100e6] * 2,
+    }
+    rows = [
+        step(1, 3),
+        step(7, 7),
+        event("comm", "nccl", 0, 9),
+    ]
+    result = run(RULE, node(columns, rows))
+    assert parts(result, "gpu1") == {
+        "initialization": 1.0,
+        "busy_high": 1.0,
+        "straggler": 1.0,
+        "io_wait": 1.0,
+        "network": 1.0,
+        "cpu_input": 1.0,
+        "between_steps": 1.0,
+        "unexplained": 1.0,
+        "finalization": 1.0,
+        "not_measured": 1.0,
+    }
+
+
+def test_gaps_and_absent_samples_are_not_measured_and_nothing_is_lost() -> None:
+    part = node({"gpu0": [95.0, 95.0, None, 95.0, 95.0, 95.0], "cpu0": [99.0] * 6}, [step(0, 60)])
+    tick_ns = ns(START_S) + np.array([0, 1, 2, 3, 30, 31], dtype=np.int64) * ns(1)
+    system = replace(part.system, tick_ns=tick_ns, last_ns=int(tick_ns[-1]))
+    result = run(RULE, replace(part, system=system))
+    # From 0 s to one interval after 31 s; the gap from 4 s to 30 s and the absent sample at 2 s.
+    assert parts(result) == {"busy_high": 5.0, "not_measured": 27.0}
+    assert sum(parts(result).values()) == 32.0
+    hot = {row["part"]: row["cpu_hot_gpu_s"] for row in rows_of(result, "gpu_time_budget")}
+    assert hot == {"busy_high": 5.0, "not_measured": 1.0}
+
+
+def test_a_late_tick_is_no_gap_and_weighs_its_length() -> None:
+    part = node({"gpu0": [95.0, 0.0, 95.0]}, [step(0, 9)])
+    tick_ns = ns(START_S) + np.array([ns(0), ns(1), ns(2.4)], dtype=np.int64)
+    result = run(RULE, replace(part, system=replace(part.system, tick_ns=tick_ns)))
+    assert parts(result) == {"busy_high": 2.0, "unexplained": 1.4}
+
+
+def test_hot_seconds_are_told_of_every_row() -> None:
+    columns = {"gpu0": [95.0] * 4 + [0.0] * 6, "cpu0": [99.0, 0.0] * 5}
+    rows = rows_of(in_loop(columns), "gpu_time_budget")
+    assert {row["part"]: (row["gpu_s"], row["cpu_hot_gpu_s"]) for row in rows} == {
+        "busy_high": (4.0, 2.0),
+        "cpu_input": (3.0, 3.0),
+        "unexplained": (3.0, 0.0),
+    }
+
+
+def test_nodes_and_gpus_are_rows_and_shares_are_of_the_whole_job() -> None:
+    result = run(
+        RULE,
+        node({"gpu0": [95.0] * 10, "gpu1": [50.0] * 10}, [step(0, 9)], name="algo-1"),
+        node({"gpu0": [0.0] * 10}, name="algo-2"),
+    )
+    table = result.exhibit("gpu_time_budget")
+    assert table is not None
+    names = [column.name for column in table.columns]
+    assert names == ["node", "device", "part", "gpu_s", "pct", "usd", "cpu_hot_gpu_s"]
+    assert [tuple(row.values()) for row in rows_of(result, "gpu_time_budget")] == [
+        ("algo-1", "gpu0", "busy_high", 10.0, 33.334, None, 0.0),
+        ("algo-1", "gpu1", "busy_partial", 10.0, 33.333, None, 0.0),
+        ("algo-2", "gpu0", "unexplained", 10.0, 33.333, None, 0.0),
+    ]
+    assert [tuple(row.values()) for row in rows_of(result, "budget")] == [
+        ("busy_high", 10.0, 33.4),
+        ("busy_partial", 10.0, 33.3),
+        ("unexplained", 10.0, 33.3),
+    ]
+    bar = result.exhibit("budget")
+    assert bar is not None
+    assert "1 of 2 nodes, algo-2 the first" in bar.caption
+    found = finding(result, "GPU-3")
+    assert found is not None
+    assert found.title == "The most GPU time not at work is unexplained: 33.3 %"
+    assert found.measured == 33.33
+
+
+def test_many_gpus_add_up_to_a_hundred_and_to_the_measured_time() -> None:
+    rng = np.random.default_rng(7)
+    made = [
+        node(
+            {f"gpu{gpu}": rng.uniform(0, 100, 97).tolist() for gpu in range(8)}
+            | {"cpu0": rng.uniform(0, 100, 97).tolist()},
+            [step(at, at + 2.5) for at in range(5, 80, 4)],
+            name=f"algo-{place}",
+        )
+        for place in range(1, 8)
+    ]
+    result = run(RULE, *made)
+    rows = rows_of(result, "gpu_time_budget")
+    assert sum(row["pct"] for row in rows) == pytest.approx(100.0, abs=1e-9)
+    assert sum(row["gpu_s"] for row in rows) == pytest.approx(7 * 8 * 97)
+    assert sum(row["pct"] for row in rows_of(result, "budget")) == pytest.approx(100.0, abs=1e-9)
+    ratios = [
+        value
+        for name, value in result.metrics.items()
+        if name not in {"gpu_busy_ratio", "gpu_idle_ratio"}
+    ]
+    assert sum(value for value in ratios if value is not None) == pytest.approx(1, abs=1e-5)
+
+
+def test_a_busy_job_has_no_reading() -> None:
+    assert in_loop({"gpu0": [95.0] * 10}).findings == ()
+
+
+def test_what_is_lacking_is_told_apart() -> None:
+    no_gpu = run(RULE, node({"cpu0": [1.0] * 10}))
+    one_tick = run(RULE, node({"gpu0": [1.0]}))
+    assert no_gpu.reason is not None
+    assert no_gpu.reason.code is ReasonCode.NO_GPU
+    assert one_tick.reason is not None
+    assert one_tick.reason.code is ReasonCode.TOO_FEW_SAMPLES
+    assert one_tick.metrics == {}
+
+
+@needs_shared_data
+def test_the_cpu_bound_job_of_the_oracle_idles_for_its_input() -> None:
+    job = SHARED_DATA / "oracle" / "b_cpu_bottleneck"
+    made = [read(ref) for ref in discover(str(job)).parts]
+    result = run(RULE, *made)
+    shares = {row["part"]: row["gpu_s"] for row in rows_of(result, "budget")}
+    outside = shares["initialization"] + shares["finalization"]
+    assert shares["cpu_input"] > 0.5 * (sum(shares.values()) - outside)
+    assert sum(shares.values()) == pytest.approx(
+        sum(
+            part.system.tick_ns[-1] - part.system.tick_ns[0] + (part.system.interval_ns or 0)
+            for part in made
+        )
+        / 1e9
+    )
