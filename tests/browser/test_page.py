@@ -26,6 +26,8 @@ ALL_DRAWN = (
     "() => [...document.querySelectorAll('figure.chart')].every(f => f.dataset.drawn === 'yes')"
 )
 DRAW_TIMEOUT_MS = 60_000
+POLLING_MS = 100
+"""By the clock: a browser without a screen can stop making frames, and polling by frame with it."""
 
 
 @dataclass
@@ -74,7 +76,7 @@ def scroll_through(page: Page) -> None:
     for top in range(0, height, 700):
         page.evaluate(f"window.scrollTo(0, {top})")
         page.wait_for_timeout(60)
-    page.wait_for_function(ALL_DRAWN, timeout=DRAW_TIMEOUT_MS)
+    page.wait_for_function(ALL_DRAWN, timeout=DRAW_TIMEOUT_MS, polling=POLLING_MS)
 
 
 def test_the_page_asks_for_nothing_and_draws_every_chart(browser, busy_page):
@@ -96,6 +98,7 @@ def test_a_chart_far_below_is_not_drawn_until_it_comes_near(browser, busy_page):
         page.wait_for_function(
             "() => [...document.querySelectorAll('figure.chart')].at(-1).dataset.drawn === 'yes'",
             timeout=DRAW_TIMEOUT_MS,
+            polling=POLLING_MS,
         )
 
 
@@ -112,6 +115,7 @@ def test_an_envelope_is_drawn_as_python_outlines_it(browser, busy_page):
         page.wait_for_function(
             "() => document.getElementById('OverallSystemUsage--cpu').dataset.drawn === 'yes'",
             timeout=DRAW_TIMEOUT_MS,
+            polling=POLLING_MS,
         )
         drawn = page.evaluate(
             "(() => {"
@@ -141,10 +145,12 @@ def test_charts_follow_the_system_and_the_switch(browser, busy_page):
     with opened(browser, busy_page, color_scheme="dark") as watched:
         page = watched.page
         page.locator("#OverallSystemUsage--cpu").scroll_into_view_if_needed()
-        page.wait_for_function(drawn, timeout=DRAW_TIMEOUT_MS)
+        page.wait_for_function(drawn, timeout=DRAW_TIMEOUT_MS, polling=POLLING_MS)
         dark = page.evaluate(stroke)
         page.select_option("#rg-theme", "light")
-        page.wait_for_function(f"() => {stroke} !== '{dark}'", timeout=DRAW_TIMEOUT_MS)
+        page.wait_for_function(
+            f"() => {stroke} !== '{dark}'", timeout=DRAW_TIMEOUT_MS, polling=POLLING_MS
+        )
         light = page.evaluate(stroke)
     assert dark == _rgb(theme.HUES["cpu"].dark)
     assert light == _rgb(theme.HUES["cpu"].light)
