@@ -14,6 +14,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
+from reportgen.errors import LocationError
 from reportgen.formats.tally import Tally
 from reportgen.profile import Quality
 from reportgen.storage import Location
@@ -115,6 +116,8 @@ class BlockSource:
         self._exits.enter_context(spool)
         keys = [file.key for file in self.files]
         for content in self.files[0].location.read_many(keys):
+            if isinstance(content, LocationError):
+                raise content
             self._line_counts.append(sum(1 for line in content.split(b"\n") if line.strip()))
             spool.write(content)
             if not content.endswith(b"\n"):

@@ -49,9 +49,13 @@ class LocalLocation:
                 path=key,
             ) from err
 
-    def read_many(self, keys: Sequence[str]) -> Iterator[bytes]:
-        """Yield the content of files in the order of the keys."""
-        return map(self.read_bytes, keys)
+    def read_many(self, keys: Sequence[str]) -> Iterator[bytes | LocationError]:
+        """Yield the content of files in the order of the keys, or why one cannot be read."""
+        for key in keys:
+            try:
+                yield self.read_bytes(key)
+            except LocationError as err:
+                yield err
 
     def changed(self) -> Sequence[str]:
         """Return nothing: files have no versions."""

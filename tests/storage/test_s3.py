@@ -12,7 +12,8 @@ from reportgen import intake
 from reportgen.errors import EXIT_FAILED, ConfigError, LocationError, PlaceError
 from reportgen.profile import Quality
 from reportgen.storage import open_location
-from reportgen.storage.s3_access import credentials, region_of
+from reportgen.storage.s3_access import region_of
+from reportgen.storage.s3_credentials import find_credentials
 from reportgen.store import RemoteOutput
 from tests.builders import START_S, system_line, write_minute
 from tests.s3_server import Bucket
@@ -156,13 +157,13 @@ def test_a_named_profile_is_read_with_the_extra(
     monkeypatch.delenv("AWS_ACCESS_KEY_ID")
     monkeypatch.delenv("AWS_SECRET_ACCESS_KEY")
     monkeypatch.setenv("AWS_PROFILE", "team")
-    assert credentials()["credential_provider"]()["access_key_id"] == "AKTEAM"
+    assert find_credentials()["credential_provider"]()["access_key_id"] == "AKTEAM"
     s3.put("x", b"x")
     assert open_location(s3.url).read_bytes("x") == b"x"
 
     monkeypatch.setenv("AWS_PROFILE", "nobody")
     with pytest.raises(PlaceError, match=r"'nobody' gives no credentials \(ProfileNotFound\)"):
-        credentials()
+        find_credentials()
 
 
 def test_without_the_extra_a_profile_names_what_to_install(
@@ -173,7 +174,7 @@ def test_without_the_extra_a_profile_names_what_to_install(
     monkeypatch.setenv("AWS_PROFILE", "team")
     monkeypatch.setitem(__import__("sys").modules, "boto3", None)
     with pytest.raises(PlaceError) as info:
-        credentials()
+        find_credentials()
     assert info.value.hint == "Run: pip install 'make-profiler-report[aws]'"
 
 
@@ -201,7 +202,7 @@ def test_a_silent_metadata_address_costs_less_than_two_seconds(
     monkeypatch.delenv("AWS_EC2_METADATA_DISABLED")
     with socket.create_server(("127.0.0.1", 0)) as silent:
         address = f"http://127.0.0.1:{silent.getsockname()[1]}"
-        monkeypatch.setenv("AWS_METADATA_ENDPOINT", address)
+        monkeypatch.setenv("AWS_EC2_METADATA_SERVICE_ENDPOINT", address)
         began = time.monotonic()
         with pytest.raises(PlaceError) as info:
             open_location(s3.url)
