@@ -17,6 +17,7 @@ class Request:
     url: str
     method: str = "GET"
     headers: Mapping[str, str] = field(default_factory=dict)
+    body: bytes | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,7 +52,7 @@ def ask(request: Request, *, timeout_s: float, by_proxy: bool = False) -> Answer
     for handler in handlers:
         opener.add_handler(handler)
     asked = urllib.request.Request(  # noqa: S310  # only http and https have handlers
-        request.url, method=request.method, headers=dict(request.headers)
+        request.url, request.body, dict(request.headers), method=request.method
     )
     try:
         with opener.open(asked, timeout=timeout_s) as answer:

@@ -190,7 +190,14 @@ def _split(url: str) -> tuple[str, str]:
         raise PlaceError(
             "This is not the address of a bucket.", hint="Write s3://bucket/prefix, nothing else."
         )
-    return bucket, prefix.strip("/")
+    prefix = prefix.strip("/")
+    if any(part in {"", ".", ".."} for part in prefix.split("/")) and prefix:
+        raise PlaceError(
+            f"s3://{bucket}/{prefix} has an empty folder (`//`), `.` or `..` in it; "
+            "this version cannot read such keys.",
+            hint="Copy the job with `aws s3 cp --recursive` and pass the local folder.",
+        )
+    return bucket, prefix
 
 
 def _open_store(bucket: str, prefix: str) -> Any:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import timedelta
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from reportgen.errors import PlaceError
 from reportgen.storage.s3_roles import (
@@ -16,9 +16,12 @@ from reportgen.storage.s3_roles import (
     instance_credentials,
     renewed_instance_credentials,
 )
+from reportgen.storage.s3_web_identity import TOKEN_FILE_VARIABLE, web_identity_credentials
+
+if TYPE_CHECKING:
+    from obstore.store import S3Credential
 
 _KEYS = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY")
-_WEB_IDENTITY = "AWS_WEB_IDENTITY_TOKEN_FILE"
 _EXTRA = "pip install 'make-profiler-report[aws]'"
 _ROLES_OF_MACHINES = ("container-role", "iam-role")
 """What boto3 calls the two; we ask them ourselves, for no longer than ``ROLE_TIMEOUT_S``."""
@@ -47,14 +50,15 @@ def find_credentials() -> Mapping[str, Any]:
             "Only one of AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY is set.",
             hint="Set both, or unset both and choose a profile with --profile.",
         )
-    if all(keys) or env.get(_WEB_IDENTITY):
+    if all(keys):
         return {}
+    if env.get(TOKEN_FILE_VARIABLE):
+        return _asked_now(web_identity_credentials)
     provider = _from_profile(env.get("AWS_PROFILE"))
     if provider is not None:
         return {"credential_provider": provider}
     if any(env.get(name) for name in CONTAINER_VARIABLES):
-        container_credentials()
-        return {"credential_provider": container_credentials}
+        return _asked_now(container_credentials)
     if instance_credentials() is not None:
         return {"credential_provider": renewed_instance_credentials}
     raise PlaceError(
@@ -62,6 +66,12 @@ def find_credentials() -> Mapping[str, Any]:
         "instance role).",
         hint="Run `aws sso login`, set AWS_PROFILE, or pass --no-sign-request." + _say_extra(),
     )
+
+
+def _asked_now(provider: Callable[[], S3Credential]) -> Mapping[str, Any]:
+    """Ask once at the start, so that what is wrong is said as it is."""
+    provider()
+    return {"credential_provider": provider}
 
 
 def is_unsigned() -> bool:

@@ -18,6 +18,7 @@ _CODES: tuple[tuple[str, str], ...] = (
 )  # fmt: skip
 _KINDS = {
     "FileNotFoundError": "gone",
+    "InvalidPathError": "path",
     "PermissionDeniedError": "denied",
     "UnauthenticatedError": "denied",
     "PreconditionError": "changed",
@@ -74,7 +75,11 @@ _SAYINGS = {
     ),
     "region": (
         "The bucket {bucket} lies in another region ({action}).",
-        "Name its region with --region.",
+        "Name its region with --region, or leave --region out: it is found by itself.",
+    ),
+    "path": (
+        "{url} holds a key that cannot be read: with an empty folder (`//`), `.` or `..` in it.",
+        "Copy the job with `aws s3 cp --recursive` and pass the local folder.",
     ),
     "connection": (
         "The connection to the store failed ({action} on {url}); several retries did not help.",

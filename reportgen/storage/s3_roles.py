@@ -49,7 +49,7 @@ def container_credentials() -> S3Credential:
     url = _container_url()
     host = urlsplit(url).hostname
     if not url.startswith("https://") and host not in _PLAIN_HOSTS:
-        raise _no_keys("container", "its address is neither https nor of this machine")
+        raise _no_keys("container", "its address is neither encrypted nor of this machine")
     try:
         return _keys(_ask(url, _container_token(), time.monotonic() + ROLE_TIMEOUT_S))
     except (OSError, ValueError) as err:
