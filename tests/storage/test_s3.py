@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from reportgen.profile import Quality
 from reportgen.storage import open_location
 from reportgen.storage.s3_access import region_of
 from reportgen.store import RemoteOutput
-from tests.builders import START_S, system_line, write_minute
+from tests.builders import START_S, system_line, timeline_lines, write_minute, write_timeline
 from tests.s3_server import Bucket
 
 pytestmark = pytest.mark.slow
@@ -131,6 +132,67 @@ def test_a_denied_object_stops_the_run_instead_of_missing(s3: Bucket, tmp_path: 
     s3.trouble.denies = "GET"
     with pytest.raises(PlaceError, match="Access denied: s3:GetObject"):
         intake.read(part)
+
+
+def test_a_store_without_etags_is_checked_by_size(s3: Bucket, tmp_path: Path) -> None:
+    first, _ = two_minutes(s3, tmp_path)
+    s3.trouble.hides_tags = True
+    (part,) = intake.discover(f"{s3.url}/job").parts
+    assert [file.version for file in part.files] == ["", ""]
+    assert not [note for note in intake.read(part).notes if "changed" in note.text]
+    line = system_line("gpu0", 50, START_S)
+    s3.put(first, f"{line}\n{line.replace('50', '60')}\n".encode())
+    node = intake.read(part)
+    assert [note.path for note in node.notes if "changed after it was listed" in note.text] == [
+        first.removeprefix("job/")
+    ]
+
+
+def test_timelines_are_fetched_in_parallel_and_one_that_vanished_is_named(
+    s3: Bucket, tmp_path: Path
+) -> None:
+    for number in range(40):
+        rows = [("Step:ModeKeys.TRAIN", f"step {number}", START_S + number, START_S + number + 0.5)]
+        write_timeline(
+            tmp_path, timeline_lines(rows, base_s=START_S), end_s=START_S + number + 1,
+            node_id=f"{number}-algo-1",
+        )  # fmt: skip
+    s3.put_folder(tmp_path, "job")
+    (part,) = intake.discover(f"{s3.url}/job").parts
+    gone = part.files[17].key
+    whole = intake.read(part).spans
+    assert whole.n_spans == 40
+    s3.delete(f"job/{gone}")
+    node = intake.read(part)
+    assert node.spans.n_spans == 39
+    assert set(node.spans.names) < set(whole.names)
+    (note,) = [note for note in node.notes if Quality.FILES_SKIPPED in note.counts]
+    assert (note.path, note.text) == (gone, "1 file cannot be opened (vanished).")
+
+
+def test_a_listing_that_is_interrupted_is_made_again(s3: Bucket) -> None:
+    s3.put("x", b"x")
+    s3.trouble.cuts = "GET"
+    place = open_location(s3.url)
+    threading.Timer(0.5, setattr, (s3.trouble, "cuts", "")).start()
+    assert [info.key for info in place.list()] == ["x"]
+
+
+def test_a_key_that_cannot_be_read_is_said_and_not_left_out(s3: Bucket) -> None:
+    s3.put("job//x.json", b"x")
+    with pytest.raises(PlaceError, match=r"holds a key that cannot be read: with an empty folder"):
+        open_location(s3.url).list()
+    with pytest.raises(PlaceError, match="has an empty folder"):
+        open_location(f"{s3.url}/job//deep")
+
+
+def test_folders_that_the_console_made_are_not_files_of_the_job(s3: Bucket, tmp_path: Path) -> None:
+    two_minutes(s3, tmp_path)
+    for folder in ("job/", "job/profiler-output/", "job/profiler-output/system/"):
+        s3.put(folder, b"")
+    job = intake.discover(f"{s3.url}/job")
+    assert [len(part.files) for part in job.parts] == [2]
+    assert intake.read(job.parts[0]).system.n_samples == 2
 
 
 def test_job_name_and_source_are_those_of_the_address(s3: Bucket, tmp_path: Path) -> None:
