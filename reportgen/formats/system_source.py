@@ -47,9 +47,7 @@ class SystemFile:
     def path(self) -> str | None:
         """Return where it lies on this machine, if DuckDB can open that path."""
         local = self.location.local_path(self.key)
-        if local is None or _looks_like_a_pattern(str(local)):
-            return None
-        return str(local)
+        return None if local is None or _looks_like_a_pattern(local) else local
 
 
 def readable(files: Sequence[SystemFile], tally: Tally) -> list[SystemFile]:

@@ -8,7 +8,7 @@ from reportgen.intake.spans import EventFile, read_spans
 from reportgen.intake.system import Progress, read_system
 from reportgen.profile import NodeProfile, PartRef
 from reportgen.profile.job import FileRef
-from reportgen.storage import Location, ObjectInfo, open_location
+from reportgen.storage import Location, open_location
 
 
 def read(ref: PartRef, *, on_progress: Progress | None = None) -> NodeProfile:
@@ -26,7 +26,7 @@ def read(ref: PartRef, *, on_progress: Progress | None = None) -> NodeProfile:
     Edge cases: a node without system files has an empty system table, one without timelines an
     empty span table; a file that cannot be read is a note.
     """
-    location = open_location(ref.root, listed={file.key: _as_listed(file) for file in ref.files})
+    location = open_location(ref.root, listed={file.key: file for file in ref.files})
     tally = Tally()
     claims = [(file, told) for file in ref.files if (told := claim(file.key))]
     minutes = [
@@ -51,10 +51,6 @@ def read(ref: PartRef, *, on_progress: Progress | None = None) -> NodeProfile:
 
 
 _SAY_CHANGED = "This file changed after it was listed; its newer content was read."
-
-
-def _as_listed(file: FileRef) -> ObjectInfo:
-    return ObjectInfo(key=file.key, size_bytes=file.size_bytes, version=file.version)
 
 
 def _system_file(location: Location, file: FileRef, told: Claim) -> SystemFile:

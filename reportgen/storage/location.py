@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Protocol
 
 from reportgen.errors import LocationError
@@ -30,6 +29,20 @@ class ObjectInfo:
     problem: str = ""
 
 
+class Listed(Protocol):
+    """What is remembered of a file from listing it: ``ObjectInfo``, or a part's reference."""
+
+    @property
+    def size_bytes(self) -> int:
+        """Return its size when it was listed."""
+        ...
+
+    @property
+    def version(self) -> str:
+        """Return its version (ETag) when it was listed; empty where the place has none."""
+        ...
+
+
 class Location(Protocol):
     """A folder or bucket prefix, opened for reading."""
 
@@ -46,6 +59,10 @@ class Location(Protocol):
         """Return a file's content; raise ``LocationError`` when it cannot be read."""
         ...
 
+    def read_head(self, key: str, size_bytes: int) -> bytes:
+        """Return the beginning of a file that is not empty; errors as ``read_bytes``."""
+        ...
+
     def read_many(self, keys: Sequence[str]) -> Iterator[bytes | LocationError]:
         """Yield the content of files in the order of the keys, or why one cannot be read.
 
@@ -57,12 +74,12 @@ class Location(Protocol):
         """Return the keys whose content was another than what was listed."""
         ...
 
-    def local_path(self, key: str) -> Path | None:
+    def local_path(self, key: str) -> str | None:
         """Return where a file lies on this machine, or ``None`` when it does not."""
         ...
 
 
-def open_location(path: str, *, listed: Mapping[str, ObjectInfo] | None = None) -> Location:
+def open_location(path: str, *, listed: Mapping[str, Listed] | None = None) -> Location:
     """Open a place by the scheme of its path; without a scheme it is a local folder.
 
     Args:

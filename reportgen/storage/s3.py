@@ -8,11 +8,10 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import timedelta
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from reportgen.errors import LocationError, PlaceError
-from reportgen.storage.location import ObjectInfo
+from reportgen.storage.location import Listed, ObjectInfo
 from reportgen.storage.read_ahead import Fetched, read_ahead
 from reportgen.storage.s3_access import access
 from reportgen.storage.s3_errors import explain, kind_of
@@ -46,7 +45,7 @@ _CONTENT_TYPES = {
 class S3Location:
     """A bucket, or what lies below a prefix of it."""
 
-    def __init__(self, url: str, *, listed: Mapping[str, ObjectInfo] | None = None) -> None:
+    def __init__(self, url: str, *, listed: Mapping[str, Listed] | None = None) -> None:
         """Open a bucket; nothing is listed yet.
 
         Args:
@@ -99,12 +98,16 @@ class S3Location:
                 self._lost[key] = err
             raise
 
+    def read_head(self, key: str, size_bytes: int) -> bytes:
+        """Return the beginning of an object that is not empty; errors as ``read_bytes``."""
+        return self._get(key, {"range": (0, size_bytes)})[0]
+
     def read_many(self, keys: Sequence[str]) -> Iterator[Fetched]:
         """Yield the content of objects in the order of the keys, some fetched ahead."""
         sizes_bytes = [self._listed[key].size_bytes if key in self._listed else 0 for key in keys]
         return read_ahead(keys, sizes_bytes, self.read_bytes)
 
-    def local_path(self, key: str) -> Path | None:  # noqa: ARG002  # as the protocol says
+    def local_path(self, key: str) -> str | None:  # noqa: ARG002  # as the protocol says
         """Return ``None``: objects have no path here."""
         return None
 
@@ -177,7 +180,7 @@ class S3Location:
         raise AssertionError
 
 
-def _is_same(listed: ObjectInfo, found: ObjectInfo) -> bool:
+def _is_same(listed: Listed, found: ObjectInfo) -> bool:
     """Return whether content is what was listed: by version, where both have one, and by size."""
     if listed.version and found.version and listed.version != found.version:
         return False

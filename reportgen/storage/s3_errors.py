@@ -13,6 +13,7 @@ _CODES: tuple[tuple[str, str], ...] = (
     (r"SlowDown|503 Service|429 Too Many|Throttl|RequestLimitExceeded", "throttled"),
     (r"AccessDenied|403 Forbidden|AllAccessDisabled|401 Unauthorized", "denied"),
     (r"PreconditionFailed|412 Precondition", "changed"),
+    (r"InvalidRange|416 Range", "empty"),
     (r"NoSuchKey|404 Not Found", "gone"),
     (r"PermanentRedirect|AuthorizationHeaderMalformed|301 Moved", "region"),
 )  # fmt: skip
@@ -44,6 +45,8 @@ def explain(err: Exception, *, action: str, url: str) -> LocationError:
         url: the bucket or object, ``s3://bucket/key``.
     """
     kind = kind_of(err)
+    if kind == "empty":
+        return LocationError(f"{url} is empty.", path=url, reason=kind)
     if kind in {"gone", "changed"}:
         word = "vanished" if kind == "gone" else "changed"
         return LocationError(
