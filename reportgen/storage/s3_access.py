@@ -68,7 +68,7 @@ def region_of(bucket: str) -> str:
     wanted = os.environ.get(WANTED_REGION)
     if wanted:
         return wanted
-    url = f"{endpoint()}/{bucket}" if endpoint() else f"https://s3.amazonaws.com/{bucket}"
+    url = f"{endpoint() or amazon_address(_own_region())}/{bucket}"
     named: str | None = None
     try:
         answer = ask(Request(url=url, method="HEAD"), timeout_s=_HEAD_TIMEOUT_S, by_proxy=True)
@@ -84,6 +84,23 @@ def region_of(bucket: str) -> str:
     except (OSError, ValueError):
         pass
     return named if named and re.fullmatch(r"[a-z0-9-]+", named) else _own_region()
+
+
+def amazon_address(region: str) -> str:
+    """Return where Amazon's own store is asked about buckets: each partition knows only its own.
+
+    Args:
+        region: of the user.
+
+    Example:
+        >>> amazon_address("eu-central-1"), amazon_address("cn-north-1")
+        ('https://s3.amazonaws.com', 'https://s3.cn-north-1.amazonaws.com.cn')
+    """
+    if region.startswith("cn-"):
+        return f"https://s3.{region}.amazonaws.com.cn"
+    if region.startswith("us-gov-"):
+        return f"https://s3.{region}.amazonaws.com"
+    return "https://s3.amazonaws.com"
 
 
 def _own_region() -> str:

@@ -10,6 +10,8 @@ _CODES: tuple[tuple[str, str], ...] = (
     (r"NoSuchBucket", "no_bucket"),
     (r"ExpiredToken|InvalidAccessKeyId|SignatureDoesNotMatch|InvalidToken|TokenRefreshRequired",
      "rejected"),
+    (r"RequestTimeTooSkewed", "clock"),
+    (r"InvalidObjectState", "archived"),
     (r"SlowDown|503 Service|429 Too Many|Throttl|RequestLimitExceeded", "throttled"),
     (r"AccessDenied|403 Forbidden|AllAccessDisabled|401 Unauthorized", "denied"),
     (r"PreconditionFailed|412 Precondition", "changed"),
@@ -71,6 +73,14 @@ _SAYINGS = {
     "rejected": (
         "The credentials were rejected ({action} on {url}): expired or wrong.",
         "Run `aws sso login`, renew the keys, or choose another --profile.",
+    ),
+    "clock": (
+        "The store refuses requests because the clock of this machine is wrong ({action}).",
+        "Set the clock, then run the command again.",
+    ),
+    "archived": (
+        "{url} lies in an archive and cannot be read ({action}).",
+        "Restore it with `aws s3api restore-object`, then run the command again.",
     ),
     "throttled": (
         "The store asks to slow down ({action} on {url}); several retries did not help.",
