@@ -19,6 +19,7 @@ from reportgen.explore.frames import (
     system_frame,
 )
 from reportgen.explore.news import News
+from reportgen.explore.profiles import PythonProfiles
 from reportgen.explore.selection import (
     Instant,
     NameFilter,
@@ -235,6 +236,10 @@ class Job:
                     spans_wanted(spans, names=by_name, phases=by_phase, steps=steps)
                 )
             yield spans
+
+    def python_profiles(self) -> PythonProfiles:
+        """Return the Python profiles (cProfile, pyinstrument) that lie in the job."""
+        return PythonProfiles(self._path)
 
     def latest(self) -> Latest:
         """Return what was written since the last call; the first call returns all.
