@@ -30,6 +30,7 @@ from reportgen.units import NS_PER_US
 
 if TYPE_CHECKING:
     import pandas as pd
+    from plotly.graph_objects import Figure
 
 _TIME = "%Y-%m-%dT%H:%M:%S:%f"
 _WAIT_S = 3_600.0
@@ -379,6 +380,31 @@ class PT_dataloader_analysis:  # noqa: N801  # the name people know
         return found.rename(columns={"batch_time_s": "BatchTime_in_seconds"})[
             ["previous_batch_start", "start_time", "BatchTime_in_seconds", "worker_id"]
         ]
+
+    def plot_the_window(
+        self,
+        start_timestamp: Any,
+        end_timestamp: Any,
+        select_events: Sequence[str] = (".*",),
+        select_dimensions: Sequence[str] = (".*",),
+    ) -> Figure:
+        """Return the chart of series and events between two times (texts of the frames, dates).
+
+        The original draws with Bokeh and a server; this is a plotly figure.
+        """
+        from reportgen.explore import charts
+
+        since, until = (
+            np.datetime64(_ns(moment), "ns") for moment in (start_timestamp, end_timestamp)
+        )
+        window = charts.window_info(
+            self.pd_data_frame.job,
+            since=since,
+            until=until,
+            events=select_events,
+            dimensions=select_dimensions,
+        )
+        return charts.figure(window)
 
 
 def _outliers(rows: pd.DataFrame, what: str) -> pd.DataFrame:

@@ -176,6 +176,9 @@ def test_the_loader_analysis_prints_what_it_finds_and_returns_outliers(
     assert list(slow.columns) == [
         "previous_batch_start", "start_time", "BatchTime_in_seconds", "worker_id",
     ]  # fmt: skip
+    if len(slow):
+        first = slow.iloc[0]
+        assert analysis.plot_the_window(first["previous_batch_start"], first["start_time"]).data
     said = capsys.readouterr().out
     assert "_SingleProcessDataLoaderIter: set up" in said
     assert "calls of GetNext" in said
