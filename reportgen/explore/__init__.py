@@ -9,6 +9,7 @@ from reportgen.explore.causes import (
     compare,
     functions_at,
     in_intervals,
+    merge_functions,
     phases_at,
 )
 from reportgen.explore.job import Job, Latest, open_job, wait_for_job
@@ -24,6 +25,7 @@ __all__ = [
     "compare",
     "functions_at",
     "in_intervals",
+    "merge_functions",
     "open_job",
     "phases_at",
     "wait_for_job",

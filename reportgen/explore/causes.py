@@ -7,6 +7,8 @@ of each name, divides by the events of all names; AWS's rule adds an event once 
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +19,7 @@ from reportgen.profile import SpanTable
 from reportgen.profile.spans import STEP_PREFIX
 from reportgen.rules.maths.groups import sums_by_code
 from reportgen.rules.maths.intervals import merge_intervals, overlaps_any, spans_any_moment
-from reportgen.units import NS_PER_US
+from reportgen.units import NS_PER_US, say_pct
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -41,11 +43,14 @@ class Moments:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cause:
-    """The function whose mean time rose most, in numbers and in a sentence."""
+    """The function whose share of the time rose most, in numbers and in a sentence.
+
+    ``factor`` is share by other share, infinite when the function did not run otherwise.
+    """
 
     name: str
-    mean_us: float
-    other_mean_us: float
+    share_pct: float
+    other_share_pct: float
     factor: float
     text: str
 
@@ -94,23 +99,37 @@ def phases_at(spans: SpanTable, moments: Moments) -> pd.DataFrame:
     return _sums(spans.steps().where(active_at(spans.steps(), moments)), moments)
 
 
+def merge_functions(tables: Sequence[pd.DataFrame]) -> pd.DataFrame:
+    """Add up tables of ``functions_at``, for example those of several nodes."""
+    import pandas as pd
+
+    filled = [table for table in tables if len(table)]
+    if not filled:
+        return _finished(pd.DataFrame(columns=_SUMMED))
+    whole = pd.concat(filled)
+    sums = whole.groupby(["function", "process"], as_index=False, sort=True)
+    return _finished(sums[["count", "total_us", "inside_us"]].sum(min_count=1))
+
+
 def compare(
     functions: pd.DataFrame, others: pd.DataFrame, *, suffixes: tuple[str, str] = ("", "_other")
 ) -> pd.DataFrame:
-    """Join two tables of functions and tell how many times longer each ran on average.
+    """Join two tables of functions: how long each ran on average, and what share it had.
 
     Returns:
-        One row per function of either: the columns of both with ``suffixes``, and ``factor`` =
-        mean by other mean; NaN where a function is missing on a side. Largest factor first.
+        One row per function of either: the columns of both with ``suffixes``; ``factor`` = mean
+        by other mean, NaN where a function is missing on a side; ``increase_points`` = share less
+        other share, in points of percent, 0 standing for a missing function. Largest increase
+        first.
     """
     joined = functions.merge(others, on=["function", "process"], how="outer", suffixes=suffixes)
     left, right = (f"mean_us{suffix}" for suffix in suffixes)
     joined["factor"] = joined[left] / joined[right].where(joined[right] > 0)
-    total = f"total_us{suffixes[0]}"
+    share, other = (joined[f"share_pct{suffix}"].fillna(0.0) for suffix in suffixes)
+    joined["increase_points"] = share - other
     return joined.sort_values(
-        ["factor", total, "function", "process"],
-        ascending=[False, False, True, True],
-        na_position="last",
+        ["increase_points", "function", "process"],
+        ascending=[False, True, True],
         ignore_index=True,
     )
 
@@ -118,35 +137,42 @@ def compare(
 def cause_of(
     functions: pd.DataFrame, others: pd.DataFrame, *, at: str, against: str
 ) -> Cause | None:
-    """Return the function that ran much longer at the moments than otherwise, if one did.
+    """Return the function that takes much more of the time at the moments than otherwise.
 
-    Among the functions whose mean rose ``LEAST_INCREASE``-fold or more, with ``LEAST_EVENTS``
-    events or more on both sides, it is the one with the most time above its usual mean.
+    Of the functions whose share rose ``LEAST_INCREASE``-fold or more it is the one whose share
+    rose by most points. The mean time alone does not tell: a function that is as long as ever,
+    but runs at every bottleneck and at no other time, is the cause too.
 
     Args:
         functions, others: from ``functions_at``.
         at, against: what the moments are, for the sentence: ``"during bottlenecks"``.
 
     Returns:
-        ``None`` when the evidence is thin: the sentence is then not said.
+        ``None`` when the evidence is thin, so that no sentence is said: the function ran fewer
+        than ``LEAST_EVENTS`` times at the moments, or fewer events than that are on the other
+        side in all.
     """
+    if others["count"].sum() < LEAST_EVENTS:
+        return None
     joined = compare(functions, others)
-    enough = (joined["count"] >= LEAST_EVENTS) & (joined["count_other"] >= LEAST_EVENTS)
-    joined = joined[enough & (joined["factor"] >= LEAST_INCREASE)]
+    share, other = joined["share_pct"], joined["share_pct_other"].fillna(0.0)
+    is_more = (joined["count"] >= LEAST_EVENTS) & (share >= LEAST_INCREASE * other)
+    joined = joined[is_more & (joined["increase_points"] > 0)]
     if joined.empty:
         return None
-    excess_us = (joined["mean_us"] - joined["mean_us_other"]) * joined["count"]
-    row = joined.loc[excess_us.idxmax()]
-    mean_us, other_us = float(row["mean_us"]), float(row["mean_us_other"])
+    row = joined.iloc[0]
+    share_pct, other_pct = float(row["share_pct"]), float(other[row.name])
+    factor = share_pct / other_pct if other_pct else math.inf
+    times = f": {factor:.1f} times as much" if other_pct else ""
     name = str(row["function"])
     return Cause(
         name=name,
-        mean_us=mean_us,
-        other_mean_us=other_us,
-        factor=mean_us / other_us,
+        share_pct=share_pct,
+        other_share_pct=other_pct,
+        factor=factor,
         text=(
-            f"{name} takes {mean_us / 1000:,.3f} ms on average {at} and "
-            f"{other_us / 1000:,.3f} ms {against}: {mean_us / other_us:.1f} times as long."
+            f"{name} takes {say_pct(share_pct)} of the time of all functions {at} and "
+            f"{say_pct(other_pct)} {against}{times}."
         ),
     )
 
@@ -157,18 +183,27 @@ def _sums(spans: SpanTable, moments: Moments) -> pd.DataFrame:
     n_phases = max(len(spans.phases), 1)
     pair = spans.name.astype(np.int64) * n_phases + spans.phase
     keys, code = np.unique(pair, return_inverse=True)
-    total_ns = sums_by_code(code, spans.duration_ns, keys.size)
-    count = np.bincount(code, minlength=keys.size)
     columns: dict[str, Any] = {
         "function": [spans.names[key // n_phases] for key in keys.tolist()],
         "process": [spans.phases[key % n_phases] for key in keys.tolist()],
-        "count": count,
-        "total_us": total_ns / NS_PER_US,
-        "mean_us": total_ns / NS_PER_US / np.maximum(count, 1),
+        "count": np.bincount(code, minlength=keys.size),
+        "total_us": sums_by_code(code, spans.duration_ns, keys.size) / NS_PER_US,
         "inside_us": _inside_us(spans, moments, code, keys.size),
-        "share_pct": 100 * total_ns / max(int(total_ns.sum()), 1),
     }
-    frame = pd.DataFrame(columns)
+    return _finished(pd.DataFrame(columns))
+
+
+_SUMMED = ("function", "process", "count", "total_us", "inside_us")
+
+
+def _finished(sums: pd.DataFrame) -> pd.DataFrame:
+    """Add mean and share to sums, and put the longest first."""
+    whole = float(sums["total_us"].sum())
+    frame = sums.assign(
+        mean_us=sums["total_us"] / sums["count"],
+        share_pct=100 * sums["total_us"] / (whole or 1.0),
+    )
+    frame = frame[["function", "process", "count", "total_us", "mean_us", "inside_us", "share_pct"]]
     return frame.sort_values(
         ["total_us", "function", "process"], ascending=[False, True, True], ignore_index=True
     )

@@ -21,7 +21,7 @@ from reportgen.profile.system import device_order
 from reportgen.results import Exhibit, ExhibitKind, exhibit
 from reportgen.rules.maths.thinning import thin
 from reportgen.views.charts.layout import ChartContext
-from reportgen.views.exhibits import figure_of
+from reportgen.views.exhibits import figure_of, has_shape
 from reportgen.views.theme import resolved
 from reportgen.views.window import (
     Comparison,
@@ -29,6 +29,7 @@ from reportgen.views.window import (
     WindowLane,
     WindowLine,
     comparison_figure,
+    nothing_figure,
     window_figure,
 )
 
@@ -60,6 +61,8 @@ def figure(info: Info, *, theme: str = "light") -> Figure:
         made = window_figure(info)
     elif isinstance(info, Comparison):
         made = comparison_figure(info)
+    elif info.n_rows == 0 or not has_shape(info):
+        made = nothing_figure(info.title)
     else:
         made = figure_of(info, ChartContext(rule_id="explore", is_unix=True))
     return go.Figure(resolved(made, theme=theme))
@@ -136,7 +139,7 @@ def step_histogram_info(events: pd.DataFrame, *, by: str = "process") -> Exhibit
 def comparison_info(
     joined: pd.DataFrame, *, sides: tuple[str, str], n: int = 15, title: str = "Mean time"
 ) -> Comparison:
-    """Return the functions of ``explore.compare`` as bars, those with the largest factor first.
+    """Return the functions of ``explore.compare`` as bars, those with the largest increase first.
 
     Args:
         joined: from ``compare``, with its default suffixes.

@@ -159,6 +159,24 @@ def comparison_figure(comparison: Comparison) -> Figure:
     }
 
 
+def nothing_figure(title: str) -> Figure:
+    """Return a chart that says that nothing was recorded which it could show."""
+    hidden = {"visible": False}
+    return {
+        "data": [],
+        "layout": layout(
+            title={"text": plot_label(title, most=110), "x": 0, "xref": "paper"},
+            height=_FRAME_PX + 2 * _BAR_PX,
+            margin={"l": 60, "r": 16, "t": 64, "b": 40},
+            xaxis=hidden,
+            yaxis=hidden,
+            annotations=[
+                {"text": "Nothing was recorded that this chart shows.", "showarrow": False}
+            ],
+        ),
+    }
+
+
 def _domains(heights: Sequence[float]) -> list[list[float]]:
     """Share the height out from top to bottom, with a gap between panels."""
     gaps = _GAP_RATIO * max(len(heights) - 1, 0)

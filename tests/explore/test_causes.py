@@ -89,34 +89,61 @@ def _many(name: str, n_events: int, duration_s: float, start_s: float):
     ]
 
 
-def test_the_function_with_the_largest_excess_is_the_cause() -> None:
+def test_the_function_whose_share_rose_most_is_the_cause() -> None:
     table = spans(
         *_many("GetNext", 12, 0.4, 0.0),
-        *_many("log", 12, 0.02, 0.0),
+        *_many("log", 12, 0.1, 0.0),
+        *_many("conv", 12, 0.3, 0.0),
         *_many("GetNext", 12, 0.1, 100.0),
-        *_many("log", 12, 0.001, 100.0),
+        *_many("log", 12, 0.1, 100.0),
+        *_many("conv", 12, 0.3, 100.0),
     )
     slow = functions_at(table, within((0.0, 50.0)))
     usual = functions_at(table, within((99.0, 150.0)))
     cause = cause_of(slow, usual, at="in slow steps", against="in normal ones")
+    joined = compare(slow, usual)
 
-    assert compare(slow, usual)["function"].tolist() == ["log", "GetNext"]
+    assert joined["function"].tolist() == ["GetNext", "log", "conv"]
+    assert joined["factor"].tolist() == pytest.approx([4.0, 1.0, 1.0])
+    assert joined["increase_points"].tolist() == pytest.approx([30.0, -7.5, -22.5])
     assert cause is not None
-    assert cause.name == "GetNext"
-    assert cause.factor == pytest.approx(4.0)
+    assert (cause.name, cause.factor) == ("GetNext", pytest.approx(2.5))
     assert cause.text == (
-        "GetNext takes 400.000 ms on average in slow steps and 100.000 ms in normal ones: "
-        "4.0 times as long."
+        "GetNext takes 50.0 % of the time of all functions in slow steps and 20.0 % in normal "
+        "ones: 2.5 times as much."
     )
 
 
-@pytest.mark.parametrize(("n_events", "duration_s"), [(9, 0.4), (12, 0.1499)])
-def test_no_cause_is_named_on_thin_evidence(n_events: int, duration_s: float) -> None:
-    table = spans(*_many("GetNext", n_events, duration_s, 0.0), *_many("GetNext", 12, 0.1, 100.0))
+def test_a_function_that_is_as_long_as_ever_but_runs_at_no_other_time_is_a_cause() -> None:
+    table = spans(*_many("GetNext", 12, 0.4, 0.0), *_many("conv", 12, 0.4, 100.0))
     slow = functions_at(table, within((0.0, 50.0)))
     usual = functions_at(table, within((99.0, 150.0)))
+    cause = cause_of(slow, usual, at="a", against="b")
 
-    assert cause_of(slow, usual, at="a", against="b") is None
+    assert cause is not None
+    assert cause.text == "GetNext takes 100.0 % of the time of all functions a and 0.0 % b."
+
+
+@pytest.mark.parametrize(
+    ("n_events", "n_others", "duration_s", "is_named"),
+    [(10, 10, 0.3, True), (9, 10, 0.3, False), (10, 9, 0.3, False), (10, 10, 0.299, False)],
+)
+def test_no_cause_is_named_on_thin_evidence(
+    n_events: int, n_others: int, duration_s: float, is_named: bool
+) -> None:
+    # The share is 0.3 / (0.3 + 0.1) = 75 % against 50 %: exactly 1.5 times as much.
+    table = spans(
+        *_many("GetNext", n_events, duration_s, 0.0),
+        *_many("conv", n_events, 0.1, 0.0),
+        *_many("GetNext", n_others // 2 + n_others % 2, 0.1, 100.0),
+        *_many("conv", n_others // 2 + n_others % 2, 0.1, 100.0),
+    )
+    slow = functions_at(table, within((0.0, 50.0)))
+    usual = functions_at(table, within((99.0, 150.0)))
+    if n_others % 2:
+        usual = usual.assign(count=[n_others // 2, n_others // 2 + 1])
+
+    assert (cause_of(slow, usual, at="a", against="b") is not None) is is_named
 
 
 def test_a_function_that_ran_on_one_side_only_stays_in_the_comparison() -> None:
