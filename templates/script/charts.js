@@ -20,9 +20,24 @@ var reportCharts = (function () {
     return bytes;
   }
 
+  /* Base 85, as `_in_base_85` in reportgen/publish/page.py writes it. */
+  function bytesOf85(text, count) {
+    var digits = new Uint8Array(128);
+    "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz!#$%&()*+-;,=>?@^_`{|}~"
+      .split("").forEach(function (letter, digit) { digits[letter.charCodeAt(0)] = digit; });
+    var words = new DataView(new ArrayBuffer(text.length / 5 * 4));
+    for (var at = 0, place = 0; at < text.length; place += 4) {
+      var word = 0;
+      for (var end = at + 5; at < end; at++) word = word * 85 + digits[text.charCodeAt(at)];
+      words.setUint32(place, word);
+    }
+    return new Uint8Array(words.buffer, 0, count);
+  }
+
   /* The library's text; inflating it leaves the page free. */
   function inflate() {
-    var packed = bytesOf(document.getElementById("plotly-gz").textContent.trim());
+    var element = document.getElementById("plotly-gz");
+    var packed = bytesOf85(element.textContent.trim(), Number(element.dataset.bytes));
     var stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
     return new Response(stream).text();
   }
