@@ -11,7 +11,7 @@ from reportgen.views.charts import band, boxes, heatmap, histogram, series, span
 from reportgen.views.charts.layout import ChartContext, Drawing
 from reportgen.views.exhibits import exhibit_block
 from reportgen.views.sketch import WIDTH_PX, Sketch, sketch_of
-from reportgen.views.sketch_marks import MOST_POINTS
+from reportgen.views.sketch.curves import MOST_POINTS
 from tests.views import reports
 
 UNIX = ChartContext(rule_id="Rule", is_unix=True)
