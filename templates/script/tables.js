@@ -84,6 +84,7 @@
 
   function dataOf(cell) {
     if (!cell) return "";
+    if (cell.dataset.c !== undefined) return harmless(cell.dataset.c);
     if (cell.dataset.v !== undefined) return cell.dataset.v;
     var name = cell.querySelector("abbr[title]");
     var text = name ? name.title : textOf(cell);
