@@ -57,7 +57,7 @@ def header(report: Report) -> Section:
     first = _cards_at_once(cards)
     html = render(
         "header",
-        job_name=shorten(report.job.name, most=LONGEST_JOB_NAME).text or "Training job",
+        job_name=shorten(report.job.name or "Training job", most=LONGEST_JOB_NAME),
         verdict=verdict,
         facts=facts_of(report),
         warning=_loss_warning(report),
