@@ -41,9 +41,14 @@ class Reading:
             f"{speed:.1f}×",
             f"{inside_s(self.ours):.2f} / {inside_s(self.theirs):.2f} s",
             f"{inside:.1f}× (≥ {self.faster:.0f}×, {_verdict(inside >= self.faster)})",
-            f"{_mib(self.ours)} / {_mib(self.theirs)}",
+            f"{_mib(self.ours)}{self._helper()} / {_mib(self.theirs)}",
             f"{memory:.1f}× (≥ {self.lighter:.0f}×, {_verdict(memory >= self.lighter)})",
         ]
+
+    def _helper(self) -> str:
+        """Return what a helper process takes beside ours, if there was one."""
+        helper_bytes = median(run.answer["helper_bytes"] for run in self.ours)
+        return f" (and a helper {helper_bytes / 2**20:,.0f} MiB)" if helper_bytes else ""
 
     @property
     def is_met(self) -> bool:
