@@ -97,15 +97,13 @@ def read_small_block(
     files: Sequence[SystemFile], codes: SeriesCodes, tally: Tally
 ) -> list[RawRows]:
     """Read some minute files of one node without DuckDB; see ``read_block``."""
-    rows: list[RawRows] = []
-    try:
-        for content in files[0].location.read_many([file.key for file in files]):
-            rows.append(_read_typed(files[len(rows)], content, codes, tally))
-    except PlaceError:
-        raise
-    except LocationError:
-        rows += [_read_slowly(file, codes, tally) for file in files[len(rows) :]]
-    return rows
+    contents = files[0].location.read_many([file.key for file in files])
+    return [
+        _read_typed(file, content, codes, tally)
+        if isinstance(content, bytes)
+        else _unread(file, content, codes, tally)
+        for file, content in zip(files, contents, strict=True)
+    ]
 
 
 def _read_typed(file: SystemFile, content: bytes, codes: SeriesCodes, tally: Tally) -> RawRows:
@@ -211,12 +209,17 @@ def _read_slowly(file: SystemFile, codes: SeriesCodes, tally: Tally) -> RawRows:
     except PlaceError:
         raise
     except LocationError as err:
-        reason = str(err.details.get("reason", ""))
-        tally.add(
-            Quality.FILES_SKIPPED, file.key, what="{n} [file|files] cannot be read", detail=reason
-        )
-        return _rows_of(LineReading(), codes)
+        return _unread(file, err, codes, tally)
     return _rows_of_content(file, content, codes, tally)
+
+
+def _unread(file: SystemFile, why: LocationError, codes: SeriesCodes, tally: Tally) -> RawRows:
+    """Note a file that cannot be opened; it has no lines."""
+    reason = str(why.details.get("reason", ""))
+    tally.add(
+        Quality.FILES_SKIPPED, file.key, what="{n} [file|files] cannot be read", detail=reason
+    )
+    return _rows_of(LineReading(), codes)
 
 
 def _rows_of_content(file: SystemFile, content: bytes, codes: SeriesCodes, tally: Tally) -> RawRows:

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from reportgen.engine import Helper, HelperError, spare_cores, split
-from reportgen.errors import LocationError, PlaceError
 from reportgen.formats import Claim, Tally, read_event_file
 from reportgen.intake.span_limits import extent_of
 from reportgen.intake.span_marks import close_marks
@@ -129,10 +128,7 @@ def read_packed(files: Sequence[EventFile]) -> Iterator[object]:
 def _read_here(
     files: Sequence[EventFile], store: SpanStore, tally: Tally, on_progress: Progress | None
 ) -> None:
-    for file in files:
-        content = _content(file, tally)
-        if content is None:
-            continue
+    for file, content in _contents(files, tally):
         n_before = store.n_spans
         _add(store, file, content, tally)
         if on_progress is not None:
@@ -162,18 +158,22 @@ def _order(file: EventFile) -> tuple[bool, int, str, str, str]:
     return is_open, told.stamp, told.worker, told.source, file.key
 
 
-def _content(file: EventFile, tally: Tally) -> bytes | None:
-    """Return a file's bytes, or ``None`` when it is empty or cannot be opened."""
-    if file.size_bytes == 0:
-        tally.add(Quality.FILES_SKIPPED, file.key, what="{n} [file was|files were] empty")
-        return None
-    try:
-        return file.location.read_bytes(file.key)
-    except PlaceError:
-        raise
-    except LocationError as err:
-        reason = str(err.details.get("reason", ""))
+def _contents(files: Sequence[EventFile], tally: Tally) -> Iterator[tuple[EventFile, bytes]]:
+    """Yield the files that hold something and can be opened, with their bytes."""
+    kept = []
+    for file in files:
+        if file.size_bytes == 0:
+            tally.add(Quality.FILES_SKIPPED, file.key, what="{n} [file was|files were] empty")
+        else:
+            kept.append(file)
+    if not kept:
+        return
+    contents = kept[0].location.read_many([file.key for file in kept])
+    for file, content in zip(kept, contents, strict=True):
+        if isinstance(content, bytes):
+            yield file, content
+            continue
+        reason = str(content.details.get("reason", ""))
         tally.add(
             Quality.FILES_SKIPPED, file.key, what="{n} [file|files] cannot be opened", detail=reason
         )
-        return None
