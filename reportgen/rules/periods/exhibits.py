@@ -15,7 +15,7 @@ from reportgen.rules.periods.measured import Points
 from reportgen.rules.periods.slow import Unit
 from reportgen.rules.saying.intervals import Interval, intervals_exhibit
 from reportgen.rules.steps.series import phase_word
-from reportgen.units import NS_PER_S, say_count, say_duration
+from reportgen.units import NS_PER_S, say_count, say_duration, seconds
 
 CYCLES = "cycles"
 MOST_FUNCTIONS = 12
@@ -41,7 +41,11 @@ def exhibits_of(groups: Sequence[Group], told: Sequence[Group]) -> tuple[Exhibit
         _periods(groups),
         _functions(told),
         *_loads(told),
-        intervals_exhibit(_intervals(told), title="When steps were slow in a rhythm"),
+        intervals_exhibit(
+            _intervals(told),
+            title="When steps were slow in a rhythm",
+            n_all=sum(member.period.n_found for group in told for member in group.members),
+        ),
     )
 
 
@@ -216,8 +220,8 @@ def _intervals(groups: Sequence[Group]) -> list[Interval]:
             node=member.series.node,
             device=member.series.worker,
             what=f"step {step}, slow {name_of(group)}",
-            start_ns=start_ns,
-            end_ns=end_ns,
+            start_s=seconds(start_ns),
+            end_s=seconds(end_ns),
         )
         for group in groups
         for member in group.members
