@@ -25,6 +25,8 @@ IO_MEAN_PCT = 20.0
 third on average hold it up. Source: rules-spec §16b."""
 LONGEST_TICK_INTERVALS = 1.5
 """The next sample is missing after so many sampling intervals. Source: ours."""
+JITTER_OF_INTERVAL = 0.1
+"""Samples come early or late by so much of their interval; lengths are told no better. Ours."""
 
 Mask = NDArray[np.bool_]
 
@@ -113,7 +115,7 @@ def measure_budget(part: NodeProfile, *, least_idle_ns: int) -> NodeBudget:
             idle_codes=[list(Part).index(cause) for cause in IDLE],
             tick_ns=system.tick_ns,
             length_ns=length_ns,
-            least_ns=least_idle_ns,
+            least_ns=least_idle_ns - JITTER_OF_INTERVAL * (system.interval_ns or 0),
         )
         stretches += found
         budget = _gpu(name, codes, length_ns, gap_ns, is_hot)

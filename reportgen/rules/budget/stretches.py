@@ -45,7 +45,7 @@ def idle_stretches(
     idle_codes: Sequence[int],
     tick_ns: Instants,
     length_ns: Instants,
-    least_ns: int,
+    least_ns: float,
 ) -> list[Stretch]:
     """Return the stretches of at least some length, in order of time.
 
