@@ -1,4 +1,4 @@
-"""Write what is derived: the notebook from its script, and the colour tokens from the theme.
+"""Write what is derived: the notebooks from their scripts, and the colour tokens from the theme.
 
 Run by ``make notebook``. Building twice gives the same bytes; a test compares them with what is
 committed.
@@ -14,6 +14,7 @@ from typing import Any
 HERE = Path(__file__).resolve().parent
 SCRIPT = HERE / "profiler_report.py"
 NOTEBOOK = HERE / "profiler_report.ipynb"
+SCRIPTS = (SCRIPT, HERE / "interactive_analysis.py", HERE / "dataloader_analysis.py")
 TOKENS = HERE.parent / "templates" / "style" / "tokens.css"
 _KERNEL = {"display_name": "Python 3", "language": "python", "name": "python3"}
 _ID_LENGTH = 48
@@ -46,11 +47,14 @@ def tokens_text() -> str:
 
 def _name_of(cell: Any) -> str:
     """Name a cell after its tag, its heading, or the section that it shows."""
-    if "parameters" in cell.metadata.get("tags", []):
+    tags = cell.metadata.get("tags", [])
+    if "parameters" in tags:
         return "parameters"
     called = re.search(r"views\.(\w+)\(", cell.source)
     if cell.cell_type == "code":
         words = called[1] if called else "load"
+    elif "try-this" in tags:
+        words = f"try {cell.source.splitlines()[0].partition(':')[2]}"
     else:
         words = f"about {cell.source.splitlines()[0]}"
     slug = re.sub(r"[^a-z0-9]+", "-", words.lower()).strip("-")
@@ -58,9 +62,11 @@ def _name_of(cell: Any) -> str:
 
 
 def main() -> None:
-    """Write both files."""
+    """Write the notebooks and the style sheet."""
     sys.path.insert(0, str(HERE.parent))
-    NOTEBOOK.write_text(notebook_text(SCRIPT.read_text(encoding="utf-8")), encoding="utf-8")
+    for script in SCRIPTS:
+        text = notebook_text(script.read_text(encoding="utf-8"))
+        script.with_suffix(".ipynb").write_text(text, encoding="utf-8")
     TOKENS.write_text(tokens_text(), encoding="utf-8")
 
 

@@ -14,9 +14,11 @@ import click
 
 from reportgen import __version__
 from reportgen.cli.interrupt import interrupts_spare_imports
+from reportgen.cli.notebooks import NOTEBOOKS, copy_notebook
 from reportgen.cli.places import OutputType, reach_buckets
 from reportgen.cli.progress import watching
-from reportgen.cli.settings import read_settings
+from reportgen.cli.settings import FormatsType, read_settings
+from reportgen.cli.verdict import say_verdict
 from reportgen.errors import EXIT_FAILED, ReportgenError
 
 if TYPE_CHECKING:
@@ -74,9 +76,23 @@ _WORST_FIRST = ("critical", "warning", "info")
     show_default=True,
     help="Colours of the page; auto follows the reader's system.",
 )
+@click.option(
+    "--format",
+    "formats",
+    type=FormatsType(),
+    default="html,ipynb",
+    show_default=True,
+    metavar="FORMAT,…",
+    help="What to make: html, ipynb, md (a summary for pull requests and assistants).",
+)
 @click.option("--from", "since", metavar="T", help="Look at T and later: ISO 8601, Unix seconds.")
 @click.option("--to", "until", metavar="T", help="Look at T and earlier.")
 @click.option("--steps", metavar="A:B", help="Look at the time of steps A to B, both included.")
+@click.option(
+    "--init-notebook",
+    type=click.Choice(list(NOTEBOOKS)),
+    help="Copy a notebook for analysis by hand into the folder PATH, and do nothing else.",
+)
 @click.option("--open", "opens", is_flag=True, help="Open the page in the browser.")
 @click.option("--force", is_flag=True, help="Replace edited notebooks and files of others.")
 @click.option(
@@ -101,9 +117,11 @@ def command(
     plugins: tuple[str, ...],
     notebook: Path | None,
     theme: str,
+    formats: frozenset[str],
     since: str | None,
     until: str | None,
     steps: str | None,
+    init_notebook: str | None,
     opens: bool,
     force: bool,
     fail_on: str | None,
@@ -128,12 +146,17 @@ def command(
     if plugins:
         # As with `python -m`: modules in the current folder can be named.
         sys.path.insert(0, "")
+    if init_notebook is not None:
+        click.echo(copy_notebook(init_notebook, Path(path), force=force))
+        return
     reach_buckets(
         profile=profile, region=region, endpoint_url=endpoint_url, no_sign_request=no_sign_request
     )
     if opens and isinstance(output, str):
         raise click.UsageError("--open cannot show a page in a bucket; leave it out.")
-    from reportgen.pipeline import Options, make_remote_report, make_report
+    if opens and "html" not in formats:
+        raise click.UsageError("--open needs the page; add html to --format.")
+    from reportgen.pipeline import Format, Options, make_remote_report, make_report
 
     options = Options(
         path=path,
@@ -144,6 +167,7 @@ def command(
         plugins=plugins,
         notebook=notebook,
         theme=theme,
+        formats=frozenset(map(Format, formats)),
         since=since,
         until=until,
         steps=steps,
@@ -151,15 +175,17 @@ def command(
     )
     with watching(is_shown=not quiet and not verbose and sys.stderr.isatty()) as watcher:
         if isinstance(output, str):
-            page, outcome = make_remote_report(options, output, watcher)
+            made, outcome = make_remote_report(options, output, watcher)
         else:
             outcome = make_report(options, watcher)
-            page = str(outcome.page)
+            made = str(outcome.path)
+    if not quiet and sys.stderr.isatty():
+        say_verdict(outcome.report)
     with contextlib.suppress(BrokenPipeError):
         # A reader of stdout that is gone does not unmake the report.
-        click.echo(page)
+        click.echo(made)
     if opens:
-        webbrowser.open(outcome.page.resolve().as_uri())
+        webbrowser.open(outcome.path.resolve().as_uri())
     if fail_on is not None and _is_met(fail_on, outcome.report):
         raise click.exceptions.Exit(EXIT_FAIL_ON)
 
