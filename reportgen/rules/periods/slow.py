@@ -33,7 +33,8 @@ FURTHER_FALSE_ALARM_LOG10 = -4.0
 """Once a rhythm is found, what is left is taken for another one only when that is surer: random
 outliers are left, too. Source: ours."""
 NEIGHBOURS_FROM_PERIOD = 8
-"""In longer periods a slow cycle just beside an expected place belongs to it, too. Source: ours."""
+"""In longer periods a slow cycle just beside an expected place belongs to it, too; not before the
+first and behind the last, for the very first step is often slow. Source: ours."""
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -184,10 +185,13 @@ def _gathered(
 ) -> tuple[Recurrence, Integers]:
     """Return all events on the grid of a rhythm, whatever level it was found on."""
     places, _ = _places(cycles, events.row, unit)
-    least = 1.0 if rhythm.period >= NEIGHBOURS_FROM_PERIOD else 0.5
     rows, number = members_of(
-        places, events.excess_ns, rhythm.period, rhythm.first, max(rhythm.tolerance, least)
+        places, events.excess_ns, rhythm.period, rhythm.first, max(rhythm.tolerance, 0.5)
     )
+    if rhythm.tolerance < 1.0 and rhythm.period >= NEIGHBOURS_FROM_PERIOD:
+        near, its = members_of(places, events.excess_ns, rhythm.period, rhythm.first, 1.0)
+        is_between = (its >= number[0]) & (its <= number[-1])
+        rows, number = near[is_between], its[is_between]
     return _recurrence(cycles, events.where(rows), number, unit=unit), rows
 
 
