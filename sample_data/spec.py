@@ -18,6 +18,7 @@ class Fault(StrEnum):
 
     INPUT_BOUND = "input_bound"
     CALLBACK = "callback"
+    CHECKPOINT = "checkpoint"
     STRAGGLER = "straggler"
     IMBALANCE = "imbalance"
     MEMORY_LEAK = "memory_leak"
@@ -41,7 +42,8 @@ class JobSpec:
         steps_per_second: Pace of the bare computation; 0 makes a job without framework events.
         init_s: From the first sample to the first batch asked for.
         epochs: Each is training, then validation.
-        callback_period: Every n-th training step is slow when the job has a callback.
+        callback_period: Every n-th training step ends in a callback, or is followed by a
+            checkpoint, when the job has one.
         detailed_steps: So many training steps of each worker also name the model's parts.
     """
 

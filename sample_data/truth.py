@@ -34,6 +34,7 @@ _UNCERTAIN = {
     Fault.INPUT_BOUND: ("MEM-1", "DL-5"),
     Fault.IO_BOUND: ("MEM-1", "DL-5"),
     Fault.CALLBACK: ("GPU-1", "MEM-1"),
+    Fault.CHECKPOINT: ("GPU-1", "MEM-1", "IO-1"),
     Fault.STRAGGLER: ("GPU-1", "GPU-2", "BATCH-1"),
     Fault.IMBALANCE: ("GPU-2", "BATCH-1"),
     Fault.MEMORY_LEAK: ("MEM-1",),
@@ -111,7 +112,7 @@ def _expected_of_events(spec: JobSpec, schedule: Schedule) -> set[str]:
     found: set[str] = set()
     n_slow = int(schedule.is_slow.sum())
     if n_slow > N_OUTLIERS and int(schedule.is_train.sum()) > MIN_STEPS:
-        found |= {"STEP-1", "PERIOD-1"}
+        found |= {"STEP-1", "PERIOD-1"} if Fault.CALLBACK in spec.faults else {"PERIOD-1"}
     if _has_straggler(spec):
         found.add("STRAG-1")
     if spec.has_slow_input and spec.cores > 1:
@@ -123,7 +124,7 @@ def _expected_of_events(spec: JobSpec, schedule: Schedule) -> set[str]:
 
 def _expected_of_gpus(spec: JobSpec) -> set[str]:
     found: set[str] = set()
-    if (spec.has_slow_input and _is_sharp(spec)) or Fault.CALLBACK in spec.faults:
+    if (spec.has_slow_input and _is_sharp(spec)) or callback_s(spec):
         found.add("GPU-2")
     if Fault.INPUT_BOUND in spec.faults:
         found.add("CPU-1")

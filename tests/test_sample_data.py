@@ -453,6 +453,24 @@ def assert_truth_is_told(job: Path) -> None:
     assert all(set(group) & found for group in truth["expect_any"])
 
 
+def test_a_checkpoint_stands_between_steps_and_is_found_by_its_name(tmp_path: Path) -> None:
+    job = make_job(
+        JobSpec(name="checkpoint", faults=frozenset({Fault.CHECKPOINT})), output=tmp_path
+    )
+    truth = truth_of(job)
+    assert truth["expect"] == ["GPU-2", "PERIOD-1"]
+    events = timeline_events(job)
+    saved = [event for event in events if event["name"] == "save_checkpoint"]
+    steps = [event for event in events if event["phase"] == "Step:ModeKeys.TRAIN"]
+    assert len(saved) == len(truth["planted"]["slow_steps"])
+    assert not any(
+        step["start_us"] < event["end_us"] and event["start_us"] < step["end_us"]
+        for event in saved
+        for step in steps
+    )
+    assert_truth_is_told(job)
+
+
 @pytest.mark.parametrize("name", NAMED_JOBS)
 def test_the_rules_find_what_was_planted_and_nothing_else(
     named: dict[str, Path], name: str

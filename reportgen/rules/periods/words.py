@@ -146,10 +146,10 @@ def _why(cause: Compared | None) -> str:
             f"In {say_pct(100 * min(cause.excess_ratio, 1.0))} of the extra time no recorded "
             "function ran: code that the profiler does not see, or waiting."
         )
+    usual = say_duration(cause.normal_ns / NS_PER_S) if cause.normal_ns else "nothing"
     return (
-        f"{cause.part.label} takes {say_duration(cause.slow_ns / NS_PER_S)} of them and "
-        f"{say_duration(cause.normal_ns / NS_PER_S)} of the others: "
-        f"{say_pct(100 * min(cause.excess_ratio, 1.0))} of the extra time."
+        f"{cause.part.label} takes {say_duration(cause.slow_ns / NS_PER_S)} of each and {usual} "
+        f"of the others: {say_pct(100 * min(cause.excess_ratio, 1.0))} of the extra time."
     )
 
 
