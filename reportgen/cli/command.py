@@ -101,7 +101,7 @@ _WORST_FIRST = ("critical", "warning", "info")
     help="Exit with 3 when there is a finding at least this bad; the report is made anyway.",
 )
 @click.option("--profile", metavar="NAME", help="AWS profile for s3:// (needs the extra aws).")
-@click.option("--region", metavar="NAME", help="Region, if the bucket does not say it.")
+@click.option("--region", metavar="NAME", help="Region of the bucket. [default: as the store says]")
 @click.option("--endpoint-url", metavar="URL", help="Address of a store that is not Amazon's.")
 @click.option("--no-sign-request", is_flag=True, help="Read public buckets without credentials.")
 @click.option("-q", "--quiet", is_flag=True, help="Say nothing but errors.")
