@@ -7,10 +7,11 @@ from dataclasses import dataclass
 
 from reportgen.profile import NodeProfile
 from reportgen.results import Counters, Details, RuleId, RuleResult
-from reportgen.rules.base import About, Need, Presentation, Rule
+from reportgen.rules.base import About, Need, Presentation, Rule, param
 from reportgen.rules.budget.parts import NodeBudget, measure_budget
 from reportgen.rules.budget.words import metrics_of, present_budget
 from reportgen.rules.saying.verdict import conclude, reason_to_skip
+from reportgen.units import NS_PER_S
 
 ID = RuleId("GPUTimeBudget")
 LEAST_TICKS = 2
@@ -31,12 +32,21 @@ ABOUT = About(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Params:
-    """This rule has no parameters: its parts are to mean the same in every report."""
+    """What is listed; the parts have no parameters: they mean the same in every report."""
+
+    min_idle_s: float = param(
+        3.0,
+        unit="s",
+        meaning="a GPU that idles so long without a pause is listed",
+        source="ours; six samples at SageMaker's usual interval",
+        minimum=0,
+        is_printed=False,
+    )
 
 
-def measure(part: NodeProfile, params: Params) -> NodeBudget:  # noqa: ARG001 - a rule's shape
+def measure(part: NodeProfile, params: Params) -> NodeBudget:
     """Measure one node."""
-    return measure_budget(part)
+    return measure_budget(part, least_idle_ns=round(params.min_idle_s * NS_PER_S))
 
 
 def judge(measurements: Sequence[NodeBudget], params: Params) -> RuleResult:
@@ -63,11 +73,11 @@ def judge(measurements: Sequence[NodeBudget], params: Params) -> RuleResult:
 def present(
     counters: Counters,  # noqa: ARG001 - a rule's shape
     details: Details,  # noqa: ARG001 - a rule's shape
-    params: Params,  # noqa: ARG001 - a rule's shape
+    params: Params,
     context: tuple[NodeBudget, ...] | None,
 ) -> Presentation:
     """Show the parts; ``context`` is what was measured on each node, in node order."""
-    return present_budget(context or ())
+    return present_budget(context or (), least_idle_s=params.min_idle_s)
 
 
 RULE = Rule(
