@@ -17,6 +17,7 @@ from reportgen.rules.framework.breakdown import (
     breakdown_of,
     merge_breakdowns,
 )
+from reportgen.rules.framework.function_time import FunctionTimes, function_times_of
 from reportgen.rules.framework.loop import HOW_TO_RECORD, Loop, join_loops, loop_of
 from reportgen.rules.framework.operators import Operator, operators_of
 from reportgen.rules.saying.verdict import conclude
@@ -71,13 +72,14 @@ class Params:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measurement:
-    """One node: its loop, its sums, its operators and the pace of its workers."""
+    """One node: its loop, its sums, its operators, the pace of its workers, what ran when."""
 
     loop: Loop
     breakdown: Breakdown
     cpu_operators: tuple[Operator, ...]
     gpu_operators: tuple[Operator, ...]
     paces: tuple[Pace, ...]
+    functions: FunctionTimes
 
 
 def measure(part: NodeProfile, params: Params) -> Measurement:  # noqa: ARG001 - a rule's shape
@@ -88,6 +90,7 @@ def measure(part: NodeProfile, params: Params) -> Measurement:  # noqa: ARG001 -
         cpu_operators=operators_of(part.spans, SpanClass.CPU),
         gpu_operators=operators_of(part.spans, SpanClass.GPU),
         paces=paces_of(part.spans),
+        functions=function_times_of(part.spans, node=part.node),
     )
 
 
@@ -99,6 +102,7 @@ def judge(measurements: Sequence[Measurement], params: Params) -> RuleResult:
         cpu_operators=tuple(one for item in measurements for one in item.cpu_operators),
         gpu_operators=tuple(one for item in measurements for one in item.gpu_operators),
         paces=tuple(pace for item in measurements for pace in item.paces),
+        functions=tuple(item.functions for item in measurements),
     )
     counters = Counters()
     details = breakdown_details(context.breakdown, with_others=True, order=MemberOrder.OVERALL)

@@ -9,6 +9,7 @@ from reportgen.results import Details, Exhibit, Finding, JsonValue, Severity, Wh
 from reportgen.rules.base import Presentation
 from reportgen.rules.framework.breakdown import OTHERS, Breakdown
 from reportgen.rules.framework.breakdown_exhibits import exhibits_of_breakdown, exhibits_of_members
+from reportgen.rules.framework.function_time import FunctionTimes, function_exhibit
 from reportgen.rules.framework.loop import Loop
 from reportgen.rules.framework.operators import (
     Operator,
@@ -47,6 +48,7 @@ class Context:
     cpu_operators: tuple[Operator, ...]
     gpu_operators: tuple[Operator, ...]
     paces: tuple[Pace, ...]
+    functions: tuple[FunctionTimes, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,6 +77,7 @@ def present(details: Details, context: Context | None, limits: Limits) -> Presen
             *operator_exhibits(context.cpu_operators, kind="cpu"),
             *operator_exhibits(context.gpu_operators, kind="gpu"),
             *pace_exhibits(context.paces),
+            *function_exhibit(context.functions),
         )
     return Presentation(
         findings=tuple(finding for finding in readings if finding is not None),
