@@ -127,7 +127,9 @@ def _gpu_picture(result: RuleResult, budget: Exhibit) -> Picture:
     price = result.params.get("usd_per_gpu_hour")
     usd = float(price) / _S_PER_HOUR if isinstance(price, int | float) else None
     table = result.exhibit(TABLE)
-    n_gpus = len(set(zip(*(column.values for column in table.columns[:2]), strict=True))) if table else 0
+    n_gpus = (
+        len(set(zip(*(column.values for column in table.columns[:2]), strict=True))) if table else 0
+    )
     whole = _say_whole(total_s, n_gpus) + (f", {say_usd(total_s * usd)}" if usd is not None else "")
     return Picture(
         says=_says(parts, total_s, usd),

@@ -4,6 +4,10 @@ var reportCharts = (function () {
   "use strict";
   var figures = Array.prototype.slice.call(document.querySelectorAll("figure.chart"));
   var library = null;
+  var awake = [];
+  var isPrinting = false;
+  var MOST_AWAKE = 10;
+  var AWAKE_PX = 1200;
   var CONFIG = {
     displaylogo: false,
     responsive: true,
@@ -112,10 +116,41 @@ var reportCharts = (function () {
       var unfold = unfolder(made);
       made = { data: unfold(made.data), layout: unfold(made.layout) };
       made.layout.height = plot.clientHeight;
+      if (figure.classList.contains("rg-timeline")) made.layout.hovermode = false;
     }
-    return Plotly.react(plot, made.data, made.layout || {}, CONFIG).then(function () {
+    if (!isAwake(figure)) awake.push(figure);
+    var drawing = Plotly.react(plot, made.data, made.layout || {}, CONFIG);
+    if (isPrinting) figure.dataset.drawn = "yes";
+    return drawing.then(function () {
       figure.dataset.drawn = "yes";
+      figure.dispatchEvent(new CustomEvent("rg:drawn"));
+      letSleep();
     });
+  }
+
+  /* Drawn charts cost thousands of elements: beyond MOST_AWAKE those farthest from the window are
+     taken apart, and drawn again when they come near. */
+  function isAwake(figure) { return awake.indexOf(figure) >= 0; }
+  function distance(figure) {
+    var box = figure.getBoundingClientRect();
+    return Math.max(box.top - innerHeight, -box.bottom, 0);
+  }
+  function letSleep() {
+    if (isPrinting || awake.length <= MOST_AWAKE) return;
+    var farthest = awake.map(function (figure) { return [distance(figure), figure]; })
+      .sort(function (a, b) { return b[0] - a[0]; });
+    farthest.slice(0, awake.length - MOST_AWAKE).forEach(function (pair) {
+      if (pair[0] < AWAKE_PX) return;
+      awake.splice(awake.indexOf(pair[1]), 1);
+      window.Plotly.purge(pair[1].querySelector(".rg-plot"));
+      pair[1].dispatchEvent(new CustomEvent("rg:asleep"));
+    });
+  }
+
+  function wake(figure) {
+    if (!figure.dataset.asked) return drawSoon(figure);
+    if (figure.dataset.drawn && !isAwake(figure)) return draw(figure, window.Plotly);
+    return Promise.resolve();
   }
 
   function drawSoon(figure) {
@@ -127,14 +162,20 @@ var reportCharts = (function () {
     });
   }
 
+  /* For print: at once if the library is there, as a browser does not wait for promises. */
   function drawAll() {
-    return Promise.all(figures.map(drawSoon));
+    isPrinting = true;
+    return Promise.all(figures.map(function (figure) {
+      if (!window.Plotly || isAwake(figure) || figure.dataset.failed) return drawSoon(figure);
+      figure.dataset.asked = "yes";
+      return draw(figure, window.Plotly);
+    }));
   }
 
   function repaint() {
     if (!window.Plotly) return Promise.resolve();
     return Promise.all(figures
-      .filter(function (figure) { return figure.dataset.drawn; })
+      .filter(isAwake)
       .map(function (figure) { return draw(figure, window.Plotly); }));
   }
 
@@ -143,9 +184,7 @@ var reportCharts = (function () {
   if ("IntersectionObserver" in window) {
     var watcher = new IntersectionObserver(function (entries) {
       entries.forEach(function (entry) {
-        if (!entry.isIntersecting) return;
-        watcher.unobserve(entry.target);
-        drawSoon(entry.target);
+        if (entry.isIntersecting) wake(entry.target);
       });
     }, { rootMargin: "400px 0px" });
     figures.forEach(function (figure) { watcher.observe(figure); });
@@ -153,13 +192,16 @@ var reportCharts = (function () {
     drawAll();
   }
 
-  /* A page that is printed later needs the library and all charts by then. */
+  window.addEventListener("afterprint", function () { isPrinting = false; letSleep(); });
+
+  /* A page that is printed later needs the library by then; what is near is drawn ahead. */
   var whenIdle = window.requestIdleCallback || function (work) { return setTimeout(work, 1500); };
   function drawNext() {
     var waiting = figures.find(function (figure) { return !figure.dataset.asked; });
-    if (waiting) drawSoon(waiting).then(function () { whenIdle(drawNext); });
+    if (!window.Plotly && figures.length) unpack();
+    if (waiting && awake.length < MOST_AWAKE) drawSoon(waiting).then(function () { whenIdle(drawNext); });
   }
   window.addEventListener("load", function () { setTimeout(function () { whenIdle(drawNext); }, 1500); });
 
-  return { drawAll: drawAll, repaint: repaint, figures: figures };
+  return { drawAll: drawAll, repaint: repaint, isAwake: isAwake, figures: figures };
 })();

@@ -1,0 +1,1 @@
+"""The job over one time axis: panels of curves, lanes of intervals, and the functions of a range."""
