@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-GENERATOR_VERSION = 2
+GENERATOR_VERSION = 3
 """Raise it when the bytes or the truth of a job change: jobs of another version are made again."""
 
 ALLOWED_INTERVALS_MS = (100, 200, 500, 1000, 5000, 60_000)  # the profiler's own choices

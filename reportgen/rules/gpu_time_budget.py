@@ -11,6 +11,7 @@ from reportgen.rules.base import About, Need, Presentation, Rule, param
 from reportgen.rules.budget.parts import NodeBudget, measure_budget
 from reportgen.rules.budget.words import metrics_of, present_budget
 from reportgen.rules.saying.verdict import conclude, reason_to_skip
+from reportgen.units import NS_PER_S
 
 ID = RuleId("GPUTimeBudget")
 LEAST_TICKS = 2
@@ -31,6 +32,7 @@ ABOUT = About(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Params:
+<<<<<<< HEAD
     """Only the price: the parts are to mean the same in every report."""
 
     usd_per_gpu_hour: float | None = param(
@@ -40,13 +42,23 @@ class Params:
         source="the bill; no default, as prices differ",
         minimum=0,
         may_be_none=True,
+=======
+    """What is listed; the parts have no parameters: they mean the same in every report."""
+
+    min_idle_s: float = param(
+        3.0,
+        unit="s",
+        meaning="a GPU that idles so long without a pause is listed",
+        source="ours; six samples at SageMaker's usual interval",
+        minimum=0,
+>>>>>>> periodic
         is_printed=False,
     )
 
 
-def measure(part: NodeProfile, params: Params) -> NodeBudget:  # noqa: ARG001 - a rule's shape
+def measure(part: NodeProfile, params: Params) -> NodeBudget:
     """Measure one node."""
-    return measure_budget(part)
+    return measure_budget(part, least_idle_ns=round(params.min_idle_s * NS_PER_S))
 
 
 def judge(measurements: Sequence[NodeBudget], params: Params) -> RuleResult:
@@ -77,7 +89,11 @@ def present(
     context: tuple[NodeBudget, ...] | None,
 ) -> Presentation:
     """Show the parts; ``context`` is what was measured on each node, in node order."""
+<<<<<<< HEAD
     return present_budget(context or (), params.usd_per_gpu_hour)
+=======
+    return present_budget(context or (), least_idle_s=params.min_idle_s)
+>>>>>>> periodic
 
 
 RULE = Rule(

@@ -20,6 +20,7 @@ from reportgen.rules.framework.breakdown import (
 from reportgen.rules.framework.function_time import FunctionTimes, function_times_of
 from reportgen.rules.framework.loop import HOW_TO_RECORD, Loop, join_loops, loop_of
 from reportgen.rules.framework.operators import Operator, operators_of
+from reportgen.rules.framework.stages import StageTime, merge_stages, stages_of
 from reportgen.rules.saying.verdict import conclude
 from reportgen.rules.steps.pace import Pace, paces_of
 
@@ -72,7 +73,7 @@ class Params:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measurement:
-    """One node: its loop, its sums, its operators, the pace of its workers, what ran when."""
+    """One node: its loop, its sums, its operators, the pace of its workers, its stages."""
 
     loop: Loop
     breakdown: Breakdown
@@ -80,6 +81,7 @@ class Measurement:
     gpu_operators: tuple[Operator, ...]
     paces: tuple[Pace, ...]
     functions: FunctionTimes
+    stages: tuple[StageTime, ...]
 
 
 def measure(part: NodeProfile, params: Params) -> Measurement:  # noqa: ARG001 - a rule's shape
@@ -91,6 +93,7 @@ def measure(part: NodeProfile, params: Params) -> Measurement:  # noqa: ARG001 -
         gpu_operators=operators_of(part.spans, SpanClass.GPU),
         paces=paces_of(part.spans),
         functions=function_times_of(part.spans, node=part.node),
+        stages=stages_of(part.spans),
     )
 
 
@@ -103,6 +106,7 @@ def judge(measurements: Sequence[Measurement], params: Params) -> RuleResult:
         gpu_operators=tuple(one for item in measurements for one in item.gpu_operators),
         paces=tuple(pace for item in measurements for pace in item.paces),
         functions=tuple(item.functions for item in measurements),
+        stages=merge_stages([one for item in measurements for one in item.stages]),
     )
     counters = Counters()
     details = breakdown_details(context.breakdown, with_others=True, order=MemberOrder.OVERALL)

@@ -18,6 +18,7 @@ from reportgen.profile import SpanTable
 from reportgen.results import Exhibit, ExhibitKind, exhibit
 from reportgen.rules.framework.breakdown import SpanClass, classes_of
 from reportgen.rules.loading.events import PROCESS
+from reportgen.rules.maths.coverage import covered_before
 from reportgen.rules.maths.groups import joint_codes, rows_by_code, sums_by_code
 from reportgen.rules.maths.intervals import merge_intervals
 from reportgen.units import NS_PER_S, say_duration
@@ -155,11 +156,7 @@ def bucket_times(start_ns: Integers, end_ns: Integers, width_ns: int) -> tuple[I
     starts, ends = merge_intervals(start_ns, end_ns)
     first, last = int(starts[0]) // width_ns, int(ends[-1]) // width_ns
     edges = np.arange(first, last + 2, dtype=np.int64) * width_ns
-    before = np.concatenate(([0], np.cumsum(ends - starts)))
-    place = np.searchsorted(starts, edges, side="right") - 1
-    at = np.maximum(place, 0)
-    inside = np.clip(edges - starts[at], 0, ends[at] - starts[at])
-    time_ns = np.diff(np.where(place < 0, 0, before[at] + inside))
+    time_ns = np.diff(covered_before(starts, ends, edges))
     touched = np.flatnonzero(time_ns)
     return first + touched, time_ns[touched]
 

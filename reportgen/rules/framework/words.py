@@ -17,6 +17,7 @@ from reportgen.rules.framework.operators import (
     operator_exhibit_of_details,
     operator_exhibits,
 )
+from reportgen.rules.framework.stages import StageTime, stage_exhibit
 from reportgen.rules.saying.verdict import estimate_of
 from reportgen.rules.steps.pace import (
     Pace,
@@ -49,6 +50,7 @@ class Context:
     gpu_operators: tuple[Operator, ...]
     paces: tuple[Pace, ...]
     functions: tuple[FunctionTimes, ...]
+    stages: tuple[StageTime, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,6 +75,7 @@ def present(details: Details, context: Context | None, limits: Limits) -> Presen
     else:
         readings = [_straggler(context, limits), *readings, _top_operator(context)]
         exhibits = (
+            *stage_exhibit(context.stages),
             *exhibits_of_breakdown(context.breakdown, with_others=True),
             *operator_exhibits(context.cpu_operators, kind="cpu"),
             *operator_exhibits(context.gpu_operators, kind="gpu"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -12,8 +12,9 @@ from reportgen.rules.framework.breakdown import merge_breakdowns
 from reportgen.rules.framework.breakdown_exhibits import exhibits_of_breakdown, exhibits_of_members
 from reportgen.rules.maths.nice_bins import bin_together
 from reportgen.rules.maths.time_buckets import join_lines, lay_over
+from reportgen.rules.saying.intervals import Interval, intervals_exhibit
 from reportgen.rules.steps.series import MEDIAN_FACTOR, SlowSteps, StepSeries, phase_word, preferred
-from reportgen.units import NS_PER_S
+from reportgen.units import NS_PER_S, seconds
 
 MOST_LINES = 8
 """More lines than this cannot be told apart in one chart; then they become one band."""
@@ -34,6 +35,7 @@ def exhibits_of_series(series: Sequence[StepSeries]) -> tuple[Exhibit, ...]:
         _marks(series),
         _outliers(series),
         _above_median(series),
+        *_intervals(series),
         *exhibits_of_breakdown(during, with_others=False, prefix=PREFIX, during=DURING),
     )
 
@@ -186,6 +188,28 @@ def _above_median(series: Sequence[StepSeries]) -> Exhibit:
         title=f"Steps of more than {MEDIAN_FACTOR} times the median",
         caption=f"Another definition than the rule's; a step of exactly that is normal.{rest}",
     )
+
+
+def _intervals(series: Sequence[StepSeries]) -> Iterator[Exhibit]:
+    """Yield when the outliers were, nothing without any."""
+    found = [
+        Interval(
+            node=item.worker.rpartition("-")[0],
+            device=item.worker,
+            what=f"{phase_word(item.phase)} step {step}, outlier",
+            start_s=seconds(start_ns),
+            end_s=seconds(start_ns + duration_ns),
+        )
+        for item in series
+        for step, start_ns, duration_ns in zip(
+            item.outliers.step.tolist(),
+            item.outliers.start_ns.tolist(),
+            item.outliers.duration_ns.tolist(),
+            strict=True,
+        )
+    ]
+    if found:
+        yield intervals_exhibit(found, title="When outlier steps ran")
 
 
 def _slow_table(
