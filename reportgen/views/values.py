@@ -33,10 +33,19 @@ _BYTE_RATES = frozenset({"bytes/s", "B/s"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shown:
-    """A text that fits its place, and the whole of it where that is longer (else empty)."""
+    """A text that fits its place.
+
+    Attributes:
+        text: what is printed.
+        full: the whole of a name that was shortened, else empty.
+        exact: the value as the JSON has it, where the text says less; else empty.
+        unit: of ``exact``, where the column does not say it.
+    """
 
     text: str
     full: str = ""
+    exact: str = ""
+    unit: str = ""
 
 
 def clean(text: str) -> str:
@@ -124,6 +133,34 @@ def _say_seconds(duration_s: float) -> str:
 def _three_digits(value: float) -> float:
     """Round before the prefix is chosen, so that 999.6 kB becomes 1 MB and not 1e+03 kB."""
     return float(f"{value:.3g}")
+
+
+def shown_value(value: Scalar, unit: str, *, row_unit: str = "") -> Shown:
+    """Write a value for a table's cell, its exact number beside it.
+
+    Args:
+        value: of the cell.
+        unit: of the value.
+        row_unit: the same where it is the row's and not the column's, else empty.
+    """
+    if isinstance(value, str):
+        return shorten(value)
+    return Shown(text=say(value, unit), exact=exactly(value), unit=row_unit)
+
+
+def exactly(value: Scalar) -> str:
+    """Return a number with all its digits, as JSON writes it; empty for all else."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return ""
+    return repr(value)
+
+
+def exact_name(column: Column) -> str:
+    """Return a column's name as data: with its unit, where the name does not end in it."""
+    name = clean(column.name)
+    if not column.unit or _UNIT_SUFFIX.search(name):
+        return name
+    return f"{name} ({clean(column.unit)})"
 
 
 def say_number(value: float) -> str:

@@ -1,6 +1,7 @@
 /* One range of time for all charts that have a time axis: a zoom in one zooms all. Over the timeline
    the pointer reads every panel; the functions below it are those of the range in view. Ranges are
-   [start, end] in seconds of the job's clock; null is the whole job. Uses `reportCharts`. */
+   [start, end] in seconds of the job's clock; null is the whole job. Uses `reportCharts` and
+   `reportTimes`. */
 var reportRange = (function () {
   "use strict";
   var figures = reportCharts.figures.filter(function (figure) { return "time" in figure.dataset; });
@@ -14,7 +15,7 @@ var reportRange = (function () {
   /* Between the axis and the job's clock. A date axis counts milliseconds as it shows them. */
   function isDated(plot) { return plot._fullLayout.xaxis.type === "date"; }
   function offsetMs(seconds) {
-    return window.reportTimes && reportTimes.offsetMs ? reportTimes.offsetMs(seconds * 1000) : 0;
+    return reportTimes.isLocal() ? -new Date(seconds * 1000).getTimezoneOffset() * 60000 : 0;
   }
   function toAxis(plot, seconds) {
     if (!isDated(plot)) return seconds;

@@ -58,7 +58,7 @@ def header(report: Report) -> Section:
     first = _cards_at_once(cards)
     html = render(
         "header",
-        job_name=shorten(report.job.name, most=LONGEST_JOB_NAME).text or "Training job",
+        job_name=shorten(report.job.name or "Training job", most=LONGEST_JOB_NAME),
         verdict=verdict,
         picture=picture_of(report),
         facts=facts_of(report),

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from reportgen.report import Report
 from reportgen.results import Finding, RuleId, RuleResult, Status
 from reportgen.units import say_count
 from reportgen.views.blocks import Block, Section, State
 from reportgen.views.exhibits import exhibit_blocks
-from reportgen.views.findings import card_of
+from reportgen.views.findings import Card, card_of
 from reportgen.views.fragments import render
 from reportgen.views.outline import about_of, context_of, evidence_of, section_id_of
 from reportgen.views.status import hint_of, rule_state
@@ -144,7 +144,7 @@ def card_blocks(rule_id: str, findings: Sequence[Finding], report: Report) -> li
     """Return findings as cards; nothing where there are none."""
     if not findings:
         return []
-    cards = [card_of(rule_id, finding, report) for finding in findings]
+    cards = _apart([card_of(rule_id, finding, report) for finding in findings])
     return [
         Block(
             html=render(
@@ -152,6 +152,16 @@ def card_blocks(rule_id: str, findings: Sequence[Finding], report: Report) -> li
             )
         )
     ]
+
+
+def _apart(cards: Sequence[Card]) -> list[Card]:
+    """Leave an anchor to the first of several findings with the same one."""
+    seen: set[str] = set()
+    kept = []
+    for card in cards:
+        kept.append(replace(card, anchor="") if card.anchor in seen else card)
+        seen.add(card.anchor)
+    return kept
 
 
 def _foot(result: RuleResult, file: str, advice: str) -> Block:

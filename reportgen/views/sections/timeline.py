@@ -15,6 +15,7 @@ from reportgen.views.fragments import render, script_json
 from reportgen.views.outline import context_of
 from reportgen.views.packing import page_form, plotly_form
 from reportgen.views.sections.rule import head_block
+from reportgen.views.sketch import sketch_of
 from reportgen.views.timeline.figure import Extent, draw, slots_of
 from reportgen.views.timeline.functions import FunctionTable, functions_of
 from reportgen.views.timeline.lanes import Lane, lanes_of, seconds_of, step_starts
@@ -78,6 +79,12 @@ def _axis_block(
         drawing=drawing,
         caption=_caption(panels, lanes),
         json=script_json(page_form(drawing.figure)),
+        sketch=sketch_of(
+            drawing.figure,
+            height_px=drawing.height_px,
+            most_traces=len(drawing.figure["data"]),
+            most_px=drawing.height_px,
+        ),
         facts=script_json(facts),
         anchors=[panel.anchor for panel in panels if panel.rule_id == USAGE],
         length_s=round(facts["length_s"], 3),

@@ -60,7 +60,7 @@ def functions_of(report: Report) -> FunctionTable | None:
     """Return the functions over time, ``None`` where none were recorded."""
     result = report.results.get(RULE)
     found = result.exhibit(EXHIBIT) if result else None
-    if found is None or not _COLUMNS <= {column.name for column in found.columns}:
+    if found is None or not {column.name for column in found.columns} >= _COLUMNS:
         return None
     columns = {column.name: column.values for column in found.columns}
     rows = [

@@ -266,7 +266,7 @@ def test_small_shares_are_one_part_of_the_bar_and_rows_of_the_legend():
     parts = {"loader": 60.0, "forward": 35.0, **{f"part {at}": 0.5 for at in range(10)}}
     found = shares.info(reports.shares("s", "x", parts))
     assert [part.name.text for part in found.parts] == ["loader", "forward", "others (10)"]
-    assert found.parts[-1].pct == "5.0 %"
+    assert found.parts[-1].pct.text == "5.0 %"
     assert len(found.folded) == 10
 
 
@@ -281,7 +281,7 @@ def test_bars_compare_within_a_unit_and_other_columns_are_numbers():
     first, second = found.rows[0].bars, found.rows[1].bars
     assert [head.has_bars for head in found.groups] == [True, False, False]
     assert (first[0].width_pct, second[0].width_pct) == (100.0, 50.0)
-    assert first[0].text == "46.1 s"
+    assert first[0].value.text == "46.1 s"
     assert first[1].ink == ""
     assert first[0].ink == "rg-ink-cpu"
 
