@@ -57,10 +57,10 @@ views.header(report)
 # %% [markdown] tags=["notebook-only"]
 # ## Timeline
 #
-# Utilization, step durations, phases and what the checks detected, over one time axis. In each panel
-# the line is the mean of a short stretch of time and the shade reaches from its lowest to its highest
-# sample, so a brief stall stays visible. On the page a zoom in one chart zooms all of them, and the
-# table of functions follows the range in view.
+# Utilization, step durations, phases and what the checks detected, over one time axis. In each
+# panel the line is the mean of a short stretch of time and the shade reaches from its lowest to its
+# highest sample, so a brief stall stays visible. On the page a zoom in one chart zooms all of them,
+# and the table of functions follows the range in view.
 
 # %%
 views.timeline(report)

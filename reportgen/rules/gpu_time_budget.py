@@ -32,8 +32,7 @@ ABOUT = About(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Params:
-<<<<<<< HEAD
-    """Only the price: the parts are to mean the same in every report."""
+    """The price, and what is listed; the parts mean the same in every report."""
 
     usd_per_gpu_hour: float | None = param(
         None,
@@ -42,16 +41,14 @@ class Params:
         source="the bill; no default, as prices differ",
         minimum=0,
         may_be_none=True,
-=======
-    """What is listed; the parts have no parameters: they mean the same in every report."""
-
+        is_printed=False,
+    )
     min_idle_s: float = param(
         3.0,
         unit="s",
         meaning="a GPU that idles so long without a pause is listed",
         source="ours; six samples at SageMaker's usual interval",
         minimum=0,
->>>>>>> periodic
         is_printed=False,
     )
 
@@ -89,11 +86,9 @@ def present(
     context: tuple[NodeBudget, ...] | None,
 ) -> Presentation:
     """Show the parts; ``context`` is what was measured on each node, in node order."""
-<<<<<<< HEAD
-    return present_budget(context or (), params.usd_per_gpu_hour)
-=======
-    return present_budget(context or (), least_idle_s=params.min_idle_s)
->>>>>>> periodic
+    return present_budget(
+        context or (), usd_per_gpu_hour=params.usd_per_gpu_hour, least_idle_s=params.min_idle_s
+    )
 
 
 RULE = Rule(

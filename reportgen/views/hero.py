@@ -132,7 +132,7 @@ def _gpu_picture(result: RuleResult, budget: Exhibit) -> Picture:
     )
     whole = _say_whole(total_s, n_gpus) + (f", {say_usd(total_s * usd)}" if usd is not None else "")
     return Picture(
-        says=_says(parts, total_s, usd),
+        says=_says(parts, usd),
         whole=whole,
         alt=f"Bar of all GPU time, {whole}: {_listed(parts)}.",
         link="#gpu-time",
@@ -237,7 +237,7 @@ def _headings(parts: Sequence[_Part]) -> tuple[Heading, ...]:
     return tuple(made)
 
 
-def _says(parts: Sequence[_Part], total_s: float, usd: float | None) -> str:
+def _says(parts: Sequence[_Part], usd: float | None) -> str:
     """Return the sentence for whoever pays: how much was work, how much was lost, and to what."""
     busy_pct = sum(part.pct for part in parts if part.key in _GROUPS[0][1])
     idle = [part for part in parts if part.key in _CAUSES]

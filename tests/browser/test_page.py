@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.browser
 
-N_CHARTS = 10
+N_CHARTS = 11
 ALL_DRAWN = (
     "() => [...document.querySelectorAll('figure.chart')].every(f => f.dataset.drawn === 'yes')"
 )

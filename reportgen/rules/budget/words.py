@@ -38,13 +38,20 @@ def metrics_of(
     if not every:
         return {}
     groups = {"gpu_busy": BUSY, "gpu_idle": IDLE} | {part.value: (part,) for part in Part}
-<<<<<<< HEAD
     sums = {name: sum(totals[part] for part in parts) for name, parts in groups.items()}
     costs: dict[str, float | int | None] = {}
     if usd_per_gpu_hour is not None:
         costs["gpu_usd"] = usd_of(every, usd_per_gpu_hour)
         costs["gpu_idle_usd"] = usd_of(sums["gpu_idle"], usd_per_gpu_hour)
-    return costs | {f"{name}_ratio": round(value / every, 6) for name, value in sums.items()}
+    ratios = {f"{name}_ratio": round(value / every, 6) for name, value in sums.items()}
+    stretches = [stretch for node in nodes for stretch in node.stretches]
+    longest_ns = max((stretch.duration_ns for stretch in stretches), default=None)
+    return {
+        **costs,
+        **ratios,
+        "idle_stretches": sum(gpu.n_stretches for node in nodes for gpu in node.gpus),
+        "longest_idle_s": None if longest_ns is None else longest_ns / NS_PER_S,
+    }
 
 
 def usd_of(time_ns: int, usd_per_gpu_hour: float | None) -> float | None:
@@ -54,44 +61,27 @@ def usd_of(time_ns: int, usd_per_gpu_hour: float | None) -> float | None:
     return round(time_ns / NS_PER_S / _S_PER_HOUR * usd_per_gpu_hour, USD_DECIMALS)
 
 
-def present_budget(nodes: Sequence[NodeBudget], usd_per_gpu_hour: float | None) -> Presentation:
-    """Return the reading, the bar and the table; nothing without GPU time."""
-=======
-    ratios: dict[str, float | int | None] = {
-        f"{name}_ratio": round(sum(totals[part] for part in parts) / every, 6)
-        for name, parts in groups.items()
-    }
-    stretches = [stretch for node in nodes for stretch in node.stretches]
-    longest_ns = max((stretch.duration_ns for stretch in stretches), default=None)
-    return ratios | {
-        "idle_stretches": sum(gpu.n_stretches for node in nodes for gpu in node.gpus),
-        "longest_idle_s": None if longest_ns is None else longest_ns / NS_PER_S,
-    }
-
-
-def present_budget(nodes: Sequence[NodeBudget], *, least_idle_s: float) -> Presentation:
+def present_budget(
+    nodes: Sequence[NodeBudget], *, usd_per_gpu_hour: float | None, least_idle_s: float
+) -> Presentation:
     """Return the reading, the bar, the table and long idle stretches; nothing without GPU time.
 
     Args:
         nodes: what was measured, in node order.
+        usd_per_gpu_hour: the price, if it is known.
         least_idle_s: how long a stretch is at least.
     """
->>>>>>> periodic
     totals = {part: value for part, value in totals_ns(nodes).items() if value}
     if not totals:
         return Presentation()
     caption = _caption(nodes)
     return Presentation(
         findings=_findings(totals, caption),
-<<<<<<< HEAD
-        exhibits=(_shares(totals, caption), _table(nodes, usd_per_gpu_hour)),
-=======
         exhibits=(
             _shares(totals, caption),
-            _table(nodes),
+            _table(nodes, usd_per_gpu_hour),
             *stretch_exhibits(nodes, least_idle_s=least_idle_s),
         ),
->>>>>>> periodic
     )
 
 

@@ -23,7 +23,7 @@ CELLS_OF_ALL_LINES = 4_800
 TIME_DIGITS = 3
 MAX_HEAT_CELLS = 240
 CELLS_OF_ALL_ROWS = 48_000
-"""A heat map's cells per device, and of all devices together: 512 GPUs have 93 each. Source: ours."""
+"""A heat map's cells per device, and of all together: 512 GPUs have 93 each. Source: ours."""
 HEATMAP = "device_heatmap"
 
 _CURVES = (

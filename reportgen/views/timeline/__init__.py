@@ -1,1 +1,1 @@
-"""The job over one time axis: panels of curves, lanes of intervals, and the functions of a range."""
+"""The job over one time axis: panels of curves, lanes of intervals, functions of a range."""

@@ -104,8 +104,8 @@ def _detected(report: Report) -> Iterator[Lane]:
             if item.kind is ExhibitKind.SPANS and item.n_rows and has_shape(item)
         ]
         for item in exhibits:
-            title = title_of(rule_id, report)
-            yield _lane(title if len(exhibits) == 1 else item.title, item)
+            says_when = item.title.startswith("When ") or not item.title.strip()
+            yield _lane(title_of(rule_id, report) if says_when else item.title, item)
         if rule_id == _STEPS and not exhibits:
             slow = next((found for name in _SLOW_STEPS if (found := result.exhibit(name))), None)
             if slow is not None and slow.n_rows:
