@@ -22,7 +22,9 @@ BUDGET, SHARES, TABLE = RuleId("GPUTimeBudget"), "budget", "gpu_time_budget"
 USAGE = RuleId("OverallSystemUsage")
 TOLD_FROM_PCT = 5.0
 """Less idle time than this is not what a job's verdict is about. Source: ours."""
+_SEEN_FROM_PCT = 1.0
 _HEADED_FROM_PCT = 16.0
+_PARTLY_FROM_PCT = 20.0
 _S_PER_HOUR = 3600
 _WHOLE_HOURS_FROM = 100
 
@@ -47,10 +49,11 @@ _CAUSES: Mapping[str, str] = {
     "between_steps": "between steps",
     "unexplained": "for no recorded reason",
 }
+_WORK, _ASIDE = ("busy_high", "busy_partial"), ("initialization", "finalization")
 _GROUPS: tuple[tuple[str, tuple[str, ...]], ...] = (
-    ("Working", ("busy_high", "busy_partial")),
+    ("Working", _WORK),
     ("Idle while training", tuple(_CAUSES)),
-    ("Start and end", ("initialization", "finalization")),
+    ("Start and end", _ASIDE),
     ("Not measured", ("not_measured",)),
 )
 
@@ -183,7 +186,24 @@ def _parts_of(budget: Exhibit) -> list[_Part]:
     }
     order = [name for _, members in _GROUPS for name in _by_size(members, found)]
     order += [name for name in found if name not in order]
-    return [found[name] for name in order if found[name].value > 0]
+    return _folded([found[name] for name in order if found[name].value > 0])
+
+
+def _folded(parts: Sequence[_Part]) -> list[_Part]:
+    """Join the causes of idling that are too small to be seen, if there are several."""
+    small = [part for part in parts if part.key in _CAUSES and part.pct < _SEEN_FROM_PCT]
+    if len(small) < 2:
+        return list(parts)
+    joined = _Part(
+        key=small[0].key,
+        name=f"{len(small)} smaller causes",
+        value=sum(part.value for part in small),
+        pct=round(sum(part.pct for part in small), 1),
+        ink="rg-ink-idle-2",
+    )
+    kept = [part for part in parts if part not in small]
+    place = parts.index(small[0])
+    return [*kept[:place], joined, *kept[place:]]
 
 
 def _by_size(members: Sequence[str], found: Mapping[str, _Part]) -> list[str]:
@@ -239,22 +259,27 @@ def _headings(parts: Sequence[_Part]) -> tuple[Heading, ...]:
 
 def _says(parts: Sequence[_Part], usd: float | None) -> str:
     """Return the sentence for whoever pays: how much was work, how much was lost, and to what."""
-    busy_pct = sum(part.pct for part in parts if part.key in _GROUPS[0][1])
+    pcts = {part.key: part.pct for part in parts}
     idle = [part for part in parts if part.key in _CAUSES]
     idle_s, idle_pct = sum(part.value for part in idle), sum(part.pct for part in idle)
-    others = [part for part in parts if part.key in _GROUPS[2][1]]
-    worked = f"The GPUs worked in {say_pct(busy_pct)} of their time"
+    worked = f"The GPUs worked in {say_pct(sum(pcts.get(key, 0.0) for key in _WORK))} of their time"
+    partly = pcts.get("busy_partial", 0.0)
+    if partly >= _PARTLY_FROM_PCT:
+        worked += f" ({say_pct(partly)} at less than 90 % load)"
     if idle_pct >= TOLD_FROM_PCT:
         lost = say_usd(idle_s * usd) if usd is not None else _say_hours(idle_s)
-        cause = _CAUSES[max(idle, key=lambda part: part.value).key]
-        mostly = f"waiting {cause}" if len(idle) == 1 else f"waiting, mostly {cause}"
-        if cause == _CAUSES["between_steps"]:
-            mostly = "idling between steps" if len(idle) == 1 else "idling, mostly between steps"
-        return f"{worked}; {say_pct(idle_pct)} of it ({lost}) was lost {mostly}."
-    aside = sum(part.pct for part in others)
+        return f"{worked}; {say_pct(idle_pct)} of it ({lost}) was lost {_cause(idle)}."
+    aside = sum(pcts.get(key, 0.0) for key in _ASIDE)
     if aside >= TOLD_FROM_PCT:
         return f"{worked}; {say_pct(aside)} of it went by before the first or after the last step."
-    return f"{worked}; hardly any of it was lost waiting."
+    return f"{worked}; {say_pct(idle_pct)} of it was lost waiting."
+
+
+def _cause(idle: Sequence[_Part]) -> str:
+    """Return to what idle time was lost: ``waiting, mostly for I/O``."""
+    largest = max(idle, key=lambda part: part.value).key
+    verb = "idling" if largest == "between_steps" else "waiting"
+    return f"{verb} {_CAUSES[largest]}" if len(idle) == 1 else f"{verb}, mostly {_CAUSES[largest]}"
 
 
 def _say_whole(total_s: float, n_gpus: int) -> str:

@@ -7,6 +7,8 @@ var reportCharts = (function () {
   var library = null;
   var awake = [];
   var isPrinting = false;
+  /* A finger that scrolls the page over a chart must not zoom it. */
+  var isTouched = matchMedia("(pointer: coarse)").matches;
   var MOST_AWAKE = 10;
   var AWAKE_PX = 1200;
   var asked = new Map();
@@ -126,6 +128,7 @@ var reportCharts = (function () {
       made = reportTimes.place({ data: unfold(made.data), layout: unfold(made.layout) });
       made.layout.height = plot.clientHeight;
       if (figure.classList.contains("rg-timeline")) made.layout.hovermode = false;
+      if (isTouched) made.layout.dragmode = false;
     }
     if (!isAwake(figure)) awake.push(figure);
     var drawing = Plotly.react(plot, made.data, made.layout || {}, CONFIG);

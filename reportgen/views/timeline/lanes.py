@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -21,6 +21,12 @@ _LONGEST_WORDS = 120
 _STEPS = RuleId("StepOutlier")
 PHASES, TRAINING_LOOP = "Phases", "training loop"
 STEP_NUMBERS = "step_numbers"
+_KNOWN: Mapping[str, tuple[str, str]] = {
+    "GPUTimeBudget": ("Idle GPUs", "idle"),
+    "StepOutlier": ("Slow steps", "warning"),
+    "GPUMemoryIncrease": ("Jumps of GPU memory", "gpu-memory"),
+}
+"""What the intervals of a rule are, where its title does not tell, and their colour."""
 _SLOW_STEPS = ("outliers", "median_outliers")
 
 
@@ -104,17 +110,19 @@ def _detected(report: Report) -> Iterator[Lane]:
             if item.kind is ExhibitKind.SPANS and item.n_rows and has_shape(item)
         ]
         for item in exhibits:
-            says_when = item.title.startswith("When ") or not item.title.strip()
-            yield _lane(title_of(rule_id, report) if says_when else item.title, item)
+            name, hue = _KNOWN.get(rule_id, ("", ""))
+            if not name:
+                says_when = item.title.startswith("When ") or not item.title.strip()
+                name = title_of(rule_id, report) if says_when else item.title
+            yield _lane(name, item, hue=hue or hue_of(name) or hue_of(item.title) or PLAIN)
         if rule_id == _STEPS and not exhibits:
             slow = next((found for name in _SLOW_STEPS if (found := result.exhibit(name))), None)
             if slow is not None and slow.n_rows:
                 yield _slow_steps(slow)
 
 
-def _lane(name: str, exhibit: Exhibit) -> Lane:
+def _lane(name: str, exhibit: Exhibit, *, hue: str) -> Lane:
     columns = {column.name: column.values for column in exhibit.columns}
-    hue = hue_of(name) or hue_of(exhibit.title) or PLAIN
     rows = zip(
         columns["lane"],
         columns["name"],
