@@ -23,6 +23,7 @@ USAGE = RuleId("OverallSystemUsage")
 TOLD_FROM_PCT = 5.0
 """Less idle time than this is not what a job's verdict is about. Source: ours."""
 _SEEN_FROM_PCT = 1.0
+_LEAST_CPU_PCT = 0.05
 _HEADED_FROM_PCT = 16.0
 _PARTLY_FROM_PCT = 20.0
 _S_PER_HOUR = 3600
@@ -152,7 +153,7 @@ def _cpu_picture(report: Report) -> Picture | None:
     waited = usage.metrics.get("io_wait_mean_pct") or 0.0
     waited = waited if used + waited <= 100 else 0.0
     amounts = {"CPU in use": used, "waits for I/O": waited, "idle": max(100 - used - waited, 0.0)}
-    shown = {name: value for name, value in amounts.items() if value}
+    shown = {name: value for name, value in amounts.items() if value >= _LEAST_CPU_PCT}
     pcts = percentages(list(shown.values()))
     colours = inks(list(shown), "cpu")
     parts = [
