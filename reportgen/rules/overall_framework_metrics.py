@@ -20,6 +20,7 @@ from reportgen.rules.framework.breakdown import (
 from reportgen.rules.framework.function_time import FunctionTimes, function_times_of
 from reportgen.rules.framework.loop import HOW_TO_RECORD, Loop, join_loops, loop_of
 from reportgen.rules.framework.operators import Operator, operators_of
+from reportgen.rules.framework.overhead import Overhead, overheads_of
 from reportgen.rules.framework.stages import StageTime, merge_stages, stages_of
 from reportgen.rules.saying.verdict import conclude
 from reportgen.rules.steps.pace import Pace, paces_of
@@ -82,6 +83,8 @@ class Measurement:
     paces: tuple[Pace, ...]
     functions: FunctionTimes
     stages: tuple[StageTime, ...]
+    overheads: tuple[Overhead, ...]
+    interval_ns: int | None
 
 
 def measure(part: NodeProfile, params: Params) -> Measurement:  # noqa: ARG001 - a rule's shape
@@ -94,6 +97,8 @@ def measure(part: NodeProfile, params: Params) -> Measurement:  # noqa: ARG001 -
         paces=paces_of(part.spans),
         functions=function_times_of(part.spans, node=part.node),
         stages=stages_of(part.spans),
+        overheads=overheads_of(part.spans),
+        interval_ns=part.system.interval_ns,
     )
 
 
@@ -107,6 +112,8 @@ def judge(measurements: Sequence[Measurement], params: Params) -> RuleResult:
         paces=tuple(pace for item in measurements for pace in item.paces),
         functions=tuple(item.functions for item in measurements),
         stages=merge_stages([one for item in measurements for one in item.stages]),
+        overheads=tuple(one for item in measurements for one in item.overheads),
+        interval_ns=next((item.interval_ns for item in measurements if item.interval_ns), None),
     )
     counters = Counters()
     details = breakdown_details(context.breakdown, with_others=True, order=MemberOrder.OVERALL)

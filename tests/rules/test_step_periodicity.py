@@ -392,6 +392,7 @@ def test_the_sample_job_with_a_callback_shows_it_and_the_healthy_one_nothing(
     found = only(results["callback"])
     assert found.title.startswith("Every 50th TRAIN step is slow")
     assert "no recorded function ran" in found.text
+    assert (50.0, 18, 18) in periods(results["callback"])
     gpu = results["callback"].metrics
     assert (gpu["gpu_inside_pct"] or 100) < 30 < 80 < (gpu["gpu_outside_pct"] or 0)
     assert results["healthy"].findings == ()

@@ -170,7 +170,7 @@ def stage_exhibit(stages: Sequence[StageTime]) -> tuple[Exhibit, ...]:
             caption=(
                 "Shares of the training loop, summed over the workers, or of those steps in which "
                 "such events were recorded. Stages may overlap, so shares need not add up to 100. "
-                "A stage that nothing recorded speaks of is null: unknown, not 0."
+                "A stage that nothing recorded speaks of has no numbers: it is unknown, not 0."
             ),
             columns=[
                 ("stage", "", [stage.value for stage, _ in rows]),

@@ -17,6 +17,7 @@ from reportgen.rules.framework.operators import (
     operator_exhibit_of_details,
     operator_exhibits,
 )
+from reportgen.rules.framework.overhead import Overhead, overhead_exhibit, overhead_finding
 from reportgen.rules.framework.stages import StageTime, stage_exhibit
 from reportgen.rules.saying.verdict import estimate_of
 from reportgen.rules.steps.pace import (
@@ -51,6 +52,8 @@ class Context:
     paces: tuple[Pace, ...]
     functions: tuple[FunctionTimes, ...]
     stages: tuple[StageTime, ...]
+    overheads: tuple[Overhead, ...]
+    interval_ns: int | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,7 +76,12 @@ def present(details: Details, context: Context | None, limits: Limits) -> Presen
             *operator_exhibit_of_details(details, kind="gpu"),
         )
     else:
-        readings = [_straggler(context, limits), *readings, _top_operator(context)]
+        readings = [
+            _straggler(context, limits),
+            *readings,
+            _top_operator(context),
+            overhead_finding(context.overheads, context.interval_ns),
+        ]
         exhibits = (
             *stage_exhibit(context.stages),
             *exhibits_of_breakdown(context.breakdown, with_others=True),
@@ -81,6 +89,7 @@ def present(details: Details, context: Context | None, limits: Limits) -> Presen
             *operator_exhibits(context.gpu_operators, kind="gpu"),
             *pace_exhibits(context.paces),
             *function_exhibit(context.functions),
+            *overhead_exhibit(context.overheads, context.interval_ns),
         )
     return Presentation(
         findings=tuple(finding for finding in readings if finding is not None),

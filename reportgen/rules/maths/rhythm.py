@@ -34,6 +34,7 @@ MOST_NEIGHBOURS = 8
 MOST_HARMONICS = 4
 FFT_PLACES_AT_MOST = 1 << 20
 MOST_COVERED_RATIO = 0.5
+MOST_TERMS = 24
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -215,20 +216,23 @@ def _log10_chance(
 
 
 def _log10_tail(n_hits: int, n_events: int, covered: int, n_places: int) -> float:
-    """Return log10 of P(at least so many of the events lie on the covered places)."""
-    most = min(n_events, covered)
-    logs = np.array(
-        [
-            _log_choose(covered, hits) + _log_choose(n_places - covered, n_events - hits)
-            for hits in range(n_hits, most + 1)
-            if n_events - hits <= n_places - covered
-        ]
-    )
-    if logs.size == 0:
+    """Return log10 of P(at least so many of the events lie on the covered places).
+
+    Above the mean the terms fall quickly: the first ``MOST_TERMS`` are the sum.
+    """
+    if n_hits <= n_events * covered / n_places:
         return 0.0
-    top = float(logs.max())
-    total = top + math.log(float(np.exp(logs - top).sum())) - _log_choose(n_places, n_events)
-    return min(total / math.log(10), 0.0)
+    last = min(n_events, covered, n_hits + MOST_TERMS - 1)
+    logs = [
+        _log_choose(covered, hits) + _log_choose(n_places - covered, n_events - hits)
+        for hits in range(n_hits, last + 1)
+        if n_events - hits <= n_places - covered
+    ]
+    if not logs:
+        return 0.0
+    top = max(logs)
+    total = top + math.log(math.fsum(math.exp(term - top) for term in logs))
+    return min((total - _log_choose(n_places, n_events)) / math.log(10), 0.0)
 
 
 def _log_choose(n: int, k: int) -> float:

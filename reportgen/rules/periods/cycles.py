@@ -12,6 +12,8 @@ from reportgen.profile import NO_STEP, SpanTable
 from reportgen.rules.maths.groups import rows_by_code
 
 Integers = NDArray[np.int64]
+MOST_STEPS_PER_RECORDED = 1_000
+"""Numbers that grow faster than this tell no order of steps: they are times or ids. Ours."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,5 +73,8 @@ def _next_ns(steps: SpanTable) -> Integers:
 
 def _numbers(step: Integers) -> Integers:
     """Return the numbers of steps where they tell their order, else their places."""
-    is_counted = step.size > 0 and step[0] != NO_STEP and bool((np.diff(step) > 0).all())
-    return step if is_counted else np.arange(step.size, dtype=np.int64)
+    places = np.arange(step.size, dtype=np.int64)
+    if step.size == 0 or step[0] <= NO_STEP or not (np.diff(step) > 0).all():
+        return places
+    is_dense = int(step[-1]) - int(step[0]) < MOST_STEPS_PER_RECORDED * step.size
+    return step if is_dense else places

@@ -190,7 +190,7 @@ def _loads(groups: Sequence[Group]) -> tuple[Exhibit, ...]:
             title="How busy the node was inside and outside slow steps",
             caption=(
                 "Means over the samples of the training loop, by node for its costliest worker; "
-                "null where no sample fell."
+                "without a value where no sample fell."
             ),
             columns=[
                 ("period", "", [name for name, *_ in rows]),

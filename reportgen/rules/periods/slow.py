@@ -26,6 +26,8 @@ BAND_LEVELS = 2
 MOST_SLOW_RATIO = 0.4
 MOST_EVENTS = 500
 MOST_PERIODS = 3
+PERFECT_FROM_RATIO = 0.9
+"""A rhythm that holds so many of the slow cycles, and misses none, needs no rival. Source: ours."""
 PREFERS_TIME_BY = 1.0
 """Seconds are told instead of steps when they are ten times less likely chance. Source: ours."""
 NESTED_FALSE_ALARM_LOG10 = -2.0
@@ -33,7 +35,8 @@ FURTHER_FALSE_ALARM_LOG10 = -4.0
 """Once a rhythm is found, what is left is taken for another one only when that is surer: random
 outliers are left, too. Source: ours."""
 NEIGHBOURS_FROM_PERIOD = 8
-"""In longer periods a slow cycle just beside an expected place belongs to it, too. Source: ours."""
+"""In longer periods a slow cycle just beside an expected place belongs to it, too; not before the
+first and behind the last, for the very first step is often slow. Source: ours."""
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -134,32 +137,42 @@ def _best(
     n_cycles = cycles.step.size
     if n_cycles == 0 or events.row.size == 0:
         return None
-    levels = [rows for rows in _levels(events) if rows.size <= MOST_SLOW_RATIO * n_cycles]
     found: list[tuple[float, Unit, Rhythm]] = []
-    for unit in Unit:
-        places, length = _places(cycles, events.row, unit)
-        handicap = PREFERS_TIME_BY if unit is Unit.SECONDS else 0.0
-        found += [
-            (rhythm.score + handicap, unit, rhythm)
-            for rows in levels
-            if (rhythm := find_rhythm(places[rows], length, false_alarm_log10=false_alarm))
-        ]
+    for rows in _levels(events):
+        if rows.size > MOST_SLOW_RATIO * n_cycles:
+            continue
+        for unit in Unit:
+            places, length = _places(cycles, events.row[rows], unit)
+            rhythm = find_rhythm(places, length, false_alarm_log10=false_alarm)
+            if rhythm is not None:
+                handicap = PREFERS_TIME_BY if unit is Unit.SECONDS else 0.0
+                found.append((rhythm.score + handicap, unit, rhythm))
+                if _is_perfect(rhythm, events.row.size):
+                    return _gathered(cycles, events, unit=unit, rhythm=rhythm)
     if not found:
         return None
     _, unit, rhythm = min(found, key=lambda item: (item[0], item[1] is Unit.SECONDS))
     return _gathered(cycles, events, unit=unit, rhythm=rhythm)
 
 
+def _is_perfect(rhythm: Rhythm, n_events: int) -> bool:
+    """Return whether no occurrence is missing and nearly all events belong to them."""
+    n_members = rhythm.members.size
+    return n_members == rhythm.n_expected and n_members >= PERFECT_FROM_RATIO * n_events
+
+
 def _levels(events: Events) -> Iterator[Integers]:
     """Yield rows of events that are slow by at least so much, and by no more than so much."""
     least = float(events.excess_ns.min())
+    known: set[bytes] = set()
     for level in range(MOST_LEVELS):
         from_ns = least * LEVEL_FACTOR**level
         is_slow = events.excess_ns >= from_ns
         is_in_band = is_slow & (events.excess_ns < from_ns * LEVEL_FACTOR**BAND_LEVELS)
-        yield _strongest(events, is_slow)
-        if not np.array_equal(is_slow, is_in_band):
-            yield _strongest(events, is_in_band)
+        for mask in (is_slow, is_in_band):
+            if mask.tobytes() not in known:
+                known.add(mask.tobytes())
+                yield _strongest(events, mask)
 
 
 def _strongest(events: Events, mask: Mask) -> Integers:
@@ -184,10 +197,13 @@ def _gathered(
 ) -> tuple[Recurrence, Integers]:
     """Return all events on the grid of a rhythm, whatever level it was found on."""
     places, _ = _places(cycles, events.row, unit)
-    least = 1.0 if rhythm.period >= NEIGHBOURS_FROM_PERIOD else 0.5
     rows, number = members_of(
-        places, events.excess_ns, rhythm.period, rhythm.first, max(rhythm.tolerance, least)
+        places, events.excess_ns, rhythm.period, rhythm.first, max(rhythm.tolerance, 0.5)
     )
+    if rhythm.tolerance < 1.0 and rhythm.period >= NEIGHBOURS_FROM_PERIOD:
+        near, its = members_of(places, events.excess_ns, rhythm.period, rhythm.first, 1.0)
+        is_between = (its >= number[0]) & (its <= number[-1])
+        rows, number = near[is_between], its[is_between]
     return _recurrence(cycles, events.where(rows), number, unit=unit), rows
 
 
