@@ -90,13 +90,12 @@ def functions_at(spans: SpanTable, moments: Moments) -> pd.DataFrame:
         (sum of full durations), ``mean_us`` (total by count), ``inside_us`` (the part of the
         total that lies in the intervals; NaN for instants), ``share_pct`` (of all totals).
     """
-    is_function = ~spans.in_phases(phase for phase in spans.phases if STEP_PREFIX in phase)
-    return _sums(spans.where(active_at(spans, moments) & is_function), moments)
+    return _sums(spans, active_at(spans, moments) & ~_is_step(spans), moments)
 
 
 def phases_at(spans: SpanTable, moments: Moments) -> pd.DataFrame:
     """Return the step phases (``Step:ModeKeys.TRAIN``) at some moments; columns as functions."""
-    return _sums(spans.steps().where(active_at(spans.steps(), moments)), moments)
+    return _sums(spans, active_at(spans, moments) & _is_step(spans), moments)
 
 
 def merge_functions(tables: Sequence[pd.DataFrame]) -> pd.DataFrame:
@@ -177,18 +176,27 @@ def cause_of(
     )
 
 
-def _sums(spans: SpanTable, moments: Moments) -> pd.DataFrame:
+def _is_step(spans: SpanTable) -> NDArray[np.bool_]:
+    is_step = np.array([STEP_PREFIX in phase for phase in spans.phases], dtype=np.bool_)
+    return is_step[spans.phase] if is_step.size else np.zeros(spans.phase.shape, dtype=np.bool_)
+
+
+def _sums(spans: SpanTable, rows: NDArray[np.bool_], moments: Moments) -> pd.DataFrame:
     import pandas as pd
 
+    places = np.flatnonzero(rows)
+    start_ns, end_ns = spans.start_ns[places], spans.end_ns[places]
     n_phases = max(len(spans.phases), 1)
-    pair = spans.name.astype(np.int64) * n_phases + spans.phase
-    keys, code = np.unique(pair, return_inverse=True)
+    pair = spans.name[places].astype(np.int64) * n_phases + spans.phase[places]
+    count = np.bincount(pair, minlength=1)
+    keys = np.flatnonzero(count)
+    code = (np.cumsum(count > 0) - 1)[pair]
     columns: dict[str, Any] = {
         "function": [spans.names[key // n_phases] for key in keys.tolist()],
         "process": [spans.phases[key % n_phases] for key in keys.tolist()],
-        "count": np.bincount(code, minlength=keys.size),
-        "total_us": sums_by_code(code, spans.duration_ns, keys.size) / NS_PER_US,
-        "inside_us": _inside_us(spans, moments, code, keys.size),
+        "count": count[keys],
+        "total_us": sums_by_code(code, end_ns - start_ns, keys.size) / NS_PER_US,
+        "inside_us": _inside_us(start_ns, end_ns, moments, code, keys.size),
     }
     return _finished(pd.DataFrame(columns))
 
@@ -210,7 +218,11 @@ def _finished(sums: pd.DataFrame) -> pd.DataFrame:
 
 
 def _inside_us(
-    spans: SpanTable, moments: Moments, code: NDArray[np.int64], n_codes: int
+    start_ns: Instants,
+    end_ns: Instants,
+    moments: Moments,
+    code: NDArray[np.int64],
+    n_codes: int,
 ) -> NDArray[np.float64]:
     """Return how much of each function's time lies in the intervals, each stretch once."""
     if not moments.start_ns.size:
@@ -226,4 +238,4 @@ def _inside_us(
         inside = covered[last] + np.maximum(partial, 0)
         return np.where(place > 0, inside, 0).astype(np.int64)
 
-    return sums_by_code(code, before(spans.end_ns) - before(spans.start_ns), n_codes) / NS_PER_US
+    return sums_by_code(code, before(end_ns) - before(start_ns), n_codes) / NS_PER_US

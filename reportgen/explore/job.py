@@ -30,6 +30,7 @@ from reportgen.explore.selection import (
     spans_wanted,
     time_range,
 )
+from reportgen.explore.tables import arrow_tables, load_tables
 from reportgen.formats import FormatId, claim
 from reportgen.intake import discover, read_events, read_samples
 from reportgen.profile import PartRef, SourceNote, SpanTable, TimeRange
@@ -37,6 +38,8 @@ from reportgen.units import minute_start_us
 
 if TYPE_CHECKING:
     import pandas as pd
+    from duckdb import DuckDBPyConnection
+    from pyarrow import Table as ArrowTable
 
 _POLL_S = 5.0
 
@@ -52,8 +55,8 @@ class Latest:
 class Job:
     """A training job on disk or in a bucket; nothing is read before it is asked for.
 
-    Nodes with system metrics and timelines are one part each. Every frame has the columns of
-    smdebug's (formats.md §10); ``origin_us`` is the instant from which their microseconds count.
+    Every frame has the columns of smdebug's; ``origin_us`` is the instant from which their
+    microseconds count.
     """
 
     def __init__(self, path: str, *, name: str | None = None) -> None:
@@ -236,6 +239,25 @@ class Job:
                     spans_wanted(spans, names=by_name, phases=by_phase, steps=steps)
                 )
             yield spans
+
+    def to_duckdb(self, path: str = ":memory:") -> DuckDBPyConnection:
+        """Return a database with the tables ``system`` and ``framework``, for SQL over large jobs.
+
+        Columns are those of the frames with times as numbers: ``time`` and ``start_time``,
+        ``end_time`` are TIMESTAMP in UTC. One node is in memory at a time.
+
+        Args:
+            path: a file for the database, for jobs larger than memory; in memory by default.
+        """
+        return load_tables(self._profile.parts, path, origin_us=self.origin_us)
+
+    def to_arrow(self) -> dict[str, ArrowTable]:
+        """Return the tables of ``to_duckdb`` as Arrow tables.
+
+        Raises:
+            ConfigError: pyarrow is not installed; the message says how to.
+        """
+        return arrow_tables(self.to_duckdb())
 
     def python_profiles(self) -> PythonProfiles:
         """Return the Python profiles (cProfile, pyinstrument) that lie in the job."""

@@ -14,6 +14,7 @@ from typing import Any
 from reportgen.assets import templates_dir
 from reportgen.errors import OutputError
 from reportgen.publish.policy import Inline, digest, inline_of, policy
+from reportgen.views.values import shorten
 
 TEMPLATE = "page"
 SHEETS = ("tokens.css", "components.css", "page.css", "timeline.css")
@@ -31,6 +32,7 @@ SCRIPTS = (
 """In the order in which they run; each says at its head what it gives to those below."""
 
 _GZIP_LEVEL = 6
+_LONGEST_TITLE = 160
 _LETTERS = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz!#$%&()*+-;,=>?@^_`{|}~"
 _WRAPPER_STARTS = '"use strict";var Plotly=(()=>{'
 _WRAPPER_ENDS = "return Plotly;"
@@ -59,7 +61,7 @@ def export_page(notebook: Path, page: Path, options: PageOptions) -> None:
     exporter = _page_exporter()
     library = packed_plotly()
     info = {
-        "title": options.title,
+        "title": shorten(options.title, most=_LONGEST_TITLE).text,
         "theme": options.theme,
         "report_id": options.report_id,
         "plotly": library.packed,

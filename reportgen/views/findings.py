@@ -45,6 +45,11 @@ class Card:
     link: str
     link_text: str
 
+    @property
+    def place(self) -> str:
+        """Return node and device in one line, long names shortened."""
+        return " · ".join(shown.text for shown in self.places)
+
 
 def card_of(rule_id: str, finding: Finding, report: Report) -> Card:
     """Return the card of a finding."""

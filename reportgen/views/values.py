@@ -193,6 +193,20 @@ def say_instant(time_s: float, *, is_unix: bool = True) -> str:
     return f"{moment:%Y-%m-%d %H:%M:%S}.{moment.microsecond // 100_000}"
 
 
+def say_plotly_date(time_ms: float) -> str:
+    """Write an instant as plotly's date axes take it: UTC, to the millisecond, short where whole.
+
+    Example:
+        >>> say_plotly_date(1_783_071_021_500.0), say_plotly_date(1_783_071_000_000.0)
+        ('2026-07-03 09:30:21.5', '2026-07-03 09:30')
+    """
+    moment = datetime.fromtimestamp(round(time_ms) / 1000, tz=UTC)
+    if moment.second == 0 and round(time_ms) % 1000 == 0:
+        return f"{moment:%Y-%m-%d %H:%M}"
+    thousandths = f"{round(time_ms) % 1000:03d}".rstrip("0")
+    return f"{moment:%Y-%m-%d %H:%M:%S}{'.' if thousandths else ''}{thousandths}"
+
+
 def say_iso(text: str | None) -> str:
     """Write an ISO 8601 instant of ``report.json`` for people, with its zone."""
     if text is None:

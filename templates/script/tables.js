@@ -31,7 +31,7 @@
   function keyOf(row, at) {
     var cell = row.cells[at];
     if (!cell) return null;
-    if (cell.dataset.k !== undefined) return Number(cell.dataset.k);
+    if (cell.dataset.k !== undefined) return cell.dataset.k === "" ? null : Number(cell.dataset.k);
     if (cell.dataset.v !== undefined) return Number(cell.dataset.v);
     var text = textOf(cell.querySelector("abbr[title]") ? cell.querySelector("abbr[title]") : cell);
     if (text === ABSENT || text === "") return null;
@@ -84,6 +84,7 @@
 
   function dataOf(cell) {
     if (!cell) return "";
+    if (cell.dataset.c !== undefined) return harmless(cell.dataset.c);
     if (cell.dataset.v !== undefined) return cell.dataset.v;
     var name = cell.querySelector("abbr[title]");
     var text = name ? name.title : textOf(cell);
@@ -186,9 +187,9 @@
     place.className = "rg-tools";
     if (count >= FILTER_FROM_ROWS) place.appendChild(filterer(table, scroll.getAttribute("aria-label")));
     place.appendChild(copier(table));
-    var caption = scroll.previousElementSibling;
-    var isHead = caption && caption.matches("figcaption");
-    if (isHead) caption.appendChild(place);
+    var figure = scroll.closest("figure");
+    var caption = figure && !scroll.closest("details") && figure.querySelector("figcaption");
+    if (caption && !caption.querySelector(".rg-tools")) caption.appendChild(place);
     else scroll.before(place);
     if (fold) {
       fold.querySelector("summary").addEventListener("click", function (event) {

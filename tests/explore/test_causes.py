@@ -107,7 +107,8 @@ def test_the_function_whose_share_rose_most_is_the_cause() -> None:
     assert joined["factor"].tolist() == pytest.approx([4.0, 1.0, 1.0])
     assert joined["increase_points"].tolist() == pytest.approx([30.0, -7.5, -22.5])
     assert cause is not None
-    assert (cause.name, cause.factor) == ("GetNext", pytest.approx(2.5))
+    assert cause.name == "GetNext"
+    assert cause.factor == pytest.approx(2.5)
     assert cause.text == (
         "GetNext takes 50.0 % of the time of all functions in slow steps and 20.0 % in normal "
         "ones: 2.5 times as much."

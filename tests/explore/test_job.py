@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import threading
 from datetime import UTC, datetime
 from pathlib import Path
@@ -117,6 +118,26 @@ def test_what_is_no_time_or_no_pattern_is_said(job: Path) -> None:
         opened.system_metrics(since=START_S + 1, until=START_S)
     with pytest.raises(ConfigError, match=r"metrics: .* is no pattern"):
         opened.system_metrics(metrics="gpu(")
+
+
+def test_a_job_is_a_database(job: Path, tmp_path: Path) -> None:
+    opened = reportgen.open(str(job))
+    for database in (opened.to_duckdb(), opened.to_duckdb(str(tmp_path / "job.duckdb"))):
+        with database:
+            samples = database.execute("SELECT count(*), min(time) FROM system").fetchall()
+            events = database.execute("SELECT count(*) FROM framework").fetchall()
+        ((n_samples, first),) = samples
+        assert (n_samples, events) == (60, [(4,)])
+        assert first == datetime.fromtimestamp(START_S + 5, UTC).replace(tzinfo=None)
+
+
+def test_arrow_tables_come_or_say_what_to_install(job: Path) -> None:
+    opened = reportgen.open(str(job))
+    if importlib.util.find_spec("pyarrow") is None:
+        with pytest.raises(ConfigError, match=r"make-profiler-report\[arrow\]"):
+            opened.to_arrow()
+    else:
+        assert opened.to_arrow()["system"].num_rows == 60
 
 
 def test_latest_returns_each_row_once_and_together_they_are_a_full_load(tmp_path: Path) -> None:

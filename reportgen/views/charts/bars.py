@@ -12,6 +12,7 @@ from reportgen.views.tables import FIRST_ROWS, MOST_CELLS, headings_of
 from reportgen.views.values import Shown, exact_name, heading_of, say, shorten, shown_value
 
 _BARS_PCT = 60
+_TOO_FEW_TO_FOLD = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,6 +98,7 @@ def info(exhibit: Exhibit, *, file: str) -> BarsInfo:
         for at in range(n_shown)
     )
     hidden = exhibit.n_rows - n_shown
+    first = n_shown if n_shown <= FIRST_ROWS + _TOO_FEW_TO_FOLD else FIRST_ROWS
     return BarsInfo(
         label=exhibit.title,
         name_head=heading_of(name_column.name),
@@ -105,8 +107,8 @@ def info(exhibit: Exhibit, *, file: str) -> BarsInfo:
             for text, column, is_drawn in zip(headings_of(groups), groups, has_bars, strict=True)
         ),
         text_heads=tuple(heading_of(column.name) for column in texts),
-        rows=rows[:FIRST_ROWS],
-        folded=rows[FIRST_ROWS:],
+        rows=rows[:first],
+        folded=rows[first:],
         remark=f"{hidden:,} more rows are in {file}, exhibit “{exhibit.id}”." if hidden else "",
     )
 

@@ -18,6 +18,7 @@ from reportgen.views.charts.arrays import (
     percentages32,
 )
 from reportgen.views.charts.layout import ChartContext, unit_scale
+from reportgen.views.exhibits import figure_of
 from reportgen.views.packing import page_form, plotly_form
 from tests.views import reports
 
@@ -54,8 +55,18 @@ def test_instants_survive_to_the_millisecond_for_a_day_and_beyond():
 
 
 def test_a_matrix_says_its_shape():
-    figure = plotly_form({"z": matrix32([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])})
-    assert figure["z"]["shape"] == "2, 3"
+    matrix = matrix32([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+    figure = plotly_form({"data": [{"type": "heatmap", "z": matrix}], "layout": {}})
+    assert figure["data"][0]["z"]["shape"] == "2, 3"
+
+
+def test_instants_are_texts_for_plotly_which_takes_numbers_for_local_time():
+    """plotly.js reads a number on a date axis as an instant in the browser's zone."""
+    (trace, *_) = figure_of(reports.band("gpu", "x", {"gpu0": (50, 9)}), UNIX)["data"]
+    assert trace["x"][0] == "2026-07-03 09:30"
+    spans_x = figure_of(reports.spans("s", "x"), UNIX)["data"][0]
+    assert spans_x["base"][1] == "2026-07-03 09:33:20"
+    assert not isinstance(spans_x["x"], list)
 
 
 @pytest.mark.parametrize(

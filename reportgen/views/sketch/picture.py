@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from reportgen.views.charts.layout import Figure
-from reportgen.views.sketch_marks import Mark, Place, marks_of, values_of
+from reportgen.views.sketch.marks import marks_of, values_of
+from reportgen.views.sketch.place import Mark, Place
 from reportgen.views.values import say_instant, say_number
 
 WIDTH_PX = 720
