@@ -9,7 +9,7 @@ var reportCharts = (function () {
   var isPrinting = false;
   /* A finger that scrolls the page over a chart must not zoom it. */
   var isTouched = matchMedia("(pointer: coarse)").matches;
-  var MOST_AWAKE = 10;
+  var mostAwake = 10;
   var AWAKE_PX = 1200;
   var asked = new Map();
   var CONFIG = {
@@ -140,7 +140,7 @@ var reportCharts = (function () {
     });
   }
 
-  /* Drawn charts cost thousands of elements: beyond MOST_AWAKE those farthest from the window are
+  /* Drawn charts cost thousands of elements: beyond mostAwake those farthest from the window are
      taken apart, and drawn again when they come near. */
   function isAwake(figure) { return awake.indexOf(figure) >= 0; }
   function distance(figure) {
@@ -148,10 +148,10 @@ var reportCharts = (function () {
     return Math.max(box.top - innerHeight, -box.bottom, 0);
   }
   function letSleep() {
-    if (isPrinting || awake.length <= MOST_AWAKE) return;
+    if (isPrinting || awake.length <= mostAwake) return;
     var farthest = awake.map(function (figure) { return [distance(figure), figure]; })
       .sort(function (a, b) { return b[0] - a[0]; });
-    farthest.slice(0, awake.length - MOST_AWAKE).forEach(function (pair) {
+    farthest.slice(0, awake.length - mostAwake).forEach(function (pair) {
       if (pair[0] < AWAKE_PX) return;
       awake.splice(awake.indexOf(pair[1]), 1);
       window.Plotly.purge(pair[1].querySelector(".rg-plot"));
@@ -214,11 +214,12 @@ var reportCharts = (function () {
   function drawNext() {
     var waiting = figures.find(function (figure) { return !figure.dataset.asked; });
     if (!window.Plotly && figures.length) unpack();
-    if (waiting && awake.length < MOST_AWAKE) drawSoon(waiting).then(function () { whenIdle(drawNext); });
+    if (waiting && awake.length < mostAwake) drawSoon(waiting).then(function () { whenIdle(drawNext); });
   }
   window.addEventListener("load", function () { setTimeout(function () { whenIdle(drawNext); }, 1500); });
 
   return {
-    drawAll: drawAll, drawSoon: drawSoon, wake: wake, repaint: repaint, isAwake: isAwake, figures: figures
+    drawAll: drawAll, drawSoon: drawSoon, wake: wake, repaint: repaint, isAwake: isAwake, figures: figures,
+    most: function (count) { mostAwake = count; }
   };
 })();

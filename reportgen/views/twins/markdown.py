@@ -75,7 +75,7 @@ def _item(heading: str, card: Card) -> Iterator[str]:
         ("", card.text),
         ("Try: ", card.advice),
         ("Measured: ", _measured(card)),
-        ("Where: ", " · ".join(filter(None, (*(place.text for place in card.places), card.when)))),
+        ("Where: ", " · ".join(filter(None, (card.place, card.when)))),
         ("If removed: ", ", ".join(filter(None, (card.gain, card.gain_note)))),
     ):
         if text:
