@@ -32,8 +32,17 @@ ABOUT = About(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Params:
-    """What is listed; the parts have no parameters: they mean the same in every report."""
+    """The price, and what is listed; the parts mean the same in every report."""
 
+    usd_per_gpu_hour: float | None = param(
+        None,
+        unit="USD",
+        meaning="what an hour of one GPU costs; with it the parts are told in money, too",
+        source="the bill; no default, as prices differ",
+        minimum=0,
+        may_be_none=True,
+        is_printed=False,
+    )
     min_idle_s: float = param(
         3.0,
         unit="s",
@@ -65,7 +74,7 @@ def judge(measurements: Sequence[NodeBudget], params: Params) -> RuleResult:
         reason=reason,
         counters=Counters(),
         details={},
-        metrics={} if reason else metrics_of(nodes),
+        metrics={} if reason else metrics_of(nodes, params.usd_per_gpu_hour),
         presentation=present(Counters(), {}, params, context),
     )
 
@@ -77,7 +86,9 @@ def present(
     context: tuple[NodeBudget, ...] | None,
 ) -> Presentation:
     """Show the parts; ``context`` is what was measured on each node, in node order."""
-    return present_budget(context or (), least_idle_s=params.min_idle_s)
+    return present_budget(
+        context or (), usd_per_gpu_hour=params.usd_per_gpu_hour, least_idle_s=params.min_idle_s
+    )
 
 
 RULE = Rule(

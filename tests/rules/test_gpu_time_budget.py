@@ -9,10 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from reportgen.errors import ConfigError
 from reportgen.intake import discover, read
 from reportgen.profile import NodeProfile
 from reportgen.results import Counters, ReasonCode, RuleResult, Status
 from reportgen.rules.gpu_time_budget import RULE
+from reportgen.rules.settings import resolve_params
 from tests.builders import START_S, node_profile, ns, span_table, system_table
 from tests.rules.framework_jobs import finding, rows_of, run
 from tests.shared_data import SHARED_DATA, needs_shared_data
@@ -364,3 +366,26 @@ def test_a_stall_of_ten_seconds_in_two_hours_is_listed_among_many_short_ones() -
     assert idle is not None
     assert "The 200 longest are listed" in idle.caption
     assert result.metrics["idle_stretches"] == 350
+
+
+def test_with_a_price_rows_and_totals_cost_money() -> None:
+    part = node({"gpu0": [100.0] * 5 + [0.0] * 5}, [step(0, 9)])
+    priced = run(RULE, part, usd_per_gpu_hour=36.0)
+    costs = {row["part"]: row["usd"] for row in rows_of(priced, "gpu_time_budget")}
+    assert costs == {"busy_high": 0.05, "unexplained": 0.05}
+    assert priced.metrics["gpu_usd"] == 0.1
+    assert priced.metrics["gpu_idle_usd"] == 0.05
+    assert priced.params["usd_per_gpu_hour"] == 36.0
+    assert priced.rule_parameters == ""
+
+
+def test_without_a_price_nothing_costs_anything() -> None:
+    result = in_loop({"gpu0": [100.0] * 10})
+    assert all(row["usd"] is None for row in rows_of(result, "gpu_time_budget"))
+    assert "gpu_usd" not in result.metrics
+
+
+@pytest.mark.parametrize("price", ["-1", "nan", "1e999", "a lot"])
+def test_a_price_must_be_a_number_of_at_least_zero(price: str) -> None:
+    with pytest.raises(ConfigError, match="usd_per_gpu_hour"):
+        resolve_params((RULE,), {"GPUTimeBudget.usd_per_gpu_hour": price})

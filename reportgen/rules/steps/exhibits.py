@@ -13,7 +13,7 @@ from reportgen.rules.framework.breakdown_exhibits import exhibits_of_breakdown, 
 from reportgen.rules.maths.nice_bins import bin_together
 from reportgen.rules.maths.time_buckets import join_lines, lay_over
 from reportgen.rules.saying.intervals import Interval, intervals_exhibit
-from reportgen.rules.steps.series import MEDIAN_FACTOR, SlowSteps, StepSeries, phase_word
+from reportgen.rules.steps.series import MEDIAN_FACTOR, SlowSteps, StepSeries, phase_word, preferred
 from reportgen.units import NS_PER_S, seconds
 
 MOST_LINES = 8
@@ -32,6 +32,7 @@ def exhibits_of_series(series: Sequence[StepSeries]) -> tuple[Exhibit, ...]:
         _steps(series),
         _histogram(series),
         _over_time(series),
+        _marks(series),
         _outliers(series),
         _above_median(series),
         *_intervals(series),
@@ -119,6 +120,23 @@ def _histogram(series: Sequence[StepSeries]) -> Exhibit:
         title="How long steps take",
         caption=caption,
         columns=columns,
+    )
+
+
+def _marks(series: Sequence[StepSeries]) -> Exhibit:
+    """Return at what time which step began: of one worker, as all count the same steps."""
+    shown = preferred(list(series))
+    n_marks = shown.marks.step.size
+    thinned = "" if n_marks == shown.n_steps else f" {n_marks:,} of {shown.n_steps:,} steps."
+    return exhibit(
+        "step_numbers",
+        ExhibitKind.SERIES,
+        title="Step numbers over time",
+        caption=f"When the steps of {shown.worker} ({phase_word(shown.phase)}) began.{thinned}",
+        columns=[
+            ("time_s", "s", shown.marks.start_ns / NS_PER_S),
+            ("step", "", shown.marks.step),
+        ],
     )
 
 
