@@ -17,9 +17,18 @@ from reportgen.publish.policy import Inline, digest, inline_of, policy
 from reportgen.views.values import shorten
 
 TEMPLATE = "page"
-SHEETS = ("tokens.css", "components.css", "page.css")
+SHEETS = ("tokens.css", "components.css", "page.css", "timeline.css")
 EARLY_SCRIPTS = ("early.js",)
-SCRIPTS = ("folds.js", "times.js", "charts.js", "tables.js", "saving.js", "search.js", "page.js")
+SCRIPTS = (
+    "folds.js",
+    "times.js",
+    "charts.js",
+    "timeline.js",
+    "tables.js",
+    "saving.js",
+    "search.js",
+    "page.js",
+)
 """In the order in which they run; each says at its head what it gives to those below."""
 
 _GZIP_LEVEL = 6

@@ -44,6 +44,10 @@ _DRAW: Mapping[ExhibitKind, Callable[[Exhibit, ChartContext], Drawing]] = {
 }
 
 
+_TIMED = frozenset({ExhibitKind.SERIES, ExhibitKind.BAND, ExhibitKind.HEATMAP, ExhibitKind.SPANS})
+"""Kinds whose x axis is the job's time: a zoom in one of them zooms all."""
+
+
 def has_shape(exhibit: Exhibit) -> bool:
     """Return whether an exhibit has the columns of its kind (``results/exhibits.py``)."""
     names = [column.name for column in exhibit.columns]
@@ -94,6 +98,7 @@ def exhibit_block(exhibit: Exhibit, context: ChartContext) -> Block:
         "chart",
         **frame,
         drawing=drawing,
+        is_timed=exhibit.kind in _TIMED,
         json=script_json(page_form(drawing.figure)),
         sketch=sketch_of(drawing.figure, height_px=drawing.height_px),
         table=data_of(exhibit, is_unix=context.is_unix, file=file),

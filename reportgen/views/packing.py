@@ -8,6 +8,7 @@ and the scale and offset of its numbers; ``{"pool": 3}`` names it,
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from reportgen.views.charts.arrays import Numbers, Outline, Pairs, float32, float64, outline
@@ -89,7 +90,7 @@ def _for_plotly(node: Any) -> Any:
 
 def _typed_array(item: Numbers) -> dict[str, str]:
     if item.dtype == "u2":
-        item = float32(item.tolist())
+        item = replace(float32(item.tolist()), n_columns=item.n_columns)
     elif item.dtype == "u4":
         item = float64(item.tolist())
     written = {"dtype": item.dtype, "bdata": item.base64}

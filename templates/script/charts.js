@@ -5,6 +5,12 @@ var reportCharts = (function () {
   "use strict";
   var figures = Array.prototype.slice.call(document.querySelectorAll("figure.chart"));
   var library = null;
+  var awake = [];
+  var isPrinting = false;
+  /* A finger that scrolls the page over a chart must not zoom it. */
+  var isTouched = matchMedia("(pointer: coarse)").matches;
+  var mostAwake = 10;
+  var AWAKE_PX = 1200;
   var asked = new Map();
   var CONFIG = {
     displaylogo: false,
@@ -121,10 +127,42 @@ var reportCharts = (function () {
       var unfold = unfolder(made);
       made = reportTimes.place({ data: unfold(made.data), layout: unfold(made.layout) });
       made.layout.height = plot.clientHeight;
+      if (figure.classList.contains("rg-timeline")) made.layout.hovermode = false;
+      if (isTouched) made.layout.dragmode = false;
     }
-    return Plotly.react(plot, made.data, made.layout || {}, CONFIG).then(function () {
+    if (!isAwake(figure)) awake.push(figure);
+    var drawing = Plotly.react(plot, made.data, made.layout || {}, CONFIG);
+    if (isPrinting) figure.dataset.drawn = "yes";
+    return drawing.then(function () {
       figure.dataset.drawn = "yes";
+      figure.dispatchEvent(new CustomEvent("rg:drawn"));
+      letSleep();
     });
+  }
+
+  /* Drawn charts cost thousands of elements: beyond mostAwake those farthest from the window are
+     taken apart, and drawn again when they come near. */
+  function isAwake(figure) { return awake.indexOf(figure) >= 0; }
+  function distance(figure) {
+    var box = figure.getBoundingClientRect();
+    return Math.max(box.top - innerHeight, -box.bottom, 0);
+  }
+  function letSleep() {
+    if (isPrinting || awake.length <= mostAwake) return;
+    var farthest = awake.map(function (figure) { return [distance(figure), figure]; })
+      .sort(function (a, b) { return b[0] - a[0]; });
+    farthest.slice(0, awake.length - mostAwake).forEach(function (pair) {
+      if (pair[0] < AWAKE_PX) return;
+      awake.splice(awake.indexOf(pair[1]), 1);
+      window.Plotly.purge(pair[1].querySelector(".rg-plot"));
+      pair[1].dispatchEvent(new CustomEvent("rg:asleep"));
+    });
+  }
+
+  /* Draws a chart that was never drawn, or that sleeps. */
+  function wake(figure) {
+    if (figure.dataset.drawn && !isAwake(figure)) return draw(figure, window.Plotly);
+    return drawSoon(figure);
   }
 
   function drawSoon(figure) {
@@ -139,14 +177,20 @@ var reportCharts = (function () {
     return asked.get(figure);
   }
 
+  /* For print: at once if the library is there, as a browser does not wait for promises. */
   function drawAll() {
-    return Promise.all(figures.map(drawSoon));
+    isPrinting = true;
+    return Promise.all(figures.map(function (figure) {
+      if (!window.Plotly || isAwake(figure) || figure.dataset.failed) return drawSoon(figure);
+      figure.dataset.asked = "yes";
+      return draw(figure, window.Plotly);
+    }));
   }
 
   function repaint() {
     if (!window.Plotly) return Promise.resolve();
     return Promise.all(figures
-      .filter(function (figure) { return figure.dataset.drawn; })
+      .filter(isAwake)
       .map(function (figure) { return draw(figure, window.Plotly); }));
   }
 
@@ -155,9 +199,7 @@ var reportCharts = (function () {
   if ("IntersectionObserver" in window) {
     var watcher = new IntersectionObserver(function (entries) {
       entries.forEach(function (entry) {
-        if (!entry.isIntersecting) return;
-        watcher.unobserve(entry.target);
-        drawSoon(entry.target);
+        if (entry.isIntersecting) wake(entry.target);
       });
     }, { rootMargin: "400px 0px" });
     figures.forEach(function (figure) { watcher.observe(figure); });
@@ -165,13 +207,19 @@ var reportCharts = (function () {
     drawAll();
   }
 
-  /* A page that is printed later needs the library and all charts by then. */
+  window.addEventListener("afterprint", function () { isPrinting = false; letSleep(); });
+
+  /* A page that is printed later needs the library by then; what is near is drawn ahead. */
   var whenIdle = window.requestIdleCallback || function (work) { return setTimeout(work, 1500); };
   function drawNext() {
     var waiting = figures.find(function (figure) { return !figure.dataset.asked; });
-    if (waiting) drawSoon(waiting).then(function () { whenIdle(drawNext); });
+    if (!window.Plotly && figures.length) unpack();
+    if (waiting && awake.length < mostAwake) drawSoon(waiting).then(function () { whenIdle(drawNext); });
   }
   window.addEventListener("load", function () { setTimeout(function () { whenIdle(drawNext); }, 1500); });
 
-  return { drawAll: drawAll, drawSoon: drawSoon, repaint: repaint, figures: figures };
+  return {
+    drawAll: drawAll, drawSoon: drawSoon, wake: wake, repaint: repaint, isAwake: isAwake, figures: figures,
+    most: function (count) { mostAwake = count; }
+  };
 })();

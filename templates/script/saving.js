@@ -27,7 +27,7 @@
   }
 
   function save(figure, format) {
-    return reportCharts.drawSoon(figure)
+    return reportCharts.wake(figure)
       .then(function () { return imageOf(figure, format); })
       .then(function (url) {
         var link = document.createElement("a");

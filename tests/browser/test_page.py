@@ -22,7 +22,7 @@ from tests.views import reports
 
 pytestmark = pytest.mark.browser
 
-N_CHARTS = 10
+N_CHARTS = 11
 
 
 def test_the_page_asks_for_nothing_and_draws_every_chart(browser, busy_page):

@@ -439,6 +439,12 @@ def busy_report() -> Report:
                     "bytes/s",
                 ),
                 heatmap(8),
+                band(
+                    "gpu_over_time",
+                    "GPU utilization over time",
+                    {"gpu0": (45, 30), "gpu1": (40, 25)},
+                ),
+                band("cpu_over_time", "CPU utilization over time", {"algo-1": (80, 15)}),
             ),
             findings=(
                 finding(

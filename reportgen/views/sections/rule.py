@@ -44,6 +44,7 @@ def rule_section(
     title: str | None = None,
     section_id: str | None = None,
     shows: Callable[[str | None], bool] = lambda _: True,
+    elsewhere: frozenset[str] = frozenset(),
 ) -> Section:
     """Return the section of one rule: state, findings, exhibits, counters.
 
@@ -53,6 +54,7 @@ def rule_section(
         title: another heading than the rule's own.
         section_id: another anchor than the rule's own.
         shows: which exhibits, by id, the section shows; findings go with their exhibits.
+        elsewhere: exhibits that another section shows; their findings stay here.
     """
     entry = report.rules.get(RuleId(rule_id))
     about = about_of(report.results.get(RuleId(rule_id)))
@@ -67,7 +69,9 @@ def rule_section(
     findings = [item for item in findings_of(rule_id, report) if shows(item.exhibit)]
     blocks += card_blocks(rule_id, findings, report)
     if result is not None:
-        exhibits = [item for item in evidence_of(result) if shows(item.id)]
+        exhibits = [
+            item for item in evidence_of(result) if shows(item.id) and item.id not in elsewhere
+        ]
         if exhibits and about.get("reading"):
             blocks.append(Block(html=render("reading", text=about["reading"])))
         blocks += exhibit_blocks(exhibits, context_of(rule_id, report))

@@ -24,6 +24,7 @@ _SHRINK = 0.62
 _HEADROOM = 1.04
 _LABEL_LENGTH = 10
 _LABELLED_ROW_PX = 13
+_UNDER_PX = 8
 
 Limits = tuple[float, float]
 
@@ -59,19 +60,27 @@ class Sketch:
     n_left_out: int
 
 
-def sketch_of(figure: Figure, *, height_px: int) -> Sketch | None:
+def sketch_of(
+    figure: Figure,
+    *,
+    height_px: int,
+    most_traces: int = MOST_TRACES,
+    most_px: int = _MOST_PX,
+) -> Sketch | None:
     """Return the picture of a figure; ``None`` where it holds nothing that can be drawn.
 
     Args:
         figure: data and layout, colours as tokens, arrays packed or plain.
         height_px: how tall the chart is; the picture is smaller.
+        most_traces: of the traces only so many are drawn.
+        most_px: the picture is no taller.
     """
     layout = figure["layout"]
-    traces = figure["data"][:MOST_TRACES]
+    traces = figure["data"][:most_traces]
     x_limits = _limits(layout.get("xaxis", {}), _all_values(traces, "x"), is_from_zero=False)
     if x_limits is None:
         return None
-    height = round(min(max(_LEAST_PX, height_px * _SHRINK), _MOST_PX))
+    height = round(min(max(_LEAST_PX, height_px * _SHRINK), most_px))
     frames: list[Mark] = []
     marks: list[Mark] = []
     labels = _x_labels(layout.get("xaxis", {}), x_limits, height)
@@ -86,7 +95,8 @@ def sketch_of(figure: Figure, *, height_px: int) -> Sketch | None:
             marks += marks_of(trace, place)
     if not marks:
         return None
-    keys = _keys(traces)
+    labels += _notes(layout, height)
+    keys = _keys(traces) if layout.get("showlegend", True) else []
     return Sketch(
         width_px=WIDTH_PX,
         height_px=height,
@@ -94,7 +104,7 @@ def sketch_of(figure: Figure, *, height_px: int) -> Sketch | None:
         marks=tuple(marks),
         labels=tuple(labels),
         keys=tuple(keys[:MOST_KEYS]) if len(keys) > 1 else (),
-        n_left_out=max(0, len(figure["data"]) - MOST_TRACES),
+        n_left_out=max(0, len(figure["data"]) - most_traces),
     )
 
 
@@ -172,9 +182,27 @@ def _say_x(axis: Mapping[str, Any], value: float) -> str:
     return f"{say_number(float(f'{value:.4g}'))}{axis.get('ticksuffix', '')}"
 
 
+def _notes(layout: Mapping[str, Any], height_px: int) -> list[Label]:
+    """Return the titles of panels: annotations that lie on the paper."""
+    room = height_px - _TOP_PX - _BOTTOM_PX
+    return [
+        Label(
+            text=_plain(note["text"]),
+            x=_LEFT_PX,
+            y=round(_TOP_PX + (1 - note["y"]) * room)
+            + (_UNDER_PX if note["yanchor"] == "top" else -3),
+            anchor="start",
+        )
+        for note in layout.get("annotations", ())
+        if note.get("yref") == "paper"
+    ]
+
+
 def _y_labels(
     axis: Mapping[str, Any], traces: Sequence[Mapping[str, Any]], place: Place
 ) -> list[Label]:
+    if axis.get("showticklabels") is False:
+        return []
     x = _LEFT_PX - 6
     names = _categories(traces) or [str(name) for name in axis.get("ticktext", ())]
     if names:
@@ -193,8 +221,12 @@ def _y_labels(
     ]
 
 
+def _plain(text: str) -> str:
+    return text.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
+
+
 def _cut(text: str) -> str:
-    plain = text.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
+    plain = _plain(text)
     return plain if len(plain) <= _LABEL_LENGTH else f"{plain[: _LABEL_LENGTH - 1]}…"
 
 

@@ -3,12 +3,13 @@
 import base64
 import math
 import struct
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reportgen.results import ExhibitKind, exhibit
+from reportgen.results import Column, ColumnType, ExhibitKind, exhibit
 from reportgen.views.charts import band, bars, boxes, heatmap, histogram, series, shares, spans
 from reportgen.views.charts.arrays import (
     float64,
@@ -300,3 +301,22 @@ def test_bars_compare_within_a_unit_and_other_columns_are_numbers():
 def test_a_long_list_of_bars_is_folded():
     found = bars.info(reports.operators("x", "x", 26), file="Rule.json")
     assert (len(found.rows), len(found.folded)) == (20, 6)
+
+
+def test_a_heat_map_with_room_names_every_row():
+    found = heatmap.info(reports.heatmap(4, 10), UNIX)
+    assert [name for _, name in heatmap.named_rows(found, 100.0)] == list(found.rows)
+
+
+def test_a_heat_map_of_many_gpus_names_their_nodes_as_many_as_fit():
+    heat = reports.heatmap(512, 2)
+    nodes = tuple(str(name).split(" ")[0] for name in heat.columns[0].values)
+    named = replace(
+        heat,
+        columns=(*heat.columns, Column(name="node", unit="", type=ColumnType.TEXT, values=nodes)),
+    )
+    found = heatmap.info(named, UNIX)
+    labels = heatmap.named_rows(found, 900.0)
+    assert len(labels) == 64
+    assert labels[:2] == [(2, "algo-1"), (10, "algo-3")]
+    assert heatmap.draw(named, UNIX).height_px < 1_000
