@@ -34,14 +34,17 @@ NO_ARGS = EventArgs()
 
 
 class Event(msgspec.Struct, gc=False):
-    """One event as it stands in the file; ``pid`` is a phase number, not a process."""
+    """One event as it stands in the file; ``pid`` is a phase number, not a process.
+
+    A ``dur`` below 0 is none: without one a span cannot be placed, an instant has no length.
+    """
 
     ph: str | None = ""
     name: str | None = ""
     pid: _Number = 0
     tid: _Number = -1
     ts: int | float | None = None
-    dur: int | float | None = 0
+    dur: int | float | None = -1
     args: EventArgs | None = NO_ARGS
 
 

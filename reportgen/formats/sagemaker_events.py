@@ -23,7 +23,7 @@ from reportgen.units import NS_PER_US
 _LATEST_US = 9_200_000_000_000_000
 """About the year 2261: int64 nanoseconds end there."""
 
-_SPAN, _MARK, _META, _SILENT, _OTHER = range(5)
+_SPAN, _INSTANT, _MARK, _META, _SILENT, _KINDLESS, _OTHER = range(7)
 
 
 class _Kinds(dict[str | None, int]):
@@ -34,9 +34,12 @@ class _Kinds(dict[str | None, int]):
         return _OTHER
 
 
+_NOTHING = Event()
+"""What some writers end an array with: ``{}``."""
+
 _KIND_OF = _Kinds(
-    {"X": _SPAN, "i": _SPAN, "I": _SPAN, "R": _SPAN, "B": _MARK, "E": _MARK, "M": _META}
-    | {"C": _SILENT, "": _SILENT}
+    {"X": _SPAN, "i": _INSTANT, "I": _INSTANT, "R": _INSTANT, "B": _MARK, "E": _MARK, "M": _META}
+    | {"C": _SILENT, "": _KINDLESS}
 )
 
 
@@ -76,19 +79,23 @@ def read_event_file(
     metadata, pids = Metadata(), Codes()
     parts: list[EventColumns] = []
     marks: list[tuple[int, Event]] = []
-    n_before = n_other = 0
+    n_before = n_other = n_kindless = 0
     for events in read_events(content, key, tally):
         phs = [event.ph for event in events]
         kinds = np.fromiter(map(_KIND_OF.__getitem__, phs), dtype=np.int8, count=len(phs))
         for index in _rows(kinds, _META):
             metadata.learn(events[index], n_before + index, pids)
         marks += [(n_before + index, events[index]) for index in _rows(kinds, _MARK)]
-        rows = np.flatnonzero(kinds == _SPAN)
+        for index in _rows(kinds, _INSTANT):
+            events[index].dur = 0
+        rows = np.flatnonzero((kinds == _SPAN) | (kinds == _INSTANT))
         chosen = events if len(rows) == len(events) else [events[row] for row in rows.tolist()]
         parts.append(columns_of(chosen, n_before + rows, names=names, pids=pids))
         n_other += int(np.count_nonzero(kinds == _OTHER))
+        n_kindless += sum(events[index] != _NOTHING for index in _rows(kinds, _KINDLESS))
         n_before += len(events)
     tally.add(Quality.EVENTS_DROPPED, key, n_other, what=_SAY_OTHER)
+    tally.add(Quality.EVENTS_DROPPED, key, n_kindless, what=_SAY_KINDLESS)
     columns = join_columns(parts)
     if marks:
         last_us = _last_us(columns, metadata)
@@ -102,6 +109,7 @@ def read_event_file(
 _SAY_OTHER = (
     "{n} [event|events] of kinds without a duration of their own (flow, async) [was|were] left out"
 )
+_SAY_KINDLESS = "{n} [object|objects] without a kind of event [was|were] left out"
 _SAY_TIME = "{n} [event|events] without a usable start or duration [was|were] left out"
 
 

@@ -26,6 +26,7 @@ OUTPUT_PAGE = "profiler-report.html"
 
 _PREFIX = ".profiler-report-"
 _SUFFIX = ".tmp"
+_ASIDE = "old"
 _SIGNS = {
     OUTPUT_PAGE: b'name="generator" content="make-profiler-report',
     OUTPUT_SUMMARY: b"<!-- generator: make-profiler-report",
@@ -138,6 +139,7 @@ def open_staging(output: Path) -> Iterator[Staging]:
     """
     try:
         output.mkdir(parents=True, exist_ok=True)
+        _bring_back(output)
         _remove(_leftovers(output))
         folder = Path(tempfile.mkdtemp(prefix=_PREFIX, suffix=_SUFFIX, dir=output))
     except OSError as err:
@@ -162,7 +164,9 @@ def publish_staging(staging: Staging, *, outdated: Iterable[Path] = ()) -> None:
     """
     try:
         if staging.results.exists():
-            _replace_folder(staging.results, staging.output / OUTPUT_FOLDER, staging.folder / "old")
+            _replace_folder(
+                staging.results, staging.output / OUTPUT_FOLDER, staging.folder / _ASIDE
+            )
         for path in outdated:
             path.unlink(missing_ok=True)
         for staged in (staging.notebook, staging.summary, staging.page):
@@ -177,9 +181,24 @@ def publish_staging(staging: Staging, *, outdated: Iterable[Path] = ()) -> None:
 
 
 def _replace_folder(new: Path, target: Path, old: Path) -> None:
-    if target.exists():
+    had_one = target.exists()
+    if had_one:
         target.rename(old)
-    new.rename(target)
+    try:
+        new.rename(target)
+    except OSError:
+        if had_one:
+            old.rename(target)
+        raise
+
+
+def _bring_back(output: Path) -> None:
+    """Put results back that a run had moved aside when it was killed: their page is still there."""
+    target = output / OUTPUT_FOLDER
+    for leftover in _leftovers(output):
+        aside = leftover / _ASIDE
+        if not target.exists() and aside.is_dir() and not leftover.is_symlink():
+            aside.rename(target)
 
 
 def _leftovers(output: Path) -> Iterable[Path]:
