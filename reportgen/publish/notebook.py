@@ -91,6 +91,8 @@ def is_unchanged(path: Path) -> bool:
     """Return whether a notebook is absent, or ours with its cells as when it was made."""
     if not path.exists():
         return True
+    if not path.is_file():  # a pipe would be waited for
+        return False
     try:
         notebook = json.loads(path.read_bytes())
         made = notebook["metadata"]["reportgen"]["content_hash"]

@@ -123,6 +123,8 @@ def _is_our_result(path: Path) -> bool:
 
 def is_made_by_us(path: Path) -> bool:
     """Return whether a page or summary carries our sign; notebooks are known by their cells."""
+    if not path.is_file():  # a pipe would be waited for
+        return False
     try:
         with path.open("rb") as stream:
             return _SIGNS[path.name] in stream.read(_HEAD_BYTES)

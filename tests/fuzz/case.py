@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
-import io
 import json
-import sys
 import traceback
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,8 +11,8 @@ from random import Random
 from typing import Any
 
 from reportgen import load
-from reportgen.cli.command import _run
 from reportgen.errors import ReportgenError
+from tests.end_to_end.command import run_here
 from tests.fuzz.formats import FORMATS, Case
 from tests.schemas import complaints as schema_complaints
 from tests.views.pages import write_page
@@ -33,19 +30,13 @@ class Answer:
     trouble: str = ""
 
 
-def run_command_here(args: Sequence[str | Path]) -> Answer:
-    """Run the command in this process, whose modules are loaded already."""
-    stdout, stderr = io.StringIO(), io.StringIO()
-    before = sys.argv
-    sys.argv = ["make-profiler-report", *map(str, args)]
+def answer_to(args: Sequence[str | Path]) -> Answer:
+    """Run the command and catch what no user may see."""
     try:
-        with contextlib.redirect_stdout(stdout), contextlib.redirect_stderr(stderr):
-            code = _run()
+        run = run_here(*args)
     except BaseException:  # noqa: BLE001  # whatever escapes is what is looked for
-        return Answer(code=-1, stderr=stderr.getvalue(), trouble=traceback.format_exc())
-    finally:
-        sys.argv = before
-    return Answer(code=code, stderr=stderr.getvalue())
+        return Answer(code=-1, stderr="", trouble=traceback.format_exc())
+    return Answer(code=run.code, stderr=run.stderr)
 
 
 def run_case(name: str, seed: int, folder: Path, *, draws_page: bool) -> list[str]:
@@ -61,7 +52,7 @@ def run_case(name: str, seed: int, folder: Path, *, draws_page: bool) -> list[st
     if case.call is not None:
         return _call(case)
     output = folder / "out"
-    answer = run_command_here([*case.args, "--output", output, "--format", "md"])
+    answer = answer_to([*case.args, "--output", output, "--format", "md"])
     return [*_about(answer), *_about_output(case, answer, output, folder, draws_page=draws_page)]
 
 
@@ -137,7 +128,7 @@ def _about_page(place: Path, folder: Path) -> Iterator[str]:
 
 
 def _against_twin(case: Case, files: Mapping[str, bytes], output: Path) -> Iterator[str]:
-    answer = run_command_here([*case.twin_args, "--output", output, "--format", "md"])
+    answer = answer_to([*case.twin_args, "--output", output, "--format", "md"])
     if answer.code != 0:
         yield f"the twin gives {answer}"
         return

@@ -10,7 +10,8 @@ from typing import Any
 TOKENS = (
     b"\n", b"\r\n", b"[", b"]", b"{", b"}", b",", b'"', b":", b"\\", b"\x00", b"\xff\xfe",
     b"\xef\xbb\xbf", b"null", b"true", b"NaN", b"-Infinity", b"-1e400", b"9" * 40, b"-1", b"0",
-    b"\\ud800", b"\xc3", b"[" * 2000, b'{"a":' * 2000, b" " * 500, b"\n" * 50, b"]}]}", b"# x\n", b"=", b"'''",
+    b"\\ud800", b"\xc3", b"[" * 2000, b'{"a":' * 2000, b" " * 500, b"\n" * 50,
+    b"]}]}", b"# x\n", b"=", b"'''",
 )  # fmt: skip
 
 ODD_VALUES: tuple[Any, ...] = (
