@@ -58,10 +58,10 @@ def run_as_nobody(*args: str | Path, cwd: Path, job: Path) -> Run:
 
 
 _AS_NOBODY = f"""
-import os, sys, tempfile
+import contextlib, io, os, sys, tempfile
 from reportgen.cli.command import _run, main
 _, job, *args = sys.argv
-with tempfile.TemporaryDirectory() as folder:
+with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stdout(io.StringIO()):
     sys.argv = ["", job, "--output", folder, "--format", "md", "--quiet"]
     assert _run() == 0
 os.setgroups([])
