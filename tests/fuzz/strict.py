@@ -55,27 +55,36 @@ def damaged_timeline(content: bytes) -> bool:
 
 
 def _is_damaged(content: bytes, is_good: Callable[[Any], bool]) -> bool:
+    if b"\x00" in content[:64] or content[:1] in {b"\xff", b"\xfe"}:
+        return False  # perhaps UTF-16: nothing is certain here
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError:
-        # Told apart from UTF-16 by nobody here: nothing is certain.
-        return b"\x00" not in content[:64]
-    for line in text.split("\n"):
-        bare = line.strip().strip("[], \t\r")
-        if not bare:
-            continue
-        try:
-            item = json.loads(bare)
-        except (ValueError, RecursionError):
-            if _several_objects(bare):
-                continue
-            return True
-        if not is_good(item):
-            return True
-    return False
+        return True
+    whole = _value_of(text)
+    if isinstance(whole, list):
+        return not all(map(is_good, whole))
+    return any(_is_lost(line, is_good) for line in text.split("\n"))
 
 
-def _several_objects(line: str) -> bool:
+def _is_lost(line: str, is_good: Callable[[Any], bool]) -> bool:
+    bare = line.strip().strip("[], \t\r")
+    if not bare:
+        return False
+    item = _value_of(bare)
+    if item is None and _may_be_several(bare):
+        return False
+    return not is_good(item)
+
+
+def _value_of(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _may_be_several(line: str) -> bool:
     """Return whether a line may be several whole objects: then nothing is certain here."""
     return line.count("{") > 1 and "}" in line[:-1]
 
