@@ -15,9 +15,6 @@ UNREADABLE = -2
 MAX_SERIES = 4_096
 """Series of one node; more can only be damage, and each is a column. Source: ours, p4d has 216."""
 
-MAX_NAME_LENGTH = 1_000
-"""Characters of a type, name or dimension; more can only be damage. Source: ours."""
-
 
 class SeriesCodes:
     """The series of one node, numbered in the order in which they are met.

@@ -10,8 +10,7 @@ import json
 from dataclasses import dataclass, field
 
 from reportgen.formats.json_text import items_of_line, to_text, whole_array
-from reportgen.formats.series_codes import MAX_NAME_LENGTH
-from reportgen.formats.tally import printable
+from reportgen.formats.tally import LONGEST_NAME, printable
 from reportgen.profile import Series
 
 
@@ -103,7 +102,7 @@ def series_of(kind: object, name: object, dimension: object) -> Series | None:
     """
     words = (kind, kind if name is None else name, "" if dimension is None else dimension)
     texts = [word if isinstance(word, str) else _as_json(word) for word in words]
-    if max(map(len, texts)) > MAX_NAME_LENGTH:
+    if max(map(len, texts)) > LONGEST_NAME:
         return None
     return Series(*map(printable, texts))
 

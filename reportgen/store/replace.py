@@ -8,7 +8,6 @@ there. Leftovers are removed by the next run.
 from __future__ import annotations
 
 import shutil
-import tempfile
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -18,15 +17,13 @@ import msgspec
 
 from reportgen.errors import OutputError, WouldOverwriteError
 from reportgen.store.directory import REPORT_FILE
+from reportgen.store.leftovers import ASIDE, clean_up, in_use, make_staging_folder
 
 OUTPUT_FOLDER = "profiler-report"
 OUTPUT_NOTEBOOK = "profiler-report.ipynb"
 OUTPUT_SUMMARY = "profiler-report.md"
 OUTPUT_PAGE = "profiler-report.html"
 
-_PREFIX = ".profiler-report-"
-_SUFFIX = ".tmp"
-_ASIDE = "old"
 _SIGNS = {
     OUTPUT_PAGE: b'name="generator" content="make-profiler-report',
     OUTPUT_SUMMARY: b"<!-- generator: make-profiler-report",
@@ -141,9 +138,8 @@ def open_staging(output: Path) -> Iterator[Staging]:
     """
     try:
         output.mkdir(parents=True, exist_ok=True)
-        _bring_back(output)
-        _remove(_leftovers(output))
-        folder = Path(tempfile.mkdtemp(prefix=_PREFIX, suffix=_SUFFIX, dir=output))
+        clean_up(output, OUTPUT_FOLDER)
+        folder = make_staging_folder(output)
     except OSError as err:
         raise OutputError(
             f"Cannot write in {output}: {err.strerror}.",
@@ -151,9 +147,10 @@ def open_staging(output: Path) -> Iterator[Staging]:
             path=str(output),
         ) from err
     try:
-        yield Staging(folder=folder, output=output)
+        with in_use(folder):
+            yield Staging(folder=folder, output=output)
     finally:
-        _remove([folder])
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def publish_staging(staging: Staging, *, outdated: Iterable[Path] = ()) -> None:
@@ -166,9 +163,7 @@ def publish_staging(staging: Staging, *, outdated: Iterable[Path] = ()) -> None:
     """
     try:
         if staging.results.exists():
-            _replace_folder(
-                staging.results, staging.output / OUTPUT_FOLDER, staging.folder / _ASIDE
-            )
+            _replace_folder(staging.results, staging.output / OUTPUT_FOLDER, staging.folder / ASIDE)
         for path in outdated:
             path.unlink(missing_ok=True)
         for staged in (staging.notebook, staging.summary, staging.page):
@@ -189,24 +184,6 @@ def _replace_folder(new: Path, target: Path, old: Path) -> None:
     try:
         new.rename(target)
     except OSError:
-        if had_one:
+        if had_one and not target.exists():
             old.rename(target)
         raise
-
-
-def _bring_back(output: Path) -> None:
-    """Put results back that a run had moved aside when it was killed: their page is still there."""
-    target = output / OUTPUT_FOLDER
-    for leftover in _leftovers(output):
-        aside = leftover / _ASIDE
-        if not target.exists() and aside.is_dir() and not leftover.is_symlink():
-            aside.rename(target)
-
-
-def _leftovers(output: Path) -> Iterable[Path]:
-    return sorted(output.glob(f"{_PREFIX}*{_SUFFIX}"))
-
-
-def _remove(paths: Iterable[Path]) -> None:
-    for path in paths:
-        shutil.rmtree(path, ignore_errors=True)
