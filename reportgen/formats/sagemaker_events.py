@@ -80,6 +80,7 @@ def read_event_file(
     parts: list[EventColumns] = []
     marks: list[tuple[int, Event]] = []
     n_before = n_other = n_kindless = 0
+    ends_in_nothing = False
     for events in read_events(content, key, tally):
         phs = [event.ph for event in events]
         kinds = np.fromiter(map(_KIND_OF.__getitem__, phs), dtype=np.int8, count=len(phs))
@@ -92,10 +93,11 @@ def read_event_file(
         chosen = events if len(rows) == len(events) else [events[row] for row in rows.tolist()]
         parts.append(columns_of(chosen, n_before + rows, names=names, pids=pids))
         n_other += int(np.count_nonzero(kinds == _OTHER))
-        n_kindless += sum(events[index] != _NOTHING for index in _rows(kinds, _KINDLESS))
+        n_kindless += int(np.count_nonzero(kinds == _KINDLESS))
+        ends_in_nothing = bool(events) and events[-1] == _NOTHING
         n_before += len(events)
     tally.add(Quality.EVENTS_DROPPED, key, n_other, what=_SAY_OTHER)
-    tally.add(Quality.EVENTS_DROPPED, key, n_kindless, what=_SAY_KINDLESS)
+    tally.add(Quality.EVENTS_DROPPED, key, n_kindless - ends_in_nothing, what=_SAY_KINDLESS)
     columns = join_columns(parts)
     if marks:
         last_us = _last_us(columns, metadata)

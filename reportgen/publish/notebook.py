@@ -48,8 +48,9 @@ def _valid_notebook(path: Path) -> Any:
     nbformat = _nbformat()
     try:
         tree = json.loads(path.read_text(encoding="utf-8-sig"))
-        if tree["nbformat"] != _NOTEBOOK_FORMAT:
-            raise ValueError(f"format {tree['nbformat']!r}, expected {_NOTEBOOK_FORMAT}")
+        version, minor = tree["nbformat"], tree.get("nbformat_minor", 0)
+        if version != _NOTEBOOK_FORMAT or not isinstance(minor, int):
+            raise ValueError(f"format {version!r}.{minor!r}, expected {_NOTEBOOK_FORMAT}")
         nbformat.validate(nbformat.from_dict(tree))
         notebook = nbformat.v4.to_notebook(tree)
     except (OSError, *_NO_NOTEBOOK, nbformat.ValidationError) as err:

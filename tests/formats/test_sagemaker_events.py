@@ -257,9 +257,9 @@ def test_times_that_cannot_be_are_dropped_and_counted(ts: object, dur: object) -
 
 def test_an_event_that_lost_its_length_or_its_kind_is_dropped_and_counted() -> None:
     lost = {"name": "n", "pid": 1, "ts": 5, "dur": 2}
-    found = read([header(), event(ts=5), lost, {}, event(ts=1, dur=1)])
+    found = read([header(), event(ts=5), lost, {"x": 1}, event(ts=1, dur=1), {}])
     assert [row[2:] for row in found.rows] == [(1, 2)]
-    assert found.counted(Quality.EVENTS_DROPPED) == 2
+    assert found.counted(Quality.EVENTS_DROPPED) == 3
 
 
 def test_nan_and_infinity_are_dropped_and_counted() -> None:
