@@ -56,6 +56,11 @@ _WORST_FIRST = ("critical", "warning", "info")
     metavar="FILE.toml",
     help="Parameters of rules, one table per rule. --set wins.",
 )
+@click.option(
+    "--usd-per-gpu-hour",
+    metavar="X",
+    help="What an hour of one GPU costs: the GPU time budget is told in money, too.",
+)
 @click.option("--rules", metavar="ID,ID", default="", help="Run only these rules.")
 @click.option(
     "--plugin",
@@ -102,7 +107,7 @@ _WORST_FIRST = ("critical", "warning", "info")
     help="Exit with 3 when there is a finding at least this bad; the report is made anyway.",
 )
 @click.option("--profile", metavar="NAME", help="AWS profile for s3:// (needs the extra aws).")
-@click.option("--region", metavar="NAME", help="Region, if the bucket does not say it.")
+@click.option("--region", metavar="NAME", help="Region of the bucket. [default: as the store says]")
 @click.option("--endpoint-url", metavar="URL", help="Address of a store that is not Amazon's.")
 @click.option("--no-sign-request", is_flag=True, help="Read public buckets without credentials.")
 @click.option("-q", "--quiet", is_flag=True, help="Say nothing but errors.")
@@ -114,6 +119,7 @@ def command(
     name: str | None,
     settings: tuple[str, ...],
     config: Path | None,
+    usd_per_gpu_hour: str | None,
     rules: str,
     plugins: tuple[str, ...],
     notebook: Path | None,
@@ -143,7 +149,7 @@ def command(
     3 made and --fail-on was met, 130 interrupted.
     """
     _configure_logging(quiet=quiet, verbose=verbose)
-    given = read_settings(settings, config)
+    given = read_settings(settings, config, usd_per_gpu_hour=usd_per_gpu_hour)
     if plugins:
         # As with `python -m`: modules in the current folder can be named.
         sys.path.insert(0, "")

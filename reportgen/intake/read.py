@@ -80,5 +80,4 @@ def system_files(ref: PartRef, location: Location | None = None) -> list[SystemF
 
 
 def _opened(ref: PartRef) -> Location:
-    versions = {file.key: file.version for file in ref.files if file.version}
-    return open_location(ref.root, versions=versions)
+    return open_location(ref.root, listed={file.key: file for file in ref.files})

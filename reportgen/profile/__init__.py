@@ -15,7 +15,7 @@ from reportgen.profile.job import (
     SourceNote,
     TimeRange,
 )
-from reportgen.profile.spans import NO_STEP, SpanSource, SpanTable
+from reportgen.profile.spans import NO_STEP, SpanArguments, SpanSource, SpanTable
 from reportgen.profile.system import Series, SeriesKind, SystemTable
 
 __all__ = [
@@ -30,6 +30,7 @@ __all__ = [
     "Series",
     "SeriesKind",
     "SourceNote",
+    "SpanArguments",
     "SpanSource",
     "SpanTable",
     "SystemTable",

@@ -97,17 +97,20 @@ def notes_of(report: Report) -> Notes:
 
 
 def appendix(report: Report) -> Section:
-    """Show what made the report: source, clock, versions; and how to take its advice."""
+    """Show what made the report: clock, id, versions; and how to take its advice.
+
+    Where the input lay is not shown: that stands in ``report.json`` alone, so a page tells its
+    readers no paths, and a job gives the same page from wherever it is read.
+    """
     is_unix = report.job.clock == "unix"
     facts = [
-        Fact(name="Job", text=_name(report.job.name)),
-        Fact(name="Source", text=_name(report.job.source)),
+        _named("Job", report.job.name),
         Fact(
             name="Clock",
             text="wall clock, shown in UTC" if is_unix else "relative: no wall-clock times",
         ),
         Fact(name="Report id", text=_name(report.report_id), note="a hash of all results"),
-        *(Fact(name=_name(name), text=_name(text)) for name, text in report.versions.items()),
+        *(_named(_name(name), text) for name, text in report.versions.items()),
     ]
     blocks = [
         Block(html=render("section_head", title=_APPENDIX_TITLE, state=None, lead="")),
@@ -126,6 +129,11 @@ def appendix(report: Report) -> Section:
         Block(html=render("disclaimer")),
     ]
     return Section(id=_APPENDIX_ID, title=_APPENDIX_TITLE, blocks=tuple(blocks))
+
+
+def _named(name: str, text: str) -> Fact:
+    value = shorten(text, most=LONGEST_NAME)
+    return Fact(name=name, text=value.text, full_text=value.full)
 
 
 def _name(text: str) -> str:
