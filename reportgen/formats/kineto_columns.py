@@ -86,6 +86,14 @@ class Growing:
             joined[name] = np.concatenate(self._blocks.pop(name))
         return joined
 
+    def tail(self, name: str, n_rows: int) -> Column:
+        """Return a column behind the first ``n_rows`` rows."""
+        kept, first = [], 0
+        for block in self._blocks.get(name, ()):
+            kept.append(block[max(n_rows - first, 0) :])
+            first += len(block)
+        return np.concatenate(kept) if kept else np.empty(0)
+
     def cut(self, n_rows: int) -> int:
         """Drop the rows behind the first ``n_rows``; return how many."""
         dropped = self.n_rows - n_rows
@@ -220,9 +228,7 @@ class TraceColumns:
             host_slice=nobody if is_gpu else owner,
         )
 
-    def _add_flow_ends(
-        self, events: list[TraceEvent], category: str, *, is_start: bool
-    ) -> None:
+    def _add_flow_ends(self, events: list[TraceEvent], category: str, *, is_start: bool) -> None:
         columns = {
             "id": numbers([event.id for event in events]),
             "start_us": _floats([event.ts for event in events]),
@@ -341,5 +347,3 @@ def _text(value: Any) -> str | None:
 def _raw_text(value: Any) -> str | None:
     text = bytes(value).decode("utf-8", "replace").strip('"')
     return text or None
-
-

@@ -13,12 +13,20 @@ from reportgen.formats.kineto_events import TraceEvent, event_of
 
 _CONTROL = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f]")
 _NO_NUMBER = re.compile(
-    rb'(?<=[:\[,])(\s*)(?:[-+]?(?:nan|inf(?:inity)?)(?:\(\w*\))?|N/A|undefined)(?=\s*[,}\]])',
+    rb"(?<=[:\[,])(\s*)(?:[-+]?(?:nan|inf(?:inity)?)(?:\(\w*\))?|N/A|undefined)(?=\s*[,}\]])",
     re.IGNORECASE,
 )
 _NO_VALUE = re.compile(rb'("\s*:)(\s*)(?=[,}])')
 _DOUBLE_COMMA = re.compile(rb",(?:\s*,)+")
 _LAST_COMMA = re.compile(rb",(\s*)(?=[}\]])")
+_UNKNOWN = "�"
+_REPAIRS: tuple[tuple[re.Pattern[bytes], bytes], ...] = (
+    (_CONTROL, _UNKNOWN.encode()),
+    (_NO_NUMBER, rb"\1null"),
+    (_NO_VALUE, rb"\1null"),
+    (_DOUBLE_COMMA, b","),
+    (_LAST_COMMA, rb"\1"),
+)
 _TEXT = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
 _BAD_ESCAPE = re.compile(rb'\\(?!["\\/bfnrt]|u[0-9a-fA-F]{4})')
 _LONE_BACKSLASH = re.compile(rb'(?<!\\)\\(?![\\"])')
@@ -34,19 +42,23 @@ _ARGS = re.compile(r'"args"\s*:')
 _EVENT_FIELDS = {"ph", "cat", "pid", "tid", "ts", "dur", "id"}
 
 
-def repair_text(text: bytes) -> bytes:
-    """Return text without what no JSON reader accepts, whatever it is made of.
+def repair_text(text: bytes) -> tuple[bytes, int]:
+    """Return text without what no JSON reader accepts, and in how many places it was changed.
 
     Control characters and bytes that are no UTF-8 become ``�``; ``NaN``, ``N/A`` and values
     that are missing become ``null``; commas too many go; wrong escapes become backslashes.
     """
-    text = text.decode("utf-8", "replace").encode()
-    text = _CONTROL.sub("�".encode(), text)
+    decoded = text.decode("utf-8", "replace")
+    n_changed = decoded.count(_UNKNOWN) - text.count(_UNKNOWN.encode())
+    text = decoded.encode()
+    for pattern, replacement in _REPAIRS:
+        text, n_found = pattern.subn(replacement, text)
+        n_changed += n_found
     if b"\\" in text:
-        text = _TEXT.sub(_escaped, text)
-    text = _NO_NUMBER.sub(rb"\1null", text)
-    text = _NO_VALUE.sub(rb"\1null", text)
-    return _LAST_COMMA.sub(rb"\1", _DOUBLE_COMMA.sub(b",", text))
+        escaped = _TEXT.sub(_escaped, text)
+        n_changed += escaped != text
+        text = escaped
+    return text, n_changed
 
 
 def repair_event(text: bytes) -> TraceEvent | None:
@@ -55,7 +67,7 @@ def repair_event(text: bytes) -> TraceEvent | None:
     Quotes inside a name are found by the key that follows the name. What cannot be read whole is
     taken apart key by key: an event counts when its phase, its time and its name are there.
     """
-    repaired = repair_text(text).decode()
+    repaired = repair_text(text)[0].decode()
     named = _NAME.sub(_quoted_name, repaired, count=1)
     for candidate in (repaired, named):
         fields = _object(candidate)

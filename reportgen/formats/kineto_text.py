@@ -30,7 +30,7 @@ _EVENT_BORDER = re.compile(
 )
 _END = re.compile(
     rb'\}\s*(?=\]\s*(?:,\s*"|\}|\{|\[|\Z)|\}\s*(?:\{|\Z)|,\s*"(?:traceName|schemaVersion|'
-    rb'distributedInfo|deviceProperties|displayTimeUnit|baseTimeNanoseconds|traceEvents|INFO|'
+    rb"distributedInfo|deviceProperties|displayTimeUnit|baseTimeNanoseconds|traceEvents|INFO|"
     rb'with_stack|record_shapes|trace_id|metadata)")'
 )
 _CLOSING = re.compile(rb"\s*\]?")
@@ -47,16 +47,14 @@ class Losses:
     Attributes:
         events_lost: events that could not be read.
         bytes_lost: bytes of those events, and of what stands between events.
-        events_repaired: events that could be read after repair.
-        runs_repaired: stretches of text that could be read after repair.
+        places_repaired: damaged places that could be read after repair.
         bytes_cut_off: bytes of an event in whose middle the file ends.
         is_unclosed: whether the list of events never ends.
     """
 
     events_lost: int = 0
     bytes_lost: int = 0
-    events_repaired: int = 0
-    runs_repaired: int = 0
+    places_repaired: int = 0
     bytes_cut_off: int = 0
     is_unclosed: bool = False
 
@@ -195,9 +193,10 @@ def _decode_chunk(
     ended = _decode_to_end(chunk)
     if ended is not None:
         return ended
-    repaired = decode_run(repair_text(chunk).strip(_EDGES))
+    text, n_changed = repair_text(chunk)
+    repaired = decode_run(text.strip(_EDGES))
     if repaired is not None:
-        losses.runs_repaired += 1
+        losses.places_repaired += n_changed
         return repaired, None
     return _Pieces(chunk, losses).decode(is_last=is_last)
 
@@ -257,7 +256,7 @@ class _Pieces:
                     return start + end
         if event is not None:
             self._events.append(event)
-            self._losses.events_repaired += 1
+            self._losses.places_repaired += 1
         elif is_tail:
             self._losses.bytes_cut_off += len(text)
             self._losses.is_unclosed = True
