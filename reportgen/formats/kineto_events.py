@@ -75,7 +75,9 @@ def event_of(fields: dict[str, object]) -> TraceEvent | None:
         0
     """
     args = fields.get("args")
-    plain = {key: value for key, value in fields.items() if isinstance(value, str | int | float)}
+    plain: dict[str, object] = {
+        key: value for key, value in fields.items() if isinstance(value, str | int | float)
+    }
     if isinstance(args, dict):
         plain["args"] = {key: value for key, value in args.items() if _is_usable(key, value)}
     try:

@@ -11,7 +11,7 @@ from reportgen.formats import Tally
 from reportgen.formats.kineto import TraceFile, read_trace
 from reportgen.formats.kineto_tables import TraceTables
 from reportgen.intake.system import Progress
-from reportgen.profile import Clock, PartRef, Quality, RankTrace
+from reportgen.profile import Clock, PartRef, Quality, RankTrace, SourceNote
 from reportgen.profile.trace_tables import NONE, Steps, n_rows
 from reportgen.storage import open_location, read_blocks
 from reportgen.units import NS_PER_S, NS_PER_US, say_count
@@ -24,7 +24,6 @@ _FEW_OPS_RATIO = 0.8
 definitions, section 4 (11)."""
 
 _SAY_NO_TRACE = "{n} [file holds|files hold] no event of a kernel trace"
-_SAY_READ = "{n} kernel [trace was|traces were] read"
 
 
 def read_rank(ref: PartRef, *, on_progress: Progress | None = None) -> RankTrace:
@@ -74,8 +73,13 @@ def read_rank(ref: PartRef, *, on_progress: Progress | None = None) -> RankTrace
         recorded=header.recorded,
         first_us=extent_us[0] if extent_us else None,
         last_us=extent_us[1] if extent_us else None,
-        notes=tally.notes(),
+        notes=(*tally.notes(), *_silent_count(is_read=extent_us is not None)),
     )
+
+
+def _silent_count(*, is_read: bool) -> tuple[SourceNote, ...]:
+    """Count the file; the report says once which traces were read."""
+    return (SourceNote(text="", counts={Quality.FILES_READ: 1}),) if is_read else ()
 
 
 def _blocks_until_trouble(blocks: Iterator[bytes], key: str, tally: Tally) -> Iterator[bytes]:
@@ -103,8 +107,6 @@ def _tell_losses(trace: TraceFile, key: str, tally: Tally) -> None:
     if _extent_us(tables) is None:
         what = _SAY_NO_TRACE if trace.n_bytes else "{n} [file was|files were] empty"
         tally.add(Quality.FILES_SKIPPED, key, what=what)
-    else:
-        tally.add(Quality.FILES_READ, "", what=_SAY_READ)
     tally.add(Quality.BYTES_LOST, key, losses.bytes_cut_off, what=_SAY_CUT_OFF)
     tally.add(Quality.EVENTS_DROPPED, key, losses.events_lost, what=_SAY_LOST)
     tally.add(Quality.BYTES_LOST, key, losses.bytes_lost, what=_SAY_BYTES)

@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Iterable, Sequence
 from importlib.metadata import PackageNotFoundError, version
 
-from reportgen.pipeline.clocks import clock_of, extent_of_job, notes_on_clocks
+from reportgen.pipeline.ranks import clock_of, extent_of_job, notes_on_ranks
 from reportgen.pipeline.work import Measured
 from reportgen.profile import JobProfile, Quality, SourceNote
 from reportgen.report import (
@@ -51,7 +51,7 @@ def compose_report(
             "the range count with their full length."
         )
         notes.insert(0, SourceNote(text=text))
-    notes += notes_on_clocks(measured)
+    notes[:0] = notes_on_ranks(measured)
     header = JobHeader(
         name=job.info.name,
         source=job.info.source,

@@ -113,9 +113,7 @@ def apply_range(job: JobProfile, wanted: Wanted) -> tuple[JobProfile, str]:
         assert wanted.time is not None
         return cut_job(job, wanted.time), say_range(wanted.time)
     first, last = wanted.steps
-    kept = range_of_steps(
-        [read_node(part).spans for part in job.parts if part.rank is None], first=first, last=last
-    )
+    kept = range_of_steps([read_node(part).spans for part in job.parts], first=first, last=last)
     begin = "the first step" if first is None else f"step {first}"
     end = "the last step" if last is None else f"step {last}"
     return cut_job(job, kept), f"{begin} to {end}, {say_range(kept)}"

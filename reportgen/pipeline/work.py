@@ -65,16 +65,20 @@ def work_on(
     part = read(ref, on_progress=on_progress)
     was_read = time.perf_counter()
     measurements = measure_part(part, rules, params)
-    is_rank = isinstance(part, RankTrace)
+    if isinstance(part, RankTrace):
+        extent, interval_ns, n_rows = extent_of_trace(part), None, part.n_events
+    else:
+        extent, interval_ns = extent_of(part), part.system.interval_ns
+        n_rows = part.system.n_samples + part.spans.n_spans
     return Measured(
         node=part.node,
-        extent=extent_of_trace(part) if is_rank else extent_of(part),
-        interval_ns=None if is_rank else part.system.interval_ns,
-        rank=part.rank if is_rank else None,
-        clock=part.clock if is_rank else None,
+        extent=extent,
+        interval_ns=interval_ns,
+        rank=ref.rank,
+        clock=part.clock if isinstance(part, RankTrace) else None,
         measurements=measurements,
         notes=part.notes,
-        n_rows=part.n_events if is_rank else part.system.n_samples + part.spans.n_spans,
+        n_rows=n_rows,
         n_files=sum(note.counts.get(Quality.FILES_READ, 0) for note in part.notes),
         read_s=was_read - began,
         measure_s=time.perf_counter() - was_read,

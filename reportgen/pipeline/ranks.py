@@ -1,4 +1,4 @@
-"""Nodes and ranks on one time axis: where their clocks allow it, and what to say if not."""
+"""Ranks beside nodes: on one time axis where clocks allow it, and what to say if not."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ from collections.abc import Sequence
 from reportgen.pipeline.work import Measured
 from reportgen.profile import Clock, JobProfile, SourceNote
 from reportgen.report import Extent, join_extents
-from reportgen.units import iso_utc
+from reportgen.units import iso_utc, say_count
+
+_MOST_NAMED = 8
 
 
 def clock_of(job: JobProfile, measured: Sequence[Measured]) -> Clock:
@@ -33,15 +35,26 @@ def extent_of_job(measured: Sequence[Measured]) -> Extent:
     return max((part.extent for part in ranks), key=_length_ns, default=Extent())
 
 
-def notes_on_clocks(measured: Sequence[Measured]) -> list[SourceNote]:
-    """Return remarks on traces that lie apart in time, or have no wall clock."""
+def notes_on_ranks(measured: Sequence[Measured]) -> list[SourceNote]:
+    """Return remarks on which traces were read, and on what their clocks say."""
     ranks = [part for part in measured if part.rank is not None and _has_events(part)]
+    if not ranks:
+        return []
+    many = (
+        "1 kernel trace was" if len(ranks) == 1 else f"{say_count(len(ranks))} kernel traces were"
+    )
+    read = SourceNote(text=f"{many} read: {_names(ranks)}.")
+    return [SourceNote(text=text), *_notes_on_clocks(measured, ranks)]
+
+
+def _notes_on_clocks(measured: Sequence[Measured], ranks: Sequence[Measured]) -> list[SourceNote]:
+    """Say which traces have no wall clock, or lie apart in time."""
     nodes = join_extents([part.extent for part in measured if part.rank is None])
     without = [part for part in ranks if part.clock is Clock.RELATIVE]
     if without:
-        text = "{} no wall clock: times are counted from the start of each trace."
-        have = f"{without[0].node} has" if len(without) == 1 else f"{len(without)} traces have"
-        return [SourceNote(text=text.format(have[:1].upper() + have[1:]))]
+        have = "1 trace has" if len(without) == 1 else f"{say_count(len(without))} traces have"
+        text = f"{have} no wall clock: times are counted from the start of each trace."
+        return [SourceNote(text=text)]
     return [*_apart(ranks), *_outside_samples(ranks, nodes)]
 
 
@@ -68,21 +81,24 @@ def _outside_samples(ranks: Sequence[Measured], nodes: Extent) -> list[SourceNot
     first_ns, last_ns = nodes.first_ns, nodes.last_ns
     if first_ns is None or last_ns is None:
         return []
-    outside = [
-        part
-        for part in ranks
-        if (part.extent.last_event_ns or 0) < first_ns
-        or (part.extent.first_event_ns or 0) > last_ns
-    ]
+    outside = [part for part in ranks if not _overlap(part.extent, first_ns, last_ns)]
     if not outside:
         return []
-    names = ", ".join(part.node for part in outside[:5])
-    more = f" and {len(outside) - 5} more" if len(outside) > 5 else ""
     text = (
-        f"The kernel traces of {names}{more} lie outside the time of the system metrics "
+        f"The kernel traces of {_names(outside)} lie outside the time of the system metrics "
         f"({iso_utc(first_ns)} to {iso_utc(last_ns)}): they may be of another run."
     )
     return [SourceNote(text=text)]
+
+
+def _names(parts: Sequence[Measured]) -> str:
+    listed = ", ".join(part.node for part in parts[:_MOST_NAMED])
+    more = len(parts) - _MOST_NAMED
+    return f"{listed} and {say_count(more)} more" if more > 0 else listed
+
+
+def _overlap(extent: Extent, first_ns: int, last_ns: int) -> bool:
+    return (extent.last_event_ns or 0) >= first_ns and (extent.first_event_ns or 0) <= last_ns
 
 
 def _has_events(part: Measured) -> bool:
