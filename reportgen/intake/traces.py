@@ -129,7 +129,8 @@ _SAY_CUT_OFF = "the file ends in the middle of an event: {bytes} lost"
 _SAY_LOST = "{n} damaged [event|events] could not be read and [was|were] left out"
 _SAY_BYTES = "{bytes} of damaged events are lost"
 _SAY_DURATION = (
-    "{n} [event lasts|events last] less than nothing or more than 7 days and [was|were] left out"
+    "{n} [event has|events have] no duration, one below 0 or one of more than 7 days, and "
+    "[was|were] left out"
 )
 _SAY_TIME = "{n} [event lies|events lie] more than 7 days from the others and [was|were] left out"
 _SAY_DOCUMENT = (
