@@ -1,8 +1,8 @@
-"""A made-up kernel trace of two ranks whose loader is too slow: ``python -m sample_data.kernel_trace``.
+"""A made-up kernel trace of two ranks whose data loader is too slow.
 
-Written as PyTorch 2.5 writes it. What is planted: each step waits for the data loader, copies its
-batch from pageable memory, and ends with a collective for which rank 0 waits, because rank 1 has
-more to do.
+``python -m sample_data.kernel_trace`` writes it again, as PyTorch 2.5 would. What is planted: each
+step waits for the data loader, copies its batch from pageable memory, and ends with a collective
+for which rank 0 waits, because rank 1 has more to do.
 """
 
 from __future__ import annotations
@@ -36,8 +36,9 @@ _RELU = (
     "launch_clamp_scalar<c10::BFloat16>, std::array<char*, 2ul> >(int, std::array<char*, 2ul>)"
 )
 _SGD = (
-    "void at::native::(anonymous namespace)::multi_tensor_apply_kernel<at::native::TensorListMetadata"
-    "<2>, at::native::BinaryOpListAlphaFunctor<float, 2, 2, 0> >(float)"
+    "void at::native::(anonymous namespace)::multi_tensor_apply_kernel<"
+    "at::native::TensorListMetadata<2>, "
+    "at::native::BinaryOpListAlphaFunctor<float, 2, 2, 0> >(float)"
 )
 _NCCL = "ncclDevKernel_AllReduce_Sum_bf16_RING_LL(ncclDevKernelArgsStorage<4096ul>)"
 _LOADER = "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__"
@@ -200,7 +201,8 @@ def _document(writer: _Rank) -> dict[str, Any]:
         "cuda_runtime_version": 12040,
         "cuda_driver_version": 12040,
         "distributedInfo": {
-            "backend": "nccl", "rank": writer.number, "world_size": N_RANKS, "nccl_version": "2.21.5",
+            "backend": "nccl", "rank": writer.number, "world_size": N_RANKS,
+            "nccl_version": "2.21.5",
         },
         "record_shapes": 1,
         "displayTimeUnit": "ms",

@@ -41,9 +41,7 @@ def span(
 
 
 def launch(start_us: float, correlation: int, *, duration_us: float = 5.0) -> Event:
-    return span(
-        "cuda_runtime", "cudaLaunchKernel", start_us, duration_us, correlation=correlation
-    )
+    return span("cuda_runtime", "cudaLaunchKernel", start_us, duration_us, correlation=correlation)
 
 
 def kernel(start_us: float, duration_us: float, correlation: int, **more: Any) -> Event:

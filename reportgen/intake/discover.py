@@ -96,7 +96,10 @@ def _not_a_job(path: str, location: Location, key: str) -> LocationError:
     unread = name_unread(location, [ObjectInfo(key=key, size_bytes=0)])
     if unread is None:
         return LocationError(
-            f"{path!r} is a file, and not a kernel trace.", hint=_REMEDY, path=path, is_file=True
+            f"{path!r} is a file, not the folder of a job and not a kernel trace.",
+            hint=_REMEDY,
+            path=path,
+            is_file=True,
         )
     return LocationError(
         f"{path!r} is a single file ({unread}); this version cannot read {unread} yet.",

@@ -101,7 +101,9 @@ def test_quotes_in_a_name_are_found_by_the_key_that_follows() -> None:
 
 
 def test_quotes_in_an_argument_cost_only_that_argument() -> None:
-    text = trace_text().replace('"device": 0', '"doc": "he said "no, never" to me",\n "device": 0', 1)
+    text = trace_text().replace(
+        '"device": 0', '"doc": "he said "no, never" to me",\n "device": 0', 1
+    )
 
     trace = read_text(text)
 
