@@ -20,7 +20,9 @@ MAX_DEPTH = 4
 """Folders between the given path and ``system/`` or ``framework/``. Source: formats.md §1."""
 
 _OUTPUT_FOLDER = "profiler-output"
-_REMEDY = "Pass the folder that holds profiler-output/, or its system/ and framework/."
+_REMEDY = (
+    "Pass the folder that holds profiler-output/, or its system/ and framework/, or kernel traces."
+)
 _BASE = b"start_time_since_epoch_in_micros"
 _HEAD_BYTES = 4_096
 _MAX_HEADS = 50
