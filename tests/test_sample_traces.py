@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import re
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from reportgen.intake import discover, read
 from reportgen.profile import RankTrace, SourceNote
 from sample_data.kernel_trace import FOLDER, LOADER_US, N_RANKS, N_STEPS, trace_bytes
+from sample_data.record_trace import FILE as RECORDED
 
 
 @pytest.fixture(scope="module")
@@ -51,3 +53,13 @@ def test_rank_0_waits_for_rank_1(traces: list[RankTrace]) -> None:
         trace.origin_ns / 1000 + trace.gpu_ops.end_us[trace.collectives.gpu_op] for trace in traces
     ]
     assert np.abs(ends_ns[0] - ends_ns[1]).max() < 100
+
+
+def test_the_recorded_trace_is_whole_and_says_nothing_of_its_machine() -> None:
+    (part,) = discover(str(RECORDED.parent)).parts
+    trace = read(part)
+    assert isinstance(trace, RankTrace)
+    assert trace.steps.number.tolist() == [2, 3, 4, 5, 6, 7]
+    assert [note for note in trace.notes if note.text] == list[SourceNote]()
+    content = gzip.decompress(RECORDED.read_bytes())
+    assert not re.search(rb"/home|/tmp|/root|host_name|traceName|process_name", content)

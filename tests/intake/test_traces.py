@@ -96,6 +96,20 @@ def test_of_several_recordings_the_last_whole_one_is_read_and_the_others_are_nam
     assert "another recording" in job.notes[0].text
 
 
+def test_cycles_of_one_process_are_recordings_of_one_rank(tmp_path: Path) -> None:
+    for stamp in (1795274438178583583, 1795274438415917287):
+        write_trace(tmp_path / f"host_2113.{stamp}.pt.trace.json", trace_text())
+    write_trace(tmp_path / "host_2114.1795274438415917299.pt.trace.json", trace_text())
+
+    job = discover(str(tmp_path))
+
+    assert [(part.rank, part.files[0].key) for part in job.parts] == [
+        (0, "host_2113.1795274438415917287.pt.trace.json"),
+        (1, "host_2114.1795274438415917299.pt.trace.json"),
+    ]
+    assert sum(note.counts.get(Quality.FILES_SKIPPED, 0) for note in job.notes) == 1
+
+
 def test_ranks_of_jobs_of_different_sizes_in_one_folder_are_told(tmp_path: Path) -> None:
     write_trace(tmp_path / "a.json", ranked(0, world_size=8))
     write_trace(tmp_path / "b.json", ranked(1, world_size=2))
