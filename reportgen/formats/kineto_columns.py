@@ -94,10 +94,9 @@ class Growing:
         return buffer
 
     def take(self) -> Columns:
-        """Return the columns; there are none afterwards."""
-        taken = {name: buffer[: self.n_rows] for name, buffer in self._buffers.items()}
-        self._buffers = {}
-        return taken
+        """Return the columns, none without rows; there are none afterwards."""
+        buffers, self._buffers = self._buffers, {}
+        return {name: buffer[: self.n_rows] for name, buffer in buffers.items() if self.n_rows}
 
     def tail(self, name: str, n_rows: int) -> Column:
         """Return a column behind the first ``n_rows`` rows."""

@@ -152,7 +152,7 @@ def _join(raw: dict[str, Columns], collectives: Columns) -> None:
 
 def _followed(rows: NDArray[np.int64], table: Columns) -> NDArray[np.int32]:
     """Return where rows of the file ended up, ``ABSENT`` for dropped ones."""
-    if not table or not len(table[ROW]):
+    if not table:
         return np.full(len(rows), ABSENT, dtype=np.int32)
     place = np.full(max(int(rows.max()), int(table[ROW].max())) + 2, ABSENT, dtype=np.int32)
     place[table[ROW]] = np.arange(len(table[ROW]))
