@@ -8,8 +8,7 @@ import numpy as np
 
 from reportgen.errors import LocationError, PlaceError
 from reportgen.formats import Tally
-from reportgen.formats.kineto import TraceFile, read_trace
-from reportgen.formats.kineto_tables import TraceTables
+from reportgen.formats.kineto import TraceFile, TraceTables, read_trace
 from reportgen.intake.system import Progress
 from reportgen.profile import Clock, PartRef, Quality, RankTrace, SourceNote
 from reportgen.profile.trace_tables import NONE, Steps, n_rows

@@ -11,6 +11,7 @@ from reportgen.intake import cut_job, discover, range_of_steps, read_node
 from reportgen.pipeline.ranges import apply_range, check_uncut, parse_instant, wanted_range
 from reportgen.profile import NodeProfile, TimeRange
 from tests.builders import START_S, Row, span_table, timeline_lines, write_system, write_timeline
+from tests.traces import trace_text, write_trace
 
 START_NS = round(START_S * 1e9)
 STEP = "Step:ModeKeys.TRAIN"
@@ -135,3 +136,11 @@ def test_steps_of_several_nodes_span_all_of_them() -> None:
         range_of_steps(nodes, first=8, last=9)
     with pytest.raises(LocationError, match="it has no steps"):
         range_of_steps([], first=8, last=9)
+
+
+def test_kernel_traces_are_not_cut(tmp_path: Path) -> None:
+    job = discover(str(write_trace(tmp_path / "trace.json", trace_text())))
+    wanted = wanted_range("2026-07-02", None, None)
+    assert wanted is not None
+    with pytest.raises(ConfigError, match="cannot be cut"):
+        apply_range(job, wanted)

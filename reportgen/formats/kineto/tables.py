@@ -9,9 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reportgen.formats.event_columns import ABSENT
-from reportgen.formats.kineto_columns import Columns, TraceColumns
-from reportgen.formats.kineto_joins import bytes_of_calls, launches, pair_flows
-from reportgen.formats.kineto_screen import (
+from reportgen.formats.kineto.columns import TraceColumns
+from reportgen.formats.kineto.growing import Columns
+from reportgen.formats.kineto.joins import bytes_of_calls, launches, pair_flows
+from reportgen.formats.kineto.screen import (
     ROW,
     clip_overruns,
     screen,
@@ -20,7 +21,7 @@ from reportgen.formats.kineto_screen import (
     to_origin,
     whole_base_us,
 )
-from reportgen.formats.kineto_words import input_types_of, names_of, threads_of
+from reportgen.formats.kineto.words import input_types_of, names_of, threads_of
 from reportgen.formats.tally import printable
 from reportgen.profile import Thread
 from reportgen.profile.trace_tables import (

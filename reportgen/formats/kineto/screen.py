@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from reportgen.formats.kineto_columns import Columns
+from reportgen.formats.kineto.growing import Columns
 
 _DAY_US = 86_400e6
 MAX_DURATION_US = 7 * _DAY_US

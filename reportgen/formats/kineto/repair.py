@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 
-from reportgen.formats.kineto_events import TraceEvent, event_of
+from reportgen.formats.kineto.events import TraceEvent, event_of
 
 _CONTROL = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f]")
 _NO_NUMBER = re.compile(

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reportgen.formats.event_columns import ABSENT
-from reportgen.formats.kineto_columns import Columns
+from reportgen.formats.kineto.growing import Columns
 from reportgen.profile.trace_tables import FlowKind
 
 
