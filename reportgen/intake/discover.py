@@ -173,10 +173,12 @@ def _clock(location: Location, claimed: Sequence[_Claimed]) -> Clock:
     """Return ``RELATIVE`` when there are no samples and no timeline says when it began."""
     if any(told.format_id is FormatId.SYSTEM for _, told in claimed):
         return Clock.UNIX
-    timelines = [info for info, told in claimed if told.format_id is FormatId.EVENTS]
+    timelines = [
+        info for info, told in claimed if told.format_id is FormatId.EVENTS and info.size_bytes
+    ]
     for info in timelines[:_MAX_HEADS]:
         try:
-            if _BASE in location.read_bytes(info.key)[:_HEAD_BYTES]:
+            if _BASE in location.read_head(info.key, _HEAD_BYTES):
                 return Clock.UNIX
         except LocationError:
             continue

@@ -66,7 +66,7 @@ def _is_trace(location: Location, info: ObjectInfo) -> bool:
     if _NAMED.fullmatch(info.key):
         return True
     try:
-        head = location.read_range(info.key, 0, HEAD_BYTES)
+        head = location.read_head(info.key, HEAD_BYTES) if info.size_bytes else b""
     except LocationError:
         return False
     return looks_like_trace(head_text(head))
@@ -165,7 +165,7 @@ def _note_world_sizes(headers: Mapping[str, TraceHeader], tally: Tally) -> None:
 def _peek(location: Location, info: ObjectInfo) -> TraceHeader:
     """Return what a trace says about itself at its beginning, or else at its end."""
     try:
-        head = location.read_range(info.key, 0, HEAD_BYTES)
+        head = location.read_head(info.key, HEAD_BYTES) if info.size_bytes else b""
         header = read_header([head_text(head).partition(b'"traceEvents"')[0]])
         if header.rank is None and head_text(head) is head and info.size_bytes > HEAD_BYTES:
             tail = location.read_range(info.key, info.size_bytes - HEAD_BYTES, HEAD_BYTES)

@@ -8,7 +8,7 @@ import pytest
 
 from reportgen.errors import ConfigError, LocationError
 from reportgen.intake import cut_job, discover, range_of_steps, read_node
-from reportgen.pipeline.ranges import apply_range, check_uncut, parse_instant, wanted_range
+from reportgen.pipeline.ranges import apply_range, check_uncut, parse_time, wanted_range
 from reportgen.profile import NodeProfile, TimeRange
 from tests.builders import START_S, Row, span_table, timeline_lines, write_system, write_timeline
 from tests.traces import trace_text, write_trace
@@ -31,13 +31,13 @@ NS_PER_S = 10**9
     ],
 )
 def test_instants_are_iso_or_unix_seconds_and_exact(text: str, expected_ns: int) -> None:
-    assert parse_instant("--from", text) == expected_ns
+    assert parse_time("--from", text) == expected_ns
 
 
 @pytest.mark.parametrize("text", ["", "noon", "nan", "1e9", "2026-13-01", "12345678901", "1,5"])
 def test_what_is_no_time_is_refused_with_the_forms(text: str) -> None:
     with pytest.raises(ConfigError, match=r"--to .* is no time") as info:
-        parse_instant("--to", text)
+        parse_time("--to", text)
     assert "ISO 8601" in info.value.hint
     assert info.value.exit_code == 2
 
