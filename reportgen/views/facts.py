@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from reportgen.report import Report
@@ -28,7 +29,11 @@ def facts_of(report: Report) -> tuple[Fact, ...]:
         facts.append(Fact(name="Started", text=_instant(summary.start_time, report)))
     if report.nodes:
         facts.append(
-            Fact(name="Nodes", text=say_count(len(report.nodes)), note=say_names(report.nodes))
+            Fact(
+                name=_parts_name(report.nodes),
+                text=say_count(len(report.nodes)),
+                note=say_names(report.nodes),
+            )
         )
     if report.sampling_interval_ms is not None:
         facts.append(Fact(name="Sampled every", text=f"{report.sampling_interval_ms:,} ms"))
@@ -63,9 +68,21 @@ def summary_rows(report: Report) -> tuple[Fact, ...]:
     if report.sampling_interval_ms is not None:
         rows.append(Fact(name="Sampling interval", text=f"{report.sampling_interval_ms:,} ms"))
     rows.append(
-        Fact(name="Nodes", text=say_count(len(report.nodes)), note=say_names(report.nodes, most=12))
+        Fact(
+            name=_parts_name(report.nodes),
+            text=say_count(len(report.nodes)),
+            note=say_names(report.nodes, most=12),
+        )
     )
     return tuple(rows)
+
+
+def _parts_name(names: Sequence[str]) -> str:
+    """Return what the parts of a job are: machines, or the ranks of kernel traces."""
+    n_ranks = sum(name.startswith("rank ") for name in names)
+    if not n_ranks:
+        return "Nodes"
+    return "Ranks" if n_ranks == len(names) else "Nodes and ranks"
 
 
 def _instant(text: str | None, report: Report) -> str:
@@ -81,6 +98,6 @@ def _moment(name: str, text: str | None, unknown: str, report: Report) -> Fact:
 def _duration(name: str, duration_s: float | None, pct: float | None, unknown: str) -> Fact:
     if duration_s is None:
         return Fact(name=name, text=ABSENT, note=unknown)
-    exact = f"{duration_s:,.3f} s"
+    exact = f"{duration_s:,.3f} s" if duration_s >= 1 else f"{duration_s:.6f} s"
     note = exact if pct is None else f"{exact}, {say_pct(pct)} of the job"
     return Fact(name=name, text=say_duration(duration_s) if duration_s else "0 s", note=note)
