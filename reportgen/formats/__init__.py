@@ -8,6 +8,7 @@ from reportgen.formats.sagemaker_events import (
     FileEvents,
     join_events,
     paired_events,
+    read_batches,
     read_event_file,
 )
 from reportgen.formats.sagemaker_system import RawRows, read_block, read_small_block
@@ -31,6 +32,7 @@ __all__ = [
     "match_across",
     "paired_events",
     "printable",
+    "read_batches",
     "read_block",
     "read_event_file",
     "read_small_block",

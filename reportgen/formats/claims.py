@@ -15,6 +15,11 @@ class FormatId(StrEnum):
     SYSTEM = "sagemaker_system"
     EVENTS = "sagemaker_events"
     KERNELS = "kineto"
+    HOROVOD = "horovod"
+    TENSORFLOW = "tensorflow_profiler"
+    TENSORFLOW_TIMES = "tensorflow_metadata"
+    TENSORFLOW_SUMMARY = "tensorflow_summary"
+    PROFILER_CONFIG = "profiler_config"
     END_MARKER = "end_marker"
 
 
@@ -30,6 +35,7 @@ class Claim:
         source: the writer of an event file.
         stamp: the number in the name: seconds of the minute for system files, microseconds of
             the last event for event files, 0 for files that were never closed.
+        start_us: when what a ``.metadata`` file stands for began; else 0.
     """
 
     format_id: FormatId
@@ -38,6 +44,7 @@ class Claim:
     worker: str = ""
     source: SpanSource = SpanSource.OTHER
     stamp: int = 0
+    start_us: int = 0
 
 
 _END_MARKER = re.compile(r"(?P<job>(?:.*/)?)(?:system|framework)/training_job_end\.ts")
@@ -49,6 +56,22 @@ _EVENTS = re.compile(
 _UNFINISHED = re.compile(
     r"(?P<job>(?:.*/)?)framework/(?:.*/)?(?P<id>[^/]+)_(?P<suffix>[^/_.]+)(?:\.json)?\.tmp"
 )
+_TENSORFLOW = re.compile(
+    r"(?P<job>(?:.*/)?)framework/(?:.*/)?detailed_profiling/(?:.*/)?"
+    r"(?P<host>[^/]+)\.trace\.json(?:\.gz)?"
+)
+_LOG_FOLDER = re.compile(
+    r"(?P<job>(?:.*/)?)plugins/profile/[^/]+/(?P<host>[^/]+?)(?<!\.pt)\.trace\.json(?:\.gz)?"
+)
+_TENSORFLOW_TIMES = re.compile(
+    r"(?P<job>(?:.*/)?)framework/(?:.*/)?detailed_profiling/(?:.*/)?"
+    r"(?P<id>[^/]+)_(?P<start>\d{10,18})_(?P<end>\d{10,18})\.metadata"
+)
+_TENSORFLOW_SUMMARY = re.compile(
+    r"(?P<job>(?:.*/)?)framework/(?:.*/)?detailed_profiling/(?:.*/)?"
+    r"(?:[^/]+\.pb|events\.out\.tfevents\.[^/]+)"
+)
+_PROFILER_CONFIG = re.compile(r"(?P<job>(?:.*/)?)profilerconfig\.json")
 _WORKER = re.compile(r"(?P<pid>\d+)[-_](?P<node>.+)")
 
 
@@ -70,11 +93,58 @@ def claim(key: str) -> Claim | None:
             node=match["node"],
             stamp=int(match["stamp"]),
         )
+    return _claim_tensorflow(key) or _claim_timeline(key)
+
+
+def _claim_timeline(key: str) -> Claim | None:
     if match := _EVENTS.fullmatch(key):
         return _event_claim(match, stamp=int(match["stamp"]))
     if match := _UNFINISHED.fullmatch(key):
         return _event_claim(match, stamp=0)
+    if match := _PROFILER_CONFIG.fullmatch(key):
+        return Claim(format_id=FormatId.PROFILER_CONFIG, job_prefix=match["job"])
     return None
+
+
+def _claim_tensorflow(key: str) -> Claim | None:
+    """Return what the key of a file of TensorFlow's profiler says."""
+    if match := _TENSORFLOW.fullmatch(key) or _LOG_FOLDER.fullmatch(key):
+        return tensorflow_claim(match["host"], job_prefix=match["job"])
+    if match := _TENSORFLOW_TIMES.fullmatch(key):
+        node, worker = worker_of(match["id"])
+        return Claim(
+            format_id=FormatId.TENSORFLOW_TIMES,
+            job_prefix=match["job"],
+            node=node,
+            worker=worker,
+            stamp=int(match["end"]),
+            start_us=int(match["start"]),
+        )
+    if match := _TENSORFLOW_SUMMARY.fullmatch(key):
+        return Claim(format_id=FormatId.TENSORFLOW_SUMMARY, job_prefix=match["job"])
+    return None
+
+
+def tensorflow_claim(host: str, *, job_prefix: str = "") -> Claim:
+    """Return the claim of a trace of TensorFlow's profiler that a host wrote."""
+    return Claim(
+        format_id=FormatId.TENSORFLOW,
+        job_prefix=job_prefix,
+        node=host,
+        worker=host,
+        source=SpanSource.TENSORFLOW,
+    )
+
+
+def horovod_claim(node: str) -> Claim:
+    """Return the claim of a timeline that Horovod itself wrote; its name says nothing."""
+    return Claim(
+        format_id=FormatId.HOROVOD,
+        job_prefix="",
+        node=node,
+        worker=node,
+        source=SpanSource.HOROVOD,
+    )
 
 
 def _event_claim(match: re.Match[str], *, stamp: int) -> Claim | None:

@@ -63,6 +63,11 @@ class Metadata:
                 self._phase_position[pids[pid]].append(position)
                 names.append(args.name)
 
+    def start_at(self, base_us: int) -> None:
+        """Take a base time that stands outside the file; one in it holds from its line on."""
+        self._base_position.append(0)
+        self._base_us.append(base_us)
+
     def _learn_base(self, value: object, position: int) -> None:
         base_us = int(whole_numbers([value])[0])
         if base_us != ABSENT and base_us not in self._base_us[-1:]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import msgspec
 
@@ -63,6 +63,52 @@ def read_events(content: bytes, key: str, tally: Tally) -> Iterator[list[Event]]
             events = _decode_lines(chunk, first_line, key, tally, is_last=end == len(content))
         yield events
         start = end
+
+
+def read_event_blocks(blocks: Iterable[bytes], key: str, tally: Tally) -> Iterator[list[Event]]:
+    """Yield a file's events as ``read_events`` does, of a file that need not fit into memory.
+
+    Args:
+        blocks: the file in pieces of any size.
+        key: the file's, for the tally.
+        tally: counts lines that cannot be read, with their numbers.
+
+    Edge cases: a file in another encoding or without line ends is read as a whole.
+    """
+    source = iter(blocks)
+    waiting = [next(source, b"")]
+    if not _is_plain(waiting[0]):
+        yield from read_events(b"".join([*waiting, *source]), key, tally)
+        return
+    first_line, size = 1, len(waiting[0])
+    for block in source:
+        waiting.append(block)
+        size += len(block)
+        if size < CHUNK_BYTES or b"\n" not in block:
+            continue
+        run, _, rest = b"".join(waiting).rpartition(b"\n")
+        events = _decode(run)
+        if events is None:
+            events = _decode_lines(run, first_line, key, tally, is_last=False)
+        yield events
+        first_line += run.count(b"\n") + 1
+        waiting, size = [rest], len(rest)
+    run = b"".join(waiting)
+    events = _decode(run)
+    if events is None:
+        events = _decode_lines(run, first_line, key, tally, is_last=True)
+    yield events
+
+
+def decode_events(text: bytes) -> list[Event] | None:
+    """Return events with commas between them; ``None`` when anything about them is unusual."""
+    return _decode(text)
+
+
+def decode_event(text: bytes) -> Event | None:
+    """Return one event, read leniently; ``None`` when it is none."""
+    events, is_broken = _decode_items(text.strip(_EDGES))
+    return events[0] if len(events) == 1 and not is_broken else None
 
 
 def _is_plain(content: bytes) -> bool:

@@ -6,7 +6,7 @@ times after the base. What the name of an event means is not decided here.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -102,12 +102,34 @@ def read_event_file(
         tally: counts what cannot be read or placed.
         vocabulary: what codes mean, extended.
     """
+    return read_batches(read_events(content, key, tally), key, tally, vocabulary=vocabulary)
+
+
+def read_batches(
+    batches: Iterable[list[Event]],
+    key: str,
+    tally: Tally,
+    *,
+    vocabulary: Vocabulary,
+    origin_us: int | None = None,
+) -> FileEvents:
+    """Read the events of one file, whatever stands around them there.
+
+    Args:
+        batches: its events in their order.
+        key: the file's, for the tally.
+        tally: counts what cannot be placed.
+        vocabulary: what codes mean, extended.
+        origin_us: what times are counted from, if something outside the file says it.
+    """
     file = _File(key=key, tally=tally, vocabulary=vocabulary)
+    if origin_us is not None:
+        file.metadata.start_at(origin_us)
     spans: list[EventRows] = []
     marks: list[_MarkRows] = []
     n_before = n_other = n_kindless = 0
     ends_in_nothing = False
-    for events in read_events(content, key, tally):
+    for events in batches:
         kinds = kinds_of(events)
         file.metadata.learn(events, np.flatnonzero(kinds == META).tolist(), n_before, file.pids)
         for instant in chosen_of(events, kinds == INSTANT):

@@ -9,6 +9,7 @@ from pathlib import Path, PurePosixPath
 
 from reportgen.errors import AmbiguousJobError, LocationError
 from reportgen.formats import Claim, FormatId, Tally, claim, printable
+from reportgen.intake.own_timelines import file_ref, find_timelines, own_parts, placed_files
 from reportgen.intake.trace_files import find_traces, rank_parts
 from reportgen.intake.unread import OUTPUT, format_of_key, name_unread, note_pickles, refuse_pickle
 from reportgen.profile import Clock, JobInfo, JobProfile, NodeId, PartRef, Quality
@@ -54,23 +55,35 @@ def discover(path: str, *, name: str | None = None) -> JobProfile:
         claimed = _claimed(objects)
     known = {info.key for info, _ in claimed}
     others = [info for info in objects if info.key not in known]
+    timelines = find_timelines(location, others, is_chosen=chosen is not None)
+    named = {info.key for info, _ in timelines}
+    others = [info for info in others if info.key not in named]
     traces = find_traces(location, others, is_chosen=chosen is not None)
     has_nodes = any(told.node for _, told in claimed)
-    if not has_nodes and not traces:
+    if not has_nodes and not traces and not timelines:
         raise _no_job(path, location, objects) if chosen is None else _not_a_job(path, location)
     tally = Tally()
     prefix = _only_prefix(path, claimed) if has_nodes else ""
     of_job = [item for item in claimed if item[1].job_prefix == prefix]
+    placed = placed_files(of_job)
+    is_own = [_is_unplaced(item, placed) for item in of_job]
+    timelines += [item for item, is_alone in zip(of_job, is_own, strict=True) if is_alone]
+    of_job = [item for item, is_alone in zip(of_job, is_own, strict=True) if not is_alone]
+    has_samples_or_events = any(told.format_id in _OF_NODES for _, told in of_job)
     info = JobInfo(
         name=name or (_name_of(chosen.key) if chosen else _job_name(location, prefix)),
         source=path,
-        clock=_clock(location, of_job) if has_nodes else Clock.UNIX,
-        is_finished=not has_nodes or _is_finished(of_job),
+        clock=_clock_of(location, of_job, has_timelines=bool(timelines)),
+        is_finished=not has_samples_or_events or _is_finished(of_job),
     )
-    _note_unclaimed(objects, claimed, prefix, tally)
+    _note_unclaimed(objects, [*claimed, *timelines], prefix, tally)
     if traces:
         note_pickles(others, tally)
-    parts = (*_parts(of_job, location, info), *rank_parts(location, traces, info, tally))
+    parts = (
+        *_parts(of_job, location, info, placed),
+        *own_parts(location, timelines, info, tally),
+        *rank_parts(location, traces, info, tally),
+    )
     return JobProfile(info=info, parts=parts, notes=tally.notes())
 
 
@@ -153,27 +166,41 @@ def _job_name(location: Location, prefix: str) -> str:
     return printable(folder.name) or "job"
 
 
-def _parts(claimed: Sequence[_Claimed], location: Location, info: JobInfo) -> tuple[PartRef, ...]:
+_OF_NODES = frozenset({FormatId.SYSTEM, FormatId.EVENTS, FormatId.TENSORFLOW})
+
+
+def _is_unplaced(item: _Claimed, placed: Mapping[str, Claim]) -> bool:
+    """Return whether a file is a TensorFlow trace without metadata."""
+    found, told = item
+    return told.format_id is FormatId.TENSORFLOW and found.key not in placed
+
+
+def _parts(
+    claimed: Sequence[_Claimed], location: Location, info: JobInfo, placed: Mapping[str, Claim]
+) -> tuple[PartRef, ...]:
     by_node: Mapping[str, list[FileRef]] = defaultdict(list)
     for found, told in claimed:
-        if told.node:
-            by_node[told.node].append(
-                FileRef(
-                    key=found.key,
-                    size_bytes=found.size_bytes,
-                    format_id=told.format_id,
-                    version=found.version,
-                )
-            )
+        if told.node and told.format_id in _OF_NODES:
+            times = placed.get(found.key)
+            node = told.node if times is None else times.node
+            told_by = "" if times is None else times.job_prefix
+            by_node[node].append(file_ref(found, told, told_by=told_by))
     return tuple(
         PartRef(node=NodeId(node), root=location.root, files=tuple(by_node[node]), job=info)
         for node in sorted(by_node, key=device_order)
     )
 
 
+def _clock_of(location: Location, claimed: Sequence[_Claimed], *, has_timelines: bool) -> Clock:
+    """Return what the times of a job's nodes are; ``UNIX`` for kernel traces alone."""
+    if any(told.format_id in _OF_NODES for _, told in claimed):
+        return _clock(location, claimed)
+    return Clock.RELATIVE if has_timelines else Clock.UNIX
+
+
 def _clock(location: Location, claimed: Sequence[_Claimed]) -> Clock:
     """Return ``RELATIVE`` when there are no samples and no timeline says when it began."""
-    if any(told.format_id is FormatId.SYSTEM for _, told in claimed):
+    if any(told.format_id in {FormatId.SYSTEM, FormatId.TENSORFLOW} for _, told in claimed):
         return Clock.UNIX
     timelines = [
         info for info, told in claimed if told.format_id is FormatId.EVENTS and info.size_bytes

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from reportgen.formats import FormatId, SystemFile, Tally, claim
 from reportgen.intake.cut import cut_spans, uncut_extent
-from reportgen.intake.spans import EventFile, read_spans
+from reportgen.intake.own_timelines import claim_of
+from reportgen.intake.spans import read_spans
+from reportgen.intake.streamed import TIMELINES, EventFile
 from reportgen.intake.system import Progress, read_system
 from reportgen.intake.traces import SAY_CHANGED, read_rank
 from reportgen.profile import NodeProfile, PartRef, RankTrace, SpanTable
@@ -64,7 +66,7 @@ def _event_files(ref: PartRef, location: Location) -> list[EventFile]:
     return [
         EventFile(location=location, key=file.key, size_bytes=file.size_bytes, claim=told)
         for file in ref.files
-        if (told := claim(file.key)) and told.format_id is FormatId.EVENTS
+        if (told := claim_of(file, ref.node)) and told.format_id in TIMELINES
     ]
 
 

@@ -5,19 +5,19 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
 from itertools import pairwise
 
 from reportgen.engine import Helper, HelperError, spare_cores, split
-from reportgen.formats import Claim, Tally, read_event_file
+from reportgen.formats import FileEvents, Tally, read_event_file
+from reportgen.formats.horovod import with_instants
 from reportgen.intake.span_limits import extent_of
 from reportgen.intake.span_marks import close_marks
 from reportgen.intake.span_rows import table_of
 from reportgen.intake.span_store import SpanStore, StoredFile
+from reportgen.intake.streamed import EventFile, is_streamed, read_streamed
 from reportgen.intake.system import Progress
-from reportgen.profile import JobInfo, Quality, SpanTable, SystemTable
+from reportgen.profile import JobInfo, Quality, SpanSource, SpanTable, SystemTable
 from reportgen.profile.spans import empty_spans
-from reportgen.storage import Location
 
 logger = logging.getLogger(__name__)
 
@@ -29,16 +29,6 @@ HEAD_START_BYTES = 30_000_000
 
 MAX_HELPERS = 3
 """Processes beside this one: each takes some 50 MiB. Source: ours."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EventFile:
-    """One timeline of a node: where it lies and what its name says."""
-
-    location: Location
-    key: str
-    size_bytes: int
-    claim: Claim
 
 
 def read_spans(
@@ -128,15 +118,35 @@ def read_packed(files: Sequence[EventFile]) -> Iterator[object]:
 def _read_here(
     files: Sequence[EventFile], store: SpanStore, tally: Tally, on_progress: Progress | None
 ) -> None:
-    for file, content in _contents(files, tally):
+    for file, events in _events(files, store, tally):
         n_before = store.n_spans
-        _add(store, file, content, tally)
+        _add(store, file, events)
         if on_progress is not None:
             on_progress(store.n_spans - n_before, file.size_bytes)
 
 
-def _add(store: SpanStore, file: EventFile, content: bytes, tally: Tally) -> None:
-    events = read_event_file(content, file.key, tally, vocabulary=store.vocabulary)
+def _events(
+    files: Sequence[EventFile], store: SpanStore, tally: Tally
+) -> Iterator[tuple[EventFile, FileEvents]]:
+    vocabulary = store.vocabulary
+    for file, content in _contents([file for file in files if not is_streamed(file)], tally):
+        events = read_event_file(content, file.key, tally, vocabulary=vocabulary)
+        if file.claim.source is SpanSource.HOROVOD:
+            events = with_instants(events, vocabulary)
+        if file.claim.source is SpanSource.SMDATAPARALLEL:
+            tally.remark(_SAY_UNTESTED)
+        yield file, events
+    for file in filter(is_streamed, files):
+        yield file, read_streamed(file, tally, vocabulary=vocabulary)
+
+
+_SAY_UNTESTED = (
+    "The job has timelines of SageMaker's data-parallel library. No real one was at hand when this "
+    "version was written: they are read as timelines in general are, untested on real data."
+)
+
+
+def _add(store: SpanStore, file: EventFile, events: FileEvents) -> None:
     store.add(
         events,
         StoredFile(

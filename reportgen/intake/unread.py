@@ -14,17 +14,11 @@ from reportgen.profile import Quality
 from reportgen.storage import Location, ObjectInfo
 
 _BY_KEY: tuple[tuple[re.Pattern[str], str], ...] = (
-    (re.compile(r"(?:.*/)?detailed_profiling/.+"), "TensorFlow detailed profiling"),
-    (re.compile(r"(?:.*/)?plugins/profile/.+\.trace\.json\.gz"), "TensorFlow detailed profiling"),
     (re.compile(r"(?:.*/)?python_stats(?:\.json|\.html)?"), "Python profiles"),
     (re.compile(r".*\.(?:nsys-rep|qdrep|sqlite)"), "Nsight Systems exports"),
     (re.compile(r"(?:.*/)?[^/]*_merged_timeline\.json"), "merged timelines"),
 )
-_BY_CONTENT: tuple[tuple[bytes, str], ...] = (
-    (b"NEGOTIATE_", "original Horovod timelines"),
-    (b"CYCLE_START", "original Horovod timelines"),
-    (b"SQLite format 3", "Nsight Systems exports"),
-)
+_BY_CONTENT: tuple[tuple[bytes, str], ...] = ((b"SQLite format 3", "Nsight Systems exports"),)
 
 OUTPUT = re.compile(r"(?:.*/)?profiler-report(?:/.*|\.html|\.ipynb)")
 """What this program writes; never its input (DESIGN §8)."""

@@ -26,9 +26,10 @@ def extent_of_job(measured: Sequence[Measured]) -> Extent:
     A trace holds the few steps that were profiled: they are not the training loop of a job that
     was also sampled. Traces without a common clock give the longest of them.
     """
-    nodes = [part.extent for part in measured if part.rank is None]
+    nodes = [part for part in measured if part.rank is None]
+    on_wall_clock = [part.extent for part in nodes if part.clock is Clock.UNIX]
     if nodes:
-        return join_extents(nodes)
+        return join_extents(on_wall_clock or [part.extent for part in nodes])
     ranks = [part for part in measured if _has_events(part)]
     if all(part.clock is Clock.UNIX for part in ranks):
         return join_extents([part.extent for part in ranks])

@@ -36,8 +36,8 @@ PACKED = 12
 class Measured:
     """What comes back from one part: small, whatever the part's size.
 
-    ``read_s`` and ``measure_s`` are for the log only. ``rank`` and ``clock`` are those of a kernel
-    trace, ``None`` for a node.
+    ``read_s`` and ``measure_s`` are for the log only. ``rank`` is that of a kernel trace, ``None``
+    for a node.
     """
 
     node: NodeId
@@ -75,7 +75,7 @@ def work_on(
         extent=extent,
         interval_ns=interval_ns,
         rank=ref.rank,
-        clock=part.clock if isinstance(part, RankTrace) else None,
+        clock=part.clock if isinstance(part, RankTrace) else part.job.clock,
         measurements=measurements,
         notes=part.notes,
         n_rows=n_rows,

@@ -72,13 +72,15 @@ class JobInfo:
 class FileRef:
     """One file of a part: its key below the job's root, its size, and what claimed it.
 
-    ``version`` is its ETag when it was listed; empty where files have no versions.
+    ``version`` is its ETag when it was listed; empty where files have no versions. ``told_by`` is
+    the key of the file whose name says when this one began, and on which node; empty without.
     """
 
     key: str
     size_bytes: int
     format_id: str
     version: str = ""
+    told_by: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -26,6 +26,7 @@ class SpanSource(StrEnum):
     MODEL = "model_timeline"
     HOROVOD = "horovod_timeline"
     SMDATAPARALLEL = "smdataparallel_timeline"
+    TENSORFLOW = "tensorflow_profiler"
     OTHER = "other"
 
 
