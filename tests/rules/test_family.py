@@ -44,6 +44,7 @@ DEFAULT_PARAMETERS = {
     "Dataloader": "min_threshold:70\nmax_threshold:200",
     "GPUMemoryIncrease": "increase:5\npatience:1000\nwindow:10",
     "GPUTimeBudget": "",
+    "HorovodNegotiation": "fair_factor:2\nmin_held_up_pct:1\nmin_negotiations:20",
     "IOBottleneck": "threshold:50\nio_threshold:50\ngpu_threshold:10\npatience:1000",
     "LoadBalancing": "threshold:0.2\npatience:1000",
     "LowGPUUtilization": "threshold_p95:70\nthreshold_p5:10\nwindow:500\npatience:1000",

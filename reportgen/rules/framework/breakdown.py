@@ -137,7 +137,7 @@ def breakdown_of(spans: SpanTable) -> Breakdown:
         others_ns=others_ns,
         pass_ns={phase: total for phase, total in plain.items() if phase in pass_phases},
         general_ns=phase_sums(SpanClass.GENERAL),
-        horovod_ns=_name_sums(spans, classes == SpanClass.HOROVOD),
+        horovod_ns=_activity_sums(spans, classes == SpanClass.HOROVOD),
     )
 
 
@@ -232,6 +232,12 @@ def _name_sums(spans: SpanTable, rows: NDArray[np.bool_]) -> dict[str, int]:
     codes = spans.name[rows]
     sums = sums_by_code(codes, spans.duration_ns[rows], len(spans.names))
     return {spans.names[code]: int(sums[code]) for code in np.unique(codes).tolist()}
+
+
+def _activity_sums(spans: SpanTable, rows: NDArray[np.bool_]) -> dict[str, int]:
+    """Return the time of each activity of Horovod; marks named by a rank's number are none."""
+    sums = _name_sums(spans, rows)
+    return {name: total for name, total in sums.items() if total or not name.isdecimal()}
 
 
 def _step_sums(steps: SpanTable) -> tuple[dict[str, int], int]:

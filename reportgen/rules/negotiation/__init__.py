@@ -1,0 +1,1 @@
+"""Which rank the others waited for before each collective, as Horovod's coordinator saw it."""
