@@ -99,6 +99,13 @@ _WORST_FIRST = ("critical", "warning", "info")
     type=click.Choice(list(NOTEBOOKS)),
     help="Copy a notebook for analysis by hand into the folder PATH, and do nothing else.",
 )
+@click.option(
+    "--profiler-config",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE.json",
+    help="The job's ProfilerConfig (profilerconfig.json, DescribeTrainingJob): says in the report "
+    "what was profiled.",
+)
 @click.option("--open", "opens", is_flag=True, help="Open the page in the browser.")
 @click.option("--force", is_flag=True, help="Replace edited notebooks and files of others.")
 @click.option(
@@ -129,6 +136,7 @@ def command(
     until: str | None,
     steps: str | None,
     init_notebook: str | None,
+    profiler_config: Path | None,
     opens: bool,
     force: bool,
     fail_on: str | None,
@@ -179,6 +187,7 @@ def command(
         since=since,
         until=until,
         steps=steps,
+        profiler_config=profiler_config,
         force=force,
     )
     with watching(is_shown=not quiet and not verbose and sys.stderr.isatty()) as watcher:

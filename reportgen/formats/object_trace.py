@@ -16,7 +16,7 @@ from reportgen.profile import Quality
 
 _OPENING = re.compile(rb'"traceEvents"\s*:\s*\[')
 _OPENING_BYTES = 64
-_BORDER = re.compile(rb"\}\s*,\s*(?=\{)")
+_BORDER = re.compile(rb'(?<=\})\s*,\s*(?=\{\s*(?:\}|"\w+"\s*:))')
 _EDGES = b", \t\r\n"
 _MAX_ENDS = 16
 _MAX_EVENT_BYTES = 64 << 20
@@ -65,7 +65,7 @@ def _last_border(text: bytes) -> tuple[int, int] | None:
     """Return where the last event but one ends, and where the last begins."""
     end = len(text)
     while (at := text.rfind(b"}", 0, end)) >= 0:
-        border = _BORDER.match(text, at)
+        border = _BORDER.match(text, at + 1)
         if border:
             return at + 1, border.end()
         end = at
@@ -90,7 +90,7 @@ def _tail(text: bytes, key: str, tally: Tally) -> list[Event]:
             return events
     *pieces, last = _BORDER.split(text)
     events = _pieces(pieces, key, tally)
-    event = decode_event(_closed(last.rpartition(b"]")[0] or last))
+    event = decode_event(last.rpartition(b"]")[0] or last)
     if event is not None:
         return [*events, event]
     tally.add(Quality.BYTES_LOST, key, len(last.strip(_EDGES)), what=_SAY_CUT_OFF)
@@ -98,12 +98,6 @@ def _tail(text: bytes, key: str, tally: Tally) -> list[Event]:
 
 
 def _pieces(pieces: Iterable[bytes], key: str, tally: Tally) -> list[Event]:
-    found = [decode_event(_closed(piece)) for piece in pieces]
+    found = [decode_event(piece) for piece in pieces]
     tally.add(Quality.EVENTS_DROPPED, key, found.count(None), what=_SAY_DAMAGED)
     return [event for event in found if event is not None]
-
-
-def _closed(piece: bytes) -> bytes:
-    """Return an event with the brace that the border took."""
-    body = piece.strip(_EDGES)
-    return body if body.count(b"}") >= body.count(b"{") else body + b"}"

@@ -3,6 +3,7 @@
 from reportgen.intake.aws_folder import AwsFolder, read_aws_folder
 from reportgen.intake.cut import cut_job, range_of_steps
 from reportgen.intake.discover import discover
+from reportgen.intake.profiler_settings import with_settings
 from reportgen.intake.read import read, read_events, read_node
 from reportgen.intake.samples import SampleTable, read_samples
 from reportgen.intake.system import Progress
@@ -19,4 +20,5 @@ __all__ = [
     "read_events",
     "read_node",
     "read_samples",
+    "with_settings",
 ]

@@ -10,6 +10,7 @@ from pathlib import Path, PurePosixPath
 from reportgen.errors import AmbiguousJobError, LocationError
 from reportgen.formats import Claim, FormatId, Tally, claim, printable
 from reportgen.intake.own_timelines import file_ref, find_timelines, own_parts, placed_files
+from reportgen.intake.profiler_settings import note_settings
 from reportgen.intake.trace_files import find_traces, rank_parts
 from reportgen.intake.unread import OUTPUT, format_of_key, name_unread, note_pickles, refuse_pickle
 from reportgen.profile import Clock, JobInfo, JobProfile, NodeId, PartRef, Quality
@@ -77,6 +78,7 @@ def discover(path: str, *, name: str | None = None) -> JobProfile:
         is_finished=not has_samples_or_events or _is_finished(of_job),
     )
     _note_unclaimed(objects, [*claimed, *timelines], prefix, tally)
+    note_settings(location, claimed, prefix, tally)
     if traces:
         note_pickles(others, tally)
     parts = (

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from reportgen.engine import LocalExecutor
 from reportgen.errors import AmbiguousJobError, LocationError, PlaceError
-from reportgen.intake import discover, read_aws_folder
+from reportgen.intake import discover, read_aws_folder, with_settings
 from reportgen.pipeline.compose import compose_report
 from reportgen.pipeline.imports import check_import_options, import_results
 from reportgen.pipeline.options import Options, Outcome, ReadingProgress, Watcher
@@ -58,6 +58,8 @@ def make_report(options: Options, watcher: Watcher) -> Outcome:
 
 
 def _make(job: JobProfile, options: Options, wanted: Wanted | None, watcher: Watcher) -> Outcome:
+    if options.profiler_config is not None:
+        job = with_settings(job, options.profiler_config)
     rules = all_rules(options.plugins)
     chosen = select_rules(rules, options.rules) if options.rules else rules_for(job, rules)
     params = resolve_params(rules, options.settings)

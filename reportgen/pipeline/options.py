@@ -41,6 +41,7 @@ class Options:
         since, until: the range of time to look at, as the user wrote it.
         steps: the range of steps to look at, ``FIRST:LAST``.
         formats: what to make of the results; at least one.
+        profiler_config: the configuration of the job's profiler, a local file.
         force: replace files that are not ours or were edited.
     """
 
@@ -57,6 +58,7 @@ class Options:
     until: str | None = None
     steps: str | None = None
     formats: frozenset[Format] = DEFAULT_FORMATS
+    profiler_config: Path | None = None
     force: bool = False
 
 

@@ -64,6 +64,25 @@ def test_unfinished_timelines_are_claimed_without_a_stamp(key: str) -> None:
     assert (told.format_id, told.worker, told.stamp) == (FormatId.EVENTS, "algo-1-27", 0)
 
 
+def test_a_trace_of_tensorflow_and_its_metadata_are_claimed() -> None:
+    step = "job/framework/tensorflow/detailed_profiling/2020080513/000000005"
+    trace = claim(f"{step}/plugins/profile/2020_08_05_13_37_44/host.trace.json.gz")
+    assert trace is not None
+    assert (trace.format_id, trace.job_prefix) == (FormatId.TENSORFLOW, "job/")
+    times = claim(f"{step}/27-algo-1_1596659864545103_1596659864854168.metadata")
+    assert times is not None
+    assert (times.worker, times.start_us) == ("algo-1-27", 1596659864545103)
+    summary = claim(f"{step}/plugins/profile/2020_08_05_13_37_44/host.kernel_stats.pb")
+    assert summary is not None
+    assert (summary.format_id, summary.node) == (FormatId.TENSORFLOW_SUMMARY, "")
+
+
+def test_a_log_folder_of_tensorflow_is_a_job() -> None:
+    told = claim("logs/train/plugins/profile/2026_07_03_09_00_00/host.trace.json.gz")
+    assert told is not None
+    assert (told.job_prefix, told.node) == ("logs/train/", "host")
+
+
 @pytest.mark.parametrize("room", ["system", "framework"])
 def test_end_markers_are_claimed(room: str) -> None:
     told = claim(f"job/profiler-output/{room}/training_job_end.ts")
@@ -81,7 +100,8 @@ def test_end_markers_are_claimed(room: str) -> None:
         "framework/pevents/2026070309/27-algo-1_pythontimeline.json",
         "framework/pevents/2020/1589930988000000000_4487_pythontimeline.json",
         "framework/pevents/2020/1589930988000000_27-algo-1_merged_timeline.json",
-        "framework/tensorflow/detailed_profiling/x/host.trace.json.gz",
+        "framework/tensorflow/detailed_profiling/x/host.trace.txt",
+        "plugins/profile/2020_08_05/host.pt.trace.json.gz",
         "profiler-reports/BatchSize.json",
     ],
 )

@@ -1,0 +1,82 @@
+"""Traces that are one object with a list of events: whole, packed, cut off, damaged."""
+
+from __future__ import annotations
+
+import gzip
+import json
+
+import pytest
+
+from reportgen.formats import Tally
+from reportgen.formats.event_text import CHUNK_BYTES
+from reportgen.formats.object_trace import read_object_events
+from reportgen.profile import Quality
+
+EVENTS = [
+    {"ph": "X", "name": f"op {n} }}, {{", "pid": 1, "ts": n, "dur": 0.5, "args": {"id": str(n)}}
+    for n in range(20)
+]
+
+
+def trace(*, indent: int | None = None) -> bytes:
+    tree = {"displayTimeUnit": "ns", "metadata": {}, "traceEvents": [*EVENTS, {}]}
+    return json.dumps(tree, indent=indent).encode()
+
+
+def names(content: bytes, tally: Tally, *, block_bytes: int = 7) -> list[str | None]:
+    blocks = [content[at : at + block_bytes] for at in range(0, len(content), block_bytes)]
+    batches = read_object_events(blocks, "t.json", tally)
+    return [event.name for events in batches for event in events]
+
+
+@pytest.mark.parametrize("indent", [None, 2])
+@pytest.mark.parametrize("pack", [bytes, gzip.compress], ids=["plain", "packed"])
+def test_all_events_are_read_and_the_empty_object_at_the_end(indent, pack) -> None:  # type: ignore[no-untyped-def]  # parameters
+    tally = Tally()
+    found = names(pack(trace(indent=indent)), tally)
+    assert found == [event["name"] for event in EVENTS] + [""]
+    assert tally.notes() == ()
+
+
+def test_keys_after_the_list_of_events_do_not_matter() -> None:
+    tally = Tally()
+    content = trace()[:-1] + b', "stackFrames": {"a": [1, 2]}}'
+    assert len(names(content, tally)) == 21
+    assert tally.notes() == ()
+
+
+def test_a_trace_that_is_cut_off_keeps_what_came_before() -> None:
+    tally = Tally()
+    content = trace()
+    found = names(content[: content.index(b'"op 12')], tally)
+    assert len(found) == 12
+    assert tally.count(Quality.BYTES_LOST) > 0
+
+
+def test_a_packed_trace_that_is_cut_off_says_so() -> None:
+    tally = Tally()
+    packed = gzip.compress(b" " * 10 + trace())
+    found = names(packed[:-40], tally)
+    assert len(found) < 21
+    assert any("packed bytes" in note.text for note in tally.notes())
+
+
+def test_a_damaged_event_costs_itself_alone() -> None:
+    tally = Tally()
+    content = trace().replace(b'"ts": 7,', b'"ts": 7;', 1)
+    assert len(names(content, tally)) == 20
+    assert tally.count(Quality.EVENTS_DROPPED) == 1
+
+
+def test_a_file_without_events_is_skipped() -> None:
+    tally = Tally()
+    assert names(b'{"a": 1}', tally) == []
+    assert tally.count(Quality.FILES_SKIPPED) == 1
+
+
+def test_large_traces_come_in_pieces_and_lose_nothing() -> None:
+    event = json.dumps(EVENTS[0]).encode()
+    n_events = 3 * CHUNK_BYTES // len(event)
+    content = b'{"traceEvents": [' + b",".join([event] * n_events) + b"]}"
+    batches = list(read_object_events([content[: 1 << 19], content[1 << 19 :]], "t", Tally()))
+    assert sum(map(len, batches)) == n_events

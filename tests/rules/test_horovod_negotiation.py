@@ -1,0 +1,166 @@
+"""Which rank the others wait for: by negotiations made by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from reportgen.profile import NodeProfile, SpanSource
+from reportgen.results import Finding, ReasonCode, RuleResult, Severity, Status
+from reportgen.rules.horovod_negotiation import RULE, Params
+from reportgen.rules.runner import judge_all, measure_part
+from tests.builders import START_S, node_profile, span_table
+from tests.own_timelines import Ready, late_rank
+
+US = 1e-6
+
+
+def job(negotiations: Sequence[Ready], *, node: str = "algo-1") -> NodeProfile:
+    rows: list[tuple[Any, ...]] = []
+    for tensor, ready in negotiations:
+        times = [START_S + at_us * US for at_us in ready.values()]
+        rows.append((tensor, "NEGOTIATE_ALLREDUCE", min(times), max(times) + 2 * US))
+        rows += [
+            (tensor, str(rank), START_S + at_us * US, START_S + at_us * US)
+            for rank, at_us in ready.items()
+        ]
+    return node_profile(spans=span_table(rows, source=SpanSource.HOROVOD), node=node)
+
+
+def run(*parts: NodeProfile, params: Params | None = None) -> RuleResult:
+    chosen = {RULE.id: params or Params()}
+    measured = [measure_part(part, (RULE,), chosen) for part in parts]
+    (result,) = judge_all(measured, (RULE,), chosen)
+    return result
+
+
+def rows(result: RuleResult, exhibit_id: str) -> list[dict[str, Any]]:
+    exhibit = result.exhibit(exhibit_id)
+    assert exhibit is not None
+    names = [column.name for column in exhibit.columns]
+    values = zip(*(column.values for column in exhibit.columns), strict=True)
+    return [dict(zip(names, row, strict=True)) for row in values]
+
+
+def only(result: RuleResult) -> Finding:
+    (finding,) = result.findings
+    return finding
+
+
+def test_a_rank_that_is_always_last_is_named_with_what_it_cost() -> None:
+    result = run(job(late_rank(100)))
+
+    finding = only(result)
+    assert finding.title == "The other ranks wait for rank 2"
+    assert finding.where.device == "rank 2"
+    assert (finding.measured, finding.threshold) == (100.0, 50.0)
+    rank = rows(result, "ranks")[2]
+    assert (rank["negotiations"], rank["last"], rank["fair_pct"]) == (100, 100, 25.0)
+    # ranks 0, 1 and 3 are ready after 0, 10 and 30 µs, rank 2 after 4,000
+    assert rank["others_waited_s"] == pytest.approx(100 * (4000 + 3990 + 3970) * US)
+    assert rank["held_up_s"] == pytest.approx(100 * 3970 * US)
+    assert rank["own_wait_s"] == 0
+    assert rows(result, "ranks")[0]["own_wait_s"] == pytest.approx(100 * 4000 * US)
+    recorded_s = 99 * 0.01 + 4002 * US
+    assert result.metrics["held_up_ratio"] == pytest.approx(100 * 3970 * US / recorded_s, abs=1e-6)
+    assert finding.severity is Severity.WARNING
+    assert finding.estimate is not None
+    assert finding.estimate.share_ratio == pytest.approx(0.3994, abs=1e-4)
+
+
+def test_ranks_that_take_turns_are_nobodys_fault() -> None:
+    turns = [ready for n in range(25) for ready in late_rank(4 * n + 1, late=n % 4)[-1:]]
+    result = run(job(turns))
+    assert result.status is Status.OK
+    assert result.findings == ()
+    assert sum(row["last"] for row in rows(result, "ranks")) == 25
+
+
+@pytest.mark.parametrize(("n_last", "is_told"), [(50, False), (51, True)])
+def test_twice_the_fair_share_is_allowed(n_last: int, *, is_told: bool) -> None:
+    negotiations = late_rank(100)
+    for number in range(n_last, 100):
+        others = [0, 1, 3]
+        negotiations[number] = late_rank(number + 1, late=others[number % 3])[-1]
+    result = run(job(negotiations))
+    assert bool(result.findings) == is_told
+
+
+@pytest.mark.parametrize(("n_last", "is_told"), [(75, False), (76, True)])
+def test_of_two_ranks_one_may_be_last_in_three_of_four(n_last: int, *, is_told: bool) -> None:
+    negotiations = late_rank(100, late=1, n_ranks=2)
+    for number in range(n_last, 100):
+        negotiations[number] = late_rank(number + 1, late=0, n_ranks=2)[-1]
+    assert bool(run(job(negotiations)).findings) == is_told
+
+
+@pytest.mark.parametrize(("n_negotiations", "status"), [(19, "skipped"), (20, "triggered")])
+def test_few_negotiations_are_not_judged(n_negotiations: int, status: str) -> None:
+    result = run(job(late_rank(n_negotiations)))
+    assert result.status == status
+    if status == "skipped":
+        assert result.reason is not None
+        assert result.reason.code is ReasonCode.TOO_FEW_SAMPLES
+
+
+def test_waits_that_cost_little_are_not_told_and_those_that_cost_some_are_a_reading() -> None:
+    assert run(job(late_rank(100, late_us=80))).findings == ()
+    reading = run(job(late_rank(100, late_us=330)))
+    assert only(reading).severity is Severity.INFO
+    assert reading.status is Status.OK
+
+
+def test_ties_count_for_nobody() -> None:
+    tied = [("t", {0: n * 1000, 1: n * 1000 + 50, 2: n * 1000 + 50}) for n in range(30)]
+    result = run(job(tied))
+    assert (result.metrics["ties"], result.metrics["ranks"]) == (30, 0)
+    assert result.findings == ()
+
+
+def test_marks_outside_a_negotiation_and_repeated_marks_do_not_count() -> None:
+    part = job(late_rank(20))
+    spans = part.spans
+    more = span_table(
+        [
+            ("grad_0", "1", START_S + 5e-3, START_S + 5e-3),
+            ("grad_0", "0", START_S + 1e-3, START_S + 1e-3),
+            ("elsewhere", "9", START_S, START_S),
+        ],
+        source=SpanSource.HOROVOD,
+    )
+    joined = _joined(spans, more)
+    result = run(node_profile(spans=joined))
+    assert [row["rank"] for row in rows(result, "ranks")] == [0, 1, 2, 3]
+    first = rows(result, "ranks")[0]
+    assert first["own_wait_s"] == pytest.approx(20 * 4000 * US)
+
+
+def _joined(*tables: Any) -> Any:
+    found = []
+    for table in tables:
+        found += [
+            (
+                table.phases[table.phase[row]],
+                table.names[table.name[row]],
+                table.start_ns[row] / 1e9,
+                table.end_ns[row] / 1e9,
+            )
+            for row in range(table.n_spans)
+        ]
+    return span_table(found, source=SpanSource.HOROVOD)
+
+
+def test_a_job_without_timelines_of_horovod_is_skipped() -> None:
+    steps = span_table([("Step:ModeKeys.TRAIN", "7", START_S, START_S + 1)])
+    result = run(node_profile(spans=steps))
+    assert result.reason is not None
+    assert result.reason.code is ReasonCode.NO_EVENTS
+
+
+def test_several_timelines_are_added_up() -> None:
+    one = run(job(late_rank(100)))
+    both = run(job(late_rank(100)), job(late_rank(100), node="algo-2"))
+    assert rows(both, "ranks")[2]["last"] == 2 * rows(one, "ranks")[2]["last"]
+    assert both.metrics["held_up_ratio"] == one.metrics["held_up_ratio"]
