@@ -16,6 +16,7 @@ from reportgen.rules.base import Rule, param_specs
 from reportgen.rules.registry import BUILTIN_RULES
 from reportgen.rules.runner import ABOUT, judge_all, measure_part
 from reportgen.rules.settings import resolve_params, valid_range
+from sample_data.horovod import horovod_bytes, late_rank, negotiation_lines
 from sample_data.make import make_job
 from sample_data.spec import NAMED_JOBS, Fault, JobSpec
 
@@ -55,8 +56,11 @@ def exhibit_table() -> str:
     """Return the table of all exhibits that the sample jobs bring forth, rule by rule."""
     found: dict[tuple[str, str], Exhibit] = {}
     with tempfile.TemporaryDirectory() as folder:
-        for spec in EXHIBIT_JOBS:
-            for result in _results(make_job(spec, output=Path(folder))):
+        timeline = Path(folder) / "horovod_timeline.json"
+        timeline.write_bytes(horovod_bytes(negotiation_lines(late_rank(100))))
+        jobs = [make_job(spec, output=Path(folder)) for spec in EXHIBIT_JOBS]
+        for job in [*jobs, timeline]:
+            for result in _results(job):
                 for item in result.exhibits:
                     found.setdefault((result.id, item.id), item)
     rows = ["| rule | exhibit | kind | columns |", "|---|---|---|---|"]

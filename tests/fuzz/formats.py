@@ -6,6 +6,8 @@ returns what to run and what must come of it.
 
 from __future__ import annotations
 
+import gzip
+import json
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -15,6 +17,7 @@ from pathlib import Path
 from random import Random
 
 from reportgen.publish import is_unchanged, read_notebook
+from sample_data.horovod import horovod_bytes, late_rank, negotiation_lines
 from tests.end_to_end.command import run_here
 from tests.fuzz import samples
 from tests.fuzz.damage import (
@@ -27,6 +30,11 @@ from tests.fuzz.damage import (
 from tests.fuzz.mutations import mutate_bytes, mutate_json
 from tests.fuzz.strict import damaged_minute, damaged_timeline
 from tests.shared_data import SHARED_DATA
+from tests.tensorflow_traces import (
+    tensorflow_bytes,
+    tensorflow_events,
+    write_tensorflow,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -174,6 +182,37 @@ def configuration(folder: Path, chance: Random) -> Case:
     return Case(args=[job, "--config", config])
 
 
+def horovod_timeline(folder: Path, chance: Random) -> Case:
+    """Change the bytes of a timeline that Horovod itself wrote."""
+    path = folder / "timeline.json"
+    content = horovod_bytes(negotiation_lines(late_rank(60)))
+    path.write_bytes(mutate_bytes(content, chance))
+    return Case(args=[path])
+
+
+def tensorflow_trace(folder: Path, chance: Random) -> Case:
+    """Change a trace of TensorFlow's profiler, packed or before it is packed."""
+    job = samples.write_job(folder / "case" / "job")
+    content = tensorflow_bytes(tensorflow_events() * 20)
+    if chance.random() < 0.5:
+        content = mutate_bytes(content, chance)
+    else:
+        content = gzip.compress(mutate_bytes(gzip.decompress(content), chance), mtime=0)
+    write_tensorflow(job, content=content, node_ids=chance.choice([(), ("27-algo-1",)]))
+    return Case(args=_job_args(job))
+
+
+def profiler_configuration(folder: Path, chance: Random) -> Case:
+    """Change the configuration of a job's profiler."""
+    job = samples.write_job(folder / "job")
+    windows = {"StartStep": "5", "NumSteps": 3, "StartTimeInSecSinceEpoch": 1596659864}
+    asked = {"DetailedProfilingConfig": json.dumps(windows), "PythonProfilingConfig": windows}
+    tree = {"ProfilingIntervalInMillis": 500, "ProfilingParameters": asked}
+    change = chance.choice([mutate_bytes, mutate_json])
+    (job / "profilerconfig.json").write_bytes(change(json.dumps(tree).encode(), chance))
+    return Case(args=_job_args(job))
+
+
 FORMATS: Mapping[str, Builder] = {
     "known": known_damage,
     "minute": wild_minute,
@@ -184,6 +223,9 @@ FORMATS: Mapping[str, Builder] = {
     "aws": aws_results,
     "notebook": notebook,
     "config": configuration,
+    "horovod": horovod_timeline,
+    "tensorflow": tensorflow_trace,
+    "profiler": profiler_configuration,
 }
 
 

@@ -12,13 +12,10 @@ from reportgen import intake
 from reportgen.formats.event_text import CHUNK_BYTES
 from reportgen.profile import Clock, NodeProfile, Quality, SpanSource
 from reportgen.units import NS_PER_US
-from tests.builders import START_S, write_end_marker, write_system, write_timeline
-from tests.own_timelines import (
-    CLOCK_US,
+from sample_data.horovod import CLOCK_US, horovod_bytes, late_rank, negotiation_lines
+from tests.builders import START_S, timeline_lines, write_end_marker, write_system, write_timeline
+from tests.tensorflow_traces import (
     PROFILE_START_US,
-    horovod_bytes,
-    late_rank,
-    negotiation_lines,
     tensorflow_bytes,
     tensorflow_events,
     write_tensorflow,
@@ -93,12 +90,12 @@ def test_a_negotiation_that_nobody_saw_end_is_counted_not_measured(tmp_path: Pat
 
 def test_a_long_timeline_is_read_in_pieces_with_every_damaged_line_counted(tmp_path: Path) -> None:
     path = tmp_path / "timeline.json"
-    n_negotiations = 3 * CHUNK_BYTES // 500
+    n_negotiations = 9 * CHUNK_BYTES // 450
     lines = negotiation_lines(late_rank(n_negotiations))
     lines[-20] = lines[-20][:-5]
     lines[40] = "damaged"
     path.write_bytes(horovod_bytes(lines))
-    assert path.stat().st_size > 3 * CHUNK_BYTES
+    assert path.stat().st_size > 8 * CHUNK_BYTES
     (profile,) = read(path)
     assert said(profile, Quality.LINES_BROKEN) == 2
     (note,) = (note for note in profile.notes if "cannot be read" in note.text)
@@ -148,7 +145,9 @@ def test_timelines_of_smddp_are_read_and_said_to_be_untested(tmp_path: Path) -> 
 
 def test_a_trace_of_tensorflow_joins_the_node_that_its_metadata_names(tmp_path: Path) -> None:
     write_system(tmp_path, {"gpu0": [50.0] * 20})
-    write_timeline(tmp_path, [("Step:ModeKeys.TRAIN", "s", START_S + 1, START_S + 2)])
+    write_timeline(
+        tmp_path, timeline_lines([("Step:ModeKeys.TRAIN", "s", START_S + 1, START_S + 2)])
+    )
     write_tensorflow(tmp_path)
     job = intake.discover(str(tmp_path))
     assert [part.node for part in job.parts] == ["algo-1"]

@@ -10,7 +10,8 @@ import pytest
 from reportgen import intake
 from reportgen.errors import AmbiguousJobError
 from reportgen.formats import Tally, Vocabulary, read_event_file
-from reportgen.profile import NodeProfile, Quality, RankTrace
+from reportgen.profile import Clock, NodeProfile, Quality, RankTrace
+from reportgen.rules.negotiation.waits import negotiations_of
 from reportgen.units import NS_PER_S
 from tests.shared_data import ORACLE_JOBS, SHARED_DATA, needs_shared_data
 
@@ -79,11 +80,40 @@ def test_events_that_overlap_a_window_are_as_many_as_aws_counts(
     assert n_found == n_events
 
 
-def test_the_impossible_durations_of_the_horovod_sample_are_dropped() -> None:
+def test_the_impossible_durations_of_the_horovod_sample_are_those_of_instants() -> None:
     (profile,) = read("smdebug/horovod_timeline_traces")
+    assert not any(Quality.EVENTS_DROPPED in note.counts for note in profile.notes)
+    assert profile.spans.names == ("4", "5", "7", "CYCLE_START")
+    assert profile.spans.n_spans == 21
+
+
+def test_the_original_horovod_sample_names_the_rank_that_was_ready_last() -> None:
+    (profile,) = read("smdebug/horovod_timeline_small.json")
+    found = negotiations_of(profile.spans)
+    assert (found.n_negotiations, found.n_unclear) == (2, 0)
+    (late,) = (rank for rank in found.ranks if rank.n_last)
+    assert (late.rank, late.n_last, late.others_waited_ns) == (5, 2, 681_799_000)
+
+
+@pytest.mark.parametrize(
+    ("folder", "n_events", "clock"),
+    [
+        ("tfprofiler_timeline_traces", 798, Clock.UNIX),
+        ("tfprofiler_local_missing_metadata", 256, Clock.RELATIVE),
+    ],
+)
+def test_tensorflows_profiles_hold_as_many_events_as_smdebug_counts(
+    folder: str, n_events: int, clock: Clock
+) -> None:
+    job = intake.discover(str(SHARED_DATA / "smdebug" / folder))
+    (profile,) = read(f"smdebug/{folder}")
     dropped = sum(note.counts.get(Quality.EVENTS_DROPPED, 0) for note in profile.notes)
-    assert dropped == 19
-    assert set(profile.spans.names) == {"CYCLE_START"}
+    assert profile.spans.n_spans + dropped == n_events
+    assert job.info.clock is clock
+    assert set(profile.spans.phases) == {"/host:CPU"}
+    if clock is Clock.UNIX:
+        first_us = int(profile.spans.start_ns.min()) // 1000
+        assert 0 <= first_us - 1596659864545103 < 309_065
 
 
 def test_timelines_with_different_bases_meet_in_one_table() -> None:
@@ -100,9 +130,6 @@ def test_timelines_with_different_bases_meet_in_one_table() -> None:
 @pytest.mark.parametrize(
     ("folder", "format_name"),
     [
-        ("smdebug/tfprofiler_timeline_traces", "TensorFlow detailed profiling"),
-        ("smdebug/tfprofiler_local_missing_metadata", "TensorFlow detailed profiling"),
-        ("smdebug/horovod_timeline_small.json", "original Horovod timelines"),
         ("nsys", "Nsight Systems exports"),
     ],
 )
