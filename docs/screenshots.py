@@ -28,7 +28,7 @@ SHOTS = (
     ("curves", "straggler", 1280, 860, "dark", "OverallSystemUsage--gpu_over_time"),
     ("phone", "straggler", 390, 844, "light", ""),
 )
-DRAWN_WITHIN_MS, SETTLED_MS = 60_000, 1_500
+DRAWN_WITHIN_MS, SETTLED_MS, POLLING_MS = 60_000, 1_500, 100
 
 
 def page_of(job: str) -> Path:
@@ -60,7 +60,10 @@ def shoot(
         page.evaluate("id => { document.getElementById(id).scrollIntoView(); }", place)
         page.evaluate("window.scrollBy(0, -24)")
         page.wait_for_function(
-            "id => document.getElementById(id).dataset.drawn", arg=place, timeout=DRAWN_WITHIN_MS
+            "id => document.getElementById(id).dataset.drawn",
+            arg=place,
+            timeout=DRAWN_WITHIN_MS,
+            polling=POLLING_MS,
         )
     page.wait_for_timeout(SETTLED_MS)
     path = IMAGES / f"{name}.png"
