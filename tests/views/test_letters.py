@@ -13,7 +13,7 @@ from reportgen.views.letters import pack
 
 
 def unpacked(text: str, n_bytes: int) -> str:
-    return gzip.decompress(base64.b85decode(text.replace(",", "<"))[:n_bytes]).decode("utf-8")
+    return gzip.decompress(base64.b85decode(str(text).replace(",", "<"))[:n_bytes]).decode("utf-8")
 
 
 @pytest.mark.parametrize("length", [0, 1, 3, 4, 5, 1023])
