@@ -46,11 +46,14 @@ def tokens_text() -> str:
 
 def _name_of(cell: Any) -> str:
     """Name a cell after its tag, its heading, or the section that it shows."""
-    if "parameters" in cell.metadata.get("tags", []):
+    tags = cell.metadata.get("tags", [])
+    if "parameters" in tags:
         return "parameters"
     called = re.search(r"views\.(\w+)\(", cell.source)
     if cell.cell_type == "code":
         words = called[1] if called else "load"
+    elif "try-this" in tags:
+        words = f"try {cell.source.splitlines()[0].partition(':')[2]}"
     else:
         words = f"about {cell.source.splitlines()[0]}"
     slug = re.sub(r"[^a-z0-9]+", "-", words.lower()).strip("-")

@@ -17,6 +17,9 @@
 # * **Turn it into a page again**:
 #   `make-profiler-report profiler-report/ --notebook profiler-report.ipynb`
 #
+# Below each section stands something to try: copy it into a cell of your own. Every table and chart
+# is a pandas frame too: `views.frame(report, "StepOutlier", "steps")`.
+#
 # Text cells with the tag `notebook-only`, like this one, explain the notebook and stay out of the
 # page. The page allows no network: scripts and images from elsewhere do not load there.
 
@@ -43,6 +46,14 @@ report = reportgen.load(report_dir)
 # %%
 views.header(report)
 
+# %% [markdown] tags=["notebook-only", "try-this"]
+# **Try this**: what every finding says, and what removing its cause could win at most.
+#
+# ```python
+# for item in report.findings:
+#     print(item.finding.severity, item.finding.title, item.finding.estimate)
+# ```
+
 # %% [markdown] tags=["notebook-only"]
 # ## Job summary
 #
@@ -53,6 +64,13 @@ views.header(report)
 
 # %%
 views.job_summary(report)
+
+# %% [markdown] tags=["notebook-only", "try-this"]
+# **Try this**: how long the job would take without its start and its end.
+#
+# ```python
+# report.summary.training_loop_duration_in_seconds
+# ```
 
 # %% [markdown] tags=["notebook-only"]
 # ## System usage
@@ -65,6 +83,13 @@ views.job_summary(report)
 # %%
 views.system_usage(report)
 
+# %% [markdown] tags=["notebook-only", "try-this"]
+# **Try this**: the table as a pandas frame, sorted by what was busiest.
+#
+# ```python
+# views.frame(report, "OverallSystemUsage", "usage").sort_values("p95", ascending=False)
+# ```
+
 # %% [markdown] tags=["notebook-only"]
 # ## GPU time budget
 #
@@ -75,6 +100,14 @@ views.system_usage(report)
 # %%
 views.gpu_time(report)
 
+# %% [markdown] tags=["notebook-only", "try-this"]
+# **Try this**: idle GPU time per GPU and cause, in hours.
+#
+# ```python
+# budget = views.frame(report, "GPUTimeBudget", "gpu_time_budget")
+# budget.pivot_table(index="device", columns="part", values="gpu_s", aggfunc="sum") / 3600
+# ```
+
 # %% [markdown] tags=["notebook-only"]
 # ## Framework
 #
@@ -84,6 +117,13 @@ views.gpu_time(report)
 # %%
 views.framework(report)
 
+# %% [markdown] tags=["notebook-only", "try-this"]
+# **Try this**: the phases as numbers.
+#
+# ```python
+# views.frame(report, "OverallFrameworkMetrics", "phase_shares")
+# ```
+
 # %% [markdown] tags=["notebook-only"]
 # ## Operators
 #
@@ -92,6 +132,14 @@ views.framework(report)
 
 # %%
 views.operators(report)
+
+# %% [markdown] tags=["notebook-only", "try-this"]
+# **Try this**: operators with a word in their name.
+#
+# ```python
+# operators = views.frame(report, "OverallFrameworkMetrics", "gpu_operators")
+# operators[operators["operator"].str.contains("conv")]
+# ```
 
 # %% [markdown] tags=["notebook-only"]
 # ## All checks
@@ -104,6 +152,13 @@ views.operators(report)
 # %%
 views.rules_summary(report)
 
+# %% [markdown] tags=["notebook-only", "try-this"]
+# **Try this**: how each check ended, and why.
+#
+# ```python
+# {rule: (entry.status, entry.reason) for rule, entry in report.rules.items()}
+# ```
+
 # %% [markdown] tags=["notebook-only"]
 # ## Step durations
 #
@@ -112,6 +167,14 @@ views.rules_summary(report)
 
 # %%
 views.step_durations(report)
+
+# %% [markdown] tags=["notebook-only", "try-this"]
+# **Try this**: the slowest steps.
+#
+# ```python
+# outliers = views.frame(report, "StepOutlier", "median_outliers")
+# outliers.sort_values("duration_s", ascending=False).head(10)
+# ```
 
 # %% [markdown] tags=["notebook-only"]
 # ## GPU utilization
@@ -122,6 +185,14 @@ views.step_durations(report)
 # %%
 views.gpu_utilization(report)
 
+# %% [markdown] tags=["notebook-only", "try-this"]
+# **Try this**: GPUs whose median is far from their peak.
+#
+# ```python
+# use = views.frame(report, "LowGPUUtilization", "utilization")
+# use.assign(room=use["max_pct"] - use["mean_pct"])[["node", "gpu", "room"]]
+# ```
+
 # %% [markdown] tags=["notebook-only"]
 # ## Workload balance
 #
@@ -130,6 +201,13 @@ views.gpu_utilization(report)
 
 # %%
 views.workload_balance(report)
+
+# %% [markdown] tags=["notebook-only", "try-this"]
+# **Try this**: the share of the work of each GPU.
+#
+# ```python
+# views.frame(report, "LoadBalancing", "work")[["node", "gpu", "share_pct"]]
+# ```
 
 # %% [markdown] tags=["notebook-only"]
 # ## Data loading
@@ -140,6 +218,13 @@ views.workload_balance(report)
 # %%
 views.data_loading(report)
 
+# %% [markdown] tags=["notebook-only", "try-this"]
+# **Try this**: each loader with its longest wait.
+#
+# ```python
+# views.frame(report, "Dataloader", "loaders").sort_values("max_wait_s", ascending=False)
+# ```
+
 # %% [markdown] tags=["notebook-only"]
 # ## Batch size
 #
@@ -149,6 +234,14 @@ views.data_loading(report)
 # %%
 views.batch_size(report)
 
+# %% [markdown] tags=["notebook-only", "try-this"]
+# **Try this**: what room is left up to the threshold.
+#
+# ```python
+# room = views.frame(report, "BatchSize", "head_room")
+# room.assign(left_pct=room["threshold_pct"] - room["last_window_p95_pct"])
+# ```
+
 # %% [markdown] tags=["notebook-only"]
 # ## CPU bottlenecks
 #
@@ -157,6 +250,14 @@ views.batch_size(report)
 # %%
 views.cpu_bottlenecks(report)
 
+# %% [markdown] tags=["notebook-only", "try-this"]
+# **Try this**: the longest bottlenecks.
+#
+# ```python
+# hot = views.frame(report, "CPUBottleneck", "intervals")
+# hot.assign(duration_s=hot["end_s"] - hot["start_s"]).nlargest(5, "duration_s")
+# ```
+
 # %% [markdown] tags=["notebook-only"]
 # ## I/O bottlenecks
 #
@@ -164,6 +265,13 @@ views.cpu_bottlenecks(report)
 
 # %%
 views.io_bottlenecks(report)
+
+# %% [markdown] tags=["notebook-only", "try-this"]
+# **Try this**: when they happened.
+#
+# ```python
+# views.frame(report, "IOBottleneck", "when")
+# ```
 
 # %% [markdown] tags=["notebook-only"]
 # ## Network bottlenecks
@@ -174,6 +282,13 @@ views.io_bottlenecks(report)
 # %%
 views.network_bottlenecks(report)
 
+# %% [markdown] tags=["notebook-only", "try-this"]
+# **Try this**: the numbers that a comparison of two jobs would read.
+#
+# ```python
+# report.results["NetworkBottleneck"].metrics
+# ```
+
 # %% [markdown] tags=["notebook-only"]
 # ## GPU memory
 #
@@ -183,6 +298,14 @@ views.network_bottlenecks(report)
 # %%
 views.gpu_memory(report)
 
+# %% [markdown] tags=["notebook-only", "try-this"]
+# **Try this**: GPUs whose memory metric rises.
+#
+# ```python
+# memory = views.frame(report, "GPUMemoryIncrease", "memory")
+# memory[memory["trend_per_min_pct"] > 0]
+# ```
+
 # %% [markdown] tags=["notebook-only"]
 # ## Initialization
 #
@@ -190,6 +313,13 @@ views.gpu_memory(report)
 
 # %%
 views.initialization(report)
+
+# %% [markdown] tags=["notebook-only", "try-this"]
+# **Try this**: the same as numbers.
+#
+# ```python
+# report.results["MaxInitializationTime"].metrics
+# ```
 
 # %% [markdown] tags=["notebook-only"]
 # ## Further checks
@@ -202,6 +332,14 @@ views.initialization(report)
 # %%
 views.other_rules(report)
 
+# %% [markdown] tags=["notebook-only", "try-this"]
+# **Try this**: all rules, and the exhibits of one of them.
+#
+# ```python
+# print(list(report.results))
+# [exhibit.id for exhibit in report.results["BatchSize"].exhibits]
+# ```
+
 # %% [markdown] tags=["notebook-only"]
 # ## Your own chart
 #
@@ -210,7 +348,7 @@ views.other_rules(report)
 # ```python
 # import plotly.graph_objects as go
 #
-# curve = views.figure(report, "OverallSystemUsage", "gpu")  # a plain dictionary
+# curve = views.figure(report, "OverallSystemUsage", "gpu_over_time")  # a plain dictionary
 # go.Figure(curve).update_layout(title="What the GPUs did", height=300)
 # ```
 #

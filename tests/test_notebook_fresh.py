@@ -48,7 +48,7 @@ def test_every_section_of_the_package_is_called_once(notebook):
 
     code = "\n".join(cell.source for cell in notebook.cells if cell.cell_type == "code")
     called = [name for name in views.__all__ if f"views.{name}(" in code]
-    assert set(views.__all__) - set(called) == {"exhibit", "figure", "rule_section"}
+    assert set(views.__all__) - set(called) == {"exhibit", "figure", "frame", "rule_section"}
     assert all(code.count(f"views.{name}(") == 1 for name in called)
 
 
@@ -56,3 +56,16 @@ def test_text_cells_stay_out_of_the_page(notebook):
     texts = [cell for cell in notebook.cells if cell.cell_type == "markdown"]
     assert texts
     assert all("notebook-only" in cell.metadata.tags for cell in texts)
+
+
+def test_below_each_section_but_the_closing_ones_stands_something_to_try(notebook):
+    cells = notebook.cells
+    sections = [index for index, cell in enumerate(cells) if "views." in cell.source]
+    sections = [index for index in sections if cells[index].cell_type == "code"][1:]
+    followers = {
+        cells[index].id: cells[index + 1].metadata.get("tags", [])
+        for index in sections
+        if index + 1 < len(cells)
+    }
+    without = {name for name, tags in followers.items() if "try-this" not in tags}
+    assert without == {"data-quality"}

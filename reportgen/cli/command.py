@@ -16,7 +16,8 @@ from reportgen import __version__
 from reportgen.cli.interrupt import interrupts_spare_imports
 from reportgen.cli.places import OutputType, reach_buckets
 from reportgen.cli.progress import watching
-from reportgen.cli.settings import read_settings
+from reportgen.cli.settings import FormatsType, read_settings
+from reportgen.cli.verdict import say_verdict
 from reportgen.errors import EXIT_FAILED, ReportgenError
 
 if TYPE_CHECKING:
@@ -74,6 +75,15 @@ _WORST_FIRST = ("critical", "warning", "info")
     show_default=True,
     help="Colours of the page; auto follows the reader's system.",
 )
+@click.option(
+    "--format",
+    "formats",
+    type=FormatsType(),
+    default="html,ipynb",
+    show_default=True,
+    metavar="FORMAT,…",
+    help="What to make: html, ipynb, md (a summary for pull requests and assistants).",
+)
 @click.option("--from", "since", metavar="T", help="Look at T and later: ISO 8601, Unix seconds.")
 @click.option("--to", "until", metavar="T", help="Look at T and earlier.")
 @click.option("--steps", metavar="A:B", help="Look at the time of steps A to B, both included.")
@@ -101,6 +111,7 @@ def command(
     plugins: tuple[str, ...],
     notebook: Path | None,
     theme: str,
+    formats: frozenset[str],
     since: str | None,
     until: str | None,
     steps: str | None,
@@ -133,7 +144,9 @@ def command(
     )
     if opens and isinstance(output, str):
         raise click.UsageError("--open cannot show a page in a bucket; leave it out.")
-    from reportgen.pipeline import Options, make_remote_report, make_report
+    if opens and "html" not in formats:
+        raise click.UsageError("--open needs the page; add html to --format.")
+    from reportgen.pipeline import Format, Options, make_remote_report, make_report
 
     options = Options(
         path=path,
@@ -144,6 +157,7 @@ def command(
         plugins=plugins,
         notebook=notebook,
         theme=theme,
+        formats=frozenset(map(Format, formats)),
         since=since,
         until=until,
         steps=steps,
@@ -151,15 +165,17 @@ def command(
     )
     with watching(is_shown=not quiet and not verbose and sys.stderr.isatty()) as watcher:
         if isinstance(output, str):
-            page, outcome = make_remote_report(options, output, watcher)
+            made, outcome = make_remote_report(options, output, watcher)
         else:
             outcome = make_report(options, watcher)
-            page = str(outcome.page)
+            made = str(outcome.path)
+    if not quiet and sys.stderr.isatty():
+        say_verdict(outcome.report)
     with contextlib.suppress(BrokenPipeError):
         # A reader of stdout that is gone does not unmake the report.
-        click.echo(page)
+        click.echo(made)
     if opens:
-        webbrowser.open(outcome.page.resolve().as_uri())
+        webbrowser.open(outcome.path.resolve().as_uri())
     if fail_on is not None and _is_met(fail_on, outcome.report):
         raise click.exceptions.Exit(EXIT_FAIL_ON)
 

@@ -1,4 +1,4 @@
-"""Parameters of rules from ``--set`` and ``--config``."""
+"""Values of options: parameters of rules from ``--set`` and ``--config``, lists of formats."""
 
 from __future__ import annotations
 
@@ -6,7 +6,30 @@ import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+import click
+
 from reportgen.errors import ConfigError
+
+FORMATS = ("html", "ipynb", "md")
+
+
+class FormatsType(click.ParamType[frozenset[str]]):
+    """Names of formats, separated by commas."""
+
+    name = "formats"
+
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> frozenset[str]:
+        """Return the formats; fail with the names there are."""
+        if isinstance(value, frozenset):
+            return value
+        names = frozenset(name.strip().lower() for name in str(value).split(",") if name.strip())
+        unknown = sorted(names.difference(FORMATS))
+        if unknown or not names:
+            said = f"{unknown[0]!r} is no format" if unknown else "no format was named"
+            self.fail(f"{said}; there are {', '.join(FORMATS)}.", param, ctx)
+        return names
 
 
 def read_settings(pairs: Sequence[str], config: Path | None) -> Mapping[str, object]:

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import logging
 import shutil
-import time
-from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
-from reportgen.assets import notebook_path
 from reportgen.engine import LocalExecutor
 from reportgen.errors import AmbiguousJobError, LocationError
 from reportgen.intake import discover, read_aws_folder
@@ -18,32 +15,15 @@ from reportgen.pipeline.compose import compose_report
 from reportgen.pipeline.imports import check_import_options, import_results
 from reportgen.pipeline.options import Options, Outcome, ReadingProgress, Watcher
 from reportgen.pipeline.places import check_output, saved_report_dir
+from reportgen.pipeline.products import check_old, kernel_for, publish
 from reportgen.pipeline.ranges import Wanted, apply_range, check_uncut, wanted_range
+from reportgen.pipeline.timing import timed
 from reportgen.pipeline.work import Measured, work_on
 from reportgen.profile import JobProfile
-from reportgen.publish import (
-    PageOptions,
-    ReadyKernel,
-    export_page,
-    is_unchanged,
-    read_notebook,
-    run_notebook,
-)
-from reportgen.report import Report
 from reportgen.rules.registry import all_rules
 from reportgen.rules.runner import judge_all
 from reportgen.rules.settings import resolve_params, select_rules
-from reportgen.store import (
-    OUTPUT_FOLDER,
-    OUTPUT_NOTEBOOK,
-    Staging,
-    check_replaceable,
-    load,
-    open_staging,
-    publish_staging,
-    save,
-)
-from reportgen.units import say_bytes
+from reportgen.store import OUTPUT_FOLDER, load, open_staging, save
 
 logger = logging.getLogger(__name__)
 
@@ -60,10 +40,10 @@ def make_report(options: Options, watcher: Watcher) -> Outcome:
     wanted = wanted_range(options.since, options.until, options.steps)
     saved = saved_report_dir(options.path)
     try:
-        with _timed(watcher, "listing") as timed:
+        with timed(watcher, "listing") as step:
             job = discover(options.path, name=options.name)
             n_files = sum(len(part.files) for part in job.parts)
-            timed.text = f"listed {n_files} files of {len(job.parts)} nodes"
+            step.text = f"listed {n_files} files of {len(job.parts)} nodes"
     except AmbiguousJobError:
         raise
     except LocationError:
@@ -83,24 +63,22 @@ def _make(job: JobProfile, options: Options, wanted: Wanted | None, watcher: Wat
     params = resolve_params(rules, options.settings)
     root = job.parts[0].root
     check_output(options.output, job_root=None if "://" in root else Path(root))
-    _check_old(options, keeps_results=False)
+    check_old(options, keeps_results=False)
     range_text = None
     if wanted is not None:
-        with _timed(watcher, "range") as timed:
+        with timed(watcher, "range") as step:
             job, range_text = apply_range(job, wanted)
-            timed.text = f"cut to {range_text}"
-    with open_staging(options.output) as staging, closing(ReadyKernel()) as kernel:
-        kernel.start(staging.folder)
+            step.text = f"cut to {range_text}"
+    with open_staging(options.output) as staging, kernel_for(options, staging.folder) as kernel:
         progress = ReadingProgress(watcher)
         work = partial(work_on, rules=chosen, params=params, on_progress=progress)
         measured = _measure(job, work, watcher, range_text=range_text)
-        with _timed(watcher, "rules") as timed:
+        with timed(watcher, "rules") as step:
             results = judge_all([part.measurements for part in measured], chosen, params)
             report = compose_report(job, measured, results, range_text=range_text)
-            timed.text = f"judged {len(results)} rules with {len(report.findings)} findings"
+            step.text = f"judged {len(results)} rules with {len(report.findings)} findings"
         save(report, staging.results)
-        _publish(report, options, staging, kernel, watcher)
-        return Outcome(page=publish_staging(staging), report=report)
+        return publish(report, options, staging, kernel, watcher)
 
 
 def _import(options: Options, wanted: Wanted | None, watcher: Watcher) -> Outcome | None:
@@ -118,16 +96,14 @@ def _import(options: Options, wanted: Wanted | None, watcher: Watcher) -> Outcom
     check_import_options(options.settings)
     check_uncut(wanted)
     check_output(options.output, job_root=None)
-    _check_old(options, keeps_results=False)
-    with open_staging(options.output) as staging, closing(ReadyKernel()) as kernel:
-        kernel.start(staging.folder)
-        with _timed(watcher, "rules") as timed:
+    check_old(options, keeps_results=False)
+    with open_staging(options.output) as staging, kernel_for(options, staging.folder) as kernel:
+        with timed(watcher, "rules") as step:
             report = import_results(folder, chosen)
-            timed.text = f"imported {len(report.results)} rules of SageMaker"
+            step.text = f"imported {len(report.results)} rules of SageMaker"
         originals = {rule_id: result.raw for rule_id, result in folder.results.items()}
         save(report, staging.results, originals=originals)
-        _publish(report, options, staging, kernel, watcher)
-        return Outcome(page=publish_staging(staging), report=report)
+        return publish(report, options, staging, kernel, watcher)
 
 
 def _remake(saved: Path, options: Options, watcher: Watcher) -> Outcome:
@@ -136,26 +112,22 @@ def _remake(saved: Path, options: Options, watcher: Watcher) -> Outcome:
     target = options.output / OUTPUT_FOLDER
     keeps_results = target.exists() and target.samefile(saved)
     check_output(options.output, job_root=None)
-    _check_old(options, keeps_results=keeps_results)
-    with open_staging(options.output) as staging, closing(ReadyKernel()) as kernel:
-        kernel.start(staging.folder)
+    check_old(options, keeps_results=keeps_results)
+    with open_staging(options.output) as staging, kernel_for(options, staging.folder) as kernel:
         shutil.copytree(saved, staging.results, ignore=_all_but_json)
-        _publish(report, options, staging, kernel, watcher)
-        if keeps_results:
-            shutil.rmtree(staging.results)
-        return Outcome(page=publish_staging(staging), report=report)
+        return publish(report, options, staging, kernel, watcher, keeps_results=keeps_results)
 
 
 def _measure(
     job: JobProfile, work: partial[Measured], watcher: Watcher, *, range_text: str | None
 ) -> Sequence[Measured]:
-    with _timed(watcher, "reading") as timed:
+    with timed(watcher, "reading") as step:
         measured = LocalExecutor().map(work, job.parts)
         n_rows = sum(part.n_rows for part in measured)
         n_files = sum(part.n_files for part in measured)
         read_s = max((part.read_s for part in measured), default=0.0)
         logger.info("read %d rows from %d files in %.2f s", n_rows, n_files, read_s)
-        timed.text = f"measured {len(measured)} nodes"
+        step.text = f"measured {len(measured)} nodes"
     if n_rows == 0 and range_text:
         raise LocationError(
             f"{job.info.source} holds no sample and no event in the range {range_text}.",
@@ -172,47 +144,5 @@ def _measure(
     return measured
 
 
-def _publish(
-    report: Report, options: Options, staging: Staging, kernel: ReadyKernel, watcher: Watcher
-) -> None:
-    with _timed(watcher, "notebook") as timed:
-        manager = kernel.manager()
-        notebook = read_notebook(options.notebook or notebook_path())
-        run_notebook(notebook, output=staging.notebook, report_dir=OUTPUT_FOLDER, manager=manager)
-        timed.text = f"ran the notebook of {len(notebook.cells)} cells"
-    with _timed(watcher, "page") as timed:
-        title = f"{report.job.name} · profiling report"
-        page_options = PageOptions(title=title, theme=options.theme, report_id=report.report_id)
-        export_page(staging.notebook, staging.page, page_options)
-        timed.text = f"made a page of {say_bytes(staging.page.stat().st_size)}"
-
-
-def _check_old(options: Options, *, keeps_results: bool) -> None:
-    if options.force:
-        return
-    old = options.output / OUTPUT_NOTEBOOK
-    is_source = options.notebook is not None and old.exists() and old.samefile(options.notebook)
-    check_replaceable(
-        options.output,
-        keeps_results=keeps_results,
-        notebook_is_ours=is_source or is_unchanged(old),
-    )
-
-
 def _all_but_json(_: str, names: list[str]) -> set[str]:
     return {name for name in names if not name.endswith(".json")}
-
-
-class _Timed:
-    """What a step says about itself when it is done."""
-
-    text = ""
-
-
-@contextmanager
-def _timed(watcher: Watcher, name: str) -> Iterator[_Timed]:
-    watcher.step(name)
-    timed = _Timed()
-    began = time.perf_counter()
-    yield timed
-    logger.info("%s in %.2f s", timed.text, time.perf_counter() - began)

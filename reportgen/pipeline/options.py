@@ -4,12 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from enum import StrEnum
 from pathlib import Path
 from threading import Lock
 from typing import Protocol
 
 from reportgen.report import Report
 from reportgen.units import say_bytes, say_count
+
+
+class Format(StrEnum):
+    """What a report is made into, beside its results; the one people open comes first."""
+
+    HTML = "html"
+    MD = "md"
+    IPYNB = "ipynb"
+
+
+DEFAULT_FORMATS = frozenset({Format.HTML, Format.IPYNB})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,6 +39,7 @@ class Options:
         theme: ``auto``, ``light`` or ``dark``.
         since, until: the range of time to look at, as the user wrote it.
         steps: the range of steps to look at, ``FIRST:LAST``.
+        formats: what to make of the results; at least one.
         force: replace files that are not ours or were edited.
     """
 
@@ -41,14 +54,15 @@ class Options:
     since: str | None = None
     until: str | None = None
     steps: str | None = None
+    formats: frozenset[Format] = DEFAULT_FORMATS
     force: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """What a run made."""
+    """What a run made: ``path`` is the page, or without one the summary, or the notebook."""
 
-    page: Path
+    path: Path
     report: Report
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,12 +21,16 @@ from reportgen.store.directory import REPORT_FILE
 
 OUTPUT_FOLDER = "profiler-report"
 OUTPUT_NOTEBOOK = "profiler-report.ipynb"
+OUTPUT_SUMMARY = "profiler-report.md"
 OUTPUT_PAGE = "profiler-report.html"
 
 _PREFIX = ".profiler-report-"
 _SUFFIX = ".tmp"
-_OUR_PAGE = b'name="generator" content="make-profiler-report'
-_PAGE_HEAD_BYTES = 4096
+_SIGNS = {
+    OUTPUT_PAGE: b'name="generator" content="make-profiler-report',
+    OUTPUT_SUMMARY: b"<!-- generator: make-profiler-report",
+}
+_HEAD_BYTES = 4096
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,18 +51,30 @@ class Staging:
         return self.folder / OUTPUT_NOTEBOOK
 
     @property
+    def summary(self) -> Path:
+        """Return the staged summary in Markdown."""
+        return self.folder / OUTPUT_SUMMARY
+
+    @property
     def page(self) -> Path:
         """Return the staged page."""
         return self.folder / OUTPUT_PAGE
 
 
-def check_replaceable(output: Path, *, keeps_results: bool, notebook_is_ours: bool) -> None:
+def check_replaceable(
+    output: Path,
+    *,
+    keeps_results: bool,
+    notebook_is_ours: bool,
+    writes: Collection[str] = (OUTPUT_NOTEBOOK, OUTPUT_PAGE),
+) -> None:
     """Refuse to replace what a run of ours did not write.
 
     Args:
         output: the folder that will hold the report.
         keeps_results: whether the folder of results stays as it is.
         notebook_is_ours: whether the notebook in it is absent or unchanged since it was made.
+        writes: the names of the files that will be written beside the results.
 
     Raises:
         WouldOverwriteError: a file that is not ours, or was edited, is in the way.
@@ -67,10 +83,10 @@ def check_replaceable(output: Path, *, keeps_results: bool, notebook_is_ours: bo
     foreign = next(_foreign_files(folder), None)
     if foreign is not None and not keeps_results:
         _refuse(foreign, "is not a result of make-profiler-report")
-    page = output / OUTPUT_PAGE
-    if page.exists() and not _is_our_page(page):
-        _refuse(page, "was not made by make-profiler-report")
-    if not notebook_is_ours:
+    for name in writes:
+        if name in _SIGNS and (output / name).exists() and not is_made_by_us(output / name):
+            _refuse(output / name, "was not made by make-profiler-report")
+    if OUTPUT_NOTEBOOK in writes and not notebook_is_ours:
         _refuse(output / OUTPUT_NOTEBOOK, "was edited since it was made, or is not ours")
 
 
@@ -104,10 +120,11 @@ def _is_our_result(path: Path) -> bool:
     return isinstance(tree, dict) and key in tree
 
 
-def _is_our_page(page: Path) -> bool:
+def is_made_by_us(path: Path) -> bool:
+    """Return whether a page or summary carries our sign; notebooks are known by their cells."""
     try:
-        with page.open("rb") as stream:
-            return _OUR_PAGE in stream.read(_PAGE_HEAD_BYTES)
+        with path.open("rb") as stream:
+            return _SIGNS[path.name] in stream.read(_HEAD_BYTES)
     except OSError:
         return False
 
@@ -135,10 +152,10 @@ def open_staging(output: Path) -> Iterator[Staging]:
         _remove([folder])
 
 
-def publish_staging(staging: Staging) -> Path:
-    """Move the staged results, notebook and page to their places and return the page.
+def publish_staging(staging: Staging, *, outdated: Iterable[Path] = ()) -> None:
+    """Move the staged results, notebook, summary and page to their places.
 
-    What was not staged stays as it is.
+    What was not staged stays as it is, but for ``outdated`` files of the report before.
 
     Raises:
         OutputError: a rename fails.
@@ -146,7 +163,9 @@ def publish_staging(staging: Staging) -> Path:
     try:
         if staging.results.exists():
             _replace_folder(staging.results, staging.output / OUTPUT_FOLDER, staging.folder / "old")
-        for staged in (staging.notebook, staging.page):
+        for path in outdated:
+            path.unlink(missing_ok=True)
+        for staged in (staging.notebook, staging.summary, staging.page):
             if staged.exists():
                 staged.replace(staging.output / staged.name)
     except OSError as err:
@@ -155,7 +174,6 @@ def publish_staging(staging: Staging) -> Path:
             hint="Choose another folder with --output.",
             path=str(staging.output),
         ) from err
-    return staging.output / OUTPUT_PAGE
 
 
 def _replace_folder(new: Path, target: Path, old: Path) -> None:

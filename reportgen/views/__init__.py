@@ -3,7 +3,7 @@
 Each section takes the saved report (``reportgen.load``) and shows itself at the end of a cell.
 """
 
-from reportgen.views.parts import exhibit, figure
+from reportgen.views.parts import exhibit, figure, frame
 from reportgen.views.sections import (
     appendix,
     batch_size,
@@ -36,6 +36,7 @@ __all__ = [
     "data_quality",
     "exhibit",
     "figure",
+    "frame",
     "framework",
     "gpu_memory",
     "gpu_time",

@@ -1,6 +1,8 @@
-"""Single exhibits for cells of the reader's own: as the page shows them, or as plotly figures."""
+"""Single exhibits for cells of the reader's own: as on the page, as figures, as pandas frames."""
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING
 
 from reportgen.errors import PluginError
 from reportgen.report import Report
@@ -10,6 +12,9 @@ from reportgen.views.charts.layout import Figure
 from reportgen.views.exhibits import anchor_of, exhibit_block, figure_of
 from reportgen.views.outline import context_of, evidence_of
 from reportgen.views.theme import resolved
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 def exhibit(report: Report, rule_id: str, exhibit_id: str) -> Section:
@@ -34,6 +39,18 @@ def figure(report: Report, rule_id: str, exhibit_id: str) -> Figure:
     made = resolved(figure_of(found, context_of(rule_id, report)))
     assert isinstance(made, dict)
     return made
+
+
+def frame(report: Report, rule_id: str, exhibit_id: str) -> pd.DataFrame:
+    """Return an exhibit as a pandas frame, one column per column; a unit is part of the name.
+
+    Raises:
+        PluginError: the report holds no such rule or exhibit; the message lists those it holds.
+    """
+    import pandas as pd
+
+    found = _find(report, rule_id, exhibit_id)
+    return pd.DataFrame({column.name: list(column.values) for column in found.columns})
 
 
 def _find(report: Report, rule_id: str, exhibit_id: str) -> Exhibit:

@@ -66,6 +66,15 @@ def test_both_comparisons_are_strict(gpu: float, cpu: float, violations: int) ->
     assert result.counters.violations == violations
 
 
+def test_the_share_of_the_whole_job_is_what_stands_against_the_threshold() -> None:
+    # After minutes 2, 3, 4 the share is 20 / 20, 30 / 30, 30 / 40: it was higher than at the end.
+    found = finding(run(RULE, node(starved("b" * 30 + "w" * 10)), **SMALL), "CPU-1")
+
+    assert found is not None
+    assert found.measured == 75.0
+    assert "(75.0 %)" in found.text
+
+
 def test_each_minute_above_the_share_triggers_and_the_ratio_may_fall_later() -> None:
     # After minutes 2, 3, 4 the share is 12 / 20, 15 / 30, 15 / 40; minute 1 is not judged yet.
     pattern = "b" * 10 + "bbwwwwwwww" + "bbbwwwwwww" + "w" * 10

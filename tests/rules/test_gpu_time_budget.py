@@ -244,7 +244,7 @@ def test_nodes_and_gpus_are_rows_and_shares_are_of_the_whole_job() -> None:
     assert "1 of 2 nodes, algo-2 the first" in bar.caption
     found = finding(result, "GPU-3")
     assert found is not None
-    assert found.title == "The most GPU time not at work is unexplained: 33.3 %"
+    assert found.title == "33.3 % of the GPU time was spent idle, for no recorded reason"
     assert found.measured == 33.33
 
 

@@ -19,7 +19,7 @@ from tests.views import reports
 SECTIONS = [
     name
     for name in views.__all__
-    if name not in {"exhibit", "figure", "rule_section", "other_rules", "operators"}
+    if name not in {"exhibit", "figure", "frame", "rule_section", "other_rules", "operators"}
 ]
 
 

@@ -168,7 +168,7 @@ def _finding(job: Bottlenecks, limits: Limits, words: Words) -> Finding | None:
             start_s=seconds(longest.start_ns),
             end_s=seconds(longest.end_ns),
         ),
-        measured=round(max(share_pct, job.peak_pct), 2),
+        measured=round(_share_against(job, limits, share_pct), 2),
         threshold=float(limits.share_pct),
         unit="%",
         estimate=estimate_of(weight.relevant),
@@ -185,6 +185,11 @@ def _severity(weight: Weight, words: Words, *, is_triggered: bool) -> Severity:
 
 def _of_what(weight: Weight) -> str:
     return "the job" if weight.loop_share is None else "the training loop"
+
+
+def _share_against(job: Bottlenecks, limits: Limits, share_pct: float) -> float:
+    """Return the share to hold against the threshold: the job's, or the peak that triggered."""
+    return share_pct if share_pct > limits.share_pct else max(share_pct, job.peak_pct)
 
 
 def _against(job: Bottlenecks, limits: Limits, share_pct: float) -> str:

@@ -121,7 +121,7 @@ def _findings(totals: dict[Part, int], caption: str) -> tuple[Finding, ...]:
         Finding(
             id="GPU-3",
             severity=Severity.INFO,
-            title=f"The most GPU time not at work is {part.value}: {say_pct(share_pct)}",
+            title=f"{say_pct(share_pct)} of the GPU time was spent {_SHORT[part]}",
             text=(
                 f"{spent} of GPU time, {say_pct(share_pct)} of the whole job's, went by {meaning}; "
                 f"{say_pct(busy_pct)} was work.{remark}"
@@ -134,6 +134,16 @@ def _findings(totals: dict[Part, int], caption: str) -> tuple[Finding, ...]:
     )
 
 
+_SHORT: dict[Part, str] = {
+    Part.INITIALIZATION: "before the training loop",
+    Part.FINALIZATION: "after the training loop",
+    Part.STRAGGLER: "waiting for a slower GPU",
+    Part.IO_WAIT: "waiting for I/O",
+    Part.NETWORK: "waiting for the network",
+    Part.CPU_INPUT: "waiting for the CPU or for input",
+    Part.BETWEEN_STEPS: "between steps",
+    Part.UNEXPLAINED: "idle, for no recorded reason",
+}
 _MEANING: dict[Part, tuple[str, str]] = {
     Part.INITIALIZATION: (
         "before the training loop",

@@ -1,0 +1,146 @@
+"""What a run makes of the results: notebook, page, summary."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from reportgen.assets import notebook_path
+from reportgen.errors import OutputError
+from reportgen.pipeline.options import Format, Options, Outcome, Watcher
+from reportgen.pipeline.timing import timed
+from reportgen.publish import (
+    PageOptions,
+    ReadyKernel,
+    export_page,
+    is_unchanged,
+    read_notebook,
+    run_notebook,
+)
+from reportgen.report import Report
+from reportgen.store import (
+    OUTPUT_FOLDER,
+    OUTPUT_NOTEBOOK,
+    OUTPUT_PAGE,
+    OUTPUT_SUMMARY,
+    Staging,
+    check_replaceable,
+    is_made_by_us,
+    publish_staging,
+)
+from reportgen.units import say_bytes
+
+FILES = {
+    Format.HTML: OUTPUT_PAGE,
+    Format.MD: OUTPUT_SUMMARY,
+    Format.IPYNB: OUTPUT_NOTEBOOK,
+}
+
+
+@contextmanager
+def kernel_for(options: Options, folder: Path) -> Iterator[ReadyKernel | None]:
+    """Start the kernel that will run the notebook in a folder; a summary alone needs none."""
+    if options.formats <= {Format.MD}:
+        yield None
+        return
+    kernel = ReadyKernel()
+    try:
+        kernel.start(folder)
+        yield kernel
+    finally:
+        kernel.close()
+
+
+def check_old(options: Options, *, keeps_results: bool) -> None:
+    """Refuse to replace what is not ours or was edited, unless that is wanted.
+
+    Raises:
+        WouldOverwriteError: naming the file that is in the way.
+    """
+    if options.force:
+        return
+    old = options.output / OUTPUT_NOTEBOOK
+    is_source = options.notebook is not None and old.exists() and old.samefile(options.notebook)
+    check_replaceable(
+        options.output,
+        keeps_results=keeps_results,
+        notebook_is_ours=is_source or is_unchanged(old),
+        writes=[FILES[wanted] for wanted in options.formats],
+    )
+
+
+def publish(
+    report: Report,
+    options: Options,
+    staging: Staging,
+    kernel: ReadyKernel | None,
+    watcher: Watcher,
+    *,
+    keeps_results: bool = False,
+) -> Outcome:
+    """Make what was asked for in the staging folder, then put all of it in its place.
+
+    Where the results are kept, what was made of them before is kept too.
+
+    Raises:
+        ReportgenError: something cannot be made or written; the old report stays.
+    """
+    if Format.MD in options.formats:
+        with timed(watcher, "summary") as step:
+            step.text = "wrote the summary"
+            _write_summary(report, staging.summary)
+    if kernel is not None:
+        _make_page(report, options, staging, kernel, watcher)
+    if keeps_results:
+        shutil.rmtree(staging.results)
+        publish_staging(staging)
+    else:
+        publish_staging(staging, outdated=tuple(_outdated(options)))
+    first = next(wanted for wanted in Format if wanted in options.formats)
+    return Outcome(path=options.output / FILES[first], report=report)
+
+
+def _make_page(
+    report: Report, options: Options, staging: Staging, kernel: ReadyKernel, watcher: Watcher
+) -> None:
+    with timed(watcher, "notebook") as step:
+        manager = kernel.manager()
+        notebook = read_notebook(options.notebook or notebook_path())
+        run_notebook(notebook, output=staging.notebook, report_dir=OUTPUT_FOLDER, manager=manager)
+        step.text = f"ran the notebook of {len(notebook.cells)} cells"
+    if Format.HTML in options.formats:
+        with timed(watcher, "page") as step:
+            title = f"{report.job.name} · profiling report"
+            page_options = PageOptions(title=title, theme=options.theme, report_id=report.report_id)
+            export_page(staging.notebook, staging.page, page_options)
+            step.text = f"made a page of {say_bytes(staging.page.stat().st_size)}"
+    if Format.IPYNB not in options.formats:
+        staging.notebook.unlink()
+
+
+def _write_summary(report: Report, path: Path) -> None:
+    from reportgen.views.twins import markdown_summary
+
+    try:
+        path.write_text(markdown_summary(report), encoding="utf-8")
+    except OSError as err:
+        raise OutputError(
+            f"Cannot write {path}: {err.strerror}.",
+            hint="Choose another folder with --output.",
+            path=str(path),
+        ) from err
+
+
+def _outdated(options: Options) -> Iterator[Path]:
+    """Yield files of ours that this run does not make anew and whose results it replaces.
+
+    An edited notebook is kept: it can be run again.
+    """
+    for wanted, name in FILES.items():
+        path = options.output / name
+        if wanted in options.formats or not path.is_file():
+            continue
+        if is_unchanged(path) if wanted is Format.IPYNB else is_made_by_us(path):
+            yield path

@@ -1,0 +1,174 @@
+"""``profiler-report.md``: the verdict, the findings and the numbers behind them, on one screen."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+
+from reportgen.report import Report
+from reportgen.results import Column, Exhibit, Severity
+from reportgen.views.facts import facts_of
+from reportgen.views.findings import Card, card_of
+from reportgen.views.sections.opening import LONGEST_JOB_NAME, LOSS_COUNTERS, check_groups
+from reportgen.views.values import heading_of, say, shorten
+from reportgen.views.verdict import verdict_of
+
+MOST_FINDINGS = 20
+"""A summary of more is no summary; how many more there are is said. Source: ours."""
+_SPECIAL = re.compile(r"([\\`*\[\]|~]|^[#+>-]|(?<!\w)_|_(?!\w))", flags=re.MULTILINE)
+_BUDGET = ("GPUTimeBudget", "budget")
+
+
+def markdown_summary(report: Report) -> str:
+    """Return the report as Markdown: what is wrong, how bad, where, what to try, what is unknown.
+
+    Names are written so that no renderer takes them for markup; numbers are those of the page.
+    """
+    parts = (
+        _opening(report),
+        _findings(report),
+        _gpu_time(report),
+        _unlooked(report),
+        _losses(report),
+        _closing(report),
+    )
+    return "\n".join(line for part in parts for line in part)
+
+
+def _opening(report: Report) -> Iterator[str]:
+    verdict = verdict_of(report)
+    name = shorten(report.job.name, most=LONGEST_JOB_NAME).text or "Training job"
+    yield "<!-- generator: make-profiler-report -->"
+    yield f"# Profiling report: {_plain(name)}"
+    yield ""
+    yield f"**{_plain(verdict.headline)}** {_plain(verdict.lead)}"
+    yield ""
+    yield from _table(
+        ("", ""),
+        (
+            (fact.name, f"{fact.text} ({fact.note})" if fact.note else fact.text)
+            for fact in facts_of(report)
+        ),
+    )
+
+
+def _findings(report: Report) -> Iterator[str]:
+    cards = [card_of(item.rule, item.finding, report) for item in report.findings]
+    faults = [card for card in cards if card.severity != Severity.INFO.value]
+    readings = [card for card in cards if card.severity == Severity.INFO.value]
+    if faults:
+        yield from ("## Findings", "")
+        for number, card in enumerate(faults[:MOST_FINDINGS], start=1):
+            yield from _item(f"{number}. **{card.word}: {_plain(card.title)}** ({card.id})", card)
+        yield from _rest(len(faults))
+    if readings:
+        yield from ("## Worth knowing", "")
+        for card in readings[:MOST_FINDINGS]:
+            yield from _item(f"- **{_plain(card.title)}** ({card.id})", card)
+        yield from _rest(len(readings))
+
+
+def _item(heading: str, card: Card) -> Iterator[str]:
+    indent = " " * (heading.index(" ") + 1)
+    yield heading
+    for label, text in (
+        ("", card.text),
+        ("Try: ", card.advice),
+        ("Measured: ", _measured(card)),
+        ("Where: ", " · ".join(filter(None, (card.place, card.when)))),
+        ("If removed: ", ", ".join(filter(None, (card.gain, card.gain_note)))),
+    ):
+        if text:
+            yield f"{indent}{'- ' if label else ''}{label}{_plain(text)}"
+            if not label:
+                yield ""
+    yield ""
+
+
+def _measured(card: Card) -> str:
+    if not card.measured:
+        return ""
+    return f"{card.measured} (threshold {card.threshold})" if card.threshold else card.measured
+
+
+def _rest(n_findings: int) -> Iterator[str]:
+    if n_findings > MOST_FINDINGS:
+        yield f"{n_findings - MOST_FINDINGS:,} more are in `profiler-report/report.json`."
+        yield ""
+
+
+def _gpu_time(report: Report) -> Iterator[str]:
+    rule_id, exhibit_id = _BUDGET
+    result = next((item for key, item in report.results.items() if key == rule_id), None)
+    budget = result.exhibit(exhibit_id) if result else None
+    if budget is None or budget.n_rows == 0:
+        return
+    yield from ("## Where the GPU time went", "")
+    yield from _exhibit_table(budget)
+
+
+def _exhibit_table(item: Exhibit) -> Iterator[str]:
+    columns = [
+        column for column in item.columns if any(value is not None for value in column.values)
+    ]
+    rows = zip(*(_texts(column) for column in columns), strict=True)
+    yield from _table([heading_of(column.name) for column in columns], rows)
+
+
+def _texts(column: Column) -> list[str]:
+    return [
+        value.replace("_", " ") if isinstance(value, str) else say(value, column.unit)
+        for value in column.values
+    ]
+
+
+def _unlooked(report: Report) -> Iterator[str]:
+    *_, unlooked = check_groups(report)
+    if not unlooked.entries:
+        return
+    yield from ("## Could not look", "")
+    titles: list[str] = []
+    for entry in unlooked.entries:
+        titles.append(entry.title)
+        if entry.reason:
+            yield f"- {_plain(', '.join(titles))}: {_plain(entry.reason)}"
+            titles = []
+    if titles:
+        yield f"- {_plain(', '.join(titles))}"
+    yield ""
+
+
+def _losses(report: Report) -> Iterator[str]:
+    counters = report.data_quality.counters
+    losses = [
+        f"- {counters[name]:,} {words[counters[name] != 1]}"
+        for name, words in LOSS_COUNTERS.items()
+        if counters.get(name)
+    ]
+    if losses:
+        yield from ("## Part of the input could not be used", "", *losses, "")
+
+
+def _closing(report: Report) -> Iterator[str]:
+    version = report.versions.get("make-profiler-report", "")
+    yield "---"
+    yield (
+        f"Report {report.report_id}, made by make-profiler-report {version}. Speed-ups are upper "
+        "bounds, not promises. All numbers: `profiler-report/`."
+    )
+    yield ""
+
+
+def _table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
+    yield f"| {' | '.join(_plain(head) for head in heads)} |"
+    yield f"|{'---|' * len(heads)}"
+    for row in rows:
+        yield f"| {' | '.join(_plain(cell) for cell in row)} |"
+    yield ""
+
+
+def _plain(text: str) -> str:
+    """Return a text that Markdown and HTML show as it is, on one line."""
+    line = " ".join(text.replace("\u00a0", " ").split())
+    safe = line.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    return _SPECIAL.sub(r"\\\1", safe)

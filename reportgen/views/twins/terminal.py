@@ -1,0 +1,75 @@
+"""The report on a terminal: the verdict and the findings that come first."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from reportgen.report import Report
+from reportgen.results import Severity
+from reportgen.units import say_duration
+from reportgen.views.findings import Card, card_of
+from reportgen.views.values import shorten
+from reportgen.views.verdict import verdict_of
+
+MOST_FINDINGS = 3
+_SIGNS = {
+    Severity.CRITICAL.value: "■",
+    Severity.WARNING.value: "▲",
+    Severity.INFO.value: "•",
+    "ok": "✓",
+    "skipped": "○",
+}
+_LONGEST_NAME = 60
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Line:
+    """One line: ``kind`` is a severity, ``ok`` or ``skipped`` for headlines, else empty."""
+
+    text: str
+    kind: str = ""
+
+
+def terminal_lines(report: Report) -> tuple[Line, ...]:
+    """Return the verdict, then the findings next in rank, with what to try and what it may win.
+
+    The verdict is the first finding where something is wrong. Readings (``info``) are left to
+    the page.
+    """
+    verdict = verdict_of(report)
+    head = f"{_job(report)}: {verdict.headline.removesuffix('.')}"
+    cards = [
+        card_of(item.rule, item.finding, report)
+        for item in report.findings
+        if item.finding.severity is not Severity.INFO
+    ]
+    if not cards:
+        sign = _SIGNS.get(verdict.kind, "•")
+        lines = [Line(text=f"{sign} {head}", kind=verdict.kind), Line(text=f"  {verdict.lead}")]
+    else:
+        lines = [*_finding_lines(replace(cards[0], title=head))]
+        for card in cards[1:MOST_FINDINGS]:
+            lines.extend(_finding_lines(card))
+        lines.append(Line(text=f"  {verdict.lead}"))
+    return tuple(_on_one_line(line) for line in lines)
+
+
+def _finding_lines(card: Card) -> tuple[Line, ...]:
+    title = f"{_SIGNS[card.severity]} {card.title}"
+    if card.gain:
+        title += f" ({card.gain})"
+    lines = [Line(text=title, kind=card.severity)]
+    if card.advice:
+        lines.append(Line(text=f"  Try: {card.advice}"))
+    return tuple(lines)
+
+
+def _job(report: Report) -> str:
+    name = shorten(report.job.name, most=_LONGEST_NAME).text or "Training job"
+    duration_s = report.summary.job_duration_in_seconds
+    return name if duration_s is None else f"{name}, {say_duration(duration_s)}"
+
+
+def _on_one_line(line: Line) -> Line:
+    indent = line.text[: len(line.text) - len(line.text.lstrip())]
+    return Line(text=indent + " ".join(line.text.replace("\u00a0", " ").split()), kind=line.kind)

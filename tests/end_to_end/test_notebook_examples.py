@@ -1,0 +1,55 @@
+"""What the notebook's text cells offer to try works on a real report."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+from typing import Any
+
+import nbformat
+import pytest
+
+import reportgen
+from report_notebook import build
+from reportgen import views
+from tests.end_to_end.command import run_command
+
+_CODE = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+@pytest.fixture(scope="module")
+def report(input_bound_job: Path, tmp_path_factory: pytest.TempPathFactory) -> Any:
+    output = tmp_path_factory.mktemp("tried")
+    run = run_command(input_bound_job, "-o", output, "--format", "md", cwd=output)
+    assert run.code == 0, run.stderr
+    return reportgen.load(output / "profiler-report")
+
+
+def examples() -> list[tuple[str, str]]:
+    notebook = nbformat.read(str(build.NOTEBOOK), as_version=4)
+    return [
+        (f"{cell.id}", code)
+        for cell in notebook.cells
+        if cell.cell_type == "markdown"
+        for code in _CODE.findall(cell.source)
+    ]
+
+
+@pytest.mark.parametrize(("name", "code"), examples(), ids=[name for name, _ in examples()])
+def test_an_example_of_the_notebook_runs_and_shows_something(
+    name: str, code: str, report: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    *before, last = ast.parse(code).body
+    names: dict[str, Any] = {"report": report, "views": views}
+    exec(compile(ast.Module(body=before, type_ignores=[]), name, "exec"), names)
+    shown = None
+    if isinstance(last, ast.Expr):
+        shown = eval(compile(ast.Expression(body=last.value), name, "eval"), names)
+    else:
+        exec(compile(ast.Module(body=[last], type_ignores=[]), name, "exec"), names)
+    assert shown is not None or capsys.readouterr().out
+
+
+def test_there_is_an_example_for_every_section() -> None:
+    assert len(examples()) >= 18

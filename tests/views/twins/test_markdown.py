@@ -1,0 +1,91 @@
+"""The summary in Markdown: whole, short, and not to be fooled by names."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+
+from reportgen.report import Report
+from reportgen.results import Severity
+from reportgen.views.twins import markdown_summary
+from reportgen.views.twins.markdown import MOST_FINDINGS
+from tests.views import reports
+
+
+def test_the_summary_begins_with_the_verdict_and_holds_every_finding() -> None:
+    report = reports.busy_report()
+    text = markdown_summary(report)
+
+    assert text.splitlines()[1].startswith("# Profiling report: ")
+    top = report.findings[0].finding
+    assert top.title in text.splitlines()[3]
+    for item in report.findings:
+        assert f"({item.finding.id})" in text
+        assert item.finding.advice in text
+    assert report.report_id in text
+
+
+def test_faults_are_numbered_by_rank_and_readings_stand_apart() -> None:
+    report = reports.busy_report()
+    text = markdown_summary(report)
+    numbered = re.findall(r"^\d+\. \*\*\w+: .*\((\S+)\)$", text, re.MULTILINE)
+
+    faults = [
+        item.finding.id for item in report.findings if item.finding.severity is not Severity.INFO
+    ]
+    assert numbered == faults
+    assert text.index("## Findings") < text.index("## Worth knowing")
+
+
+def test_checks_that_could_not_look_are_listed_with_their_reason() -> None:
+    report = reports.busy_report()
+    reasons = {
+        entry.reason.text
+        for entry in report.rules.values()
+        if entry.reason and entry.status.value == "skipped"
+    }
+    assert reasons
+    text = markdown_summary(report)
+    assert "## Could not look" in text
+    for reason in reasons:
+        assert reason in text
+
+
+def test_names_cannot_become_markup_or_break_a_table() -> None:
+    name = "| a\n# b <script>alert(1)</script> **c** [d](http://x) `e` _f_ \u202e &amp;"
+    text = markdown_summary(_renamed(reports.busy_report(), name))
+    title = text.splitlines()[1]
+
+    assert title == (
+        "# Profiling report: \\| a # b &lt;script&gt;alert(1)&lt;/script&gt; \\*\\*c\\*\\* "
+        "\\[d\\](http://x) \\`e\\` \\_f\\_ \ufffd &amp;amp;"
+    )
+
+
+def test_words_with_underscores_stay_readable() -> None:
+    text = markdown_summary(_renamed(reports.busy_report(), "num_workers"))
+
+    assert text.splitlines()[1] == "# Profiling report: num_workers"
+
+
+def test_a_summary_of_many_findings_says_how_many_more_there_are() -> None:
+    report = reports.busy_report()
+    fault = next(item for item in report.findings if item.finding.severity is not Severity.INFO)
+    many = dataclasses.replace(report, findings=(fault,) * (MOST_FINDINGS + 7))
+    text = markdown_summary(many)
+
+    assert text.count(f"({fault.finding.id})") == MOST_FINDINGS
+    assert "7 more are in `profiler-report/report.json`." in text
+
+
+def test_a_report_without_findings_or_results_still_says_so() -> None:
+    bare = dataclasses.replace(reports.busy_report(), findings=(), results={})
+    text = markdown_summary(bare)
+
+    assert "No problem found" in text
+    assert "## Findings" not in text
+    assert "## Where the GPU time went" not in text
+
+
+def _renamed(report: Report, name: str) -> Report:
+    return dataclasses.replace(report, job=dataclasses.replace(report.job, name=name))

@@ -1,0 +1,51 @@
+"""The lines for a terminal: the verdict first, few, each on one line."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from reportgen.results import Severity
+from reportgen.views.twins import terminal_lines
+from reportgen.views.twins.terminal import MOST_FINDINGS
+from tests.views import reports
+
+
+def test_the_first_line_is_the_verdict_and_the_second_what_to_try() -> None:
+    report = reports.busy_report()
+    top = report.findings[0].finding
+    lines = terminal_lines(report)
+
+    assert top.title in lines[0].text
+    assert report.job.name in lines[0].text
+    assert lines[0].kind == top.severity.value
+    assert lines[1].text == f"  Try: {top.advice}"
+
+
+def test_at_most_the_first_findings_are_told_and_never_readings() -> None:
+    report = reports.busy_report()
+    lines = terminal_lines(report)
+    told = [line for line in lines if line.kind]
+
+    n_faults = sum(item.finding.severity is not Severity.INFO for item in report.findings)
+    assert len(told) == min(n_faults, MOST_FINDINGS)
+    assert Severity.INFO.value not in {line.kind for line in told}
+
+
+def test_a_quiet_report_says_that_nothing_was_found() -> None:
+    quiet = dataclasses.replace(reports.busy_report(), findings=())
+    lines = terminal_lines(quiet)
+
+    assert len(lines) == 2
+    assert "No problem found" in lines[0].text
+    assert "looked" in lines[1].text
+
+
+def test_a_hostile_name_cannot_steer_the_terminal() -> None:
+    report = reports.busy_report()
+    job = dataclasses.replace(report.job, name="a\x1b[31m\nb\u202ec")
+    text = "\n".join(line.text for line in terminal_lines(dataclasses.replace(report, job=job)))
+
+    assert "\x1b" not in text
+    assert "\u202e" not in text
+    assert text.splitlines()[0].startswith("■ a")
+    assert all("\n" not in line.text for line in terminal_lines(report))
