@@ -7,7 +7,6 @@ from dataclasses import MISSING, dataclass, field, fields
 from enum import StrEnum
 from typing import Any, ClassVar, Protocol
 
-from reportgen.profile import NodeProfile
 from reportgen.results import Counters, Details, Exhibit, Finding, RuleId, RuleResult, Scalar
 
 
@@ -16,6 +15,7 @@ class Need(StrEnum):
 
     SYSTEM = "system metrics"
     FRAMEWORK = "framework events"
+    KERNELS = "kernel traces"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,8 +133,9 @@ class Rule:
         about: what it checks, how to read it, what to do.
         needs: which inputs it reads.
         params: the class of its parameters.
-        measure: ``(part, params) -> measurement``; runs where the data are, once per node.
-            A measurement is any small picklable value.
+        measure: ``(part, params) -> measurement``; runs where the data are, once per node; for
+            rules that need kernels once per ``RankTrace``. A measurement is any small picklable
+            value.
         judge: ``(measurements, params) -> RuleResult``; runs once, measurements in node order.
         present: ``(counters, details, params, context) -> Presentation``; pure. ``context``
             holds what only raw data give and is ``None`` for imported results.
@@ -150,7 +151,7 @@ class Rule:
     about: About
     needs: tuple[Need, ...]
     params: type[Any]
-    measure: Callable[[NodeProfile, Any], Any]
+    measure: Callable[[Any, Any], Any]
     judge: Callable[[Sequence[Any], Any], RuleResult]
     present: Callable[[Counters, Details, Any, Any], Presentation]
     describe_params: Callable[[Any], str] = parameter_text

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from reportgen.profile.job import NodeId
-from reportgen.profile.trace import (
+from reportgen.profile.trace import RankTrace, Thread
+from reportgen.profile.trace_tables import (
     NONE,
     CollectiveArgs,
     Flows,
@@ -17,11 +18,9 @@ from reportgen.profile.trace import (
     HostCalls,
     HostSlices,
     MemoryEvents,
-    RankTrace,
     SliceKind,
     Steps,
     SyncEvents,
-    Thread,
 )
 from tests.builders import job_info
 
@@ -54,7 +53,9 @@ def rank_trace(
     call_rows = _rows(calls)
     ops = _rows(gpu)
     found = {row["correlation"]: at for at, row in enumerate(call_rows) if "correlation" in row}
-    collectives = [row["collective"] | {"gpu_op": at} for at, row in enumerate(ops) if "collective" in row]
+    collectives = [
+        row["collective"] | {"gpu_op": at} for at, row in enumerate(ops) if "collective" in row
+    ]
     places = {row["gpu_op"]: at for at, row in enumerate(collectives)}
     slice_rows = _rows(slices, longest_first=True)
     step_rows = _rows([(str(number), start, length) for number, start, length in steps])
@@ -77,7 +78,9 @@ def rank_trace(
             name=words.codes("names", ops, "name"),
             correlation=_ints(ops, "correlation", np.int64),
             external_id=_ints(ops, "external_id", np.int64),
-            launch=np.array([found.get(row.get("correlation"), NONE) for row in ops], dtype=np.int32),
+            launch=np.array(
+                [found.get(row.get("correlation"), NONE) for row in ops], dtype=np.int32
+            ),
             bytes=_ints(ops, "bytes", np.int64),
             collective=np.array([places.get(at, NONE) for at in range(len(ops))], dtype=np.int32),
             shape=np.full(len(ops), NONE, dtype=np.int32),
@@ -157,7 +160,11 @@ class _Words:
         return np.array(codes, dtype=np.int32)
 
     def codes(
-        self, vocabulary: str, rows: Sequence[Mapping[str, Any]], key: str, absent: str | None = None
+        self,
+        vocabulary: str,
+        rows: Sequence[Mapping[str, Any]],
+        key: str,
+        absent: str | None = None,
     ) -> Any:
         """Return the codes of one column of rows."""
         return self.of(vocabulary, [row.get(key, absent) for row in rows])
@@ -169,7 +176,8 @@ class _Words:
 
 def _rows(rows: Sequence[Row], *, longest_first: bool = False) -> list[dict[str, Any]]:
     full: list[dict[str, Any]] = [
-        {"name": row[0], "start": row[1], "duration": row[2]} | dict(row[3] if len(row) == 4 else {})
+        {"name": row[0], "start": row[1], "duration": row[2]}
+        | dict(row[3] if len(row) == 4 else {})
         for row in rows
     ]
     sign = -1 if longest_first else 1

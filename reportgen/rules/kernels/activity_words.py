@@ -1,0 +1,283 @@
+"""GPUActivity in words: the split of each window, the curve, exposed communication, balance."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from reportgen.results import Exhibit, ExhibitKind, Finding, Severity, Where, exhibit
+from reportgen.rules.kernels.device_time import DeviceTime
+from reportgen.rules.kernels.saying import pct_of, say_device, say_us, say_window
+from reportgen.rules.kernels.use_over_time import FineUse, use_together
+from reportgen.rules.kernels.windows import WindowKind
+from reportgen.rules.saying.verdict import estimate_of, fault_severity
+from reportgen.units import percentages, say_count, say_pct
+
+TABLE, SPLIT, SUMS, CURVE = "activity_by_device", "activity_split", "activity_sums", "utilization"
+MOST_LINES = 16
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RankActivity:
+    """One rank.
+
+    Attributes:
+        clock_us: what the trace's own clock showed at its origin.
+        devices: a row per device and window.
+        kernel_sum_us, memory_sum_us, sync_sum_us: durations added up, not united.
+        use: busy time over the headline window, one per device.
+    """
+
+    rank: int
+    node: str
+    n_ops: int
+    clock_us: float
+    devices: tuple[DeviceTime, ...]
+    kernel_sum_us: float
+    memory_sum_us: float
+    sync_sum_us: float
+    use: tuple[FineUse, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """From when on exposed communication and uneven ranks are faults, percent."""
+
+    exposed_pct: float
+    imbalance_pct: float
+
+
+def headline_rows(ranks: Sequence[RankActivity]) -> list[DeviceTime]:
+    """Return a row per device: of the steps where the rank has any, else of all GPU work."""
+    rows = []
+    for rank in ranks:
+        kinds = {item.window.kind for item in rank.devices}
+        kind = WindowKind.STEPS if WindowKind.STEPS in kinds else WindowKind.GPU
+        rows += [item for item in rank.devices if item.window.kind is kind]
+    return rows
+
+
+def split_us(rows: Sequence[DeviceTime]) -> dict[str, float]:
+    """Return the exclusive parts of the windows, added up over devices; they fill the windows."""
+    return {
+        "compute": sum(row.compute_us - row.overlap_us for row in rows),
+        "compute with communication": sum(row.overlap_us for row in rows),
+        "exposed communication": sum(row.exposed_communication_us for row in rows),
+        "memory operations": sum(row.busy_us - row.kernel_us for row in rows),
+        "idle": sum(row.idle_us for row in rows),
+    }
+
+
+def exhibits_of(ranks: Sequence[RankActivity]) -> tuple[Exhibit, ...]:
+    """Return the split, the sums, the curve and the table; nothing without GPU operations."""
+    rows = headline_rows(ranks)
+    if not rows:
+        return ()
+    return (_split(rows), _sums(ranks), _curve(ranks), table_of(ranks))
+
+
+def table_of(ranks: Sequence[RankActivity]) -> Exhibit:
+    """Return every device in every window, exact."""
+    clocks = {rank.rank: rank.clock_us for rank in ranks}
+    rows = [item for rank in ranks for item in rank.devices]
+    return exhibit(
+        TABLE,
+        ExhibitKind.TABLE,
+        title="GPU activity by rank, device and window",
+        caption=(
+            "Window gpu: from the first start to the last end of a GPU operation of the rank. "
+            "Window steps: from the start of the first step to the end of the last, or of the "
+            "last GPU operation launched inside. All times are unions: what runs at the same "
+            "time counts once. window_start_us is in the trace's own clock."
+        ),
+        columns=[
+            ("rank", "", [row.rank for row in rows]),
+            ("device", "", [row.device for row in rows]),
+            ("window", "", [row.window.kind.value for row in rows]),
+            ("window_start_us", "us", [clocks[row.rank] + row.window.start_us for row in rows]),
+            ("window_us", "us", [row.window.length_us for row in rows]),
+            ("busy_us", "us", [row.busy_us for row in rows]),
+            ("idle_us", "us", [row.idle_us for row in rows]),
+            ("kernel_us", "us", [row.kernel_us for row in rows]),
+            ("compute_us", "us", [row.compute_us for row in rows]),
+            ("communication_us", "us", [row.communication_us for row in rows]),
+            ("memory_us", "us", [row.memory_us for row in rows]),
+            ("overlap_us", "us", [row.overlap_us for row in rows]),
+            (
+                "exposed_communication_us",
+                "us",
+                [row.exposed_communication_us for row in rows],
+            ),
+        ],
+    )
+
+
+def findings_of(ranks: Sequence[RankActivity], limits: Limits) -> tuple[Finding, ...]:
+    """Return the reading of the activity, and faults: exposed communication, uneven ranks."""
+    rows = headline_rows(ranks)
+    if not rows:
+        return ()
+    found = [_exposed(rows, limits.exposed_pct), _uneven(ranks, rows, limits.imbalance_pct)]
+    return (*(item for item in found if item), _reading(ranks, rows))
+
+
+def _split(rows: Sequence[DeviceTime]) -> Exhibit:
+    parts = split_us(rows)
+    return exhibit(
+        SPLIT,
+        ExhibitKind.SHARES,
+        title="What the GPUs did",
+        caption=(
+            f"Shares of {_window(rows)}. Every moment is in one part; memory operations are "
+            "copies and memsets while no kernel ran."
+        ),
+        columns=[
+            ("part", "", list(parts)),
+            ("time_us", "us", list(parts.values())),
+            ("pct", "%", percentages(list(parts.values()))),
+        ],
+    )
+
+
+def _sums(ranks: Sequence[RankActivity]) -> Exhibit:
+    parts = {
+        "kernels": sum(rank.kernel_sum_us for rank in ranks),
+        "memory operations": sum(rank.memory_sum_us for rank in ranks),
+        "synchronization": sum(rank.sync_sum_us for rank in ranks),
+    }
+    return exhibit(
+        SUMS,
+        ExhibitKind.SHARES,
+        title="Durations of kernels, memory operations and synchronization",
+        caption=(
+            "Durations added up over the whole trace, also where they ran at the same time; "
+            "synchronization is the host's waiting calls and the waits that devices recorded."
+        ),
+        columns=[
+            ("part", "", list(parts)),
+            ("time_us", "us", list(parts.values())),
+            ("pct", "%", percentages(list(parts.values()))),
+        ],
+    )
+
+
+def _curve(ranks: Sequence[RankActivity]) -> Exhibit:
+    devices = [item for rank in ranks for item in rank.use]
+    use = use_together(devices)
+    with np.errstate(invalid="ignore"):
+        mean = 100 * use.busy_us.sum(axis=0) / use.length_us.sum(axis=0)
+        each = 100 * use.busy_us / use.length_us
+    lines = [("mean of GPUs", "%", mean)] if len(devices) > 1 else []
+    names = _line_names(ranks)
+    lines += [(name, "%", each[row]) for row, name in enumerate(names[:MOST_LINES])]
+    rest = f" The first {MOST_LINES} of {len(names)} GPUs." if len(names) > MOST_LINES else ""
+    return exhibit(
+        CURVE,
+        ExhibitKind.SERIES,
+        title="GPU utilization over time",
+        caption=(
+            f"Busy share of bins of {say_us(use.width_ns / 1000)} over "
+            f"{_window(headline_rows(ranks))}: any kernel, copy or memset.{rest}"
+        ),
+        columns=[("time_s", "s", use.time_s), *lines],
+    )
+
+
+def _line_names(ranks: Sequence[RankActivity]) -> list[str]:
+    n_ranks = len(ranks)
+    return [
+        item.device if n_ranks == 1 else f"{item.node} {item.device}"
+        for rank in ranks
+        for item in rank.use
+    ]
+
+
+def _exposed(rows: Sequence[DeviceTime], limit_pct: float) -> Finding | None:
+    window_us = sum(row.window.length_us for row in rows)
+    exposed_us = sum(row.exposed_communication_us for row in rows)
+    share_pct = pct_of(exposed_us, window_us)
+    if share_pct < limit_pct or exposed_us <= 0:
+        return None
+    communication_us = sum(row.communication_us for row in rows)
+    hidden_pct = pct_of(communication_us - exposed_us, communication_us)
+    return Finding(
+        id="ACT-1",
+        severity=fault_severity(share_pct / 100),
+        title=f"Communication that hides behind no compute takes {say_pct(share_pct)}",
+        text=(
+            f"{say_us(exposed_us)} of GPU time, {say_pct(share_pct)} of {_window(rows)}, went by "
+            "in communication kernels with nothing computed beside them; "
+            f"{say_pct(hidden_pct)} of the communication overlaps with compute. Communication "
+            "kernels also wait for other ranks: see the collectives."
+        ),
+        advice=(
+            "Overlap communication with the backward pass (larger buckets, gradient accumulation, "
+            "prefetching shards), and see first whether it waits for a late rank."
+        ),
+        measured=round(share_pct, 2),
+        threshold=limit_pct,
+        unit="%",
+        estimate=estimate_of(share_pct / 100),
+        exhibit=SPLIT,
+    )
+
+
+def _uneven(
+    ranks: Sequence[RankActivity], rows: Sequence[DeviceTime], limit_pct: float
+) -> Finding | None:
+    """Compare the ranks by the compute in their headline windows; one device has no peers."""
+    if len(rows) < 2:
+        return None
+    compute = np.array([row.compute_us for row in rows])
+    mean_us = float(compute.mean())
+    worst = int(compute.argmax())
+    above_pct = pct_of(float(compute[worst]) - mean_us, mean_us)
+    saved = (float(compute[worst]) - mean_us) / rows[worst].window.length_us
+    if above_pct < limit_pct or 100 * saved < 1:
+        return None
+    row = rows[worst]
+    nodes = {rank.rank: rank.node for rank in ranks}
+    name = say_device(row.rank, row.device, n_ranks=len(ranks))
+    return Finding(
+        id="ACT-2",
+        severity=Severity.WARNING,
+        title=f"The ranks compute unevenly: {name} {say_pct(above_pct)} above the mean",
+        text=(
+            f"{name} computes {say_us(row.compute_us)} where the mean of {len(rows)} GPUs is "
+            f"{say_us(mean_us)}; each in its own window: {_window(rows)}. The others wait for it."
+        ),
+        advice="Give each rank an equal share: balance shards, tables, sequence lengths or layers.",
+        where=Where(node=nodes[row.rank], device=f"gpu{row.device}"),
+        measured=round(above_pct, 2),
+        threshold=limit_pct,
+        unit="%",
+        estimate=estimate_of(saved),
+        exhibit=TABLE,
+    )
+
+
+def _reading(ranks: Sequence[RankActivity], rows: Sequence[DeviceTime]) -> Finding:
+    window_us = sum(row.window.length_us for row in rows)
+    busy_pct = pct_of(sum(row.busy_us for row in rows), window_us)
+    kernel_pct = pct_of(sum(row.kernel_us for row in rows), window_us)
+    n_ops = sum(rank.n_ops for rank in ranks)
+    gpus = "The GPU was" if len(rows) == 1 else f"{len(rows)} GPUs were"
+    return Finding(
+        id="ACT-3",
+        severity=Severity.INFO,
+        title=f"{gpus} active {say_pct(busy_pct)} of {_window(rows)}",
+        text=(
+            f"Any of {say_count(n_ops)} GPU operations ran {say_pct(busy_pct)} of that time; a "
+            f"kernel ran {say_pct(kernel_pct)}, which is what nvidia-smi calls GPU-Util."
+        ),
+        advice="Look at the causes of idling where the idle part is large.",
+        measured=round(busy_pct, 2),
+        unit="%",
+        exhibit=SPLIT,
+    )
+
+
+def _window(rows: Sequence[DeviceTime]) -> str:
+    return say_window([row.window for row in rows])
