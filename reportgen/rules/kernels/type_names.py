@@ -66,6 +66,12 @@ def _precision(name: str) -> Precision:
     return Precision.UNKNOWN
 
 
+def floating_type(text: str) -> Precision:
+    """Return the precision that one type says (``c10::BFloat16``), ``UNKNOWN`` if not floating."""
+    found = (precision for pattern, precision in _FLOATING if pattern.search(text))
+    return next(found, Precision.UNKNOWN)
+
+
 def split_parameters(name: str) -> tuple[str, str]:
     """Return a name without its last balanced parameter list, and that list.
 
