@@ -13,7 +13,7 @@ from reportgen.rules.kernels.type_names import read_types, split_parameters
 _NAMESPACE = re.compile(r"\(anonymous namespace\)::|<unnamed>::|\b[a-z_][A-Za-z0-9_]*::")
 _TEMPLATE = re.compile(r"<[^<>]*>")
 _WHAT_IT_DOES = re.compile(
-    r"(\w+Functor\w*|\w+Ops?\b|\w+_kernel_(?:impl|cuda)\w*|cutlass\w+gemm\w*)"
+    r"\b(?!gpu_kernel_impl)(\w+Functor\w*|\w+Ops?\b|\w+_kernel_(?:impl|cuda)\w*|cutlass\w+gemm\w*)"
 )
 _GENERIC = re.compile(r"elementwise|reduce_kernel|multi_tensor_apply|cutlass::Kernel|Kernel2?$")
 
