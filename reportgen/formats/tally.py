@@ -33,6 +33,7 @@ _SENTENCES: Mapping[Quality, str] = {
         "{n} begin or end [mark has|marks have] no partner and [was|were] left out"
     ),
     Quality.EVENTS_DROPPED: "{n} [event was|events were] left out",
+    Quality.PLACES_REPAIRED: "{n} damaged [place was|places were] repaired",
     Quality.BYTES_LOST: "the file ends in the middle of a line: {bytes} lost",
 }
 _FORMS = re.compile(r"\[([^|\]]*)\|([^\]]*)\]")

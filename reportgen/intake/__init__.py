@@ -3,7 +3,7 @@
 from reportgen.intake.aws_folder import AwsFolder, read_aws_folder
 from reportgen.intake.cut import cut_job, range_of_steps
 from reportgen.intake.discover import discover
-from reportgen.intake.read import read
+from reportgen.intake.read import read, read_node
 from reportgen.intake.system import Progress
 
 __all__ = [
@@ -14,4 +14,5 @@ __all__ = [
     "range_of_steps",
     "read",
     "read_aws_folder",
+    "read_node",
 ]

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import PurePosixPath
+from pathlib import PurePath, PurePosixPath
 
 from reportgen.errors import AmbiguousJobError, LocationError
 from reportgen.formats import Claim, FormatId, Tally, claim, printable
-from reportgen.intake.unread import OUTPUT, format_of_key, name_unread
+from reportgen.intake.trace_files import TraceKey, find_traces, rank_traces
+from reportgen.intake.unread import OUTPUT, format_of_key, name_unread, refuse_pickle
 from reportgen.profile import Clock, JobInfo, JobProfile, NodeId, PartRef, Quality
 from reportgen.profile.job import FileRef
 from reportgen.profile.system import device_order
@@ -27,56 +29,91 @@ _Claimed = tuple[ObjectInfo, Claim]
 
 
 def discover(path: str, *, name: str | None = None) -> JobProfile:
-    """Find the job under a path; no file is read for that.
+    """Find the job under a path; of kernel traces the first bytes are read for that.
 
     Args:
-        path: the job's folder, its ``profiler-output``, or the folder that holds ``system/``
-            and/or ``framework/``.
+        path: the job's folder, its ``profiler-output``, the folder that holds ``system/`` and/or
+            ``framework/``, a folder of kernel traces, or one kernel trace.
         name: what to call the job instead of its folder's name.
 
     Returns:
-        The job with one part per node, in numeric order.
+        The job with one part per node, in numeric order, then one part per rank with a trace.
 
     Raises:
         LocationError: no such folder, nothing in it, no job in it, or a job in a format that
             this version does not read; the message says which.
         AmbiguousJobError: several jobs lie under the path; the message lists them.
     """
-    location = _open(path)
+    location, chosen = _open(path)
     objects = [info for info in location.list() if not OUTPUT.fullmatch(info.key)]
-    claimed = _claimed(objects)
-    if not any(told.format_id is not FormatId.END_MARKER for _, told in claimed):
+    claimed = _claimed(objects) if chosen is None else []
+    known = {info.key for info, _ in claimed}
+    others = [info for info in objects if info.key not in known]
+    if chosen is not None:
+        others = [info for info in objects if info.key == chosen]
+    traces = find_traces(location, others, is_chosen=chosen is not None)
+    has_nodes = any(told.node for _, told in claimed)
+    if chosen is not None and not traces:
+        raise _not_a_job(path, location, chosen)
+    if not has_nodes and not traces:
         raise _no_job(path, location, objects)
-    prefix = _only_prefix(path, claimed)
+    tally = Tally()
+    ranks = rank_traces(path, location, traces, tally)
+    prefix = _only_prefix(path, claimed) if has_nodes else ""
     of_job = [item for item in claimed if item[1].job_prefix == prefix]
     info = JobInfo(
-        name=name or _job_name(location, prefix),
+        name=name or _name_of(location, prefix, chosen),
         source=path,
-        clock=_clock(location, of_job),
-        is_finished=any(told.format_id is FormatId.END_MARKER for _, told in of_job),
+        clock=_clock(location, of_job) if has_nodes else Clock.UNIX,
+        is_finished=not has_nodes or _is_finished(of_job),
     )
-    tally = Tally()
     _note_unclaimed(objects, claimed, prefix, tally)
-    return JobProfile(info=info, parts=_parts(of_job, location, info), notes=tally.notes())
+    parts = (*_parts(of_job, location, info), *_rank_parts(ranks, location, info))
+    return JobProfile(info=info, parts=parts, notes=tally.notes())
 
 
-def _open(path: str) -> Location:
-    """Open a location; say what a file is that was given instead of a folder."""
+def _open(path: str) -> tuple[Location, str | None]:
+    """Open a location; of a single file open its folder, and return its key as well."""
+    refuse_pickle(path)
     try:
-        return open_location(path)
+        location = open_location(path)
     except LocationError as err:
-        file = PurePosixPath(path)
-        unread = None
-        if err.details.get("is_file"):
-            info = ObjectInfo(key=file.name, size_bytes=0)
-            unread = name_unread(open_location(str(file.parent)), [info])
-        if unread is None:
+        if not err.details.get("is_file"):
             raise
-        raise LocationError(
-            f"{path!r} is a single file ({unread}); this version cannot read {unread} yet.",
-            hint=_REMEDY,
-            path=path,
-        ) from err
+        file = PurePath(path.removeprefix("file://"))
+        return open_location(str(file.parent)), file.name
+    if "://" in location.root and not location.list():
+        folder, _, key = location.root.rpartition("/")
+        if key and not folder.endswith("/"):
+            beside = open_location(folder)
+            if any(info.key == key for info in beside.list()):
+                return beside, key
+    return location, None
+
+
+def _not_a_job(path: str, location: Location, key: str) -> LocationError:
+    """Return the error that says what a single file is, if that can be told."""
+    unread = name_unread(location, [ObjectInfo(key=key, size_bytes=0)])
+    if unread is None:
+        return LocationError(
+            f"{path!r} is a file, and not a kernel trace.", hint=_REMEDY, path=path, is_file=True
+        )
+    return LocationError(
+        f"{path!r} is a single file ({unread}); this version cannot read {unread} yet.",
+        hint=_REMEDY,
+        path=path,
+    )
+
+
+def _is_finished(claimed: Sequence[_Claimed]) -> bool:
+    return any(told.format_id is FormatId.END_MARKER for _, told in claimed)
+
+
+def _name_of(location: Location, prefix: str, chosen: str | None) -> str:
+    """Return the name of a single file without its endings, else of the job's folder."""
+    if chosen is None:
+        return _job_name(location, prefix)
+    return printable(re.sub(r"(\.pt)?(\.trace)?(\.json)?(\.gz)?(\.tmp)?$", "", chosen)) or "job"
 
 
 def _claimed(objects: Iterable[ObjectInfo]) -> list[_Claimed]:
@@ -126,6 +163,29 @@ def _parts(claimed: Sequence[_Claimed], location: Location, info: JobInfo) -> tu
     return tuple(
         PartRef(node=NodeId(node), root=location.root, files=tuple(by_node[node]), job=info)
         for node in sorted(by_node, key=device_order)
+    )
+
+
+def _rank_parts(
+    ranks: Sequence[TraceKey], location: Location, info: JobInfo
+) -> tuple[PartRef, ...]:
+    return tuple(
+        PartRef(
+            node=NodeId(f"rank {trace.rank}"),
+            root=location.root,
+            files=(
+                FileRef(
+                    key=trace.info.key,
+                    size_bytes=trace.info.size_bytes,
+                    format_id=FormatId.KERNELS,
+                    version=trace.info.version,
+                ),
+            ),
+            job=info,
+            rank=trace.rank,
+            is_rank_known=trace.is_rank_known,
+        )
+        for trace in ranks
     )
 
 

@@ -105,5 +105,11 @@ class RankTrace:
     @property
     def n_events(self) -> int:
         """Return how many events the tables hold."""
-        tables: tuple[TraceTable, ...] = (self.gpu_ops, self.calls, self.slices, self.syncs, self.memory)
+        tables: tuple[TraceTable, ...] = (
+            self.gpu_ops,
+            self.calls,
+            self.slices,
+            self.syncs,
+            self.memory,
+        )
         return sum(map(n_rows, tables))

@@ -7,6 +7,7 @@ from dataclasses import MISSING, dataclass, field, fields
 from enum import StrEnum
 from typing import Any, ClassVar, Protocol
 
+from reportgen.profile import NodeProfile, RankTrace
 from reportgen.results import Counters, Details, Exhibit, Finding, RuleId, RuleResult, Scalar
 
 
@@ -16,6 +17,10 @@ class Need(StrEnum):
     SYSTEM = "system metrics"
     FRAMEWORK = "framework events"
     KERNELS = "kernel traces"
+
+
+Part = NodeProfile | RankTrace
+"""What a rule may be given to measure."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,9 +138,10 @@ class Rule:
         about: what it checks, how to read it, what to do.
         needs: which inputs it reads.
         params: the class of its parameters.
-        measure: ``(part, params) -> measurement``; runs where the data are, once per node; for
-            rules that need kernels once per ``RankTrace``. A measurement is any small picklable
-            value.
+        measure: ``(part, params) -> measurement``; runs where the data are, once per part: a
+            ``NodeProfile`` for rules that need system metrics or framework events, a
+            ``RankTrace`` for those that need kernel traces, either for those that need both.
+            A measurement is any small picklable value.
         judge: ``(measurements, params) -> RuleResult``; runs once, measurements in node order.
         present: ``(counters, details, params, context) -> Presentation``; pure. ``context``
             holds what only raw data give and is ``None`` for imported results.

@@ -43,11 +43,16 @@ class LocalLocation:
         try:
             return (self._root / key).read_bytes()
         except OSError as err:
-            raise LocationError(
-                f"Cannot read {key} under {self._root}: {_reason(err)}.",
-                hint="Check the file's permissions.",
-                path=key,
-            ) from err
+            raise _unreadable(key, self._root, err) from err
+
+    def read_range(self, key: str, start: int, n_bytes: int) -> bytes:
+        """Return a part of a file, shorter at its end."""
+        try:
+            with (self._root / key).open("rb") as file:
+                file.seek(start)
+                return file.read(n_bytes)
+        except OSError as err:
+            raise _unreadable(key, self._root, err) from err
 
     def read_many(self, keys: Sequence[str]) -> Iterator[bytes]:
         """Yield the content of files in the order of the keys."""
@@ -60,6 +65,14 @@ class LocalLocation:
     def local_path(self, key: str) -> Path | None:
         """Return the file's path."""
         return self._root / key
+
+
+def _unreadable(key: str, root: Path, err: OSError) -> LocationError:
+    return LocationError(
+        f"Cannot read {key} under {root}: {_reason(err)}.",
+        hint="Check the file's permissions.",
+        path=key,
+    )
 
 
 def _existing_folder(path: Path, given: str) -> Path:

@@ -46,6 +46,10 @@ class Location(Protocol):
         """Return a file's content; raise ``LocationError`` when it cannot be read."""
         ...
 
+    def read_range(self, key: str, start: int, n_bytes: int) -> bytes:
+        """Return a part of a file, shorter at its end; errors as ``read_bytes``."""
+        ...
+
     def read_many(self, keys: Sequence[str]) -> Iterator[bytes]:
         """Yield the content of files in the order of the keys; errors as ``read_bytes``."""
         ...
@@ -57,6 +61,14 @@ class Location(Protocol):
     def local_path(self, key: str) -> Path | None:
         """Return where a file lies on this machine, or ``None`` when it does not."""
         ...
+
+
+def read_blocks(location: Location, key: str, *, block_bytes: int = 4 << 20) -> Iterator[bytes]:
+    """Yield a file in blocks, so that it need not fit into memory; errors as ``read_bytes``."""
+    start = 0
+    while block := location.read_range(key, start, block_bytes):
+        yield block
+        start += len(block)
 
 
 def open_location(path: str, *, versions: Mapping[str, str] | None = None) -> Location:

@@ -54,6 +54,7 @@ class S3Location:
         self._versions = dict(versions or {})
         self._lost: dict[str, LocationError] = {}
         self._changed: set[str] = set()
+        self._sizes: dict[str, int] = {}
         self._lock = threading.Lock()
         self._store = _open_store(self._bucket, self._prefix)
 
@@ -94,6 +95,22 @@ class S3Location:
                 self._lost[key] = err
             raise
 
+    def read_range(self, key: str, start: int, n_bytes: int) -> bytes:
+        """Return a part of an object, shorter at its end; errors as ``read_bytes``."""
+        import obstore
+
+        size_bytes = self._size_bytes(key)
+        n_bytes = min(n_bytes, size_bytes - start)
+        if n_bytes <= 0:
+            return b""
+
+        def fetch() -> bytes:
+            return bytes(obstore.get_range(self._store, key, start=start, length=n_bytes))
+
+        content = self._ask("s3:GetObject", key, fetch)
+        assert isinstance(content, bytes)
+        return content
+
     def read_many(self, keys: Sequence[str]) -> Iterator[bytes]:
         """Yield the content of objects in the order of the keys, some fetched ahead."""
         with ThreadPoolExecutor(min(N_THREADS, max(len(keys), 1))) as pool:
@@ -130,6 +147,19 @@ class S3Location:
 
         for key in keys:
             self._ask("s3:DeleteObject", key, partial(obstore.delete, self._store, key))
+
+    def _size_bytes(self, key: str) -> int:
+        import obstore
+
+        with self._lock:
+            known = self._sizes.get(key)
+        if known is None:
+            found = self._ask("s3:GetObject", key, partial(obstore.head, self._store, key))
+            assert isinstance(found, dict)
+            known = int(found["size"])
+            with self._lock:
+                self._sizes[key] = known
+        return known
 
     def _read(self, key: str) -> bytes:
         version = self._versions.get(key)

@@ -1,0 +1,183 @@
+"""Which files of a place are kernel traces, and which of them are the ranks of one job."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import count
+from pathlib import PurePosixPath
+
+from reportgen.errors import AmbiguousJobError, LocationError
+from reportgen.formats import Tally, printable
+from reportgen.formats.kineto_head import HEAD_BYTES, head_text, looks_like_trace
+from reportgen.formats.kineto_header import TraceHeader, read_header
+from reportgen.formats.kineto_names import rank_in_key, stamp_in_key
+from reportgen.intake.unread import format_of_key
+from reportgen.profile import Quality
+from reportgen.storage import Location, ObjectInfo
+from reportgen.units import say_count
+
+_CANDIDATE = re.compile(r".*\.(?:json|trace|gz|tmp)", re.IGNORECASE)
+_NAMED = re.compile(r".*\.pt\.trace\.json(?:\.gz)?(?:\.tmp)?")
+_OTHERS = re.compile(r"(?:.*/)?(?:system|framework)/.*|.*\.ipynb")
+MAX_LOOKED_INTO = 4_096
+"""Files opened to see what they are. Source: ours; a job of 4,096 GPUs has as many traces."""
+
+_SAY_SECOND = (
+    "{n} [file is|files are] another recording of a rank that is there already and [was|were] left "
+    "out: pass [it|one of them] alone to see it"
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TraceKey:
+    """A trace before it is read.
+
+    Attributes:
+        info: the file.
+        rank: what its header says, else its name, else its place among the files; unique.
+        is_rank_known: false for a place.
+        world_size: what its header says.
+    """
+
+    info: ObjectInfo
+    rank: int
+    is_rank_known: bool
+    world_size: int | None
+
+
+def find_traces(
+    location: Location, objects: Iterable[ObjectInfo], *, is_chosen: bool = False
+) -> list[ObjectInfo]:
+    """Return the kernel traces among some files, told from their content.
+
+    Args:
+        location: where they lie.
+        objects: files that no other format has claimed.
+        is_chosen: the user named the file: its name need not look like a trace.
+
+    Edge cases: files of no bytes and files that are no trace count when their name says that
+    they are one, so that the report can say what is wrong with them.
+    """
+    candidates = [info for info in objects if is_chosen or _may_be_trace(info.key)]
+    return [info for info in candidates[:MAX_LOOKED_INTO] if _is_trace(location, info)]
+
+
+def _may_be_trace(key: str) -> bool:
+    return bool(_CANDIDATE.fullmatch(key)) and not _OTHERS.fullmatch(key) and not format_of_key(key)
+
+
+def _is_trace(location: Location, info: ObjectInfo) -> bool:
+    if info.problem:
+        return False
+    if _NAMED.fullmatch(info.key):
+        return True
+    try:
+        head = location.read_range(info.key, 0, HEAD_BYTES)
+    except LocationError:
+        return False
+    return looks_like_trace(head_text(head))
+
+
+def rank_traces(
+    path: str, location: Location, traces: Sequence[ObjectInfo], tally: Tally
+) -> list[TraceKey]:
+    """Return the traces of one job, one for each rank, in the order of their ranks.
+
+    Args:
+        path: what the user passed.
+        location: where the files lie.
+        traces: the traces.
+        tally: told which files were left out, and what does not fit together.
+
+    Raises:
+        AmbiguousJobError: ranks are there twice, in several folders: those are several jobs.
+    """
+    headers = {info.key: _peek(location, info) for info in traces}
+    known: dict[int, list[ObjectInfo]] = defaultdict(list)
+    unknown = []
+    for info in traces:
+        rank = headers[info.key].rank
+        rank = rank_in_key(info.key) if rank is None else rank
+        if rank is None:
+            unknown.append(info)
+        else:
+            known[rank].append(info)
+    folders = sorted({_folder(info.key) for info in traces})
+    if len(folders) > 1 and (len(unknown) > 1 or any(len(same) > 1 for same in known.values())):
+        raise _several_jobs(path, folders)
+    chosen = _one_recording(known)
+    for info in traces:
+        if info not in unknown and info not in chosen.values():
+            tally.add(Quality.FILES_SKIPPED, info.key, what=_SAY_SECOND)
+    _note_world_sizes(headers, tally)
+    free = (number for number in count() if number not in known)
+    keyed = [(rank, info, True) for rank, info in chosen.items()]
+    keyed += [(next(free), info, False) for info in unknown]
+    return [
+        TraceKey(
+            info=info, rank=rank, is_rank_known=is_known, world_size=headers[info.key].world_size
+        )
+        for rank, info, is_known in sorted(keyed, key=lambda item: item[0])
+    ]
+
+
+def _one_recording(known: Mapping[int, Sequence[ObjectInfo]]) -> dict[int, ObjectInfo]:
+    """Return one file for each rank, all of the same recording: the last that has most ranks.
+
+    A profiler with a schedule writes one file for each rank and cycle.
+    """
+    in_time = {
+        rank: sorted(files, key=lambda info: (stamp_in_key(info.key), info.key))
+        for rank, files in known.items()
+    }
+    n_recordings = max(map(len, in_time.values()), default=0)
+    n_ranks = [sum(len(files) > turn for files in in_time.values()) for turn in range(n_recordings)]
+    if not n_ranks:
+        return {}
+    last = max(turn for turn, n in enumerate(n_ranks) if n == max(n_ranks))
+    return {rank: files[min(last, len(files) - 1)] for rank, files in in_time.items()}
+
+
+def _note_world_sizes(headers: Mapping[str, TraceHeader], tally: Tally) -> None:
+    """Say when traces tell of jobs of different sizes."""
+    sizes = sorted({header.world_size for header in headers.values() if header.world_size})
+    if len(sizes) > 1:
+        said = " and ".join(f"{say_count(size)} ranks" for size in sizes)
+        tally.remark(
+            f"These traces are of different jobs: they tell of jobs of {said}. Figures over all "
+            "ranks mix them; pass the files of one job."
+        )
+
+
+def _peek(location: Location, info: ObjectInfo) -> TraceHeader:
+    """Return what a trace says about itself at its beginning, or else at its end."""
+    try:
+        head = location.read_range(info.key, 0, HEAD_BYTES)
+        header = read_header([head_text(head).partition(b'"traceEvents"')[0]])
+        if header.rank is None and head_text(head) is head and info.size_bytes > HEAD_BYTES:
+            tail = location.read_range(info.key, info.size_bytes - HEAD_BYTES, HEAD_BYTES)
+            told = read_header([tail])
+            header = replace(header, rank=told.rank, world_size=told.world_size)
+    except LocationError:
+        return TraceHeader()
+    return header
+
+
+def _several_jobs(path: str, folders: Sequence[str]) -> AmbiguousJobError:
+    listed = ", ".join(printable(folder) or "." for folder in folders[:10])
+    more = f" and {len(folders) - 10} more" if len(folders) > 10 else ""
+    return AmbiguousJobError(
+        f"Kernel traces of several jobs lie under {path!r}, in {listed}{more}: the same rank is "
+        "there more than once, or nothing says the ranks.",
+        hint="Pass one of the folders, or one file.",
+        path=path,
+        jobs=tuple(folders),
+    )
+
+
+def _folder(key: str) -> str:
+    parent = str(PurePosixPath(key).parent)
+    return "" if parent == "." else f"{parent}/"
