@@ -40,10 +40,8 @@ def notes_on_ranks(measured: Sequence[Measured]) -> list[SourceNote]:
     ranks = [part for part in measured if part.rank is not None and _has_events(part)]
     if not ranks:
         return []
-    many = (
-        "1 kernel trace was" if len(ranks) == 1 else f"{say_count(len(ranks))} kernel traces were"
-    )
-    read = SourceNote(text=f"{many} read: {_names(ranks)}.")
+    traces = "trace was" if len(ranks) == 1 else "traces were"
+    text = f"{say_count(len(ranks))} kernel {traces} read: {_names(ranks)}."
     return [SourceNote(text=text), *_notes_on_clocks(measured, ranks)]
 
 
