@@ -51,6 +51,8 @@ SHADOWS = frozenset(
 FORWARD_BACKWARD = frozenset({"fwdbwd", "forward_backward"})
 MEMORY = "[memory]"
 
+_LEAST_ROWS = 1024
+
 Column = NDArray[Any]
 Columns = dict[str, Column]
 
@@ -67,40 +69,44 @@ class TraceVocabularies:
 
 
 class Growing:
-    """Columns that grow by blocks."""
+    """Columns that grow, each in one piece: many small pieces would leave holes in memory."""
 
     def __init__(self) -> None:
         self.n_rows = 0
-        self._blocks: dict[str, list[Column]] = defaultdict(list)
+        self._buffers: Columns = {}
 
     def add(self, **columns: Column) -> None:
         """Append rows; every call has the same columns."""
+        n_added = len(next(iter(columns.values())))
+        end = self.n_rows + n_added
         for name, column in columns.items():
-            self._blocks[name].append(column)
-        self.n_rows += len(next(iter(columns.values())))
+            self._room(name, column, end)[self.n_rows : end] = column
+        self.n_rows = end
+
+    def _room(self, name: str, column: Column, n_rows: int) -> Column:
+        """Return the buffer of a column, made larger when it is full."""
+        buffer = self._buffers.get(name)
+        if buffer is None or len(buffer) < n_rows:
+            larger = np.empty(max(2 * n_rows, _LEAST_ROWS), dtype=column.dtype)
+            if buffer is not None:
+                larger[: self.n_rows] = buffer[: self.n_rows]
+            self._buffers[name] = buffer = larger
+        return buffer
 
     def take(self) -> Columns:
-        """Return the columns, joined one by one so that only one is in memory twice."""
-        joined = {}
-        for name in list(self._blocks):
-            joined[name] = np.concatenate(self._blocks.pop(name))
-        return joined
+        """Return the columns; there are none afterwards."""
+        taken = {name: buffer[: self.n_rows] for name, buffer in self._buffers.items()}
+        self._buffers = {}
+        return taken
 
     def tail(self, name: str, n_rows: int) -> Column:
         """Return a column behind the first ``n_rows`` rows."""
-        kept, first = [], 0
-        for block in self._blocks.get(name, ()):
-            kept.append(block[max(n_rows - first, 0) :])
-            first += len(block)
-        return np.concatenate(kept) if kept else np.empty(0)
+        return self._buffers[name][n_rows : self.n_rows] if self._buffers else np.empty(0)
 
     def cut(self, n_rows: int) -> int:
         """Drop the rows behind the first ``n_rows``; return how many."""
         dropped = self.n_rows - n_rows
-        if dropped:
-            for name, blocks in self._blocks.items():
-                self._blocks[name] = [np.concatenate(blocks)[:n_rows]]
-            self.n_rows = n_rows
+        self.n_rows = n_rows
         return dropped
 
 
