@@ -5,9 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from reportgen.profile import NodeProfile
+from reportgen.profile import NodeProfile, RankTrace
 from reportgen.results import Counters, Details, RuleId, RuleResult
 from reportgen.rules.base import About, Need, Presentation, Rule
+from reportgen.rules.budget.kernels import (
+    RankBudget,
+    metrics_of_kernels,
+    present_kernels,
+    rank_budget,
+)
 from reportgen.rules.budget.parts import NodeBudget, measure_budget
 from reportgen.rules.budget.words import metrics_of, present_budget
 from reportgen.rules.saying.verdict import conclude, reason_to_skip
@@ -23,7 +29,9 @@ ABOUT = About(
         "busy (above 90 %, above 10 %), or idle: a straggler (another GPU of the same node is busy "
         "and steps or communication show waiting), I/O wait, network, CPU or input, between "
         "steps, unexplained. A cause is what went on at the same time, not a proof; GPUs of other "
-        "nodes are not compared, as clocks differ. Gaps in the sampling are not_measured."
+        "nodes are not compared, as clocks differ. Gaps in the sampling are not_measured. Where "
+        "kernels were traced the parts are theirs instead, over the recorded steps: compute, "
+        "exposed communication, memory operations, and the causes of idling."
     ),
     advice="Begin with the largest part that is not busy.",
 )
@@ -34,14 +42,28 @@ class Params:
     """This rule has no parameters: its parts are to mean the same in every report."""
 
 
-def measure(part: NodeProfile, params: Params) -> NodeBudget:  # noqa: ARG001 - a rule's shape
-    """Measure one node."""
-    return measure_budget(part)
+def measure(
+    part: NodeProfile | RankTrace,
+    params: Params,  # noqa: ARG001 - a rule's shape
+) -> NodeBudget | RankBudget:
+    """Measure one node, or one rank whose kernels were traced."""
+    return rank_budget(part) if isinstance(part, RankTrace) else measure_budget(part)
 
 
-def judge(measurements: Sequence[NodeBudget], params: Params) -> RuleResult:
-    """Add up the nodes; the rule never triggers."""
-    nodes = tuple(measurements)
+def judge(measurements: Sequence[NodeBudget | RankBudget], params: Params) -> RuleResult:
+    """Add up the nodes, or the ranks where kernels were traced; the rule never triggers."""
+    ranks = [rank for rank in measurements if isinstance(rank, RankBudget) and rank.devices]
+    if ranks:
+        return conclude(
+            ID,
+            params=params,
+            reason=None,
+            counters=Counters(),
+            details={},
+            metrics=metrics_of_kernels(ranks),
+            presentation=present_kernels(ranks),
+        )
+    nodes = tuple(node for node in measurements if isinstance(node, NodeBudget))
     reason = reason_to_skip(
         n_ticks=sum(node.n_ticks for node in nodes),
         n_gpus=sum(len(node.gpus) for node in nodes),
@@ -74,7 +96,7 @@ RULE = Rule(
     id=ID,
     title="GPU time budget",
     about=ABOUT,
-    needs=(Need.SYSTEM, Need.FRAMEWORK),
+    needs=(Need.SYSTEM, Need.FRAMEWORK, Need.KERNELS),
     params=Params,
     measure=measure,
     judge=judge,

@@ -8,13 +8,16 @@ from importlib.metadata import entry_points
 
 from reportgen.errors import PluginError
 from reportgen.rules import (
+    annotations,
     batch_size,
     collectives,
     cpu_bottleneck,
     dataloader,
+    device_memory,
     gpu_activity,
     gpu_memory_increase,
     gpu_time_budget,
+    host_threads,
     idle_time,
     io_bottleneck,
     kernel_precision,
@@ -58,6 +61,9 @@ BUILTIN_RULES: tuple[Rule, ...] = (
     collectives.RULE,
     launch_latency.RULE,
     launch_queue.RULE,
+    annotations.RULE,
+    host_threads.RULE,
+    device_memory.RULE,
 )
 
 
