@@ -16,7 +16,7 @@ from reportgen import __version__
 from reportgen.cli.interrupt import interrupts_spare_imports
 from reportgen.cli.places import OutputType, reach_buckets
 from reportgen.cli.progress import watching
-from reportgen.cli.settings import FormatsType, read_settings
+from reportgen.cli.settings import FormatsType, read_settings, top_settings
 from reportgen.cli.verdict import say_verdict
 from reportgen.errors import EXIT_FAILED, ReportgenError
 
@@ -53,6 +53,12 @@ _WORST_FIRST = ("critical", "warning", "info")
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE.toml",
     help="Parameters of rules, one table per rule. --set wins.",
+)
+@click.option(
+    "--top",
+    type=click.IntRange(1, 1000),
+    metavar="N",
+    help="How many kernels, launches and annotations are shown one by one. [default: 15]",
 )
 @click.option("--rules", metavar="ID,ID", default="", help="Run only these rules.")
 @click.option(
@@ -107,6 +113,7 @@ def command(
     name: str | None,
     settings: tuple[str, ...],
     config: Path | None,
+    top: int | None,
     rules: str,
     plugins: tuple[str, ...],
     notebook: Path | None,
@@ -135,7 +142,7 @@ def command(
     3 made and --fail-on was met, 130 interrupted.
     """
     _configure_logging(quiet=quiet, verbose=verbose)
-    given = read_settings(settings, config)
+    given = {**top_settings(top), **read_settings(settings, config)}
     if plugins:
         # As with `python -m`: modules in the current folder can be named.
         sys.path.insert(0, "")

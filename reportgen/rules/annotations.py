@@ -121,9 +121,7 @@ def present(
     boxes = boxes_exhibit(
         BOXES,
         [
-            NamedBox(
-                name=row.name, box=box_of(row.duration_us), largest=float(row.duration_us[-1])
-            )
+            NamedBox(name=row.name, box=box_of(row.duration_us), largest=float(row.duration_us[-1]))
             for row in shown
         ],
         title="Durations of annotations",

@@ -73,9 +73,7 @@ def judge(measurements: Sequence[Measurement], params: Params) -> RuleResult:
         params=params,
         reason=_reason(len(measurements), curves),
         presentation=present(Counters(), {}, params, curves),
-        metrics={
-            "gpu_peak_allocated_bytes": max(curve.peak_allocated_bytes for curve in on_gpu)
-        }
+        metrics={"gpu_peak_allocated_bytes": max(curve.peak_allocated_bytes for curve in on_gpu)}
         if on_gpu
         else {},
     )
@@ -179,7 +177,9 @@ def _growth(curve: MemoryCurve, limit_pct: float) -> list[Finding]:
         grown = float(known[-1] - known[0])
         share_pct = pct_of(grown, peak)
         if share_pct >= limit_pct:
-            found.append(_growing(curve, finding_id, kind, (grown, share_pct, limit_pct, known.size)))
+            found.append(
+                _growing(curve, finding_id, kind, (grown, share_pct, limit_pct, known.size))
+            )
     return found
 
 

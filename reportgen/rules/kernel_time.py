@@ -133,9 +133,7 @@ def _metrics(context: Context) -> dict[str, float | int | None]:
         "n_kernels": sum(row.count for row in context.kernels),
         "n_distinct_kernels": len(context.kernels),
         "kernel_time_us": sum(row.sum_us for row in context.kernels),
-        "tiny_kernels_ratio": round(
-            pct_of(context.tiny.n_tiny, context.tiny.n_kernels) / 100, 6
-        ),
+        "tiny_kernels_ratio": round(pct_of(context.tiny.n_tiny, context.tiny.n_kernels) / 100, 6),
     }
 
 

@@ -36,11 +36,14 @@ class Params:
         meaning="a step is slow when it takes this many times the median",
         source="kernel-trace definitions D6",
         minimum=1,
-        is_printed=False,
     )
     least_steps: int = param(
-        4, unit="steps", meaning="fewer have no median", source=OURS, minimum=2, is_whole=True,
-        is_printed=False,
+        4,
+        unit="steps",
+        meaning="fewer have no median",
+        source=OURS,
+        minimum=2,
+        is_whole=True,
     )
 
 

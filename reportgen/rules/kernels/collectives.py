@@ -181,9 +181,7 @@ def _match(ranks: Sequence[RankCollectives], *, from_last: bool) -> list[Match]:
     return sorted(matches, key=lambda match: (float(match.start_us.min()), match.group, match.name))
 
 
-def _keys(
-    rank: RankCollectives, *, from_last: bool
-) -> list[tuple[tuple[str, str, int, int], int]]:
+def _keys(rank: RankCollectives, *, from_last: bool) -> list[tuple[tuple[str, str, int, int], int]]:
     """Return (group, name, number, occurrence) of each row."""
     rows = range(len(rank.name))
     seen: dict[tuple[str, str, int], int] = {}

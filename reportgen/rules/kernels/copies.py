@@ -58,7 +58,11 @@ def copy_rows(trace: RankTrace) -> tuple[CopyRow, ...]:
         name = trace.names[code // 2]
         key = (MEMSET if code % 2 else direction_of(name), kinds_of(name))
         count, time_us, size = totals.get(key, (0, 0.0, 0))
-        totals[key] = (count + int(counts[at]), time_us + float(times_us[at]), size + int(moved[at]))
+        totals[key] = (
+            count + int(counts[at]),
+            time_us + float(times_us[at]),
+            size + int(moved[at]),
+        )
     return tuple(
         CopyRow(
             rank=trace.rank,

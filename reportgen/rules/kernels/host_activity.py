@@ -86,9 +86,7 @@ def causes_of(trace: RankTrace, thread: int) -> ThreadCauses:
     return ThreadCauses(up_to=tuple(join(unions[: n + 1]) for n in range(len(unions))))
 
 
-def split_by_cause(
-    causes: ThreadCauses, low_us: Floats, high_us: Floats
-) -> dict[HostCause, float]:
+def split_by_cause(causes: ThreadCauses, low_us: Floats, high_us: Floats) -> dict[HostCause, float]:
     """Return how long each cause takes of the ranges [low, high]; the rest is ``OTHER``."""
     reached = [float(covered_us(union, low_us, high_us).sum()) for union in causes.up_to]
     every = float((high_us - low_us).sum())

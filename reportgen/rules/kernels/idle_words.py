@@ -101,9 +101,7 @@ _FAULTS = (
     ),
     _Fault(
         id="IDLE-5",
-        causes=_host(
-            HostCause.OPTIMIZER, HostCause.AUTOGRAD, HostCause.PYTHON, HostCause.OTHER
-        ),
+        causes=_host(HostCause.OPTIMIZER, HostCause.AUTOGRAD, HostCause.PYTHON, HostCause.OTHER),
         title="The host is too slow to keep the GPU busy",
         meaning="the host had not yet called the next operation: it ran Python or operators",
         advice=(
@@ -236,9 +234,7 @@ def _finding(
 def _of_other_window(rows: Sequence[DeviceIdle], fault: _Fault) -> str:
     """Say the share of the time between GPU operations too, where steps are the headline."""
     has_steps = {row.rank for row in rows if row.window.kind is WindowKind.STEPS}
-    others = [
-        row for row in rows if row.rank in has_steps and row.window.kind is WindowKind.GPU
-    ]
+    others = [row for row in rows if row.rank in has_steps and row.window.kind is WindowKind.GPU]
     if not others:
         return ""
     return f" It is {say_pct(_share_pct(others, fault))} of {_window(others)}."

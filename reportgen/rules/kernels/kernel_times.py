@@ -124,5 +124,3 @@ def _percentile(values: Floats, count: Counts, point_pct: float) -> float:
     at = np.searchsorted(reached, [low, min(low + 1, int(reached[-1]) - 1)], side="right")
     before, after = values[at]
     return float(before + (after - before) * (place - low))
-
-

@@ -67,7 +67,9 @@ def findings_of(ranks: Sequence[RankLaunches]) -> tuple[Finding, ...]:
     row = max(rows, key=lambda item: item.p50_us)
     on = "" if len(rows) == 1 else f" on rank {row.rank}, the most of {len(rows)} ranks"
     orphans = sum(item.orphans for item in rows)
-    unseen = f" {say_count(orphans)} operations were launched before the recording." if orphans else ""
+    unseen = (
+        f" {say_count(orphans)} operations were launched before the recording." if orphans else ""
+    )
     return (
         Finding(
             id="LAUNCH-1",

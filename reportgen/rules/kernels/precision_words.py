@@ -163,7 +163,9 @@ def _has_tf32(capability: float | None) -> bool:
 
 def _advice(capability: float | None) -> str:
     if capability is None:
-        return "If the GPU has tensor cores, train in mixed precision (BF16 or FP16), or allow TF32."
+        return (
+            "If the GPU has tensor cores, train in mixed precision (BF16 or FP16), or allow TF32."
+        )
     if not _has_tf32(capability):
         return "Train in mixed precision (torch.autocast in FP16 with a GradScaler)."
     return (

@@ -27,15 +27,12 @@ def top_k() -> Any:
         minimum=1,
         maximum=1000,
         is_whole=True,
-        is_printed=False,
     )
 
 
 def share_limit(default: float, meaning: str) -> Any:
     """Declare from which share of a window on something is a fault."""
-    return param(
-        default, unit="%", meaning=meaning, source=OURS, minimum=0, maximum=100, is_printed=False
-    )
+    return param(default, unit="%", meaning=meaning, source=OURS, minimum=0, maximum=100)
 
 
 def reason_without_gpu(*, n_ranks: int, n_ops: int) -> Reason | None:

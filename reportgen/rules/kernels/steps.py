@@ -16,7 +16,9 @@ from reportgen.rules.kernels.windows import launch_start_us
 
 LEAST_REPEATS = 3
 """An annotation that comes less often is no step. Source: ours."""
-_NUMBERED = re.compile(r"^(?:train(?:ing)?[ _]?)?(?:step|iteration|iter)[ _#:]*(\d+)$", re.IGNORECASE)
+_NUMBERED = re.compile(
+    r"^(?:train(?:ing)?[ _]?)?(?:step|iteration|iter)[ _#:]*(\d+)$", re.IGNORECASE
+)
 _OPTIMIZER_STEP = re.compile(r"^Optimizer\.step#")
 _NUMBER = re.compile(r"\d+")
 _INTERNAL = re.compile(r"^(nccl|c10d|gloo)[:_]|^Optimizer\.|^enumerate\(DataLoader\)|^PyTorch Prof")

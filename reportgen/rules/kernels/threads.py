@@ -110,9 +110,7 @@ def minus(union: Union, other: Union) -> Union:
     """Return the part of a union that another does not cover."""
     if not union.start_us.size or not other.start_us.size or overlap_us(union, other) <= 0:
         return union
-    edges = np.unique(
-        np.concatenate([union.start_us, union.end_us, other.start_us, other.end_us])
-    )
+    edges = np.unique(np.concatenate([union.start_us, union.end_us, other.start_us, other.end_us]))
     low, high = edges[:-1], edges[1:]
     length = high - low
     is_kept = (covered_us(union, low, high) > length / 2) & (
