@@ -33,7 +33,7 @@ ABOUT = About(
         "A long delay means that the host runs ahead of the GPU, as it should. A short one means "
         "that the GPU waits for each launch."
     ),
-    advice="Where delays are short and the GPU idles, launch less often: fuse, compile, use graphs.",
+    advice="Where delays are short and the GPU idles, launch less often: fuse, compile, graphs.",
 )
 
 

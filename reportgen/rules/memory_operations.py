@@ -182,7 +182,7 @@ def _pageable(ranks: Sequence[Measurement], limit_pct: float) -> Finding | None:
             f"{say_us(time_us)}, {say_pct(share_pct)} of the time from the first to the last GPU "
             "operation; each blocks the host until it is done."
         ),
-        advice="Set pin_memory=True in the DataLoader and copy with .to(device, non_blocking=True).",
+        advice="Set pin_memory=True in the DataLoader, copy with .to(device, non_blocking=True).",
         where=Where(node=worst.node),
         measured=round(share_pct, 2),
         threshold=limit_pct,

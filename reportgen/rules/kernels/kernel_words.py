@@ -81,7 +81,7 @@ def findings_of(context: Context, *, limit_pct: float, tiny_pct: float) -> tuple
     return ((tiny,) if tiny else ()) + (_reading(context),)
 
 
-def _largest(  # noqa: PLR0913 - one exhibit in words
+def _largest(
     exhibit_id: str,
     amounts: Sequence[tuple[str, float]],
     *,

@@ -142,7 +142,7 @@ def _slowest(ranks: Sequence[RankLaunches], top: int) -> Exhibit:
         title="The longest launch delays",
         caption=f"The {len(rows)} longest; start_us is in the trace's own clock.",
         columns=[
-            ("name", "", [label for label in short_names([row.name for row in rows])]),
+            ("name", "", short_names([row.name for row in rows])),
             ("rank", "", [row.rank for row in rows]),
             ("start_us", "us", [row.start_us for row in rows]),
             ("delay_us", "us", [row.delay_us for row in rows]),

@@ -139,7 +139,7 @@ def _fp32(context: Context, kernel_us: float, limit_pct: float) -> Finding | Non
     return Finding(
         id="PREC-1",
         severity=Severity.WARNING if _has_tf32(context.capability) else Severity.INFO,
-        title=f"{say_pct(share_pct)} of kernel time multiplies matrices in FP32 without tensor cores",
+        title=f"{say_pct(share_pct)} of kernel time is FP32 matrix products without tensor cores",
         text=(
             f"{say_us(fp32_us)} of {say_us(kernel_us)} of kernel time, "
             f"{say_pct(pct_of(fp32_us, context.window_us))} of the time from the first to the "

@@ -73,14 +73,12 @@ class RawTrace:
         every = events_of(path)
         timed = [event for event in every if event.get("ph") == "X"]
         gpu = [event for event in timed if event.get("cat") in GPU_KINDS]
-        self.every = every
-        self.timed = timed
-        self.gpu = gpu
         self.start = np.array([float(event["ts"]) for event in gpu])
         self.end = np.array([float(event["ts"]) + float(event["dur"]) for event in gpu])
         self.duration = np.array([float(event["dur"]) for event in gpu])
         self.names = np.array([event["name"] for event in gpu], dtype=object)
         self.kind = np.array([GPU_KINDS[event["cat"]] for event in gpu])
+        self.bytes = np.array([int(event["args"].get("bytes", 0)) for event in gpu])
         self.is_communication = np.array(
             [
                 kind == "kernel"
@@ -101,14 +99,9 @@ class RawTrace:
             [np.nan if c is None else float(c["ts"]) + float(c["dur"]) for c in found]
         )
 
-    def steps(self) -> list[tuple[int, float, float]]:
-        """Return (number, start, duration) of the host's profiler steps."""
-        found = []
-        for event in self.timed:
-            match = re.fullmatch(r"ProfilerStep *# *(\d+)", event["name"])
-            if match and event["cat"] in ("user_annotation", "Operator"):
-                found.append((int(match[1]), float(event["ts"]), float(event["dur"])))
-        return sorted(found, key=lambda item: item[1])
+        loaders = [event for event in timed if LOADER.match(event["name"])]
+        self.loader_start = np.array([float(event["ts"]) for event in loaders])
+        self.loader_end = np.array([float(e["ts"]) + float(e["dur"]) for e in loaders])
 
 
 def basics(trace: RawTrace) -> dict[str, float]:
@@ -154,15 +147,16 @@ def top_kernels(trace: RawTrace) -> dict[str, dict[str, float]]:
 def memory_operations(trace: RawTrace) -> dict[str, dict[str, float]]:
     """Return count, sum and bytes by ``Memcpy <direction>`` and ``Memset``."""
     found: dict[str, dict[str, float]] = {}
-    for event, kind in zip(trace.gpu, trace.kind, strict=True):
+    columns = zip(trace.names, trace.kind, trace.duration, trace.bytes, strict=True)
+    for kernel, kind, duration, size in columns:
         if kind == "kernel":
             continue
-        match = re.match(r"Memcpy (\w+)", event["name"])
+        match = re.match(r"Memcpy (\w+)", kernel)
         name = "Memset" if kind == "memset" or match is None else f"Memcpy {match[1]}"
         entry = found.setdefault(name, {"count": 0, "sum": 0.0, "bytes": 0})
         entry["count"] += 1
-        entry["sum"] += float(event["dur"])
-        entry["bytes"] += int(event["args"].get("bytes", 0))
+        entry["sum"] += float(duration)
+        entry["bytes"] += int(size)
     return found
 
 
@@ -182,21 +176,18 @@ def queue_delay(trace: RawTrace) -> dict[str, float]:
 
 def idle_attribution(trace: RawTrace) -> dict[str, float]:
     """Return how the gaps between GPU operations split by the launch of the one that ends them."""
-    order = np.lexsort((trace.end, trace.start))
+    # Of operations that start together the first in the file ends the gap.
+    order = np.argsort(trace.start, kind="stable")
     start, end = trace.start[order], trace.end[order]
     reach = np.maximum.accumulate(end)
     ends_gap = np.flatnonzero(np.r_[False, start[1:] > reach[:-1]])
     low, high = reach[ends_gap - 1], start[ends_gap]
     h0, h1 = trace.launch_start[order][ends_gap], trace.launch_end[order][ends_gap]
     known = ~np.isnan(h0)
-    low, high, h0, h1 = low, high, h0, h1
     until_call = np.clip(h0[known], low[known], high[known])
     until_end = np.clip(h1[known], until_call, high[known])
     rest = high[known] - until_end
     small = rest < SMALL_GAP_US
-    loaders = [event for event in trace.timed if LOADER.match(event["name"])]
-    loader_start = np.array([float(event["ts"]) for event in loaders])
-    loader_end = np.array([float(event["ts"]) + float(event["dur"]) for event in loaders])
     return {
         "host_late": float((until_call - low[known]).sum()),
         "in_launch_call": float((until_end - until_call).sum()),
@@ -204,6 +195,6 @@ def idle_attribution(trace: RawTrace) -> dict[str, float]:
         "gap_large": float(rest[~small].sum()),
         "launch_not_recorded": float((high - low)[~known].sum()),
         "host_late_inside_DataLoader_next": covered(
-            loader_start, loader_end, low[known], until_call
+            trace.loader_start, trace.loader_end, low[known], until_call
         ),
     }

@@ -37,12 +37,24 @@ def busy_trace(rank: int = 0, *, late_us: float = 0.0) -> RankTrace:
     memory = []
     for step in range(8):
         at = step * STEP_US
-        slices.append(("enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", at, 300.0,
-                       {"kind": int(SliceKind.ANNOTATION)}))
+        slices.append(
+            (
+                "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__",
+                at,
+                300.0,
+                {"kind": int(SliceKind.ANNOTATION)},
+            )
+        )
         slices.append((f"work_{step}", at + 300, 600.0, {"kind": int(SliceKind.ANNOTATION)}))
         calls.append(("cudaMemcpyAsync", at + 300, 40.0, {"correlation": 100 * step}))
-        gpu.append(("Memcpy HtoD (Pageable -> Device)", at + 310, 30.0,
-                    {"correlation": 100 * step, "bytes": 400_000}))
+        gpu.append(
+            (
+                "Memcpy HtoD (Pageable -> Device)",
+                at + 310,
+                30.0,
+                {"correlation": 100 * step, "bytes": 400_000},
+            )
+        )
         for kernel in range(8):
             number = 100 * step + 1 + kernel
             begin = at + 350 + 20 * kernel
@@ -51,10 +63,26 @@ def busy_trace(rank: int = 0, *, late_us: float = 0.0) -> RankTrace:
         number = 100 * step + 50
         begin = at + 600 + late_us
         calls.append(("cudaLaunchKernelExC", begin - 15, 10.0, {"correlation": number}))
-        gpu.append(("ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgs)", begin,
-                    at + 900 - begin, {"correlation": number, "stream": 20, "collective": {
-                        "name": "allreduce", "group": "0", "seq": step, "dtype": "Float",
-                        "in_elements": 1000, "out_elements": 1000, "group_size": 2}}))
+        gpu.append(
+            (
+                "ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgs)",
+                begin,
+                at + 900 - begin,
+                {
+                    "correlation": number,
+                    "stream": 20,
+                    "collective": {
+                        "name": "allreduce",
+                        "group": "0",
+                        "seq": step,
+                        "dtype": "Float",
+                        "in_elements": 1000,
+                        "out_elements": 1000,
+                        "group_size": 2,
+                    },
+                },
+            )
+        )
         calls.append(("cudaStreamSynchronize", at + 650, 250.0, {}))
         held = 1_000_000 * (step + 1)
         memory.append({"time": at, "change": 1_000_000, "allocated": held, "reserved": 2 * held})
@@ -85,9 +113,7 @@ def run(rule: Rule, *parts: RankTrace, params: Any = None) -> RuleResult:
 
 @every_rule
 @pytest.mark.parametrize("parts", [(), (rank_trace(),)], ids=["no part", "an empty trace"])
-def test_an_empty_trace_is_skipped_with_a_reason(
-    rule: Rule, parts: tuple[RankTrace, ...]
-) -> None:
+def test_an_empty_trace_is_skipped_with_a_reason(rule: Rule, parts: tuple[RankTrace, ...]) -> None:
     result = run(rule, *parts)
 
     assert result.status is Status.SKIPPED
