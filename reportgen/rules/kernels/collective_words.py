@@ -83,8 +83,12 @@ def exhibits_of(context: Context) -> tuple[Exhibit, ...]:
     matches = context.agreeing
     stragglers = stragglers_of(matches)
     drawn = (_split(matches), _arrivals(stragglers)) if matches else ()
-    return (*drawn, _stragglers(stragglers), _collectives(matches), _waits(matches)) + _bandwidth(
-        context.ranks
+    return (
+        *drawn,
+        _stragglers(stragglers),
+        *_bandwidth(context.ranks),
+        _collectives(matches),
+        _waits(matches),
     )
 
 

@@ -219,7 +219,8 @@ def _finding(
         title=f"{fault.title}: {say_pct(share_pct)} of the time",
         text=(
             f"For {say_us(lost_us)}, {say_pct(share_pct)} of {_window(told)}, the GPU was idle "
-            f"because {fault.meaning}.{_of_other_window(rows, fault)}{_of_worst(told, worst, fault)}"
+            f"because {fault.meaning}."
+            f"{_of_other_window(rows, fault)}{_of_worst(told, worst, fault)}"
         ),
         advice=fault.advice,
         where=Where(node=worst.node, device=f"gpu{worst.device}"),

@@ -161,7 +161,7 @@ def _gpu_busy_us(trace: RankTrace, start_us: Floats, end_us: Floats) -> Floats:
         here = np.flatnonzero((ops.device == device) & ~np.isnan(launched))
         order = here[np.argsort(launched[here], kind="stable")]
         first = np.searchsorted(launched[order], start_us, side="left")
-        after = np.searchsorted(launched[order], end_us, side="right")
+        after = np.searchsorted(launched[order], end_us, side="left")
         for step, (low, high) in enumerate(zip(first.tolist(), after.tolist(), strict=True)):
             rows = order[low:high]
             busy[step] += union_of(ops.start_us[rows], ops.end_us[rows]).length_us
