@@ -226,9 +226,9 @@ def test_idle_causes_equal_the_raw_trace_and_add_up(name: str) -> None:
         }.items():
             agree(value, expected[key], own[key])
     for item in activity:
-        key = (item["rank"], item["device"], item["window"])
+        place = (item["rank"], item["device"], item["window"])
         causes = [
-            row["time_us"] for row in rows if (row["rank"], row["device"], row["window"]) == key
+            row["time_us"] for row in rows if (row["rank"], row["device"], row["window"]) == place
         ]
         assert min(causes) >= -CLOSE_US
         agree(sum(causes), item["idle_us"])
