@@ -7,8 +7,8 @@ from importlib import import_module
 from importlib.metadata import entry_points
 
 from reportgen.errors import PluginError
+from reportgen.rules import annotations as annotations_rule
 from reportgen.rules import (
-    annotations,
     batch_size,
     collectives,
     cpu_bottleneck,
@@ -61,7 +61,7 @@ BUILTIN_RULES: tuple[Rule, ...] = (
     collectives.RULE,
     launch_latency.RULE,
     launch_queue.RULE,
-    annotations.RULE,
+    annotations_rule.RULE,
     host_threads.RULE,
     device_memory.RULE,
 )

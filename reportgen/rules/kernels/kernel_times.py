@@ -62,16 +62,16 @@ def kernel_values(trace: RankTrace) -> KernelValues:
     rows = np.flatnonzero(ops.kind == GpuKind.KERNEL)
     codes, name = np.unique(ops.name[rows], return_inverse=True)
     order = np.lexsort((ops.duration_us[rows], name))
-    name, duration = name[order].astype(np.int32), ops.duration_us[rows][order]
-    is_new = np.ones(name.shape, dtype=bool)
-    is_new[1:] = (np.diff(name) != 0) | (np.diff(duration) != 0)
+    place, duration = name[order], ops.duration_us[rows][order]
+    is_new = np.ones(place.shape, dtype=bool)
+    is_new[1:] = (np.diff(place) != 0) | (np.diff(duration) != 0)
     first = np.flatnonzero(is_new)
     return KernelValues(
         names=tuple(trace.names[code] for code in codes),
         readings=readings_of(trace),
-        name=name[first],
+        name=place[first].astype(np.int32),
         duration_us=duration[first],
-        count=np.diff(np.append(first, name.size)),
+        count=np.diff(np.append(first, place.size)),
     )
 
 

@@ -70,7 +70,7 @@ def _time_by_input_type(
     spent = np.bincount(
         cell, weights=trace.gpu_ops.duration_us[rows], minlength=n_names * n_columns
     )
-    return spent.reshape(n_names, n_columns)
+    return np.asarray(spent.reshape(n_names, n_columns), dtype=np.float64)
 
 
 def _input_types(trace: RankTrace, rows: NDArray[np.int64]) -> NDArray[np.int32]:

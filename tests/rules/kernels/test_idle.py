@@ -124,7 +124,7 @@ def test_steps_extend_to_the_end_of_what_they_launched() -> None:
 
 
 def test_devices_are_told_apart_in_the_window_of_their_rank() -> None:
-    gpu = [("a", 0.0, 100.0, {"device": 0}), ("b", 50.0, 10.0, {"device": 1})]
+    gpu: list[Any] = [("a", 0.0, 100.0, {"device": 0}), ("b", 50.0, 10.0, {"device": 1})]
     result = run(gpu_activity.RULE, rank_trace(gpu=gpu))
     table = result.exhibit("activity_by_device")
     assert table is not None
@@ -136,7 +136,7 @@ def test_devices_are_told_apart_in_the_window_of_their_rank() -> None:
 
 
 def test_overlapping_communication_is_hidden_the_rest_is_exposed() -> None:
-    gpu = [("k", 0.0, 60.0), ("ncclKernel_AllReduce", 40.0, 60.0, {"stream": 9})]
+    gpu: list[Any] = [("k", 0.0, 60.0), ("ncclKernel_AllReduce", 40.0, 60.0, {"stream": 9})]
     trace = rank_trace(gpu=gpu)
 
     time = time_in(unions_of(trace)[0], windows_of(trace)[0], rank=0)

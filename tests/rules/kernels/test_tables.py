@@ -10,8 +10,8 @@ import pytest
 from reportgen.profile.trace import RankTrace
 from reportgen.profile.trace_tables import SliceKind
 from reportgen.results import RuleResult, Status
+from reportgen.rules import annotations as annotations_rule
 from reportgen.rules import (
-    annotations,
     device_memory,
     host_threads,
     kernel_precision,
@@ -82,8 +82,8 @@ def test_the_largest_are_told_apart_and_the_rest_is_others() -> None:
 def test_tiny_kernels_are_a_fault_when_they_are_many_and_the_gpu_waits(
     n_long: int, is_fault: bool
 ) -> None:
-    tiny = [("t", 40.0 * n, 2.0, {"correlation": n}) for n in range(10)]
-    long = [("l", 1000 + 40.0 * n, 30.0, {"correlation": 50 + n}) for n in range(n_long)]
+    tiny: list[Any] = [("t", 40.0 * n, 2.0, {"correlation": n}) for n in range(10)]
+    long: list[Any] = [("l", 1000 + 40.0 * n, 30.0, {"correlation": 50 + n}) for n in range(n_long)]
     numbers = [row[3]["correlation"] for row in (*tiny, *long)]
     calls = [
         ("cudaLaunchKernel", 5.0 * at, 4.0, {"correlation": n}) for at, n in enumerate(numbers)
@@ -220,7 +220,7 @@ def test_steps_are_told_by_annotations_where_the_profiler_told_none(
 
 
 def test_delays_are_counted_per_call_and_per_operation() -> None:
-    gpu = [
+    gpu: list[Any] = [
         ("a", 10.0, 1.0, {"correlation": 1}),
         ("b", 12.0, 1.0, {"correlation": 1}),
         ("c", 21.0, 1.0, {"correlation": 2}),
@@ -264,14 +264,14 @@ def test_a_full_queue_is_told() -> None:
 
 
 def test_annotations_are_grouped_and_count_what_they_launched() -> None:
-    slices = [
+    slices: list[Any] = [
         ("phase_1", 0.0, 10.0, ANNOTATION),
         ("phase_2", 20.0, 30.0, ANNOTATION),
         ("ProfilerStep#1", 0.0, 60.0, ANNOTATION),
         ("Optimizer.step#SGD.step", 50.0, 5.0, ANNOTATION),
         ("aten::mm", 0.0, 5.0),
     ]
-    calls = [
+    calls: list[Any] = [
         ("c", 1.0, 1.0, {"correlation": 1}),
         ("c", 25.0, 1.0, {"correlation": 2}),
         ("c", 26.0, 1.0, {"correlation": 3, "thread": "autograd"}),
@@ -279,7 +279,9 @@ def test_annotations_are_grouped_and_count_what_they_launched() -> None:
     ]
     gpu = [(f"k{n}", 100.0 * n, float(n), {"correlation": n}) for n in range(1, 5)]
     flows = [(2.0, "main", 26.0, "autograd")]
-    result = run(annotations.RULE, rank_trace(gpu=gpu, calls=calls, slices=slices, flows=flows))
+    result = run(
+        annotations_rule.RULE, rank_trace(gpu=gpu, calls=calls, slices=slices, flows=flows)
+    )
 
     assert column(result, "annotations", "name") == ["phase_*"]
     assert column(result, "annotations", "count") == [2]
@@ -324,7 +326,10 @@ def test_without_totals_the_curve_counts_changes() -> None:
 
 def test_threads_are_busy_but_for_calls_that_block() -> None:
     slices: list[Any] = [("aten::mm", 0.0, 40.0), ("ProfilerStep#1", 0.0, 100.0)]
-    calls = [("cudaStreamSynchronize", 30.0, 30.0, {"external_id": 5}), ("cudaMalloc", 80.0, 5.0)]
+    calls: list[Any] = [
+        ("cudaStreamSynchronize", 30.0, 30.0, {"external_id": 5}),
+        ("cudaMalloc", 80.0, 5.0),
+    ]
     slices.append(("aten::item", 28.0, 35.0, {"external_id": 5}))
     result = run(host_threads.RULE, rank_trace(slices=slices, calls=calls, steps=[(1, 0.0, 100.0)]))
 
@@ -334,7 +339,7 @@ def test_threads_are_busy_but_for_calls_that_block() -> None:
 
 
 @pytest.mark.parametrize(
-    "rule", [kernel_time.RULE, launch_latency.RULE, annotations.RULE, kernel_precision.RULE]
+    "rule", [kernel_time.RULE, launch_latency.RULE, annotations_rule.RULE, kernel_precision.RULE]
 )
 def test_how_many_are_shown_can_be_set(rule: Rule) -> None:
     assert rule.params().top == 15
