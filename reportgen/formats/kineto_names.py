@@ -47,6 +47,16 @@ def stamp_in_key(key: str) -> int:
     return int(match[1]) if match else 0
 
 
+def worker_in_key(key: str) -> str:
+    """Return what stays the same in the names of one process's traces.
+
+    Example:
+        >>> worker_in_key("tb/host_2113.1795274438178583583.pt.trace.json")
+        'tb/host_2113.pt.trace.json'
+    """
+    return _STAMP.sub(".", key)
+
+
 def first_floating(input_list: bytes) -> str | None:
     """Return the first floating type of an ``Input type`` list.
 

@@ -88,7 +88,7 @@ def _object(text: str) -> dict[str, object] | None:
 def _salvage(text: str) -> dict[str, object] | None:
     """Return the fields of an event whose braces match but whose arguments are broken."""
     name = re.search(r'"name"\s*:\s*("(?:[^"\\]|\\.)*")', text)
-    if name is None or not text.rstrip().endswith("}"):
+    if name is None or not text.rstrip().endswith("}") or text.count("{") != text.count("}"):
         return None
     cut = _ARGS.search(text)
     fields: dict[str, object] = {}

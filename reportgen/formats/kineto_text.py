@@ -245,15 +245,11 @@ class _Pieces:
 
     def _decode_piece(self, text: bytes, start: int, *, is_tail: bool) -> int | None:
         """Take one event that is damaged, or is followed by the end of the list."""
+        for match in _END.finditer(text):
+            end = match.start() + 1
+            if self._take_whole(text[:end].strip(_EDGES)):
+                return start + end
         event = repair_event(text.strip(_EDGES))
-        if event is None:
-            for match in _END.finditer(text):
-                end = match.start() + 1
-                whole = decode_run(text[:end].strip(_EDGES))
-                event = whole[0] if whole else repair_event(text[:end].strip(_EDGES))
-                if event is not None:
-                    self._events.append(event)
-                    return start + end
         if event is not None:
             self._events.append(event)
             self._losses.places_repaired += 1
@@ -264,3 +260,15 @@ class _Pieces:
             self._losses.events_lost += 1
             self._losses.bytes_lost += len(text)
         return None
+
+    def _take_whole(self, text: bytes) -> bool:
+        """Take what may be the last event of the list, damaged or not."""
+        whole = decode_run(text)
+        if whole is None:
+            event = repair_event(text)
+            if event is None:
+                return False
+            whole = [event]
+            self._losses.places_repaired += 1
+        self._events += whole
+        return True

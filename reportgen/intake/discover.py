@@ -20,7 +20,9 @@ MAX_DEPTH = 4
 """Folders between the given path and ``system/`` or ``framework/``. Source: formats.md §1."""
 
 _OUTPUT_FOLDER = "profiler-output"
-_REMEDY = "Pass the folder that holds profiler-output/, or its system/ and framework/."
+_REMEDY = (
+    "Pass the folder that holds profiler-output/, or its system/ and framework/, or kernel traces."
+)
 _BASE = b"start_time_since_epoch_in_micros"
 _HEAD_BYTES = 4_096
 _MAX_HEADS = 50
@@ -96,7 +98,10 @@ def _not_a_job(path: str, location: Location, key: str) -> LocationError:
     unread = name_unread(location, [ObjectInfo(key=key, size_bytes=0)])
     if unread is None:
         return LocationError(
-            f"{path!r} is a file, and not a kernel trace.", hint=_REMEDY, path=path, is_file=True
+            f"{path!r} is a file, not the folder of a job and not a kernel trace.",
+            hint=_REMEDY,
+            path=path,
+            is_file=True,
         )
     return LocationError(
         f"{path!r} is a single file ({unread}); this version cannot read {unread} yet.",

@@ -6,7 +6,7 @@ from reportgen.formats import Claim, FormatId, SystemFile, Tally, claim
 from reportgen.intake.cut import cut_spans, uncut_extent
 from reportgen.intake.spans import EventFile, read_spans
 from reportgen.intake.system import Progress, read_system
-from reportgen.intake.traces import read_rank
+from reportgen.intake.traces import SAY_CHANGED, read_rank
 from reportgen.profile import NodeProfile, PartRef, RankTrace
 from reportgen.profile.job import FileRef
 from reportgen.storage import Location, open_location
@@ -57,11 +57,8 @@ def read_node(ref: PartRef, *, on_progress: Progress | None = None) -> NodeProfi
     if kept is not None:
         spans = cut_spans(spans, kept)
     for key in location.changed():
-        tally.remark(_SAY_CHANGED, path=key)
+        tally.remark(SAY_CHANGED, path=key)
     return NodeProfile(node=ref.node, job=ref.job, system=system, spans=spans, notes=tally.notes())
-
-
-_SAY_CHANGED = "This file changed after it was listed; its newer content was read."
 
 
 def _system_file(location: Location, file: FileRef, told: Claim) -> SystemFile:

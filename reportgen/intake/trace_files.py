@@ -13,7 +13,7 @@ from reportgen.errors import AmbiguousJobError, LocationError
 from reportgen.formats import Tally, printable
 from reportgen.formats.kineto_head import HEAD_BYTES, head_text, looks_like_trace
 from reportgen.formats.kineto_header import TraceHeader, read_header
-from reportgen.formats.kineto_names import rank_in_key, stamp_in_key
+from reportgen.formats.kineto_names import rank_in_key, stamp_in_key, worker_in_key
 from reportgen.intake.unread import format_of_key
 from reportgen.profile import Quality
 from reportgen.storage import Location, ObjectInfo
@@ -96,49 +96,54 @@ def rank_traces(
         AmbiguousJobError: ranks are there twice, in several folders: those are several jobs.
     """
     headers = {info.key: _peek(location, info) for info in traces}
-    known: dict[int, list[ObjectInfo]] = defaultdict(list)
-    unknown = []
+    recordings: dict[int | str, list[ObjectInfo]] = defaultdict(list)
     for info in traces:
         rank = headers[info.key].rank
         rank = rank_in_key(info.key) if rank is None else rank
-        if rank is None:
-            unknown.append(info)
-        else:
-            known[rank].append(info)
+        recordings[worker_in_key(info.key) if rank is None else rank].append(info)
     folders = sorted({_folder(info.key) for info in traces})
-    if len(folders) > 1 and (len(unknown) > 1 or any(len(same) > 1 for same in known.values())):
+    n_unknown = sum(isinstance(who, str) for who in recordings)
+    if len(folders) > 1 and (n_unknown > 1 or any(len(same) > 1 for same in recordings.values())):
         raise _several_jobs(path, folders)
-    chosen = _one_recording(known)
+    chosen = _one_recording(recordings)
     for info in traces:
-        if info not in unknown and info not in chosen.values():
+        if info not in chosen.values():
             tally.add(Quality.FILES_SKIPPED, info.key, what=_SAY_SECOND)
     _note_world_sizes(headers, tally)
-    free = (number for number in count() if number not in known)
-    keyed = [(rank, info, True) for rank, info in chosen.items()]
-    keyed += [(next(free), info, False) for info in unknown]
+    free = (number for number in count() if number not in recordings)
+    keyed = [(who, info) for who, info in chosen.items() if isinstance(who, int)]
+    known = {rank for rank, _ in keyed}
+    keyed += [(next(free), info) for who, info in chosen.items() if isinstance(who, str)]
     return [
         TraceKey(
-            info=info, rank=rank, is_rank_known=is_known, world_size=headers[info.key].world_size
+            info=info,
+            rank=rank,
+            is_rank_known=rank in known,
+            world_size=headers[info.key].world_size,
         )
-        for rank, info, is_known in sorted(keyed, key=lambda item: item[0])
+        for rank, info in sorted(keyed, key=lambda item: item[0])
     ]
 
 
-def _one_recording(known: Mapping[int, Sequence[ObjectInfo]]) -> dict[int, ObjectInfo]:
-    """Return one file for each rank, all of the same recording: the last that has most ranks.
+def _one_recording(
+    recordings: Mapping[int | str, Sequence[ObjectInfo]],
+) -> dict[int | str, ObjectInfo]:
+    """Return one file for each rank, all of the same recording: the last that every rank has.
 
-    A profiler with a schedule writes one file for each rank and cycle.
+    A profiler with a schedule writes one file for each rank and cycle; the time in its name tells
+    them apart. Without times the last name counts.
     """
-    in_time = {
-        rank: sorted(files, key=lambda info: (stamp_in_key(info.key), info.key))
-        for rank, files in known.items()
-    }
-    n_recordings = max(map(len, in_time.values()), default=0)
-    n_ranks = [sum(len(files) > turn for files in in_time.values()) for turn in range(n_recordings)]
-    if not n_ranks:
+    if not recordings:
         return {}
-    last = max(turn for turn, n in enumerate(n_ranks) if n == max(n_ranks))
-    return {rank: files[min(last, len(files) - 1)] for rank, files in in_time.items()}
+    last = min(max(map(_stamp, files)) for files in recordings.values())
+    return {
+        rank: max(files, key=lambda info: (-abs(_stamp(info) - last), info.key))
+        for rank, files in recordings.items()
+    }
+
+
+def _stamp(info: ObjectInfo) -> int:
+    return stamp_in_key(info.key)
 
 
 def _note_world_sizes(headers: Mapping[str, TraceHeader], tally: Tally) -> None:

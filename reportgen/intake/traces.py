@@ -19,6 +19,8 @@ from reportgen.units import NS_PER_S, NS_PER_US, say_count
 _UNIX_NS = range(1_262_304_000 * NS_PER_S, 4_102_444_800 * NS_PER_S)
 """2010 to 2100: what lies outside is no wall clock. Source: ours; PyTorch is younger."""
 
+SAY_CHANGED = "This file changed after it was listed; its newer content was read."
+
 _FEW_OPS_RATIO = 0.8
 """A first step with fewer GPU ops than this share of the median lost some. Source: kernel-trace
 definitions, section 4 (11)."""
@@ -38,9 +40,12 @@ def read_rank(ref: PartRef, *, on_progress: Progress | None = None) -> RankTrace
     file = ref.files[0]
     assert ref.rank is not None
     tally = Tally()
-    location = open_location(ref.root)
+    versions = {file.key: file.version} if file.version else {}
+    location = open_location(ref.root, versions=versions)
     blocks = _blocks_until_trouble(read_blocks(location, file.key), file.key, tally)
     trace = read_trace(blocks, on_progress=on_progress)
+    for key in location.changed():
+        tally.remark(SAY_CHANGED, path=key)
     _tell_losses(trace, file.key, tally)
     _tell_oddities(trace.tables, file.key, tally)
     tables, header = trace.tables, trace.header
@@ -130,7 +135,8 @@ _SAY_CUT_OFF = "the file ends in the middle of an event: {bytes} lost"
 _SAY_LOST = "{n} damaged [event|events] could not be read and [was|were] left out"
 _SAY_BYTES = "{bytes} of damaged events are lost"
 _SAY_DURATION = (
-    "{n} [event lasts|events last] less than nothing or more than 7 days and [was|were] left out"
+    "{n} [event has|events have] no duration, one below 0 or one of more than 7 days, and "
+    "[was|were] left out"
 )
 _SAY_TIME = "{n} [event lies|events lie] more than 7 days from the others and [was|were] left out"
 _SAY_DOCUMENT = (

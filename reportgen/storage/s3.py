@@ -159,6 +159,8 @@ class S3Location:
             known = int(found["size"])
             with self._lock:
                 self._sizes[key] = known
+                if self._versions.get(key, found["e_tag"]) != found["e_tag"]:
+                    self._changed.add(key)
         return known
 
     def _read(self, key: str) -> bytes:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from reportgen.errors import ConfigError, LocationError
-from reportgen.intake import cut_job, discover, range_of_steps, read
+from reportgen.intake import cut_job, discover, range_of_steps, read_node
 from reportgen.pipeline.ranges import apply_range, check_uncut, parse_instant, wanted_range
 from reportgen.profile import NodeProfile, TimeRange
 from tests.builders import START_S, Row, span_table, timeline_lines, write_system, write_timeline
@@ -73,7 +73,7 @@ def job(tmp_path: Path) -> Path:
 
 def part_of(job: Path, kept: TimeRange) -> NodeProfile:
     (ref,) = cut_job(discover(str(job)), kept).parts
-    return read(ref)
+    return read_node(ref)
 
 
 def test_both_ends_belong_to_the_range_and_events_keep_their_length(job: Path) -> None:
@@ -98,7 +98,7 @@ def test_a_microsecond_outside_is_outside(job: Path) -> None:
 
 def test_an_open_range_that_holds_all_changes_nothing(job: Path) -> None:
     (ref,) = discover(str(job)).parts
-    whole = read(ref)
+    whole = read_node(ref)
     part = part_of(job, TimeRange(from_ns=START_NS))
     assert part.system.values.tobytes() == whole.system.values.tobytes()
     assert part.system.tick_ns.tolist() == whole.system.tick_ns.tolist()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -10,12 +11,13 @@ import pytest
 
 from reportgen import intake
 from reportgen.errors import EXIT_FAILED, ConfigError, LocationError, PlaceError
-from reportgen.profile import Quality
-from reportgen.storage import open_location
+from reportgen.profile import Quality, RankTrace
+from reportgen.storage import open_location, read_blocks
 from reportgen.storage.s3_access import credentials, region_of
 from reportgen.store import RemoteOutput
 from tests.builders import START_S, system_line, write_minute
 from tests.s3_server import Bucket
+from tests.traces import ranked
 
 pytestmark = pytest.mark.slow
 
@@ -55,6 +57,28 @@ def test_many_objects_come_in_the_order_of_their_keys(s3: Bucket) -> None:
     for key in keys:
         s3.put(key, key.encode())
     assert list(open_location(s3.url).read_many(keys)) == [key.encode() for key in keys]
+
+
+def test_a_part_of_an_object_is_read_and_blocks_make_the_whole(s3: Bucket) -> None:
+    s3.put("big", BIG)
+    location = open_location(s3.url)
+    assert location.read_range("big", 1_000, 5) == BIG[1_000:1_005]
+    assert location.read_range("big", len(BIG) - 3, 50) == BIG[-3:]
+    assert location.read_range("big", len(BIG), 50) == b""
+    assert b"".join(read_blocks(location, "big", block_bytes=300_000)) == BIG
+    with pytest.raises(LocationError):
+        location.read_range("gone", 0, 5)
+
+
+def test_kernel_traces_are_read_from_a_bucket(s3: Bucket) -> None:
+    for rank in range(2):
+        s3.put(f"run/rank{rank}.json.gz", gzip.compress(ranked(rank).encode()))
+    folder = intake.discover(f"{s3.url}/run")
+    assert [part.rank for part in folder.parts] == [0, 1]
+    single = intake.discover(f"{s3.url}/run/rank1.json.gz")
+    (trace,) = [intake.read(part) for part in single.parts]
+    assert isinstance(trace, RankTrace)
+    assert (trace.rank, trace.gpu_ops.duration_us.tolist()) == (1, [30.0] * 4)
 
 
 def test_the_region_of_a_bucket_is_asked_from_the_store(
@@ -106,7 +130,7 @@ def test_an_object_that_changed_is_read_as_it_is_now_and_named(s3: Bucket, tmp_p
         first,
         f"{system_line('gpu0', 50, START_S)}\n{system_line('gpu0', 60, START_S + 1)}\n".encode(),
     )
-    node = intake.read(part)
+    node = intake.read_node(part)
     assert node.system.n_samples == 3
     assert [note.path for note in node.notes if "changed after it was listed" in note.text] == [
         first.removeprefix("job/")
@@ -119,7 +143,7 @@ def test_an_object_that_vanished_is_named_and_the_others_are_read(
     first, _ = two_minutes(s3, tmp_path)
     (part,) = intake.discover(f"{s3.url}/job").parts
     s3.delete(first)
-    node = intake.read(part)
+    node = intake.read_node(part)
     assert node.system.n_samples == 1
     (note,) = [note for note in node.notes if Quality.FILES_SKIPPED in note.counts]
     assert note.path == first.removeprefix("job/")
@@ -131,7 +155,7 @@ def test_a_denied_object_stops_the_run_instead_of_missing(s3: Bucket, tmp_path: 
     (part,) = intake.discover(f"{s3.url}/job").parts
     s3.trouble.denies = True
     with pytest.raises(PlaceError, match="Access denied: s3:GetObject"):
-        intake.read(part)
+        intake.read_node(part)
 
 
 def test_job_name_and_source_are_those_of_the_address(s3: Bucket, tmp_path: Path) -> None:
