@@ -58,6 +58,7 @@ def measure(part: RankTrace, params: Params) -> RankActivity:  # noqa: ARG001 - 
         rank=part.rank,
         node=part.node,
         n_ops=ops.start_us.size,
+        local_size=len(part.devices) if part.is_rank_known else 0,
         clock_us=own_clock_us(part),
         devices=tuple(
             time_in(device, window, rank=part.rank) for device in unions for window in windows

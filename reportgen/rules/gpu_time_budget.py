@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from reportgen.profile import NodeProfile, RankTrace
-from reportgen.results import Counters, Details, RuleId, RuleResult
+from reportgen.results import Counters, Details, Reason, ReasonCode, RuleId, RuleResult
 from reportgen.rules.base import About, Need, Presentation, Rule
 from reportgen.rules.budget.kernels import (
     RankBudget,
@@ -64,12 +64,15 @@ def judge(measurements: Sequence[NodeBudget | RankBudget], params: Params) -> Ru
             presentation=present_kernels(ranks),
         )
     nodes = tuple(node for node in measurements if isinstance(node, NodeBudget))
+    has_traces = len(nodes) < len(measurements)
     reason = reason_to_skip(
         n_ticks=sum(node.n_ticks for node in nodes),
         n_gpus=sum(len(node.gpus) for node in nodes),
         n_samples=max((node.n_ticks for node in nodes if node.gpus), default=0),
         patience=LEAST_TICKS - 1,
     )
+    if has_traces and not nodes:
+        reason = Reason(code=ReasonCode.NO_GPU, text="The traces hold no GPU operations.")
     context = None if reason else nodes
     return conclude(
         ID,

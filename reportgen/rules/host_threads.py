@@ -29,7 +29,7 @@ from reportgen.rules.kernels.threads import (
     host_window,
     thread_use,
 )
-from reportgen.rules.kernels.use_over_time import FineUse, use_together
+from reportgen.rules.kernels.use_over_time import FineUse, begin_together, use_together
 
 ID = RuleId("HostThreads")
 TABLE, CURVE, CALLS = "host_threads", "busy_threads", "blocking_calls"
@@ -104,7 +104,7 @@ def present(
 
 def _curve(ranks: Sequence[FineUse]) -> Exhibit:
     shown = ranks[:MOST_LINES]
-    use = use_together(shown)
+    use = use_together(begin_together(shown))
     with np.errstate(invalid="ignore"):
         busy = use.busy_us / use.length_us
     lines = [(rank.node, "threads", busy[place]) for place, rank in enumerate(shown)]

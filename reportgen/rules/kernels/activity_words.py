@@ -10,7 +10,14 @@ import numpy as np
 from reportgen.results import Exhibit, ExhibitKind, Finding, Severity, Where, exhibit
 from reportgen.rules.kernels.device_time import DeviceTime
 from reportgen.rules.kernels.saying import pct_of, say_device, say_us, say_window
-from reportgen.rules.kernels.use_over_time import FineUse, use_together
+from reportgen.rules.kernels.unions import Floats
+from reportgen.rules.kernels.use_over_time import (
+    FineUse,
+    Use,
+    begin_together,
+    is_far_apart,
+    use_together,
+)
 from reportgen.rules.kernels.windows import WindowKind
 from reportgen.rules.saying.verdict import estimate_of, fault_severity
 from reportgen.units import percentages, say_count, say_pct
@@ -24,6 +31,7 @@ class RankActivity:
     """One rank.
 
     Attributes:
+        local_size: GPUs of the node, 0 where the trace does not tell them.
         clock_us: what the trace's own clock showed at its origin.
         devices: a row per device and window.
         kernel_sum_us, memory_sum_us, sync_sum_us: durations added up, not united.
@@ -33,6 +41,7 @@ class RankActivity:
     rank: int
     node: str
     n_ops: int
+    local_size: int
     clock_us: float
     devices: tuple[DeviceTime, ...]
     kernel_sum_us: float
@@ -165,24 +174,41 @@ def _sums(ranks: Sequence[RankActivity]) -> Exhibit:
 
 def _curve(ranks: Sequence[RankActivity]) -> Exhibit:
     devices = [item for rank in ranks for item in rank.use]
-    use = use_together(devices)
-    with np.errstate(invalid="ignore"):
-        mean = 100 * use.busy_us.sum(axis=0) / use.length_us.sum(axis=0)
-        each = 100 * use.busy_us / use.length_us
-    lines = [("mean of GPUs", "%", mean)] if len(devices) > 1 else []
+    use = use_together(begin_together(devices))
+    apart = " Recorded far apart: all begin with the first." if is_far_apart(devices) else ""
     names = _line_names(ranks)
-    lines += [(name, "%", each[row]) for row, name in enumerate(names[:MOST_LINES])]
     rest = f" The first {MOST_LINES} of {len(names)} GPUs." if len(names) > MOST_LINES else ""
+    with np.errstate(invalid="ignore"):
+        each = 100 * use.busy_us / use.length_us
+    lines = [(name, "%", each[row]) for row, name in enumerate(names[:MOST_LINES])]
     return exhibit(
         CURVE,
         ExhibitKind.SERIES,
         title="GPU utilization over time",
         caption=(
             f"Busy share of bins of {say_us(use.width_ns / 1000)} over "
-            f"{_window(headline_rows(ranks))}: any kernel, copy or memset.{rest}"
+            f"{_window(headline_rows(ranks))}: any kernel, copy or memset.{apart}{rest}"
         ),
-        columns=[("time_s", "s", use.time_s), *lines],
+        columns=[("time_s", "s", use.time_s), *_means(ranks, use), *lines],
     )
+
+
+def _means(ranks: Sequence[RankActivity], use: Use) -> list[tuple[str, str, Floats]]:
+    """Return the mean of all GPUs, or of those of each node where ranks fill several."""
+    places: dict[int, list[int]] = {}
+    owners = [rank for rank in ranks for _ in rank.use]
+    for row, rank in enumerate(owners):
+        node = rank.rank // rank.local_size if rank.local_size else 0
+        places.setdefault(node, []).append(row)
+    if len(owners) < 2:
+        return []
+    means = []
+    for node, rows in sorted(places.items()):
+        name = "mean of GPUs" if len(places) == 1 else f"mean of GPUs of node {node}"
+        with np.errstate(invalid="ignore"):
+            mean = 100 * use.busy_us[rows].sum(axis=0) / use.length_us[rows].sum(axis=0)
+        means.append((name, "%", mean))
+    return means[:MOST_LINES]
 
 
 def _line_names(ranks: Sequence[RankActivity]) -> list[str]:

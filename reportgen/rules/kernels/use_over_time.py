@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import floor, log10
 
 import numpy as np
@@ -17,6 +17,8 @@ FINE_BINS = 1_500
 """At least so many bins are measured, at most ten times as many: the drawn ones are joined."""
 MOST_BINS = 300
 """Drawn bins are 120 to 300. Source: kernel-trace definitions D2."""
+FAR_APART = 4
+"""Recordings that span more than so many times the longest do not belong on one axis. Ours."""
 _FACTORS = (1, 2, 5)
 
 
@@ -70,6 +72,26 @@ def fine_use(busy: Union, window: Window, *, origin_ns: int, node: str, device: 
         busy_us=covered_us(inside, edge_us[:-1], edge_us[1:]),
         length_us=np.diff(edge_us),
     )
+
+
+def begin_together(devices: Sequence[FineUse]) -> list[FineUse]:
+    """Return devices on one time axis; those recorded far apart all begin with the first.
+
+    Ranks of one job that were recorded at other times, or whose clocks differ, would each be a
+    dot on a common axis.
+    """
+    if not is_far_apart(devices):
+        return list(devices)
+    first_ns = min(item.first * item.width_ns for item in devices)
+    return [replace(item, first=first_ns // item.width_ns) for item in devices]
+
+
+def is_far_apart(devices: Sequence[FineUse]) -> bool:
+    """Return whether all of them take much longer than the longest of them."""
+    begins_ns = [item.first * item.width_ns for item in devices]
+    ends_ns = [(item.first + item.busy_us.size) * item.width_ns for item in devices]
+    longest_ns = max(end - begin for begin, end in zip(begins_ns, ends_ns, strict=True))
+    return max(ends_ns) - min(begins_ns) > FAR_APART * longest_ns
 
 
 def use_together(devices: Sequence[FineUse]) -> Use:
