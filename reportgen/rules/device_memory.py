@@ -203,7 +203,7 @@ def _growing(
         ),
         advice=advice,
         where=Where(node=curve.node, device=_place(curve)),
-        measured=round(share_pct, 2),
+        measured=round(share_pct, 4),
         threshold=limit_pct,
         unit="%",
         exhibit=TABLE,

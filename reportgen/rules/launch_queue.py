@@ -203,7 +203,7 @@ def _full(queues: Sequence[StreamQueue], limit_pct: float) -> Finding | None:
         ),
         advice="Speed up the GPU's work; the host's does not matter here.",
         where=Where(node=fullest.node, device=f"gpu{fullest.device}"),
-        measured=round(share_pct, 2),
+        measured=round(share_pct, 4),
         threshold=limit_pct,
         unit="%",
         exhibit=TABLE,

@@ -184,7 +184,7 @@ def _pageable(ranks: Sequence[Measurement], limit_pct: float) -> Finding | None:
         ),
         advice="Set pin_memory=True in the DataLoader, copy with .to(device, non_blocking=True).",
         where=Where(node=worst.node),
-        measured=round(share_pct, 2),
+        measured=round(share_pct, 4),
         threshold=limit_pct,
         unit="%",
         estimate=estimate_of(share_pct / 100) if is_fault else None,

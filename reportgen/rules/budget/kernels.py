@@ -184,7 +184,7 @@ def _findings(
                 f"by {meaning}; the GPUs were busy {say_pct(busy_pct)}. Computed from kernels."
             ),
             advice=advice,
-            measured=round(share_pct, 2),
+            measured=round(share_pct, 4),
             unit="%",
             exhibit=SHARES,
         ),

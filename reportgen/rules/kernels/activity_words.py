@@ -242,7 +242,7 @@ def _exposed(rows: Sequence[DeviceTime], limit_pct: float) -> Finding | None:
             "Overlap communication with the backward pass (larger buckets, gradient accumulation, "
             "prefetching shards), and see first whether it waits for a late rank."
         ),
-        measured=round(share_pct, 2),
+        measured=round(share_pct, 4),
         threshold=limit_pct,
         unit="%",
         estimate=estimate_of(share_pct / 100),
@@ -276,7 +276,7 @@ def _uneven(
         ),
         advice="Give each rank an equal share: balance shards, tables, sequence lengths or layers.",
         where=Where(node=nodes[row.rank], device=f"gpu{row.device}"),
-        measured=round(above_pct, 2),
+        measured=round(above_pct, 4),
         threshold=limit_pct,
         unit="%",
         estimate=estimate_of(saved),
@@ -299,7 +299,7 @@ def _reading(ranks: Sequence[RankActivity], rows: Sequence[DeviceTime]) -> Findi
             f"kernel ran {say_pct(kernel_pct)}, which is what nvidia-smi calls GPU-Util."
         ),
         advice="Look at the causes of idling where the idle part is large.",
-        measured=round(busy_pct, 2),
+        measured=round(busy_pct, 4),
         unit="%",
         exhibit=SPLIT,
     )

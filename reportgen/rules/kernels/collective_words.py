@@ -285,7 +285,7 @@ def _waiting(context: Context, limit_pct: float, window_pct: float) -> Finding |
             "work, its host, its GPU clocks. A faster network will not help."
         ),
         where=Where(node=nodes[late.rank]),
-        measured=round(share_pct, 2),
+        measured=round(share_pct, 4),
         threshold=limit_pct,
         unit="%",
         estimate=estimate_of(bound),

@@ -62,26 +62,52 @@ def loader_rows(trace: RankTrace) -> Mask:
     return rows if rows.any() else names_like(trace.names, _LOADER_FRAME, slices.name)
 
 
-def causes_of(trace: RankTrace, thread: int) -> ThreadCauses:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CauseRows:
+    """Which rows of a trace speak of each cause: masks of calls, and of slices."""
+
+    loader: Mask
+    sync: Mask
+    copy: Mask
+    optimizer: Mask
+    autograd: Mask
+    alloc: Mask
+    python: Mask
+
+
+def cause_rows(trace: RankTrace) -> CauseRows:
+    """Return which calls and slices of a trace speak of each cause."""
+    slices, calls = trace.slices, trace.calls
+    return CauseRows(
+        loader=loader_rows(trace),
+        sync=names_like(trace.names, SYNC_CALL, calls.name),
+        copy=names_like(trace.names, COPY_CALL, calls.name),
+        optimizer=names_like(trace.names, _OPTIMIZER, slices.name),
+        autograd=names_like(trace.names, _AUTOGRAD, slices.name),
+        alloc=names_like(trace.names, ALLOC_CALL, calls.name),
+        python=slices.kind == SliceKind.PYTHON,
+    )
+
+
+def causes_of(trace: RankTrace, rows: CauseRows, thread: int) -> ThreadCauses:
     """Return what a thread was busy with; a wait for a batch counts on whichever thread."""
     slices, calls = trace.slices, trace.calls
     own_slices, own_calls = slices.thread == thread, calls.thread == thread
 
-    def of_slices(rows: Mask) -> Union:
-        return union_of(slices.start_us[rows], slices.end_us[rows])
+    def of_slices(mask: Mask) -> Union:
+        return union_of(slices.start_us[mask], slices.end_us[mask])
 
-    def of_calls(pattern: re.Pattern[str]) -> Union:
-        rows = own_calls & names_like(trace.names, pattern, calls.name)
-        return union_of(calls.start_us[rows], calls.end_us[rows])
+    def of_calls(mask: Mask) -> Union:
+        return union_of(calls.start_us[own_calls & mask], calls.end_us[own_calls & mask])
 
     unions = (
-        of_slices(loader_rows(trace)),
-        of_calls(SYNC_CALL),
-        of_calls(COPY_CALL),
-        of_slices(own_slices & names_like(trace.names, _OPTIMIZER, slices.name)),
-        of_slices(own_slices & names_like(trace.names, _AUTOGRAD, slices.name)),
-        of_calls(ALLOC_CALL),
-        of_slices(own_slices & (slices.kind == SliceKind.PYTHON)),
+        of_slices(rows.loader),
+        of_calls(rows.sync),
+        of_calls(rows.copy),
+        of_slices(own_slices & rows.optimizer),
+        of_slices(own_slices & rows.autograd),
+        of_calls(rows.alloc),
+        of_slices(own_slices & rows.python),
     )
     return ThreadCauses(up_to=tuple(join(unions[: n + 1]) for n in range(len(unions))))
 

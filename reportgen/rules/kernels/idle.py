@@ -15,7 +15,12 @@ from numpy.typing import NDArray
 from reportgen.profile.trace import RankTrace
 from reportgen.profile.trace_tables import NONE, Floats
 from reportgen.rules.kernels.device_time import DeviceUnions
-from reportgen.rules.kernels.host_activity import HostCause, causes_of, split_by_cause
+from reportgen.rules.kernels.host_activity import (
+    HostCause,
+    cause_rows,
+    causes_of,
+    split_by_cause,
+)
 from reportgen.rules.kernels.unions import gaps_of
 from reportgen.rules.kernels.windows import (
     Window,
@@ -101,10 +106,11 @@ def gaps_in(trace: RankTrace, unions: DeviceUnions, window: Window) -> Gaps:
 
 def _host_late(trace: RankTrace, gaps: Gaps) -> Mapping[HostCause, float]:
     totals = dict.fromkeys(HostCause, 0.0)
+    rows = cause_rows(trace)
     for thread in np.unique(gaps.thread[gaps.thread != NONE]):
-        rows = gaps.thread == thread
-        causes = causes_of(trace, int(thread))
-        split = split_by_cause(causes, gaps.low_us[rows], gaps.call_us[rows])
+        own = gaps.thread == thread
+        causes = causes_of(trace, rows, int(thread))
+        split = split_by_cause(causes, gaps.low_us[own], gaps.call_us[own])
         for cause, late_us in split.items():
             totals[cause] += late_us
     return totals

@@ -224,7 +224,7 @@ def _finding(
         ),
         advice=fault.advice,
         where=Where(node=worst.node, device=f"gpu{worst.device}"),
-        measured=round(share_pct, 2),
+        measured=round(share_pct, 4),
         threshold=limit_pct,
         unit="%",
         estimate=estimate_of(share_pct / 100),

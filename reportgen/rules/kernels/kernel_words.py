@@ -162,7 +162,7 @@ def _tiny(tiny: Tiny, *, limit_pct: float, tiny_pct: float) -> Finding | None:
             f"GPU operation ({say_us(tiny.window_us)} over all GPUs)."
         ),
         advice="Fuse them: torch.compile, CUDA graphs, fused optimizers, or a larger batch.",
-        measured=round(count_pct, 2),
+        measured=round(count_pct, 4),
         threshold=tiny_pct,
         unit="%",
         estimate=estimate_of(idle_pct / 100),
@@ -184,7 +184,7 @@ def _reading(context: Context) -> Finding:
             f"{len(context.kernels):,} different kernels ran."
         ),
         advice="A faster version of the first few kernels is worth most.",
-        measured=round(share_pct, 2),
+        measured=round(share_pct, 4),
         unit="%",
         exhibit=BY_TIME,
     )

@@ -148,7 +148,7 @@ def _fp32(context: Context, kernel_us: float, limit_pct: float) -> Finding | Non
             f"as {FASTER_TIMES} times faster."
         ),
         advice=_advice(context.capability),
-        measured=round(share_pct, 2),
+        measured=round(share_pct, 4),
         threshold=limit_pct,
         unit="%",
         estimate=estimate_of(min(saved, 1.0)) if context.capability is not None else None,
@@ -191,7 +191,7 @@ def _reading(context: Context, totals: Mapping[Precision, float]) -> Finding:
             f"{say_pct(unknown_pct)} is unknown."
         ),
         advice="Lower precision is faster where the model bears it.",
-        measured=round(matrix_pct, 2),
+        measured=round(matrix_pct, 4),
         unit="%",
         exhibit=SHARES,
     )

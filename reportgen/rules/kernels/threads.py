@@ -6,9 +6,10 @@ import re
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from reportgen.profile.trace import RankTrace
-from reportgen.profile.trace_tables import NONE, SliceKind
+from reportgen.profile.trace_tables import NONE, HostCalls, HostSlices, SliceKind
 from reportgen.rules.kernels.host_activity import names_like
 from reportgen.rules.kernels.unions import Union, clip, covered_us, join, overlap_us, union_of
 from reportgen.rules.kernels.use_over_time import FineUse, fine_use
@@ -69,10 +70,25 @@ def host_window(trace: RankTrace) -> Window | None:
 
 def thread_use(trace: RankTrace, window: Window) -> ThreadUse:
     """Return what the threads of a rank did in a window."""
-    threads = np.union1d(trace.slices.thread, trace.calls.thread)
+    slices, calls = trace.slices, trace.calls
+    kinds = (SliceKind.OPERATOR, SliceKind.ANNOTATION, SliceKind.PYTHON)
+    is_work = np.isin(slices.kind, kinds) & ~names_like(trace.names, _STEP, slices.name)
+    is_blocking = names_like(trace.names, BLOCKING_CALL, calls.name)
+    threads = np.union1d(slices.thread, calls.thread)
     found, use = [], None
     for thread in threads[threads != NONE].tolist():
-        time, busy = _thread(trace, window, thread)
+        own = calls.thread == thread
+        worked = _union(slices, is_work & (slices.thread == thread))
+        blocked = _union(calls, own & is_blocking)
+        busy = minus(join((worked, _union(calls, own))), blocked)
+        time = ThreadTime(
+            rank=trace.rank,
+            node=trace.node,
+            thread=trace.threads[thread].tid,
+            busy_us=clip(busy, window.start_us, window.end_us).length_us,
+            blocked_us=clip(blocked, window.start_us, window.end_us).length_us,
+            window_us=window.length_us,
+        )
         found.append(time)
         own = fine_use(busy, window, origin_ns=trace.origin_ns, node=trace.node, device="")
         use = own if use is None else replace(use, busy_us=use.busy_us + own.busy_us)
@@ -80,30 +96,8 @@ def thread_use(trace: RankTrace, window: Window) -> ThreadUse:
     return ThreadUse(threads=tuple(found), use=use)
 
 
-def _thread(trace: RankTrace, window: Window, thread: int) -> tuple[ThreadTime, Union]:
-    slices, calls = trace.slices, trace.calls
-    is_work = np.isin(slices.kind, (SliceKind.OPERATOR, SliceKind.ANNOTATION, SliceKind.PYTHON))
-    is_step = names_like(trace.names, _STEP, slices.name)
-    rows = is_work & ~is_step & (slices.thread == thread)
-    own = calls.thread == thread
-    is_blocking = own & names_like(trace.names, BLOCKING_CALL, calls.name)
-    at_work = join(
-        (
-            union_of(slices.start_us[rows], slices.end_us[rows]),
-            union_of(calls.start_us[own], calls.end_us[own]),
-        )
-    )
-    blocked = union_of(calls.start_us[is_blocking], calls.end_us[is_blocking])
-    busy = minus(at_work, blocked)
-    time = ThreadTime(
-        rank=trace.rank,
-        node=trace.node,
-        thread=trace.threads[thread].tid,
-        busy_us=clip(busy, window.start_us, window.end_us).length_us,
-        blocked_us=clip(blocked, window.start_us, window.end_us).length_us,
-        window_us=window.length_us,
-    )
-    return time, busy
+def _union(table: HostSlices | HostCalls, rows: NDArray[np.bool_]) -> Union:
+    return union_of(table.start_us[rows], table.end_us[rows])
 
 
 def minus(union: Union, other: Union) -> Union:
