@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from reportgen.report.model import RankedFinding
 from reportgen.results import RuleResult, Severity
 
-SYMPTOM_RULES = frozenset({"LowGPUUtilization", "OverallSystemUsage", "GPUActivity"})
+SYMPTOM_RULES = frozenset({"LowGPUUtilization", "OverallSystemUsage"})
 """Their findings say that a resource idles, those of the others why: causes come first."""
 
 _SEVERITY_RANK = {severity: rank for rank, severity in enumerate(Severity)}

@@ -94,7 +94,12 @@ def _fp32_matrix_us(trace: RankTrace) -> dict[str, float]:
 
 
 def _capability(trace: RankTrace) -> float | None:
-    """Return the lowest compute capability among the devices that ran something."""
+    """Return the lowest compute capability among the devices that ran something.
+
+    Edge cases: AMD's numbers mean something else; they are unknown.
+    """
+    if any(name.startswith(("hip", "roc")) for name in trace.versions):
+        return None
     used = set(np.unique(trace.gpu_ops.device).tolist())
     known = [
         float(device.compute_capability)

@@ -16,6 +16,8 @@ TABLE, SHARES, UNITS, MATRIX = "precision", "precision_shares", "matrix_units", 
 FASTER_TIMES = 8
 """Matrix units multiply at least eight times faster than ordinary cores in FP32 (V100: 125 to 15.7
 TFLOPS in FP16, A100: 156 to 19.5 in TF32, datasheets)."""
+LEAST_SAVED_RATIO = 0.01
+"""Less than a hundredth of the window is not worth a finding. Source: ours."""
 TF32_FROM = 8.0
 MATRIX_UNITS_FROM = 7.0
 """Compute capabilities with TF32, and with any tensor cores. Source: CUDA programming guide."""
@@ -133,9 +135,9 @@ def _fp32(context: Context, kernel_us: float, limit_pct: float) -> Finding | Non
     fp32_us = sum(context.fp32_matrix_us.values())
     share_pct = pct_of(fp32_us, kernel_us)
     has_units = context.capability is None or context.capability >= MATRIX_UNITS_FROM
-    if share_pct < limit_pct or fp32_us <= 0 or not has_units:
+    saved = fp32_us / max(context.window_us, fp32_us, 1e-9) * (1 - 1 / FASTER_TIMES)
+    if share_pct < limit_pct or saved < LEAST_SAVED_RATIO or not has_units:
         return None
-    saved = fp32_us / context.window_us * (1 - 1 / FASTER_TIMES)
     return Finding(
         id="PREC-1",
         severity=Severity.WARNING if _has_tf32(context.capability) else Severity.INFO,
@@ -151,7 +153,7 @@ def _fp32(context: Context, kernel_us: float, limit_pct: float) -> Finding | Non
         measured=round(share_pct, 4),
         threshold=limit_pct,
         unit="%",
-        estimate=estimate_of(min(saved, 1.0)) if context.capability is not None else None,
+        estimate=estimate_of(saved) if context.capability is not None else None,
         exhibit=MATRIX,
     )
 

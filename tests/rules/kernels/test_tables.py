@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
-from reportgen.profile.trace import RankTrace
+from reportgen.profile.trace import Device, RankTrace
 from reportgen.profile.trace_tables import SliceKind
 from reportgen.results import RuleResult, Status
 from reportgen.rules import annotations as annotations_rule
@@ -349,3 +350,34 @@ def test_short_names_are_different() -> None:
     names = ["void a::f<int>(int)", "void a::f<float>(int)", "g"]
 
     assert short_names(names) == ["f", "f (2)", "g"]
+
+
+@pytest.mark.parametrize(
+    ("capability", "versions", "severity"),
+    [
+        ("8.0", {}, "warning"),
+        ("7.0", {}, "info"),
+        (None, {}, "info"),
+        ("9.4", {"hip_runtime": "6"}, "info"),
+        ("6.1", {}, None),
+    ],
+)
+def test_fp32_matrix_kernels_are_a_fault_where_one_switch_helps(
+    capability: str | None, versions: dict[str, str], severity: str | None
+) -> None:
+    trace = rank_trace(gpu=[("ampere_sgemm_128x64_nn", 0.0, 20.0), ("k<float>", 20.0, 80.0)])
+    device = Device(id=0, name="GPU", compute_capability=capability)
+    trace = replace(trace, devices=(device,), versions=versions)
+    found = [item for item in run(kernel_precision.RULE, trace).findings if item.id == "PREC-1"]
+
+    assert [item.severity.value for item in found] == ([severity] if severity else [])
+
+
+@pytest.mark.parametrize(("fp32_us", "is_told"), [(19.0, False), (20.0, True)])
+def test_fp32_matrix_kernels_are_told_from_their_threshold_on(
+    fp32_us: float, is_told: bool
+) -> None:
+    gpu = [("volta_sgemm_64x64_nt", 0.0, fp32_us), ("k<float>", fp32_us, 100 - fp32_us)]
+    ids = {item.id for item in run(kernel_precision.RULE, rank_trace(gpu=gpu)).findings}
+
+    assert ("PREC-1" in ids) is is_told
