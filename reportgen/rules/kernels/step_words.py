@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from reportgen.results import Exhibit, ExhibitKind, Finding, Severity, Where, exhibit
-from reportgen.rules.kernels.saying import say_us
+from reportgen.rules.kernels.saying import pct_of, say_us
 from reportgen.rules.kernels.steps import StepRows
 from reportgen.rules.maths.nice_bins import bin_together, tally_values
 from reportgen.rules.saying.verdict import estimate_of, fault_severity
@@ -17,6 +17,10 @@ from reportgen.units import NS_PER_S, say_count, say_pct
 
 TABLE, HISTOGRAM, PERCENTILES = "steps", "step_times", "step_percentiles"
 MOST_GROUPS = 16
+LEAST_TO_COMPARE = 3
+COMPLETE_FROM_RATIO = 0.8
+"""A first step with fewer operations than this share of the median lacks some; kernel-trace
+definitions §4 (11)."""
 _POINTS = (50, 95, 99)
 
 
@@ -39,8 +43,8 @@ def exhibits_of(ranks: Sequence[RankSteps]) -> tuple[Exhibit, ...]:
 
 def findings_of(ranks: Sequence[RankSteps], *, times: float, least: int) -> tuple[Finding, ...]:
     """Return the slow steps as a fault and the pace as a reading."""
-    slow = _slow(ranks, times, least)
-    return ((slow,) if slow else ()) + (_reading(ranks),)
+    found = (_slow(ranks, times, least), _incomplete(ranks))
+    return (*(item for item in found if item), _reading(ranks))
 
 
 def _with_steps(ranks: Sequence[RankSteps]) -> list[tuple[RankSteps, StepRows]]:
@@ -74,20 +78,36 @@ def _percentiles(ranks: Sequence[RankSteps]) -> Exhibit:
     rows = []
     for rank, steps in _with_steps(ranks):
         points = np.percentile(steps.period_us, _POINTS).tolist()
-        busy = float(steps.gpu_busy_us.sum() / steps.period_us.sum())
         rows.append(
-            (rank.rank, steps.number.size, *points, float(steps.period_us.max()), 100 * busy)
+            (
+                rank.rank,
+                steps.number.size,
+                *points,
+                float(steps.period_us.max()),
+                pct_of(float(steps.gpu_busy_us.sum()), float(steps.period_us.sum())),
+                int(steps.n_ops[0]),
+                float(np.median(steps.n_ops)),
+            )
         )
-    names = ("rank", "count", "p50_us", "p95_us", "p99_us", "max_us", "gpu_busy_pct")
-    units = ("", "", "us", "us", "us", "us", "%")
-    columns = zip(names, units, zip(*rows, strict=True), strict=True)
+    units = {
+        "rank": "",
+        "count": "",
+        "p50_us": "us",
+        "p95_us": "us",
+        "p99_us": "us",
+        "max_us": "us",
+        "gpu_busy_pct": "%",
+        "first_step_gpu_ops": "",
+        "median_step_gpu_ops": "",
+    }
+    columns = zip(units, units.values(), zip(*rows, strict=True), strict=True)
     return exhibit(
         PERCENTILES,
         ExhibitKind.TABLE,
         title="Step times by rank",
         caption=(
             "Percentiles of the periods; gpu_busy_pct is of the sum of the periods: the time in "
-            "which operations launched in steps ran."
+            "which operations launched in steps ran. The last columns count GPU operations."
         ),
         columns=list(columns),
     )
@@ -160,6 +180,35 @@ def _slow_finding(lost: float, rank: RankSteps, steps: StepRows, times: float) -
         unit="times the median",
         estimate=estimate_of(lost),
         exhibit=TABLE,
+    )
+
+
+def _incomplete(ranks: Sequence[RankSteps]) -> Finding | None:
+    """Say where the recording seems to have begun inside the first step."""
+    few = [
+        (int(steps.n_ops[0]), float(np.median(steps.n_ops)), rank)
+        for rank, steps in _with_steps(ranks)
+        if steps.number.size >= LEAST_TO_COMPARE
+        and steps.n_ops[0] < COMPLETE_FROM_RATIO * np.median(steps.n_ops)
+    ]
+    if not few:
+        return None
+    first, median, rank = min(few, key=lambda item: item[0] / item[1])
+    return Finding(
+        id="STEPT-3",
+        severity=Severity.INFO,
+        title="The first recorded step seems incomplete",
+        text=(
+            f"It launched {first:,} GPU operations on {rank.node}, where a step launches "
+            f"{median:,g} (median): what ran before the recording was ready is missing, and the "
+            "step may be no measure of the others."
+        ),
+        advice="Give the profiler's schedule a warm-up step before the active ones.",
+        where=Where(node=rank.node),
+        measured=round(100 * first / median, 4),
+        threshold=100 * COMPLETE_FROM_RATIO,
+        unit="%",
+        exhibit=PERCENTILES,
     )
 
 

@@ -43,6 +43,7 @@ class StepRows:
         start_us, period_us: float64; a period lasts to the start of the next step, that of the
             last step, or before a gap in the numbers, to its own end.
         gpu_busy_us: float64 union of the GPU operations launched in it, added up over devices.
+        n_ops: int64 GPU operations launched in it.
     """
 
     source: StepSource
@@ -50,6 +51,7 @@ class StepRows:
     start_us: Floats
     period_us: Floats
     gpu_busy_us: Floats
+    n_ops: NDArray[np.int64]
 
 
 def step_rows(trace: RankTrace) -> StepRows | None:
@@ -144,25 +146,30 @@ def _rows(
     period = duration_us.copy()
     follows = np.diff(number) == 1
     period[:-1] = np.where(follows, np.diff(start_us), period[:-1])
+    busy_us, n_ops = _on_gpu(trace, start_us, start_us + duration_us)
     return StepRows(
         source=source,
         number=number,
         start_us=start_us,
         period_us=period,
-        gpu_busy_us=_gpu_busy_us(trace, start_us, start_us + duration_us),
+        gpu_busy_us=busy_us,
+        n_ops=n_ops,
     )
 
 
-def _gpu_busy_us(trace: RankTrace, start_us: Floats, end_us: Floats) -> Floats:
+def _on_gpu(trace: RankTrace, start_us: Floats, end_us: Floats) -> tuple[Floats, NDArray[np.int64]]:
+    """Return how long what each step launched ran, and how many operations that were."""
     ops = trace.gpu_ops
     launched = launch_start_us(trace)
     busy = np.zeros(start_us.shape)
+    count = np.zeros(start_us.shape, dtype=np.int64)
     for device in np.unique(ops.device):
         here = np.flatnonzero((ops.device == device) & ~np.isnan(launched))
         order = here[np.argsort(launched[here], kind="stable")]
         first = np.searchsorted(launched[order], start_us, side="left")
         after = np.searchsorted(launched[order], end_us, side="left")
+        count += after - first
         for step, (low, high) in enumerate(zip(first.tolist(), after.tolist(), strict=True)):
             rows = order[low:high]
             busy[step] += union_of(ops.start_us[rows], ops.end_us[rows]).length_us
-    return busy
+    return busy, count

@@ -191,6 +191,19 @@ def test_a_step_is_slow_above_twice_the_median(slow_us: float, is_fault: bool) -
         assert "Steps 7" in found["STEPT-1"].text
 
 
+@pytest.mark.parametrize(("n_first", "is_told"), [(4, False), (3, True)])
+def test_a_first_step_with_few_operations_is_told(n_first: int, is_told: bool) -> None:
+    counts = (n_first, 5, 5)
+    numbers = [(step, place) for step, count in enumerate(counts) for place in range(count)]
+    at = {pair: 100.0 * pair[0] + 10 * pair[1] for pair in numbers}
+    calls = [("c", at[pair], 1.0, {"correlation": n}) for n, pair in enumerate(numbers)]
+    gpu = [("k", at[pair] + 2, 1.0, {"correlation": n}) for n, pair in enumerate(numbers)]
+    marks = [(step, 100.0 * step, 100.0) for step in range(3)]
+    found = run(step_time.RULE, rank_trace(gpu=gpu, calls=calls, steps=marks)).findings
+
+    assert ("STEPT-3" in {item.id for item in found}) is is_told
+
+
 def test_a_gap_in_the_numbers_is_no_period() -> None:
     marks = [(1, 0.0, 10.0), (2, 10.0, 12.0), (50, 900.0, 11.0)]
     result = run(step_time.RULE, rank_trace(gpu=[("k", 0.0, 1.0)], steps=marks))
