@@ -13,7 +13,8 @@ from pathlib import Path
 
 from incumbent import HERE, incumbent_python
 from process import Run, measure
-from tables import Reading, Report, page, write_page
+from small_files import compare_objects, part_of_page, time_files
+from tables import Reading, Report, big_jobs, measured_on, write_page
 from workloads import (
     EVENT_HOUR,
     P4D_HOUR,
@@ -72,18 +73,12 @@ def say(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rounds", type=int, default=5, help="runs of each side (default: 5)")
-    parser.add_argument("--quick", action="store_true", help="one run of each side")
-    parser.add_argument("--only", choices=["reading", "report"])
-    parser.add_argument("--no-page", action="store_true", help="leave docs/performance.md alone")
-    options = parser.parse_args()
-    n_rounds = 1 if options.quick else options.rounds
+def measure_big_jobs(only: str | None, *, n_rounds: int) -> tuple[str, bool]:
+    """Return the tables of reading and reporting whole jobs, and whether all promises hold."""
     readings: list[Reading] = []
     reports: list[Report] = []
     with tempfile.TemporaryDirectory() as folder:
-        for workload, result, faster, lighter in READINGS if options.only != "report" else ():
+        for workload, result, faster, lighter in READINGS if only != "report" else ():
             job = make_workload(workload, output=Path(folder))
             ours, theirs = compare_reading(workload, job, result=result, n_rounds=n_rounds)
             readings.append(
@@ -95,16 +90,42 @@ def main() -> int:
                     lighter=lighter,
                 )
             )
-        for workload, budget_s in REPORTS if options.only != "reading" else ():
+        for workload, budget_s in REPORTS if only != "reading" else ():
             job = make_workload(workload, output=Path(folder))
             output = Path(folder) / f"report-{workload.name}"
             runs = time_report(workload, job, n_rounds=n_rounds, output=output)
             reports.append(Report(about=workload.about, runs=runs, budget_s=budget_s))
-    measured = page(readings, reports, n_rounds=n_rounds)
-    print(measured)
-    if not options.no_page and options.only is None:
-        write_page(PAGE, measured)
-    return 0 if all(one.is_met for one in (*readings, *reports)) else 1
+    return big_jobs(readings, reports), all(one.is_met for one in (*readings, *reports))
+
+
+def measure_small_files(*, n_rounds: int) -> tuple[str, bool]:
+    """Return the tables of many small objects and files, and whether all promises hold."""
+    with tempfile.TemporaryDirectory() as folder:
+        objects = compare_objects(Path(folder) / "objects", n_rounds=n_rounds)
+        say(f"objects: {objects.rows()}")
+        files = time_files(Path(folder) / "files", n_rounds=n_rounds)
+    return part_of_page(objects, files), objects.is_met and files.is_met
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rounds", type=int, default=5, help="runs of each side (default: 5)")
+    parser.add_argument("--quick", action="store_true", help="one run of each side")
+    parser.add_argument("--only", choices=["reading", "report", "small"])
+    parser.add_argument("--no-page", action="store_true", help="leave docs/performance.md alone")
+    options = parser.parse_args()
+    n_rounds = 1 if options.quick else options.rounds
+    parts: dict[str, tuple[str, bool]] = {}
+    if options.only != "small":
+        parts["whole jobs"] = measure_big_jobs(options.only, n_rounds=n_rounds)
+    if options.only in {None, "small"}:
+        parts["small files"] = measure_small_files(n_rounds=n_rounds)
+    for part, (tables, _) in parts.items():
+        measured = f"{measured_on(n_rounds=n_rounds)}\n\n{tables}"
+        print(measured)
+        if not options.no_page and options.only in {None, "small"}:
+            write_page(PAGE, measured, part=part)
+    return 0 if all(is_met for _, is_met in parts.values()) else 1
 
 
 if __name__ == "__main__":

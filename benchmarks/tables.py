@@ -13,8 +13,6 @@ from statistics import median
 
 from process import Run
 
-BEGIN, END = "<!-- measured: begin -->", "<!-- measured: end -->"
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
@@ -31,7 +29,7 @@ class Reading:
         counts = self.ours[0].answer
         n_rows = int(counts["samples"] + counts["events"])
         speed = wall_s(self.theirs) / wall_s(self.ours)
-        inside = inside_s(self.theirs) / inside_s(self.ours)
+        inside = seconds_inside(self.theirs) / seconds_inside(self.ours)
         memory = peak_bytes(self.theirs) / peak_bytes(self.ours)
         return [
             self.about,
@@ -39,17 +37,17 @@ class Reading:
             f"{wall_s(self.ours):.2f} s",
             f"{wall_s(self.theirs):.2f} s",
             f"{speed:.1f}×",
-            f"{inside_s(self.ours):.2f} / {inside_s(self.theirs):.2f} s",
-            f"{inside:.1f}× (≥ {self.faster:.0f}×, {_verdict(inside >= self.faster)})",
+            f"{seconds_inside(self.ours):.2f} / {seconds_inside(self.theirs):.2f} s",
+            f"{inside:.1f}× (≥ {self.faster:.0f}×, {verdict(inside >= self.faster)})",
             f"{_mib(self.ours)} / {_mib(self.theirs)}",
-            f"{memory:.1f}× (≥ {self.lighter:.0f}×, {_verdict(memory >= self.lighter)})",
+            f"{memory:.1f}× (≥ {self.lighter:.0f}×, {verdict(memory >= self.lighter)})",
         ]
 
     @property
     def is_met(self) -> bool:
         """Return whether both promises hold."""
         return (
-            inside_s(self.theirs) / inside_s(self.ours) >= self.faster
+            seconds_inside(self.theirs) / seconds_inside(self.ours) >= self.faster
             and peak_bytes(self.theirs) / peak_bytes(self.ours) >= self.lighter
         )
 
@@ -70,7 +68,7 @@ class Report:
             self.about,
             f"{wall_s(self.runs):.2f} s",
             f"{walls[0]:.2f}–{walls[-1]:.2f} s",
-            budget if self.budget_s is None else f"{budget}, {_verdict(self.is_met)}",
+            budget if self.budget_s is None else f"{budget}, {verdict(self.is_met)}",
             _mib(self.runs),
         ]
 
@@ -85,7 +83,7 @@ def wall_s(runs: Sequence[Run]) -> float:
     return median(run.wall_s for run in runs)
 
 
-def inside_s(runs: Sequence[Run]) -> float:
+def seconds_inside(runs: Sequence[Run]) -> float:
     """Return the median time of reading alone, without start and imports."""
     return median(run.answer["seconds"] for run in runs)
 
@@ -99,25 +97,32 @@ def _mib(runs: Sequence[Run]) -> str:
     return f"{peak_bytes(runs) / 2**20:,.0f} MiB"
 
 
-def _verdict(is_met: bool) -> str:
+def verdict(is_met: bool) -> str:
+    """Return how a promise was kept."""
     return "met" if is_met else "**missed**"
 
 
-def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Return a table as Markdown."""
     lines = [header, ["---"] * len(header), *rows]
     return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
 
 
-def page(readings: Sequence[Reading], reports: Sequence[Report], *, n_rounds: int) -> str:
-    """Return the measured part of the page as Markdown."""
+def measured_on(*, n_rounds: int) -> str:
+    """Return when, where and how often was measured."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     machine = f"{cores} cores ({platform.system()} {platform.machine()})"
     python = f"Python {platform.python_version()}"
     day = f"{datetime.now(tz=UTC):%Y-%m-%d}"
-    parts = [f"Measured on {day} on {machine}, {python}; median of {n_rounds}."]
+    return f"Measured on {day} on {machine}, {python}; median of {n_rounds}."
+
+
+def big_jobs(readings: Sequence[Reading], reports: Sequence[Report]) -> str:
+    """Return the tables of whole jobs as Markdown."""
+    parts = []
     if readings:
         parts.append(
-            _table(
+            table(
                 [
                     *("reading", "rows", "ours", "smdebug 1.0.34", "ratio"),
                     *("without start, ours / smdebug", "ratio (promise)"),
@@ -128,7 +133,7 @@ def page(readings: Sequence[Reading], reports: Sequence[Report], *, n_rounds: in
         )
     if reports:
         parts.append(
-            _table(
+            table(
                 ["whole report", "wall time", "range", "budget", "peak memory"],
                 [report.row() for report in reports],
             )
@@ -136,11 +141,12 @@ def page(readings: Sequence[Reading], reports: Sequence[Report], *, n_rounds: in
     return "\n\n".join(parts)
 
 
-def write_page(path: Path, measured: str) -> None:
-    """Put the measured part between its marks in a page."""
+def write_page(path: Path, measured: str, *, part: str) -> None:
+    """Put a measured part between its marks in a page."""
+    begin, end = (f"<!-- measured {part}: {side} -->" for side in ("begin", "end"))
     text = path.read_text(encoding="utf-8")
-    between = re.compile(f"{re.escape(BEGIN)}.*{re.escape(END)}", re.DOTALL)
+    between = re.compile(f"{re.escape(begin)}.*{re.escape(end)}", re.DOTALL)
     if not between.search(text):
-        raise SystemExit(f"{path}: expected {BEGIN} … {END}")
-    whole = between.sub(lambda _: f"{BEGIN}\n\n{measured}\n\n{END}", text)
+        raise SystemExit(f"{path}: expected {begin} … {end}")
+    whole = between.sub(lambda _: f"{begin}\n\n{measured}\n\n{end}", text)
     path.write_text(whole, encoding="utf-8")

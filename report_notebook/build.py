@@ -1,4 +1,4 @@
-"""Write what is derived: the notebook from its script, and the colour tokens from the theme.
+"""Write what is derived: the notebooks from their scripts, and the colour tokens from the theme.
 
 Run by ``make notebook``. Building twice gives the same bytes; a test compares them with what is
 committed.
@@ -14,6 +14,7 @@ from typing import Any
 HERE = Path(__file__).resolve().parent
 SCRIPT = HERE / "profiler_report.py"
 NOTEBOOK = HERE / "profiler_report.ipynb"
+SCRIPTS = (SCRIPT, HERE / "interactive_analysis.py", HERE / "dataloader_analysis.py")
 TOKENS = HERE.parent / "templates" / "style" / "tokens.css"
 _KERNEL = {"display_name": "Python 3", "language": "python", "name": "python3"}
 _ID_LENGTH = 48
@@ -61,9 +62,11 @@ def _name_of(cell: Any) -> str:
 
 
 def main() -> None:
-    """Write both files."""
+    """Write the notebooks and the style sheet."""
     sys.path.insert(0, str(HERE.parent))
-    NOTEBOOK.write_text(notebook_text(SCRIPT.read_text(encoding="utf-8")), encoding="utf-8")
+    for script in SCRIPTS:
+        text = notebook_text(script.read_text(encoding="utf-8"))
+        script.with_suffix(".ipynb").write_text(text, encoding="utf-8")
     TOKENS.write_text(tokens_text(), encoding="utf-8")
 
 

@@ -1,6 +1,7 @@
 """The profiling report that every ML training job deserves.
 
-``reportgen.load(report_dir)`` reads a saved report; the command is ``make-profiler-report``.
+``reportgen.open(path)`` opens a job for analysis by hand, ``reportgen.load(report_dir)`` reads a
+saved report; the command is ``make-profiler-report``.
 Nothing heavy is imported until a name is used.
 """
 
@@ -9,13 +10,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from reportgen.explore import open_job as open  # noqa: A004  # reportgen.open is its name
     from reportgen.report import Report
     from reportgen.store import load
 
 __version__ = "0.1.0"
-__all__ = ["Report", "__version__", "load"]
+__all__ = ["Report", "__version__", "load", "open"]
 
-_HOMES = {"load": "reportgen.store", "Report": "reportgen.report"}
+_HOMES = {
+    "load": ("reportgen.store", "load"),
+    "open": ("reportgen.explore", "open_job"),
+    "Report": ("reportgen.report", "Report"),
+}
 
 
 def __getattr__(name: str) -> object:
@@ -24,4 +30,5 @@ def __getattr__(name: str) -> object:
         raise AttributeError(f"module 'reportgen' has no attribute {name!r}")
     from importlib import import_module
 
-    return getattr(import_module(_HOMES[name]), name)
+    module, attribute = _HOMES[name]
+    return getattr(import_module(module), attribute)

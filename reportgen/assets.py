@@ -16,12 +16,10 @@ def templates_dir() -> Path:
     return _find(_PACKED / "templates", _CHECKOUT / "templates")
 
 
-def notebook_path() -> Path:
-    """Return the report's notebook as it is before it is run."""
-    return _find(
-        _PACKED / "profiler_report.ipynb",
-        _CHECKOUT / "report_notebook" / "profiler_report.ipynb",
-    )
+def notebook_path(name: str = "profiler_report") -> Path:
+    """Return a notebook as it is before it is run; the report's, or one for analysis by hand."""
+    file = f"{name}.ipynb"
+    return _find(_PACKED / file, _CHECKOUT / "report_notebook" / file)
 
 
 def schema_dir() -> Path:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 from typing import NewType
 
 Ns = NewType("Ns", int)
@@ -14,6 +16,7 @@ NS_PER_S = 1_000_000_000
 NS_PER_MINUTE = 60 * NS_PER_S
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_SECONDS = re.compile(r"[+-]?\d{1,10}(\.\d{1,9})?")
 _ROUNDS_UP = 999.5
 """From here on three digits would be written as 1e+03."""
 _BYTE_PREFIXES = ("B", "kB", "MB", "GB", "TB", "PB")
@@ -41,6 +44,24 @@ def iso_utc(time_ns: int) -> str:
     """Write an instant as ISO 8601 in UTC with microseconds and ``Z``."""
     moment = _EPOCH + timedelta(microseconds=int(time_ns) // NS_PER_US)
     return moment.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
+def parse_instant(text: str) -> int:
+    """Return an instant in ns: ISO 8601 (UTC where it names no zone) or Unix seconds.
+
+    Raises:
+        ValueError: neither of them.
+    """
+    bare = text.strip()
+    if _SECONDS.fullmatch(bare):
+        return int(Decimal(bare) * NS_PER_S)
+    try:
+        moment = datetime.fromisoformat(bare)
+        if moment.tzinfo is None:
+            moment = moment.replace(tzinfo=UTC)
+        return (moment - _EPOCH) // timedelta(microseconds=1) * NS_PER_US
+    except OverflowError as err:
+        raise ValueError(str(err)) from err
 
 
 def say_duration(duration_s: float) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import http.client
+import re
 import subprocess
 import sys
 import threading
@@ -53,14 +54,20 @@ class Trouble:
     Attributes:
         says_slow_down: how many of the next GETs of objects are answered 503 SlowDown.
         drops_midway: how many of the next GETs of objects lose their connection half way.
-        denies: whether every GET is answered 403 AccessDenied.
+        denies: the method whose requests are answered 403 AccessDenied.
+        cuts: the method whose requests lose their connection without an answer.
+        hides_tags: whether the store knows no ETags: neither gives nor compares them.
         seen: method and path of each request.
+        signers: access key and region of each signed request; ``None`` for unsigned ones.
     """
 
     says_slow_down: int = 0
     drops_midway: int = 0
-    denies: bool = False
+    denies: str = ""
+    cuts: str = ""
+    hides_tags: bool = False
     seen: list[tuple[str, str]] = field(default_factory=list)
+    signers: set[tuple[str, str] | None] = field(default_factory=set)
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def takes(self, name: str) -> bool:
@@ -75,7 +82,8 @@ class Trouble:
 def running_proxy(server: str) -> Iterator[tuple[str, Trouble]]:
     """Start a proxy in front of a server; yield its address and what it does."""
     trouble = Trouble()
-    proxy = ThreadingHTTPServer(("127.0.0.1", 0), _handler(urlsplit(server).netloc, trouble))
+    known = {"upstream": urlsplit(server).netloc, "trouble": trouble}
+    proxy = ThreadingHTTPServer(("127.0.0.1", 0), type("Handler", (_Proxy,), known))
     threading.Thread(target=proxy.serve_forever, daemon=True).start()
     try:
         yield f"http://127.0.0.1:{proxy.server_address[1]}", trouble
@@ -84,48 +92,72 @@ def running_proxy(server: str) -> Iterator[tuple[str, Trouble]]:
         proxy.server_close()
 
 
-def _handler(server: str, trouble: Trouble) -> type[BaseHTTPRequestHandler]:
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
+class _Proxy(BaseHTTPRequestHandler):
+    upstream: str
+    trouble: Trouble
 
-        def _pass_on(self) -> None:
-            path = urlsplit(self.path).path
-            trouble.seen.append((self.command, path))
-            is_object = self.command == "GET" and path.strip("/").count("/") >= 1
-            body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
-            if self.command == "GET" and trouble.denies:
-                self._answer(403, {}, b"<Error><Code>AccessDenied</Code></Error>")
-                return
-            if is_object and trouble.takes("says_slow_down"):
-                self._answer(503, {}, b"<Error><Code>SlowDown</Code></Error>")
-                return
-            status, headers, content = _ask(server, self, body)
-            if is_object and trouble.takes("drops_midway"):
-                self._answer(status, headers, content, upto=len(content) // 2)
-                self.close_connection = True
-                self.connection.shutdown(2)
-                return
-            self._answer(status, headers, content)
+    protocol_version = "HTTP/1.1"
 
-        do_GET = do_PUT = do_HEAD = do_DELETE = do_POST = _pass_on  # noqa: N815  # http.server's names
+    def _pass_on(self) -> None:
+        path = urlsplit(self.path).path
+        self.trouble.seen.append((self.command, path))
+        if self.command != "HEAD":
+            self.trouble.signers.add(_signer(self.headers.get("Authorization", "")))
+        is_object = self.command == "GET" and path.strip("/").count("/") >= 1
+        body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        if not self._is_spoilt(is_object=is_object):
+            self._ask(body, is_object=is_object)
 
-        def _answer(
-            self, status: int, headers: dict[str, str], content: bytes, upto: int | None = None
-        ) -> None:
-            self.send_response_only(status)
-            for name, value in headers.items():
-                if name.lower() not in _DROPPED | {"content-length"}:
-                    self.send_header(name, value)
-            size = headers.get("Content-Length", "0") if self.command == "HEAD" else len(content)
-            self.send_header("Content-Length", str(size))
-            self.end_headers()
-            self.wfile.write(content[:upto])
-            self.wfile.flush()
+    def _is_spoilt(self, *, is_object: bool) -> bool:
+        """Make trouble instead of asking the server, if that is wanted."""
+        if self.command == self.trouble.cuts:
+            self.close_connection = True
+            self.connection.shutdown(2)
+        elif self.command == self.trouble.denies:
+            self._answer(403, {}, b"<Error><Code>AccessDenied</Code></Error>")
+        elif is_object and self.trouble.takes("says_slow_down"):
+            self._answer(503, {}, b"<Error><Code>SlowDown</Code></Error>")
+        else:
+            return False
+        return True
 
-        def log_message(self, *args: Any) -> None:
-            """Say nothing."""
+    def _ask(self, body: bytes, *, is_object: bool) -> None:
+        if self.trouble.hides_tags:
+            del self.headers["If-Match"]
+        status, headers, content = _ask(self.upstream, self, body)
+        if self.trouble.hides_tags:
+            headers.pop("ETag", None)
+            content = content if is_object else re.sub(rb"<ETag>.*?</ETag>", b"", content)
+        if is_object and self.trouble.takes("drops_midway"):
+            self._answer(status, headers, content, upto=len(content) // 2)
+            self.close_connection = True
+            self.connection.shutdown(2)
+            return
+        self._answer(status, headers, content)
 
-    return Handler
+    do_GET = do_PUT = do_HEAD = do_DELETE = do_POST = _pass_on  # noqa: N815  # http.server's names
+
+    def _answer(
+        self, status: int, headers: dict[str, str], content: bytes, upto: int | None = None
+    ) -> None:
+        self.send_response_only(status)
+        for name, value in headers.items():
+            if name.lower() not in _DROPPED | {"content-length"}:
+                self.send_header(name, value)
+        size = headers.get("Content-Length", "0") if self.command == "HEAD" else len(content)
+        self.send_header("Content-Length", str(size))
+        self.end_headers()
+        self.wfile.write(content[:upto])
+        self.wfile.flush()
+
+    def log_message(self, *args: Any) -> None:
+        """Say nothing."""
+
+
+def _signer(authorization: str) -> tuple[str, str] | None:
+    """Return the access key and the region of a signed request."""
+    found = re.search(r"Credential=([^/]+)/\d+/([^/]+)/s3/", authorization)
+    return (found[1], found[2]) if found else None
 
 
 def _ask(

@@ -14,10 +14,21 @@ def notebook():
     return nbformat.reads(text, as_version=4)
 
 
-def test_the_committed_notebook_is_fresh():
-    """Run ``make notebook`` after a change of report_notebook/profiler_report.py."""
-    script = build.SCRIPT.read_text(encoding="utf-8")
-    assert build.NOTEBOOK.read_text(encoding="utf-8") == build.notebook_text(script)
+@pytest.mark.parametrize("script", build.SCRIPTS, ids=lambda path: path.stem)
+def test_a_committed_notebook_is_fresh(script):
+    """Run ``make notebook`` after a change of a script in report_notebook/."""
+    text = build.notebook_text(script.read_text(encoding="utf-8"))
+    assert script.with_suffix(".ipynb").read_text(encoding="utf-8") == text
+
+
+@pytest.mark.parametrize("script", build.SCRIPTS[1:], ids=lambda path: path.stem)
+def test_notebooks_for_analysis_by_hand_are_light_and_explained(script):
+    cells = nbformat.reads(build.notebook_text(script.read_text(encoding="utf-8")), 4).cells
+    code = [cell for cell in cells if cell.cell_type == "code"]
+    assert all(len(ast.parse(cell.source).body) <= 5 for cell in code)
+    parameters = [cell for cell in cells if "parameters" in cell.metadata.get("tags", [])]
+    assert [cell.source.split(":")[0] for cell in parameters] == ["job_path"]
+    assert sum(cell.cell_type == "markdown" for cell in cells) >= len(code) // 3
 
 
 def test_building_twice_gives_the_same_bytes():

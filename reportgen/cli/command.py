@@ -14,6 +14,7 @@ import click
 
 from reportgen import __version__
 from reportgen.cli.interrupt import interrupts_spare_imports
+from reportgen.cli.notebooks import NOTEBOOKS, copy_notebook
 from reportgen.cli.places import OutputType, reach_buckets
 from reportgen.cli.progress import watching
 from reportgen.cli.settings import FormatsType, read_settings, top_settings
@@ -93,6 +94,11 @@ _WORST_FIRST = ("critical", "warning", "info")
 @click.option("--from", "since", metavar="T", help="Look at T and later: ISO 8601, Unix seconds.")
 @click.option("--to", "until", metavar="T", help="Look at T and earlier.")
 @click.option("--steps", metavar="A:B", help="Look at the time of steps A to B, both included.")
+@click.option(
+    "--init-notebook",
+    type=click.Choice(list(NOTEBOOKS)),
+    help="Copy a notebook for analysis by hand into the folder PATH, and do nothing else.",
+)
 @click.option("--open", "opens", is_flag=True, help="Open the page in the browser.")
 @click.option("--force", is_flag=True, help="Replace edited notebooks and files of others.")
 @click.option(
@@ -101,7 +107,7 @@ _WORST_FIRST = ("critical", "warning", "info")
     help="Exit with 3 when there is a finding at least this bad; the report is made anyway.",
 )
 @click.option("--profile", metavar="NAME", help="AWS profile for s3:// (needs the extra aws).")
-@click.option("--region", metavar="NAME", help="Region, if the bucket does not say it.")
+@click.option("--region", metavar="NAME", help="Region of the bucket. [default: as the store says]")
 @click.option("--endpoint-url", metavar="URL", help="Address of a store that is not Amazon's.")
 @click.option("--no-sign-request", is_flag=True, help="Read public buckets without credentials.")
 @click.option("-q", "--quiet", is_flag=True, help="Say nothing but errors.")
@@ -122,6 +128,7 @@ def command(
     since: str | None,
     until: str | None,
     steps: str | None,
+    init_notebook: str | None,
     opens: bool,
     force: bool,
     fail_on: str | None,
@@ -147,6 +154,9 @@ def command(
     if plugins:
         # As with `python -m`: modules in the current folder can be named.
         sys.path.insert(0, "")
+    if init_notebook is not None:
+        click.echo(copy_notebook(init_notebook, Path(path), force=force))
+        return
     reach_buckets(
         profile=profile, region=region, endpoint_url=endpoint_url, no_sign_request=no_sign_request
     )

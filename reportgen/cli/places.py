@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 from typing import Any
 
 import click
 
-_KEYS = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN")
+_IN_ENVIRONMENT = (
+    "AWS_ACCESS_KEY_ID",
+    "AWS_SECRET_ACCESS_KEY",
+    "AWS_SESSION_TOKEN",
+    "AWS_WEB_IDENTITY_TOKEN_FILE",
+)
+_ADDRESS = re.compile(r"https?://[^\s/@?#]+(/[^\s@?#]*)?", re.IGNORECASE)
 
 
 class OutputType(click.Path):
@@ -31,14 +38,21 @@ def reach_buckets(
     """Set the variables of the AWS CLI as the options say, for this process and its children.
 
     A profile that is named wins over keys in the environment, as in the AWS CLI.
+
+    Raises:
+        click.UsageError: an endpoint that is not an address.
     """
+    from reportgen.storage.s3_access import WANTED_REGION
+
     if profile is not None:
-        for name in _KEYS:
+        for name in _IN_ENVIRONMENT:
             os.environ.pop(name, None)
         os.environ["AWS_PROFILE"] = profile
     if region is not None:
-        os.environ["AWS_REGION"] = region
+        os.environ["AWS_REGION"] = os.environ[WANTED_REGION] = region
     if endpoint_url is not None:
+        if not _ADDRESS.fullmatch(endpoint_url):
+            raise click.UsageError("--endpoint-url needs an address, https://host or http://host.")
         os.environ["AWS_ENDPOINT_URL_S3"] = endpoint_url
     if no_sign_request:
         os.environ["AWS_SKIP_SIGNATURE"] = "true"

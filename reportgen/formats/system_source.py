@@ -14,6 +14,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
+from reportgen.errors import LocationError
 from reportgen.formats.tally import Tally
 from reportgen.profile import Quality
 from reportgen.storage import Location
@@ -46,9 +47,7 @@ class SystemFile:
     def path(self) -> str | None:
         """Return where it lies on this machine, if DuckDB can open that path."""
         local = self.location.local_path(self.key)
-        if local is None or _looks_like_a_pattern(str(local)):
-            return None
-        return str(local)
+        return None if local is None or _looks_like_a_pattern(local) else local
 
 
 def readable(files: Sequence[SystemFile], tally: Tally) -> list[SystemFile]:
@@ -115,6 +114,8 @@ class BlockSource:
         self._exits.enter_context(spool)
         keys = [file.key for file in self.files]
         for content in self.files[0].location.read_many(keys):
+            if isinstance(content, LocationError):
+                raise content
             self._line_counts.append(sum(1 for line in content.split(b"\n") if line.strip()))
             spool.write(content)
             if not content.endswith(b"\n"):

@@ -3,16 +3,20 @@
 from reportgen.intake.aws_folder import AwsFolder, read_aws_folder
 from reportgen.intake.cut import cut_job, range_of_steps
 from reportgen.intake.discover import discover
-from reportgen.intake.read import read, read_node
+from reportgen.intake.read import read, read_events, read_node
+from reportgen.intake.samples import SampleTable, read_samples
 from reportgen.intake.system import Progress
 
 __all__ = [
     "AwsFolder",
     "Progress",
+    "SampleTable",
     "cut_job",
     "discover",
     "range_of_steps",
     "read",
     "read_aws_folder",
+    "read_events",
     "read_node",
+    "read_samples",
 ]

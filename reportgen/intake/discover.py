@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import PurePath, PurePosixPath
+from pathlib import Path, PurePosixPath
 
 from reportgen.errors import AmbiguousJobError, LocationError
 from reportgen.formats import Claim, FormatId, Tally, claim, printable
-from reportgen.intake.trace_files import TraceKey, find_traces, rank_traces
+from reportgen.intake.trace_files import find_traces, rank_parts
 from reportgen.intake.unread import OUTPUT, format_of_key, name_unread, refuse_pickle
 from reportgen.profile import Clock, JobInfo, JobProfile, NodeId, PartRef, Quality
 from reportgen.profile.job import FileRef
@@ -47,55 +47,55 @@ def discover(path: str, *, name: str | None = None) -> JobProfile:
         AmbiguousJobError: several jobs lie under the path; the message lists them.
     """
     location, chosen = _open(path)
-    objects = [info for info in location.list() if not OUTPUT.fullmatch(info.key)]
-    claimed = _claimed(objects) if chosen is None else []
+    if chosen is not None:
+        objects, claimed = [chosen], list[_Claimed]()
+    else:
+        objects = [info for info in location.list() if not OUTPUT.fullmatch(info.key)]
+        claimed = _claimed(objects)
     known = {info.key for info, _ in claimed}
     others = [info for info in objects if info.key not in known]
-    if chosen is not None:
-        others = [info for info in objects if info.key == chosen]
     traces = find_traces(location, others, is_chosen=chosen is not None)
     has_nodes = any(told.node for _, told in claimed)
-    if chosen is not None and not traces:
-        raise _not_a_job(path, location, chosen)
     if not has_nodes and not traces:
-        raise _no_job(path, location, objects)
+        raise _no_job(path, location, objects) if chosen is None else _not_a_job(path, location)
     tally = Tally()
-    ranks = rank_traces(path, location, traces, tally)
     prefix = _only_prefix(path, claimed) if has_nodes else ""
     of_job = [item for item in claimed if item[1].job_prefix == prefix]
     info = JobInfo(
-        name=name or _name_of(location, prefix, chosen),
+        name=name or (_name_of(chosen.key) if chosen else _job_name(location, prefix)),
         source=path,
         clock=_clock(location, of_job) if has_nodes else Clock.UNIX,
         is_finished=not has_nodes or _is_finished(of_job),
     )
     _note_unclaimed(objects, claimed, prefix, tally)
-    parts = (*_parts(of_job, location, info), *_rank_parts(ranks, location, info))
+    parts = (*_parts(of_job, location, info), *rank_parts(location, traces, info, tally))
     return JobProfile(info=info, parts=parts, notes=tally.notes())
 
 
-def _open(path: str) -> tuple[Location, str | None]:
-    """Open a location; of a single file open its folder, and return its key as well."""
+def _open(path: str) -> tuple[Location, ObjectInfo | None]:
+    """Open a location; of a single file open its folder, and return the file as well."""
     refuse_pickle(path)
     try:
         location = open_location(path)
     except LocationError as err:
         if not err.details.get("is_file"):
             raise
-        file = PurePath(path.removeprefix("file://"))
-        return open_location(str(file.parent)), file.name
+        file = Path(path.removeprefix("file://")).expanduser()
+        chosen = ObjectInfo(key=file.name, size_bytes=file.stat().st_size)
+        return open_location(str(file.parent)), chosen
     if "://" in location.root and not location.list():
         folder, _, key = location.root.rpartition("/")
         if key and not folder.endswith("/"):
             beside = open_location(folder)
-            if any(info.key == key for info in beside.list()):
-                return beside, key
+            found = [info for info in beside.list() if info.key == key]
+            if found:
+                return beside, found[0]
     return location, None
 
 
-def _not_a_job(path: str, location: Location, key: str) -> LocationError:
+def _not_a_job(path: str, location: Location) -> LocationError:
     """Return the error that says what a single file is, if that can be told."""
-    unread = name_unread(location, [ObjectInfo(key=key, size_bytes=0)])
+    unread = name_unread(location, [ObjectInfo(key=PurePosixPath(path).name, size_bytes=0)])
     if unread is None:
         return LocationError(
             f"{path!r} is a file, not the folder of a job and not a kernel trace.",
@@ -114,11 +114,9 @@ def _is_finished(claimed: Sequence[_Claimed]) -> bool:
     return any(told.format_id is FormatId.END_MARKER for _, told in claimed)
 
 
-def _name_of(location: Location, prefix: str, chosen: str | None) -> str:
-    """Return the name of a single file without its endings, else of the job's folder."""
-    if chosen is None:
-        return _job_name(location, prefix)
-    return printable(re.sub(r"(\.pt)?(\.trace)?(\.json)?(\.gz)?(\.tmp)?$", "", chosen)) or "job"
+def _name_of(key: str) -> str:
+    """Return the name of a single file without its endings."""
+    return printable(re.sub(r"(\.pt)?(\.trace)?(\.json)?(\.gz)?(\.tmp)?$", "", key)) or "job"
 
 
 def _claimed(objects: Iterable[ObjectInfo]) -> list[_Claimed]:
@@ -171,37 +169,16 @@ def _parts(claimed: Sequence[_Claimed], location: Location, info: JobInfo) -> tu
     )
 
 
-def _rank_parts(
-    ranks: Sequence[TraceKey], location: Location, info: JobInfo
-) -> tuple[PartRef, ...]:
-    return tuple(
-        PartRef(
-            node=NodeId(f"rank {trace.rank}"),
-            root=location.root,
-            files=(
-                FileRef(
-                    key=trace.info.key,
-                    size_bytes=trace.info.size_bytes,
-                    format_id=FormatId.KERNELS,
-                    version=trace.info.version,
-                ),
-            ),
-            job=info,
-            rank=trace.rank,
-            is_rank_known=trace.is_rank_known,
-        )
-        for trace in ranks
-    )
-
-
 def _clock(location: Location, claimed: Sequence[_Claimed]) -> Clock:
     """Return ``RELATIVE`` when there are no samples and no timeline says when it began."""
     if any(told.format_id is FormatId.SYSTEM for _, told in claimed):
         return Clock.UNIX
-    timelines = [info for info, told in claimed if told.format_id is FormatId.EVENTS]
+    timelines = [
+        info for info, told in claimed if told.format_id is FormatId.EVENTS and info.size_bytes
+    ]
     for info in timelines[:_MAX_HEADS]:
         try:
-            if _BASE in location.read_bytes(info.key)[:_HEAD_BYTES]:
+            if _BASE in location.read_head(info.key, _HEAD_BYTES):
                 return Clock.UNIX
         except LocationError:
             continue

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from reportgen.formats import Claim, FormatId, SystemFile, Tally, claim
+from reportgen.formats import FormatId, SystemFile, Tally, claim
 from reportgen.intake.cut import cut_spans, uncut_extent
 from reportgen.intake.spans import EventFile, read_spans
 from reportgen.intake.system import Progress, read_system
 from reportgen.intake.traces import SAY_CHANGED, read_rank
-from reportgen.profile import NodeProfile, PartRef, RankTrace
-from reportgen.profile.job import FileRef
+from reportgen.profile import NodeProfile, PartRef, RankTrace, SpanTable
+from reportgen.profile.system import empty_system
 from reportgen.storage import Location, open_location
 
 
@@ -27,29 +27,17 @@ def read(ref: PartRef, *, on_progress: Progress | None = None) -> NodeProfile | 
     Edge cases: a node without system files has an empty system table, one without timelines an
     empty span table; a file that cannot be read is a note.
     """
-    return (
-        read_node(ref, on_progress=on_progress)
-        if ref.rank is None
-        else read_rank(ref, on_progress=on_progress)
-    )
+    if ref.rank is None:
+        return read_node(ref, on_progress=on_progress)
+    return read_rank(ref, on_progress=on_progress)
 
 
 def read_node(ref: PartRef, *, on_progress: Progress | None = None) -> NodeProfile:
     """Read one node; see ``read``."""
-    versions = {file.key: file.version for file in ref.files if file.version}
-    location = open_location(ref.root, versions=versions)
+    location = _opened(ref)
     tally = Tally()
-    claims = [(file, told) for file in ref.files if (told := claim(file.key))]
-    minutes = [
-        _system_file(location, file, told)
-        for file, told in claims
-        if told.format_id is FormatId.SYSTEM
-    ]
-    timelines = [
-        EventFile(location=location, key=file.key, size_bytes=file.size_bytes, claim=told)
-        for file, told in claims
-        if told.format_id is FormatId.EVENTS
-    ]
+    minutes = system_files(ref, location)
+    timelines = _event_files(ref, location)
     kept = ref.kept
     system = read_system(minutes, tally, kept=kept, on_progress=on_progress)
     whole = system if kept is None else uncut_extent(system, minutes)
@@ -61,11 +49,40 @@ def read_node(ref: PartRef, *, on_progress: Progress | None = None) -> NodeProfi
     return NodeProfile(node=ref.node, job=ref.job, system=system, spans=spans, notes=tally.notes())
 
 
-def _system_file(location: Location, file: FileRef, told: Claim) -> SystemFile:
-    return SystemFile(
-        location=location,
-        key=file.key,
-        size_bytes=file.size_bytes,
-        node=told.node,
-        minute_s=told.stamp,
-    )
+def read_events(ref: PartRef) -> SpanTable:
+    """Read one node's timelines alone; when the job ran is taken from the files' names.
+
+    A range is applied as in ``read``.
+    """
+    location, tally = _opened(ref), Tally()
+    extent = uncut_extent(empty_system(), system_files(ref, location))
+    spans = read_spans(_event_files(ref, location), tally, system=extent, job=ref.job)
+    return spans if ref.kept is None else cut_spans(spans, ref.kept)
+
+
+def _event_files(ref: PartRef, location: Location) -> list[EventFile]:
+    return [
+        EventFile(location=location, key=file.key, size_bytes=file.size_bytes, claim=told)
+        for file in ref.files
+        if (told := claim(file.key)) and told.format_id is FormatId.EVENTS
+    ]
+
+
+def system_files(ref: PartRef, location: Location | None = None) -> list[SystemFile]:
+    """Return the minute files of a part, in the order in which they were listed."""
+    place = location or _opened(ref)
+    return [
+        SystemFile(
+            location=place,
+            key=file.key,
+            size_bytes=file.size_bytes,
+            node=told.node,
+            minute_s=told.stamp,
+        )
+        for file in ref.files
+        if (told := claim(file.key)) and told.format_id is FormatId.SYSTEM
+    ]
+
+
+def _opened(ref: PartRef) -> Location:
+    return open_location(ref.root, listed={file.key: file for file in ref.files})

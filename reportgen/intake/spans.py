@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from reportgen.errors import LocationError, PlaceError
 from reportgen.formats import (
     Claim,
     Codes,
@@ -60,10 +59,7 @@ def read_spans(
     codes = {text: Codes() for text in _TEXTS}
     claims: list[Claim] = []
     found: list[tuple[EventFile, FileEvents]] = []
-    for file in sorted(files, key=_order):
-        content = _content(file, tally)
-        if content is None:
-            continue
+    for file, content in _contents(sorted(files, key=_order), tally):
         events = read_event_file(
             content,
             file.key,
@@ -110,21 +106,25 @@ def _order(file: EventFile) -> tuple[str, str, int, str]:
     return file.claim.worker, file.claim.source, file.claim.stamp, file.key
 
 
-def _content(file: EventFile, tally: Tally) -> bytes | None:
-    """Return a file's bytes, or ``None`` when it is empty or cannot be opened."""
-    if file.size_bytes == 0:
-        tally.add(Quality.FILES_SKIPPED, file.key, what="{n} [file was|files were] empty")
-        return None
-    try:
-        return file.location.read_bytes(file.key)
-    except PlaceError:
-        raise
-    except LocationError as err:
-        reason = str(err.details.get("reason", ""))
+def _contents(files: Sequence[EventFile], tally: Tally) -> Iterator[tuple[EventFile, bytes]]:
+    """Yield the files that hold something and can be opened, with their bytes."""
+    kept = []
+    for file in files:
+        if file.size_bytes == 0:
+            tally.add(Quality.FILES_SKIPPED, file.key, what="{n} [file was|files were] empty")
+        else:
+            kept.append(file)
+    if not kept:
+        return
+    contents = kept[0].location.read_many([file.key for file in kept])
+    for file, content in zip(kept, contents, strict=True):
+        if isinstance(content, bytes):
+            yield file, content
+            continue
+        reason = str(content.details.get("reason", ""))
         tally.add(
             Quality.FILES_SKIPPED, file.key, what="{n} [file|files] cannot be opened", detail=reason
         )
-        return None
 
 
 def _table(parts: list[_Columns], codes: dict[str, Codes], tally: Tally) -> SpanTable:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from reportgen.formats import SeriesCodes, SystemFile, Tally, read_block, readable
 from reportgen.intake.blocks import TableBuilder
@@ -11,6 +12,9 @@ from reportgen.intake.cut import cut_rows
 from reportgen.intake.screen import limits_of, screen_block
 from reportgen.profile import Quality, SystemTable, TimeRange
 from reportgen.profile.system import empty_system
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
 
 BLOCK_BYTES = 64_000_000
 """Bytes read at once. Source: measured; smaller is slower, larger only takes memory."""
@@ -70,17 +74,9 @@ def _read(
     on_progress: Progress | None,
     believes_names: bool,
 ) -> SystemTable:
-    import duckdb
-
     codes, builder = SeriesCodes(), TableBuilder()
-    blocks = list(_blocks(files))
-    n_threads = min(os.cpu_count() or 1, MAX_THREADS)
-    config: dict[str, str | bool | int | float | list[str]] = {
-        "threads": n_threads,
-        "autoinstall_known_extensions": False,
-        "autoload_known_extensions": False,
-    }
-    with duckdb.connect(config=config) as connection:
+    blocks = list(blocks_of(files))
+    with connect() as connection:
         for block, following in zip(blocks, [*blocks[1:], None], strict=True):
             raw = read_block(connection, block, codes, tally)
             limits = limits_of(codes.series)
@@ -97,7 +93,19 @@ def _read(
     return table
 
 
-def _blocks(files: Sequence[SystemFile]) -> Iterator[list[SystemFile]]:
+def connect() -> DuckDBPyConnection:
+    """Open the parser: a database in memory that asks the network for nothing."""
+    import duckdb
+
+    config: dict[str, str | bool | int | float | list[str]] = {
+        "threads": min(os.cpu_count() or 1, MAX_THREADS),
+        "autoinstall_known_extensions": False,
+        "autoload_known_extensions": False,
+    }
+    return duckdb.connect(config=config)
+
+
+def blocks_of(files: Sequence[SystemFile]) -> Iterator[list[SystemFile]]:
     """Cut files into runs of about ``BLOCK_BYTES``."""
     block: list[SystemFile] = []
     size_bytes = 0

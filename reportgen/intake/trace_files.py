@@ -5,17 +5,25 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import count
 from pathlib import PurePosixPath
 
 from reportgen.errors import AmbiguousJobError, LocationError
-from reportgen.formats import Tally, printable
-from reportgen.formats.kineto_head import HEAD_BYTES, head_text, looks_like_trace
-from reportgen.formats.kineto_header import TraceHeader, read_header
-from reportgen.formats.kineto_names import rank_in_key, stamp_in_key, worker_in_key
+from reportgen.formats import FormatId, Tally, printable
+from reportgen.formats.kineto import (
+    HEAD_BYTES,
+    TraceHeader,
+    head_text,
+    looks_like_trace,
+    rank_in_key,
+    read_header,
+    stamp_in_key,
+    worker_in_key,
+)
 from reportgen.intake.unread import format_of_key
-from reportgen.profile import Quality
+from reportgen.profile import JobInfo, NodeId, PartRef, Quality
+from reportgen.profile.job import FileRef
 from reportgen.storage import Location, ObjectInfo
 from reportgen.units import say_count
 
@@ -29,23 +37,6 @@ _SAY_SECOND = (
     "{n} [file is|files are] another recording of a rank that is there already and [was|were] left "
     "out: pass [it|one of them] alone to see it"
 )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TraceKey:
-    """A trace before it is read.
-
-    Attributes:
-        info: the file.
-        rank: what its header says, else its name, else its place among the files; unique.
-        is_rank_known: false for a place.
-        world_size: what its header says.
-    """
-
-    info: ObjectInfo
-    rank: int
-    is_rank_known: bool
-    world_size: int | None
 
 
 def find_traces(
@@ -75,21 +66,21 @@ def _is_trace(location: Location, info: ObjectInfo) -> bool:
     if _NAMED.fullmatch(info.key):
         return True
     try:
-        head = location.read_range(info.key, 0, HEAD_BYTES)
+        head = location.read_head(info.key, HEAD_BYTES) if info.size_bytes else b""
     except LocationError:
         return False
     return looks_like_trace(head_text(head))
 
 
-def rank_traces(
-    path: str, location: Location, traces: Sequence[ObjectInfo], tally: Tally
-) -> list[TraceKey]:
-    """Return the traces of one job, one for each rank, in the order of their ranks.
+def rank_parts(
+    location: Location, traces: Sequence[ObjectInfo], job: JobInfo, tally: Tally
+) -> tuple[PartRef, ...]:
+    """Return the traces of one job as its parts, one for each rank, in the order of their ranks.
 
     Args:
-        path: what the user passed.
         location: where the files lie.
         traces: the traces.
+        job: the job.
         tally: told which files were left out, and what does not fit together.
 
     Raises:
@@ -104,7 +95,7 @@ def rank_traces(
     folders = sorted({_folder(info.key) for info in traces})
     n_unknown = sum(isinstance(who, str) for who in recordings)
     if len(folders) > 1 and (n_unknown > 1 or any(len(same) > 1 for same in recordings.values())):
-        raise _several_jobs(path, folders)
+        raise _several_jobs(job.source, folders)
     chosen = _one_recording(recordings)
     for info in traces:
         if info not in chosen.values():
@@ -114,15 +105,29 @@ def rank_traces(
     keyed = [(who, info) for who, info in chosen.items() if isinstance(who, int)]
     known = {rank for rank, _ in keyed}
     keyed += [(next(free), info) for who, info in chosen.items() if isinstance(who, str)]
-    return [
-        TraceKey(
-            info=info,
-            rank=rank,
-            is_rank_known=rank in known,
-            world_size=headers[info.key].world_size,
-        )
+    return tuple(
+        _part(location, info, job, rank=rank, is_rank_known=rank in known)
         for rank, info in sorted(keyed, key=lambda item: item[0])
-    ]
+    )
+
+
+def _part(
+    location: Location, info: ObjectInfo, job: JobInfo, *, rank: int, is_rank_known: bool
+) -> PartRef:
+    file = FileRef(
+        key=info.key,
+        size_bytes=info.size_bytes,
+        format_id=FormatId.KERNELS,
+        version=info.version,
+    )
+    return PartRef(
+        node=NodeId(f"rank {rank}"),
+        root=location.root,
+        files=(file,),
+        job=job,
+        rank=rank,
+        is_rank_known=is_rank_known,
+    )
 
 
 def _one_recording(
@@ -160,7 +165,7 @@ def _note_world_sizes(headers: Mapping[str, TraceHeader], tally: Tally) -> None:
 def _peek(location: Location, info: ObjectInfo) -> TraceHeader:
     """Return what a trace says about itself at its beginning, or else at its end."""
     try:
-        head = location.read_range(info.key, 0, HEAD_BYTES)
+        head = location.read_head(info.key, HEAD_BYTES) if info.size_bytes else b""
         header = read_header([head_text(head).partition(b'"traceEvents"')[0]])
         if header.rank is None and head_text(head) is head and info.size_bytes > HEAD_BYTES:
             tail = location.read_range(info.key, info.size_bytes - HEAD_BYTES, HEAD_BYTES)

@@ -8,8 +8,7 @@ import numpy as np
 
 from reportgen.errors import LocationError, PlaceError
 from reportgen.formats import Tally
-from reportgen.formats.kineto import TraceFile, read_trace
-from reportgen.formats.kineto_tables import TraceTables
+from reportgen.formats.kineto import TraceFile, TraceTables, read_trace
 from reportgen.intake.system import Progress
 from reportgen.profile import Clock, PartRef, Quality, RankTrace, SourceNote
 from reportgen.profile.trace_tables import NONE, Steps, n_rows
@@ -40,9 +39,10 @@ def read_rank(ref: PartRef, *, on_progress: Progress | None = None) -> RankTrace
     file = ref.files[0]
     assert ref.rank is not None
     tally = Tally()
-    versions = {file.key: file.version} if file.version else {}
-    location = open_location(ref.root, versions=versions)
-    blocks = _blocks_until_trouble(read_blocks(location, file.key), file.key, tally)
+    location = open_location(ref.root, listed={file.key: file})
+    blocks = _blocks_until_trouble(
+        read_blocks(location, file.key, file.size_bytes), file.key, tally
+    )
     trace = read_trace(blocks, on_progress=on_progress)
     for key in location.changed():
         tally.remark(SAY_CHANGED, path=key)

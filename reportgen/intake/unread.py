@@ -73,18 +73,13 @@ def _format_of_content(location: Location, info: ObjectInfo) -> str | None:
         return None
     try:
         head = _head(location, info.key)
-    except (LocationError, OSError, zlib.error):
+    except (LocationError, zlib.error):
         return None
     return next((name for mark, name in _BY_CONTENT if mark in head), None)
 
 
 def _head(location: Location, key: str) -> bytes:
-    local = location.local_path(key)
-    if local is None:
-        head = location.read_bytes(key)[:_SNIFFED_BYTES]
-    else:
-        with local.open("rb") as file:
-            head = file.read(_SNIFFED_BYTES)
+    head = location.read_head(key, _SNIFFED_BYTES)
     if head.startswith(b"\x1f\x8b"):
         return zlib.decompressobj(31).decompress(head, _SNIFFED_BYTES)
     return head

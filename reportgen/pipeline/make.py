@@ -9,12 +9,12 @@ from functools import partial
 from pathlib import Path
 
 from reportgen.engine import LocalExecutor
-from reportgen.errors import AmbiguousJobError, LocationError
+from reportgen.errors import AmbiguousJobError, LocationError, PlaceError
 from reportgen.intake import discover, read_aws_folder
 from reportgen.pipeline.compose import compose_report
 from reportgen.pipeline.imports import check_import_options, import_results
 from reportgen.pipeline.options import Options, Outcome, ReadingProgress, Watcher
-from reportgen.pipeline.places import check_output, saved_report_dir
+from reportgen.pipeline.places import check_output, check_upload, saved_report
 from reportgen.pipeline.products import check_old, kernel_for, publish
 from reportgen.pipeline.ranges import Wanted, apply_range, check_uncut, wanted_range
 from reportgen.pipeline.timing import timed
@@ -38,18 +38,18 @@ def make_report(options: Options, watcher: Watcher) -> Outcome:
         ReportgenError: with the exit code that the command will return.
     """
     wanted = wanted_range(options.since, options.until, options.steps)
-    saved = saved_report_dir(options.path)
     try:
         with timed(watcher, "listing") as step:
             job = discover(options.path, name=options.name)
             n_files = sum(len(part.files) for part in job.parts)
             step.text = f"listed {n_files} files of {len(job.parts)} nodes or ranks"
-    except AmbiguousJobError:
+    except (AmbiguousJobError, PlaceError):
         raise
     except LocationError:
-        if saved is not None:
-            check_uncut(wanted)
-            return _remake(saved, options, watcher)
+        with saved_report(options.path) as saved:
+            if saved is not None:
+                check_uncut(wanted)
+                return _remake(saved, options, watcher)
         imported = _import(options, wanted, watcher)
         if imported is None:
             raise
@@ -62,6 +62,8 @@ def _make(job: JobProfile, options: Options, wanted: Wanted | None, watcher: Wat
     chosen = select_rules(rules, options.rules) if options.rules else rules_for(job, rules)
     params = resolve_params(rules, options.settings)
     check_output(options.output, job_root=_job_root(job))
+    if options.uploads_to is not None:
+        check_upload(options.uploads_to, job=job.parts[0].root)
     check_old(options, keeps_results=False)
     range_text = None
     if wanted is not None:
@@ -84,7 +86,7 @@ def _import(options: Options, wanted: Wanted | None, watcher: Watcher) -> Outcom
     rules = all_rules(options.plugins)
     try:
         folder = read_aws_folder(options.path, [rule.id for rule in rules], name=options.name)
-    except AmbiguousJobError:
+    except (AmbiguousJobError, PlaceError):
         raise
     except LocationError:
         return None

@@ -31,6 +31,7 @@ class Options:
     Attributes:
         path: a job, or a saved report (a folder with ``report.json``).
         output: the folder that gets the report.
+        uploads_to: the bucket's prefix to which the report will be copied from there.
         name: the job's name, if not that of its folder.
         settings: parameters of rules, ``"Rule.param"`` to value.
         rules: ids of the rules to run; empty means all.
@@ -45,6 +46,7 @@ class Options:
 
     path: str
     output: Path
+    uploads_to: str | None = None
     name: str | None = None
     settings: Mapping[str, object] = field(default_factory=dict)
     rules: tuple[str, ...] = ()

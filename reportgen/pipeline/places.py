@@ -2,21 +2,43 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from reportgen.errors import ConfigError
-from reportgen.store import OUTPUT_FOLDER, REPORT_FILE
+from reportgen.storage import is_remote, open_location
+from reportgen.store import OUTPUT_FOLDER, REPORT_FILE, fetched_report
 
 _RAW_SIGNS = ("system/incremental", "framework/pevents", "system/training_job_end.ts")
 
 
-def saved_report_dir(path: str) -> Path | None:
-    """Return the folder of a saved report: ``path`` itself, or ``profiler-report`` below it."""
-    folder = Path(path)
-    for candidate in (folder, folder / OUTPUT_FOLDER):
-        if (candidate / REPORT_FILE).is_file():
-            return candidate
-    return None
+@contextmanager
+def saved_report(path: str) -> Iterator[Path | None]:
+    """Yield the folder of a saved report: ``path`` itself, or ``profiler-report`` below it.
+
+    Of a report in a bucket it is a copy, which is gone afterwards. Yields ``None`` without one.
+    """
+    if is_remote(path):
+        with fetched_report(open_location(path)) as folder:
+            yield folder
+        return
+    candidates = (Path(path), Path(path) / OUTPUT_FOLDER)
+    yield next((folder for folder in candidates if (folder / REPORT_FILE).is_file()), None)
+
+
+def check_upload(url: str, *, job: str) -> None:
+    """Refuse to upload a report into the job itself.
+
+    Raises:
+        ConfigError: ``url`` is, or lies under, the path of the job.
+    """
+    if f"{url}/".startswith(job.rstrip("/") + "/"):
+        raise ConfigError(
+            f"The output {url} lies in the raw data of a job ({job}).",
+            hint="Choose another prefix with --output.",
+            path=url,
+        )
 
 
 def check_output(output: Path, *, job_root: Path | None) -> None:

@@ -97,7 +97,7 @@ def publish(
         shutil.rmtree(staging.results)
         publish_staging(staging)
     else:
-        publish_staging(staging, outdated=tuple(_outdated(options)))
+        publish_staging(staging, outdated=tuple(outdated(options)))
     first = next(wanted for wanted in Format if wanted in options.formats)
     return Outcome(path=options.output / FILES[first], report=report)
 
@@ -133,7 +133,7 @@ def _write_summary(report: Report, path: Path) -> None:
         ) from err
 
 
-def _outdated(options: Options) -> Iterator[Path]:
+def outdated(options: Options) -> Iterator[Path]:
     """Yield files of ours that this run does not make anew and whose results it replaces.
 
     An edited notebook is kept: it can be run again.

@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
-from decimal import Decimal
 
 from reportgen.errors import ConfigError
 from reportgen.intake import cut_job, range_of_steps, read_node
 from reportgen.profile import JobProfile, TimeRange
-from reportgen.units import NS_PER_S, NS_PER_US, iso_utc
+from reportgen.units import iso_utc, parse_instant
 
-_SECONDS = re.compile(r"[+-]?\d{1,10}(\.\d{1,9})?")
 _STEPS = re.compile(r"(\d{1,18})?:(\d{1,18})?")
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,8 +36,8 @@ def wanted_range(since: str | None, until: str | None, steps: str | None) -> Wan
         return Wanted(steps=_parse_steps(steps))
     if since is None and until is None:
         return None
-    from_ns = None if since is None else parse_instant("--from", since)
-    to_ns = None if until is None else parse_instant("--to", until)
+    from_ns = None if since is None else parse_time("--from", since)
+    to_ns = None if until is None else parse_time("--to", until)
     if from_ns is not None and to_ns is not None and from_ns > to_ns:
         raise ConfigError(
             f"--from {since} lies after --to {until}.", hint="Exchange the two, or pass one."
@@ -49,21 +45,15 @@ def wanted_range(since: str | None, until: str | None, steps: str | None) -> Wan
     return Wanted(time=TimeRange(from_ns=from_ns, to_ns=to_ns))
 
 
-def parse_instant(option: str, text: str) -> int:
-    """Return an instant in ns: ISO 8601 (UTC where it names no zone) or Unix seconds.
+def parse_time(option: str, text: str) -> int:
+    """Return the instant that an option names, in ns.
 
     Raises:
-        ConfigError: neither of them.
+        ConfigError: it is no time; the message names the option.
     """
-    bare = text.strip()
-    if _SECONDS.fullmatch(bare):
-        return int(Decimal(bare) * NS_PER_S)
     try:
-        moment = datetime.fromisoformat(bare)
-        if moment.tzinfo is None:
-            moment = moment.replace(tzinfo=UTC)
-        return (moment - _EPOCH) // timedelta(microseconds=1) * NS_PER_US
-    except (ValueError, OverflowError) as err:
+        return parse_instant(text)
+    except ValueError as err:
         raise ConfigError(
             f"{option} {text!r} is no time.",
             hint="Write ISO 8601 (2026-07-01T10:00:00Z) or Unix seconds (1783071021.5).",

@@ -6,11 +6,11 @@ import tempfile
 from dataclasses import replace
 from pathlib import Path
 
-from reportgen.errors import ConfigError
+from reportgen.errors import WouldOverwriteError
 from reportgen.pipeline.make import make_report
 from reportgen.pipeline.options import Options, Outcome, Watcher
-from reportgen.publish import is_unchanged
-from reportgen.store import OUTPUT_NOTEBOOK, RemoteOutput
+from reportgen.pipeline.products import check_old, outdated
+from reportgen.store import RemoteOutput
 
 
 def make_remote_report(options: Options, url: str, watcher: Watcher) -> tuple[str, Outcome]:
@@ -25,27 +25,18 @@ def make_remote_report(options: Options, url: str, watcher: Watcher) -> tuple[st
         ReportgenError: as ``make_report``; nothing is uploaded then.
         OutputError: the upload failed; the page, which comes last, is the old one then.
     """
-    _check_apart(options.path, url)
     target = RemoteOutput(url)
     with tempfile.TemporaryDirectory(prefix="profiler-report-") as folder:
         old, new = Path(folder) / "old", Path(folder) / "new"
         old.mkdir()
-        if not options.force:
-            target.fetch(old)
-            is_ours = is_unchanged(old / OUTPUT_NOTEBOOK)
-            target.check_replaceable(old, notebook_is_ours=is_ours)
-        outcome = make_report(replace(options, output=new), watcher)
+        target.fetch(old)
+        earlier = replace(options, output=old)
+        try:
+            check_old(earlier, keeps_results=False)
+        except WouldOverwriteError as err:
+            message = err.message.replace(str(old), target.url)
+            raise WouldOverwriteError(message, hint=err.hint, path=target.url) from None
+        outcome = make_report(replace(options, output=new, uploads_to=target.url), watcher)
         watcher.step("uploading")
-        target.upload(new)
-    return target.page, outcome
-
-
-def _check_apart(path: str, url: str) -> None:
-    """Refuse to write into the job itself."""
-    job, output = (text.rstrip("/") + "/" for text in (path, url))
-    if output.startswith(job):
-        raise ConfigError(
-            f"The output {url} lies in the raw data of a job ({path}).",
-            hint="Choose another prefix with --output.",
-            path=url,
-        )
+        target.upload(new, outdated=[path.name for path in outdated(earlier)])
+    return target.address(outcome.path.name), outcome

@@ -21,6 +21,7 @@ from reportgen.results import (
 from reportgen.rules.base import About, Need, Presentation, Rule, param
 from reportgen.rules.framework.loop import HOW_TO_RECORD
 from reportgen.rules.loading import words
+from reportgen.rules.loading.batches import WorkerBatches, batches_of
 from reportgen.rules.loading.events import Waiting, loader_rows, waiting_of, waits_of
 from reportgen.rules.loading.facts import Limits, worst_waiting
 from reportgen.rules.loading.seconds import (
@@ -111,6 +112,7 @@ class Measurement:
     waiting: tuple[Waiting, ...]
     loaders: tuple[Loader, ...]
     life_times: tuple[LifeTimes, ...]
+    batches: tuple[WorkerBatches, ...]
 
 
 def measure(part: NodeProfile, params: Params) -> Measurement:  # noqa: ARG001 - a rule's shape
@@ -129,6 +131,7 @@ def measure(part: NodeProfile, params: Params) -> Measurement:  # noqa: ARG001 -
         waiting=waiting_of(spans, rows),
         loaders=loaders_of(spans, rows),
         life_times=life_times_of(spans, rows),
+        batches=batches_of(spans, rows),
     )
 
 
@@ -153,6 +156,7 @@ def judge(measurements: Sequence[Measurement], params: Params) -> RuleResult:
         waiting=tuple(one for item in measurements for one in item.waiting),
         loaders=tuple(one for item in measurements for one in item.loaders),
         life_times=tuple(one for item in measurements for one in item.life_times),
+        batches=tuple(one for item in measurements for one in item.batches),
     )
     return conclude(
         ID,
@@ -255,6 +259,8 @@ def _metrics(
         "waits": int(wait_s.size),
         "wait_p50_s": p50,
         "wait_p95_s": p95,
+        "slow_batches": sum(item.slow_batches.n_slow for item in context.batches),
+        "slow_waits": sum(item.slow_waits.n_slow for item in context.batches),
         "waited_ratio": worst.ratio if worst else None,
         "loaders_p50": median_loaders(busy) if busy.second.size else None,
     }

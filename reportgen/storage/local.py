@@ -12,6 +12,8 @@ from reportgen.storage.location import ObjectInfo
 
 MAX_DEPTH = 16
 """Folders below this depth are not listed. The deepest AWS layout has 11. Source: ours."""
+_FIRST_BYTES = 1 << 16
+_CHUNK_BYTES = 1 << 24
 
 
 class LocalLocation:
@@ -24,6 +26,7 @@ class LocalLocation:
             LocationError: it does not exist, is no folder, or may not be listed.
         """
         self._root = _existing_folder(Path(path).expanduser(), str(path))
+        self._prefix = os.path.join(self._root, "")  # noqa: PTH118  # text: files may be many
 
     @property
     def root(self) -> str:
@@ -41,38 +44,61 @@ class LocalLocation:
     def read_bytes(self, key: str) -> bytes:
         """Return a file's content; raise ``LocationError`` when it cannot be read."""
         try:
-            return (self._root / key).read_bytes()
+            return _content(self.local_path(key))
         except OSError as err:
-            raise _unreadable(key, self._root, err) from err
+            raise self._unreadable(key, err) from err
+
+    def read_head(self, key: str, size_bytes: int) -> bytes:
+        """Return the beginning of a file; raise ``LocationError`` when it cannot be read."""
+        try:
+            with Path(self.local_path(key)).open("rb") as file:
+                return file.read(size_bytes)
+        except OSError as err:
+            raise self._unreadable(key, err) from err
 
     def read_range(self, key: str, start: int, n_bytes: int) -> bytes:
         """Return a part of a file, shorter at its end."""
         try:
-            with (self._root / key).open("rb") as file:
+            with Path(self.local_path(key)).open("rb") as file:
                 file.seek(start)
                 return file.read(n_bytes)
         except OSError as err:
-            raise _unreadable(key, self._root, err) from err
+            raise self._unreadable(key, err) from err
 
-    def read_many(self, keys: Sequence[str]) -> Iterator[bytes]:
-        """Yield the content of files in the order of the keys."""
-        return map(self.read_bytes, keys)
+    def read_many(self, keys: Sequence[str]) -> Iterator[bytes | LocationError]:
+        """Yield the content of files in the order of the keys, or why one cannot be read."""
+        for key in keys:
+            try:
+                yield self.read_bytes(key)
+            except LocationError as err:
+                yield err
 
     def changed(self) -> Sequence[str]:
         """Return nothing: files have no versions."""
         return ()
 
-    def local_path(self, key: str) -> Path | None:
+    def local_path(self, key: str) -> str:
         """Return the file's path."""
-        return self._root / key
+        return self._prefix + key
+
+    def _unreadable(self, key: str, err: OSError) -> LocationError:
+        return LocationError(
+            f"Cannot read {key} under {self._root}: {_reason(err)}.",
+            hint="Check the file's permissions.",
+            path=key,
+        )
 
 
-def _unreadable(key: str, root: Path, err: OSError) -> LocationError:
-    return LocationError(
-        f"Cannot read {key} under {root}: {_reason(err)}.",
-        hint="Check the file's permissions.",
-        path=key,
-    )
+def _content(path: str) -> bytes:
+    """Return a file's bytes with a third of the system calls of ``open``: files may be many."""
+    descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0))
+    try:
+        chunks = [os.read(descriptor, _FIRST_BYTES)]
+        while chunks[-1]:
+            chunks.append(os.read(descriptor, _CHUNK_BYTES))
+        return b"".join(chunks)
+    finally:
+        os.close(descriptor)
 
 
 def _existing_folder(path: Path, given: str) -> Path:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Protocol
 
 from reportgen.errors import LocationError
@@ -30,6 +29,20 @@ class ObjectInfo:
     problem: str = ""
 
 
+class Listed(Protocol):
+    """What is remembered of a file from listing it: ``ObjectInfo``, or a part's reference."""
+
+    @property
+    def size_bytes(self) -> int:
+        """Return its size when it was listed."""
+        ...
+
+    @property
+    def version(self) -> str:
+        """Return its version (ETag) when it was listed; empty where the place has none."""
+        ...
+
+
 class Location(Protocol):
     """A folder or bucket prefix, opened for reading."""
 
@@ -46,37 +59,51 @@ class Location(Protocol):
         """Return a file's content; raise ``LocationError`` when it cannot be read."""
         ...
 
-    def read_range(self, key: str, start: int, n_bytes: int) -> bytes:
-        """Return a part of a file, shorter at its end; errors as ``read_bytes``."""
+    def read_head(self, key: str, size_bytes: int) -> bytes:
+        """Return the beginning of a file that is not empty; errors as ``read_bytes``."""
         ...
 
-    def read_many(self, keys: Sequence[str]) -> Iterator[bytes]:
-        """Yield the content of files in the order of the keys; errors as ``read_bytes``."""
+    def read_range(self, key: str, start: int, n_bytes: int) -> bytes:
+        """Return a part of a file that begins before its end; errors as ``read_bytes``."""
+        ...
+
+    def read_many(self, keys: Sequence[str]) -> Iterator[bytes | LocationError]:
+        """Yield the content of files in the order of the keys, or why one cannot be read.
+
+        Raises ``PlaceError`` when nothing more can be read.
+        """
         ...
 
     def changed(self) -> Sequence[str]:
-        """Return the keys whose content was newer than what was listed."""
+        """Return the keys whose content was another than what was listed."""
         ...
 
-    def local_path(self, key: str) -> Path | None:
+    def local_path(self, key: str) -> str | None:
         """Return where a file lies on this machine, or ``None`` when it does not."""
         ...
 
 
-def read_blocks(location: Location, key: str, *, block_bytes: int = 4 << 20) -> Iterator[bytes]:
-    """Yield a file in blocks, so that it need not fit into memory; errors as ``read_bytes``."""
-    start = 0
-    while block := location.read_range(key, start, block_bytes):
-        yield block
-        start += len(block)
+def read_blocks(
+    location: Location, key: str, size_bytes: int, *, block_bytes: int = 4 << 20
+) -> Iterator[bytes]:
+    """Yield a file in blocks, so that it need not fit into memory; errors as ``read_bytes``.
+
+    Args:
+        location: where it lies.
+        key: its key there.
+        size_bytes: its size when it was listed; what was added since then is not read.
+        block_bytes: bytes of a block.
+    """
+    for start in range(0, size_bytes, block_bytes):
+        yield location.read_range(key, start, min(block_bytes, size_bytes - start))
 
 
-def open_location(path: str, *, versions: Mapping[str, str] | None = None) -> Location:
+def open_location(path: str, *, listed: Mapping[str, Listed] | None = None) -> Location:
     """Open a place by the scheme of its path; without a scheme it is a local folder.
 
     Args:
         path: ``job/``, ``/data/job``, ``file:///data/job``, ``s3://bucket/job``.
-        versions: the version of each key when it was listed; only buckets look at them.
+        listed: what is known of files from listing them before; only buckets look at it.
 
     Raises:
         LocationError: no such folder, not a folder, or a scheme that cannot be read.
@@ -92,12 +119,18 @@ def open_location(path: str, *, versions: Mapping[str, str] | None = None) -> Lo
     if scheme == "s3":
         from reportgen.storage.s3 import S3Location
 
-        return S3Location(path, versions=versions)
+        return S3Location(path, listed=listed)
     raise LocationError(
         f"This version cannot read {scheme}:// paths such as {_without_query(path)}.",
         hint="Copy the job to this machine and pass the local folder.",
         path=_without_query(path),
     )
+
+
+def is_remote(path: str) -> bool:
+    """Return whether a path names a place that is no folder of this machine."""
+    match = _SCHEME.match(path)
+    return match is not None and match[1].lower() != "file"
 
 
 def _without_query(url: str) -> str:

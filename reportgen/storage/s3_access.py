@@ -1,29 +1,25 @@
-"""How a bucket is reached: region, endpoint, credentials as the AWS CLI finds them."""
+"""How a bucket is reached: its address and region, and what is needed to sign requests."""
 
 from __future__ import annotations
 
 import os
 import re
 import urllib.error
-import urllib.request
 from collections.abc import Mapping
-from pathlib import Path
+from functools import lru_cache
 from typing import Any
 
 from reportgen.errors import PlaceError
+from reportgen.storage.http import Request, ask
+from reportgen.storage.s3_credentials import find_credentials
 
 DEFAULT_REGION = "us-east-1"
-_HEAD_TIMEOUT_S = 5
-_METADATA_TIMEOUT_S = 1.5
-"""The instance's metadata address is asked once and not for longer. Source: issue, at most 2 s."""
+WANTED_REGION = "REPORTGEN_S3_REGION"
+"""The variable that carries ``--region``: unlike AWS_REGION it wins over what the store says."""
 
-_METADATA = "http://169.254.169.254"
-_EXTRA = "pip install 'make-profiler-report[aws]'"
-_ROLE_VARIABLES = (
-    "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI",
-    "AWS_CONTAINER_CREDENTIALS_FULL_URI",
-    "AWS_WEB_IDENTITY_TOKEN_FILE",
-)
+_HEAD_TIMEOUT_S = 5
+_REGION_HEADER = "x-amz-bucket-region"
+_N_REMEMBERED = 16
 
 
 def endpoint() -> str:
@@ -32,26 +28,53 @@ def endpoint() -> str:
     return (env.get("AWS_ENDPOINT_URL_S3") or env.get("AWS_ENDPOINT_URL") or "").rstrip("/")
 
 
-def is_unsigned() -> bool:
-    """Return whether requests go without credentials."""
-    return os.environ.get("AWS_SKIP_SIGNATURE", "").lower() in {"1", "true"}
+def access(bucket: str) -> Mapping[str, Any]:
+    """Return what ``S3Store`` needs to reach a bucket: endpoint, region, credentials.
+
+    The answer is remembered as long as the environment stays the same: each node of a job opens
+    the bucket anew, and some credentials cost a round trip.
+
+    Raises:
+        PlaceError: there is no such bucket, or no credentials.
+    """
+    named = sorted(item for item in os.environ.items() if _matters(item[0]))
+    return _access(bucket, tuple(named))
+
+
+def _matters(variable: str) -> bool:
+    return variable.startswith("AWS_") or variable in {WANTED_REGION, "HOME", "USERPROFILE"}
+
+
+@lru_cache(maxsize=_N_REMEMBERED)
+def _access(bucket: str, _environment: tuple[tuple[str, str], ...]) -> Mapping[str, Any]:
+    address = endpoint()
+    return {
+        "region": region_of(bucket),
+        **({"endpoint": address} if address else {}),
+        **find_credentials(),
+    }
 
 
 def region_of(bucket: str) -> str:
-    """Return the region in which a bucket lies: asked from the store, without credentials.
+    """Return the region that was asked for, or else the one in which a bucket lies.
+
+    The store says it without credentials.
 
     Raises:
         PlaceError: there is no such bucket.
 
     Edge cases: when the store does not answer or does not say, the region of the environment.
     """
-    url = f"{endpoint()}/{bucket}" if endpoint() else f"https://s3.amazonaws.com/{bucket}"
-    request = urllib.request.Request(url, method="HEAD")  # noqa: S310  # http(s) only, see _opener
+    wanted = os.environ.get(WANTED_REGION)
+    if wanted:
+        return wanted
+    url = f"{endpoint() or amazon_address(_own_region())}/{bucket}"
+    named: str | None = None
     try:
-        with _opener().open(request, timeout=_HEAD_TIMEOUT_S) as answer:
-            headers: Any = answer.headers
+        answer = ask(Request(url=url, method="HEAD"), timeout_s=_HEAD_TIMEOUT_S, by_proxy=True)
+        named = answer.headers.get(_REGION_HEADER)
     except urllib.error.HTTPError as err:
-        headers = err.headers
+        named = err.headers.get(_REGION_HEADER)
         if err.code == 404:
             raise PlaceError(
                 f"There is no bucket s3://{bucket}.",
@@ -59,123 +82,26 @@ def region_of(bucket: str) -> str:
                 path=f"s3://{bucket}",
             ) from None
     except (OSError, ValueError):
-        headers = {}
-    named = headers.get("x-amz-bucket-region") or ""
-    return named if re.fullmatch(r"[a-z0-9-]+", named) else _own_region()
+        pass
+    return named if named and re.fullmatch(r"[a-z0-9-]+", named) else _own_region()
+
+
+def amazon_address(region: str) -> str:
+    """Return where Amazon's own store is asked about buckets: each partition knows only its own.
+
+    Args:
+        region: of the user.
+
+    Example:
+        >>> amazon_address("eu-central-1"), amazon_address("cn-north-1")
+        ('https://s3.amazonaws.com', 'https://s3.cn-north-1.amazonaws.com.cn')
+    """
+    if region.startswith("cn-"):
+        return f"https://s3.{region}.amazonaws.com.cn"
+    if region.startswith("us-gov-"):
+        return f"https://s3.{region}.amazonaws.com"
+    return "https://s3.amazonaws.com"
 
 
 def _own_region() -> str:
     return os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION") or DEFAULT_REGION
-
-
-def credentials() -> Mapping[str, Any]:
-    """Return what ``S3Store`` needs to sign requests.
-
-    In this order: none when unsigned, keys of the environment, roles of containers and tokens,
-    profiles (with the extra ``aws``), the role of the instance.
-
-    Raises:
-        PlaceError: nothing was found; the message says where was looked.
-    """
-    env = os.environ
-    keys = [bool(env.get(name)) for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY")]
-    if any(keys) and not all(keys):
-        raise PlaceError(
-            "Only one of AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY is set.",
-            hint="Set both, or unset both and choose a profile with --profile.",
-        )
-    if is_unsigned():
-        return {"skip_signature": True}
-    if all(keys):
-        return {}
-    looked = ["environment"]
-    if any(env.get(name) for name in _ROLE_VARIABLES):
-        return {}
-    if env.get("AWS_PROFILE") or _profile_files():
-        provider = _from_profile(env.get("AWS_PROFILE"))
-        if provider is not None:
-            return {"credential_provider": provider}
-        looked.append("profiles")
-    if _has_instance_role():
-        return {}
-    looked += ["container role", "instance role"]
-    raise PlaceError(
-        f"No AWS credentials found (looked at: {', '.join(looked)}).",
-        hint="Run `aws sso login`, set AWS_PROFILE, or pass --no-sign-request."
-        + _say_extra(needed="profiles" in looked),
-    )
-
-
-def _say_extra(*, needed: bool) -> str:
-    try:
-        import boto3  # noqa: F401  # only whether it is there
-    except ImportError:
-        return f" To read profiles: {_EXTRA}." if needed else ""
-    return ""
-
-
-def _profile_files() -> list[Path]:
-    home = Path("~/.aws").expanduser()
-    named = {"AWS_SHARED_CREDENTIALS_FILE": "credentials", "AWS_CONFIG_FILE": "config"}
-    paths = [Path(os.environ.get(name) or home / file) for name, file in named.items()]
-    return [path for path in paths if path.is_file()]
-
-
-def _from_profile(profile: str | None) -> Any:
-    """Return a provider that reads a profile, or ``None`` when no profile has credentials."""
-    try:
-        import boto3
-        from botocore.exceptions import BotoCoreError, ClientError
-        from obstore.auth.boto3 import Boto3CredentialProvider
-    except ImportError as err:
-        if profile is None:
-            return None
-        raise PlaceError(
-            f"The profile {profile!r} (AWS_PROFILE or --profile) needs the extra `aws`.",
-            hint=f"Run: {_EXTRA}",
-        ) from err
-    try:
-        session = boto3.Session(profile_name=profile)
-        found = session.get_credentials()
-        if found is None:
-            return None
-        found.get_frozen_credentials()
-    except (BotoCoreError, ClientError) as err:
-        raise PlaceError(
-            f"The profile {profile or 'default'!r} gives no credentials ({type(err).__name__}).",
-            hint="Run `aws sso login`, or check the profile with `aws configure list`.",
-        ) from err
-    return Boto3CredentialProvider(session)
-
-
-def _has_instance_role() -> bool:
-    """Return whether an instance's metadata service answers."""
-    env = os.environ
-    if env.get("AWS_EC2_METADATA_DISABLED", "").lower() == "true":
-        return False
-    address = env.get("AWS_METADATA_ENDPOINT") or _METADATA
-    request = urllib.request.Request(  # noqa: S310  # http(s) only, see _opener
-        f"{address}/latest/api/token",
-        method="PUT",
-        headers={"X-aws-ec2-metadata-token-ttl-seconds": "60"},
-    )
-    try:
-        with _opener(without_proxy=True).open(request, timeout=_METADATA_TIMEOUT_S):
-            return True
-    except (OSError, ValueError):
-        return False
-
-
-def _opener(*, without_proxy: bool = False) -> urllib.request.OpenerDirector:
-    """Return an opener for http and https alone that follows no redirect."""
-    opener = urllib.request.OpenerDirector()
-    handlers: list[urllib.request.BaseHandler] = [
-        urllib.request.ProxyHandler({} if without_proxy else None),
-        urllib.request.HTTPHandler(),
-        urllib.request.HTTPSHandler(),
-        urllib.request.HTTPDefaultErrorHandler(),
-        urllib.request.HTTPErrorProcessor(),
-    ]
-    for handler in handlers:
-        opener.add_handler(handler)
-    return opener

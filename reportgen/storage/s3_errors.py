@@ -10,14 +10,18 @@ _CODES: tuple[tuple[str, str], ...] = (
     (r"NoSuchBucket", "no_bucket"),
     (r"ExpiredToken|InvalidAccessKeyId|SignatureDoesNotMatch|InvalidToken|TokenRefreshRequired",
      "rejected"),
+    (r"RequestTimeTooSkewed", "clock"),
+    (r"InvalidObjectState", "archived"),
     (r"SlowDown|503 Service|429 Too Many|Throttl|RequestLimitExceeded", "throttled"),
     (r"AccessDenied|403 Forbidden|AllAccessDisabled|401 Unauthorized", "denied"),
     (r"PreconditionFailed|412 Precondition", "changed"),
+    (r"InvalidRange|416 Range", "empty"),
     (r"NoSuchKey|404 Not Found", "gone"),
     (r"PermanentRedirect|AuthorizationHeaderMalformed|301 Moved", "region"),
 )  # fmt: skip
 _KINDS = {
     "FileNotFoundError": "gone",
+    "InvalidPathError": "path",
     "PermissionDeniedError": "denied",
     "UnauthenticatedError": "denied",
     "PreconditionError": "changed",
@@ -43,6 +47,8 @@ def explain(err: Exception, *, action: str, url: str) -> LocationError:
         url: the bucket or object, ``s3://bucket/key``.
     """
     kind = kind_of(err)
+    if kind == "empty":
+        return LocationError(f"{url} is empty.", path=url, reason=kind)
     if kind in {"gone", "changed"}:
         word = "vanished" if kind == "gone" else "changed"
         return LocationError(
@@ -68,13 +74,25 @@ _SAYINGS = {
         "The credentials were rejected ({action} on {url}): expired or wrong.",
         "Run `aws sso login`, renew the keys, or choose another --profile.",
     ),
+    "clock": (
+        "The store refuses requests because the clock of this machine is wrong ({action}).",
+        "Set the clock, then run the command again.",
+    ),
+    "archived": (
+        "{url} lies in an archive and cannot be read ({action}).",
+        "Restore it with `aws s3api restore-object`, then run the command again.",
+    ),
     "throttled": (
         "The store asks to slow down ({action} on {url}); several retries did not help.",
         "Run the command again in some minutes.",
     ),
     "region": (
         "The bucket {bucket} lies in another region ({action}).",
-        "Name its region with --region.",
+        "Name its region with --region, or leave --region out: it is found by itself.",
+    ),
+    "path": (
+        "{url} holds a key that cannot be read: with an empty folder (`//`), `.` or `..` in it.",
+        "Copy the job with `aws s3 cp --recursive` and pass the local folder.",
     ),
     "connection": (
         "The connection to the store failed ({action} on {url}); several retries did not help.",

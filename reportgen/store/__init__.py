@@ -1,7 +1,7 @@
 """Save and load a report directory."""
 
 from reportgen.store.directory import REPORT_FILE, load, save
-from reportgen.store.remote import RemoteOutput
+from reportgen.store.remote import RemoteOutput, fetched_report
 from reportgen.store.replace import (
     OUTPUT_FOLDER,
     OUTPUT_NOTEBOOK,
@@ -23,6 +23,7 @@ __all__ = [
     "RemoteOutput",
     "Staging",
     "check_replaceable",
+    "fetched_report",
     "is_made_by_us",
     "load",
     "open_staging",

@@ -1,14 +1,27 @@
-"""A report in a bucket: what lies there is looked at first, the page is uploaded last."""
+"""Reports in buckets: what lies there is looked at first, the page is uploaded last."""
 
 from __future__ import annotations
 
+import tempfile
+from collections.abc import Collection, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
-from reportgen.errors import ConfigError, LocationError, OutputError, WouldOverwriteError
-from reportgen.storage import Location
-from reportgen.store.replace import OUTPUT_FOLDER, OUTPUT_NOTEBOOK, OUTPUT_PAGE, check_replaceable
+from reportgen.errors import ConfigError, LocationError, OutputError
+from reportgen.storage import Location, ObjectInfo
+from reportgen.store.directory import REPORT_FILE
+from reportgen.store.replace import OUTPUT_FOLDER, OUTPUT_NOTEBOOK, OUTPUT_PAGE, OUTPUT_SUMMARY
 
 _RAW_SIGNS = ("system/incremental/", "framework/pevents/", "system/training_job_end.ts")
+_PRODUCTS = (OUTPUT_NOTEBOOK, OUTPUT_SUMMARY, OUTPUT_PAGE)
+"""In the order in which they are uploaded: the page is last."""
+
+_LARGEST_BYTES = 1 << 28
+"""What is larger was not written by us, so its content need not be looked at. Source: ours."""
+
+_N_THREADS = 8
 
 
 class RemoteOutput:
@@ -24,8 +37,8 @@ class RemoteOutput:
         from reportgen.storage.s3 import S3Location
 
         self._place = S3Location(url)
-        self._keys = [info.key for info in self._place.list()]
-        if any(key.startswith(_RAW_SIGNS) for key in self._keys):
+        self._infos = list(self._place.list())
+        if any(info.key.startswith(_RAW_SIGNS) for info in self._infos):
             raise ConfigError(
                 f"The output {self.url} lies in the raw data of a job.",
                 hint="Choose another prefix with --output.",
@@ -37,46 +50,47 @@ class RemoteOutput:
         """Return its address, without a slash at its end."""
         return self._place.root
 
-    @property
-    def page(self) -> str:
-        """Return the address of the page."""
-        return f"{self.url}/{OUTPUT_PAGE}"
+    def address(self, name: str) -> str:
+        """Return the address of something in it."""
+        return f"{self.url}/{name}"
 
     def fetch(self, folder: Path) -> None:
-        """Copy the report that lies there, and whatever is in its way, into an empty folder."""
-        fetch_report(self._place, self._keys, folder)
+        """Copy what a report would replace into an empty folder.
 
-    def check_replaceable(self, copy: Path, *, notebook_is_ours: bool) -> None:
-        """Refuse to replace what a run of ours did not write.
+        What cannot be ours has its name there, and no content.
+        """
+        infos = [info for info in self._infos if _is_result(info.key) or info.key in _PRODUCTS]
+        _copy(self._place, [info.key for info in infos if _may_be_ours(info)], folder)
+        for info in infos:
+            if not _may_be_ours(info):
+                (folder / info.key).parent.mkdir(parents=True, exist_ok=True)
+                (folder / info.key).touch()
 
-        Args:
-            copy: what ``fetch`` copied.
-            notebook_is_ours: whether the notebook in it is absent or unchanged.
+    def upload(self, made: Path, *, outdated: Collection[str] = ()) -> None:
+        """Upload rule files, ``report.json``, notebook, summary, page, in this order.
+
+        Results of an earlier report that this one does not have are deleted before the page is
+        uploaded, and so are ``outdated`` products.
 
         Raises:
-            WouldOverwriteError: an object that is not ours, or was edited, is in the way.
+            OutputError: something cannot be written; the page is the old one then.
         """
+        results = sorted(
+            f"{OUTPUT_FOLDER}/{path.name}" for path in (made / OUTPUT_FOLDER).iterdir()
+        )
+        there = {info.key for info in self._infos}
+        old = {key for key in there if _is_result(key) and key not in results}
+        old |= there.intersection(outdated)
+        last = f"{OUTPUT_FOLDER}/{REPORT_FILE}"
+        products = [name for name in _PRODUCTS if (made / name).exists()]
+        write = partial(self._write, made)
         try:
-            check_replaceable(copy, keeps_results=False, notebook_is_ours=notebook_is_ours)
-        except WouldOverwriteError as err:
-            message = err.message.replace(str(copy), self.url)
-            raise WouldOverwriteError(message, hint=err.hint, path=self.url) from None
-
-    def upload(self, made: Path) -> None:
-        """Upload results, notebook and page in this order; drop results of the report before.
-
-        Raises:
-            OutputError: something cannot be written.
-        """
-        results = [
-            f"{OUTPUT_FOLDER}/{path.name}" for path in sorted((made / OUTPUT_FOLDER).iterdir())
-        ]
-        old = [key for key in self._keys if _is_result(key) and key not in results]
-        try:
-            for key in (*results, OUTPUT_NOTEBOOK):
-                self._place.write_bytes(key, (made / key).read_bytes())
-            self._place.delete(old)
-            self._place.write_bytes(OUTPUT_PAGE, (made / OUTPUT_PAGE).read_bytes())
+            with ThreadPoolExecutor(_N_THREADS) as pool:
+                list(pool.map(write, (key for key in results if key != last)))
+            for key in (last, *products):
+                if key == products[-1]:
+                    self._place.delete(sorted(old))
+                write(key)
         except LocationError as err:
             raise OutputError(
                 f"Cannot write the report to {self.url}. {err.message}",
@@ -84,15 +98,46 @@ class RemoteOutput:
                 path=self.url,
             ) from err
 
+    def _write(self, made: Path, key: str) -> None:
+        self._place.write_bytes(key, (made / key).read_bytes())
 
-def fetch_report(place: Location, keys: list[str], folder: Path) -> None:
-    """Copy the report in a place into a folder: results, notebook, page."""
-    names = [key for key in keys if _is_result(key) or key in {OUTPUT_NOTEBOOK, OUTPUT_PAGE}]
-    for key, content in zip(names, place.read_many(names), strict=True):
+
+@contextmanager
+def fetched_report(place: Location) -> Iterator[Path | None]:
+    """Yield a copy of the results that lie in a place, or in ``profiler-report/`` below it.
+
+    Yields ``None`` where there is no ``report.json``. The copy is gone afterwards.
+
+    Raises:
+        LocationError: a result cannot be read.
+    """
+    keys = [info.key for info in place.list()]
+    for prefix in ("", f"{OUTPUT_FOLDER}/"):
+        if f"{prefix}{REPORT_FILE}" in keys:
+            with tempfile.TemporaryDirectory(prefix="profiler-report-") as folder:
+                _copy(place, [key for key in keys if _is_json_of(key, prefix)], Path(folder))
+                yield Path(folder) / prefix
+            return
+    yield None
+
+
+def _copy(place: Location, keys: list[str], folder: Path) -> None:
+    for key, content in zip(keys, place.read_many(keys), strict=True):
+        if isinstance(content, LocationError):
+            raise content
         target = folder / key
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_bytes(content)
 
 
+def _is_json_of(key: str, prefix: str) -> bool:
+    return key.startswith(prefix) and "/" not in key[len(prefix) :] and key.endswith(".json")
+
+
 def _is_result(key: str) -> bool:
     return key.startswith(f"{OUTPUT_FOLDER}/") and key.count("/") == 1
+
+
+def _may_be_ours(info: ObjectInfo) -> bool:
+    is_named_so = info.key in _PRODUCTS or info.key.endswith(".json")
+    return is_named_so and info.size_bytes <= _LARGEST_BYTES

@@ -8,9 +8,10 @@ import pytest
 
 from reportgen.errors import ConfigError, LocationError
 from reportgen.intake import cut_job, discover, range_of_steps, read_node
-from reportgen.pipeline.ranges import apply_range, check_uncut, parse_instant, wanted_range
+from reportgen.pipeline.ranges import apply_range, check_uncut, parse_time, wanted_range
 from reportgen.profile import NodeProfile, TimeRange
 from tests.builders import START_S, Row, span_table, timeline_lines, write_system, write_timeline
+from tests.traces import trace_text, write_trace
 
 START_NS = round(START_S * 1e9)
 STEP = "Step:ModeKeys.TRAIN"
@@ -30,13 +31,13 @@ NS_PER_S = 10**9
     ],
 )
 def test_instants_are_iso_or_unix_seconds_and_exact(text: str, expected_ns: int) -> None:
-    assert parse_instant("--from", text) == expected_ns
+    assert parse_time("--from", text) == expected_ns
 
 
 @pytest.mark.parametrize("text", ["", "noon", "nan", "1e9", "2026-13-01", "12345678901", "1,5"])
 def test_what_is_no_time_is_refused_with_the_forms(text: str) -> None:
     with pytest.raises(ConfigError, match=r"--to .* is no time") as info:
-        parse_instant("--to", text)
+        parse_time("--to", text)
     assert "ISO 8601" in info.value.hint
     assert info.value.exit_code == 2
 
@@ -135,3 +136,11 @@ def test_steps_of_several_nodes_span_all_of_them() -> None:
         range_of_steps(nodes, first=8, last=9)
     with pytest.raises(LocationError, match="it has no steps"):
         range_of_steps([], first=8, last=9)
+
+
+def test_kernel_traces_are_not_cut(tmp_path: Path) -> None:
+    job = discover(str(write_trace(tmp_path / "trace.json", trace_text())))
+    wanted = wanted_range("2026-07-02", None, None)
+    assert wanted is not None
+    with pytest.raises(ConfigError, match="cannot be cut"):
+        apply_range(job, wanted)

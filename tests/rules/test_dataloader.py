@@ -414,3 +414,32 @@ def test_an_imported_result_does_not_claim_that_training_waits() -> None:
     assert [item.id for item in presented.findings] == ["DL-1"]
     assert "does not tell whether training waits" in presented.findings[0].text
     assert [item.id for item in presented.exhibits] == ["waits"]
+
+
+def test_batches_are_timed_from_start_to_start_without_gaps_between_epochs() -> None:
+    starts = [*range(20), 22, 60, 61]
+    rows = [
+        *training(n_steps=20),
+        *(fetch(begin, 0.01 if begin != 22 else 0.02, worker_id=3) for begin in starts),
+        setup(50, workers=1, pinned=True),
+    ]
+    result = judged([row for row in rows if row[0] != "DataLoaderIter" or len(row[4]) > 1], cores=4)
+    own = [row for row in rows_of(result, "batch_times") if row["batches"]]
+
+    assert own[0]["epoch_gaps"] == 1
+    (slow,) = rows_of(result, "slow_batches")
+    assert (slow["batch_s"], slow["factor_of_median"], slow["loader_worker"]) == (3.0, 3.0, 3)
+    assert slow["start_s"] == START_S + 19
+    (wait,) = rows_of(result, "slow_waits")
+    assert wait["wait_s"] == pytest.approx(0.02)
+    assert wait["factor_of_median"] == pytest.approx(2.0)  # exactly twice counts
+    assert result.metrics["slow_batches"] == 1
+
+
+def test_processes_of_one_worker_are_timed_apart() -> None:
+    rows = [
+        row for pid in (70, 71) for row in (fetch(k + pid - 70.5, 0.01, pid=pid) for k in range(12))
+    ]
+    (own,) = rows_of(judged(rows, cores=2), "batch_times")
+
+    assert (own["batches"], own["p50_s"], own["slow_batches"]) == (22, 1.0, 0)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gzip
-import time
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -13,9 +13,9 @@ from reportgen import intake
 from reportgen.errors import EXIT_FAILED, ConfigError, LocationError, PlaceError
 from reportgen.profile import Quality, RankTrace
 from reportgen.storage import open_location, read_blocks
-from reportgen.storage.s3_access import credentials, region_of
+from reportgen.storage.s3_access import region_of
 from reportgen.store import RemoteOutput
-from tests.builders import START_S, system_line, write_minute
+from tests.builders import START_S, system_line, timeline_lines, write_minute, write_timeline
 from tests.s3_server import Bucket
 from tests.traces import ranked
 
@@ -52,33 +52,19 @@ def test_keys_of_all_pages_are_listed_in_order_with_sizes_and_versions(s3: Bucke
     assert open_location(f"{s3.url}/job").read_bytes(found[0].key) == b"{}"
 
 
+def test_the_beginning_of_an_object_is_read_alone(s3: Bucket) -> None:
+    s3.put("x", BIG)
+    s3.put("empty", b"")
+    assert open_location(s3.url).read_head("x", 300) == BIG[:300]
+    with pytest.raises(LocationError, match="is empty"):
+        open_location(s3.url).read_head("empty", 300)
+
+
 def test_many_objects_come_in_the_order_of_their_keys(s3: Bucket) -> None:
     keys = [f"{number:03}" for number in range(100)]
     for key in keys:
         s3.put(key, key.encode())
     assert list(open_location(s3.url).read_many(keys)) == [key.encode() for key in keys]
-
-
-def test_a_part_of_an_object_is_read_and_blocks_make_the_whole(s3: Bucket) -> None:
-    s3.put("big", BIG)
-    location = open_location(s3.url)
-    assert location.read_range("big", 1_000, 5) == BIG[1_000:1_005]
-    assert location.read_range("big", len(BIG) - 3, 50) == BIG[-3:]
-    assert location.read_range("big", len(BIG), 50) == b""
-    assert b"".join(read_blocks(location, "big", block_bytes=300_000)) == BIG
-    with pytest.raises(LocationError):
-        location.read_range("gone", 0, 5)
-
-
-def test_kernel_traces_are_read_from_a_bucket(s3: Bucket) -> None:
-    for rank in range(2):
-        s3.put(f"run/rank{rank}.json.gz", gzip.compress(ranked(rank).encode()))
-    folder = intake.discover(f"{s3.url}/run")
-    assert [part.rank for part in folder.parts] == [0, 1]
-    single = intake.discover(f"{s3.url}/run/rank1.json.gz")
-    (trace,) = [intake.read(part) for part in single.parts]
-    assert isinstance(trace, RankTrace)
-    assert (trace.rank, trace.gpu_ops.duration_us.tolist()) == (1, [30.0] * 4)
 
 
 def test_the_region_of_a_bucket_is_asked_from_the_store(
@@ -117,7 +103,7 @@ def test_no_bucket_of_that_name(s3: Bucket) -> None:
 
 def test_access_denied_names_action_and_resource(s3: Bucket) -> None:
     s3.put("x", b"x")
-    s3.trouble.denies = True
+    s3.trouble.denies = "GET"
     assert fails(s3, "x").message == f"Access denied: s3:GetObject on {s3.url}/x."
     with pytest.raises(PlaceError, match=rf"Access denied: s3:ListBucket on {s3.url}\."):
         open_location(s3.url).list()
@@ -153,9 +139,70 @@ def test_an_object_that_vanished_is_named_and_the_others_are_read(
 def test_a_denied_object_stops_the_run_instead_of_missing(s3: Bucket, tmp_path: Path) -> None:
     two_minutes(s3, tmp_path)
     (part,) = intake.discover(f"{s3.url}/job").parts
-    s3.trouble.denies = True
+    s3.trouble.denies = "GET"
     with pytest.raises(PlaceError, match="Access denied: s3:GetObject"):
         intake.read_node(part)
+
+
+def test_a_store_without_etags_is_checked_by_size(s3: Bucket, tmp_path: Path) -> None:
+    first, _ = two_minutes(s3, tmp_path)
+    s3.trouble.hides_tags = True
+    (part,) = intake.discover(f"{s3.url}/job").parts
+    assert [file.version for file in part.files] == ["", ""]
+    assert not [note for note in intake.read_node(part).notes if "changed" in note.text]
+    line = system_line("gpu0", 50, START_S)
+    s3.put(first, f"{line}\n{line.replace('50', '60')}\n".encode())
+    node = intake.read_node(part)
+    assert [note.path for note in node.notes if "changed after it was listed" in note.text] == [
+        first.removeprefix("job/")
+    ]
+
+
+def test_timelines_are_fetched_in_parallel_and_one_that_vanished_is_named(
+    s3: Bucket, tmp_path: Path
+) -> None:
+    for number in range(40):
+        rows = [("Step:ModeKeys.TRAIN", f"step {number}", START_S + number, START_S + number + 0.5)]
+        write_timeline(
+            tmp_path, timeline_lines(rows, base_s=START_S), end_s=START_S + number + 1,
+            node_id=f"{number}-algo-1",
+        )  # fmt: skip
+    s3.put_folder(tmp_path, "job")
+    (part,) = intake.discover(f"{s3.url}/job").parts
+    gone = part.files[17].key
+    whole = intake.read_node(part).spans
+    assert whole.n_spans == 40
+    s3.delete(f"job/{gone}")
+    node = intake.read_node(part)
+    assert node.spans.n_spans == 39
+    assert set(node.spans.names) < set(whole.names)
+    (note,) = [note for note in node.notes if Quality.FILES_SKIPPED in note.counts]
+    assert (note.path, note.text) == (gone, "1 file cannot be opened (vanished).")
+
+
+def test_a_listing_that_is_interrupted_is_made_again(s3: Bucket) -> None:
+    s3.put("x", b"x")
+    s3.trouble.cuts = "GET"
+    place = open_location(s3.url)
+    threading.Timer(0.5, setattr, (s3.trouble, "cuts", "")).start()
+    assert [info.key for info in place.list()] == ["x"]
+
+
+def test_a_key_that_cannot_be_read_is_said_and_not_left_out(s3: Bucket) -> None:
+    s3.put("job//x.json", b"x")
+    with pytest.raises(PlaceError, match=r"holds a key that cannot be read: with an empty folder"):
+        open_location(s3.url).list()
+    with pytest.raises(PlaceError, match="has an empty folder"):
+        open_location(f"{s3.url}/job//deep")
+
+
+def test_folders_that_the_console_made_are_not_files_of_the_job(s3: Bucket, tmp_path: Path) -> None:
+    two_minutes(s3, tmp_path)
+    for folder in ("job/", "job/profiler-output/", "job/profiler-output/system/"):
+        s3.put(folder, b"")
+    job = intake.discover(f"{s3.url}/job")
+    assert [len(part.files) for part in job.parts] == [2]
+    assert intake.read_node(job.parts[0]).system.n_samples == 2
 
 
 def test_job_name_and_source_are_those_of_the_address(s3: Bucket, tmp_path: Path) -> None:
@@ -170,66 +217,22 @@ def test_a_report_may_not_go_into_raw_data(s3: Bucket, tmp_path: Path) -> None:
         RemoteOutput(f"{s3.url}/job/profiler-output")
 
 
-def test_a_named_profile_is_read_with_the_extra(
-    s3: Bucket, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / ".aws").mkdir()
-    (tmp_path / ".aws" / "credentials").write_text(
-        "[team]\naws_access_key_id = AKTEAM\naws_secret_access_key = zSECRET\n"
-    )
-    monkeypatch.delenv("AWS_ACCESS_KEY_ID")
-    monkeypatch.delenv("AWS_SECRET_ACCESS_KEY")
-    monkeypatch.setenv("AWS_PROFILE", "team")
-    assert credentials()["credential_provider"]()["access_key_id"] == "AKTEAM"
-    s3.put("x", b"x")
-    assert open_location(s3.url).read_bytes("x") == b"x"
-
-    monkeypatch.setenv("AWS_PROFILE", "nobody")
-    with pytest.raises(PlaceError, match=r"'nobody' gives no credentials \(ProfileNotFound\)"):
-        credentials()
+def test_a_part_of_an_object_is_read_and_blocks_make_the_whole(s3: Bucket) -> None:
+    s3.put("big", BIG)
+    location = open_location(s3.url)
+    assert location.read_range("big", 1_000, 5) == BIG[1_000:1_005]
+    assert location.read_range("big", len(BIG) - 3, 50) == BIG[-3:]
+    assert b"".join(read_blocks(location, "big", len(BIG), block_bytes=300_000)) == BIG
+    with pytest.raises(LocationError):
+        location.read_range("gone", 0, 5)
 
 
-def test_without_the_extra_a_profile_names_what_to_install(
-    s3: Bucket, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.delenv("AWS_ACCESS_KEY_ID")
-    monkeypatch.delenv("AWS_SECRET_ACCESS_KEY")
-    monkeypatch.setenv("AWS_PROFILE", "team")
-    monkeypatch.setitem(__import__("sys").modules, "boto3", None)
-    with pytest.raises(PlaceError) as info:
-        credentials()
-    assert info.value.hint == "Run: pip install 'make-profiler-report[aws]'"
-
-
-def test_half_a_pair_of_keys_is_named(s3: Bucket, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("AWS_SECRET_ACCESS_KEY")
-    with pytest.raises(PlaceError, match="Only one of AWS_ACCESS_KEY_ID and AWS_SECRET"):
-        open_location(s3.url)
-
-
-def test_unsigned_requests_need_no_credentials(s3: Bucket, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("AWS_ACCESS_KEY_ID")
-    monkeypatch.delenv("AWS_SECRET_ACCESS_KEY")
-    monkeypatch.setenv("AWS_SKIP_SIGNATURE", "true")
-    s3.client.put_object(Bucket=s3.name, Key="x", Body=b"x", ACL="public-read")
-    assert open_location(s3.url).read_bytes("x") == b"x"
-
-
-def test_a_silent_metadata_address_costs_less_than_two_seconds(
-    s3: Bucket, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    import socket
-
-    monkeypatch.delenv("AWS_ACCESS_KEY_ID")
-    monkeypatch.delenv("AWS_SECRET_ACCESS_KEY")
-    monkeypatch.delenv("AWS_EC2_METADATA_DISABLED")
-    with socket.create_server(("127.0.0.1", 0)) as silent:
-        address = f"http://127.0.0.1:{silent.getsockname()[1]}"
-        monkeypatch.setenv("AWS_METADATA_ENDPOINT", address)
-        began = time.monotonic()
-        with pytest.raises(PlaceError) as info:
-            open_location(s3.url)
-        assert time.monotonic() - began < 2
-    assert info.value.message.startswith("No AWS credentials found (looked at: environment,")
-    assert "127.0.0.1" not in str(info.value)
-    assert "169.254" not in str(info.value)
+def test_kernel_traces_are_read_from_a_bucket(s3: Bucket) -> None:
+    for rank in range(2):
+        s3.put(f"run/rank{rank}.json.gz", gzip.compress(ranked(rank).encode()))
+    folder = intake.discover(f"{s3.url}/run")
+    assert [part.rank for part in folder.parts] == [0, 1]
+    single = intake.discover(f"{s3.url}/run/rank1.json.gz")
+    (trace,) = [intake.read(part) for part in single.parts]
+    assert isinstance(trace, RankTrace)
+    assert (trace.rank, trace.gpu_ops.duration_us.tolist()) == (1, [30.0] * 4)

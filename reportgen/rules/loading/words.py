@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from reportgen.results import Counters, Details, Finding, Severity, Where
 from reportgen.rules.base import Presentation
+from reportgen.rules.loading.batches import WorkerBatches, batch_exhibits
 from reportgen.rules.loading.events import Waiting
 from reportgen.rules.loading.exhibits import (
     LOOP_SHARE,
@@ -38,6 +39,7 @@ class Context:
     waiting: tuple[Waiting, ...]
     loaders: tuple[Loader, ...]
     life_times: tuple[LifeTimes, ...]
+    batches: tuple[WorkerBatches, ...]
 
 
 def present(
@@ -65,6 +67,7 @@ def present(
         exhibits=(
             *loop_share(context.waiting),
             *wait_histogram(context.waits),
+            *batch_exhibits(context.batches),
             *loader_exhibits(context.loaders, context.life_times),
         ),
     )

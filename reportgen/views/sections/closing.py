@@ -97,11 +97,14 @@ def notes_of(report: Report) -> Notes:
 
 
 def appendix(report: Report) -> Section:
-    """Show what made the report: source, clock, versions; and how to take its advice."""
+    """Show what made the report: clock, id, versions; and how to take its advice.
+
+    Where the input lay is not shown: that stands in ``report.json`` alone, so a page tells its
+    readers no paths, and a job gives the same page from wherever it is read.
+    """
     is_unix = report.job.clock == "unix"
     facts = [
         Fact(name="Job", text=_name(report.job.name)),
-        Fact(name="Source", text=_name(report.job.source)),
         Fact(
             name="Clock",
             text="wall clock, shown in UTC" if is_unix else "relative: no wall-clock times",

@@ -9,9 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reportgen.formats.event_columns import ABSENT
-from reportgen.formats.kineto_columns import Columns, TraceColumns
-from reportgen.formats.kineto_joins import bytes_of_calls, launches, pair_flows
-from reportgen.formats.kineto_screen import (
+from reportgen.formats.kineto.columns import TraceColumns
+from reportgen.formats.kineto.growing import Columns
+from reportgen.formats.kineto.joins import bytes_of_calls, launches, pair_flows
+from reportgen.formats.kineto.screen import (
     ROW,
     clip_overruns,
     screen,
@@ -20,7 +21,7 @@ from reportgen.formats.kineto_screen import (
     to_origin,
     whole_base_us,
 )
-from reportgen.formats.kineto_words import input_types_of, names_of, threads_of
+from reportgen.formats.kineto.words import input_types_of, names_of, threads_of
 from reportgen.formats.tally import printable
 from reportgen.profile import Thread
 from reportgen.profile.trace_tables import (
@@ -152,7 +153,7 @@ def _join(raw: dict[str, Columns], collectives: Columns) -> None:
 
 def _followed(rows: NDArray[np.int64], table: Columns) -> NDArray[np.int32]:
     """Return where rows of the file ended up, ``ABSENT`` for dropped ones."""
-    if not table or not len(table[ROW]):
+    if not table:
         return np.full(len(rows), ABSENT, dtype=np.int32)
     place = np.full(max(int(rows.max()), int(table[ROW].max())) + 2, ABSENT, dtype=np.int32)
     place[table[ROW]] = np.arange(len(table[ROW]))

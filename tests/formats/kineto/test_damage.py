@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import gzip
 import json
+import random
 from typing import Any
 
+import numpy as np
 import pytest
 
 from reportgen.formats.kineto import TraceFile
@@ -283,3 +285,36 @@ def test_an_end_far_behind_the_next_start_is_cut_to_it() -> None:
     assert ops.is_overrun.tolist() == [True, False]
     assert ops.end_us.tolist() == [80.0, 90.0]
     assert ops.duration_us.tolist() == [500.0, 10.0]
+
+
+def test_tables_of_which_nothing_is_left_are_empty() -> None:
+    args = {"Collective name": "allreduce"}
+    bad = kernel(0, -1.0, 1, **args)
+    trace = read_text(trace_text([bad, span("cpu_op", "x", 0, 1)]))
+
+    assert n_rows(trace.tables.gpu_ops) == n_rows(trace.tables.collectives) == 0
+    assert n_rows(trace.tables.slices) == 1
+
+
+def test_numbers_that_are_none_cost_their_event_and_no_more() -> None:
+    text = trace_text().replace('"dur": 30.0', '"dur": 0030', 1)
+
+    trace = read_text(text)
+
+    assert kernels_of(trace) == ALL_NAMES[1:]
+    assert trace.losses.events_lost == 1
+
+
+def test_random_damage_is_never_a_failure_and_times_stay_possible() -> None:
+    noise = random.Random(7)
+    whole = trace_text(many_events(300)).encode()
+    for _ in range(60):
+        text = bytearray(whole)
+        for _ in range(noise.randint(1, 6)):
+            at, size = noise.randrange(len(text)), noise.randint(1, 80)
+            text[at : at + size] = noise.choice(
+                [b"", bytes(size), text[:size], b'"', b"}", b"]", b"\xff\\", b"1e999", b"{"]
+            )
+        ops = read_text(bytes(text)).tables.gpu_ops
+        assert np.isfinite(ops.end_us).all()
+        assert (ops.duration_us >= 0).all()

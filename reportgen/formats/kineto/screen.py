@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from reportgen.formats.kineto_columns import Columns
+from reportgen.formats.kineto.growing import Columns
 
 _DAY_US = 86_400e6
 MAX_DURATION_US = 7 * _DAY_US
@@ -29,6 +29,8 @@ _SAMPLED_ROWS = 10_001
 def screen(tables: Mapping[str, Columns]) -> tuple[int, int]:
     """Drop rows that cannot be, in place; return how many had bad durations and bad times.
 
+    A table without rows has no columns afterwards.
+
     Args:
         tables: tables with ``start_us`` and maybe ``duration_us``, in microseconds of the file.
     """
@@ -48,6 +50,8 @@ def screen(tables: Mapping[str, Columns]) -> tuple[int, int]:
         bad_durations += int(np.count_nonzero(is_near & ~is_possible))
         if not (is_near & is_possible).all():
             take_rows(table, is_near & is_possible)
+            if not len(table[ROW]):
+                table.clear()
     return bad_durations, bad_times
 
 
@@ -65,7 +69,7 @@ def _typical_time_us(tables: Mapping[str, Columns]) -> float:
 
 def whole_base_us(tables: Mapping[str, Columns]) -> int:
     """Return the last whole microsecond before everything; 0 without rows."""
-    starts = [table["start_us"].min() for table in tables.values() if table and _has_rows(table)]
+    starts = [table["start_us"].min() for table in tables.values() if table]
     return int(np.floor(min(starts))) if starts else 0
 
 
@@ -112,7 +116,3 @@ def clip_overruns(table: Columns) -> None:
     is_overrun[order] = is_over
     clipped_us[order] = np.where(is_over, following_us, end_us)
     table["end_us"], table["is_overrun"] = clipped_us, is_overrun
-
-
-def _has_rows(table: Columns) -> bool:
-    return len(table["start_us"]) > 0

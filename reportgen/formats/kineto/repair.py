@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 
-from reportgen.formats.kineto_events import TraceEvent, event_of
+from reportgen.formats.kineto.events import TraceEvent, event_of
 
 _CONTROL = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f]")
 _NO_NUMBER = re.compile(
@@ -73,7 +73,10 @@ def repair_event(text: bytes) -> TraceEvent | None:
         fields = _object(candidate)
         if fields is not None:
             return event_of(fields)
-    fields = _salvage(named)
+    try:
+        fields = _salvage(named)
+    except ValueError:
+        return None
     return None if fields is None else event_of(fields)
 
 
@@ -86,7 +89,11 @@ def _object(text: str) -> dict[str, object] | None:
 
 
 def _salvage(text: str) -> dict[str, object] | None:
-    """Return the fields of an event whose braces match but whose arguments are broken."""
+    """Return the fields of an event whose braces match but whose arguments are broken.
+
+    Raises:
+        ValueError: a value cannot be read.
+    """
     name = re.search(r'"name"\s*:\s*("(?:[^"\\]|\\.)*")', text)
     if name is None or not text.rstrip().endswith("}") or text.count("{") != text.count("}"):
         return None

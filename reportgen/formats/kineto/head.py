@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import zlib
 
-from reportgen.formats.kineto_bytes import GZIP
+from reportgen.formats.kineto.packing import GZIP
 
 HEAD_BYTES = 256 << 10
 """What is looked at of each end. Source: measured, headers have up to 0.1 MB."""

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reportgen.formats.event_columns import ABSENT, Codes
-from reportgen.formats.kineto_columns import TraceVocabularies
-from reportgen.formats.kineto_names import first_floating, without_folders
+from reportgen.formats.kineto.columns import TraceVocabularies
+from reportgen.formats.kineto.names import first_floating, without_folders
 from reportgen.formats.tally import printable
 from reportgen.profile import Thread
 

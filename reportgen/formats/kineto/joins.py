@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reportgen.formats.event_columns import ABSENT
-from reportgen.formats.kineto_columns import Columns
+from reportgen.formats.kineto.growing import Columns
 from reportgen.profile.trace_tables import FlowKind
 
 
@@ -16,7 +16,7 @@ def launches(gpu: Columns, calls: Columns, launch_ends: Columns) -> NDArray[np.i
     They share their correlation; of several calls the first is taken, which is the outermost.
     Ops without correlation are found by the arrow that ends where they start.
     """
-    if not calls or not len(calls["start_us"]):
+    if not calls:
         return np.full(len(gpu["start_us"]), ABSENT, dtype=np.int32)
     found = _first_match(gpu["correlation"], calls["correlation"])
     is_blind = gpu["correlation"] == ABSENT
@@ -42,7 +42,7 @@ def _along_arrows(
 def bytes_of_calls(gpu: Columns, calls: Columns) -> NDArray[np.int64]:
     """Return the bytes of GPU ops; HIP writes them on the call instead."""
     known = np.where(gpu["bytes"] < 0, ABSENT, gpu["bytes"])
-    if not calls or not len(calls["start_us"]):
+    if not calls:
         return known
     from_call = np.where(gpu["launch"] == ABSENT, ABSENT, calls["bytes"][gpu["launch"]])
     return np.where(known == ABSENT, from_call, known)

@@ -10,8 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from reportgen.formats.event_columns import ABSENT, Codes, whole_numbers
-from reportgen.formats.kineto_events import NO_ARGS, Args, TraceEvent
+from reportgen.formats.event_columns import ABSENT, Codes
+from reportgen.formats.kineto.events import NO_ARGS, Args, TraceEvent
+from reportgen.formats.kineto.growing import Column, Columns, Growing
+from reportgen.formats.kineto.numbers import either, floats, numbers
 from reportgen.profile.trace_tables import GpuKind, SliceKind
 
 GPU_KINDS: Mapping[str, GpuKind] = {
@@ -51,11 +53,6 @@ SHADOWS = frozenset(
 FORWARD_BACKWARD = frozenset({"fwdbwd", "forward_backward"})
 MEMORY = "[memory]"
 
-_LEAST_ROWS = 1024
-
-Column = NDArray[Any]
-Columns = dict[str, Column]
-
 
 @dataclass(slots=True, kw_only=True)
 class TraceVocabularies:
@@ -66,48 +63,6 @@ class TraceVocabularies:
     shapes: Codes = field(default_factory=Codes)
     threads: Codes = field(default_factory=Codes)
     input_lists: Codes = field(default_factory=Codes)
-
-
-class Growing:
-    """Columns that grow, each in one piece: many small pieces would leave holes in memory."""
-
-    def __init__(self) -> None:
-        self.n_rows = 0
-        self._buffers: Columns = {}
-
-    def add(self, **columns: Column) -> None:
-        """Append rows; every call has the same columns."""
-        n_added = len(next(iter(columns.values())))
-        end = self.n_rows + n_added
-        for name, column in columns.items():
-            self._room(name, column, end)[self.n_rows : end] = column
-        self.n_rows = end
-
-    def _room(self, name: str, column: Column, n_rows: int) -> Column:
-        """Return the buffer of a column, made larger when it is full."""
-        buffer = self._buffers.get(name)
-        if buffer is None or len(buffer) < n_rows:
-            larger = np.empty(max(2 * n_rows, _LEAST_ROWS), dtype=column.dtype)
-            if buffer is not None:
-                larger[: self.n_rows] = buffer[: self.n_rows]
-            self._buffers[name] = buffer = larger
-        return buffer
-
-    def take(self) -> Columns:
-        """Return the columns; there are none afterwards."""
-        taken = {name: buffer[: self.n_rows] for name, buffer in self._buffers.items()}
-        self._buffers = {}
-        return taken
-
-    def tail(self, name: str, n_rows: int) -> Column:
-        """Return a column behind the first ``n_rows`` rows."""
-        return self._buffers[name][n_rows : self.n_rows] if self._buffers else np.empty(0)
-
-    def cut(self, n_rows: int) -> int:
-        """Drop the rows behind the first ``n_rows``; return how many."""
-        dropped = self.n_rows - n_rows
-        self.n_rows = n_rows
-        return dropped
 
 
 class TraceColumns:
@@ -156,8 +111,8 @@ class TraceColumns:
         table.add(
             **self._times(events),
             kind=_constant(kind, events, np.int8),
-            device=_either([item.device for item in args], [event.pid for event in events]),
-            stream=_either([item.stream for item in args], [event.tid for event in events]),
+            device=either([item.device for item in args], [event.pid for event in events]),
+            stream=either([item.stream for item in args], [event.tid for event in events]),
             correlation=numbers([item.correlation for item in args]),
             external_id=_external_ids(args),
             bytes=numbers([item.bytes for item in args]),
@@ -205,7 +160,7 @@ class TraceColumns:
             return
         args = _args(events)
         self.tables["memory"].add(
-            start_us=_floats([event.ts for event in events]),
+            start_us=floats([event.ts for event in events]),
             device_type=numbers([item.memory_type for item in args]),
             device=numbers([item.memory_device for item in args]),
             change_bytes=numbers([item.change_bytes for item in args], absent=0),
@@ -237,7 +192,7 @@ class TraceColumns:
     def _add_flow_ends(self, events: list[TraceEvent], category: str, *, is_start: bool) -> None:
         columns = {
             "id": numbers([event.id for event in events]),
-            "start_us": _floats([event.ts for event in events]),
+            "start_us": floats([event.ts for event in events]),
             "is_start": _constant(is_start, events, np.bool_),
         }
         if category in FORWARD_BACKWARD:
@@ -247,8 +202,8 @@ class TraceColumns:
 
     def _times(self, events: list[TraceEvent]) -> Columns:
         return {
-            "start_us": _floats([event.ts for event in events]),
-            "duration_us": _floats([event.dur for event in events]),
+            "start_us": floats([event.ts for event in events]),
+            "duration_us": floats([event.dur for event in events]),
             "name": self.vocabularies.names.of([event.name or "" for event in events]),
         }
 
@@ -272,72 +227,12 @@ TABLES = (
 )  # fmt: skip
 
 
-def numbers(values: Sequence[Any], *, absent: int = ABSENT) -> NDArray[np.int64]:
-    """Return whole numbers, ``absent`` where there is none.
-
-    Example:
-        >>> numbers([3, None, "stream 7", "0x0", 2**70]).tolist()
-        [3, -1, 7, 0, -1]
-    """
-    try:
-        return np.array(values, dtype=np.int64)
-    except (TypeError, ValueError, OverflowError):
-        pass
-    if values.count(None) == len(values):
-        return np.full(len(values), absent, dtype=np.int64)
-    cleaned = [absent if value is None else _number_in(value) for value in values]
-    return np.array(whole_numbers(cleaned))
-
-
-def _number_in(value: Any) -> Any:
-    """Return the number in ``stream 7`` or ``0x0``, or what was given."""
-    if not isinstance(value, str):
-        return value
-    words = value.split()
-    last = words[-1] if words else ""
-    try:
-        return int(last, 16 if last.lower().startswith("0x") else 10)
-    except ValueError:
-        return ABSENT
-
-
-def _floats(values: Sequence[Any]) -> NDArray[np.float64]:
-    """Return numbers, NaN where there is none; numbers written as text count."""
-    try:
-        return np.array(values, dtype=np.float64)
-    except (TypeError, ValueError, OverflowError):
-        return np.array([_float(value) for value in values])
-
-
-def _float(value: Any) -> float:
-    try:
-        return float(value)
-    except (TypeError, ValueError, OverflowError):
-        return float("nan")
-
-
 def _args(events: Iterable[TraceEvent]) -> list[Args]:
     return [event.args or NO_ARGS for event in events]
 
 
 def _constant(value: int, events: Sequence[TraceEvent], dtype: Any) -> Column:
     return np.full(len(events), value, dtype=dtype)
-
-
-def _either(first: Sequence[Any], second: Sequence[Any]) -> NDArray[np.int64]:
-    """Return numbers of the first kind, of the second where the first is absent."""
-    found = numbers(first)
-    missing = found == ABSENT
-    if missing.any():
-        found = np.where(missing, numbers(second), found)
-    return found
-
-
-def _external_ids(args: Sequence[Args]) -> NDArray[np.int64]:
-    found = numbers([item.external_id for item in args])
-    if (found != ABSENT).any():
-        return found
-    return numbers([item.external_id_2021 for item in args])
 
 
 def _texts(codes: Codes, texts: Sequence[str | None]) -> NDArray[np.int32]:
@@ -353,3 +248,10 @@ def _text(value: Any) -> str | None:
 def _raw_text(value: Any) -> str | None:
     text = bytes(value).decode("utf-8", "replace").strip('"')
     return text or None
+
+
+def _external_ids(args: Sequence[Args]) -> NDArray[np.int64]:
+    found = numbers([item.external_id for item in args])
+    if (found != ABSENT).any():
+        return found
+    return numbers([item.external_id_2021 for item in args])

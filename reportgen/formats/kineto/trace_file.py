@@ -7,11 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from reportgen.formats.kineto_bytes import Packing, unpacked
-from reportgen.formats.kineto_columns import TraceColumns
-from reportgen.formats.kineto_header import TraceHeader, read_header
-from reportgen.formats.kineto_tables import TraceTables, build_tables
-from reportgen.formats.kineto_text import Losses, TraceText
+from reportgen.formats.kineto.columns import TraceColumns
+from reportgen.formats.kineto.header import TraceHeader, read_header
+from reportgen.formats.kineto.packing import Packing, unpacked
+from reportgen.formats.kineto.pieces import Losses
+from reportgen.formats.kineto.tables import TraceTables, build_tables
+from reportgen.formats.kineto.text import TraceText
 
 Progress = Callable[[int, int], None]
 

@@ -1,0 +1,115 @@
+# ---
+# jupyter:
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # Analysis of the data loader
+#
+# How PyTorch's data loader was set up, how long training waited for batches, which batches were
+# slow, and what the machine did in them.
+#
+# Set `job_path` and run all cells.
+
+# %% tags=["parameters"]
+job_path: str = "my-training-job"  # The job's folder, or s3://bucket/prefix.
+
+# %%
+import reportgen
+from reportgen import explore
+from reportgen.explore import charts, loading, moments
+
+job = reportgen.open(job_path)
+
+# %%
+loader = job.dataloader_metrics()
+loader.head()
+
+# %% [markdown]
+# ## Set-up
+#
+# One row per type of iterator. An iterator is set up once per epoch and loader, so `count` is the
+# number of epochs times the number of loaders. The loaders of training and validation may differ;
+# then several values are listed. Durations that are at least twice the median are outliers.
+
+# %%
+loading.initializations(loader)
+
+# %%
+loading.outliers(loading.initialization_times(loader))
+
+# %% [markdown]
+# ## Workers
+#
+# How long worker processes lived, not how long they worked: unless `persistent_workers` is set,
+# they are started anew for every epoch.
+
+# %%
+loading.worker_times(loader)["duration_us"].describe()
+
+# %%
+loading.outliers(loading.worker_times(loader))
+
+# %% [markdown]
+# ## Waits for a batch
+#
+# Each call of `GetNext` is a time in which training waits. Long waits of one worker point at its
+# part of the data; long waits of all at too few workers, or at slow storage.
+
+# %%
+waits = loading.waits(loader)
+waits.groupby("worker_id")["duration_us"].describe()
+
+# %%
+loading.outliers(waits)
+
+# %% [markdown]
+# ## From batch to batch
+#
+# The time between the starts of two calls is what a batch costs as a whole. A gap in which an
+# iterator was set up spans validation or the end of an epoch; it is marked, and no outlier.
+
+# %%
+loading.batch_times(loader)[["start_time", "batch_time_s", "is_epoch_gap", "worker_id"]].head()
+
+# %%
+slow = loading.batch_outliers(loader)
+slow[["previous_batch_start", "start_time", "batch_time_s", "worker_id"]]
+
+# %% [markdown]
+# ## What went on in slow batches
+#
+# Mean use of the devices in slow and in other batches, and the functions that ran in them.
+
+# %%
+batches = moments.batch_spans(loader)
+system = job.system_metrics()
+moments.utilization_inside(system, batches)
+
+# %%
+in_slow = moments.functions_in_rows(job, batches["slow batches"])
+in_others = moments.functions_in_rows(job, batches["other batches"])
+explore.compare(in_slow, in_others).head(15)
+
+# %%
+moments.say_cause(in_slow, in_others, at="in slow batches", against="in the others")
+
+# %% [markdown]
+# ## Python functions
+#
+# Where a Python profile was recorded, its functions with the most time of their own: work on the
+# training process that is no training, such as metrics, logging and printing, shows up here.
+
+# %%
+functions, problems = job.python_profiles().functions()
+functions.sort_values("own_s", ascending=False).head(10)
+
+# %% [markdown]
+# ## A window of time
+
+# %%
+window = moments.window_of(job, batches["slow batches"], seconds=10)
+charts.figure(charts.window_info(job, **window, dimensions=["GPUUtilization", "CPUUtilization"]))

@@ -1,0 +1,241 @@
+"""What ran at some moments, against other moments: the functions behind bottlenecks and outliers.
+
+Each event counts once, with its full length, however many moments or intervals it meets; the
+divisor of a mean is the number of events of that name. (smdebug's notebook takes the first event
+of each name, divides by the events of all names; AWS's rule adds an event once per moment.)
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reportgen.profile import SpanTable
+from reportgen.profile.spans import STEP_PREFIX
+from reportgen.rules.maths.groups import sums_by_code
+from reportgen.rules.maths.intervals import merge_intervals, overlaps_any, spans_any_moment
+from reportgen.units import NS_PER_US, say_pct
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Instants = NDArray[np.int64]
+
+LEAST_INCREASE = 1.5
+LEAST_EVENTS = 10
+"""A cause is named from this factor, and from so many events on both sides. Source: features
+000-29."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Moments:
+    """When to look: instants, and closed intervals; ns UTC, any order, either may be empty."""
+
+    at_ns: Instants
+    start_ns: Instants
+    end_ns: Instants
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cause:
+    """The function whose share of the time rose most, in numbers and in a sentence.
+
+    ``factor`` is share by other share, infinite when the function did not run otherwise.
+    """
+
+    name: str
+    share_pct: float
+    other_share_pct: float
+    factor: float
+    text: str
+
+
+def at_moments(time_ns: Instants) -> Moments:
+    """Return the moments that are some instants."""
+    none = np.empty(0, dtype=np.int64)
+    return Moments(at_ns=np.asarray(time_ns, dtype=np.int64), start_ns=none, end_ns=none)
+
+
+def in_intervals(start_ns: Instants, end_ns: Instants) -> Moments:
+    """Return the moments that are some closed intervals."""
+    return Moments(
+        at_ns=np.empty(0, dtype=np.int64),
+        start_ns=np.asarray(start_ns, dtype=np.int64),
+        end_ns=np.asarray(end_ns, dtype=np.int64),
+    )
+
+
+def active_at(spans: SpanTable, moments: Moments) -> NDArray[np.bool_]:
+    """Return an (n,) mask of the events that meet a moment: start <= t <= end, or overlap."""
+    mask = overlaps_any(spans.start_ns, spans.end_ns, moments.start_ns, moments.end_ns)
+    if moments.at_ns.size:
+        mask |= spans_any_moment(spans.start_ns, spans.end_ns, moments.at_ns)
+    return mask
+
+
+def functions_at(spans: SpanTable, moments: Moments) -> pd.DataFrame:
+    """Return the functions that ran at some moments, longest first.
+
+    Args:
+        spans: events of one node or of several joined; steps are not functions and are left out.
+        moments: when to look.
+
+    Returns:
+        One row per function (name and phase): ``function``, ``process``, ``count``, ``total_us``
+        (sum of full durations), ``mean_us`` (total by count), ``inside_us`` (the part of the
+        total that lies in the intervals; NaN for instants), ``share_pct`` (of all totals).
+    """
+    return _sums(spans, active_at(spans, moments) & ~_is_step(spans), moments)
+
+
+def phases_at(spans: SpanTable, moments: Moments) -> pd.DataFrame:
+    """Return the step phases (``Step:ModeKeys.TRAIN``) at some moments; columns as functions."""
+    return _sums(spans, active_at(spans, moments) & _is_step(spans), moments)
+
+
+def merge_functions(tables: Sequence[pd.DataFrame]) -> pd.DataFrame:
+    """Add up tables of ``functions_at``, for example those of several nodes."""
+    import pandas as pd
+
+    filled = [table for table in tables if len(table)]
+    if not filled:
+        return _finished(pd.DataFrame(columns=_SUMMED))
+    whole = pd.concat(filled)
+    sums = whole.groupby(["function", "process"], as_index=False, sort=True)
+    return _finished(sums[["count", "total_us", "inside_us"]].sum(min_count=1))
+
+
+def compare(
+    functions: pd.DataFrame, others: pd.DataFrame, *, suffixes: tuple[str, str] = ("", "_other")
+) -> pd.DataFrame:
+    """Join two tables of functions: how long each ran on average, and what share it had.
+
+    Returns:
+        One row per function of either: the columns of both with ``suffixes``; ``factor`` = mean
+        by other mean, NaN where a function is missing on a side; ``increase_points`` = share less
+        other share, in points of percent, 0 standing for a missing function. Largest increase
+        first.
+    """
+    joined = functions.merge(others, on=["function", "process"], how="outer", suffixes=suffixes)
+    left, right = (f"mean_us{suffix}" for suffix in suffixes)
+    joined["factor"] = joined[left] / joined[right].where(joined[right] > 0)
+    share, other = (joined[f"share_pct{suffix}"].fillna(0.0) for suffix in suffixes)
+    joined["increase_points"] = share - other
+    return joined.sort_values(
+        ["increase_points", "function", "process"],
+        ascending=[False, True, True],
+        ignore_index=True,
+    )
+
+
+def cause_of(
+    functions: pd.DataFrame, others: pd.DataFrame, *, at: str, against: str
+) -> Cause | None:
+    """Return the function that takes much more of the time at the moments than otherwise.
+
+    Of the functions whose share rose ``LEAST_INCREASE``-fold or more it is the one whose share
+    rose by most points. The mean time alone does not tell: a function that is as long as ever,
+    but runs at every bottleneck and at no other time, is the cause too.
+
+    Args:
+        functions, others: from ``functions_at``.
+        at, against: what the moments are, for the sentence: ``"during bottlenecks"``.
+
+    Returns:
+        ``None`` when the evidence is thin, so that no sentence is said: the function ran fewer
+        than ``LEAST_EVENTS`` times at the moments, or fewer events than that are on the other
+        side in all.
+    """
+    if others["count"].sum() < LEAST_EVENTS:
+        return None
+    joined = compare(functions, others)
+    share, other = joined["share_pct"], joined["share_pct_other"].fillna(0.0)
+    is_more = (joined["count"] >= LEAST_EVENTS) & (share >= LEAST_INCREASE * other)
+    joined = joined[is_more & (joined["increase_points"] > 0)]
+    if joined.empty:
+        return None
+    row = joined.iloc[0]
+    share_pct, other_pct = float(row["share_pct"]), float(other[row.name])
+    factor = share_pct / other_pct if other_pct else math.inf
+    times = f": {factor:.1f} times as much" if other_pct else ""
+    name = str(row["function"])
+    return Cause(
+        name=name,
+        share_pct=share_pct,
+        other_share_pct=other_pct,
+        factor=factor,
+        text=(
+            f"{name} takes {say_pct(share_pct)} of the time of all functions {at} and "
+            f"{say_pct(other_pct)} {against}{times}."
+        ),
+    )
+
+
+def _is_step(spans: SpanTable) -> NDArray[np.bool_]:
+    is_step = np.array([STEP_PREFIX in phase for phase in spans.phases], dtype=np.bool_)
+    return is_step[spans.phase] if is_step.size else np.zeros(spans.phase.shape, dtype=np.bool_)
+
+
+def _sums(spans: SpanTable, rows: NDArray[np.bool_], moments: Moments) -> pd.DataFrame:
+    import pandas as pd
+
+    places = np.flatnonzero(rows)
+    start_ns, end_ns = spans.start_ns[places], spans.end_ns[places]
+    n_phases = max(len(spans.phases), 1)
+    pair = spans.name[places].astype(np.int64) * n_phases + spans.phase[places]
+    count = np.bincount(pair, minlength=1)
+    keys = np.flatnonzero(count)
+    code = (np.cumsum(count > 0) - 1)[pair]
+    columns: dict[str, Any] = {
+        "function": [spans.names[key // n_phases] for key in keys.tolist()],
+        "process": [spans.phases[key % n_phases] for key in keys.tolist()],
+        "count": count[keys],
+        "total_us": sums_by_code(code, end_ns - start_ns, keys.size) / NS_PER_US,
+        "inside_us": _inside_us(start_ns, end_ns, moments, code, keys.size),
+    }
+    return _finished(pd.DataFrame(columns))
+
+
+_SUMMED = ("function", "process", "count", "total_us", "inside_us")
+
+
+def _finished(sums: pd.DataFrame) -> pd.DataFrame:
+    """Add mean and share to sums, and put the longest first."""
+    whole = float(sums["total_us"].sum())
+    frame = sums.assign(
+        mean_us=sums["total_us"] / sums["count"],
+        share_pct=100 * sums["total_us"] / (whole or 1.0),
+    )
+    frame = frame[["function", "process", "count", "total_us", "mean_us", "inside_us", "share_pct"]]
+    return frame.sort_values(
+        ["total_us", "function", "process"], ascending=[False, True, True], ignore_index=True
+    )
+
+
+def _inside_us(
+    start_ns: Instants,
+    end_ns: Instants,
+    moments: Moments,
+    code: NDArray[np.int64],
+    n_codes: int,
+) -> NDArray[np.float64]:
+    """Return how much of each function's time lies in the intervals, each stretch once."""
+    if not moments.start_ns.size:
+        return np.full(n_codes, np.nan)
+    starts, ends = merge_intervals(moments.start_ns, moments.end_ns)
+    covered = np.concatenate([[0], np.cumsum(ends - starts)])
+
+    def before(time_ns: Instants) -> Instants:
+        """Return how much of the intervals lies before an instant."""
+        place = np.searchsorted(starts, time_ns, side="right")
+        last = np.maximum(place - 1, 0)
+        partial = np.minimum(time_ns, ends[last]) - starts[last]
+        inside = covered[last] + np.maximum(partial, 0)
+        return np.where(place > 0, inside, 0).astype(np.int64)
+
+    return sums_by_code(code, before(end_ns) - before(start_ns), n_codes) / NS_PER_US

@@ -1,0 +1,288 @@
+"""Charts for notebooks: each is an info object from frames, and a figure from the info.
+
+``heatmap_info(samples)`` and the like hold the numbers, to look at and to test; ``figure(info)``
+returns a ``plotly.graph_objects.Figure``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reportgen.explore.frames import SYSTEM_COLUMNS
+from reportgen.explore.job import Job
+from reportgen.explore.selection import Instant, instant_ns, name_filter
+from reportgen.explore.statistics import STEP
+from reportgen.profile.system import device_order
+from reportgen.results import Exhibit, ExhibitKind, exhibit
+from reportgen.rules.maths.thinning import thin
+from reportgen.views.charts.layout import ChartContext
+from reportgen.views.exhibits import figure_of, has_shape
+from reportgen.views.theme import resolved
+from reportgen.views.window import (
+    Comparison,
+    Window,
+    WindowLane,
+    WindowLine,
+    comparison_figure,
+    nothing_figure,
+    window_figure,
+)
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from plotly.graph_objects import Figure
+
+Info = Exhibit | Window | Comparison
+
+N_BINS = 50
+MOST_LANES = 20
+MOST_EVENTS = 4_000
+MOST_MARKERS = 400
+HEATMAP_CELLS = 240
+_UTILIZATION = ("GPUUtilization", "CPUUtilization")
+_PERCENT_TYPES = ("gpu", "cpu", "memory")
+
+
+def figure(info: Info, *, theme: str = "light") -> Figure:
+    """Return the plotly figure of an info object.
+
+    Args:
+        info: from one of the functions of this module.
+        theme: ``light`` or ``dark``.
+    """
+    import plotly.graph_objects as go
+
+    if isinstance(info, Window):
+        made = window_figure(info)
+    elif isinstance(info, Comparison):
+        made = comparison_figure(info)
+    elif info.n_rows == 0 or not has_shape(info):
+        made = nothing_figure(info.title)
+    else:
+        made = figure_of(info, ChartContext(rule_id="explore", is_unix=True))
+    return go.Figure(resolved(made, theme=theme))
+
+
+def heatmap_info(
+    samples: pd.DataFrame, *, origin_us: int, dimensions: Sequence[str] = _UTILIZATION
+) -> Exhibit:
+    """Return the mean utilization of each device over time, at most ``HEATMAP_CELLS`` cells a row.
+
+    Args:
+        samples: a SYSTEM frame.
+        origin_us: ``Job.origin_us``, from which its microseconds count.
+        dimensions: what to show; devices of the first come first.
+    """
+    chosen = samples[samples["dimension"].isin(list(dimensions))]
+    row = chosen["nodeID"].str.cat(chosen["system_metric"], sep=" ")
+    time_us = chosen["timestamp_us"].to_numpy() + origin_us
+    width_us = _cell_width_us(time_us)
+    cell_us = time_us // width_us * width_us
+    means = chosen["value"].groupby([chosen["dimension"], row, cell_us]).mean()
+    keyed = sorted(
+        means.items(),
+        key=lambda item: (list(dimensions).index(item[0][0]), device_order(item[0][1]), item[0][2]),
+    )
+    return exhibit(
+        "heatmap",
+        ExhibitKind.HEATMAP,
+        title="Utilization of each device over time",
+        caption=f"Means of {width_us / 1e6:g} s.",
+        columns=[
+            ("row", "", [key[1] for key, _ in keyed]),
+            ("time_s", "s", [key[2] / 1e6 for key, _ in keyed]),
+            ("utilization_pct", "%", [value for _, value in keyed]),
+        ],
+    )
+
+
+def utilization_histogram_info(
+    samples: pd.DataFrame, *, dimension: str = "GPUUtilization", by: str = "nodeID"
+) -> Exhibit:
+    """Return how often each utilization was seen: 50 bins of 2 %, the last one with 100 %.
+
+    Args:
+        samples: a SYSTEM frame.
+        dimension: ``GPUUtilization``, ``CPUUtilization``, ``GPUMemoryUtilization`` …
+        by: column whose values become the groups, such as ``system_metric`` for each device.
+    """
+    chosen = samples[samples["dimension"] == dimension]
+    groups = {
+        str(name): _counts(rows["value"].to_numpy(), 0.0, 100.0)
+        for name, rows in chosen.groupby(by, sort=True)
+    }
+    return _histogram(f"{dimension}: how often", groups, low=0.0, high=100.0, unit="%")
+
+
+def step_histogram_info(events: pd.DataFrame, *, by: str = "process") -> Exhibit:
+    """Return how often each step duration was seen, in 50 bins from 0 to the longest.
+
+    Args:
+        events: a FRAMEWORK frame; its step events count.
+        by: ``process`` for the modes of training, ``nodeID`` for the workers.
+    """
+    steps = events[events["process"].str.startswith(STEP)]
+    lasted_ms = (steps["end_time_us"] - steps["start_time_us"]) / 1000
+    high = float(lasted_ms.max()) if len(lasted_ms) else 1.0
+    groups = {
+        str(name): _counts(rows.to_numpy(), 0.0, high)
+        for name, rows in lasted_ms.groupby(steps[by], sort=True)
+    }
+    return _histogram("Step durations: how often", groups, low=0.0, high=high, unit="ms")
+
+
+def comparison_info(
+    joined: pd.DataFrame, *, sides: tuple[str, str], n: int = 15, title: str = "Mean time"
+) -> Comparison:
+    """Return the functions of ``explore.compare`` as bars, those with the largest increase first.
+
+    Args:
+        joined: from ``compare``, with its default suffixes.
+        sides: what the two sides are: ``("outlier steps", "normal steps")``.
+        n: how many functions.
+        title: of the chart.
+    """
+    top = joined.head(n)
+    left, right = (
+        tuple(None if np.isnan(value) else value / 1000 for value in top[column])
+        for column in ("mean_us", "mean_us_other")
+    )
+    is_shared = top["function"].duplicated(keep=False)
+    named = top["function"].where(~is_shared, top["function"] + " · " + top["process"])
+    return Comparison(title=title, unit="ms", names=tuple(named), sides=sides, values=(left, right))
+
+
+def window_info(
+    job: Job,
+    *,
+    since: Instant,
+    until: Instant,
+    events: Sequence[str] = (".*",),
+    dimensions: Sequence[str] = (".*",),
+) -> Window:
+    """Return series and events between two instants.
+
+    Args:
+        job: the job.
+        since, until: the window.
+        events: patterns of event names or phases.
+        dimensions: patterns of metric names or dimensions (``GPUUtilization``, ``cpu0``).
+
+    Curves keep their extremes when they are thinned; of events the ``MOST_EVENTS`` longest are
+    drawn and ``remark`` says how many there were.
+    """
+    samples = job.system_metrics(since=since, until=until)
+    is_series = _matches(samples, ("system_metric", "dimension"), dimensions)
+    framework = job.framework_metrics(since=since, until=until)
+    is_step = framework["process"].str.startswith(STEP)
+    steps = framework[is_step]
+    is_event = _matches(framework, ("framework_metric", "process"), events) & ~is_step
+    lanes, remark = _lanes(framework[is_event], job.origin_us)
+    markers = (steps["start_time_us"].drop_duplicates() + job.origin_us) / 1000
+    return Window(
+        title="What ran, and how busy the machine was",
+        start_ms=instant_ns(since) / 1e6,
+        end_ms=instant_ns(until) / 1e6,
+        lines=_lines(samples[is_series], job.origin_us),
+        lanes=lanes,
+        step_ms=tuple(markers) if len(markers) <= MOST_MARKERS else (),
+        remark=remark,
+    )
+
+
+def _lines(samples: pd.DataFrame, origin_us: int) -> tuple[WindowLine, ...]:
+    assert set(SYSTEM_COLUMNS) <= set(samples.columns)
+    lines = []
+    keys = ["type", "dimension", "nodeID", "system_metric"]
+    for (kind, dimension, node, metric), rows in samples.groupby(keys, sort=True):
+        curve = thin(
+            (rows["timestamp_us"].to_numpy() + origin_us) * 1000,
+            rows["value"].to_numpy(dtype=np.float64),
+        )
+        x, y = _extremes(curve.time_ns / 1e6, curve.low, curve.high)
+        lines.append(
+            WindowLine(
+                name=f"{node} {metric}",
+                panel=dimension or metric,
+                unit="%" if kind in _PERCENT_TYPES else "",
+                x=x,
+                y=y,
+            )
+        )
+    return tuple(lines)
+
+
+def _extremes(
+    time_ms: NDArray[np.float64], low: NDArray[np.float64], high: NDArray[np.float64]
+) -> tuple[list[float], list[float]]:
+    """Return a line through the least and the greatest value of each bucket."""
+    if np.array_equal(low, high):
+        return time_ms.tolist(), low.tolist()
+    return np.repeat(time_ms, 2).tolist(), np.column_stack([low, high]).ravel().tolist()
+
+
+def _lanes(events: pd.DataFrame, origin_us: int) -> tuple[tuple[WindowLane, ...], str]:
+    lasted = events["end_time_us"] - events["start_time_us"]
+    drawn = events.loc[lasted.nlargest(MOST_EVENTS).index]
+    total = lasted.groupby(events["framework_metric"]).sum()
+    names = total.sort_values(ascending=False, kind="stable").index[:MOST_LANES]
+    lanes = []
+    for name in names:
+        rows = drawn[drawn["framework_metric"] == name].sort_values("start_time_us")
+        lanes.append(
+            WindowLane(
+                name=str(name),
+                starts_ms=((rows["start_time_us"] + origin_us) / 1000).tolist(),
+                lengths_ms=((rows["end_time_us"] - rows["start_time_us"]) / 1000).tolist(),
+            )
+        )
+    n_drawn = sum(len(lane.starts_ms) for lane in lanes)
+    if n_drawn == len(events):
+        return tuple(lanes), ""
+    return tuple(lanes), f"{n_drawn:,} of {len(events):,} events are drawn, the longest."
+
+
+def _matches(frame: pd.DataFrame, columns: Sequence[str], patterns: Sequence[str]) -> Any:
+    """Return which rows have a column that fully matches a pattern."""
+    accepted = name_filter(list(patterns), option="patterns")
+    mask = np.zeros(len(frame), dtype=bool)
+    for column in columns:
+        fits = {word: accepted.accepts(word) for word in frame[column].unique()}
+        mask |= frame[column].map(fits).to_numpy(dtype=bool)
+    return mask
+
+
+def _cell_width_us(time_us: NDArray[np.int64]) -> int:
+    """Return a width of 1, 2 or 5 times a power of ten seconds that gives few enough cells."""
+    reach_us = int(time_us.max() - time_us.min()) if time_us.size else 0
+    width_us = 1_000_000
+    for factor in (2, 2.5, 2) * 6:
+        if reach_us <= width_us * HEATMAP_CELLS:
+            break
+        width_us = round(width_us * factor)
+    return width_us
+
+
+def _counts(values: NDArray[np.float64], low: float, high: float) -> NDArray[np.int64]:
+    return np.histogram(values, bins=N_BINS, range=(low, high))[0].astype(np.int64)
+
+
+def _histogram(
+    title: str, groups: dict[str, NDArray[np.int64]], *, low: float, high: float, unit: str
+) -> Exhibit:
+    edges = np.linspace(low, high, N_BINS + 1)
+    return exhibit(
+        re.sub(r"\W+", "-", title.lower()).strip("-"),
+        ExhibitKind.HISTOGRAM,
+        title=title,
+        columns=[
+            ("bin_start", unit, edges[:-1]),
+            ("bin_end", unit, edges[1:]),
+            *((name, "", counts) for name, counts in groups.items()),
+        ],
+    )

@@ -1,0 +1,328 @@
+"""A job opened for analysis by hand: its frames, read when they are asked for."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from reportgen.errors import AmbiguousJobError, LocationError
+from reportgen.explore.frames import (
+    DATALOADER_COLUMNS,
+    FRAMEWORK_COLUMNS,
+    SYSTEM_COLUMNS,
+    dataloader_frame,
+    framework_frame,
+    join_frames,
+    system_frame,
+)
+from reportgen.explore.news import News
+from reportgen.explore.profiles import PythonProfiles
+from reportgen.explore.selection import (
+    Instant,
+    NameFilter,
+    Names,
+    name_filter,
+    nodes_wanted,
+    series_wanted,
+    spans_wanted,
+    time_range,
+)
+from reportgen.explore.tables import arrow_tables, load_tables
+from reportgen.formats import FormatId, claim
+from reportgen.intake import discover, read_events, read_samples
+from reportgen.profile import PartRef, SourceNote, SpanTable, TimeRange
+from reportgen.units import minute_start_us
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from duckdb import DuckDBPyConnection
+    from pyarrow import Table as ArrowTable
+
+_POLL_S = 5.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Latest:
+    """What a running job wrote since the last look: SYSTEM and FRAMEWORK frames."""
+
+    system: pd.DataFrame
+    framework: pd.DataFrame
+
+
+class Job:
+    """A training job on disk or in a bucket; nothing is read before it is asked for.
+
+    Every frame has the columns of smdebug's; ``origin_us`` is the instant from which their
+    microseconds count.
+    """
+
+    def __init__(self, path: str, *, name: str | None = None) -> None:
+        """Find the job.
+
+        Args:
+            path: the job's folder or ``s3://`` address, at any of the levels the command takes.
+            name: what to call it.
+
+        Raises:
+            LocationError: there is no job; the message says what was seen.
+        """
+        self._path, self._name = str(path), name
+        self._profile = discover(self._path, name=name)
+        self._news = News()
+
+    def __repr__(self) -> str:
+        """Say which job it is and what it has."""
+        return f"Job({self.name!r}, nodes={list(self.nodes)})"
+
+    @property
+    def name(self) -> str:
+        """Return the job's name."""
+        return self._profile.info.name
+
+    @property
+    def nodes(self) -> tuple[str, ...]:
+        """Return the names of its nodes in numeric order."""
+        return tuple(part.node for part in self._profile.parts)
+
+    @property
+    def notes(self) -> tuple[SourceNote, ...]:
+        """Return what was odd about the files as a whole."""
+        return self._profile.notes
+
+    @property
+    def is_finished(self) -> bool:
+        """Return whether the job left its end marker."""
+        return self._profile.info.is_finished
+
+    @cached_property
+    def origin_us(self) -> int:
+        """Return where the microseconds of the frames begin, µs UTC.
+
+        It is the minute of the first system file, as in smdebug; without system files the minute
+        of the first event. The job's first sample may lie up to 60 s later (features 000-11).
+        """
+        minutes = [
+            told.stamp * 1_000_000
+            for part in self._profile.parts
+            for file in part.files
+            if (told := claim(file.key)) and told.format_id is FormatId.SYSTEM
+        ]
+        if minutes:
+            return min(minutes) // 60_000_000 * 60_000_000
+        starts = [int(spans.start_ns.min()) for spans in self._all_spans() if spans.n_spans]
+        return minute_start_us(min(starts)) if starts else 0
+
+    def system_metrics(
+        self,
+        *,
+        since: Instant | None = None,
+        until: Instant | None = None,
+        metrics: Names = None,
+        dimensions: Names = None,
+        types: Names = None,
+        nodes: Names = None,
+    ) -> pd.DataFrame:
+        """Return the samples as a frame, sorted by node, time and series.
+
+        Args:
+            since, until: the range of time, both ends included.
+            metrics: names or patterns such as ``"gpu0"``, ``"cpu.*"``, ``"IOPS"``.
+            dimensions: such as ``"GPUUtilization"``, ``"GPUMemoryUtilization"``: ``gpu0`` alone
+                gives both.
+            types: ``"gpu"``, ``"cpu"``, ``"memory"``, ``"i/o"``, ``"network"``.
+            nodes: names or patterns such as ``"algo-1"``.
+
+        Returns:
+            One row per distinct sample: ``timestamp`` (UTC text), ``timestamp_us`` (since
+            ``origin_us``), ``value`` (percent, bytes/s or 1/s), ``system_metric``, ``dimension``,
+            ``nodeID``, ``type``. Only what is asked for is held in memory.
+
+        Raises:
+            ConfigError: a range or pattern that is none.
+        """
+        wanted = {
+            "metrics": name_filter(metrics, option="metrics"),
+            "dimensions": name_filter(dimensions, option="dimensions"),
+            "types": name_filter(types, option="types"),
+        }
+        kept = time_range(since, until)
+        frames = [
+            system_frame(
+                read_samples(part, wants=lambda series: series_wanted(series, **wanted)),
+                part.node,
+                origin_us=self.origin_us,
+            )
+            for part in self._parts(nodes, kept)
+        ]
+        return join_frames(frames, SYSTEM_COLUMNS)
+
+    def framework_metrics(
+        self,
+        *,
+        since: Instant | None = None,
+        until: Instant | None = None,
+        steps: tuple[int, int] | None = None,
+        names: Names = None,
+        processes: Names = None,
+        nodes: Names = None,
+    ) -> pd.DataFrame:
+        """Return the framework's events as a frame, sorted by node, start and end.
+
+        Args:
+            since, until: events that overlap this range, each in full length.
+            steps: least and greatest step number of the events, both included.
+            names: event names or patterns such as ``"aten::conv.*"``.
+            processes: phases such as ``"Step:ModeKeys.TRAIN"``, ``"DataLoaderIter"``.
+            nodes: names or patterns of nodes.
+
+        Returns:
+            One row per distinct event: ``start_time``, ``end_time`` (UTC texts),
+            ``start_time_us``, ``end_time_us`` (since ``origin_us``), ``tid``, ``pid`` (0 where
+            unknown), ``framework_metric``, ``step`` and ``bytes`` (-1 where unknown),
+            ``process`` (the phase), ``nodeID`` (the worker, ``algo-1-27``).
+
+        Raises:
+            ConfigError: a range or pattern that is none.
+        """
+        frames = [
+            framework_frame(spans, origin_us=self.origin_us)
+            for spans in self.spans(
+                since=since,
+                until=until,
+                steps=steps,
+                names=names,
+                processes=processes,
+                nodes=nodes,
+            )
+        ]
+        return join_frames(frames, FRAMEWORK_COLUMNS)
+
+    def dataloader_metrics(
+        self,
+        *,
+        since: Instant | None = None,
+        until: Instant | None = None,
+        nodes: Names = None,
+    ) -> pd.DataFrame:
+        """Return the events of PyTorch's data loader as a frame.
+
+        Returns:
+            As ``framework_metrics`` with ``duration_us``, ``worker_id``, ``num_workers``,
+            ``pin_memory`` (text) and ``node_id``.
+        """
+        frames = [
+            dataloader_frame(spans, origin_us=self.origin_us)
+            for spans in self.spans(since=since, until=until, nodes=nodes)
+        ]
+        return join_frames(frames, DATALOADER_COLUMNS)
+
+    def spans(
+        self,
+        *,
+        since: Instant | None = None,
+        until: Instant | None = None,
+        steps: tuple[int, int] | None = None,
+        names: Names = None,
+        processes: Names = None,
+        nodes: Names = None,
+    ) -> Iterator[SpanTable]:
+        """Yield each node's events as columns; arguments as in ``framework_metrics``."""
+        by_name = name_filter(names, option="names")
+        by_phase = name_filter(processes, option="processes")
+        for part in self._parts(nodes, time_range(since, until)):
+            spans = read_events(part)
+            if steps is not None or by_name.patterns or by_phase.patterns:
+                spans = spans.where(
+                    spans_wanted(spans, names=by_name, phases=by_phase, steps=steps)
+                )
+            yield spans
+
+    def to_duckdb(self, path: str = ":memory:") -> DuckDBPyConnection:
+        """Return a database with the tables ``system`` and ``framework``, for SQL over large jobs.
+
+        Columns are those of the frames with times as numbers: ``time`` and ``start_time``,
+        ``end_time`` are TIMESTAMP in UTC. One node is in memory at a time.
+
+        Args:
+            path: a file for the database, for jobs larger than memory; in memory by default.
+        """
+        return load_tables(self._profile.parts, path, origin_us=self.origin_us)
+
+    def to_arrow(self) -> dict[str, ArrowTable]:
+        """Return the tables of ``to_duckdb`` as Arrow tables.
+
+        Raises:
+            ConfigError: pyarrow is not installed; the message says how to.
+        """
+        return arrow_tables(self.to_duckdb())
+
+    def python_profiles(self) -> PythonProfiles:
+        """Return the Python profiles (cProfile, pyinstrument) that lie in the job."""
+        return PythonProfiles(self._path)
+
+    def latest(self) -> Latest:
+        """Return what was written since the last call; the first call returns all.
+
+        Files that were read and have not changed are not read again. Rows that were returned
+        once are not returned again.
+        """
+        self._profile = discover(self._path, name=self._name)
+        system, framework = [], []
+        for part in self._news.parts(self._profile):
+            samples = system_frame(read_samples(part), part.node, origin_us=self.origin_us)
+            events = framework_frame(read_events(part), origin_us=self.origin_us)
+            system.append(self._news.unseen(samples, "system"))
+            framework.append(self._news.unseen(events, "framework"))
+        self._news.done()
+        return Latest(
+            system=join_frames(system, SYSTEM_COLUMNS),
+            framework=join_frames(framework, FRAMEWORK_COLUMNS),
+        )
+
+    def _parts(self, nodes: Names, kept: TimeRange | None) -> tuple[PartRef, ...]:
+        accepted: NameFilter = name_filter(nodes, option="nodes")
+        parts = nodes_wanted(self._profile.parts, accepted)
+        return tuple(part if kept is None else replace(part, kept=kept) for part in parts)
+
+    def _all_spans(self) -> Iterator[SpanTable]:
+        return (read_events(part) for part in self._profile.parts)
+
+
+def open_job(path: str, *, name: str | None = None) -> Job:
+    """Open a job for analysis; see ``Job``."""
+    return Job(path, name=name)
+
+
+def wait_for_job(
+    path: str, *, timeout_s: float, poll_s: float = _POLL_S, name: str | None = None
+) -> Job:
+    """Wait until a job has written its first files, then open it.
+
+    Args:
+        path: where the job writes; need not exist yet.
+        timeout_s: how long to wait, seconds.
+        poll_s: pause between two looks.
+        name: what to call the job.
+
+    Raises:
+        LocationError: nothing arrived in time; the message says what was seen last.
+        AmbiguousJobError: several jobs lie there.
+    """
+    ends_at = time.monotonic() + timeout_s
+    while True:
+        try:
+            return Job(path, name=name)
+        except AmbiguousJobError:
+            raise
+        except LocationError as err:
+            rest_s = ends_at - time.monotonic()
+            if rest_s <= 0:
+                raise LocationError(
+                    f"No profiler files arrived under {path!r} in {timeout_s:g} s. {err.message}",
+                    hint="Check the path, and that the job profiles; or wait longer.",
+                    path=path,
+                ) from err
+            time.sleep(min(poll_s, rest_s))

@@ -1,0 +1,123 @@
+"""The data loader by hand: iterators, workers, waits for a batch, time from batch to batch.
+
+All functions take a DATALOADER frame (``Job.dataloader_metrics``). An outlier lasts at least
+``OUTLIER_FACTOR`` times the median (source: features 003; smdebug's code compares so).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+OUTLIER_FACTOR = 2.0
+INITIALIZE, WORKER = "DataLoaderIterInitialize", "DataLoaderWorker"
+GET_NEXT = "GetNext"
+
+
+def initializations(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return how each type of iterator was set up, one row per type.
+
+    Returns:
+        ``iterator`` (the class, ``_MultiProcessingDataLoaderIter``), ``count`` (how often it was
+        set up, which is once per epoch and loader), ``num_workers`` and ``pin_memory`` (texts;
+        several values are listed), ``median_us``, ``max_us``, ``outliers``.
+    """
+    import pandas as pd
+
+    rows = frame[frame["process"] == INITIALIZE]
+    iterator = rows["framework_metric"].str.split(".").str[0].str.split(":").str[0]
+    made = [
+        {
+            "iterator": name,
+            "count": len(group),
+            "num_workers": _listed(group["num_workers"]),
+            "pin_memory": _listed(group["pin_memory"]),
+            "median_us": float(group["duration_us"].median()),
+            "max_us": int(group["duration_us"].max()),
+            "outliers": len(outliers(group)),
+        }
+        for name, group in rows.groupby(iterator, sort=True)
+    ]
+    columns = ["iterator", "count", "num_workers", "pin_memory", "median_us", "max_us", "outliers"]
+    return pd.DataFrame(made, columns=columns)
+
+
+def initialization_times(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return the events in which iterators were set up, in order of time."""
+    return _in_order(frame[frame["process"] == INITIALIZE])
+
+
+def worker_times(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return the life times of worker processes, in order of time: not the time they worked."""
+    return _in_order(frame[frame["process"] == WORKER])
+
+
+def waits(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return the calls of GetNext, in which training waits for a batch, in order of time."""
+    is_wait = frame["framework_metric"].str.endswith(GET_NEXT) & (frame["process"] != WORKER)
+    return _in_order(frame[is_wait])
+
+
+def outliers(
+    rows: pd.DataFrame, *, column: str = "duration_us", factor: float = OUTLIER_FACTOR
+) -> pd.DataFrame:
+    """Return the rows whose value is at least ``factor`` medians, largest first.
+
+    Edge cases: a median of 0 makes no outliers; values that are absent are left out.
+    """
+    median = rows[column].median()
+    if not np.isfinite(median) or median <= 0:
+        return rows.iloc[:0]
+    chosen = rows[rows[column] >= factor * median]
+    return chosen.sort_values([column, "start_time_us"], ascending=[False, True], ignore_index=True)
+
+
+def batch_times(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return the time from batch to batch: the differences of the starts of GetNext calls.
+
+    Returns:
+        One row per call, by node, process and start: the columns of the frame and
+        ``previous_batch_start`` (UTC text, empty for the first), ``batch_time_s`` (NaN for the
+        first), ``is_epoch_gap``: an iterator was set up in between, so that the time spans
+        validation or a new epoch and is no outlier.
+    """
+    calls = waits(frame).sort_values(
+        ["node_id", "pid", "start_time_us", "end_time_us"], ignore_index=True
+    )
+    groups = calls.groupby(["node_id", "pid"], sort=False)
+    before_us = groups["start_time_us"].shift()
+    calls["previous_batch_start"] = groups["start_time"].shift().fillna("")
+    calls["batch_time_s"] = (calls["start_time_us"] - before_us) / 1e6
+    calls["is_epoch_gap"] = _set_up_between(initialization_times(frame), calls, before_us)
+    return calls
+
+
+def batch_outliers(frame: pd.DataFrame, *, factor: float = OUTLIER_FACTOR) -> pd.DataFrame:
+    """Return the batches that took at least ``factor`` medians, without gaps between epochs."""
+    times = batch_times(frame)
+    return outliers(times[~times["is_epoch_gap"]], column="batch_time_s", factor=factor)
+
+
+def _set_up_between(set_up: pd.DataFrame, calls: pd.DataFrame, before_us: pd.Series) -> pd.Series:
+    """Return whether an iterator of the same process was set up since the call before."""
+    is_gap = np.zeros(len(calls), dtype=bool)
+    for (node, pid), rows in calls.groupby(["node_id", "pid"], sort=False):
+        same = set_up[(set_up["node_id"] == node) & (set_up["pid"] == pid)]
+        starts_us = np.sort(same["start_time_us"].to_numpy())
+        since = np.searchsorted(starts_us, before_us[rows.index].fillna(np.inf), side="right")
+        until = np.searchsorted(starts_us, rows["start_time_us"], side="right")
+        is_gap[rows.index] = until > since
+    return calls["start_time_us"].mask(is_gap).isna()
+
+
+def _in_order(rows: pd.DataFrame) -> pd.DataFrame:
+    return rows.sort_values(["start_time_us", "end_time_us", "node_id"], ignore_index=True)
+
+
+def _listed(values: pd.Series) -> str:
+    """List the distinct values; a loader for training and one for validation may differ."""
+    return ", ".join(str(value) for value in sorted(values.unique().tolist(), key=str))

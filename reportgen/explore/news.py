@@ -1,0 +1,57 @@
+"""What is new in a job that is still being written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reportgen.profile import JobProfile, PartRef
+from reportgen.profile.job import FileRef
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_Seen = NDArray[np.uint64]
+
+
+class News:
+    """Remembers which files were read, and a hash of each row that was returned (8 bytes)."""
+
+    def __init__(self) -> None:
+        """Start with everything new."""
+        self._read: dict[tuple[str, str], tuple[int, str]] = {}
+        self._reading: dict[tuple[str, str], tuple[int, str]] = {}
+        self._rows: dict[str, _Seen] = {}
+
+    def parts(self, job: JobProfile) -> Iterator[PartRef]:
+        """Yield the parts of a job with the files that are new or have grown."""
+        for part in job.parts:
+            fresh = tuple(file for file in part.files if self._is_fresh(part, file))
+            if fresh:
+                yield replace(part, files=fresh)
+
+    def unseen(self, frame: pd.DataFrame, kind: str) -> pd.DataFrame:
+        """Return the rows of a frame that were not returned before, and remember them."""
+        import pandas as pd
+
+        hashes: _Seen = pd.util.hash_pandas_object(frame, index=False).to_numpy()
+        known = self._rows.get(kind, np.empty(0, dtype=np.uint64))
+        is_new = ~np.isin(hashes, known)
+        self._rows[kind] = np.concatenate([known, hashes[is_new]])
+        return frame[is_new].reset_index(drop=True)
+
+    def done(self) -> None:
+        """Count the files of this look as read."""
+        self._read |= self._reading
+        self._reading = {}
+
+    def _is_fresh(self, part: PartRef, file: FileRef) -> bool:
+        key, state = (part.root, file.key), (file.size_bytes, file.version)
+        if self._read.get(key) == state:
+            return False
+        self._reading[key] = state
+        return True

@@ -1,0 +1,189 @@
+"""Python profiles of a job: which there are, their functions, merged and ranked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from reportgen.errors import LocationError
+from reportgen.formats.python_profile import (
+    ProfileInterval,
+    ProfileKey,
+    profile_key,
+    read_profiles,
+)
+from reportgen.storage import open_location
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_COLUMNS = ("file", "line", "function", "calls", "primitive_calls", "own_s", "cumulative_s")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PythonProfile:
+    """One profile of one node."""
+
+    path: str
+    framework: str
+    profiler: str
+    node: str
+    interval: ProfileInterval
+
+
+class PythonProfiles:
+    """The Python profiles under a job's path; read when they are asked for."""
+
+    def __init__(self, path: str) -> None:
+        """List them.
+
+        Raises:
+            LocationError: no such folder or bucket.
+        """
+        self._location = open_location(str(path))
+        named = [(info.key, profile_key(info.key)) for info in self._location.list()]
+        found = [(key, told) for key, told in named if told is not None and not told.is_page]
+        self.all = tuple(_profile(key, told) for key, told in sorted(found, key=_order))
+
+    def table(self) -> pd.DataFrame:
+        """Return one row per profile: who, which node, from when to when (µs UTC)."""
+        import pandas as pd
+
+        rows = [
+            {
+                "framework": item.framework,
+                "profiler": item.profiler,
+                "node": item.node,
+                **{
+                    f"{side}_{name}": getattr(getattr(item.interval, side), name)
+                    for side in ("start", "end")
+                    for name in ("mode", "step", "phase", "time_us")
+                },
+                "path": item.path,
+            }
+            for item in self.all
+        ]
+        return pd.DataFrame(rows)
+
+    def select(
+        self,
+        *,
+        node: str | None = None,
+        profiler: str | None = None,
+        steps: tuple[int, int] | None = None,
+        times_us: tuple[int, int] | None = None,
+        start_mode: str | None = None,
+        end_mode: str | None = None,
+        start_phase: str | None = None,
+        end_phase: str | None = None,
+    ) -> tuple[PythonProfile, ...]:
+        """Return the profiles that fit.
+
+        Args:
+            node: the node's id as in the path (``27-algo-1``).
+            profiler: ``cprofile`` or ``pyinstrument``.
+            steps: profiles that begin at or after the first and end at or before the last step.
+            times_us: profiles that lie in this range, µs UTC.
+            start_mode, end_mode: such as ``prestepzero``, ``train``, ``posthookclose``.
+            start_phase, end_phase: such as ``stepstart``, ``forwardpassend``.
+        """
+        exact = {
+            "node": node,
+            "profiler": profiler,
+        }
+        ends = {
+            ("start", "mode"): start_mode,
+            ("end", "mode"): end_mode,
+            ("start", "phase"): start_phase,
+            ("end", "phase"): end_phase,
+        }
+        return tuple(
+            item
+            for item in self.all
+            if all(value is None or getattr(item, name) == value for name, value in exact.items())
+            and all(
+                value is None or getattr(getattr(item.interval, side), name) == value
+                for (side, name), value in ends.items()
+            )
+            and _in_steps(item.interval, steps)
+            and _in_times(item.interval, times_us)
+        )
+
+    def functions(
+        self, profiles: Sequence[PythonProfile] | None = None
+    ) -> tuple[pd.DataFrame, tuple[str, ...]]:
+        """Return the functions of some profiles, merged, most cumulative time first.
+
+        Args:
+            profiles: from ``select``; all cProfile dumps by default. cProfile counts calls and
+                pyinstrument samples: merge one kind only.
+
+        Returns:
+            One row per function: ``file``, ``line``, ``function``, ``calls``,
+            ``primitive_calls``, ``own_s``, ``cumulative_s`` summed over the profiles; and what
+            could not be read, a sentence each.
+        """
+        import pandas as pd
+
+        chosen = self.select(profiler="cprofile") if profiles is None else tuple(profiles)
+        rows: list[Any] = []
+        problems: list[str] = []
+        readable: list[tuple[PythonProfile, bytes]] = []
+        for item in chosen:
+            try:
+                readable.append((item, self._location.read_bytes(item.path)))
+            except LocationError as err:
+                problems.append(err.message)
+        contents = [(item.profiler, content) for item, content in readable]
+        for (item, _), read in zip(readable, read_profiles(contents), strict=True):
+            if read.problem:
+                problems.append(f"{item.path}: {read.problem}.")
+            rows.extend(
+                [getattr(function, name) for name in _COLUMNS] for function in read.functions
+            )
+        frame = pd.DataFrame(rows, columns=list(_COLUMNS))
+        merged = frame.groupby(["file", "line", "function"], as_index=False, sort=True)[
+            list(_COLUMNS[3:])
+        ].sum(min_count=1)
+        merged = merged.sort_values(
+            ["cumulative_s", "file", "line", "function"],
+            ascending=[False, True, True, True],
+            ignore_index=True,
+        )
+        return merged, tuple(problems)
+
+
+def top_functions(
+    functions: pd.DataFrame, *, by: str = "cumulative_s", n: int = 10
+) -> pd.DataFrame:
+    """Return the first ``n`` functions by ``cumulative_s``, ``own_s`` or ``calls``."""
+    return functions.sort_values(by, ascending=False, kind="stable", ignore_index=True).head(n)
+
+
+def _profile(key: str, told: ProfileKey) -> PythonProfile:
+    return PythonProfile(
+        path=key,
+        framework=told.framework,
+        profiler=told.profiler,
+        node=told.node,
+        interval=told.interval,
+    )
+
+
+def _order(item: tuple[str, ProfileKey]) -> tuple[str, int, int, str]:
+    key, told = item
+    return told.node, told.interval.start.time_us, told.interval.end.time_us, key
+
+
+def _in_steps(interval: ProfileInterval, steps: tuple[int, int] | None) -> bool:
+    if steps is None:
+        return True
+    first, last = interval.start.step, interval.end.step
+    return first is not None and last is not None and steps[0] <= first and last <= steps[1]
+
+
+def _in_times(interval: ProfileInterval, times_us: tuple[int, int] | None) -> bool:
+    if times_us is None:
+        return True
+    return times_us[0] <= interval.start.time_us and interval.end.time_us <= times_us[1]

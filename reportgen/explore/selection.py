@@ -1,0 +1,136 @@
+"""Which part of a job a caller wants: a range of time, names, nodes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reportgen.errors import ConfigError
+from reportgen.profile import Series, SpanTable, TimeRange
+from reportgen.units import NS_PER_S, NS_PER_US, parse_instant
+
+Instant = str | int | float | datetime | np.datetime64
+"""ISO 8601 text (UTC where it names no zone), Unix seconds, or a date and time."""
+
+Names = str | Iterable[str] | None
+"""One name, several, or all; a name may be a pattern as for ``re.fullmatch``."""
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NameFilter:
+    """Accepts a name that equals or fully matches one of some patterns; all when there are none."""
+
+    patterns: tuple[re.Pattern[str], ...] = ()
+    words: frozenset[str] = frozenset()
+
+    def accepts(self, name: str) -> bool:
+        """Return whether a name is wanted."""
+        if not self.patterns:
+            return True
+        return name in self.words or any(pattern.fullmatch(name) for pattern in self.patterns)
+
+
+def name_filter(names: Names, *, option: str) -> NameFilter:
+    """Return the filter of some names.
+
+    Raises:
+        ConfigError: a pattern that is none; the message names the option.
+    """
+    if names is None:
+        return NameFilter()
+    listed = (names,) if isinstance(names, str) else tuple(names)
+    try:
+        patterns = tuple(re.compile(name) for name in listed)
+    except re.error as err:
+        raise ConfigError(
+            f"{option}: {err.pattern!r} is no pattern ({err.msg}).",
+            hint="Escape what is meant literally: re.escape(name).",
+        ) from err
+    if not listed:
+        return NameFilter(patterns=(re.compile(r"(?!)"),))
+    return NameFilter(patterns=patterns, words=frozenset(listed))
+
+
+def series_wanted(
+    series: Series, *, metrics: NameFilter, dimensions: NameFilter, types: NameFilter
+) -> bool:
+    """Return whether a series is wanted by name (``gpu0``), dimension and type."""
+    return (
+        metrics.accepts(series.name)
+        and dimensions.accepts(series.dimension)
+        and types.accepts(series.type)
+    )
+
+
+def spans_wanted(
+    spans: SpanTable, *, names: NameFilter, phases: NameFilter, steps: tuple[int, int] | None
+) -> NDArray[np.bool_]:
+    """Return an (n,) mask of the events that are wanted by name, phase and step number."""
+    by_name = _mask(spans.names, names)[spans.name] if spans.names else _none(spans)
+    by_phase = _mask(spans.phases, phases)[spans.phase] if spans.phases else _none(spans)
+    wanted = by_name & by_phase
+    if steps is not None:
+        wanted &= (spans.step >= steps[0]) & (spans.step <= steps[1])
+    return wanted
+
+
+def time_range(since: Instant | None, until: Instant | None) -> TimeRange | None:
+    """Return a range of time with both ends; ``None`` where neither is given.
+
+    Raises:
+        ConfigError: an end that is no time, or an end before its start.
+    """
+    if since is None and until is None:
+        return None
+    kept = TimeRange(
+        from_ns=None if since is None else instant_ns(since),
+        to_ns=None if until is None else instant_ns(until),
+    )
+    if kept.from_ns is not None and kept.to_ns is not None and kept.from_ns > kept.to_ns:
+        raise ConfigError(f"since={since} lies after until={until}.", hint="Exchange the two.")
+    return kept
+
+
+def instant_ns(instant: Instant) -> int:
+    """Return an instant in ns UTC.
+
+    Raises:
+        ConfigError: it is no time.
+    """
+    if isinstance(instant, str):
+        try:
+            return parse_instant(instant)
+        except ValueError as err:
+            raise ConfigError(
+                f"{instant!r} is no time.",
+                hint="Pass ISO 8601 (2026-07-01T10:00:00Z), Unix seconds, or a datetime.",
+            ) from err
+    if isinstance(instant, np.datetime64):
+        return int(instant.astype("M8[ns]").astype(np.int64))
+    if isinstance(instant, datetime):
+        moment = instant if instant.tzinfo else instant.replace(tzinfo=UTC)
+        since_epoch = moment - _EPOCH
+        whole_us = (since_epoch.days * 86_400 + since_epoch.seconds) * 1_000_000
+        return (whole_us + since_epoch.microseconds) * NS_PER_US
+    return round(instant * NS_PER_S)
+
+
+def _mask(words: Sequence[str], accepted: NameFilter) -> NDArray[np.bool_]:
+    return np.array([accepted.accepts(word) for word in words], dtype=np.bool_)
+
+
+def _none(spans: SpanTable) -> NDArray[np.bool_]:
+    return np.zeros(spans.start_ns.shape, dtype=np.bool_)
+
+
+def nodes_wanted(nodes: Sequence[Any], accepted: NameFilter) -> tuple[Any, ...]:
+    """Return the parts whose node is wanted."""
+    return tuple(part for part in nodes if accepted.accepts(part.node))

@@ -1,0 +1,189 @@
+"""Statistics of frames: durations by step, phase and function; utilization by phase."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+STEP = "Step:"
+USAGE_RANGES = ((90.0, 100.0), (10.0, 90.0), (0.0, 10.0))
+"""Ranges of use in percent. Source: features 000-21; an edge belongs to the lower range."""
+
+
+def durations(events: pd.DataFrame, *, by: str = "framework_metric") -> pd.DataFrame:
+    """Return statistics of the durations of events, longest total first.
+
+    Args:
+        events: a FRAMEWORK frame.
+        by: the column to group by: ``framework_metric``, ``process``, ``nodeID``, ``step``.
+
+    Returns:
+        One row per group: ``count``, ``total_us``, ``mean_us``, ``min_us``, ``p50_us``,
+        ``p95_us``, ``p99_us``, ``max_us``.
+    """
+    lasted = (events["end_time_us"] - events["start_time_us"]).rename("duration_us")
+    return _described(lasted, events[by], suffix="_us").sort_values(
+        ["total_us", by], ascending=[False, True], ignore_index=True
+    )
+
+
+def step_durations(events: pd.DataFrame, *, by: str = "framework_metric") -> pd.DataFrame:
+    """Return statistics of how long steps, or phases within steps, took.
+
+    A step of several workers lasts from its first start to its last end.
+
+    Args:
+        events: a FRAMEWORK frame; the events whose process begins with ``STEP`` alone give the
+            pace of training.
+        by: ``framework_metric``, ``process`` or ``nodeID``: the time in each step from the first
+            start to the last end of the events of each.
+    """
+    numbered = events[events["step"] >= 0]
+    spans = numbered.groupby(["step", by], sort=True).agg(
+        start_us=("start_time_us", "min"), end_us=("end_time_us", "max")
+    )
+    lasted = (spans["end_us"] - spans["start_us"]).rename("duration_us").reset_index()
+    return _described(lasted["duration_us"], lasted[by], suffix="_us")
+
+
+def utilization(samples: pd.DataFrame, *, phases: pd.DataFrame | None = None) -> pd.DataFrame:
+    """Return statistics of the samples per node and kind of metric.
+
+    Each kind is described on its own: GPU utilization and GPU memory, CPU utilization and I/O
+    wait, IOPS and bytes per second are not mixed.
+
+    Args:
+        samples: a SYSTEM frame.
+        phases: from ``phase_intervals``; adds a column ``phase`` to group by.
+    """
+    samples = samples.assign(metric=_metric_of(samples))
+    keys = ["type", "metric", "nodeID"]
+    if phases is not None:
+        samples = samples.assign(phase=_phase_of(samples["timestamp_us"], phases))
+        samples = samples[samples["phase"] != ""]
+        keys = ["phase", *keys]
+    frame = samples.groupby(keys, sort=True)["value"].agg(
+        ["count", "mean", "min", _p50, _p95, _p99, "max"]
+    )
+    frame.columns = ["count", "mean", "min", "p50", "p95", "p99", "max"]
+    return frame.reset_index()
+
+
+def usage_ranges(
+    samples: pd.DataFrame, *, ranges: Sequence[tuple[float, float]] = USAGE_RANGES
+) -> pd.DataFrame:
+    """Return how many samples of utilization lie in each range, per node and device.
+
+    Args:
+        samples: a SYSTEM frame; only ``GPUUtilization`` and ``CPUUtilization`` are counted.
+        ranges: disjoint (low, high) in percent; low < value <= high, and 0 belongs to the range
+            that begins at 0.
+    """
+    import pandas as pd
+
+    chosen = samples[samples["dimension"].isin(["GPUUtilization", "CPUUtilization"])]
+    value = chosen["value"]
+    counts = {
+        f"{low:g}-{high:g}": ((value > low) | ((low == 0) & (value == 0))) & (value <= high)
+        for low, high in ranges
+    }
+    frame = pd.DataFrame(counts).groupby([chosen["type"], chosen["nodeID"]], sort=True).sum()
+    return frame.reset_index()
+
+
+def phase_intervals(
+    events: pd.DataFrame,
+    *,
+    modes: Sequence[str] | None = None,
+    job_us: tuple[int, int] | None = None,
+) -> pd.DataFrame:
+    """Return the stretches of a job: before, in, between and after the modes of training.
+
+    Args:
+        events: a FRAMEWORK frame.
+        modes: step phases to look at; all by default.
+        job_us: start and end of the job; adds the stretches before and after.
+
+    Returns:
+        ``start_time_us``, ``end_time_us``, ``phase`` in order of time. A run of steps of one mode
+        is one stretch, from its first start to its last end.
+    """
+    import pandas as pd
+
+    steps = events[events["process"].str.startswith(STEP)]
+    if modes is not None:
+        steps = steps[steps["process"].isin(modes)]
+    steps = steps.sort_values(["start_time_us", "end_time_us"], ignore_index=True)
+    run = steps["process"].ne(steps["process"].shift()).cumsum()
+    found = steps.groupby(run).agg(
+        start_time_us=("start_time_us", "min"),
+        end_time_us=("end_time_us", "max"),
+        phase=("process", "first"),
+    )
+    rows: list[dict[str, Any]] = []
+    last: tuple[int, str] | None = None
+    for item in found.itertuples():
+        if last is not None and item.start_time_us > last[0]:
+            rows.append(
+                _stretch(last[0], item.start_time_us, f"Between {last[1]} and {item.phase}")
+            )
+        rows.append(_stretch(item.start_time_us, item.end_time_us, item.phase))
+        last = (item.end_time_us, item.phase)
+    if rows and job_us is not None:
+        first, final = rows[0], rows[-1]
+        rows.insert(0, _stretch(job_us[0], first["start_time_us"], f"Before {first['phase']}"))
+        rows.append(_stretch(final["end_time_us"], job_us[1], f"After {final['phase']}"))
+        rows = [row for row in rows if row["end_time_us"] > row["start_time_us"]]
+    return pd.DataFrame(rows, columns=["start_time_us", "end_time_us", "phase"])
+
+
+def _stretch(start_us: int, end_us: int, phase: str) -> dict[str, Any]:
+    return {"start_time_us": start_us, "end_time_us": end_us, "phase": phase}
+
+
+def _metric_of(samples: pd.DataFrame) -> pd.Series:
+    """Return what was measured: the dimension of GPUs and cores, else the name with its own."""
+    named = samples["system_metric"].str.cat(samples["dimension"], sep="/").str.rstrip("/")
+    return named.where(~samples["type"].isin(["gpu", "cpu"]), samples["dimension"])
+
+
+def _phase_of(time_us: pd.Series, phases: pd.DataFrame) -> pd.Series:
+    """Return the phase of each instant: the last stretch that began before it and holds it."""
+    import pandas as pd
+
+    in_order = phases.sort_values("start_time_us", ignore_index=True)
+    place = np.searchsorted(in_order["start_time_us"], time_us, side="right") - 1
+    names = in_order["phase"].to_numpy(dtype=object)
+    ends = in_order["end_time_us"].to_numpy()
+    found = np.full(len(time_us), "", dtype=object)
+    if len(in_order):
+        safe = np.maximum(place, 0)
+        is_inside = (place >= 0) & (time_us.to_numpy() <= ends[safe])
+        found[is_inside] = names[safe[is_inside]]
+    return pd.Series(found, index=time_us.index)
+
+
+def _described(values: pd.Series, keys: pd.Series, *, suffix: str) -> pd.DataFrame:
+    frame = values.groupby(keys, sort=True).agg(
+        ["count", "sum", "mean", "min", _p50, _p95, _p99, "max"]
+    )
+    names = ("total", "mean", "min", "p50", "p95", "p99", "max")
+    frame.columns = ["count", *(f"{name}{suffix}" for name in names)]
+    return frame.reset_index()
+
+
+def _p50(values: pd.Series) -> float:
+    return float(values.quantile(0.5))
+
+
+def _p95(values: pd.Series) -> float:
+    return float(values.quantile(0.95))
+
+
+def _p99(values: pd.Series) -> float:
+    return float(values.quantile(0.99))

@@ -1,0 +1,80 @@
+"""A job as tables of a database, node by node."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from reportgen.errors import ConfigError
+from reportgen.explore.frames import framework_frame, system_frame
+from reportgen.intake import read_events, read_samples
+from reportgen.profile import PartRef
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+    from pyarrow import Table as ArrowTable
+
+TABLES = ("system", "framework")
+_SCHEMAS = {
+    "system": (
+        "time TIMESTAMP, timestamp_us BIGINT, value DOUBLE, system_metric VARCHAR, "
+        "dimension VARCHAR, nodeID VARCHAR, type VARCHAR"
+    ),
+    "framework": (
+        "start_time TIMESTAMP, end_time TIMESTAMP, start_time_us BIGINT, end_time_us BIGINT, "
+        "tid BIGINT, pid BIGINT, framework_metric VARCHAR, step BIGINT, bytes BIGINT, "
+        "process VARCHAR, nodeID VARCHAR"
+    ),
+}
+_INSERTS = {
+    "system": (
+        "INSERT INTO system SELECT make_timestamp(timestamp_us + $origin), timestamp_us, value, "
+        "system_metric, dimension, nodeID, type FROM frame"
+    ),
+    "framework": (
+        "INSERT INTO framework SELECT make_timestamp(start_time_us + $origin), "
+        "make_timestamp(end_time_us + $origin), start_time_us, end_time_us, tid, pid, "
+        "framework_metric, step, bytes, process, nodeID FROM frame"
+    ),
+}
+
+
+def load_tables(parts: Sequence[PartRef], path: str, *, origin_us: int) -> DuckDBPyConnection:
+    """Return a database with the samples and events of some nodes.
+
+    Args:
+        parts: the nodes.
+        path: a file, or ``:memory:``.
+        origin_us: from where the frames' microseconds count, µs UTC.
+    """
+    import duckdb
+
+    connection = duckdb.connect(path)
+    for table in TABLES:
+        connection.execute(f"CREATE OR REPLACE TABLE {table} ({_SCHEMAS[table]})")
+    for part in parts:
+        frames = {
+            "system": system_frame(read_samples(part), part.node, origin_us=origin_us),
+            "framework": framework_frame(read_events(part), origin_us=origin_us),
+        }
+        for table, frame in frames.items():
+            connection.register("frame", frame)
+            connection.execute(_INSERTS[table], {"origin": origin_us})
+            connection.unregister("frame")
+    return connection
+
+
+def arrow_tables(connection: DuckDBPyConnection) -> dict[str, ArrowTable]:
+    """Return the tables of a database as Arrow tables.
+
+    Raises:
+        ConfigError: pyarrow is not installed.
+    """
+    try:
+        import pyarrow as pa  # noqa: F401
+    except ImportError as err:
+        raise ConfigError(
+            "Arrow tables need pyarrow, which is not installed.",
+            hint="Install it with: pip install 'make-profiler-report[arrow]'",
+        ) from err
+    return {table: connection.table(table).to_arrow_table() for table in TABLES}

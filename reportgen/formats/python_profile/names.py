@@ -1,0 +1,120 @@
+"""What the path of a Python profile says: who wrote it, on which node, from when to when."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+BEFORE_STEPS = -1
+"""The step of a profile taken before the first one."""
+
+_PATH = re.compile(
+    r"(?P<job>(?:.*/)?)framework/(?P<framework>[^/]+)/(?P<profiler>c_?profile|pyinstrument)/"
+    r"(?:(?P<node>[^/]+)/)?(?P<interval>[^/]+)/python_stats(?P<end>\.json|\.html|)",
+    flags=re.IGNORECASE,
+)
+_MOMENT = re.compile(
+    r"(?P<mode>.+)-(?P<step>-?\d{1,18}|\*)-(?P<phase>[^-]+)-(?P<time>\d{1,18}(?:\.\d+)?)"
+)
+_OLD = re.compile(r"(?P<start>\d{1,18})_(?P<end>\d{1,18})_(?P<node>.+)_(?P<step>-?\d{1,18})")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProfileMoment:
+    """One end of a profile.
+
+    Attributes:
+        mode: ``train``, ``eval``, ``predict``, ``global``, ``prestepzero`` or ``posthookclose``.
+        step: the step number; ``None`` is written ``*``: before step 0, or until the end.
+        phase: ``start``, ``stepstart``, ``forwardpassend``, ``stepend`` or ``end``.
+        time_us: µs UTC, whole.
+    """
+
+    mode: str
+    step: int | None
+    phase: str
+    time_us: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProfileInterval:
+    """From when to when a profile was taken."""
+
+    start: ProfileMoment
+    end: ProfileMoment
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProfileKey:
+    """What a profile's path says. ``profiler`` is ``cprofile`` or ``pyinstrument``."""
+
+    job_prefix: str
+    framework: str
+    profiler: str
+    node: str
+    interval: ProfileInterval
+    is_page: bool = False
+    """Whether it is pyinstrument's own page, which holds nothing more to read."""
+
+
+def profile_key(key: str) -> ProfileKey | None:
+    """Return what a key says, or ``None`` when it is no Python profile.
+
+    Source: formats.md §7. Modes and node names may hold ``-`` and ``_``, so halves are read from
+    the right.
+
+    Example:
+        >>> key = "framework/pytorch/cprofile/27-algo-1/"
+        >>> key += "prestepzero-*-start-15946626.0_train-0-stepstart-15946627/python_stats"
+        >>> profile_key(key).interval.end.step
+        0
+    """
+    match = _PATH.fullmatch(key)
+    if match is None:
+        return None
+    profiler = match["profiler"].lower().replace("_", "")
+    named = _interval(match["interval"]) if match["node"] else None
+    node = match["node"] or ""
+    if named is None:
+        old = _OLD.fullmatch(match["interval"])
+        if old is None:
+            return None
+        node, named = old["node"], _old_interval(old)
+    return ProfileKey(
+        job_prefix=match["job"],
+        framework=match["framework"],
+        profiler=profiler,
+        node=node,
+        interval=named,
+        is_page=match["end"].lower() == ".html",
+    )
+
+
+def _interval(text: str) -> ProfileInterval | None:
+    """Cut ``START_END`` at an underscore where both halves are moments."""
+    for place in [match.start() for match in re.finditer("_", text)]:
+        start, end = (_MOMENT.fullmatch(half) for half in (text[:place], text[place + 1 :]))
+        if start and end:
+            return ProfileInterval(start=_moment(start), end=_moment(end))
+    return None
+
+
+def _moment(match: re.Match[str]) -> ProfileMoment:
+    return ProfileMoment(
+        mode=match["mode"],
+        step=None if match["step"] == "*" else int(match["step"]),
+        phase=match["phase"],
+        time_us=int(match["time"].partition(".")[0]),
+    )
+
+
+def _old_interval(match: re.Match[str]) -> ProfileInterval:
+    """Return the interval of the layout of 2020, which names one step and no phases."""
+    step = int(match["step"])
+    mode = "prestepzero" if step == BEFORE_STEPS else "global"
+    number = None if step == BEFORE_STEPS else step
+    start, end = (
+        ProfileMoment(mode=mode, step=number, phase=phase, time_us=int(match[name]))
+        for phase, name in (("stepstart", "start"), ("stepend", "end"))
+    )
+    return ProfileInterval(start=start, end=end)

@@ -1,0 +1,207 @@
+"""Contents of Python profiles to rows; what cannot be read is said, never raised."""
+
+from __future__ import annotations
+
+import json
+import math
+import selectors
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+_CHILD = Path(__file__).with_name("child.py")
+_SECONDS_EACH = 20.0
+"""A profile that takes longer to read is given up. Source: ours; real ones take 20 ms."""
+_MOST_BYTES = 64_000_000
+_MOST_FRAMES = 500_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FunctionTimes:
+    """One function in one profile.
+
+    Attributes:
+        file, line, function: where it is defined.
+        calls: all calls; ``None`` where the profiler samples instead of counting.
+        primitive_calls: calls that were not recursive.
+        own_s: seconds in the function itself.
+        cumulative_s: seconds in it and in what it called.
+    """
+
+    file: str
+    line: int
+    function: str
+    calls: int | None
+    primitive_calls: int | None
+    own_s: float
+    cumulative_s: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProfileContent:
+    """The functions of a profile, or in ``problem`` why there are none."""
+
+    functions: tuple[FunctionTimes, ...] = ()
+    problem: str = ""
+
+
+def read_profiles(contents: Sequence[tuple[str, bytes]]) -> Iterator[ProfileContent]:
+    """Read profiles in order.
+
+    Args:
+        contents: (profiler, bytes): ``cprofile`` dumps and ``pyinstrument`` JSON.
+
+    cProfile's dumps are read by a child process with a limit on memory and time; when it dies,
+    the profile that killed it has a problem and the next child goes on.
+    """
+    child: _Child | None = None
+    try:
+        for profiler, content in contents:
+            if not content:
+                yield ProfileContent(problem="it is empty")
+            elif len(content) > _MOST_BYTES:
+                yield ProfileContent(problem=f"it is larger than {_MOST_BYTES // 10**6} MB")
+            elif profiler == "pyinstrument":
+                yield _read_tree(content)
+            else:
+                child = child or _Child()
+                answer = child.ask(content)
+                if answer is None:
+                    child.stop()
+                    child = None
+                    yield ProfileContent(problem="reading it took too much time or memory")
+                else:
+                    yield _from_rows(answer)
+    finally:
+        if child is not None:
+            child.stop()
+
+
+class _Child:
+    """The process that reads marshal."""
+
+    def __init__(self) -> None:
+        self._process = subprocess.Popen(  # noqa: S603  # our own script, no shell
+            [sys.executable, "-I", "-S", str(_CHILD)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+        )
+
+    def ask(self, content: bytes) -> Any | None:
+        """Return the answer to one profile; ``None`` when there is none in time."""
+        source, target = self._process.stdin, self._process.stdout
+        assert source is not None
+        assert target is not None
+        try:
+            source.write(len(content).to_bytes(8, "big") + content)
+            source.flush()
+            line = _line_in_time(target, _SECONDS_EACH)
+            return json.loads(line) if line.endswith(b"\n") else None
+        except (OSError, ValueError):
+            return None
+
+    def stop(self) -> None:
+        """End the process."""
+        self._process.kill()
+        with suppress(OSError):
+            self._process.communicate()
+
+
+def _line_in_time(stream: IO[bytes], timeout_s: float) -> bytes:
+    """Read one line; shorter, without its newline, when time is up or the stream ends."""
+    ends_at, line = time.monotonic() + timeout_s, b""
+    parts: list[bytes] = []
+    with selectors.DefaultSelector() as selector:
+        selector.register(stream, selectors.EVENT_READ)
+        while not line.endswith(b"\n"):
+            if not selector.select(max(ends_at - time.monotonic(), 0)):
+                break
+            line = stream.read1() if hasattr(stream, "read1") else b""
+            if not line:
+                break
+            parts.append(line)
+    return b"".join(parts)
+
+
+def _from_rows(answer: Any) -> ProfileContent:
+    if isinstance(answer, str):
+        return ProfileContent(problem=f"it is no cProfile dump ({answer})")
+    return ProfileContent(
+        functions=tuple(
+            FunctionTimes(
+                file=file,
+                line=line,
+                function=function,
+                primitive_calls=primitive,
+                calls=calls,
+                own_s=own_s,
+                cumulative_s=cumulative_s,
+            )
+            for file, line, function, primitive, calls, own_s, cumulative_s in answer
+        )
+    )
+
+
+def _read_tree(content: bytes) -> ProfileContent:
+    """Read pyinstrument's tree of frames; a function's time is the sum over its frames.
+
+    Cumulative time counts the outermost of nested frames of a function, so that recursion is not
+    counted twice.
+    """
+    try:
+        root = json.loads(content)["root_frame"]
+    except (ValueError, KeyError, TypeError, RecursionError) as err:
+        return ProfileContent(problem=f"it is no pyinstrument JSON ({type(err).__name__})")
+    if root is None:
+        return ProfileContent(problem="pyinstrument recorded nothing")
+    own: dict[tuple[str, int, str], float] = {}
+    cumulative: dict[tuple[str, int, str], float] = {}
+    stack: list[tuple[Any, frozenset[tuple[str, int, str]]]] = [(root, frozenset())]
+    n_frames = 0
+    while stack:
+        frame, above = stack.pop()
+        n_frames += 1
+        read = _frame(frame)
+        if read is None or n_frames > _MOST_FRAMES:
+            return ProfileContent(problem="its frames cannot be read")
+        key, total_s, children = read
+        inner_s = sum(child[1] for item in children if (child := _frame(item)) is not None)
+        own[key] = own.get(key, 0.0) + max(total_s - inner_s, 0.0)
+        if key not in above:
+            cumulative[key] = cumulative.get(key, 0.0) + total_s
+        below = above | {key}
+        stack.extend((item, below) for item in reversed(children))
+    return ProfileContent(
+        functions=tuple(
+            FunctionTimes(
+                file=file,
+                line=line,
+                function=function,
+                primitive_calls=None,
+                calls=None,
+                own_s=own_s,
+                cumulative_s=cumulative.get((file, line, function), 0.0),
+            )
+            for (file, line, function), own_s in own.items()
+        )
+    )
+
+
+def _frame(frame: Any) -> tuple[tuple[str, int, str], float, list[Any]] | None:
+    if not isinstance(frame, dict):
+        return None
+    total_s, children = frame.get("time"), frame.get("children", [])
+    if not isinstance(total_s, int | float) or not math.isfinite(total_s):
+        return None
+    if not isinstance(children, list):
+        return None
+    file = frame.get("file_path") or frame.get("file_path_short") or ""
+    line = frame.get("line_no")
+    key = (str(file), line if isinstance(line, int) else 0, str(frame.get("function", "")))
+    return key, float(total_s), children

@@ -1,0 +1,115 @@
+"""One node's samples as they were recorded: a row each, with its own time, not a grid of ticks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reportgen.formats import SeriesCodes, SystemFile, Tally, read_block, readable
+from reportgen.intake.cut import cut_rows
+from reportgen.intake.read import system_files
+from reportgen.intake.screen import limits_of, screen_block
+from reportgen.intake.system import blocks_of, connect
+from reportgen.intake.ticks import Rows, join_rows, no_rows
+from reportgen.profile import PartRef, Quality, Series, SourceNote
+
+Wants = Callable[[Series], bool]
+"""Whether the samples of a series are kept."""
+
+_US_PER_MINUTE = 60_000_000
+_LONGEST_FILE_MINUTES = 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SampleTable:
+    """Samples of one node, by time, then series; each series has one sample at an instant.
+
+    Attributes:
+        time_us: (n,) int64 µs UTC.
+        code: (n,) int32 index into ``series``.
+        value: (n,) float64, finite.
+        series: what was sampled.
+        notes: what was odd about the files.
+    """
+
+    time_us: NDArray[np.int64]
+    code: NDArray[np.int32]
+    value: NDArray[np.float64]
+    series: tuple[Series, ...]
+    notes: tuple[SourceNote, ...] = ()
+
+
+def read_samples(ref: PartRef, *, wants: Wants | None = None) -> SampleTable:
+    """Read the samples of one node.
+
+    Args:
+        ref: which node and files; its range is applied, and files of other minutes stay closed.
+        wants: which series to keep; all by default. What is not wanted is dropped block by
+            block, so that one series of a long job takes little memory.
+    """
+    tally = Tally()
+    files = [file for file in readable(system_files(ref), tally) if _may_hold(ref, file.minute_s)]
+    files.sort(key=lambda file: (file.minute_s, file.key))
+    told = Tally()
+    rows, series = _read(files, told, ref, wants, believes_names=True)
+    if not rows.n_rows and told.count(Quality.SAMPLES_OUT_OF_MINUTE):
+        told = Tally()
+        rows, series = _read(files, told, ref, wants, believes_names=False)
+    tally.merge(told)
+    return SampleTable(
+        time_us=rows.time_us,
+        code=rows.code,
+        value=rows.value,
+        series=series,
+        notes=tally.notes(),
+    )
+
+
+def _read(
+    files: Sequence[SystemFile],
+    tally: Tally,
+    ref: PartRef,
+    wants: Wants | None,
+    *,
+    believes_names: bool,
+) -> tuple[Rows, tuple[Series, ...]]:
+    codes, kept = SeriesCodes(), [no_rows()]
+    if files:
+        with connect() as connection:
+            for block in blocks_of(files):
+                raw = read_block(connection, block, codes, tally)
+                limits = limits_of(codes.series)
+                rows = screen_block(raw, block, limits, tally, believes_names=believes_names)
+                kept.append(_wanted(rows, codes.series, wants, ref))
+    return _in_order(join_rows(kept)), tuple(codes.series)
+
+
+def _may_hold(ref: PartRef, minute_s: int) -> bool:
+    """Return whether a minute file can hold samples of the range that is kept."""
+    kept, minute_us = ref.kept, minute_s * 1_000_000
+    if kept is None:
+        return True
+    margin_us = _LONGEST_FILE_MINUTES * _US_PER_MINUTE
+    is_late = kept.to_ns is not None and minute_us - margin_us > kept.to_ns // 1000
+    is_early = kept.from_ns is not None and minute_us + margin_us < kept.from_ns // 1000
+    return not (is_late or is_early)
+
+
+def _wanted(rows: Rows, series: Sequence[Series], wants: Wants | None, ref: PartRef) -> Rows:
+    if wants is not None:
+        is_wanted = np.array([wants(item) for item in series], dtype=np.bool_)
+        rows = rows.where(is_wanted[rows.code]) if rows.n_rows else rows
+    return rows if ref.kept is None else cut_rows(rows, ref.kept)
+
+
+def _in_order(rows: Rows) -> Rows:
+    """Sort by time and series and keep one of several samples of a series at an instant."""
+    order = np.lexsort((rows.code, rows.time_us))
+    rows = rows.where(order)
+    is_new = np.ones(rows.n_rows, dtype=np.bool_)
+    same = (rows.time_us[1:] == rows.time_us[:-1]) & (rows.code[1:] == rows.code[:-1])
+    is_new[1:] = ~same
+    return rows if is_new.all() else rows.where(is_new)

@@ -1,0 +1,193 @@
+"""From batch to batch: how long each took, which were slow, which waits were long."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reportgen.profile import SpanTable
+from reportgen.results import Exhibit, ExhibitKind, exhibit
+from reportgen.rules.loading.events import LoaderRows, waits_of
+from reportgen.rules.maths.groups import rows_by_code
+from reportgen.units import NS_PER_S
+
+SLOW_FACTOR = 2.0
+"""A batch or a wait is slow from so many medians on. Source: features 003, as smdebug compares."""
+MOST_TOLD = 50
+BATCHES, SLOW_BATCHES, SLOW_WAITS = "batch_times", "slow_batches", "slow_waits"
+
+Integers = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SlowOnes:
+    """The slowest of something: (k,) start and end in ns, loader worker; ``n_slow`` in all."""
+
+    start_ns: Integers
+    end_ns: Integers
+    loader: Integers
+    n_slow: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkerBatches:
+    """One training process and its loader processes.
+
+    Attributes:
+        n_batches: times from one wait's start to the next of the same process, gaps between
+            epochs left out.
+        n_gaps: such gaps: an iterator was set up in between.
+        p50_ns, p95_ns, max_ns: of the batch times; 0 without any.
+        wait_p50_ns: median of the waits.
+    """
+
+    worker: str
+    n_batches: int
+    n_gaps: int
+    p50_ns: float
+    p95_ns: float
+    max_ns: int
+    wait_p50_ns: float
+    slow_batches: SlowOnes
+    slow_waits: SlowOnes
+
+
+def batches_of(spans: SpanTable, rows: LoaderRows) -> tuple[WorkerBatches, ...]:
+    """Return the batch times of each training process of one node."""
+    waits, set_up = waits_of(spans, rows), spans.where(rows.initialize)
+    return tuple(
+        _worker_batches(
+            spans.workers[worker],
+            waits.where(its),
+            np.sort(set_up.start_ns[set_up.worker == worker]),
+        )
+        for worker, its in rows_by_code(waits.worker)
+    )
+
+
+def batch_exhibits(workers: Sequence[WorkerBatches]) -> tuple[Exhibit, ...]:
+    """Return the table of batch times, and those of slow batches and slow waits if there are."""
+    timed = [item for item in workers if item.n_batches]
+    if not timed:
+        return ()
+    return (
+        _batch_table(timed),
+        *_slow_table(
+            SLOW_BATCHES,
+            "Slow batches",
+            "batch_s",
+            [(item.worker, item.slow_batches, item.p50_ns) for item in timed],
+            "From the start of one wait to the start of the next of the same process; gaps "
+            "between epochs left out.",
+        ),
+        *_slow_table(
+            SLOW_WAITS,
+            "Long waits for a batch",
+            "wait_s",
+            [(item.worker, item.slow_waits, item.wait_p50_ns) for item in timed],
+            "Single calls in which the loop waited.",
+        ),
+    )
+
+
+def _worker_batches(worker: str, waits: SpanTable, set_up_ns: Integers) -> WorkerBatches:
+    order = np.lexsort((waits.end_ns, waits.start_ns, waits.os_pid))
+    start_ns, end_ns, loader, pid = (
+        column[order] for column in (waits.start_ns, waits.end_ns, waits.worker_id, waits.os_pid)
+    )
+    before = np.searchsorted(set_up_ns, start_ns[:-1], side="right")
+    until = np.searchsorted(set_up_ns, start_ns[1:], side="right")
+    is_same = pid[1:] == pid[:-1]
+    is_gap = is_same & (until > before)
+    is_batch = is_same & ~is_gap
+    batch_ns = np.diff(start_ns)[is_batch]
+    p50_ns, p95_ns = np.percentile(batch_ns, (50, 95)).tolist() if batch_ns.size else (0.0, 0.0)
+    wait_p50_ns = float(np.median(end_ns - start_ns))
+    return WorkerBatches(
+        worker=worker,
+        n_batches=int(batch_ns.size),
+        n_gaps=int(is_gap.sum()),
+        p50_ns=p50_ns,
+        p95_ns=p95_ns,
+        max_ns=int(batch_ns.max(initial=0)),
+        wait_p50_ns=wait_p50_ns,
+        slow_batches=_slowest(
+            start_ns[:-1][is_batch], start_ns[1:][is_batch], loader[1:][is_batch], p50_ns
+        ),
+        slow_waits=_slowest(start_ns, end_ns, loader, wait_p50_ns),
+    )
+
+
+def _slowest(start_ns: Integers, end_ns: Integers, loader: Integers, median_ns: float) -> SlowOnes:
+    lasted_ns = end_ns - start_ns
+    slow = np.flatnonzero((lasted_ns >= SLOW_FACTOR * median_ns) & (lasted_ns > 0))
+    order = np.lexsort((start_ns[slow], -lasted_ns[slow]))[:MOST_TOLD]
+    told = slow[order]
+    return SlowOnes(
+        start_ns=start_ns[told], end_ns=end_ns[told], loader=loader[told], n_slow=int(slow.size)
+    )
+
+
+def _batch_table(workers: Sequence[WorkerBatches]) -> Exhibit:
+    return exhibit(
+        BATCHES,
+        ExhibitKind.TABLE,
+        title="Time from batch to batch",
+        caption=(
+            "From the start of one wait to the start of the next of the same process. A gap in "
+            "which an iterator was set up spans validation or the end of an epoch: it is "
+            f"counted apart. Slow is from {SLOW_FACTOR:g} medians on."
+        ),
+        columns=[
+            ("worker", "", [item.worker for item in workers]),
+            ("batches", "", [item.n_batches for item in workers]),
+            ("p50_s", "s", [item.p50_ns / NS_PER_S for item in workers]),
+            ("p95_s", "s", [item.p95_ns / NS_PER_S for item in workers]),
+            ("max_s", "s", [item.max_ns / NS_PER_S for item in workers]),
+            ("slow_batches", "", [item.slow_batches.n_slow for item in workers]),
+            ("slow_waits", "", [item.slow_waits.n_slow for item in workers]),
+            ("epoch_gaps", "", [item.n_gaps for item in workers]),
+        ],
+    )
+
+
+def _slow_table(
+    exhibit_id: str,
+    title: str,
+    lasted: str,
+    found: Sequence[tuple[str, SlowOnes, float]],
+    caption: str,
+) -> tuple[Exhibit, ...]:
+    n_slow = sum(slow.n_slow for _, slow, _ in found)
+    rows = [
+        (worker, start, end, loader, (end - start) / median_ns if median_ns else None)
+        for worker, slow, median_ns in found
+        for start, end, loader in zip(
+            slow.start_ns.tolist(), slow.end_ns.tolist(), slow.loader.tolist(), strict=True
+        )
+    ]
+    if not rows:
+        return ()
+    rows.sort(key=lambda row: (row[1] - row[2], row[1], row[0]))
+    rows = rows[:MOST_TOLD]
+    if n_slow > len(rows):
+        caption += f" The {len(rows)} longest of {n_slow:,}."
+    return (
+        exhibit(
+            exhibit_id,
+            ExhibitKind.TABLE,
+            title=title,
+            caption=caption,
+            columns=[
+                ("worker", "", [row[0] for row in rows]),
+                ("start_s", "s", [row[1] / NS_PER_S for row in rows]),
+                ("end_s", "s", [row[2] / NS_PER_S for row in rows]),
+                (lasted, "s", [(row[2] - row[1]) / NS_PER_S for row in rows]),
+                ("factor_of_median", "", [row[4] for row in rows]),
+                ("loader_worker", "", [row[3] if row[3] >= 0 else None for row in rows]),
+            ],
+        ),
+    )

@@ -1,0 +1,241 @@
+"""Charts for notebooks that the page does not draw: a window of time, two bars side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from reportgen.views import theme
+from reportgen.views.charts.layout import Figure, axis, layout
+from reportgen.views.meaning import inks
+from reportgen.views.values import plot_label, unique_labels
+
+_PANEL_PX, _LANE_PX, _FRAME_PX, _BAR_PX = 150, 22, 110, 26
+_GAP_RATIO = 0.04
+_STEP_ALPHA = 0.25
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WindowLine:
+    """One series: ``x`` in ms since 1970, ``y`` in ``unit``; lines of a panel share its axis."""
+
+    name: str
+    panel: str
+    unit: str
+    x: Sequence[float]
+    y: Sequence[float]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WindowLane:
+    """The events of one function: starts (ms since 1970) and lengths (ms)."""
+
+    name: str
+    starts_ms: Sequence[float]
+    lengths_ms: Sequence[float]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Window:
+    """What ran between two instants, ms since 1970.
+
+    Attributes:
+        title: what it shows.
+        start_ms, end_ms: the window.
+        lines: series, panel after panel.
+        lanes: functions, the one with most time first.
+        step_ms: starts of steps, drawn as markers through all panels.
+        remark: what was left out, if anything.
+    """
+
+    title: str
+    start_ms: float
+    end_ms: float
+    lines: tuple[WindowLine, ...]
+    lanes: tuple[WindowLane, ...]
+    step_ms: tuple[float, ...] = ()
+    remark: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comparison:
+    """One number per name on each of two sides; ``None`` where a side has none."""
+
+    title: str
+    unit: str
+    names: tuple[str, ...]
+    sides: tuple[str, str]
+    values: tuple[tuple[float | None, ...], tuple[float | None, ...]]
+
+
+def window_figure(window: Window) -> Figure:
+    """Return the figure: a panel for each kind of series, then the functions, on one time axis."""
+    panels = list(dict.fromkeys(line.panel for line in window.lines))
+    heights = [float(_PANEL_PX)] * len(panels)
+    if window.lanes:
+        heights.append(float(max(_LANE_PX * len(window.lanes), 2 * _LANE_PX)))
+    domains = _domains(heights)
+    inked = inks([line.name for line in window.lines])
+    data: list[dict[str, Any]] = [
+        {
+            "type": "scatter",
+            "mode": "lines",
+            "name": plot_label(line.name),
+            "x": list(line.x),
+            "y": list(line.y),
+            "yaxis": _axis_name(panels.index(line.panel)),
+            "line": {
+                "color": theme.shade(ink.hue, ink.index),
+                "dash": theme.dash(ink.index),
+                "width": 1.5,
+            },
+            "hovertemplate": f"%{{y:,.4~g}} {line.unit}<extra>{plot_label(line.name)}</extra>",
+        }
+        for line, ink in zip(window.lines, inked, strict=True)
+    ]
+    axes = {
+        f"yaxis{_number(place)}": axis(
+            _unit_of(window, panel), domain=domains[place], rangemode="tozero"
+        )
+        for place, panel in enumerate(panels)
+    }
+    if window.lanes:
+        data += _lane_traces(window.lanes, _axis_name(len(panels)))
+        axes[f"yaxis{_number(len(panels))}"] = axis(
+            "",
+            type="category",
+            autorange="reversed",
+            domain=domains[-1],
+            showgrid=False,
+            categoryarray=_labels(window.lanes),
+        )
+    return {
+        "data": data,
+        "layout": layout(
+            title={"text": plot_label(window.title, most=110), "x": 0, "xref": "paper"},
+            height=int(sum(heights)) + _FRAME_PX,
+            margin={"l": 60, "r": 16, "t": 64, "b": 40},
+            hovermode="x",
+            barmode="overlay",
+            xaxis=axis(
+                "",
+                type="date",
+                range=[window.start_ms, window.end_ms],
+                anchor=_axis_name(len(heights) - 1) if heights else "y",
+                hoverformat="%H:%M:%S.%L UTC",
+            ),
+            shapes=[_marker(time_ms) for time_ms in window.step_ms],
+            **axes,
+        ),
+    }
+
+
+def comparison_figure(comparison: Comparison) -> Figure:
+    """Return horizontal bars, two for each name."""
+    names = unique_labels(comparison.names)
+    hues = ("critical", "other")
+    return {
+        "data": [
+            {
+                "type": "bar",
+                "orientation": "h",
+                "name": plot_label(side),
+                "x": list(values),
+                "y": names,
+                "marker": {"color": theme.shade(hue, 0)},
+                "hovertemplate": f"%{{x:,.4~g}} {comparison.unit}<extra>{plot_label(side)}</extra>",
+            }
+            for side, values, hue in zip(comparison.sides, comparison.values, hues, strict=True)
+        ],
+        "layout": layout(
+            title={"text": plot_label(comparison.title, most=110), "x": 0, "xref": "paper"},
+            height=_FRAME_PX + 2 * _BAR_PX * max(len(names), 1),
+            margin={"l": 60, "r": 16, "t": 64, "b": 40},
+            barmode="group",
+            xaxis=axis(comparison.unit, rangemode="tozero"),
+            yaxis=axis("", type="category", autorange="reversed"),
+        ),
+    }
+
+
+def nothing_figure(title: str) -> Figure:
+    """Return a chart that says that nothing was recorded which it could show."""
+    hidden = {"visible": False}
+    return {
+        "data": [],
+        "layout": layout(
+            title={"text": plot_label(title, most=110), "x": 0, "xref": "paper"},
+            height=_FRAME_PX + 2 * _BAR_PX,
+            margin={"l": 60, "r": 16, "t": 64, "b": 40},
+            xaxis=hidden,
+            yaxis=hidden,
+            annotations=[
+                {"text": "Nothing was recorded that this chart shows.", "showarrow": False}
+            ],
+        ),
+    }
+
+
+def _domains(heights: Sequence[float]) -> list[list[float]]:
+    """Share the height out from top to bottom, with a gap between panels."""
+    gaps = _GAP_RATIO * max(len(heights) - 1, 0)
+    whole, top = sum(heights) or 1.0, 1.0
+    domains = []
+    for height in heights:
+        share = (1 - gaps) * height / whole
+        domains.append([max(top - share, 0.0), top])
+        top -= share + _GAP_RATIO
+    return domains
+
+
+def _lane_traces(lanes: Sequence[WindowLane], axis_name: str) -> list[dict[str, Any]]:
+    labels = _labels(lanes)
+    inked = inks([lane.name for lane in lanes])
+    return [
+        {
+            "type": "bar",
+            "orientation": "h",
+            "name": label,
+            "showlegend": False,
+            "base": list(lane.starts_ms),
+            "x": list(lane.lengths_ms),
+            "y": [label] * len(lane.starts_ms),
+            "yaxis": axis_name,
+            "marker": {"color": theme.shade(ink.hue, ink.index), "line": {"width": 0}},
+            "hovertemplate": f"{label}<br>%{{x:,.4~g}} ms<extra></extra>",
+        }
+        for lane, label, ink in zip(lanes, labels, inked, strict=True)
+    ]
+
+
+def _labels(lanes: Sequence[WindowLane]) -> list[str]:
+    return unique_labels([lane.name for lane in lanes])
+
+
+def _marker(time_ms: float) -> dict[str, Any]:
+    return {
+        "type": "line",
+        "xref": "x",
+        "yref": "paper",
+        "x0": time_ms,
+        "x1": time_ms,
+        "y0": 0,
+        "y1": 1,
+        "line": {"color": theme.shade("step", 0), "width": 1, "dash": "dot"},
+        "opacity": _STEP_ALPHA,
+        "layer": "below",
+    }
+
+
+def _unit_of(window: Window, panel: str) -> str:
+    unit = next(line.unit for line in window.lines if line.panel == panel)
+    return f"{panel} ({unit})" if unit else panel
+
+
+def _axis_name(place: int) -> str:
+    return f"y{_number(place)}"
+
+
+def _number(place: int) -> str:
+    return "" if place == 0 else str(place + 1)

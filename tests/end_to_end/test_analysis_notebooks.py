@@ -1,0 +1,75 @@
+"""The notebooks for analysis by hand: copied by the command, run on a sample job as they are."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import nbformat
+import pytest
+
+from tests.end_to_end.command import run_command
+from tests.shared_data import ORACLE_JOBS, SHARED_DATA, needs_shared_data
+
+FILES = {
+    "interactive": "interactive_analysis.ipynb",
+    "dataloader": "dataloader_analysis.ipynb",
+    "report": "profiler_report.ipynb",
+}
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_notebook_is_copied_and_never_overwritten(name: str, tmp_path: Path) -> None:
+    folder = tmp_path / "new" / "folder"
+    run = run_command("--init-notebook", name, folder, cwd=tmp_path)
+    target = folder / FILES[name]
+
+    assert (run.code, run.stdout, run.stderr) == (0, f"{target}\n", "")
+    nbformat.validate(nbformat.read(str(target), as_version=4))
+    target.write_text("mine")
+    again = run_command("--init-notebook", name, folder, cwd=tmp_path)
+    assert again.code == 2
+    assert str(target) in again.stderr
+    assert target.read_text() == "mine"
+    assert run_command("--init-notebook", name, folder, "--force", cwd=tmp_path).code == 0
+    assert target.read_text() != "mine"
+
+
+def executed(name: str, job: Path, folder: Path) -> Any:
+    import papermill
+
+    run = run_command("--init-notebook", name, folder, cwd=folder)
+    assert run.code == 0, run.stderr
+    os.environ.setdefault("PYDEVD_DISABLE_FILE_VALIDATION", "1")
+    return papermill.execute_notebook(
+        str(folder / FILES[name]),
+        str(folder / "done.ipynb"),
+        parameters={"job_path": str(job)},
+        kernel_name="python3",
+        progress_bar=False,
+    )
+
+
+@pytest.mark.notebook
+@pytest.mark.parametrize(
+    ("name", "shown"), [("interactive", "GetNext takes"), ("dataloader", "GetNext")]
+)
+def test_a_notebook_runs_from_top_to_bottom(
+    name: str, shown: str, input_bound_job: Path, tmp_path: Path
+) -> None:
+    notebook = executed(name, input_bound_job, tmp_path)
+    outputs = json.dumps([cell.get("outputs", []) for cell in notebook.cells])
+
+    assert shown in outputs
+    assert "application/vnd.plotly.v1+json" in outputs
+    assert '"output_type": "error"' not in outputs
+
+
+@pytest.mark.notebook
+@pytest.mark.slow
+@needs_shared_data
+@pytest.mark.parametrize("job", [ORACLE_JOBS[index] for index in (1, -2)] if ORACLE_JOBS else [])
+def test_the_interactive_notebook_runs_on_other_jobs(job: str, tmp_path: Path) -> None:
+    executed("interactive", SHARED_DATA / "oracle" / job, tmp_path)

@@ -1,0 +1,184 @@
+"""What ran at some moments: by hand, and against a slow recount."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from reportgen.explore import at_moments, cause_of, compare, functions_at, in_intervals, phases_at
+from reportgen.profile import SpanTable
+from tests.builders import span_table
+
+START_S = 1_000.0
+
+
+def at(*times_s: float):
+    return at_moments(np.array([round((START_S + t) * 1e9) for t in times_s], dtype=np.int64))
+
+
+def within(*intervals_s: tuple[float, float]):
+    edges = np.array(intervals_s, dtype=float).reshape(-1, 2)
+    ns = np.rint((START_S + edges) * 1e9).astype(np.int64)
+    return in_intervals(ns[:, 0], ns[:, 1])
+
+
+def spans(*rows: tuple[str, str, float, float]) -> SpanTable:
+    return span_table(
+        [(phase, name, START_S + start_s, START_S + end_s) for phase, name, start_s, end_s in rows]
+    )
+
+
+def rows_of(frame) -> dict[str, tuple[int, float, float]]:
+    return {
+        row.function: (row.count_, round(row.total_us, 3), round(row.mean_us, 3))
+        for row in frame.rename(columns={"count": "count_"}).itertuples()
+    }
+
+
+THREE = spans(
+    ("Loader", "GetNext", 0.0, 4.0),
+    ("Loader", "GetNext", 6.0, 7.0),
+    ("Forward", "conv", 3.0, 5.0),
+    ("Step:ModeKeys.TRAIN", "Step:ModeKeys.TRAIN", 0.0, 8.0),
+)
+
+
+def test_an_event_counts_once_however_many_moments_it_meets() -> None:
+    found = rows_of(functions_at(THREE, at(0.0, 1.0, 2.0, 3.0)))
+
+    assert found == {"GetNext": (1, 4e6, 4e6), "conv": (1, 2e6, 2e6)}
+
+
+def test_every_event_of_a_name_counts_not_only_the_first() -> None:
+    found = rows_of(functions_at(THREE, at(1.0, 6.5)))
+
+    assert found == {"GetNext": (2, 5e6, 2.5e6)}
+
+
+def test_both_ends_of_an_event_belong_to_it() -> None:
+    assert rows_of(functions_at(THREE, at(5.0))) == {"conv": (1, 2e6, 2e6)}
+    assert functions_at(THREE, at(5.000001)).empty
+
+
+def test_steps_are_phases_and_no_functions() -> None:
+    found = phases_at(THREE, at(1.0))
+
+    assert found["process"].tolist() == ["Step:ModeKeys.TRAIN"]
+    assert found["total_us"].tolist() == [8e6]
+
+
+def test_of_intervals_it_is_said_how_much_time_lies_inside() -> None:
+    found = functions_at(THREE, within((3.5, 4.5), (4.0, 6.25), (20.0, 30.0)))
+    inside = dict(zip(found["function"], found["inside_us"], strict=True))
+
+    assert inside == {"GetNext": pytest.approx(0.5e6 + 0.25e6), "conv": pytest.approx(1.5e6)}
+
+
+def test_without_events_or_moments_the_tables_are_empty() -> None:
+    assert functions_at(spans(), at(1.0)).empty
+    assert functions_at(THREE, at()).empty
+    assert functions_at(THREE, within()).empty
+
+
+def _many(name: str, n_events: int, duration_s: float, start_s: float):
+    return [
+        ("Loader", name, start_s + index * 0.5, start_s + index * 0.5 + duration_s)
+        for index in range(n_events)
+    ]
+
+
+def test_the_function_whose_share_rose_most_is_the_cause() -> None:
+    table = spans(
+        *_many("GetNext", 12, 0.4, 0.0),
+        *_many("log", 12, 0.1, 0.0),
+        *_many("conv", 12, 0.3, 0.0),
+        *_many("GetNext", 12, 0.1, 100.0),
+        *_many("log", 12, 0.1, 100.0),
+        *_many("conv", 12, 0.3, 100.0),
+    )
+    slow = functions_at(table, within((0.0, 50.0)))
+    usual = functions_at(table, within((99.0, 150.0)))
+    cause = cause_of(slow, usual, at="in slow steps", against="in normal ones")
+    joined = compare(slow, usual)
+
+    assert joined["function"].tolist() == ["GetNext", "log", "conv"]
+    assert joined["factor"].tolist() == pytest.approx([4.0, 1.0, 1.0])
+    assert joined["increase_points"].tolist() == pytest.approx([30.0, -7.5, -22.5])
+    assert cause is not None
+    assert cause.name == "GetNext"
+    assert cause.factor == pytest.approx(2.5)
+    assert cause.text == (
+        "GetNext takes 50.0 % of the time of all functions in slow steps and 20.0 % in normal "
+        "ones: 2.5 times as much."
+    )
+
+
+def test_a_function_that_is_as_long_as_ever_but_runs_at_no_other_time_is_a_cause() -> None:
+    table = spans(*_many("GetNext", 12, 0.4, 0.0), *_many("conv", 12, 0.4, 100.0))
+    slow = functions_at(table, within((0.0, 50.0)))
+    usual = functions_at(table, within((99.0, 150.0)))
+    cause = cause_of(slow, usual, at="a", against="b")
+
+    assert cause is not None
+    assert cause.text == "GetNext takes 100.0 % of the time of all functions a and 0.0 % b."
+
+
+@pytest.mark.parametrize(
+    ("n_events", "n_others", "duration_s", "is_named"),
+    [(10, 10, 0.3, True), (9, 10, 0.3, False), (10, 9, 0.3, False), (10, 10, 0.299, False)],
+)
+def test_no_cause_is_named_on_thin_evidence(
+    n_events: int, n_others: int, duration_s: float, is_named: bool
+) -> None:
+    # The share is 0.3 / (0.3 + 0.1) = 75 % against 50 %: exactly 1.5 times as much.
+    table = spans(
+        *_many("GetNext", n_events, duration_s, 0.0),
+        *_many("conv", n_events, 0.1, 0.0),
+        *_many("GetNext", n_others // 2 + n_others % 2, 0.1, 100.0),
+        *_many("conv", n_others // 2 + n_others % 2, 0.1, 100.0),
+    )
+    slow = functions_at(table, within((0.0, 50.0)))
+    usual = functions_at(table, within((99.0, 150.0)))
+    if n_others % 2:
+        usual = usual.assign(count=[n_others // 2, n_others // 2 + 1])
+
+    assert (cause_of(slow, usual, at="a", against="b") is not None) is is_named
+
+
+def test_a_function_that_ran_on_one_side_only_stays_in_the_comparison() -> None:
+    joined = compare(functions_at(THREE, at(6.5)), functions_at(THREE, at(4.5)))
+
+    assert joined["function"].tolist() == ["GetNext", "conv"]
+    assert joined["factor"].isna().all()
+
+
+_EDGES = st.tuples(st.integers(0, 60), st.integers(0, 20)).map(lambda item: (item[0], sum(item)))
+
+
+@settings(max_examples=120, deadline=None)
+@given(st.lists(_EDGES, max_size=12), st.lists(_EDGES, max_size=6), st.booleans())
+def test_sums_equal_a_slow_recount(
+    events: list[tuple[int, int]], intervals: list[tuple[int, int]], as_moments: bool
+) -> None:
+    names = [f"f{index % 3}" for index in range(len(events))]
+    table = spans(*(("P", name, *event) for name, event in zip(names, events, strict=True)))
+    moments = at(*(edge[0] for edge in intervals)) if as_moments else within(*intervals)
+    found = functions_at(table, moments).set_index("function")
+
+    expected: dict[str, list[tuple[int, int]]] = {}
+    for name, (start, end) in zip(names, events, strict=True):
+        tests = [(t, t) for t, _ in intervals] if as_moments else intervals
+        if any(start <= last and first <= end for first, last in tests):
+            expected.setdefault(name, []).append((start, end))
+    assert set(found.index) == set(expected)
+    for name, rows in expected.items():
+        assert found.loc[name, "count"] == len(rows)
+        assert found.loc[name, "total_us"] == pytest.approx(1e6 * sum(b - a for a, b in rows))
+        if not as_moments:
+            inside = sum(
+                sum(any(a <= u and u + 1 <= b for a, b in intervals) for u in range(start, end))
+                for start, end in rows
+            )
+            assert found.loc[name, "inside_us"] == pytest.approx(1e6 * inside)

@@ -1,0 +1,221 @@
+"""Frames of a job: columns, rows, ranges, and what a running job wrote since the last look."""
+
+from __future__ import annotations
+
+import importlib.util
+import threading
+from datetime import UTC, datetime
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import reportgen
+from reportgen.errors import ConfigError, LocationError
+from reportgen.explore import wait_for_job
+from reportgen.explore.frames import (
+    DATALOADER_COLUMNS,
+    FRAMEWORK_COLUMNS,
+    SYSTEM_COLUMNS,
+    utc_texts,
+)
+from tests.builders import (
+    START_S,
+    system_line,
+    timeline_lines,
+    write_minute,
+    write_system,
+    write_timeline,
+)
+from tests.shared_data import SHARED_DATA, needs_shared_data
+
+TRAIN = "Step:ModeKeys.TRAIN"
+ROWS = [
+    (TRAIN, TRAIN, START_S + 10, START_S + 12, {"step": 0, "os_pid": 27}),
+    ("DataLoaderIter", "It::GetNext", START_S + 12, START_S + 12.5, {"worker_id": 3}),
+    (TRAIN, TRAIN, START_S + 13, START_S + 15, {"step": 1, "os_pid": 27}),
+    (
+        "DataLoaderIterInitialize",
+        "It.__init__",
+        START_S + 9,
+        START_S + 9.25,
+        {"num_workers": 4, "pin_memory": True},
+    ),
+]
+
+
+@pytest.fixture
+def job(tmp_path: Path) -> Path:
+    columns = {"gpu0": [10.0] * 20, "gpu0_memory": [5.0] * 20, "cpu0": [50.0] * 20}
+    write_system(tmp_path, columns, start_s=START_S + 5)
+    write_timeline(tmp_path, timeline_lines(ROWS))
+    return tmp_path
+
+
+def test_the_system_frame_has_the_documented_columns_and_a_row_per_sample(job: Path) -> None:
+    frame = reportgen.open(str(job)).system_metrics()
+
+    assert tuple(frame.columns) == SYSTEM_COLUMNS
+    assert len(frame) == 60
+    first = frame.iloc[0]
+    moment = datetime.fromtimestamp(START_S + 5, UTC)
+    assert first["timestamp"] == moment.strftime("%Y-%m-%dT%H:%M:%S:%f")
+    assert first["timestamp_us"] == 5_000_000
+    assert set(frame["nodeID"]) == {"algo-1"}
+    assert frame.loc[frame["dimension"] == "GPUUtilization", "value"].eq(10.0).all()
+
+
+def test_frames_are_cut_by_time_name_dimension_and_node(job: Path) -> None:
+    opened = reportgen.open(str(job))
+    until = datetime.fromtimestamp(START_S + 6, UTC)
+
+    assert len(opened.system_metrics(metrics="gpu0")) == 40
+    assert len(opened.system_metrics(metrics="gpu0", dimensions="GPUUtilization")) == 20
+    assert len(opened.system_metrics(metrics=["cpu.*"], until=until)) == 3
+    assert len(opened.system_metrics(since=START_S + 6, until=until.isoformat())) == 3
+    assert opened.system_metrics(nodes="algo-2").empty
+    assert tuple(opened.system_metrics(nodes=[]).columns) == SYSTEM_COLUMNS
+    assert len(opened.system_metrics(since=np.datetime64(int(START_S) + 14, "s"))) == 6
+
+
+def test_the_framework_frame_counts_from_the_minute_of_the_first_system_file(job: Path) -> None:
+    frame = reportgen.open(str(job)).framework_metrics()
+
+    assert tuple(frame.columns) == FRAMEWORK_COLUMNS
+    assert frame["start_time_us"].tolist() == [9_000_000, 10_000_000, 12_000_000, 13_000_000]
+    assert frame["step"].tolist() == [-1, 0, -1, 1]
+    assert frame["pid"].tolist() == [0, 27, 0, 27]
+    assert set(frame["nodeID"]) == {"algo-1-27"}
+
+
+def test_events_are_cut_by_step_name_and_process(job: Path) -> None:
+    opened = reportgen.open(str(job))
+
+    assert len(opened.framework_metrics(steps=(1, 5))) == 1
+    assert len(opened.framework_metrics(names=".*GetNext")) == 1
+    assert len(opened.framework_metrics(processes=TRAIN)) == 2
+    # An event that overlaps the range comes in full length.
+    assert len(opened.framework_metrics(since=START_S + 11, until=START_S + 11.5)) == 1
+
+
+def test_the_dataloader_frame_tells_workers_and_pinned_memory(job: Path) -> None:
+    frame = reportgen.open(str(job)).dataloader_metrics()
+
+    assert tuple(frame.columns) == DATALOADER_COLUMNS
+    assert frame["duration_us"].tolist() == [250_000, 500_000]
+    assert frame["pin_memory"].tolist() == ["True", "NA"]
+    assert frame["num_workers"].tolist() == [4, -1]
+    assert frame["worker_id"].tolist() == [-1, 3]
+
+
+def test_what_is_no_time_or_no_pattern_is_said(job: Path) -> None:
+    opened = reportgen.open(str(job))
+
+    with pytest.raises(ConfigError, match="'yesterday' is no time"):
+        opened.system_metrics(since="yesterday")
+    with pytest.raises(ConfigError, match="lies after"):
+        opened.system_metrics(since=START_S + 1, until=START_S)
+    with pytest.raises(ConfigError, match=r"metrics: .* is no pattern"):
+        opened.system_metrics(metrics="gpu(")
+
+
+def test_a_job_is_a_database(job: Path, tmp_path: Path) -> None:
+    opened = reportgen.open(str(job))
+    for database in (opened.to_duckdb(), opened.to_duckdb(str(tmp_path / "job.duckdb"))):
+        with database:
+            samples = database.execute("SELECT count(*), min(time) FROM system").fetchall()
+            events = database.execute("SELECT count(*) FROM framework").fetchall()
+        ((n_samples, first),) = samples
+        assert (n_samples, events) == (60, [(4,)])
+        assert first == datetime.fromtimestamp(START_S + 5, UTC).replace(tzinfo=None)
+
+
+def test_arrow_tables_come_or_say_what_to_install(job: Path) -> None:
+    opened = reportgen.open(str(job))
+    if importlib.util.find_spec("pyarrow") is None:
+        with pytest.raises(ConfigError, match=r"make-profiler-report\[arrow\]"):
+            opened.to_arrow()
+    else:
+        assert opened.to_arrow()["system"].num_rows == 60
+
+
+def test_latest_returns_each_row_once_and_together_they_are_a_full_load(tmp_path: Path) -> None:
+    lines = [
+        [system_line("cpu0", 10.0 + second, START_S + 60 * minute + second) for second in range(9)]
+        for minute in range(3)
+    ]
+    write_minute(tmp_path, lines[0], minute_s=START_S)
+    running = reportgen.open(str(tmp_path))
+    first = running.latest()
+    write_minute(tmp_path, lines[1][:4], minute_s=START_S + 60)
+    second = running.latest()
+    write_minute(tmp_path, lines[1], minute_s=START_S + 60)  # the file grew
+    write_minute(tmp_path, lines[2], minute_s=START_S + 120)
+    write_timeline(tmp_path, timeline_lines(ROWS))
+    third = running.latest()
+
+    assert [len(part.system) for part in (first, second, third)] == [9, 4, 14]
+    assert [len(part.framework) for part in (first, second, third)] == [0, 0, 4]
+    assert running.latest().system.empty
+    parts = [part.system for part in (first, second, third)]
+    together = pd.concat(parts, ignore_index=True).sort_values("timestamp_us", ignore_index=True)
+    fresh = reportgen.open(str(tmp_path)).system_metrics()
+    pd.testing.assert_frame_equal(together, fresh)
+
+
+def test_files_that_were_read_are_not_opened_again(
+    job: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    running = reportgen.open(str(job))
+    running.latest()
+    for path in job.rglob("*.json"):
+        path.chmod(0)
+        # Whoever is root may read it all the same: the content would show.
+        state = path.stat()
+        path.chmod(0o600)
+        path.write_bytes(b"x" * state.st_size)
+
+    latest = running.latest()
+    assert latest.system.empty
+    assert latest.framework.empty
+
+
+def test_waiting_ends_when_the_first_file_arrives(tmp_path: Path) -> None:
+    path = tmp_path / "later"
+    timer = threading.Timer(
+        0.3, write_system, args=(path, {"cpu0": [1.0, 2.0]}), kwargs={"start_s": START_S}
+    )
+    timer.start()
+    waited = wait_for_job(str(path), timeout_s=20.0, poll_s=0.05)
+    timer.join()
+
+    assert len(waited.system_metrics()) == 2
+
+
+def test_waiting_in_vain_says_so(tmp_path: Path) -> None:
+    with pytest.raises(LocationError, match=r"No profiler files arrived .* in 0\.1 s"):
+        wait_for_job(str(tmp_path), timeout_s=0.1, poll_s=0.02)
+
+
+def test_instants_are_written_as_smdebug_writes_them() -> None:
+    time_us = np.array([1_593_570_718_560_123, 0], dtype=np.int64)
+
+    assert utc_texts(time_us).tolist() == [
+        "2020-07-01T02:31:58:560123",
+        "1970-01-01T00:00:00:000000",
+    ]
+
+
+@needs_shared_data
+def test_the_counts_that_smdebug_expects_of_its_samples() -> None:
+    opened = reportgen.open(str(SHARED_DATA / "smdebug" / "test_traces"))
+
+    def count(since: float, until: float, **more: str) -> int:
+        return len(opened.system_metrics(since=since, until=until, **more))
+
+    assert count(1_591_100_000, 1_692_300_000) == 78
+    assert count(1_591_100_000, 1_692_300_000, types="cpu") == 68
+    assert count(1_591_100_000, 1_591_167_699) == 10
+    assert count(1_591_748_165, 1_600_000_000) == 32
+    assert len(opened.framework_metrics(since=1_589_930_980, until=1_589_930_995)) == 4

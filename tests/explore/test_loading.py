@@ -1,0 +1,117 @@
+"""The data-loader analysis, by hand: features 003."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+import reportgen
+from reportgen.explore import loading
+from tests.builders import START_S, timeline_lines, write_timeline
+
+INIT, ITER, WORKER = "DataLoaderIterInitialize", "DataLoaderIter", "DataLoaderWorker"
+MULTI, SINGLE = "_MultiProcessingDataLoaderIter", "_SingleProcessDataLoaderIter"
+
+
+def event(phase: str, name: str, start_s: float, lasts_s: float, **more: object):
+    begin = START_S + start_s
+    return (phase, name, begin, begin + lasts_s, {"os_pid": 27, **more})
+
+
+ROWS = [
+    event(INIT, f"{MULTI}.__init__", 0.0, 0.100, num_workers=4, pin_memory=True),
+    event(INIT, f"{MULTI}.__init__", 50.0, 0.100, num_workers=4, pin_memory=True),
+    event(INIT, f"{MULTI}.__init__", 20.0, 0.200, num_workers=2, pin_memory=False),
+    event(INIT, f"{SINGLE}.__init__", 21.0, 0.001, num_workers=0, pin_memory=False),
+    *(event(ITER, f"{MULTI}::GetNext", 1.0 + k, 0.010, worker_id=k % 4) for k in range(10)),
+    event(ITER, f"{MULTI}::GetNext", 14.0, 0.020, worker_id=2),  # exactly twice the median
+    event(ITER, f"{MULTI}::GetNext", 51.0, 0.010, worker_id=0),  # a new epoch began at 50
+    event(ITER, f"{MULTI}::GetNext", 52.0, 0.010, worker_id=1),
+    *(event(WORKER, WORKER, 0.1, 10.0 + k, worker_id=k) for k in range(4)),
+]
+
+
+@pytest.fixture(scope="module")
+def frame(tmp_path_factory: pytest.TempPathFactory) -> pd.DataFrame:
+    job = tmp_path_factory.mktemp("job")
+    write_timeline(job, timeline_lines(ROWS))
+    return reportgen.open(str(job)).dataloader_metrics()
+
+
+def test_iterators_are_told_by_type_with_their_settings(frame: pd.DataFrame) -> None:
+    multi, single = loading.initializations(frame).to_dict("records")
+
+    assert multi == {
+        "iterator": MULTI,
+        "count": 3,
+        "num_workers": "2, 4",  # the loaders of training and validation differ
+        "pin_memory": "False, True",
+        "median_us": 100_000.0,
+        "max_us": 200_000,
+        "outliers": 1,
+    }
+    assert (single["iterator"], single["count"], single["num_workers"]) == (SINGLE, 1, "0")
+
+
+def test_twice_the_median_is_an_outlier(frame: pd.DataFrame) -> None:
+    calls = loading.waits(frame)
+    found = loading.outliers(calls)
+
+    assert len(calls) == 13
+    assert calls["duration_us"].median() == 10_000
+    assert found[["duration_us", "worker_id"]].to_numpy().tolist() == [[20_000, 2]]
+
+
+def test_life_times_of_workers_are_counted(frame: pd.DataFrame) -> None:
+    workers = loading.worker_times(frame)
+
+    assert len(workers) == 4
+    assert workers["duration_us"].median() == 11_500_000
+    assert workers["duration_us"].max() == 13_000_000
+
+
+def test_the_batch_time_is_from_start_to_start(frame: pd.DataFrame) -> None:
+    times = loading.batch_times(frame)
+
+    assert times["batch_time_s"].isna().tolist() == [True, *[False] * 12]
+    assert times["batch_time_s"].tolist()[1:] == [*[1.0] * 9, 4.0, 37.0, 1.0]
+    assert times["previous_batch_start"].tolist()[0] == ""
+    assert times["previous_batch_start"].tolist()[1] == times["start_time"].tolist()[0]
+
+
+def test_a_gap_between_epochs_is_no_outlier(frame: pd.DataFrame) -> None:
+    times = loading.batch_times(frame)
+    slow = loading.batch_outliers(frame)
+
+    assert times.loc[times["is_epoch_gap"], "batch_time_s"].tolist() == [37.0]
+    assert slow["batch_time_s"].tolist() == [4.0]
+    assert slow["worker_id"].tolist() == [2]
+
+
+def test_processes_are_kept_apart(tmp_path: Path) -> None:
+    rows = [
+        event(ITER, f"{MULTI}::GetNext", 0.0, 0.01, os_pid=1),
+        event(ITER, f"{MULTI}::GetNext", 0.5, 0.01, os_pid=2),
+        event(ITER, f"{MULTI}::GetNext", 1.0, 0.01, os_pid=1),
+    ]
+    write_timeline(tmp_path, timeline_lines(rows))
+    times = loading.batch_times(reportgen.open(str(tmp_path)).dataloader_metrics())
+
+    assert times["pid"].tolist() == [1, 1, 2]
+    assert times["batch_time_s"].fillna(-1).tolist() == [-1, 1.0, -1]
+
+
+def test_a_job_without_a_loader_gives_empty_tables(tmp_path: Path) -> None:
+    write_timeline(tmp_path, timeline_lines([event("Forward", "conv", 0.0, 1.0)]))
+    frame = reportgen.open(str(tmp_path)).dataloader_metrics()
+
+    for table in (
+        loading.initializations(frame),
+        loading.waits(frame),
+        loading.worker_times(frame),
+        loading.batch_times(frame),
+        loading.batch_outliers(frame),
+    ):
+        assert table.empty

@@ -1,0 +1,187 @@
+"""Python profiles: names, functions, hostile and damaged dumps."""
+
+from __future__ import annotations
+
+import cProfile
+import json
+import marshal
+import pstats
+import re
+import time
+from pathlib import Path
+
+import pytest
+
+from reportgen.explore.profiles import PythonProfiles, top_functions
+from reportgen.formats.python_profile import profile_key, read_profiles
+
+T = 1_594_662_605_425_850
+
+
+def busy(seconds: float) -> None:
+    ends_at = time.perf_counter() + seconds
+    while time.perf_counter() < ends_at:
+        sum(range(100))
+
+
+def dump(path: Path, *, seconds: float = 0.01, calls: int = 2) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    profile = cProfile.Profile()
+    profile.enable()
+    for _ in range(calls):
+        busy(seconds)
+    profile.disable()
+    profile.dump_stats(path)
+
+
+def folder(start: str, end: str, *, node: str = "27-algo-1", profiler: str = "cprofile") -> str:
+    return f"framework/pytorch/{profiler}/{node}/{start}_{end}"
+
+
+@pytest.mark.parametrize(
+    ("interval", "modes", "steps"),
+    [
+        (
+            f"prestepzero-*-start-{T}.5_train-0-stepstart-{T + 9}",
+            ("prestepzero", "train"),
+            (None, 0),
+        ),
+        (f"train-5-stepstart-{T}_train-5-forwardpassend-{T + 9}.25", ("train", "train"), (5, 5)),
+        (
+            f"my_mode-7-stepend-{T}_posthookclose-*-end-{T + 9}",
+            ("my_mode", "posthookclose"),
+            (7, None),
+        ),
+    ],
+)
+def test_the_path_says_from_when_to_when(interval, modes, steps) -> None:
+    told = profile_key(
+        f"job/profiler-output/framework/pytorch/cProfile/27-algo-1/{interval}/python_stats"
+    )
+
+    assert told is not None
+    assert told.job_prefix == "job/profiler-output/"
+    assert (told.profiler, told.node) == ("cprofile", "27-algo-1")
+    assert (told.interval.start.mode, told.interval.end.mode) == modes
+    assert (told.interval.start.step, told.interval.end.step) == steps
+    assert told.interval.end.time_us == T + 9
+
+
+def test_the_layout_of_2020_is_known() -> None:
+    told = profile_key(f"framework/tensorflow/cProfile/{T}_{T + 5}_1-algo-1_-1/python_stats")
+
+    assert told is not None
+    assert told.node == "1-algo-1"
+    assert told.interval.start.mode == "prestepzero"
+    assert told.interval.start.step is None
+
+
+@pytest.mark.parametrize(
+    "key", ["python_stats", "framework/pytorch/cprofile/a/b/python_stats", "x"]
+)
+def test_other_files_are_no_profiles(key: str) -> None:
+    assert profile_key(key) is None
+
+
+def test_functions_equal_pstats_and_are_merged(tmp_path: Path) -> None:
+    names = [
+        folder(f"train-{k}-stepstart-{T + k}", f"train-{k}-stepend-{T + k + 1}") for k in range(3)
+    ]
+    for name in names:
+        dump(tmp_path / name / "python_stats")
+    profiles = PythonProfiles(str(tmp_path))
+    functions, problems = profiles.functions()
+
+    assert problems == ()
+    assert len(profiles.all) == 3
+    truth = pstats.Stats(*(str(tmp_path / name / "python_stats") for name in names))
+    expected = truth.stats  # type: ignore[attr-defined]  # not in the stubs
+    assert len(functions) == len(expected)
+    for row in functions.itertuples():
+        primitive, calls, own_s, cumulative_s, _ = expected[row.file, row.line, row.function]
+        assert (row.primitive_calls, row.calls) == (primitive, calls)
+        assert row.own_s == pytest.approx(own_s)
+        assert row.cumulative_s == pytest.approx(cumulative_s)
+    assert top_functions(functions, n=1)["function"].tolist() == ["busy"]
+    assert top_functions(functions, by="calls", n=1)["calls"].tolist()[0] >= 6
+
+
+def test_profiles_are_selected_by_step_time_mode_phase_and_node(tmp_path: Path) -> None:
+    dump(
+        tmp_path / folder(f"prestepzero-*-start-{T}", f"train-0-stepstart-{T + 1}") / "python_stats"
+    )
+    for k in range(4):
+        start, end = f"train-{k}-stepstart-{T + 10 * k}", f"train-{k}-stepend-{T + 10 * k + 5}"
+        dump(tmp_path / folder(start, end, node=f"{k % 2}-algo-1") / "python_stats")
+    profiles = PythonProfiles(str(tmp_path))
+
+    assert len(profiles.table()) == 5
+    assert len(profiles.select(steps=(1, 2))) == 2
+    assert len(profiles.select(start_mode="prestepzero")) == 1
+    assert len(profiles.select(end_phase="stepend", node="1-algo-1")) == 2
+    assert len(profiles.select(times_us=(T + 10, T + 25))) == 2
+    assert profiles.select(profiler="pyinstrument") == ()
+
+
+TREE = {
+    "root_frame": {
+        "function": "main", "file_path": "train.py", "line_no": 1, "time": 10.0,
+        "children": [
+            {"function": "step", "file_path": "train.py", "line_no": 5, "time": 7.0, "children": [
+                {"function": "step", "file_path": "train.py", "line_no": 5, "time": 3.0,
+                 "children": []},
+            ]},
+            {"function": "log", "file_path": "log.py", "line_no": 2, "time": 1.0, "children": []},
+        ],
+    }
+}  # fmt: skip
+
+
+def test_pyinstrument_counts_recursion_once() -> None:
+    (read,) = read_profiles([("pyinstrument", json.dumps(TREE).encode())])
+    times = {item.function: (item.own_s, item.cumulative_s) for item in read.functions}
+
+    assert times == {"main": (2.0, 10.0), "step": (7.0, 7.0), "log": (1.0, 1.0)}
+
+
+@pytest.mark.parametrize(
+    ("profiler", "content", "said"),
+    [
+        ("cprofile", b"", "empty"),
+        ("cprofile", b"not marshal", "no cProfile dump"),
+        ("cprofile", marshal.dumps([1, 2]), "saw list"),
+        ("cprofile", marshal.dumps({1: 2}), "1 of 1 entries are no functions"),
+        ("cprofile", marshal.dumps({("f", 1, "g"): (1, 1, float("nan"), 1.0, {})}), "no functions"),
+        ("cprofile", b"(\xff\xff\xff\x7f", "cProfile|memory"),  # a tuple of 2^31 entries
+        ("cprofile", b"\xfb" + b"(\x01\x00\x00\x00" * 100_000, "cProfile|memory"),  # deep nesting
+        ("pyinstrument", b"{}", "no pyinstrument JSON"),
+        ("pyinstrument", b'{"root_frame": null}', "recorded nothing"),
+        ("pyinstrument", b'{"root_frame": {"time": "x"}}', "cannot be read"),
+        ("pyinstrument", b'{"root_frame": ' + b'{"children": [' * 100_000, "no pyinstrument JSON"),
+    ],
+)
+def test_what_cannot_be_read_is_said_and_the_next_profile_is_read(
+    profiler: str, content: bytes, said: str, tmp_path: Path
+) -> None:
+    dump(tmp_path / "good")
+    good = (tmp_path / "good").read_bytes()
+    bad, after = read_profiles([(profiler, content), ("cprofile", good)])
+
+    assert re.search(said, bad.problem)
+    assert bad.functions == ()
+    assert any(item.function == "busy" for item in after.functions)
+
+
+def test_a_damaged_profile_is_named_and_the_others_count(tmp_path: Path) -> None:
+    first = tmp_path / folder(f"train-0-stepstart-{T}", f"train-0-stepend-{T + 1}") / "python_stats"
+    second = (
+        tmp_path / folder(f"train-1-stepstart-{T}", f"train-1-stepend-{T + 1}") / "python_stats"
+    )
+    dump(first)
+    dump(second)
+    first.write_bytes(first.read_bytes()[:40])
+    functions, problems = PythonProfiles(str(tmp_path)).functions()
+
+    assert len(problems) == 1
+    assert "train-0-stepstart" in problems[0]
+    assert "busy" in functions["function"].tolist()

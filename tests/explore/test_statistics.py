@@ -1,0 +1,95 @@
+"""Statistics of frames, by hand."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from reportgen.explore import statistics
+
+TRAIN, EVAL = "Step:ModeKeys.TRAIN", "Step:ModeKeys.EVAL"
+
+
+def events(*rows: tuple[str, str, int, int, int]) -> pd.DataFrame:
+    names = ["process", "framework_metric", "step", "start_time_us", "end_time_us"]
+    return pd.DataFrame(list(rows), columns=names)
+
+
+def samples(*rows: tuple[str, str, str, int, float]) -> pd.DataFrame:
+    names = ["type", "system_metric", "dimension", "timestamp_us", "value"]
+    return pd.DataFrame(list(rows), columns=names).assign(nodeID="algo-1")
+
+
+STEPS = events(
+    (TRAIN, TRAIN, 0, 100, 200),
+    (TRAIN, TRAIN, 0, 120, 260),  # a second worker, later
+    (TRAIN, TRAIN, 1, 300, 400),
+    (EVAL, EVAL, 0, 500, 900),
+    (TRAIN, TRAIN, 2, 1_000, 1_300),
+    ("Forward", "conv", 0, 110, 150),
+)
+
+
+def test_a_step_of_several_workers_lasts_from_first_start_to_last_end() -> None:
+    steps = STEPS[STEPS["process"].str.startswith(statistics.STEP)]
+    found = statistics.step_durations(steps).set_index("framework_metric")
+
+    assert found.loc[TRAIN, "count"] == 3
+    assert found.loc[TRAIN, ["min_us", "p50_us", "max_us", "total_us"]].tolist() == [
+        100, 160, 300, 560,
+    ]  # fmt: skip
+    assert found.loc[EVAL, "mean_us"] == 400
+
+
+def test_durations_are_described_per_function() -> None:
+    found = statistics.durations(STEPS)
+
+    assert found["framework_metric"].tolist() == [TRAIN, EVAL, "conv"]
+    assert found["count"].tolist() == [4, 1, 1]
+    assert found["total_us"].tolist() == [640, 400, 40]
+
+
+def test_a_job_falls_into_stretches_of_modes() -> None:
+    found = statistics.phase_intervals(STEPS, job_us=(0, 2_000))
+
+    assert found.to_numpy().tolist() == [
+        [0, 100, f"Before {TRAIN}"],
+        [100, 400, TRAIN],
+        [400, 500, f"Between {TRAIN} and {EVAL}"],
+        [500, 900, EVAL],
+        [900, 1_000, f"Between {EVAL} and {TRAIN}"],
+        [1_000, 1_300, TRAIN],
+        [1_300, 2_000, f"After {TRAIN}"],
+    ]
+    assert statistics.phase_intervals(STEPS.iloc[:0]).empty
+
+
+USE = samples(
+    ("gpu", "gpu0", "GPUUtilization", 50, 0.0),
+    ("gpu", "gpu0", "GPUUtilization", 150, 10.0),
+    ("gpu", "gpu0", "GPUUtilization", 550, 90.0),
+    ("gpu", "gpu0", "GPUUtilization", 600, 90.5),
+    ("gpu", "gpu0", "GPUMemoryUtilization", 150, 99.0),
+    ("i/o", "IOPS", "", 150, 7.0),
+    ("network", "ReceiveBytesPerSecond", "Algorithm", 150, 9.0),
+)
+
+
+def test_metrics_are_never_mixed() -> None:
+    found = statistics.utilization(USE).set_index("metric")
+
+    assert found.loc["GPUUtilization", ["count", "max"]].tolist() == [4, 90.5]
+    assert found.loc["GPUMemoryUtilization", "mean"] == 99.0
+    assert {"IOPS", "ReceiveBytesPerSecond/Algorithm"} < set(found.index)
+
+
+def test_utilization_is_told_by_phase() -> None:
+    phases = statistics.phase_intervals(STEPS)
+    found = statistics.utilization(USE[USE["dimension"] == "GPUUtilization"], phases=phases)
+
+    assert found.set_index("phase")["count"].to_dict() == {TRAIN: 1, EVAL: 2}
+
+
+def test_every_sample_lies_in_one_range() -> None:
+    found = statistics.usage_ranges(USE)
+
+    assert found[["90-100", "10-90", "0-10"]].to_numpy().tolist() == [[1, 1, 2]]

@@ -1,0 +1,229 @@
+"""Credentials as the AWS CLI finds them; every service they come from runs on this machine."""
+
+from __future__ import annotations
+
+import socket
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from reportgen.errors import PlaceError
+from reportgen.storage import open_location
+from tests.role_service import RoleService, running_role_service
+from tests.s3_server import Bucket
+
+pytestmark = pytest.mark.slow
+
+METADATA = "AWS_EC2_METADATA_SERVICE_ENDPOINT"
+
+
+@pytest.fixture
+def bucket(s3: Bucket, monkeypatch: pytest.MonkeyPatch) -> Bucket:
+    """A bucket with an object, and an environment without keys."""
+    monkeypatch.delenv("AWS_ACCESS_KEY_ID")
+    monkeypatch.delenv("AWS_SECRET_ACCESS_KEY")
+    s3.put("x", b"x")
+    return s3
+
+
+@pytest.fixture
+def service() -> Iterator[RoleService]:
+    with running_role_service() as running:
+        yield running
+
+
+def write_aws(home: Path, name: str, text: str) -> None:
+    path = home / ".aws" / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+
+
+def keys_used(bucket: Bucket) -> set[str]:
+    """Read the object; return the access keys that signed the requests."""
+    assert open_location(bucket.url).read_bytes("x") == b"x"
+    return {signer[0] for signer in bucket.trouble.signers if signer}
+
+
+def refused(bucket: Bucket) -> PlaceError:
+    """Return the error of opening the bucket; no address and no secret is in it."""
+    with pytest.raises(PlaceError) as info:
+        open_location(bucket.url)
+    for word in ("127.0.0.1", "169.254", "http", "zSECRET", "token-of"):
+        assert word not in str(info.value)
+    return info.value
+
+
+def test_a_container_has_the_keys_of_its_role(
+    bucket: Bucket, service: RoleService, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    service.secret = "token-of-the-container"
+    monkeypatch.setenv("AWS_CONTAINER_CREDENTIALS_FULL_URI", f"{service.address}/v1/credentials")
+    monkeypatch.setenv("AWS_CONTAINER_AUTHORIZATION_TOKEN", "wrong")
+    error = refused(bucket)
+    assert error.message == (
+        "The role of this container gives no credentials: its service answered 401."
+    )
+    (tmp_path / "token").write_text("token-of-the-container\n")
+    monkeypatch.setenv("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE", str(tmp_path / "token"))
+    assert keys_used(bucket) <= {"ASIAROLE1", "ASIAROLE2"}
+    assert service.seen == ["/v1/credentials"] * (1 + service.n_given)
+
+
+def test_keys_of_a_role_are_asked_for_again_before_they_end(
+    bucket: Bucket, service: RoleService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    service.lasts_s = 1
+    monkeypatch.setenv("AWS_CONTAINER_CREDENTIALS_FULL_URI", f"{service.address}/v1/credentials")
+    place = open_location(bucket.url)
+    place.read_bytes("x")
+    before = set(bucket.trouble.signers)
+    time.sleep(1.1)
+    assert place.read_bytes("x") == b"x"
+    assert len(bucket.trouble.signers) > len(before)
+
+
+def test_a_container_service_elsewhere_is_not_asked_without_encryption(
+    bucket: Bucket, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AWS_CONTAINER_CREDENTIALS_FULL_URI", "http://example.invalid/keys")
+    assert "neither encrypted nor of this machine" in refused(bucket).message
+
+
+@pytest.mark.parametrize("knows_sessions", [True, False])
+def test_an_instance_has_the_keys_of_its_role(
+    bucket: Bucket, service: RoleService, monkeypatch: pytest.MonkeyPatch, knows_sessions: bool
+) -> None:
+    service.knows_sessions = knows_sessions
+    monkeypatch.delenv("AWS_EC2_METADATA_DISABLED")
+    monkeypatch.setenv(METADATA, service.address)
+    assert keys_used(bucket) <= {"ASIAROLE1", "ASIAROLE2"}
+
+
+def test_an_instance_that_may_not_be_asked_is_left_alone(
+    bucket: Bucket, service: RoleService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(METADATA, service.address)
+    refused(bucket)
+    assert service.seen == []
+
+
+def test_a_silent_metadata_address_costs_less_than_two_seconds(
+    bucket: Bucket, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.delenv("AWS_EC2_METADATA_DISABLED")
+    write_aws(tmp_path, "config", "[default]\nregion = eu-central-1\n")
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        monkeypatch.setenv(METADATA, f"http://127.0.0.1:{silent.getsockname()[1]}")
+        pytest.importorskip("boto3")
+        began = time.monotonic()
+        error = refused(bucket)
+        assert time.monotonic() - began < 2
+    assert str(error) == (
+        "No AWS credentials found (looked at: environment, profiles, container role, "
+        "instance role). Run `aws sso login`, set AWS_PROFILE, or pass --no-sign-request."
+    )
+
+
+def test_a_web_identity_gets_the_keys_of_its_role(
+    bucket: Bucket, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "identity").write_text("token-of.the.pod")
+    monkeypatch.setenv("AWS_WEB_IDENTITY_TOKEN_FILE", str(tmp_path / "identity"))
+    assert refused(bucket).message.endswith("AWS_ROLE_ARN is not set.")
+    monkeypatch.setenv("AWS_ROLE_ARN", "arn:aws:iam::123456789012:role/team")
+    (key,) = keys_used(bucket)
+    assert key.startswith("ASIA")
+
+    bucket.trouble.denies = "POST"
+    monkeypatch.setenv("AWS_ROLE_SESSION_NAME", "another")
+    assert refused(bucket).message.endswith("AWS STS answered 403.")
+
+
+@pytest.mark.parametrize("variable", ["AWS_PROFILE", None])
+def test_profiles_are_read_with_the_extra(
+    bucket: Bucket, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, variable: str | None
+) -> None:
+    name = "team" if variable else "default"
+    write_aws(
+        tmp_path,
+        "credentials",
+        f"[{name}]\naws_access_key_id = AKTEAM\naws_secret_access_key = zSECRET\n",
+    )
+    if variable:
+        monkeypatch.setenv(variable, name)
+    assert keys_used(bucket) == {"AKTEAM"}
+
+
+def test_a_profile_comes_before_the_role_of_the_container(
+    bucket: Bucket, service: RoleService, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    write_aws(
+        tmp_path,
+        "credentials",
+        "[default]\naws_access_key_id = AKTEAM\naws_secret_access_key = zSECRET\n",
+    )
+    monkeypatch.setenv("AWS_CONTAINER_CREDENTIALS_FULL_URI", f"{service.address}/v1/credentials")
+    assert keys_used(bucket) == {"AKTEAM"}
+
+
+def test_a_profile_that_is_not_there_is_named(
+    bucket: Bucket, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AWS_PROFILE", "nobody")
+    assert "'nobody' gives no credentials (ProfileNotFound)" in refused(bucket).message
+
+
+def test_a_profile_can_assume_a_role(
+    bucket: Bucket, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    keys = "aws_access_key_id = AKBASE\naws_secret_access_key = zSECRET\n"
+    role = "role_arn = arn:aws:iam::123456789012:role/reader\nsource_profile = base\n"
+    write_aws(tmp_path, "config", f"[profile base]\n{keys}[profile reader]\n{role}")
+    monkeypatch.setenv("AWS_PROFILE", "reader")
+    monkeypatch.setenv("AWS_DEFAULT_REGION", "eu-central-1")
+    (key,) = keys_used(bucket)
+    assert key.startswith("ASIA")
+
+    bucket.trouble.denies = "POST"
+    monkeypatch.setenv("AWS_REGION", "eu-central-1")
+    assert "'reader' gives no credentials (" in refused(bucket).message
+
+
+def test_without_the_extra_a_profile_names_what_to_install(
+    bucket: Bucket, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setitem(sys.modules, "boto3", None)
+    write_aws(tmp_path, "config", "[default]\nregion = eu-central-1\n")
+    extra = "pip install 'make-profiler-report[aws]'"
+    assert refused(bucket).hint.endswith(f"To read profiles: {extra}.")
+    monkeypatch.setenv("AWS_PROFILE", "team")
+    error = refused(bucket)
+    assert "'team' (AWS_PROFILE or --profile) needs the extra `aws`" in error.message
+    assert error.hint == f"Run: {extra}"
+
+
+def test_half_a_pair_of_keys_is_named(bucket: Bucket, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "AKHALF")
+    assert "Only one of AWS_ACCESS_KEY_ID and AWS_SECRET" in refused(bucket).message
+
+
+def test_unsigned_requests_need_no_credentials(
+    bucket: Bucket, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AWS_SKIP_SIGNATURE", "true")
+    bucket.client.put_object(Bucket=bucket.name, Key="x", Body=b"x", ACL="public-read")
+    assert keys_used(bucket) == set()
+    assert bucket.trouble.signers == {None}
+
+
+def test_the_environment_is_looked_at_once_for_all_nodes_of_a_job(
+    bucket: Bucket, service: RoleService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AWS_CONTAINER_CREDENTIALS_FULL_URI", f"{service.address}/v1/credentials")
+    for _ in range(3):
+        open_location(bucket.url)
+    assert service.n_given == 1
+    assert [method for method, _ in bucket.trouble.seen] == ["HEAD"]

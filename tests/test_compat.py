@@ -1,0 +1,198 @@
+"""Old notebooks: the names of smdebug give the right numbers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from reportgen.compat import (
+    PandasFrame,
+    PandasFrameAnalysis,
+    PT_dataloader_analysis,
+    Resource,
+    StatsBy,
+    TrainingJob,
+)
+from reportgen.errors import ConfigError, LocationError
+from tests.shared_data import SHARED_DATA, needs_shared_data
+
+TRAIN = "Step:ModeKeys.TRAIN"
+
+
+@pytest.fixture(scope="module")
+def pandas_frame(input_bound_job: Path) -> PandasFrame:
+    job = TrainingJob(str(input_bound_job))
+    job.wait_for_sys_profiling_data_to_be_available(timeout_s=5)
+    return PandasFrame(job.profiler_s3_output_path)
+
+
+@pytest.fixture(scope="module")
+def frames(pandas_frame: PandasFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
+    return pandas_frame.get_latest_data()
+
+
+def test_the_first_lines_of_the_old_notebook_run(
+    pandas_frame: PandasFrame, frames: tuple[pd.DataFrame, pd.DataFrame]
+) -> None:
+    system, framework = frames
+
+    assert len(system) == len(pandas_frame.get_all_system_metrics()) > 1_000
+    assert len(framework) == len(pandas_frame.get_all_framework_metrics()) > 100
+    again = pandas_frame.get_latest_data()
+    assert [len(frame) for frame in again] == [0, 0]
+
+
+def test_a_job_by_name_and_region_is_told_to_pass_its_path(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="s3://BUCKET"):
+        TrainingJob("my-job", region="us-east-1")
+    with pytest.raises(LocationError, match="No profiler files arrived"):
+        TrainingJob(str(tmp_path)).wait_for_sys_profiling_data_to_be_available(timeout_s=0.05)
+
+
+def test_names_select_rows(pandas_frame: PandasFrame) -> None:
+    assert set(pandas_frame.get_all_system_metrics(["gpu0"])["system_metric"]) == {"gpu0"}
+    steps = pandas_frame.get_all_framework_metrics([TRAIN])
+    assert set(steps["process"]) == {TRAIN}
+    waits = pandas_frame.get_all_dataloader_metrics([".*DataLoaderIter::GetNext"])
+    assert waits["framework_metric"].str.endswith("GetNext").all()
+
+
+def test_a_range_of_time_cuts_both_frames(
+    pandas_frame: PandasFrame, frames: tuple[pd.DataFrame, pd.DataFrame]
+) -> None:
+    system, framework = frames
+    origin = pandas_frame.job.origin_us
+    begin, end = 120_000_000, 180_000_000
+    cut_system, cut_framework = pandas_frame.get_profiler_data_by_time(origin + begin, origin + end)
+
+    assert len(cut_system) == int(system["timestamp_us"].between(begin, end).sum())
+    overlaps = (framework["end_time_us"] >= begin) & (framework["start_time_us"] <= end)
+    assert len(cut_framework) == int(overlaps.sum())
+    only, none = pandas_frame.get_profiler_data_by_time(
+        origin + begin, origin + end, get_framework_metrics=False
+    )
+    assert (len(only), len(none)) == (len(cut_system), 0)
+
+
+def test_steps_cut_both_frames(pandas_frame: PandasFrame) -> None:
+    system, framework = pandas_frame.get_profiler_data_by_step(5, 9)
+
+    assert framework["step"].between(5, 9).all()
+    assert (
+        system["timestamp_us"]
+        .between(framework["start_time_us"].min(), framework["end_time_us"].max())
+        .all()
+    )
+    nothing = pandas_frame.get_profiler_data_by_step(10**9, 10**9 + 1)
+    assert [len(frame) for frame in nothing] == [0, 0]
+
+
+def test_what_ran_at_some_instants_counts_each_event_once(
+    pandas_frame: PandasFrame, frames: tuple[pd.DataFrame, pd.DataFrame]
+) -> None:
+    system, framework = frames
+    is_idle = (system["dimension"] == "GPUUtilization") & (system["value"] <= 10)
+    moments = system.loc[is_idle, ["timestamp", "timestamp_us"]].iloc[100:160]
+    by_phase, by_function, phases = pandas_frame.get_framework_metrics_by_timesteps(
+        moments["timestamp"].tolist()
+    )
+
+    expected: dict[str, int] = {}
+    for event in framework.itertuples():
+        inside = (moments["timestamp_us"] >= event.start_time_us) & (
+            moments["timestamp_us"] <= event.end_time_us
+        )
+        if inside.any() and "Step:" not in event.process:
+            lasted = event.end_time_us - event.start_time_us
+            expected[event.framework_metric] = expected.get(event.framework_metric, 0) + lasted
+    assert by_function == pytest.approx(expected)
+    assert max(by_phase.values()) == 1.0
+    assert set(phases) <= {TRAIN, "Step:ModeKeys.EVAL"}
+
+
+def test_what_ran_in_some_intervals(
+    pandas_frame: PandasFrame, frames: tuple[pd.DataFrame, pd.DataFrame]
+) -> None:
+    _, framework = frames
+    steps = framework[framework["process"] == TRAIN].iloc[3:6]
+    by_phase, by_function = pandas_frame.get_framework_metrics_by_begin_and_end_timesteps(
+        steps["start_time"].tolist(), steps["end_time"].tolist()
+    )
+
+    assert max(by_phase.values()) == max(by_function.values()) == 1.0
+    assert not any(name.startswith("Step:") for name in by_function)
+    with pytest.raises(ConfigError, match="no time of a frame"):
+        pandas_frame.convert_datetime_to_timestamp("2020-07-01")
+
+
+def test_the_parts_of_a_job_add_up(frames: tuple[pd.DataFrame, pd.DataFrame]) -> None:
+    found = PandasFrameAnalysis(*frames).get_job_statistics()
+    parts = [found[name] for name in ("initialization", "training_loop_duration", "finalization")]
+
+    assert sum(parts) == pytest.approx(found["job_duration"], abs=1_000)
+    shares = [found[f"{name}_%"] for name in ("initialization", "training_loop", "finalization")]
+    assert sum(shares) == pytest.approx(100)
+
+
+def test_statistics_have_the_columns_people_know(frames: tuple[pd.DataFrame, pd.DataFrame]) -> None:
+    analysis = PandasFrameAnalysis(*frames)
+    _, framework = frames
+
+    steps = analysis.get_step_statistics()
+    assert steps.columns[0] == "training_phase"
+    durations = framework.loc[framework["process"] == TRAIN, ["start_time_us", "end_time_us"]]
+    lasted = durations["end_time_us"] - durations["start_time_us"]
+    row = steps.set_index("training_phase").loc[TRAIN]
+    assert row["duration_p95_us"] == pytest.approx(float(np.percentile(lasted, 95)))
+    assert row["duration_mean_us"] == pytest.approx(lasted.mean())
+    for by in (StatsBy.PROCESS, StatsBy.FRAMEWORK_METRICS):
+        assert analysis.get_step_statistics(by).columns[0] == by.value
+
+    use = analysis.get_utilization_stats(resource=Resource.GPU, by=StatsBy.TRAINING_PHASE)
+    assert set(use["Resource"]) == {"gpu"}
+    assert {"Training_phase", "utilization_p95"} <= set(use.columns)
+    ranges = analysis.get_device_usage_stats(Resource.GPU)
+    system, _ = frames
+    n_gpu = int((system["dimension"] == "GPUUtilization").sum())
+    assert int(ranges[["90-100", "10-90", "0-10"]].to_numpy().sum()) == n_gpu
+    assert analysis.get_training_phase_intervals(TRAIN)["phase"].tolist()[0] == f"Before {TRAIN}"
+
+
+def test_the_loader_analysis_prints_what_it_finds_and_returns_outliers(
+    pandas_frame: PandasFrame, capsys: pytest.CaptureFixture[str]
+) -> None:
+    analysis = PT_dataloader_analysis(pandas_frame)
+    for method in (
+        analysis.analyze_dataloaderIter_initialization,
+        analysis.analyze_dataloaderWorkers,
+        analysis.analyze_dataloader_getnext,
+    ):
+        assert {"start_time", "end_time", "duration_us"} <= set(method().columns)
+    slow = analysis.analyze_batchtime()
+
+    assert list(slow.columns) == [
+        "previous_batch_start", "start_time", "BatchTime_in_seconds", "worker_id",
+    ]  # fmt: skip
+    if len(slow):
+        first = slow.iloc[0]
+        assert analysis.plot_the_window(first["previous_batch_start"], first["start_time"]).data
+    said = capsys.readouterr().out
+    assert "_SingleProcessDataLoaderIter: set up" in said
+    assert "calls of GetNext" in said
+    assert "from batch to batch" in said
+
+
+@needs_shared_data
+def test_job_statistics_of_an_oracle_job_equal_its_summary() -> None:
+    frame = PandasFrame(str(SHARED_DATA / "oracle" / "a_healthy_1gpu"))
+    found = PandasFrameAnalysis(*frame.get_latest_data()).get_job_statistics()
+    system = frame.get_all_system_metrics()
+    framework = frame.get_all_framework_metrics(["Step:ModeKeys.TRAIN", "Step:ModeKeys.EVAL"])
+
+    assert found["initialization"] == (
+        framework["start_time_us"].min() - system["timestamp_us"].min()
+    )
+    assert found["training_loop_end"] == framework["end_time"].max()

@@ -1,0 +1,79 @@
+"""The code of the cookbook runs, its pictures exist, and the reference of the API is fresh."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def module_of(name: str) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(name, ROOT / "docs" / f"{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_the_code_of_the_cookbook_runs(
+    input_bound_job: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    cookbook = module_of("cookbook_images")
+    names: dict[str, Any] = {}
+    n_pictures = 0
+    for code, image in cookbook.parts():
+        here = code.replace("sample_data/jobs/input_bound", str(input_bound_job))
+        shown = cookbook.run(here, names)
+        if image:
+            n_pictures += 1
+            assert (ROOT / "docs" / image).is_file(), image
+            assert type(shown).__name__ == "Figure"
+    assert n_pictures == 4
+    said = capsys.readouterr().out
+    assert "GetNext takes" in said
+    assert "waits" in said
+
+
+def test_ten_questions_are_answered() -> None:
+    text = (ROOT / "docs" / "cookbook.md").read_text(encoding="utf-8")
+    assert [f"\n## {number}. " in text for number in range(1, 11)] == [True] * 10
+
+
+def test_the_reference_of_the_api_is_fresh() -> None:
+    text = module_of("api_build").api_text()
+    assert (ROOT / "docs" / "api.md").read_text(encoding="utf-8") == text, (
+        "run: python docs/api_build.py"
+    )
+
+
+def test_every_call_of_the_page_for_smdebug_users_exists() -> None:
+    from reportgen import explore
+    from reportgen.explore import charts, loading, moments, statistics
+
+    rooms = {
+        "explore": explore,
+        "charts": charts,
+        "loading": loading,
+        "moments": moments,
+        "statistics": statistics,
+        "job": explore.Job,
+    }
+    text = (ROOT / "docs" / "from-smdebug.md").read_text(encoding="utf-8")
+    new = [line.split(" | ")[-1] for line in text.splitlines() if line.startswith("| ")]
+    calls = re.findall(
+        r"\b(explore|charts|loading|moments|statistics|job)\.(\w+)\(", "\n".join(new)
+    )
+    assert len(calls) > 20
+    for room, name in calls:
+        assert hasattr(rooms[room], name), f"{room}.{name}"
