@@ -257,7 +257,7 @@ def test_every_gpu_has_a_row_over_time_and_the_least_used_node_comes_first() -> 
 
 
 def test_the_cells_of_many_gpus_stay_within_bounds() -> None:
-    levels = {f"gpu{at}": [50.0] * 2_000 for at in range(8)}
+    levels: dict[str, Any] = {f"gpu{at}": [50.0] * 2_000 for at in range(8)}
     parts = [node(f"algo-{at}", **levels) for at in range(1, 33)]
     heat = run(RULE, *parts).exhibit("device_heatmap")
 

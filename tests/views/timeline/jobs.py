@@ -13,7 +13,7 @@ from reportgen.rules import (
     step_outlier,
 )
 from reportgen.units import iso_utc
-from tests.builders import START_S, node_profile, ns, span_table, system_table
+from tests.builders import START_S, Row, node_profile, ns, span_table, system_table
 from tests.rules.framework_jobs import run
 from tests.views.reports import report_of
 
@@ -33,7 +33,7 @@ def training_node(
     columns = {f"gpu{at}": list(gpu_pct) for at in range(n_gpus)}
     columns["cpu0"] = [30.0] * len(gpu_pct)
     duration_s = len(gpu_pct) * interval_s
-    rows = []
+    rows: list[Row] = []
     for step in range(int(duration_s) - 20):
         start_s = START_S + 10 + step
         rows.append((STEP, STEP, start_s, start_s + 0.9, {"step": step}))
