@@ -21,6 +21,7 @@ from sample_data.spec import NAMED_JOBS, Fault, JobSpec
 
 ROOT = Path(__file__).resolve().parents[1]
 MAX_COLUMNS = 16
+TRACES = (ROOT / "sample_data" / "kernel_traces", ROOT / "sample_data" / "recorded_trace")
 EXHIBIT_JOBS = (
     *NAMED_JOBS.values(),
     JobSpec(name="leak", faults=frozenset({Fault.MEMORY_LEAK})),
@@ -55,8 +56,9 @@ def exhibit_table() -> str:
     """Return the table of all exhibits that the sample jobs bring forth, rule by rule."""
     found: dict[tuple[str, str], Exhibit] = {}
     with tempfile.TemporaryDirectory() as folder:
-        for spec in EXHIBIT_JOBS:
-            for result in _results(make_job(spec, output=Path(folder))):
+        jobs = [make_job(spec, output=Path(folder)) for spec in EXHIBIT_JOBS]
+        for job in (*jobs, *TRACES):
+            for result in _results(job):
                 for item in result.exhibits:
                     found.setdefault((result.id, item.id), item)
     rows = ["| rule | exhibit | kind | columns |", "|---|---|---|---|"]

@@ -14,6 +14,7 @@ class FormatId(StrEnum):
 
     SYSTEM = "sagemaker_system"
     EVENTS = "sagemaker_events"
+    KERNELS = "kineto"
     END_MARKER = "end_marker"
 
 

@@ -3,7 +3,7 @@
 from reportgen.intake.aws_folder import AwsFolder, read_aws_folder
 from reportgen.intake.cut import cut_job, range_of_steps
 from reportgen.intake.discover import discover
-from reportgen.intake.read import read, read_events
+from reportgen.intake.read import read, read_events, read_node
 from reportgen.intake.samples import SampleTable, read_samples
 from reportgen.intake.system import Progress
 
@@ -17,5 +17,6 @@ __all__ = [
     "read",
     "read_aws_folder",
     "read_events",
+    "read_node",
     "read_samples",
 ]

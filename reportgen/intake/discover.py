@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 
 from reportgen.errors import AmbiguousJobError, LocationError
 from reportgen.formats import Claim, FormatId, Tally, claim, printable
-from reportgen.intake.unread import OUTPUT, format_of_key, name_unread
+from reportgen.intake.trace_files import find_traces, rank_parts
+from reportgen.intake.unread import OUTPUT, format_of_key, name_unread, note_pickles, refuse_pickle
 from reportgen.profile import Clock, JobInfo, JobProfile, NodeId, PartRef, Quality
 from reportgen.profile.job import FileRef
 from reportgen.profile.system import device_order
@@ -18,7 +20,9 @@ MAX_DEPTH = 4
 """Folders between the given path and ``system/`` or ``framework/``. Source: formats.md §1."""
 
 _OUTPUT_FOLDER = "profiler-output"
-_REMEDY = "Pass the folder that holds profiler-output/, or its system/ and framework/."
+_REMEDY = (
+    "Pass the folder that holds profiler-output/, or its system/ and framework/, or kernel traces."
+)
 _BASE = b"start_time_since_epoch_in_micros"
 _HEAD_BYTES = 4_096
 _MAX_HEADS = 50
@@ -27,56 +31,94 @@ _Claimed = tuple[ObjectInfo, Claim]
 
 
 def discover(path: str, *, name: str | None = None) -> JobProfile:
-    """Find the job under a path; no file is read for that.
+    """Find the job under a path; of kernel traces the first bytes are read for that.
 
     Args:
-        path: the job's folder, its ``profiler-output``, or the folder that holds ``system/``
-            and/or ``framework/``.
+        path: the job's folder, its ``profiler-output``, the folder that holds ``system/`` and/or
+            ``framework/``, a folder of kernel traces, or one kernel trace.
         name: what to call the job instead of its folder's name.
 
     Returns:
-        The job with one part per node, in numeric order.
+        The job with one part per node, in numeric order, then one part per rank with a trace.
 
     Raises:
         LocationError: no such folder, nothing in it, no job in it, or a job in a format that
             this version does not read; the message says which.
         AmbiguousJobError: several jobs lie under the path; the message lists them.
     """
-    location = _open(path)
-    objects = [info for info in location.list() if not OUTPUT.fullmatch(info.key)]
-    claimed = _claimed(objects)
-    if not any(told.format_id is not FormatId.END_MARKER for _, told in claimed):
-        raise _no_job(path, location, objects)
-    prefix = _only_prefix(path, claimed)
+    location, chosen = _open(path)
+    if chosen is not None:
+        objects, claimed = [chosen], list[_Claimed]()
+    else:
+        objects = [info for info in location.list() if not OUTPUT.fullmatch(info.key)]
+        claimed = _claimed(objects)
+    known = {info.key for info, _ in claimed}
+    others = [info for info in objects if info.key not in known]
+    traces = find_traces(location, others, is_chosen=chosen is not None)
+    has_nodes = any(told.node for _, told in claimed)
+    if not has_nodes and not traces:
+        raise _no_job(path, location, objects) if chosen is None else _not_a_job(path, location)
+    tally = Tally()
+    prefix = _only_prefix(path, claimed) if has_nodes else ""
     of_job = [item for item in claimed if item[1].job_prefix == prefix]
     info = JobInfo(
-        name=name or _job_name(location, prefix),
+        name=name or (_name_of(chosen.key) if chosen else _job_name(location, prefix)),
         source=path,
-        clock=_clock(location, of_job),
-        is_finished=any(told.format_id is FormatId.END_MARKER for _, told in of_job),
+        clock=_clock(location, of_job) if has_nodes else Clock.UNIX,
+        is_finished=not has_nodes or _is_finished(of_job),
     )
-    tally = Tally()
     _note_unclaimed(objects, claimed, prefix, tally)
-    return JobProfile(info=info, parts=_parts(of_job, location, info), notes=tally.notes())
+    if traces:
+        note_pickles(others, tally)
+    parts = (*_parts(of_job, location, info), *rank_parts(location, traces, info, tally))
+    return JobProfile(info=info, parts=parts, notes=tally.notes())
 
 
-def _open(path: str) -> Location:
-    """Open a location; say what a file is that was given instead of a folder."""
+def _open(path: str) -> tuple[Location, ObjectInfo | None]:
+    """Open a location; of a single file open its folder, and return the file as well."""
+    refuse_pickle(path)
     try:
-        return open_location(path)
+        location = open_location(path)
     except LocationError as err:
-        file = PurePosixPath(path)
-        unread = None
-        if err.details.get("is_file"):
-            info = ObjectInfo(key=file.name, size_bytes=0)
-            unread = name_unread(open_location(str(file.parent)), [info])
-        if unread is None:
+        if not err.details.get("is_file"):
             raise
-        raise LocationError(
-            f"{path!r} is a single file ({unread}); this version cannot read {unread} yet.",
+        file = Path(path.removeprefix("file://")).expanduser()
+        chosen = ObjectInfo(key=file.name, size_bytes=file.stat().st_size)
+        return open_location(str(file.parent)), chosen
+    if "://" in location.root and not location.list():
+        folder, _, key = location.root.rpartition("/")
+        if key and not folder.endswith("/"):
+            beside = open_location(folder)
+            found = [info for info in beside.list() if info.key == key]
+            if found:
+                return beside, found[0]
+    return location, None
+
+
+def _not_a_job(path: str, location: Location) -> LocationError:
+    """Return the error that says what a single file is, if that can be told."""
+    unread = name_unread(location, [ObjectInfo(key=PurePosixPath(path).name, size_bytes=0)])
+    if unread is None:
+        return LocationError(
+            f"{path!r} is a file, not the folder of a job and not a kernel trace.",
             hint=_REMEDY,
             path=path,
-        ) from err
+            is_file=True,
+        )
+    return LocationError(
+        f"{path!r} is a single file ({unread}); this version cannot read {unread} yet.",
+        hint=_REMEDY,
+        path=path,
+    )
+
+
+def _is_finished(claimed: Sequence[_Claimed]) -> bool:
+    return any(told.format_id is FormatId.END_MARKER for _, told in claimed)
+
+
+def _name_of(key: str) -> str:
+    """Return the name of a single file without its endings."""
+    return printable(re.sub(r"(\.pt)?(\.trace)?(\.json)?(\.gz)?(\.tmp)?$", "", key)) or "job"
 
 
 def _claimed(objects: Iterable[ObjectInfo]) -> list[_Claimed]:

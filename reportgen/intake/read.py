@@ -6,26 +6,34 @@ from reportgen.formats import FormatId, SystemFile, Tally, claim
 from reportgen.intake.cut import cut_spans, uncut_extent
 from reportgen.intake.spans import EventFile, read_spans
 from reportgen.intake.system import Progress, read_system
-from reportgen.profile import NodeProfile, PartRef, SpanTable
+from reportgen.intake.traces import SAY_CHANGED, read_rank
+from reportgen.profile import NodeProfile, PartRef, RankTrace, SpanTable
 from reportgen.profile.system import empty_system
 from reportgen.storage import Location, open_location
 
 
-def read(ref: PartRef, *, on_progress: Progress | None = None) -> NodeProfile:
-    """Read one node's system metrics and timelines.
+def read(ref: PartRef, *, on_progress: Progress | None = None) -> NodeProfile | RankTrace:
+    """Read one part: a node's system metrics and timelines, or a rank's kernel trace.
 
     Args:
-        ref: which node, and its files.
+        ref: which part, and its files.
         on_progress: told the rows and bytes that were read since the last call.
 
     Returns:
-        The node. Its notes say what was read (``files_read``), skipped and broken.
+        The part. Its notes say what was read (``files_read``), skipped and broken.
 
-    A part with a range is cut to it: samples inside, events that overlap it in full length.
+    A node with a range is cut to it: samples inside, events that overlap it in full length.
 
     Edge cases: a node without system files has an empty system table, one without timelines an
     empty span table; a file that cannot be read is a note.
     """
+    if ref.rank is None:
+        return read_node(ref, on_progress=on_progress)
+    return read_rank(ref, on_progress=on_progress)
+
+
+def read_node(ref: PartRef, *, on_progress: Progress | None = None) -> NodeProfile:
+    """Read one node; see ``read``."""
     location = _opened(ref)
     tally = Tally()
     minutes = system_files(ref, location)
@@ -37,11 +45,8 @@ def read(ref: PartRef, *, on_progress: Progress | None = None) -> NodeProfile:
     if kept is not None:
         spans = cut_spans(spans, kept)
     for key in location.changed():
-        tally.remark(_SAY_CHANGED, path=key)
+        tally.remark(SAY_CHANGED, path=key)
     return NodeProfile(node=ref.node, job=ref.job, system=system, spans=spans, notes=tally.notes())
-
-
-_SAY_CHANGED = "This file changed after it was listed; its newer content was read."
 
 
 def read_events(ref: PartRef) -> SpanTable:

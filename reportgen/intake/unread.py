@@ -6,23 +6,23 @@ import re
 import zlib
 from collections import Counter
 from collections.abc import Sequence
+from pathlib import Path
 
 from reportgen.errors import LocationError
+from reportgen.formats import Tally
+from reportgen.profile import Quality
 from reportgen.storage import Location, ObjectInfo
 
 _BY_KEY: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r"(?:.*/)?detailed_profiling/.+"), "TensorFlow detailed profiling"),
     (re.compile(r"(?:.*/)?plugins/profile/.+\.trace\.json\.gz"), "TensorFlow detailed profiling"),
     (re.compile(r"(?:.*/)?python_stats(?:\.json|\.html)?"), "Python profiles"),
-    (re.compile(r".*\.pt\.trace\.json(?:\.gz)?"), "PyTorch profiler (Kineto) traces"),
     (re.compile(r".*\.(?:nsys-rep|qdrep|sqlite)"), "Nsight Systems exports"),
     (re.compile(r"(?:.*/)?[^/]*_merged_timeline\.json"), "merged timelines"),
 )
 _BY_CONTENT: tuple[tuple[bytes, str], ...] = (
     (b"NEGOTIATE_", "original Horovod timelines"),
     (b"CYCLE_START", "original Horovod timelines"),
-    (b'"traceEvents"', "PyTorch profiler (Kineto) traces"),
-    (b'"deviceProperties"', "PyTorch profiler (Kineto) traces"),
     (b"SQLite format 3", "Nsight Systems exports"),
 )
 
@@ -36,6 +36,37 @@ _SNIFFED_BYTES = 65_536
 def format_of_key(key: str) -> str | None:
     """Return the name of a known format that is not read yet, told from the key."""
     return next((name for pattern, name in _BY_KEY if pattern.fullmatch(key)), None)
+
+
+_PICKLE = re.compile(r".*\.(?:pickle|pkl)", re.IGNORECASE)
+
+
+def refuse_pickle(path: str) -> None:
+    """Refuse a pickle by its name: opening one runs what is in it.
+
+    Raises:
+        LocationError: the path is a file that ends like a pickle.
+    """
+    if _PICKLE.fullmatch(path) and not Path(path).is_dir():
+        raise LocationError(
+            f"{path!r} is a pickle, probably a memory snapshot. Pickles can run code when they are "
+            "opened, so this one was not.",
+            hint="Pass the profiler's trace (.json or .json.gz) instead.",
+            path=path,
+        )
+
+
+def note_pickles(objects: Sequence[ObjectInfo], tally: Tally) -> None:
+    """Count pickles beside kernel traces: memory snapshots, which are never opened."""
+    for info in objects:
+        if _PICKLE.fullmatch(info.key):
+            tally.add(Quality.FILES_SKIPPED, info.key, what=_SAY_PICKLE)
+
+
+_SAY_PICKLE = (
+    "{n} [file is a pickle|files are pickles], probably [a memory snapshot|memory snapshots], and "
+    "[was|were] not opened: pickles can run code"
+)
 
 
 def name_unread(location: Location, objects: Sequence[ObjectInfo]) -> str | None:

@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Iterable, Sequence
 from importlib.metadata import PackageNotFoundError, version
 
+from reportgen.pipeline.ranks import clock_of, extent_of_job, notes_on_ranks
 from reportgen.pipeline.work import Measured
 from reportgen.profile import JobProfile, Quality, SourceNote
 from reportgen.report import (
@@ -15,7 +16,6 @@ from reportgen.report import (
     QualityNote,
     Report,
     RuleEntry,
-    join_extents,
     rank_findings,
     summarize,
 )
@@ -51,16 +51,17 @@ def compose_report(
             "the range count with their full length."
         )
         notes.insert(0, SourceNote(text=text))
+    notes[:0] = notes_on_ranks(measured)
     header = JobHeader(
         name=job.info.name,
         source=job.info.source,
-        clock=job.info.clock.value,
+        clock=clock_of(job, measured).value,
         range=range_text,
     )
     return compose(
         header,
         results,
-        extent=join_extents([part.extent for part in measured]),
+        extent=extent_of_job(measured),
         nodes=tuple(part.node for part in measured),
         notes=notes,
         sampling_interval_ms=_interval_ms(part.interval_ns for part in measured),

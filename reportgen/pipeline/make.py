@@ -18,7 +18,7 @@ from reportgen.pipeline.places import check_output, check_upload, saved_report
 from reportgen.pipeline.products import check_old, kernel_for, publish
 from reportgen.pipeline.ranges import Wanted, apply_range, check_uncut, wanted_range
 from reportgen.pipeline.timing import timed
-from reportgen.pipeline.work import Measured, work_on
+from reportgen.pipeline.work import Measured, executor_for, rules_for, work_on
 from reportgen.profile import JobProfile
 from reportgen.rules.registry import all_rules
 from reportgen.rules.runner import judge_all
@@ -42,7 +42,7 @@ def make_report(options: Options, watcher: Watcher) -> Outcome:
         with timed(watcher, "listing") as step:
             job = discover(options.path, name=options.name)
             n_files = sum(len(part.files) for part in job.parts)
-            step.text = f"listed {n_files} files of {len(job.parts)} nodes"
+            step.text = f"listed {n_files} files of {len(job.parts)} nodes or ranks"
     except (AmbiguousJobError, PlaceError):
         raise
     except LocationError:
@@ -59,12 +59,11 @@ def make_report(options: Options, watcher: Watcher) -> Outcome:
 
 def _make(job: JobProfile, options: Options, wanted: Wanted | None, watcher: Watcher) -> Outcome:
     rules = all_rules(options.plugins)
-    chosen = select_rules(rules, options.rules) if options.rules else rules
+    chosen = select_rules(rules, options.rules) if options.rules else rules_for(job, rules)
     params = resolve_params(rules, options.settings)
-    root = job.parts[0].root
-    check_output(options.output, job_root=None if "://" in root else Path(root))
+    check_output(options.output, job_root=_job_root(job))
     if options.uploads_to is not None:
-        check_upload(options.uploads_to, job=root)
+        check_upload(options.uploads_to, job=job.parts[0].root)
     check_old(options, keeps_results=False)
     range_text = None
     if wanted is not None:
@@ -72,8 +71,7 @@ def _make(job: JobProfile, options: Options, wanted: Wanted | None, watcher: Wat
             job, range_text = apply_range(job, wanted)
             step.text = f"cut to {range_text}"
     with open_staging(options.output) as staging, kernel_for(options, staging.folder) as kernel:
-        progress = ReadingProgress(watcher)
-        work = partial(work_on, rules=chosen, params=params, on_progress=progress)
+        work = partial(work_on, rules=chosen, params=params)
         measured = _measure(job, work, watcher, range_text=range_text)
         with timed(watcher, "rules") as step:
             results = judge_all([part.measurements for part in measured], chosen, params)
@@ -124,12 +122,15 @@ def _measure(
     job: JobProfile, work: partial[Measured], watcher: Watcher, *, range_text: str | None
 ) -> Sequence[Measured]:
     with timed(watcher, "reading") as step:
-        measured = LocalExecutor().map(work, job.parts)
+        executor = executor_for(job)
+        if isinstance(executor, LocalExecutor):
+            work = partial(work, on_progress=ReadingProgress(watcher))
+        measured = executor.map(work, job.parts)
         n_rows = sum(part.n_rows for part in measured)
         n_files = sum(part.n_files for part in measured)
         read_s = max((part.read_s for part in measured), default=0.0)
         logger.info("read %d rows from %d files in %.2f s", n_rows, n_files, read_s)
-        step.text = f"measured {len(measured)} nodes"
+        step.text = f"measured {len(measured)} nodes or ranks"
     if n_rows == 0 and range_text:
         raise LocationError(
             f"{job.info.source} holds no sample and no event in the range {range_text}.",
@@ -144,6 +145,13 @@ def _measure(
             path=job.info.source,
         )
     return measured
+
+
+def _job_root(job: JobProfile) -> Path | None:
+    """Return the folder that no output may go to; beside a single trace there is room."""
+    root = job.parts[0].root
+    is_one_file = len(job.parts) == 1 and not Path(job.info.source).is_dir()
+    return None if "://" in root or is_one_file else Path(root)
 
 
 def _all_but_json(_: str, names: list[str]) -> set[str]:

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 
 from reportgen.errors import ConfigError
-from reportgen.intake import cut_job, range_of_steps, read
+from reportgen.intake import cut_job, range_of_steps, read_node
 from reportgen.profile import JobProfile, TimeRange
 from reportgen.units import iso_utc, parse_instant
 
@@ -90,12 +90,20 @@ def apply_range(job: JobProfile, wanted: Wanted) -> tuple[JobProfile, str]:
     """Return the job cut to a range, and the range in words.
 
     Steps are looked up in the events of all nodes, which are read once more for that.
+
+    Raises:
+        ConfigError: the job has kernel traces, which cannot be cut.
     """
+    if any(part.rank is not None for part in job.parts):
+        raise ConfigError(
+            "Kernel traces cannot be cut with --from, --to or --steps.",
+            hint="Leave the range out; a trace holds only the steps that were profiled.",
+        )
     if wanted.steps is None:
         assert wanted.time is not None
         return cut_job(job, wanted.time), say_range(wanted.time)
     first, last = wanted.steps
-    kept = range_of_steps([read(part).spans for part in job.parts], first=first, last=last)
+    kept = range_of_steps([read_node(part).spans for part in job.parts], first=first, last=last)
     begin = "the first step" if first is None else f"step {first}"
     end = "the last step" if last is None else f"step {last}"
     return cut_job(job, kept), f"{begin} to {end}, {say_range(kept)}"

@@ -1,7 +1,8 @@
 """The waist's upper half: what a job's raw data look like once they are read.
 
 ``job`` holds the job, its nodes and the notes made while reading; ``system`` one node's samples
-on a grid of ticks; ``spans`` one node's framework events.
+on a grid of ticks; ``spans`` one node's framework events; ``trace`` one rank's kernel trace, whose
+columns are in ``trace_tables``.
 """
 
 from reportgen.profile.job import (
@@ -17,16 +18,20 @@ from reportgen.profile.job import (
 )
 from reportgen.profile.spans import NO_STEP, SpanArguments, SpanSource, SpanTable
 from reportgen.profile.system import Series, SeriesKind, SystemTable
+from reportgen.profile.trace import Device, RankTrace, Recorded, Thread
 
 __all__ = [
     "NO_STEP",
     "Clock",
+    "Device",
     "JobInfo",
     "JobProfile",
     "NodeId",
     "NodeProfile",
     "PartRef",
     "Quality",
+    "RankTrace",
+    "Recorded",
     "Series",
     "SeriesKind",
     "SourceNote",
@@ -34,5 +39,6 @@ __all__ = [
     "SpanSource",
     "SpanTable",
     "SystemTable",
+    "Thread",
     "TimeRange",
 ]

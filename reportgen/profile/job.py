@@ -33,6 +33,7 @@ class Quality(StrEnum):
     EVENTS_UNMATCHED = "events_unmatched"
     EVENTS_DROPPED = "events_dropped"
     BYTES_LOST = "bytes_lost"
+    PLACES_REPAIRED = "places_repaired"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,6 +99,10 @@ class PartRef:
     job: JobInfo
     kept: TimeRange | None = None
     """Only this range is read; ``None`` means all."""
+    rank: int | None = None
+    """The rank whose kernel trace this is; ``None`` for a node."""
+    is_rank_known: bool = True
+    """Whether somebody said the rank, or it is the file's place in order."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,7 +7,7 @@ from dataclasses import MISSING, dataclass, field, fields
 from enum import StrEnum
 from typing import Any, ClassVar, Protocol
 
-from reportgen.profile import NodeProfile
+from reportgen.profile import NodeProfile, RankTrace
 from reportgen.results import Counters, Details, Exhibit, Finding, RuleId, RuleResult, Scalar
 
 
@@ -16,6 +16,11 @@ class Need(StrEnum):
 
     SYSTEM = "system metrics"
     FRAMEWORK = "framework events"
+    KERNELS = "kernel traces"
+
+
+Part = NodeProfile | RankTrace
+"""What a rule may be given to measure."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,7 +138,9 @@ class Rule:
         about: what it checks, how to read it, what to do.
         needs: which inputs it reads.
         params: the class of its parameters.
-        measure: ``(part, params) -> measurement``; runs where the data are, once per node.
+        measure: ``(part, params) -> measurement``; runs where the data are, once per part: a
+            ``NodeProfile`` for rules that need system metrics or framework events, a
+            ``RankTrace`` for those that need kernel traces, either for those that need both.
             A measurement is any small picklable value.
         judge: ``(measurements, params) -> RuleResult``; runs once, measurements in node order.
         present: ``(counters, details, params, context) -> Presentation``; pure. ``context``
@@ -150,7 +157,7 @@ class Rule:
     about: About
     needs: tuple[Need, ...]
     params: type[Any]
-    measure: Callable[[NodeProfile, Any], Any]
+    measure: Callable[[Any, Any], Any]
     judge: Callable[[Sequence[Any], Any], RuleResult]
     present: Callable[[Counters, Details, Any, Any], Presentation]
     describe_params: Callable[[Any], str] = parameter_text

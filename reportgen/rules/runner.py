@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from reportgen.profile import NodeProfile
+from reportgen.profile import RankTrace
 from reportgen.results import (
     ExhibitKind,
     Reason,
@@ -17,7 +17,7 @@ from reportgen.results import (
     Status,
     exhibit,
 )
-from reportgen.rules.base import Rule, param_values
+from reportgen.rules.base import Need, Part, Rule, param_values
 
 logger = logging.getLogger(__name__)
 
@@ -32,10 +32,23 @@ class Failure:
 
 
 def measure_part(
-    part: NodeProfile, rules: Sequence[Rule], params: Mapping[RuleId, Any]
+    part: Part, rules: Sequence[Rule], params: Mapping[RuleId, Any]
 ) -> dict[RuleId, Any]:
-    """Return what each rule measures on one part; a rule that breaks yields a ``Failure``."""
-    return {rule.id: guarded(rule, "measure", part, params[rule.id]) for rule in rules}
+    """Return what each rule measures on one part; a rule that breaks yields a ``Failure``.
+
+    Rules that read other kinds of parts are left out.
+    """
+    return {
+        rule.id: guarded(rule, "measure", part, params[rule.id])
+        for rule in rules
+        if reads(rule, is_rank=isinstance(part, RankTrace))
+    }
+
+
+def reads(rule: Rule, *, is_rank: bool) -> bool:
+    """Return whether a rule measures parts that are ranks, or parts that are nodes."""
+    kinds = {need is Need.KERNELS for need in rule.needs} or {False}
+    return is_rank in kinds
 
 
 def judge_all(
@@ -44,12 +57,13 @@ def judge_all(
     """Return the result of every rule, in the order of ``rules``.
 
     Args:
-        measured: what ``measure_part`` returned, one mapping per part, in node order.
+        measured: what ``measure_part`` returned, one mapping per part, in the order of parts.
         rules: the rules.
         params: the parameters of each rule.
     """
     return tuple(
-        _judge(rule, [part[rule.id] for part in measured], params[rule.id]) for rule in rules
+        _judge(rule, [part[rule.id] for part in measured if rule.id in part], params[rule.id])
+        for rule in rules
     )
 
 

@@ -56,6 +56,15 @@ class LocalLocation:
         except OSError as err:
             raise self._unreadable(key, err) from err
 
+    def read_range(self, key: str, start: int, n_bytes: int) -> bytes:
+        """Return a part of a file, shorter at its end."""
+        try:
+            with Path(self.local_path(key)).open("rb") as file:
+                file.seek(start)
+                return file.read(n_bytes)
+        except OSError as err:
+            raise self._unreadable(key, err) from err
+
     def read_many(self, keys: Sequence[str]) -> Iterator[bytes | LocationError]:
         """Yield the content of files in the order of the keys, or why one cannot be read."""
         for key in keys:

@@ -66,6 +66,10 @@ class Location(Protocol):
         """Return the beginning of a file that is not empty; errors as ``read_bytes``."""
         ...
 
+    def read_range(self, key: str, start: int, n_bytes: int) -> bytes:
+        """Return a part of a file that begins before its end; errors as ``read_bytes``."""
+        ...
+
     def read_many(self, keys: Sequence[str]) -> Iterator[bytes | LocationError]:
         """Yield the content of files in the order of the keys, or why one cannot be read.
 
@@ -80,6 +84,21 @@ class Location(Protocol):
     def local_path(self, key: str) -> str | None:
         """Return where a file lies on this machine, or ``None`` when it does not."""
         ...
+
+
+def read_blocks(
+    location: Location, key: str, size_bytes: int, *, block_bytes: int = 4 << 20
+) -> Iterator[bytes]:
+    """Yield a file in blocks, so that it need not fit into memory; errors as ``read_bytes``.
+
+    Args:
+        location: where it lies.
+        key: its key there.
+        size_bytes: its size when it was listed; what was added since then is not read.
+        block_bytes: bytes of a block.
+    """
+    for start in range(0, size_bytes, block_bytes):
+        yield location.read_range(key, start, min(block_bytes, size_bytes - start))
 
 
 def open_location(path: str, *, listed: Mapping[str, Listed] | None = None) -> Location:

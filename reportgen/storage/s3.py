@@ -100,7 +100,16 @@ class S3Location:
 
     def read_head(self, key: str, size_bytes: int) -> bytes:
         """Return the beginning of an object that is not empty; errors as ``read_bytes``."""
-        return self._get(key, {"range": (0, size_bytes)})[0]
+        return self.read_range(key, 0, size_bytes)
+
+    def read_range(self, key: str, start: int, n_bytes: int) -> bytes:
+        """Return a part of an object that begins before its end; errors as ``read_bytes``."""
+        content, found = self._get(key, {"range": (start, start + n_bytes)})
+        listed = self._listed.get(key)
+        if listed and listed.version and found.version != listed.version:
+            with self._lock:
+                self._changed.add(key)
+        return content
 
     def read_many(self, keys: Sequence[str]) -> Iterator[Fetched]:
         """Yield the content of objects in the order of the keys, some fetched ahead."""

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.usefixtures("each_reader")
 
 def read(job: Path) -> NodeProfile:
     (part,) = intake.discover(str(job)).parts
-    return intake.read(part)
+    return intake.read_node(part)
 
 
 def skipped(profile: NodeProfile) -> list[str]:
@@ -76,7 +76,7 @@ def test_a_file_that_vanishes_between_listing_and_reading_is_skipped(tmp_path: P
     gone = write_minute(tmp_path, [system_line("gpu0", 1, START_S + 60)], minute_s=START_S + 60)
     (part,) = intake.discover(str(tmp_path)).parts
     gone.unlink()
-    profile = intake.read(part)
+    profile = intake.read_node(part)
     assert profile.system.n_samples == 20
     assert skipped(profile) == ["1 file cannot be opened."]
 

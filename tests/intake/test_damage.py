@@ -55,7 +55,7 @@ def test_damage_never_ends_in_an_exception_or_an_impossible_table(
     text = "[\n" + ",\n".join(timeline_lines(ROWS)) + "\n]\n"
     write_timeline(tmp_path, damaged(text.encode(), chance))
     (part,) = intake.discover(str(tmp_path)).parts
-    profile = intake.read(part)
+    profile = intake.read_node(part)
     system, spans = profile.system, profile.spans
     assert (np.diff(system.tick_ns) > 0).all()
     assert not np.isinf(system.values).any()

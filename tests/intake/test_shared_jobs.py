@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from reportgen import intake
+from reportgen.errors import AmbiguousJobError
 from reportgen.formats import Tally, Vocabulary, read_event_file
-from reportgen.profile import NodeProfile, Quality
+from reportgen.profile import NodeProfile, Quality, RankTrace
 from reportgen.units import NS_PER_S
 from tests.shared_data import ORACLE_JOBS, SHARED_DATA, needs_shared_data
 
@@ -17,7 +18,7 @@ pytestmark = needs_shared_data
 
 
 def read(name: str) -> list[NodeProfile]:
-    return [intake.read(part) for part in intake.discover(str(SHARED_DATA / name)).parts]
+    return [intake.read_node(part) for part in intake.discover(str(SHARED_DATA / name)).parts]
 
 
 @pytest.mark.parametrize("name", ORACLE_JOBS)
@@ -25,7 +26,7 @@ def test_nodes_ticks_and_steps_of_an_oracle_job_are_as_planted(name: str) -> Non
     scenario = json.loads((SHARED_DATA / "oracle" / name / "scenario.json").read_text())
     job = intake.discover(str(SHARED_DATA / "oracle" / name))
     assert (job.info.name, job.info.is_finished, job.notes) == (name, True, ())
-    profiles = [intake.read(part) for part in job.parts]
+    profiles = [intake.read_node(part) for part in job.parts]
     assert [profile.node for profile in profiles] == scenario["nodes"]
     found: dict[str, dict[str, int]] = {}
     for profile in profiles:
@@ -102,8 +103,6 @@ def test_timelines_with_different_bases_meet_in_one_table() -> None:
         ("smdebug/tfprofiler_timeline_traces", "TensorFlow detailed profiling"),
         ("smdebug/tfprofiler_local_missing_metadata", "TensorFlow detailed profiling"),
         ("smdebug/horovod_timeline_small.json", "original Horovod timelines"),
-        ("kineto", "PyTorch profiler (Kineto) traces"),
-        ("kineto/v100_ns", "PyTorch profiler (Kineto) traces"),
         ("nsys", "Nsight Systems exports"),
     ],
 )
@@ -113,3 +112,31 @@ def test_formats_that_are_not_read_yet_are_named(folder: str, format_name: str) 
     with pytest.raises(LocationError) as info:
         intake.discover(str(SHARED_DATA / folder))
     assert f"this version cannot read {format_name} yet" in info.value.message
+
+
+def test_every_kernel_trace_is_read_without_loss() -> None:
+    places = {
+        "a100_alexnet_sync_events.json.gz": 98, "a100_dlrm_rank3of8.json.gz": 9450,
+        "h100_qwen_inference.json.gz": 1707, "mi300x_resnet_rank0of8.json.gz": 3653,
+        "param_dlrm_8ranks": 2244, "rank_non_gpu.json.gz": 0, "rank_not_found.json.gz": 0,
+        "resnet50_num_workers_0": 9096, "resnet50_num_workers_4": 9258,
+        "v100_dlrm_rank1of2.json.gz": 15632, "v100_ns": 6095,
+    }  # fmt: skip
+    for place, n_gpu_ops in places.items():
+        job = intake.discover(str(SHARED_DATA / "kineto" / place))
+        traces = [intake.read(part) for part in job.parts]
+        lost = [
+            note
+            for trace in traces
+            for note in trace.notes
+            if note.counts.keys() - {Quality.FILES_READ, Quality.EVENTS_UNMATCHED}
+        ]
+        assert lost == []
+        assert sum(len(trace.gpu_ops.name) for trace in traces if isinstance(trace, RankTrace)) == (
+            n_gpu_ops
+        )
+
+
+def test_kernel_traces_of_several_jobs_are_named() -> None:
+    with pytest.raises(AmbiguousJobError, match="param_dlrm_8ranks/, resnet50_num_workers_0/"):
+        intake.discover(str(SHARED_DATA / "kineto"))

@@ -38,7 +38,7 @@ ROWS: list[Row] = [
 
 
 def read(job: Path, index: int = 0) -> NodeProfile:
-    return intake.read(intake.discover(str(job)).parts[index])
+    return intake.read_node(intake.discover(str(job)).parts[index])
 
 
 def counted(profile: NodeProfile, quality: Quality) -> int:
@@ -158,7 +158,7 @@ def test_a_job_without_any_base_keeps_its_relative_times(tmp_path: Path) -> None
     write_timeline(tmp_path, timeline_lines([(TRAIN, TRAIN, 5.0, 6.0, {})], base_s=None))
     job = intake.discover(str(tmp_path))
     assert job.info.clock is Clock.RELATIVE
-    assert intake.read(job.parts[0]).spans.start_ns.tolist() == [5_000_000_000]
+    assert intake.read_node(job.parts[0]).spans.start_ns.tolist() == [5_000_000_000]
 
 
 def test_one_base_makes_the_clock_a_wall_clock(tmp_path: Path) -> None:
@@ -168,7 +168,7 @@ def test_one_base_makes_the_clock_a_wall_clock(tmp_path: Path) -> None:
     )
     job = intake.discover(str(tmp_path))
     assert job.info.clock is Clock.UNIX
-    assert [intake.read(part).spans.n_spans for part in job.parts] == [len(ROWS), 0]
+    assert [intake.read_node(part).spans.n_spans for part in job.parts] == [len(ROWS), 0]
 
 
 @pytest.mark.parametrize(("is_finished", "n_spans"), [(True, 2), (False, 1)])

@@ -35,7 +35,7 @@ COLUMNS: dict[str, list[float | None]] = {
 
 def read(job: Path) -> NodeProfile:
     (part,) = intake.discover(str(job)).parts
-    return intake.read(part)
+    return intake.read_node(part)
 
 
 def counted(profile: NodeProfile, quality: Quality) -> int:
@@ -327,5 +327,5 @@ def test_progress_is_told_rows_and_bytes(tmp_path: Path) -> None:
     path = write_minute(tmp_path, minute())
     told: list[tuple[int, int]] = []
     (part,) = intake.discover(str(tmp_path)).parts
-    intake.read(part, on_progress=lambda rows, size: told.append((rows, size)))
+    intake.read_node(part, on_progress=lambda rows, size: told.append((rows, size)))
     assert told == [(20, path.stat().st_size)]

@@ -7,10 +7,11 @@ from pathlib import Path
 import pytest
 
 from reportgen.errors import ConfigError, LocationError
-from reportgen.intake import cut_job, discover, range_of_steps, read
+from reportgen.intake import cut_job, discover, range_of_steps, read_node
 from reportgen.pipeline.ranges import apply_range, check_uncut, parse_time, wanted_range
 from reportgen.profile import NodeProfile, TimeRange
 from tests.builders import START_S, Row, span_table, timeline_lines, write_system, write_timeline
+from tests.traces import trace_text, write_trace
 
 START_NS = round(START_S * 1e9)
 STEP = "Step:ModeKeys.TRAIN"
@@ -73,7 +74,7 @@ def job(tmp_path: Path) -> Path:
 
 def part_of(job: Path, kept: TimeRange) -> NodeProfile:
     (ref,) = cut_job(discover(str(job)), kept).parts
-    return read(ref)
+    return read_node(ref)
 
 
 def test_both_ends_belong_to_the_range_and_events_keep_their_length(job: Path) -> None:
@@ -98,7 +99,7 @@ def test_a_microsecond_outside_is_outside(job: Path) -> None:
 
 def test_an_open_range_that_holds_all_changes_nothing(job: Path) -> None:
     (ref,) = discover(str(job)).parts
-    whole = read(ref)
+    whole = read_node(ref)
     part = part_of(job, TimeRange(from_ns=START_NS))
     assert part.system.values.tobytes() == whole.system.values.tobytes()
     assert part.system.tick_ns.tolist() == whole.system.tick_ns.tolist()
@@ -135,3 +136,11 @@ def test_steps_of_several_nodes_span_all_of_them() -> None:
         range_of_steps(nodes, first=8, last=9)
     with pytest.raises(LocationError, match="it has no steps"):
         range_of_steps([], first=8, last=9)
+
+
+def test_kernel_traces_are_not_cut(tmp_path: Path) -> None:
+    job = discover(str(write_trace(tmp_path / "trace.json", trace_text())))
+    wanted = wanted_range("2026-07-02", None, None)
+    assert wanted is not None
+    with pytest.raises(ConfigError, match="cannot be cut"):
+        apply_range(job, wanted)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from reportgen.errors import ConfigError
-from reportgen.intake import discover, read
+from reportgen.intake import discover, read_node
 from reportgen.profile import NodeProfile
 from reportgen.results import Counters, ReasonCode, RuleResult, Status
 from reportgen.rules.gpu_time_budget import RULE
@@ -291,7 +291,7 @@ def test_what_is_lacking_is_told_apart() -> None:
 @needs_shared_data
 def test_the_cpu_bound_job_of_the_oracle_idles_for_its_input() -> None:
     job = SHARED_DATA / "oracle" / "b_cpu_bottleneck"
-    made = [read(ref) for ref in discover(str(job)).parts]
+    made = [read_node(ref) for ref in discover(str(job)).parts]
     result = run(RULE, *made)
     shares = {row["part"]: row["gpu_s"] for row in rows_of(result, "budget")}
     outside = shares["initialization"] + shares["finalization"]

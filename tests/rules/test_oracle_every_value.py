@@ -18,7 +18,7 @@ from typing import Any
 
 import pytest
 
-from reportgen.intake import cut_job, discover, read
+from reportgen.intake import cut_job, discover, read_node
 from reportgen.profile import NodeProfile, SeriesKind, TimeRange
 from reportgen.results import RuleResult
 from reportgen.rules.registry import BUILTIN_RULES
@@ -90,7 +90,7 @@ def parts_until_aws_end(job: str) -> tuple[NodeProfile, ...]:
     """Read a job as ``--to <end of AWS's last window>`` does."""
     end_us = json.loads((_folder(job) / "scans.json").read_text())[-1]["end"]
     cut = cut_job(discover(str(_folder(job))), TimeRange(to_ns=end_us * 1000))
-    return tuple(read(part) for part in cut.parts)
+    return tuple(read_node(part) for part in cut.parts)
 
 
 @cache

@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 from scipy.spatial.distance import jensenshannon
 
-from reportgen.intake import discover, read
+from reportgen.intake import discover, read_node
 from reportgen.profile import NodeProfile, SeriesKind
 from reportgen.results import Finding, RuleResult, Severity, Status
 from reportgen.rules import (
@@ -60,7 +60,7 @@ every_cut = pytest.mark.parametrize(("job", "cut"), CUTS)
 
 @cache
 def parts_of(job: str) -> tuple[NodeProfile, ...]:
-    return tuple(read(ref) for ref in discover(str(_folder(job))).parts)
+    return tuple(read_node(ref) for ref in discover(str(_folder(job))).parts)
 
 
 @cache

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from reportgen.errors import LocationError
-from reportgen.storage import LocalLocation
+from reportgen.storage import LocalLocation, read_blocks
 
 
 def test_files_are_listed_by_key_with_sizes(tmp_path: Path) -> None:
@@ -75,3 +75,13 @@ def test_a_folder_that_may_not_be_listed_is_a_problem_not_a_crash(tmp_path: Path
     finally:
         closed.chmod(0o755)
     assert [(info.key, info.problem) for info in listed] == [("closed/.", "permission denied")]
+
+
+def test_a_part_of_a_file_is_read_and_blocks_make_the_whole(tmp_path: Path) -> None:
+    (tmp_path / "a").write_bytes(b"0123456789")
+    location = LocalLocation(tmp_path)
+    assert location.read_range("a", 3, 4) == b"3456"
+    assert location.read_range("a", 8, 40) == b"89"
+    assert list(read_blocks(location, "a", 10, block_bytes=4)) == [b"0123", b"4567", b"89"]
+    with pytest.raises(LocationError, match="Cannot read gone"):
+        location.read_range("gone", 0, 1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -10,12 +11,13 @@ import pytest
 
 from reportgen import intake
 from reportgen.errors import EXIT_FAILED, ConfigError, LocationError, PlaceError
-from reportgen.profile import Quality
-from reportgen.storage import open_location
+from reportgen.profile import Quality, RankTrace
+from reportgen.storage import open_location, read_blocks
 from reportgen.storage.s3_access import region_of
 from reportgen.store import RemoteOutput
 from tests.builders import START_S, system_line, timeline_lines, write_minute, write_timeline
 from tests.s3_server import Bucket
+from tests.traces import ranked
 
 pytestmark = pytest.mark.slow
 
@@ -114,7 +116,7 @@ def test_an_object_that_changed_is_read_as_it_is_now_and_named(s3: Bucket, tmp_p
         first,
         f"{system_line('gpu0', 50, START_S)}\n{system_line('gpu0', 60, START_S + 1)}\n".encode(),
     )
-    node = intake.read(part)
+    node = intake.read_node(part)
     assert node.system.n_samples == 3
     assert [note.path for note in node.notes if "changed after it was listed" in note.text] == [
         first.removeprefix("job/")
@@ -127,7 +129,7 @@ def test_an_object_that_vanished_is_named_and_the_others_are_read(
     first, _ = two_minutes(s3, tmp_path)
     (part,) = intake.discover(f"{s3.url}/job").parts
     s3.delete(first)
-    node = intake.read(part)
+    node = intake.read_node(part)
     assert node.system.n_samples == 1
     (note,) = [note for note in node.notes if Quality.FILES_SKIPPED in note.counts]
     assert note.path == first.removeprefix("job/")
@@ -139,7 +141,7 @@ def test_a_denied_object_stops_the_run_instead_of_missing(s3: Bucket, tmp_path: 
     (part,) = intake.discover(f"{s3.url}/job").parts
     s3.trouble.denies = "GET"
     with pytest.raises(PlaceError, match="Access denied: s3:GetObject"):
-        intake.read(part)
+        intake.read_node(part)
 
 
 def test_a_store_without_etags_is_checked_by_size(s3: Bucket, tmp_path: Path) -> None:
@@ -147,10 +149,10 @@ def test_a_store_without_etags_is_checked_by_size(s3: Bucket, tmp_path: Path) ->
     s3.trouble.hides_tags = True
     (part,) = intake.discover(f"{s3.url}/job").parts
     assert [file.version for file in part.files] == ["", ""]
-    assert not [note for note in intake.read(part).notes if "changed" in note.text]
+    assert not [note for note in intake.read_node(part).notes if "changed" in note.text]
     line = system_line("gpu0", 50, START_S)
     s3.put(first, f"{line}\n{line.replace('50', '60')}\n".encode())
-    node = intake.read(part)
+    node = intake.read_node(part)
     assert [note.path for note in node.notes if "changed after it was listed" in note.text] == [
         first.removeprefix("job/")
     ]
@@ -168,10 +170,10 @@ def test_timelines_are_fetched_in_parallel_and_one_that_vanished_is_named(
     s3.put_folder(tmp_path, "job")
     (part,) = intake.discover(f"{s3.url}/job").parts
     gone = part.files[17].key
-    whole = intake.read(part).spans
+    whole = intake.read_node(part).spans
     assert whole.n_spans == 40
     s3.delete(f"job/{gone}")
-    node = intake.read(part)
+    node = intake.read_node(part)
     assert node.spans.n_spans == 39
     assert set(node.spans.names) < set(whole.names)
     (note,) = [note for note in node.notes if Quality.FILES_SKIPPED in note.counts]
@@ -200,7 +202,7 @@ def test_folders_that_the_console_made_are_not_files_of_the_job(s3: Bucket, tmp_
         s3.put(folder, b"")
     job = intake.discover(f"{s3.url}/job")
     assert [len(part.files) for part in job.parts] == [2]
-    assert intake.read(job.parts[0]).system.n_samples == 2
+    assert intake.read_node(job.parts[0]).system.n_samples == 2
 
 
 def test_job_name_and_source_are_those_of_the_address(s3: Bucket, tmp_path: Path) -> None:
@@ -213,3 +215,24 @@ def test_a_report_may_not_go_into_raw_data(s3: Bucket, tmp_path: Path) -> None:
     two_minutes(s3, tmp_path)
     with pytest.raises(ConfigError, match="lies in the raw data of a job"):
         RemoteOutput(f"{s3.url}/job/profiler-output")
+
+
+def test_a_part_of_an_object_is_read_and_blocks_make_the_whole(s3: Bucket) -> None:
+    s3.put("big", BIG)
+    location = open_location(s3.url)
+    assert location.read_range("big", 1_000, 5) == BIG[1_000:1_005]
+    assert location.read_range("big", len(BIG) - 3, 50) == BIG[-3:]
+    assert b"".join(read_blocks(location, "big", len(BIG), block_bytes=300_000)) == BIG
+    with pytest.raises(LocationError):
+        location.read_range("gone", 0, 5)
+
+
+def test_kernel_traces_are_read_from_a_bucket(s3: Bucket) -> None:
+    for rank in range(2):
+        s3.put(f"run/rank{rank}.json.gz", gzip.compress(ranked(rank).encode()))
+    folder = intake.discover(f"{s3.url}/run")
+    assert [part.rank for part in folder.parts] == [0, 1]
+    single = intake.discover(f"{s3.url}/run/rank1.json.gz")
+    (trace,) = [intake.read(part) for part in single.parts]
+    assert isinstance(trace, RankTrace)
+    assert (trace.rank, trace.gpu_ops.duration_us.tolist()) == (1, [30.0] * 4)

@@ -1,0 +1,257 @@
+"""Events of kernel traces to columns, block by block, so that the events themselves can go."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reportgen.formats.event_columns import ABSENT, Codes
+from reportgen.formats.kineto.events import NO_ARGS, Args, TraceEvent
+from reportgen.formats.kineto.growing import Column, Columns, Growing
+from reportgen.formats.kineto.numbers import either, floats, numbers
+from reportgen.profile.trace_tables import GpuKind, SliceKind
+
+GPU_KINDS: Mapping[str, GpuKind] = {
+    "kernel": GpuKind.KERNEL,
+    "Kernel": GpuKind.KERNEL,
+    "mtia_ccp_events": GpuKind.KERNEL,
+    "gpu_memcpy": GpuKind.MEMCPY,
+    "Memcpy": GpuKind.MEMCPY,
+    "gpu_memset": GpuKind.MEMSET,
+    "Memset": GpuKind.MEMSET,
+}
+"""Source: kernel-trace definitions 2.1; ``Kernel`` and so on until PyTorch 1.11."""
+
+CALLS = frozenset(
+    {
+        "cuda_runtime", "cuda_driver", "Runtime", "xpu_runtime", "xpu_driver", "mtia_runtime",
+        "privateuse1_runtime", "privateuse1_driver", "glow_runtime",
+    }
+)  # fmt: skip
+SLICE_KINDS: Mapping[str, SliceKind] = {
+    "cpu_op": SliceKind.OPERATOR,
+    "Operator": SliceKind.OPERATOR,
+    "user_annotation": SliceKind.ANNOTATION,
+    "python_function": SliceKind.PYTHON,
+    "overhead": SliceKind.OVERHEAD,
+    "hpu_op": SliceKind.OPERATOR,
+}
+SYNCS = frozenset({"cuda_sync", "xpu_sync"})
+SHADOWS = frozenset(
+    {
+        "gpu_user_annotation", "Trace", "cuda_profiler_range", "cuda_event", "collective_comm",
+        "mtia_insight", "xpu_scope_profiler", "external_correlation", "critical_path",
+    }
+)  # fmt: skip
+"""Spans that repeat what other events say, or say nothing about time."""
+
+FORWARD_BACKWARD = frozenset({"fwdbwd", "forward_backward"})
+MEMORY = "[memory]"
+
+
+@dataclass(slots=True, kw_only=True)
+class TraceVocabularies:
+    """Texts of a file and their codes; ``threads`` has pairs of process and thread."""
+
+    names: Codes = field(default_factory=Codes)
+    labels: Codes = field(default_factory=Codes)
+    shapes: Codes = field(default_factory=Codes)
+    threads: Codes = field(default_factory=Codes)
+    input_lists: Codes = field(default_factory=Codes)
+
+
+class TraceColumns:
+    """Everything that is kept of a file's events.
+
+    Attributes:
+        tables: rows as they come: ``gpu_ops``, ``calls``, ``slices``, ``syncs``, ``memory``,
+            ``collectives``, ``flow_ends``, ``launch_ends``.
+        vocabularies: what their codes mean.
+        categories: how many events of each kind were seen, by phase and category.
+    """
+
+    def __init__(self) -> None:
+        self.tables: dict[str, Growing] = {name: Growing() for name in TABLES}
+        self.vocabularies = TraceVocabularies()
+        self.categories: Counter[tuple[str, str]] = Counter()
+
+    def add(self, events: Sequence[TraceEvent]) -> None:
+        """Take some events."""
+        groups: dict[tuple[str | None, str | None], list[TraceEvent]] = defaultdict(list)
+        for event in events:
+            groups[event.ph, event.cat].append(event)
+        for (phase, category), group in groups.items():
+            self.categories[phase or "", category or ""] += len(group)
+            if phase == "X":
+                self._add_spans(group, category or "")
+            elif phase in {"i", "I"}:
+                self._add_memory([event for event in group if event.name == MEMORY])
+            elif phase in {"s", "f"}:
+                self._add_flow_ends(group, category or "", is_start=phase == "s")
+
+    def _add_spans(self, events: list[TraceEvent], category: str) -> None:
+        if category in GPU_KINDS:
+            self._add_gpu_ops(events, GPU_KINDS[category])
+        elif category in CALLS:
+            self._add_calls(events)
+        elif category in SYNCS:
+            self._add_syncs(events)
+        elif category not in SHADOWS:
+            self._add_slices(events, SLICE_KINDS.get(category, SliceKind.OTHER))
+
+    def _add_gpu_ops(self, events: list[TraceEvent], kind: GpuKind) -> None:
+        args = _args(events)
+        table = self.tables["gpu_ops"]
+        self._add_collectives(args, table.n_rows, is_gpu=True)
+        table.add(
+            **self._times(events),
+            kind=_constant(kind, events, np.int8),
+            device=either([item.device for item in args], [event.pid for event in events]),
+            stream=either([item.stream for item in args], [event.tid for event in events]),
+            correlation=numbers([item.correlation for item in args]),
+            external_id=_external_ids(args),
+            bytes=numbers([item.bytes for item in args]),
+            shape=self._shapes(args),
+        )
+
+    def _add_calls(self, events: list[TraceEvent]) -> None:
+        args = _args(events)
+        self.tables["calls"].add(
+            **self._times(events),
+            thread=self._threads(events),
+            correlation=numbers([item.correlation for item in args]),
+            external_id=_external_ids(args),
+            bytes=numbers([item.size for item in args]),
+        )
+
+    def _add_slices(self, events: list[TraceEvent], kind: SliceKind) -> None:
+        table = self.tables["slices"]
+        columns = self._times(events)
+        if kind is SliceKind.PYTHON or kind is SliceKind.OVERHEAD:
+            external_id = input_list = _constant(ABSENT, events, np.int64)
+        else:
+            args = _args(events)
+            self._add_collectives(args, table.n_rows, is_gpu=False)
+            external_id, input_list = _external_ids(args), self._input_lists(args)
+        table.add(
+            **columns,
+            thread=self._threads(events),
+            kind=_constant(kind, events, np.int8),
+            external_id=external_id,
+            input_list=input_list.astype(np.int32),
+        )
+
+    def _add_syncs(self, events: list[TraceEvent]) -> None:
+        args = _args(events)
+        self.tables["syncs"].add(
+            **self._times(events),
+            device=numbers([item.device for item in args]),
+            stream=numbers([item.stream for item in args]),
+            correlation=numbers([item.correlation for item in args]),
+        )
+
+    def _add_memory(self, events: list[TraceEvent]) -> None:
+        if not events:
+            return
+        args = _args(events)
+        self.tables["memory"].add(
+            start_us=floats([event.ts for event in events]),
+            device_type=numbers([item.memory_type for item in args]),
+            device=numbers([item.memory_device for item in args]),
+            change_bytes=numbers([item.change_bytes for item in args], absent=0),
+            allocated_bytes=numbers([item.allocated_bytes for item in args]),
+            reserved_bytes=numbers([item.reserved_bytes for item in args]),
+        )
+
+    def _add_collectives(self, args: Sequence[Args], first_row: int, *, is_gpu: bool) -> None:
+        rows = [row for row, item in enumerate(args) if item.collective is not None]
+        if not rows:
+            return
+        found = [args[row] for row in rows]
+        labels = self.vocabularies.labels
+        owner = np.array(rows, dtype=np.int64) + first_row
+        nobody = np.full(len(rows), ABSENT, dtype=np.int64)
+        self.tables["collectives"].add(
+            name=labels.of([item.collective for item in found]),
+            dtype=_texts(labels, [item.dtype for item in found]),
+            group=_texts(labels, [_text(item.group_name) for item in found]),
+            group_ranks=_texts(labels, [_raw_text(item.group_ranks) for item in found]),
+            group_size=numbers([item.group_size for item in found]),
+            seq=numbers([item.seq for item in found]),
+            in_elements=numbers([item.in_elements for item in found]),
+            out_elements=numbers([item.out_elements for item in found]),
+            gpu_op=owner if is_gpu else nobody,
+            host_slice=nobody if is_gpu else owner,
+        )
+
+    def _add_flow_ends(self, events: list[TraceEvent], category: str, *, is_start: bool) -> None:
+        columns = {
+            "id": numbers([event.id for event in events]),
+            "start_us": floats([event.ts for event in events]),
+            "is_start": _constant(is_start, events, np.bool_),
+        }
+        if category in FORWARD_BACKWARD:
+            self.tables["flow_ends"].add(**columns, thread=self._threads(events))
+        else:
+            self.tables["launch_ends"].add(**columns)
+
+    def _times(self, events: list[TraceEvent]) -> Columns:
+        return {
+            "start_us": floats([event.ts for event in events]),
+            "duration_us": floats([event.dur for event in events]),
+            "name": self.vocabularies.names.of([event.name or "" for event in events]),
+        }
+
+    def _threads(self, events: list[TraceEvent]) -> NDArray[np.int32]:
+        return self.vocabularies.threads.of([(event.pid, event.tid) for event in events])
+
+    def _shapes(self, args: Sequence[Args]) -> NDArray[np.int32]:
+        shapes = self.vocabularies.shapes
+        texts = [bytes(item.grid) + b" " + bytes(item.block) for item in args]
+        return np.fromiter(
+            (ABSENT if text == b" " else shapes[text] for text in texts), np.int32, len(texts)
+        )
+
+    def _input_lists(self, args: Sequence[Args]) -> NDArray[np.int32]:
+        lists = self.vocabularies.input_lists
+        return lists.of([bytes(item.input_type) for item in args])
+
+
+TABLES = (
+    "gpu_ops", "calls", "slices", "syncs", "memory", "collectives", "flow_ends", "launch_ends",
+)  # fmt: skip
+
+
+def _args(events: Iterable[TraceEvent]) -> list[Args]:
+    return [event.args or NO_ARGS for event in events]
+
+
+def _constant(value: int, events: Sequence[TraceEvent], dtype: Any) -> Column:
+    return np.full(len(events), value, dtype=dtype)
+
+
+def _texts(codes: Codes, texts: Sequence[str | None]) -> NDArray[np.int32]:
+    return np.fromiter(
+        (ABSENT if text is None else codes[text] for text in texts), np.int32, len(texts)
+    )
+
+
+def _text(value: Any) -> str | None:
+    return None if value is None else str(value)
+
+
+def _raw_text(value: Any) -> str | None:
+    text = bytes(value).decode("utf-8", "replace").strip('"')
+    return text or None
+
+
+def _external_ids(args: Sequence[Args]) -> NDArray[np.int64]:
+    found = numbers([item.external_id for item in args])
+    if (found != ABSENT).any():
+        return found
+    return numbers([item.external_id_2021 for item in args])

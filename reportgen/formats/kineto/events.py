@@ -1,0 +1,96 @@
+"""The events of a kernel trace as they stand in the file: only what anything here reads.
+
+What is not named here is skipped without being decoded, so that stacks, command lines and
+environments of a trace never reach the program.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+Number = int | float | str | None
+_NO_TEXT = msgspec.Raw(b"")
+
+
+class Args(msgspec.Struct, gc=False):
+    """The arguments of an event; sizes and numbers as the file writes them."""
+
+    correlation: Number = None
+    device: Number = None
+    stream: Number = None
+    bytes: Number = None
+    size: Number = None
+    external_id: Number = msgspec.field(default=None, name="External id")
+    external_id_2021: Number = msgspec.field(default=None, name="external id")
+    input_type: msgspec.Raw = msgspec.field(default=_NO_TEXT, name="Input type")
+    grid: msgspec.Raw = _NO_TEXT
+    block: msgspec.Raw = _NO_TEXT
+    collective: str | None = msgspec.field(default=None, name="Collective name")
+    dtype: str | None = None
+    in_elements: Number = msgspec.field(default=None, name="In msg nelems")
+    out_elements: Number = msgspec.field(default=None, name="Out msg nelems")
+    group_size: Number = msgspec.field(default=None, name="Group size")
+    group_name: Number = msgspec.field(default=None, name="Process Group Name")
+    group_ranks: msgspec.Raw = msgspec.field(default=_NO_TEXT, name="Process Group Ranks")
+    seq: Number = msgspec.field(default=None, name="Seq")
+    memory_type: Number = msgspec.field(default=None, name="Device Type")
+    memory_device: Number = msgspec.field(default=None, name="Device Id")
+    change_bytes: Number = msgspec.field(default=None, name="Bytes")
+    allocated_bytes: Number = msgspec.field(default=None, name="Total Allocated")
+    reserved_bytes: Number = msgspec.field(default=None, name="Total Reserved")
+
+
+class TraceEvent(msgspec.Struct, gc=False):
+    """One event."""
+
+    ph: str | None = None
+    cat: str | None = None
+    name: str | None = None
+    pid: Number = None
+    tid: Number = None
+    ts: Number = None
+    dur: Number = None
+    id: Number = None
+    args: Args | None = None
+
+
+NO_ARGS = Args()
+_DECODER = msgspec.json.Decoder(list[TraceEvent])
+_ONE = msgspec.json.Decoder(TraceEvent)
+
+
+def decode_run(text: bytes) -> list[TraceEvent] | None:
+    """Decode events with commas between them; ``None`` when anything about them is unusual."""
+    try:
+        return _DECODER.decode(b"[%b]" % text)
+    except (ValueError, RecursionError):  # msgspec's errors and broken UTF-8 are ValueErrors
+        return None
+
+
+def event_of(fields: dict[str, object]) -> TraceEvent | None:
+    """Return an event made of fields that were read leniently; odd ones are left out.
+
+    Example:
+        >>> event_of({"ph": "X", "ts": 1, "name": ["odd"], "args": {"device": 0}}).args.device
+        0
+    """
+    args = fields.get("args")
+    plain: dict[str, object] = {
+        key: value for key, value in fields.items() if isinstance(value, str | int | float)
+    }
+    if isinstance(args, dict):
+        plain["args"] = {key: value for key, value in args.items() if _is_usable(key, value)}
+    try:
+        return _ONE.decode(msgspec.json.encode(plain))
+    except (ValueError, RecursionError):
+        return None
+
+
+_LISTS = {"Input type", "grid", "block", "Process Group Ranks"}
+_TEXTS = {"Collective name", "dtype"}
+
+
+def _is_usable(key: str, value: object) -> bool:
+    if key in _LISTS:
+        return True
+    return isinstance(value, str) or (isinstance(value, int | float) and key not in _TEXTS)

@@ -1,0 +1,77 @@
+"""What belongs together in a kernel trace: launch and GPU op, forward and backward."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reportgen.formats.event_columns import ABSENT
+from reportgen.formats.kineto.growing import Columns
+from reportgen.profile.trace_tables import FlowKind
+
+
+def launches(gpu: Columns, calls: Columns, launch_ends: Columns) -> NDArray[np.int32]:
+    """Return the row of the call that launched each GPU op, ``ABSENT`` for orphans.
+
+    They share their correlation; of several calls the first is taken, which is the outermost.
+    Ops without correlation are found by the arrow that ends where they start.
+    """
+    if not calls:
+        return np.full(len(gpu["start_us"]), ABSENT, dtype=np.int32)
+    found = _first_match(gpu["correlation"], calls["correlation"])
+    is_blind = gpu["correlation"] == ABSENT
+    if launch_ends and is_blind.any():
+        blind = np.flatnonzero(is_blind)
+        found[blind] = _along_arrows(gpu["start_us"][blind], calls["start_us"], launch_ends)
+    return found
+
+
+def _along_arrows(
+    gpu_start_us: NDArray[np.float64], call_start_us: NDArray[np.float64], ends: Columns
+) -> NDArray[np.int32]:
+    is_start = ends["is_start"]
+    id_by_end = dict(zip(ends["start_us"][~is_start], ends["id"][~is_start], strict=True))
+    start_by_id = dict(zip(ends["id"][is_start], ends["start_us"][is_start], strict=True))
+    row_by_start = {start: row for row, start in reversed(list(enumerate(call_start_us)))}
+    rows = (
+        row_by_start.get(start_by_id.get(id_by_end.get(start)), ABSENT) for start in gpu_start_us
+    )
+    return np.fromiter(rows, dtype=np.int32, count=len(gpu_start_us))
+
+
+def bytes_of_calls(gpu: Columns, calls: Columns) -> NDArray[np.int64]:
+    """Return the bytes of GPU ops; HIP writes them on the call instead."""
+    known = np.where(gpu["bytes"] < 0, ABSENT, gpu["bytes"])
+    if not calls:
+        return known
+    from_call = np.where(gpu["launch"] == ABSENT, ABSENT, calls["bytes"][gpu["launch"]])
+    return np.where(known == ABSENT, from_call, known)
+
+
+def pair_flows(ends: Columns) -> Columns:
+    """Return the arrows whose two ends are there, sorted by start."""
+    if not ends:
+        return {}
+    is_start = ends["is_start"]
+    starts, arrivals = np.flatnonzero(is_start), np.flatnonzero(~is_start)
+    place = _first_match(ends["id"][starts], ends["id"][arrivals])
+    starts, place = starts[place != ABSENT], place[place != ABSENT]
+    arrivals = arrivals[place] if len(place) else arrivals[:0]
+    return {
+        "kind": np.full(len(starts), FlowKind.FORWARD_BACKWARD, dtype=np.int8),
+        "start_us": ends["start_us"][starts],
+        "end_us": ends["start_us"][arrivals],
+        "from_thread": ends["thread"][starts],
+        "to_thread": ends["thread"][arrivals],
+    }
+
+
+def _first_match(wanted: NDArray[np.int64], keys: NDArray[np.int64]) -> NDArray[np.int32]:
+    """Return the first row of each wanted key, ``ABSENT`` where the key is absent or not there."""
+    if not len(keys):
+        return np.full(len(wanted), ABSENT, dtype=np.int32)
+    order = np.argsort(keys, kind="stable")
+    ordered = keys[order]
+    place = np.minimum(np.searchsorted(ordered, wanted), len(keys) - 1)
+    is_there = (ordered[place] == wanted) & (wanted != ABSENT)
+    return np.where(is_there, order[place], ABSENT).astype(np.int32)

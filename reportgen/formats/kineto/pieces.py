@@ -1,0 +1,132 @@
+"""Runs of events: decoded at once, or event by event where they are damaged."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from reportgen.formats.kineto.events import TraceEvent, decode_run
+from reportgen.formats.kineto.repair import repair_event, repair_text
+
+EDGES = b", \t\r\n"
+"""What may stand between events."""
+
+_MAX_ENDS = 16
+_EVENT_BORDER = re.compile(
+    rb'\}\s*,?\s*(?=\{\s*"(?:ph|name|cat|pid|tid|ts|args|id|dur|s|bp)"\s*:)|\}\s*,\s*(?=\{)'
+)
+_END = re.compile(
+    rb'\}\s*(?=\]\s*(?:,\s*"|\}|\{|\[|\Z)|\}\s*(?:\{|\Z)|,\s*"(?:traceName|schemaVersion|'
+    rb"distributedInfo|deviceProperties|displayTimeUnit|baseTimeNanoseconds|traceEvents|INFO|"
+    rb'with_stack|record_shapes|trace_id|metadata)")'
+)
+
+
+@dataclass(slots=True, kw_only=True)
+class Losses:
+    """What reading a file cost.
+
+    Attributes:
+        events_lost: events that could not be read.
+        bytes_lost: bytes of those events, and of what stands between events.
+        places_repaired: damaged places that could be read after repair.
+        bytes_cut_off: bytes of an event in whose middle the file ends.
+        is_unclosed: whether the list of events never ends.
+    """
+
+    events_lost: int = 0
+    bytes_lost: int = 0
+    places_repaired: int = 0
+    bytes_cut_off: int = 0
+    is_unclosed: bool = False
+
+
+def decode_chunk(
+    chunk: bytes, losses: Losses, *, is_last: bool
+) -> tuple[list[TraceEvent], int | None]:
+    """Return the events of a run, and where the list ends if it ends in this run."""
+    events = decode_run(chunk.strip(EDGES))
+    if events is not None:
+        return events, None
+    ended = _decode_to_end(chunk)
+    if ended is not None:
+        return ended
+    text, n_changed = repair_text(chunk)
+    repaired = decode_run(text.strip(EDGES))
+    if repaired is not None:
+        losses.places_repaired += n_changed
+        return repaired, None
+    return _Pieces(chunk, losses).decode(is_last=is_last)
+
+
+def _decode_to_end(chunk: bytes) -> tuple[list[TraceEvent], int] | None:
+    """Return the events before the end of their list, and where that is."""
+    for number, match in enumerate(_END.finditer(chunk)):
+        if number >= _MAX_ENDS:
+            break
+        end = match.start() + 1
+        events = decode_run(chunk[:end].strip(EDGES))
+        if events is not None:
+            return events, end
+    return None
+
+
+class _Pieces:
+    """A damaged run of events, event by event."""
+
+    def __init__(self, chunk: bytes, losses: Losses) -> None:
+        self._chunk = chunk
+        self._losses = losses
+        self._events: list[TraceEvent] = []
+        borders = list(_EVENT_BORDER.finditer(chunk))
+        self._starts = [0, *(border.end() for border in borders)]
+        self._ends = [*(border.start() + 1 for border in borders), len(chunk)]
+
+    def decode(self, *, is_last: bool) -> tuple[list[TraceEvent], int | None]:
+        """Return what can be read, and where the list of events ends if it ends here."""
+        end = self._decode_range(0, len(self._starts), is_last=is_last)
+        return self._events, end
+
+    def _decode_range(self, first: int, last: int, *, is_last: bool) -> int | None:
+        """Decode pieces; halve them until the damaged ones stand alone."""
+        text = self._chunk[self._starts[first] : self._ends[last - 1]]
+        events = decode_run(text.strip(EDGES))
+        if events is not None:
+            self._events += events
+            return None
+        if last - first == 1:
+            is_tail = is_last and last == len(self._starts)
+            return self._decode_piece(text, self._starts[first], is_tail=is_tail)
+        middle = (first + last) // 2
+        end = self._decode_range(first, middle, is_last=is_last)
+        return end if end is not None else self._decode_range(middle, last, is_last=is_last)
+
+    def _decode_piece(self, text: bytes, start: int, *, is_tail: bool) -> int | None:
+        """Take one event that is damaged, or is followed by the end of the list."""
+        for match in _END.finditer(text):
+            end = match.start() + 1
+            if self._take_whole(text[:end].strip(EDGES)):
+                return start + end
+        event = repair_event(text.strip(EDGES))
+        if event is not None:
+            self._events.append(event)
+            self._losses.places_repaired += 1
+        elif is_tail:
+            self._losses.bytes_cut_off += len(text)
+            self._losses.is_unclosed = True
+        elif text.strip(EDGES):
+            self._losses.events_lost += 1
+            self._losses.bytes_lost += len(text)
+        return None
+
+    def _take_whole(self, text: bytes) -> bool:
+        """Take what may be the last event of the list, damaged or not."""
+        whole = decode_run(text)
+        if whole is None:
+            event = repair_event(text)
+            if event is None:
+                return False
+            whole = [event]
+            self._losses.places_repaired += 1
+        self._events += whole
+        return True

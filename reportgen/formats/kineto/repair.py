@@ -1,0 +1,123 @@
+"""Damaged events of kernel traces made readable: the twelve kinds that are met in the wild.
+
+Sources: pytorch#98432 (backslashes), #130622 and #136180 (control characters), #146900 and
+kineto#1459 (quotes), kineto's guards against blank metadata, ``N/A`` and ``-nan`` of older traces.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+
+from reportgen.formats.kineto.events import TraceEvent, event_of
+
+_CONTROL = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f]")
+_NO_NUMBER = re.compile(
+    rb"(?<=[:\[,])(\s*)(?:[-+]?(?:nan|inf(?:inity)?)(?:\(\w*\))?|N/A|undefined)(?=\s*[,}\]])",
+    re.IGNORECASE,
+)
+_NO_VALUE = re.compile(rb'("\s*:)(\s*)(?=[,}])')
+_DOUBLE_COMMA = re.compile(rb",(?:\s*,)+")
+_LAST_COMMA = re.compile(rb",(\s*)(?=[}\]])")
+_UNKNOWN = "�"
+_REPAIRS: tuple[tuple[re.Pattern[bytes], bytes], ...] = (
+    (_CONTROL, _UNKNOWN.encode()),
+    (_NO_NUMBER, rb"\1null"),
+    (_NO_VALUE, rb"\1null"),
+    (_DOUBLE_COMMA, b","),
+    (_LAST_COMMA, rb"\1"),
+)
+_TEXT = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
+_BAD_ESCAPE = re.compile(rb'\\(?!["\\/bfnrt]|u[0-9a-fA-F]{4})')
+_LONE_BACKSLASH = re.compile(rb'(?<!\\)\\(?![\\"])')
+_NAME = re.compile(
+    r'("name"\s*:\s*")(.*?)("\s*(?:,\s*"(?:ph|cat|pid|tid|ts|dur|id|bp|s|args)"\s*:|\}\s*$))',
+    re.DOTALL,
+)
+_SCALAR = re.compile(
+    r'"(ph|cat|pid|tid|ts|dur|id|device|stream|correlation|bytes|External id|external id)"\s*:\s*'
+    r'("[^"\\]*"|-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?)\s*(?=[,}\n])'
+)
+_ARGS = re.compile(r'"args"\s*:')
+_EVENT_FIELDS = {"ph", "cat", "pid", "tid", "ts", "dur", "id"}
+
+
+def repair_text(text: bytes) -> tuple[bytes, int]:
+    """Return text without what no JSON reader accepts, and in how many places it was changed.
+
+    Control characters and bytes that are no UTF-8 become ``�``; ``NaN``, ``N/A`` and values
+    that are missing become ``null``; commas too many go; wrong escapes become backslashes.
+    """
+    decoded = text.decode("utf-8", "replace")
+    n_changed = decoded.count(_UNKNOWN) - text.count(_UNKNOWN.encode())
+    text = decoded.encode()
+    for pattern, replacement in _REPAIRS:
+        text, n_found = pattern.subn(replacement, text)
+        n_changed += n_found
+    if b"\\" in text:
+        escaped = _TEXT.sub(_escaped, text)
+        n_changed += escaped != text
+        text = escaped
+    return text, n_changed
+
+
+def repair_event(text: bytes) -> TraceEvent | None:
+    """Return one damaged event, with its arguments as far as they can be read, or ``None``.
+
+    Quotes inside a name are found by the key that follows the name. What cannot be read whole is
+    taken apart key by key: an event counts when its phase, its time and its name are there.
+    """
+    repaired = repair_text(text)[0].decode()
+    named = _NAME.sub(_quoted_name, repaired, count=1)
+    for candidate in (repaired, named):
+        fields = _object(candidate)
+        if fields is not None:
+            return event_of(fields)
+    try:
+        fields = _salvage(named)
+    except ValueError:
+        return None
+    return None if fields is None else event_of(fields)
+
+
+def _object(text: str) -> dict[str, object] | None:
+    try:
+        value = json.loads(text, strict=False)
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def _salvage(text: str) -> dict[str, object] | None:
+    """Return the fields of an event whose braces match but whose arguments are broken.
+
+    Raises:
+        ValueError: a value cannot be read.
+    """
+    name = re.search(r'"name"\s*:\s*("(?:[^"\\]|\\.)*")', text)
+    if name is None or not text.rstrip().endswith("}") or text.count("{") != text.count("}"):
+        return None
+    cut = _ARGS.search(text)
+    fields: dict[str, object] = {}
+    args: dict[str, object] = {}
+    for match in _SCALAR.finditer(text):
+        key, value = match[1], json.loads(match[2])
+        is_arg = cut is not None and match.start() > cut.start() and key not in {"ph", "cat"}
+        target = args if is_arg or key not in _EVENT_FIELDS else fields
+        if key in target:
+            return None
+        target[key] = value
+    if not {"ph", "ts"} <= fields.keys():
+        return None
+    return fields | {"name": json.loads(name[1], strict=False), "args": args}
+
+
+def _escaped(match: re.Match[bytes]) -> bytes:
+    """Return a text whose backslashes are escaped when one of them escapes nothing."""
+    text = match[0]
+    return _LONE_BACKSLASH.sub(rb"\\\\", text) if _BAD_ESCAPE.search(text) else text
+
+
+def _quoted_name(match: re.Match[str]) -> str:
+    inner = re.sub(r'(?<!\\)"', r'\\"', match[2])
+    return f"{match[1]}{inner}{match[3]}"

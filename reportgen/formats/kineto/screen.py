@@ -1,0 +1,118 @@
+"""Raw columns of a kernel trace without impossible times, on one origin and in order."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reportgen.formats.kineto.growing import Columns
+
+_DAY_US = 86_400e6
+MAX_DURATION_US = 7 * _DAY_US
+"""Longer events are overflows (2^64). Source: kernel-trace definitions 2.1, HTA's limit."""
+
+MAX_DISTANCE_US = 7 * _DAY_US
+"""Events this far from most others have broken times. Source: ours, as for durations."""
+
+OVERRUN_US = 100.0
+"""Overlaps on one stream beyond this are broken ends, below it are real. Source: definitions 2.1,
+real overlaps are up to 13 us; TraceLens#669."""
+
+ROW = "row"
+"""Column that keeps the place of a row in the file while rows are dropped and sorted."""
+
+_SAMPLED_ROWS = 10_001
+
+
+def screen(tables: Mapping[str, Columns]) -> tuple[int, int]:
+    """Drop rows that cannot be, in place; return how many had bad durations and bad times.
+
+    A table without rows has no columns afterwards.
+
+    Args:
+        tables: tables with ``start_us`` and maybe ``duration_us``, in microseconds of the file.
+    """
+    typical_us = _typical_time_us(tables)
+    bad_durations = bad_times = 0
+    for table in tables.values():
+        if not table:
+            continue
+        start_us = table["start_us"]
+        table[ROW] = np.arange(len(start_us), dtype=np.int32)
+        is_near = np.abs(start_us - typical_us) <= MAX_DISTANCE_US  # false for NaN
+        is_possible = np.ones_like(is_near)
+        if "duration_us" in table:
+            duration_us = table["duration_us"]
+            is_possible = (duration_us >= 0) & (duration_us <= MAX_DURATION_US)
+        bad_times += int(np.count_nonzero(~is_near))
+        bad_durations += int(np.count_nonzero(is_near & ~is_possible))
+        if not (is_near & is_possible).all():
+            take_rows(table, is_near & is_possible)
+            if not len(table[ROW]):
+                table.clear()
+    return bad_durations, bad_times
+
+
+def _typical_time_us(tables: Mapping[str, Columns]) -> float:
+    """Return the median start of a sample of all rows; 0 without rows."""
+    found = []
+    for table in tables.values():
+        if table:
+            start_us = table["start_us"]
+            found.append(start_us[:: max(len(start_us) // _SAMPLED_ROWS, 1)])
+    starts_us = np.concatenate(found) if found else np.empty(0)
+    starts_us = starts_us[np.isfinite(starts_us)]
+    return float(np.median(starts_us)) if starts_us.size else 0.0
+
+
+def whole_base_us(tables: Mapping[str, Columns]) -> int:
+    """Return the last whole microsecond before everything; 0 without rows."""
+    starts = [table["start_us"].min() for table in tables.values() if table]
+    return int(np.floor(min(starts))) if starts else 0
+
+
+def to_origin(table: Columns, base_us: int) -> None:
+    """Move the times of a table to an origin, in place.
+
+    Ends are summed before they are moved, as everyone does who reads the file: the figures that
+    others publish carry the rounding of that sum. The subtraction itself is exact.
+    """
+    if not table:
+        return
+    if "duration_us" in table:
+        table["end_us"] = (table["start_us"] + table["duration_us"]) - base_us
+    table["start_us"] = table["start_us"] - base_us
+
+
+def sort_rows(table: Columns, *, is_outer_first: bool = False) -> None:
+    """Sort a table by start and end, in place; of equal starts the longest first if asked for."""
+    if not table:
+        return
+    keys = [table["start_us"]]
+    if "end_us" in table:
+        keys.insert(0, -table["end_us"] if is_outer_first else table["end_us"])
+    take_rows(table, np.lexsort(keys))
+
+
+def take_rows(table: Columns, rows: NDArray[np.bool_] | NDArray[np.int64]) -> None:
+    """Keep the selected rows, in place: one column at a time, for the memory's sake."""
+    for name in list(table):
+        table[name] = table[name][rows]
+
+
+def clip_overruns(table: Columns) -> None:
+    """Add ``is_overrun`` to sorted GPU ops and clip the ends of those that overrun."""
+    n_rows = len(table["start_us"])
+    order = np.lexsort((np.arange(n_rows), table["stream"], table["device"]))
+    start_us, end_us = table["start_us"][order], table["end_us"][order]
+    device, stream = table["device"][order], table["stream"][order]
+    is_same = (device[1:] == device[:-1]) & (stream[1:] == stream[:-1])
+    is_over = np.zeros(n_rows, dtype=np.bool_)
+    is_over[:-1] = is_same & (end_us[:-1] - start_us[1:] > OVERRUN_US)
+    following_us = np.append(start_us[1:], np.inf)
+    is_overrun, clipped_us = np.empty_like(is_over), np.empty_like(end_us)
+    is_overrun[order] = is_over
+    clipped_us[order] = np.where(is_over, following_us, end_us)
+    table["end_us"], table["is_overrun"] = clipped_us, is_overrun

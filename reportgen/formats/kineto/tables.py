@@ -1,0 +1,197 @@
+"""The raw columns of a kernel trace to its tables: screened, on one origin, sorted and joined."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, fields
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reportgen.formats.event_columns import ABSENT
+from reportgen.formats.kineto.columns import TraceColumns
+from reportgen.formats.kineto.growing import Columns
+from reportgen.formats.kineto.joins import bytes_of_calls, launches, pair_flows
+from reportgen.formats.kineto.screen import (
+    ROW,
+    clip_overruns,
+    screen,
+    sort_rows,
+    take_rows,
+    to_origin,
+    whole_base_us,
+)
+from reportgen.formats.kineto.words import input_types_of, names_of, threads_of
+from reportgen.formats.tally import printable
+from reportgen.profile import Thread
+from reportgen.profile.trace_tables import (
+    HOST_MEMORY,
+    CollectiveArgs,
+    Flows,
+    GpuOps,
+    HostCalls,
+    HostSlices,
+    MemoryEvents,
+    SliceKind,
+    Steps,
+    SyncEvents,
+    Table,
+    column_dtype,
+    empty_table,
+)
+
+_STEP = re.compile(r"ProfilerStep\s*\*?\s*#\s*(\d{1,15})")
+_ANNOTATION = re.compile(r"ProfilerStep|enumerate\(DataLoader\)|Optimizer\.")
+"""Annotations that traces of 2021 file under operators."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TraceTables:
+    """The tables and vocabularies of one trace; see ``RankTrace``.
+
+    Attributes:
+        base_us: origin of the tables in the file's own microseconds, a whole number.
+        bad_durations: events left out because they last less than nothing, or more than a week.
+        bad_times: events left out because they lie more than a week from the others.
+    """
+
+    base_us: int
+    bad_durations: int
+    bad_times: int
+    gpu_ops: GpuOps
+    calls: HostCalls
+    slices: HostSlices
+    steps: Steps
+    memory: MemoryEvents
+    collectives: CollectiveArgs
+    syncs: SyncEvents
+    flows: Flows
+    names: tuple[str, ...]
+    input_types: tuple[str, ...]
+    labels: tuple[str, ...]
+    shapes: tuple[str, ...]
+    threads: tuple[Thread, ...]
+
+
+def build_tables(columns: TraceColumns) -> TraceTables:
+    """Return the tables of what was read; ``columns`` is empty afterwards."""
+    raw = {name: table.take() for name, table in columns.tables.items()}
+    collectives = raw.pop("collectives")
+    bad_durations, bad_times = screen(raw)
+    base_us = whole_base_us(raw)
+    for name, table in raw.items():
+        to_origin(table, base_us)
+        sort_rows(table, is_outer_first=name == "slices")
+    names, threads, input_types = _use_words(raw, columns)
+    _join(raw, collectives)
+    slices = _table(HostSlices, raw["slices"])
+    words = columns.vocabularies
+    return TraceTables(
+        base_us=base_us,
+        bad_durations=bad_durations,
+        bad_times=bad_times,
+        gpu_ops=_table(GpuOps, raw["gpu_ops"]),
+        calls=_table(HostCalls, raw["calls"]),
+        slices=slices,
+        steps=_steps(slices, names),
+        memory=_memory(raw["memory"]),
+        collectives=_table(CollectiveArgs, collectives),
+        syncs=_table(SyncEvents, raw["syncs"]),
+        flows=_table(Flows, pair_flows(raw["flow_ends"])),
+        names=names,
+        input_types=input_types,
+        labels=tuple(map(printable, words.labels)),
+        shapes=tuple(shape.decode("utf-8", "replace") for shape in words.shapes),
+        threads=threads,
+    )
+
+
+def _use_words(
+    raw: dict[str, Columns], columns: TraceColumns
+) -> tuple[tuple[str, ...], tuple[Thread, ...], tuple[str, ...]]:
+    """Put the final codes into all tables; return the vocabularies."""
+    names = names_of(columns.vocabularies)
+    threads = threads_of(columns.vocabularies)
+    input_types = input_types_of(columns.vocabularies)
+    for table in raw.values():
+        if "name" in table:
+            table["name"] = names.of(table["name"])
+        if "thread" in table:
+            table["thread"] = threads.of(table["thread"])
+    slices = raw["slices"]
+    if slices:
+        slices["input_type"] = input_types.of(slices.pop("input_list"))
+        _tell_annotations(slices, names.values)
+    return names.values, threads.values, input_types.values
+
+
+def _tell_annotations(slices: Columns, names: tuple[str, ...]) -> None:
+    """Mark annotations that are filed under operators."""
+    is_annotation = np.array([bool(_ANNOTATION.match(name)) for name in names], dtype=np.bool_)
+    is_operator = slices["kind"] == SliceKind.OPERATOR
+    slices["kind"][is_operator & is_annotation[slices["name"]]] = SliceKind.ANNOTATION
+
+
+def _join(raw: dict[str, Columns], collectives: Columns) -> None:
+    """Join GPU ops with their calls, and collectives with the events that tell of them."""
+    gpu, calls = raw["gpu_ops"], raw["calls"]
+    if gpu:
+        gpu["launch"] = launches(gpu, calls, raw["launch_ends"])
+        gpu["bytes"] = bytes_of_calls(gpu, calls)
+        clip_overruns(gpu)
+        gpu["collective"] = np.full(len(gpu["launch"]), ABSENT, dtype=np.int32)
+    if not collectives:
+        return
+    for column, owner in (("gpu_op", gpu), ("host_slice", raw["slices"])):
+        collectives[column] = _followed(collectives[column], owner)
+    is_told = (collectives["gpu_op"] != ABSENT) | (collectives["host_slice"] != ABSENT)
+    take_rows(collectives, is_told)
+    by_kernel = np.flatnonzero(collectives["gpu_op"] != ABSENT)
+    if by_kernel.size:
+        gpu["collective"][collectives["gpu_op"][by_kernel]] = by_kernel
+
+
+def _followed(rows: NDArray[np.int64], table: Columns) -> NDArray[np.int32]:
+    """Return where rows of the file ended up, ``ABSENT`` for dropped ones."""
+    if not table:
+        return np.full(len(rows), ABSENT, dtype=np.int32)
+    place = np.full(max(int(rows.max()), int(table[ROW].max())) + 2, ABSENT, dtype=np.int32)
+    place[table[ROW]] = np.arange(len(table[ROW]))
+    return place[rows]
+
+
+def _steps(slices: HostSlices, names: tuple[str, ...]) -> Steps:
+    """Return the profiler's steps as the host saw them, each once."""
+    found = [_STEP.fullmatch(name) for name in names]
+    numbers = np.array([int(match[1]) if match else ABSENT for match in found], dtype=np.int64)
+    if not (numbers != ABSENT).any():
+        return empty_table(Steps)
+    rows = np.flatnonzero(numbers[slices.name] != ABSENT)
+    rows = rows[slices.kind[rows] != SliceKind.PYTHON]
+    return Steps(
+        start_us=slices.start_us[rows],
+        end_us=slices.end_us[rows],
+        duration_us=slices.duration_us[rows],
+        number=numbers[slices.name[rows]],
+        thread=slices.thread[rows],
+    )
+
+
+def _memory(raw: Columns) -> MemoryEvents:
+    if not raw:
+        return empty_table(MemoryEvents)
+    raw["time_us"] = raw.pop("start_us")
+    raw["device"] = np.where(raw["device_type"] == HOST_MEMORY, ABSENT, raw["device"])
+    raw["device_type"] = np.clip(raw["device_type"], ABSENT, 127)
+    return _table(MemoryEvents, raw)
+
+
+def _table(kind: type[Table], raw: Columns) -> Table:
+    """Return columns as a table; what is not needed any more is dropped."""
+    if not raw:
+        return empty_table(kind)
+    columns = {item.name: raw.pop(item.name) for item in fields(kind)}
+    raw.clear()
+    return kind(
+        **{name: column.astype(column_dtype(name), copy=False) for name, column in columns.items()}
+    )

@@ -1,0 +1,137 @@
+"""One kernel trace (PyTorch profiler, Kineto) to its tables, and what that cost."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from reportgen.formats.kineto.columns import TraceColumns
+from reportgen.formats.kineto.header import TraceHeader, read_header
+from reportgen.formats.kineto.packing import Packing, unpacked
+from reportgen.formats.kineto.pieces import Losses
+from reportgen.formats.kineto.tables import TraceTables, build_tables
+from reportgen.formats.kineto.text import TraceText
+
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TraceFile:
+    """What one file holds.
+
+    Attributes:
+        header: what it says about itself.
+        tables: its events.
+        losses: what could not be read of its text.
+        packing: whether its packed bytes were damaged.
+        n_events: events of every kind that could be read, metadata included.
+        n_bytes: its size, unpacked.
+        n_documents: lists of events in it.
+        n_left_out: events of further lists that cannot belong to the first.
+    """
+
+    header: TraceHeader
+    tables: TraceTables
+    losses: Losses
+    packing: Packing
+    n_events: int
+    n_bytes: int
+    n_documents: int
+    n_left_out: int
+
+
+def read_trace(blocks: Iterable[bytes], *, on_progress: Progress | None = None) -> TraceFile:
+    """Read a trace.
+
+    Args:
+        blocks: the file's bytes, packed or not, in pieces of any size.
+        on_progress: told the events and unpacked bytes read since the last call.
+
+    Edge cases: a file without events has empty tables. Of several documents in one file those are
+    joined whose events lie apart in time, as those of one program do; of documents that overlap
+    the first counts: the others repeat it or are other ranks.
+    """
+    packing = Packing()
+    text = TraceText(blocks=unpacked(blocks, packing))
+    columns = _Documents()
+    n_bytes = 0
+    for batch in text.batches():
+        columns.open(batch.document)
+        columns.columns.add(batch.events)
+        if on_progress is not None:
+            on_progress(len(batch.events), text.n_bytes - n_bytes)
+            n_bytes = text.n_bytes
+    columns.finish()
+    return TraceFile(
+        header=_header(text.outside, n_left_out=columns.n_left_out),
+        tables=build_tables(columns.columns),
+        losses=text.losses,
+        packing=packing,
+        n_events=sum(columns.columns.categories.values()),
+        n_bytes=text.n_bytes,
+        n_documents=columns.n_documents,
+        n_left_out=columns.n_left_out,
+    )
+
+
+def _header(outside: Sequence[bytes], *, n_left_out: int) -> TraceHeader:
+    """Return what the file says about itself, or its first document where others do not count."""
+    if not n_left_out:
+        return read_header(outside)
+    first = read_header(outside[:1])
+    return first if first.rank is not None else read_header(outside[:2])
+
+
+class _Documents:
+    """Columns of a file, without the documents that cannot be joined with the first."""
+
+    def __init__(self) -> None:
+        self.columns = TraceColumns()
+        self.n_documents = 0
+        self.n_left_out = 0
+        self._number = -1
+        self._marks: dict[str, int] = {}
+        self._taken_us: list[tuple[float, float]] = []
+
+    def open(self, number: int) -> None:
+        """Hear that events of a document follow."""
+        if number == self._number:
+            return
+        self.close()
+        self._number = number
+        self.n_documents += 1
+        self._marks = {name: table.n_rows for name, table in self.columns.tables.items()}
+
+    def close(self) -> None:
+        """Keep the last document, or leave it out when it overlaps one before."""
+        if not self.n_documents:
+            return
+        span_us = self._span_us()
+        if span_us is None:
+            return
+        if any(first < span_us[1] and span_us[0] < last for first, last in self._taken_us):
+            for name, table in self.columns.tables.items():
+                self.n_left_out += table.cut(self._marks[name])
+        else:
+            self._taken_us.append(span_us)
+
+    def finish(self) -> None:
+        """Hear that no events follow."""
+        if self.n_documents > 1:
+            self.close()
+
+    def _span_us(self) -> tuple[float, float] | None:
+        """Return the middle nine tenths of the last document's time; ``None`` without events."""
+        starts = [
+            table.tail("start_us", self._marks.get(name, 0))
+            for name, table in self.columns.tables.items()
+            if name not in {"flow_ends", "launch_ends", "collectives"}
+        ]
+        starts_us = np.concatenate(starts) if starts else np.empty(0)
+        starts_us = starts_us[np.isfinite(starts_us)]
+        if not starts_us.size:
+            return None
+        first, last = np.quantile(starts_us, (0.05, 0.95))
+        return float(first), float(last)

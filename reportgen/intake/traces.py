@@ -1,0 +1,189 @@
+"""One kernel trace of a job: its file to its tables, and what was lost on the way."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from reportgen.errors import LocationError, PlaceError
+from reportgen.formats import Tally
+from reportgen.formats.kineto import TraceFile, TraceTables, read_trace
+from reportgen.intake.system import Progress
+from reportgen.profile import Clock, PartRef, Quality, RankTrace, SourceNote
+from reportgen.profile.trace_tables import NONE, Steps, n_rows
+from reportgen.storage import open_location, read_blocks
+from reportgen.units import NS_PER_S, NS_PER_US, say_count
+
+_UNIX_NS = range(1_262_304_000 * NS_PER_S, 4_102_444_800 * NS_PER_S)
+"""2010 to 2100: what lies outside is no wall clock. Source: ours; PyTorch is younger."""
+
+SAY_CHANGED = "This file changed after it was listed; its newer content was read."
+
+_FEW_OPS_RATIO = 0.8
+"""A first step with fewer GPU ops than this share of the median lost some. Source: kernel-trace
+definitions, section 4 (11)."""
+
+_SAY_NO_TRACE = "{n} [file holds|files hold] no event of a kernel trace"
+
+
+def read_rank(ref: PartRef, *, on_progress: Progress | None = None) -> RankTrace:
+    """Read one kernel trace.
+
+    Args:
+        ref: the part; it has one file.
+        on_progress: told the events and bytes that were read since the last call.
+
+    Edge cases: a file that cannot be read or holds nothing gives empty tables and a note.
+    """
+    file = ref.files[0]
+    assert ref.rank is not None
+    tally = Tally()
+    location = open_location(ref.root, listed={file.key: file})
+    blocks = _blocks_until_trouble(
+        read_blocks(location, file.key, file.size_bytes), file.key, tally
+    )
+    trace = read_trace(blocks, on_progress=on_progress)
+    for key in location.changed():
+        tally.remark(SAY_CHANGED, path=key)
+    _tell_losses(trace, file.key, tally)
+    _tell_oddities(trace.tables, file.key, tally)
+    tables, header = trace.tables, trace.header
+    origin_ns = (header.base_ns or 0) + tables.base_us * NS_PER_US
+    extent_us = _extent_us(tables)
+    return RankTrace(
+        node=ref.node,
+        job=ref.job,
+        rank=ref.rank,
+        is_rank_known=ref.is_rank_known,
+        world_size=header.world_size,
+        path=file.key,
+        clock=Clock.UNIX if origin_ns in _UNIX_NS else Clock.RELATIVE,
+        origin_ns=origin_ns,
+        base_ns=header.base_ns or 0,
+        gpu_ops=tables.gpu_ops,
+        calls=tables.calls,
+        slices=tables.slices,
+        steps=tables.steps,
+        memory=tables.memory,
+        collectives=tables.collectives,
+        syncs=tables.syncs,
+        flows=tables.flows,
+        names=tables.names,
+        input_types=tables.input_types,
+        labels=tables.labels,
+        shapes=tables.shapes,
+        threads=tables.threads,
+        devices=header.devices,
+        versions=header.versions,
+        recorded=header.recorded,
+        first_us=extent_us[0] if extent_us else None,
+        last_us=extent_us[1] if extent_us else None,
+        notes=(*tally.notes(), *_silent_count(is_read=extent_us is not None)),
+    )
+
+
+def _silent_count(*, is_read: bool) -> tuple[SourceNote, ...]:
+    """Count the file; the report says once which traces were read."""
+    return (SourceNote(text="", counts={Quality.FILES_READ: 1}),) if is_read else ()
+
+
+def _blocks_until_trouble(blocks: Iterator[bytes], key: str, tally: Tally) -> Iterator[bytes]:
+    """Yield blocks; a file that cannot be read any further ends there, with a note."""
+    try:
+        yield from blocks
+    except PlaceError:
+        raise
+    except LocationError as err:
+        tally.add(Quality.FILES_SKIPPED, key, what="{n} [file|files] cannot be read to the end")
+        tally.remark(err.message, path=key)
+
+
+def _extent_us(tables: TraceTables) -> tuple[float, float] | None:
+    timed = [table for table in (tables.gpu_ops, tables.calls, tables.slices) if n_rows(table)]
+    if not timed:
+        return None
+    first_us = min(float(table.start_us.min()) for table in timed)
+    return first_us, max(float(table.end_us.max()) for table in timed)
+
+
+def _tell_losses(trace: TraceFile, key: str, tally: Tally) -> None:
+    """Say in numbers what of a file could not be read."""
+    losses, tables = trace.losses, trace.tables
+    if _extent_us(tables) is None:
+        what = _SAY_NO_TRACE if trace.n_bytes else "{n} [file was|files were] empty"
+        tally.add(Quality.FILES_SKIPPED, key, what=what)
+    tally.add(Quality.BYTES_LOST, key, losses.bytes_cut_off, what=_SAY_CUT_OFF)
+    tally.add(Quality.EVENTS_DROPPED, key, losses.events_lost, what=_SAY_LOST)
+    tally.add(Quality.BYTES_LOST, key, losses.bytes_lost, what=_SAY_BYTES)
+    tally.add(Quality.PLACES_REPAIRED, key, losses.places_repaired)
+    tally.add(Quality.EVENTS_DROPPED, key, tables.bad_durations, what=_SAY_DURATION)
+    tally.add(Quality.EVENTS_DROPPED, key, tables.bad_times, what=_SAY_TIME)
+    tally.add(Quality.EVENTS_DROPPED, key, trace.n_left_out, what=_SAY_DOCUMENT)
+    if trace.packing.is_damaged:
+        tally.remark("Its packed bytes are damaged; what follows the damage is lost.", path=key)
+    if trace.packing.is_cut_off:
+        tally.remark("Its packed bytes end too early; what followed is lost.", path=key)
+    if losses.is_unclosed:
+        tally.remark("The list of events does not end: the writer was stopped.", path=key)
+    if trace.n_documents > 1:
+        said = say_count(trace.n_documents)
+        tally.remark(f"The file holds {said} lists of events, one after the other.", path=key)
+
+
+_SAY_CUT_OFF = "the file ends in the middle of an event: {bytes} lost"
+_SAY_LOST = "{n} damaged [event|events] could not be read and [was|were] left out"
+_SAY_BYTES = "{bytes} of damaged events are lost"
+_SAY_DURATION = (
+    "{n} [event has|events have] no duration, one below 0 or one of more than 7 days, and "
+    "[was|were] left out"
+)
+_SAY_TIME = "{n} [event lies|events lie] more than 7 days from the others and [was|were] left out"
+_SAY_DOCUMENT = (
+    "{n} [event|events] of further lists in the same file overlap the first in time and [was|were] "
+    "left out"
+)
+_SAY_ORPHAN = (
+    "{n} GPU [operation has|operations have] no launch in the trace and [counts|count] as GPU time"
+)
+
+
+def _tell_oddities(tables: TraceTables, key: str, tally: Tally) -> None:
+    """Say what is odd about events that were kept."""
+    tally.add(
+        Quality.EVENTS_UNMATCHED,
+        key,
+        int(np.count_nonzero(tables.gpu_ops.launch == NONE)),
+        what=_SAY_ORPHAN,
+    )
+    n_overruns = int(np.count_nonzero(tables.gpu_ops.is_overrun))
+    if n_overruns:
+        tally.remark(
+            f"{say_count(n_overruns)} GPU operations end more than 100 µs after the next one on "
+            "their stream began: their ends were cut to it, for unions of time.",
+            path=key,
+        )
+    n_overlaps = int(np.count_nonzero(tables.steps.end_us[:-1] > tables.steps.start_us[1:]))
+    if n_overlaps:
+        tally.remark(
+            f"{say_count(n_overlaps)} profiler steps overlap the next one: their starts are used.",
+            path=key,
+        )
+    counts = _ops_by_step(tables)
+    if len(counts) > 2 and counts[0] < _FEW_OPS_RATIO * np.median(counts):
+        tally.remark(
+            f"The first step launched {say_count(int(counts[0]))} GPU operations, the median step "
+            f"{say_count(int(np.median(counts)))}: records of its beginning may be missing.",
+            path=key,
+        )
+
+
+def _ops_by_step(tables: TraceTables) -> list[int]:
+    """Return how many GPU ops each step launched; empty without steps or GPU ops."""
+    steps: Steps = tables.steps
+    launched = tables.gpu_ops.launch[tables.gpu_ops.launch != NONE]
+    if not n_rows(steps) or not len(launched):
+        return []
+    at_us = np.sort(tables.calls.start_us[launched])
+    edges = np.searchsorted(at_us, np.stack([steps.start_us, steps.end_us]))
+    return [int(number) for number in edges[1] - edges[0]]

@@ -1,0 +1,115 @@
+"""One rank's kernel trace: what its GPUs ran, what its host called, and what it waited for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from reportgen.profile.job import Clock, JobInfo, NodeId, SourceNote
+from reportgen.profile.trace_tables import (
+    CollectiveArgs,
+    Flows,
+    GpuOps,
+    HostCalls,
+    HostSlices,
+    MemoryEvents,
+    Steps,
+    SyncEvents,
+    TraceTable,
+    n_rows,
+)
+
+
+class Recorded(StrEnum):
+    """What the profiler was asked to record."""
+
+    SHAPES = "record_shapes"
+    STACK = "with_stack"
+    FLOPS = "with_flops"
+    MODULES = "with_modules"
+    MEMORY = "profile_memory"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Thread:
+    """A host thread; ids as the file writes them, names are private and not kept."""
+
+    pid: str
+    tid: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Device:
+    """A GPU as the trace describes it; ``None`` is what it does not say."""
+
+    id: int
+    name: str
+    memory_bytes: int | None = None
+    compute_capability: str | None = None
+    multiprocessors: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RankTrace:
+    """One trace file, which is one rank.
+
+    Attributes:
+        node: the name of this part in the report: ``rank 3``.
+        job: the job it belongs to.
+        rank: rank in the job; the file's place in order where nobody knows the rank.
+        is_rank_known: whether file, name of the file or folder told the rank.
+        world_size: ranks in the job, ``None`` where unknown.
+        path: the file, relative to the job.
+        base_ns: what the file adds to its times (``baseTimeNanoseconds``), 0 where it says none.
+        clock: whether ``origin_ns`` is a time of the world; if not, ranks cannot be aligned.
+        origin_ns: zero of the times here, ns UTC: ranks are aligned by the difference of theirs.
+        names, input_types, labels, shapes: vocabularies.
+        threads: what ``thread`` columns mean.
+        devices: GPUs by id; may be empty, or hold GPUs that ran nothing.
+        versions: ``cuda_runtime``, ``hip_driver``, ``nccl`` ... as text.
+        recorded: what the profiler was asked to record.
+        first_us, last_us: first start and last end of all timed events; ``None`` without any.
+        notes: what was skipped, lost and recovered.
+    """
+
+    node: NodeId
+    job: JobInfo
+    rank: int
+    path: str
+    origin_ns: int
+    base_ns: int = 0
+    clock: Clock = Clock.UNIX
+    gpu_ops: GpuOps
+    calls: HostCalls
+    slices: HostSlices
+    steps: Steps
+    memory: MemoryEvents
+    collectives: CollectiveArgs
+    syncs: SyncEvents
+    flows: Flows
+    names: tuple[str, ...] = ()
+    input_types: tuple[str, ...] = ()
+    labels: tuple[str, ...] = ()
+    shapes: tuple[str, ...] = ()
+    threads: tuple[Thread, ...] = ()
+    devices: tuple[Device, ...] = ()
+    versions: Mapping[str, str] = field(default_factory=dict)
+    recorded: frozenset[Recorded] = frozenset()
+    is_rank_known: bool = False
+    world_size: int | None = None
+    first_us: float | None = None
+    last_us: float | None = None
+    notes: tuple[SourceNote, ...] = ()
+
+    @property
+    def n_events(self) -> int:
+        """Return how many events the tables hold."""
+        tables: tuple[TraceTable, ...] = (
+            self.gpu_ops,
+            self.calls,
+            self.slices,
+            self.syncs,
+            self.memory,
+        )
+        return sum(map(n_rows, tables))

@@ -1,0 +1,289 @@
+"""The tables of a kernel trace: columns of equal length, texts as codes into vocabularies.
+
+Times are float64 microseconds after the origin of their trace. ``end_us`` is the rounded sum
+``ts + dur`` of the file, moved to the origin exactly; unions are made of ``start_us`` and
+``end_us``, sums of ``duration_us``. The two differ by the spacing of large float64: up to 0.25 us
+where a file counts microseconds since 1970 with decimals (PyTorch 2.3).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+from enum import IntEnum
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Codes = NDArray[np.int32]
+Numbers = NDArray[np.int64]
+
+NONE = -1
+"""In every integer column: the file does not say."""
+
+HOST_MEMORY = 0
+"""``MemoryEvents.device_type`` of host memory; 1 is CUDA and HIP (PyTorch's ``DeviceType``)."""
+
+
+class GpuKind(IntEnum):
+    """What a GPU did; ``GpuOps.kind``."""
+
+    KERNEL = 0
+    MEMCPY = 1
+    MEMSET = 2
+
+
+class SliceKind(IntEnum):
+    """What a host slice is; ``HostSlices.kind``. Calls of the driver are ``HostCalls``."""
+
+    OPERATOR = 0
+    ANNOTATION = 1
+    PYTHON = 2
+    OVERHEAD = 3
+    OTHER = 4
+
+
+class FlowKind(IntEnum):
+    """What an arrow joins; ``Flows.kind``. Launches are ``GpuOps.launch``."""
+
+    FORWARD_BACKWARD = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GpuOps:
+    """Kernels, copies and memsets, sorted by (start, end, place in the file).
+
+    Attributes:
+        start_us, end_us, duration_us: (n,) float64, see the module.
+        kind: (n,) int8, a ``GpuKind``.
+        device: (n,) int32 number of the device in the file.
+        stream: (n,) int64 number of the stream.
+        name: (n,) int32 code into ``names``.
+        correlation: (n,) int64 what joins it to its launch, ``NONE`` where absent.
+        external_id: (n,) int64 what joins it to the operator that launched it.
+        launch: (n,) int32 row of ``calls``; ``NONE`` for an orphan. One call may own many ops.
+        bytes: (n,) int64 bytes moved or set; a copy of HIP has them from its call.
+        collective: (n,) int32 row of ``collectives`` or ``NONE``.
+        shape: (n,) int32 code into ``shapes``: grid and block, ``NONE`` where absent.
+        is_overrun: (n,) bool its end passed the start of the next op of its stream by more than
+            100 us and was clipped to it in ``end_us`` (device timestamps overrun).
+    """
+
+    start_us: Floats
+    end_us: Floats
+    duration_us: Floats
+    kind: NDArray[np.int8]
+    device: Codes
+    stream: Numbers
+    name: Codes
+    correlation: Numbers
+    external_id: Numbers
+    launch: Codes
+    bytes: Numbers
+    collective: Codes
+    shape: Codes
+    is_overrun: NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostCalls:
+    """Calls of the GPU's runtime and driver, sorted by (start, end, place in the file).
+
+    Attributes:
+        start_us, end_us, duration_us: (n,) float64, see the module.
+        thread: (n,) int32 code into ``threads``.
+        name: (n,) int32 code into ``names``: ``cudaLaunchKernel``.
+        correlation, external_id: (n,) int64, ``NONE`` where absent.
+    """
+
+    start_us: Floats
+    end_us: Floats
+    duration_us: Floats
+    thread: Codes
+    name: Codes
+    correlation: Numbers
+    external_id: Numbers
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostSlices:
+    """Operators, annotations and Python functions, sorted by (start, -end, place in the file).
+
+    Attributes:
+        start_us, end_us, duration_us: (n,) float64, see the module.
+        thread: (n,) int32 code into ``threads``.
+        name: (n,) int32 code into ``names``.
+        kind: (n,) int8, a ``SliceKind``.
+        external_id: (n,) int64 what joins it to the GPU ops that it launched.
+        input_type: (n,) int32 code into ``input_types``: the first floating type among its
+            inputs, ``NONE`` where it has none or shapes were not recorded.
+    """
+
+    start_us: Floats
+    end_us: Floats
+    duration_us: Floats
+    thread: Codes
+    name: Codes
+    kind: NDArray[np.int8]
+    external_id: Numbers
+    input_type: Codes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Steps:
+    """Steps as the host saw them (``ProfilerStep#n``), sorted by start.
+
+    Attributes:
+        start_us, end_us, duration_us: (n,) float64, see the module.
+        number: (n,) int64 number of the step.
+        thread: (n,) int32 code into ``threads``.
+    """
+
+    start_us: Floats
+    end_us: Floats
+    duration_us: Floats
+    number: Numbers
+    thread: Codes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryEvents:
+    """Allocations and frees, sorted by time; equal times in the order of the file.
+
+    Attributes:
+        time_us: (n,) float64.
+        device_type: (n,) int8, ``HOST_MEMORY`` or the number of another type.
+        device: (n,) int32 device, ``NONE`` for the host.
+        change_bytes: (n,) int64 taken (positive) or given back (negative).
+        allocated_bytes, reserved_bytes: (n,) int64 totals after it; ``NONE`` in traces of 2021.
+    """
+
+    time_us: Floats
+    device_type: NDArray[np.int8]
+    device: Codes
+    change_bytes: Numbers
+    allocated_bytes: Numbers
+    reserved_bytes: Numbers
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CollectiveArgs:
+    """What events say about the collective that they belong to, in the order of the file.
+
+    Attributes:
+        name, dtype: (n,) int32 codes into ``labels``: ``allreduce``, ``BFloat16``.
+        group: (n,) int32 code into ``labels``: name of the process group, ``NONE`` if absent.
+        group_ranks: (n,) int32 code into ``labels``: ``[0, 1, 2, 3]``, ``NONE`` if absent.
+        group_size: (n,) int64 ranks in the group.
+        seq: (n,) int64 number of the collective in its group.
+        in_elements, out_elements: (n,) int64 elements in and out.
+        gpu_op: (n,) int32 row of ``gpu_ops`` if a kernel says it, else ``NONE``.
+        host_slice: (n,) int32 row of ``slices`` if an operator says it, else ``NONE``.
+    """
+
+    name: Codes
+    dtype: Codes
+    group: Codes
+    group_ranks: Codes
+    group_size: Numbers
+    seq: Numbers
+    in_elements: Numbers
+    out_elements: Numbers
+    gpu_op: Codes
+    host_slice: Codes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SyncEvents:
+    """Waits that the device side recorded (``cuda_sync``), sorted by (start, end).
+
+    Attributes:
+        start_us, end_us, duration_us: (n,) float64, see the module.
+        name: (n,) int32 code into ``names``: ``Stream Sync``.
+        device: (n,) int32 device, ``NONE`` where absent.
+        stream: (n,) int64 stream, ``NONE`` where absent.
+        correlation: (n,) int64, ``NONE`` where absent.
+    """
+
+    start_us: Floats
+    end_us: Floats
+    duration_us: Floats
+    name: Codes
+    device: Codes
+    stream: Numbers
+    correlation: Numbers
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Flows:
+    """Arrows from one host thread to another, sorted by start.
+
+    Attributes:
+        kind: (n,) int8, a ``FlowKind``.
+        start_us, end_us: (n,) float64 where it leaves and where it arrives.
+        from_thread, to_thread: (n,) int32 codes into ``threads``.
+    """
+
+    kind: NDArray[np.int8]
+    start_us: Floats
+    end_us: Floats
+    from_thread: Codes
+    to_thread: Codes
+
+
+TraceTable = (
+    GpuOps | HostCalls | HostSlices | Steps | MemoryEvents | CollectiveArgs | SyncEvents | Flows
+)
+Table = TypeVar(
+    "Table",
+    GpuOps,
+    HostCalls,
+    HostSlices,
+    Steps,
+    MemoryEvents,
+    CollectiveArgs,
+    SyncEvents,
+    Flows,
+)
+
+
+def n_rows(table: TraceTable) -> int:
+    """Return the number of rows of a table of a trace."""
+    return len(getattr(table, fields(table)[0].name))
+
+
+def select(table: Table, rows: NDArray[np.bool_] | NDArray[np.int64]) -> Table:
+    """Return the selected rows; the row numbers that other tables hold are not renumbered."""
+    return replace(table, **{item.name: getattr(table, item.name)[rows] for item in fields(table)})
+
+
+_NARROW = {"kind": np.int8, "device_type": np.int8, "is_overrun": np.bool_}
+_CODES = {
+    "device",
+    "name",
+    "launch",
+    "collective",
+    "shape",
+    "thread",
+    "input_type",
+    "dtype",
+    "group",
+    "group_ranks",
+    "gpu_op",
+    "host_slice",
+    "from_thread",
+    "to_thread",
+}
+
+
+def column_dtype(name: str) -> type[np.generic]:
+    """Return the dtype of a column: times are float64, codes and rows int32, numbers int64."""
+    if name.endswith("_us"):
+        return np.float64
+    return _NARROW.get(name, np.int32 if name in _CODES else np.int64)
+
+
+def empty_table(kind: type[Table]) -> Table:
+    """Return a table without rows."""
+    return kind(**{item.name: np.empty(0, dtype=column_dtype(item.name)) for item in fields(kind)})

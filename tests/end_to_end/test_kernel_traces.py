@@ -1,0 +1,185 @@
+"""A user profiles with PyTorch and passes the traces: the page is right and keeps secrets."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.builders import START_S, write_system
+from tests.end_to_end.command import run_command
+from tests.traces import (
+    BASE_NS,
+    START_US,
+    header,
+    kernel,
+    launch,
+    ranked,
+    small_events,
+    span,
+    trace_text,
+    write_trace,
+)
+
+pytestmark = pytest.mark.notebook
+
+SECRET = "hunter2-0f3a9c"  # planted, to be searched for
+
+
+def report_of(output: Path) -> dict[str, Any]:
+    return dict(json.loads((output / "profiler-report" / "report.json").read_text()))
+
+
+def notes_of(output: Path) -> str:
+    return " ".join(note["text"] for note in report_of(output)["data_quality"]["notes"])
+
+
+def test_two_ranks_are_one_report(tmp_path: Path) -> None:
+    for rank in range(2):
+        write_trace(tmp_path / "traces" / f"rank{rank}.json.gz", ranked(rank))
+
+    run = run_command("traces", "-o", "out", cwd=tmp_path)
+
+    assert run.code == 0, run.stderr
+    report = report_of(tmp_path / "out")
+    assert report["nodes"] == ["rank 0", "rank 1"]
+    assert report["summary"]["start_time"] == "2026-07-02T04:51:32.412345Z"
+    assert report["summary"]["job_duration_in_seconds"] == pytest.approx(0.0002)
+    assert report["summary"]["training_loop_duration_in_seconds"] == pytest.approx(0.0002)
+    assert report["data_quality"]["files_read"] == 2
+    assert "LowGPUUtilization" not in report["rules"]
+
+
+def test_a_single_trace_may_be_reported_beside_itself(tmp_path: Path) -> None:
+    write_trace(tmp_path / "trace.json", trace_text())
+
+    run = run_command("trace.json", cwd=tmp_path)
+
+    assert run.code == 0, run.stderr
+    assert report_of(tmp_path)["job"]["name"] == "trace"
+
+
+def test_a_report_is_not_written_among_traces(tmp_path: Path) -> None:
+    write_trace(tmp_path / "rank0.json", ranked(0))
+    assert run_command(".", cwd=tmp_path).code == 2
+
+
+def test_a_trace_without_events_says_so(tmp_path: Path) -> None:
+    write_trace(tmp_path / "trace.json", '{"traceEvents": []}')
+
+    run = run_command("trace.json", cwd=tmp_path)
+
+    assert run.code == 1
+    assert "Traceback" not in run.stderr
+    assert "not one readable sample or event" in run.stderr
+
+
+def test_losses_stand_in_the_report(tmp_path: Path) -> None:
+    text = ranked(0).replace('"gemm"', '"say "gemm""', 1)
+    write_trace(tmp_path / "t" / "rank0.json", text[: text.rindex('"correlation"')])
+
+    run = run_command("t", "-o", "out", cwd=tmp_path)
+
+    assert run.code == 0, run.stderr
+    quality = report_of(tmp_path / "out")["data_quality"]
+    assert quality["bytes_lost"] > 0
+    assert quality["places_repaired"] == 1
+    assert "rank0.json" in (tmp_path / "out" / "profiler-report.html").read_text()
+
+
+def test_system_metrics_and_a_trace_are_one_report_on_one_time_axis(tmp_path: Path) -> None:
+    job = tmp_path / "job"
+    write_system(job, {"gpu0": [50.0] * 240, "cpu0": [20.0] * 240})
+    base_ns = int((START_S + 60) * 1e9) - int(START_US * 1000)
+    write_trace(job / "rank0.json", trace_text(head=header(baseTimeNanoseconds=base_ns)))
+
+    run = run_command("job", "-o", "out", cwd=tmp_path)
+
+    assert run.code == 0, run.stderr
+    report = report_of(tmp_path / "out")
+    assert report["nodes"] == ["algo-1", "rank 0"]
+    assert report["summary"]["job_duration_in_seconds"] == pytest.approx(119.5)
+    assert "LowGPUUtilization" in report["rules"]
+    assert "outside" not in notes_of(tmp_path / "out")
+
+
+def test_a_trace_of_another_time_than_the_samples_is_told(tmp_path: Path) -> None:
+    write_system(tmp_path / "job", {"gpu0": [50.0] * 240})
+    write_trace(tmp_path / "job" / "rank0.json", ranked(0))
+
+    run_command("job", "-o", "out", cwd=tmp_path)
+
+    notes = report_of(tmp_path / "out")["data_quality"]["notes"]
+    assert any(
+        "rank 0 lie outside the time of the system metrics" in note["text"] for note in notes
+    )
+
+
+def test_traces_of_different_times_are_told(tmp_path: Path) -> None:
+    write_trace(tmp_path / "t" / "rank0.json", ranked(0))
+    later = [event | {"ts": event["ts"] + 1e9} for event in small_events()]
+    write_trace(tmp_path / "t" / "rank1.json", ranked(1, events=later))
+
+    run_command("t", "-o", "out", cwd=tmp_path)
+
+    assert "were not recorded at the same time" in notes_of(tmp_path / "out")
+
+
+def test_no_secret_of_a_trace_reaches_any_output(tmp_path: Path) -> None:
+    head = header(
+        host_name=SECRET, username=SECRET, hostname=SECRET, env={"AWS_SECRET": SECRET},
+        environment=f"TOKEN={SECRET}", command_line=["python", "train.py", "--key", SECRET],
+        INFO=[f"INFO: {SECRET}"], metadata={"argv": SECRET}, trace_id=SECRET,
+        traceName=f"/home/{SECRET}/trace.json", baseTimeNanoseconds=BASE_NS,
+        distributedInfo={"rank": 0, "world_size": 1, "backend": SECRET, "pg_config": [SECRET]},
+        cuda_driver_version=SECRET,
+    )  # fmt: skip
+    label = {"ph": "M", "pid": 1, "tid": 1, "ts": 0, "args": {"name": f"python --key {SECRET}"}}
+    events: list[dict[str, Any]] = [
+        {**label, "name": "process_name"},
+        {**label, "name": "thread_name"},
+        {**label, "name": "process_labels", "args": {"labels": SECRET}},
+        span("python_function", f"/home/{SECRET}/train.py(3): step", 0, 90),
+        span("python_function", rf"C:\Users\{SECRET}\train.py(3): step", 0, 80),
+        span("cpu_op", "aten::mm", 1, 50, **{"Call stack": f"/home/{SECRET}/train.py(3): step"}),
+        {"ph": "i", "name": "Trace", "ts": START_US, "s": "g", "args": {"env": SECRET}},
+        *(launch(10.0 * turn, turn) for turn in range(4)),
+        *(kernel(10.0 * turn + 5, 6, turn, **{"kernel file": f"/home/{SECRET}/k.py"})
+          for turn in range(4)),
+        *small_events(),
+    ]  # fmt: skip
+    write_trace(tmp_path / "trace.json", trace_text(events, head=head))
+
+    run = run_command("trace.json", "-o", "out", "-vv", cwd=tmp_path)
+
+    assert run.code == 0, run.stderr
+    assert SECRET not in run.stdout + run.stderr
+    outputs = [path for path in (tmp_path / "out").rglob("*") if path.is_file()]
+    assert {".html", ".ipynb", ".json"} <= {path.suffix for path in outputs}
+    for path in outputs:
+        assert SECRET.encode() not in path.read_bytes(), path.name
+
+
+def test_top_says_how_many_kernels_are_shown_one_by_one(tmp_path: Path) -> None:
+    names = [f"kernel_{number}" for number in range(4)]
+    events = [
+        event
+        for place, name in enumerate(names)
+        for event in (
+            launch(100 * place, correlation=place + 1),
+            kernel(100 * place + 10, 5 + place, name=name, correlation=place + 1),
+        )
+    ]
+    write_trace(tmp_path / "rank0.json", trace_text(events))
+
+    run = run_command("rank0.json", "-o", "out", "--top", "2", cwd=tmp_path)
+
+    assert run.code == 0, run.stderr
+    path = tmp_path / "out" / "profiler-report" / "KernelTime.json"
+    exhibits = json.loads(path.read_text())["reportgen"]["exhibits"]
+    by_id = {item["id"]: item for item in exhibits}
+    parts = [row[0] for row in by_id["top_by_time"]["rows"]]
+    assert parts == ["kernel_3", "kernel_2", "others (2 kernels)"]
+    assert len(by_id["kernels"]["rows"]) == 4

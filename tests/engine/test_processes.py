@@ -1,0 +1,45 @@
+"""Work in processes answers as work in this one does."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from reportgen.engine import ProcessExecutor
+from reportgen.errors import LocationError
+from reportgen.storage import open_location
+
+
+def test_items_keep_their_order_and_run_elsewhere() -> None:
+    assert ProcessExecutor().map(abs, [-3, 2, -1]) == [3, 2, 1]
+    assert os.getpid() not in ProcessExecutor().map(_process_id, [0, 1])
+
+
+def _process_id(_: int) -> int:
+    return os.getpid()
+
+
+def test_an_error_arrives_as_it_was_raised() -> None:
+    with pytest.raises(LocationError, match="gone"):
+        ProcessExecutor().map(open_location, ["/gone/1", "/gone/2"])
+
+
+def test_an_error_that_cannot_travel_says_the_same() -> None:
+    with pytest.raises(RuntimeError, match="OddError: 7"):
+        ProcessExecutor().map(_fail, [7])
+
+
+class OddError(Exception):
+    def __init__(self, number: int, more: int) -> None:
+        super().__init__(number + more - more)
+
+
+def _fail(number: int) -> None:
+    raise OddError(number, number)
+
+
+def test_what_cannot_travel_is_worked_on_here() -> None:
+    seen: list[int] = []
+    assert ProcessExecutor().map(lambda item: seen.append(item), [1, 2]) == [None, None]
+    assert sorted(seen) == [1, 2]
