@@ -67,15 +67,15 @@ class Files:
     @property
     def is_met(self) -> bool:
         """Return whether reading stays within its budget."""
-        return seconds_inside(self.runs) <= READING_BUDGET_S
+        return cpu_s(self.runs) <= READING_BUDGET_S
 
     def row(self) -> list[str]:
         """Return its line in the table."""
         promise = f"≤ {READING_BUDGET_S:.0f} s, {verdict(self.is_met)}"
         return [
             f"read {N_FILES:,} minute files of {N_NODES} nodes",
-            f"{cpu_s(self.runs):.2f} s",
-            f"{seconds_inside(self.runs):.2f} s ({promise})",
+            f"{cpu_s(self.runs):.2f} s ({promise})",
+            f"{seconds_inside(self.runs):.2f} s",
         ]
 
 
@@ -94,7 +94,7 @@ def part_of_page(objects: Objects, files: Files) -> str:
             ],
             objects.rows(),
         ),
-        table(["files of a disk", "CPU", "wall time (promise)"], [files.row()]),
+        table(["files of a disk", "CPU time (promise)", "wall time"], [files.row()]),
     )
     return "\n\n".join(tables)
 
@@ -131,7 +131,7 @@ def compare_objects(folder: Path, *, n_rounds: int) -> Objects:
 def time_files(folder: Path, *, n_rounds: int) -> Files:
     """Return our runs over a job of many small files, which were read once before."""
     _make_files(folder)
-    command = [sys.executable, str(HERE / "read_ours.py"), str(folder)]
+    command = [sys.executable, str(HERE / "read_ours.py"), str(folder), "duckdb"]
     measure(command, PYTHONPATH=str(ROOT))
     runs = [measure(command, PYTHONPATH=str(ROOT)) for _ in range(n_rounds)]
     if {run.answer["samples"] for run in runs} != {N_FILES * len(_SECONDS)}:

@@ -18,6 +18,7 @@ from reportgen.cli.notebooks import NOTEBOOKS, copy_notebook
 from reportgen.cli.places import OutputType, reach_buckets
 from reportgen.cli.progress import watching
 from reportgen.cli.settings import FormatsType, read_settings
+from reportgen.cli.streams import open_closed_streams, say_path
 from reportgen.cli.verdict import say_verdict
 from reportgen.errors import EXIT_FAILED, ReportgenError
 
@@ -54,6 +55,11 @@ _WORST_FIRST = ("critical", "warning", "info")
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE.toml",
     help="Parameters of rules, one table per rule. --set wins.",
+)
+@click.option(
+    "--usd-per-gpu-hour",
+    metavar="X",
+    help="What an hour of one GPU costs: the GPU time budget is told in money, too.",
 )
 @click.option("--rules", metavar="ID,ID", default="", help="Run only these rules.")
 @click.option(
@@ -113,6 +119,7 @@ def command(
     name: str | None,
     settings: tuple[str, ...],
     config: Path | None,
+    usd_per_gpu_hour: str | None,
     rules: str,
     plugins: tuple[str, ...],
     notebook: Path | None,
@@ -143,7 +150,7 @@ def command(
     3 made and --fail-on was met, 130 interrupted.
     """
     _configure_logging(quiet=quiet, verbose=verbose)
-    given = read_settings(settings, config)
+    given = read_settings(settings, config, usd_per_gpu_hour=usd_per_gpu_hour)
     if plugins:
         # As with `python -m`: modules in the current folder can be named.
         sys.path.insert(0, "")
@@ -182,9 +189,7 @@ def command(
             made = str(outcome.path)
     if not quiet and sys.stderr.isatty():
         say_verdict(outcome.report)
-    with contextlib.suppress(BrokenPipeError):
-        # A reader of stdout that is gone does not unmake the report.
-        click.echo(made)
+    say_path(made)
     if opens:
         webbrowser.open(outcome.path.resolve().as_uri())
     if fail_on is not None and _is_met(fail_on, outcome.report):
@@ -199,6 +204,7 @@ def _is_met(fail_on: str, report: Report) -> bool:
 
 def main() -> None:
     """Run the command and leave with its code; errors become messages, never tracebacks."""
+    open_closed_streams()
     _leave(_run())
 
 

@@ -11,6 +11,7 @@ import click
 from reportgen.errors import ConfigError
 
 FORMATS = ("html", "ipynb", "md")
+PRICE = "GPUTimeBudget.usd_per_gpu_hour"
 
 
 class FormatsType(click.ParamType[frozenset[str]]):
@@ -32,8 +33,15 @@ class FormatsType(click.ParamType[frozenset[str]]):
         return names
 
 
-def read_settings(pairs: Sequence[str], config: Path | None) -> Mapping[str, object]:
+def read_settings(
+    pairs: Sequence[str], config: Path | None, *, usd_per_gpu_hour: str | None = None
+) -> Mapping[str, object]:
     """Return the parameters that were set: those of the file, overridden by the pairs.
+
+    Args:
+        pairs: ``RULE.PARAM=VALUE``.
+        config: a TOML file, one table per rule.
+        usd_per_gpu_hour: the price, which has an option of its own.
 
     Raises:
         ConfigError: a pair without a value, or a file that is not one table per rule.
@@ -47,6 +55,8 @@ def read_settings(pairs: Sequence[str], config: Path | None) -> Mapping[str, obj
                 hint="Write --set RULE.PARAM=VALUE, for example StepOutlier.stddev=4.",
             )
         settings[key.strip()] = value.strip()
+    if usd_per_gpu_hour is not None:
+        settings[PRICE] = usd_per_gpu_hour
     return settings
 
 
