@@ -25,7 +25,7 @@ CHROMIUM_ARGS = [
 SHOTS = (
     # name, job, width, height, colour scheme, place to show ("" is the top)
     ("report", "input_bound", 1280, 860, "light", ""),
-    ("curves", "straggler", 1280, 860, "dark", "OverallSystemUsage--gpu_over_time"),
+    ("curves", "straggler", 1280, 860, "dark", "timeline-axis"),
     ("phone", "straggler", 390, 844, "light", ""),
 )
 DRAWN_WITHIN_MS, SETTLED_MS, POLLING_MS = 60_000, 1_500, 100
