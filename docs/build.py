@@ -22,6 +22,7 @@ from sample_data.spec import NAMED_JOBS, Fault, JobSpec
 
 ROOT = Path(__file__).resolve().parents[1]
 MAX_COLUMNS = 16
+TRACES = (ROOT / "sample_data" / "kernel_traces", ROOT / "sample_data" / "recorded_trace")
 EXHIBIT_JOBS = (
     *NAMED_JOBS.values(),
     JobSpec(name="leak", faults=frozenset({Fault.MEMORY_LEAK})),
@@ -59,7 +60,7 @@ def exhibit_table() -> str:
         timeline = Path(folder) / "horovod_timeline.json"
         timeline.write_bytes(horovod_bytes(negotiation_lines(late_rank(100))))
         jobs = [make_job(spec, output=Path(folder)) for spec in EXHIBIT_JOBS]
-        for job in [*jobs, timeline]:
+        for job in (*jobs, *TRACES, timeline):
             for result in _results(job):
                 for item in result.exhibits:
                     found.setdefault((result.id, item.id), item)

@@ -17,7 +17,7 @@ from reportgen.cli.interrupt import interrupts_spare_imports
 from reportgen.cli.notebooks import NOTEBOOKS, copy_notebook
 from reportgen.cli.places import OutputType, reach_buckets
 from reportgen.cli.progress import watching
-from reportgen.cli.settings import FormatsType, read_settings
+from reportgen.cli.settings import FormatsType, read_settings, top_settings
 from reportgen.cli.streams import open_closed_streams, say_path
 from reportgen.cli.verdict import say_verdict
 from reportgen.errors import EXIT_FAILED, ReportgenError
@@ -55,6 +55,12 @@ _WORST_FIRST = ("critical", "warning", "info")
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE.toml",
     help="Parameters of rules, one table per rule. --set wins.",
+)
+@click.option(
+    "--top",
+    type=click.IntRange(1, 1000),
+    metavar="N",
+    help="How many kernels, launches and annotations are shown one by one. [default: 15]",
 )
 @click.option(
     "--usd-per-gpu-hour",
@@ -126,6 +132,7 @@ def command(
     name: str | None,
     settings: tuple[str, ...],
     config: Path | None,
+    top: int | None,
     usd_per_gpu_hour: str | None,
     rules: str,
     plugins: tuple[str, ...],
@@ -158,7 +165,10 @@ def command(
     3 made and --fail-on was met, 130 interrupted.
     """
     _configure_logging(quiet=quiet, verbose=verbose)
-    given = read_settings(settings, config, usd_per_gpu_hour=usd_per_gpu_hour)
+    given = {
+        **top_settings(top),
+        **read_settings(settings, config, usd_per_gpu_hour=usd_per_gpu_hour),
+    }
     if plugins:
         # As with `python -m`: modules in the current folder can be named.
         sys.path.insert(0, "")

@@ -10,6 +10,14 @@ import click
 
 from reportgen.errors import ConfigError
 
+_RULES_WITH_TOP = ("KernelTime", "KernelPrecision", "LaunchLatency", "Annotations")
+
+
+def top_settings(top: int | None) -> Mapping[str, object]:
+    """Return how many of the largest are shown, for each rule that shows some; {} if not set."""
+    return {} if top is None else {f"{rule}.top": top for rule in _RULES_WITH_TOP}
+
+
 FORMATS = ("html", "ipynb", "md")
 PRICE = "GPUTimeBudget.usd_per_gpu_hour"
 

@@ -187,9 +187,8 @@ def _distinct(
 def _learn(lines: Sequence[_SeriesLine], node: str, codes: SeriesCodes, tally: Tally) -> None:
     codes.learn(
         {
-            line: UNREADABLE if series is None else codes.code(series)
+            line: UNREADABLE if kind is None else codes.code(series_of(kind, name, dimension))
             for line, kind, name, dimension, _ in lines
-            for series in [None if kind is None else series_of(kind, name, dimension)]
         }
     )
     _remark_foreign({named for *_, named in lines if named}, node, tally)

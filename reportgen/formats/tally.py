@@ -128,14 +128,14 @@ def _say(sentence: str, count: int) -> str:
     return text[:1].upper() + text[1:]
 
 
-def printable(text: str) -> str:
+def printable(text: str, *, most: int = LONGEST_NAME) -> str:
     """Return text that can be written as UTF-8 and shown: names from disk may hold anything.
 
     What is too long to be a name is cut; its checksum keeps different ones apart.
     """
     encoded = text.encode("utf-8", "backslashreplace")
     written = encoded.decode("utf-8")
-    if len(written) <= LONGEST_NAME:
+    if len(written) <= most:
         return written
     mark = f"… ({zlib.crc32(encoded):08x})"
-    return written[: LONGEST_NAME - len(mark)] + mark
+    return written[: most - len(mark)] + mark

@@ -60,6 +60,7 @@ def read_rank(ref: PartRef, *, on_progress: Progress | None = None) -> RankTrace
         path=file.key,
         clock=Clock.UNIX if origin_ns in _UNIX_NS else Clock.RELATIVE,
         origin_ns=origin_ns,
+        base_ns=header.base_ns or 0,
         gpu_ops=tables.gpu_ops,
         calls=tables.calls,
         slices=tables.slices,

@@ -61,6 +61,7 @@ class RankTrace:
         is_rank_known: whether file, name of the file or folder told the rank.
         world_size: ranks in the job, ``None`` where unknown.
         path: the file, relative to the job.
+        base_ns: what the file adds to its times (``baseTimeNanoseconds``), 0 where it says none.
         clock: whether ``origin_ns`` is a time of the world; if not, ranks cannot be aligned.
         origin_ns: zero of the times here, ns UTC: ranks are aligned by the difference of theirs.
         names, input_types, labels, shapes: vocabularies.
@@ -77,6 +78,7 @@ class RankTrace:
     rank: int
     path: str
     origin_ns: int
+    base_ns: int = 0
     clock: Clock = Clock.UNIX
     gpu_ops: GpuOps
     calls: HostCalls

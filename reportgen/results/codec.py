@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import fields
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 
@@ -214,6 +214,9 @@ _VALUES: Mapping[ColumnType, Any] = {
 }
 
 
+_COUNT: Any = Annotated[int, msgspec.Meta(ge=0)]
+
+
 def reason_from_tree(tree: Any) -> Reason | None:
     """Read a reason back from its JSON object."""
     return msgspec.convert(tree, Reason | None)
@@ -225,9 +228,9 @@ def _result(tree: dict[str, Any], ours: dict[str, Any]) -> RuleResult:
         status=Status(ours["status"]),
         reason=reason_from_tree(ours["reason"]),
         counters=Counters(
-            rule_triggered=msgspec.convert(tree["RuleTriggered"], int),
-            violations=msgspec.convert(tree["Violations"], int),
-            datapoints=msgspec.convert(tree["Datapoints"], int),
+            rule_triggered=msgspec.convert(tree["RuleTriggered"], _COUNT),
+            violations=msgspec.convert(tree["Violations"], _COUNT),
+            datapoints=msgspec.convert(tree["Datapoints"], _COUNT),
         ),
         details=msgspec.convert(tree["Details"], dict[str, Any]),
         rule_parameters=msgspec.convert(tree["RuleParameters"], str),

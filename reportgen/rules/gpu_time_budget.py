@@ -5,9 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from reportgen.profile import NodeProfile
-from reportgen.results import Counters, Details, RuleId, RuleResult
+from reportgen.profile import NodeProfile, RankTrace
+from reportgen.results import Counters, Details, Reason, ReasonCode, RuleId, RuleResult
 from reportgen.rules.base import About, Need, Presentation, Rule, param
+from reportgen.rules.budget.kernels import (
+    RankBudget,
+    metrics_of_kernels,
+    present_kernels,
+    rank_budget,
+)
 from reportgen.rules.budget.parts import NodeBudget, measure_budget
 from reportgen.rules.budget.words import metrics_of, present_budget
 from reportgen.rules.saying.verdict import conclude, reason_to_skip
@@ -24,7 +30,9 @@ ABOUT = About(
         "busy (above 90 %, above 10 %), or idle: a straggler (another GPU of the same node is busy "
         "and steps or communication show waiting), I/O wait, network, CPU or input, between "
         "steps, unexplained. A cause is what went on at the same time, not a proof; GPUs of other "
-        "nodes are not compared, as clocks differ. Gaps in the sampling are not_measured."
+        "nodes are not compared, as clocks differ. Gaps in the sampling are not_measured. Where "
+        "kernels were traced the parts are theirs instead, over the recorded steps: compute, "
+        "exposed communication, memory operations, and the causes of idling."
     ),
     advice="Begin with the largest part that is not busy.",
 )
@@ -53,20 +61,36 @@ class Params:
     )
 
 
-def measure(part: NodeProfile, params: Params) -> NodeBudget:
-    """Measure one node."""
+def measure(part: NodeProfile | RankTrace, params: Params) -> NodeBudget | RankBudget:
+    """Measure one node, or one rank whose kernels were traced."""
+    if isinstance(part, RankTrace):
+        return rank_budget(part)
     return measure_budget(part, least_idle_ns=round(params.min_idle_s * NS_PER_S))
 
 
-def judge(measurements: Sequence[NodeBudget], params: Params) -> RuleResult:
-    """Add up the nodes; the rule never triggers."""
-    nodes = tuple(measurements)
+def judge(measurements: Sequence[NodeBudget | RankBudget], params: Params) -> RuleResult:
+    """Add up the nodes, or the ranks where kernels were traced; the rule never triggers."""
+    ranks = [rank for rank in measurements if isinstance(rank, RankBudget) and rank.devices]
+    if ranks:
+        return conclude(
+            ID,
+            params=params,
+            reason=None,
+            counters=Counters(),
+            details={},
+            metrics=metrics_of_kernels(ranks, params.usd_per_gpu_hour),
+            presentation=present_kernels(ranks, params.usd_per_gpu_hour),
+        )
+    nodes = tuple(node for node in measurements if isinstance(node, NodeBudget))
+    has_traces = len(nodes) < len(measurements)
     reason = reason_to_skip(
         n_ticks=sum(node.n_ticks for node in nodes),
         n_gpus=sum(len(node.gpus) for node in nodes),
         n_samples=max((node.n_ticks for node in nodes if node.gpus), default=0),
         patience=LEAST_TICKS - 1,
     )
+    if has_traces and not nodes:
+        reason = Reason(code=ReasonCode.NO_GPU, text="The traces hold no GPU operations.")
     context = None if reason else nodes
     return conclude(
         ID,
@@ -95,7 +119,7 @@ RULE = Rule(
     id=ID,
     title="GPU time budget",
     about=ABOUT,
-    needs=(Need.SYSTEM, Need.FRAMEWORK),
+    needs=(Need.SYSTEM, Need.FRAMEWORK, Need.KERNELS),
     params=Params,
     measure=measure,
     judge=judge,

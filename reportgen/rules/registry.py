@@ -7,22 +7,34 @@ from importlib import import_module
 from importlib.metadata import entry_points
 
 from reportgen.errors import PluginError
+from reportgen.rules import annotations as annotations_rule
 from reportgen.rules import (
     batch_size,
+    collectives,
     cpu_bottleneck,
     dataloader,
+    device_memory,
+    gpu_activity,
     gpu_memory_increase,
     gpu_time_budget,
     horovod_negotiation,
+    host_threads,
+    idle_time,
     io_bottleneck,
+    kernel_precision,
+    kernel_time,
+    launch_latency,
+    launch_queue,
     load_balancing,
     low_gpu_utilization,
     max_initialization_time,
+    memory_operations,
     network_bottleneck,
     overall_framework_metrics,
     overall_system_usage,
     step_outlier,
     step_periodicity,
+    step_time,
 )
 from reportgen.rules.base import Rule, param_specs
 
@@ -44,6 +56,18 @@ BUILTIN_RULES: tuple[Rule, ...] = (
     io_bottleneck.RULE,
     network_bottleneck.RULE,
     gpu_memory_increase.RULE,
+    gpu_activity.RULE,
+    idle_time.RULE,
+    kernel_time.RULE,
+    kernel_precision.RULE,
+    memory_operations.RULE,
+    step_time.RULE,
+    collectives.RULE,
+    launch_latency.RULE,
+    launch_queue.RULE,
+    annotations_rule.RULE,
+    host_threads.RULE,
+    device_memory.RULE,
 )
 
 

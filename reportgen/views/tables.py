@@ -13,9 +13,11 @@ from reportgen.views.values import (
     exact_name,
     exactly,
     heading_of,
+    instant_scale,
     is_instant,
     say_column,
     say_instant,
+    say_moment,
     shown_value,
 )
 
@@ -138,13 +140,23 @@ def _head(text: str, column: Column, day: str | None, *, is_unix: bool) -> Head:
 def _common_day(columns: Sequence[Column]) -> str | None:
     """Return the day on which all instants of a table lie, else ``None``."""
     days = {
-        say_instant(value)[:_DAY_LENGTH]
+        text[:_DAY_LENGTH]
         for column in columns
         if is_instant(column)
-        for value in column.values
-        if isinstance(value, int | float)
+        for text in _instants(column, len(column.values))
+        if text != ABSENT
     }
     return days.pop() if len(days) == 1 else None
+
+
+def _instants(column: Column, stop: int) -> list[str]:
+    """Write a column's instants; those in µs to the microsecond."""
+    scale = instant_scale(column)
+    write = say_instant if scale == 1 else say_moment
+    return [
+        write(value * scale) if isinstance(value, int | float) else ABSENT
+        for value in column.values[:stop]
+    ]
 
 
 def _row_units(exhibit: Exhibit) -> tuple[str, ...] | None:
@@ -162,10 +174,10 @@ def _cells(
     if is_unix and is_instant(column):
         skip = _DAY_LENGTH + 1 if day else 0
         return [
-            Shown(text=say_instant(value)[skip:], exact=exactly(value))
+            Shown(text=text[skip:], exact=exactly(value))
             if isinstance(value, int | float)
             else Shown(text=ABSENT)
-            for value in values
+            for text, value in zip(_instants(column, stop), values, strict=True)
         ]
     if column.type is ColumnType.FLOAT and not column.unit and row_units is None:
         texts = say_column(numbers(values))

@@ -20,7 +20,7 @@ _UNIX_FROM_S = 1e8
 _FEW_DECIMALS_FROM = 1_000.0
 _WHOLE_SECONDS_FROM_S = 10.0
 _PCT = re.compile(r"\bpct\b")
-_TIME_NAMES = re.compile(r"(^|_)(time|start|end|first|last|began|ended|timestamp)_s$")
+_TIME_NAMES = re.compile(r"(^|_)(time|start|end|first|last|began|ended|timestamp)_u?s$")
 _UNIT_SUFFIX = re.compile(r"_(ns|us|ms|s|pct|ratio|bytes|hz|per_s|bytes_per_s)$")
 _CONTROLS = re.compile(
     "[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff]"
@@ -98,10 +98,16 @@ def heading_of(name: str) -> str:
 
 
 def is_instant(column: Column) -> bool:
-    """Return whether a column holds Unix seconds: by its name and by the size of its values."""
+    """Return whether a column holds Unix time: by its name and by the size of its values."""
     if column.type is ColumnType.TEXT or not _TIME_NAMES.search(column.name):
         return False
-    return any(isinstance(value, int | float) and value >= _UNIX_FROM_S for value in column.values)
+    from_here = _UNIX_FROM_S / instant_scale(column)
+    return any(isinstance(value, int | float) and value >= from_here for value in column.values)
+
+
+def instant_scale(column: Column) -> float:
+    """Return how many seconds the unit of a column of instants has."""
+    return 1e-6 if column.name.endswith("_us") else 1.0
 
 
 def say(value: Scalar, unit: str) -> str:
@@ -193,18 +199,29 @@ def say_instant(time_s: float, *, is_unix: bool = True) -> str:
     return f"{moment:%Y-%m-%d %H:%M:%S}.{moment.microsecond // 100_000}"
 
 
+def say_moment(time_s: float) -> str:
+    """Write an instant to the microsecond, for what lies closer than a tenth of a second.
+
+    Example:
+        >>> say_moment(1_783_071_021.250001)
+        '2026-07-03 09:30:21.250001'
+    """
+    return f"{datetime.fromtimestamp(time_s, tz=UTC):%Y-%m-%d %H:%M:%S.%f}"
+
+
 def say_plotly_date(time_ms: float) -> str:
-    """Write an instant as plotly's date axes take it: UTC, to the millisecond, short where whole.
+    """Write an instant as plotly's date axes take it: UTC, to the microsecond, short where whole.
 
     Example:
         >>> say_plotly_date(1_783_071_021_500.0), say_plotly_date(1_783_071_000_000.0)
         ('2026-07-03 09:30:21.5', '2026-07-03 09:30')
     """
-    moment = datetime.fromtimestamp(round(time_ms) / 1000, tz=UTC)
-    if moment.second == 0 and round(time_ms) % 1000 == 0:
+    time_us = round(time_ms * 1000)
+    moment = datetime.fromtimestamp(time_us // 1_000_000, tz=UTC)
+    if moment.second == 0 and time_us % 1_000_000 == 0:
         return f"{moment:%Y-%m-%d %H:%M}"
-    thousandths = f"{round(time_ms) % 1000:03d}".rstrip("0")
-    return f"{moment:%Y-%m-%d %H:%M:%S}{'.' if thousandths else ''}{thousandths}"
+    fraction = f"{time_us % 1_000_000:06d}".rstrip("0")
+    return f"{moment:%Y-%m-%d %H:%M:%S}{'.' if fraction else ''}{fraction}"
 
 
 def say_iso(text: str | None) -> str:

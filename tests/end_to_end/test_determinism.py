@@ -107,6 +107,7 @@ def test_the_number_of_threads_changes_nothing(
     n_duckdb: int,
     n_parts: int,
 ) -> None:
+    monkeypatch.setattr(intake_system, "SMALL_BYTES", 0)
     monkeypatch.setattr(os, "cpu_count", lambda: 4)
     monkeypatch.setattr(intake_system, "MAX_THREADS", n_duckdb)
 
@@ -129,6 +130,7 @@ def test_the_order_of_the_listing_changes_nothing(
 def test_how_much_is_read_at_once_changes_no_number(
     two_nodes: Path, usual: list[bytes], monkeypatch: pytest.MonkeyPatch, block_bytes: int
 ) -> None:
+    monkeypatch.setattr(intake_system, "SMALL_BYTES", 0)
     monkeypatch.setattr(intake_system, "BLOCK_BYTES", block_bytes)
 
     assert results_of(discover(str(two_nodes)), LocalExecutor()) == usual

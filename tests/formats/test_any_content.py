@@ -22,6 +22,7 @@ from reportgen.formats import (
     Vocabulary,
     read_block,
     read_event_file,
+    read_small_block,
 )
 from reportgen.formats.system_lines import read_lines
 from reportgen.profile import Quality
@@ -58,6 +59,10 @@ def read_by_duckdb(content: bytes) -> tuple[list[Known], Tally]:
         codes, tally = SeriesCodes(), Tally()
         with duckdb.connect() as connection:
             (rows,) = read_block(connection, [file], codes, tally)
+        small_codes, small_tally = SeriesCodes(), Tally()
+        (small,) = read_small_block([file], small_codes, small_tally)
+    assert small_tally.count(Quality.LINES_BROKEN) == tally.count(Quality.LINES_BROKEN)
+    assert sorted(small.value.tolist(), key=str) == sorted(rows.value.tolist(), key=str)
     columns = zip(rows.code.tolist(), rows.value.tolist(), rows.time_s.tolist(), strict=True)
     found = [(codes.series[code], value, time_s) for code, value, time_s in columns]
     return [(s.type, s.name, s.dimension, value, time_s) for s, value, time_s in found], tally

@@ -45,7 +45,7 @@ def damaged_job(tmp_path: Path) -> Path:
 
 def read(path: str) -> NodeProfile:
     (part,) = intake.discover(path).parts
-    return intake.read(part)
+    return intake.read_node(part)
 
 
 def test_a_damaged_job_is_read_from_a_bucket_as_from_disk(s3: Bucket, damaged_job: Path) -> None:

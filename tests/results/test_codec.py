@@ -138,6 +138,7 @@ def test_a_newer_format_asks_for_an_update() -> None:
     ("path", "value"),
     [
         (("RuleTriggered",), [0]),
+        (("Datapoints",), -1),
         (("Details",), None),
         (("RuleParameters",), 5),
         (("reportgen", "metrics"), {"gpu_busy_ratio": "many"}),

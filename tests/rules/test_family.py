@@ -17,7 +17,7 @@ from reportgen.results import ExhibitKind, RuleResult, Status
 from reportgen.results.codec import decode, encode
 from reportgen.rules.base import Rule, param_specs
 from reportgen.rules.registry import BUILTIN_RULES
-from reportgen.rules.runner import judge_all, measure_part
+from reportgen.rules.runner import judge_all, measure_part, reads
 from tests.builders import START_S, node_profile, span_table, system_table
 
 MAX_SERIES_POINTS = 2_000
@@ -59,7 +59,10 @@ DEFAULT_PARAMETERS = {
     "StepPeriodicity": "min_share_pct:0.5\nmin_steps:20",
 }
 
-every_rule = pytest.mark.parametrize("rule", BUILTIN_RULES, ids=lambda rule: str(rule.id))
+NODE_RULES = tuple(rule for rule in BUILTIN_RULES if reads(rule, is_rank=False))
+"""Those that read kernel traces obey the same laws in ``kernels/test_laws.py``."""
+
+every_rule = pytest.mark.parametrize("rule", NODE_RULES, ids=lambda rule: str(rule.id))
 
 
 def busy_node(node: str = "algo-1", *, seed: int = 1) -> NodeProfile:

@@ -170,3 +170,19 @@ def test_a_short_series_is_shown_point_by_point():
         columns=[("time_s", "s", [1_783_071_000.0]), ("cpu", "%", [12.34])],
     )
     assert _texts(data_of(made, is_unix=True, file=FILE).rows) == [["09:30:00.0", "12.3 %"]]
+
+
+def test_starts_of_kernel_traces_are_instants_to_the_microsecond() -> None:
+    steps = exhibit(
+        "steps",
+        ExhibitKind.TABLE,
+        title="Steps",
+        columns=[
+            ("step", "", [1, 2]),
+            ("start_us", "us", [1_783_071_021_250_001.0, 1_783_071_021_300_002.0]),
+        ],
+    )
+    table = table_of(steps, is_unix=True, file=FILE)
+
+    assert _texts(table.rows) == [["1", "09:30:21.250001"], ["2", "09:30:21.300002"]]
+    assert table.heads[1].note == "2026-07-03 UTC"

@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
+from typing import TypeVar
+
 import numpy as np
 from numpy.typing import NDArray
 
 Instants = NDArray[np.int64]
+Times = TypeVar("Times", NDArray[np.int64], NDArray[np.float64])
 
 
-def merge_intervals(start_ns: Instants, end_ns: Instants) -> tuple[Instants, Instants]:
+def merge_intervals(start: Times, end: Times) -> tuple[Times, Times]:
     """Return the union of closed intervals as disjoint intervals in order.
 
     Args:
-        start_ns, end_ns: (n,) int64, end >= start, any order.
+        start, end: (n,) in one unit, int64 ns or float64 µs, end >= start, any order.
 
     Returns:
-        Two (m,) int64 arrays, m <= n; touching intervals are one.
+        Two (m,) arrays, m <= n; touching intervals are one.
     """
-    if start_ns.size == 0:
-        return start_ns, end_ns
-    order = np.argsort(start_ns, kind="stable")
-    starts, reach = start_ns[order], np.maximum.accumulate(end_ns[order])
+    if start.size == 0:
+        return start, end
+    order = np.argsort(start, kind="stable")
+    starts, reach = start[order], np.maximum.accumulate(end[order])
     opens = np.concatenate(([True], starts[1:] > reach[:-1]))
     closes = np.append(np.flatnonzero(opens)[1:] - 1, starts.size - 1)
     return starts[opens], reach[closes]

@@ -19,6 +19,8 @@ _GRID = "var(--rg-grid)"
 _LINE = "var(--rg-line)"
 _PERCENT_TOP = 101.0
 _SMALL, _NORMAL = 11, 12
+_FINE_BELOW_MS = 60_000.0
+"""Charts of kernel traces are milliseconds long: their points lie closer than one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -193,8 +195,12 @@ def time_axis(context: ChartContext, **parts: object) -> dict[str, Any]:
 
 
 def time_array(values: Sequence[float | None], context: ChartContext) -> Numbers:
-    """Return the axis's instants, packed to the millisecond."""
-    return instants(values, step=1.0 if context.is_unix else 0.001)
+    """Return the axis's instants, packed to the millisecond, short charts to the microsecond."""
+    millisecond = 1.0 if context.is_unix else 0.001
+    present = [value for value in values if value is not None]
+    reach = max(present, default=0.0) - min(present, default=0.0)
+    is_short = reach < _FINE_BELOW_MS * millisecond
+    return instants(values, step=millisecond / 1000 if is_short else millisecond)
 
 
 def value_array(values: Sequence[float | None], scale: UnitScale) -> Numbers:

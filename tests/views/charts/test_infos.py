@@ -18,7 +18,7 @@ from reportgen.views.charts.arrays import (
     outline,
     percentages32,
 )
-from reportgen.views.charts.layout import ChartContext, unit_scale
+from reportgen.views.charts.layout import ChartContext, time_array, unit_scale
 from reportgen.views.exhibits import figure_of
 from reportgen.views.packing import page_form, plotly_form
 from tests.views import reports
@@ -106,6 +106,15 @@ def test_instants_are_epoch_milliseconds_or_seconds_of_a_relative_clock():
     )
     assert series.info(made, UNIX).time_x == [1_783_071_000_123.0]
     assert series.info(made, RELATIVE).time_x == [1_783_071_000.123]
+
+
+def test_points_of_a_kernel_trace_lie_closer_than_a_millisecond() -> None:
+    bins = [1_783_071_021_250.1, 1_783_071_021_250.2, 1_783_071_021_250.3]
+    hour = [0.0, 3_600_000.0]
+
+    assert time_array(bins, UNIX).tolist() == pytest.approx(bins, abs=1e-3, rel=0)
+    assert len(set(time_array(bins, UNIX).tolist())) == 3
+    assert time_array(hour, UNIX).scale == 1.0
 
 
 def test_lines_of_different_units_stand_in_panels_of_their_own():

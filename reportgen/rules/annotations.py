@@ -1,0 +1,184 @@
+"""Annotations: how long the ranges that people marked in their code took."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from reportgen.profile.trace import RankTrace
+from reportgen.results import (
+    Counters,
+    Details,
+    Exhibit,
+    ExhibitKind,
+    Reason,
+    ReasonCode,
+    RuleId,
+    RuleResult,
+    exhibit,
+)
+from reportgen.rules.base import About, Need, Presentation, Rule
+from reportgen.rules.kernels.annotations import AnnotationValues, annotation_values
+from reportgen.rules.kernels.saying import result_of, top_k
+from reportgen.rules.kernels.unions import Floats
+from reportgen.rules.maths.nice_bins import bin_together, tally_values
+from reportgen.rules.maths.quantiles import box_of
+from reportgen.rules.saying.boxes import NamedBox, boxes_exhibit
+
+ID = RuleId("Annotations")
+TABLE, BOXES, HISTOGRAM = "annotations", "annotation_durations", "histogram"
+MOST_HISTOGRAMS = 6
+ABOUT = About(
+    checks="How long the ranges took that the script marks with record_function.",
+    reading=(
+        "Durations are the host's; GPU time is that of the operations launched inside. Names that "
+        "differ only by the number at their end are one; ranges of the framework are left out."
+    ),
+    advice="Mark the phases of a step to see which of them to improve.",
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Params:
+    """How many annotations are drawn."""
+
+    top: int = top_k()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """One annotation over all ranks; durations (n,) float64, ascending."""
+
+    name: str
+    duration_us: Floats
+    gpu_us: float
+
+    @property
+    def sum_us(self) -> float:
+        """Return the durations added up."""
+        return float(self.duration_us.sum())
+
+
+def measure(
+    part: RankTrace,
+    params: Params,  # noqa: ARG001 - a rule's shape
+) -> tuple[AnnotationValues, ...]:
+    """Measure the annotations of a rank."""
+    return annotation_values(part)
+
+
+def judge(measurements: Sequence[tuple[AnnotationValues, ...]], params: Params) -> RuleResult:
+    """Join the ranks."""
+    rows = _joined([values for rank in measurements for values in rank])
+    return result_of(
+        ID,
+        params=params,
+        reason=_reason(len(measurements), rows),
+        presentation=present(Counters(), {}, params, rows),
+        metrics={},
+    )
+
+
+def _reason(n_ranks: int, rows: Sequence[Row]) -> Reason | None:
+    if rows:
+        return None
+    text = (
+        "The trace holds no ranges marked with record_function."
+        if n_ranks
+        else "No kernel trace was given."
+    )
+    return Reason(code=ReasonCode.NO_EVENTS, text=text)
+
+
+def _joined(values: Sequence[AnnotationValues]) -> list[Row]:
+    groups: dict[str, list[AnnotationValues]] = {}
+    for item in values:
+        groups.setdefault(item.name, []).append(item)
+    rows = [
+        Row(
+            name=name,
+            duration_us=np.sort(np.concatenate([item.duration_us for item in items])),
+            gpu_us=sum(item.gpu_us for item in items),
+        )
+        for name, items in groups.items()
+    ]
+    return sorted(rows, key=lambda row: (-row.sum_us, row.name))
+
+
+def present(
+    counters: Counters,  # noqa: ARG001 - a rule's shape
+    details: Details,  # noqa: ARG001
+    params: Params,
+    context: Sequence[Row] | None,
+) -> Presentation:
+    """Say how long annotations took; ``context`` is a row each, largest first."""
+    rows = context or ()
+    if not rows:
+        return Presentation(exhibits=(_table(rows),))
+    shown = rows[: params.top]
+    boxes = boxes_exhibit(
+        BOXES,
+        [
+            NamedBox(name=row.name, box=box_of(row.duration_us), largest=float(row.duration_us[-1]))
+            for row in shown
+        ],
+        title="Durations of annotations",
+        unit="us",
+    )
+    histograms = [
+        _histogram(f"{HISTOGRAM}_{place}", row)
+        for place, row in enumerate(rows[:MOST_HISTOGRAMS], start=1)
+        if row.duration_us.size > 1
+    ]
+    return Presentation(exhibits=(boxes, *histograms, _table(rows)))
+
+
+def _table(rows: Sequence[Row]) -> Exhibit:
+    points = [np.percentile(row.duration_us, (50, 95)).tolist() for row in rows]
+    return exhibit(
+        TABLE,
+        ExhibitKind.TABLE,
+        title="Annotations",
+        caption=(
+            "Over all ranks, largest first. gpu_time_us is the time in which GPU operations "
+            "launched inside ran, added up over instances."
+        ),
+        columns=[
+            ("name", "", [row.name for row in rows]),
+            ("count", "", [row.duration_us.size for row in rows]),
+            ("sum_us", "us", [row.sum_us for row in rows]),
+            ("p50_us", "us", [p50 for p50, _ in points]),
+            ("p95_us", "us", [p95 for _, p95 in points]),
+            ("gpu_time_us", "us", [row.gpu_us for row in rows]),
+        ],
+    )
+
+
+def _histogram(exhibit_id: str, row: Row) -> Exhibit:
+    bins = bin_together([tally_values((row.duration_us * 1000).astype(np.int64))])
+    edges = bins.edge_ns / 1000
+    return exhibit(
+        exhibit_id,
+        ExhibitKind.HISTOGRAM,
+        title=f"Durations of {row.name}",
+        caption=f"{row.duration_us.size:,} instances on the host.",
+        columns=[
+            ("bin_start", "us", edges[:-1]),
+            ("bin_end", "us", edges[1:]),
+            ("instances", "", bins.counts[0]),
+        ],
+    )
+
+
+RULE = Rule(
+    id=ID,
+    title="Annotations",
+    about=ABOUT,
+    needs=(Need.KERNELS,),
+    params=Params,
+    measure=measure,
+    judge=judge,
+    present=present,
+)

@@ -1,0 +1,122 @@
+"""IdleTime: why the GPUs idled, in causes that add up exactly, from kernel traces."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from reportgen.profile.trace import RankTrace
+from reportgen.results import Counters, Details, RuleId, RuleResult
+from reportgen.rules.base import About, Need, Presentation, Rule
+from reportgen.rules.kernels.device_time import time_in, unions_of
+from reportgen.rules.kernels.idle import idle_causes
+from reportgen.rules.kernels.idle_words import (
+    BUSY,
+    DeviceIdle,
+    Limits,
+    exhibits_of,
+    findings_of,
+    headline_rows,
+    totals_us,
+)
+from reportgen.rules.kernels.saying import ratio_of, reason_without_gpu, result_of, share_limit
+from reportgen.rules.kernels.windows import windows_of
+
+ID = RuleId("IdleTime")
+ABOUT = About(
+    checks="Why each GPU idled: data loading, synchronization, a slow host, gaps, waits.",
+    reading=(
+        "Each gap belongs to the operation that ends it: until its launch was called the host was "
+        "late, then the call itself took time, then the device did. The causes add up to the idle "
+        "time. The speed-up is an upper bound: what is gained if the cause vanishes."
+    ),
+    advice="Begin with the largest cause; the bound tells what it can be worth.",
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Params:
+    """From which share of the window on idling is a fault."""
+
+    threshold_loader_pct: float = share_limit(
+        5.0, "idling for the data loader is a fault from this share of the window on"
+    )
+    threshold_cause_pct: float = share_limit(
+        10.0, "idling for any other cause is a fault from this share of the window on"
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measurement:
+    """One rank: its number of GPU operations and a row per device and window."""
+
+    n_ops: int
+    rows: tuple[DeviceIdle, ...]
+
+
+def measure(part: RankTrace, params: Params) -> Measurement:  # noqa: ARG001 - a rule's shape
+    """Measure every device of a rank in every window."""
+    windows = windows_of(part)
+    rows = [
+        DeviceIdle(
+            rank=part.rank,
+            node=part.node,
+            device=unions.device,
+            window=window,
+            busy_us=time_in(unions, window, rank=part.rank).busy_us,
+            cause_us=idle_causes(part, unions, window),
+        )
+        for unions in unions_of(part)
+        for window in windows
+    ]
+    return Measurement(n_ops=part.gpu_ops.start_us.size, rows=tuple(rows))
+
+
+def judge(measurements: Sequence[Measurement], params: Params) -> RuleResult:
+    """Join the ranks."""
+    rows = [row for rank in measurements for row in rank.rows]
+    return result_of(
+        ID,
+        params=params,
+        reason=reason_without_gpu(
+            n_ranks=len(measurements), n_ops=sum(rank.n_ops for rank in measurements)
+        ),
+        presentation=present(Counters(), {}, params, rows),
+        metrics=_metrics(rows),
+    )
+
+
+def _metrics(rows: Sequence[DeviceIdle]) -> dict[str, float | int | None]:
+    told = headline_rows(rows)
+    window_us = sum(row.window.length_us for row in told)
+    return {
+        f"{'gpu_' if name == BUSY else 'idle_'}{name.replace(':', '_')}_ratio": ratio_of(
+            us, window_us
+        )
+        for name, us in totals_us(told).items()
+        if told
+    }
+
+
+def present(
+    counters: Counters,  # noqa: ARG001 - a rule's shape
+    details: Details,  # noqa: ARG001
+    params: Params,
+    context: Sequence[DeviceIdle] | None,
+) -> Presentation:
+    """Say why the GPUs idled; ``context`` is a row per device and window."""
+    rows = context or ()
+    limits = Limits(loader_pct=params.threshold_loader_pct, cause_pct=params.threshold_cause_pct)
+    return Presentation(findings=findings_of(rows, limits), exhibits=exhibits_of(rows))
+
+
+RULE = Rule(
+    id=ID,
+    title="Idle time",
+    about=ABOUT,
+    needs=(Need.KERNELS,),
+    params=Params,
+    measure=measure,
+    judge=judge,
+    present=present,
+)

@@ -1,0 +1,173 @@
+"""KernelPrecision: in which number formats the kernels compute, from kernel traces."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from reportgen.profile.trace import RankTrace
+from reportgen.profile.trace_tables import GpuKind
+from reportgen.results import Counters, Details, RuleId, RuleResult
+from reportgen.rules.base import About, Need, Presentation, Rule
+from reportgen.rules.kernels.kernel_names import read_precision
+from reportgen.rules.kernels.kernel_types import precision_times
+from reportgen.rules.kernels.precision import Precision
+from reportgen.rules.kernels.precision_words import (
+    Context,
+    Times,
+    by_precision,
+    exhibits_of,
+    findings_of,
+    join_times,
+    on_matrix_units_us,
+)
+from reportgen.rules.kernels.saying import (
+    ratio_of,
+    reason_without_gpu,
+    result_of,
+    share_limit,
+    top_k,
+)
+from reportgen.rules.kernels.windows import windows_of
+
+ID = RuleId("KernelPrecision")
+ABOUT = About(
+    checks="In which number formats kernels compute, and how much runs on tensor cores.",
+    reading=(
+        "Precision is read off the kernel's name; where it says nothing, off the inputs of the "
+        "operator that launched it; else it is Unknown. Communication is left out."
+    ),
+    advice="Let matrix products run on tensor cores: TF32, BF16 or FP16.",
+)
+_MATRIX = re.compile(r"gemm|conv|cudnn|dgrad|wgrad|fprop|winograd|matmul", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Params:
+    """When FP32 matrix kernels are a fault."""
+
+    top: int = top_k()
+    threshold_fp32_pct: float = share_limit(
+        20.0, "FP32 matrix kernels are a fault from this share of kernel time on"
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measurement:
+    """One rank; see ``Context``."""
+
+    n_ops: int
+    times_us: Times
+    fp32_matrix_us: Mapping[str, float]
+    window_us: float
+    capability: float | None
+
+
+def measure(part: RankTrace, params: Params) -> Measurement:  # noqa: ARG001 - a rule's shape
+    """Measure the precision of a rank's kernels."""
+    windows = windows_of(part)
+    n_devices = np.unique(part.gpu_ops.device).size
+    return Measurement(
+        n_ops=part.gpu_ops.start_us.size,
+        times_us=precision_times(part),
+        fp32_matrix_us=_fp32_matrix_us(part),
+        window_us=windows[0].length_us * n_devices if windows else 0.0,
+        capability=_capability(part),
+    )
+
+
+def _fp32_matrix_us(trace: RankTrace) -> dict[str, float]:
+    ops = trace.gpu_ops
+    rows = ops.kind == GpuKind.KERNEL
+    spent = np.bincount(ops.name[rows], weights=ops.duration_us[rows], minlength=len(trace.names))
+    found = {}
+    for code in np.flatnonzero(spent):
+        name = trace.names[code]
+        reading = read_precision(name)
+        is_plain = reading.precision is Precision.FP32 and not reading.tensor_core
+        if is_plain and _MATRIX.search(name):
+            found[name] = float(spent[code])
+    return found
+
+
+def _capability(trace: RankTrace) -> float | None:
+    """Return the lowest compute capability among the devices that ran something.
+
+    Edge cases: AMD's numbers mean something else; they are unknown.
+    """
+    if any(name.startswith(("hip", "roc")) for name in trace.versions):
+        return None
+    used = set(np.unique(trace.gpu_ops.device).tolist())
+    known = [
+        float(device.compute_capability)
+        for device in trace.devices
+        if device.id in used and device.compute_capability is not None
+    ]
+    return min(known, default=None)
+
+
+def judge(measurements: Sequence[Measurement], params: Params) -> RuleResult:
+    """Join the ranks."""
+    matrix: dict[str, float] = {}
+    for rank in measurements:
+        for name, time_us in rank.fp32_matrix_us.items():
+            matrix[name] = matrix.get(name, 0.0) + time_us
+    known = [rank.capability for rank in measurements if rank.capability is not None]
+    context = Context(
+        times_us=join_times([rank.times_us for rank in measurements]),
+        fp32_matrix_us=matrix,
+        window_us=sum(rank.window_us for rank in measurements),
+        capability=min(known, default=None),
+    )
+    return result_of(
+        ID,
+        params=params,
+        reason=reason_without_gpu(
+            n_ranks=len(measurements), n_ops=sum(rank.n_ops for rank in measurements)
+        ),
+        presentation=present(Counters(), {}, params, context),
+        metrics=_metrics(context),
+    )
+
+
+def _metrics(context: Context) -> dict[str, float | int | None]:
+    totals = by_precision(context.times_us)
+    every = sum(totals.values())
+    if not totals:
+        return {}
+    shares = {f"{item.value.lower()}_ratio": ratio_of(us, every) for item, us in totals.items()}
+    return {
+        **shares,
+        "tensor_core_ratio": ratio_of(on_matrix_units_us(context.times_us), every),
+        "fp32_matrix_ratio": ratio_of(sum(context.fp32_matrix_us.values()), every),
+    }
+
+
+def present(
+    counters: Counters,  # noqa: ARG001 - a rule's shape
+    details: Details,  # noqa: ARG001
+    params: Params,
+    context: Context | None,
+) -> Presentation:
+    """Say in what the kernels compute; ``context`` is all ranks joined."""
+    if context is None:
+        return Presentation()
+    return Presentation(
+        findings=findings_of(context, limit_pct=params.threshold_fp32_pct),
+        exhibits=exhibits_of(context, top=params.top),
+    )
+
+
+RULE = Rule(
+    id=ID,
+    title="Kernel precision",
+    about=ABOUT,
+    needs=(Need.KERNELS,),
+    params=Params,
+    measure=measure,
+    judge=judge,
+    present=present,
+)

@@ -1,0 +1,166 @@
+"""KernelTime: which kernels took the time and the launches, from kernel traces."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from reportgen.profile.trace import RankTrace
+from reportgen.profile.trace_tables import NONE, GpuKind
+from reportgen.results import Counters, Details, RuleId, RuleResult
+from reportgen.rules.base import About, Need, Presentation, Rule
+from reportgen.rules.kernels.device_time import unions_of
+from reportgen.rules.kernels.idle import gaps_in
+from reportgen.rules.kernels.kernel_times import KernelValues, join_ranks, kernel_values
+from reportgen.rules.kernels.kernel_words import (
+    TINY_US,
+    Context,
+    Tiny,
+    exhibits_of,
+    findings_of,
+)
+from reportgen.rules.kernels.saying import (
+    pct_of,
+    reason_without_gpu,
+    result_of,
+    share_limit,
+    top_k,
+)
+from reportgen.rules.kernels.windows import windows_of
+
+ID = RuleId("KernelTime")
+ABOUT = About(
+    checks="Which kernels take the GPU's time and which are launched most.",
+    reading=(
+        "Durations are added up per full name over all ranks. A kernel shorter than its launch "
+        "cannot keep the GPU busy however many there are."
+    ),
+    advice="Improve or fuse the first few by time, and those launched most.",
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Params:
+    """How many kernels are told apart, and when tiny ones are a fault."""
+
+    top: int = top_k()
+    threshold_tiny_pct: float = share_limit(
+        50.0, "tiny kernels are a fault from this share of the launches on"
+    )
+    threshold_idle_pct: float = share_limit(
+        10.0, "... if the GPU idles before them for at least this share of the time"
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measurement:
+    """One rank: its kernels, windows times devices, and launch-bound kernels."""
+
+    n_ops: int
+    kernels: KernelValues
+    profile_us: float
+    tiny: Tiny
+
+
+def measure(part: RankTrace, params: Params) -> Measurement:  # noqa: ARG001 - a rule's shape
+    """Measure the kernels of a rank."""
+    windows = windows_of(part)
+    n_devices = np.unique(part.gpu_ops.device).size
+    return Measurement(
+        n_ops=part.gpu_ops.start_us.size,
+        kernels=kernel_values(part),
+        profile_us=windows[0].length_us * n_devices if windows else 0.0,
+        tiny=_tiny_of(part) if windows else Tiny(),
+    )
+
+
+def _tiny_of(trace: RankTrace) -> Tiny:
+    ops = trace.gpu_ops
+    is_launched = (ops.kind == GpuKind.KERNEL) & (ops.launch != NONE)
+    call_us = np.full(ops.launch.shape, np.nan)
+    call_us[is_launched] = trace.calls.duration_us[ops.launch[is_launched]]
+    is_tiny = is_launched & (ops.duration_us < TINY_US) & (ops.duration_us < call_us)
+    window = windows_of(trace)[0]
+    devices = unions_of(trace)
+    idle_us = 0.0
+    for unions in devices:
+        gaps = gaps_in(trace, unions, window)
+        begins = np.unique(ops.start_us[is_tiny & (ops.device == unions.device)])
+        is_before = np.isin(gaps.high_us, begins)
+        idle_us += float((gaps.high_us - gaps.low_us)[is_before].sum())
+    return Tiny(
+        n_kernels=int(is_launched.sum()),
+        n_tiny=int(is_tiny.sum()),
+        idle_us=idle_us,
+        window_us=window.length_us * len(devices),
+    )
+
+
+def judge(measurements: Sequence[Measurement], params: Params) -> RuleResult:
+    """Join the ranks."""
+    context = Context(
+        kernels=join_ranks([rank.kernels for rank in measurements]),
+        profile_us=sum(rank.profile_us for rank in measurements),
+        tiny=_joined([rank.tiny for rank in measurements]),
+        n_ranks=len(measurements),
+    )
+    return result_of(
+        ID,
+        params=params,
+        reason=reason_without_gpu(
+            n_ranks=len(measurements), n_ops=sum(rank.n_ops for rank in measurements)
+        ),
+        presentation=present(Counters(), {}, params, context),
+        metrics=_metrics(context),
+    )
+
+
+def _joined(tiny: Sequence[Tiny]) -> Tiny:
+    return Tiny(
+        n_kernels=sum(rank.n_kernels for rank in tiny),
+        n_tiny=sum(rank.n_tiny for rank in tiny),
+        idle_us=sum(rank.idle_us for rank in tiny),
+        window_us=sum(rank.window_us for rank in tiny),
+    )
+
+
+def _metrics(context: Context) -> dict[str, float | int | None]:
+    if not context.kernels:
+        return {}
+    return {
+        "n_kernels": sum(row.count for row in context.kernels),
+        "n_distinct_kernels": len(context.kernels),
+        "kernel_time_us": sum(row.sum_us for row in context.kernels),
+        "tiny_kernels_ratio": round(pct_of(context.tiny.n_tiny, context.tiny.n_kernels) / 100, 6),
+    }
+
+
+def present(
+    counters: Counters,  # noqa: ARG001 - a rule's shape
+    details: Details,  # noqa: ARG001
+    params: Params,
+    context: Context | None,
+) -> Presentation:
+    """Say which kernels took the time; ``context`` is all ranks joined."""
+    if context is None:
+        return Presentation()
+    return Presentation(
+        findings=findings_of(
+            context, limit_pct=params.threshold_idle_pct, tiny_pct=params.threshold_tiny_pct
+        ),
+        exhibits=exhibits_of(context, top=params.top),
+    )
+
+
+RULE = Rule(
+    id=ID,
+    title="Kernels",
+    about=ABOUT,
+    needs=(Need.KERNELS,),
+    params=Params,
+    measure=measure,
+    judge=judge,
+    present=present,
+)

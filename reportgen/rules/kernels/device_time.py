@@ -1,0 +1,113 @@
+"""What each device did when: unions of its operations by kind, and their lengths in a window."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reportgen.profile.trace import RankTrace
+from reportgen.profile.trace_tables import NONE, GpuKind
+from reportgen.rules.kernels.communication import is_communication
+from reportgen.rules.kernels.unions import Union, clip, overlap_us, union_of
+from reportgen.rules.kernels.windows import Window
+
+Mask = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeviceUnions:
+    """One device of a rank: when any operation ran, and of which kind."""
+
+    device: int
+    busy: Union
+    kernel: Union
+    compute: Union
+    communication: Union
+    memory: Union
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeviceTime:
+    """One device in one window, all in µs.
+
+    Attributes:
+        busy_us: any operation ran.
+        kernel_us, compute_us, communication_us, memory_us: a kernel, a kernel that is no
+            communication, a communication kernel, a copy or memset ran.
+        overlap_us: communication and compute ran together.
+    """
+
+    rank: int
+    device: int
+    window: Window
+    busy_us: float
+    kernel_us: float
+    compute_us: float
+    communication_us: float
+    memory_us: float
+    overlap_us: float
+
+    @property
+    def idle_us(self) -> float:
+        """Return how long nothing ran."""
+        return self.window.length_us - self.busy_us
+
+    @property
+    def exposed_communication_us(self) -> float:
+        """Return how long communication ran without compute."""
+        return self.communication_us - self.overlap_us
+
+
+def communication_rows(trace: RankTrace) -> Mask:
+    """Return an (n_ops,) mask of the communication kernels: by name, or by what they say."""
+    ops = trace.gpu_ops
+    by_name = np.array([is_communication(name) for name in trace.names], dtype=bool)
+    is_named = by_name[ops.name] if by_name.size else np.zeros(ops.name.shape, dtype=bool)
+    return np.asarray((ops.kind == GpuKind.KERNEL) & (is_named | (ops.collective != NONE)))
+
+
+def unions_of(trace: RankTrace) -> tuple[DeviceUnions, ...]:
+    """Return the unions of each device, in order of device."""
+    ops = trace.gpu_ops
+    is_kernel = ops.kind == GpuKind.KERNEL
+    is_comm = communication_rows(trace)
+
+    def of(rows: Mask) -> Union:
+        return union_of(ops.start_us[rows], ops.end_us[rows])
+
+    found = []
+    for device in np.unique(ops.device):
+        here = ops.device == device
+        found.append(
+            DeviceUnions(
+                device=int(device),
+                busy=of(here),
+                kernel=of(here & is_kernel),
+                compute=of(here & is_kernel & ~is_comm),
+                communication=of(here & is_comm),
+                memory=of(here & ~is_kernel),
+            )
+        )
+    return tuple(found)
+
+
+def time_in(unions: DeviceUnions, window: Window, *, rank: int) -> DeviceTime:
+    """Return the lengths of a device's unions inside a window."""
+
+    def inside(union: Union) -> Union:
+        return clip(union, window.start_us, window.end_us)
+
+    compute, communication = inside(unions.compute), inside(unions.communication)
+    return DeviceTime(
+        rank=rank,
+        device=unions.device,
+        window=window,
+        busy_us=inside(unions.busy).length_us,
+        kernel_us=inside(unions.kernel).length_us,
+        compute_us=compute.length_us,
+        communication_us=communication.length_us,
+        memory_us=inside(unions.memory).length_us,
+        overlap_us=overlap_us(compute, communication),
+    )

@@ -1,0 +1,116 @@
+"""Why a device was idle: each gap is split by the launch of the operation that ends it.
+
+Before the launching call began the host was late; inside the call the launch itself was slow;
+after it the device took its time: a small gap between kernels, or a wait for something else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reportgen.profile.trace import RankTrace
+from reportgen.profile.trace_tables import NONE, Floats
+from reportgen.rules.kernels.device_time import DeviceUnions
+from reportgen.rules.kernels.host_activity import (
+    HostCause,
+    cause_rows,
+    causes_of,
+    split_by_cause,
+)
+from reportgen.rules.kernels.unions import gaps_of
+from reportgen.rules.kernels.windows import (
+    Window,
+    WindowKind,
+    launch_end_us,
+    launch_start_us,
+)
+
+SMALL_GAP_US = 30.0
+"""A shorter rest is a gap between kernels, a longer one a wait. Source: D16, HTA's default."""
+
+HOST_LATE = "host_late:"
+IN_LAUNCH_CALL = "in_launch_call"
+KERNEL_GAP = "kernel_gap"
+WAITING = "waiting"
+LAUNCH_NOT_RECORDED = "launch_not_recorded"
+TAIL = "tail"
+HOST_CAUSES = tuple(f"{HOST_LATE}{cause}" for cause in HostCause)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gaps:
+    """The idle stretches of one device in one window, (n,) each, in order.
+
+    Attributes:
+        low_us, high_us: from when to when.
+        call_us, returned_us: begin and end of the call that launched the operation after the
+            gap, held inside the gap; NaN where it was not recorded.
+        thread: the thread of that call, ``NONE`` where it was not recorded.
+        is_tail: nothing of the window comes after it.
+    """
+
+    low_us: Floats
+    high_us: Floats
+    call_us: Floats
+    returned_us: Floats
+    thread: NDArray[np.int32]
+    is_tail: NDArray[np.bool_]
+
+
+def idle_causes(trace: RankTrace, unions: DeviceUnions, window: Window) -> dict[str, float]:
+    """Return how long a device was idle for each cause, µs; together they are its idle time.
+
+    Every cause is there, also with 0; ``tail`` only in the window of the steps.
+    """
+    gaps = gaps_in(trace, unions, window)
+    is_known = ~np.isnan(gaps.call_us)
+    rest_us = gaps.high_us[is_known] - gaps.returned_us[is_known]
+    is_small = rest_us < SMALL_GAP_US
+    length_us = gaps.high_us - gaps.low_us
+    found = {f"{HOST_LATE}{cause}": us for cause, us in _host_late(trace, gaps).items()}
+    found[IN_LAUNCH_CALL] = float((gaps.returned_us - gaps.call_us)[is_known].sum())
+    found[KERNEL_GAP] = float(rest_us[is_small].sum())
+    found[WAITING] = float(rest_us[~is_small].sum())
+    found[LAUNCH_NOT_RECORDED] = float(length_us[~is_known & ~gaps.is_tail].sum())
+    if window.kind is WindowKind.STEPS:
+        found[TAIL] = float(length_us[gaps.is_tail].sum())
+    return found
+
+
+def gaps_in(trace: RankTrace, unions: DeviceUnions, window: Window) -> Gaps:
+    """Return the gaps of a device and the launches of the operations that end them."""
+    ops = trace.gpu_ops
+    idle = gaps_of(unions.busy, window.start_us, window.end_us)
+    low, high = idle.start_us, idle.end_us
+    rows = np.flatnonzero(ops.device == unions.device)
+    launched, returned = launch_start_us(trace)[rows], launch_end_us(trace)[rows]
+    # Of operations that start together, the one that was launched first ends the gap.
+    order = np.lexsort((np.nan_to_num(launched, nan=-np.inf), ops.start_us[rows]))
+    place = np.searchsorted(ops.start_us[rows][order], high, side="left")
+    is_tail = (place == rows.size) | (high >= window.end_us)
+    after = order[np.minimum(place, rows.size - 1)]
+    call = np.where(is_tail, np.nan, np.clip(launched[after], low, high))
+    end = np.where(is_tail, np.nan, np.clip(returned[after], call, high))
+    launch = ops.launch[rows][after]
+    is_known = ~np.isnan(call)
+    thread = np.full(low.shape, NONE, dtype=np.int32)
+    thread[is_known] = trace.calls.thread[launch[is_known]]
+    return Gaps(
+        low_us=low, high_us=high, call_us=call, returned_us=end, thread=thread, is_tail=is_tail
+    )
+
+
+def _host_late(trace: RankTrace, gaps: Gaps) -> Mapping[HostCause, float]:
+    totals = dict.fromkeys(HostCause, 0.0)
+    rows = cause_rows(trace)
+    for thread in np.unique(gaps.thread[gaps.thread != NONE]):
+        own = gaps.thread == thread
+        causes = causes_of(trace, rows, int(thread))
+        split = split_by_cause(causes, gaps.low_us[own], gaps.call_us[own])
+        for cause, late_us in split.items():
+            totals[cause] += late_us
+    return totals

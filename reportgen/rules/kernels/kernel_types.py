@@ -1,0 +1,94 @@
+"""The precision of a rank's kernels: by name, else by the inputs of the launching operators."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reportgen.profile.trace import RankTrace
+from reportgen.profile.trace_tables import NONE, GpuKind
+from reportgen.rules.kernels.device_time import communication_rows
+from reportgen.rules.kernels.kernel_names import read_precision
+from reportgen.rules.kernels.precision import COMM, Precision, Reading
+from reportgen.rules.kernels.type_names import floating_type
+from reportgen.rules.kernels.unions import Floats
+
+
+def readings_of(trace: RankTrace) -> tuple[Reading, ...]:
+    """Return what is known of each kernel of a rank, in the order of ``np.unique`` of their names.
+
+    A kernel whose name says nothing has the precision in which it spent most of its time.
+    """
+    found = []
+    for reading, time_us in _times(trace):
+        best = max(time_us, key=lambda item: time_us[item])
+        found.append(Reading(best, tensor_core=reading.tensor_core))
+    return tuple(found)
+
+
+def precision_times(trace: RankTrace) -> dict[tuple[Precision, bool], float]:
+    """Return µs of kernels by precision and use of matrix units, launch by launch."""
+    totals: dict[tuple[Precision, bool], float] = {}
+    for reading, time_us in _times(trace):
+        for precision, spent_us in time_us.items():
+            key = (precision, reading.tensor_core)
+            totals[key] = totals.get(key, 0.0) + spent_us
+    return totals
+
+
+def _times(trace: RankTrace) -> Iterator[tuple[Reading, dict[Precision, float]]]:
+    """Yield for each kernel name what it says and µs by precision; at least one each."""
+    rows = np.flatnonzero(trace.gpu_ops.kind == GpuKind.KERNEL)
+    codes, place = np.unique(trace.gpu_ops.name[rows], return_inverse=True)
+    communicating = set(trace.gpu_ops.name[communication_rows(trace)].tolist())
+    by_type = _time_by_input_type(trace, rows, place, n_names=codes.size)
+    types = [Precision.UNKNOWN, *(floating_type(text) for text in trace.input_types)]
+    for code, spent in zip(codes.tolist(), by_type, strict=True):
+        reading = COMM if code in communicating else read_precision(trace.names[code])
+        if reading.precision is not Precision.UNKNOWN:
+            yield reading, {reading.precision: float(spent.sum())}
+        else:
+            yield reading, _added_up(types, spent)
+
+
+def _added_up(types: list[Precision], spent_us: Floats) -> dict[Precision, float]:
+    totals: dict[Precision, float] = {}
+    for column in np.flatnonzero(spent_us):
+        precision = types[column]
+        totals[precision] = totals.get(precision, 0.0) + float(spent_us[column])
+    return totals or {Precision.UNKNOWN: 0.0}
+
+
+def _time_by_input_type(
+    trace: RankTrace, rows: NDArray[np.int64], place: NDArray[np.int64], *, n_names: int
+) -> NDArray[np.float64]:
+    """Return (n_names, 1 + n_types) µs of kernels by input type, the first column: unknown."""
+    n_columns = 1 + len(trace.input_types)
+    cell = place * n_columns + 1 + _input_types(trace, rows)
+    spent = np.bincount(
+        cell, weights=trace.gpu_ops.duration_us[rows], minlength=n_names * n_columns
+    )
+    return np.asarray(spent.reshape(n_names, n_columns), dtype=np.float64)
+
+
+def _input_types(trace: RankTrace, rows: NDArray[np.int64]) -> NDArray[np.int32]:
+    """Return (n,) codes into ``input_types`` of the operators that launched some operations.
+
+    Source: P12; an operator is found by its external id, as far as shapes were recorded.
+    """
+    slices, ops = trace.slices, trace.gpu_ops
+    external = ops.external_id[rows].copy()
+    by_call = (external == NONE) & (ops.launch[rows] != NONE)
+    external[by_call] = trace.calls.external_id[ops.launch[rows][by_call]]
+    known = np.flatnonzero((slices.external_id != NONE) & (slices.input_type != NONE))
+    found = np.full(rows.shape, NONE, dtype=np.int32)
+    if known.size == 0:
+        return found
+    order = np.argsort(slices.external_id[known], kind="stable")
+    ids, types = slices.external_id[known][order], slices.input_type[known][order]
+    nearest = np.minimum(np.searchsorted(ids, external), ids.size - 1)
+    is_found = (ids[nearest] == external) & (external != NONE)
+    found[is_found] = types[nearest[is_found]]
+    return found

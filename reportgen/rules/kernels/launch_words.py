@@ -1,0 +1,150 @@
+"""LaunchLatency in words: delays per rank and the slowest launches."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from reportgen.results import Exhibit, ExhibitKind, Finding, Severity, exhibit
+from reportgen.rules.kernels.kernel_names import short_names
+from reportgen.rules.kernels.saying import say_us
+from reportgen.units import say_count
+
+TABLE, BOXES, SLOWEST = "launch_latency", "launch_delays", "slowest_launches"
+LAUNCH, QUEUE = "launch", "queue"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DelayRow:
+    """One kind of delay on one rank; ``negative`` of ``count`` are below 0."""
+
+    rank: int
+    delay: str
+    count: int
+    lower_us: float
+    p25_us: float
+    p50_us: float
+    p75_us: float
+    upper_us: float
+    p95_us: float
+    max_us: float
+    negative: int
+    orphans: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SlowLaunch:
+    """One operation that began long after it was launched; ``start_us`` in the trace's clock."""
+
+    rank: int
+    name: str
+    start_us: float
+    delay_us: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RankLaunches:
+    """One rank."""
+
+    n_ops: int
+    rows: tuple[DelayRow, ...]
+    slowest: tuple[SlowLaunch, ...]
+
+
+def exhibits_of(ranks: Sequence[RankLaunches], *, top: int) -> tuple[Exhibit, ...]:
+    """Return the delays and the slowest launches; an empty table without launches."""
+    rows = [row for rank in ranks for row in rank.rows]
+    if not rows:
+        return (_table(rows),)
+    return (_boxes(rows), _slowest(ranks, top), _table(rows))
+
+
+def findings_of(ranks: Sequence[RankLaunches]) -> tuple[Finding, ...]:
+    """Return the reading of the delays."""
+    rows = [row for rank in ranks for row in rank.rows if row.delay == LAUNCH]
+    if not rows:
+        return ()
+    row = max(rows, key=lambda item: item.p50_us)
+    on = "" if len(rows) == 1 else f" on rank {row.rank}, the most of {len(rows)} ranks"
+    orphans = sum(item.orphans for item in rows)
+    unseen = (
+        f" {say_count(orphans)} operations were launched before the recording." if orphans else ""
+    )
+    return (
+        Finding(
+            id="LAUNCH-1",
+            severity=Severity.INFO,
+            title=f"Operations begin {say_us(row.p50_us)} after their launch (median){on}",
+            text=(
+                f"95 % begin within {say_us(row.p95_us)} of the call, the last after "
+                f"{say_us(row.max_us)}. A long delay means that the host runs ahead, which is "
+                f"good; one of a few µs that the GPU has nothing in store.{unseen}"
+            ),
+            advice="Look at the causes of idling where the delay is short.",
+            measured=round(row.p50_us, 3),
+            unit="us",
+            exhibit=BOXES,
+        ),
+    )
+
+
+def _boxes(rows: Sequence[DelayRow]) -> Exhibit:
+    many = len({row.rank for row in rows}) > 1
+    return exhibit(
+        BOXES,
+        ExhibitKind.BOXES,
+        title="From launch to start on the GPU",
+        caption=(
+            "launch: from the begin of the call, queue: from its end, negative where the "
+            "operation began before the call returned. Box: 25th to 75th percentile with the "
+            "median; whiskers within 1.5 times the box."
+        ),
+        columns=[
+            ("name", "", [f"rank {row.rank} {row.delay}" if many else row.delay for row in rows]),
+            ("lower", "us", [row.lower_us for row in rows]),
+            ("p25", "us", [row.p25_us for row in rows]),
+            ("p50", "us", [row.p50_us for row in rows]),
+            ("p75", "us", [row.p75_us for row in rows]),
+            ("upper", "us", [row.upper_us for row in rows]),
+        ],
+    )
+
+
+def _table(rows: Sequence[DelayRow]) -> Exhibit:
+    return exhibit(
+        TABLE,
+        ExhibitKind.TABLE,
+        title="Launch delays by rank",
+        caption=(
+            "launch: start on the GPU minus begin of the call, of the first operation of each "
+            "call. queue: minus its end, of every operation. Nothing is clipped; orphans have no "
+            "recorded call."
+        ),
+        columns=[
+            ("rank", "", [row.rank for row in rows]),
+            ("delay", "", [row.delay for row in rows]),
+            ("count", "", [row.count for row in rows]),
+            ("p50_us", "us", [row.p50_us for row in rows]),
+            ("p95_us", "us", [row.p95_us for row in rows]),
+            ("max_us", "us", [row.max_us for row in rows]),
+            ("negative", "", [row.negative for row in rows]),
+            ("orphans", "", [row.orphans for row in rows]),
+        ],
+    )
+
+
+def _slowest(ranks: Sequence[RankLaunches], top: int) -> Exhibit:
+    every = [item for rank in ranks for item in rank.slowest]
+    rows = sorted(every, key=lambda item: (-item.delay_us, item.rank, item.start_us))[:top]
+    return exhibit(
+        SLOWEST,
+        ExhibitKind.TABLE,
+        title="The longest launch delays",
+        caption=f"The {len(rows)} longest; start_us is in the trace's own clock.",
+        columns=[
+            ("name", "", short_names([row.name for row in rows])),
+            ("rank", "", [row.rank for row in rows]),
+            ("start_us", "us", [row.start_us for row in rows]),
+            ("delay_us", "us", [row.delay_us for row in rows]),
+        ],
+    )

@@ -1,0 +1,82 @@
+"""How many operations a stream had in store: launched, but not begun."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from reportgen.profile.trace import RankTrace
+from reportgen.profile.trace_tables import NONE
+from reportgen.rules.kernels.unions import Floats
+from reportgen.rules.kernels.windows import launch_end_us
+
+FULL_FROM = 1_000
+"""From here on the hardware's queue (about 1,024) is full and blocks the host. Source: D17."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueueDepth:
+    """A stream's queue as a step function.
+
+    Attributes:
+        time_us: (n,) float64, ascending: when it changes.
+        depth: (n,) int64, depth from that moment on; it ends with 0.
+        n_launches: operations with a recorded launch.
+    """
+
+    device: int
+    stream: int
+    time_us: Floats
+    depth: np.ndarray[tuple[int], np.dtype[np.int64]]
+    n_launches: int
+
+    @property
+    def longest_us(self) -> float:
+        """Return the time from the first launch to the last begin."""
+        return float(self.time_us[-1] - self.time_us[0]) if self.time_us.size else 0.0
+
+
+def queue_depths(trace: RankTrace) -> tuple[QueueDepth, ...]:
+    """Return the queue of each stream that has recorded launches, by device and stream.
+
+    An operation joins when its launch returned, or at its begin where that came first, and
+    leaves at its begin.
+    """
+    ops = trace.gpu_ops
+    rows = np.flatnonzero(ops.launch != NONE)
+    returned = np.minimum(launch_end_us(trace)[rows], ops.start_us[rows])
+    found = []
+    for device in np.unique(ops.device[rows]).tolist():
+        on_device = ops.device[rows] == device
+        for stream in np.unique(ops.stream[rows][on_device]).tolist():
+            here = on_device & (ops.stream[rows] == stream)
+            found.append(_depth(device, stream, returned[here], ops.start_us[rows][here]))
+    return tuple(found)
+
+
+def time_full_us(queue: QueueDepth) -> float:
+    """Return how long a queue was as full as the hardware allows."""
+    is_full = queue.depth[:-1] >= FULL_FROM
+    return float(np.diff(queue.time_us)[is_full].sum())
+
+
+def mean_depth(queue: QueueDepth) -> float:
+    """Return the depth averaged over time, 0 for an instant."""
+    longest_us = queue.longest_us
+    if longest_us <= 0:
+        return 0.0
+    return float((np.diff(queue.time_us) * queue.depth[:-1]).sum() / longest_us)
+
+
+def _depth(device: int, stream: int, joined_us: Floats, begun_us: Floats) -> QueueDepth:
+    time = np.concatenate([joined_us, begun_us])
+    change = np.repeat(np.array([1, -1], dtype=np.int64), joined_us.size)
+    order = np.argsort(time, kind="stable")
+    return QueueDepth(
+        device=device,
+        stream=stream,
+        time_us=time[order],
+        depth=np.cumsum(change[order]),
+        n_launches=joined_us.size,
+    )

@@ -1,0 +1,175 @@
+"""A rank's training steps: as the profiler numbered them, or as its annotations repeat."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from enum import StrEnum
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reportgen.profile.trace import RankTrace
+from reportgen.profile.trace_tables import SliceKind
+from reportgen.rules.kernels.unions import Floats, union_of
+from reportgen.rules.kernels.windows import launch_start_us
+
+LEAST_REPEATS = 3
+"""An annotation that comes less often is no step. Source: ours."""
+_NUMBERED = re.compile(
+    r"^(?:train(?:ing)?[ _]?)?(?:step|iteration|iter)[ _#:]*(\d+)$", re.IGNORECASE
+)
+_OPTIMIZER_STEP = re.compile(r"^Optimizer\.step#")
+_NUMBER = re.compile(r"\d+")
+_INTERNAL = re.compile(r"^(nccl|c10d|gloo)[:_]|^Optimizer\.|^enumerate\(DataLoader\)|^PyTorch Prof")
+
+
+class StepSource(StrEnum):
+    """What told the steps."""
+
+    PROFILER = "ProfilerStep"
+    ANNOTATION = "numbered annotations"
+    OPTIMIZER = "Optimizer.step"
+    REPEATED = "an annotation that repeats"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepRows:
+    """Steps of a rank in order, (n,) each.
+
+    Attributes:
+        source: what told them.
+        number: int64.
+        start_us, period_us: float64; a period lasts to the start of the next step, that of the
+            last step, or before a gap in the numbers, to its own end.
+        gpu_busy_us: float64 union of the GPU operations launched in it, added up over devices.
+        n_ops: int64 GPU operations launched in it.
+    """
+
+    source: StepSource
+    number: NDArray[np.int64]
+    start_us: Floats
+    period_us: Floats
+    gpu_busy_us: Floats
+    n_ops: NDArray[np.int64]
+
+
+def step_rows(trace: RankTrace) -> StepRows | None:
+    """Return the steps of a rank, ``None`` where nothing tells them.
+
+    Source: kernel-trace definitions D6.
+    """
+    steps = trace.steps
+    if steps.start_us.size:
+        return _rows(
+            trace,
+            StepSource.PROFILER,
+            steps.number,
+            start_us=steps.start_us,
+            duration_us=steps.duration_us,
+        )
+    return _numbered(trace) or _by_optimizer(trace) or _repeated(trace)
+
+
+def _numbered(trace: RankTrace) -> StepRows | None:
+    numbers = {
+        code: int(match[1][:18])
+        for code, name in enumerate(trace.names)
+        if (match := _NUMBERED.match(name))
+    }
+    rows = _annotations(trace, list(numbers))
+    if rows.size < 2:
+        return None
+    number = np.array([numbers[code] for code in trace.slices.name[rows].tolist()], dtype=np.int64)
+    return _of_slices(trace, StepSource.ANNOTATION, rows, number)
+
+
+def _by_optimizer(trace: RankTrace) -> StepRows | None:
+    """Return the periods between calls of the optimizer; after the last one is no step."""
+    codes = [code for code, name in enumerate(trace.names) if _OPTIMIZER_STEP.match(name)]
+    rows = _annotations(trace, codes[:1])
+    if rows.size < LEAST_REPEATS:
+        return None
+    start = trace.slices.start_us[rows]
+    number = np.arange(rows.size - 1, dtype=np.int64)
+    return _rows(
+        trace, StepSource.OPTIMIZER, number, start_us=start[:-1], duration_us=np.diff(start)
+    )
+
+
+def _repeated(trace: RankTrace) -> StepRows | None:
+    """Return the annotation that took most time among those that repeat."""
+    best: NDArray[np.int64] = np.empty(0, dtype=np.int64)
+    best_us = 0.0
+    groups: dict[str, list[int]] = {}
+    for code, name in enumerate(trace.names):
+        if not _INTERNAL.match(name):
+            groups.setdefault(_NUMBER.sub("*", name), []).append(code)
+    for codes in groups.values():
+        rows = _annotations(trace, codes)
+        spent_us = float(trace.slices.duration_us[rows].sum())
+        if rows.size >= LEAST_REPEATS and spent_us > best_us and _is_apart(trace, rows):
+            best, best_us = rows, spent_us
+    if not best.size:
+        return None
+    return _of_slices(trace, StepSource.REPEATED, best, np.arange(best.size, dtype=np.int64))
+
+
+def _annotations(trace: RankTrace, codes: list[int]) -> NDArray[np.int64]:
+    is_annotation = trace.slices.kind == SliceKind.ANNOTATION
+    return np.flatnonzero(is_annotation & np.isin(trace.slices.name, codes))
+
+
+def _is_apart(trace: RankTrace, rows: NDArray[np.int64]) -> bool:
+    """Return whether slices follow each other: nested ones are no steps."""
+    start, end = trace.slices.start_us[rows], trace.slices.end_us[rows]
+    return bool((start[1:] >= end[:-1]).all())
+
+
+def _of_slices(
+    trace: RankTrace, source: StepSource, rows: NDArray[np.int64], number: NDArray[np.int64]
+) -> StepRows:
+    slices = trace.slices
+    return _rows(
+        trace, source, number, start_us=slices.start_us[rows], duration_us=slices.duration_us[rows]
+    )
+
+
+def _rows(
+    trace: RankTrace,
+    source: StepSource,
+    number: NDArray[np.int64],
+    *,
+    start_us: Floats,
+    duration_us: Floats,
+) -> StepRows:
+    period = duration_us.copy()
+    follows = np.diff(number) == 1
+    period[:-1] = np.where(follows, np.diff(start_us), period[:-1])
+    busy_us, n_ops = _on_gpu(trace, start_us, start_us + duration_us)
+    return StepRows(
+        source=source,
+        number=number,
+        start_us=start_us,
+        period_us=period,
+        gpu_busy_us=busy_us,
+        n_ops=n_ops,
+    )
+
+
+def _on_gpu(trace: RankTrace, start_us: Floats, end_us: Floats) -> tuple[Floats, NDArray[np.int64]]:
+    """Return how long what each step launched ran, and how many operations that were."""
+    ops = trace.gpu_ops
+    launched = launch_start_us(trace)
+    busy = np.zeros(start_us.shape)
+    count = np.zeros(start_us.shape, dtype=np.int64)
+    for device in np.unique(ops.device):
+        here = np.flatnonzero((ops.device == device) & ~np.isnan(launched))
+        order = here[np.argsort(launched[here], kind="stable")]
+        first = np.searchsorted(launched[order], start_us, side="left")
+        after = np.searchsorted(launched[order], end_us, side="left")
+        count += after - first
+        for step, (low, high) in enumerate(zip(first.tolist(), after.tolist(), strict=True)):
+            rows = order[low:high]
+            busy[step] += union_of(ops.start_us[rows], ops.end_us[rows]).length_us
+    return busy, count

@@ -1,0 +1,134 @@
+"""What the traced host threads did: at work, or blocked in calls that wait for the GPU."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reportgen.profile.trace import RankTrace
+from reportgen.profile.trace_tables import NONE, HostCalls, HostSlices, SliceKind
+from reportgen.rules.kernels.host_activity import names_like
+from reportgen.rules.kernels.unions import Union, clip, covered_us, join, overlap_us, union_of
+from reportgen.rules.kernels.use_over_time import FineUse, fine_use
+from reportgen.rules.kernels.windows import Window, WindowKind
+
+BLOCKING_CALL = re.compile(
+    r"(cuda|hip)(Stream|Device|Event)Synchronize|(cuda|hip)Memcpy$|cudaFree|.*Wait"
+)
+"""Source: kernel-trace definitions D3."""
+_STEP = re.compile(r"^ProfilerStep *#")
+"""A step spans its thread whatever the thread does."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ThreadTime:
+    """One host thread of a rank over the window, µs."""
+
+    rank: int
+    node: str
+    thread: str
+    busy_us: float
+    blocked_us: float
+    window_us: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ThreadUse:
+    """The threads of a rank, busiest first, and how long they were busy in fine bins together."""
+
+    threads: tuple[ThreadTime, ...]
+    use: FineUse | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallRow:
+    """A blocking call by name and by the operator that made it (``""`` where unknown)."""
+
+    name: str
+    caller: str
+    count: int
+    time_us: float
+
+
+def host_window(trace: RankTrace) -> Window | None:
+    """Return the window of the steps, else from the first to the last event of a thread."""
+    slices, calls, steps = trace.slices, trace.calls, trace.steps
+    if steps.start_us.size:
+        kind, tables = WindowKind.STEPS, [(steps.start_us, steps.end_us)]
+    else:
+        kind = WindowKind.GPU
+        tables = [(slices.start_us, slices.end_us), (calls.start_us, calls.end_us)]
+    starts = np.concatenate([start for start, _ in tables])
+    ends = np.concatenate([end for _, end in tables])
+    if not starts.size or ends.max() <= starts.min():
+        return None
+    return Window(kind=kind, start_us=float(starts.min()), end_us=float(ends.max()))
+
+
+def thread_use(trace: RankTrace, window: Window) -> ThreadUse:
+    """Return what the threads of a rank did in a window."""
+    slices, calls = trace.slices, trace.calls
+    kinds = (SliceKind.OPERATOR, SliceKind.ANNOTATION, SliceKind.PYTHON)
+    is_work = np.isin(slices.kind, kinds) & ~names_like(trace.names, _STEP, slices.name)
+    is_blocking = names_like(trace.names, BLOCKING_CALL, calls.name)
+    threads = np.union1d(slices.thread, calls.thread)
+    found, use = [], None
+    for thread in threads[threads != NONE].tolist():
+        own = calls.thread == thread
+        worked = _union(slices, is_work & (slices.thread == thread))
+        blocked = _union(calls, own & is_blocking)
+        busy = minus(join((worked, _union(calls, own))), blocked)
+        time = ThreadTime(
+            rank=trace.rank,
+            node=trace.node,
+            thread=trace.threads[thread].tid,
+            busy_us=clip(busy, window.start_us, window.end_us).length_us,
+            blocked_us=clip(blocked, window.start_us, window.end_us).length_us,
+            window_us=window.length_us,
+        )
+        found.append(time)
+        own = fine_use(busy, window, origin_ns=trace.origin_ns, node=trace.node, device="")
+        use = own if use is None else replace(use, busy_us=use.busy_us + own.busy_us)
+    found.sort(key=lambda item: (-item.busy_us, item.thread))
+    return ThreadUse(threads=tuple(found), use=use)
+
+
+def _union(table: HostSlices | HostCalls, rows: NDArray[np.bool_]) -> Union:
+    return union_of(table.start_us[rows], table.end_us[rows])
+
+
+def minus(union: Union, other: Union) -> Union:
+    """Return the part of a union that another does not cover."""
+    if not union.start_us.size or not other.start_us.size or overlap_us(union, other) <= 0:
+        return union
+    edges = np.unique(np.concatenate([union.start_us, union.end_us, other.start_us, other.end_us]))
+    low, high = edges[:-1], edges[1:]
+    length = high - low
+    is_kept = (covered_us(union, low, high) > length / 2) & (
+        covered_us(other, low, high) < length / 2
+    )
+    return union_of(low[is_kept], high[is_kept])
+
+
+def blocking_calls(trace: RankTrace) -> tuple[CallRow, ...]:
+    """Return the blocking calls of a rank by name and caller."""
+    calls, slices = trace.calls, trace.slices
+    rows = np.flatnonzero(names_like(trace.names, BLOCKING_CALL, calls.name))
+    known = np.flatnonzero(slices.external_id != NONE)
+    order = known[np.argsort(slices.external_id[known], kind="stable")]
+    ids = slices.external_id[order]
+    place = np.searchsorted(ids, calls.external_id[rows])
+    totals: dict[tuple[str, str], tuple[int, float]] = {}
+    for row, at in zip(rows.tolist(), place.tolist(), strict=True):
+        is_known = at < ids.size and ids[at] == calls.external_id[row] != NONE
+        caller = trace.names[slices.name[order[at]]] if is_known else ""
+        key = (trace.names[calls.name[row]], caller)
+        count, time_us = totals.get(key, (0, 0.0))
+        totals[key] = (count + 1, time_us + float(calls.duration_us[row]))
+    return tuple(
+        CallRow(name=name, caller=caller, count=count, time_us=time_us)
+        for (name, caller), (count, time_us) in totals.items()
+    )

@@ -1,0 +1,126 @@
+"""How busy each GPU was over time, in bins whose mean is exactly the figure of the window."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from math import floor, log10
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reportgen.rules.kernels.unions import Floats, Union, clip, covered_us
+from reportgen.rules.kernels.windows import Window
+from reportgen.units import NS_PER_S
+
+FINE_BINS = 1_500
+"""At least so many bins are measured, at most ten times as many: the drawn ones are joined."""
+MOST_BINS = 300
+"""Drawn bins are 120 to 300. Source: kernel-trace definitions D2."""
+FAR_APART = 4
+"""Recordings that span more than so many times the longest do not belong on one axis. Ours."""
+_FACTORS = (1, 2, 5)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FineUse:
+    """One device's busy time in fine bins that lie on multiples of their width.
+
+    Attributes:
+        width_ns: a power of ten.
+        first: number of the first bin; it begins at first * width_ns, ns UTC.
+        busy_us, length_us: (n,) float64, busy time and how much of the bin is in the window.
+    """
+
+    node: str
+    device: str
+    width_ns: int
+    first: int
+    busy_us: Floats
+    length_us: Floats
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Use:
+    """Several devices over common bins.
+
+    Attributes:
+        time_s: (n,) float64 start of each bin, Unix seconds (or seconds of the trace).
+        width_ns: width of the bins.
+        busy_us, length_us: (n_devices, n) float64.
+    """
+
+    time_s: Floats
+    width_ns: int
+    busy_us: NDArray[np.float64]
+    length_us: NDArray[np.float64]
+
+
+def fine_use(busy: Union, window: Window, *, origin_ns: int, node: str, device: str) -> FineUse:
+    """Return the busy time of a device in fine bins over a window."""
+    width_ns = _fine_width_ns(window.length_us)
+    first = (origin_ns + floor(window.start_us * 1000)) // width_ns
+    last = (origin_ns + floor(window.end_us * 1000)) // width_ns
+    edge_ns = np.arange(first, last + 2, dtype=np.int64) * width_ns - origin_ns
+    edge_us = np.clip(edge_ns / 1000, window.start_us, window.end_us)
+    inside = clip(busy, window.start_us, window.end_us)
+    return FineUse(
+        node=node,
+        device=device,
+        width_ns=width_ns,
+        first=first,
+        busy_us=covered_us(inside, edge_us[:-1], edge_us[1:]),
+        length_us=np.diff(edge_us),
+    )
+
+
+def begin_together(devices: Sequence[FineUse]) -> list[FineUse]:
+    """Return devices on one time axis; those recorded far apart all begin with the first.
+
+    Ranks of one job that were recorded at other times, or whose clocks differ, would each be a
+    dot on a common axis.
+    """
+    if not is_far_apart(devices):
+        return list(devices)
+    first_ns = min(item.first * item.width_ns for item in devices)
+    return [replace(item, first=first_ns // item.width_ns) for item in devices]
+
+
+def is_far_apart(devices: Sequence[FineUse]) -> bool:
+    """Return whether all of them take much longer than the longest of them."""
+    begins_ns = [item.first * item.width_ns for item in devices]
+    ends_ns = [(item.first + item.busy_us.size) * item.width_ns for item in devices]
+    longest_ns = max(end - begin for begin, end in zip(begins_ns, ends_ns, strict=True))
+    return max(ends_ns) - min(begins_ns) > FAR_APART * longest_ns
+
+
+def use_together(devices: Sequence[FineUse]) -> Use:
+    """Return several devices, at least one, over common bins of round width."""
+    width_ns = max(item.width_ns for item in devices)
+    first_ns = min(item.first * item.width_ns for item in devices)
+    last_ns = max((item.first + item.busy_us.size) * item.width_ns for item in devices)
+    width_ns *= _factor(last_ns - first_ns, width_ns)
+    first = first_ns // width_ns
+    n_bins = -(-last_ns // width_ns) - first
+    busy_us, length_us = np.zeros((2, len(devices), n_bins))
+    for row, item in enumerate(devices):
+        index = (item.first + np.arange(item.busy_us.size)) * item.width_ns // width_ns - first
+        np.add.at(busy_us[row], index, item.busy_us)
+        np.add.at(length_us[row], index, item.length_us)
+    start_ns = np.arange(first, first + n_bins, dtype=np.int64) * width_ns
+    return Use(
+        time_s=start_ns / NS_PER_S, width_ns=int(width_ns), busy_us=busy_us, length_us=length_us
+    )
+
+
+def _fine_width_ns(window_us: float) -> int:
+    return int(10 ** max(floor(log10(max(window_us * 1000 / FINE_BINS, 1))), 0))
+
+
+def _factor(reach_ns: int, width_ns: int) -> int:
+    scale = 1
+    while True:
+        for factor in _FACTORS:
+            if reach_ns // (width_ns * scale * factor) + 2 <= MOST_BINS:
+                return scale * factor
+        scale *= 10

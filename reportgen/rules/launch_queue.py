@@ -1,0 +1,222 @@
+"""LaunchQueue: how much work each stream had in store, from kernel traces."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from reportgen.profile.trace import RankTrace
+from reportgen.results import (
+    Counters,
+    Details,
+    Exhibit,
+    ExhibitKind,
+    Finding,
+    RuleId,
+    RuleResult,
+    Severity,
+    Where,
+    exhibit,
+)
+from reportgen.rules.base import About, Need, Presentation, Rule
+from reportgen.rules.kernels.queue import (
+    FULL_FROM,
+    QueueDepth,
+    mean_depth,
+    queue_depths,
+    time_full_us,
+)
+from reportgen.rules.kernels.saying import (
+    pct_of,
+    reason_without_gpu,
+    result_of,
+    say_us,
+    share_limit,
+)
+from reportgen.rules.maths.thinning import ThinCurve, thin
+from reportgen.units import NS_PER_S, NS_PER_US, say_pct
+
+ID = RuleId("LaunchQueue")
+TABLE, CURVE = "queue_depth", "queue_over_time"
+ABOUT = About(
+    checks="How many launched operations wait on each stream.",
+    reading=(
+        "A queue that never empties means that the host keeps up with the GPU. At about 1,024 the "
+        "hardware's queue is full and the host blocks in launch calls, which costs the GPU "
+        "nothing."
+    ),
+    advice="Where the queue is empty and the GPU idles, the host is the bottleneck.",
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Params:
+    """When a full queue is told."""
+
+    threshold_full_pct: float = share_limit(
+        1.0, "a full queue is told from this share of the time on"
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StreamQueue:
+    """One stream of a rank; ``curve`` is thinned, of the rank's deepest queue only."""
+
+    rank: int
+    node: str
+    device: int
+    stream: int
+    n_launches: int
+    longest_us: float
+    mean: float
+    largest: int
+    full_us: float
+    curve: ThinCurve | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measurement:
+    """One rank."""
+
+    n_ops: int
+    queues: tuple[StreamQueue, ...]
+
+
+def measure(part: RankTrace, params: Params) -> Measurement:  # noqa: ARG001 - a rule's shape
+    """Measure the queues of a rank."""
+    queues = queue_depths(part)
+    deepest = max(queues, key=lambda item: int(item.depth.max()), default=None)
+    return Measurement(
+        n_ops=part.gpu_ops.start_us.size,
+        queues=tuple(_queue(part, item, has_curve=item is deepest) for item in queues),
+    )
+
+
+def _queue(trace: RankTrace, queue: QueueDepth, *, has_curve: bool) -> StreamQueue:
+    time_ns = trace.origin_ns + (queue.time_us * NS_PER_US).astype(np.int64)
+    return StreamQueue(
+        rank=trace.rank,
+        node=trace.node,
+        device=queue.device,
+        stream=queue.stream,
+        n_launches=queue.n_launches,
+        longest_us=queue.longest_us,
+        mean=mean_depth(queue),
+        largest=int(queue.depth.max()),
+        full_us=time_full_us(queue),
+        curve=thin(time_ns, queue.depth.astype(np.float64)) if has_curve else None,
+    )
+
+
+def judge(measurements: Sequence[Measurement], params: Params) -> RuleResult:
+    """Join the ranks."""
+    queues = [queue for rank in measurements for queue in rank.queues]
+    return result_of(
+        ID,
+        params=params,
+        reason=reason_without_gpu(
+            n_ranks=len(measurements), n_ops=sum(rank.n_ops for rank in measurements)
+        ),
+        presentation=present(Counters(), {}, params, queues),
+        metrics={"queue_max": max(queue.largest for queue in queues)} if queues else {},
+    )
+
+
+def present(
+    counters: Counters,  # noqa: ARG001 - a rule's shape
+    details: Details,  # noqa: ARG001
+    params: Params,
+    context: Sequence[StreamQueue] | None,
+) -> Presentation:
+    """Say how full the queues were; ``context`` is the streams of all ranks."""
+    queues = context or ()
+    if not queues:
+        return Presentation()
+    deepest = max(queues, key=lambda item: (item.curve is not None, item.largest))
+    found = _full(queues, params.threshold_full_pct)
+    return Presentation(
+        findings=(found,) if found else (),
+        exhibits=(*_curve(deepest), _table(queues)),
+    )
+
+
+def _curve(queue: StreamQueue) -> tuple[Exhibit, ...]:
+    if queue.curve is None:
+        return ()
+    curve = queue.curve
+    return (
+        exhibit(
+            CURVE,
+            ExhibitKind.BAND,
+            title=f"Operations in store on stream {queue.stream} of {queue.node}",
+            caption=(
+                "Launched but not begun, on the stream with the deepest queue; "
+                f"{curve.n_points:,} changes in {curve.time_ns.size:,} points, extremes kept."
+            ),
+            columns=[
+                ("time_s", "s", curve.time_ns / NS_PER_S),
+                ("operations_min", "", curve.low),
+                ("operations_mean", "", curve.mean),
+                ("operations_max", "", curve.high),
+            ],
+        ),
+    )
+
+
+def _table(queues: Sequence[StreamQueue]) -> Exhibit:
+    return exhibit(
+        TABLE,
+        ExhibitKind.TABLE,
+        title="Queues by rank, device and stream",
+        caption=(
+            "From the first recorded launch to the last begin: depth averaged over time and at "
+            f"most; full is how long at least {FULL_FROM:,} operations were in store."
+        ),
+        columns=[
+            ("rank", "", [item.rank for item in queues]),
+            ("device", "", [item.device for item in queues]),
+            ("stream", "", [item.stream for item in queues]),
+            ("launches", "", [item.n_launches for item in queues]),
+            ("window_us", "us", [item.longest_us for item in queues]),
+            ("mean_depth", "", [item.mean for item in queues]),
+            ("max_depth", "", [item.largest for item in queues]),
+            ("full_us", "us", [item.full_us for item in queues]),
+        ],
+    )
+
+
+def _full(queues: Sequence[StreamQueue], limit_pct: float) -> Finding | None:
+    fullest = max(queues, key=lambda item: pct_of(item.full_us, item.longest_us))
+    share_pct = pct_of(fullest.full_us, fullest.longest_us)
+    if share_pct < limit_pct or fullest.full_us <= 0:
+        return None
+    return Finding(
+        id="QUEUE-1",
+        severity=Severity.INFO,
+        title=f"The launch queue is full {say_pct(share_pct)} of the time",
+        text=(
+            f"For {say_us(fullest.full_us)} of {say_us(fullest.longest_us)} stream "
+            f"{fullest.stream} of {fullest.node} held at least {FULL_FROM:,} operations: the host "
+            "is ahead and blocks in launch calls. The GPU is the bottleneck, not the host."
+        ),
+        advice="Speed up the GPU's work; the host's does not matter here.",
+        where=Where(node=fullest.node, device=f"gpu{fullest.device}"),
+        measured=round(share_pct, 4),
+        threshold=limit_pct,
+        unit="%",
+        exhibit=TABLE,
+    )
+
+
+RULE = Rule(
+    id=ID,
+    title="Launch queue",
+    about=ABOUT,
+    needs=(Need.KERNELS,),
+    params=Params,
+    measure=measure,
+    judge=judge,
+    present=present,
+)

@@ -1,0 +1,200 @@
+"""The figures of kernel traces computed a second time: plain numpy on the raw JSON.
+
+Nothing of the package is used, so that reader and analyses are checked together.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Event = dict[str, Any]
+
+GPU_KINDS = {
+    "kernel": "kernel",
+    "Kernel": "kernel",
+    "gpu_memcpy": "memcpy",
+    "Memcpy": "memcpy",
+    "gpu_memset": "memset",
+    "Memset": "memset",
+}
+HOST_CALLS = ("cuda_runtime", "cuda_driver", "Runtime")
+COMMUNICATION = re.compile(
+    r"nccl|rccl|hccl|oneccl|msccl|nvshmem|cross_device_reduce|multimem_.*(reduce|gather)"
+    r"|allreduce_fusion|deep_ep::|hybrid_ep::|(internode|intranode)(_ll)?::",
+    re.IGNORECASE,
+)
+LOADER = re.compile(r"^enumerate\(DataLoader\)#.*__next__")
+SMALL_GAP_US = 30.0
+
+
+def events_of(path: Path) -> list[Event]:
+    """Return all trace events of a file."""
+    content = path.read_bytes()
+    if content[:2] == b"\x1f\x8b":
+        content = gzip.decompress(content)
+    events: list[Event] = json.loads(content, strict=False)["traceEvents"]
+    return events
+
+
+def union(start: Floats, end: Floats) -> tuple[Floats, Floats]:
+    """Return the union of intervals as sorted, disjoint intervals."""
+    if not start.size:
+        return start, end
+    order = np.lexsort((end, start))
+    start, reach = start[order], np.maximum.accumulate(end[order])
+    first = np.flatnonzero(np.r_[True, start[1:] > reach[:-1]])
+    return start[first], reach[np.r_[first[1:] - 1, start.size - 1]]
+
+
+def length(start: Floats, end: Floats) -> float:
+    """Return the length of the union of intervals."""
+    first, last = union(start, end)
+    return float(np.sum(last - first))
+
+
+def covered(start: Floats, end: Floats, low: Floats, high: Floats) -> float:
+    """Return how much of the disjoint [low, high] lies in the union of intervals."""
+    apart = float(np.sum(high - low)) + length(start, end)
+    return apart - length(np.r_[start, low], np.r_[end, high])
+
+
+class RawTrace:
+    """One file's events as arrays: GPU operations in the file's order, their launches."""
+
+    def __init__(self, path: Path) -> None:
+        every = events_of(path)
+        timed = [event for event in every if event.get("ph") == "X"]
+        gpu = [event for event in timed if event.get("cat") in GPU_KINDS]
+        self.start = np.array([float(event["ts"]) for event in gpu])
+        self.end = np.array([float(event["ts"]) + float(event["dur"]) for event in gpu])
+        self.duration = np.array([float(event["dur"]) for event in gpu])
+        self.names = np.array([event["name"] for event in gpu], dtype=object)
+        self.kind = np.array([GPU_KINDS[event["cat"]] for event in gpu])
+        self.bytes = np.array([int(event["args"].get("bytes", 0)) for event in gpu])
+        self.is_communication = np.array(
+            [
+                kind == "kernel"
+                and bool(COMMUNICATION.search(event["name"]) or "Collective name" in event["args"])
+                for event, kind in zip(gpu, self.kind, strict=True)
+            ],
+            dtype=bool,
+        )
+        calls = {}
+        for event in timed:
+            if event.get("cat") in HOST_CALLS:
+                correlation = event.get("args", {}).get("correlation")
+                if correlation is not None:
+                    calls[correlation] = event
+        found = [calls.get(event["args"].get("correlation")) for event in gpu]
+        self.launch_start = np.array([np.nan if c is None else float(c["ts"]) for c in found])
+        self.launch_end = np.array(
+            [np.nan if c is None else float(c["ts"]) + float(c["dur"]) for c in found]
+        )
+
+        loaders = [event for event in timed if LOADER.match(event["name"])]
+        self.loader_start = np.array([float(event["ts"]) for event in loaders])
+        self.loader_end = np.array([float(e["ts"]) + float(e["dur"]) for e in loaders])
+
+
+def basics(trace: RawTrace) -> dict[str, float]:
+    """Return the unions over the window from the first to the end of the last GPU operation."""
+    compute = (trace.kind == "kernel") & ~trace.is_communication
+    comm = trace.is_communication
+    memory = trace.kind != "kernel"
+
+    def of(rows: NDArray[np.bool_]) -> float:
+        return length(trace.start[rows], trace.end[rows])
+
+    busy = length(trace.start, trace.end)
+    span = float(trace.end.max() - trace.start.min())
+    return {
+        "span": span,
+        "busy": busy,
+        "idle": span - busy,
+        "compute": of(compute),
+        "non_compute": busy - of(compute),
+        "communication": of(comm),
+        "memory": of(memory),
+        "overlap": of(comm) + of(compute) - of(comm | compute),
+        "kernel_time_sum": float(trace.duration[trace.kind == "kernel"].sum()),
+    }
+
+
+def top_kernels(trace: RawTrace) -> dict[str, dict[str, float]]:
+    """Return count, sum, min, max, mean and deviation (n - 1) by kernel name."""
+    found = {}
+    for name in set(trace.names[trace.kind == "kernel"]):
+        values = trace.duration[(trace.kind == "kernel") & (trace.names == name)]
+        found[name] = {
+            "count": values.size,
+            "sum": float(values.sum()),
+            "min": float(values.min()),
+            "max": float(values.max()),
+            "mean": float(values.mean()),
+            "std": float(values.std(ddof=1)) if values.size > 1 else 0.0,
+        }
+    return found
+
+
+def memory_operations(trace: RawTrace) -> dict[str, dict[str, float]]:
+    """Return count, sum and bytes by ``Memcpy <direction>`` and ``Memset``."""
+    found: dict[str, dict[str, float]] = {}
+    columns = zip(trace.names, trace.kind, trace.duration, trace.bytes, strict=True)
+    for kernel, kind, duration, size in columns:
+        if kind == "kernel":
+            continue
+        match = re.match(r"Memcpy (\w+)", kernel)
+        name = "Memset" if kind == "memset" or match is None else f"Memcpy {match[1]}"
+        entry = found.setdefault(name, {"count": 0, "sum": 0.0, "bytes": 0})
+        entry["count"] += 1
+        entry["sum"] += float(duration)
+        entry["bytes"] += int(size)
+    return found
+
+
+def queue_delay(trace: RawTrace) -> dict[str, float]:
+    """Return statistics of start on the GPU minus end of the launch call, per operation."""
+    delay = (trace.start - trace.launch_end)[~np.isnan(trace.launch_end)]
+    return {
+        "matched": delay.size,
+        "orphans": trace.start.size - delay.size,
+        "negative": int(np.sum(delay < 0)),
+        "p50": float(np.percentile(delay, 50)),
+        "p95": float(np.percentile(delay, 95)),
+        "max": float(delay.max()),
+        "min": float(delay.min()),
+    }
+
+
+def idle_attribution(trace: RawTrace) -> dict[str, float]:
+    """Return how the gaps between GPU operations split by the launch of the one that ends them."""
+    # Of operations that start together the first in the file ends the gap.
+    order = np.argsort(trace.start, kind="stable")
+    start, end = trace.start[order], trace.end[order]
+    reach = np.maximum.accumulate(end)
+    ends_gap = np.flatnonzero(np.r_[False, start[1:] > reach[:-1]])
+    low, high = reach[ends_gap - 1], start[ends_gap]
+    h0, h1 = trace.launch_start[order][ends_gap], trace.launch_end[order][ends_gap]
+    known = ~np.isnan(h0)
+    until_call = np.clip(h0[known], low[known], high[known])
+    until_end = np.clip(h1[known], until_call, high[known])
+    rest = high[known] - until_end
+    small = rest < SMALL_GAP_US
+    return {
+        "host_late": float((until_call - low[known]).sum()),
+        "in_launch_call": float((until_end - until_call).sum()),
+        "gap_small": float(rest[small].sum()),
+        "gap_large": float(rest[~small].sum()),
+        "launch_not_recorded": float((high - low)[~known].sum()),
+        "host_late_inside_DataLoader_next": covered(
+            trace.loader_start, trace.loader_end, low[known], until_call
+        ),
+    }

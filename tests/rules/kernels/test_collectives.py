@@ -1,0 +1,125 @@
+"""Collectives by hand-made numbers: transfer, waiting, and ranks that do not compare."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from reportgen.profile.trace import RankTrace
+from reportgen.results import RuleResult, Severity, Status
+from reportgen.rules import collectives
+from tests.rules.kernels.builders import rank_trace
+from tests.rules.kernels.test_laws import run
+
+KERNEL = "ncclDevKernel_AllReduce"
+
+
+def rank(
+    number: int, *starts: float, end: float = 100.0, said: dict[str, Any] | None = None, **more: Any
+) -> RankTrace:
+    """A rank whose i-th collective runs from its start to ``end`` after i x 1,000 µs."""
+    gpu = [
+        (KERNEL, 1000.0 * i + start, end - start, {"collective": said | {"seq": i}} if said else {})
+        for i, start in enumerate(starts)
+    ]
+    return rank_trace(gpu=gpu, rank=number, **more)
+
+
+def rows(result: RuleResult, exhibit_id: str) -> list[tuple[Any, ...]]:
+    """Return the rows of an exhibit."""
+    found = result.exhibit(exhibit_id)
+    assert found is not None
+    return list(zip(*(column.values for column in found.columns), strict=True))
+
+
+def test_the_fastest_rank_tells_the_transfer_and_the_rest_is_waiting() -> None:
+    result = run(collectives.RULE, rank(0, 0.0, 20.0), rank(1, 60.0, 10.0), rank(2, 90.0, 90.0))
+
+    assert rows(result, "collectives") == [
+        ("", 0, KERNEL, 10.0, 2),
+        ("", 1, KERNEL, 10.0, 2),
+    ]
+    assert rows(result, "stragglers") == [(0, 160.0, 0), (1, 110.0, 0), (2, 0.0, 2)]
+    assert [row[3:5] for row in rows(result, "waits")][:3] == [(0, 90.0), (1, 30.0), (2, 0.0)]
+    (finding,) = result.findings
+    assert finding.id == "COMM-1"
+    assert finding.where.node == "rank 2"
+
+
+def test_ranks_that_arrive_together_are_no_fault() -> None:
+    result = run(collectives.RULE, rank(0, 0.0, 1.0), rank(1, 1.0, 0.0))
+
+    assert result.status is Status.OK
+    assert result.findings == ()
+
+
+@pytest.mark.parametrize(("apart_us", "is_comparable"), [(1000.0, True), (1001.0, False)])
+def test_ends_more_than_a_millisecond_apart_do_not_compare(
+    apart_us: float, is_comparable: bool
+) -> None:
+    late = rank(1, 0.0, end=100.0 + apart_us)
+    result = run(collectives.RULE, rank(0, 0.0), late)
+
+    assert bool(rows(result, "stragglers")) is is_comparable
+    assert ("COMM-2" in {item.id for item in result.findings}) is not is_comparable
+    for finding in result.findings:
+        assert finding.severity is Severity.INFO
+
+
+def test_one_rank_alone_says_why_it_does_not_compare() -> None:
+    result = run(collectives.RULE, rank(0, 0.0))
+
+    assert rows(result, "stragglers") == []
+    assert "Only one rank" in result.findings[0].text
+
+
+def test_the_number_in_the_group_decides_where_it_is_known() -> None:
+    said = {"name": "allreduce", "group": "0"}
+    first, second = rank(0, 0.0, 0.0, said=said), rank(1, 50.0, 50.0, said=said)
+    result = run(collectives.RULE, first, second)
+
+    assert [row[:3] for row in rows(result, "collectives")] == [
+        ("0", 0, "allreduce"),
+        ("0", 1, "allreduce"),
+    ]
+
+
+def test_groups_are_told_apart() -> None:
+    result = run(
+        collectives.RULE,
+        rank(0, 0.0, said={"name": "allreduce", "group": "0"}),
+        rank(1, 0.0, said={"name": "allreduce", "group": "1"}),
+    )
+
+    assert rows(result, "collectives") == []
+    assert "share no collective" in result.findings[0].text
+
+
+def test_a_recording_that_began_later_is_matched_from_the_last() -> None:
+    late = rank_trace(gpu=[(KERNEL, 2050.0, 50.0)], rank=1)
+    result = run(collectives.RULE, rank(0, 0.0, 0.0, 0.0), late)
+
+    assert rows(result, "stragglers") == [(0, 50.0, 0), (1, 0.0, 1)]
+
+
+def test_clocks_are_aligned_by_their_origins() -> None:
+    shifted = rank_trace(gpu=[(KERNEL, 40.0, 50.0)], rank=1, origin_ns=10_000)
+    result = run(collectives.RULE, rank(0, 0.0), shifted)
+
+    assert rows(result, "stragglers") == [(0, 50.0, 0), (1, 0.0, 1)]
+
+
+def test_bandwidth_counts_the_larger_side_and_the_bus_factor() -> None:
+    said = {
+        "name": "allreduce",
+        "dtype": "BFloat16",
+        "in_elements": 500_000,
+        "out_elements": 500_000,
+        "group_size": 4,
+    }
+    result = run(collectives.RULE, rank(0, 0.0, said=said))
+
+    assert rows(result, "bandwidth") == [
+        ("allreduce", 4, 1, 100.0, 1_000_000, pytest.approx(10.0), pytest.approx(15.0))
+    ]

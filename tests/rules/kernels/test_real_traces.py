@@ -1,0 +1,317 @@
+"""Real traces: every figure against the published ones and against a second computation."""
+
+from __future__ import annotations
+
+import functools
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reportgen.intake import discover, read
+from reportgen.profile.trace import RankTrace
+from reportgen.results import Exhibit, RuleResult, Severity
+from reportgen.rules.registry import BUILTIN_RULES
+from reportgen.rules.runner import judge_all, measure_part, reads
+from tests.rules.kernels import second
+from tests.shared_data import SHARED_DATA, needs_shared_data
+
+KINETO = SHARED_DATA / "kineto"
+OTHER_NAMES = {
+    "v100_resnet50_torch19_workers0": "resnet50_num_workers_0",
+    "v100_resnet50_torch19_workers4": "resnet50_num_workers_4",
+}
+EXPECTED = tuple(sorted(path.stem for path in (KINETO / "expected").glob("*.json")))
+KERNEL_RULES = tuple(rule for rule in BUILTIN_RULES if reads(rule, is_rank=True))
+CLOSE_US = 0.01
+MEASURED_SPEEDUP = 1.39
+"""ResNet-50 with 4 loader workers instead of none: median step 176.3 to 126.5 ms."""
+
+pytestmark = needs_shared_data
+every_set = pytest.mark.parametrize("name", EXPECTED)
+with_steps_only = [name for name in EXPECTED if "alexnet" not in name]
+
+
+def place_of(name: str) -> Path:
+    """Return the file or folder that a set of expected figures is about."""
+    place = KINETO / OTHER_NAMES.get(name, name)
+    return place if place.is_dir() else place.with_name(f"{place.name}.json.gz")
+
+
+def files_of(name: str) -> list[Path]:
+    """Return the trace files of a set in order."""
+    place = place_of(name)
+    return sorted(place.glob("*json*")) if place.is_dir() else [place]
+
+
+@functools.cache
+def traces_of(name: str) -> tuple[RankTrace, ...]:
+    """Read a set as the package reads it."""
+    parts = [read(ref) for ref in discover(str(place_of(name))).parts]
+    return tuple(part for part in parts if isinstance(part, RankTrace))
+
+
+@functools.cache
+def results_of(name: str) -> dict[str, RuleResult]:
+    """Run every rule over kernel traces."""
+    params: dict[Any, Any] = {rule.id: rule.params() for rule in KERNEL_RULES}
+    measured = [measure_part(trace, KERNEL_RULES, params) for trace in traces_of(name)]
+    return {str(item.id): item for item in judge_all(measured, KERNEL_RULES, params)}
+
+
+@functools.cache
+def raw_of(name: str) -> dict[str, Any]:
+    """Return the expected figures of a set."""
+    content: dict[str, Any] = json.loads((KINETO / "expected" / f"{name}.json").read_text())
+    return content
+
+
+@functools.cache
+def second_of(path: Path) -> second.RawTrace:
+    """Read a file's raw JSON; only arrays are kept."""
+    return second.RawTrace(path)
+
+
+def rows_of(name: str, rule: str, exhibit_id: str) -> list[dict[str, Any]]:
+    """Return the rows of an exhibit as mappings."""
+    exhibit: Exhibit | None = results_of(name)[rule].exhibit(exhibit_id)
+    assert exhibit is not None
+    names = [column.name for column in exhibit.columns]
+    return [
+        dict(zip(names, row, strict=True))
+        for row in zip(*(column.values for column in exhibit.columns), strict=True)
+    ]
+
+
+def by_rank(name: str) -> Iterator[tuple[int, dict[str, Any], second.RawTrace]]:
+    """Yield each rank's number, expected figures and raw trace."""
+    pairs = zip(traces_of(name), raw_of(name)["raw"], files_of(name), strict=True)
+    for trace, raw, path in pairs:
+        yield trace.rank, raw, second_of(path)
+
+
+def agree(found: float, *others: float) -> None:
+    """Assert that figures are equal to the hundredth of a microsecond."""
+    for other in others:
+        assert found == pytest.approx(other, abs=CLOSE_US, rel=0)
+
+
+@every_set
+def test_activity_equals_the_unions_of_the_raw_trace(name: str) -> None:
+    rows = rows_of(name, "GPUActivity", "activity_by_device")
+    for rank, raw, trace in by_rank(name):
+        (row,) = (item for item in rows if (item["rank"], item["window"]) == (rank, "gpu"))
+        own = second.basics(trace)
+        agree(row["window_us"], raw["span"], own["span"])
+        for column in ("busy", "idle", "compute", "communication", "memory", "overlap"):
+            agree(row[f"{column}_us"], raw[column], own[column])
+        agree(row["busy_us"] - row["compute_us"], raw["non_compute"])
+
+
+@every_set
+def test_the_parts_of_the_activity_fill_the_window(name: str) -> None:
+    for row in rows_of(name, "GPUActivity", "activity_by_device"):
+        parts = (
+            row["compute_us"] - row["overlap_us"],
+            row["overlap_us"],
+            row["exposed_communication_us"],
+            row["busy_us"] - row["kernel_us"],
+            row["idle_us"],
+        )
+        assert min(parts) >= -CLOSE_US
+        assert sum(parts) == pytest.approx(row["window_us"], abs=1.0, rel=0)
+        assert row["busy_us"] + row["idle_us"] == pytest.approx(row["window_us"], abs=1.0, rel=0)
+
+
+@every_set
+def test_utilization_over_time_has_the_mean_of_the_window(name: str) -> None:
+    from reportgen.rules.kernels.device_time import unions_of
+    from reportgen.rules.kernels.use_over_time import fine_use, use_together
+    from reportgen.rules.kernels.windows import headline, windows_of
+
+    for trace in traces_of(name):
+        window = headline(windows_of(trace))
+        for unions in unions_of(trace):
+            use = use_together(
+                [fine_use(unions.busy, window, origin_ns=trace.origin_ns, node="", device="")]
+            )
+            rows = rows_of(name, "GPUActivity", "activity_by_device")
+            busy = [
+                row["busy_us"]
+                for row in rows
+                if (row["rank"], row["window"]) == (trace.rank, window.kind.value)
+            ]
+            agree(float(use.busy_us.sum()), *busy)
+            agree(float(use.length_us.sum()), window.length_us)
+            assert 120 <= use.time_s.size <= 300
+
+
+@every_set
+def test_kernels_equal_the_sums_of_the_raw_trace(name: str) -> None:
+    rows = {row["name"]: row for row in rows_of(name, "KernelTime", "kernels")}
+    raws, own = raw_of(name)["raw"], [second_of(path) for path in files_of(name)]
+    agree(sum(row["sum_us"] for row in rows.values()), sum(raw["kernel_time_sum"] for raw in raws))
+    assert sum(row["count"] for row in rows.values()) == sum(raw["kernels"] for raw in raws)
+    agree(sum(row["pct_of_kernel_time"] for row in rows.values()), 100.0)
+    if len(raws) > 1:
+        return
+    assert len(rows) == raws[0]["distinct_kernels"]
+    for kernel, figures in second.top_kernels(own[0]).items():
+        for key, value in figures.items():
+            agree(rows[kernel]["count" if key == "count" else f"{key}_us"], value)
+    for raw in raws[0]["top_kernels"]:
+        for key in ("sum", "min", "max", "mean", "std"):
+            agree(rows[raw["name"]][f"{key}_us"], raw[key])
+        assert rows[raw["name"]]["count"] == raw["count"]
+
+
+@every_set
+def test_the_largest_kernels_come_first(name: str) -> None:
+    rows = rows_of(name, "KernelTime", "kernels")
+    sums = [row["sum_us"] for row in rows]
+    shares = rows_of(name, "KernelTime", "top_by_time")
+
+    assert sums == sorted(sums, reverse=True)
+    assert [row["time_us"] for row in shares[:15]] == sums[:15]
+    agree(sum(row["time_us"] for row in shares), sum(sums))
+
+
+@every_set
+def test_memory_operations_equal_the_raw_trace(name: str) -> None:
+    rows = rows_of(name, "MemoryOperations", "memory_operations")
+    for rank, raw, trace in by_rank(name):
+        assert second.memory_operations(trace).keys() == raw["memory_ops"].keys()
+        for operation, figures in raw["memory_ops"].items():
+            direction = operation.removeprefix("Memcpy ")
+            mine = [row for row in rows if row["rank"] == rank and row["direction"] == direction]
+            assert sum(row["count"] for row in mine) == figures["count"]
+            assert sum(row["bytes"] for row in mine) == figures["bytes"]
+            agree(sum(row["time_us"] for row in mine), figures["sum"])
+
+
+@every_set
+def test_launch_delays_equal_the_raw_trace(name: str) -> None:
+    rows = rows_of(name, "LaunchLatency", "launch_latency")
+    for rank, raw, trace in by_rank(name):
+        (row,) = (item for item in rows if (item["rank"], item["delay"]) == (rank, "queue"))
+        expected, own = raw["launch_latency_from_call_end"], second.queue_delay(trace)
+        for key in ("p50", "p95", "max"):
+            agree(row[f"{key}_us"], expected[key], own[key])
+        assert row["count"] == expected["matched"]
+        assert row["orphans"] == expected["orphans"]
+        assert row["negative"] == expected["negative"]
+
+
+@every_set
+def test_idle_causes_equal_the_raw_trace_and_add_up(name: str) -> None:
+    rows = rows_of(name, "IdleTime", "idle_causes")
+    activity = rows_of(name, "GPUActivity", "activity_by_device")
+    for rank, raw, trace in by_rank(name):
+        found = {
+            row["cause"]: row["time_us"]
+            for row in rows
+            if (row["rank"], row["window"]) == (rank, "gpu")
+        }
+        late = sum(us for cause, us in found.items() if cause.startswith("host_late:"))
+        expected, own = raw["idle_attribution_30us"], second.idle_attribution(trace)
+        for key, value in {
+            "host_late": late,
+            "in_launch_call": found["in_launch_call"],
+            "gap_small": found["kernel_gap"],
+            "gap_large": found["waiting"],
+            "launch_not_recorded": found["launch_not_recorded"],
+            "host_late_inside_DataLoader_next": found["host_late:dataloader"],
+        }.items():
+            agree(value, expected[key], own[key])
+    for item in activity:
+        place = (item["rank"], item["device"], item["window"])
+        causes = [
+            row["time_us"] for row in rows if (row["rank"], row["device"], row["window"]) == place
+        ]
+        assert min(causes) >= -CLOSE_US
+        agree(sum(causes), item["idle_us"])
+
+
+@pytest.mark.parametrize("name", with_steps_only)
+def test_steps_equal_the_raw_trace(name: str) -> None:
+    rows = rows_of(name, "StepTime", "steps")
+    for rank, raw, _ in by_rank(name):
+        mine = [row for row in rows if row["rank"] == rank]
+        expected = raw["steps"]
+        assert [row["step"] for row in mine] == [step["step"] for step in expected]
+        for row, step in zip(mine, expected, strict=True):
+            agree(row["start_us"], step["ts"])
+        for row, step, after in zip(mine, expected, expected[1:], strict=False):
+            agree(row["period_us"], after["ts"] - step["ts"])
+        agree(mine[-1]["period_us"], expected[-1]["dur"])
+
+
+@every_set
+def test_most_kernel_time_has_a_precision(name: str) -> None:
+    rows = rows_of(name, "KernelPrecision", "precision")
+
+    agree(sum(row["pct"] for row in rows), 100.0)
+    assert sum(row["pct"] for row in rows if row["precision"] == "Unknown") < 10
+
+
+@every_set
+def test_the_budget_from_kernels_says_so_and_fills_the_window(name: str) -> None:
+    result = results_of(name)["GPUTimeBudget"]
+    rows = rows_of(name, "GPUTimeBudget", "gpu_time_budget")
+    activity = rows_of(name, "GPUActivity", "activity_by_device")
+    windows = {(row["rank"], row["device"]): row["window_us"] for row in activity}
+
+    agree(sum(row["gpu_s"] for row in rows) * 1e6, sum(windows.values()))
+    assert all("kernels" in item.caption for item in result.exhibits[:-1])
+
+
+def test_the_loader_finding_bounds_the_gain_that_was_measured() -> None:
+    findings = results_of("v100_resnet50_torch19_workers0")["IdleTime"].findings
+    (loader,) = (item for item in findings if item.id == "IDLE-1")
+
+    assert loader.severity is Severity.WARNING
+    assert loader.estimate is not None
+    assert loader.estimate.speedup_at_most is not None
+    assert loader.estimate.speedup_at_most >= MEASURED_SPEEDUP
+    assert "33.1 % of the recorded steps" in loader.text
+    assert "28.5 % of the time from the first to the last GPU operation" in loader.text
+
+
+def test_with_four_workers_the_loader_is_no_fault() -> None:
+    findings = results_of("v100_resnet50_torch19_workers4")["IdleTime"].findings
+
+    assert "IDLE-1" not in {item.id for item in findings}
+
+
+def test_waiting_dominates_communication_and_rank_7_comes_last() -> None:
+    name = "param_dlrm_8ranks"
+    expected = raw_of(name)["collectives"]
+    rows = rows_of(name, "Collectives", "stragglers")
+    collectives = rows_of(name, "Collectives", "collectives")
+    waits = rows_of(name, "Collectives", "waits")
+    (finding,) = results_of(name)["Collectives"].findings
+
+    assert [row["rank"] for row in rows] == list(range(8))
+    assert [row["total_wait_us"] for row in rows] == expected["wait_by_rank_us"]
+    assert [row["last_arrivals"] for row in rows] == expected["last_arrivals_by_rank"]
+    assert len(collectives) == expected["matched"]
+    agree(sum(row["transfer_us"] for row in collectives), expected["transfer_us_sum_of_min_dur"])
+    for rank, total in enumerate(expected["dur_sum_by_rank_us"]):
+        agree(sum(row["duration_us"] for row in waits if row["rank"] == rank), total)
+    assert finding.id == "COMM-1"
+    assert finding.where.node == "rank 7"
+    assert "rank 7 arrives last" in finding.title
+
+
+@pytest.mark.parametrize("name", ["v100_ns", "h100_qwen_inference"])
+def test_a_trace_that_keeps_its_gpu_busy_gives_no_alarm(name: str) -> None:
+    idle = results_of(name)["IdleTime"].findings
+
+    assert idle == ()
+
+
+@every_set
+def test_no_rule_fails(name: str) -> None:
+    assert "failed" not in {result.status.value for result in results_of(name).values()}

@@ -1,0 +1,396 @@
+"""Kernels, copies, steps, launches, queues, annotations, memory and threads by hand."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from reportgen.profile.trace import Device, RankTrace
+from reportgen.profile.trace_tables import SliceKind
+from reportgen.results import RuleResult, Status
+from reportgen.rules import annotations as annotations_rule
+from reportgen.rules import (
+    device_memory,
+    host_threads,
+    kernel_precision,
+    kernel_time,
+    launch_latency,
+    launch_queue,
+    memory_operations,
+    step_time,
+)
+from reportgen.rules.base import Rule
+from reportgen.rules.kernels.copies import direction_of
+from reportgen.rules.kernels.kernel_names import short_names
+from tests.rules.kernels.builders import rank_trace
+from tests.rules.kernels.test_laws import run
+
+ANNOTATION = {"kind": int(SliceKind.ANNOTATION)}
+
+
+def column(result: RuleResult, exhibit_id: str, name: str) -> list[Any]:
+    """Return the values of one column of an exhibit."""
+    found = result.exhibit(exhibit_id)
+    assert found is not None
+    return list(next(item.values for item in found.columns if item.name == name))
+
+
+def kernels(*durations: float, name: str = "k", rank: int = 0) -> RankTrace:
+    """A trace of kernels one after the other."""
+    starts = np.concatenate([[0.0], np.cumsum(durations)])[:-1].tolist()
+    gpu = [(name, start, duration) for start, duration in zip(starts, durations, strict=True)]
+    return rank_trace(gpu=gpu, rank=rank)
+
+
+def test_kernels_of_all_ranks_are_joined_by_name() -> None:
+    one, two = (1.0, 2.0, 2.0, 9.0), (2.0, 4.0)
+    result = run(kernel_time.RULE, kernels(*one), kernels(*two, rank=1))
+    every = np.array([*one, *two])
+
+    for name, value in {
+        "count": 6,
+        "sum_us": every.sum(),
+        "mean_us": every.mean(),
+        "p50_us": np.percentile(every, 50),
+        "p95_us": np.percentile(every, 95),
+        "min_us": 1.0,
+        "max_us": 9.0,
+        "std_us": every.std(ddof=1),
+        "pct_of_kernel_time": 100.0,
+        "pct_of_profile_time": 100.0,
+    }.items():
+        assert column(result, "kernels", name) == [pytest.approx(value)]
+
+
+def test_a_kernel_that_ran_once_has_no_deviation() -> None:
+    assert column(run(kernel_time.RULE, kernels(3.0)), "kernels", "std_us") == [0.0]
+
+
+def test_the_largest_are_told_apart_and_the_rest_is_others() -> None:
+    gpu = [(f"k{number}", 10.0 * number, 1.0 + number) for number in range(5)]
+    params = kernel_time.Params(top=2)
+    result = run(kernel_time.RULE, rank_trace(gpu=gpu), params=params)
+
+    assert column(result, "top_by_time", "part") == ["k4", "k3", "others (3 kernels)"]
+    assert column(result, "top_by_time", "time_us") == [5.0, 4.0, 6.0]
+    assert len(column(result, "kernels", "name")) == 5
+
+
+@pytest.mark.parametrize(("n_long", "is_fault"), [(11, False), (10, True)])
+def test_tiny_kernels_are_a_fault_when_they_are_many_and_the_gpu_waits(
+    n_long: int, is_fault: bool
+) -> None:
+    tiny: list[Any] = [("t", 40.0 * n, 2.0, {"correlation": n}) for n in range(10)]
+    long: list[Any] = [("l", 1000 + 40.0 * n, 30.0, {"correlation": 50 + n}) for n in range(n_long)]
+    numbers = [row[3]["correlation"] for row in (*tiny, *long)]
+    calls = [
+        ("cudaLaunchKernel", 5.0 * at, 4.0, {"correlation": n}) for at, n in enumerate(numbers)
+    ]
+    result = run(kernel_time.RULE, rank_trace(gpu=[*tiny, *long], calls=calls))
+
+    assert ("KERN-1" in {item.id for item in result.findings}) is is_fault
+
+
+def test_a_name_that_says_nothing_is_read_off_the_operators_inputs() -> None:
+    trace = rank_trace(
+        gpu=[
+            ("triton_poi_0", 0.0, 8.0, {"external_id": 1}),
+            ("triton_poi_0", 10.0, 2.0, {"external_id": 2}),
+            ("triton_poi_1", 20.0, 10.0, {"correlation": 9}),
+        ],
+        calls=[("cuLaunchKernel", 19.0, 1.0, {"correlation": 9, "external_id": 2})],
+        slices=[
+            ("op", 0.0, 1.0, {"external_id": 1, "input_type": "c10::BFloat16"}),
+            ("op", 2.0, 1.0, {"external_id": 2, "input_type": "float"}),
+        ],
+    )
+    result = run(kernel_precision.RULE, trace)
+
+    assert column(result, "precision", "precision") == ["FP32", "BF16"]
+    assert column(result, "precision", "time_us") == [12.0, 8.0]
+    names = column(run(kernel_time.RULE, trace), "kernels", "name")
+    labels = column(run(kernel_time.RULE, trace), "kernels", "precision")
+    assert dict(zip(names, labels, strict=True)) == {"triton_poi_0": "BF16", "triton_poi_1": "FP32"}
+
+
+def test_communication_has_no_precision() -> None:
+    trace = rank_trace(gpu=[("ncclDevKernel_AllReduce_Sum_bf16", 0.0, 9.0), ("sgemm_", 9.0, 1.0)])
+    result = run(kernel_precision.RULE, trace)
+
+    assert column(result, "precision", "precision") == ["FP32"]
+    assert column(run(kernel_time.RULE, trace), "kernels", "category") == [
+        "communication",
+        "compute",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "direction"),
+    [
+        ("Memcpy HtoD (Pageable -> Device)", "HtoD"),
+        ("Memcpy DtoH (Device -> Pinned)", "DtoH"),
+        ("Memcpy DtoA (Device -> Array)", "DtoD"),
+        ("Memcpy PtoP (Device -> Device)", "PtoP"),
+        ("Memcpy HtoH", "HtoH"),
+        ("CopyHostToDevice", "HtoD"),
+        ("Memcpy", "other"),
+    ],
+)
+def test_directions_are_read_off_names(name: str, direction: str) -> None:
+    assert direction_of(name) == direction
+
+
+@pytest.mark.parametrize(("pageable_us", "status"), [(1.9, Status.OK), (2.0, Status.TRIGGERED)])
+def test_pageable_copies_are_a_fault_from_their_threshold_on(
+    pageable_us: float, status: Status
+) -> None:
+    copy = ("Memcpy HtoD (Pageable -> Device)", 0.0, pageable_us, {"bytes": 4_000_000})
+    trace = rank_trace(gpu=[copy, ("k", 50.0, 50.0)])
+    result = run(memory_operations.RULE, trace)
+
+    assert result.status is status
+    assert [item.id for item in result.findings] == ["COPY-1"]
+    assert column(result, "memory_operations", "gb_per_s") == [
+        pytest.approx(4_000_000 / pageable_us / 1000)
+    ]
+
+
+def test_pinned_copies_are_no_fault() -> None:
+    copy = ("Memcpy HtoD (Pinned -> Device)", 0.0, 90.0, {"bytes": 4_000_000})
+
+    assert run(memory_operations.RULE, rank_trace(gpu=[copy])).findings == ()
+
+
+def steps(*periods: float) -> RankTrace:
+    """A trace of steps of these lengths, the GPU busy for half of each."""
+    starts = np.concatenate([[0.0], np.cumsum(periods)])[:-1].tolist()
+    rows = list(zip(starts, periods, strict=True))
+    calls = [("c", at, 1.0, {"correlation": n}) for n, (at, _) in enumerate(rows)]
+    gpu = [("k", at + 1, length / 2, {"correlation": n}) for n, (at, length) in enumerate(rows)]
+    marks = [(5 + n, at, length) for n, (at, length) in enumerate(rows)]
+    return rank_trace(gpu=gpu, calls=calls, steps=marks)
+
+
+def test_steps_have_periods_and_gpu_time() -> None:
+    result = run(step_time.RULE, steps(10.0, 20.0, 10.0))
+
+    assert column(result, "steps", "step") == [5, 6, 7]
+    assert column(result, "steps", "period_us") == [10.0, 20.0, 10.0]
+    assert column(result, "steps", "gpu_busy_us") == [5.0, 10.0, 5.0]
+
+
+@pytest.mark.parametrize(("slow_us", "is_fault"), [(20.0, False), (21.0, True)])
+def test_a_step_is_slow_above_twice_the_median(slow_us: float, is_fault: bool) -> None:
+    found = {item.id: item for item in run(step_time.RULE, steps(10, 10, slow_us, 10, 10)).findings}
+
+    assert ("STEPT-1" in found) is is_fault
+    if is_fault:
+        assert "Steps 7" in found["STEPT-1"].text
+
+
+@pytest.mark.parametrize(("n_first", "is_told"), [(4, False), (3, True)])
+def test_a_first_step_with_few_operations_is_told(n_first: int, is_told: bool) -> None:
+    counts = (n_first, 5, 5)
+    numbers = [(step, place) for step, count in enumerate(counts) for place in range(count)]
+    at = {pair: 100.0 * pair[0] + 10 * pair[1] for pair in numbers}
+    calls = [("c", at[pair], 1.0, {"correlation": n}) for n, pair in enumerate(numbers)]
+    gpu = [("k", at[pair] + 2, 1.0, {"correlation": n}) for n, pair in enumerate(numbers)]
+    marks = [(step, 100.0 * step, 100.0) for step in range(3)]
+    found = run(step_time.RULE, rank_trace(gpu=gpu, calls=calls, steps=marks)).findings
+
+    assert ("STEPT-3" in {item.id for item in found}) is is_told
+
+
+def test_a_gap_in_the_numbers_is_no_period() -> None:
+    marks = [(1, 0.0, 10.0), (2, 10.0, 12.0), (50, 900.0, 11.0)]
+    result = run(step_time.RULE, rank_trace(gpu=[("k", 0.0, 1.0)], steps=marks))
+
+    assert column(result, "steps", "period_us") == [10.0, 12.0, 11.0]
+
+
+@pytest.mark.parametrize(
+    ("names", "numbers"),
+    [
+        (["step_41", "step_42"], [41, 42]),
+        (["Optimizer.step#SGD.step"] * 4, [0, 1, 2]),
+        (["my phase"] * 3, [0, 1, 2]),
+        (["nccl:all_reduce"] * 3, None),
+        (["my phase"] * 2, None),
+    ],
+)
+def test_steps_are_told_by_annotations_where_the_profiler_told_none(
+    names: list[str], numbers: list[int] | None
+) -> None:
+    slices = [(name, 10.0 * place, 8.0, ANNOTATION) for place, name in enumerate(names)]
+    result = run(step_time.RULE, rank_trace(gpu=[("k", 0.0, 1.0)], slices=slices))
+
+    if numbers is None:
+        assert result.status is Status.SKIPPED
+    else:
+        assert column(result, "steps", "step") == numbers
+
+
+def test_delays_are_counted_per_call_and_per_operation() -> None:
+    gpu: list[Any] = [
+        ("a", 10.0, 1.0, {"correlation": 1}),
+        ("b", 12.0, 1.0, {"correlation": 1}),
+        ("c", 21.0, 1.0, {"correlation": 2}),
+        ("d", 30.0, 1.0),
+    ]
+    calls = [
+        ("cudaGraphLaunch", 0.0, 5.0, {"correlation": 1}),
+        ("cudaLaunchKernel", 20.0, 4.0, {"correlation": 2}),
+    ]
+    result = run(launch_latency.RULE, rank_trace(gpu=gpu, calls=calls))
+
+    assert column(result, "launch_latency", "delay") == ["launch", "queue"]
+    assert column(result, "launch_latency", "count") == [2, 3]
+    assert column(result, "launch_latency", "p50_us") == [5.5, 5.0]
+    assert column(result, "launch_latency", "max_us") == [10.0, 7.0]
+    assert column(result, "launch_latency", "negative") == [0, 1]
+    assert column(result, "launch_latency", "orphans") == [1, 1]
+
+
+def test_without_launches_the_table_is_empty() -> None:
+    assert column(run(launch_latency.RULE, kernels(1.0)), "launch_latency", "rank") == []
+
+
+def test_a_queue_grows_with_launches_and_shrinks_with_starts() -> None:
+    gpu = [("k", 10.0 + n, 1.0, {"correlation": n}) for n in range(4)]
+    calls = [("c", float(n), 1.0, {"correlation": n}) for n in range(4)]
+    result = run(launch_queue.RULE, rank_trace(gpu=gpu, calls=calls))
+
+    assert column(result, "queue_depth", "max_depth") == [4]
+    assert column(result, "queue_depth", "launches") == [4]
+    assert column(result, "queue_depth", "mean_depth") == [pytest.approx(36 / 12)]
+
+
+def test_a_full_queue_is_told() -> None:
+    gpu = [("k", 5000.0 + n, 1.0, {"correlation": n}) for n in range(1100)]
+    calls = [("c", float(n), 1.0, {"correlation": n}) for n in range(1100)]
+    result = run(launch_queue.RULE, rank_trace(gpu=gpu, calls=calls))
+
+    assert [item.id for item in result.findings] == ["QUEUE-1"]
+    assert column(result, "queue_depth", "full_us") == [5100.0 - 1000.0]
+
+
+def test_annotations_are_grouped_and_count_what_they_launched() -> None:
+    slices: list[Any] = [
+        ("phase_1", 0.0, 10.0, ANNOTATION),
+        ("phase_2", 20.0, 30.0, ANNOTATION),
+        ("ProfilerStep#1", 0.0, 60.0, ANNOTATION),
+        ("Optimizer.step#SGD.step", 50.0, 5.0, ANNOTATION),
+        ("aten::mm", 0.0, 5.0),
+    ]
+    calls: list[Any] = [
+        ("c", 1.0, 1.0, {"correlation": 1}),
+        ("c", 25.0, 1.0, {"correlation": 2}),
+        ("c", 26.0, 1.0, {"correlation": 3, "thread": "autograd"}),
+        ("c", 27.0, 1.0, {"correlation": 4, "thread": "other"}),
+    ]
+    gpu = [(f"k{n}", 100.0 * n, float(n), {"correlation": n}) for n in range(1, 5)]
+    flows = [(2.0, "main", 26.0, "autograd")]
+    result = run(
+        annotations_rule.RULE, rank_trace(gpu=gpu, calls=calls, slices=slices, flows=flows)
+    )
+
+    assert column(result, "annotations", "name") == ["phase_*"]
+    assert column(result, "annotations", "count") == [2]
+    assert column(result, "annotations", "sum_us") == [40.0]
+    assert column(result, "annotations", "p50_us") == [20.0]
+    assert column(result, "annotations", "gpu_time_us") == [1.0 + 2.0 + 3.0]
+
+
+def leak(*held: int) -> RankTrace:
+    """A trace of steps that begin with so many bytes allocated."""
+    memory = [
+        {"time": 10.0 * n, "allocated": size, "reserved": 1000, "change": 0}
+        for n, size in enumerate(held)
+    ]
+    marks = [(n, 10.0 * n + 1, 9.0) for n in range(len(held))]
+    return rank_trace(memory=memory, steps=marks, gpu=[("k", 0.0, 1.0)])
+
+
+@pytest.mark.parametrize(
+    ("held", "found"),
+    [
+        ((100, 110, 120, 130), ["DMEM-1"]),
+        ((100, 110, 110, 130), []),
+        ((100, 110, 120), []),
+        ((1000, 1001, 1002, 1003), []),
+    ],
+)
+def test_memory_that_grows_in_every_step_is_a_leak(held: tuple[int, ...], found: list[str]) -> None:
+    result = run(device_memory.RULE, leak(*held))
+
+    assert [item.id for item in result.findings] == found
+    assert column(result, "device_memory", "growth_bytes") == [held[-1] - held[0]]
+
+
+def test_without_totals_the_curve_counts_changes() -> None:
+    memory = [{"time": 0.0, "change": 5}, {"time": 1.0, "change": 7}, {"time": 2.0, "change": -5}]
+    result = run(device_memory.RULE, rank_trace(memory=memory))
+
+    assert column(result, "device_memory", "peak_allocated_bytes") == [12.0]
+    assert column(result, "device_memory", "peak_reserved_bytes") == [None]
+
+
+def test_threads_are_busy_but_for_calls_that_block() -> None:
+    slices: list[Any] = [("aten::mm", 0.0, 40.0), ("ProfilerStep#1", 0.0, 100.0)]
+    calls: list[Any] = [
+        ("cudaStreamSynchronize", 30.0, 30.0, {"external_id": 5}),
+        ("cudaMalloc", 80.0, 5.0),
+    ]
+    slices.append(("aten::item", 28.0, 35.0, {"external_id": 5}))
+    result = run(host_threads.RULE, rank_trace(slices=slices, calls=calls, steps=[(1, 0.0, 100.0)]))
+
+    assert column(result, "host_threads", "busy_us") == [30.0 + 3.0 + 5.0]
+    assert column(result, "host_threads", "blocked_us") == [30.0]
+    assert column(result, "blocking_calls", "caller") == ["aten::item"]
+
+
+@pytest.mark.parametrize(
+    "rule", [kernel_time.RULE, launch_latency.RULE, annotations_rule.RULE, kernel_precision.RULE]
+)
+def test_how_many_are_shown_can_be_set(rule: Rule) -> None:
+    assert rule.params().top == 15
+
+
+def test_short_names_are_different() -> None:
+    names = ["void a::f<int>(int)", "void a::f<float>(int)", "g"]
+
+    assert short_names(names) == ["f", "f (2)", "g"]
+
+
+@pytest.mark.parametrize(
+    ("capability", "versions", "severity"),
+    [
+        ("8.0", {}, "warning"),
+        ("7.0", {}, "info"),
+        (None, {}, "info"),
+        ("9.4", {"hip_runtime": "6"}, "info"),
+        ("6.1", {}, None),
+    ],
+)
+def test_fp32_matrix_kernels_are_a_fault_where_one_switch_helps(
+    capability: str | None, versions: dict[str, str], severity: str | None
+) -> None:
+    trace = rank_trace(gpu=[("ampere_sgemm_128x64_nn", 0.0, 20.0), ("k<float>", 20.0, 80.0)])
+    device = Device(id=0, name="GPU", compute_capability=capability)
+    trace = replace(trace, devices=(device,), versions=versions)
+    found = [item for item in run(kernel_precision.RULE, trace).findings if item.id == "PREC-1"]
+
+    assert [item.severity.value for item in found] == ([severity] if severity else [])
+
+
+@pytest.mark.parametrize(("fp32_us", "is_told"), [(19.0, False), (20.0, True)])
+def test_fp32_matrix_kernels_are_told_from_their_threshold_on(
+    fp32_us: float, is_told: bool
+) -> None:
+    gpu = [("volta_sgemm_64x64_nt", 0.0, fp32_us), ("k<float>", fp32_us, 100 - fp32_us)]
+    ids = {item.id for item in run(kernel_precision.RULE, rank_trace(gpu=gpu)).findings}
+
+    assert ("PREC-1" in ids) is is_told
