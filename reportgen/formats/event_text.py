@@ -16,6 +16,9 @@ from reportgen.profile import Quality
 CHUNK_BYTES = 1 << 20
 """Bytes decoded at once. Source: measured; larger only takes memory."""
 
+_MAX_RUN_BYTES = 64 << 20
+"""A line that is longer than this is cut between two events. Source: ours."""
+
 _NO_ARGS = msgspec.Raw(b"null")
 
 
@@ -73,7 +76,7 @@ def read_event_blocks(blocks: Iterable[bytes], key: str, tally: Tally) -> Iterat
         key: the file's, for the tally.
         tally: counts lines that cannot be read, with their numbers.
 
-    Edge cases: a file in another encoding or without line ends is read as a whole.
+    Edge cases: a file in another encoding is read as a whole.
     """
     source = iter(blocks)
     waiting = [next(source, b"")]
@@ -84,14 +87,18 @@ def read_event_blocks(blocks: Iterable[bytes], key: str, tally: Tally) -> Iterat
     for block in source:
         waiting.append(block)
         size += len(block)
-        if size < CHUNK_BYTES or b"\n" not in block:
+        if size < CHUNK_BYTES or (b"\n" not in block and size < _MAX_RUN_BYTES):
             continue
-        run, _, rest = b"".join(waiting).rpartition(b"\n")
+        text = b"".join(waiting)
+        run, mark, rest = text.rpartition(b"\n")
+        if not mark:
+            end = text.rfind(b"},") + 1 or len(text)
+            run, rest = text[:end], text[end:].lstrip(_EDGES)
         events = _decode(run)
         if events is None:
             events = _decode_lines(run, first_line, key, tally, is_last=False)
         yield events
-        first_line += run.count(b"\n") + 1
+        first_line += run.count(b"\n") + len(mark)
         waiting, size = [rest], len(rest)
     run = b"".join(waiting)
     events = _decode(run)

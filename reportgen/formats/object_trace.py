@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
+from reportgen.formats.blank import until_blank
 from reportgen.formats.event_text import CHUNK_BYTES, Event, decode_event, decode_events
 from reportgen.formats.kineto.packing import Packing, unpacked
 from reportgen.formats.tally import Tally
@@ -37,12 +38,13 @@ def read_object_events(blocks: Iterable[bytes], key: str, tally: Tally) -> Itera
     packing = Packing()
     text = b""
     is_open = False
-    for block in unpacked(blocks, packing):
+    for block in until_blank(unpacked(blocks, packing), key, tally):
         text += block
         if not is_open:
             opening = _OPENING.search(text)
             text = text[opening.end() :] if opening else text[-_OPENING_BYTES:]
             is_open = opening is not None
+        text = text.lstrip(_EDGES)
         if not is_open or len(text) < CHUNK_BYTES:
             continue
         border = _last_border(text)

@@ -208,6 +208,7 @@ BOMBS = (
 def test_gz_bombs_eat_neither_memory_nor_minutes(tmp_path: Path) -> None:
     for place in BOMBS:
         gz_bomb(tmp_path / "job" / "profiler-output" / place, b'{"traceEvents": [')
+    gz_bomb(tmp_path / "job" / "horovod.json.gz", b'[{"ph": "i", "name": "CYCLE_START"},')
     alone = gz_bomb(tmp_path / "alone" / "rank0.pt.trace.json.gz", b'{"traceEvents": [')
 
     for bomb in ("job", "alone", alone):

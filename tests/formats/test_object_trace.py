@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gzip
 import json
+from collections.abc import Callable
+from itertools import chain, repeat
 
 import pytest
 
@@ -31,7 +33,9 @@ def names(content: bytes, tally: Tally, *, block_bytes: int = 7) -> list[str | N
 
 @pytest.mark.parametrize("indent", [None, 2])
 @pytest.mark.parametrize("pack", [bytes, gzip.compress], ids=["plain", "packed"])
-def test_all_events_are_read_and_the_empty_object_at_the_end(indent, pack) -> None:  # type: ignore[no-untyped-def]  # parameters
+def test_all_events_are_read_and_the_empty_object_at_the_end(
+    indent: int | None, pack: Callable[[bytes], bytes]
+) -> None:
     tally = Tally()
     found = names(pack(trace(indent=indent)), tally)
     assert found == [event["name"] for event in EVENTS] + [""]
@@ -66,6 +70,15 @@ def test_a_damaged_event_costs_itself_alone() -> None:
     content = trace().replace(b'"ts": 7,', b'"ts": 7;', 1)
     assert len(names(content, tally)) == 20
     assert tally.count(Quality.EVENTS_DROPPED) == 1
+
+
+def test_endless_white_space_is_given_up_with_a_note() -> None:
+    tally = Tally()
+    blank = b" " * (8 << 20)
+    blocks = chain([trace()[:-2] + b","], repeat(blank, 1_000_000))
+    found = [event for events in read_object_events(blocks, "t", tally) for event in events]
+    assert len(found) == 21
+    assert any("white space" in note.text for note in tally.notes())
 
 
 def test_a_file_without_events_is_skipped() -> None:
