@@ -34,11 +34,11 @@ bench: $(STAMP)  ## measure against the incumbents, side by side
 samples: $(STAMP)
 	$(BIN)/python -m sample_data.make
 
-screenshots: report  ## take the pictures of the README
+screenshots: $(STAMP)  ## take the pictures of the README
 	$(BIN)/python docs/screenshots.py
 
 clean:
-	rm -rf $(VENV) report sample_data/jobs .mypy_cache .ruff_cache .pytest_cache
+	rm -rf $(VENV) report screenshots sample_data/jobs .mypy_cache .ruff_cache .pytest_cache
 
 $(STAMP): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)

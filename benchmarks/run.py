@@ -41,7 +41,7 @@ def compare_reading(
     """Return our runs and smdebug's over one job, alternating who begins."""
     smdebug = [str(incumbent_python("smdebug")), str(HERE / "read_smdebug.py")]
     commands = {
-        "ours": [sys.executable, str(HERE / "read_ours.py"), str(job)],
+        "ours": [sys.executable, str(HERE / "read_ours.py"), str(job), *workload.engines],
         "theirs": [*smdebug, result, str(job)],
     }
     runs: dict[str, list[Run]] = {"ours": [], "theirs": []}

@@ -131,7 +131,7 @@ def compare_objects(folder: Path, *, n_rounds: int) -> Objects:
 def time_files(folder: Path, *, n_rounds: int) -> Files:
     """Return our runs over a job of many small files, which were read once before."""
     _make_files(folder)
-    command = [sys.executable, str(HERE / "read_ours.py"), str(folder)]
+    command = [sys.executable, str(HERE / "read_ours.py"), str(folder), "duckdb"]
     measure(command, PYTHONPATH=str(ROOT))
     runs = [measure(command, PYTHONPATH=str(ROOT)) for _ in range(n_rounds)]
     if {run.answer["samples"] for run in runs} != {N_FILES * len(_SECONDS)}:

@@ -39,9 +39,14 @@ class Reading:
             f"{speed:.1f}×",
             f"{seconds_inside(self.ours):.2f} / {seconds_inside(self.theirs):.2f} s",
             f"{inside:.1f}× (≥ {self.faster:.0f}×, {verdict(inside >= self.faster)})",
-            f"{_mib(self.ours)} / {_mib(self.theirs)}",
+            f"{_mib(self.ours)}{self._helper()} / {_mib(self.theirs)}",
             f"{memory:.1f}× (≥ {self.lighter:.0f}×, {verdict(memory >= self.lighter)})",
         ]
+
+    def _helper(self) -> str:
+        """Return what a helper process takes beside ours, if there was one."""
+        helper_bytes = median(run.answer["helper_bytes"] for run in self.ours)
+        return f" (and a helper {helper_bytes / 2**20:,.0f} MiB)" if helper_bytes else ""
 
     @property
     def is_met(self) -> bool:

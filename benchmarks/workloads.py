@@ -13,17 +13,23 @@ FULL_HOUR_S = "1774260000"  # files of whole minutes only
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Workload:
-    """A job to make: its folder's name, its description and the generator's options."""
+    """A job to make: its folder's name, its description and the generator's options.
+
+    Attributes:
+        engines: modules that we need for reading it, beside those of every job.
+    """
 
     name: str
     about: str
     options: tuple[str, ...]
+    engines: tuple[str, ...] = ()
 
 
 P4D_HOUR = Workload(
     name="p4d_hour",
     about="p4d hour: 96 cores, 8 GPUs, every 500 ms",
     options=("--gpus", "8", "--cores", "96", "--hours", "1", "--steps-per-second", "0"),
+    engines=("duckdb",),
 )
 P4D_HOUR_WITH_STEPS = Workload(
     name="p4d_hour_with_steps",

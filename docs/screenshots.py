@@ -1,15 +1,17 @@
-"""Take the pictures of the README from the report of the sample job: ``make screenshots``."""
+"""Take the pictures of the README from reports of sample jobs: ``make screenshots``."""
 
 from __future__ import annotations
 
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 
 from playwright.sync_api import Browser, sync_playwright
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGE = ROOT / "report" / "profiler-report.html"
+REPORTS = ROOT / "screenshots"
+JOBS = ("input_bound", "straggler")
 IMAGES = ROOT / "docs" / "images"
 CHROMIUM_ARGS = [
     "--no-sandbox",
@@ -21,26 +23,46 @@ CHROMIUM_ARGS = [
     "--disable-sync",
 ]
 SHOTS = (
-    # name, width, height, colour scheme, section to show ("" is the top)
-    ("report", 1280, 860, "light", ""),
-    ("curves", 1280, 860, "dark", "GPU utilization over time"),
-    ("phone", 390, 844, "light", ""),
+    # name, job, width, height, colour scheme, place to show ("" is the top)
+    ("report", "input_bound", 1280, 860, "light", ""),
+    ("curves", "straggler", 1280, 860, "dark", "OverallSystemUsage--gpu_over_time"),
+    ("phone", "straggler", 390, 844, "light", ""),
 )
+DRAWN_WITHIN_MS, SETTLED_MS = 60_000, 1_500
 
 
-def shoot(browser: Browser, name: str, size: tuple[int, int], scheme: str, heading: str) -> Path:
+def page_of(job: str) -> Path:
+    """Make a sample job and its report, and return the page."""
+    data, output = ROOT / "sample_data" / "jobs" / job, REPORTS / job
+    for command in (
+        ["sample_data.make", job],
+        ["reportgen", str(data), "--output", str(output), "--force", "--quiet"],
+    ):
+        subprocess.run([sys.executable, "-m", *command], check=True, cwd=ROOT, stdout=sys.stderr)  # noqa: S603 - our own modules
+    return output / "profiler-report.html"
+
+
+def shoot(
+    browser: Browser, page_path: Path, name: str, size: tuple[int, int], scheme: str, place: str
+) -> Path:
     """Take one picture and return its file."""
     width, height = size
+    is_phone = width < 600
     context = browser.new_context(
         viewport={"width": width, "height": height},
         color_scheme="dark" if scheme == "dark" else "light",
+        has_touch=is_phone,
+        is_mobile=is_phone,
     )
     page = context.new_page()
-    page.goto(PAGE.as_uri())
-    if heading:
-        found = page.get_by_text(heading, exact=True).first
-        found.evaluate("node => { node.scrollIntoView(); window.scrollBy(0, -80); }")
-    page.wait_for_timeout(1500)
+    page.goto(page_path.as_uri())
+    if place:
+        page.evaluate("id => { document.getElementById(id).scrollIntoView(); }", place)
+        page.evaluate("window.scrollBy(0, -24)")
+        page.wait_for_function(
+            "id => document.getElementById(id).dataset.drawn", arg=place, timeout=DRAWN_WITHIN_MS
+        )
+    page.wait_for_timeout(SETTLED_MS)
     path = IMAGES / f"{name}.png"
     page.screenshot(path=str(path))
     context.close()
@@ -48,16 +70,17 @@ def shoot(browser: Browser, name: str, size: tuple[int, int], scheme: str, headi
 
 
 def main() -> int:
-    """Take all pictures; exits with 1 where there is no page or no Chromium."""
+    """Take all pictures; exits with 1 where there is no Chromium."""
     chromium = shutil.which("chromium") or shutil.which("google-chrome")
-    if chromium is None or not PAGE.is_file():
-        sys.stderr.write("Needs a Chromium on the PATH and the page of `make report`.\n")
+    if chromium is None:
+        sys.stderr.write("Needs a Chromium on the PATH.\n")
         return 1
     IMAGES.mkdir(parents=True, exist_ok=True)
+    pages = {job: page_of(job) for job in JOBS}
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium, args=CHROMIUM_ARGS)
-        for name, width, height, scheme, heading in SHOTS:
-            path = shoot(browser, name, (width, height), scheme, heading)
+        for name, job, width, height, scheme, place in SHOTS:
+            path = shoot(browser, pages[job], name, (width, height), scheme, place)
             sys.stderr.write(f"{path.relative_to(ROOT)}\n")
         browser.close()
     return 0

@@ -55,6 +55,27 @@ views.header(report)
 # ```
 
 # %% [markdown] tags=["notebook-only"]
+# ## Timeline
+#
+# Utilization, step durations, phases and what the checks detected, over one time axis. In each
+# panel the line is the mean of a short stretch of time and the shade reaches from its lowest to its
+# highest sample, so a brief stall stays visible. On the page a zoom in one chart zooms all of them,
+# and the table of functions follows the range in view.
+
+# %%
+views.timeline(report)
+
+# %% [markdown] tags=["notebook-only", "try-this"]
+# **Try this**: the functions of the second minute, in seconds.
+#
+# ```python
+# functions = views.frame(report, "OverallFrameworkMetrics", "function_time")
+# first_s = functions["time_s"].min()
+# its = functions[functions["time_s"].between(first_s + 60, first_s + 120)]
+# its.groupby("row")["function_s"].sum().nlargest(10)
+# ```
+
+# %% [markdown] tags=["notebook-only"]
 # ## Job summary
 #
 # Initialization is everything before the first step, finalization everything after the last one.
@@ -76,9 +97,8 @@ views.job_summary(report)
 # ## System usage
 #
 # How much of each resource was used, per node. The median (p50) tells what is usual, p95 what the
-# job needs at its busiest; the distance between them tells how unsteady it runs. In the curves the
-# line is the mean of a short stretch of time and the shade reaches from its lowest to its highest
-# sample, so a brief stall stays visible.
+# job needs at its busiest; the distance between them tells how unsteady it runs. The curves are in
+# the timeline.
 
 # %%
 views.system_usage(report)

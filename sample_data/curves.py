@@ -46,7 +46,7 @@ class NodeActivity:
         is_loop: (n,) whether the training loop runs.
         busy: (n, workers of the node) share of computation.
         wait: (n,) share of waiting for a batch.
-        callback: (n,) share of the callback.
+        callback: (n,) share of the callback or checkpoint.
     """
 
     time_s: Floats
@@ -83,6 +83,8 @@ def node_activity(spec: JobSpec, schedule: Schedule, *, node: int, ticks: Intege
         for worker in range(first, first + spec.workers_per_node)
     ]
     slow_end_s = schedule.end_s[schedule.is_slow]
+    if Fault.CALLBACK not in spec.faults:
+        slow_end_s = slow_end_s + callback_s(spec)
     first_s, last_s = schedule.loop_s
     started = np.searchsorted(schedule.wait_s, time_s)
     return NodeActivity(

@@ -38,7 +38,7 @@ class Schedule:
         start_s: (n,) when it was there.
         end_s: (n,) when the step ended for all workers.
         compute_s: (n_workers, n) length of each worker's own computation.
-        is_slow: (n,) whether a callback ran at its end.
+        is_slow: (n,) whether a callback ran at its end, or a checkpoint behind it.
     """
 
     is_train: Flags
@@ -81,8 +81,8 @@ class _Pace:
 
 
 def callback_s(spec: JobSpec) -> float:
-    """Return how long the callback runs: long enough for the sampler to see it."""
-    if Fault.CALLBACK not in spec.faults:
+    """Return how long a callback or a checkpoint takes: long enough for the sampler to see it."""
+    if not spec.faults & {Fault.CALLBACK, Fault.CHECKPOINT}:
         return 0.0
     return max(7.0 / spec.steps_per_second, 7.0 * spec.interval_s)
 
@@ -102,12 +102,13 @@ def make_schedule(spec: JobSpec) -> Schedule:
     is_train, epoch = _kinds(spec, pace)
     number = np.where(is_train, np.cumsum(is_train), np.cumsum(~is_train)) - 1
     is_slow = np.zeros(is_train.shape, dtype=np.bool_)
-    if Fault.CALLBACK in spec.faults:
+    if callback_s(spec):
         is_slow = is_train & (number % spec.callback_period == spec.callback_period - 1)
     compute = _compute(spec, rng, is_train) * pace.step
     wait = pace.wait * rng.uniform(0.92, 1.08, is_train.shape)
-    length = compute.max(axis=0) + is_slow * callback_s(spec)
-    gap = np.full(is_train.shape, pace.gap)
+    extra = is_slow * callback_s(spec)
+    length = compute.max(axis=0) + (extra if Fault.CALLBACK in spec.faults else 0.0)
+    gap = pace.gap + (extra if Fault.CHECKPOINT in spec.faults else np.zeros(is_train.shape))
     gap[np.flatnonzero(np.diff(epoch))] += pace.pause
     end_s = np.cumsum(wait + length + gap) - gap
     schedule = Schedule(

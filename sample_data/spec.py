@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-GENERATOR_VERSION = 2
+GENERATOR_VERSION = 3
 """Raise it when the bytes or the truth of a job change: jobs of another version are made again."""
 
 ALLOWED_INTERVALS_MS = (100, 200, 500, 1000, 5000, 60_000)  # the profiler's own choices
@@ -18,6 +18,7 @@ class Fault(StrEnum):
 
     INPUT_BOUND = "input_bound"
     CALLBACK = "callback"
+    CHECKPOINT = "checkpoint"
     STRAGGLER = "straggler"
     IMBALANCE = "imbalance"
     MEMORY_LEAK = "memory_leak"
@@ -41,7 +42,8 @@ class JobSpec:
         steps_per_second: Pace of the bare computation; 0 makes a job without framework events.
         init_s: From the first sample to the first batch asked for.
         epochs: Each is training, then validation.
-        callback_period: Every n-th training step is slow when the job has a callback.
+        callback_period: Every n-th training step ends in a callback, or is followed by a
+            checkpoint, when the job has one.
         detailed_steps: So many training steps of each worker also name the model's parts.
     """
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sample_data.operators import operator_events
-from sample_data.schedule import FORWARD_SHARE, Schedule
+from sample_data.schedule import FORWARD_SHARE, Schedule, callback_s
 from sample_data.spec import Fault, JobSpec
 
 MODULE = "ResNet"
@@ -90,6 +90,8 @@ def python_timeline(spec: JobSpec, schedule: Schedule, worker: Worker) -> list[E
         for step in _step_times(schedule, worker)
         for event in _step_events(spec, worker, step)
     ]
+    if Fault.CHECKPOINT in spec.faults:
+        events += _checkpoints(spec, schedule, worker)
     for row in sorted(profiled_steps(schedule)):
         events += [
             Event(*fields)
@@ -104,6 +106,17 @@ def python_timeline(spec: JobSpec, schedule: Schedule, worker: Worker) -> list[E
         ]
     events.sort(key=itemgetter(1, 0))  # by end, then start
     return events
+
+
+def _checkpoints(spec: JobSpec, schedule: Schedule, worker: Worker) -> Iterator[Event]:
+    """Yield what is saved behind slow steps, until just before the next batch is asked for."""
+    for row in np.flatnonzero(schedule.is_slow).tolist():
+        start_us = worker.at_us(schedule.end_s[row]) + 40
+        end_us = start_us + round(callback_s(spec) * 1e6)
+        if row + 1 < schedule.n_steps:
+            end_us = min(end_us, worker.at_us(schedule.wait_s[row + 1]) - 40)
+        args = f'{{"pid": {worker.pid}, "step_num": "{schedule.number[row]}"}}'
+        yield Event(start_us, end_us, "Checkpoint", "save_checkpoint", args)
 
 
 def _step_times(schedule: Schedule, worker: Worker) -> Iterator[_StepTimes]:

@@ -14,7 +14,19 @@ MIN_STEPS = 100  # of one kind, before step times are judged (rules-spec §9)
 N_OUTLIERS = 10
 
 _FAULT_FINDINGS = (
-    *("INIT-1", "STEP-1", "STRAG-1", "GPU-1", "GPU-2", "BAL-1", "DL-1", "DL-2", "DL-3", "DL-5"),
+    *(
+        "INIT-1",
+        "STEP-1",
+        "PERIOD-1",
+        "STRAG-1",
+        "GPU-1",
+        "GPU-2",
+        "BAL-1",
+        "DL-1",
+        "DL-2",
+        "DL-3",
+        "DL-5",
+    ),
     *("BATCH-1", "CPU-1", "IO-1", "MEM-1", "MEM-2"),
 )
 _UNCERTAIN = {
@@ -22,6 +34,7 @@ _UNCERTAIN = {
     Fault.INPUT_BOUND: ("MEM-1", "DL-5"),
     Fault.IO_BOUND: ("MEM-1", "DL-5"),
     Fault.CALLBACK: ("GPU-1", "MEM-1"),
+    Fault.CHECKPOINT: ("GPU-1", "MEM-1", "IO-1"),
     Fault.STRAGGLER: ("GPU-1", "GPU-2", "BATCH-1"),
     Fault.IMBALANCE: ("GPU-2", "BATCH-1"),
     Fault.MEMORY_LEAK: ("MEM-1",),
@@ -99,7 +112,7 @@ def _expected_of_events(spec: JobSpec, schedule: Schedule) -> set[str]:
     found: set[str] = set()
     n_slow = int(schedule.is_slow.sum())
     if n_slow > N_OUTLIERS and int(schedule.is_train.sum()) > MIN_STEPS:
-        found.add("STEP-1")
+        found |= {"STEP-1", "PERIOD-1"} if Fault.CALLBACK in spec.faults else {"PERIOD-1"}
     if _has_straggler(spec):
         found.add("STRAG-1")
     if spec.has_slow_input and spec.cores > 1:
@@ -111,7 +124,7 @@ def _expected_of_events(spec: JobSpec, schedule: Schedule) -> set[str]:
 
 def _expected_of_gpus(spec: JobSpec) -> set[str]:
     found: set[str] = set()
-    if (spec.has_slow_input and _is_sharp(spec)) or Fault.CALLBACK in spec.faults:
+    if (spec.has_slow_input and _is_sharp(spec)) or callback_s(spec):
         found.add("GPU-2")
     if Fault.INPUT_BOUND in spec.faults:
         found.add("CPU-1")

@@ -18,11 +18,12 @@ from reportgen.profile import (
     NodeProfile,
     Series,
     SourceNote,
+    SpanArguments,
     SpanSource,
     SpanTable,
     SystemTable,
 )
-from reportgen.profile.spans import empty_spans
+from reportgen.profile.spans import code_type, empty_spans
 from reportgen.profile.system import device_order, empty_system
 
 START_S = 1_783_071_000.0
@@ -127,14 +128,16 @@ def span_table(
         for key in ("name", "phase", "worker", "source")
     }
     columns: dict[str, Any] = {
-        key: np.array([known.index(str(row[key])) for row in full], dtype=np.int32)
+        key: np.array([known.index(str(row[key])) for row in full], dtype=code_type(len(known)))
         for key, known in words.items()
     }
-    for key in ("start_ns", "end_ns", *_DEFAULTS):
-        dtype = np.int8 if key == "pin_memory" else np.int64
-        columns[key] = np.array([row[key] for row in full], dtype=dtype)
+    for key in ("start_ns", "end_ns"):
+        columns[key] = np.array([row[key] for row in full], dtype=np.int64)
+    numbers = {key: np.array([row[key] for row in full], dtype=np.int64) for key in _DEFAULTS}
     return SpanTable(
         **columns,
+        argument=np.arange(len(full), dtype=np.int32),
+        arguments=SpanArguments(**numbers),
         names=words["name"],
         phases=words["phase"],
         workers=words["worker"],

@@ -303,7 +303,7 @@ def test_the_input_bound_job_starves_its_gpu_beside_a_hot_core(named: dict[str, 
 
 def test_the_callback_makes_every_fiftieth_step_an_outlier(named: dict[str, Path]) -> None:
     truth = truth_of(named["callback"])
-    assert truth["expect"] == ["GPU-2", "STEP-1"]
+    assert truth["expect"] == ["GPU-2", "PERIOD-1", "STEP-1"]
     steps = {
         int(event["args"]["step_num"]): event["end_us"] - event["start_us"]
         for event in timeline_events(named["callback"])
@@ -451,6 +451,24 @@ def assert_truth_is_told(job: Path) -> None:
     assert set(truth["expect"]) <= found
     assert not set(truth["forbid"]) & found
     assert all(set(group) & found for group in truth["expect_any"])
+
+
+def test_a_checkpoint_stands_between_steps_and_is_found_by_its_name(tmp_path: Path) -> None:
+    job = make_job(
+        JobSpec(name="checkpoint", faults=frozenset({Fault.CHECKPOINT})), output=tmp_path
+    )
+    truth = truth_of(job)
+    assert truth["expect"] == ["GPU-2", "PERIOD-1"]
+    events = timeline_events(job)
+    saved = [event for event in events if event["name"] == "save_checkpoint"]
+    steps = [event for event in events if event["phase"] == "Step:ModeKeys.TRAIN"]
+    assert len(saved) == len(truth["planted"]["slow_steps"])
+    assert not any(
+        step["start_us"] < event["end_us"] and event["start_us"] < step["end_us"]
+        for event in saved
+        for step in steps
+    )
+    assert_truth_is_told(job)
 
 
 @pytest.mark.parametrize("name", NAMED_JOBS)

@@ -61,6 +61,11 @@ _WORST_FIRST = ("critical", "warning", "info")
     metavar="N",
     help="How many kernels, launches and annotations are shown one by one. [default: 15]",
 )
+@click.option(
+    "--usd-per-gpu-hour",
+    metavar="X",
+    help="What an hour of one GPU costs: the GPU time budget is told in money, too.",
+)
 @click.option("--rules", metavar="ID,ID", default="", help="Run only these rules.")
 @click.option(
     "--plugin",
@@ -120,6 +125,7 @@ def command(
     settings: tuple[str, ...],
     config: Path | None,
     top: int | None,
+    usd_per_gpu_hour: str | None,
     rules: str,
     plugins: tuple[str, ...],
     notebook: Path | None,
@@ -150,7 +156,10 @@ def command(
     3 made and --fail-on was met, 130 interrupted.
     """
     _configure_logging(quiet=quiet, verbose=verbose)
-    given = {**top_settings(top), **read_settings(settings, config)}
+    given = {
+        **top_settings(top),
+        **read_settings(settings, config, usd_per_gpu_hour=usd_per_gpu_hour),
+    }
     if plugins:
         # As with `python -m`: modules in the current folder can be named.
         sys.path.insert(0, "")

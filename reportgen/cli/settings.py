@@ -19,6 +19,7 @@ def top_settings(top: int | None) -> Mapping[str, object]:
 
 
 FORMATS = ("html", "ipynb", "md")
+PRICE = "GPUTimeBudget.usd_per_gpu_hour"
 
 
 class FormatsType(click.ParamType[frozenset[str]]):
@@ -40,8 +41,15 @@ class FormatsType(click.ParamType[frozenset[str]]):
         return names
 
 
-def read_settings(pairs: Sequence[str], config: Path | None) -> Mapping[str, object]:
+def read_settings(
+    pairs: Sequence[str], config: Path | None, *, usd_per_gpu_hour: str | None = None
+) -> Mapping[str, object]:
     """Return the parameters that were set: those of the file, overridden by the pairs.
+
+    Args:
+        pairs: ``RULE.PARAM=VALUE``.
+        config: a TOML file, one table per rule.
+        usd_per_gpu_hour: the price, which has an option of its own.
 
     Raises:
         ConfigError: a pair without a value, or a file that is not one table per rule.
@@ -55,6 +63,8 @@ def read_settings(pairs: Sequence[str], config: Path | None) -> Mapping[str, obj
                 hint="Write --set RULE.PARAM=VALUE, for example StepOutlier.stddev=4.",
             )
         settings[key.strip()] = value.strip()
+    if usd_per_gpu_hour is not None:
+        settings[PRICE] = usd_per_gpu_hour
     return settings
 
 

@@ -1,9 +1,16 @@
 """Bytes to rows: one file per on-disk format."""
 
 from reportgen.formats.claims import Claim, FormatId, claim
-from reportgen.formats.event_columns import Codes, join_numbers
-from reportgen.formats.sagemaker_events import FileEvents, read_event_file
-from reportgen.formats.sagemaker_system import RawRows, read_block
+from reportgen.formats.event_columns import Codes
+from reportgen.formats.event_pairs import Marks, match_across
+from reportgen.formats.event_rows import Vocabulary
+from reportgen.formats.sagemaker_events import (
+    FileEvents,
+    join_events,
+    paired_events,
+    read_event_file,
+)
+from reportgen.formats.sagemaker_system import RawRows, read_block, read_small_block
 from reportgen.formats.series_codes import SeriesCodes
 from reportgen.formats.system_source import SystemFile, readable
 from reportgen.formats.tally import Tally, printable
@@ -13,14 +20,19 @@ __all__ = [
     "Codes",
     "FileEvents",
     "FormatId",
+    "Marks",
     "RawRows",
     "SeriesCodes",
     "SystemFile",
     "Tally",
+    "Vocabulary",
     "claim",
-    "join_numbers",
+    "join_events",
+    "match_across",
+    "paired_events",
     "printable",
     "read_block",
     "read_event_file",
+    "read_small_block",
     "readable",
 ]

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from reportgen.formats.event_args import decode_args
 from reportgen.formats.event_columns import ABSENT, Codes, whole_numbers
-from reportgen.formats.event_text import NO_ARGS, Event
+from reportgen.formats.event_text import Event
 from reportgen.formats.tally import printable
 from reportgen.units import NS_PER_US
+
+_NAMING = "process_name"
 
 
 class Metadata:
@@ -22,22 +27,40 @@ class Metadata:
         self._base_us: list[int] = []
         self._phase_position: dict[int, list[int]] = defaultdict(list)
         self._phase_name: dict[int, list[str]] = defaultdict(list)
+        self._last_said: dict[Any, bytes] = {}
 
-    def learn(self, event: Event, position: int, pids: Codes) -> None:
-        """Take one ``M`` line.
+    def learn(
+        self, events: Sequence[Event], places: Sequence[int], before: int, pids: Codes
+    ) -> None:
+        """Take the ``M`` lines among some events.
 
         Args:
-            event: the line.
-            position: its place in the file.
+            events: some events of the file.
+            places: which of them are ``M`` lines.
+            before: how many events of the file come before these.
             pids: codes of the file's ``pid`` values, extended.
+
+        The newest writer repeats the name of its phase before every event: bytes that a phase
+        said last are not looked at again.
         """
-        args = event.args or NO_ARGS
+        last_said = self._last_said
+        for place in places:
+            event = events[place]
+            if event.name == _NAMING:
+                said = bytes(event.args)
+                if last_said.get(event.pid) != said:
+                    self._learn(event.pid, said, before + place, pids)
+
+    def _learn(self, pid: object, said: bytes, position: int, pids: Codes) -> None:
+        args = decode_args(said)
+        self._last_said[pid] = said
         if args.start_time_since_epoch_in_micros is not None:
             self._learn_base(args.start_time_since_epoch_in_micros, position)
-        if event.name == "process_name" and args.name is not None:
-            names = self._phase_name[pids[event.pid]]
+            del self._last_said[pid]  # a base is the whole file's: another phase may change it
+        if args.name is not None:
+            names = self._phase_name[pids[pid]]
             if args.name not in names[-1:]:
-                self._phase_position[pids[event.pid]].append(position)
+                self._phase_position[pids[pid]].append(position)
                 names.append(args.name)
 
     def _learn_base(self, value: object, position: int) -> None:

@@ -1,76 +1,112 @@
-"""Begin and end marks to events."""
+"""Begin and end marks to events: within a file, and across the files of one writer.
+
+Source: marks nest per (phase, thread) and an end closes the latest begin, as in Chrome's trace
+format; ends may lack a name. A writer closes its file every minute or so (formats.md §3.2), also
+between a begin and its end.
+"""
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import dataclass, fields
+from itertools import pairwise
+from typing import Self
 
 import numpy as np
+from numpy.typing import NDArray
 
-from reportgen.formats.event_metadata import Metadata
-from reportgen.formats.event_text import Event
-from reportgen.formats.tally import Tally
-from reportgen.profile import Quality
+Rows = NDArray[np.intp]
 
 
-def match_marks(
-    marks: Sequence[tuple[int, Event]],
-    metadata: Metadata,
-    key: str,
-    tally: Tally,
-    *,
-    last_us: float | None,
-) -> list[tuple[int, Event]]:
-    """Return the begin marks that have an end, with their durations.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Marks:
+    """Begin and end marks in the order in which they were written.
+
+    Attributes:
+        time_ns: (n,) int64 ns.
+        is_begin: (n,) whether it opens an event.
+        name, phase: (n,) int32 codes.
+        thread: (n,) int32 codes of ``tid`` values.
+        argument: (n,) int32 rows of arguments.
+    """
+
+    time_ns: NDArray[np.int64]
+    is_begin: NDArray[np.bool_]
+    name: NDArray[np.int32]
+    phase: NDArray[np.int32]
+    thread: NDArray[np.int32]
+    argument: NDArray[np.int32]
+
+    @property
+    def n_marks(self) -> int:
+        """Return the number of marks."""
+        return int(self.time_ns.shape[0])
+
+    def where(self, rows: Rows | NDArray[np.bool_]) -> Marks:
+        """Return some marks."""
+        return Marks(**{field.name: getattr(self, field.name)[rows] for field in fields(Marks)})
+
+    @classmethod
+    def joined(cls, parts: Sequence[Self]) -> Marks:
+        """Return the marks of several parts, one after another."""
+        return Marks(
+            **{
+                field.name: np.concatenate([getattr(part, field.name) for part in parts])
+                for field in fields(Marks)
+            }
+        )
+
+
+def match_marks(is_begin: NDArray[np.bool_], *lanes: NDArray[np.int32]) -> tuple[Rows, Rows]:
+    """Return the rows of begin marks that have an end, ascending, and the rows of their ends.
 
     Args:
-        marks: (place in the file, mark) in the file's order.
-        metadata: base times: a mark may stand under another header than its partner.
-        key: the file's, for the tally.
-        tally: counts marks without a partner.
-        last_us: the file's last absolute time when the job is over: what did not end ends then.
-            ``None`` leaves it out.
+        is_begin: (n,) marks in their order; the others are ends.
+        lanes: (n,) each; marks that differ in one of them have nothing to do with each other.
 
-    Source: marks nest per (phase, thread) and an end closes the latest begin, as in Chrome's
-    trace format; ends may lack a name.
+    A begin and its end stand at the same depth with nothing of that depth between them; so marks
+    sorted by (lane, depth) have partners side by side.
     """
-    bases = metadata.base_at(np.array([place for place, _ in marks], dtype=np.int64)).tolist()
-    open_marks: dict[tuple[Any, Any], list[tuple[int, Event, float]]] = defaultdict(list)
-    matched: list[tuple[int, Event]] = []
-    n_ends = n_timeless = 0
-    for (place, mark), base_us in zip(marks, bases, strict=True):
-        if mark.ts is None:
-            n_timeless += 1
-            continue
-        time_us = base_us + mark.ts
-        last_us = None if last_us is None else max(last_us, time_us)
-        stack = open_marks[mark.pid, mark.tid]
-        if mark.ph == "B":
-            stack.append((place, mark, time_us))
-        elif stack:
-            begun_at, begun, begun_us = stack.pop()
-            begun.dur = time_us - begun_us
-            matched.append((begun_at, begun))
-        else:
-            n_ends += 1
-    unclosed = [item for stack in open_marks.values() for item in stack]
-    tally.add(Quality.EVENTS_UNMATCHED, key, n_ends + n_timeless)
-    if last_us is None:
-        tally.add(Quality.EVENTS_UNMATCHED, key, len(unclosed))
-        return sorted(matched, key=_place)
-    tally.add(Quality.EVENTS_UNMATCHED, key, len(unclosed), what=_SAY_UNCLOSED)
-    for begun_at, begun, begun_us in unclosed:
-        begun.dur = last_us - begun_us
-        matched.append((begun_at, begun))
-    return sorted(matched, key=_place)
+    order = np.lexsort(lanes)  # stable: within a lane the marks keep their order
+    opens = is_begin[order]
+    depth = np.cumsum(np.where(opens, 1, -1)) + ~opens  # an end has the depth of what it closes
+    is_lane = np.zeros(order.size, dtype=np.bool_)
+    for lane in lanes:
+        is_lane[1:] |= lane[order][1:] != lane[order][:-1]
+    lane_of = np.cumsum(is_lane)
+    by_depth = np.lexsort((depth, lane_of))  # stable, too
+    first, second = by_depth[:-1], by_depth[1:]
+    is_pair = (
+        opens[first]
+        & ~opens[second]
+        & (depth[first] == depth[second])
+        & (lane_of[first] == lane_of[second])
+    )
+    begins, ends = order[first[is_pair]], order[second[is_pair]]
+    ascending = np.argsort(begins)
+    return begins[ascending], ends[ascending]
 
 
-_SAY_UNCLOSED = (
-    "{n} begin [mark has|marks have] no end and [was|were] taken to last until the last time in "
-    "the file"
-)
+def match_across(
+    parts: Sequence[Marks], nameless: NDArray[np.int32]
+) -> tuple[list[NDArray[np.bool_]], Marks, Marks]:
+    """Match what consecutive files of one writer leave open.
 
+    Args:
+        parts: the marks of each file that have no partner in it, in the files' order.
+        nameless: codes of names that say nothing. An end with a name closes only a begin of that
+            name: here, unlike within a file, lines between the two may be missing.
 
-def _place(item: tuple[int, Event]) -> int:
-    return item[0]
+    Returns:
+        Which marks of each part stay without a partner; the begins; and their ends.
+    """
+    marks = Marks.joined(parts)
+    begins, ends = match_marks(marks.is_begin, marks.phase, marks.thread)
+    end_name = marks.name[ends]
+    fits = np.isin(end_name, nameless) | (end_name == marks.name[begins])
+    begins, ends = begins[fits], ends[fits]
+    is_loose = np.ones(marks.n_marks, dtype=np.bool_)
+    is_loose[begins] = is_loose[ends] = False
+    bounds = np.cumsum([0, *(part.n_marks for part in parts)]).tolist()
+    stay = [is_loose[start:end] for start, end in pairwise(bounds)]
+    return stay, marks.where(begins), marks.where(ends)

@@ -2,35 +2,21 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 
 import msgspec
 
+from reportgen.formats.event_args import Scalar, scalars
+from reportgen.formats.event_columns import ABSENT
 from reportgen.formats.json_text import items_of_line, to_text
-from reportgen.formats.tally import Tally, printable
-from reportgen.profile import NO_STEP, Quality
+from reportgen.formats.tally import Tally
+from reportgen.profile import Quality
 
 CHUNK_BYTES = 1 << 20
 """Bytes decoded at once. Source: measured; larger only takes memory."""
 
-_Number = int | float | str | bool | None
-
-
-class EventArgs(msgspec.Struct, frozen=True, gc=False):
-    """The arguments that anything here reads; others are skipped without cost."""
-
-    step_num: _Number = NO_STEP
-    pid: _Number = -1
-    tid: _Number = -1
-    worker_id: _Number = -1
-    num_workers: _Number = -1
-    pin_memory: _Number = -1
-    bytes_fetched: _Number = -1
-    name: str | None = None
-    start_time_since_epoch_in_micros: _Number = None
-
-
-NO_ARGS = EventArgs()
+_NO_ARGS = msgspec.Raw(b"null")
 
 
 class Event(msgspec.Struct, gc=False):
@@ -38,11 +24,11 @@ class Event(msgspec.Struct, gc=False):
 
     ph: str | None = ""
     name: str | None = ""
-    pid: _Number = 0
-    tid: _Number = -1
-    ts: int | float | None = None
-    dur: int | float | None = 0
-    args: EventArgs | None = NO_ARGS
+    pid: Scalar = 0
+    tid: Scalar = ABSENT
+    ts: float | None = None
+    dur: float | None = 0
+    args: msgspec.Raw = _NO_ARGS
 
 
 _DECODER = msgspec.json.Decoder(list[Event])
@@ -80,11 +66,18 @@ def _is_plain(content: bytes) -> bool:
     return not content or (content[0] in b"[{ \n\r\t" and 0 not in content[:64])
 
 
+def _is_whole(chunk: bytes) -> bool:
+    """Return whether a run looks like a complete array: then it need not be copied."""
+    return chunk.startswith(b"[") and chunk[-8:].rstrip().endswith((b"}]", b"}\n]", b"}\r\n]"))
+
+
 def _decode(chunk: bytes) -> list[Event] | None:
     """Decode a run of events; ``None`` when anything about it is unusual."""
-    body = chunk.strip(_EDGES).removeprefix(b"[").removesuffix(b"]").strip(_EDGES)
+    if not _is_whole(chunk):
+        body = chunk.strip(_EDGES).removeprefix(b"[").removesuffix(b"]").strip(_EDGES)
+        chunk = b"[%b]" % body
     try:
-        return _DECODER.decode(b"[%b]" % body)
+        return _DECODER.decode(chunk)
     except (ValueError, RecursionError):  # msgspec's errors and broken UTF-8 are ValueErrors
         return None
 
@@ -125,18 +118,7 @@ def _event_of(item: object) -> Event:
     """
     if not isinstance(item, dict):
         raise ValueError(f"expected an object, saw {type(item).__name__}")  # noqa: TRY004  # a damaged line is a ValueError
-    fields = _scalars(item) | {"args": None}
-    if isinstance(item.get("args"), dict):
-        fields["args"] = _scalars(item["args"])
+    args = item.get("args")
+    fields = scalars(item)
+    fields["args"] = msgspec.Raw(json.dumps(args).encode() if isinstance(args, dict) else b"null")
     return msgspec.convert(fields, Event, strict=False)
-
-
-def _scalars(fields: dict[str, object]) -> dict[str, object]:
-    """Return the fields that are single values; texts can be written, names are texts."""
-    kept: dict[str, object] = {}
-    for key, value in fields.items():
-        if isinstance(value, str) or key in {"ph", "name"}:
-            kept[key] = printable(str(value))
-        elif value is None or isinstance(value, int | float):
-            kept[key] = value
-    return kept

@@ -6,15 +6,28 @@ times after the base. What the name of an event means is not decided here.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from reportgen.formats.event_columns import Codes, EventColumns, columns_of, join_columns
+from reportgen.formats.event_columns import Codes
 from reportgen.formats.event_metadata import Metadata
-from reportgen.formats.event_pairs import match_marks
+from reportgen.formats.event_pairs import Marks, match_marks
+from reportgen.formats.event_rows import (
+    BEGIN,
+    END,
+    META,
+    OTHER,
+    SPAN,
+    EventRows,
+    Vocabulary,
+    chosen_of,
+    join_rows,
+    kinds_of,
+    rows_of,
+)
 from reportgen.formats.event_text import Event, read_events
 from reportgen.formats.tally import Tally
 from reportgen.profile import Quality
@@ -22,22 +35,6 @@ from reportgen.units import NS_PER_US
 
 _LATEST_US = 9_200_000_000_000_000
 """About the year 2261: int64 nanoseconds end there."""
-
-_SPAN, _MARK, _META, _SILENT, _OTHER = range(5)
-
-
-class _Kinds(dict[str | None, int]):
-    """What each ``ph`` is to us."""
-
-    def __missing__(self, _: str | None) -> int:
-        """Return the kind of a ``ph`` we do not know."""
-        return _OTHER
-
-
-_KIND_OF = _Kinds(
-    {"X": _SPAN, "i": _SPAN, "I": _SPAN, "R": _SPAN, "B": _MARK, "E": _MARK, "M": _META}
-    | {"C": _SILENT, "": _SILENT}
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,109 +45,183 @@ class FileEvents:
         start_ns, end_ns: (n,) int64 ns; counted from 1970 when the file has a base, else from
             whatever its writer counted from.
         name, phase: (n,) int32 codes.
-        numbers: whole-number columns by their name in ``SpanTable``.
+        argument: (n,) int32 rows of arguments.
         base_ns: when the file says it began; ``None`` when it does not say.
+        last_ns: the latest time in the file; ``None`` without any.
+        loose: begin and end marks without a partner in the file; ``None`` without any.
     """
 
     start_ns: NDArray[np.int64]
     end_ns: NDArray[np.int64]
     name: NDArray[np.int32]
     phase: NDArray[np.int32]
-    numbers: dict[str, NDArray[np.int64]]
-    base_ns: int | None
+    argument: NDArray[np.int32]
+    base_ns: int | None = None
+    last_ns: int | None = None
+    loose: Marks | None = None
+
+
+_NO_EVENTS = FileEvents(
+    start_ns=np.empty(0, dtype=np.int64),
+    end_ns=np.empty(0, dtype=np.int64),
+    name=np.empty(0, dtype=np.int32),
+    phase=np.empty(0, dtype=np.int32),
+    argument=np.empty(0, dtype=np.int32),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _File:
+    """What is known of a file while it is read."""
+
+    key: str
+    tally: Tally
+    vocabulary: Vocabulary
+    metadata: Metadata = field(default_factory=Metadata)
+    pids: Codes = field(default_factory=Codes)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _MarkRows:
+    """Begin and end marks as they stand in the file; (n,) each."""
+
+    rows: EventRows
+    is_begin: NDArray[np.bool_]
+    thread: NDArray[np.int32]
 
 
 def read_event_file(
-    content: bytes, key: str, tally: Tally, *, names: Codes, phases: Codes, is_finished: bool
+    content: bytes, key: str, tally: Tally, *, vocabulary: Vocabulary
 ) -> FileEvents:
     """Read one timeline.
 
     Args:
         content: the file's bytes; complete, unfinished or damaged.
         key: the file's, for the tally.
-        tally: counts what cannot be read, matched or placed.
-        names: codes of event names, extended.
-        phases: codes of phase names, extended.
-        is_finished: whether the job ended: what began and did not end is over then.
+        tally: counts what cannot be read or placed.
+        vocabulary: what codes mean, extended.
     """
-    metadata, pids = Metadata(), Codes()
-    parts: list[EventColumns] = []
-    marks: list[tuple[int, Event]] = []
+    file = _File(key=key, tally=tally, vocabulary=vocabulary)
+    spans: list[EventRows] = []
+    marks: list[_MarkRows] = []
     n_before = n_other = 0
     for events in read_events(content, key, tally):
-        phs = [event.ph for event in events]
-        kinds = np.fromiter(map(_KIND_OF.__getitem__, phs), dtype=np.int8, count=len(phs))
-        for index in _rows(kinds, _META):
-            metadata.learn(events[index], n_before + index, pids)
-        marks += [(n_before + index, events[index]) for index in _rows(kinds, _MARK)]
-        rows = np.flatnonzero(kinds == _SPAN)
-        chosen = events if len(rows) == len(events) else [events[row] for row in rows.tolist()]
-        parts.append(columns_of(chosen, n_before + rows, names=names, pids=pids))
-        n_other += int(np.count_nonzero(kinds == _OTHER))
+        kinds = kinds_of(events)
+        file.metadata.learn(events, np.flatnonzero(kinds == META).tolist(), n_before, file.pids)
+        spans.append(_rows(events, kinds == SPAN, n_before, file))
+        is_mark = (kinds == BEGIN) | (kinds == END)
+        if is_mark.any():
+            tids = [event.tid for event in chosen_of(events, is_mark)]
+            marks.append(
+                _MarkRows(
+                    rows=_rows(events, is_mark, n_before, file),
+                    is_begin=kinds[is_mark] == BEGIN,
+                    thread=vocabulary.threads.of(tids),
+                )
+            )
+        n_other += int(np.count_nonzero(kinds >= OTHER))
         n_before += len(events)
     tally.add(Quality.EVENTS_DROPPED, key, n_other, what=_SAY_OTHER)
-    columns = join_columns(parts)
-    if marks:
-        last_us = _last_us(columns, metadata)
-        begun = match_marks(marks, metadata, key, tally, last_us=last_us if is_finished else None)
-        position = np.array([place for place, _ in begun], dtype=np.int64)
-        paired = columns_of([event for _, event in begun], position, names=names, pids=pids)
-        columns = join_columns([columns, paired])
-    return _absolute(columns, metadata, pids, phases, key, tally)
+    found, is_usable = _absolute(join_rows(spans), file) if spans else (_NO_EVENTS, _NO_ROWS)
+    tally.add(Quality.EVENTS_DROPPED, key, int(np.count_nonzero(~is_usable)), what=_SAY_TIME)
+    return _with_marks(found, marks, file) if marks else found
 
 
+_NO_ROWS = np.empty(0, dtype=np.bool_)
 _SAY_OTHER = (
     "{n} [event|events] of kinds without a duration of their own (flow, async) [was|were] left out"
 )
 _SAY_TIME = "{n} [event|events] without a usable start or duration [was|were] left out"
 
 
-def _rows(kinds: NDArray[np.int8], kind: int) -> list[int]:
-    found: list[int] = np.flatnonzero(kinds == kind).tolist()
-    return found
+def _rows(
+    events: list[Event], is_chosen: NDArray[np.bool_], n_before: int, file: _File
+) -> EventRows:
+    return rows_of(events, is_chosen, n_before, vocabulary=file.vocabulary, pids=file.pids)
 
 
-def _last_us(columns: EventColumns, metadata: Metadata) -> float:
-    """Return the latest absolute time of a file's whole events, -infinity without any."""
-    ends = metadata.base_at(columns.position) + columns.ts_us + columns.dur_us
-    usable = ends[np.isfinite(ends)]
-    return float(usable.max()) if usable.size else -np.inf
-
-
-def _absolute(
-    columns: EventColumns,
-    metadata: Metadata,
-    pids: Codes,
-    phases: Codes,
-    key: str,
-    tally: Tally,
-) -> FileEvents:
-    """Add the base, name the phases, leave out what has no usable time."""
-    base_us = metadata.base_at(columns.position)
-    start_us, dur_us = columns.ts_us + base_us, columns.dur_us
+def _absolute(rows: EventRows, file: _File) -> tuple[FileEvents, NDArray[np.bool_]]:
+    """Add the base, name the phases; return the events with a usable time, and which they are."""
+    base_us = file.metadata.base_at(rows.position)
+    start_us = rows.ts_us + base_us
     with np.errstate(invalid="ignore"):
-        is_usable = (np.abs(start_us) < _LATEST_US) & (dur_us >= 0) & (dur_us < _LATEST_US)
-    tally.add(Quality.EVENTS_DROPPED, key, int(np.count_nonzero(~is_usable)), what=_SAY_TIME)
-    phase = metadata.phases_at(columns.position, columns.phase, pids, phases)
-    start_ns = _nanoseconds(columns.ts_us, base_us, is_usable)
-    rows = slice(None) if is_usable.all() else is_usable
-    return FileEvents(
+        is_usable = np.abs(start_us) < _LATEST_US
+        is_usable &= (rows.dur_us >= 0) & (rows.dur_us < _LATEST_US)
+    kept = slice(None) if is_usable.all() else is_usable
+    phase = file.metadata.phases_at(rows.position, rows.pid, file.pids, file.vocabulary.phases)
+    start_ns = base_us[kept] * NS_PER_US + _nanoseconds(rows.ts_us[kept])
+    end_ns = start_ns + _nanoseconds(rows.dur_us[kept])
+    events = FileEvents(
         start_ns=start_ns,
-        end_ns=start_ns + _nanoseconds(dur_us, 0, is_usable),
-        name=columns.name[rows],
-        phase=phase[rows],
-        numbers={column: values[rows] for column, values in columns.numbers.items()},
-        base_ns=metadata.first_base_ns,
+        end_ns=end_ns,
+        name=rows.name[kept],
+        phase=phase[kept],
+        argument=rows.argument[kept],
+        base_ns=file.metadata.first_base_ns,
+        last_ns=int(end_ns.max()) if end_ns.size else None,
+    )
+    return events, is_usable
+
+
+def _nanoseconds(time_us: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Return whole nanoseconds: of whole microseconds exactly, and of their fractions."""
+    whole_us = np.trunc(time_us)
+    time_ns = whole_us.astype(np.int64) * NS_PER_US
+    fraction_us = time_us - whole_us
+    if fraction_us.any():
+        time_ns += np.rint(fraction_us * NS_PER_US).astype(np.int64)
+    return time_ns
+
+
+def _with_marks(events: FileEvents, parts: list[_MarkRows], file: _File) -> FileEvents:
+    """Return a file's events and those that its begin and end marks make; the rest is loose."""
+    rows = join_rows([part.rows for part in parts])
+    placed, is_usable = _absolute(replace(rows, dur_us=np.zeros(rows.ts_us.shape)), file)
+    n_timeless = int(np.count_nonzero(~is_usable))
+    file.tally.add(Quality.EVENTS_UNMATCHED, file.key, n_timeless)
+    marks = Marks(
+        time_ns=placed.start_ns,
+        is_begin=np.concatenate([part.is_begin for part in parts])[is_usable],
+        name=placed.name,
+        phase=placed.phase,
+        thread=np.concatenate([part.thread for part in parts])[is_usable],
+        argument=placed.argument,
+    )
+    begins, ends = match_marks(marks.is_begin, rows.pid[is_usable], marks.thread)
+    paired = paired_events(marks.where(begins), marks.where(ends), file.key, file.tally)
+    is_loose = np.ones(marks.n_marks, dtype=np.bool_)
+    is_loose[begins] = is_loose[ends] = False
+    return replace(
+        join_events([events, paired]),
+        base_ns=file.metadata.first_base_ns,
+        last_ns=max(
+            (time_ns for time_ns in (events.last_ns, placed.last_ns) if time_ns is not None),
+            default=None,
+        ),
+        loose=marks.where(is_loose) if is_loose.any() else None,
     )
 
 
-def _nanoseconds(
-    time_us: NDArray[Any], base_us: NDArray[np.int64] | int, rows: NDArray[np.bool_]
-) -> NDArray[np.int64]:
-    """Return base + time in ns for some rows; fractions of a microsecond are kept."""
-    base_ns = (base_us if isinstance(base_us, int) else base_us[rows]) * NS_PER_US
-    if time_us.dtype.kind == "i":
-        time_ns: NDArray[np.int64] = time_us[rows] * NS_PER_US
-    else:
-        time_ns = np.rint(time_us[rows] * NS_PER_US).astype(np.int64)
-    return time_ns + base_ns
+def paired_events(begins: Marks, ends: Marks, key: str, tally: Tally) -> FileEvents:
+    """Return the events that begin and end with these marks, row by row."""
+    is_usable = ends.time_ns >= begins.time_ns
+    tally.add(Quality.EVENTS_DROPPED, key, int(np.count_nonzero(~is_usable)), what=_SAY_TIME)
+    begins, ends = begins.where(is_usable), ends.where(is_usable)
+    return FileEvents(
+        start_ns=begins.time_ns,
+        end_ns=ends.time_ns,
+        name=begins.name,
+        phase=begins.phase,
+        argument=begins.argument,
+    )
+
+
+def join_events(parts: Sequence[FileEvents]) -> FileEvents:
+    """Return the events of several parts; what holds for a whole file is left out."""
+    return FileEvents(
+        start_ns=np.concatenate([part.start_ns for part in parts]),
+        end_ns=np.concatenate([part.end_ns for part in parts]),
+        name=np.concatenate([part.name for part in parts]),
+        phase=np.concatenate([part.phase for part in parts]),
+        argument=np.concatenate([part.argument for part in parts]),
+    )

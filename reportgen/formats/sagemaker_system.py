@@ -1,7 +1,7 @@
 """System metrics: one JSON object per line, one file per node and minute (formats.md §2).
 
-DuckDB parses whole blocks of files. Whatever it cannot read comes back as a row of NULLs; those
-files alone are read again line by line, which finds every variant and the line numbers.
+DuckDB parses whole blocks of files; of small jobs, msgspec one file. What either cannot read is
+read again line by line, those files alone, which finds every variant and the line numbers.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from reportgen.errors import LocationError, PlaceError
 from reportgen.formats.series_codes import MAX_SERIES, UNKNOWN, UNREADABLE, SeriesCodes
 from reportgen.formats.system_lines import LineReading, read_lines, series_of
 from reportgen.formats.system_source import BlockSource, SystemFile
+from reportgen.formats.system_typed import read_typed
 from reportgen.formats.tally import Tally, printable
 from reportgen.profile import Quality
 
@@ -90,6 +91,27 @@ def read_block(
         *read_block(connection, files[:middle], codes, tally),
         *read_block(connection, files[middle:], codes, tally),
     ]
+
+
+def read_small_block(
+    files: Sequence[SystemFile], codes: SeriesCodes, tally: Tally
+) -> list[RawRows]:
+    """Read some minute files of one node without DuckDB; see ``read_block``."""
+    contents = files[0].location.read_many([file.key for file in files])
+    return [
+        _read_typed(file, content, codes, tally)
+        if isinstance(content, bytes)
+        else _unread(file, content, codes, tally)
+        for file, content in zip(files, contents, strict=True)
+    ]
+
+
+def _read_typed(file: SystemFile, content: bytes, codes: SeriesCodes, tally: Tally) -> RawRows:
+    lines = read_typed(content, codes)
+    if lines is None or (lines.code < 0).any():
+        return _rows_of_content(file, content, codes, tally)
+    _remark_foreign(set(lines.nodes), file.node, tally)
+    return RawRows(code=lines.code, time_s=lines.time_s, value=lines.value)
 
 
 def _read_fast(
@@ -187,11 +209,20 @@ def _read_slowly(file: SystemFile, codes: SeriesCodes, tally: Tally) -> RawRows:
     except PlaceError:
         raise
     except LocationError as err:
-        reason = str(err.details.get("reason", ""))
-        tally.add(
-            Quality.FILES_SKIPPED, file.key, what="{n} [file|files] cannot be read", detail=reason
-        )
-        return _rows_of(LineReading(), codes)
+        return _unread(file, err, codes, tally)
+    return _rows_of_content(file, content, codes, tally)
+
+
+def _unread(file: SystemFile, why: LocationError, codes: SeriesCodes, tally: Tally) -> RawRows:
+    """Note a file that cannot be opened; it has no lines."""
+    reason = str(why.details.get("reason", ""))
+    tally.add(
+        Quality.FILES_SKIPPED, file.key, what="{n} [file|files] cannot be read", detail=reason
+    )
+    return _rows_of(LineReading(), codes)
+
+
+def _rows_of_content(file: SystemFile, content: bytes, codes: SeriesCodes, tally: Tally) -> RawRows:
     reading = read_lines(content)
     for number in reading.broken_lines:
         tally.add(Quality.LINES_BROKEN, file.key, detail=f"line {number}")

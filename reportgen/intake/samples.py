@@ -8,11 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from reportgen.formats import SeriesCodes, SystemFile, Tally, read_block, readable
+from reportgen.formats import SeriesCodes, SystemFile, Tally, readable
 from reportgen.intake.cut import cut_rows
 from reportgen.intake.read import system_files
 from reportgen.intake.screen import limits_of, screen_block
-from reportgen.intake.system import blocks_of, connect
+from reportgen.intake.system import block_reader, blocks_of
 from reportgen.intake.ticks import Rows, join_rows, no_rows
 from reportgen.profile import PartRef, Quality, Series, SourceNote
 
@@ -78,9 +78,9 @@ def _read(
 ) -> tuple[Rows, tuple[Series, ...]]:
     codes, kept = SeriesCodes(), [no_rows()]
     if files:
-        with connect() as connection:
+        with block_reader(files) as read:
             for block in blocks_of(files):
-                raw = read_block(connection, block, codes, tally)
+                raw = read(block, codes, tally)
                 limits = limits_of(codes.series)
                 rows = screen_block(raw, block, limits, tally, believes_names=believes_names)
                 kept.append(_wanted(rows, codes.series, wants, ref))

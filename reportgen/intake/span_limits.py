@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from reportgen.formats import Claim, FileEvents, Tally
+from reportgen.formats import Tally
+from reportgen.intake.span_store import BATCH_ROWS, StoredFile
 from reportgen.profile import Clock, Quality, SystemTable
 from reportgen.units import NS_PER_S, NS_PER_US
 
@@ -36,17 +38,17 @@ class Extent:
     is_sampled: bool = False
 
 
-def extent_of(system: SystemTable, claims: Sequence[Claim], files: Sequence[FileEvents]) -> Extent:
+def extent_of(system: SystemTable, files: Sequence[StoredFile]) -> Extent:
     """Return when a node ran, from its samples and the times its timelines were closed.
 
     Args:
         system: the node's samples.
-        claims: of its timelines; the names hold the time of the last event.
-        files: the same timelines; their base counts unless it lies a day before the end.
+        files: its timelines; the names hold the time of the last event, and their base counts
+            unless it lies a day before the end.
     """
     signs: list[int] = []
-    for claimed, file in zip(claims, files, strict=True):
-        closed_ns = claimed.stamp * NS_PER_US
+    for file in files:
+        closed_ns = file.stamp_us * NS_PER_US
         if not YEAR_2000_NS <= closed_ns < 4 * YEAR_2000_NS:
             continue
         signs.append(closed_ns)
@@ -59,31 +61,52 @@ def extent_of(system: SystemTable, claims: Sequence[Claim], files: Sequence[File
     return Extent(start_ns=min([first_ns, *near]), end_ns=max([last_ns, *near]), is_sampled=True)
 
 
-def within(extent: Extent, clock: Clock, events: FileEvents, key: str, tally: Tally) -> FileEvents:
-    """Return the events of a file that can belong to the job; count the others.
+def belonging(
+    columns: Mapping[str, NDArray[Any]],
+    files: Sequence[StoredFile],
+    *,
+    extent: Extent,
+    clock: Clock,
+    tally: Tally,
+) -> NDArray[np.bool_] | None:
+    """Return which events can belong to the job, ``None`` for all; count the others.
 
     Args:
+        columns: ``start_ns``, ``end_ns`` and ``file`` of the events.
+        files: what ``file`` means.
         extent: when the node ran.
         clock: what the job's times are.
-        events: of one file.
-        key: the file's, for the tally.
         tally: counts events on another clock, of another time, or longer than the job.
     """
-    start_ns, end_ns = events.start_ns, events.end_ns
+    masks = []
+    for start in range(0, columns["file"].size, BATCH_ROWS):
+        rows = slice(start, start + BATCH_ROWS)
+        start_ns, end_ns = columns["start_ns"][rows], columns["end_ns"][rows]
+        is_good = np.ones(start_ns.shape, dtype=np.bool_)
+        for what, is_faulty in _faults(start_ns, end_ns, extent, clock):
+            is_bad = is_faulty & is_good
+            if is_bad.any():
+                is_good &= ~is_bad
+                n_bad = np.bincount(columns["file"][rows][is_bad])
+                for file in np.flatnonzero(n_bad).tolist():
+                    key = files[file].key
+                    tally.add(Quality.EVENTS_DROPPED, key, int(n_bad[file]), what=what)
+        masks.append(is_good)
+    return None if all(mask.all() for mask in masks) else np.concatenate(masks)
+
+
+def _faults(
+    start_ns: NDArray[np.int64], end_ns: NDArray[np.int64], extent: Extent, clock: Clock
+) -> Iterator[tuple[str, NDArray[np.bool_]]]:
+    """Yield why events cannot belong to a job, and which they are."""
     is_unix = start_ns >= YEAR_2000_NS
-    is_placed = is_unix if clock is Clock.UNIX else ~is_unix
-    _count(~is_placed, key, tally, _SAY_CLOCK)
-    is_good = is_placed
-    if clock is Clock.UNIX and extent.start_ns is not None and extent.end_ns is not None:
-        if extent.is_sampled:
-            is_far = (end_ns < extent.start_ns - DAY_NS) | (start_ns > extent.end_ns + DAY_NS)
-            _count(is_good & is_far, key, tally, _SAY_FAR)
-            is_good &= ~is_far
-        longest_ns = extent.end_ns - extent.start_ns + SLACK_NS
-        is_long = end_ns - start_ns > longest_ns
-        _count(is_good & is_long, key, tally, _SAY_LONG)
-        is_good &= ~is_long
-    return events if is_good.all() else _where(events, is_good)
+    yield _SAY_CLOCK, ~is_unix if clock is Clock.UNIX else is_unix
+    if clock is not Clock.UNIX or extent.start_ns is None or extent.end_ns is None:
+        return
+    if extent.is_sampled:
+        is_before, is_after = end_ns < extent.start_ns - DAY_NS, start_ns > extent.end_ns + DAY_NS
+        yield _SAY_FAR, is_before | is_after
+    yield _SAY_LONG, end_ns - start_ns > extent.end_ns - extent.start_ns + SLACK_NS
 
 
 _SAY_CLOCK = (
@@ -92,18 +115,3 @@ _SAY_CLOCK = (
 )
 _SAY_FAR = "{n} [event lies|events lie] more than a day outside the job and [was|were] left out"
 _SAY_LONG = "{n} [event is|events are] longer than the job and [was|were] left out"
-
-
-def _count(rows: NDArray[np.bool_], key: str, tally: Tally, what: str) -> None:
-    tally.add(Quality.EVENTS_DROPPED, key, int(np.count_nonzero(rows)), what=what)
-
-
-def _where(events: FileEvents, rows: NDArray[np.bool_]) -> FileEvents:
-    return replace(
-        events,
-        start_ns=events.start_ns[rows],
-        end_ns=events.end_ns[rows],
-        name=events.name[rows],
-        phase=events.phase[rows],
-        numbers={column: values[rows] for column, values in events.numbers.items()},
-    )

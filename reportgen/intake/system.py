@@ -4,9 +4,19 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING
 
-from reportgen.formats import SeriesCodes, SystemFile, Tally, read_block, readable
+from reportgen.formats import (
+    RawRows,
+    SeriesCodes,
+    SystemFile,
+    Tally,
+    read_block,
+    read_small_block,
+    readable,
+)
 from reportgen.intake.blocks import TableBuilder
 from reportgen.intake.cut import cut_rows
 from reportgen.intake.screen import limits_of, screen_block
@@ -16,8 +26,15 @@ from reportgen.profile.system import empty_system
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-BLOCK_BYTES = 64_000_000
+BLOCK_BYTES = 8_000_000
 """Bytes read at once. Source: measured; smaller is slower, larger only takes memory."""
+
+REMOTE_BLOCK_BYTES = 64_000_000
+"""The same where files have to be fetched first, many at a time. Source: ours."""
+
+SMALL_BYTES = 24_000_000
+"""Less than this is read without DuckDB: it takes longer to start than to read. Source:
+measured."""
 
 MAX_THREADS = 8
 """Threads of one node's parser. Source: ours; each takes a buffer, and disks are not faster."""
@@ -27,6 +44,9 @@ _US_PER_S = 1_000_000
 
 Progress = Callable[[int, int], None]
 """Told the rows and bytes that were read since the last call."""
+
+BlockReader = Callable[[Sequence[SystemFile], SeriesCodes, Tally], list[RawRows]]
+"""Reads some minute files of one node; see ``read_block``."""
 
 
 def read_system(
@@ -76,9 +96,9 @@ def _read(
 ) -> SystemTable:
     codes, builder = SeriesCodes(), TableBuilder()
     blocks = list(blocks_of(files))
-    with connect() as connection:
+    with block_reader(files) as read:
         for block, following in zip(blocks, [*blocks[1:], None], strict=True):
-            raw = read_block(connection, block, codes, tally)
+            raw = read(block, codes, tally)
             limits = limits_of(codes.series)
             rows = screen_block(raw, block, limits, tally, believes_names=believes_names)
             if kept is not None:
@@ -93,7 +113,17 @@ def _read(
     return table
 
 
-def connect() -> DuckDBPyConnection:
+@contextmanager
+def block_reader(files: Sequence[SystemFile]) -> Iterator[BlockReader]:
+    """Yield what reads blocks of these files: DuckDB, or for little data something lighter."""
+    if sum(file.size_bytes for file in files) <= SMALL_BYTES:
+        yield read_small_block
+        return
+    with _connect() as connection:
+        yield partial(read_block, connection)
+
+
+def _connect() -> DuckDBPyConnection:
     """Open the parser: a database in memory that asks the network for nothing."""
     import duckdb
 
@@ -107,10 +137,12 @@ def connect() -> DuckDBPyConnection:
 
 def blocks_of(files: Sequence[SystemFile]) -> Iterator[list[SystemFile]]:
     """Cut files into runs of about ``BLOCK_BYTES``."""
+    is_local = files[0].location.local_path(files[0].key) is not None
+    most_bytes = BLOCK_BYTES if is_local else REMOTE_BLOCK_BYTES
     block: list[SystemFile] = []
     size_bytes = 0
     for file in files:
-        if block and size_bytes + file.size_bytes > BLOCK_BYTES:
+        if block and size_bytes + file.size_bytes > most_bytes:
             yield block
             block, size_bytes = [], 0
         block.append(file)

@@ -16,7 +16,7 @@ from reportgen.profile.job import (
     SourceNote,
     TimeRange,
 )
-from reportgen.profile.spans import NO_STEP, SpanSource, SpanTable
+from reportgen.profile.spans import NO_STEP, SpanArguments, SpanSource, SpanTable
 from reportgen.profile.system import Series, SeriesKind, SystemTable
 from reportgen.profile.trace import Device, RankTrace, Recorded, Thread
 
@@ -35,6 +35,7 @@ __all__ = [
     "Series",
     "SeriesKind",
     "SourceNote",
+    "SpanArguments",
     "SpanSource",
     "SpanTable",
     "SystemTable",

@@ -1,7 +1,8 @@
 """One node's framework events: what ran from when to when.
 
 Columns of equal length instead of objects: a million events are a few arrays. Text columns are
-codes into a vocabulary. Rows are sorted by (start, end, phase, name, worker, step).
+codes into a vocabulary, and many events share a row of arguments: what is held is 28 bytes an
+event. Rows are sorted by (start, end, phase, name, worker, step).
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, fields, replace
 from enum import StrEnum
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,38 +29,63 @@ class SpanSource(StrEnum):
     OTHER = "other"
 
 
+Words = NDArray[np.signedinteger[Any]]
+"""Codes into a vocabulary: int16, or int32 when it has more than 32,767 words."""
+
+Numbers = NDArray[np.signedinteger[Any]]
+"""Whole numbers, as narrow as they can be; -1 where absent."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SpanArguments:
+    """What stood in the arguments of events; each row belongs to one or more of them.
+
+    Attributes:
+        step: (k,) ``args.step_num``.
+        os_pid: (k,) ``args.pid``.
+        tid: (k,) thread id.
+        worker_id: (k,) ``args.worker_id`` of a data-loader worker.
+        num_workers: (k,) ``args.num_workers``.
+        pin_memory: (k,) 1 or 0.
+        bytes_fetched: (k,) ``args.bytes_fetched``.
+    """
+
+    step: Numbers
+    os_pid: Numbers
+    tid: Numbers
+    worker_id: Numbers
+    num_workers: Numbers
+    pin_memory: Numbers
+    bytes_fetched: Numbers
+
+    @property
+    def n_rows(self) -> int:
+        """Return the number of rows."""
+        return int(self.step.shape[0])
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SpanTable:
     """Events of one node.
 
     Attributes:
         start_ns, end_ns: (n,) int64 ns UTC, end >= start; equal for instants.
-        name: (n,) int32 codes into ``names``: the event's name (operator, module, iterator).
-        phase: (n,) int32 codes into ``phases``: the process name (``Step:ModeKeys.TRAIN``).
-        worker: (n,) int32 codes into ``workers``: ``algo-1-27`` (node and process id).
-        source: (n,) int32 codes into ``sources`` (values of ``SpanSource``).
-        step: (n,) int64 ``args.step_num``, ``NO_STEP`` where absent.
-        os_pid: (n,) int64 ``args.pid``, -1 where absent.
-        tid: (n,) int64 thread id, -1 where absent.
-        worker_id: (n,) int64 ``args.worker_id`` of a data-loader worker, -1 where absent.
-        num_workers: (n,) int64 ``args.num_workers``, -1 where absent.
-        pin_memory: (n,) int8 1, 0, or -1 where absent.
-        bytes_fetched: (n,) int64 ``args.bytes_fetched``, -1 where absent.
+        name: (n,) codes into ``names``: the event's name (operator, module, iterator).
+        phase: (n,) codes into ``phases``: the process name (``Step:ModeKeys.TRAIN``).
+        worker: (n,) codes into ``workers``: ``algo-1-27`` (node and process id).
+        source: (n,) codes into ``sources`` (values of ``SpanSource``).
+        argument: (n,) int32 rows of ``arguments``.
+        arguments: the numbers behind ``step``, ``os_pid`` and so on, which are looked up there.
     """
 
     start_ns: NDArray[np.int64]
     end_ns: NDArray[np.int64]
-    name: NDArray[np.int32]
-    phase: NDArray[np.int32]
-    worker: NDArray[np.int32]
-    source: NDArray[np.int32]
-    step: NDArray[np.int64]
-    os_pid: NDArray[np.int64]
-    tid: NDArray[np.int64]
-    worker_id: NDArray[np.int64]
-    num_workers: NDArray[np.int64]
-    pin_memory: NDArray[np.int8]
-    bytes_fetched: NDArray[np.int64]
+    name: Words
+    phase: Words
+    worker: Words
+    source: Words
+    argument: NDArray[np.int32]
+    arguments: SpanArguments
     names: tuple[str, ...]
     phases: tuple[str, ...]
     workers: tuple[str, ...]
@@ -76,8 +103,42 @@ class SpanTable:
 
     def where(self, rows: NDArray[np.bool_] | NDArray[np.int64]) -> SpanTable:
         """Return the selected rows; vocabularies stay."""
-        arrays = {name: getattr(self, name)[rows] for name in ARRAY_COLUMNS}
-        return replace(self, **arrays)
+        return replace(self, **{name: getattr(self, name)[rows] for name in _HELD_COLUMNS})
+
+    @property
+    def step(self) -> NDArray[np.int64]:
+        """Return (n,) int64 step numbers, ``NO_STEP`` where absent."""
+        return _looked_up(self.arguments.step, self.argument)
+
+    @property
+    def os_pid(self) -> NDArray[np.int64]:
+        """Return (n,) int64 process ids, -1 where absent."""
+        return _looked_up(self.arguments.os_pid, self.argument)
+
+    @property
+    def tid(self) -> NDArray[np.int64]:
+        """Return (n,) int64 thread ids, -1 where absent."""
+        return _looked_up(self.arguments.tid, self.argument)
+
+    @property
+    def worker_id(self) -> NDArray[np.int64]:
+        """Return (n,) int64 numbers of data-loader workers, -1 where absent."""
+        return _looked_up(self.arguments.worker_id, self.argument)
+
+    @property
+    def num_workers(self) -> NDArray[np.int64]:
+        """Return (n,) int64 how many workers a data loader has, -1 where absent."""
+        return _looked_up(self.arguments.num_workers, self.argument)
+
+    @property
+    def pin_memory(self) -> NDArray[np.int64]:
+        """Return (n,) int64 1, 0, or -1 where absent."""
+        return _looked_up(self.arguments.pin_memory, self.argument)
+
+    @property
+    def bytes_fetched(self) -> NDArray[np.int64]:
+        """Return (n,) int64 bytes, -1 where absent."""
+        return _looked_up(self.arguments.bytes_fetched, self.argument)
 
     def in_phases(self, phases: Iterable[str]) -> NDArray[np.bool_]:
         """Return an (n,) mask of the events whose phase is one of ``phases``."""
@@ -92,21 +153,40 @@ class SpanTable:
         )
 
 
-ARRAY_COLUMNS = tuple(
-    field.name
-    for field in fields(SpanTable)
-    if field.name not in {"names", "phases", "workers", "sources"}
-)
-_DTYPES = {
-    "name": np.int32,
-    "phase": np.int32,
-    "worker": np.int32,
-    "source": np.int32,
-    "pin_memory": np.int8,
-}
+_HELD_COLUMNS = ("start_ns", "end_ns", "name", "phase", "worker", "source", "argument")
+NUMBER_COLUMNS = tuple(field.name for field in fields(SpanArguments))
+ARRAY_COLUMNS = (*_HELD_COLUMNS[:-1], *NUMBER_COLUMNS)
+"""Every column of events, held or looked up."""
+
+
+def _looked_up(numbers: Numbers, rows: NDArray[np.int32]) -> NDArray[np.int64]:
+    """Return the number of each row, int64 so that sums and products cannot overflow."""
+    if numbers.strides == (0,) and numbers.size:
+        return np.broadcast_to(np.int64(numbers[0]), rows.shape)
+    return numbers[rows].astype(np.int64)
+
+
+def code_type(n_words: int) -> np.dtype[np.signedinteger[Any]]:
+    """Return the type of codes into a vocabulary of so many words."""
+    return np.dtype(np.int16 if n_words <= np.iinfo(np.int16).max else np.int32)
 
 
 def empty_spans() -> SpanTable:
     """Return a table without events."""
-    arrays = {name: np.empty(0, dtype=_DTYPES.get(name, np.int64)) for name in ARRAY_COLUMNS}
-    return SpanTable(names=(), phases=(), workers=(), sources=(), **arrays)
+    times_ns = np.empty(0, dtype=np.int64)
+    rows = np.empty(0, dtype=np.int32)
+    codes = np.empty(0, dtype=np.int16)
+    return SpanTable(
+        start_ns=times_ns,
+        end_ns=times_ns,
+        name=codes,
+        phase=codes,
+        worker=codes,
+        source=codes,
+        argument=rows,
+        arguments=SpanArguments(**dict.fromkeys(NUMBER_COLUMNS, times_ns)),
+        names=(),
+        phases=(),
+        workers=(),
+        sources=(),
+    )

@@ -2,19 +2,45 @@
 
 from __future__ import annotations
 
-import base64
 import functools
 import gzip
 import importlib.util
+import re
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from reportgen.assets import templates_dir
 from reportgen.errors import OutputError
+from reportgen.publish.policy import Inline, digest, inline_of, policy
+from reportgen.views.values import shorten
 
 TEMPLATE = "page"
+SHEETS = ("tokens.css", "components.css", "page.css", "timeline.css")
+EARLY_SCRIPTS = ("early.js",)
+SCRIPTS = (
+    "folds.js",
+    "times.js",
+    "charts.js",
+    "timeline.js",
+    "tables.js",
+    "saving.js",
+    "search.js",
+    "page.js",
+)
+"""In the order in which they run; each says at its head what it gives to those below."""
+
 _GZIP_LEVEL = 6
+_LONGEST_TITLE = 160
+_LETTERS = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz!#$%&()*+-;,=>?@^_`{|}~"
+_WRAPPER_STARTS = '"use strict";var Plotly=(()=>{'
+_WRAPPER_ENDS = "return Plotly;"
+_WRAPPER_WITHIN = 2000
+_STYLE_ID = re.compile(
+    r'getElementById\("([0-9a-f]{64})"\)\)\{var \w+=document\.createElement\("style"'
+)
+_FOLD = re.compile("<!--(/?)fold-->")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,15 +59,21 @@ def export_page(notebook: Path, page: Path, options: PageOptions) -> None:
         OutputError: the page cannot be written.
     """
     exporter = _page_exporter()
-    resources = {
-        "reportgen": {
-            "title": options.title,
-            "theme": options.theme,
-            "report_id": options.report_id,
-            "plotly": packed_plotly(),
-        }
+    library = packed_plotly()
+    info = {
+        "title": shorten(options.title, most=_LONGEST_TITLE).text,
+        "theme": options.theme,
+        "report_id": options.report_id,
+        "plotly": library.packed,
+        "plotly_bytes": library.n_bytes,
+        "style_ids": library.style_ids,
+        "style": _texts("style", SHEETS),
+        "early_script": _texts("script", EARLY_SCRIPTS),
+        "script": _texts("script", SCRIPTS),
     }
-    html, _ = exporter.from_filename(str(notebook), resources=resources)
+    exporter.register_filter("folded", _folded)
+    exporter.register_filter("policy", functools.partial(_policy, info, library))
+    html, _ = exporter.from_filename(str(notebook), resources={"reportgen": info})
     try:
         page.write_text(html, encoding="utf-8")
     except OSError as err:
@@ -86,15 +118,107 @@ def _page_exporter() -> Any:
     )
 
 
+def _texts(folder: str, names: tuple[str, ...]) -> str:
+    home = templates_dir() / folder
+    return "\n".join((home / name).read_text(encoding="utf-8") for name in names)
+
+
+def _folded(html: str) -> str:
+    """Hide what is folded from browsers that run scripts, until the page's script unfolds it.
+
+    A ``noscript`` element is one text to them, whatever it holds: a long table costs nothing until
+    somebody opens it. Without script it is shown as if it were not there. Folds within folds stay
+    as they are: ``noscript`` elements cannot be nested.
+    """
+    depth = 0
+
+    def hide(mark: re.Match[str]) -> str:
+        nonlocal depth
+        is_end = bool(mark[1])
+        depth += -1 if is_end else 1
+        is_outermost = depth == (0 if is_end else 1)
+        return f"<{mark[1]}noscript>" if is_outermost else ""
+
+    return _FOLD.sub(hide, html)
+
+
+def _policy(info: Mapping[str, Any], library: Library, notebook: Any) -> str:
+    """Return the policy: our scripts, plotly, and those of the notebook's own outputs."""
+    own = inline_of(_own_html(notebook))
+    return policy(
+        Inline(
+            scripts=(info["early_script"], info["script"], *own.scripts),
+            styles=(info["style"], *own.styles),
+        ),
+        more_scripts=[library.digest],
+    )
+
+
+def _own_html(notebook: Any) -> Iterator[str]:
+    """Yield the HTML that the notebook's author brought: none in the report's own notebook."""
+    for cell in notebook.cells:
+        if cell.cell_type == "markdown":
+            yield cell.source
+        for output in cell.get("outputs", ()):
+            if "reportgen" in output.get("metadata", {}):
+                continue
+            for kind in ("text/html", "text/markdown"):
+                yield "".join(output.get("data", {}).get(kind, ""))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Library:
+    """A script as the page carries it.
+
+    Attributes:
+        packed: gzipped, in base 85 with ``,`` for ``<``, which could begin a comment.
+        n_bytes: how long the gzipped script is.
+        digest: what the policy allows it by.
+        style_ids: ids of style sheets that it adds unless an element has them; for maps, 83 kB.
+    """
+
+    packed: str
+    n_bytes: int
+    digest: str
+    style_ids: tuple[str, ...]
+
+
 @functools.cache
-def packed_plotly() -> str:
-    """Return the installed plotly's browser library, gzipped and in base64.
+def packed_plotly() -> Library:
+    """Return the installed plotly's browser library.
 
     The package is found, not imported: importing plotly costs more than making the page.
     """
     spec = importlib.util.find_spec("plotly")
     assert spec is not None
     assert spec.origin is not None
-    library = Path(spec.origin).parent / "package_data" / "plotly.min.js"
-    packed = gzip.compress(library.read_bytes(), compresslevel=_GZIP_LEVEL, mtime=0)
-    return base64.b64encode(packed).decode("ascii")
+    path = Path(spec.origin).parent / "package_data" / "plotly.min.js"
+    text = _unwrapped(path.read_bytes().decode("utf-8"))
+    packed = gzip.compress(text.encode("utf-8"), compresslevel=_GZIP_LEVEL, mtime=0)
+    return Library(
+        packed=_in_base_85(packed),
+        n_bytes=len(packed),
+        digest=digest(text),
+        style_ids=tuple(_STYLE_ID.findall(text)),
+    )
+
+
+def _in_base_85(data: bytes) -> str:
+    """Return bytes as text: 5 letters for 4 bytes, where base 64 takes 6 for 4.5."""
+    import numpy as np
+
+    words = np.frombuffer(data + bytes(-len(data) % 4), dtype=">u4").astype(np.uint32)
+    digits = [words // np.uint32(85**power) % np.uint32(85) for power in (4, 3, 2, 1, 0)]
+    alphabet = np.frombuffer(_LETTERS, dtype=np.uint8)
+    return alphabet[np.stack(digits, axis=1)].tobytes().decode("ascii")
+
+
+def _unwrapped(text: str) -> str:
+    """Return plotly without its wrapper, a function that is passed on.
+
+    The browser then parses the library once instead of twice: 0.8 s instead of 1.1 s. A wrapper
+    that looks otherwise stays.
+    """
+    start, end = text.find(_WRAPPER_STARTS), text.rfind(_WRAPPER_ENDS)
+    is_known = 0 < start < _WRAPPER_WITHIN and end > len(text) - 200
+    return text[start:end] if is_known else text

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from reportgen.profile import NodeProfile, RankTrace
 from reportgen.results import Counters, Details, Reason, ReasonCode, RuleId, RuleResult
-from reportgen.rules.base import About, Need, Presentation, Rule
+from reportgen.rules.base import About, Need, Presentation, Rule, param
 from reportgen.rules.budget.kernels import (
     RankBudget,
     metrics_of_kernels,
@@ -17,6 +17,7 @@ from reportgen.rules.budget.kernels import (
 from reportgen.rules.budget.parts import NodeBudget, measure_budget
 from reportgen.rules.budget.words import metrics_of, present_budget
 from reportgen.rules.saying.verdict import conclude, reason_to_skip
+from reportgen.units import NS_PER_S
 
 ID = RuleId("GPUTimeBudget")
 LEAST_TICKS = 2
@@ -39,15 +40,32 @@ ABOUT = About(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Params:
-    """This rule has no parameters: its parts are to mean the same in every report."""
+    """The price, and what is listed; the parts mean the same in every report."""
+
+    usd_per_gpu_hour: float | None = param(
+        None,
+        unit="USD",
+        meaning="what an hour of one GPU costs; with it the parts are told in money, too",
+        source="the bill; no default, as prices differ",
+        minimum=0,
+        may_be_none=True,
+        is_printed=False,
+    )
+    min_idle_s: float = param(
+        3.0,
+        unit="s",
+        meaning="a GPU that idles so long without a pause is listed",
+        source="ours; six samples at SageMaker's usual interval",
+        minimum=0,
+        is_printed=False,
+    )
 
 
-def measure(
-    part: NodeProfile | RankTrace,
-    params: Params,  # noqa: ARG001 - a rule's shape
-) -> NodeBudget | RankBudget:
+def measure(part: NodeProfile | RankTrace, params: Params) -> NodeBudget | RankBudget:
     """Measure one node, or one rank whose kernels were traced."""
-    return rank_budget(part) if isinstance(part, RankTrace) else measure_budget(part)
+    if isinstance(part, RankTrace):
+        return rank_budget(part)
+    return measure_budget(part, least_idle_ns=round(params.min_idle_s * NS_PER_S))
 
 
 def judge(measurements: Sequence[NodeBudget | RankBudget], params: Params) -> RuleResult:
@@ -80,7 +98,7 @@ def judge(measurements: Sequence[NodeBudget | RankBudget], params: Params) -> Ru
         reason=reason,
         counters=Counters(),
         details={},
-        metrics={} if reason else metrics_of(nodes),
+        metrics={} if reason else metrics_of(nodes, params.usd_per_gpu_hour),
         presentation=present(Counters(), {}, params, context),
     )
 
@@ -88,11 +106,13 @@ def judge(measurements: Sequence[NodeBudget | RankBudget], params: Params) -> Ru
 def present(
     counters: Counters,  # noqa: ARG001 - a rule's shape
     details: Details,  # noqa: ARG001 - a rule's shape
-    params: Params,  # noqa: ARG001 - a rule's shape
+    params: Params,
     context: tuple[NodeBudget, ...] | None,
 ) -> Presentation:
     """Show the parts; ``context`` is what was measured on each node, in node order."""
-    return present_budget(context or ())
+    return present_budget(
+        context or (), usd_per_gpu_hour=params.usd_per_gpu_hour, least_idle_s=params.min_idle_s
+    )
 
 
 RULE = Rule(

@@ -24,6 +24,7 @@ from reportgen.results import (
 from reportgen.rules.base import About, Need, Presentation, Rule, param
 from reportgen.rules.framework.loop import Loop, join_loops, loop_of, reason_without_steps
 from reportgen.rules.saying.verdict import conclude, estimate_of, fault_severity
+from reportgen.rules.startup.rates import Rate, rates_exhibit, say_rates, startup_rates
 from reportgen.units import NS_PER_US, percentages, say_duration, say_pct, seconds
 
 ID = RuleId("MaxInitializationTime")
@@ -60,12 +61,20 @@ class Params:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measurement:
-    """One node: its first and last sample (event, where nothing was sampled) and its loop."""
+    """One node: its first and last sample (event, where nothing was sampled), loop and rates."""
 
     first_ns: int | None
     last_ns: int | None
     is_sampled: bool
     loop: Loop
+    rates: tuple[Rate, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Context:
+    """What only raw data give: the rates of each node before its first step."""
+
+    rates: tuple[Rate, ...]
 
 
 def measure(part: NodeProfile, params: Params) -> Measurement:  # noqa: ARG001 - a rule's shape
@@ -76,7 +85,11 @@ def measure(part: NodeProfile, params: Params) -> Measurement:  # noqa: ARG001 -
     if not is_sampled and spans.n_spans:
         first_ns, last_ns = int(spans.start_ns.min()), int(spans.end_ns.max())
     return Measurement(
-        first_ns=first_ns, last_ns=last_ns, is_sampled=is_sampled, loop=loop_of(spans)
+        first_ns=first_ns,
+        last_ns=last_ns,
+        is_sampled=is_sampled,
+        loop=loop_of(spans),
+        rates=startup_rates(part),
     )
 
 
@@ -85,6 +98,7 @@ def judge(measurements: Sequence[Measurement], params: Params) -> RuleResult:
     loop = join_loops([item.loop for item in measurements])
     details = _details(measurements, loop)
     phases = _phases(details)
+    context = Context(rates=tuple(rate for item in measurements for rate in item.rates))
     is_late = phases is not None and phases.before_s > params.threshold * SECONDS_PER_MINUTE
     counters = Counters(
         rule_triggered=int(is_late), violations=int(is_late), datapoints=loop.n_steps
@@ -96,7 +110,7 @@ def judge(measurements: Sequence[Measurement], params: Params) -> RuleResult:
         counters=counters,
         details=details,
         metrics=_metrics(phases),
-        presentation=present(counters, details, params, loop),
+        presentation=present(counters, details, params, context),
     )
 
 
@@ -104,16 +118,17 @@ def present(
     counters: Counters,  # noqa: ARG001 - a rule's shape
     details: Details,
     params: Params,
-    context: Loop | None,
+    context: Context | None,
 ) -> Presentation:
     """Say how the job's time divides: ``Details`` tell, ``context`` says that they are ours."""
     phases = _phases(details)
     if phases is None:
         return Presentation()
-    finding = _finding(phases, params)
+    rates = context.rates if context else ()
+    finding = _finding(phases, params, said=say_rates(rates))
     return Presentation(
         findings=(finding,) if finding else (),
-        exhibits=(_phases_exhibit(phases, is_ours=context is not None),),
+        exhibits=(_phases_exhibit(phases, is_ours=context is not None), *rates_exhibit(rates)),
     )
 
 
@@ -188,7 +203,7 @@ def _metrics(phases: _Phases | None) -> dict[str, float | int | None]:
     }
 
 
-def _finding(phases: _Phases, params: Params) -> Finding | None:
+def _finding(phases: _Phases, params: Params, *, said: str) -> Finding | None:
     """Return INIT-1; a loop shorter than what follows it was hardly recorded as a whole."""
     threshold_s = params.threshold * SECONDS_PER_MINUTE
     is_late = phases.before_s > threshold_s
@@ -205,7 +220,7 @@ def _finding(phases: _Phases, params: Params) -> Finding | None:
         text=(
             f"The first step began {say_duration(phases.before_s)} after the first sample "
             f"({limit}); the training loop lasted {say_duration(phases.loop_s)}. Start-up is "
-            f"{say_pct(100 * share)} of the job."
+            f"{say_pct(100 * share)} of the job.{' ' if said else ''}{said}"
         ),
         advice=(
             ABOUT.advice

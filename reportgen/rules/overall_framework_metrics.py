@@ -17,8 +17,11 @@ from reportgen.rules.framework.breakdown import (
     breakdown_of,
     merge_breakdowns,
 )
+from reportgen.rules.framework.function_time import FunctionTimes, function_times_of
 from reportgen.rules.framework.loop import HOW_TO_RECORD, Loop, join_loops, loop_of
 from reportgen.rules.framework.operators import Operator, operators_of
+from reportgen.rules.framework.overhead import Overhead, overheads_of
+from reportgen.rules.framework.stages import StageTime, merge_stages, stages_of
 from reportgen.rules.saying.verdict import conclude
 from reportgen.rules.steps.pace import Pace, paces_of
 
@@ -71,13 +74,17 @@ class Params:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measurement:
-    """One node: its loop, its sums, its operators and the pace of its workers."""
+    """One node: its loop, its sums, its operators, the pace of its workers, its stages."""
 
     loop: Loop
     breakdown: Breakdown
     cpu_operators: tuple[Operator, ...]
     gpu_operators: tuple[Operator, ...]
     paces: tuple[Pace, ...]
+    functions: FunctionTimes
+    stages: tuple[StageTime, ...]
+    overheads: tuple[Overhead, ...]
+    interval_ns: int | None
 
 
 def measure(part: NodeProfile, params: Params) -> Measurement:  # noqa: ARG001 - a rule's shape
@@ -88,6 +95,10 @@ def measure(part: NodeProfile, params: Params) -> Measurement:  # noqa: ARG001 -
         cpu_operators=operators_of(part.spans, SpanClass.CPU),
         gpu_operators=operators_of(part.spans, SpanClass.GPU),
         paces=paces_of(part.spans),
+        functions=function_times_of(part.spans, node=part.node),
+        stages=stages_of(part.spans),
+        overheads=overheads_of(part.spans),
+        interval_ns=part.system.interval_ns,
     )
 
 
@@ -99,6 +110,10 @@ def judge(measurements: Sequence[Measurement], params: Params) -> RuleResult:
         cpu_operators=tuple(one for item in measurements for one in item.cpu_operators),
         gpu_operators=tuple(one for item in measurements for one in item.gpu_operators),
         paces=tuple(pace for item in measurements for pace in item.paces),
+        functions=tuple(item.functions for item in measurements),
+        stages=merge_stages([one for item in measurements for one in item.stages]),
+        overheads=tuple(one for item in measurements for one in item.overheads),
+        interval_ns=next((item.interval_ns for item in measurements if item.interval_ns), None),
     )
     counters = Counters()
     details = breakdown_details(context.breakdown, with_others=True, order=MemberOrder.OVERALL)

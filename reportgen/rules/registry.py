@@ -32,6 +32,7 @@ from reportgen.rules import (
     overall_framework_metrics,
     overall_system_usage,
     step_outlier,
+    step_periodicity,
     step_time,
 )
 from reportgen.rules.base import Rule, param_specs
@@ -44,6 +45,7 @@ BUILTIN_RULES: tuple[Rule, ...] = (
     overall_framework_metrics.RULE,
     max_initialization_time.RULE,
     step_outlier.RULE,
+    step_periodicity.RULE,
     low_gpu_utilization.RULE,
     load_balancing.RULE,
     dataloader.RULE,

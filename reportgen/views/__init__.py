@@ -25,6 +25,7 @@ from reportgen.views.sections import (
     rules_summary,
     step_durations,
     system_usage,
+    timeline,
     workload_balance,
 )
 
@@ -52,5 +53,6 @@ __all__ = [
     "rules_summary",
     "step_durations",
     "system_usage",
+    "timeline",
     "workload_balance",
 ]

@@ -3,13 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
 
 from reportgen.results import Exhibit, ExhibitKind
 from reportgen.views.charts.arrays import numbers
-from reportgen.views.tables import MOST_ROWS, Head, TableInfo, table_of
-from reportgen.views.values import ABSENT, Shown, heading_of, say, say_instant, shorten
+from reportgen.views.tables import (
+    FIRST_ROWS,
+    MOST_ROWS,
+    WHOLE_UP_TO_ROWS,
+    Head,
+    TableInfo,
+    table_of,
+)
+from reportgen.views.values import (
+    ABSENT,
+    Shown,
+    exactly,
+    heading_of,
+    say_instant,
+    shorten,
+    shown_value,
+)
 
 CONDENSED_ROWS = 24
 _MOST_CONDENSED_LINES = 6
@@ -26,8 +41,7 @@ def data_of(exhibit: Exhibit, *, is_unix: bool, file: str) -> TableInfo:
         return _condensed(exhibit, curves, is_unix=is_unix, file=file)
     if exhibit.kind is ExhibitKind.HEATMAP:
         return _by_row(exhibit, file=file)
-    table = table_of(exhibit, is_unix=is_unix, file=file)
-    return replace(table, rows=table.rows + table.folded, folded=()) if table.folded else table
+    return table_of(exhibit, is_unix=is_unix, file=file)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,15 +81,13 @@ def _condensed(exhibit: Exhibit, curves: Sequence[Curve], *, is_unix: bool, file
     edges = [n_points * at // CONDENSED_ROWS for at in range(CONDENSED_ROWS + 1)]
     rows = []
     for start, stop in pairwise(edges):
-        cells = [Shown(text=_instant(instants[start], is_unix=is_unix))]
+        cells = [_instant(instants[start], is_unix=is_unix)]
         for curve in curves:
-            cells += [Shown(text=say(value, curve.unit)) for value in _summary(curve, start, stop)]
+            cells += [shown_value(value, curve.unit) for value in _summary(curve, start, stop)]
         rows.append(tuple(cells))
-    heads = [Head(text="from", note="UTC" if is_unix else "s")]
+    heads = [_instant_head("from", is_unix=is_unix)]
     for curve in curves:
-        heads += [
-            Head(text=f"{curve.name} {part}", is_number=True) for part in ("min", "mean", "max")
-        ]
+        heads += [_head(f"{curve.name} {part}", curve.unit) for part in ("min", "mean", "max")]
     return TableInfo(
         label=exhibit.title,
         heads=tuple(heads),
@@ -96,22 +108,17 @@ def _extremes(exhibit: Exhibit, curves: Sequence[Curve], *, is_unix: bool, file:
         at_high = _instant(
             instants[curve.high.index(high)] if high is not None else None, is_unix=is_unix
         )
-        texts = (
-            say(low, curve.unit),
-            at_low,
-            say(mean, curve.unit),
-            say(high, curve.unit),
-            at_high,
-        )
-        rows.append((shorten(curve.name), *(Shown(text=text) for text in texts)))
-    zone = "UTC" if is_unix else "s"
+        values = [
+            shown_value(value, curve.unit, row_unit=curve.unit) for value in (low, mean, high)
+        ]
+        rows.append((shorten(curve.name), values[0], at_low, *values[1:], at_high))
     heads = (
         Head(text="curve"),
         Head(text="lowest", is_number=True),
-        Head(text="when lowest", note=zone),
+        _instant_head("when lowest", is_unix=is_unix),
         Head(text="mean", is_number=True),
         Head(text="highest", is_number=True),
-        Head(text="when highest", note=zone),
+        _instant_head("when highest", is_unix=is_unix),
     )
     return TableInfo(
         label=exhibit.title,
@@ -134,15 +141,17 @@ def _by_row(exhibit: Exhibit, *, file: str) -> TableInfo:
         mean = sum(values) / len(values) if values else None
         numbers_shown = (min(values, default=None), mean, max(values, default=None))
         rows.append(
-            (shorten(name), *(Shown(text=say(item, value_column.unit)) for item in numbers_shown))
+            (shorten(name), *(shown_value(item, value_column.unit) for item in numbers_shown))
         )
+    first = len(rows) if len(rows) <= WHOLE_UP_TO_ROWS else FIRST_ROWS
     return TableInfo(
         label=exhibit.title,
         heads=(
             Head(text=heading_of(row_column.name)),
-            *(Head(text=part, is_number=True) for part in ("min", "mean", "max")),
+            *(_head(part, value_column.unit) for part in ("min", "mean", "max")),
         ),
-        rows=tuple(rows[:MOST_ROWS]),
+        rows=tuple(rows[:first]),
+        folded=tuple(rows[first:MOST_ROWS]),
         n_rows=exhibit.n_rows,
         remark=_condensed_remark(exhibit, exhibit.n_rows, file, what="cells"),
     )
@@ -164,5 +173,16 @@ def _summary(curve: Curve, start: int, stop: int) -> tuple[float | None, ...]:
     )
 
 
-def _instant(time_s: float | None, *, is_unix: bool) -> str:
-    return ABSENT if time_s is None else say_instant(time_s, is_unix=is_unix)
+def _instant(time_s: float | None, *, is_unix: bool) -> Shown:
+    if time_s is None:
+        return Shown(text=ABSENT)
+    return Shown(text=say_instant(time_s, is_unix=is_unix), exact=exactly(time_s))
+
+
+def _instant_head(text: str, *, is_unix: bool) -> Head:
+    name = f"{text.replace(' ', '_')}_s"
+    return Head(text=text, note="UTC" if is_unix else "s", name=name, is_instant=is_unix)
+
+
+def _head(text: str, unit: str) -> Head:
+    return Head(text=text, name=f"{text} ({unit})" if unit else text, is_number=True)

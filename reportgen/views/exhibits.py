@@ -15,6 +15,7 @@ from reportgen.views.charts.layout import ChartContext, Drawing, Figure
 from reportgen.views.condense import data_of
 from reportgen.views.fragments import render, script_json
 from reportgen.views.packing import page_form, plotly_form
+from reportgen.views.sketch import sketch_of
 from reportgen.views.tables import table_of
 from reportgen.views.values import plot_label
 
@@ -41,6 +42,10 @@ _DRAW: Mapping[ExhibitKind, Callable[[Exhibit, ChartContext], Drawing]] = {
     ExhibitKind.HEATMAP: heatmap.draw,
     ExhibitKind.SPANS: spans.draw,
 }
+
+
+_TIMED = frozenset({ExhibitKind.SERIES, ExhibitKind.BAND, ExhibitKind.HEATMAP, ExhibitKind.SPANS})
+"""Kinds whose x axis is the job's time: a zoom in one of them zooms all."""
 
 
 def has_shape(exhibit: Exhibit) -> bool:
@@ -93,7 +98,9 @@ def exhibit_block(exhibit: Exhibit, context: ChartContext) -> Block:
         "chart",
         **frame,
         drawing=drawing,
+        is_timed=exhibit.kind in _TIMED,
         json=script_json(page_form(drawing.figure)),
+        sketch=sketch_of(drawing.figure, height_px=drawing.height_px),
         table=data_of(exhibit, is_unix=context.is_unix, file=file),
     )
     return Block(html=html, figure=plotly_form(titled(drawing, exhibit.title)))

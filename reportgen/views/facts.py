@@ -6,16 +6,26 @@ from dataclasses import dataclass
 
 from reportgen.report import Report
 from reportgen.units import say_count, say_duration, say_pct
-from reportgen.views.values import ABSENT, say_iso, say_names
+from reportgen.views.values import ABSENT, LONGEST_TEXT, say_iso, say_names, shorten
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fact:
-    """A name, its value, and a remark; ``note`` may be empty."""
+    """A name, its value, and a remark.
+
+    Attributes:
+        name: of the fact.
+        text: its value.
+        full_text: the whole of ``text`` where that was shortened, else empty.
+        note: a remark, or empty.
+        full: the whole of ``note`` where that was shortened, else empty.
+    """
 
     name: str
     text: str
+    full_text: str = ""
     note: str = ""
+    full: str = ""
 
 
 def facts_of(report: Report) -> tuple[Fact, ...]:
@@ -27,9 +37,7 @@ def facts_of(report: Report) -> tuple[Fact, ...]:
     if summary.start_time:
         facts.append(Fact(name="Started", text=_instant(summary.start_time, report)))
     if report.nodes:
-        facts.append(
-            Fact(name="Nodes", text=say_count(len(report.nodes)), note=say_names(report.nodes))
-        )
+        facts.append(_nodes(report, most=3))
     if report.sampling_interval_ms is not None:
         facts.append(Fact(name="Sampled every", text=f"{report.sampling_interval_ms:,} ms"))
     if report.job.range:
@@ -62,10 +70,15 @@ def summary_rows(report: Report) -> tuple[Fact, ...]:
     ]
     if report.sampling_interval_ms is not None:
         rows.append(Fact(name="Sampling interval", text=f"{report.sampling_interval_ms:,} ms"))
-    rows.append(
-        Fact(name="Nodes", text=say_count(len(report.nodes)), note=say_names(report.nodes, most=12))
-    )
+    rows.append(_nodes(report, most=12))
     return tuple(rows)
+
+
+def _nodes(report: Report, *, most: int) -> Fact:
+    note = say_names(report.nodes, most=most)
+    listed = shorten(", ".join(report.nodes), most=LONGEST_TEXT).text
+    full = listed if listed != note else ""
+    return Fact(name="Nodes", text=say_count(len(report.nodes)), note=note, full=full)
 
 
 def _instant(text: str | None, report: Report) -> str:

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from reportgen.report import Report
 from reportgen.results import Finding, Severity
 from reportgen.units import say_pct
+from reportgen.views.exhibits import anchor_of
 from reportgen.views.outline import link_of, title_of
-from reportgen.views.values import prose, say, say_interval, shorten
+from reportgen.views.values import Shown, prose, say, say_interval, shorten
 
 _WORDS = {Severity.CRITICAL: "Critical", Severity.WARNING: "Warning", Severity.INFO: "Info"}
 _HEADROOM = 1.15
@@ -25,9 +26,10 @@ class Gauge:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Card:
-    """A finding ready to be printed; empty texts are left out."""
+    """A finding ready to be printed; empty texts are left out. ``anchor`` leads to it."""
 
     id: str
+    anchor: str
     severity: str
     word: str
     title: str
@@ -36,22 +38,27 @@ class Card:
     measured: str
     threshold: str
     gauge: Gauge | None
-    place: str
+    places: tuple[Shown, ...]
     when: str
     gain: str
     gain_note: str
     link: str
     link_text: str
 
+    @property
+    def place(self) -> str:
+        """Return node and device in one line, long names shortened."""
+        return " · ".join(shown.text for shown in self.places)
+
 
 def card_of(rule_id: str, finding: Finding, report: Report) -> Card:
     """Return the card of a finding."""
     where = finding.where
-    place = " · ".join(shorten(part).text for part in (where.node, where.device) if part)
     is_unix = report.job.clock == "unix"
     gain, gain_note = _gain(finding)
     return Card(
         id=finding.id,
+        anchor=anchor_of(rule_id, f"finding-{finding.id}"),
         severity=finding.severity.value,
         word=_WORDS[finding.severity],
         title=prose(shorten(finding.title, most=LONGEST_TITLE).text),
@@ -60,7 +67,7 @@ def card_of(rule_id: str, finding: Finding, report: Report) -> Card:
         measured="" if finding.measured is None else prose(say(finding.measured, finding.unit)),
         threshold="" if finding.threshold is None else prose(say(finding.threshold, finding.unit)),
         gauge=gauge_of(finding),
-        place=place,
+        places=tuple(shorten(part) for part in (where.node, where.device) if part),
         when=say_interval(where.start_s, where.end_s, is_unix=is_unix),
         gain=gain,
         gain_note=gain_note,

@@ -12,7 +12,7 @@ from markupsafe import Markup
 from reportgen.assets import templates_dir
 from reportgen.views.values import LONGEST_TEXT, shorten
 
-_NOTEBOOK_SHEETS = ("tokens.css", "components.css", "notebook.css")
+_NOTEBOOK_SHEETS = ("tokens.css", "components.css", "timeline.css", "notebook.css")
 _ESCAPES = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"}
 
 

@@ -12,7 +12,7 @@ PLAIN = "other"
 _STRONG: tuple[tuple[str, str], ...] = (
     ("critical", "critical failed"),
     ("warning", "outlier outliers bottleneck bottlenecks violation spike straggler slow stall"),
-    ("idle", "idle others rest unexplained gap below"),
+    ("idle", "idle others rest unexplained unsampled measured between gap below"),
     ("start", "initialization init startup"),
     ("other", "finalization threshold limit"),
     ("io", "io iops iowait disk read write loader dataloader getnext fetch wait waits waiting"),
@@ -37,7 +37,7 @@ _WEAK: tuple[tuple[str, str], ...] = (
 
 _GPU_MEMORY = re.compile(r"gpu.*mem|mem.*gpu")
 _NEGATED = re.compile(r"\b(no|not|without) \w+", re.IGNORECASE)
-_SPLIT = re.compile(r"[^A-Za-z]+|(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+_SPLIT = re.compile(r"[^A-Za-z]+|(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z](?!s\b)[a-z])")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,17 +8,56 @@ and the scale and offset of its numbers; ``{"pool": 3}`` names it,
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from reportgen.views.charts.arrays import Numbers, Outline, Pairs, float32, float64, outline
 from reportgen.views.charts.layout import Figure
+from reportgen.views.values import say_plotly_date
+
+_DATE_KEYS = {"bar": ("base",), "scatter": ("x",), "heatmap": ("x",), "box": ("x",)}
+"""Where a trace holds instants; a span's ``x`` is its length."""
 
 
 def plotly_form(figure: Figure) -> Figure:
-    """Return a figure as plotly's JSON schema has it: typed arrays in base64."""
-    written = _for_plotly(figure)
+    """Return a figure as plotly's JSON schema has it: typed arrays in base64.
+
+    Instants are texts: a number on a date axis is an instant in the browser's zone to plotly, and
+    its label says UTC.
+    """
+    dates = {key.replace("axis", "") for key, axis in figure["layout"].items() if _is_date(axis)}
+    traces = [
+        {
+            **trace,
+            **{
+                key: _dated(trace[key]) for key in _DATE_KEYS.get(trace["type"], ()) if key in trace
+            },
+        }
+        if trace.get("xaxis", "x") in dates
+        else trace
+        for trace in figure["data"]
+    ]
+    written = _for_plotly({**figure, "data": traces})
     assert isinstance(written, dict)
     return written
+
+
+def _is_date(axis: Any) -> bool:
+    return isinstance(axis, dict) and axis.get("type") == "date"
+
+
+def _with_dates(trace: dict[str, Any]) -> dict[str, Any]:
+    keys = _DATE_KEYS.get(trace["type"], ())
+    return {**trace, **{key: _dated(trace[key]) for key in keys if key in trace}}
+
+
+def _dated(node: Any) -> list[str | None]:
+    """Return instants, in Unix milliseconds, as plotly writes dates."""
+    if isinstance(node, Outline):
+        xs, _ = outline(node.time_x.tolist(), node.low.tolist(), node.high.tolist())
+    else:
+        xs = node.tolist() if isinstance(node, Numbers) else list(node)
+    return [None if at is None else say_plotly_date(at) for at in xs]
 
 
 def page_form(figure: Figure) -> Figure:
@@ -51,7 +90,7 @@ def _for_plotly(node: Any) -> Any:
 
 def _typed_array(item: Numbers) -> dict[str, str]:
     if item.dtype == "u2":
-        item = float32(item.tolist())
+        item = replace(float32(item.tolist()), n_columns=item.n_columns)
     elif item.dtype == "u4":
         item = float64(item.tolist())
     written = {"dtype": item.dtype, "bdata": item.base64}

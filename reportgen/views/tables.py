@@ -10,14 +10,15 @@ from reportgen.views.charts.arrays import numbers
 from reportgen.views.values import (
     ABSENT,
     Shown,
+    exact_name,
+    exactly,
     heading_of,
     instant_scale,
     is_instant,
-    say,
     say_column,
     say_instant,
     say_moment,
-    shorten,
+    shown_value,
 )
 
 WHOLE_UP_TO_ROWS = 50
@@ -32,11 +33,21 @@ _DAY_LENGTH = len("2026-07-03")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Head:
-    """A column's heading; ``zone`` says UTC where the column holds instants."""
+    """A column's heading.
+
+    Attributes:
+        text: what is printed.
+        note: under it: the zone, and the day if all instants lie on one.
+        name: the column's name as data.
+        is_number: whether it is set flush right.
+        is_instant: whether the exact values are Unix seconds.
+    """
 
     text: str
     note: str = ""
+    name: str = ""
     is_number: bool = False
+    is_instant: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,9 +130,11 @@ def headings_of(columns: Sequence[Column]) -> list[str]:
 
 
 def _head(text: str, column: Column, day: str | None, *, is_unix: bool) -> Head:
+    name = exact_name(column)
     if is_unix and is_instant(column):
-        return Head(text=text, note=f"{day} UTC" if day else "UTC")
-    return Head(text=text, is_number=column.type in {ColumnType.INT, ColumnType.FLOAT})
+        return Head(text=text, note=f"{day} UTC" if day else "UTC", name=name, is_instant=True)
+    is_number = column.type in {ColumnType.INT, ColumnType.FLOAT}
+    return Head(text=text, name=name, is_number=is_number)
 
 
 def _common_day(columns: Sequence[Column]) -> str | None:
@@ -161,13 +174,16 @@ def _cells(
     if is_unix and is_instant(column):
         skip = _DAY_LENGTH + 1 if day else 0
         return [
-            Shown(text=text[skip:] if text != ABSENT else ABSENT)
-            for text in _instants(column, stop)
+            Shown(text=text[skip:] if text != ABSENT else ABSENT, exact=exactly(value))
+            for text, value in zip(_instants(column, stop), values, strict=True)
         ]
     if column.type is ColumnType.FLOAT and not column.unit and row_units is None:
-        return [Shown(text=text) for text in say_column(numbers(values))]
-    units = row_units if row_units is not None and not column.unit else (column.unit,) * stop
-    return [
-        shorten(value) if isinstance(value, str) else Shown(text=say(value, unit))
-        for value, unit in zip(values, units[:stop], strict=True)
-    ]
+        texts = say_column(numbers(values))
+        return [
+            Shown(text=text, exact=exactly(value))
+            for text, value in zip(texts, values, strict=True)
+        ]
+    if row_units is not None and not column.unit:
+        pairs = zip(values, row_units[:stop], strict=True)
+        return [shown_value(value, unit, row_unit=unit) for value, unit in pairs]
+    return [shown_value(value, column.unit) for value in values]

@@ -33,10 +33,19 @@ _BYTE_RATES = frozenset({"bytes/s", "B/s"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shown:
-    """A text that fits its place, and the whole of it where that is longer (else empty)."""
+    """A text that fits its place.
+
+    Attributes:
+        text: what is printed.
+        full: the whole of a name that was shortened, else empty.
+        exact: the value as the JSON has it, where the text says less; else empty.
+        unit: of ``exact``, where the column does not say it.
+    """
 
     text: str
     full: str = ""
+    exact: str = ""
+    unit: str = ""
 
 
 def clean(text: str) -> str:
@@ -132,6 +141,34 @@ def _three_digits(value: float) -> float:
     return float(f"{value:.3g}")
 
 
+def shown_value(value: Scalar, unit: str, *, row_unit: str = "") -> Shown:
+    """Write a value for a table's cell, its exact number beside it.
+
+    Args:
+        value: of the cell.
+        unit: of the value.
+        row_unit: the same where it is the row's and not the column's, else empty.
+    """
+    if isinstance(value, str):
+        return shorten(value)
+    return Shown(text=say(value, unit), exact=exactly(value), unit=row_unit)
+
+
+def exactly(value: Scalar) -> str:
+    """Return a number with all its digits, as JSON writes it; empty for all else."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return ""
+    return repr(value)
+
+
+def exact_name(column: Column) -> str:
+    """Return a column's name as data: with its unit, where the name does not end in it."""
+    name = clean(column.name)
+    if not column.unit or _UNIT_SUFFIX.search(name):
+        return name
+    return f"{name} ({clean(column.unit)})"
+
+
 def say_number(value: float) -> str:
     """Write a number without a unit: thousands apart, four significant digits of a fraction."""
     if isinstance(value, int) or (value == int(value) and abs(value) < 1e15):
@@ -170,6 +207,20 @@ def say_moment(time_s: float) -> str:
         '2026-07-03 09:30:21.250001'
     """
     return f"{datetime.fromtimestamp(time_s, tz=UTC):%Y-%m-%d %H:%M:%S.%f}"
+
+
+def say_plotly_date(time_ms: float) -> str:
+    """Write an instant as plotly's date axes take it: UTC, to the millisecond, short where whole.
+
+    Example:
+        >>> say_plotly_date(1_783_071_021_500.0), say_plotly_date(1_783_071_000_000.0)
+        ('2026-07-03 09:30:21.5', '2026-07-03 09:30')
+    """
+    moment = datetime.fromtimestamp(round(time_ms) / 1000, tz=UTC)
+    if moment.second == 0 and round(time_ms) % 1000 == 0:
+        return f"{moment:%Y-%m-%d %H:%M}"
+    thousandths = f"{round(time_ms) % 1000:03d}".rstrip("0")
+    return f"{moment:%Y-%m-%d %H:%M:%S}{'.' if thousandths else ''}{thousandths}"
 
 
 def say_iso(text: str | None) -> str:

@@ -10,16 +10,21 @@ from reportgen.results import Severity, Status
 from reportgen.views.findings import LONGEST_TITLE
 from reportgen.views.values import prose, shorten
 
+LONGEST_ADVICE = 400
 _FAULTS = (Severity.CRITICAL, Severity.WARNING)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """``kind`` picks shape and colour; ``headline`` is one sentence, ``lead`` one or two more."""
+    """``kind`` picks shape and colour; ``headline`` is one sentence, ``lead`` one or two more.
+
+    ``action`` is what to try first: empty where nothing is wrong.
+    """
 
     kind: str
     headline: str
     lead: str
+    action: str = ""
 
 
 def verdict_of(report: Report) -> Verdict:
@@ -36,7 +41,10 @@ def verdict_of(report: Report) -> Verdict:
         )
     lead.append(_unlooked(report))
     return Verdict(
-        kind=top.severity.value, headline=_sentence(top.title), lead=" ".join(filter(None, lead))
+        kind=top.severity.value,
+        headline=_sentence(top.title),
+        lead=" ".join(filter(None, lead)),
+        action=prose(shorten(top.advice.strip(), most=LONGEST_ADVICE).text),
     )
 
 

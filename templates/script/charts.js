@@ -1,14 +1,22 @@
 /* Draws the figures of the page. Each is a JSON in its <figure>; plotly lies packed in the page and
-   is unpacked when the first chart comes near the window. Colours are tokens of tokens.css. */
+   is unpacked when the first chart comes near the window. Colours are tokens of tokens.css. Gives
+   `reportCharts`. */
 var reportCharts = (function () {
   "use strict";
   var figures = Array.prototype.slice.call(document.querySelectorAll("figure.chart"));
   var library = null;
+  var awake = [];
+  var isPrinting = false;
+  /* A finger that scrolls the page over a chart must not zoom it. */
+  var isTouched = matchMedia("(pointer: coarse)").matches;
+  var mostAwake = 10;
+  var AWAKE_PX = 1200;
+  var asked = new Map();
   var CONFIG = {
     displaylogo: false,
     responsive: true,
     showTips: false,
-    modeBarButtonsToRemove: ["select2d", "lasso2d", "autoScale2d", "sendDataToCloud"]
+    modeBarButtonsToRemove: ["select2d", "lasso2d", "autoScale2d", "sendDataToCloud", "toImage"]
   };
 
   function bytesOf(base64) {
@@ -18,25 +26,32 @@ var reportCharts = (function () {
     return bytes;
   }
 
-  /* The library's text; inflating it leaves the page free. */
-  function inflate() {
-    var packed = bytesOf(document.getElementById("plotly-gz").textContent.trim());
-    var stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
-    return new Response(stream).text();
+  /* Base 85, as `_in_base_85` in reportgen/publish/page.py writes it. */
+  function bytesOf85(text, count) {
+    var digits = new Uint8Array(128);
+    "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz!#$%&()*+-;,=>?@^_`{|}~"
+      .split("").forEach(function (letter, digit) { digits[letter.charCodeAt(0)] = digit; });
+    var words = new DataView(new ArrayBuffer(text.length / 5 * 4));
+    for (var at = 0, place = 0; at < text.length; place += 4) {
+      var word = 0;
+      for (var end = at + 5; at < end; at++) word = word * 85 + digits[text.charCodeAt(at)];
+      words.setUint32(place, word);
+    }
+    return new Uint8Array(words.buffer, 0, count);
   }
 
-  /* Without its wrapper, a function that is passed on, the browser parses the library once instead
-     of twice: 0.8 s instead of 1.1 s. A wrapper that looks otherwise stays. */
-  function unwrapped(text) {
-    var start = text.indexOf('"use strict";var Plotly=(()=>{');
-    var end = text.lastIndexOf("return Plotly;");
-    return start > 0 && start < 2000 && end > text.length - 200 ? text.slice(start, end) : text;
+  /* The library's text; inflating it leaves the page free. */
+  function inflate() {
+    var element = document.getElementById("plotly-gz");
+    var packed = bytesOf85(element.textContent.trim(), Number(element.dataset.bytes));
+    var stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
+    return new Response(stream).text();
   }
 
   function unpack() {
     library = library || inflated.then(function (text) {
       var script = document.createElement("script");
-      script.textContent = unwrapped(text);
+      script.textContent = text;
       document.head.appendChild(script);
       return window.Plotly;
     });
@@ -110,31 +125,72 @@ var reportCharts = (function () {
     var made = JSON.parse(figure.querySelector('script[type="application/json"]').textContent);
     if (!("own" in figure.dataset)) {
       var unfold = unfolder(made);
-      made = { data: unfold(made.data), layout: unfold(made.layout) };
+      made = reportTimes.place({ data: unfold(made.data), layout: unfold(made.layout) });
       made.layout.height = plot.clientHeight;
+      if (figure.classList.contains("rg-timeline")) made.layout.hovermode = false;
+      if (isTouched) made.layout.dragmode = false;
     }
-    return Plotly.react(plot, made.data, made.layout || {}, CONFIG).then(function () {
+    if (!isAwake(figure)) awake.push(figure);
+    var drawing = Plotly.react(plot, made.data, made.layout || {}, CONFIG);
+    if (isPrinting) figure.dataset.drawn = "yes";
+    return drawing.then(function () {
       figure.dataset.drawn = "yes";
+      figure.dispatchEvent(new CustomEvent("rg:drawn"));
+      letSleep();
     });
+  }
+
+  /* Drawn charts cost thousands of elements: beyond mostAwake those farthest from the window are
+     taken apart, and drawn again when they come near. */
+  function isAwake(figure) { return awake.indexOf(figure) >= 0; }
+  function distance(figure) {
+    var box = figure.getBoundingClientRect();
+    return Math.max(box.top - innerHeight, -box.bottom, 0);
+  }
+  function letSleep() {
+    if (isPrinting || awake.length <= mostAwake) return;
+    var farthest = awake.map(function (figure) { return [distance(figure), figure]; })
+      .sort(function (a, b) { return b[0] - a[0]; });
+    farthest.slice(0, awake.length - mostAwake).forEach(function (pair) {
+      if (pair[0] < AWAKE_PX) return;
+      awake.splice(awake.indexOf(pair[1]), 1);
+      window.Plotly.purge(pair[1].querySelector(".rg-plot"));
+      pair[1].dispatchEvent(new CustomEvent("rg:asleep"));
+    });
+  }
+
+  /* Draws a chart that was never drawn, or that sleeps. */
+  function wake(figure) {
+    if (figure.dataset.drawn && !isAwake(figure)) return draw(figure, window.Plotly);
+    return drawSoon(figure);
   }
 
   function drawSoon(figure) {
-    if (figure.dataset.asked) return Promise.resolve();
-    figure.dataset.asked = "yes";
-    return unpack().then(function (Plotly) { return draw(figure, Plotly); }).catch(function (error) {
-      figure.dataset.failed = "yes";
-      console.error("chart " + figure.id + " could not be drawn", error);
-    });
+    if (!asked.has(figure)) {
+      figure.dataset.asked = "yes";
+      var drawing = unpack().then(function (Plotly) { return draw(figure, Plotly); });
+      asked.set(figure, drawing.catch(function (error) {
+        figure.dataset.failed = "yes";
+        console.error("chart " + figure.id + " could not be drawn", error);
+      }));
+    }
+    return asked.get(figure);
   }
 
+  /* For print: at once if the library is there, as a browser does not wait for promises. */
   function drawAll() {
-    return Promise.all(figures.map(drawSoon));
+    isPrinting = true;
+    return Promise.all(figures.map(function (figure) {
+      if (!window.Plotly || isAwake(figure) || figure.dataset.failed) return drawSoon(figure);
+      figure.dataset.asked = "yes";
+      return draw(figure, window.Plotly);
+    }));
   }
 
   function repaint() {
     if (!window.Plotly) return Promise.resolve();
     return Promise.all(figures
-      .filter(function (figure) { return figure.dataset.drawn; })
+      .filter(isAwake)
       .map(function (figure) { return draw(figure, window.Plotly); }));
   }
 
@@ -143,9 +199,7 @@ var reportCharts = (function () {
   if ("IntersectionObserver" in window) {
     var watcher = new IntersectionObserver(function (entries) {
       entries.forEach(function (entry) {
-        if (!entry.isIntersecting) return;
-        watcher.unobserve(entry.target);
-        drawSoon(entry.target);
+        if (entry.isIntersecting) wake(entry.target);
       });
     }, { rootMargin: "400px 0px" });
     figures.forEach(function (figure) { watcher.observe(figure); });
@@ -153,13 +207,19 @@ var reportCharts = (function () {
     drawAll();
   }
 
-  /* A page that is printed later needs the library and all charts by then. */
+  window.addEventListener("afterprint", function () { isPrinting = false; letSleep(); });
+
+  /* A page that is printed later needs the library by then; what is near is drawn ahead. */
   var whenIdle = window.requestIdleCallback || function (work) { return setTimeout(work, 1500); };
   function drawNext() {
     var waiting = figures.find(function (figure) { return !figure.dataset.asked; });
-    if (waiting) drawSoon(waiting).then(function () { whenIdle(drawNext); });
+    if (!window.Plotly && figures.length) unpack();
+    if (waiting && awake.length < mostAwake) drawSoon(waiting).then(function () { whenIdle(drawNext); });
   }
   window.addEventListener("load", function () { setTimeout(function () { whenIdle(drawNext); }, 1500); });
 
-  return { drawAll: drawAll, repaint: repaint, figures: figures };
+  return {
+    drawAll: drawAll, drawSoon: drawSoon, wake: wake, repaint: repaint, isAwake: isAwake, figures: figures,
+    most: function (count) { mostAwake = count; }
+  };
 })();

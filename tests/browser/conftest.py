@@ -58,3 +58,9 @@ def busy_page(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def hostile_page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the page of a job whose names are markup."""
     return pages.write_page(tmp_path_factory.mktemp("hostile"), reports.hostile_report())
+
+
+@pytest.fixture(scope="session")
+def crowded_page(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the page of a job with many findings of one check."""
+    return pages.write_page(tmp_path_factory.mktemp("crowded"), reports.crowded_report())

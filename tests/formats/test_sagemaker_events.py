@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 import pytest
 
-from reportgen.formats import Codes, FileEvents, Tally, read_event_file
-from reportgen.profile import Quality
+from reportgen.formats import FileEvents, Tally, Vocabulary, read_event_file
+from reportgen.profile import Quality, SpanArguments
+from reportgen.profile.spans import NUMBER_COLUMNS
 from tests.builders import timeline_lines
 
 BASE_US = 1_783_071_000_000_000
@@ -23,6 +24,12 @@ class Read:
     tally: Tally
     names: tuple[str, ...]
     phases: tuple[str, ...]
+    arguments: SpanArguments
+
+    def numbers(self, column: str) -> list[int]:
+        """Return a column of arguments, one number an event."""
+        found: list[int] = getattr(self.arguments, column)[self.events.argument].tolist()
+        return found
 
     @property
     def rows(self) -> list[tuple[str, str, float, float]]:
@@ -43,14 +50,18 @@ class Read:
         return self.tally.count(quality)
 
 
-def read(content: bytes | list[object], *, is_finished: bool = True) -> Read:
+def read(content: bytes | list[object]) -> Read:
     if isinstance(content, list):
         content = ("[\n" + ",\n".join(json.dumps(item) for item in content) + "\n]\n").encode()
-    names, phases, tally = Codes(), Codes(), Tally()
-    events = read_event_file(
-        content, "t.json", tally, names=names, phases=phases, is_finished=is_finished
+    vocabulary, tally = Vocabulary(), Tally()
+    events = read_event_file(content, "t.json", tally, vocabulary=vocabulary)
+    return Read(
+        events=events,
+        tally=tally,
+        names=tuple(vocabulary.names),
+        phases=tuple(vocabulary.phases),
+        arguments=vocabulary.arguments.table(),
     )
-    return Read(events=events, tally=tally, names=tuple(names), phases=tuple(phases))
 
 
 def header(base_us: int = BASE_US) -> dict[str, object]:
@@ -95,8 +106,8 @@ STEPS = [(TRAIN, TRAIN, step * 1e6, step * 1e6 + 5e5) for step in range(3)]
 def test_complete_and_unfinished_arrays_give_the_same_events(text: str) -> None:
     found = read(text.encode())
     assert found.rows == STEPS
-    assert found.events.numbers["step"].tolist() == [0, 1, 2]
-    assert found.events.numbers["os_pid"].tolist() == [27, 27, 27]
+    assert found.numbers("step") == [0, 1, 2]
+    assert found.numbers("os_pid") == [27, 27, 27]
     assert found.tally.notes() == ()
 
 
@@ -131,7 +142,7 @@ def test_lines_far_into_a_large_file_keep_their_numbers() -> None:
 )
 def test_steps_are_numbers_however_they_are_written(step: object) -> None:
     found = read([header(), event(dur=1, args={"step_num": step})])
-    assert found.events.numbers["step"].tolist() == [7]
+    assert found.numbers("step") == [7]
 
 
 def test_arguments_become_columns_and_absence_is_minus_one() -> None:
@@ -140,7 +151,7 @@ def test_arguments_become_columns_and_absence_is_minus_one() -> None:
         "tid": 5,
     }  # fmt: skip
     found = read([header(), event(dur=1, args=args), event(dur=1), event(dur=1, args={})])
-    numbers = {name: values.tolist() for name, values in found.events.numbers.items()}
+    numbers = {column: found.numbers(column) for column in NUMBER_COLUMNS}
     assert numbers == {
         "os_pid": [67, -1, -1],
         "worker_id": [3, -1, -1],
@@ -163,8 +174,8 @@ def test_fields_of_odd_types_are_left_out_and_the_event_stays() -> None:
     odd = event(ts="4", dur="2", name=5, args={"step_num": [1], "pid": {"a": 1}, "worker_id": 2})  # type: ignore[arg-type]  # on purpose
     found = read([header(), odd])
     assert [row[1:] for row in found.rows] == [("5", 4, 6)]
-    assert found.events.numbers["worker_id"].tolist() == [2]
-    assert found.events.numbers["step"].tolist() == [-1]
+    assert found.numbers("worker_id") == [2]
+    assert found.numbers("step") == [-1]
 
 
 def test_the_last_name_of_a_phase_holds_from_its_line_on() -> None:
@@ -227,22 +238,26 @@ def test_marks_match_across_a_new_header() -> None:
     assert [row[2:] for row in found.rows] == [(10, 110)]
 
 
-def test_an_end_without_a_begin_is_counted() -> None:
-    found = read([header(), event("E", ts=1), event(dur=1)])
+def test_marks_without_a_partner_in_the_file_are_left_for_the_next() -> None:
+    found = read([header(), event("E", ts=1), event(dur=1), event("B", ts=2, name="open")])
+    loose = found.events.loose
     assert len(found.rows) == 1
+    assert loose is not None
+    assert loose.is_begin.tolist() == [False, True]
+    assert loose.time_ns.tolist() == [BASE_US * 1000 + 1000, BASE_US * 1000 + 2000]
+    assert found.events.last_ns == BASE_US * 1000 + 2000
+
+
+def test_marks_without_a_time_are_counted() -> None:
+    found = read([header(), event("B", ts=1), event("E", ts=None), event("E", ts=4)])  # type: ignore[arg-type]  # on purpose
+    assert [row[2:] for row in found.rows] == [(1, 4)]
     assert found.counted(Quality.EVENTS_UNMATCHED) == 1
 
 
-def test_a_begin_without_an_end_lasts_until_the_end_of_a_finished_job() -> None:
-    found = read([header(), event("B", ts=2, name="open"), event(ts=0, dur=50)])
-    assert found.rows[-1][1:] == ("open", 2, 50)
-    assert found.counted(Quality.EVENTS_UNMATCHED) == 1
-
-
-def test_a_begin_without_an_end_is_left_out_while_the_job_may_run() -> None:
-    found = read([header(), event("B", ts=2), event(ts=0, dur=50)], is_finished=False)
-    assert len(found.rows) == 1
-    assert found.counted(Quality.EVENTS_UNMATCHED) == 1
+def test_an_event_that_ends_before_it_begins_is_dropped() -> None:
+    found = read([header(), event("B", ts=5), event("E", ts=4)])
+    assert found.rows == []
+    assert found.counted(Quality.EVENTS_DROPPED) == 1
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 from pathlib import Path
 
@@ -11,6 +12,8 @@ import pytest
 from reportgen import intake
 from reportgen.profile import NodeProfile, Quality, SeriesKind
 from tests.builders import START_S, ns, system_line, write_minute, write_system, write_timeline
+
+pytestmark = pytest.mark.usefixtures("each_reader")
 
 
 def read(job: Path) -> NodeProfile:
@@ -115,5 +118,6 @@ def test_ctrl_c_while_parsing_is_ctrl_c(tmp_path: Path, monkeypatch: pytest.Monk
 
     write_system(tmp_path, {"gpu0": [1.0] * 20})
     monkeypatch.setattr(sagemaker_system, "_read_fast", interrupted)
+    monkeypatch.setattr(importlib.import_module("reportgen.intake.system"), "SMALL_BYTES", 0)
     with pytest.raises(KeyboardInterrupt):
         read(tmp_path)

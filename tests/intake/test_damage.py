@@ -11,6 +11,8 @@ import pytest
 from reportgen import intake
 from tests.builders import START_S, Row, system_line, timeline_lines, write_minute, write_timeline
 
+pytestmark = pytest.mark.usefixtures("each_reader")
+
 TRAIN = "Step:ModeKeys.TRAIN"
 ROWS: list[Row] = [
     (TRAIN, TRAIN, START_S + step, START_S + step + 0.5, {"step": step}) for step in range(20)

@@ -9,7 +9,7 @@ import pytest
 
 from reportgen import intake
 from reportgen.errors import AmbiguousJobError
-from reportgen.formats import Codes, Tally, read_event_file
+from reportgen.formats import Tally, Vocabulary, read_event_file
 from reportgen.profile import NodeProfile, Quality, RankTrace
 from reportgen.units import NS_PER_S
 from tests.shared_data import ORACLE_JOBS, SHARED_DATA, needs_shared_data
@@ -73,9 +73,7 @@ def test_events_that_overlap_a_window_are_as_many_as_aws_counts(
 ) -> None:
     n_found = 0
     for path in sorted((SHARED_DATA / "smdebug" / job).glob("framework/pevents/*/*.json")):
-        events = read_event_file(
-            path.read_bytes(), path.name, Tally(), names=Codes(), phases=Codes(), is_finished=False
-        )
+        events = read_event_file(path.read_bytes(), path.name, Tally(), vocabulary=Vocabulary())
         overlaps = (events.start_ns <= end_us * 1000) & (events.end_ns >= start_us * 1000)
         n_found += int(np.count_nonzero(overlaps))
     assert n_found == n_events

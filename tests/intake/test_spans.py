@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import importlib
+import json
 import random
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -186,3 +189,157 @@ def test_names_of_dropped_events_are_not_in_the_vocabulary(tmp_path: Path) -> No
     write_timeline(tmp_path, timeline_lines([*ROWS[:1], ("Bad", "bad", 4.9e9, 4.9e9, {})]))
     spans = read(tmp_path).spans
     assert (spans.names, spans.phases) == ((TRAIN,), (TRAIN,))
+
+
+def mark(ph: str, time_s: float, name: str = "", **more: object) -> str:
+    ts = round((time_s - START_S) * 1e6)
+    return json.dumps({"name": name, "ph": ph, "pid": 0, "ts": ts} | more)
+
+
+def write_marks(job: Path, *lines: str, end_s: float, phase: str = "gradient", **more: str) -> None:
+    base = json.dumps({"start_time_since_epoch_in_micros": round(START_S * 1e6)})
+    header = [
+        f'{{"name": "process_name", "ph": "M", "pid": 0, "args": {args}}}'
+        for args in (base, json.dumps({"name": phase}))
+    ]
+    more = {"suffix": "horovod_timeline"} | more
+    write_timeline(job, [*header, *lines], end_s=end_s, **more)
+
+
+def spans_of(profile: NodeProfile) -> list[tuple[str, float, float]]:
+    spans = profile.spans
+    times = zip(
+        spans.name, spans.start_ns / 1e9 - START_S, spans.end_ns / 1e9 - START_S, strict=True
+    )
+    return [(spans.names[name], round(start, 3), round(end, 3)) for name, start, end in times]
+
+
+def test_a_begin_is_closed_by_an_end_in_the_next_file_of_its_writer(tmp_path: Path) -> None:
+    write_marks(tmp_path, mark("B", START_S + 59, "NEGOTIATE"), end_s=START_S + 60)
+    write_marks(tmp_path, mark("E", START_S + 61), end_s=START_S + 120)
+    profile = read(tmp_path)
+    assert spans_of(profile) == [("NEGOTIATE", 59.0, 61.0)]
+    assert counted(profile, Quality.EVENTS_UNMATCHED) == 0
+
+
+def test_marks_nest_across_several_files(tmp_path: Path) -> None:
+    write_marks(tmp_path, mark("B", START_S + 1, "outer"), end_s=START_S + 60)
+    write_marks(tmp_path, mark("B", START_S + 61, "inner"), end_s=START_S + 120)
+    write_marks(
+        tmp_path, mark("E", START_S + 121), mark("E", START_S + 122, "outer"), end_s=START_S + 180
+    )
+    assert spans_of(read(tmp_path)) == [("outer", 1.0, 122.0), ("inner", 61.0, 121.0)]
+
+
+def test_a_file_that_was_never_closed_comes_after_the_others(tmp_path: Path) -> None:
+    write_marks(tmp_path, mark("B", START_S + 59, "NEGOTIATE"), end_s=START_S + 60)
+    write_marks(tmp_path, mark("E", START_S + 61), end_s=START_S + 120)
+    closed = next(tmp_path.rglob(f"{round((START_S + 120) * 1e6)}_*"))
+    closed.rename(closed.with_name("27-algo-1_horovod_timeline.tmp"))
+    assert spans_of(read(tmp_path)) == [("NEGOTIATE", 59.0, 61.0)]
+
+
+@pytest.mark.parametrize(
+    ("named", "other"),
+    [
+        ("other", {}),
+        ("", {"node_id": "28-algo-1"}),
+        ("", {"suffix": "model_timeline"}),
+        ("", {"phase": "bias"}),
+    ],
+    ids=["name", "worker", "writer", "phase"],
+)
+def test_marks_that_do_not_belong_together_stay_unmatched(
+    tmp_path: Path, named: str, other: dict[str, str]
+) -> None:
+    write_marks(tmp_path, mark("B", START_S + 59, "NEGOTIATE"), end_s=START_S + 60)
+    write_marks(tmp_path, mark("E", START_S + 61, named), end_s=START_S + 120, **other)
+    profile = read(tmp_path)
+    assert profile.spans.n_spans == 0
+    assert counted(profile, Quality.EVENTS_UNMATCHED) == 2
+
+
+def test_what_no_file_ends_lasts_until_the_last_time_of_its_own(tmp_path: Path) -> None:
+    write_marks(
+        tmp_path, mark("B", START_S + 5, "open"), mark("i", START_S + 50), end_s=START_S + 60
+    )
+    write_marks(tmp_path, mark("i", START_S + 110, "later"), end_s=START_S + 120)
+    write_end_marker(tmp_path, room="framework")
+    profile = read(tmp_path)
+    assert ("open", 5.0, 50.0) in spans_of(profile)
+    assert counted(profile, Quality.EVENTS_UNMATCHED) == 1
+
+
+def many_files(job: Path, *, n_files: int = 12, n_rows: int = 40) -> None:
+    """Write two workers' files of a minute each: steps, marks across files, and a long event."""
+    chance = random.Random(5)
+    for minute in range(n_files):
+        start_s = START_S + 60 * minute
+        for pid in (27, 28):
+            begins_s = sorted(start_s + round(60 * chance.random(), 4) for _ in range(n_rows))
+            rows: list[Row] = [
+                ("Forward", f"layer{chance.randrange(5)}", begin_s, begin_s + chance.random(),
+                 {"step": chance.randrange(50), "os_pid": pid})
+                for begin_s in begins_s
+            ]  # fmt: skip
+            if minute % 5 == 4:
+                rows.append(("Epoch", "epoch", START_S + minute, start_s + 59, {"os_pid": pid}))
+            write_timeline(job, timeline_lines(rows), end_s=start_s + 60, node_id=f"{pid}-algo-1")
+        begin, end = mark("B", start_s + 59, "NEGOTIATE", tid=3), mark("E", start_s + 1, tid=3)
+        write_marks(job, end, begin, end_s=start_s + 60)
+
+
+def test_small_batches_give_the_same_table_as_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    many_files(tmp_path)
+    whole = read(tmp_path)
+    store = importlib.import_module("reportgen.intake.span_store")
+    monkeypatch.setattr(store, "BATCH_ROWS", 64)
+    monkeypatch.setattr(store, "CARRIED_ROWS", 16)
+    in_batches = read(tmp_path)
+    assert np.all(np.diff(whole.spans.start_ns) >= 0)
+    assert whole.spans.n_spans == 12 * 2 * 40 + 2 * 2 + 11
+    assert_same(in_batches.spans, whole.spans)
+    assert in_batches.notes == whole.notes
+
+
+@pytest.mark.parametrize("n_helpers", [1, 2])
+def test_helpers_give_the_same_table_and_the_same_notes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, n_helpers: int
+) -> None:
+    many_files(tmp_path)
+    write_timeline(tmp_path, b'[\n{"ph": "X", oops\n]', end_s=START_S + 700)
+    alone = read(tmp_path)
+    module = importlib.import_module("reportgen.intake.spans")
+    monkeypatch.setattr(module, "HELPER_BYTES", 1)
+    monkeypatch.setattr(module, "HEAD_START_BYTES", 0)
+    monkeypatch.setattr(module, "spare_cores", lambda: n_helpers)
+    seen: list[int] = []
+    read_here = module._read_here
+
+    def counting(files: Sequence[object], *rest: object) -> None:
+        seen.append(len(files))
+        read_here(files, *rest)
+
+    monkeypatch.setattr(module, "_read_here", counting)
+    together = read(tmp_path)
+    assert len(seen) == 1
+    assert 0 < seen[0] < 37
+    assert_same(together.spans, alone.spans)
+    assert together.notes == alone.notes
+
+
+def test_when_a_helper_fails_everything_is_read_here(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    many_files(tmp_path)
+    alone = read(tmp_path)
+    module = importlib.import_module("reportgen.intake.spans")
+    monkeypatch.setattr(module, "HELPER_BYTES", 1)
+    monkeypatch.setattr(module, "spare_cores", lambda: 1)
+    monkeypatch.setattr(module, "HEAD_START_BYTES", 0)
+    monkeypatch.setattr("sys.executable", "/bin/false")
+    again = read(tmp_path)
+    assert_same(again.spans, alone.spans)
+    assert again.notes == alone.notes

@@ -20,6 +20,8 @@ from tests.builders import (
     write_system,
 )
 
+pytestmark = pytest.mark.usefixtures("each_reader")
+
 COLUMNS: dict[str, list[float | None]] = {
     "gpu0": [10.0, 20.0, 30.0],
     "gpu0_memory": [1.0, 2.0, 3.0],

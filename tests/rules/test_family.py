@@ -33,6 +33,7 @@ EMPTY_DETAILS: dict[str, Any] = {
     "NetworkBottleneck": {"limit_bytes_per_s": {}, "limit_source": "own_p99", "episodes": {}},
     "OverallFrameworkMetrics": {"ratio": {}, "phase": {}, "phase_time": {}},
     "StepOutlier": {"step_details": {}},
+    "StepPeriodicity": {},
 }
 DEFAULT_PARAMETERS = {
     "BatchSize": (
@@ -54,6 +55,7 @@ DEFAULT_PARAMETERS = {
     "OverallFrameworkMetrics": "",
     "OverallSystemUsage": "",
     "StepOutlier": "threshold:3\nmode:None\nn_outliers:10\nstddev:3",
+    "StepPeriodicity": "min_share_pct:0.5\nmin_steps:20",
 }
 
 NODE_RULES = tuple(rule for rule in BUILTIN_RULES if reads(rule, is_rank=False))

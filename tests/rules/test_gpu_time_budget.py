@@ -9,10 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from reportgen.errors import ConfigError
 from reportgen.intake import discover, read_node
 from reportgen.profile import NodeProfile
 from reportgen.results import Counters, ReasonCode, RuleResult, Status
 from reportgen.rules.gpu_time_budget import RULE
+from reportgen.rules.settings import resolve_params
 from tests.builders import START_S, node_profile, ns, span_table, system_table
 from tests.rules.framework_jobs import finding, rows_of, run
 from tests.shared_data import SHARED_DATA, needs_shared_data
@@ -58,7 +60,7 @@ def test_busy_above_ninety_at_work_above_ten_and_idle_up_to_ten() -> None:
     assert result.metrics["gpu_idle_ratio"] == 0.5
     assert result.metrics["busy_partial_ratio"] == 0.3
     assert result.metrics["network_ratio"] == 0.0
-    assert len(result.metrics) == 2 + 11
+    assert sum(name.endswith("_ratio") for name in result.metrics) == 2 + 11
 
 
 def test_the_loop_is_from_the_first_step_to_the_last_whatever_the_gpu_does() -> None:
@@ -267,7 +269,7 @@ def test_many_gpus_add_up_to_a_hundred_and_to_the_measured_time() -> None:
     ratios = [
         value
         for name, value in result.metrics.items()
-        if name not in {"gpu_busy_ratio", "gpu_idle_ratio"}
+        if name.endswith("_ratio") and name not in {"gpu_busy_ratio", "gpu_idle_ratio"}
     ]
     assert sum(value for value in ratios if value is not None) == pytest.approx(1, abs=1e-5)
 
@@ -301,3 +303,89 @@ def test_the_cpu_bound_job_of_the_oracle_idles_for_its_input() -> None:
         )
         / 1e9
     )
+
+
+def stretches(result: RuleResult) -> list[tuple[str, float, float, str]]:
+    """Return (device, start, end, cause) of each listed stretch, seconds since the job's start."""
+    if result.exhibit("idle_stretches") is None:
+        return []
+    return [
+        (row["device"], row["start_s"] - START_S, row["end_s"] - START_S, row["cause"])
+        for row in rows_of(result, "idle_stretches")
+    ]
+
+
+def test_idle_stretches_of_three_seconds_are_listed_and_marked() -> None:
+    result = in_loop({"gpu0": [90.0, 0.0, 0.0, 90.0, 5.0, 5.0, 5.0, 90.0, 0.0, 90.0]})
+    assert stretches(result) == [("gpu0", 4.0, 7.0, "unexplained")]
+    (marked,) = rows_of(result, "intervals")
+    assert (marked["lane"], marked["name"]) == ("algo-1 gpu0", "idle 3 s, unexplained")
+    assert (marked["start_s"], marked["end_s"]) == (START_S + 4, START_S + 7)
+    assert (result.metrics["idle_stretches"], result.metrics["longest_idle_s"]) == (1, 3.0)
+
+
+def test_the_length_from_which_a_stretch_is_listed_may_be_set() -> None:
+    part = node({"gpu0": [90.0, 0.0, 0.0, 90.0, 0.0, 0.0, 0.0, 90.0]}, [step(0, 7)])
+    assert len(stretches(run(RULE, part, min_idle_s=2.0))) == 2
+    assert stretches(run(RULE, part, min_idle_s=3.5)) == []
+
+
+def test_a_single_idle_sample_tells_no_stretch_however_long_the_interval() -> None:
+    table = system_table({"gpu0": [90.0, 0.0, 90.0, 90.0]}, interval_s=60)
+    part = node_profile(system=table, spans=span_table([step(0, 200)]))
+    assert stretches(run(RULE, part)) == []
+
+
+def test_a_gap_in_the_sampling_ends_a_stretch() -> None:
+    table = system_table({"gpu0": [90.0, *[0.0] * 8, 90.0]}, interval_s=1)
+    ticks = table.tick_ns + np.where(np.arange(10) >= 4, 60_000_000_000, 0)
+    part = node_profile(system=replace(table, tick_ns=ticks), spans=span_table([step(0, 70)]))
+    assert [(start, end) for _, start, end, _ in stretches(run(RULE, part))] == [
+        (1.0, 4.0),
+        (64.0, 69.0),
+    ]
+
+
+def test_idling_before_and_after_the_loop_is_no_stretch() -> None:
+    part = node({"gpu0": [0.0] * 5 + [90.0] * 5 + [0.0] * 5}, [step(5, 9)])
+    assert stretches(run(RULE, part)) == []
+
+
+def test_a_stall_of_ten_seconds_in_two_hours_is_listed_among_many_short_ones() -> None:
+    use = np.full(14_400, 90.0)
+    for at in range(0, 14_000, 40):
+        use[at : at + 7] = 0.0
+    use[9_990:10_010] = 0.0
+    table = system_table({"gpu0": use.tolist()}, interval_s=0.5)
+    part = node_profile(system=table, spans=span_table([step(0, 7200)]))
+    result = run(RULE, part)
+    listed = stretches(result)
+    assert len(listed) == 200
+    assert max(end - start for _, start, end, _ in listed) == pytest.approx(10.0, abs=3.5)
+    idle = result.exhibit("idle_stretches")
+    assert idle is not None
+    assert "The 200 longest are listed" in idle.caption
+    assert result.metrics["idle_stretches"] == 350
+
+
+def test_with_a_price_rows_and_totals_cost_money() -> None:
+    part = node({"gpu0": [100.0] * 5 + [0.0] * 5}, [step(0, 9)])
+    priced = run(RULE, part, usd_per_gpu_hour=36.0)
+    costs = {row["part"]: row["usd"] for row in rows_of(priced, "gpu_time_budget")}
+    assert costs == {"busy_high": 0.05, "unexplained": 0.05}
+    assert priced.metrics["gpu_usd"] == 0.1
+    assert priced.metrics["gpu_idle_usd"] == 0.05
+    assert priced.params["usd_per_gpu_hour"] == 36.0
+    assert priced.rule_parameters == ""
+
+
+def test_without_a_price_nothing_costs_anything() -> None:
+    result = in_loop({"gpu0": [100.0] * 10})
+    assert all(row["usd"] is None for row in rows_of(result, "gpu_time_budget"))
+    assert "gpu_usd" not in result.metrics
+
+
+@pytest.mark.parametrize("price", ["-1", "nan", "1e999", "a lot"])
+def test_a_price_must_be_a_number_of_at_least_zero(price: str) -> None:
+    with pytest.raises(ConfigError, match="usd_per_gpu_hour"):
+        resolve_params((RULE,), {"GPUTimeBudget.usd_per_gpu_hour": price})

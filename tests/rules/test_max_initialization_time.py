@@ -4,7 +4,7 @@ import pytest
 
 from reportgen.results import Counters, ReasonCode, Severity, Status
 from reportgen.rules.max_initialization_time import RULE
-from tests.builders import START_S
+from tests.builders import START_S, node_profile, span_table, system_table
 from tests.rules.framework_jobs import finding, node, rows_of, run, step_rows
 
 LOOP = [1.0] * 100
@@ -147,3 +147,45 @@ def test_a_long_job_without_steps_is_told_with_its_length() -> None:
 
     assert reason is not None
     assert "The job ran 2 min 30 s, longer than the limit of 2 min 00 s" in reason.text
+
+
+def fed(received: float | None, read: float | None, *, init_s: int = 100, loop_s: int = 50):
+    """Return a node with these rates in bytes/s before its first step, a tenth of them after."""
+    columns = {"cpu0": [10.0] * (init_s + loop_s)}
+    for name, rate in (("receive", received), ("receive_platform", received), ("read", read)):
+        if rate is not None:
+            columns[name] = [rate] * init_s + [rate / 10] * loop_s
+    return node_profile(
+        system=system_table(columns, interval_s=1),
+        spans=span_table(step_rows([1.0] * loop_s, start_s=START_S + init_s)),
+    )
+
+
+def test_network_and_disk_rates_before_the_first_step_are_told() -> None:
+    result = run(RULE, fed(50e6, 4e6))
+    found = finding(result, "INIT-1")
+
+    assert found is not None
+    assert "on algo-1 on average: received 100 MB/s (at most 100 MB/s)" in found.text
+    assert "read from disk 4 MB/s" in found.text
+    rows = {row["what"]: row for row in rows_of(result, "startup_rates")}
+    assert set(rows) == {"received", "read from disk"}
+    assert (rows["received"]["mean"], rows["received"]["highest"]) == (100e6, 100e6)
+    assert rows["received"]["loop_mean"] == pytest.approx(10e6)
+    assert rows["received"]["samples"] == 100
+
+
+def test_a_quiet_network_points_to_something_else() -> None:
+    found = finding(run(RULE, fed(400_000.0, 0.0)), "INIT-1")
+
+    assert found is not None
+    assert "nearly quiet (at most 800 kB/s on average)" in found.text
+
+
+def test_without_rates_nothing_is_said_about_them() -> None:
+    result = run(RULE, fed(None, None))
+    found = finding(result, "INIT-1")
+
+    assert found is not None
+    assert "Meanwhile" not in found.text
+    assert result.exhibit("startup_rates") is None

@@ -237,3 +237,42 @@ def test_an_imported_result_is_read_from_its_details() -> None:
 
     assert [item.id for item in presented.findings] == ["SYS-1"]
     assert [item.id for item in presented.exhibits] == ["usage"]
+
+
+def test_every_gpu_has_a_row_over_time_and_the_least_used_node_comes_first() -> None:
+    parts = [
+        node(f"algo-{at}", gpu0=[level] * 100, gpu1=[level + 10] * 100)
+        for at, level in ((1, 60.0), (2, 20.0), (3, 80.0))
+    ]
+    heat = run(RULE, *parts).exhibit("device_heatmap")
+
+    assert heat is not None
+    assert heat.kind is ExhibitKind.HEATMAP
+    rows, _, values, nodes = (column.values for column in heat.columns)
+    assert list(dict.fromkeys(rows)) == [
+        "algo-2 gpu0", "algo-2 gpu1", "algo-1 gpu0", "algo-1 gpu1", "algo-3 gpu0", "algo-3 gpu1",
+    ]  # fmt: skip
+    assert list(dict.fromkeys(values)) == [20.0, 30.0, 60.0, 70.0, 80.0, 90.0]
+    assert nodes[0] == "algo-2"
+
+
+def test_the_cells_of_many_gpus_stay_within_bounds() -> None:
+    levels: dict[str, Any] = {f"gpu{at}": [50.0] * 2_000 for at in range(8)}
+    parts = [node(f"algo-{at}", **levels) for at in range(1, 33)]
+    heat = run(RULE, *parts).exhibit("device_heatmap")
+
+    assert heat is not None
+    assert heat.n_rows <= 48_000
+    assert len(set(heat.columns[0].values)) == 256
+
+
+def test_one_device_alone_has_no_heat_map() -> None:
+    assert run(RULE, node(gpu0=[50.0] * 100)).exhibit("device_heatmap") is None
+
+
+def test_nodes_without_gpus_have_a_heat_map_of_their_cpus() -> None:
+    heat = run(RULE, node("algo-1", cpu0=[5.0] * 9), node("algo-2", cpu0=[7.0] * 9)).exhibit(
+        "device_heatmap"
+    )
+    assert heat is not None
+    assert [column.name for column in heat.columns] == ["row", "time_s", "cpu_pct", "node"]

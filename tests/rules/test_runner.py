@@ -87,6 +87,7 @@ def test_the_built_in_rules_are_sagemakers_and_ours() -> None:
         "OverallFrameworkMetrics",
         "OverallSystemUsage",
         "StepOutlier",
+        "StepPeriodicity",
     ]
 
 

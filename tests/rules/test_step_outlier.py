@@ -383,3 +383,24 @@ def test_an_imported_result_names_the_slow_steps() -> None:
     ids = [item.id for item in presented.exhibits]
     assert ids[:2] == ["steps", "step_histogram"]
     assert "outlier_phase_shares" in ids
+
+
+def test_the_time_axis_knows_which_step_began_when() -> None:
+    exhibit = run(RULE, node(step_rows([0.1] * 300, every_s=2.0, first=5))).exhibit("step_numbers")
+
+    assert exhibit is not None
+    time_s, step = (column.values for column in exhibit.columns)
+    assert (time_s[0], step[0]) == (START_S, 5)
+    assert (time_s[-1], step[-1]) == (START_S + 598.0, 304)
+    assert len(step) == 300
+
+
+def test_of_many_steps_every_so_many_is_a_mark_with_the_last_of_them() -> None:
+    exhibit = run(RULE, node(step_rows([0.1] * 5_000))).exhibit("step_numbers")
+
+    assert exhibit is not None
+    steps = list(exhibit.columns[1].values)
+    assert len(steps) <= 400
+    assert steps[:3] == [0, 13, 26]
+    assert steps[-1] == 4_999
+    assert f"{len(steps)} of 5,000 steps" in exhibit.caption

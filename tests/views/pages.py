@@ -17,6 +17,7 @@ from reportgen.views.blocks import Section, Sections, outputs
 
 SECTIONS = (
     "header",
+    "timeline",
     "job_summary",
     "system_usage",
     "gpu_time",

@@ -439,6 +439,12 @@ def busy_report() -> Report:
                     "bytes/s",
                 ),
                 heatmap(8),
+                band(
+                    "gpu_over_time",
+                    "GPU utilization over time",
+                    {"gpu0": (45, 30), "gpu1": (40, 25)},
+                ),
+                band("cpu_over_time", "CPU utilization over time", {"algo-1": (80, 15)}),
             ),
             findings=(
                 finding(
@@ -634,6 +640,34 @@ def busy_report() -> Report:
     )
 
 
+def crowded_report(n_nodes: int = 5, n_gpus: int = 8) -> Report:
+    """Return the report of a job with a finding, a box and a row of a table for each GPU."""
+    gpus = [(f"algo-{node + 1}", f"gpu{gpu}") for node in range(n_nodes) for gpu in range(n_gpus)]
+    found = tuple(
+        finding(
+            f"GPU-{at + 1}",
+            Severity.WARNING,
+            f"{device} of {node} is hardly used",
+            share=0.3 - at / 10_000,
+            where=Where(node=node, device=device, start_s=START_S, end_s=START_S + 60),
+            exhibit="utilization",
+        )
+        for at, (node, device) in enumerate(gpus)
+    )
+    names = tuple(f"{node} {device}" for node, device in gpus)
+    results = (
+        result(
+            "LowGPUUtilization",
+            Status.TRIGGERED,
+            exhibits=(boxes("utilization", "Utilization of each GPU", names), heatmap(len(gpus))),
+            findings=found,
+        ),
+        result("StepOutlier", Status.OK, exhibits=(steps_table(2_000),)),
+    )
+    nodes = tuple(dict.fromkeys(node for node, _ in gpus))
+    return report_of(results, summary=SUMMARY, nodes=nodes)
+
+
 def healthy_report() -> Report:
     """Return the report of a job without faults in which every check looked."""
     results = (
@@ -658,6 +692,7 @@ def short_report() -> Report:
     return report_of(results, nodes=("algo-1",))
 
 
+RIGHT_TO_LEFT = "\"שלום\" 🚀 'مرحبا' & <b>\u2066node\u2069"
 HOSTILE = "</script><script>window.hacked=1</script><img src=x onerror=window.hacked=1>\u202eevil"
 
 
@@ -698,7 +733,10 @@ def hostile_report() -> Report:
                 shares("shares", name, {name: 3.0, long_name: 2.0}),
                 operators("bars", name, 4),
                 exhibit(
-                    "table", ExhibitKind.TABLE, title=name, columns=[(name, "", [name, long_name])]
+                    "table",
+                    ExhibitKind.TABLE,
+                    title=name,
+                    columns=[(name, "", [name, long_name, RIGHT_TO_LEFT])],
                 ),
                 spans("spans", name),
             ),
@@ -707,6 +745,6 @@ def hostile_report() -> Report:
     return report_of(
         results,
         name=name,
-        nodes=(name, long_name),
+        nodes=(name, long_name, RIGHT_TO_LEFT),
         quality=DataQuality(counters={"files_read": 1}, notes=(QualityNote(text=name, path=name),)),
     )

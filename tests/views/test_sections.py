@@ -196,7 +196,7 @@ def test_a_card_shows_evidence_place_time_and_gain(busy):
     ranked = busy.findings[0]
     card = card_of(ranked.rule, ranked.finding, busy)
     assert (card.measured, card.threshold) == ("33.0\u00a0%", "50.0\u00a0%")
-    assert card.place == "algo-1 · gpu0"
+    assert [place.text for place in card.places] == ["algo-1", "gpu0"]
     assert card.when == "2026-07-03 09:30:21 – 09:41:00 UTC (10 min 38 s)"
     assert (card.gain, card.gain_note) == ("up to 1.49× faster", "at most 33.0 % of the time")
 
@@ -204,7 +204,8 @@ def test_a_card_shows_evidence_place_time_and_gain(busy):
 def test_a_card_leaves_out_what_is_not_known(busy):
     bare = Finding(id="X", severity=Severity.INFO, title="T", text="t", advice="", where=Where())
     card = card_of("CPUBottleneck", bare, busy)
-    assert (card.measured, card.threshold, card.place, card.when, card.gain) == ("",) * 5
+    assert (card.measured, card.threshold, card.when, card.gain) == ("",) * 4
+    assert card.places == ()
     assert card.gauge is None
 
 

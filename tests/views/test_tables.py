@@ -89,6 +89,31 @@ def test_columns_that_differ_by_unit_alone_say_it():
     assert [head.text for head in heads] == ["self time", "self %", "share of all"]
 
 
+def test_cells_hold_the_exact_value_where_they_say_less():
+    made = exhibit(
+        "t",
+        ExhibitKind.TABLE,
+        title="T",
+        columns=[
+            ("duration_s", "s", [0.1234567, None]),
+            ("n_samples", "", [1_234, 5]),
+            ("p95", "%", [41.23, 100.0]),
+        ],
+    )
+    table = table_of(made, is_unix=True, file=FILE)
+    assert [[item.exact for item in row] for row in table.rows] == [
+        ["0.1234567", "1234", "41.23"],
+        ["", "5", "100.0"],
+    ]
+    assert [head.name for head in table.heads] == ["duration_s", "n_samples", "p95 (%)"]
+
+
+def test_the_unit_of_a_row_goes_with_its_exact_numbers():
+    table = table_of(reports.usage_table(), is_unix=True, file=FILE)
+    network = table.rows[5]
+    assert (network[2].exact, network[2].unit) == ("98400000.0", "bytes/s")
+
+
 def test_absent_values_are_dashes_and_never_zeros():
     made = exhibit("t", ExhibitKind.TABLE, title="T", columns=[("p95_pct", "%", [None, 0.0])])
     assert _texts(table_of(made, is_unix=True, file=FILE).rows) == [["–"], ["0.0 %"]]

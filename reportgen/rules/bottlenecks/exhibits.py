@@ -176,6 +176,8 @@ def _intervals(nodes: Sequence[NodeBottlenecks]) -> Exhibit:
             ("name", "", [f"{item.n_ticks:,} bottlenecks" for item in found]),
             ("start_s", "s", [seconds(item.start_ns) for item in found]),
             ("end_s", "s", [seconds(item.end_ns) for item in found]),
+            ("node", "", [item.node for item in found]),
+            ("device", "", [None for _ in found]),
             ("ticks", "", [item.n_ticks for item in found]),
         ],
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 import numpy as np
@@ -13,6 +13,7 @@ from reportgen.profile import NodeProfile, SeriesKind, SystemTable
 from reportgen.profile.system import Floats, Instants
 from reportgen.rules.bottlenecks.host_load import CPU_HOT_PCT, IO_HOT_PCT, hot_cores
 from reportgen.rules.budget.events import Activity, activity_of
+from reportgen.rules.budget.stretches import MOST_STRETCHES, Stretch, idle_stretches
 from reportgen.rules.maths.activity import training_loop_ns
 from reportgen.rules.maths.totals import mean_over
 from reportgen.rules.network.ticks import starvation_of
@@ -24,6 +25,8 @@ IO_MEAN_PCT = 20.0
 third on average hold it up. Source: rules-spec §16b."""
 LONGEST_TICK_INTERVALS = 1.5
 """The next sample is missing after so many sampling intervals. Source: ours."""
+JITTER_OF_INTERVAL = 0.1
+"""Samples come early or late by so much of their interval; lengths are told no better. Ours."""
 
 Mask = NDArray[np.bool_]
 
@@ -58,11 +61,16 @@ IDLE = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GpuBudget:
-    """One GPU: ns of each part that occurs, and those of them with a core above 90 %."""
+    """One GPU: ns of each part that occurs, and those of them with a core above 90 %.
+
+    ``n_stretches`` and ``stretches_ns`` count its long idle stretches and add them up.
+    """
 
     device: str
     part_ns: Mapping[Part, int]
     hot_ns: Mapping[Part, int]
+    n_stretches: int = 0
+    stretches_ns: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,16 +80,23 @@ class NodeBudget:
     Attributes:
         n_ticks: sampling instants.
         has_steps: whether the loop is that of its steps, not the time of its GPU activity.
+        stretches: the longest stretches in which one of its GPUs idles within the loop.
     """
 
     node: str
     n_ticks: int
     has_steps: bool
     gpus: tuple[GpuBudget, ...]
+    stretches: tuple[Stretch, ...] = ()
 
 
-def measure_budget(part: NodeProfile) -> NodeBudget:
-    """Split the time of each GPU of a node; the first part that fits a tick takes it."""
+def measure_budget(part: NodeProfile, *, least_idle_ns: int) -> NodeBudget:
+    """Split the time of each GPU of a node; the first part that fits a tick takes it.
+
+    Args:
+        part: the node.
+        least_idle_ns: idle stretches of at least this length are listed.
+    """
     system = part.system
     names = system.names(SeriesKind.GPU_UTILIZATION)
     use = system.matrix(SeriesKind.GPU_UTILIZATION)
@@ -91,20 +106,28 @@ def measure_budget(part: NodeProfile) -> NodeBudget:
     length_ns, gap_ns = tick_lengths_ns(system)
     is_hot = hot_cores(system, SeriesKind.CPU_UTILIZATION, above=CPU_HOT_PCT) > 0
     causes = _causes(system, use, activity_of(part.spans, system.tick_ns), is_hot)
+    gpus, stretches = [], []
+    for column, name in enumerate(names):
+        codes = _codes(system.tick_ns, use[:, column], loop_ns, causes)
+        found = idle_stretches(
+            name,
+            codes,
+            idle_codes=[list(Part).index(cause) for cause in IDLE],
+            tick_ns=system.tick_ns,
+            length_ns=length_ns,
+            least_ns=least_idle_ns - JITTER_OF_INTERVAL * (system.interval_ns or 0),
+        )
+        stretches += found
+        budget = _gpu(name, codes, length_ns, gap_ns, is_hot)
+        idle_ns = sum(stretch.duration_ns for stretch in found)
+        gpus.append(replace(budget, n_stretches=len(found), stretches_ns=idle_ns))
+    longest = sorted(stretches, key=lambda item: (-item.duration_ns, item.start_ns, item.device))
     return NodeBudget(
         node=part.node,
         n_ticks=system.n_ticks,
         has_steps=has_steps,
-        gpus=tuple(
-            _gpu(
-                name,
-                _codes(system.tick_ns, use[:, column], loop_ns, causes),
-                length_ns,
-                gap_ns,
-                is_hot,
-            )
-            for column, name in enumerate(names)
-        ),
+        gpus=tuple(gpus),
+        stretches=tuple(longest[:MOST_STRETCHES]),
     )
 
 

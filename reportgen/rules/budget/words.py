@@ -6,12 +6,16 @@ from collections.abc import Sequence
 
 from reportgen.results import Exhibit, ExhibitKind, Finding, Severity, exhibit
 from reportgen.rules.base import Presentation
+from reportgen.rules.budget.idle import stretch_exhibits
 from reportgen.rules.budget.parts import BUSY, IDLE, NodeBudget, Part
 from reportgen.units import NS_PER_S, percentages, say_duration, say_pct
 
 TABLE, SHARES = "gpu_time_budget", "budget"
 LEAST_TOLD_PCT = 1.0
 """A part below this share is not worth a reading. Source: ours."""
+USD_DECIMALS = 4
+"""A short job's part costs less than a cent, and would be nothing. Source: ours."""
+_S_PER_HOUR = 3600
 TABLE_DECIMALS = 3
 """A row is one GPU's part of the time of all: a tenth of a percent is too coarse for it."""
 
@@ -22,28 +26,62 @@ def totals_ns(nodes: Sequence[NodeBudget]) -> dict[Part, int]:
     return {part: sum(gpu.part_ns.get(part, 0) for gpu in gpus) for part in Part}
 
 
-def metrics_of(nodes: Sequence[NodeBudget]) -> dict[str, float | int | None]:
-    """Return the ratios of the time of all GPUs: busy, idle within the loop, and each part."""
+def metrics_of(
+    nodes: Sequence[NodeBudget], usd_per_gpu_hour: float | None
+) -> dict[str, float | int | None]:
+    """Return the ratios of the time of all GPUs: busy, idle within the loop, and each part.
+
+    With a price the cost of all GPU time, and of the idle time, stands before them.
+    """
     totals = totals_ns(nodes)
     every = sum(totals.values())
     if not every:
         return {}
     groups = {"gpu_busy": BUSY, "gpu_idle": IDLE} | {part.value: (part,) for part in Part}
+    sums = {name: sum(totals[part] for part in parts) for name, parts in groups.items()}
+    costs: dict[str, float | int | None] = {}
+    if usd_per_gpu_hour is not None:
+        costs["gpu_usd"] = usd_of(every, usd_per_gpu_hour)
+        costs["gpu_idle_usd"] = usd_of(sums["gpu_idle"], usd_per_gpu_hour)
+    ratios = {f"{name}_ratio": round(value / every, 6) for name, value in sums.items()}
+    stretches = [stretch for node in nodes for stretch in node.stretches]
+    longest_ns = max((stretch.duration_ns for stretch in stretches), default=None)
     return {
-        f"{name}_ratio": round(sum(totals[part] for part in parts) / every, 6)
-        for name, parts in groups.items()
+        **costs,
+        **ratios,
+        "idle_stretches": sum(gpu.n_stretches for node in nodes for gpu in node.gpus),
+        "longest_idle_s": None if longest_ns is None else longest_ns / NS_PER_S,
     }
 
 
-def present_budget(nodes: Sequence[NodeBudget]) -> Presentation:
-    """Return the reading, the bar and the table; nothing without GPU time."""
+def usd_of(time_ns: int, usd_per_gpu_hour: float | None) -> float | None:
+    """Return what some GPU time costs, ``None`` without a price."""
+    if usd_per_gpu_hour is None:
+        return None
+    return round(time_ns / NS_PER_S / _S_PER_HOUR * usd_per_gpu_hour, USD_DECIMALS)
+
+
+def present_budget(
+    nodes: Sequence[NodeBudget], *, usd_per_gpu_hour: float | None, least_idle_s: float
+) -> Presentation:
+    """Return the reading, the bar, the table and long idle stretches; nothing without GPU time.
+
+    Args:
+        nodes: what was measured, in node order.
+        usd_per_gpu_hour: the price, if it is known.
+        least_idle_s: how long a stretch is at least.
+    """
     totals = {part: value for part, value in totals_ns(nodes).items() if value}
     if not totals:
         return Presentation()
     caption = _caption(nodes)
     return Presentation(
         findings=_findings(totals, caption),
-        exhibits=(_shares(totals, caption), _table(nodes)),
+        exhibits=(
+            _shares(totals, caption),
+            _table(nodes, usd_per_gpu_hour),
+            *stretch_exhibits(nodes, least_idle_s=least_idle_s),
+        ),
     )
 
 
@@ -61,7 +99,7 @@ def _shares(totals: dict[Part, int], caption: str) -> Exhibit:
     )
 
 
-def _table(nodes: Sequence[NodeBudget]) -> Exhibit:
+def _table(nodes: Sequence[NodeBudget], usd_per_gpu_hour: float | None) -> Exhibit:
     rows = [
         (node.node, gpu.device, part, part_ns, gpu.hot_ns.get(part, 0))
         for node in nodes
@@ -82,7 +120,7 @@ def _table(nodes: Sequence[NodeBudget]) -> Exhibit:
             ("part", "", [row[2].value for row in rows]),
             ("gpu_s", "s", [row[3] / NS_PER_S for row in rows]),
             ("pct", "%", percentages([row[3] for row in rows], decimals=TABLE_DECIMALS)),
-            ("usd", "USD", [None for _ in rows]),
+            ("usd", "USD", [usd_of(row[3], usd_per_gpu_hour) for row in rows]),
             ("cpu_hot_gpu_s", "s", [row[4] / NS_PER_S for row in rows]),
         ],
     )

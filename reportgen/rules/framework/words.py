@@ -9,6 +9,7 @@ from reportgen.results import Details, Exhibit, Finding, JsonValue, Severity, Wh
 from reportgen.rules.base import Presentation
 from reportgen.rules.framework.breakdown import OTHERS, Breakdown
 from reportgen.rules.framework.breakdown_exhibits import exhibits_of_breakdown, exhibits_of_members
+from reportgen.rules.framework.function_time import FunctionTimes, function_exhibit
 from reportgen.rules.framework.loop import Loop
 from reportgen.rules.framework.operators import (
     Operator,
@@ -16,6 +17,8 @@ from reportgen.rules.framework.operators import (
     operator_exhibit_of_details,
     operator_exhibits,
 )
+from reportgen.rules.framework.overhead import Overhead, overhead_exhibit, overhead_finding
+from reportgen.rules.framework.stages import StageTime, stage_exhibit
 from reportgen.rules.saying.verdict import estimate_of
 from reportgen.rules.steps.pace import (
     Pace,
@@ -47,6 +50,10 @@ class Context:
     cpu_operators: tuple[Operator, ...]
     gpu_operators: tuple[Operator, ...]
     paces: tuple[Pace, ...]
+    functions: tuple[FunctionTimes, ...]
+    stages: tuple[StageTime, ...]
+    overheads: tuple[Overhead, ...]
+    interval_ns: int | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,12 +76,20 @@ def present(details: Details, context: Context | None, limits: Limits) -> Presen
             *operator_exhibit_of_details(details, kind="gpu"),
         )
     else:
-        readings = [_straggler(context, limits), *readings, _top_operator(context)]
+        readings = [
+            _straggler(context, limits),
+            *readings,
+            _top_operator(context),
+            overhead_finding(context.overheads, context.interval_ns),
+        ]
         exhibits = (
+            *stage_exhibit(context.stages),
             *exhibits_of_breakdown(context.breakdown, with_others=True),
             *operator_exhibits(context.cpu_operators, kind="cpu"),
             *operator_exhibits(context.gpu_operators, kind="gpu"),
             *pace_exhibits(context.paces),
+            *function_exhibit(context.functions),
+            *overhead_exhibit(context.overheads, context.interval_ns),
         )
     return Presentation(
         findings=tuple(finding for finding in readings if finding is not None),

@@ -9,6 +9,7 @@ import numpy as np
 from reportgen.results import MAX_SERIES_POINTS, Exhibit, ExhibitKind, exhibit
 from reportgen.rules.memory.episodes import Episode
 from reportgen.rules.memory.growth import MemoryGrowth
+from reportgen.rules.saying.intervals import MOST_INTERVALS, Interval, intervals_exhibit
 from reportgen.rules.saying.wording import label
 from reportgen.units import NS_PER_S, seconds
 
@@ -101,6 +102,32 @@ def episode_table(gpus: Sequence[MemoryGrowth]) -> Iterator[Exhibit]:
             ("gpu_change_pct", "points", [_rounded(item.use_change_pct) for item in episodes]),
             ("is_lasting", "", [item.is_lasting for item in episodes]),
         ],
+    )
+
+
+def episode_intervals(gpus: Sequence[MemoryGrowth]) -> Iterator[Exhibit]:
+    """Return when the lasting and the largest jumps were, nothing without any."""
+    ranked = sorted(all_episodes(gpus), key=_importance)[:MOST_INTERVALS]
+    if not ranked:
+        return
+    n_all = sum(gpu.n_episodes for gpu in gpus)
+    rest = f" The {len(ranked):,} lasting and largest of {n_all:,}." if len(ranked) < n_all else ""
+    yield intervals_exhibit(
+        [
+            Interval(
+                node=gpu.node,
+                device=gpu.gpu,
+                what=(
+                    f"{'lasting ' if item.is_lasting else ''}jump by "
+                    f"{item.largest_increase_pct:.1f} points"
+                ),
+                start_s=seconds(item.start_ns),
+                end_s=seconds(item.end_ns),
+            )
+            for gpu, item in ranked
+        ],
+        title="When GPU memory activity jumped",
+        caption=f"From the first to the last sample that exceeds the increase.{rest}",
     )
 
 

@@ -16,6 +16,7 @@ from reportgen.rules.memory.episodes import Episode, Params
 from reportgen.rules.memory.exhibits import (
     CAUTION,
     all_episodes,
+    episode_intervals,
     episode_table,
     level_series,
     memory_table,
@@ -49,6 +50,7 @@ def present_gpus(gpus: Sequence[MemoryGrowth], params: Params) -> Presentation:
     exhibits = [
         memory_table(gpus),
         *episode_table(gpus),
+        *episode_intervals(gpus),
         level_series(gpus),
         boxes_exhibit("boxes", boxes, title="GPU memory activity over the whole job", unit="%"),
     ]

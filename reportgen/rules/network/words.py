@@ -16,11 +16,12 @@ from reportgen.results import (
     exhibit,
 )
 from reportgen.rules.base import Presentation
+from reportgen.rules.saying.intervals import Interval, intervals_exhibit
 from reportgen.rules.saying.verdict import estimate_of, fault_severity
 from reportgen.rules.saying.wording import say_times
 from reportgen.units import say_bytes, say_duration, say_pct
 
-EPISODES, TIMES = "episodes", "episode_times"
+EPISODES = "episodes"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,16 +127,18 @@ def _finding(
 
 
 def _times(episodes: Sequence[Episode]) -> Exhibit:
-    return exhibit(
-        TIMES,
-        ExhibitKind.SPANS,
-        title="When a GPU idled while the network was busy",
-        columns=[
-            ("lane", "", [item.node for item in episodes]),
-            ("name", "", ["network busy, GPU idle" for _ in episodes]),
-            ("start_s", "s", [item.start_s for item in episodes]),
-            ("end_s", "s", [item.end_s for item in episodes]),
+    return intervals_exhibit(
+        [
+            Interval(
+                node=item.node,
+                device="",
+                what="network busy, GPU idle",
+                start_s=item.start_s,
+                end_s=item.end_s,
+            )
+            for item in episodes
         ],
+        title="When a GPU idled while the network was busy",
     )
 
 

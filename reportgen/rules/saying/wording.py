@@ -34,3 +34,10 @@ def say_times(count: int, noun: str) -> str:
 def label(node: str, device: str, *, n_nodes: int) -> str:
     """Label a device in a chart: ``gpu0``, or ``algo-2 gpu0`` when there are several nodes."""
     return device if n_nodes == 1 else f"{node} {device}"
+
+
+def ordinal(number: int) -> str:
+    """Write a rank: ``50th``, ``2nd``, ``111th``."""
+    last_two = number % 100
+    suffix = "th" if 10 <= last_two <= 20 else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
+    return f"{number:,}{suffix}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -12,8 +12,9 @@ from reportgen.rules.framework.breakdown import merge_breakdowns
 from reportgen.rules.framework.breakdown_exhibits import exhibits_of_breakdown, exhibits_of_members
 from reportgen.rules.maths.nice_bins import bin_together
 from reportgen.rules.maths.time_buckets import join_lines, lay_over
-from reportgen.rules.steps.series import MEDIAN_FACTOR, SlowSteps, StepSeries, phase_word
-from reportgen.units import NS_PER_S
+from reportgen.rules.saying.intervals import Interval, intervals_exhibit
+from reportgen.rules.steps.series import MEDIAN_FACTOR, SlowSteps, StepSeries, phase_word, preferred
+from reportgen.units import NS_PER_S, seconds
 
 MOST_LINES = 8
 """More lines than this cannot be told apart in one chart; then they become one band."""
@@ -31,8 +32,10 @@ def exhibits_of_series(series: Sequence[StepSeries]) -> tuple[Exhibit, ...]:
         _steps(series),
         _histogram(series),
         _over_time(series),
+        _marks(series),
         _outliers(series),
         _above_median(series),
+        *_intervals(series),
         *exhibits_of_breakdown(during, with_others=False, prefix=PREFIX, during=DURING),
     )
 
@@ -120,6 +123,23 @@ def _histogram(series: Sequence[StepSeries]) -> Exhibit:
     )
 
 
+def _marks(series: Sequence[StepSeries]) -> Exhibit:
+    """Return at what time which step began: of one worker, as all count the same steps."""
+    shown = preferred(list(series))
+    n_marks = shown.marks.step.size
+    thinned = "" if n_marks == shown.n_steps else f" {n_marks:,} of {shown.n_steps:,} steps."
+    return exhibit(
+        "step_numbers",
+        ExhibitKind.SERIES,
+        title="Step numbers over time",
+        caption=f"When the steps of {shown.worker} ({phase_word(shown.phase)}) began.{thinned}",
+        columns=[
+            ("time_s", "s", shown.marks.start_ns / NS_PER_S),
+            ("step", "", shown.marks.step),
+        ],
+    )
+
+
 def _over_time(series: Sequence[StepSeries]) -> Exhibit:
     lines = [item.buckets for item in series]
     names = _line_names(series)
@@ -168,6 +188,28 @@ def _above_median(series: Sequence[StepSeries]) -> Exhibit:
         title=f"Steps of more than {MEDIAN_FACTOR} times the median",
         caption=f"Another definition than the rule's; a step of exactly that is normal.{rest}",
     )
+
+
+def _intervals(series: Sequence[StepSeries]) -> Iterator[Exhibit]:
+    """Yield when the outliers were, nothing without any."""
+    found = [
+        Interval(
+            node=item.worker.rpartition("-")[0],
+            device=item.worker,
+            what=f"{phase_word(item.phase)} step {step}, outlier",
+            start_s=seconds(start_ns),
+            end_s=seconds(start_ns + duration_ns),
+        )
+        for item in series
+        for step, start_ns, duration_ns in zip(
+            item.outliers.step.tolist(),
+            item.outliers.start_ns.tolist(),
+            item.outliers.duration_ns.tolist(),
+            strict=True,
+        )
+    ]
+    if found:
+        yield intervals_exhibit(found, title="When outlier steps ran")
 
 
 def _slow_table(

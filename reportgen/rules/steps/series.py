@@ -24,6 +24,8 @@ AWS_BINS = 100
 MEDIAN_FACTOR = 2
 """A step of more than twice the median is slow, equality is not. Source: features 000-24."""
 MOST_MEDIAN_OUTLIERS = 2_000
+MOST_MARKS = 400
+"""Steps whose numbers a time axis can be marked with. Source: ours."""
 PREFERRED_PHASES = ("TRAIN", "GLOBAL")
 
 
@@ -83,6 +85,7 @@ class StepSeries:
         n_above_median: how many there are.
         normal: durations of the steps that are no outliers.
         buckets: durations in seconds over time.
+        marks: every so many steps in order of time, at most MOST_MARKS of them.
         during_outliers: what the worker did during its outliers, each event once.
     """
 
@@ -96,6 +99,7 @@ class StepSeries:
     n_above_median: int
     normal: Tally
     buckets: TimeBuckets
+    marks: SlowSteps
     during_outliers: Breakdown
 
 
@@ -148,6 +152,7 @@ def series_of(
             n_above_median=n_slow,
             normal=tally_values(its.duration_ns[~is_outlier]),
             buckets=_over_time(its),
+            marks=_marks(its),
             during_outliers=_during(spans, int(its.worker[0]), outliers)
             if is_many
             else Breakdown(),
@@ -212,6 +217,19 @@ def _above_median(steps: SpanTable) -> tuple[SlowSteps, int]:
         duration_ns=duration_ns[longest],
     )
     return slow, int(rows.size)
+
+
+def _marks(steps: SpanTable) -> SlowSteps:
+    """Return every so many steps in order of time, the first and the last of them always."""
+    order = np.lexsort((steps.step, steps.start_ns))
+    stride = -(-order.size // (MOST_MARKS - 1))
+    kept = np.unique(np.append(order[::stride], order[-1:]))
+    kept = kept[np.lexsort((steps.step[kept], steps.start_ns[kept]))]
+    return SlowSteps(
+        step=steps.step[kept],
+        start_ns=steps.start_ns[kept],
+        duration_ns=steps.duration_ns[kept],
+    )
 
 
 def _over_time(steps: SpanTable) -> TimeBuckets:

@@ -16,7 +16,7 @@ from reportgen.rules.base import Presentation
 from reportgen.rules.framework.loop import Loop, loop_length_ns
 from reportgen.rules.maths.outliers import period_of
 from reportgen.rules.saying.verdict import estimate_of, fault_severity
-from reportgen.rules.saying.wording import say_some
+from reportgen.rules.saying.wording import ordinal, say_some
 from reportgen.rules.steps.exhibits import exhibits_of_details, exhibits_of_series
 from reportgen.rules.steps.series import StepSeries, phase_word, preferred
 from reportgen.units import NS_PER_S, say_count, say_duration, say_pct, seconds
@@ -158,7 +158,7 @@ def _slow_of_details(details: Details) -> list[SlowSeries]:
 def _finding(slow: Sequence[SlowSeries], named: str | None, limits: Limits) -> Finding:
     worst = max(slow, key=lambda item: (item.extra_ratio or 0.0, item.n_outliers, item.worker))
     period = period_of(worst.steps)
-    rhythm = f" They come in a rhythm: every {_ordinal(period)} step." if period else ""
+    rhythm = f" They come in a rhythm: every {ordinal(period)} step." if period else ""
     share = worst.extra_ratio
     cost = f" Their extra time is {say_pct(100 * share)} of the loop." if share is not None else ""
     return Finding(
@@ -167,7 +167,7 @@ def _finding(slow: Sequence[SlowSeries], named: str | None, limits: Limits) -> F
         title=(
             f"{say_count(worst.n_outliers)} of {say_count(worst.n_steps)} "
             f"{phase_word(worst.phase)} steps are slow"
-            + (f": every {_ordinal(period)} step" if period else f" ({worst.worker})")
+            + (f": every {ordinal(period)} step" if period else f" ({worst.worker})")
         ),
         text=(
             f"{worst.worker} has {say_count(worst.n_outliers)} {phase_word(worst.phase)} steps "
@@ -242,13 +242,6 @@ def _earlier(counters: Counters, limits: Limits) -> Finding:
         unit="judgements",
         exhibit="steps",
     )
-
-
-def _ordinal(number: int | None) -> str:
-    assert number is not None
-    last_two = number % 100
-    suffix = "th" if 10 <= last_two <= 20 else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
-    return f"{number}{suffix}"
 
 
 def _number(value: object) -> float:

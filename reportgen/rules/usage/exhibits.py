@@ -21,6 +21,10 @@ MIN_CELLS = 120
 CELLS_OF_ALL_LINES = 4_800
 """Many lines get fewer cells each, so that the page stays small. Source: ours."""
 TIME_DIGITS = 3
+MAX_HEAT_CELLS = 240
+CELLS_OF_ALL_ROWS = 48_000
+"""A heat map's cells per device, and of all together: 512 GPUs have 93 each. Source: ours."""
+HEATMAP = "device_heatmap"
 
 _CURVES = (
     ("gpu_over_time", Quantity.GPU, "GPU utilization over time", "%", 2),
@@ -48,6 +52,7 @@ def exhibits_of(nodes: Sequence[NodeUsage]) -> Iterator[Exhibit]:
         lines = lines or _node_lines(nodes, quantity)
         if lines:
             yield _band(exhibit_id, lines, title=title, unit=unit, digits=digits)
+    yield from _heatmap(nodes)
     for is_gpu, exhibit_id, title in (
         (True, "gpu_histogram", "GPU samples by utilization"),
         (False, "cpu_histogram", "CPU core samples by utilization"),
@@ -67,7 +72,7 @@ def _gpu_lines(nodes: Sequence[NodeUsage]) -> list[Line]:
     lines = [
         Line(
             name=label(node.node, gpu, n_nodes=len(nodes)),
-            mean=float(np.nanmean(curve.mean)),
+            mean=_mean_of(curve),
             curve=curve,
         )
         for node in nodes
@@ -113,6 +118,54 @@ def _band(exhibit_id: str, lines: Sequence[Line], *, title: str, unit: str, digi
         caption=f"Minimum, mean and maximum of each stretch of time.{thinned}{rest}",
         columns=[("time_s", "s", np.round(aligned.time_ns / NS_PER_S, TIME_DIGITS)), *columns],
     )
+
+
+def _heatmap(nodes: Sequence[NodeUsage]) -> Iterator[Exhibit]:
+    """Yield the devices over time, worst first; nothing for a single device."""
+    rows = [
+        (node.node, Line(name=f"{node.node} {gpu}", mean=_mean_of(curve), curve=curve))
+        for node in nodes
+        for gpu, curve in node.gpu_curves
+        if not np.isnan(curve.mean).all()
+    ]
+    what, quantity = ("GPU", "gpu_pct")
+    if not rows:
+        rows = [(line.name, line) for line in _node_lines(nodes, Quantity.CPU)]
+        what, quantity = ("CPU", "cpu_pct")
+    if len(rows) < 2:
+        return
+    rows = _worst_first(rows)
+    cells = min(MAX_HEAT_CELLS, max(1, CELLS_OF_ALL_ROWS // len(rows)))
+    aligned = align([line.curve for _, line in rows], cells=cells)
+    time_s = np.round(aligned.time_ns / NS_PER_S, TIME_DIGITS).tolist()
+    n_cells = len(time_s)
+    yield exhibit(
+        HEATMAP,
+        ExhibitKind.HEATMAP,
+        title=f"{what} utilization of every {'GPU' if what == 'GPU' else 'node'} over time",
+        caption=(
+            "Mean of each stretch of time; the node that is used least stands first. An empty "
+            "cell was not measured."
+        ),
+        columns=[
+            ("row", "", [line.name for _, line in rows for _ in range(n_cells)]),
+            ("time_s", "s", time_s * len(rows)),
+            (quantity, "%", np.round(aligned.mean, 1).ravel()),
+            ("node", "", [node for node, _ in rows for _ in range(n_cells)]),
+        ],
+    )
+
+
+def _worst_first(rows: Sequence[tuple[str, Line]]) -> list[tuple[str, Line]]:
+    """Order nodes by their mean, lowest first; the devices of a node keep their order."""
+    means: dict[str, list[float]] = {}
+    for node, line in rows:
+        means.setdefault(node, []).append(line.mean)
+    return sorted(rows, key=lambda row: sum(means[row[0]]) / len(means[row[0]]))
+
+
+def _mean_of(curve: ThinCurve) -> float:
+    return float(np.nanmean(curve.mean))
 
 
 def _extremes(lines: Sequence[Line]) -> list[Line]:

@@ -104,7 +104,7 @@ def draw(exhibit: Exhibit, context: ChartContext) -> Drawing:
     found = info(exhibit, context)
     time_x = time_array(found.time_x, context)
     traces = [
-        trace for panel in range(len(found.panels)) for trace in _panel_traces(found, panel, time_x)
+        trace for panel in range(len(found.panels)) for trace in panel_traces(found, panel, time_x)
     ]
     lines = [(band.name, band.panel) for band in found.bands]
     n_panels = len(found.panels)
@@ -125,7 +125,8 @@ def draw(exhibit: Exhibit, context: ChartContext) -> Drawing:
     )
 
 
-def _panel_traces(found: BandInfo, panel: int, time_x: Numbers) -> list[dict[str, Any]]:
+def panel_traces(found: BandInfo, panel: int, time_x: Numbers) -> list[dict[str, Any]]:
+    """Return the traces of one panel: envelopes below, lines above."""
     bands = [band for band in found.bands if band.panel == panel]
     scale, y_axis = found.panels[panel], axis_name("y", panel)
     reaches = [(value_array(band.low, scale), value_array(band.high, scale)) for band in bands]

@@ -9,25 +9,27 @@ from reportgen.views.charts.arrays import numbers
 from reportgen.views.charts.shares import ink_class
 from reportgen.views.meaning import PLAIN, Ink, hue_of, inks
 from reportgen.views.tables import FIRST_ROWS, MOST_CELLS, headings_of
-from reportgen.views.values import Shown, heading_of, say, shorten
+from reportgen.views.values import Shown, exact_name, heading_of, say, shorten, shown_value
 
 _BARS_PCT = 60
+_TOO_FEW_TO_FOLD = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bar:
     """One value and how long its bar is, in percent of the longest; no ink means no bar."""
 
-    text: str
+    value: Shown
     width_pct: float
     ink: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupHead:
-    """A group's heading."""
+    """A group's heading; ``name`` is the column's name as data."""
 
     text: str
+    name: str
     has_bars: bool
 
 
@@ -83,7 +85,7 @@ def info(exhibit: Exhibit, *, file: str) -> BarsInfo:
             name=shorten(str(name_column.values[at])),
             bars=tuple(
                 Bar(
-                    text=say(column.values[at], column.unit),
+                    value=shown_value(column.values[at], column.unit),
                     width_pct=_width(items[at], longest),
                     ink=_ink(str(name_column.values[at]), n_drawn, ink) if is_drawn else "",
                 )
@@ -96,16 +98,17 @@ def info(exhibit: Exhibit, *, file: str) -> BarsInfo:
         for at in range(n_shown)
     )
     hidden = exhibit.n_rows - n_shown
+    first = n_shown if n_shown <= FIRST_ROWS + _TOO_FEW_TO_FOLD else FIRST_ROWS
     return BarsInfo(
         label=exhibit.title,
         name_head=heading_of(name_column.name),
         groups=tuple(
-            GroupHead(text=text, has_bars=is_drawn)
-            for text, is_drawn in zip(headings_of(groups), has_bars, strict=True)
+            GroupHead(text=text, name=exact_name(column), has_bars=is_drawn)
+            for text, column, is_drawn in zip(headings_of(groups), groups, has_bars, strict=True)
         ),
         text_heads=tuple(heading_of(column.name) for column in texts),
-        rows=rows[:FIRST_ROWS],
-        folded=rows[FIRST_ROWS:],
+        rows=rows[:first],
+        folded=rows[first:],
         remark=f"{hidden:,} more rows are in {file}, exhibit “{exhibit.id}”." if hidden else "",
     )
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from itertools import groupby
 
 from reportgen.results import Exhibit
 from reportgen.views import theme
-from reportgen.views.charts.arrays import matrix32, numbers
+from reportgen.views.charts.arrays import Numbers, matrix32, numbers, percentages32
 from reportgen.views.charts.layout import (
     ChartContext,
     Drawing,
@@ -20,21 +22,27 @@ from reportgen.views.charts.layout import (
     times,
     unit_scale,
 )
-from reportgen.views.values import heading_of, unique_labels
+from reportgen.views.values import heading_of, plot_label, unique_labels
 
-_TALLEST_ROW_PX, _MOST_PX, _FRAME_PX = 26, 620, 84
+_TALLEST_ROW_PX, _MOST_PX, _FRAME_PX = 26, 900, 84
 _MOST_GAPPED = 40
+_LABEL_PX = 14
+"""Rows lower than this cannot all be named: then their nodes are, as many as fit."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeatmapInfo:
-    """What a heat map shows: cells[row][column] in the unit of its scale."""
+    """What a heat map shows: cells[row][column] in the unit of its scale.
+
+    ``nodes`` has the node of each row where the exhibit tells it, and is empty otherwise.
+    """
 
     rows: tuple[str, ...]
     time_x: list[float | None]
     cells: list[list[float | None]]
     quantity: str
     scale: UnitScale
+    nodes: tuple[str, ...] = ()
 
 
 def info(exhibit: Exhibit, context: ChartContext) -> HeatmapInfo:
@@ -57,20 +65,57 @@ def info(exhibit: Exhibit, context: ChartContext) -> HeatmapInfo:
         cells=cells,
         quantity=heading_of(value_column.name),
         scale=scale,
+        nodes=_nodes(exhibit, rows),
     )
+
+
+def _nodes(exhibit: Exhibit, rows: Mapping[str, int]) -> tuple[str, ...]:
+    column = next((item for item in exhibit.columns if item.name == "node"), None)
+    if column is None:
+        return ()
+    of_row = dict(zip(map(str, exhibit.columns[0].values), map(str, column.values), strict=True))
+    return tuple(of_row[name] for name in rows)
+
+
+def named_rows(found: HeatmapInfo, height_px: float) -> list[tuple[int, str]]:
+    """Return which rows of a heat map carry a name, and the name: all of them if there is room.
+
+    Otherwise the middle row of each node is named after the node, and of many nodes every n-th.
+    """
+    most = max(1, int(height_px / _LABEL_PX))
+    if len(found.rows) <= most:
+        return list(enumerate(unique_labels(found.rows)))
+    runs: list[tuple[int, str]] = []
+    for node, run in groupby(
+        range(len(found.rows)), key=lambda at: (found.nodes or found.rows)[at]
+    ):
+        places = list(run)
+        runs.append((places[len(places) // 2], plot_label(node)))
+    return runs[:: -(-len(runs) // most)]
+
+
+def _cells(found: HeatmapInfo) -> Numbers:
+    """Return the cells packed: percentages to the hundredth."""
+    if not found.scale.is_percent:
+        return matrix32(found.cells)
+    flat = percentages32([value for row in found.cells for value in row])
+    return replace(flat, n_columns=max(1, len(found.time_x)))
 
 
 def draw(exhibit: Exhibit, context: ChartContext) -> Drawing:
     """Draw a ``heatmap`` exhibit."""
     found = info(exhibit, context)
     n_rows = len(found.rows)
+    height_px = min(_TALLEST_ROW_PX * max(n_rows, 2), _MOST_PX)
+    labels = unique_labels(found.rows)
+    named = named_rows(found, height_px)
     unit = f" {found.scale.label}" if found.scale.label else ""
     digits = ".1f" if found.scale.is_percent else ",.4~g"
     trace = {
         "type": "heatmap",
         "x": time_array(found.time_x, context),
-        "y": unique_labels(found.rows),
-        "z": matrix32(found.cells),
+        "y": labels,
+        "z": _cells(found),
         "colorscale": theme.scale(),
         "zmin": 0,
         **({"zmax": 100} if found.scale.is_percent else {}),
@@ -91,9 +136,17 @@ def draw(exhibit: Exhibit, context: ChartContext) -> Drawing:
             "data": [trace],
             "layout": layout(
                 xaxis=time_axis(context, showgrid=False),
-                yaxis=axis("", type="category", autorange="reversed", showgrid=False),
+                yaxis=axis(
+                    "",
+                    type="category",
+                    autorange="reversed",
+                    showgrid=False,
+                    fixedrange=True,
+                    tickvals=[labels[at] for at, _ in named],
+                    ticktext=[name for _, name in named],
+                ),
             ),
         },
-        height_px=_FRAME_PX + min(_TALLEST_ROW_PX * max(n_rows, 2), _MOST_PX),
+        height_px=_FRAME_PX + height_px,
         alt=describe(f"Heat map of {found.quantity} over time", exhibit, found.rows),
     )

@@ -9,7 +9,7 @@ from reportgen.units import say_pct
 from reportgen.views.charts.arrays import numbers
 from reportgen.views.meaning import inks
 from reportgen.views.theme import N_SHADES
-from reportgen.views.values import Shown, heading_of, say, shorten
+from reportgen.views.values import Shown, exact_name, exactly, heading_of, shorten, shown_value
 
 MOST_PARTS = 8
 SMALL_BELOW_PCT = 1.0
@@ -21,8 +21,8 @@ class Part:
     """One part of a whole. ``bar_label`` is empty where the bar is too narrow for it."""
 
     name: Shown
-    amount: str
-    pct: str
+    amount: Shown
+    pct: Shown
     width_pct: float
     ink: str
     bar_label: str
@@ -34,6 +34,7 @@ class SharesInfo:
 
     label: str
     amount_head: str
+    amount_name: str
     parts: tuple[Part, ...]
     folded: tuple[Part, ...] = ()
 
@@ -51,8 +52,8 @@ def info(exhibit: Exhibit) -> SharesInfo:
     parts = [
         Part(
             name=shorten(name),
-            amount=say(value, amount.unit),
-            pct=say_pct(pct),
+            amount=shown_value(value, amount.unit),
+            pct=Shown(text=say_pct(pct), exact=exactly(pct)),
             width_pct=round(pct, 3),
             ink=ink_class(ink.hue, ink.index),
             bar_label=say_pct(pct) if pct >= _LABEL_FROM_PCT else "",
@@ -65,6 +66,7 @@ def info(exhibit: Exhibit) -> SharesInfo:
     return SharesInfo(
         label=exhibit.title,
         amount_head=heading_of(amount.name),
+        amount_name=exact_name(amount),
         parts=tuple(kept),
         folded=tuple(small),
     )
@@ -90,8 +92,8 @@ def _split(parts: list[Part]) -> tuple[list[Part], list[Part]]:
 def _others(small: list[Part], width_pct: float) -> Part:
     return Part(
         name=Shown(text=f"others ({len(small)})"),
-        amount="",
-        pct=say_pct(width_pct),
+        amount=Shown(text=""),
+        pct=Shown(text=say_pct(width_pct), exact=exactly(round(width_pct, 3))),
         width_pct=round(width_pct, 3),
         ink="rg-ink-idle",
         bar_label=say_pct(width_pct) if width_pct >= _LABEL_FROM_PCT else "",

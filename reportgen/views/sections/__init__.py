@@ -4,6 +4,7 @@ from reportgen.views.sections.closing import appendix, data_quality
 from reportgen.views.sections.opening import header, job_summary
 from reportgen.views.sections.rule import rule_section
 from reportgen.views.sections.rules_summary import rules_summary
+from reportgen.views.sections.timeline import timeline
 from reportgen.views.sections.topics import (
     batch_size,
     cpu_bottlenecks,
@@ -43,5 +44,6 @@ __all__ = [
     "rules_summary",
     "step_durations",
     "system_usage",
+    "timeline",
     "workload_balance",
 ]

@@ -104,13 +104,13 @@ def appendix(report: Report) -> Section:
     """
     is_unix = report.job.clock == "unix"
     facts = [
-        Fact(name="Job", text=_name(report.job.name)),
+        _named("Job", report.job.name),
         Fact(
             name="Clock",
             text="wall clock, shown in UTC" if is_unix else "relative: no wall-clock times",
         ),
         Fact(name="Report id", text=_name(report.report_id), note="a hash of all results"),
-        *(Fact(name=_name(name), text=_name(text)) for name, text in report.versions.items()),
+        *(_named(_name(name), text) for name, text in report.versions.items()),
     ]
     blocks = [
         Block(html=render("section_head", title=_APPENDIX_TITLE, state=None, lead="")),
@@ -129,6 +129,11 @@ def appendix(report: Report) -> Section:
         Block(html=render("disclaimer")),
     ]
     return Section(id=_APPENDIX_ID, title=_APPENDIX_TITLE, blocks=tuple(blocks))
+
+
+def _named(name: str, text: str) -> Fact:
+    value = shorten(text, most=LONGEST_NAME)
+    return Fact(name=name, text=value.text, full_text=value.full)
 
 
 def _name(text: str) -> str:

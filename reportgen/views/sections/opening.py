@@ -14,6 +14,7 @@ from reportgen.views.exhibits import anchor_of, exhibit_block
 from reportgen.views.facts import facts_of, summary_rows
 from reportgen.views.findings import Card, card_of
 from reportgen.views.fragments import notebook_style, render
+from reportgen.views.hero import picture_of
 from reportgen.views.outline import section_id_of, title_of
 from reportgen.views.status import rule_state
 from reportgen.views.values import shorten
@@ -57,8 +58,9 @@ def header(report: Report) -> Section:
     first = _cards_at_once(cards)
     html = render(
         "header",
-        job_name=shorten(report.job.name, most=LONGEST_JOB_NAME).text or "Training job",
+        job_name=shorten(report.job.name or "Training job", most=LONGEST_JOB_NAME),
         verdict=verdict,
+        picture=picture_of(report),
         facts=facts_of(report),
         warning=_loss_warning(report),
         findings_title=_findings_title(cards),

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from reportgen.report import Report
 from reportgen.results import Finding, RuleId, RuleResult, Status
 from reportgen.units import say_count
 from reportgen.views.blocks import Block, Section, State
 from reportgen.views.exhibits import exhibit_blocks
-from reportgen.views.findings import card_of
+from reportgen.views.findings import Card, card_of
 from reportgen.views.fragments import render
 from reportgen.views.outline import about_of, context_of, evidence_of, section_id_of
 from reportgen.views.status import hint_of, rule_state
@@ -44,6 +44,7 @@ def rule_section(
     title: str | None = None,
     section_id: str | None = None,
     shows: Callable[[str | None], bool] = lambda _: True,
+    elsewhere: frozenset[str] = frozenset(),
 ) -> Section:
     """Return the section of one rule: state, findings, exhibits, counters.
 
@@ -53,6 +54,7 @@ def rule_section(
         title: another heading than the rule's own.
         section_id: another anchor than the rule's own.
         shows: which exhibits, by id, the section shows; findings go with their exhibits.
+        elsewhere: exhibits that another section shows; their findings stay here.
     """
     entry = report.rules.get(RuleId(rule_id))
     about = about_of(report.results.get(RuleId(rule_id)))
@@ -67,7 +69,9 @@ def rule_section(
     findings = [item for item in findings_of(rule_id, report) if shows(item.exhibit)]
     blocks += card_blocks(rule_id, findings, report)
     if result is not None:
-        exhibits = [item for item in evidence_of(result) if shows(item.id)]
+        exhibits = [
+            item for item in evidence_of(result) if shows(item.id) and item.id not in elsewhere
+        ]
         if exhibits and about.get("reading"):
             blocks.append(Block(html=render("reading", text=about["reading"])))
         blocks += exhibit_blocks(exhibits, context_of(rule_id, report))
@@ -140,7 +144,7 @@ def card_blocks(rule_id: str, findings: Sequence[Finding], report: Report) -> li
     """Return findings as cards; nothing where there are none."""
     if not findings:
         return []
-    cards = [card_of(rule_id, finding, report) for finding in findings]
+    cards = _apart([card_of(rule_id, finding, report) for finding in findings])
     return [
         Block(
             html=render(
@@ -148,6 +152,16 @@ def card_blocks(rule_id: str, findings: Sequence[Finding], report: Report) -> li
             )
         )
     ]
+
+
+def _apart(cards: Sequence[Card]) -> list[Card]:
+    """Leave an anchor to the first of several findings with the same one."""
+    seen: set[str] = set()
+    kept = []
+    for card in cards:
+        kept.append(replace(card, anchor="") if card.anchor in seen else card)
+        seen.add(card.anchor)
+    return kept
 
 
 def _foot(result: RuleResult, file: str, advice: str) -> Block:

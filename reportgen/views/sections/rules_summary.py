@@ -17,12 +17,13 @@ _LEAD = (
     "What each check counted. The counters are SageMaker's: what one trigger or violation means "
     "differs from check to check, so compare them over time, not with each other."
 )
+_MILDEST_FIRST = ("skipped", "ok", "info", "warning", "failed", "critical")
 _ID, _TITLE = "rules-summary", "All checks"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RuleRow:
-    """One check in the table."""
+    """One check in the table; ``rank`` and ``sort_key`` are what two of its columns sort by."""
 
     rule_id: str
     title: str
@@ -30,10 +31,12 @@ class RuleRow:
     checks: str
     kind: str
     word: str
+    rank: int
     reason: str
     triggered: str
     violations: str
     datapoints: str
+    sort_key: str
     params: tuple[tuple[str, str], ...]
     advice: str
 
@@ -56,18 +59,21 @@ def rule_rows(report: Report) -> tuple[RuleRow, ...]:
         result = report.results.get(RuleId(rule_id))
         about = about_of(result)
         counted = say_counters(result) if result else (ABSENT, ABSENT, ABSENT)
+        kind = rule_state(rule_id, report).kind
         rows.append(
             RuleRow(
                 rule_id=rule_id,
                 title=about.get("title", rule_id),
                 link=f"#{section_id_of(rule_id)}",
                 checks=about.get("checks", ""),
-                kind=rule_state(rule_id, report).kind,
+                kind=kind,
                 word=entry.status.value,
+                rank=_MILDEST_FIRST.index(kind),
                 reason=entry.reason.text if entry.reason else "",
                 triggered=counted[0],
                 violations=counted[1],
                 datapoints=counted[2],
+                sort_key="" if counted[0] == ABSENT else counted[0].replace(",", ""),
                 params=say_params(result.params) if result else (),
                 advice=about.get("advice", ""),
             )

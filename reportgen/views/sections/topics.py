@@ -14,6 +14,8 @@ from reportgen.views.sections.rule import (
     notice_block,
     rule_section,
 )
+from reportgen.views.timeline.lanes import STEP_NUMBERS
+from reportgen.views.timeline.panels import hosted
 
 _FRAMEWORK = "OverallFrameworkMetrics"
 _OPERATORS_ID, _OPERATORS_TITLE = "operators", "Operators"
@@ -26,7 +28,12 @@ _OPERATORS_HINT = (
 
 def system_usage(report: Report) -> Section:
     """Show how much of each resource the job used, per node and over time."""
-    return rule_section(report, "OverallSystemUsage", title="System usage")
+    return rule_section(
+        report,
+        "OverallSystemUsage",
+        title="System usage",
+        elsewhere=hosted(report),
+    )
 
 
 def gpu_time(report: Report) -> Section:
@@ -67,7 +74,9 @@ def operators(report: Report) -> Section:
 
 def step_durations(report: Report) -> Section:
     """Show how long steps took and which stand out."""
-    return rule_section(report, "StepOutlier", title="Step durations")
+    return rule_section(
+        report, "StepOutlier", title="Step durations", elsewhere=frozenset({STEP_NUMBERS})
+    )
 
 
 def gpu_utilization(report: Report) -> Section:

@@ -3,12 +3,13 @@
 import base64
 import math
 import struct
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reportgen.results import ExhibitKind, exhibit
+from reportgen.results import Column, ColumnType, ExhibitKind, exhibit
 from reportgen.views.charts import band, bars, boxes, heatmap, histogram, series, shares, spans
 from reportgen.views.charts.arrays import (
     float64,
@@ -18,6 +19,7 @@ from reportgen.views.charts.arrays import (
     percentages32,
 )
 from reportgen.views.charts.layout import ChartContext, time_array, unit_scale
+from reportgen.views.exhibits import figure_of
 from reportgen.views.packing import page_form, plotly_form
 from tests.views import reports
 
@@ -54,8 +56,18 @@ def test_instants_survive_to_the_millisecond_for_a_day_and_beyond():
 
 
 def test_a_matrix_says_its_shape():
-    figure = plotly_form({"z": matrix32([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])})
-    assert figure["z"]["shape"] == "2, 3"
+    matrix = matrix32([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+    figure = plotly_form({"data": [{"type": "heatmap", "z": matrix}], "layout": {}})
+    assert figure["data"][0]["z"]["shape"] == "2, 3"
+
+
+def test_instants_are_texts_for_plotly_which_takes_numbers_for_local_time():
+    """plotly.js reads a number on a date axis as an instant in the browser's zone."""
+    (trace, *_) = figure_of(reports.band("gpu", "x", {"gpu0": (50, 9)}), UNIX)["data"]
+    assert trace["x"][0] == "2026-07-03 09:30"
+    spans_x = figure_of(reports.spans("s", "x"), UNIX)["data"][0]
+    assert spans_x["base"][1] == "2026-07-03 09:33:20"
+    assert not isinstance(spans_x["x"], list)
 
 
 @pytest.mark.parametrize(
@@ -275,7 +287,7 @@ def test_small_shares_are_one_part_of_the_bar_and_rows_of_the_legend():
     parts = {"loader": 60.0, "forward": 35.0, **{f"part {at}": 0.5 for at in range(10)}}
     found = shares.info(reports.shares("s", "x", parts))
     assert [part.name.text for part in found.parts] == ["loader", "forward", "others (10)"]
-    assert found.parts[-1].pct == "5.0 %"
+    assert found.parts[-1].pct.text == "5.0 %"
     assert len(found.folded) == 10
 
 
@@ -290,7 +302,7 @@ def test_bars_compare_within_a_unit_and_other_columns_are_numbers():
     first, second = found.rows[0].bars, found.rows[1].bars
     assert [head.has_bars for head in found.groups] == [True, False, False]
     assert (first[0].width_pct, second[0].width_pct) == (100.0, 50.0)
-    assert first[0].text == "46.1 s"
+    assert first[0].value.text == "46.1 s"
     assert first[1].ink == ""
     assert first[0].ink == "rg-ink-cpu"
 
@@ -298,3 +310,22 @@ def test_bars_compare_within_a_unit_and_other_columns_are_numbers():
 def test_a_long_list_of_bars_is_folded():
     found = bars.info(reports.operators("x", "x", 26), file="Rule.json")
     assert (len(found.rows), len(found.folded)) == (20, 6)
+
+
+def test_a_heat_map_with_room_names_every_row():
+    found = heatmap.info(reports.heatmap(4, 10), UNIX)
+    assert [name for _, name in heatmap.named_rows(found, 100.0)] == list(found.rows)
+
+
+def test_a_heat_map_of_many_gpus_names_their_nodes_as_many_as_fit():
+    heat = reports.heatmap(512, 2)
+    nodes = tuple(str(name).split(" ")[0] for name in heat.columns[0].values)
+    named = replace(
+        heat,
+        columns=(*heat.columns, Column(name="node", unit="", type=ColumnType.TEXT, values=nodes)),
+    )
+    found = heatmap.info(named, UNIX)
+    labels = heatmap.named_rows(found, 900.0)
+    assert len(labels) == 64
+    assert labels[:2] == [(2, "algo-1"), (10, "algo-3")]
+    assert heatmap.draw(named, UNIX).height_px < 1_000

@@ -1,0 +1,58 @@
+"""Begin and end marks that no partner in their own file closes."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reportgen.formats import Marks, Tally, join_events, match_across, paired_events
+from reportgen.intake.span_store import SpanStore, StoredFile
+from reportgen.profile import Quality
+
+
+def close_marks(store: SpanStore, tally: Tally, *, is_finished: bool) -> None:
+    """Add the events whose begin and end stand in different files of one writer.
+
+    Args:
+        store: all files of a node, each writer's in their order; extended.
+        tally: counts the marks that stay without a partner.
+        is_finished: whether the job ended: what began and did not end is over then, at the last
+            time in its file. Else it is left out.
+    """
+    by_writer: dict[tuple[str, str], list[StoredFile]] = defaultdict(list)
+    for file in store.files:
+        if file.loose is not None:
+            by_writer[file.worker, file.source].append(file)
+    for files in by_writer.values():
+        parts = [file.loose for file in files if file.loose is not None]
+        stay, begins, ends = match_across(parts, _nameless(store))
+        closed = [paired_events(begins, ends, files[0].key, tally)]
+        for file, loose, is_loose in zip(files, parts, stay, strict=True):
+            rest = loose.where(is_loose)
+            opened = rest.where(rest.is_begin)
+            n_ends = rest.n_marks - opened.n_marks
+            tally.add(Quality.EVENTS_UNMATCHED, file.key, n_ends)
+            what = _SAY_UNCLOSED if is_finished else ""
+            tally.add(Quality.EVENTS_UNMATCHED, file.key, opened.n_marks, what=what)
+            if is_finished and file.last_ns is not None:
+                closed.append(paired_events(opened, _at(opened, file.last_ns), file.key, tally))
+        store.add(join_events(closed), replace(files[0], loose=None))
+
+
+_SAY_UNCLOSED = (
+    "{n} begin [mark has|marks have] no end and [was|were] taken to last until the last time in "
+    "the file"
+)
+
+
+def _nameless(store: SpanStore) -> NDArray[np.int32]:
+    codes: Sequence[int] = [code for name, code in store.vocabulary.names.items() if not name]
+    return np.array(codes, dtype=np.int32)
+
+
+def _at(marks: Marks, time_ns: int) -> Marks:
+    return replace(marks, time_ns=np.full(marks.n_marks, time_ns, dtype=np.int64))

@@ -1,0 +1,154 @@
+"""A node's events to its table: words sorted, rows in order, each once; all of it in place."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reportgen.formats import Codes, Tally, printable
+from reportgen.intake.span_limits import Extent, belonging
+from reportgen.intake.span_store import BATCH_ROWS, SpanStore, StoredFile
+from reportgen.profile import Clock, Quality, SpanArguments, SpanTable
+from reportgen.profile.spans import NUMBER_COLUMNS, code_type
+
+_SAY_DUPLICATE = "{n} [event was|events were] there twice and [was|were] kept once"
+_Columns = dict[str, NDArray[Any]]
+_Mask = NDArray[np.bool_]
+_Words = NDArray[np.signedinteger[Any]]
+_Rows = NDArray[np.intp]
+
+
+def table_of(store: SpanStore, tally: Tally, *, extent: Extent, clock: Clock) -> SpanTable:
+    """Return the events that belong to a job as a table, which takes over the store's memory.
+
+    Args:
+        store: the events of a node.
+        tally: counts events that are there twice or cannot belong to the job.
+        extent: when the node ran.
+        clock: what the job's times are.
+    """
+    vocabulary, columns = store.vocabulary, store.columns()
+    arguments = vocabulary.arguments.table()
+    is_kept = belonging(columns, store.files, extent=extent, clock=clock, tally=tally)
+    if is_kept is not None:
+        _keep(columns, is_kept)
+    names = _sort_words(vocabulary.names, columns["name"])
+    phases = _sort_words(vocabulary.phases, columns["phase"])
+    writers = _writers_of(store.files, columns["file"])
+    _order_ties(columns, writers, arguments)
+    is_new = _is_new(columns, writers, arguments)
+    n_duplicates = int(is_new.size - np.count_nonzero(is_new))
+    if n_duplicates:
+        tally.add(Quality.EVENTS_DROPPED, "", n_duplicates, what=_SAY_DUPLICATE)
+        _keep(columns, is_new)
+    file = columns.pop("file")
+    return SpanTable(
+        **columns,
+        source=_translate(file, writers.source, np.empty(file.size, writers.source.dtype)),
+        worker=_translate(file, writers.worker, file),
+        arguments=arguments,
+        names=names,
+        phases=phases,
+        workers=writers.workers,
+        sources=writers.sources,
+    )
+
+
+def _sort_words(codes: Codes, column: _Words) -> tuple[str, ...]:
+    """Return the words in use in alphabetical order, and let the column mean them."""
+    known = ["" if word is None else printable(str(word)) for word in codes]
+    words, new_codes = _coded(known, column)
+    _translate(column, new_codes, column)
+    return words
+
+
+def _translate(codes: _Words, meaning: _Words, into: _Words) -> _Words:
+    """Write what each code means; in slices, as numpy makes 8-byte indices of all it is given."""
+    for rows in _slices(codes.size):
+        into[rows] = meaning[codes[rows]]
+    return into
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Writers:
+    """Who wrote each file: (n_files,) codes into the words in use."""
+
+    worker: _Words
+    source: _Words
+    workers: tuple[str, ...]
+    sources: tuple[str, ...]
+
+
+def _writers_of(files: Sequence[StoredFile], file: _Words) -> _Writers:
+    workers, worker = _coded([printable(item.worker) for item in files], file)
+    sources, source = _coded([str(item.source) for item in files], file)
+    return _Writers(worker=worker, source=source, workers=workers, sources=sources)
+
+
+def _coded(known: Sequence[str], column: _Words) -> tuple[tuple[str, ...], _Words]:
+    """Return the words that a column uses in alphabetical order, and the code of each word."""
+    is_used = np.zeros(len(known), dtype=np.bool_)
+    for rows in _slices(column.size):
+        is_used[column[rows]] = True
+    words = sorted({known[code] for code in np.flatnonzero(is_used).tolist()})
+    place = {word: index for index, word in enumerate(words)}
+    codes = [place.get(word, 0) for word in known]
+    return tuple(words), np.array(codes, dtype=code_type(len(words)))
+
+
+def _order_ties(columns: _Columns, writers: _Writers, arguments: SpanArguments) -> None:
+    """Order rows with the same start by end, phase, name, worker, step, all else."""
+    start_ns = columns["start_ns"]
+    is_tie = np.zeros(start_ns.size, dtype=np.bool_)
+    is_tie[1:] = start_ns[1:] == start_ns[:-1]
+    is_tie[:-1] |= is_tie[1:]
+    places = np.flatnonzero(is_tie)
+    rows, file = columns["argument"][places], columns["file"][places]
+    keys = [columns[column][places] for column in ("start_ns", "end_ns", "phase", "name")]
+    step, *numbers = (getattr(arguments, column)[rows] for column in NUMBER_COLUMNS)
+    keys += [writers.worker[file], step, writers.source[file], *numbers]
+    _move(columns, places, places[np.lexsort(keys[::-1])])
+
+
+def _is_new(columns: _Columns, writers: _Writers, arguments: SpanArguments) -> _Mask:
+    """Return which rows differ from the row before."""
+    start_ns = columns["start_ns"]
+    is_new = np.ones(start_ns.size, dtype=np.bool_)
+    is_new[1:] = start_ns[1:] != start_ns[:-1]
+    same = np.flatnonzero(~is_new)
+    differs = np.zeros(same.size, dtype=np.bool_)
+    for column in ("end_ns", "name", "phase"):
+        differs |= columns[column][same] != columns[column][same - 1]
+    for words in (writers.worker, writers.source):
+        differs |= words[columns["file"][same]] != words[columns["file"][same - 1]]
+    for column in NUMBER_COLUMNS:
+        numbers, rows = getattr(arguments, column), columns["argument"]
+        differs |= numbers[rows[same]] != numbers[rows[same - 1]]
+    is_new[same] = differs
+    return is_new
+
+
+def _move(columns: _Columns, places: _Rows, rows: _Rows) -> None:
+    """Put some rows of every column in the place of others."""
+    for values in columns.values():
+        values[places] = values[rows]
+
+
+def _keep(columns: _Columns, is_kept: _Mask) -> None:
+    """Keep some rows of every column, moving them up."""
+    for name, values in columns.items():
+        n_kept = 0
+        for rows in _slices(values.size):
+            kept = values[rows][is_kept[rows]]
+            values[n_kept : n_kept + kept.size] = kept
+            n_kept += kept.size
+        columns[name] = values[:n_kept]
+
+
+def _slices(size: int) -> Iterator[slice]:
+    for start in range(0, size, BATCH_ROWS):
+        yield slice(start, start + BATCH_ROWS)

@@ -1,0 +1,246 @@
+"""A node's events while its timelines are read: columns that grow.
+
+What is held per event decides how large a job fits: 26 bytes here. Rows are put in order batch by
+batch, so that they never have to be held twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reportgen.formats import FileEvents, Marks, Vocabulary
+from reportgen.profile import SpanArguments
+from reportgen.profile.spans import code_type
+
+BATCH_ROWS = 1 << 17
+"""Rows put in order or moved at once. Source: measured; a few megabytes."""
+
+CARRIED_ROWS = BATCH_ROWS // 4
+"""The latest rows of a batch wait for the next: writers close their files one after another, and
+the next file goes back to where the others were. Source: ours."""
+
+_FIRST_ROWS = 8_192
+_PIECE_ROWS = 1 << 15
+_INT64, _INT32 = np.dtype(np.int64), np.dtype(np.int32)
+_NARROWEST = {
+    "start_ns": _INT64,
+    "end_ns": _INT64,
+    "name": code_type(0),
+    "phase": code_type(0),
+    "file": code_type(0),
+    "argument": _INT32,
+}
+
+
+class GrowingColumn:
+    """An array that takes more rows; memory past its end is reserved, not used."""
+
+    def __init__(self, dtype: np.dtype[Any]) -> None:
+        """Start without rows."""
+        self.n_rows = 0
+        self._values: NDArray[Any] = np.empty(0, dtype=dtype)
+
+    def extend(self, values: NDArray[Any], dtype: np.dtype[Any]) -> None:
+        """Append values as ``dtype``, which may be wider than before."""
+        old, end = self._values, self.n_rows + values.size
+        if end > old.size or dtype.itemsize > old.itemsize:
+            self._values = np.empty(max(2 * end, _FIRST_ROWS), dtype=dtype)
+            self._values[: self.n_rows] = old[: self.n_rows]
+        self._values[self.n_rows : end] = values
+        self.n_rows = end
+
+    def remove(self, first: int, end: int) -> NDArray[Any]:
+        """Take some rows out, the rest moves up; return them."""
+        removed = self._values[first:end].copy()
+        rest = self._values[end : self.n_rows].copy()
+        self._values[first : first + rest.size] = rest
+        self.n_rows -= removed.size
+        return removed
+
+    def values(self) -> NDArray[Any]:
+        """Return the rows, without a copy."""
+        return self._values[: self.n_rows]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredFile:
+    """What is kept of a file beside its events.
+
+    Attributes:
+        key: the file's.
+        worker, source: who wrote it.
+        stamp_us: when it was closed, as its name says.
+        base_ns, last_ns, loose: as in ``FileEvents``.
+    """
+
+    key: str
+    worker: str
+    source: str
+    stamp_us: int
+    base_ns: int | None = None
+    last_ns: int | None = None
+    loose: Marks | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PackedHead:
+    """What the codes of packed rows mean: files, words and arguments by their codes."""
+
+    files: tuple[StoredFile, ...]
+    names: tuple[str | None, ...]
+    phases: tuple[str, ...]
+    threads: tuple[Any, ...]
+    arguments: SpanArguments
+
+
+class SpanStore:
+    """Takes the events of file after file, in the order in which files were closed.
+
+    Attributes:
+        vocabulary: what codes mean; files are read with it.
+        files: what was taken; the ``file`` column is an index into it.
+    """
+
+    def __init__(self) -> None:
+        """Start without events."""
+        self.vocabulary = Vocabulary()
+        self.files: list[StoredFile] = []
+        self._columns = {name: GrowingColumn(dtype) for name, dtype in _NARROWEST.items()}
+        self._late = {name: GrowingColumn(dtype) for name, dtype in _NARROWEST.items()}
+        self._n_settled = 0
+
+    @property
+    def n_spans(self) -> int:
+        """Return the number of events."""
+        return self._columns["start_ns"].n_rows + self._late["start_ns"].n_rows
+
+    def add(self, events: FileEvents, file: StoredFile) -> None:
+        """Take the events of a file, read with this store's vocabulary."""
+        code = np.broadcast_to(np.int32(len(self.files)), events.start_ns.shape)
+        self.files.append(file)
+        self._extend(
+            {
+                "start_ns": events.start_ns,
+                "end_ns": events.end_ns,
+                "name": events.name,
+                "phase": events.phase,
+                "file": code,
+                "argument": events.argument,
+            }
+        )
+
+    def packed(self) -> Iterator[PackedHead | dict[str, NDArray[Any]]]:
+        """Yield what another store absorbs: the head, then rows in pieces.
+
+        The store is empty afterwards.
+        """
+        yield PackedHead(
+            files=tuple(self.files),
+            names=tuple(self.vocabulary.names),
+            phases=tuple(self.vocabulary.phases),
+            threads=tuple(self.vocabulary.threads),
+            arguments=self.vocabulary.arguments.table(),
+        )
+        columns = self.columns()
+        for start in range(0, columns["file"].size, _PIECE_ROWS):
+            yield {name: rows[start : start + _PIECE_ROWS] for name, rows in columns.items()}
+
+    def absorb(self, head: PackedHead, pieces: Iterable[dict[str, NDArray[Any]]]) -> None:
+        """Take over what another store packed."""
+        vocabulary, n_files = self.vocabulary, len(self.files)
+        name, phase = vocabulary.names.of(head.names), vocabulary.phases.of(head.phases)
+        thread = vocabulary.threads.of(head.threads)
+        n_arguments = vocabulary.arguments.extend(head.arguments)
+        for file in head.files:
+            loose = file.loose
+            if loose is not None:
+                loose = replace(
+                    loose,
+                    name=name[loose.name],
+                    phase=phase[loose.phase],
+                    thread=thread[loose.thread],
+                    argument=loose.argument + np.int32(n_arguments),
+                )
+            self.files.append(replace(file, loose=loose))
+        for piece in pieces:
+            self._extend(
+                piece
+                | {
+                    "name": name[piece["name"]],
+                    "phase": phase[piece["phase"]],
+                    "file": piece["file"].astype(np.int32) + np.int32(n_files),
+                    "argument": piece["argument"] + np.int32(n_arguments),
+                }
+            )
+
+    def _extend(self, rows: Mapping[str, NDArray[Any]]) -> None:
+        words = {
+            "name": len(self.vocabulary.names),
+            "phase": len(self.vocabulary.phases),
+            "file": len(self.files),
+        }
+        for name, column in self._columns.items():
+            n_words = words.get(name)
+            column.extend(rows[name], _NARROWEST[name] if n_words is None else code_type(n_words))
+        if self._columns["start_ns"].n_rows - self._n_settled >= BATCH_ROWS:
+            self._settle(CARRIED_ROWS)
+
+    def _settle(self, n_carried: int) -> None:
+        """Put the rows that came since the last time in order behind those before.
+
+        Few are too late for that: what lasts long began long before its file was closed.
+        """
+        start_ns = self._columns["start_ns"].values()
+        first = self._n_settled
+        order = np.argsort(start_ns[first:], kind="stable")
+        for column in self._columns.values():
+            rows = column.values()[first:]
+            rows[:] = rows[order]
+        if first:
+            end = first + int(np.searchsorted(start_ns[first:], start_ns[first - 1]))
+            for name, column in self._columns.items():
+                late = column.remove(first, end)
+                self._late[name].extend(late, late.dtype)
+        self._n_settled = self._columns["start_ns"].n_rows - n_carried
+
+    def columns(self) -> dict[str, NDArray[Any]]:
+        """Return all columns, ascending by start; the store is empty afterwards."""
+        self._settle(0)
+        late = {name: column.values() for name, column in self._late.items()}
+        order = np.argsort(late["start_ns"], kind="stable")
+        places = np.searchsorted(
+            self._columns["start_ns"].values(), late["start_ns"][order], side="right"
+        ) + np.arange(order.size)
+        merged = {}
+        for name, column in self._columns.items():
+            rows = late[name][order]
+            column.extend(rows, rows.dtype)
+            merged[name] = column.values()
+            _insert(merged[name], rows, places)
+        self._columns.clear()
+        return merged
+
+
+def _insert(values: NDArray[Any], rows: NDArray[Any], places: NDArray[np.intp]) -> None:
+    """Move values up, the last ones first, and put rows between them.
+
+    Args:
+        values: (n,) as many free places at the end as there are rows.
+        rows: (m,) what is put there.
+        places: (m,) where it stands then, ascending.
+    """
+    for start in range((values.size - 1) // BATCH_ROWS * BATCH_ROWS, -1, -BATCH_ROWS):
+        first, end = np.searchsorted(places, [start, start + BATCH_ROWS]).tolist()
+        if end == 0:
+            return
+        within = values[start : start + BATCH_ROWS]
+        is_moved = np.ones(within.size, dtype=np.bool_)
+        is_moved[places[first:end] - start] = False
+        moved = values[start - first : start + within.size - end].copy()
+        within[is_moved] = moved
+        within[~is_moved] = rows[first:end]

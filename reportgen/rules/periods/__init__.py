@@ -1,0 +1,1 @@
+"""Slow steps that recur: which, in which rhythm, what ran in them, what it cost."""

@@ -1,0 +1,1 @@
+"""What a node's network and disks did before its first step."""

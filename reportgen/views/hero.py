@@ -1,0 +1,311 @@
+"""The first picture: one bar of all GPU time, its exclusive parts named beside it.
+
+The bar is HTML, so that it needs no script, prints, and wraps on a phone. On wide pages the names
+hang below their parts on lines of their own length, worked out here so that no two meet.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from reportgen.report import Report
+from reportgen.results import Exhibit, RuleId, RuleResult, Status
+from reportgen.units import percentages, say_duration, say_pct
+from reportgen.views.charts.arrays import numbers
+from reportgen.views.charts.shares import ink_class
+from reportgen.views.labels import place_labels
+from reportgen.views.meaning import inks
+from reportgen.views.values import heading_of, shorten
+
+BUDGET, SHARES, TABLE = RuleId("GPUTimeBudget"), "budget", "gpu_time_budget"
+USAGE = RuleId("OverallSystemUsage")
+TOLD_FROM_PCT = 5.0
+"""Less idle time than this is not what a job's verdict is about. Source: ours."""
+_SEEN_FROM_PCT = 1.0
+_LEAST_CPU_PCT = 0.05
+_HEADED_FROM_PCT = 16.0
+_PARTLY_FROM_PCT = 20.0
+_S_PER_HOUR = 3600
+_WHOLE_HOURS_FROM = 100
+
+_WORDS: Mapping[str, str] = {
+    "busy_high": "busy",
+    "busy_partial": "partly busy",
+    "straggler": "waits for a slower GPU",
+    "io_wait": "waits for I/O",
+    "network": "waits for the network",
+    "cpu_input": "waits for CPU or input",
+    "between_steps": "between steps",
+    "unexplained": "idle, cause unknown",
+    "initialization": "before the first step",
+    "finalization": "after the last step",
+    "not_measured": "not measured",
+}
+_CAUSES: Mapping[str, str] = {
+    "straggler": "for a slower GPU",
+    "io_wait": "for I/O",
+    "network": "for the network",
+    "cpu_input": "for the CPU or for input",
+    "between_steps": "between steps",
+    "unexplained": "for no recorded reason",
+}
+_WORK, _ASIDE = ("busy_high", "busy_partial"), ("initialization", "finalization")
+_GROUPS: tuple[tuple[str, tuple[str, ...]], ...] = (
+    ("Working", _WORK),
+    ("Idle while training", tuple(_CAUSES)),
+    ("Start and end", _ASIDE),
+    ("Not measured", ("not_measured",)),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Segment:
+    """One part of the bar, and its label: on which line it hangs and to which side it runs."""
+
+    name: str
+    pct: str
+    amount: str
+    width_pct: float
+    at_pct: float
+    ink: str
+    line: int = 0
+    runs_left: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Heading:
+    """What neighbouring parts have in common; empty where there is no room for it."""
+
+    text: str
+    pct: str
+    width_pct: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Picture:
+    """The first picture: what it says, what it divides, and its parts from left to right."""
+
+    says: str
+    whole: str
+    alt: str
+    link: str
+    segments: tuple[Segment, ...] = ()
+    headings: tuple[Heading, ...] = ()
+
+    @property
+    def n_lines(self) -> int:
+        """Return how many lines of labels hang below the bar."""
+        return max((item.line for item in self.segments), default=-1) + 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Part:
+    key: str
+    name: str
+    value: float
+    pct: float
+    ink: str
+
+
+def picture_of(report: Report) -> Picture | None:
+    """Return the first picture: of GPU time, else of CPU time, else a sentence why not."""
+    result = report.results.get(BUDGET)
+    budget = result.exhibit(SHARES) if result else None
+    if result is not None and budget is not None and budget.n_rows:
+        return _gpu_picture(result, budget)
+    entry = report.rules.get(BUDGET)
+    if entry is None or entry.status is not Status.SKIPPED or entry.reason is None:
+        return None
+    return _cpu_picture(report) or Picture(
+        says=f"There is no picture of the GPU time: {entry.reason.text}",
+        whole="",
+        alt="",
+        link="#gpu-time",
+    )
+
+
+def _gpu_picture(result: RuleResult, budget: Exhibit) -> Picture:
+    parts = _parts_of(budget)
+    total_s = sum(part.value for part in parts)
+    price = result.params.get("usd_per_gpu_hour")
+    usd = float(price) / _S_PER_HOUR if isinstance(price, int | float) else None
+    table = result.exhibit(TABLE)
+    n_gpus = (
+        len(set(zip(*(column.values for column in table.columns[:2]), strict=True))) if table else 0
+    )
+    whole = _say_whole(total_s, n_gpus) + (f", {say_usd(total_s * usd)}" if usd is not None else "")
+    return Picture(
+        says=_says(parts, usd),
+        whole=whole,
+        alt=f"Bar of all GPU time, {whole}: {_listed(parts)}.",
+        link="#gpu-time",
+        segments=_segments(parts, [_say_amount(part.value, usd) for part in parts]),
+        headings=_headings(parts),
+    )
+
+
+def _cpu_picture(report: Report) -> Picture | None:
+    usage = report.results.get(USAGE)
+    used = usage.metrics.get("cpu_mean_pct") if usage else None
+    if usage is None or used is None:
+        return None
+    waited = usage.metrics.get("io_wait_mean_pct") or 0.0
+    waited = waited if used + waited <= 100 else 0.0
+    amounts = {"CPU in use": used, "waits for I/O": waited, "idle": max(100 - used - waited, 0.0)}
+    shown = {name: value for name, value in amounts.items() if value >= _LEAST_CPU_PCT}
+    pcts = percentages(list(shown.values()))
+    colours = inks(list(shown), "cpu")
+    parts = [
+        _Part(key=name, name=name, value=value, pct=pct, ink=ink_class(ink.hue, ink.index))
+        for (name, value), pct, ink in zip(shown.items(), pcts, colours, strict=True)
+    ]
+    return Picture(
+        says=f"No GPU was recorded. The CPU cores worked in {say_pct(used)} of the time.",
+        whole="the time of all CPU cores, mean of the nodes",
+        alt=f"Bar of all CPU time: {_listed(parts)}.",
+        link="#system-usage",
+        segments=_segments(parts, ["" for _ in parts]),
+    )
+
+
+def _parts_of(budget: Exhibit) -> list[_Part]:
+    """Return the parts from left to right: work, idling from its largest cause on, the rest."""
+    columns = {column.name: column.values for column in budget.columns}
+    names = [str(name) for name in columns["part"]]
+    values = [value or 0.0 for value in numbers(columns["gpu_s"])]
+    colours = inks(names, budget.id, budget.title)
+    found = {
+        name: _Part(
+            key=name,
+            name=_WORDS.get(name) or shorten(heading_of(name), most=32).text,
+            value=value,
+            pct=pct,
+            ink=ink_class(ink.hue, ink.index),
+        )
+        for name, value, pct, ink in zip(names, values, percentages(values), colours, strict=True)
+    }
+    order = [name for _, members in _GROUPS for name in _by_size(members, found)]
+    order += [name for name in found if name not in order]
+    return _folded([found[name] for name in order if found[name].value > 0])
+
+
+def _folded(parts: Sequence[_Part]) -> list[_Part]:
+    """Join the causes of idling that are too small to be seen, if there are several."""
+    small = [part for part in parts if part.key in _CAUSES and part.pct < _SEEN_FROM_PCT]
+    if len(small) < 2:
+        return list(parts)
+    joined = _Part(
+        key=small[0].key,
+        name=f"{len(small)} smaller causes",
+        value=sum(part.value for part in small),
+        pct=round(sum(part.pct for part in small), 1),
+        ink="rg-ink-idle-2",
+    )
+    kept = [part for part in parts if part not in small]
+    place = parts.index(small[0])
+    return [*kept[:place], joined, *kept[place:]]
+
+
+def _by_size(members: Sequence[str], found: Mapping[str, _Part]) -> list[str]:
+    present = [name for name in members if name in found]
+    is_idle = any(name in _CAUSES for name in members)
+    return sorted(present, key=lambda name: -found[name].value) if is_idle else present
+
+
+def _segments(parts: Sequence[_Part], amounts: Sequence[str]) -> tuple[Segment, ...]:
+    total = sum(part.value for part in parts) or 1.0
+    widths = [100 * part.value / total for part in parts]
+    centres = [sum(widths[:at]) + width / 2 for at, width in enumerate(widths)]
+    texts = [
+        (part.name, f"{say_pct(part.pct)} {amount}")
+        for part, amount in zip(parts, amounts, strict=True)
+    ]
+    places = place_labels(centres, [max(map(len, lines)) for lines in texts])
+    return tuple(
+        Segment(
+            name=part.name,
+            pct=say_pct(part.pct),
+            amount=amount,
+            width_pct=round(width, 3),
+            at_pct=round(centre, 3),
+            ink=part.ink,
+            line=place.line,
+            runs_left=place.runs_left,
+        )
+        for part, amount, width, centre, place in zip(
+            parts, amounts, widths, centres, places, strict=True
+        )
+    )
+
+
+def _headings(parts: Sequence[_Part]) -> tuple[Heading, ...]:
+    total = sum(part.value for part in parts) or 1.0
+    made = []
+    for text, members in _GROUPS:
+        its = [part for part in parts if part.key in members]
+        if not its:
+            continue
+        width_pct = 100 * sum(part.value for part in its) / total
+        is_headed = width_pct >= _HEADED_FROM_PCT and len(parts) > 1
+        made.append(
+            Heading(
+                text=text if is_headed else "",
+                pct=say_pct(sum(part.pct for part in its)) if is_headed else "",
+                width_pct=round(width_pct, 3),
+            )
+        )
+    return tuple(made)
+
+
+def _says(parts: Sequence[_Part], usd: float | None) -> str:
+    """Return the sentence for whoever pays: how much was work, how much was lost, and to what."""
+    pcts = {part.key: part.pct for part in parts}
+    idle = [part for part in parts if part.key in _CAUSES]
+    idle_s, idle_pct = sum(part.value for part in idle), sum(part.pct for part in idle)
+    worked = f"The GPUs worked in {say_pct(sum(pcts.get(key, 0.0) for key in _WORK))} of their time"
+    partly = pcts.get("busy_partial", 0.0)
+    if partly >= _PARTLY_FROM_PCT:
+        worked += f" ({say_pct(partly)} at less than 90 % load)"
+    if idle_pct >= TOLD_FROM_PCT:
+        lost = say_usd(idle_s * usd) if usd is not None else _say_hours(idle_s)
+        return f"{worked}; {say_pct(idle_pct)} of it ({lost}) was lost {_cause(idle)}."
+    aside = sum(pcts.get(key, 0.0) for key in _ASIDE)
+    if aside >= TOLD_FROM_PCT:
+        return f"{worked}; {say_pct(aside)} of it went by before the first or after the last step."
+    return f"{worked}; {say_pct(idle_pct)} of it was lost waiting."
+
+
+def _cause(idle: Sequence[_Part]) -> str:
+    """Return to what idle time was lost: ``waiting, mostly for I/O``."""
+    largest = max(idle, key=lambda part: part.value).key
+    verb = "idling" if largest == "between_steps" else "waiting"
+    return f"{verb} {_CAUSES[largest]}" if len(idle) == 1 else f"{verb}, mostly {_CAUSES[largest]}"
+
+
+def _say_whole(total_s: float, n_gpus: int) -> str:
+    gpus = f"{n_gpus:,} GPU" if n_gpus == 1 else f"{n_gpus:,} GPUs"
+    if n_gpus <= 1:
+        return f"{gpus if n_gpus else 'all GPUs'}, {say_duration(total_s)}"
+    return f"{gpus} × {say_duration(total_s / n_gpus)} = {_say_hours(total_s)} of GPU time"
+
+
+def _say_amount(value_s: float, usd: float | None) -> str:
+    return _say_hours(value_s) + (f" · {say_usd(value_s * usd)}" if usd is not None else "")
+
+
+def _say_hours(value_s: float) -> str:
+    """Write GPU time: hours from one on, else as a duration."""
+    hours = value_s / _S_PER_HOUR
+    if hours < 1:
+        return say_duration(value_s)
+    return f"{hours:,.0f} h" if hours >= _WHOLE_HOURS_FROM else f"{hours:.1f} h"
+
+
+def say_usd(amount: float) -> str:
+    """Write money: cents below a thousand dollars."""
+    return f"${amount:,.0f}" if amount >= 1000 else f"${amount:,.2f}"
+
+
+def _listed(parts: Sequence[_Part]) -> str:
+    return ", ".join(f"{part.name} {say_pct(part.pct)}" for part in parts)

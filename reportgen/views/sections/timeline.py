@@ -1,0 +1,181 @@
+"""The job over time: curves, phases, what was detected, and which functions ran in a range."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from reportgen.report import Report
+from reportgen.units import say_count
+from reportgen.views.blocks import Block, Section
+from reportgen.views.charts.layout import ChartContext, Drawing, times
+from reportgen.views.condense import data_of
+from reportgen.views.exhibits import exhibit_block, titled
+from reportgen.views.fragments import render, script_json
+from reportgen.views.outline import context_of
+from reportgen.views.packing import page_form, plotly_form
+from reportgen.views.sections.rule import head_block
+from reportgen.views.sketch import sketch_of
+from reportgen.views.timeline.figure import Extent, draw, slots_of
+from reportgen.views.timeline.functions import FunctionTable, functions_of
+from reportgen.views.timeline.lanes import Lane, lanes_of, seconds_of, step_starts
+from reportgen.views.timeline.panels import (
+    HEATMAP,
+    USAGE,
+    Panel,
+    panels_of,
+)
+from reportgen.views.values import heading_of, plot_label, shorten
+
+ID, TITLE = "timeline", "Timeline"
+_LEAD = (
+    "Everything over one time axis. Zoom into one panel and all charts of the page follow; the "
+    "functions below are those of the range in view."
+)
+_TOOL = "One time axis: drag to zoom, double-click for the whole job"
+
+
+def timeline(report: Report) -> Section:
+    """Show curves, phases and detected intervals over one time axis; nothing without curves."""
+    is_unix = report.job.clock == "unix"
+    context = ChartContext(rule_id=ID, is_unix=is_unix)
+    panels = panels_of(report, is_unix=is_unix)
+    lanes = lanes_of(report)
+    extent = _extent(report, panels, lanes, context)
+    if extent is None or not panels:
+        return Section(id=ID, title=TITLE)
+    functions = functions_of(report)
+    drawing = draw(lanes, panels, extent, context)
+    blocks = [
+        head_block(TITLE, None, _LEAD),
+        _axis_block(
+            report,
+            lanes,
+            panels,
+            drawing,
+            _facts(report, lanes, panels, functions, extent, context),
+        ),
+    ]
+    if functions is not None:
+        blocks.append(Block(html=render("timeline_functions", functions=functions)))
+    blocks += _heatmap(report)
+    return Section(id=ID, title=TITLE, blocks=tuple(blocks))
+
+
+def _axis_block(
+    report: Report,
+    lanes: Sequence[Lane],
+    panels: Sequence[Panel],
+    drawing: Drawing,
+    facts: dict[str, Any],
+) -> Block:
+    is_unix = report.job.clock == "unix"
+    tables = [
+        (panel.title, data_of(panel.exhibit, is_unix=is_unix, file=f"{panel.rule_id}.json"))
+        for panel in panels
+    ]
+    html = render(
+        "timeline",
+        drawing=drawing,
+        caption=_caption(panels, lanes),
+        json=script_json(page_form(drawing.figure)),
+        sketch=sketch_of(
+            drawing.figure,
+            height_px=drawing.height_px,
+            most_traces=len(drawing.figure["data"]),
+            most_px=drawing.height_px,
+        ),
+        facts=script_json(facts),
+        anchors=[panel.anchor for panel in panels if panel.rule_id == USAGE],
+        length_s=round(facts["length_s"], 3),
+        tables=tables,
+    )
+    return Block(html=html, figure=plotly_form(titled(drawing, _TOOL)))
+
+
+def _caption(panels: Sequence[Panel], lanes: Sequence[Lane]) -> str:
+    """Say from how many points the curves were made, and what the lanes leave out."""
+    said = list(dict.fromkeys(panel.exhibit.caption for panel in panels if panel.exhibit.caption))
+    for lane in lanes:
+        hidden = lane.n_spans - len(lane.spans)
+        if hidden:
+            said.append(
+                f"{lane.name}: the {say_count(len(lane.spans))} longest of "
+                f"{say_count(lane.n_spans)} intervals."
+            )
+    return " ".join(said)
+
+
+def _extent(
+    report: Report, panels: Sequence[Panel], lanes: Sequence[Lane], context: ChartContext
+) -> Extent | None:
+    """Return from when to when there is anything to see."""
+    scale = times([1.0], context)[0] or 1.0
+    instants = [
+        value / scale for panel in panels for value in panel.found.time_x if value is not None
+    ]
+    if not instants:
+        return None
+    summary = report.summary
+    known = [seconds_of(text) for text in (summary.start_time, summary.end_time)]
+    instants += [time_s for time_s in known if time_s is not None]
+    start_s, end_s = min(instants), max(instants)
+    spans = [span for lane in lanes for span in lane.spans]
+    start_s = min([start_s, *(span.start_s for span in spans)])
+    end_s = max([end_s, *(span.end_s for span in spans)])
+    return Extent(start_s=start_s, end_s=end_s if end_s > start_s else start_s + 1.0)
+
+
+def _facts(
+    report: Report,
+    lanes: Sequence[Lane],
+    panels: Sequence[Panel],
+    functions: FunctionTable | None,
+    extent: Extent,
+    context: ChartContext,
+) -> dict[str, Any]:
+    """Return what the script says when the pointer is over the axis: times in seconds."""
+    slots, _ = slots_of(len(lanes), len(panels))
+    starts = step_starts(report)
+    return {
+        "unix": context.is_unix,
+        "start": extent.start_s,
+        "end": extent.end_s,
+        "length_s": extent.end_s - extent.start_s,
+        "lanes": [
+            {
+                "name": lane.name,
+                "start": [span.start_s for span in lane.spans],
+                "end": [span.end_s for span in lane.spans],
+                "words": [span.words for span in lane.spans],
+            }
+            for lane in lanes
+        ],
+        "panels": [
+            {
+                "title": panel.title,
+                "unit": panel.scale.label,
+                "percent": panel.scale.is_percent,
+                "axis": f"y{at + 1}" if at else "y",
+                "top": slots[at].top_px,
+                "lines": [
+                    shorten(heading_of(line.name), most=40).text
+                    for line in panel.found.bands
+                    if line.panel == 0
+                ],
+                "names": [plot_label(line.name) for line in panel.found.bands if line.panel == 0],
+            }
+            for at, panel in enumerate(panels, start=1 if lanes else 0)
+        ],
+        "steps": {
+            "time": [time_s for time_s, _ in starts],
+            "step": [step for _, step in starts],
+        },
+        "functions": functions.as_json() if functions else None,
+    }
+
+
+def _heatmap(report: Report) -> list[Block]:
+    result = report.results.get(USAGE)
+    found = result.exhibit(HEATMAP) if result else None
+    return [exhibit_block(found, context_of(USAGE, report))] if found is not None else []

@@ -1,0 +1,86 @@
+"""Which functions ran in a range: sums over the buckets of ``function_time``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from reportgen.report import Report
+from reportgen.results import RuleId
+from reportgen.views.charts.arrays import matrix32, numbers
+from reportgen.views.values import Shown, say, shorten
+
+RULE, EXHIBIT = RuleId("OverallFrameworkMetrics"), "function_time"
+MOST_LISTED = 20
+_MOST_BUCKETS = 5_000
+"""Cells that are no even grid, from elsewhere, would make a matrix without end."""
+_COLUMNS = {"row", "time_s", "function_s", "width_s"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FunctionTable:
+    """Seconds of each function in each stretch of time.
+
+    Attributes:
+        names: (n,) functions, with the node where there are several.
+        first_s, width_s: where the first stretch begins, and how long each is.
+        cells: (n, m) seconds.
+    """
+
+    names: tuple[str, ...]
+    first_s: float
+    width_s: float
+    cells: list[list[float]]
+    caption: str
+
+    @property
+    def listed(self) -> list[tuple[Shown, str, float]]:
+        """Return name, time and bar of the functions of most time in the whole job."""
+        totals = [sum(row) for row in self.cells]
+        top = max(totals, default=0.0) or 1.0
+        order = sorted(range(len(totals)), key=lambda at: -totals[at])[:MOST_LISTED]
+        return [
+            (shorten(self.names[at]), say(totals[at], "s"), round(100 * totals[at] / top, 2))
+            for at in order
+        ]
+
+    def as_json(self) -> dict[str, Any]:
+        """Return what the page's script sums up."""
+        return {
+            "names": [shorten(name).text for name in self.names],
+            "first": self.first_s,
+            "width": self.width_s,
+            "n": len(self.cells[0]),
+            "most": MOST_LISTED,
+            "cells": matrix32(self.cells).base64,
+        }
+
+
+def functions_of(report: Report) -> FunctionTable | None:
+    """Return the functions over time, ``None`` where none were recorded."""
+    result = report.results.get(RULE)
+    found = result.exhibit(EXHIBIT) if result else None
+    if found is None or not {column.name for column in found.columns} >= _COLUMNS:
+        return None
+    columns = {column.name: column.values for column in found.columns}
+    rows = [
+        (str(name), time_s, function_s)
+        for name, time_s, function_s in zip(
+            columns["row"], numbers(columns["time_s"]), numbers(columns["function_s"]), strict=True
+        )
+        if time_s is not None and function_s is not None
+    ]
+    width_s = next((value for value in numbers(columns["width_s"]) if value), 0.0)
+    if not rows or width_s <= 0:
+        return None
+    first_s = min(time_s for _, time_s, _ in rows)
+    last_s = max(time_s for _, time_s, _ in rows)
+    if (last_s - first_s) / width_s > _MOST_BUCKETS:
+        return None
+    places = {name: at for at, name in enumerate(dict.fromkeys(name for name, _, _ in rows))}
+    cells = [[0.0] * (round((last_s - first_s) / width_s) + 1) for _ in places]
+    for name, time_s, function_s in rows:
+        cells[places[name]][round((time_s - first_s) / width_s)] += function_s
+    return FunctionTable(
+        names=tuple(places), first_s=first_s, width_s=width_s, cells=cells, caption=found.caption
+    )

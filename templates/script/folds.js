@@ -1,0 +1,62 @@
+/* Folds. What a closed fold holds waits in a noscript element, one text to this browser, and is put
+   in place when the fold opens. Gives `reportFolds`. */
+var reportFolds = (function () {
+  "use strict";
+
+  function packed(fold) {
+    return fold.querySelector(":scope > noscript");
+  }
+
+  function unpack(fold) {
+    var waiting = packed(fold);
+    if (!waiting) return;
+    var made = document.createElement("template");
+    made.innerHTML = waiting.textContent;
+    waiting.replaceWith(made.content);
+    fold.dispatchEvent(new CustomEvent("rg-unfolded", { bubbles: true }));
+  }
+
+  function open(fold) {
+    unpack(fold);
+    fold.open = true;
+  }
+
+  function all() {
+    return Array.prototype.slice.call(document.querySelectorAll("main details"));
+  }
+
+  /* The element of that id, its folds opened on the way. */
+  function reveal(id) {
+    var mark = 'id="' + id + '"';
+    if (!document.getElementById(id)) {
+      all().some(function (fold) {
+        var isHere = packed(fold) && packed(fold).textContent.indexOf(mark) >= 0;
+        if (isHere) unpack(fold);
+        return isHere;
+      });
+    }
+    var target = document.getElementById(id);
+    for (var fold = target && target.closest("details"); fold; fold = fold.parentElement.closest("details")) {
+      open(fold);
+    }
+    return target;
+  }
+
+  function follow() {
+    var target = null;
+    try {
+      target = reveal(decodeURIComponent(location.hash.slice(1)));
+    } catch (error) {
+      /* A link that somebody has cut short. */
+    }
+    if (target) target.scrollIntoView();
+  }
+
+  document.addEventListener("toggle", function (event) {
+    if (event.target.open) unpack(event.target);
+  }, true);
+  addEventListener("hashchange", follow);
+  if (location.hash) follow();
+
+  return { all: all, open: open, reveal: reveal, unpack: unpack };
+})();

@@ -1,0 +1,96 @@
+"""Search, links and keys: how a reader gets to a place of the page."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.browser.watching import opened
+
+pytestmark = pytest.mark.browser
+
+FINDING = "LowGPUUtilization--finding-GPU-1"
+HITS = "[...document.querySelectorAll('#rg-found .rg-hit')].map(hit => hit.textContent)"
+IN_VIEW = (
+    "id => { const box = document.getElementById(id).getBoundingClientRect();"
+    " return box.top >= -1 && box.top < innerHeight; }"
+)
+
+
+def test_a_link_to_a_finding_brings_it_into_view(browser, busy_page):
+    with opened(browser, busy_page, at=f"#{FINDING}") as watched:
+        assert watched.page.evaluate(IN_VIEW, FINDING)
+
+
+def test_a_link_into_a_fold_opens_it(browser, crowded_page):
+    """The last of many findings lies in a fold that nobody has opened."""
+    place = "LowGPUUtilization--finding-GPU-40"
+    with opened(browser, crowded_page) as watched:
+        page = watched.page
+        assert page.locator(f"#{place}").count() == 0
+        page.evaluate(f"location.hash = '{place}'")
+        page.locator(f"#{place}").wait_for()
+        assert page.evaluate(IN_VIEW, place)
+        assert watched.complaints == []
+
+
+def test_a_heading_has_a_link_to_its_place(browser, busy_page):
+    with opened(browser, busy_page) as watched:
+        page = watched.page
+        page.get_by_role("link", name="Link to “Outlier steps”").press("Enter")
+        assert page.evaluate("location.hash") == "#StepOutlier--outliers"
+
+
+def test_search_lists_places_by_title_and_then_by_what_they_hold(browser, busy_page):
+    with opened(browser, busy_page) as watched:
+        page = watched.page
+        page.keyboard.press("/")
+        page.keyboard.type("outlier steps")
+        assert page.evaluate(HITS)[0] == "Outlier steps"
+        page.get_by_role("combobox", name="Search").fill("cudnn_convolution_backward_weight")
+        assert page.evaluate(HITS) == ["Operators on the CPU", "Operators on the GPU"]
+        page.get_by_role("combobox", name="Search").fill("10:29:30.0")
+        assert page.evaluate(HITS) == ["Outlier steps"], "a row that waits in a fold"
+        page.keyboard.press("Enter")
+        assert page.evaluate("location.hash") == "#StepOutlier--outliers"
+        assert not page.locator("dialog[open]").count()
+
+
+def test_search_is_walked_with_arrows_and_left_with_escape(browser, busy_page):
+    with opened(browser, busy_page) as watched:
+        page = watched.page
+        page.get_by_role("button", name="Search").click()
+        page.keyboard.type("gpu")
+        page.keyboard.press("ArrowDown")
+        box = page.get_by_role("combobox", name="Search")
+        assert box.get_attribute("aria-activedescendant") == "rg-found-1"
+        assert page.locator("#rg-found-1").get_attribute("aria-selected") == "true"
+        box.fill("no such words at all")
+        assert page.locator(".rg-count").text_content() == "Nothing found."
+        page.keyboard.press("Escape")
+        page.keyboard.press("Escape")
+        assert not page.locator("dialog[open]").count()
+        assert page.evaluate("document.activeElement.id") == "rg-find"
+
+
+def test_keys_lead_through_the_page_and_can_be_switched_off(browser, busy_page):
+    with opened(browser, busy_page) as watched:
+        page = watched.page
+        page.keyboard.press("j")
+        assert page.evaluate("location.hash") == "#job-summary"
+        page.keyboard.press("t")
+        assert page.evaluate("document.documentElement.dataset.theme") == "dark"
+        page.keyboard.press("?")
+        page.get_by_label("Use these keys").uncheck()
+        page.get_by_role("button", name="Close").click()
+        page.keyboard.press("t")
+        assert page.evaluate("document.documentElement.dataset.theme") == "dark"
+
+
+def test_a_shortened_name_is_shown_whole_to_the_keyboard(browser, hostile_page):
+    with opened(browser, hostile_page) as watched:
+        page = watched.page
+        name = page.locator("abbr.rg-name").last
+        name.focus()
+        shown = name.evaluate("node => getComputedStyle(node, '::after').content")
+        assert shown != "none"
+        assert len(name.get_attribute("title") or "") > len(name.text_content() or "")

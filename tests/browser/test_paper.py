@@ -1,0 +1,52 @@
+"""The page on paper: light, everything open, nothing cut."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.browser.watching import opened, scroll_through
+from tests.views import reports
+
+pytestmark = pytest.mark.browser
+
+SHEET_PX = 703
+"""A4 without its margins."""
+TOO_WIDE = (
+    "[...document.querySelectorAll('main *')].filter(e => !e.closest('svg') &&"
+    " e.getBoundingClientRect().width && e.getBoundingClientRect().right > innerWidth + 1).length"
+)
+ROWS = "document.querySelectorAll('#StepOutlier--outliers tbody tr').length"
+
+
+def test_a_printed_page_holds_all_charts_and_all_rows_in_light_colours(browser, busy_page):
+    viewport = {"width": SHEET_PX, "height": 900}
+    with opened(browser, busy_page, color_scheme="dark", viewport=viewport) as watched:
+        page = watched.page
+        scroll_through(page)
+        page.evaluate("window.dispatchEvent(new Event('beforeprint'))")
+        page.emulate_media(media="print")
+        page.wait_for_timeout(500)
+        widths = page.evaluate(
+            "[...document.querySelectorAll('figure.chart .main-svg:first-child')]"
+            ".map(svg => svg.clientWidth)"
+        )
+        assert len(widths) >= page.locator("figure.chart").count()
+        assert max(widths) <= 650
+        ground = page.evaluate("getComputedStyle(document.body).backgroundColor")
+        assert ground == "rgb(255, 255, 255)"
+        assert not page.locator(".rg-nav").is_visible()
+        assert not page.locator(".rg-tools").first.is_visible()
+        assert page.evaluate(ROWS) == reports.steps_table().n_rows
+        assert page.evaluate(TOO_WIDE) == 0
+        page.evaluate("window.dispatchEvent(new Event('afterprint'))")
+        assert page.evaluate("document.documentElement.dataset.theme") is None
+        assert page.locator("main details[open]").count() == 0
+
+
+def test_a_page_printed_without_script_shows_what_is_folded(browser, busy_page):
+    with opened(browser, busy_page, java_script_enabled=False) as watched:
+        page = watched.page
+        last = page.locator("#StepOutlier--outliers tr").last
+        assert not last.is_visible()
+        page.emulate_media(media="print")
+        assert last.is_visible()

@@ -1,0 +1,232 @@
+"""The time axis in a browser: one range for all charts, by pointer, keys and numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.browser.watching import POLLING_MS, Watched, draw, opened, scroll_through
+from tests.views import pages
+from tests.views.timeline.jobs import training_node, training_report
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+pytestmark = pytest.mark.browser
+
+MAIN, HEAT, STEPS = (
+    "timeline-axis",
+    "OverallSystemUsage--device_heatmap",
+    "StepOutlier--step_series",
+)
+MOST_ELEMENTS = 7_000
+TIMEOUT_MS = 20_000
+
+
+@pytest.fixture(scope="session")
+def timed_page(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the page of a job of five minutes on two nodes."""
+    gpu = [0.0] * 20 + [90.0] * 280 + [10.0] * 40 + [90.0] * 260
+    nodes = [training_node(gpu, name=f"algo-{at}") for at in (1, 2)]
+    return pages.write_page(tmp_path_factory.mktemp("timed"), training_report(*nodes))
+
+
+@contextmanager
+def timeline(browser: Browser, path: Path, **options: Any) -> Iterator[Watched]:
+    """Open the page and wait for its time axis."""
+    with opened(browser, path, **options) as watched:
+        draw(watched.page, MAIN)
+        yield watched
+
+
+def range_of(page: Page, figure: str) -> list[float]:
+    """Return the range of a chart's x axis in seconds of the job."""
+    found: list[float] = page.evaluate(
+        "(id) => { const axis = document.querySelector('#' + id + ' .rg-plot')._fullLayout.xaxis;"
+        " const start = JSON.parse(document.querySelector('.rg-timeline-facts').textContent).start;"
+        " return axis.range.map(edge => axis.r2c(edge) / 1000 - start); }",
+        figure,
+    )
+    return found
+
+
+def wait_for_range(page: Page, figure: str, start_s: float, end_s: float) -> None:
+    """Wait until a chart shows a range."""
+    page.wait_for_function(
+        "([id, start, end]) => {"
+        " const plot = document.querySelector('#' + id + ' .rg-plot');"
+        " if (!plot._fullLayout) return false;"
+        " const axis = plot._fullLayout.xaxis;"
+        " const zero = JSON.parse(document.querySelector('.rg-timeline-facts').textContent).start;"
+        " const edges = axis.range.map(edge => axis.r2c(edge) / 1000 - zero);"
+        " return Math.abs(edges[0] - start) < 0.5 && Math.abs(edges[1] - end) < 0.5; }",
+        arg=[figure, start_s, end_s],
+        timeout=TIMEOUT_MS,
+        polling=POLLING_MS,
+    )
+
+
+def box_of(page: Page) -> tuple[float, float, float]:
+    """Return left edge and width of the plot area in the window, and a y within it."""
+    left, width, y = page.evaluate(
+        "(() => { const plot = document.querySelector('#timeline-axis .rg-plot');"
+        " const box = plot.getBoundingClientRect(), size = plot._fullLayout._size;"
+        " return [box.left + size.l, size.w, box.top + size.t + 150]; })()"
+    )
+    return left, width, y
+
+
+def functions_of(page: Page) -> dict[str, str]:
+    """Return the functions listed, and their times."""
+    rows: list[list[str]] = page.evaluate(
+        "[...document.querySelectorAll('#timeline-functions tbody tr')]"
+        ".map(row => [...row.cells].slice(0, 2).map(cell => cell.textContent))"
+    )
+    return {row[0]: row[1] for row in rows}
+
+
+def test_dragging_over_a_panel_zooms_every_chart_and_lists_its_functions(browser, timed_page):
+    with timeline(browser, timed_page) as watched:
+        page = watched.page
+        left, width, y = box_of(page)
+        assert functions_of(page)["algo-1 net"] == "2 min 34 s"
+        page.mouse.move(left + width / 3, y)
+        page.mouse.down()
+        page.mouse.move(left + width * 2 / 3, y, steps=4)
+        page.mouse.up()
+        wait_for_range(page, MAIN, 100, 200)
+        said = functions_of(page)["algo-1 net"]
+        assert said.startswith(("55", "56", "57", "58", "59", "1 min 0"))  # 100 steps of 0.55 s
+        assert "Exact to whole stretches" in page.locator("#timeline-functions").inner_text()
+        for figure in (HEAT, STEPS):
+            draw(page, figure)
+            wait_for_range(page, figure, *range_of(page, MAIN))
+        assert watched.complaints == []
+
+
+def test_a_zoom_elsewhere_zooms_the_timeline_and_one_button_ends_it(browser, timed_page):
+    with timeline(browser, timed_page) as watched:
+        page = watched.page
+        draw(page, HEAT)
+        page.evaluate(
+            "(() => { const plot = document.querySelector('#OverallSystemUsage--device_heatmap"
+            " .rg-plot'); const axis = plot._fullLayout.xaxis; const zero ="
+            " JSON.parse(document.querySelector('.rg-timeline-facts').textContent).start;"
+            " const text = s => new Date((zero + s) * 1000).toISOString().slice(0, -1);"
+            " Plotly.relayout(plot,"
+            " {'xaxis.range[0]': text(50), 'xaxis.range[1]': text(150)}); })()"
+        )
+        page.locator(".rg-chip").wait_for(state="visible", timeout=TIMEOUT_MS)
+        page.evaluate("document.getElementById('timeline-axis').scrollIntoView()")
+        wait_for_range(page, MAIN, 50, 150)
+        page.locator(".rg-chip button").click()
+        wait_for_range(page, MAIN, 0, 300)
+        assert not page.locator(".rg-chip").is_visible()
+        assert functions_of(page)["algo-1 net"] == "2 min 34 s"
+
+
+def test_the_range_can_be_walked_with_the_keyboard(browser, timed_page):
+    with timeline(browser, timed_page) as watched:
+        page = watched.page
+        page.locator("#timeline-axis .rg-axis").focus()
+        page.keyboard.press("+")
+        wait_for_range(page, MAIN, 75, 225)
+        page.keyboard.press("ArrowRight")
+        wait_for_range(page, MAIN, 112.5, 262.5)
+        page.keyboard.press("-")
+        wait_for_range(page, MAIN, 0, 300)
+        page.keyboard.press("+")
+        page.keyboard.press("ArrowLeft")
+        wait_for_range(page, MAIN, 37.5, 187.5)
+        page.keyboard.press("0")
+        wait_for_range(page, MAIN, 0, 300)
+
+
+def test_the_range_can_be_given_as_numbers(browser, timed_page):
+    with timeline(browser, timed_page) as watched:
+        page = watched.page
+        page.locator("[data-edge=end]").fill("120")
+        page.locator("[data-edge=start]").fill("60")
+        page.keyboard.press("Tab")
+        wait_for_range(page, MAIN, 60, 120)
+        assert page.locator("[data-edge=start]").input_value() == "60"
+        page.locator("[data-edge=start]").fill("500")
+        page.keyboard.press("Tab")
+        assert page.locator("[data-edge=start]").input_value() == "60"
+
+
+def test_double_click_shows_the_whole_job(browser, timed_page):
+    with timeline(browser, timed_page) as watched:
+        page = watched.page
+        page.locator("[data-zoom=in]").click()
+        wait_for_range(page, MAIN, 75, 225)
+        left, width, y = box_of(page)
+        page.mouse.dblclick(left + width / 2, y)
+        wait_for_range(page, MAIN, 0, 300)
+        page.locator(".rg-chip").wait_for(state="hidden", timeout=TIMEOUT_MS)
+
+
+@pytest.mark.parametrize("zone", ["UTC", "Asia/Kolkata"])
+def test_the_pointer_reads_step_phase_and_values_of_all_panels(browser, timed_page, zone):
+    with timeline(browser, timed_page, timezone_id=zone) as watched:
+        page = watched.page
+        left, width, y = box_of(page)
+        page.mouse.move(left + width * 0.53 - 2, y)
+        page.mouse.move(left + width * 0.53, y)
+        reads = page.locator(".rg-reads").inner_text()
+        assert "step 148" in reads or "step 149" in reads
+        assert "training loop" in reads
+        assert "algo-1 gpu0 10.0 %" in reads
+        assert "algo-1 30.0 %" in reads
+        assert "0.9 s" in reads or "900 ms" in reads
+        page.mouse.move(2, 2)
+        assert not page.locator(".rg-cross").is_visible()
+
+
+def test_times_in_the_readers_zone_keep_the_range(browser, timed_page):
+    with timeline(browser, timed_page, timezone_id="Asia/Kolkata") as watched:
+        page = watched.page
+        page.locator("[data-zoom=in]").click()
+        wait_for_range(page, MAIN, 75, 225)
+        page.evaluate("reportTimes.show(true)")
+        half_past_five_s = 5.5 * 3600
+        wait_for_range(page, MAIN, half_past_five_s + 75, half_past_five_s + 225)
+        assert functions_of(page)["algo-1 net"].startswith("1 min 2")
+
+
+def test_charts_far_away_are_taken_apart_and_come_back(browser, timed_page):
+    with timeline(browser, timed_page) as watched:
+        page = watched.page
+        page.evaluate("reportCharts.most(2)")
+        scroll_through(page)
+        page.wait_for_timeout(300)
+        n_drawn = "document.querySelectorAll('figure.chart .rg-plot > .plot-container').length"
+        assert page.evaluate(n_drawn) < page.locator("figure.chart").count()
+        assert not page.locator(f"#{MAIN} .main-svg").count()
+        page.evaluate("document.getElementById('timeline-axis').scrollIntoView()")
+        page.locator(f"#{MAIN} .main-svg").first.wait_for(timeout=TIMEOUT_MS)
+        assert watched.complaints == []
+
+
+def test_a_page_that_was_read_to_its_end_holds_few_elements(browser, timed_page):
+    with timeline(browser, timed_page) as watched:
+        scroll_through(watched.page)
+        n_elements = watched.page.evaluate("document.getElementsByTagName('*').length")
+        assert n_elements < MOST_ELEMENTS
+
+
+def test_the_first_picture_fits_a_phone_and_hangs_its_labels_on_a_desk(browser, timed_page):
+    label = "getComputedStyle(document.querySelector('.rg-budget-parts li')).position"
+    with opened(browser, timed_page, viewport={"width": 360, "height": 740}) as watched:
+        assert watched.page.evaluate(label) == "static"
+        assert watched.page.evaluate("document.documentElement.scrollWidth") == 360
+    with opened(browser, timed_page, java_script_enabled=False) as watched:
+        assert watched.page.evaluate(label) == "absolute"
+        parts = watched.page.locator(".rg-budget-parts li")
+        boxes = [parts.nth(at).bounding_box() for at in range(parts.count())]
+        ends = [box["x"] + box["width"] for box in boxes if box]
+        assert max(ends) <= 1280

@@ -1,0 +1,78 @@
+"""Opening a page with the network shut, and what it asked for and complained about."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+ALL_DRAWN = (
+    "() => [...document.querySelectorAll('figure.chart')].every(f => f.dataset.drawn === 'yes')"
+)
+DRAW_TIMEOUT_MS = 60_000
+POLLING_MS = 100
+"""By the clock: a browser without a screen can stop making frames, and polling by frame with it."""
+
+
+@dataclass
+class Watched:
+    """A page, and what it asked for and complained about."""
+
+    page: Page
+    requests: list[str] = field(default_factory=list)
+    complaints: list[str] = field(default_factory=list)
+
+
+@contextmanager
+def opened(browser: Browser, path: Path, *, at: str = "", **options: Any) -> Iterator[Watched]:
+    """Open a page, or a place in it, with the network shut, and watch it."""
+    context = browser.new_context(**{"viewport": {"width": 1280, "height": 900}, **options})
+    watched = Watched(page=context.new_page())
+    page, url = watched.page, path.as_uri()
+
+    def answer(route: Any) -> None:
+        if route.request.url.partition("#")[0] == url:
+            route.continue_()
+        else:
+            watched.requests.append(route.request.url)
+            route.abort()
+
+    page.route("**/*", answer)
+    page.on("pageerror", lambda error: watched.complaints.append(str(error)))
+    page.on(
+        "console",
+        lambda message: (
+            watched.complaints.append(message.text)
+            if message.type in {"error", "warning"}
+            else None
+        ),
+    )
+    page.goto(url + at)
+    try:
+        yield watched
+    finally:
+        context.close()
+
+
+def scroll_through(page: Page) -> None:
+    """Scroll to the end, as a reader does, and wait for the charts."""
+    height = page.evaluate("document.body.scrollHeight")
+    for top in range(0, height, 700):
+        page.evaluate(f"window.scrollTo(0, {top})")
+        page.wait_for_timeout(30)
+    page.wait_for_function(ALL_DRAWN, timeout=DRAW_TIMEOUT_MS, polling=POLLING_MS)
+
+
+def draw(page: Page, figure_id: str) -> None:
+    """Bring a chart into view and wait until it is drawn."""
+    page.evaluate(f"document.getElementById('{figure_id}').scrollIntoView()")
+    page.wait_for_function(
+        f"() => document.getElementById('{figure_id}').dataset.drawn === 'yes'",
+        timeout=DRAW_TIMEOUT_MS,
+        polling=POLLING_MS,
+    )

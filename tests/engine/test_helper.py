@@ -1,0 +1,86 @@
+"""A helper process: what it yields arrives, and its failure is seen."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from reportgen.engine import Helper, HelperError, split
+
+
+def squares(n: int) -> Iterator[int]:
+    sys.stdout.write("what a library prints does not disturb the answer\n")
+    for number in range(n):
+        yield number * number
+
+
+def large(n_bytes: int) -> Iterator[bytes]:
+    yield b"x" * n_bytes
+    yield b"y" * n_bytes
+
+
+def failing() -> Iterator[str]:
+    yield "first"
+    raise ValueError("on purpose")
+
+
+def killed() -> Iterator[str]:
+    yield "first"
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def own_id() -> Iterator[int]:
+    yield os.getpid()
+    yield from iter(int, 1)  # never ends
+
+
+def test_what_the_function_yields_arrives_in_order() -> None:
+    with Helper(squares, 5) as helper:
+        assert list(helper.results()) == [0, 1, 4, 9, 16]
+
+
+def test_more_than_a_pipe_holds_arrives() -> None:
+    with Helper(large, 3_000_000) as helper:
+        assert [len(part) for part in helper.results()] == [3_000_000] * 2
+
+
+@pytest.mark.parametrize("fn", [failing, killed])
+def test_a_failure_is_an_error_after_what_came_before(fn: object) -> None:
+    with Helper(fn) as helper:  # type: ignore[arg-type]  # both are generator functions
+        results = helper.results()
+        assert next(results) == "first"
+        with pytest.raises(HelperError):
+            next(results)
+
+
+def test_the_process_is_gone_afterwards() -> None:
+    with Helper(own_id) as helper:
+        process = next(helper.results())
+    with pytest.raises(ProcessLookupError):
+        os.kill(process, 0)
+
+
+@pytest.mark.parametrize("python", ["", "/nowhere/python", "/bin/false"])
+def test_without_a_python_to_start_there_is_an_error(
+    monkeypatch: pytest.MonkeyPatch, python: str
+) -> None:
+    monkeypatch.setattr(sys, "executable", python)
+    with pytest.raises(HelperError), Helper(squares, 100_000) as helper:
+        list(helper.results())
+
+
+@given(st.lists(st.integers(0, 100), max_size=30), st.integers(0, 4), st.integers(0, 500))
+def test_cuts_cover_everything_once(sizes: list[int], n_helpers: int, head_start: int) -> None:
+    cuts = split(sizes, n_helpers, head_start)
+    assert (len(cuts), cuts[0], cuts[-1]) == (n_helpers + 2, 0, len(sizes))
+    assert cuts == sorted(cuts)
+
+
+def test_all_is_done_here_when_it_is_done_before_a_helper_is_ready() -> None:
+    assert split([5, 5], 1, head_start=100) == [0, 2, 2]

@@ -1,0 +1,64 @@
+"""What the page carries: its scripts by hash, plotly packed, folds that wait."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import html as markup
+import re
+
+import pytest
+
+from reportgen.publish import page as publish_page
+from reportgen.publish.policy import digest
+from tests.views import pages, reports
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("page")
+    return pages.write_page(folder, reports.busy_report()).read_text(encoding="utf-8")
+
+
+def test_the_policy_lists_just_the_scripts_of_the_page(page):
+    (text,) = re.findall(r'Content-Security-Policy" content="([^"]*)"', page)
+    inline = re.findall(r"<script>(.*?)</script>", page, flags=re.DOTALL)
+    allowed = re.search(r"script-src ([^;]*)", text)
+    assert allowed
+    library = publish_page.packed_plotly().digest
+    assert allowed[1].split() == [*map(digest, inline), library]
+    assert len(inline) == 2
+
+
+def test_no_script_is_written_into_an_attribute(page):
+    body = re.sub(r"<(style|script)\b.*?</\1>", "", page, flags=re.DOTALL)
+    assert not re.search(r"<[^>]*\son[a-z]+=", body)
+    assert "javascript:" not in body
+
+
+def test_the_packed_library_is_the_script_that_the_policy_allows(page):
+    (n_bytes, packed) = re.findall(r'id="plotly-gz" data-bytes="(\d+)">([^<]*)<', page)[0]
+    unpacked = base64.b85decode(packed.replace(",", "<"))[: int(n_bytes)]
+    text = gzip.decompress(unpacked).decode()
+    assert publish_page.packed_plotly().digest == digest(text)
+    assert "Plotly" in text
+
+
+@pytest.mark.parametrize("length", [0, 1, 3, 4, 5, 1023])
+def test_bytes_survive_base_85(length):
+    data = bytes(at * 37 % 256 for at in range(length))
+    text = publish_page._in_base_85(data)
+    assert base64.b85decode(text.replace(",", "<"))[:length] == data
+    assert "<" not in text
+
+
+def test_a_fold_within_a_fold_is_hidden_once():
+    folded = publish_page._folded("a<!--fold-->b<!--fold-->c<!--/fold--><!--/fold-->d<!--fold-->")
+    assert folded == "a<noscript>bc</noscript>d<noscript>"
+
+
+def test_a_title_can_be_neither_long_nor_turned_around(tmp_path):
+    path = pages.write_page(tmp_path, reports.report_of((), name="x\u202e" + "y" * 10_000))
+    (title,) = re.findall(r"<title>(.*?)</title>", path.read_text(encoding="utf-8"))
+    assert len(markup.unescape(title)) <= 160
+    assert "\u202e" not in title

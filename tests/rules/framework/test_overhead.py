@@ -1,0 +1,71 @@
+"""Steps whose details were recorded against the others."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from reportgen.rules.framework.overhead import overhead_exhibit, overhead_finding, overheads_of
+from tests.builders import START_S, span_table
+from tests.rules.framework_jobs import TRAIN
+
+HALF_S_NS = 500_000_000
+
+
+def recorded(
+    n_recorded: int, n_other: int, *, longer_s: float = 0.0, phase: str = "cpu_functions"
+) -> list[tuple[Any, ...]]:
+    """Return steps of 100 ms; the first ones hold an operator each and may be longer."""
+    rows: list[tuple[Any, ...]] = []
+    for step in range(n_recorded + n_other):
+        start_s = START_S + step
+        length_s = 0.1 + (longer_s if step < n_recorded else 0.0)
+        rows.append((TRAIN, TRAIN, start_s, start_s + length_s, {"step": step}))
+        if step < n_recorded:
+            rows.append((phase, "aten::add", start_s + 0.01, start_s + 0.02))
+    return rows
+
+
+@pytest.mark.parametrize(
+    ("n_recorded", "n_other", "is_compared"),
+    [(5, 5, True), (4, 50, False), (50, 4, False), (50, 0, False)],
+)
+def test_five_steps_on_both_sides_are_compared(
+    n_recorded: int, n_other: int, is_compared: bool
+) -> None:
+    (found,) = overheads_of(span_table(recorded(n_recorded, n_other, longer_s=0.02)))
+    assert (found.n_with, found.n_without) == (n_recorded, n_other)
+    assert (found.longer_pct is not None) is is_compared
+    if is_compared:
+        assert found.longer_pct == pytest.approx(20.0, abs=0.01)
+
+
+@pytest.mark.parametrize(("longer_s", "is_told"), [(0.0049, False), (0.0051, True)])
+def test_steps_that_recording_makes_longer_are_told(longer_s: float, is_told: bool) -> None:
+    found = overheads_of(span_table(recorded(6, 30, longer_s=longer_s)))
+    assert (overhead_finding(found, HALF_S_NS) is not None) is is_told
+
+
+def test_the_sampling_interval_is_told_with_it() -> None:
+    found = overheads_of(span_table(recorded(6, 30, longer_s=0.05)))
+    told = overhead_finding(found, HALF_S_NS)
+    assert told is not None
+    assert told.title == "Steps whose operators were recorded are 50.0 % longer"
+    assert "sampled every 500 ms" in told.text
+    (table,) = overhead_exhibit(found, HALF_S_NS)
+    assert "sampled every 500 ms" in table.caption
+    (bare,) = overhead_exhibit(found, None)
+    assert "sampled" not in bare.caption
+
+
+def test_parts_of_the_model_are_a_detail_of_their_own() -> None:
+    (found,) = overheads_of(span_table(recorded(6, 30, phase="Forward-SubModuleInternal")))
+    assert found.detail.value == "model parts"
+
+
+def test_without_details_there_is_nothing_to_compare() -> None:
+    assert overheads_of(span_table(recorded(0, 30))) == ()
+    assert overheads_of(span_table([])) == ()
+    assert overhead_exhibit((), HALF_S_NS) == ()
+    assert overhead_finding((), HALF_S_NS) is None

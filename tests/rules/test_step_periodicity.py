@@ -1,0 +1,405 @@
+"""Slow steps in a rhythm: found, explained, priced; random ones are left alone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from reportgen.intake import discover, read
+from reportgen.profile import NodeProfile
+from reportgen.results import Finding, ReasonCode, RuleResult, Severity, Status
+from reportgen.rules.step_periodicity import RULE
+from sample_data.make import make_job
+from sample_data.spec import NAMED_JOBS
+from tests.builders import START_S, node_profile, span_table, system_table
+from tests.rules.framework_jobs import EVAL, TRAIN, rows_of, run
+from tests.shared_data import SHARED_DATA, needs_shared_data
+
+Floats = NDArray[np.float64]
+PAUSE_S = 0.005
+
+
+def steady(n_steps: int, *, seed: int = 1, step_s: float = 0.1) -> Floats:
+    """Return durations that scatter by 3 %."""
+    return step_s * (1 + 0.03 * np.random.default_rng(seed).standard_normal(n_steps))
+
+
+def job(
+    duration_s: Floats,
+    *,
+    pause_s: Mapping[int, float] | None = None,
+    inside: Mapping[int, Sequence[tuple[str, str, float]]] | None = None,
+    worker: str = "algo-1-27",
+    phase: str = TRAIN,
+    gpu: bool = False,
+) -> NodeProfile:
+    """Return a node that runs one step after the other.
+
+    Args:
+        duration_s: of each step; a forward pass fills its first 50 ms.
+        pause_s: behind a step, where it is longer than usual.
+        inside: by step, (phase, name, seconds) of an event that ends with the step, or that
+            fills the pause behind it where it begins with ``after:``.
+        worker, phase: whose steps, and which.
+        gpu: whether there is a GPU, idle where a step takes more than 150 ms.
+    """
+    pauses = np.full(duration_s.size, PAUSE_S)
+    for step, longer_s in (pause_s or {}).items():
+        pauses[step] = longer_s
+    start_s = START_S + np.concatenate(([0.0], np.cumsum(duration_s + pauses)[:-1]))
+    end_s = start_s + duration_s
+    rows: list[tuple[Any, ...]] = []
+    for step, (begin, end) in enumerate(zip(start_s.tolist(), end_s.tolist(), strict=True)):
+        more = {"step": step, "worker": worker}
+        rows.append((phase, phase, begin, end, more))
+        rows.append(("Forward", "ResNet", begin, begin + 0.05, more))
+        for event_phase, name, took_s in (inside or {}).get(step, ()):
+            first = end if event_phase.startswith("after:") else end - took_s
+            label = event_phase.removeprefix("after:")
+            rows.append((label, name, first, first + took_s, {"worker": worker}))
+    system = None
+    if gpu:
+        ticks = START_S + np.arange(0, end_s[-1] - START_S, 0.1)
+        at = np.searchsorted(start_s, ticks, side="right") - 1
+        use = np.where((duration_s[at] > 0.15) & (ticks > start_s[at] + 0.1), 0.0, 80.0)
+        system = system_table({"gpu0": use.tolist()}, interval_s=0.1)
+    node = worker.rpartition("-")[0]
+    return node_profile(system=system, spans=span_table(rows, worker=worker), node=node)
+
+
+def every(period: int, n_steps: int, longer_s: float, *, seed: int = 1) -> Floats:
+    """Return steady steps of which each n-th is longer."""
+    duration_s = steady(n_steps, seed=seed)
+    duration_s[period - 1 :: period] += longer_s
+    return duration_s
+
+
+def only(result: RuleResult) -> Finding:
+    """Return the one finding."""
+    assert result.status is Status.TRIGGERED
+    (finding,) = result.findings
+    return finding
+
+
+def periods(result: RuleResult) -> list[tuple[float, int, int]]:
+    """Return (period in steps, found, expected) of each rhythm that is listed."""
+    if result.exhibit("periods") is None:
+        return []
+    return [
+        (row["period_steps"], row["found"], row["expected"]) for row in rows_of(result, "periods")
+    ]
+
+
+def test_every_fiftieth_of_five_hundred_is_told_with_its_cost_and_its_share() -> None:
+    duration_s = every(50, 500, 0.3)
+    result = run(RULE, job(duration_s))
+    found = only(result)
+    assert found.id == "PERIOD-1"
+    assert found.title.startswith("Every 50th TRAIN step is slow")
+    assert periods(result) == [(50.0, 10, 10)]
+    (row,) = rows_of(result, "periods")
+    assert row["cost_each_s"] == pytest.approx(0.3, abs=0.01)
+    loop_s = duration_s.sum() + 499 * PAUSE_S
+    assert row["cost_pct"] == pytest.approx(100 * 3.0 / loop_s, rel=0.03)
+    assert found.measured == pytest.approx(row["cost_pct"], abs=0.01)
+    assert found.estimate is not None
+    assert found.estimate.share_ratio == pytest.approx(row["cost_pct"] / 100, abs=1e-4)
+    marked = [row["name"] for row in rows_of(result, "intervals")]
+    assert marked == [f"step {step}, slow every 50 steps" for step in range(49, 500, 50)]
+
+
+def test_gpu_utilization_inside_and_outside_is_the_mean_over_the_ticks() -> None:
+    part = job(every(50, 500, 2.0), gpu=True)
+    result = run(RULE, part)
+    (gpu,) = (row for row in rows_of(result, "inside_outside") if row["gauge"].startswith("GPU"))
+    steps = part.spans.steps()
+    slow = steps.where(steps.step % 50 == 49)
+    ticks, use = part.system.tick_ns, part.system.values[:, 0]
+    inside = np.array(
+        [bool(((slow.start_ns <= tick) & (tick <= slow.end_ns)).any()) for tick in ticks]
+    )
+    in_loop = (ticks >= steps.start_ns[0]) & (ticks <= steps.end_ns[-1])
+    assert gpu["inside_pct"] == pytest.approx(use[inside].mean())
+    assert gpu["outside_pct"] == pytest.approx(use[in_loop & ~inside].mean())
+    assert (gpu["samples_inside"], gpu["samples_outside"]) == (
+        int(inside.sum()),
+        int((in_loop & ~inside).sum()),
+    )
+    assert "inside them" in only(result).text
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_jitter_by_one_among_other_outliers_is_found(seed: int) -> None:
+    noise = np.random.default_rng(seed)
+    duration_s = steady(500, seed=seed)
+    duration_s[np.arange(49, 499, 50) + noise.integers(-1, 2, 9)] += 0.3
+    duration_s[noise.choice(500, 8, replace=False)] += noise.exponential(0.3, 8)
+    assert only(run(RULE, job(duration_s))).title.startswith("Every 50th TRAIN step")
+
+
+def test_missing_occurrences_are_counted_as_missing() -> None:
+    duration_s = every(50, 1000, 0.3)
+    duration_s[[99, 499, 749]] = 0.1
+    assert periods(run(RULE, job(duration_s))) == [(50.0, 17, 20)]
+
+
+@pytest.mark.parametrize("first", [199, 120])
+def test_two_periods_at_once_are_two_findings(first: int) -> None:
+    duration_s = every(50, 2000, 0.3)
+    duration_s[first::200] += 1.0
+    result = run(RULE, job(duration_s))
+    assert {finding.title.partition(" TRAIN")[0] for finding in result.findings} == {
+        "Every 50th",
+        "Every 200th",
+    }
+    assert sum(finding.measured or 0 for finding in result.findings) == pytest.approx(
+        100 * (40 * 0.3 + 10 * 1.0) / (2000 * 0.105 + 22), rel=0.05
+    )
+
+
+def test_a_timer_in_steps_that_vary_is_told_in_seconds() -> None:
+    noise = np.random.default_rng(3)
+    duration_s = 0.3 * np.exp(0.4 * noise.standard_normal(1000))
+    passed_s, last_s = 0.0, 0.0
+    for step in range(1000):
+        if passed_s - last_s >= 20:
+            last_s = passed_s
+            duration_s[step] += 2.0
+        passed_s += duration_s[step] + PAUSE_S
+    result = run(RULE, job(duration_s))
+    found = only(result)
+    assert found.title.startswith("Every 20")
+    (row,) = rows_of(result, "periods")
+    assert row["even_in"] == "seconds"
+    assert row["period_s"] == pytest.approx(20.2, abs=0.4)
+
+
+def test_steps_that_get_slower_do_not_hide_a_rhythm() -> None:
+    duration_s = steady(1000) * np.linspace(1.0, 2.0, 1000)
+    duration_s[49::50] += 0.3
+    assert periods(run(RULE, job(duration_s))) == [(50.0, 20, 20)]
+
+
+def test_a_callback_between_steps_is_found_in_the_pause() -> None:
+    slow = range(49, 500, 50)
+    part = job(
+        steady(500),
+        pause_s=dict.fromkeys(slow, 0.5),
+        inside={step: [("after:Callback", "save_images", 0.48)] for step in slow},
+    )
+    result = run(RULE, part)
+    found = only(result)
+    assert found.title.startswith("A long pause follows every 50th TRAIN step")
+    assert "save_images" in found.text
+    assert "save_images" in found.advice
+    assert {row["slow_part"] for row in rows_of(result, "periods")} == {
+        "pause before the next step"
+    }
+
+
+def test_the_function_that_took_the_extra_time_is_named() -> None:
+    part = job(
+        every(50, 500, 0.3),
+        inside={step: [("Callback", "on_batch_end", 0.29)] for step in range(49, 500, 50)},
+    )
+    result = run(RULE, part)
+    found = only(result)
+    assert "on_batch_end takes 290 ms" in found.text
+    assert "on_batch_end in a thread of its own" in found.advice
+    row = rows_of(result, "slow_functions")[0]
+    assert row["function"] == "on_batch_end"
+    assert row["slow_s"] == pytest.approx(0.29, abs=1e-6)
+    assert row["normal_s"] == 0.0
+
+
+def test_waiting_for_a_batch_brings_advice_about_the_loader() -> None:
+    slow = range(24, 500, 25)
+    part = job(
+        steady(500),
+        pause_s=dict.fromkeys(slow, 0.4),
+        inside={step: [("after:DataLoaderIter", "Iter::GetNext", 0.39)] for step in slow},
+    )
+    found = only(run(RULE, part))
+    assert "GetNext" in found.text
+    assert "loader processes" in found.advice
+    assert "pin memory" in found.advice
+
+
+def test_what_runs_in_the_background_all_the_time_is_no_cause() -> None:
+    duration_s = every(50, 500, 0.3)
+    part = job(duration_s)
+    length_s = float(duration_s.sum()) + 500 * PAUSE_S
+    steps = [
+        (phase, phase, START_S + start, START_S + start + took, {"step": step})
+        for phase, start, took, step in _plain(part)
+    ]
+    rows: list[tuple[Any, ...]] = list(steps)
+    rows += [
+        ("Background", "upload", START_S + at, START_S + at + 0.009)
+        for at in np.arange(0.0, length_s, 0.01).tolist()
+    ]
+    result = run(RULE, node_profile(spans=span_table(rows)))
+    assert "upload" not in only(result).text + only(result).advice
+    (row,) = (row for row in rows_of(result, "slow_functions") if row["function"] == "upload")
+    assert row["of_extra_time_pct"] > 80
+    assert row["evidence_pct"] < 10
+
+
+def test_steps_alone_name_no_cause() -> None:
+    rows = [
+        (phase, phase, START_S + start, START_S + start + took, {"step": step})
+        for phase, start, took, step in _plain(job(every(50, 500, 0.3)))
+    ]
+    found = only(run(RULE, node_profile(spans=span_table(rows))))
+    assert "recorded" not in found.text
+    assert "callback" in found.advice
+
+
+def _plain(part: NodeProfile) -> list[tuple[str, float, float, int]]:
+    steps = part.spans.steps()
+    return [
+        (TRAIN, (start_ns - steps.start_ns[0]) / 1e9, (end_ns - start_ns) / 1e9, step)
+        for start_ns, end_ns, step in zip(
+            steps.start_ns.tolist(), steps.end_ns.tolist(), steps.step.tolist(), strict=True
+        )
+    ]
+
+
+def test_workers_that_share_a_rhythm_are_one_finding() -> None:
+    parts = [job(every(50, 500, 0.3, seed=node), worker=f"algo-{node}-27") for node in range(1, 4)]
+    result = run(RULE, *parts)
+    found = only(result)
+    assert "The same holds for" in found.text
+    assert len(rows_of(result, "periods")) == 3
+    assert result.metrics["periods"] == 1
+
+
+def test_validation_between_training_steps_is_no_pause() -> None:
+    rows: list[tuple[Any, ...]] = []
+    at_s = START_S
+    for epoch in range(8):
+        for phase, count in ((TRAIN, 40), (EVAL, 20)):
+            for number in range(count):
+                step = epoch * count + number
+                rows.append((phase, phase, at_s, at_s + 0.1, {"step": step}))
+                at_s += 0.105
+    result = run(RULE, node_profile(spans=span_table(rows)))
+    assert (result.status, result.findings) == (Status.OK, ())
+
+
+def test_steps_that_were_not_recorded_are_no_pause() -> None:
+    rows = [
+        (TRAIN, TRAIN, START_S + step, START_S + step + 0.9, {"step": step})
+        for step in range(400)
+        if step % 50 < 10
+    ]
+    result = run(RULE, node_profile(spans=span_table(rows)))
+    assert (result.status, result.findings) == (Status.OK, ())
+
+
+def test_random_slow_steps_are_no_rhythm() -> None:
+    alarms = []
+    for seed in range(24):
+        noise = np.random.default_rng(seed)
+        n_steps = int(noise.integers(60, 500))
+        kinds = (
+            0.1 * np.exp(0.5 * noise.standard_normal(n_steps)),
+            0.1 * (1 + 0.3 * noise.pareto(2.0, n_steps)),
+            0.1 + 0.01 * np.abs(noise.standard_cauchy(n_steps)),
+            steady(n_steps, seed=seed)
+            + (noise.random(n_steps) < 0.04) * noise.exponential(0.3, n_steps),
+        )
+        rows = [
+            (TRAIN, TRAIN, start, end, {"step": step})
+            for step, start, end in _stretched(np.minimum(kinds[seed % 4], 30.0))
+        ]
+        if run(RULE, node_profile(spans=span_table(rows))).findings:
+            alarms.append(seed)
+    assert len(alarms) <= 1
+
+
+def _stretched(duration_s: Floats) -> list[tuple[int, float, float]]:
+    ends = START_S + np.cumsum(duration_s + PAUSE_S)
+    return [
+        (step, end - took, end)
+        for step, (took, end) in enumerate(zip(duration_s.tolist(), ends.tolist(), strict=True))
+    ]
+
+
+@pytest.mark.parametrize(("longer_s", "is_told"), [(0.02, False), (0.04, True)])
+def test_a_rhythm_is_told_from_half_a_percent_of_the_loop_on(
+    longer_s: float, is_told: bool
+) -> None:
+    result = run(RULE, job(every(50, 500, longer_s)))
+    assert periods(result) == [(50.0, 10, 10)]
+    assert bool(result.findings) is is_told
+    assert (result.exhibit("intervals") is not None) is is_told
+
+
+def test_half_of_the_loop_is_critical_and_less_than_one_percent_is_only_told() -> None:
+    severe = run(RULE, job(every(50, 500, 8.0)))
+    assert only(severe).severity is Severity.CRITICAL
+    (cheap,) = run(RULE, job(every(50, 500, 0.04))).findings
+    assert cheap.severity is Severity.INFO
+
+
+def test_three_occurrences_are_too_few() -> None:
+    assert run(RULE, job(every(50, 180, 0.3))).findings == ()
+
+
+def test_too_few_steps_and_no_steps_are_skipped() -> None:
+    short = run(RULE, job(steady(19)))
+    assert (short.status, short.reason and short.reason.code) == (
+        Status.SKIPPED,
+        ReasonCode.TOO_FEW_SAMPLES,
+    )
+    assert run(RULE, job(steady(20))).status is Status.OK
+    none = run(RULE, node_profile(spans=span_table([("Forward", "x", START_S, START_S + 1)])))
+    assert none.reason is not None
+    assert none.reason.code is ReasonCode.NO_STEPS
+
+
+def test_steps_without_numbers_or_with_equal_times_do_no_harm() -> None:
+    rows = [(TRAIN, TRAIN, START_S, START_S + 1)] * 40
+    assert run(RULE, node_profile(spans=span_table(rows))).status is Status.OK
+    instants = [(TRAIN, TRAIN, START_S + at, START_S + at) for at in range(40)]
+    assert run(RULE, node_profile(spans=span_table(instants))).status is Status.OK
+    same = [(TRAIN, TRAIN, START_S, START_S)] * 40
+    assert run(RULE, node_profile(spans=span_table(same))).status is Status.OK
+
+
+def test_many_steps_are_drawn_with_every_slow_one() -> None:
+    result = run(RULE, job(every(50, 6000, 0.3)))
+    cycles = result.exhibit("cycles")
+    assert cycles is not None
+    assert cycles.n_rows <= 2000
+    slow = [value for value in cycles.columns[2].values if value is not None]
+    assert len(slow) == 120
+    assert "of 6,000 steps are drawn" in cycles.caption
+
+
+def test_the_sample_job_with_a_callback_shows_it_and_the_healthy_one_nothing(
+    tmp_path: Any,
+) -> None:
+    results = {}
+    for name in ("callback", "healthy"):
+        folder = make_job(NAMED_JOBS[name], output=tmp_path)
+        results[name] = run(RULE, *(read(ref) for ref in discover(str(folder)).parts))
+    found = only(results["callback"])
+    assert found.title.startswith("Every 50th TRAIN step is slow")
+    assert "no recorded function ran" in found.text
+    assert (50.0, 18, 18) in periods(results["callback"])
+    gpu = results["callback"].metrics
+    assert (gpu["gpu_inside_pct"] or 100) < 30 < 80 < (gpu["gpu_outside_pct"] or 0)
+    assert results["healthy"].findings == ()
+
+
+@needs_shared_data
+@pytest.mark.parametrize("name", ["a_healthy_1gpu", "b_cpu_bottleneck", "h8_cpu_only_workers8"])
+def test_jobs_without_a_rhythm_show_none(name: str) -> None:
+    refs = discover(str(SHARED_DATA / "oracle" / name)).parts
+    assert run(RULE, *(read(ref) for ref in refs)).findings == ()

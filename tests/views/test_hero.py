@@ -1,0 +1,149 @@
+"""The first picture: where the GPU time went, by hand-made numbers."""
+
+from __future__ import annotations
+
+import pytest
+
+from reportgen import views
+from reportgen.report import Report
+from reportgen.results import ExhibitKind, ReasonCode, Status, exhibit
+from reportgen.views.hero import picture_of
+from reportgen.views.verdict import verdict_of
+from tests.views import reports
+from tests.views.timeline.jobs import training_node, training_report
+
+
+def budget_report(parts: dict[str, float], *, usd: float | None = None, n_gpus: int = 2) -> Report:
+    total = sum(parts.values())
+    table = exhibit(
+        "gpu_time_budget",
+        ExhibitKind.TABLE,
+        title="By GPU",
+        columns=[
+            ("node", "", ["algo-1"] * n_gpus),
+            ("device", "", [f"gpu{at}" for at in range(n_gpus)]),
+        ],
+    )
+    shares = exhibit(
+        "budget",
+        ExhibitKind.SHARES,
+        title="What the GPUs' time went into",
+        columns=[
+            ("part", "", list(parts)),
+            ("gpu_s", "s", list(parts.values())),
+            ("pct", "%", [100 * value / total for value in parts.values()]),
+        ],
+    )
+    result = reports.result("GPUTimeBudget", Status.OK, exhibits=(shares, table))
+    result.params["usd_per_gpu_hour"] = usd  # type: ignore[index]  # a plain dictionary here
+    return reports.report_of((result,))
+
+
+INPUT_BOUND = {"initialization": 360.0, "busy_high": 3_240.0, "cpu_input": 3_600.0}
+
+
+def test_the_parts_fill_the_bar_and_add_up_to_a_hundred():
+    picture = picture_of(budget_report(INPUT_BOUND))
+    assert picture is not None
+    assert [(item.name, item.pct) for item in picture.segments] == [
+        ("busy", "45.0 %"),
+        ("waits for CPU or input", "50.0 %"),
+        ("before the first step", "5.0 %"),
+    ]
+    assert sum(item.width_pct for item in picture.segments) == pytest.approx(100.0)
+    assert sum(item.width_pct for item in picture.headings) == pytest.approx(100.0)
+
+
+def test_the_sentence_says_what_was_lost_and_to_what():
+    picture = picture_of(budget_report(INPUT_BOUND))
+    assert picture is not None
+    assert picture.says == (
+        "The GPUs worked in 45.0 % of their time; 50.0 % of it (1.0 h) was lost waiting for the "
+        "CPU or for input."
+    )
+    assert picture.whole == "2 GPUs × 1 h 00 min = 2.0 h of GPU time"
+
+
+def test_with_a_price_the_loss_is_money():
+    picture = picture_of(budget_report(INPUT_BOUND, usd=3.5))
+    assert picture is not None
+    assert "50.0 % of it ($3.50) was lost" in picture.says
+    assert picture.whole.endswith("$7.00")
+    assert [item.amount for item in picture.segments] == [
+        "54 min 00 s · $3.15",
+        "1.0 h · $3.50",
+        "6 min 00 s · $0.35",
+    ]
+
+
+def test_causes_of_idling_stand_by_size_and_the_tiny_ones_are_one():
+    parts = {
+        "busy_high": 900.0,
+        "io_wait": 40.0,
+        "network": 3.0,
+        "cpu_input": 52.0,
+        "between_steps": 2.0,
+        "unexplained": 3.0,
+    }
+    picture = picture_of(budget_report(parts))
+    assert picture is not None
+    assert [item.name for item in picture.segments] == [
+        "busy",
+        "waits for CPU or input",
+        "waits for I/O",
+        "3 smaller causes",
+    ]
+    assert picture.segments[-1].pct == "0.8 %"
+    assert "waiting, mostly for the CPU or for input" in picture.says
+
+
+def test_a_job_that_works_is_not_told_of_losses():
+    picture = picture_of(budget_report({"busy_high": 990.0, "between_steps": 10.0}))
+    assert picture is not None
+    assert picture.says == (
+        "The GPUs worked in 99.0 % of their time; 1.0 % of it was lost waiting."
+    )
+
+
+def test_without_gpus_the_picture_is_of_the_cpu():
+    skipped = reports.skipped("GPUTimeBudget", ReasonCode.NO_GPU, "The job has no GPU.")
+    usage = reports.result(
+        "OverallSystemUsage",
+        Status.OK,
+        metrics={"cpu_mean_pct": 69.7, "io_wait_mean_pct": 4.3},
+    )
+    picture = picture_of(reports.report_of((skipped, usage)))
+    assert picture is not None
+    assert picture.says == "No GPU was recorded. The CPU cores worked in 69.7 % of the time."
+    assert [(item.name, item.pct) for item in picture.segments] == [
+        ("CPU in use", "69.7 %"),
+        ("waits for I/O", "4.3 %"),
+        ("idle", "26.0 %"),
+    ]
+
+
+def test_without_any_samples_there_is_a_sentence_and_no_empty_bar():
+    skipped = reports.skipped("GPUTimeBudget", ReasonCode.TOO_FEW_SAMPLES, "Only one sample.")
+    picture = picture_of(reports.report_of((skipped,)))
+    assert picture is not None
+    assert picture.says == "There is no picture of the GPU time: Only one sample."
+    html = views.header(reports.report_of((skipped,)))._repr_html_()
+    assert "rg-budget-says" in html
+    assert 'class="rg-budget-bar"' not in html
+
+
+def test_results_without_a_budget_have_no_picture():
+    assert picture_of(reports.healthy_report()) is None
+
+
+def test_the_verdict_says_what_to_try_first():
+    assert verdict_of(reports.busy_report()).action
+    assert verdict_of(reports.healthy_report()).action == ""
+
+
+def test_the_picture_of_a_real_result_is_readable_without_script():
+    gpu = [0.0] * 300 + [95.0] * 300
+    report = training_report(training_node(gpu), usd_per_gpu_hour=2.0)
+    html = views.header(report)._repr_html_()
+    assert "2 GPUs × 5 min 00 s = 10 min 00 s of GPU time, $0.33" in html
+    assert "waits for CPU or input" in html

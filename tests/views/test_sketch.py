@@ -1,0 +1,101 @@
+"""Plain pictures of charts: right places, few points, extremes kept."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from reportgen.results import ExhibitKind, exhibit
+from reportgen.views.charts import band, boxes, heatmap, histogram, series, spans
+from reportgen.views.charts.layout import ChartContext, Drawing
+from reportgen.views.exhibits import exhibit_block
+from reportgen.views.sketch import WIDTH_PX, Sketch, sketch_of
+from reportgen.views.sketch.curves import MOST_POINTS
+from tests.views import reports
+
+UNIX = ChartContext(rule_id="Rule", is_unix=True)
+DRAWINGS = {
+    "series": series.draw(reports.steps_series(), UNIX),
+    "band": band.draw(reports.band("gpu", "x", {"gpu0": (45, 30), "gpu1": (20, 9)}), UNIX),
+    "histogram": histogram.draw(reports.histogram("h", "x", {"gpu0": 40.0}), UNIX),
+    "boxes": boxes.draw(reports.boxes("b", "x", ("gpu0", "gpu1")), UNIX),
+    "heatmap": heatmap.draw(reports.heatmap(), UNIX),
+    "spans": spans.draw(reports.spans("s", "x"), UNIX),
+}
+
+
+def _sketch(drawing: Drawing) -> Sketch:
+    made = sketch_of(drawing.figure, height_px=drawing.height_px)
+    assert made is not None
+    return made
+
+
+def _numbers(path: str) -> list[float]:
+    return [float(text) for text in re.findall(r"-?\d+(?:\.\d+)?", path)]
+
+
+@pytest.mark.parametrize("name", DRAWINGS)
+def test_each_kind_of_chart_has_a_picture_within_its_frame(name):
+    made = _sketch(DRAWINGS[name])
+    assert made.marks
+    for mark in made.marks:
+        assert re.fullmatch(r"[MLHVhvlz\d .-]+", mark.path)
+        for x in re.findall(r"[ML](-?\d+) ", mark.path):
+            assert -2 <= float(x) <= WIDTH_PX
+
+
+@pytest.mark.parametrize("name", DRAWINGS)
+def test_a_picture_is_small(name):
+    size = sum(len(mark.path) for mark in _sketch(DRAWINGS[name]).marks)
+    assert size < 12_000
+
+
+def test_a_curve_of_many_points_keeps_its_lowest_and_highest():
+    values = [50.0] * 5_000
+    values[1_234], values[4_000] = 0.0, 100.0
+    made = exhibit(
+        "x",
+        ExhibitKind.SERIES,
+        title="x",
+        columns=[("time_s", "s", reports.times(5_000)), ("cpu", "%", values)],
+    )
+    sketch = _sketch(series.draw(made, UNIX))
+    ys = _numbers(sketch.marks[0].path)[1::2]
+    frame = _numbers(sketch.frames[0].path)
+    assert len(ys) <= MOST_POINTS
+    assert max(ys) == frame[2], "0 % lies on the ground"
+    assert min(ys) == pytest.approx(frame[1], abs=3), "100 % lies near the top"
+
+
+def test_a_gap_stays_a_gap():
+    made = exhibit(
+        "x",
+        ExhibitKind.SERIES,
+        title="x",
+        columns=[("time_s", "s", reports.times(6)), ("cpu", "%", [1.0, 2.0, None, 3.0, 4.0, 5.0])],
+    )
+    assert _sketch(series.draw(made, UNIX)).marks[0].path.count("M") == 2
+
+
+def test_axes_say_their_ends_with_units():
+    texts = [label.text for label in _sketch(DRAWINGS["band"]).labels]
+    assert "100 %" in texts
+    assert "2026-07-03 09:30:00 UTC" in texts
+
+
+def test_names_stand_in_the_picture_as_text():
+    drawing = boxes.draw(reports.boxes("b", "x", ("<b>", "gpu1")), UNIX)
+    assert "<b>" in [label.text for label in _sketch(drawing).labels]
+    assert "&lt;b&gt;" in exhibit_block(reports.boxes("b", "x", ("<b>", "gpu1")), UNIX).html
+
+
+def test_a_figure_without_a_value_has_no_picture():
+    made = exhibit(
+        "x",
+        ExhibitKind.SERIES,
+        title="x",
+        columns=[("time_s", "s", [None, None]), ("cpu", "%", [None, None])],
+    )
+    drawing = series.draw(made, UNIX)
+    assert sketch_of(drawing.figure, height_px=drawing.height_px) is None

@@ -1,0 +1,189 @@
+"""The time axis: what it is made of, and what it keeps."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+from itertools import pairwise
+
+import pytest
+
+from reportgen import views
+from reportgen.report import JobSummary, Report
+from reportgen.results import ExhibitKind, RuleId, RuleResult, Status, exhibit
+from reportgen.views.blocks import PLOTLY_MIME, outputs
+from reportgen.views.timeline.functions import functions_of
+from reportgen.views.timeline.lanes import MOST_SPANS, lanes_of
+from reportgen.views.timeline.panels import panels_of
+from tests.builders import START_S
+from tests.views import reports
+from tests.views.timeline.jobs import training_node, training_report
+
+
+@pytest.fixture(scope="module")
+def report() -> Report:
+    return training_report()
+
+
+def html_of(report: Report) -> str:
+    return views.timeline(report)._repr_html_()
+
+
+def test_panels_stand_in_one_order_with_steps_below_the_gpus(report):
+    titles = [panel.title for panel in panels_of(report, is_unix=True)]
+    assert titles == ["GPU utilization", "Step duration", "CPU utilization, mean of the cores"]
+
+
+def test_all_panels_share_the_axis_and_the_margins(report):
+    (figure,) = (
+        output.data[PLOTLY_MIME]
+        for output in outputs(views.timeline(report))
+        if PLOTLY_MIME in output.data and "hoversubplots" in output.data[PLOTLY_MIME]["layout"]
+    )
+    layout = figure["layout"]
+    assert {trace.get("xaxis", "x") for trace in figure["data"]} == {"x"}
+    axes = [layout[key] for key in layout if key.startswith("yaxis")]
+    assert all(axis["fixedrange"] and not axis["automargin"] for axis in axes)
+    domains = [axis["domain"] for axis in axes]
+    assert domains[0][1] == 1.0
+    assert domains[-1][0] == pytest.approx(0.0)
+    assert all(upper[0] > lower[1] for upper, lower in pairwise(domains))
+    assert layout["xaxis"]["range"] == [START_S * 1000, (START_S + 300) * 1000]
+
+
+def test_a_stall_of_ten_seconds_is_visible_in_two_hours():
+    gpu = [95.0] * 14_400
+    gpu[7_000:7_020] = [0.0] * 20
+    report = training_report(training_node(gpu, n_gpus=1), duration_s=7_200.0)
+    panel = panels_of(report, is_unix=True)[0]
+    (curve,) = panel.found.bands
+    dips = [at for at, low in enumerate(curve.low) if low == 0.0]
+    stall_ms = (START_S + 3_500) * 1000
+    assert dips
+    assert all(abs((panel.found.time_x[at] or 0) - stall_ms) < 25_000 for at in dips)
+    assert min(value for value in curve.mean if value is not None) < 60.0
+    assert panel.reach[0] == 0.0
+
+
+def test_the_caption_says_from_how_many_points_the_curves_were_made():
+    report = training_report(training_node([80.0] * 4_000), duration_s=2_000.0)
+    assert "Thinned from 4,000 instants, minimum and maximum kept." in html_of(report)
+
+
+def test_the_text_alternative_says_what_the_curves_reach(report):
+    alt = re.search(r'<div class="rg-plot rg-axis"[^>]*aria-label="([^"]*)"', html_of(report))
+    assert alt is not None
+    assert "GPU utilization from 80 % to 80 %" in alt[1]
+    assert "Steps (280)" in alt[1]
+
+
+def test_lanes_begin_with_the_phases_and_the_steps(report):
+    phases, steps, *_ = lanes_of(report)
+    assert [(span.words, span.end_s - span.start_s) for span in phases.spans] == [
+        ("initialization", 10.0),
+        ("training loop", 280.0),
+        ("finalization", 10.0),
+    ]
+    assert (steps.name, steps.n_spans) == ("Steps", 280)
+    assert steps.spans[0].words == "step 0"
+
+
+def test_intervals_of_any_rule_have_a_lane_and_the_longest_are_drawn(report):
+    n_spans = MOST_SPANS + 50
+    found = exhibit(
+        "intervals",
+        ExhibitKind.SPANS,
+        title="When packets were lost",
+        columns=[
+            ("lane", "", ["algo-1"] * n_spans),
+            ("name", "", [f"loss {at}" for at in range(n_spans)]),
+            ("start_s", "s", [START_S + 0.5 * at for at in range(n_spans)]),
+            ("end_s", "s", [START_S + 0.5 * at + 0.001 * at for at in range(n_spans)]),
+        ],
+    )
+    more = reports.result("PacketLoss", Status.TRIGGERED, exhibits=(found,))
+    lane = lanes_of(with_result(report, more))[-1]
+    assert (lane.name, lane.n_spans, len(lane.spans)) == ("Packet loss", n_spans, MOST_SPANS)
+    assert lane.spans[0].words == "algo-1: loss 50"
+    assert "Packet loss: the 400 longest of 450 intervals." in html_of(with_result(report, more))
+
+
+def test_system_usage_leaves_its_curves_to_the_timeline_and_keeps_their_anchors(report):
+    usage = views.system_usage(report)._repr_html_()
+    assert 'id="OverallSystemUsage--gpu_over_time"' not in usage
+    assert 'id="OverallSystemUsage--usage"' in usage
+    assert html_of(report).count('id="OverallSystemUsage--gpu_over_time"') == 1
+
+
+def test_without_curves_there_is_no_timeline_and_nothing_is_lost():
+    report = reports.short_report()
+    assert views.timeline(report).blocks == ()
+    heat = reports.result(
+        "OverallSystemUsage", Status.OK, exhibits=(replace(reports.heatmap(), id="device_heatmap"),)
+    )
+    shown = views.system_usage(reports.report_of((heat,)))._repr_html_()
+    assert 'id="OverallSystemUsage--device_heatmap"' in shown
+
+
+def test_a_recording_without_a_wall_clock_counts_seconds():
+    report = training_report()
+    relative = replace(report, job=replace(report.job, clock="relative"), summary=JobSummary())
+    assert '"unix":false' in html_of(relative)
+
+
+def test_functions_are_summed_over_the_whole_job_without_script(report):
+    found = functions_of(report)
+    assert found is not None
+    totals = dict(zip(found.names, map(sum, found.cells), strict=True))
+    assert totals == {"net": pytest.approx(280 * 0.55), "GetNext": pytest.approx(280 * 0.25)}
+    html = html_of(report)
+    assert "2 min 34 s" in html
+    assert "1 min 10 s" in html
+
+
+@pytest.mark.parametrize("width_s", [None, 0.0, 1e-9])
+def test_functions_on_no_even_grid_are_left_out(report, width_s):
+    odd = exhibit(
+        "function_time",
+        ExhibitKind.HEATMAP,
+        title="Functions",
+        columns=[
+            ("row", "", ["a", "b"]),
+            ("time_s", "s", [START_S, START_S + 100.0]),
+            ("function_s", "s", [1.0, 2.0]),
+            ("width_s", "s", [width_s, width_s]),
+        ],
+    )
+    other = reports.result("OverallFrameworkMetrics", Status.OK, exhibits=(odd,))
+    assert functions_of(with_result(report, other)) is None
+
+
+def test_every_device_has_a_row_worst_node_first():
+    nodes = [
+        training_node([level] * 600, name=f"algo-{at}") for at, level in ((1, 80.0), (2, 20.0))
+    ]
+    report = training_report(*nodes)
+    html = html_of(report)
+    assert 'id="OverallSystemUsage--device_heatmap"' in html
+    found = report.results[RuleId("OverallSystemUsage")].exhibit("device_heatmap")
+    assert found is not None
+    assert list(dict.fromkeys(found.columns[0].values)) == [
+        "algo-2 gpu0",
+        "algo-2 gpu1",
+        "algo-1 gpu0",
+        "algo-1 gpu1",
+    ]
+
+
+def test_what_the_script_reads_is_plain_json(report):
+    text = re.search(r'class="rg-timeline-facts">([^<]*)<', html_of(report))
+    assert text is not None
+    facts = json.loads(text[1])
+    assert facts["end"] - facts["start"] == 300.0
+    assert facts["steps"]["step"][-1] == 279
+    assert [panel["axis"] for panel in facts["panels"]] == ["y2", "y3", "y4"]
+
+
+def with_result(report: Report, result: RuleResult) -> Report:
+    return replace(report, results={**report.results, result.id: result})
