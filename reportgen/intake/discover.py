@@ -10,7 +10,7 @@ from pathlib import Path, PurePosixPath
 from reportgen.errors import AmbiguousJobError, LocationError
 from reportgen.formats import Claim, FormatId, Tally, claim, printable
 from reportgen.intake.trace_files import find_traces, rank_parts
-from reportgen.intake.unread import OUTPUT, format_of_key, name_unread, refuse_pickle
+from reportgen.intake.unread import OUTPUT, format_of_key, name_unread, note_pickles, refuse_pickle
 from reportgen.profile import Clock, JobInfo, JobProfile, NodeId, PartRef, Quality
 from reportgen.profile.job import FileRef
 from reportgen.profile.system import device_order
@@ -68,6 +68,8 @@ def discover(path: str, *, name: str | None = None) -> JobProfile:
         is_finished=not has_nodes or _is_finished(of_job),
     )
     _note_unclaimed(objects, claimed, prefix, tally)
+    if traces:
+        note_pickles(others, tally)
     parts = (*_parts(of_job, location, info), *rank_parts(location, traces, info, tally))
     return JobProfile(info=info, parts=parts, notes=tally.notes())
 

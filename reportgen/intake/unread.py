@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from reportgen.errors import LocationError
+from reportgen.formats import Tally
+from reportgen.profile import Quality
 from reportgen.storage import Location, ObjectInfo
 
 _BY_KEY: tuple[tuple[re.Pattern[str], str], ...] = (
@@ -36,7 +38,7 @@ def format_of_key(key: str) -> str | None:
     return next((name for pattern, name in _BY_KEY if pattern.fullmatch(key)), None)
 
 
-_PICKLE = re.compile(r".*\.(?:pickle|pkl|pt)", re.IGNORECASE)
+_PICKLE = re.compile(r".*\.(?:pickle|pkl)", re.IGNORECASE)
 
 
 def refuse_pickle(path: str) -> None:
@@ -52,6 +54,19 @@ def refuse_pickle(path: str) -> None:
             hint="Pass the profiler's trace (.json or .json.gz) instead.",
             path=path,
         )
+
+
+def note_pickles(objects: Sequence[ObjectInfo], tally: Tally) -> None:
+    """Count pickles beside kernel traces: memory snapshots, which are never opened."""
+    for info in objects:
+        if _PICKLE.fullmatch(info.key):
+            tally.add(Quality.FILES_SKIPPED, info.key, what=_SAY_PICKLE)
+
+
+_SAY_PICKLE = (
+    "{n} [file is a pickle|files are pickles], probably [a memory snapshot|memory snapshots], and "
+    "[was|were] not opened: pickles can run code"
+)
 
 
 def name_unread(location: Location, objects: Sequence[ObjectInfo]) -> str | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from reportgen.report import Report
@@ -78,7 +79,17 @@ def _nodes(report: Report, *, most: int) -> Fact:
     note = say_names(report.nodes, most=most)
     listed = shorten(", ".join(report.nodes), most=LONGEST_TEXT).text
     full = listed if listed != note else ""
-    return Fact(name="Nodes", text=say_count(len(report.nodes)), note=note, full=full)
+    return Fact(
+        name=_parts_name(report.nodes), text=say_count(len(report.nodes)), note=note, full=full
+    )
+
+
+def _parts_name(names: Sequence[str]) -> str:
+    """Return what the parts of a job are: machines, or the ranks of kernel traces."""
+    n_ranks = sum(name.startswith("rank ") for name in names)
+    if not n_ranks:
+        return "Nodes"
+    return "Ranks" if n_ranks == len(names) else "Nodes and ranks"
 
 
 def _instant(text: str | None, report: Report) -> str:
@@ -94,6 +105,6 @@ def _moment(name: str, text: str | None, unknown: str, report: Report) -> Fact:
 def _duration(name: str, duration_s: float | None, pct: float | None, unknown: str) -> Fact:
     if duration_s is None:
         return Fact(name=name, text=ABSENT, note=unknown)
-    exact = f"{duration_s:,.3f} s"
+    exact = f"{duration_s:,.3f} s" if duration_s >= 1 else f"{duration_s:.6f} s"
     note = exact if pct is None else f"{exact}, {say_pct(pct)} of the job"
     return Fact(name=name, text=say_duration(duration_s) if duration_s else "0 s", note=note)

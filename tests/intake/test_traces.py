@@ -143,7 +143,10 @@ def test_pickles_are_refused_unopened(tmp_path: Path) -> None:
     with pytest.raises(LocationError, match="was not"):
         discover(str(tmp_path / "snapshot.pickle"))
     write_trace(tmp_path / "a.json", trace_text())
-    assert [key for _, key, _ in ranks_of(tmp_path)] == ["a.json"]
+    job = discover(str(tmp_path))
+    assert [part.files[0].key for part in job.parts] == ["a.json"]
+    assert [note.path for note in job.notes] == ["snapshot.pickle"]
+    assert "was not opened" in job.notes[0].text
 
 
 def test_an_empty_trace_and_an_empty_file_are_notes(tmp_path: Path) -> None:

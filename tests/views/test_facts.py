@@ -1,0 +1,31 @@
+"""The facts of the first screen name the parts of a job by what they are."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from reportgen.views.facts import facts_of, summary_rows
+from tests.report.test_codec import small_report
+
+
+@pytest.mark.parametrize(
+    ("nodes", "name"),
+    [
+        (("algo-1", "algo-2"), "Nodes"),
+        (("rank 0", "rank 1"), "Ranks"),
+        (("algo-1", "rank 0"), "Nodes and ranks"),
+    ],
+)
+def test_nodes_and_ranks_are_called_what_they_are(nodes: tuple[str, ...], name: str) -> None:
+    report = replace(small_report(), nodes=nodes)
+    assert name in [fact.name for fact in facts_of(report)]
+    assert summary_rows(report)[-1].name == name
+
+
+def test_durations_below_a_second_are_exact_to_the_microsecond() -> None:
+    report = small_report()
+    short = replace(report.summary, training_loop_duration_in_seconds=0.25)
+    rows = summary_rows(replace(report, summary=short))
+    assert any("0.250000 s" in row.note for row in rows)
