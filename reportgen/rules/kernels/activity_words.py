@@ -8,8 +8,17 @@ from dataclasses import dataclass
 import numpy as np
 
 from reportgen.results import Exhibit, ExhibitKind, Finding, Severity, Where, exhibit
+from reportgen.rules.kernels.activity_shares import (
+    ACTIVE,
+    SPLIT,
+    active_time,
+    activity_split,
+    name_window,
+    overlap,
+    sums_of,
+)
 from reportgen.rules.kernels.device_time import DeviceTime
-from reportgen.rules.kernels.saying import pct_of, say_device, say_us, say_window
+from reportgen.rules.kernels.saying import pct_of, say_device, say_us
 from reportgen.rules.kernels.unions import Floats
 from reportgen.rules.kernels.use_over_time import (
     FineUse,
@@ -20,9 +29,9 @@ from reportgen.rules.kernels.use_over_time import (
 )
 from reportgen.rules.kernels.windows import WindowKind
 from reportgen.rules.saying.verdict import estimate_of, fault_severity
-from reportgen.units import percentages, say_count, say_pct
+from reportgen.units import say_count, say_pct
 
-TABLE, SPLIT, SUMS, CURVE = "activity_by_device", "activity_split", "activity_sums", "utilization"
+TABLE, CURVE = "activity_by_device", "utilization"
 MOST_LINES = 16
 
 
@@ -68,23 +77,24 @@ def headline_rows(ranks: Sequence[RankActivity]) -> list[DeviceTime]:
     return rows
 
 
-def split_us(rows: Sequence[DeviceTime]) -> dict[str, float]:
-    """Return the exclusive parts of the windows, added up over devices; they fill the windows."""
-    return {
-        "compute": sum(row.compute_us - row.overlap_us for row in rows),
-        "compute with communication": sum(row.overlap_us for row in rows),
-        "exposed communication": sum(row.exposed_communication_us for row in rows),
-        "memory operations": sum(row.busy_us - row.kernel_us for row in rows),
-        "idle": sum(row.idle_us for row in rows),
-    }
-
-
 def exhibits_of(ranks: Sequence[RankActivity]) -> tuple[Exhibit, ...]:
-    """Return the split, the sums, the curve and the table; nothing without GPU operations."""
+    """Return the shares, the curve and the table; nothing without GPU operations."""
     rows = headline_rows(ranks)
     if not rows:
         return ()
-    return (_split(rows), _sums(ranks), _curve(ranks), table_of(ranks))
+    sums = sums_of(
+        kernels_us=sum(rank.kernel_sum_us for rank in ranks),
+        memory_us=sum(rank.memory_sum_us for rank in ranks),
+        synchronization_us=sum(rank.sync_sum_us for rank in ranks),
+    )
+    return (
+        active_time(rows),
+        _curve(ranks),
+        activity_split(rows),
+        *overlap(rows),
+        sums,
+        table_of(ranks),
+    )
 
 
 def table_of(ranks: Sequence[RankActivity]) -> Exhibit:
@@ -132,46 +142,6 @@ def findings_of(ranks: Sequence[RankActivity], limits: Limits) -> tuple[Finding,
     return (*(item for item in found if item), _reading(ranks, rows))
 
 
-def _split(rows: Sequence[DeviceTime]) -> Exhibit:
-    parts = split_us(rows)
-    return exhibit(
-        SPLIT,
-        ExhibitKind.SHARES,
-        title="What the GPUs did",
-        caption=(
-            f"Shares of {_window(rows)}. Every moment is in one part; memory operations are "
-            "copies and memsets while no kernel ran."
-        ),
-        columns=[
-            ("part", "", list(parts)),
-            ("time_us", "us", list(parts.values())),
-            ("pct", "%", percentages(list(parts.values()))),
-        ],
-    )
-
-
-def _sums(ranks: Sequence[RankActivity]) -> Exhibit:
-    parts = {
-        "kernels": sum(rank.kernel_sum_us for rank in ranks),
-        "memory operations": sum(rank.memory_sum_us for rank in ranks),
-        "synchronization": sum(rank.sync_sum_us for rank in ranks),
-    }
-    return exhibit(
-        SUMS,
-        ExhibitKind.SHARES,
-        title="Durations of kernels, memory operations and synchronization",
-        caption=(
-            "Durations added up over the whole trace, also where they ran at the same time; "
-            "synchronization is the host's waiting calls and the waits that devices recorded."
-        ),
-        columns=[
-            ("part", "", list(parts)),
-            ("time_us", "us", list(parts.values())),
-            ("pct", "%", percentages(list(parts.values()))),
-        ],
-    )
-
-
 def _curve(ranks: Sequence[RankActivity]) -> Exhibit:
     devices = [item for rank in ranks for item in rank.use]
     use = use_together(begin_together(devices))
@@ -184,13 +154,18 @@ def _curve(ranks: Sequence[RankActivity]) -> Exhibit:
     return exhibit(
         CURVE,
         ExhibitKind.SERIES,
-        title="GPU utilization over time",
+        title=f"GPU utilization over time: {say_pct(_active_pct(ranks))} on average",
         caption=(
             f"Busy share of bins of {say_us(use.width_ns / 1000)} over "
-            f"{_window(headline_rows(ranks))}: any kernel, copy or memset.{apart}{rest}"
+            f"{name_window(headline_rows(ranks))}: any kernel, copy or memset.{apart}{rest}"
         ),
         columns=[("time_s", "s", use.time_s), *_means(ranks, use), *lines],
     )
+
+
+def _active_pct(ranks: Sequence[RankActivity]) -> float:
+    rows = headline_rows(ranks)
+    return pct_of(sum(row.busy_us for row in rows), sum(row.window.length_us for row in rows))
 
 
 def _means(ranks: Sequence[RankActivity], use: Use) -> list[tuple[str, str, Floats]]:
@@ -233,8 +208,8 @@ def _exposed(rows: Sequence[DeviceTime], limit_pct: float) -> Finding | None:
         severity=fault_severity(share_pct / 100),
         title=f"Communication that hides behind no compute takes {say_pct(share_pct)}",
         text=(
-            f"{say_us(exposed_us)} of GPU time, {say_pct(share_pct)} of {_window(rows)}, went by "
-            "in communication kernels with nothing computed beside them; "
+            f"{say_us(exposed_us)} of GPU time, {say_pct(share_pct)} of {name_window(rows)}, "
+            "went by in communication kernels with nothing computed beside them; "
             f"{say_pct(hidden_pct)} of the communication overlaps with compute. Communication "
             "kernels also wait for other ranks: see the collectives."
         ),
@@ -272,7 +247,8 @@ def _uneven(
         title=f"The ranks compute unevenly: {name} {say_pct(above_pct)} above the mean",
         text=(
             f"{name} computes {say_us(row.compute_us)} where the mean of {len(rows)} GPUs is "
-            f"{say_us(mean_us)}; each in its own window: {_window(rows)}. The others wait for it."
+            f"{say_us(mean_us)}; each in its own window: {name_window(rows)}. "
+            "The others wait for it."
         ),
         advice="Give each rank an equal share: balance shards, tables, sequence lengths or layers.",
         where=Where(node=nodes[row.rank], device=f"gpu{row.device}"),
@@ -293,7 +269,7 @@ def _reading(ranks: Sequence[RankActivity], rows: Sequence[DeviceTime]) -> Findi
     return Finding(
         id="ACT-3",
         severity=Severity.INFO,
-        title=f"{gpus} active {say_pct(busy_pct)} of {_window(rows)}",
+        title=f"{gpus} active {say_pct(busy_pct)} of {name_window(rows)}",
         text=(
             f"Any of {say_count(n_ops)} GPU operations ran {say_pct(busy_pct)} of that time; a "
             f"kernel ran {say_pct(kernel_pct)}, which is what nvidia-smi calls GPU-Util."
@@ -301,9 +277,5 @@ def _reading(ranks: Sequence[RankActivity], rows: Sequence[DeviceTime]) -> Findi
         advice="Look at the causes of idling where the idle part is large.",
         measured=round(busy_pct, 4),
         unit="%",
-        exhibit=SPLIT,
+        exhibit=ACTIVE,
     )
-
-
-def _window(rows: Sequence[DeviceTime]) -> str:
-    return say_window([row.window for row in rows])

@@ -125,7 +125,7 @@ def _arrivals(stragglers: Sequence[Straggler]) -> Exhibit:
     return exhibit(
         ARRIVALS,
         ExhibitKind.BARS,
-        title="Waiting in collectives by rank",
+        title=f"Waiting in collectives: {_waits_least(stragglers)} waits least",
         caption="The rank that waits least is the one that the others wait for.",
         columns=[
             ("name", "", [f"rank {item.rank}" for item in stragglers]),
@@ -133,6 +133,11 @@ def _arrivals(stragglers: Sequence[Straggler]) -> Exhibit:
             ("arrives_last", "", [item.last_arrivals for item in stragglers]),
         ],
     )
+
+
+def _waits_least(stragglers: Sequence[Straggler]) -> str:
+    least = min(stragglers, key=lambda item: (item.total_wait_us, item.rank))
+    return f"rank {least.rank}"
 
 
 def _stragglers(stragglers: Sequence[Straggler]) -> Exhibit:

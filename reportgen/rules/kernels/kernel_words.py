@@ -91,21 +91,24 @@ def _largest(
     caption: str,
 ) -> Exhibit:
     shown, rest = amounts[:top], amounts[top:]
+    names: list[str | None] = [name for name, _ in shown]
     parts = short_names([name for name, _ in shown])
     values = [value for _, value in shown]
     if rest:
+        names.append(None)
         parts.append(f"others ({len(rest):,} kernels)")
         values.append(sum(value for _, value in rest))
-        caption += f" The largest {len(shown)} of {len(amounts):,} kernels; the table has all."
+        caption += f" Showing {len(shown)} of {len(amounts):,}; the table of kernels has all."
     return exhibit(
         exhibit_id,
         ExhibitKind.SHARES,
         title=title,
-        caption=f"{caption} Short names; a number tells apart those that would be alike.",
+        caption=caption,
         columns=[
             ("part", "", parts),
             (*amount, values),
             ("pct", "%", percentages(values)),
+            ("full_name", "", names),
         ],
     )
 

@@ -1,0 +1,127 @@
+"""The dashboard of kernel traces: every picture of what the GPUs did, before any table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from reportgen.report import Report
+from reportgen.results import Exhibit, ExhibitKind, RuleId
+from reportgen.units import say_pct
+from reportgen.views.blocks import Block, Section
+from reportgen.views.charts.arrays import numbers
+from reportgen.views.exhibits import exhibit_block, has_shape
+from reportgen.views.outline import context_of, has_kernels
+from reportgen.views.sections.rule import head_block
+from reportgen.views.values import shorten
+
+ID, TITLE = "dashboard", "Dashboard"
+_LEAD = (
+    "What the GPUs did, from kernel traces. Each percentage says what it is a share of; tables, "
+    "findings and parameters follow by topic."
+)
+_LONGEST_PART = 48
+
+
+def as_told(exhibit: Exhibit) -> Exhibit:
+    """Return shares whose title tells the largest part: ``Memory operations: 95.6 % HtoD``."""
+    columns = {column.name: column.values for column in exhibit.columns}
+    pairs = zip(columns["part"], numbers(columns["pct"]), strict=True)
+    named = [(str(name), pct) for name, pct in pairs if pct is not None]
+    if not named:
+        return exhibit
+    name, pct = max(named, key=lambda item: item[1])
+    largest = shorten(name, most=_LONGEST_PART).text
+    return replace(exhibit, title=f"{exhibit.title}: {say_pct(pct)} {largest}")
+
+
+def as_ranking(exhibit: Exhibit) -> Exhibit:
+    """Return shares as bars below each other, for many parts with long names."""
+    told = as_told(exhibit)
+    columns = {column.name: column for column in exhibit.columns}
+    name, pct = replace(columns.pop("part"), name="kernel"), columns.pop("pct")
+    return replace(told, kind=ExhibitKind.BARS, columns=(name, pct, *columns.values()))
+
+
+def as_it_is(exhibit: Exhibit) -> Exhibit:
+    """Return an exhibit whose rule has told all."""
+    return exhibit
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Panel:
+    """A picture of the dashboard: whose it is, how it is shown, and whether it fills the width."""
+
+    rule_id: str
+    exhibit_id: str
+    shown: Callable[[Exhibit], Exhibit] = as_it_is
+    is_wide: bool = False
+
+
+PANELS: tuple[Panel, ...] = (
+    Panel(rule_id="GPUActivity", exhibit_id="active_time", shown=as_told),
+    Panel(rule_id="GPUActivity", exhibit_id="activity_split", shown=as_told),
+    Panel(rule_id="GPUActivity", exhibit_id="utilization", is_wide=True),
+    Panel(rule_id="IdleTime", exhibit_id="idle_shares"),
+    Panel(rule_id="StepTime", exhibit_id="step_times"),
+    Panel(rule_id="Collectives", exhibit_id="transfer_and_waiting", shown=as_told),
+    Panel(rule_id="GPUActivity", exhibit_id="overlap", shown=as_told),
+    Panel(rule_id="Collectives", exhibit_id="waiting_by_rank", is_wide=True),
+    Panel(rule_id="KernelTime", exhibit_id="top_by_time", shown=as_ranking),
+    Panel(rule_id="KernelTime", exhibit_id="top_by_launches", shown=as_ranking),
+    Panel(rule_id="KernelPrecision", exhibit_id="precision_shares", shown=as_told),
+    Panel(rule_id="KernelPrecision", exhibit_id="matrix_units", shown=as_told),
+    Panel(rule_id="MemoryOperations", exhibit_id="memory_shares", shown=as_told),
+    Panel(rule_id="GPUActivity", exhibit_id="activity_sums", shown=as_told),
+    Panel(rule_id="DeviceMemory", exhibit_id="memory_over_time"),
+    Panel(rule_id="LaunchQueue", exhibit_id="queue_over_time"),
+    Panel(rule_id="LaunchLatency", exhibit_id="launch_delays"),
+    Panel(rule_id="HostThreads", exhibit_id="busy_threads"),
+    Panel(rule_id="Annotations", exhibit_id="annotation_durations", is_wide=True),
+)
+"""In the order of SageMaker Profiler's dashboard: activity, steps, kernels, memory, host."""
+
+
+def gpu_dashboard(report: Report) -> Section:
+    """Show what the GPUs did in pictures; nothing where no kernels were traced."""
+    if not has_kernels(report):
+        return Section(id=ID, title=TITLE)
+    drawn = [(panel, found) for panel in PANELS if (found := exhibit_of(panel, report))]
+    blocks = [
+        _block(panel, found, report, is_alone=panel.is_wide or _stands_alone(at, drawn))
+        for at, (panel, found) in enumerate(drawn)
+    ]
+    return Section(id=ID, title=TITLE, blocks=(head_block(TITLE, None, _LEAD), *blocks))
+
+
+def hosted(rule_id: str, report: Report) -> tuple[Exhibit, ...]:
+    """Return the exhibits of a rule that the dashboard shows."""
+    if not has_kernels(report):
+        return ()
+    found = [exhibit_of(panel, report) for panel in PANELS if panel.rule_id == rule_id]
+    return tuple(item for item in found if item is not None)
+
+
+def exhibit_of(panel: Panel, report: Report) -> Exhibit | None:
+    """Return what a panel shows, ``None`` where it was not recorded."""
+    result = report.results.get(RuleId(panel.rule_id))
+    found = result.exhibit(panel.exhibit_id) if result else None
+    if found is None or found.n_rows == 0 or not has_shape(found):
+        return None
+    return found
+
+
+def _block(panel: Panel, found: Exhibit, report: Report, *, is_alone: bool) -> Block:
+    block = exhibit_block(panel.shown(found), context_of(panel.rule_id, report))
+    return replace(block, is_panel=not is_alone)
+
+
+def _stands_alone(at: int, drawn: list[tuple[Panel, Exhibit]]) -> bool:
+    """Return whether a narrow panel is left without one beside it: then it fills the width."""
+    run = 0
+    for panel, _ in reversed(drawn[:at]):
+        if panel.is_wide:
+            break
+        run += 1
+    is_last = at + 1 == len(drawn) or drawn[at + 1][0].is_wide
+    return run % 2 == 0 and is_last
