@@ -21,7 +21,7 @@ _STRONG: tuple[tuple[str, str], ...] = (
         "network receive transmit nccl allreduce horovod comm communication negotiate broadcast",
     ),
     ("memory", "memory mem ram"),
-    ("gpu", "gpu gpus cuda kernel kernels"),
+    ("gpu", "gpu gpus cuda kernel kernels tensor"),
     ("cpu", "cpu cpus core cores host"),
 )
 """Words that name a resource or a fault; the first meaning with a word in the name is its."""

@@ -210,17 +210,18 @@ def say_moment(time_s: float) -> str:
 
 
 def say_plotly_date(time_ms: float) -> str:
-    """Write an instant as plotly's date axes take it: UTC, to the millisecond, short where whole.
+    """Write an instant as plotly's date axes take it: UTC, to the microsecond, short where whole.
 
     Example:
         >>> say_plotly_date(1_783_071_021_500.0), say_plotly_date(1_783_071_000_000.0)
         ('2026-07-03 09:30:21.5', '2026-07-03 09:30')
     """
-    moment = datetime.fromtimestamp(round(time_ms) / 1000, tz=UTC)
-    if moment.second == 0 and round(time_ms) % 1000 == 0:
+    time_s, fraction_us = divmod(round(time_ms * 1000), 1_000_000)
+    moment = datetime.fromtimestamp(time_s, tz=UTC)
+    if moment.second == 0 and fraction_us == 0:
         return f"{moment:%Y-%m-%d %H:%M}"
-    thousandths = f"{round(time_ms) % 1000:03d}".rstrip("0")
-    return f"{moment:%Y-%m-%d %H:%M:%S}{'.' if thousandths else ''}{thousandths}"
+    fraction = f"{fraction_us:06d}".rstrip("0")
+    return f"{moment:%Y-%m-%d %H:%M:%S}{'.' if fraction else ''}{fraction}"
 
 
 def say_iso(text: str | None) -> str:

@@ -6,11 +6,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from reportgen.report import Report
-from reportgen.results import Exhibit, ExhibitKind, RuleId
+from reportgen.results import Exhibit, RuleId
 from reportgen.units import say_pct
 from reportgen.views.blocks import Block, Section
 from reportgen.views.charts.arrays import numbers
 from reportgen.views.exhibits import exhibit_block, has_shape
+from reportgen.views.kernel_ranking import ranking_block
 from reportgen.views.outline import context_of, has_kernels
 from reportgen.views.sections.rule import head_block
 from reportgen.views.values import shorten
@@ -21,58 +22,67 @@ _LEAD = (
     "findings and parameters follow by topic."
 )
 _LONGEST_PART = 48
+_NOT_TOLD = ("others (", "GPU busy")
 
 
-def as_told(exhibit: Exhibit) -> Exhibit:
-    """Return shares whose title tells the largest part: ``Memory operations: 95.6 % HtoD``."""
+def first_part(exhibit: Exhibit) -> str:
+    """Return a title that tells the first part of shares: ``GPU active time: 56.6 %``."""
+    return f"{exhibit.title}: {say_pct(_parts_of(exhibit)[0][1])}"
+
+
+def largest_part(exhibit: Exhibit) -> str:
+    """Return a title that tells the largest part of shares, not what is neither cause nor name."""
+    told = [part for part in _parts_of(exhibit) if not part[0].startswith(_NOT_TOLD)]
+    if not told:
+        return exhibit.title
+    name, pct = max(told, key=lambda part: part[1])
+    return f"{exhibit.title}: {say_pct(pct)} {shorten(name, most=_LONGEST_PART).text}"
+
+
+def own_title(exhibit: Exhibit) -> str:
+    """Return the title of the rule, which tells the finding itself."""
+    return exhibit.title
+
+
+def _parts_of(exhibit: Exhibit) -> list[tuple[str, float]]:
     columns = {column.name: column.values for column in exhibit.columns}
     pairs = zip(columns["part"], numbers(columns["pct"]), strict=True)
-    named = [(str(name), pct) for name, pct in pairs if pct is not None]
-    if not named:
-        return exhibit
-    name, pct = max(named, key=lambda item: item[1])
-    largest = shorten(name, most=_LONGEST_PART).text
-    return replace(exhibit, title=f"{exhibit.title}: {say_pct(pct)} {largest}")
-
-
-def as_ranking(exhibit: Exhibit) -> Exhibit:
-    """Return shares as bars below each other, for many parts with long names."""
-    told = as_told(exhibit)
-    columns = {column.name: column for column in exhibit.columns}
-    name, pct = replace(columns.pop("part"), name="kernel"), columns.pop("pct")
-    return replace(told, kind=ExhibitKind.BARS, columns=(name, pct, *columns.values()))
-
-
-def as_it_is(exhibit: Exhibit) -> Exhibit:
-    """Return an exhibit whose rule has told all."""
-    return exhibit
+    return [(str(name), pct or 0.0) for name, pct in pairs]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Panel:
-    """A picture of the dashboard: whose it is, how it is shown, and whether it fills the width."""
+    """A picture of the dashboard.
+
+    Attributes:
+        rule_id, exhibit_id: whose it is.
+        says: its title.
+        is_wide: whether it fills the width.
+        is_ranking: whether shares are shown as bars below each other, for many long names.
+    """
 
     rule_id: str
     exhibit_id: str
-    shown: Callable[[Exhibit], Exhibit] = as_it_is
+    says: Callable[[Exhibit], str] = own_title
     is_wide: bool = False
+    is_ranking: bool = False
 
 
 PANELS: tuple[Panel, ...] = (
-    Panel(rule_id="GPUActivity", exhibit_id="active_time", shown=as_told),
-    Panel(rule_id="GPUActivity", exhibit_id="activity_split", shown=as_told),
+    Panel(rule_id="GPUActivity", exhibit_id="active_time", says=first_part),
+    Panel(rule_id="GPUActivity", exhibit_id="activity_split", says=largest_part),
     Panel(rule_id="GPUActivity", exhibit_id="utilization", is_wide=True),
-    Panel(rule_id="IdleTime", exhibit_id="idle_shares"),
+    Panel(rule_id="IdleTime", exhibit_id="idle_shares", says=largest_part),
     Panel(rule_id="StepTime", exhibit_id="step_times"),
-    Panel(rule_id="Collectives", exhibit_id="transfer_and_waiting", shown=as_told),
-    Panel(rule_id="GPUActivity", exhibit_id="overlap", shown=as_told),
+    Panel(rule_id="Collectives", exhibit_id="transfer_and_waiting", says=largest_part),
+    Panel(rule_id="GPUActivity", exhibit_id="overlap", says=largest_part),
     Panel(rule_id="Collectives", exhibit_id="waiting_by_rank", is_wide=True),
-    Panel(rule_id="KernelTime", exhibit_id="top_by_time", shown=as_ranking),
-    Panel(rule_id="KernelTime", exhibit_id="top_by_launches", shown=as_ranking),
-    Panel(rule_id="KernelPrecision", exhibit_id="precision_shares", shown=as_told),
-    Panel(rule_id="KernelPrecision", exhibit_id="matrix_units", shown=as_told),
-    Panel(rule_id="MemoryOperations", exhibit_id="memory_shares", shown=as_told),
-    Panel(rule_id="GPUActivity", exhibit_id="activity_sums", shown=as_told),
+    Panel(rule_id="KernelTime", exhibit_id="top_by_time", says=largest_part, is_ranking=True),
+    Panel(rule_id="KernelTime", exhibit_id="top_by_launches", says=largest_part, is_ranking=True),
+    Panel(rule_id="KernelPrecision", exhibit_id="precision_shares", says=largest_part),
+    Panel(rule_id="KernelPrecision", exhibit_id="matrix_units", says=first_part),
+    Panel(rule_id="MemoryOperations", exhibit_id="memory_shares", says=largest_part),
+    Panel(rule_id="GPUActivity", exhibit_id="activity_sums", says=largest_part),
     Panel(rule_id="DeviceMemory", exhibit_id="memory_over_time"),
     Panel(rule_id="LaunchQueue", exhibit_id="queue_over_time"),
     Panel(rule_id="LaunchLatency", exhibit_id="launch_delays"),
@@ -112,7 +122,8 @@ def exhibit_of(panel: Panel, report: Report) -> Exhibit | None:
 
 
 def _block(panel: Panel, found: Exhibit, report: Report, *, is_alone: bool) -> Block:
-    block = exhibit_block(panel.shown(found), context_of(panel.rule_id, report))
+    show = ranking_block if panel.is_ranking else exhibit_block
+    block = show(found, context_of(panel.rule_id, report), title=panel.says(found))
     return replace(block, is_panel=not is_alone)
 
 
