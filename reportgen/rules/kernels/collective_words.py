@@ -107,7 +107,7 @@ def _split(matches: Sequence[Match]) -> Exhibit:
     return exhibit(
         SPLIT,
         ExhibitKind.SHARES,
-        title="Communication is transfer and waiting",
+        title="Transfer and waiting in communication",
         caption=(
             f"Shares of the durations of {len(matches):,} collectives on all ranks "
             f"({say_us(every)}). The fastest rank's duration is the transfer; what the others "

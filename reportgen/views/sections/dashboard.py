@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from itertools import takewhile
 
 from reportgen.report import Report
-from reportgen.results import Exhibit, RuleId
+from reportgen.results import Exhibit, ExhibitKind, RuleId
 from reportgen.units import say_pct
 from reportgen.views.blocks import Block, Section
 from reportgen.views.charts.arrays import numbers
@@ -22,6 +23,7 @@ _LEAD = (
     "findings and parameters follow by topic."
 )
 _LONGEST_PART = 48
+_FEW_BOXES = 4
 _NOT_TOLD = ("others (", "GPU busy")
 
 
@@ -77,8 +79,20 @@ PANELS: tuple[Panel, ...] = (
     Panel(rule_id="Collectives", exhibit_id="transfer_and_waiting", says=largest_part),
     Panel(rule_id="GPUActivity", exhibit_id="overlap", says=largest_part),
     Panel(rule_id="Collectives", exhibit_id="waiting_by_rank", is_wide=True),
-    Panel(rule_id="KernelTime", exhibit_id="top_by_time", says=largest_part, is_ranking=True),
-    Panel(rule_id="KernelTime", exhibit_id="top_by_launches", says=largest_part, is_ranking=True),
+    Panel(
+        rule_id="KernelTime",
+        exhibit_id="top_by_time",
+        says=largest_part,
+        is_ranking=True,
+        is_wide=True,
+    ),
+    Panel(
+        rule_id="KernelTime",
+        exhibit_id="top_by_launches",
+        says=largest_part,
+        is_ranking=True,
+        is_wide=True,
+    ),
     Panel(rule_id="KernelPrecision", exhibit_id="precision_shares", says=largest_part),
     Panel(rule_id="KernelPrecision", exhibit_id="matrix_units", says=first_part),
     Panel(rule_id="MemoryOperations", exhibit_id="memory_shares", says=largest_part),
@@ -98,7 +112,7 @@ def gpu_dashboard(report: Report) -> Section:
         return Section(id=ID, title=TITLE)
     drawn = [(panel, found) for panel in PANELS if (found := exhibit_of(panel, report))]
     blocks = [
-        _block(panel, found, report, is_alone=panel.is_wide or _stands_alone(at, drawn))
+        _block(panel, found, report, is_alone=_stands_alone(at, drawn))
         for at, (panel, found) in enumerate(drawn)
     ]
     return Section(id=ID, title=TITLE, blocks=(head_block(TITLE, None, _LEAD), *blocks))
@@ -128,11 +142,14 @@ def _block(panel: Panel, found: Exhibit, report: Report, *, is_alone: bool) -> B
 
 
 def _stands_alone(at: int, drawn: list[tuple[Panel, Exhibit]]) -> bool:
-    """Return whether a narrow panel is left without one beside it: then it fills the width."""
-    run = 0
-    for panel, _ in reversed(drawn[:at]):
-        if panel.is_wide:
-            break
-        run += 1
-    is_last = at + 1 == len(drawn) or drawn[at + 1][0].is_wide
-    return run % 2 == 0 and is_last
+    """Return whether a panel fills the width: a wide one, or one without another beside it."""
+    if _is_wide(*drawn[at]):
+        return True
+    before = takewhile(lambda item: not _is_wide(*item), reversed(drawn[:at]))
+    is_last = at + 1 == len(drawn) or _is_wide(*drawn[at + 1])
+    return is_last and sum(1 for _ in before) % 2 == 0
+
+
+def _is_wide(panel: Panel, found: Exhibit) -> bool:
+    has_many_boxes = found.kind is ExhibitKind.BOXES and found.n_rows > _FEW_BOXES
+    return panel.is_wide or panel.is_ranking or has_many_boxes
