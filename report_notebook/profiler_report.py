@@ -283,7 +283,7 @@ views.host_threads(report)
 # The ranges that the script marks with `record_function`.
 
 # %%
-views.annotations(report)
+views.annotated_ranges(report)
 
 # %% [markdown] tags=["notebook-only", "try-this"]
 # **Try this**: one annotation.

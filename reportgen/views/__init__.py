@@ -5,7 +5,7 @@ Each section takes the saved report (``reportgen.load``) and shows itself at the
 
 from reportgen.views.parts import exhibit, figure, frame
 from reportgen.views.sections import (
-    annotations,
+    annotated_ranges,
     appendix,
     batch_size,
     communication,
@@ -42,7 +42,7 @@ from reportgen.views.sections import (
 )
 
 __all__ = [
-    "annotations",
+    "annotated_ranges",
     "appendix",
     "batch_size",
     "communication",

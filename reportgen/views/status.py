@@ -18,7 +18,6 @@ _TRACE_HINTS: dict[str, str] = {
         "Trace several ranks of the job (each writes its own file) and put the files into one "
         "folder."
     ),
-    "DeviceMemory": "Pass profile_memory=True to torch.profiler.profile.",
     "Annotations": 'Mark parts of the script: with torch.profiler.record_function("name"): …',
 }
 """How to record with the PyTorch profiler what a rule over kernel traces lacked."""

@@ -31,7 +31,7 @@ SECTIONS = (
     "device_memory",
     "launches",
     "host_threads",
-    "annotations",
+    "annotated_ranges",
     "framework",
     "operators",
     "rules_summary",

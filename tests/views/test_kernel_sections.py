@@ -21,7 +21,7 @@ from tests.views.test_hero import budget_report
 
 UNIX = ChartContext(rule_id="GPUActivity", is_unix=True)
 TOPICS = (
-    "annotations",
+    "annotated_ranges",
     "communication",
     "device_memory",
     "findings",

@@ -17,7 +17,7 @@ from reportgen.views.verdict import verdict_of
 from tests.views import reports
 
 OF_TRACES = {
-    "annotations",
+    "annotated_ranges",
     "communication",
     "device_memory",
     "findings",

@@ -227,7 +227,9 @@ def _reading(ranks: Sequence[RankSteps]) -> Finding:
         severity=Severity.INFO,
         title=f"A step takes {say_us(p50)} (median)",
         text=(
-            f"{_say_steps(every.size)}: 95 % take up to {say_us(p95)}, the longest takes "
+            "One step was recorded."
+            if every.size == 1
+            else f"{_say_steps(every.size)}: 95 % take up to {say_us(p95)}, the longest takes "
             f"{say_us(float(every.max()))}."
         ),
         advice="Compare it with the same job on other settings.",

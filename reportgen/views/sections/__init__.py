@@ -3,7 +3,7 @@
 from reportgen.views.sections.closing import appendix, data_quality
 from reportgen.views.sections.dashboard import gpu_dashboard
 from reportgen.views.sections.kernels import (
-    annotations,
+    annotated_ranges,
     communication,
     device_memory,
     gpu_activity,
@@ -37,7 +37,7 @@ from reportgen.views.sections.topics import (
 )
 
 __all__ = [
-    "annotations",
+    "annotated_ranges",
     "appendix",
     "batch_size",
     "communication",

@@ -101,7 +101,7 @@ def host_threads(report: Report) -> Section:
     return _topic("host-threads", report)
 
 
-def annotations(report: Report) -> Section:
+def annotated_ranges(report: Report) -> Section:
     """Show how long the ranges took that the script marks."""
     return _topic("annotations", report)
 
