@@ -3,8 +3,10 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+FUZZ_SECONDS ?= 60
+FUZZ_SEED ?= $(shell date +%s)
 
-.PHONY: report test check lint types notebook bench samples screenshots clean
+.PHONY: report test check lint types fuzz notebook bench samples screenshots clean
 
 report: $(STAMP)  ## build the report of the sample job into report/
 	@mkdir -p report
@@ -24,6 +26,9 @@ lint: $(STAMP)
 
 types: $(STAMP)
 	$(BIN)/mypy
+
+fuzz: $(STAMP)  ## mutate input of every format for FUZZ_SECONDS; a failure says how to see it again
+	$(BIN)/python -m tests.fuzz --seconds $(FUZZ_SECONDS) --seed $(FUZZ_SEED)
 
 notebook: $(STAMP)  ## build report_notebook/profiler_report.ipynb from profiler_report.py
 	$(BIN)/python report_notebook/build.py

@@ -67,15 +67,15 @@ class Files:
     @property
     def is_met(self) -> bool:
         """Return whether reading stays within its budget."""
-        return seconds_inside(self.runs) <= READING_BUDGET_S
+        return cpu_s(self.runs) <= READING_BUDGET_S
 
     def row(self) -> list[str]:
         """Return its line in the table."""
         promise = f"≤ {READING_BUDGET_S:.0f} s, {verdict(self.is_met)}"
         return [
             f"read {N_FILES:,} minute files of {N_NODES} nodes",
-            f"{cpu_s(self.runs):.2f} s",
-            f"{seconds_inside(self.runs):.2f} s ({promise})",
+            f"{cpu_s(self.runs):.2f} s ({promise})",
+            f"{seconds_inside(self.runs):.2f} s",
         ]
 
 
@@ -94,7 +94,7 @@ def part_of_page(objects: Objects, files: Files) -> str:
             ],
             objects.rows(),
         ),
-        table(["files of a disk", "CPU", "wall time (promise)"], [files.row()]),
+        table(["files of a disk", "CPU time (promise)", "wall time"], [files.row()]),
     )
     return "\n\n".join(tables)
 

@@ -26,11 +26,11 @@ CHROMIUM_ARGS = [
 SHOTS = (
     # name, job, width, height, colour scheme, place to show ("" is the top)
     ("report", "input_bound", 1280, 860, "light", ""),
-    ("curves", "straggler", 1280, 860, "dark", "OverallSystemUsage--gpu_over_time"),
+    ("curves", "straggler", 1280, 860, "dark", "timeline-axis"),
     ("dashboard", TRACES, 1280, 860, "light", "GPUActivity--utilization"),
     ("phone", "straggler", 390, 844, "light", ""),
 )
-DRAWN_WITHIN_MS, SETTLED_MS = 60_000, 1_500
+DRAWN_WITHIN_MS, SETTLED_MS, POLLING_MS = 60_000, 1_500, 100
 
 
 def page_of(job: str) -> Path:
@@ -61,7 +61,10 @@ def shoot(
         page.evaluate("id => { document.getElementById(id).scrollIntoView(); }", place)
         page.evaluate("window.scrollBy(0, -24)")
         page.wait_for_function(
-            "id => document.getElementById(id).dataset.drawn", arg=place, timeout=DRAWN_WITHIN_MS
+            "id => document.getElementById(id).dataset.drawn",
+            arg=place,
+            timeout=DRAWN_WITHIN_MS,
+            polling=POLLING_MS,
         )
     page.wait_for_timeout(SETTLED_MS)
     path = IMAGES / f"{name}.png"

@@ -11,7 +11,7 @@ import gzip
 import json
 import random
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -117,16 +117,21 @@ class _Rank:
         self.events.append({**head, **where, **times, "args": dict(args)})
 
 
-def make_trace(rank: int, *, seed: int = 1) -> dict[str, Any]:
-    """Return the trace of one rank; equal arguments give equal traces."""
+def trace_chunks(rank: int, *, n_steps: int = N_STEPS, seed: int = 1) -> Iterator[bytes]:
+    """Yield the file of one rank, one event a line; equal arguments give equal bytes."""
     writers = [_Rank(number=number, noise=random.Random(f"{seed}.{number}")) for number in range(2)]
-    for step in range(N_STEPS):
+    head = json.dumps(_header(writers[rank]))[:-1]
+    yield f'{head}, "traceEvents": [\n'.encode()
+    for step in range(n_steps):
         for writer in writers:
+            writer.events.clear()
             _begin_step(writer)
         ready_us = max(writer.free_us[7] for writer in writers)
         for writer in writers:
             _end_step(writer, step, ready_us=ready_us)
-    return _document(writers[rank])
+        yield b"".join(json.dumps(event).encode() + b",\n" for event in writers[rank].events)
+    labels = ",\n".join(json.dumps(label) for label in _labels(writers[rank]))
+    yield f'{labels}\n], "traceName": "./rank-{rank}.pt.trace.json"}}\n'.encode()
 
 
 def _begin_step(writer: _Rank) -> None:
@@ -183,17 +188,12 @@ def _end_step(writer: _Rank, step: int, *, ready_us: float) -> None:
     writer.now_us += 25.0
 
 
-def _document(writer: _Rank) -> dict[str, Any]:
-    """Return what the profiler writes around the events."""
+def _header(writer: _Rank) -> dict[str, Any]:
+    """Return what the profiler writes before the events."""
     devices = [
         {"id": number, "name": "NVIDIA A100-SXM4-40GB", "totalGlobalMem": 42_297_524_224,
          "computeMajor": 8, "computeMinor": 0, "numSms": 108}
         for number in range(N_RANKS)
-    ]  # fmt: skip
-    labels = [
-        {"name": "process_labels", "ph": "M", "ts": 0, "pid": pid, "tid": 0,
-         "args": {"labels": label}}
-        for pid, label in ((writer.pid, "CPU"), (writer.number, f"GPU {writer.number}"))
     ]  # fmt: skip
     return {
         "schemaVersion": 1,
@@ -207,17 +207,16 @@ def _document(writer: _Rank) -> dict[str, Any]:
         "record_shapes": 1,
         "displayTimeUnit": "ms",
         "baseTimeNanoseconds": BASE_NS,
-        "traceEvents": [*writer.events, *labels],
-        "traceName": f"./rank-{writer.number}.pt.trace.json",
     }  # fmt: skip
 
 
-def trace_bytes(rank: int, *, seed: int = 1) -> bytes:
-    """Return the file of one rank, one event a line."""
-    document = make_trace(rank, seed=seed)
-    events = ",\n".join(json.dumps(event) for event in document.pop("traceEvents"))
-    tail = json.dumps({"traceName": document.pop("traceName")})[1:]
-    return f'{json.dumps(document)[:-1]}, "traceEvents": [\n{events}\n], {tail}\n'.encode()
+def _labels(writer: _Rank) -> list[dict[str, Any]]:
+    """Return the names of the processes, which come last."""
+    return [
+        {"name": "process_labels", "ph": "M", "ts": 0, "pid": pid, "tid": 0,
+         "args": {"labels": label}}
+        for pid, label in ((writer.pid, "CPU"), (writer.number, f"GPU {writer.number}"))
+    ]  # fmt: skip
 
 
 def main() -> int:
@@ -225,7 +224,7 @@ def main() -> int:
     FOLDER.mkdir(exist_ok=True)
     for rank in range(N_RANKS):
         path = FOLDER / f"rank-{rank}.pt.trace.json.gz"
-        path.write_bytes(gzip.compress(trace_bytes(rank), mtime=0))
+        path.write_bytes(gzip.compress(b"".join(trace_chunks(rank)), mtime=0))
         print(f"{path}: {path.stat().st_size / 1e3:.0f} kB", file=sys.stderr)
     return 0
 

@@ -7,10 +7,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from sample_data.make import make_job
 from sample_data.spec import NAMED_JOBS
 from tests.s3_server import Bucket, running_proxy, running_server
+
+settings.register_profile("house", deadline=None)  # a busy machine is no mistake of the code
+settings.load_profile("house")
 
 
 @pytest.fixture(scope="session")

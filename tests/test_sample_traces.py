@@ -10,7 +10,7 @@ import pytest
 
 from reportgen.intake import discover, read
 from reportgen.profile import RankTrace, SourceNote
-from sample_data.kernel_trace import FOLDER, LOADER_US, N_RANKS, N_STEPS, trace_bytes
+from sample_data.kernel_trace import FOLDER, LOADER_US, N_RANKS, N_STEPS, trace_chunks
 from sample_data.record_trace import FILE as RECORDED
 
 
@@ -24,7 +24,7 @@ def traces() -> list[RankTrace]:
 def test_the_files_are_what_the_generator_makes(rank: int) -> None:
     packed = (FOLDER / f"rank-{rank}.pt.trace.json.gz").read_bytes()
     assert len(packed) < 500_000
-    assert gzip.decompress(packed) == trace_bytes(rank)
+    assert gzip.decompress(packed) == b"".join(trace_chunks(rank))
 
 
 def test_they_are_whole(traces: list[RankTrace]) -> None:

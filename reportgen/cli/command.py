@@ -18,6 +18,7 @@ from reportgen.cli.notebooks import NOTEBOOKS, copy_notebook
 from reportgen.cli.places import OutputType, reach_buckets
 from reportgen.cli.progress import watching
 from reportgen.cli.settings import FormatsType, read_settings, top_settings
+from reportgen.cli.streams import open_closed_streams, say_path
 from reportgen.cli.verdict import say_verdict
 from reportgen.errors import EXIT_FAILED, ReportgenError
 
@@ -198,9 +199,7 @@ def command(
             made = str(outcome.path)
     if not quiet and sys.stderr.isatty():
         say_verdict(outcome.report)
-    with contextlib.suppress(BrokenPipeError):
-        # A reader of stdout that is gone does not unmake the report.
-        click.echo(made)
+    say_path(made)
     if opens:
         webbrowser.open(outcome.path.resolve().as_uri())
     if fail_on is not None and _is_met(fail_on, outcome.report):
@@ -215,6 +214,7 @@ def _is_met(fail_on: str, report: Report) -> bool:
 
 def main() -> None:
     """Run the command and leave with its code; errors become messages, never tracebacks."""
+    open_closed_streams()
     _leave(_run())
 
 

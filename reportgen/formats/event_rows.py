@@ -13,10 +13,10 @@ from reportgen.formats.event_args import ArgumentRows
 from reportgen.formats.event_columns import Codes
 from reportgen.formats.event_text import Event
 
-SPAN, BEGIN, END, META, SILENT, OTHER = range(6)
+SPAN, INSTANT, BEGIN, END, META, SILENT, KINDLESS, OTHER = range(8)
 _KIND_OF = bytes.maketrans(
     b"XiIRBEMC\0?",
-    bytes([SPAN, SPAN, SPAN, SPAN, BEGIN, END, META, SILENT, SILENT, OTHER]),
+    bytes([SPAN, INSTANT, INSTANT, INSTANT, BEGIN, END, META, SILENT, KINDLESS, OTHER]),
 )
 """What each letter of ``ph`` is to us; other letters stay themselves, which is above ``OTHER``."""
 
@@ -53,7 +53,7 @@ class EventRows:
 
 
 def kinds_of(events: Sequence[Event]) -> NDArray[np.uint8]:
-    """Return the kind of each event: ``SPAN`` … ``SILENT``, or ``OTHER`` and above."""
+    """Return the kind of each event: ``SPAN`` … ``KINDLESS``, or ``OTHER`` and above."""
     letters = [event.ph for event in events]
     try:
         text = "".join(letters)  # type: ignore[arg-type]  # null is caught

@@ -20,14 +20,17 @@ _NO_ARGS = msgspec.Raw(b"null")
 
 
 class Event(msgspec.Struct, gc=False):
-    """One event as it stands in the file; ``pid`` is a phase number, not a process."""
+    """One event as it stands in the file; ``pid`` is a phase number, not a process.
+
+    A ``dur`` below 0 is none: without one a span cannot be placed, an instant has no length.
+    """
 
     ph: str | None = ""
     name: str | None = ""
     pid: Scalar = 0
     tid: Scalar = ABSENT
     ts: float | None = None
-    dur: float | None = 0
+    dur: float | None = -1
     args: msgspec.Raw = _NO_ARGS
 
 

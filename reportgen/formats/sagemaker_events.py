@@ -18,9 +18,10 @@ from reportgen.formats.event_pairs import Marks, match_marks
 from reportgen.formats.event_rows import (
     BEGIN,
     END,
+    INSTANT,
+    KINDLESS,
     META,
     OTHER,
-    SPAN,
     EventRows,
     Vocabulary,
     chosen_of,
@@ -104,11 +105,14 @@ def read_event_file(
     file = _File(key=key, tally=tally, vocabulary=vocabulary)
     spans: list[EventRows] = []
     marks: list[_MarkRows] = []
-    n_before = n_other = 0
+    n_before = n_other = n_kindless = 0
+    ends_in_nothing = False
     for events in read_events(content, key, tally):
         kinds = kinds_of(events)
         file.metadata.learn(events, np.flatnonzero(kinds == META).tolist(), n_before, file.pids)
-        spans.append(_rows(events, kinds == SPAN, n_before, file))
+        for instant in chosen_of(events, kinds == INSTANT):
+            instant.dur = 0
+        spans.append(_rows(events, kinds <= INSTANT, n_before, file))
         is_mark = (kinds == BEGIN) | (kinds == END)
         if is_mark.any():
             tids = [event.tid for event in chosen_of(events, is_mark)]
@@ -120,17 +124,24 @@ def read_event_file(
                 )
             )
         n_other += int(np.count_nonzero(kinds >= OTHER))
+        n_kindless += int(np.count_nonzero(kinds == KINDLESS))
+        ends_in_nothing = bool(events) and events[-1] == _NOTHING
         n_before += len(events)
     tally.add(Quality.EVENTS_DROPPED, key, n_other, what=_SAY_OTHER)
+    tally.add(Quality.EVENTS_DROPPED, key, n_kindless - ends_in_nothing, what=_SAY_KINDLESS)
     found, is_usable = _absolute(join_rows(spans), file) if spans else (_NO_EVENTS, _NO_ROWS)
     tally.add(Quality.EVENTS_DROPPED, key, int(np.count_nonzero(~is_usable)), what=_SAY_TIME)
     return _with_marks(found, marks, file) if marks else found
 
 
+_NOTHING = Event()
+"""What some writers end an array with: ``{}``."""
+
 _NO_ROWS = np.empty(0, dtype=np.bool_)
 _SAY_OTHER = (
     "{n} [event|events] of kinds without a duration of their own (flow, async) [was|were] left out"
 )
+_SAY_KINDLESS = "{n} [object|objects] without a kind of event [was|were] left out"
 _SAY_TIME = "{n} [event|events] without a usable start or duration [was|were] left out"
 
 

@@ -31,8 +31,13 @@ class SeriesCodes:
         self._hashes = np.zeros(0, dtype=np.uint64)
         self._hash_codes = np.zeros(0, dtype=np.int32)
 
-    def code(self, series: Series) -> int:
-        """Return the number of a series, a new one if need be; ``UNREADABLE`` past the limit."""
+    def code(self, series: Series | None) -> int:
+        """Return the number of a series, a new one if need be; ``UNREADABLE`` past the limit.
+
+        ``None`` stands for names that cannot be those of a series.
+        """
+        if series is None:
+            return UNREADABLE
         known = self._codes.get(series)
         if known is not None:
             return known

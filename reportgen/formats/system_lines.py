@@ -6,10 +6,11 @@ the JSON arrays of 2020, several objects on a line.
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, field
 
 from reportgen.formats.json_text import items_of_line, to_text, whole_array
-from reportgen.formats.tally import printable
+from reportgen.formats.tally import LONGEST_NAME, printable
 from reportgen.profile import Series
 
 
@@ -83,8 +84,9 @@ def _sample(fields: dict[str, object]) -> Sample | None:
     time_s = _number(fields.get("Timestamp"))
     if kind is None or time_s != time_s:  # NaN != NaN
         return None
-    name = fields.get("Name")
-    series = series_of(kind, kind if name is None else name, fields.get("Dimension"))
+    series = series_of(kind, fields.get("Name"), fields.get("Dimension"))
+    if series is None:
+        return None
     return Sample(
         series=series,
         node=printable(str(fields.get("NodeId") or "")),
@@ -93,10 +95,20 @@ def _sample(fields: dict[str, object]) -> Sample | None:
     )
 
 
-def series_of(kind: object, name: object, dimension: object) -> Series:
-    """Return the series that three fields name; a missing ``Name`` is the ``Type``."""
+def series_of(kind: object, name: object, dimension: object) -> Series | None:
+    """Return the series that three fields name; a missing ``Name`` is the ``Type``.
+
+    Fields that are no text are written as JSON. ``None`` when one is too long to be a name.
+    """
     words = (kind, kind if name is None else name, "" if dimension is None else dimension)
-    return Series(*(printable(str(word)) for word in words))
+    texts = [word if isinstance(word, str) else _as_json(word) for word in words]
+    if max(map(len, texts)) > LONGEST_NAME:
+        return None
+    return Series(*map(printable, texts))
+
+
+def _as_json(value: object) -> str:
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
 
 
 def _number(value: object) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import zlib
 from collections import defaultdict
 from collections.abc import Mapping
 
@@ -14,6 +15,9 @@ MAX_FILES_NAMED = 20
 
 MAX_DETAILS = 5
 """Lines named one by one in a file. Source: ours."""
+
+LONGEST_NAME = 1_000
+"""Characters; names of operators with their templates have some hundred. Source: ours."""
 
 _SENTENCES: Mapping[Quality, str] = {
     Quality.FILES_READ: "{n} [file was|files were] read",
@@ -124,6 +128,14 @@ def _say(sentence: str, count: int) -> str:
     return text[:1].upper() + text[1:]
 
 
-def printable(text: str) -> str:
-    """Return text that can be written as UTF-8: names from disk may hold anything."""
-    return text.encode("utf-8", "backslashreplace").decode("utf-8")
+def printable(text: str, *, most: int = LONGEST_NAME) -> str:
+    """Return text that can be written as UTF-8 and shown: names from disk may hold anything.
+
+    What is too long to be a name is cut; its checksum keeps different ones apart.
+    """
+    encoded = text.encode("utf-8", "backslashreplace")
+    written = encoded.decode("utf-8")
+    if len(written) <= most:
+        return written
+    mark = f"… ({zlib.crc32(encoded):08x})"
+    return written[: most - len(mark)] + mark

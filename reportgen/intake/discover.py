@@ -14,7 +14,7 @@ from reportgen.intake.unread import OUTPUT, format_of_key, name_unread, note_pic
 from reportgen.profile import Clock, JobInfo, JobProfile, NodeId, PartRef, Quality
 from reportgen.profile.job import FileRef
 from reportgen.profile.system import device_order
-from reportgen.storage import Location, ObjectInfo, open_location
+from reportgen.storage import LINK, Location, ObjectInfo, open_location
 
 MAX_DEPTH = 4
 """Folders between the given path and ``system/`` or ``framework/``. Source: formats.md §1."""
@@ -225,6 +225,14 @@ def _no_job(path: str, location: Location, objects: Sequence[ObjectInfo]) -> Loc
         )
     parent = _parent_of_job_folder(location, objects)
     seen = "1 file" if len(objects) == 1 else f"{len(objects):,} files"
+    links = [info.key for info in objects if info.problem == LINK]
+    if links:
+        return LocationError(
+            f"No profiler files under {path!r} ({seen} seen, none claimed), but "
+            f"{printable(links[0])} there is a link, and links are not followed.",
+            hint="Pass the folder that it points to.",
+            path=path,
+        )
     return LocationError(
         f"No profiler files under {path!r} ({seen} seen, none claimed).",
         hint=_REMEDY if parent is None else f"Pass {parent!r}, which holds the whole job.",

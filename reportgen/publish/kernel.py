@@ -30,6 +30,9 @@ _FIRST_LINE = (
     f"import sys; sys.path.append({_PACKAGE_HOME!r}); import reportgen.store, reportgen.views"
 )
 _START_TIMEOUT_S = 60
+_LONGEST_SOCKET_PATH = 100
+"""Bytes; the systems allow 104 to 108. Source: unix(7)."""
+
 _CLOSE_TIMEOUT_S = 3
 """An interrupt in the middle of an import can leave its lock taken, and the launch waiting for it
 for good; a kernel that comes up after all ends by itself when its parent is gone."""
@@ -135,6 +138,7 @@ def _eager_client() -> Any:
 def _launch(cwd: Path, private_dir: Path) -> Any:
     from jupyter_client.kernelspec import KernelSpec
     from jupyter_client.manager import KernelManager
+    from zmq.error import ZMQError
 
     class OwnKernelManager(KernelManager):
         """A manager of exactly this interpreter, whatever kernels are installed."""
@@ -158,7 +162,7 @@ def _launch(cwd: Path, private_dir: Path) -> Any:
     manager = OwnKernelManager(
         kernel_name="python3",
         connection_file=str(private_dir / "kernel.json"),
-        transport="tcp" if os.name == "nt" else "ipc",
+        transport="ipc" if _can_hold_sockets(private_dir) else "tcp",
         client_factory=_eager_client(),
     )
     log_path = private_dir / "stderr.log"
@@ -167,7 +171,15 @@ def _launch(cwd: Path, private_dir: Path) -> Any:
         "IPYTHONDIR": str(private_dir / "ipython"),
         "PYDEVD_DISABLE_FILE_VALIDATION": "1",
     }
-    with log_path.open("wb") as log:
-        manager.start_kernel(cwd=str(cwd), env=env, stderr=log, stdout=log)
+    try:
+        with log_path.open("wb") as log:
+            manager.start_kernel(cwd=str(cwd), env=env, stderr=log, stdout=log)
+    except ZMQError as err:
+        raise RuntimeError(f"its sockets cannot be opened: {err}") from err
     logger.debug("kernel started, its errors go to %s", log_path)
     return manager
+
+
+def _can_hold_sockets(folder: Path) -> bool:
+    """Return whether sockets can have their names in a folder; TMPDIR may be a long one."""
+    return os.name != "nt" and len(os.fsencode(folder / "kernel-ipc-5")) <= _LONGEST_SOCKET_PATH

@@ -16,6 +16,11 @@ from reportgen.errors import OutputError, PluginError
 logger = logging.getLogger(__name__)
 
 PARAMETER = "report_dir"
+_NOTEBOOK_FORMAT = 4
+_LONGEST_REASON = 200
+_NO_NOTEBOOK = (ValueError, LookupError, TypeError, AttributeError, RecursionError)
+"""What reading JSON of any other shape can raise."""
+
 _PARAMETERS_TAG = "parameters"
 _INJECTED_TAG = "injected-parameters"
 _INJECTED_ID = "injected-parameters"
@@ -28,21 +33,33 @@ def read_notebook(path: Path) -> Any:
         PluginError: no such file, not a notebook, or without one ``parameters`` cell that sets
             ``report_dir``.
     """
-    nbformat = _nbformat()
-    try:
-        notebook = nbformat.read(str(path), as_version=4)
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as err:
-        raise PluginError(
-            f"{path} cannot be read as a notebook ({type(err).__name__}: {err}).",
-            hint="Pass the profiler-report.ipynb of a report, edited as you like.",
-            path=str(path),
-        ) from err
+    notebook = _valid_notebook(path)
     notebook.cells = [cell for cell in notebook.cells if not _has_tag(cell, _INJECTED_TAG)]
     for cell in notebook.cells:
         if cell.cell_type == "code":
             cell.outputs = []
             cell.execution_count = None
     _check_parameters(notebook, path)
+    return notebook
+
+
+def _valid_notebook(path: Path) -> Any:
+    """Return a notebook that obeys the schema of its format, which all that follows relies on."""
+    nbformat = _nbformat()
+    try:
+        tree = json.loads(path.read_text(encoding="utf-8-sig"))
+        version, minor = tree["nbformat"], tree.get("nbformat_minor", 0)
+        if version != _NOTEBOOK_FORMAT or not isinstance(minor, int):
+            raise ValueError(f"format {version!r}.{minor!r}, expected {_NOTEBOOK_FORMAT}")
+        nbformat.validate(nbformat.from_dict(tree))
+        notebook = nbformat.v4.to_notebook(tree)
+    except (OSError, *_NO_NOTEBOOK, nbformat.ValidationError) as err:
+        reason = str(err).partition("\n")[0][:_LONGEST_REASON]
+        raise PluginError(
+            f"{path} cannot be read as a notebook ({type(err).__name__}: {reason}).",
+            hint="Pass the profiler-report.ipynb of a report, edited as you like.",
+            path=str(path),
+        ) from err
     return notebook
 
 
@@ -75,11 +92,13 @@ def is_unchanged(path: Path) -> bool:
     """Return whether a notebook is absent, or ours with its cells as when it was made."""
     if not path.exists():
         return True
+    if not path.is_file():  # a pipe would be waited for
+        return False
     try:
         notebook = json.loads(path.read_bytes())
         made = notebook["metadata"]["reportgen"]["content_hash"]
         return bool(made == _content_hash(notebook["cells"]))
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+    except (OSError, *_NO_NOTEBOOK):
         return False
 
 

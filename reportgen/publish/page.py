@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import gzip
 import importlib.util
 import re
 from collections.abc import Iterator, Mapping
@@ -14,6 +13,7 @@ from typing import Any
 from reportgen.assets import templates_dir
 from reportgen.errors import OutputError
 from reportgen.publish.policy import Inline, digest, inline_of, policy
+from reportgen.views.letters import pack
 from reportgen.views.values import shorten
 
 TEMPLATE = "page"
@@ -31,9 +31,7 @@ SCRIPTS = (
 )
 """In the order in which they run; each says at its head what it gives to those below."""
 
-_GZIP_LEVEL = 6
 _LONGEST_TITLE = 160
-_LETTERS = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz!#$%&()*+-;,=>?@^_`{|}~"
 _WRAPPER_STARTS = '"use strict";var Plotly=(()=>{'
 _WRAPPER_ENDS = "return Plotly;"
 _WRAPPER_WITHIN = 2000
@@ -194,23 +192,13 @@ def packed_plotly() -> Library:
     assert spec.origin is not None
     path = Path(spec.origin).parent / "package_data" / "plotly.min.js"
     text = _unwrapped(path.read_bytes().decode("utf-8"))
-    packed = gzip.compress(text.encode("utf-8"), compresslevel=_GZIP_LEVEL, mtime=0)
+    packed = pack(text)
     return Library(
-        packed=_in_base_85(packed),
-        n_bytes=len(packed),
+        packed=packed.text,
+        n_bytes=packed.n_bytes,
         digest=digest(text),
         style_ids=tuple(_STYLE_ID.findall(text)),
     )
-
-
-def _in_base_85(data: bytes) -> str:
-    """Return bytes as text: 5 letters for 4 bytes, where base 64 takes 6 for 4.5."""
-    import numpy as np
-
-    words = np.frombuffer(data + bytes(-len(data) % 4), dtype=">u4").astype(np.uint32)
-    digits = [words // np.uint32(85**power) % np.uint32(85) for power in (4, 3, 2, 1, 0)]
-    alphabet = np.frombuffer(_LETTERS, dtype=np.uint8)
-    return alphabet[np.stack(digits, axis=1)].tobytes().decode("ascii")
 
 
 def _unwrapped(text: str) -> str:

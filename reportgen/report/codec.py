@@ -18,8 +18,8 @@ from reportgen.report.model import (
     Report,
     RuleEntry,
 )
-from reportgen.results import Reason, ReasonCode, RuleId, RuleResult, Status
-from reportgen.results.codec import finding_from_tree, finding_tree
+from reportgen.results import RuleId, RuleResult, Status
+from reportgen.results.codec import NOT_OURS, finding_from_tree, finding_tree, reason_from_tree
 
 FORMAT = 1
 
@@ -66,7 +66,7 @@ def decode(raw: bytes, *, path: str, results: Mapping[RuleId, RuleResult]) -> Re
                 path=path,
             )
         return _report(tree, results)
-    except (msgspec.DecodeError, KeyError, TypeError, ValueError, AttributeError) as err:
+    except NOT_OURS as err:
         raise FormatError(
             f"{path} is not a report of make-profiler-report ({type(err).__name__}: {err}).",
             hint="Run make-profiler-report on the job again.",
@@ -84,33 +84,30 @@ def _entry_tree(entry: RuleEntry) -> dict[str, Any]:
 
 
 def _entry(tree: dict[str, Any]) -> RuleEntry:
-    reason = tree["reason"]
     return RuleEntry(
         status=Status(tree["status"]),
-        reason=None
-        if reason is None
-        else Reason(code=ReasonCode(reason["code"]), text=reason["text"]),
-        file=tree["file"],
+        reason=reason_from_tree(tree["reason"]),
+        file=msgspec.convert(tree["file"], str),
     )
 
 
 def _report(tree: dict[str, Any], results: Mapping[RuleId, RuleResult]) -> Report:
-    quality = dict(tree["data_quality"])
-    notes = quality.pop("notes")
+    quality = msgspec.convert(tree["data_quality"], dict[str, Any])
+    notes = msgspec.convert(quality.pop("notes"), tuple[QualityNote, ...])
     return Report(
-        report_id=tree["report_id"],
-        job=JobHeader(**tree["job"]),
-        summary=JobSummary(**tree["summary"]),
-        nodes=tuple(tree["nodes"]),
-        sampling_interval_ms=tree["sampling_interval_ms"],
+        report_id=msgspec.convert(tree["report_id"], str),
+        job=msgspec.convert(tree["job"], JobHeader),
+        summary=msgspec.convert(tree["summary"], JobSummary),
+        nodes=msgspec.convert(tree["nodes"], tuple[str, ...]),
+        sampling_interval_ms=msgspec.convert(tree["sampling_interval_ms"], int | None),
         findings=tuple(
-            RankedFinding(rule=RuleId(item["rule"]), finding=finding_from_tree(item))
+            RankedFinding(
+                rule=RuleId(msgspec.convert(item["rule"], str)), finding=finding_from_tree(item)
+            )
             for item in tree["findings"]
         ),
         rules={RuleId(rule_id): _entry(entry) for rule_id, entry in tree["rules"].items()},
-        data_quality=DataQuality(
-            counters=quality, notes=tuple(QualityNote(**note) for note in notes)
-        ),
-        versions=tree["versions"],
+        data_quality=DataQuality(counters=msgspec.convert(quality, dict[str, int]), notes=notes),
+        versions=msgspec.convert(tree["versions"], dict[str, str]),
         results=results,
     )

@@ -6,7 +6,9 @@ History of ``format``: 1, first version.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import Annotated, Any
 
 import msgspec
 
@@ -15,21 +17,27 @@ from reportgen.results.model import (
     Column,
     ColumnType,
     Counters,
-    Estimate,
     Exhibit,
     ExhibitKind,
     Finding,
     Reason,
-    ReasonCode,
     RuleId,
     RuleResult,
-    Severity,
+    Scalar,
     Status,
-    Where,
 )
 
 FORMAT = 1
 COLUMNAR = (ExhibitKind.SERIES, ExhibitKind.BAND)
+NOT_OURS = (
+    msgspec.DecodeError,
+    KeyError,
+    TypeError,
+    ValueError,
+    AttributeError,
+    RecursionError,
+)
+"""What reading a file of any other shape can raise."""
 AWS_KEYS = ("RuleTriggered", "Violations", "Details", "Datapoints", "RuleParameters")
 
 
@@ -95,7 +103,7 @@ def decode(raw: bytes, *, path: str) -> RuleResult:
                 path=path,
             )
         return _result(tree, ours)
-    except (msgspec.DecodeError, KeyError, TypeError, ValueError, AttributeError) as err:
+    except NOT_OURS as err:
         raise FormatError(
             f"{path} is not a rule result of make-profiler-report ({type(err).__name__}: {err}).",
             hint="Run make-profiler-report on the job again.",
@@ -133,21 +141,15 @@ def finding_tree(finding: Finding) -> dict[str, Any]:
 
 
 def finding_from_tree(tree: dict[str, Any]) -> Finding:
-    """Read a finding back from its JSON object."""
-    estimate = tree["estimate"]
-    return Finding(
-        id=tree["id"],
-        severity=Severity(tree["severity"]),
-        title=tree["title"],
-        text=tree["text"],
-        where=Where(**tree["where"]),
-        measured=tree["measured"],
-        threshold=tree["threshold"],
-        unit=tree["unit"],
-        advice=tree["advice"],
-        estimate=None if estimate is None else Estimate(**estimate),
-        exhibit=tree["exhibit"],
-    )
+    """Read a finding back from its JSON object.
+
+    Raises:
+        ValueError: a field is absent or of another type.
+    """
+    missing = [item.name for item in fields(Finding) if item.name not in tree]
+    if missing:
+        raise ValueError(f"a finding has no {missing[0]}")
+    return msgspec.convert(tree, Finding)
 
 
 def _reason_tree(reason: Reason | None) -> dict[str, str] | None:
@@ -180,40 +182,60 @@ def _exhibit(tree: dict[str, Any]) -> Exhibit:
         values = list(zip(*tree["rows"], strict=True))
     else:
         values = [() for _ in heads]
+    columns = tuple(_column(head, items) for head, items in zip(heads, values, strict=True))
+    if len({len(column.values) for column in columns}) > 1:
+        raise ValueError(f"columns of {tree['id']} differ in length")
     return Exhibit(
-        id=tree["id"],
+        id=msgspec.convert(tree["id"], str),
         kind=ExhibitKind(tree["kind"]),
-        title=tree["title"],
-        caption=tree["caption"],
-        columns=tuple(
-            Column(
-                name=head["name"],
-                unit=head["unit"],
-                type=ColumnType(head["type"]),
-                values=items,
-            )
-            for head, items in zip(heads, values, strict=True)
-        ),
+        title=msgspec.convert(tree["title"], str),
+        caption=msgspec.convert(tree["caption"], str),
+        columns=columns,
     )
 
 
+def _column(head: dict[str, Any], values: tuple[Any, ...]) -> Column:
+    """Return a column whose values are of the type it declares."""
+    kind = ColumnType(head["type"])
+    msgspec.convert(values, _VALUES[kind])
+    return Column(
+        name=msgspec.convert(head["name"], str),
+        unit=msgspec.convert(head["unit"], str),
+        type=kind,
+        values=values,
+    )
+
+
+_VALUES: Mapping[ColumnType, Any] = {
+    ColumnType.INT: tuple[int | None, ...],
+    ColumnType.FLOAT: tuple[float | None, ...],
+    ColumnType.TEXT: tuple[str | None, ...],
+    ColumnType.BOOL: tuple[bool | None, ...],
+}
+
+
+_COUNT: Any = Annotated[int, msgspec.Meta(ge=0)]
+
+
+def reason_from_tree(tree: Any) -> Reason | None:
+    """Read a reason back from its JSON object."""
+    return msgspec.convert(tree, Reason | None)
+
+
 def _result(tree: dict[str, Any], ours: dict[str, Any]) -> RuleResult:
-    reason = ours["reason"]
     return RuleResult(
-        id=RuleId(ours["id"]),
+        id=RuleId(msgspec.convert(ours["id"], str)),
         status=Status(ours["status"]),
-        reason=None
-        if reason is None
-        else Reason(code=ReasonCode(reason["code"]), text=reason["text"]),
+        reason=reason_from_tree(ours["reason"]),
         counters=Counters(
-            rule_triggered=tree["RuleTriggered"],
-            violations=tree["Violations"],
-            datapoints=tree["Datapoints"],
+            rule_triggered=msgspec.convert(tree["RuleTriggered"], _COUNT),
+            violations=msgspec.convert(tree["Violations"], _COUNT),
+            datapoints=msgspec.convert(tree["Datapoints"], _COUNT),
         ),
-        details=tree["Details"],
-        rule_parameters=tree["RuleParameters"],
-        params=ours["params"],
-        metrics=ours["metrics"],
+        details=msgspec.convert(tree["Details"], dict[str, Any]),
+        rule_parameters=msgspec.convert(tree["RuleParameters"], str),
+        params=msgspec.convert(ours["params"], dict[str, Scalar]),
+        metrics=msgspec.convert(ours["metrics"], dict[str, int | float | None]),
         findings=tuple(finding_from_tree(item) for item in ours["findings"]),
         exhibits=tuple(_exhibit(item) for item in ours["exhibits"]),
     )

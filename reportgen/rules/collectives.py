@@ -8,12 +8,8 @@ from dataclasses import dataclass
 from reportgen.profile.trace import RankTrace
 from reportgen.results import Counters, Details, Reason, ReasonCode, RuleId, RuleResult
 from reportgen.rules.base import About, Need, Presentation, Rule
-from reportgen.rules.kernels.collective_words import (
-    Context,
-    exhibits_of,
-    findings_of,
-    stragglers_of,
-)
+from reportgen.rules.kernels.collective_exhibits import Context, exhibits_of, stragglers_of
+from reportgen.rules.kernels.collective_words import findings_of
 from reportgen.rules.kernels.collectives import (
     RankCollectives,
     match_ranks,

@@ -9,14 +9,13 @@ from reportgen.profile.trace import RankTrace
 from reportgen.profile.trace_tables import GpuKind
 from reportgen.results import Counters, Details, RuleId, RuleResult
 from reportgen.rules.base import About, Need, Presentation, Rule
-from reportgen.rules.kernels.activity_shares import split_us
-from reportgen.rules.kernels.activity_words import (
-    Limits,
+from reportgen.rules.kernels.activity_exhibits import (
     RankActivity,
     exhibits_of,
-    findings_of,
     headline_rows,
 )
+from reportgen.rules.kernels.activity_shares import split_us
+from reportgen.rules.kernels.activity_words import Limits, findings_of
 from reportgen.rules.kernels.device_time import time_in, unions_of
 from reportgen.rules.kernels.host_activity import SYNC_CALL, names_like
 from reportgen.rules.kernels.saying import ratio_of, reason_without_gpu, result_of, share_limit

@@ -78,8 +78,8 @@ def judge(measurements: Sequence[NodeBudget | RankBudget], params: Params) -> Ru
             reason=None,
             counters=Counters(),
             details={},
-            metrics=metrics_of_kernels(ranks),
-            presentation=present_kernels(ranks),
+            metrics=metrics_of_kernels(ranks, params.usd_per_gpu_hour),
+            presentation=present_kernels(ranks, params.usd_per_gpu_hour),
         )
     nodes = tuple(node for node in measurements if isinstance(node, NodeBudget))
     has_traces = len(nodes) < len(measurements)

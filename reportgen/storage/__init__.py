@@ -1,6 +1,21 @@
 """Where bytes live: one protocol, one module per kind of place, chosen by the path's scheme."""
 
 from reportgen.storage.local import LocalLocation
-from reportgen.storage.location import Location, ObjectInfo, is_remote, open_location, read_blocks
+from reportgen.storage.location import (
+    LINK,
+    Location,
+    ObjectInfo,
+    is_remote,
+    open_location,
+    read_blocks,
+)
 
-__all__ = ["LocalLocation", "Location", "ObjectInfo", "is_remote", "open_location", "read_blocks"]
+__all__ = [
+    "LINK",
+    "LocalLocation",
+    "Location",
+    "ObjectInfo",
+    "is_remote",
+    "open_location",
+    "read_blocks",
+]

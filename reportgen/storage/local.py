@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from reportgen.errors import LocationError
-from reportgen.storage.location import ObjectInfo
+from reportgen.storage.location import LINK, ObjectInfo
 
 MAX_DEPTH = 16
 """Folders below this depth are not listed. The deepest AWS layout has 11. Source: ours."""
@@ -115,7 +115,7 @@ def _existing_folder(path: Path, given: str) -> Path:
             f"{given!r} is a file, not the folder of a job.",
             hint="Pass the folder that holds profiler-output/, or its system/ and framework/.",
             path=given,
-            is_file=True,
+            is_file=stat.S_ISREG(mode),
         )
     return path.resolve()
 
@@ -143,7 +143,7 @@ def _describe(entry: os.DirEntry[str], key: str) -> ObjectInfo:
         return ObjectInfo(key=key, size_bytes=0, problem=_reason(err))
     if stat.S_ISREG(info.st_mode):
         return ObjectInfo(key=key, size_bytes=info.st_size)
-    problem = "a link" if stat.S_ISLNK(info.st_mode) else "not a plain file"
+    problem = LINK if stat.S_ISLNK(info.st_mode) else "not a plain file"
     return ObjectInfo(key=key, size_bytes=0, problem=problem)
 
 

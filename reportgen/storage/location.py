@@ -9,6 +9,9 @@ from typing import Protocol
 
 from reportgen.errors import LocationError
 
+LINK = "a link"
+"""The problem of a link: it is listed and never followed."""
+
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://")
 
 

@@ -8,7 +8,6 @@ there. Leftovers are removed by the next run.
 from __future__ import annotations
 
 import shutil
-import tempfile
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -18,14 +17,13 @@ import msgspec
 
 from reportgen.errors import OutputError, WouldOverwriteError
 from reportgen.store.directory import REPORT_FILE
+from reportgen.store.leftovers import ASIDE, clean_up, in_use, make_staging_folder
 
 OUTPUT_FOLDER = "profiler-report"
 OUTPUT_NOTEBOOK = "profiler-report.ipynb"
 OUTPUT_SUMMARY = "profiler-report.md"
 OUTPUT_PAGE = "profiler-report.html"
 
-_PREFIX = ".profiler-report-"
-_SUFFIX = ".tmp"
 _SIGNS = {
     OUTPUT_PAGE: b'name="generator" content="make-profiler-report',
     OUTPUT_SUMMARY: b"<!-- generator: make-profiler-report",
@@ -122,6 +120,8 @@ def _is_our_result(path: Path) -> bool:
 
 def is_made_by_us(path: Path) -> bool:
     """Return whether a page or summary carries our sign; notebooks are known by their cells."""
+    if not path.is_file():  # a pipe would be waited for
+        return False
     try:
         with path.open("rb") as stream:
             return _SIGNS[path.name] in stream.read(_HEAD_BYTES)
@@ -138,8 +138,8 @@ def open_staging(output: Path) -> Iterator[Staging]:
     """
     try:
         output.mkdir(parents=True, exist_ok=True)
-        _remove(_leftovers(output))
-        folder = Path(tempfile.mkdtemp(prefix=_PREFIX, suffix=_SUFFIX, dir=output))
+        clean_up(output, OUTPUT_FOLDER)
+        folder = make_staging_folder(output)
     except OSError as err:
         raise OutputError(
             f"Cannot write in {output}: {err.strerror}.",
@@ -147,9 +147,10 @@ def open_staging(output: Path) -> Iterator[Staging]:
             path=str(output),
         ) from err
     try:
-        yield Staging(folder=folder, output=output)
+        with in_use(folder):
+            yield Staging(folder=folder, output=output)
     finally:
-        _remove([folder])
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def publish_staging(staging: Staging, *, outdated: Iterable[Path] = ()) -> None:
@@ -162,7 +163,7 @@ def publish_staging(staging: Staging, *, outdated: Iterable[Path] = ()) -> None:
     """
     try:
         if staging.results.exists():
-            _replace_folder(staging.results, staging.output / OUTPUT_FOLDER, staging.folder / "old")
+            _replace_folder(staging.results, staging.output / OUTPUT_FOLDER, staging.folder / ASIDE)
         for path in outdated:
             path.unlink(missing_ok=True)
         for staged in (staging.notebook, staging.summary, staging.page):
@@ -177,15 +178,12 @@ def publish_staging(staging: Staging, *, outdated: Iterable[Path] = ()) -> None:
 
 
 def _replace_folder(new: Path, target: Path, old: Path) -> None:
-    if target.exists():
+    had_one = target.exists()
+    if had_one:
         target.rename(old)
-    new.rename(target)
-
-
-def _leftovers(output: Path) -> Iterable[Path]:
-    return sorted(output.glob(f"{_PREFIX}*{_SUFFIX}"))
-
-
-def _remove(paths: Iterable[Path]) -> None:
-    for path in paths:
-        shutil.rmtree(path, ignore_errors=True)
+    try:
+        new.rename(target)
+    except OSError:
+        if had_one and not target.exists():
+            old.rename(target)
+        raise

@@ -13,7 +13,7 @@ from reportgen.views.blocks import Block
 from reportgen.views.charts import band, bars, boxes, heatmap, histogram, series, shares, spans
 from reportgen.views.charts.layout import ChartContext, Drawing, Figure
 from reportgen.views.condense import data_of
-from reportgen.views.fragments import render, script_json
+from reportgen.views.fragments import figure_text, render
 from reportgen.views.packing import page_form, plotly_form
 from reportgen.views.sketch import sketch_of
 from reportgen.views.tables import table_of
@@ -105,7 +105,7 @@ def exhibit_block(exhibit: Exhibit, context: ChartContext, *, title: str = "") -
         **frame,
         drawing=drawing,
         is_timed=exhibit.kind in _TIMED,
-        json=script_json(page_form(drawing.figure)),
+        json=figure_text(page_form(drawing.figure)),
         sketch=sketch_of(drawing.figure, height_px=drawing.height_px),
         table=data_of(exhibit, is_unix=context.is_unix, file=file),
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -10,9 +11,11 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from reportgen.assets import templates_dir
+from reportgen.views.letters import pack
 from reportgen.views.values import LONGEST_TEXT, shorten
 
 _NOTEBOOK_SHEETS = ("tokens.css", "components.css", "timeline.css", "notebook.css")
+_PACKED_FROM = 2_000
 _ESCAPES = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"}
 
 
@@ -28,6 +31,23 @@ def script_json(tree: object) -> Markup:
     for character, escape in _ESCAPES.items():
         text = text.replace(character, escape)
     return Markup(text)  # noqa: S704 - holds no <, > or &
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FigureText:
+    """A figure's JSON for a script element; packed when ``n_bytes`` is not ``None``."""
+
+    text: Markup
+    n_bytes: int | None = None
+
+
+def figure_text(tree: object) -> FigureText:
+    """Return a figure's JSON, packed where that makes it much shorter."""
+    plain = script_json(tree)
+    if len(plain) < _PACKED_FROM:
+        return FigureText(text=plain)
+    packed = pack(plain)
+    return FigureText(text=Markup(packed.text), n_bytes=packed.n_bytes)  # noqa: S704 - holds no <
 
 
 def notebook_style() -> str:

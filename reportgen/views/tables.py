@@ -174,7 +174,9 @@ def _cells(
     if is_unix and is_instant(column):
         skip = _DAY_LENGTH + 1 if day else 0
         return [
-            Shown(text=text[skip:] if text != ABSENT else ABSENT, exact=exactly(value))
+            Shown(text=text[skip:], exact=exactly(value))
+            if isinstance(value, int | float)
+            else Shown(text=ABSENT)
             for text, value in zip(_instants(column, stop), values, strict=True)
         ]
     if column.type is ColumnType.FLOAT and not column.unit and row_units is None:

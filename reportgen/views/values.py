@@ -216,11 +216,11 @@ def say_plotly_date(time_ms: float) -> str:
         >>> say_plotly_date(1_783_071_021_500.0), say_plotly_date(1_783_071_000_000.0)
         ('2026-07-03 09:30:21.5', '2026-07-03 09:30')
     """
-    time_s, fraction_us = divmod(round(time_ms * 1000), 1_000_000)
-    moment = datetime.fromtimestamp(time_s, tz=UTC)
-    if moment.second == 0 and fraction_us == 0:
+    time_us = round(time_ms * 1000)
+    moment = datetime.fromtimestamp(time_us // 1_000_000, tz=UTC)
+    if moment.second == 0 and time_us % 1_000_000 == 0:
         return f"{moment:%Y-%m-%d %H:%M}"
-    fraction = f"{fraction_us:06d}".rstrip("0")
+    fraction = f"{time_us % 1_000_000:06d}".rstrip("0")
     return f"{moment:%Y-%m-%d %H:%M:%S}{'.' if fraction else ''}{fraction}"
 
 

@@ -12,6 +12,7 @@ var reportCharts = (function () {
   var mostAwake = 10;
   var AWAKE_PX = 1200;
   var asked = new Map();
+  var texted = new Map();
   var CONFIG = {
     displaylogo: false,
     responsive: true,
@@ -40,12 +41,23 @@ var reportCharts = (function () {
     return new Uint8Array(words.buffer, 0, count);
   }
 
-  /* The library's text; inflating it leaves the page free. */
-  function inflate() {
-    var element = document.getElementById("plotly-gz");
+  /* The text of a script element, packed or plain; inflating it leaves the page free. */
+  function textOf(element) {
+    if (!element.dataset.bytes) return Promise.resolve(element.textContent);
     var packed = bytesOf85(element.textContent.trim(), Number(element.dataset.bytes));
     var stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
     return new Response(stream).text();
+  }
+
+  /* The library's text, when the figures' are there too: then they can be drawn at once. */
+  function inflate() {
+    var texts = figures.map(function (figure) {
+      return textOf(figure.querySelector('script[type="application/json"]')).then(function (text) {
+        texted.set(figure, text);
+      });
+    });
+    var library = textOf(document.getElementById("plotly-gz"));
+    return Promise.all([library].concat(texts)).then(function (found) { return found[0]; });
   }
 
   function unpack() {
@@ -122,7 +134,7 @@ var reportCharts = (function () {
 
   function draw(figure, Plotly) {
     var plot = figure.querySelector(".rg-plot");
-    var made = JSON.parse(figure.querySelector('script[type="application/json"]').textContent);
+    var made = JSON.parse(texted.get(figure));
     if (!("own" in figure.dataset)) {
       var unfold = unfolder(made);
       made = reportTimes.place({ data: unfold(made.data), layout: unfold(made.layout) });
@@ -149,7 +161,9 @@ var reportCharts = (function () {
   }
   function letSleep() {
     if (isPrinting || awake.length <= mostAwake) return;
-    var farthest = awake.map(function (figure) { return [distance(figure), figure]; })
+    /* One that is still being drawn would wake from its purge as drawn and stay empty. */
+    var farthest = awake.filter(function (figure) { return figure.dataset.drawn; })
+      .map(function (figure) { return [distance(figure), figure]; })
       .sort(function (a, b) { return b[0] - a[0]; });
     farthest.slice(0, awake.length - mostAwake).forEach(function (pair) {
       if (pair[0] < AWAKE_PX) return;

@@ -76,7 +76,7 @@ def test_keys_lead_through_the_page_and_can_be_switched_off(browser, busy_page):
     with opened(browser, busy_page) as watched:
         page = watched.page
         page.keyboard.press("j")
-        assert page.evaluate("location.hash") == "#job-summary"
+        assert page.evaluate("location.hash") == "#timeline"
         page.keyboard.press("t")
         assert page.evaluate("document.documentElement.dataset.theme") == "dark"
         page.keyboard.press("?")

@@ -10,7 +10,13 @@ from reportgen.views import theme
 from reportgen.views.charts import band
 from reportgen.views.charts.arrays import outline
 from reportgen.views.charts.layout import ChartContext
-from tests.browser.watching import DRAW_TIMEOUT_MS, POLLING_MS, draw, opened, scroll_through
+from tests.browser.watching import (
+    DRAW_TIMEOUT_MS,
+    POLLING_MS,
+    draw,
+    opened,
+    scroll_through,
+)
 from tests.views import reports
 
 pytestmark = pytest.mark.browser
@@ -19,7 +25,7 @@ N_CHARTS = 11
 
 
 def test_the_page_asks_for_nothing_and_draws_every_chart(browser, busy_page):
-    with opened(browser, busy_page) as watched:
+    with opened(browser, busy_page, has_idle_time=True) as watched:
         scroll_through(watched.page)
         drawn = watched.page.locator("figure.chart .main-svg").count()
         assert watched.page.locator("figure.chart").count() == N_CHARTS
@@ -114,7 +120,6 @@ def test_the_page_can_be_walked_with_the_keyboard(browser, busy_page):
 def test_the_navigation_leads_to_sections_and_says_where_one_is(browser, busy_page):
     with opened(browser, busy_page) as watched:
         page = watched.page
-        scroll_through(page)
         page.locator(".rg-side a[href='#cpu-bottlenecks']").click()
         page.wait_for_function(
             "() => document.querySelector('.rg-side a[aria-current]').hash === '#cpu-bottlenecks'"

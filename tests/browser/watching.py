@@ -29,9 +29,17 @@ class Watched:
 
 
 @contextmanager
-def opened(browser: Browser, path: Path, *, at: str = "", **options: Any) -> Iterator[Watched]:
-    """Open a page, or a place in it, with the network shut, and watch it."""
+def opened(
+    browser: Browser, path: Path, *, at: str = "", has_idle_time: bool = False, **options: Any
+) -> Iterator[Watched]:
+    """Open a page, or a place in it, with the network shut, and watch it.
+
+    Without idle time the browser draws just the charts that come into view: tests that are not
+    about charts end sooner.
+    """
     context = browser.new_context(**{"viewport": {"width": 1280, "height": 900}, **options})
+    if not has_idle_time:
+        context.add_init_script("window.requestIdleCallback = () => 0;")
     watched = Watched(page=context.new_page())
     page, url = watched.page, path.as_uri()
 

@@ -130,7 +130,7 @@ def test_garbage_in_the_middle_costs_its_line() -> None:
 
 
 def test_lines_far_into_a_large_file_keep_their_numbers() -> None:
-    many = [json.dumps(event(ts=index)) for index in range(40_000)]
+    many = [json.dumps(event(ts=index, dur=1)) for index in range(40_000)]
     lines = ["[", *(f"{line}," for line in [json.dumps(header()), *many]), "oops", "]"]
     found = read("\n".join(lines).encode())
     assert len(found.rows) == 40_000
@@ -268,6 +268,13 @@ def test_times_that_cannot_be_are_dropped_and_counted(ts: object, dur: object) -
     found = read([header(), event(ts=ts, dur=dur), event(ts=1, dur=1)])  # type: ignore[arg-type]  # on purpose
     assert [row[2:] for row in found.rows] == [(1, 2)]
     assert found.counted(Quality.EVENTS_DROPPED) == 1
+
+
+def test_an_event_that_lost_its_length_or_its_kind_is_dropped_and_counted() -> None:
+    lost = {"name": "n", "pid": 1, "ts": 5, "dur": 2}
+    found = read([header(), event(ts=5), lost, {"x": 1}, event(ts=1, dur=1), {}])
+    assert [row[2:] for row in found.rows] == [(1, 2)]
+    assert found.counted(Quality.EVENTS_DROPPED) == 3
 
 
 def test_nan_and_infinity_are_dropped_and_counted() -> None:

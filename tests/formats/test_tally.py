@@ -59,3 +59,11 @@ def test_merging_keeps_counts_and_remarks() -> None:
 
 def test_names_that_are_no_text_can_be_written() -> None:
     assert printable("a\udcffb").encode() == b"a\\udcffb"
+
+
+def test_names_too_long_for_a_name_are_cut_and_stay_apart() -> None:
+    one, other = printable("\ud800" + "x" * 5_000_000), printable("\ud800" + "x" * 4_999_999)
+    assert len(one) == len(other) == 1_000
+    assert one != other
+    assert printable(one) == one
+    assert printable("x" * 1_000) == "x" * 1_000

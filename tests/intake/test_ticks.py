@@ -169,3 +169,26 @@ def test_intervals_snap_to_the_nearest_allowed_value(
 
 def test_one_stamp_says_nothing_about_the_interval() -> None:
     assert snapped_interval_us(np.array([5])) is None
+
+
+@given(
+    samples=st.lists(
+        st.tuples(st.sampled_from(ALL), st.integers(0, 4000), st.integers(0, 9)), max_size=40
+    ),
+    order=st.permutations(range(len(ALL))),
+)
+def test_how_series_are_numbered_does_not_matter(
+    samples: list[tuple[Series, int, int]], order: list[int]
+) -> None:
+    numbered = rows(*samples)
+    renumbered = Rows(
+        time_us=numbered.time_us,
+        code=np.array(order, dtype=np.int32)[numbered.code],
+        value=numbered.value,
+    )
+    names = [ALL[order.index(code)] for code in range(len(ALL))]
+
+    one, other = lay_out(numbered, ALL), lay_out(renumbered, names)
+
+    assert one.tick_us.tolist() == other.tick_us.tolist()
+    np.testing.assert_array_equal(one.values, other.values[:, order])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tempfile
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -105,3 +106,37 @@ def test_a_notebook_without_a_parameters_cell_is_refused(tmp_path: Path) -> None
 def test_a_missing_notebook_is_refused(tmp_path: Path) -> None:
     with pytest.raises(PluginError, match=r"gone\.ipynb"):
         read_notebook(tmp_path / "gone.ipynb")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[]",
+        "[" * 100_000,
+        '{"nbformat": 3, "nbformat_minor": 0, "worksheets": [], "metadata": {}}',
+        '{"nbformat": 4, "nbformat_minor": "5", "cells": [], "metadata": {}}',
+        '{"nbformat": 4, "nbformat_minor": 5, "cells": {}, "metadata": {}}',
+        '{"nbformat": 4, "nbformat_minor": 5, "cells": [{"source": 1}], "metadata": {}}',
+    ],
+    ids=["list", "deep", "old", "minor", "cells", "cell"],
+)
+def test_what_is_no_notebook_is_named(tmp_path: Path, text: str) -> None:
+    (tmp_path / "n.ipynb").write_text(text)
+
+    with pytest.raises(PluginError, match=r"n\.ipynb cannot be read as a notebook"):
+        read_notebook(tmp_path / "n.ipynb")
+    assert not is_unchanged(tmp_path / "n.ipynb")
+
+
+@pytest.mark.notebook
+def test_a_long_folder_for_temporary_files_is_no_obstacle(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    deep = tmp_path / ("d" * 120)
+    deep.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(deep))
+
+    with closing(ReadyKernel()) as ready:
+        ready.start(tmp_path)
+        assert ready.manager().is_alive()
+    assert list(deep.iterdir()) == []

@@ -44,14 +44,6 @@ def test_the_packed_library_is_the_script_that_the_policy_allows(page):
     assert "Plotly" in text
 
 
-@pytest.mark.parametrize("length", [0, 1, 3, 4, 5, 1023])
-def test_bytes_survive_base_85(length):
-    data = bytes(at * 37 % 256 for at in range(length))
-    text = publish_page._in_base_85(data)
-    assert base64.b85decode(text.replace(",", "<"))[:length] == data
-    assert "<" not in text
-
-
 def test_a_fold_within_a_fold_is_hidden_once():
     folded = publish_page._folded("a<!--fold-->b<!--fold-->c<!--/fold--><!--/fold-->d<!--fold-->")
     assert folded == "a<noscript>bc</noscript>d<noscript>"

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from reportgen.errors import FormatError
 from reportgen.report import (
@@ -17,7 +20,7 @@ from reportgen.report import (
     RuleEntry,
 )
 from reportgen.report.codec import decode, encode
-from reportgen.results import Finding, Reason, ReasonCode, RuleId, Severity, Status
+from reportgen.results import Finding, Reason, ReasonCode, RuleId, Severity, Status, Where
 
 
 def small_report() -> Report:
@@ -83,3 +86,48 @@ def test_a_report_survives_the_round_trip() -> None:
 def test_what_is_no_report_of_ours_is_named(raw: bytes) -> None:
     with pytest.raises(FormatError, match=r"x/report\.json"):
         decode(raw, path="x/report.json", results={})
+
+
+texts = st.text(max_size=12)
+numbers = st.none() | st.floats(allow_nan=False, allow_infinity=False)
+
+
+@given(
+    findings=st.lists(
+        st.builds(
+            RankedFinding,
+            rule=texts.map(RuleId),
+            finding=st.builds(
+                Finding,
+                id=texts,
+                severity=st.sampled_from(Severity),
+                title=texts,
+                text=texts,
+                advice=texts,
+                where=st.builds(Where, node=st.none() | texts, start_s=numbers, end_s=numbers),
+                measured=numbers,
+                threshold=numbers,
+                unit=texts,
+                exhibit=st.none() | texts,
+            ),
+        ),
+        max_size=4,
+    ),
+    summary=st.builds(JobSummary, start_time=st.none() | texts, job_duration_in_seconds=numbers),
+    counters=st.dictionaries(texts.filter(lambda name: name != "notes"), st.integers(0, 2**60)),
+    notes=st.lists(st.builds(QualityNote, text=texts, path=texts), max_size=3),
+)
+def test_any_report_survives_the_round_trip(
+    findings: list[RankedFinding],
+    summary: JobSummary,
+    counters: dict[str, int],
+    notes: list[QualityNote],
+) -> None:
+    report = replace(
+        small_report(),
+        findings=tuple(findings),
+        summary=summary,
+        data_quality=DataQuality(counters=counters, notes=tuple(notes)),
+    )
+
+    assert decode(encode(report), path="report.json", results={}) == report

@@ -134,6 +134,42 @@ def test_a_newer_format_asks_for_an_update() -> None:
         decode(raw, path="x.json")
 
 
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        (("RuleTriggered",), [0]),
+        (("Datapoints",), -1),
+        (("Details",), None),
+        (("RuleParameters",), 5),
+        (("reportgen", "metrics"), {"gpu_busy_ratio": "many"}),
+        (("reportgen", "findings", 0, "measured"), "41"),
+        (("reportgen", "findings", 0, "where"), {"node": 1}),
+        (("reportgen", "exhibits", 0, "rows", 0, 1), "a text in a column of numbers"),
+        (("reportgen", "exhibits", 1, "data", "time_s"), [1.0]),
+        (("reportgen", "exhibits", 0, "title"), None),
+    ],
+)
+def test_a_value_of_another_type_is_named_when_it_is_read(
+    path: tuple[str | int, ...], value: object
+) -> None:
+    tree = json.loads(encode(full_result()))
+    *above, last = path
+    holder = tree
+    for key in above:
+        holder = holder[key]
+    holder[last] = value
+
+    with pytest.raises(FormatError, match=r"folder/x\.json"):
+        decode(json.dumps(tree).encode(), path="folder/x.json")
+
+
+def test_a_file_that_is_nested_too_deeply_is_named() -> None:
+    raw = b'{"reportgen": ' + b"[" * 100_000 + b"]" * 100_000 + b"}"
+
+    with pytest.raises(FormatError, match=r"x\.json"):
+        decode(raw, path="x.json")
+
+
 def test_columns_of_different_length_are_refused() -> None:
     with pytest.raises(ValueError, match="different length"):
         exhibit("x", ExhibitKind.TABLE, title="", columns=[("a", "", [1]), ("b", "", [1, 2])])

@@ -74,20 +74,32 @@ def test_every_result_carries_the_rule_in_words() -> None:
 
 def test_the_built_in_rules_are_sagemakers_and_ours() -> None:
     assert sorted(item.id for item in BUILTIN_RULES) == [
+        "Annotations",
         "BatchSize",
         "CPUBottleneck",
+        "Collectives",
         "Dataloader",
+        "DeviceMemory",
+        "GPUActivity",
         "GPUMemoryIncrease",
         "GPUTimeBudget",
+        "HostThreads",
         "IOBottleneck",
+        "IdleTime",
+        "KernelPrecision",
+        "KernelTime",
+        "LaunchLatency",
+        "LaunchQueue",
         "LoadBalancing",
         "LowGPUUtilization",
         "MaxInitializationTime",
+        "MemoryOperations",
         "NetworkBottleneck",
         "OverallFrameworkMetrics",
         "OverallSystemUsage",
         "StepOutlier",
         "StepPeriodicity",
+        "StepTime",
     ]
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from reportgen.intake import discover, read
+from reportgen.intake import discover, read_node
 from reportgen.profile import NodeProfile
 from reportgen.results import Finding, ReasonCode, RuleResult, Severity, Status
 from reportgen.rules.step_periodicity import RULE
@@ -388,7 +388,7 @@ def test_the_sample_job_with_a_callback_shows_it_and_the_healthy_one_nothing(
     results = {}
     for name in ("callback", "healthy"):
         folder = make_job(NAMED_JOBS[name], output=tmp_path)
-        results[name] = run(RULE, *(read(ref) for ref in discover(str(folder)).parts))
+        results[name] = run(RULE, *(read_node(ref) for ref in discover(str(folder)).parts))
     found = only(results["callback"])
     assert found.title.startswith("Every 50th TRAIN step is slow")
     assert "no recorded function ran" in found.text
@@ -402,4 +402,4 @@ def test_the_sample_job_with_a_callback_shows_it_and_the_healthy_one_nothing(
 @pytest.mark.parametrize("name", ["a_healthy_1gpu", "b_cpu_bottleneck", "h8_cpu_only_workers8"])
 def test_jobs_without_a_rhythm_show_none(name: str) -> None:
     refs = discover(str(SHARED_DATA / "oracle" / name)).parts
-    assert run(RULE, *(read(ref) for ref in refs)).findings == ()
+    assert run(RULE, *(read_node(ref) for ref in refs)).findings == ()

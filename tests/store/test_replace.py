@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -111,3 +112,43 @@ def test_an_output_that_is_a_file_is_refused(tmp_path: Path) -> None:
 
     with pytest.raises(OutputError, match="--output"), open_staging(path / "below"):
         pass
+
+
+def test_two_runs_at_once_leave_each_other_s_staging_folders_alone(tmp_path: Path) -> None:
+    with open_staging(tmp_path) as first:
+        with open_staging(tmp_path) as second:
+            assert first.folder.is_dir()
+            second.results.mkdir()
+            (second.results / "report.json").write_text('{"report_id": "2"}')
+            publish_staging(second)
+        first.results.mkdir()
+        (first.results / "report.json").write_text('{"report_id": "1"}')
+        publish_staging(first)
+
+    assert [path.name for path in tmp_path.iterdir()] == ["profiler-report"]
+    assert (tmp_path / "profiler-report" / "report.json").read_text() == '{"report_id": "1"}'
+
+
+def test_results_that_a_killed_run_had_moved_aside_are_put_back(tmp_path: Path) -> None:
+    stage(tmp_path)
+    leftover = tmp_path / ".profiler-report-killed.tmp"
+    leftover.mkdir()
+    (tmp_path / "profiler-report").rename(leftover / "old")
+
+    with open_staging(tmp_path):
+        pass
+
+    assert (tmp_path / "profiler-report" / "report.json").is_file()
+    assert not leftover.exists()
+
+
+def test_what_only_looks_like_a_leftover_does_no_harm(tmp_path: Path) -> None:
+    (tmp_path / "elsewhere" / "old").mkdir(parents=True)
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / ".profiler-report-link.tmp").symlink_to(tmp_path / "elsewhere")
+    os.mkfifo(tmp_path / "out" / ".profiler-report-pipe.tmp")
+
+    with open_staging(tmp_path / "out"):
+        pass
+
+    assert (tmp_path / "elsewhere" / "old").is_dir()

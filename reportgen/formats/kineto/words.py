@@ -15,6 +15,9 @@ from reportgen.formats.kineto.names import first_floating, without_folders
 from reportgen.formats.tally import printable
 from reportgen.profile import Thread
 
+LONGEST_KERNEL_NAME = 65_536
+"""Characters; kernels are told by their full names, whose templates have some thousand. Ours."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recoding:
@@ -31,7 +34,9 @@ class Recoding:
 
 def names_of(words: TraceVocabularies) -> Recoding:
     """Return the names, without people's folders."""
-    return _recode(without_folders(printable(name)) for name in words.names)
+    return _recode(
+        without_folders(printable(name, most=LONGEST_KERNEL_NAME)) for name in words.names
+    )
 
 
 def threads_of(words: TraceVocabularies) -> Recoding:

@@ -9,7 +9,7 @@ from enum import StrEnum
 from reportgen.profile.trace import RankTrace
 from reportgen.results import Exhibit, ExhibitKind, Finding, Severity, exhibit
 from reportgen.rules.base import Presentation
-from reportgen.rules.budget.words import LEAST_TOLD_PCT, SHARES, TABLE, TABLE_DECIMALS
+from reportgen.rules.budget.words import LEAST_TOLD_PCT, SHARES, TABLE, TABLE_DECIMALS, usd_of
 from reportgen.rules.kernels.device_time import DeviceUnions, time_in, unions_of
 from reportgen.rules.kernels.host_activity import HostCause
 from reportgen.rules.kernels.idle import (
@@ -21,7 +21,7 @@ from reportgen.rules.kernels.idle import (
 )
 from reportgen.rules.kernels.saying import US_PER_S, pct_of, say_us, say_window
 from reportgen.rules.kernels.windows import Window, headline, windows_of
-from reportgen.units import percentages, say_pct
+from reportgen.units import NS_PER_US, percentages, say_pct
 
 
 class KernelPart(StrEnum):
@@ -96,26 +96,39 @@ def totals_us(ranks: Sequence[RankBudget]) -> dict[KernelPart, float]:
     return {part: sum(item.part_us[part] for item in devices) for part in KernelPart}
 
 
-def metrics_of_kernels(ranks: Sequence[RankBudget]) -> dict[str, float | int | None]:
-    """Return the ratios of the windows of all devices: busy, idle, and each part."""
+def metrics_of_kernels(
+    ranks: Sequence[RankBudget], usd_per_gpu_hour: float | None
+) -> dict[str, float | int | None]:
+    """Return the ratios of the windows of all devices, and with a price what they cost."""
     totals = totals_us(ranks)
     every = sum(totals.values())
     idle = tuple(part for part in KernelPart if part not in BUSY)
     groups = {"gpu_busy": BUSY, "gpu_idle": idle} | {part.value: (part,) for part in KernelPart}
+    if every <= 0:
+        return {}
+    costs: dict[str, float | int | None] = {}
+    if usd_per_gpu_hour is not None:
+        idle_us = sum(totals[part] for part in idle)
+        costs["gpu_usd"] = _usd(every, usd_per_gpu_hour)
+        costs["gpu_idle_usd"] = _usd(idle_us, usd_per_gpu_hour)
     return {
         f"{name}_ratio": round(sum(totals[part] for part in parts) / every, 6)
         for name, parts in groups.items()
-        if every > 0
-    }
+    } | costs
 
 
-def present_kernels(ranks: Sequence[RankBudget]) -> Presentation:
+def _usd(time_us: float, usd_per_gpu_hour: float | None) -> float | None:
+    return usd_of(round(time_us * NS_PER_US), usd_per_gpu_hour)
+
+
+def present_kernels(ranks: Sequence[RankBudget], usd_per_gpu_hour: float | None) -> Presentation:
     """Return the reading, the bar and the table, which say that they are from kernels."""
     totals = {part: us for part, us in totals_us(ranks).items() if us > 0}
     if not totals:
         return Presentation()
     return Presentation(
-        findings=_findings(ranks, totals), exhibits=(_shares(ranks, totals), _table(ranks))
+        findings=_findings(ranks, totals),
+        exhibits=(_shares(ranks, totals), _table(ranks, usd_per_gpu_hour)),
     )
 
 
@@ -133,7 +146,7 @@ def _shares(ranks: Sequence[RankBudget], totals: Mapping[KernelPart, float]) -> 
     )
 
 
-def _table(ranks: Sequence[RankBudget]) -> Exhibit:
+def _table(ranks: Sequence[RankBudget], usd_per_gpu_hour: float | None) -> Exhibit:
     rows = [
         (rank.node, item.device, part, us)
         for rank in ranks
@@ -155,7 +168,7 @@ def _table(ranks: Sequence[RankBudget]) -> Exhibit:
             ("part", "", [row[2].value for row in rows]),
             ("gpu_s", "s", [row[3] / US_PER_S for row in rows]),
             ("pct", "%", percentages([row[3] for row in rows], decimals=TABLE_DECIMALS)),
-            ("usd", "USD", [None for _ in rows]),
+            ("usd", "USD", [_usd(row[3], usd_per_gpu_hour) for row in rows]),
             ("cpu_hot_gpu_s", "s", [None for _ in rows]),
         ],
     )

@@ -32,7 +32,7 @@ def active_time(rows: Sequence[DeviceTime]) -> Exhibit:
         {"active": sum(row.busy_us for row in rows), "idle": sum(row.idle_us for row in rows)},
         title="GPU active time",
         caption=(
-            f"Shares of {name_window(rows)}. Active: a kernel, copy or memset runs. Kernels alone "
+            f"Shares of {window_of(rows)}. Active: a kernel, copy or memset runs. Kernels alone "
             f"run {say_pct(kernel_pct)} of it, which is what nvidia-smi calls GPU-Util."
         ),
     )
@@ -45,7 +45,7 @@ def activity_split(rows: Sequence[DeviceTime]) -> Exhibit:
         split_us(rows),
         title="What the GPUs did",
         caption=(
-            f"Shares of {name_window(rows)}. Every moment is in one part; memory operations are "
+            f"Shares of {window_of(rows)}. Every moment is in one part; memory operations are "
             "copies and memsets while no kernel ran."
         ),
     )
@@ -66,7 +66,7 @@ def overlap(rows: Sequence[DeviceTime]) -> tuple[Exhibit, ...]:
             title="Overlap of communication and compute",
             caption=(
                 f"Shares of the {say_us(communication_us)} in which communication kernels ran, "
-                f"{say_pct(share_pct)} of {name_window(rows)}."
+                f"{say_pct(share_pct)} of {window_of(rows)}."
             ),
         ),
     )
@@ -89,8 +89,8 @@ def sums_of(*, kernels_us: float, memory_us: float, synchronization_us: float) -
     )
 
 
-def name_window(rows: Sequence[DeviceTime]) -> str:
-    """Name the windows of devices and their lengths."""
+def window_of(rows: Sequence[DeviceTime]) -> str:
+    """Name the windows of some rows and their lengths."""
     return say_window([row.window for row in rows])
 
 

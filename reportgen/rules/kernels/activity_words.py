@@ -1,4 +1,4 @@
-"""GPUActivity in words: the split of each window, the curve, exposed communication, balance."""
+"""GPUActivity in words: how active the GPUs were, exposed communication, balance of ranks."""
 
 from __future__ import annotations
 
@@ -7,56 +7,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from reportgen.results import Exhibit, ExhibitKind, Finding, Severity, Where, exhibit
-from reportgen.rules.kernels.activity_shares import (
-    ACTIVE,
-    SPLIT,
-    active_time,
-    activity_split,
-    name_window,
-    overlap,
-    sums_of,
-)
+from reportgen.results import Finding, Severity, Where
+from reportgen.rules.kernels.activity_exhibits import TABLE, RankActivity, headline_rows
+from reportgen.rules.kernels.activity_shares import ACTIVE, SPLIT, window_of
 from reportgen.rules.kernels.device_time import DeviceTime
 from reportgen.rules.kernels.saying import pct_of, say_device, say_us
-from reportgen.rules.kernels.unions import Floats
-from reportgen.rules.kernels.use_over_time import (
-    FineUse,
-    Use,
-    begin_together,
-    is_far_apart,
-    use_together,
-)
-from reportgen.rules.kernels.windows import WindowKind
 from reportgen.rules.saying.verdict import estimate_of, fault_severity
 from reportgen.units import say_count, say_pct
-
-TABLE, CURVE = "activity_by_device", "utilization"
-MOST_LINES = 16
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RankActivity:
-    """One rank.
-
-    Attributes:
-        local_size: GPUs of the node, 0 where the trace does not tell them.
-        clock_us: what the trace's own clock showed at its origin.
-        devices: a row per device and window.
-        kernel_sum_us, memory_sum_us, sync_sum_us: durations added up, not united.
-        use: busy time over the headline window, one per device.
-    """
-
-    rank: int
-    node: str
-    n_ops: int
-    local_size: int
-    clock_us: float
-    devices: tuple[DeviceTime, ...]
-    kernel_sum_us: float
-    memory_sum_us: float
-    sync_sum_us: float
-    use: tuple[FineUse, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,72 +24,6 @@ class Limits:
     imbalance_pct: float
 
 
-def headline_rows(ranks: Sequence[RankActivity]) -> list[DeviceTime]:
-    """Return a row per device: of the steps where the rank has any, else of all GPU work."""
-    rows = []
-    for rank in ranks:
-        kinds = {item.window.kind for item in rank.devices}
-        kind = WindowKind.STEPS if WindowKind.STEPS in kinds else WindowKind.GPU
-        rows += [item for item in rank.devices if item.window.kind is kind]
-    return rows
-
-
-def exhibits_of(ranks: Sequence[RankActivity]) -> tuple[Exhibit, ...]:
-    """Return the shares, the curve and the table; nothing without GPU operations."""
-    rows = headline_rows(ranks)
-    if not rows:
-        return ()
-    sums = sums_of(
-        kernels_us=sum(rank.kernel_sum_us for rank in ranks),
-        memory_us=sum(rank.memory_sum_us for rank in ranks),
-        synchronization_us=sum(rank.sync_sum_us for rank in ranks),
-    )
-    return (
-        active_time(rows),
-        _curve(ranks),
-        activity_split(rows),
-        *overlap(rows),
-        sums,
-        table_of(ranks),
-    )
-
-
-def table_of(ranks: Sequence[RankActivity]) -> Exhibit:
-    """Return every device in every window, exact."""
-    clocks = {rank.rank: rank.clock_us for rank in ranks}
-    rows = [item for rank in ranks for item in rank.devices]
-    return exhibit(
-        TABLE,
-        ExhibitKind.TABLE,
-        title="GPU activity by rank, device and window",
-        caption=(
-            "Window gpu: from the first start to the last end of a GPU operation of the rank. "
-            "Window steps: from the start of the first step to the end of the last, or of the "
-            "last GPU operation launched inside. All times are unions: what runs at the same "
-            "time counts once. window_start_us is in the trace's own clock."
-        ),
-        columns=[
-            ("rank", "", [row.rank for row in rows]),
-            ("device", "", [row.device for row in rows]),
-            ("window", "", [row.window.kind.value for row in rows]),
-            ("window_start_us", "us", [clocks[row.rank] + row.window.start_us for row in rows]),
-            ("window_us", "us", [row.window.length_us for row in rows]),
-            ("busy_us", "us", [row.busy_us for row in rows]),
-            ("idle_us", "us", [row.idle_us for row in rows]),
-            ("kernel_us", "us", [row.kernel_us for row in rows]),
-            ("compute_us", "us", [row.compute_us for row in rows]),
-            ("communication_us", "us", [row.communication_us for row in rows]),
-            ("memory_us", "us", [row.memory_us for row in rows]),
-            ("overlap_us", "us", [row.overlap_us for row in rows]),
-            (
-                "exposed_communication_us",
-                "us",
-                [row.exposed_communication_us for row in rows],
-            ),
-        ],
-    )
-
-
 def findings_of(ranks: Sequence[RankActivity], limits: Limits) -> tuple[Finding, ...]:
     """Return the reading of the activity, and faults: exposed communication, uneven ranks."""
     rows = headline_rows(ranks)
@@ -140,59 +31,6 @@ def findings_of(ranks: Sequence[RankActivity], limits: Limits) -> tuple[Finding,
         return ()
     found = [_exposed(rows, limits.exposed_pct), _uneven(ranks, rows, limits.imbalance_pct)]
     return (*(item for item in found if item), _reading(ranks, rows))
-
-
-def _curve(ranks: Sequence[RankActivity]) -> Exhibit:
-    devices = [item for rank in ranks for item in rank.use]
-    use = use_together(begin_together(devices))
-    apart = " Recorded far apart: all begin with the first." if is_far_apart(devices) else ""
-    names = _line_names(ranks)
-    rest = f" The first {MOST_LINES} of {len(names)} GPUs." if len(names) > MOST_LINES else ""
-    with np.errstate(invalid="ignore"):
-        each = 100 * use.busy_us / use.length_us
-    lines = [(name, "%", each[row]) for row, name in enumerate(names[:MOST_LINES])]
-    return exhibit(
-        CURVE,
-        ExhibitKind.SERIES,
-        title=f"GPU utilization over time: {say_pct(_active_pct(ranks))} on average",
-        caption=(
-            f"Busy share of bins of {say_us(use.width_ns / 1000)} over "
-            f"{name_window(headline_rows(ranks))}: any kernel, copy or memset.{apart}{rest}"
-        ),
-        columns=[("time_s", "s", use.time_s), *_means(ranks, use), *lines],
-    )
-
-
-def _active_pct(ranks: Sequence[RankActivity]) -> float:
-    rows = headline_rows(ranks)
-    return pct_of(sum(row.busy_us for row in rows), sum(row.window.length_us for row in rows))
-
-
-def _means(ranks: Sequence[RankActivity], use: Use) -> list[tuple[str, str, Floats]]:
-    """Return the mean of all GPUs, or of those of each node where ranks fill several."""
-    places: dict[int, list[int]] = {}
-    owners = [rank for rank in ranks for _ in rank.use]
-    for row, rank in enumerate(owners):
-        node = rank.rank // rank.local_size if rank.local_size else 0
-        places.setdefault(node, []).append(row)
-    if len(owners) < 2:
-        return []
-    means = []
-    for node, rows in sorted(places.items()):
-        name = "mean of GPUs" if len(places) == 1 else f"mean of GPUs of node {node}"
-        with np.errstate(invalid="ignore"):
-            mean = 100 * use.busy_us[rows].sum(axis=0) / use.length_us[rows].sum(axis=0)
-        means.append((name, "%", mean))
-    return means[:MOST_LINES]
-
-
-def _line_names(ranks: Sequence[RankActivity]) -> list[str]:
-    n_ranks = len(ranks)
-    return [
-        item.device if n_ranks == 1 else f"{item.node} {item.device}"
-        for rank in ranks
-        for item in rank.use
-    ]
 
 
 def _exposed(rows: Sequence[DeviceTime], limit_pct: float) -> Finding | None:
@@ -208,8 +46,8 @@ def _exposed(rows: Sequence[DeviceTime], limit_pct: float) -> Finding | None:
         severity=fault_severity(share_pct / 100),
         title=f"Communication that hides behind no compute takes {say_pct(share_pct)}",
         text=(
-            f"{say_us(exposed_us)} of GPU time, {say_pct(share_pct)} of {name_window(rows)}, "
-            "went by in communication kernels with nothing computed beside them; "
+            f"{say_us(exposed_us)} of GPU time, {say_pct(share_pct)} of {window_of(rows)}, went by "
+            "in communication kernels with nothing computed beside them; "
             f"{say_pct(hidden_pct)} of the communication overlaps with compute. Communication "
             "kernels also wait for other ranks: see the collectives."
         ),
@@ -247,8 +85,7 @@ def _uneven(
         title=f"The ranks compute unevenly: {name} {say_pct(above_pct)} above the mean",
         text=(
             f"{name} computes {say_us(row.compute_us)} where the mean of {len(rows)} GPUs is "
-            f"{say_us(mean_us)}; each in its own window: {name_window(rows)}. "
-            "The others wait for it."
+            f"{say_us(mean_us)}; each in its own window: {window_of(rows)}. The others wait for it."
         ),
         advice="Give each rank an equal share: balance shards, tables, sequence lengths or layers.",
         where=Where(node=nodes[row.rank], device=f"gpu{row.device}"),
@@ -269,7 +106,7 @@ def _reading(ranks: Sequence[RankActivity], rows: Sequence[DeviceTime]) -> Findi
     return Finding(
         id="ACT-3",
         severity=Severity.INFO,
-        title=f"{gpus} active {say_pct(busy_pct)} of {name_window(rows)}",
+        title=f"{gpus} active {say_pct(busy_pct)} of {window_of(rows)}",
         text=(
             f"Any of {say_count(n_ops)} GPU operations ran {say_pct(busy_pct)} of that time; a "
             f"kernel ran {say_pct(kernel_pct)}, which is what nvidia-smi calls GPU-Util."

@@ -16,6 +16,7 @@ from reportgen.rules.kernels.idle import (
     TAIL,
     WAITING,
 )
+from reportgen.rules.kernels.idle_faults import FAULTS, LOADER, Fault
 from reportgen.rules.kernels.saying import pct_of, say_us, say_window
 from reportgen.rules.kernels.windows import Window, WindowKind
 from reportgen.rules.saying.verdict import estimate_of, fault_severity
@@ -43,97 +44,6 @@ class Limits:
 
     loader_pct: float
     cause_pct: float
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Fault:
-    """One kind of fault: the causes it joins, and what to say about it."""
-
-    id: str
-    causes: tuple[str, ...]
-    title: str
-    meaning: str
-    advice: str
-
-
-def _host(*causes: HostCause) -> tuple[str, ...]:
-    return tuple(f"{HOST_LATE}{cause}" for cause in causes)
-
-
-LOADER = _Fault(
-    id="IDLE-1",
-    causes=_host(HostCause.DATALOADER),
-    title="The GPU waits for the data loader",
-    meaning="the host waited for the next batch",
-    advice=(
-        "Raise num_workers of the DataLoader, with pin_memory and prefetch_factor; if that is "
-        "done, make each batch cheaper to load."
-    ),
-)
-_FAULTS = (
-    LOADER,
-    _Fault(
-        id="IDLE-2",
-        causes=_host(HostCause.SYNC),
-        title="The GPU drains because the host synchronizes",
-        meaning="the host came late because it waited in synchronizing calls",
-        advice=(
-            "Remove .item(), .cpu(), print of tensors and torch.cuda.synchronize() from the loop, "
-            "or do them every n-th step."
-        ),
-    ),
-    _Fault(
-        id="IDLE-3",
-        causes=_host(HostCause.COPY),
-        title="The GPU waits while the host copies",
-        meaning="the host came late because it was inside copying calls",
-        advice="Copy from pinned memory with non_blocking=True, on a stream of its own.",
-    ),
-    _Fault(
-        id="IDLE-4",
-        causes=_host(HostCause.ALLOC),
-        title="The GPU waits while the host allocates or frees GPU memory",
-        meaning="the host came late because it was inside calls that allocate or free memory",
-        advice=(
-            "Keep shapes steady, do not call empty_cache() in the loop, and let the caching "
-            "allocator use expandable segments."
-        ),
-    ),
-    _Fault(
-        id="IDLE-5",
-        causes=_host(HostCause.OPTIMIZER, HostCause.AUTOGRAD, HostCause.PYTHON, HostCause.OTHER),
-        title="The host is too slow to keep the GPU busy",
-        meaning="the host had not yet called the next operation: it ran Python or operators",
-        advice=(
-            "Launch less and larger: larger batches, torch.compile or CUDA graphs, fused or "
-            "foreach optimizers, less Python in the loop."
-        ),
-    ),
-    _Fault(
-        id="IDLE-6",
-        causes=(IN_LAUNCH_CALL,),
-        title="The GPU waits inside launch calls",
-        meaning="the call that launches the next operation took its time",
-        advice="Replay the step as a CUDA graph, or fuse small kernels with torch.compile.",
-    ),
-    _Fault(
-        id="IDLE-7",
-        causes=(KERNEL_GAP,),
-        title="Short gaps between kernels add up",
-        meaning=f"the device paused for less than {SMALL_GAP_US:g} µs between operations",
-        advice="Fuse small kernels (torch.compile), enlarge the batch, or use CUDA graphs.",
-    ),
-    _Fault(
-        id="IDLE-8",
-        causes=(WAITING,),
-        title="The GPU waits although its work was launched",
-        meaning="operations were launched in time but waited for a stream, an event or a peer",
-        advice=(
-            "Look at waits between streams, and at collectives that wait for a late rank, in "
-            "the moments of these gaps."
-        ),
-    ),
-)
 
 
 def table_of(rows: Sequence[DeviceIdle]) -> Exhibit:
@@ -199,7 +109,7 @@ def findings_of(rows: Sequence[DeviceIdle], limits: Limits) -> tuple[Finding, ..
     """Return a finding per fault that costs at least its share of the headline window."""
     told = headline_rows(rows)
     found = []
-    for fault in _FAULTS:
+    for fault in FAULTS:
         limit_pct = limits.loader_pct if fault is LOADER else limits.cause_pct
         share_pct = _share_pct(told, fault)
         if told and share_pct > 0 and share_pct >= limit_pct:
@@ -208,7 +118,7 @@ def findings_of(rows: Sequence[DeviceIdle], limits: Limits) -> tuple[Finding, ..
 
 
 def _finding(
-    fault: _Fault, rows: Sequence[DeviceIdle], told: Sequence[DeviceIdle], limit_pct: float
+    fault: Fault, rows: Sequence[DeviceIdle], told: Sequence[DeviceIdle], limit_pct: float
 ) -> Finding:
     share_pct = _share_pct(told, fault)
     worst = max(told, key=lambda row: _share_pct([row], fault))
@@ -232,7 +142,7 @@ def _finding(
     )
 
 
-def _of_other_window(rows: Sequence[DeviceIdle], fault: _Fault) -> str:
+def _of_other_window(rows: Sequence[DeviceIdle], fault: Fault) -> str:
     """Say the share of the time between GPU operations too, where steps are the headline."""
     has_steps = {row.rank for row in rows if row.window.kind is WindowKind.STEPS}
     others = [row for row in rows if row.rank in has_steps and row.window.kind is WindowKind.GPU]
@@ -241,19 +151,19 @@ def _of_other_window(rows: Sequence[DeviceIdle], fault: _Fault) -> str:
     return f" It is {say_pct(_share_pct(others, fault))} of {_window(others)}."
 
 
-def _of_worst(told: Sequence[DeviceIdle], worst: DeviceIdle, fault: _Fault) -> str:
+def _of_worst(told: Sequence[DeviceIdle], worst: DeviceIdle, fault: Fault) -> str:
     if len(told) == 1:
         return ""
     return f" Most on {worst.node}: {say_pct(_share_pct([worst], fault))}."
 
 
-def _share_pct(rows: Sequence[DeviceIdle], fault: _Fault) -> float:
+def _share_pct(rows: Sequence[DeviceIdle], fault: Fault) -> float:
     return pct_of(
         sum(_lost_us(row, fault) for row in rows), sum(row.window.length_us for row in rows)
     )
 
 
-def _lost_us(row: DeviceIdle, fault: _Fault) -> float:
+def _lost_us(row: DeviceIdle, fault: Fault) -> float:
     return sum(row.cause_us.get(cause, 0.0) for cause in fault.causes)
 
 

@@ -11,7 +11,7 @@ from reportgen.views.blocks import Block, Section
 from reportgen.views.charts.layout import ChartContext, Drawing, times
 from reportgen.views.condense import data_of
 from reportgen.views.exhibits import exhibit_block, titled
-from reportgen.views.fragments import render, script_json
+from reportgen.views.fragments import figure_text, render, script_json
 from reportgen.views.outline import context_of
 from reportgen.views.packing import page_form, plotly_form
 from reportgen.views.sections.rule import head_block
@@ -78,7 +78,7 @@ def _axis_block(
         "timeline",
         drawing=drawing,
         caption=_caption(panels, lanes),
-        json=script_json(page_form(drawing.figure)),
+        json=figure_text(page_form(drawing.figure)),
         sketch=sketch_of(
             drawing.figure,
             height_px=drawing.height_px,

@@ -8,7 +8,7 @@ from typing import Any
 
 from reportgen.views import theme
 from reportgen.views.charts import band
-from reportgen.views.charts.arrays import float32, float64
+from reportgen.views.charts.arrays import float32
 from reportgen.views.charts.layout import (
     ChartContext,
     Drawing,
@@ -175,7 +175,7 @@ def _bars(lane: Lane, place: int, context: ChartContext) -> list[dict[str, Any]]
                 "type": "scatter",
                 "mode": "lines",
                 "name": plot_label(lane.name),
-                "x": float64(xs),
+                "x": time_array(xs, context),
                 "y": float32(ys),
                 "fill": "toself",
                 "fillcolor": colour,

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
@@ -54,3 +56,14 @@ def test_overlap_is_closed_on_both_sides(intervals: Pairs, others: Pairs) -> Non
         any(start <= other_end and other_start <= end for other_start, other_end in others)
         for start, end in intervals
     ]
+
+
+@given(pairs)
+def test_merged_intervals_are_apart_and_cover_the_same_moments(intervals: Pairs) -> None:
+    covered = {moment for start, end in intervals for moment in range(start, end + 1)}
+
+    starts, stops = merge_intervals(*ends(intervals))
+
+    merged = list(zip(starts.tolist(), stops.tolist(), strict=True))
+    assert {moment for start, end in merged for moment in range(start, end + 1)} == covered
+    assert all(end < start for (_, end), (start, _) in pairwise(merged))

@@ -1,6 +1,10 @@
 from __future__ import annotations
 
+from fractions import Fraction
+
 import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
 
 from reportgen.rules.maths.quantiles import Box, box_of, percentiles, present_values
 
@@ -33,3 +37,32 @@ def test_one_value_is_a_box() -> None:
 
 def test_absent_values_are_left_out() -> None:
     assert present_values(np.array([1.0, np.nan, 3.0])).tolist() == [1.0, 3.0]
+
+
+@given(st.lists(st.floats(-1e9, 1e9), min_size=1, max_size=40), st.floats(0, 100))
+def test_a_percentile_lies_where_exact_fractions_put_it(
+    values: list[float], point_pct: float
+) -> None:
+    ordered = [Fraction(value) for value in sorted(values)]
+    place = Fraction(point_pct) / 100 * (len(ordered) - 1)
+    below = min(int(place), len(ordered) - 1)
+    above = min(below + 1, len(ordered) - 1)
+    expected = float(ordered[below] + (ordered[above] - ordered[below]) * (place - below))
+
+    (found,) = percentiles(np.array(values), (point_pct,))
+
+    # The place itself is rounded to a double: between neighbours far apart that moves the value.
+    reach = float(ordered[-1] - ordered[0])
+    np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12 * (1 + reach))
+
+
+@given(st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=40))
+def test_a_box_is_in_order_and_inside_the_data(values: list[float]) -> None:
+    box = box_of(np.array(values))
+
+    assert min(values) <= box.lower
+    assert box.upper <= max(values)
+    assert box.p25 <= box.p50 <= box.p75 <= box.p95
+    reach = 1.5 * (box.p75 - box.p25)
+    assert box.upper == min(max(values), box.p75 + reach)
+    assert box.lower == max(min(values), box.p25 - reach)

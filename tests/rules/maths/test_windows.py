@@ -1,6 +1,10 @@
 from __future__ import annotations
 
+from fractions import Fraction
+
 import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
 
 from reportgen.rules.maths.windows import window_percentiles
 
@@ -35,3 +39,37 @@ def test_no_stops_give_no_rows() -> None:
     )
 
     assert found.shape == (0, 2)
+
+
+def slow_percentile(values: list[float], point_pct: float) -> float:
+    """Interpolate between the two order statistics around a place, in fractions."""
+    ordered = sorted(values)
+    place = Fraction(point_pct) / 100 * (len(ordered) - 1)
+    below = int(place)
+    above = min(below + 1, len(ordered) - 1)
+    low, high = Fraction(ordered[below]), Fraction(ordered[above])
+    return float(low + (high - low) * (place - below))
+
+
+@given(
+    st.lists(st.floats(0, 100), min_size=1, max_size=30),
+    st.integers(1, 12),
+    st.lists(st.integers(0, 30), max_size=6),
+)
+def test_windows_are_those_of_a_slow_loop(
+    values: list[float], window: int, stops: list[int]
+) -> None:
+    stops = [min(stop, len(values)) for stop in stops]
+
+    found = window_percentiles(
+        np.array(values), np.array(stops, dtype=np.int64), window=window, points_pct=(5, 50, 95)
+    )
+
+    for row, stop in zip(found, stops, strict=True):
+        seen = values[max(stop - window, 0) : stop]
+        if not seen:
+            assert np.isnan(row).all()
+            continue
+        expected = [slow_percentile(seen, point) for point in (5, 50, 95)]
+        # numpy interpolates in doubles: a few units in the last place of values up to 100.
+        np.testing.assert_allclose(row, expected, rtol=1e-12, atol=1e-12)

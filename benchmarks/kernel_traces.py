@@ -1,0 +1,87 @@
+"""A large kernel trace, all panels, against HolisticTraceAnalysis."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from incumbent import HERE, incumbent_python
+from process import Run, measure
+from tables import peak_bytes, seconds_inside, table, verdict
+from workloads import ROOT
+
+N_STEPS = 2_950
+FASTER = LIGHTER = 10.0
+"""Source: DESIGN §11."""
+
+_MAKE = """
+import sys
+from sample_data.kernel_trace import trace_chunks
+with open(sys.argv[1], "wb") as file:
+    file.writelines(trace_chunks(0, n_steps=int(sys.argv[2])))
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Traces:
+    """Both sides' runs over the same trace."""
+
+    size_bytes: int
+    ours: Sequence[Run]
+    theirs: Sequence[Run]
+
+    @property
+    def faster(self) -> float:
+        """Return how many times longer theirs takes, start and imports left out."""
+        return seconds_inside(self.theirs) / seconds_inside(self.ours)
+
+    @property
+    def lighter(self) -> float:
+        """Return how many times more memory theirs takes."""
+        return peak_bytes(self.theirs) / peak_bytes(self.ours)
+
+    @property
+    def is_met(self) -> bool:
+        """Return whether both promises hold."""
+        return self.faster >= FASTER and self.lighter >= LIGHTER
+
+
+def compare_traces(folder: Path, *, n_rounds: int) -> Traces:
+    """Make a trace and return both sides' runs over it, alternating who begins."""
+    trace = folder / "rank-0.pt.trace.json"
+    make = [sys.executable, "-c", _MAKE, str(trace), str(N_STEPS)]
+    subprocess.run(make, check=True, cwd=ROOT)
+    commands = {
+        "ours": [sys.executable, str(HERE / "read_trace.py"), str(trace)],
+        "theirs": [str(incumbent_python("hta")), str(HERE / "read_hta.py"), str(trace)],
+    }
+    runs: dict[str, list[Run]] = {"ours": [], "theirs": []}
+    for turn in range(n_rounds):
+        for side in ("ours", "theirs") if turn % 2 == 0 else ("theirs", "ours"):
+            run = measure(commands[side], PYTHONPATH=str(ROOT) if side == "ours" else "")
+            runs[side].append(run)
+    return Traces(size_bytes=trace.stat().st_size, ours=runs["ours"], theirs=runs["theirs"])
+
+
+def trace_table(traces: Traces) -> str:
+    """Return the comparison as Markdown."""
+    seconds = [seconds_inside(side) for side in (traces.ours, traces.theirs)]
+    mib = [peak_bytes(side) / 2**20 for side in (traces.ours, traces.theirs)]
+    return table(
+        [
+            *("kernel trace", "time, ours / HTA 0.5.0", "ratio (promise)"),
+            *("peak memory, ours / HTA 0.5.0", "ratio (promise)"),
+        ],
+        [
+            [
+                f"{traces.size_bytes / 1e6:,.0f} MB, one rank: read, all panels",
+                f"{seconds[0]:.2f} / {seconds[1]:.2f} s",
+                f"{traces.faster:.1f}× (≥ {FASTER:.0f}×, {verdict(traces.faster >= FASTER)})",
+                f"{mib[0]:,.0f} / {mib[1]:,.0f} MiB",
+                f"{traces.lighter:.1f}× (≥ {LIGHTER:.0f}×, {verdict(traces.lighter >= LIGHTER)})",
+            ]
+        ],
+    )

@@ -1,0 +1,82 @@
+"""Staging folders: made beside what they will replace, and removed when their run is over."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+_PREFIX = ".profiler-report-"
+_SUFFIX = ".tmp"
+
+ASIDE = "old"
+"""The folder in a staging folder that holds the old results while the new ones take their place."""
+
+
+def make_staging_folder(output: Path) -> Path:
+    """Make a staging folder; raise ``OSError`` where that is not possible."""
+    return Path(tempfile.mkdtemp(prefix=_PREFIX, suffix=_SUFFIX, dir=output))
+
+
+def clean_up(output: Path, results: str) -> None:
+    """Remove the staging folders of runs that were killed.
+
+    Args:
+        output: the folder that holds the report.
+        results: its folder of results: when a run was killed after it had moved them aside and
+            before the new ones were there, they are put back, for their page is still there.
+    """
+    leftovers = [path for path in sorted(output.glob(f"{_PREFIX}*{_SUFFIX}")) if _is_left(path)]
+    for leftover in leftovers:
+        aside = leftover / ASIDE
+        if aside.is_dir() and not (output / results).exists():
+            aside.rename(output / results)
+    for leftover in leftovers:
+        shutil.rmtree(leftover, ignore_errors=True)
+
+
+@contextmanager
+def in_use(folder: Path) -> Iterator[None]:
+    """Keep a folder from being taken for a leftover; a kill ends that, whatever kind of kill."""
+    try:
+        handle = os.open(folder, os.O_RDONLY)
+    except OSError:  # where folders cannot be opened they cannot be locked
+        yield
+        return
+    try:
+        _lock(handle)
+        yield
+    finally:
+        os.close(handle)
+
+
+def _is_left(path: Path) -> bool:
+    """Return whether a path is a folder that no run uses; pipes and links only look like one."""
+    if path.is_symlink() or not path.is_dir():
+        return False
+    try:
+        handle = os.open(path, os.O_RDONLY)
+    except OSError:
+        return True
+    try:
+        return _lock(handle)
+    finally:
+        os.close(handle)
+
+
+def _lock(handle: int) -> bool:
+    """Lock an open folder and return whether nobody else had; ``True`` where locks are unknown."""
+    try:
+        import fcntl
+    except ImportError:
+        return True
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:
+        return True
+    return True

@@ -1,0 +1,203 @@
+"""``kill -9`` at any moment: the old page, or a new one whose results are there."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from reportgen import load
+from tests.builders import (
+    START_S,
+    Row,
+    timeline_lines,
+    write_end_marker,
+    write_system,
+    write_timeline,
+)
+from tests.end_to_end.command import run_command
+
+pytestmark = [pytest.mark.slow, pytest.mark.notebook]
+
+N_LANES = 2
+KILLS_PER_LANE = 10
+TRAIN = "Step:ModeKeys.TRAIN"
+PAGE, FOLDER, SUMMARY = "profiler-report.html", "profiler-report", "profiler-report.md"
+
+
+def write_job(folder: Path, *, usage_pct: float) -> Path:
+    rows: list[Row] = [
+        (TRAIN, TRAIN, START_S + step, START_S + step + 0.5, {"step": step}) for step in range(30)
+    ]
+    write_system(folder, {"gpu0": [usage_pct] * 80, "cpu0": [20.0] * 80, "memory": [5.0] * 80})
+    write_timeline(folder, timeline_lines(rows))
+    write_end_marker(folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def jobs(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """Two jobs whose reports differ."""
+    folder = tmp_path_factory.mktemp("jobs")
+    return (
+        write_job(folder / "first", usage_pct=40.0),
+        write_job(folder / "second", usage_pct=60.0),
+    )
+
+
+def assert_whole(output: Path, old_page: bytes) -> None:
+    """Check that there is the old page, or a new one whose results are there."""
+    page = (output / PAGE).read_bytes()
+    if page == old_page:
+        return
+    report = load(output / FOLDER)
+    assert report.report_id.encode() in page
+    assert set(report.results) == set(report.rules)
+    json.loads((output / "profiler-report.ipynb").read_bytes())
+
+
+def test_kill_9_at_twenty_moments_leaves_a_whole_report(
+    tmp_path: Path, jobs: tuple[Path, Path]
+) -> None:
+    with ThreadPoolExecutor(N_LANES) as pool:
+        outputs = [tmp_path / f"lane-{number}" for number in range(N_LANES)]
+        list(pool.map(_killed_again_and_again, outputs, [jobs] * N_LANES))
+
+
+def _killed_again_and_again(output: Path, jobs: tuple[Path, Path]) -> None:
+    """Replace a report ten times, each time killed at a seeded moment."""
+    began = time.monotonic()
+    assert run_command(jobs[0], "-o", output, cwd=output.parent).code == 0
+    whole_s = time.monotonic() - began
+    chance = Random(output.name)
+    for kill in range(KILLS_PER_LANE):
+        old_page = (output / PAGE).read_bytes()
+        process = subprocess.Popen(
+            [sys.executable, "-m", "reportgen", str(jobs[(kill + 1) % 2]), "-o", str(output)],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+        )
+        time.sleep(whole_s * chance.uniform(0.2, 1.1))
+        process.send_signal(signal.SIGKILL)
+        process.communicate()
+        assert_whole(output, old_page)
+    assert run_command(jobs[0], "-o", output, cwd=output.parent).code == 0
+    assert {path.name for path in output.iterdir()} == {PAGE, FOLDER, "profiler-report.ipynb"}
+
+
+_FORKS = """
+import os, signal, sys
+from pathlib import Path
+from reportgen.cli.command import _run
+
+first, second, output, template = sys.argv[1:]
+EVENTS = {"open", "os.mkdir", "os.rename", "os.remove", "os.rmdir", "shutil.rmtree"}
+
+def is_ours(event, args):
+    if event not in EVENTS or not args or not isinstance(args[0], (str, os.PathLike)):
+        return False
+    is_writing = event != "open" or args[2] & (os.O_WRONLY | os.O_RDWR)
+    return is_writing and str(args[0]).startswith(output)
+
+def run(job):
+    sys.argv = ["", job, "-o", output, "--format", "md", "--quiet"]
+    return _run()
+
+def killed_before(number, job):
+    seen = 0
+    def hook(event, args):
+        nonlocal seen
+        if is_ours(event, args):
+            seen += 1
+            if seen == number:
+                os.kill(os.getpid(), signal.SIGKILL)
+    child = os.fork()
+    if child == 0:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        sys.addaudithook(hook)
+        os._exit(run(job))
+    return os.waitpid(child, 0)[1]
+
+os.dup2(os.dup(1), 9)
+os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+assert run(first) == 0
+import shutil
+shutil.copytree(output, template)
+answers = os.fdopen(9, "w", buffering=1)
+number = 1
+while True:
+    status = killed_before(number, second)
+    answers.write(f"{number} {status}\\n")
+    if sys.stdin.readline() != "go on\\n":
+        break
+    number += 1
+os._exit(0)
+"""
+"""Kills a copy of itself before its n-th change in the output folder, for every n."""
+
+
+def test_a_kill_before_any_change_of_a_file_leaves_a_whole_report(
+    tmp_path: Path, jobs: tuple[Path, Path]
+) -> None:
+    output, template = tmp_path / "out", tmp_path / "template"
+    with subprocess.Popen(
+        [sys.executable, "-c", _FORKS, *map(str, (*jobs, output, template))],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        n_kills = sum(1 for _ in _after_each_kill(process, output, template))
+
+    assert n_kills > 15
+
+
+def _after_each_kill(process: subprocess.Popen[str], output: Path, template: Path) -> Iterator[int]:
+    """Yield after each kill whose leavings were found to be whole."""
+    assert process.stdin is not None
+    assert process.stdout is not None
+    old = (template / SUMMARY).read_bytes() if template.exists() else b""
+    for line in process.stdout:
+        number, status = map(int, line.split())
+        if status == 0:  # it came to its end before the n-th change
+            process.stdin.close()
+            assert sorted(path.name for path in output.iterdir()) == [FOLDER, SUMMARY]
+            return
+        assert status == signal.SIGKILL, line
+        old = old or (template / SUMMARY).read_bytes()
+        _assert_summary_whole(output, old)
+        _assert_next_run_cleans_up(output, template)
+        yield number
+        process.stdin.write("go on\n")
+        process.stdin.flush()
+    assert process.stderr is not None
+    pytest.fail(f"the runs ended early: {process.stderr.read()}")
+
+
+def _assert_summary_whole(output: Path, old: bytes) -> None:
+    summary = (output / SUMMARY).read_bytes()
+    if summary == old:
+        return
+    report = load(output / FOLDER)
+    assert set(report.results) == set(report.rules)
+
+
+def _assert_next_run_cleans_up(output: Path, template: Path) -> None:
+    """Open the folder as the next run does: nothing is left over, and results are back."""
+    from reportgen.store import open_staging
+
+    with open_staging(output):
+        pass
+    assert not list(output.glob(".profiler-report-*"))
+    load(output / FOLDER)
+    shutil.rmtree(output)
+    shutil.copytree(template, output)

@@ -1,0 +1,1 @@
+"""Mutated input of every format: no traceback, no hang, no wrong number without a note."""

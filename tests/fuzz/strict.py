@@ -1,0 +1,97 @@
+"""Whether a mutated file can still be read without losing anything, told by other means than ours.
+
+A file of which anything is lost must be mentioned in the report. Only what is certain is said:
+a file that is called damaged here has lost at least one record.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable
+from typing import Any
+
+_PERCENT = {
+    "GPUUtilization", "GPUMemoryUtilization", "CPUUtilization", "I/OWaitPercentage",
+}  # fmt: skip
+_KNOWN_PHASES = {"X", "B", "E", "i", "I", "R", "M", "C"}
+
+
+def damaged_minute(content: bytes, minute_s: float) -> bool:
+    """Return whether a minute file holds something that cannot be a sample of its minute."""
+
+    def is_sample(item: Any) -> bool:
+        if not isinstance(item, dict) or not isinstance(item.get("Type"), str):
+            return False
+        value: Any = item.get("Value")
+        time_s: Any = item.get("Timestamp")
+        if not _is_number(value) or not _is_number(time_s):
+            return False
+        is_percentage = item["Type"] in {"cpu", "gpu"} and str(item.get("Dimension")) in _PERCENT
+        is_possible = 0 <= value <= 100 or not is_percentage
+        return bool(is_possible and abs(time_s - minute_s) < 86_400)
+
+    return _is_damaged(content, is_sample)
+
+
+def damaged_timeline(content: bytes) -> bool:
+    """Return whether a timeline holds something that cannot be an event."""
+
+    def is_event(item: Any) -> bool:
+        if not isinstance(item, dict):
+            return False
+        if item == {}:
+            return True
+        if str(item.get("ph")) not in _KNOWN_PHASES:
+            return False
+        if item["ph"] in {"M", "C"}:
+            return True
+        is_timed = _is_number(item.get("ts"))
+        return is_timed and (
+            item["ph"] != "X" or (_is_number(item.get("dur")) and item["dur"] >= 0)
+        )
+
+    return _is_damaged(content, is_event)
+
+
+def _is_damaged(content: bytes, is_good: Callable[[Any], bool]) -> bool:
+    if b"\x00" in content[:64] or content[:1] in {b"\xff", b"\xfe"}:
+        return False  # perhaps UTF-16: nothing is certain here
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        return True
+    whole = _value_of(text)
+    if isinstance(whole, list):
+        return not all(map(is_good, whole))
+    return any(_is_lost(line, is_good) for line in text.split("\n"))
+
+
+def _is_lost(line: str, is_good: Callable[[Any], bool]) -> bool:
+    bare = line.strip().strip("[], \t\r")
+    if not bare:
+        return False
+    item = _value_of(bare)
+    if item is None and _may_be_several(bare):
+        return False
+    return not is_good(item)
+
+
+def _value_of(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _may_be_several(line: str) -> bool:
+    """Return whether a line may be several whole objects: then nothing is certain here."""
+    return line.count("{") > 1 and "}" in line[:-1]
+
+
+def _is_number(value: object) -> bool:
+    is_plain = isinstance(value, int | float) and not isinstance(value, bool)
+    try:
+        return is_plain and math.isfinite(float(value))  # type: ignore[arg-type]  # is_plain
+    except OverflowError:
+        return False
