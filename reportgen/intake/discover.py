@@ -9,7 +9,6 @@ from pathlib import Path, PurePosixPath
 
 from reportgen.errors import AmbiguousJobError, LocationError
 from reportgen.formats import Claim, FormatId, Tally, claim, printable
-from reportgen.intake.trace_files import find_traces, rank_parts
 from reportgen.intake.unread import OUTPUT, format_of_key, name_unread, note_pickles, refuse_pickle
 from reportgen.profile import Clock, JobInfo, JobProfile, NodeId, PartRef, Quality
 from reportgen.profile.job import FileRef
@@ -54,7 +53,7 @@ def discover(path: str, *, name: str | None = None) -> JobProfile:
         claimed = _claimed(objects)
     known = {info.key for info, _ in claimed}
     others = [info for info in objects if info.key not in known]
-    traces = find_traces(location, others, is_chosen=chosen is not None)
+    traces = _find_traces(location, others, is_chosen=chosen is not None)
     has_nodes = any(told.node for _, told in claimed)
     if not has_nodes and not traces:
         raise _no_job(path, location, objects) if chosen is None else _not_a_job(path, location)
@@ -70,8 +69,29 @@ def discover(path: str, *, name: str | None = None) -> JobProfile:
     _note_unclaimed(objects, claimed, prefix, tally)
     if traces:
         note_pickles(others, tally)
-    parts = (*_parts(of_job, location, info), *rank_parts(location, traces, info, tally))
+    parts = (*_parts(of_job, location, info), *_rank_parts(location, traces, info, tally))
     return JobProfile(info=info, parts=parts, notes=tally.notes())
+
+
+def _find_traces(
+    location: Location, others: Sequence[ObjectInfo], *, is_chosen: bool
+) -> Sequence[ObjectInfo]:
+    """Return the kernel traces among some files; without files their reader is not imported."""
+    if not others:
+        return ()
+    from reportgen.intake.trace_files import find_traces
+
+    return find_traces(location, others, is_chosen=is_chosen)
+
+
+def _rank_parts(
+    location: Location, traces: Sequence[ObjectInfo], info: JobInfo, tally: Tally
+) -> tuple[PartRef, ...]:
+    if not traces:
+        return ()
+    from reportgen.intake.trace_files import rank_parts
+
+    return tuple(rank_parts(location, list(traces), info, tally))
 
 
 def _open(path: str) -> tuple[Location, ObjectInfo | None]:

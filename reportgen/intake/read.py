@@ -6,10 +6,11 @@ from reportgen.formats import FormatId, SystemFile, Tally, claim
 from reportgen.intake.cut import cut_spans, uncut_extent
 from reportgen.intake.spans import EventFile, read_spans
 from reportgen.intake.system import Progress, read_system
-from reportgen.intake.traces import SAY_CHANGED, read_rank
 from reportgen.profile import NodeProfile, PartRef, RankTrace, SpanTable
 from reportgen.profile.system import empty_system
 from reportgen.storage import Location, open_location
+
+SAY_CHANGED = "This file changed after it was listed; its newer content was read."
 
 
 def read(ref: PartRef, *, on_progress: Progress | None = None) -> NodeProfile | RankTrace:
@@ -29,6 +30,8 @@ def read(ref: PartRef, *, on_progress: Progress | None = None) -> NodeProfile | 
     """
     if ref.rank is None:
         return read_node(ref, on_progress=on_progress)
+    from reportgen.intake.traces import read_rank
+
     return read_rank(ref, on_progress=on_progress)
 
 
