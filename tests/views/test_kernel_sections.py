@@ -7,7 +7,7 @@ import re
 import pytest
 
 from reportgen import views
-from reportgen.results import ReasonCode, Status
+from reportgen.results import ReasonCode, Severity, Status
 from reportgen.views.blocks import Section, outputs
 from reportgen.views.charts import series
 from reportgen.views.charts.layout import ChartContext
@@ -129,6 +129,16 @@ def test_the_overview_has_further_faults_as_lines_that_lead_to_their_cards():
     assert "<article" not in overview
     assert "IdleTime--finding-IDLE-2" in anchors_of(html_of(views.idle_time(report)))
     assert html_of(views.findings(report)).count('<article class="rg-card') == 2
+
+
+def test_without_faults_the_overview_tells_what_could_be_won():
+    title = "80.0 % of kernel time is FP32"
+    found = reports.finding("PREC-1", Severity.INFO, title, share=0.5)
+    precision = reports.result("KernelPrecision", Status.OK, findings=(found,))
+    report = reports.report_of((traces.activity(), precision), nodes=("rank 0",))
+    overview = html_of(views.header(report))
+    assert 'href="#KernelPrecision--finding-PREC-1"' in overview
+    assert "up to 2.00× faster" in overview
 
 
 def test_every_link_of_the_checks_has_a_place():

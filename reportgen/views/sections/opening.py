@@ -94,9 +94,10 @@ def _findings_of(cards: Sequence[Card], report: Report) -> dict[str, object]:
 
 
 def _faults(cards: Sequence[Card]) -> list[Card]:
-    """Return the faults that the verdict does not name, for the lines below it."""
-    faults = [card for card in cards if card.severity != Severity.INFO.value]
-    return faults[1 : CARDS_AT_ONCE + 1]
+    """Return what else is wrong, or could be won, for lines below the verdict, which names one."""
+    told = [card for card in cards if card.severity != Severity.INFO.value or card.gain]
+    is_named = bool(told) and told[0].severity != Severity.INFO.value
+    return told[is_named : CARDS_AT_ONCE + is_named]
 
 
 def job_summary(report: Report) -> Section:
