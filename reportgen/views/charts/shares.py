@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from reportgen.names import clean
 from reportgen.results import Exhibit, Scalar
 from reportgen.units import say_pct
 from reportgen.views.charts.arrays import numbers
@@ -11,7 +12,6 @@ from reportgen.views.meaning import inks
 from reportgen.views.theme import N_SHADES
 from reportgen.views.values import (
     Shown,
-    clean,
     exact_name,
     exactly,
     heading_of,
