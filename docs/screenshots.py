@@ -12,6 +12,7 @@ from playwright.sync_api import Browser, sync_playwright
 ROOT = Path(__file__).resolve().parents[1]
 REPORTS = ROOT / "screenshots"
 JOBS = ("input_bound", "straggler")
+TRACES = "kernel_traces"
 IMAGES = ROOT / "docs" / "images"
 CHROMIUM_ARGS = [
     "--no-sandbox",
@@ -26,18 +27,18 @@ SHOTS = (
     # name, job, width, height, colour scheme, place to show ("" is the top)
     ("report", "input_bound", 1280, 860, "light", ""),
     ("curves", "straggler", 1280, 860, "dark", "timeline-axis"),
+    ("dashboard", TRACES, 1280, 860, "light", "GPUActivity--utilization"),
     ("phone", "straggler", 390, 844, "light", ""),
 )
 DRAWN_WITHIN_MS, SETTLED_MS, POLLING_MS = 60_000, 1_500, 100
 
 
 def page_of(job: str) -> Path:
-    """Make a sample job and its report, and return the page."""
-    data, output = ROOT / "sample_data" / "jobs" / job, REPORTS / job
-    for command in (
-        ["sample_data.make", job],
-        ["reportgen", str(data), "--output", str(output), "--force", "--quiet"],
-    ):
+    """Make a sample job, unless it is traces that lie there, and its report; return the page."""
+    samples, output = ROOT / "sample_data", REPORTS / job
+    data = samples / job if job == TRACES else samples / "jobs" / job
+    report = ["reportgen", str(data), "--output", str(output), "--force", "--quiet"]
+    for command in [report] if job == TRACES else [["sample_data.make", job], report]:
         subprocess.run([sys.executable, "-m", *command], check=True, cwd=ROOT, stdout=sys.stderr)  # noqa: S603 - our own modules
     return output / "profiler-report.html"
 
@@ -79,7 +80,7 @@ def main() -> int:
         sys.stderr.write("Needs a Chromium on the PATH.\n")
         return 1
     IMAGES.mkdir(parents=True, exist_ok=True)
-    pages = {job: page_of(job) for job in JOBS}
+    pages = {job: page_of(job) for job in (*JOBS, TRACES)}
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium, args=CHROMIUM_ARGS)
         for name, job, width, height, scheme, place in SHOTS:

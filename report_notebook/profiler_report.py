@@ -55,6 +55,32 @@ views.header(report)
 # ```
 
 # %% [markdown] tags=["notebook-only"]
+# ## Dashboard
+#
+# Pictures of kernel traces: when the GPUs were active and with what, which kernels took the time,
+# how long steps took. Jobs without traces have no dashboard, and none of the sections that follow
+# it by topic. Curves of single GPUs wait in the legend of the chart over time.
+
+# %%
+views.gpu_dashboard(report)
+
+# %% [markdown] tags=["notebook-only", "try-this"]
+# **Try this**: how busy each GPU of a trace was, over its recorded steps.
+#
+# ```python
+# activity = views.frame(report, "GPUActivity", "activity_by_device")
+# activity.assign(busy_pct=100 * activity["busy_us"] / activity["window_us"])
+# ```
+
+# %% [markdown] tags=["notebook-only"]
+# ## Findings
+#
+# Where the page opens on a dashboard, the findings stand below it; else they are in the overview.
+
+# %%
+views.findings(report)
+
+# %% [markdown] tags=["notebook-only"]
 # ## Timeline
 #
 # Utilization, step durations, phases and what the checks detected, over one time axis. In each
@@ -126,6 +152,145 @@ views.gpu_time(report)
 # ```python
 # budget = views.frame(report, "GPUTimeBudget", "gpu_time_budget")
 # budget.pivot_table(index="device", columns="part", values="gpu_s", aggfunc="sum") / 3600
+# ```
+
+# %% [markdown] tags=["notebook-only"]
+# ## GPU activity
+#
+# Active is the union of kernels, copies and memsets, so what runs at the same time counts once.
+
+# %%
+views.gpu_activity(report)
+
+# %% [markdown] tags=["notebook-only", "try-this"]
+# **Try this**: communication that hides behind no compute, per GPU.
+#
+# ```python
+# views.frame(report, "GPUActivity", "activity_by_device").nlargest(5, "exposed_communication_us")
+# ```
+
+# %% [markdown] tags=["notebook-only"]
+# ## Idle time
+#
+# Each gap on a GPU, by what its host did before it launched the next operation.
+
+# %%
+views.idle_time(report)
+
+# %% [markdown] tags=["notebook-only", "try-this"]
+# **Try this**: the causes of idling by rank.
+#
+# ```python
+# causes = views.frame(report, "IdleTime", "idle_causes").query("window == 'steps'")
+# causes.pivot_table(index="cause", columns="rank", values="time_us", aggfunc="sum")
+# ```
+
+# %% [markdown] tags=["notebook-only"]
+# ## Steps
+#
+# From the start of a step to the start of the next, as `prof.step()` told them.
+
+# %%
+views.steps(report)
+
+# %% [markdown] tags=["notebook-only", "try-this"]
+# **Try this**: the slowest steps.
+#
+# ```python
+# views.frame(report, "StepTime", "steps").nlargest(5, "period_us")
+# ```
+
+# %% [markdown] tags=["notebook-only"]
+# ## Kernels
+#
+# Every kernel with its count, durations and number format.
+
+# %%
+views.kernels(report)
+
+# %% [markdown] tags=["notebook-only", "try-this"]
+# **Try this**: kernels with a word in their name.
+#
+# ```python
+# every = views.frame(report, "KernelTime", "kernels")
+# every[every["name"].str.contains("gemm")]
+# ```
+
+# %% [markdown] tags=["notebook-only"]
+# ## Communication
+#
+# A collective ends on all ranks at once; who came early waited in it.
+
+# %%
+views.communication(report)
+
+# %% [markdown] tags=["notebook-only", "try-this"]
+# **Try this**: the collectives with the longest transfer.
+#
+# ```python
+# views.frame(report, "Collectives", "collectives").nlargest(5, "transfer_us")
+# ```
+
+# %% [markdown] tags=["notebook-only"]
+# ## Memory
+#
+# Copies by direction, and what tensors and the allocator held.
+
+# %%
+views.device_memory(report)
+
+# %% [markdown] tags=["notebook-only", "try-this"]
+# **Try this**: bandwidth by direction.
+#
+# ```python
+# copies = views.frame(report, "MemoryOperations", "memory_operations")
+# copies[["direction", "kinds", "gb_per_s"]]
+# ```
+
+# %% [markdown] tags=["notebook-only"]
+# ## Launches
+#
+# How far the host runs ahead of the GPU.
+
+# %%
+views.launches(report)
+
+# %% [markdown] tags=["notebook-only", "try-this"]
+# **Try this**: the deepest queues.
+#
+# ```python
+# views.frame(report, "LaunchQueue", "queue_depth").nlargest(5, "max_depth")
+# ```
+
+# %% [markdown] tags=["notebook-only"]
+# ## Host threads
+#
+# What the traced threads did; loader workers are other processes and not among them.
+
+# %%
+views.host_threads(report)
+
+# %% [markdown] tags=["notebook-only", "try-this"]
+# **Try this**: calls that block the host.
+#
+# ```python
+# views.frame(report, "HostThreads", "blocking_calls").head(10)
+# ```
+
+# %% [markdown] tags=["notebook-only"]
+# ## Annotations
+#
+# The ranges that the script marks with `record_function`.
+
+# %%
+views.annotated_ranges(report)
+
+# %% [markdown] tags=["notebook-only", "try-this"]
+# **Try this**: one annotation.
+#
+# ```python
+# marks = views.frame(report, "Annotations", "annotations")
+# marks[marks["name"].str.contains("forward")]
 # ```
 
 # %% [markdown] tags=["notebook-only"]
@@ -359,6 +524,14 @@ views.other_rules(report)
 # print(list(report.results))
 # [exhibit.id for exhibit in report.results["BatchSize"].exhibits]
 # ```
+
+# %% [markdown] tags=["notebook-only"]
+# ## Not recorded
+#
+# What kernel traces could not tell, and how to record it next time.
+
+# %%
+views.not_recorded(report)
 
 # %% [markdown] tags=["notebook-only"]
 # ## Your own chart

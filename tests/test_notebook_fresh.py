@@ -79,4 +79,4 @@ def test_below_each_section_but_the_closing_ones_stands_something_to_try(noteboo
         if index + 1 < len(cells)
     }
     without = {name for name, tags in followers.items() if "try-this" not in tags}
-    assert without == {"data-quality"}
+    assert without == {"data-quality", "findings", "not-recorded"}

@@ -11,7 +11,6 @@ from reportgen.errors import AmbiguousJobError, LocationError
 from reportgen.formats import Claim, FormatId, Tally, claim, printable
 from reportgen.intake.own_timelines import file_ref, find_timelines, own_parts, placed_files
 from reportgen.intake.profiler_settings import note_settings
-from reportgen.intake.trace_files import find_traces, rank_parts
 from reportgen.intake.unread import OUTPUT, format_of_key, name_unread, note_pickles, refuse_pickle
 from reportgen.profile import Clock, JobInfo, JobProfile, NodeId, PartRef, Quality
 from reportgen.profile.job import FileRef
@@ -59,7 +58,7 @@ def discover(path: str, *, name: str | None = None) -> JobProfile:
     timelines = find_timelines(location, others, is_chosen=chosen is not None)
     named = {info.key for info, _ in timelines}
     others = [info for info in others if info.key not in named]
-    traces = find_traces(location, others, is_chosen=chosen is not None)
+    traces = _find_traces(location, others, is_chosen=chosen is not None)
     has_nodes = any(told.node for _, told in claimed)
     if not has_nodes and not traces and not timelines:
         raise _no_job(path, location, objects) if chosen is None else _not_a_job(path, location)
@@ -84,9 +83,30 @@ def discover(path: str, *, name: str | None = None) -> JobProfile:
     parts = (
         *_parts(of_job, location, info, placed),
         *own_parts(location, timelines, info, tally),
-        *rank_parts(location, traces, info, tally),
+        *_rank_parts(location, traces, info, tally),
     )
     return JobProfile(info=info, parts=parts, notes=tally.notes())
+
+
+def _find_traces(
+    location: Location, others: Sequence[ObjectInfo], *, is_chosen: bool
+) -> Sequence[ObjectInfo]:
+    """Return the kernel traces among some files; without files their reader is not imported."""
+    if not others:
+        return ()
+    from reportgen.intake.trace_files import find_traces
+
+    return find_traces(location, others, is_chosen=is_chosen)
+
+
+def _rank_parts(
+    location: Location, traces: Sequence[ObjectInfo], info: JobInfo, tally: Tally
+) -> tuple[PartRef, ...]:
+    if not traces:
+        return ()
+    from reportgen.intake.trace_files import rank_parts
+
+    return tuple(rank_parts(location, list(traces), info, tally))
 
 
 def _open(path: str) -> tuple[Location, ObjectInfo | None]:

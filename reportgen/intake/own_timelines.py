@@ -12,7 +12,6 @@ from reportgen.errors import LocationError
 from reportgen.formats import Claim, FormatId, Tally, claim, printable
 from reportgen.formats.claims import horovod_claim, tensorflow_claim
 from reportgen.formats.horovod import HEAD_BYTES, looks_like_horovod
-from reportgen.formats.kineto import head_text
 from reportgen.formats.tensorflow import looks_like_tensorflow
 from reportgen.profile import Clock, JobInfo, NodeId, PartRef
 from reportgen.profile.job import FileRef
@@ -63,6 +62,8 @@ def find_timelines(
 def _told_by_content(location: Location, info: ObjectInfo, *, is_chosen: bool) -> Claim | None:
     if info.problem or not info.size_bytes:
         return None
+    from reportgen.formats.kineto import head_text
+
     try:
         head = head_text(location.read_head(info.key, HEAD_BYTES))
     except LocationError:

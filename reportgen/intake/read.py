@@ -8,10 +8,11 @@ from reportgen.intake.own_timelines import claim_of
 from reportgen.intake.spans import read_spans
 from reportgen.intake.streamed import TIMELINES, EventFile
 from reportgen.intake.system import Progress, read_system
-from reportgen.intake.traces import SAY_CHANGED, read_rank
 from reportgen.profile import NodeProfile, PartRef, RankTrace, SpanTable
 from reportgen.profile.system import empty_system
 from reportgen.storage import Location, open_location
+
+SAY_CHANGED = "This file changed after it was listed; its newer content was read."
 
 
 def read(ref: PartRef, *, on_progress: Progress | None = None) -> NodeProfile | RankTrace:
@@ -31,6 +32,8 @@ def read(ref: PartRef, *, on_progress: Progress | None = None) -> NodeProfile | 
     """
     if ref.rank is None:
         return read_node(ref, on_progress=on_progress)
+    from reportgen.intake.traces import read_rank
+
     return read_rank(ref, on_progress=on_progress)
 
 

@@ -10,8 +10,6 @@ from reportgen.formats import Claim, FileEvents, FormatId, Tally, Vocabulary, re
 from reportgen.formats.blank import until_blank
 from reportgen.formats.event_text import read_event_blocks
 from reportgen.formats.horovod import with_instants
-from reportgen.formats.kineto.packing import Packing, unpacked
-from reportgen.formats.object_trace import read_object_events
 from reportgen.formats.tensorflow import with_phases
 from reportgen.profile import Quality
 from reportgen.storage import Location, read_blocks
@@ -41,6 +39,9 @@ def read_streamed(file: EventFile, tally: Tally, *, vocabulary: Vocabulary) -> F
 
     Edge cases: a file that cannot be read any further ends there, with a note.
     """
+    from reportgen.formats.kineto.packing import Packing, unpacked
+    from reportgen.formats.object_trace import read_object_events
+
     blocks = _blocks(file, tally)
     if file.claim.format_id is FormatId.HOROVOD:
         packing = Packing()

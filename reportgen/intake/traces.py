@@ -9,6 +9,7 @@ import numpy as np
 from reportgen.errors import LocationError, PlaceError
 from reportgen.formats import Tally
 from reportgen.formats.kineto import TraceFile, TraceTables, read_trace
+from reportgen.intake.read import SAY_CHANGED
 from reportgen.intake.system import Progress
 from reportgen.profile import Clock, PartRef, Quality, RankTrace, SourceNote
 from reportgen.profile.trace_tables import NONE, Steps, n_rows
@@ -17,8 +18,6 @@ from reportgen.units import NS_PER_S, NS_PER_US, say_count
 
 _UNIX_NS = range(1_262_304_000 * NS_PER_S, 4_102_444_800 * NS_PER_S)
 """2010 to 2100: what lies outside is no wall clock. Source: ours; PyTorch is younger."""
-
-SAY_CHANGED = "This file changed after it was listed; its newer content was read."
 
 _FEW_OPS_RATIO = 0.8
 """A first step with fewer GPU ops than this share of the median lost some. Source: kernel-trace

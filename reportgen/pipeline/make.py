@@ -20,7 +20,8 @@ from reportgen.pipeline.ranges import Wanted, apply_range, check_uncut, wanted_r
 from reportgen.pipeline.timing import timed
 from reportgen.pipeline.work import Measured, executor_for, rules_for, work_on
 from reportgen.profile import JobProfile
-from reportgen.rules.registry import all_rules
+from reportgen.rules.base import Rule
+from reportgen.rules.registry import SAMPLED_RULES, all_rules
 from reportgen.rules.runner import judge_all
 from reportgen.rules.settings import resolve_params, select_rules
 from reportgen.store import OUTPUT_FOLDER, load, open_staging, save
@@ -60,7 +61,7 @@ def make_report(options: Options, watcher: Watcher) -> Outcome:
 def _make(job: JobProfile, options: Options, wanted: Wanted | None, watcher: Watcher) -> Outcome:
     if options.profiler_config is not None:
         job = with_settings(job, options.profiler_config)
-    rules = all_rules(options.plugins)
+    rules = _rules(job, options)
     chosen = select_rules(rules, options.rules) if options.rules else rules_for(job, rules)
     params = resolve_params(rules, options.settings)
     check_output(options.output, job_root=_job_root(job))
@@ -81,6 +82,13 @@ def _make(job: JobProfile, options: Options, wanted: Wanted | None, watcher: Wat
             step.text = f"judged {len(results)} rules with {len(report.findings)} findings"
         save(report, staging.results)
         return publish(report, options, staging, kernel, watcher)
+
+
+def _rules(job: JobProfile, options: Options) -> tuple[Rule, ...]:
+    """Return all rules, or only those of samples where no other can run or be named."""
+    has_ranks = any(part.rank is not None for part in job.parts)
+    names_any = bool(options.rules or options.settings)
+    return all_rules(options.plugins, builtin=None if has_ranks or names_any else SAMPLED_RULES)
 
 
 def _import(options: Options, wanted: Wanted | None, watcher: Watcher) -> Outcome | None:

@@ -12,9 +12,9 @@ from typing import Any
 
 from reportgen.assets import templates_dir
 from reportgen.errors import OutputError
+from reportgen.letters import pack
+from reportgen.names import clean, cut_middle
 from reportgen.publish.policy import Inline, digest, inline_of, policy
-from reportgen.views.letters import pack
-from reportgen.views.values import shorten
 
 TEMPLATE = "page"
 SHEETS = ("tokens.css", "components.css", "page.css", "timeline.css")
@@ -59,7 +59,7 @@ def export_page(notebook: Path, page: Path, options: PageOptions) -> None:
     exporter = _page_exporter()
     library = packed_plotly()
     info = {
-        "title": shorten(options.title, most=_LONGEST_TITLE).text,
+        "title": cut_middle(clean(options.title), _LONGEST_TITLE),
         "theme": options.theme,
         "report_id": options.report_id,
         "plotly": library.packed,

@@ -125,7 +125,10 @@ def _curve(curve: MemoryCurve) -> Exhibit:
     return exhibit(
         CURVE,
         ExhibitKind.SERIES,
-        title=f"Memory of {name} on {curve.node}",
+        title=(
+            f"Memory of {name} on {curve.node}: "
+            f"up to {say_bytes(curve.peak_allocated_bytes)} allocated"
+        ),
         caption=(
             f"The device with the highest peak; {curve.n_events:,} events in "
             f"{curve.allocated.time_ns.size:,} points, the most of each is kept.{relative}"

@@ -13,8 +13,8 @@ from reportgen.rules.kernels.activity_exhibits import (
     RankActivity,
     exhibits_of,
     headline_rows,
-    split_us,
 )
+from reportgen.rules.kernels.activity_shares import split_us
 from reportgen.rules.kernels.activity_words import Limits, findings_of
 from reportgen.rules.kernels.device_time import time_in, unions_of
 from reportgen.rules.kernels.host_activity import SYNC_CALL, names_like

@@ -4,20 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from reportgen.profile import NodeProfile, RankTrace
 from reportgen.results import Counters, Details, Reason, ReasonCode, RuleId, RuleResult
 from reportgen.rules.base import About, Need, Presentation, Rule, param
-from reportgen.rules.budget.kernels import (
-    RankBudget,
-    metrics_of_kernels,
-    present_kernels,
-    rank_budget,
-)
 from reportgen.rules.budget.parts import NodeBudget, measure_budget
 from reportgen.rules.budget.words import metrics_of, present_budget
 from reportgen.rules.saying.verdict import conclude, reason_to_skip
 from reportgen.units import NS_PER_S
+
+if TYPE_CHECKING:
+    from reportgen.rules.budget.kernels import RankBudget
 
 ID = RuleId("GPUTimeBudget")
 LEAST_TICKS = 2
@@ -64,14 +62,18 @@ class Params:
 def measure(part: NodeProfile | RankTrace, params: Params) -> NodeBudget | RankBudget:
     """Measure one node, or one rank whose kernels were traced."""
     if isinstance(part, RankTrace):
+        from reportgen.rules.budget.kernels import rank_budget
+
         return rank_budget(part)
     return measure_budget(part, least_idle_ns=round(params.min_idle_s * NS_PER_S))
 
 
 def judge(measurements: Sequence[NodeBudget | RankBudget], params: Params) -> RuleResult:
     """Add up the nodes, or the ranks where kernels were traced; the rule never triggers."""
-    ranks = [rank for rank in measurements if isinstance(rank, RankBudget) and rank.devices]
+    ranks = [rank for rank in measurements if not isinstance(rank, NodeBudget) and rank.devices]
     if ranks:
+        from reportgen.rules.budget.kernels import metrics_of_kernels, present_kernels
+
         return conclude(
             ID,
             params=params,

@@ -150,9 +150,10 @@ def _curve(queue: StreamQueue) -> tuple[Exhibit, ...]:
         exhibit(
             CURVE,
             ExhibitKind.BAND,
-            title=f"Operations in store on stream {queue.stream} of {queue.node}",
+            title=f"Launch queue: up to {queue.largest:,} operations in store",
             caption=(
-                "Launched but not begun, on the stream with the deepest queue; "
+                f"Launched but not begun, on stream {queue.stream} of {queue.node}, the deepest "
+                "queue; "
                 f"{curve.n_points:,} changes in {curve.time_ns.size:,} points, extremes kept."
             ),
             columns=[

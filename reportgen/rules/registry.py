@@ -5,42 +5,35 @@ from __future__ import annotations
 from collections.abc import Sequence
 from importlib import import_module
 from importlib.metadata import entry_points
+from typing import TYPE_CHECKING
 
 from reportgen.errors import PluginError
-from reportgen.rules import annotations as annotations_rule
 from reportgen.rules import (
     batch_size,
-    collectives,
     cpu_bottleneck,
     dataloader,
-    device_memory,
-    gpu_activity,
     gpu_memory_increase,
     gpu_time_budget,
     horovod_negotiation,
-    host_threads,
-    idle_time,
     io_bottleneck,
-    kernel_precision,
-    kernel_time,
-    launch_latency,
-    launch_queue,
     load_balancing,
     low_gpu_utilization,
     max_initialization_time,
-    memory_operations,
     network_bottleneck,
     overall_framework_metrics,
     overall_system_usage,
     step_outlier,
     step_periodicity,
-    step_time,
 )
 from reportgen.rules.base import Rule, param_specs
 
 ENTRY_POINT_GROUP = "reportgen.rules"
 
-BUILTIN_RULES: tuple[Rule, ...] = (
+if TYPE_CHECKING:
+    BUILTIN_RULES: tuple[Rule, ...]
+    """Every rule of ours, in the order of the report."""
+
+SAMPLED_RULES: tuple[Rule, ...] = (
     overall_system_usage.RULE,
     gpu_time_budget.RULE,
     overall_framework_metrics.RULE,
@@ -56,31 +49,37 @@ BUILTIN_RULES: tuple[Rule, ...] = (
     io_bottleneck.RULE,
     network_bottleneck.RULE,
     gpu_memory_increase.RULE,
-    gpu_activity.RULE,
-    idle_time.RULE,
-    kernel_time.RULE,
-    kernel_precision.RULE,
-    memory_operations.RULE,
-    step_time.RULE,
-    collectives.RULE,
-    launch_latency.RULE,
-    launch_queue.RULE,
-    annotations_rule.RULE,
-    host_threads.RULE,
-    device_memory.RULE,
 )
+"""The rules that read samples and framework events. Those of kernel traces take a tenth of a
+second to import and wait until they are asked for."""
 
 
-def all_rules(plugins: Sequence[str] = ()) -> tuple[Rule, ...]:
+def __getattr__(name: str) -> object:
+    """Import the rules of kernel traces when all rules are asked for (PEP 562)."""
+    if name != "BUILTIN_RULES":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return _every_rule()
+
+
+def _every_rule() -> tuple[Rule, ...]:
+    from reportgen.rules.trace_rules import TRACE_RULES
+
+    return (*SAMPLED_RULES, *TRACE_RULES)
+
+
+def all_rules(
+    plugins: Sequence[str] = (), *, builtin: Sequence[Rule] | None = None
+) -> tuple[Rule, ...]:
     """Return the built-in rules, those of installed packages, and those of ``plugins``.
 
     Args:
         plugins: names of modules that hold a ``RULE`` or a tuple ``RULES``.
+        builtin: ``SAMPLED_RULES`` where no other of ours can be meant; all of them by default.
 
     Raises:
         PluginError: a plugin cannot be imported, holds no rule, or takes a name in use.
     """
-    rules = list(BUILTIN_RULES)
+    rules = list(_every_rule() if builtin is None else builtin)
     for entry in sorted(entry_points(group=ENTRY_POINT_GROUP), key=lambda item: item.name):
         try:
             loaded = entry.load()

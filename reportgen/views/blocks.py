@@ -26,11 +26,13 @@ class Block:
         html: the piece itself.
         figure: plotly's, with colour tokens, if it is a chart.
         is_for_notebook: whether the page leaves it out, because it has its own.
+        is_panel: whether it stands beside others where the page is wide.
     """
 
     html: str
     figure: Figure | None = None
     is_for_notebook: bool = False
+    is_panel: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,7 +98,8 @@ def outputs(section: Section) -> Iterator[Output]:
         if block.is_for_notebook:
             yield Output(data={"text/html": block.html}, metadata={METADATA_KEY: NOTEBOOK_ONLY})
             continue
-        data: dict[str, Any] = {"text/html": f'<div class="rg">{block.html}</div>'}
+        place = "rg rg-panel" if block.is_panel else "rg"
+        data: dict[str, Any] = {"text/html": f'<div class="{place}">{block.html}</div>'}
         if block.figure is not None:
             data[PLOTLY_MIME] = resolved(block.figure)
         yield Output(data=data, metadata={METADATA_KEY: metadata})
@@ -106,7 +109,7 @@ def outputs(section: Section) -> Iterator[Output]:
 def _joined(blocks: tuple[Block, ...]) -> Iterator[Block]:
     waiting: Block | None = None
     for block in blocks:
-        if block.figure is not None or block.is_for_notebook:
+        if block.figure is not None or block.is_for_notebook or block.is_panel:
             if waiting:
                 yield waiting
             waiting = None

@@ -76,11 +76,17 @@ def exhibit_blocks(exhibits: Sequence[Exhibit], context: ChartContext) -> list[B
     return blocks
 
 
-def exhibit_block(exhibit: Exhibit, context: ChartContext) -> Block:
-    """Return an exhibit as HTML, with a figure where its kind is drawn by script."""
+def exhibit_block(exhibit: Exhibit, context: ChartContext, *, title: str = "") -> Block:
+    """Return an exhibit as HTML, with a figure where its kind is drawn by script.
+
+    Args:
+        exhibit: what is shown; its own title picks the colours.
+        context: of its rule.
+        title: what stands above it, if not its own title.
+    """
     frame = {
         "anchor": anchor_of(context.rule_id, exhibit.id),
-        "title": exhibit.title,
+        "title": title or exhibit.title,
         "caption": exhibit.caption,
     }
     file = f"{context.rule_id}.json"

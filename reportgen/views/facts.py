@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from reportgen.report import Report
 from reportgen.units import say_count, say_duration, say_pct
+from reportgen.views.outline import is_of_traces
 from reportgen.views.values import ABSENT, LONGEST_TEXT, say_iso, say_names, shorten
 
 
@@ -49,11 +50,11 @@ def facts_of(report: Report) -> tuple[Fact, ...]:
 def summary_rows(report: Report) -> tuple[Fact, ...]:
     """Return every row of the summary; what the input cannot tell is a dash with its reason."""
     summary = report.summary
+    if is_of_traces(report):
+        return (*_whole_rows(report, "recording"), _nodes(report, most=12))
     unknown = "no steps recorded"
     rows = [
-        Fact(name="Start of the job", text=_instant(summary.start_time, report)),
-        Fact(name="End of the job", text=_instant(summary.end_time, report)),
-        _duration("Duration of the job", summary.job_duration_in_seconds, None, ""),
+        *_whole_rows(report, "job"),
         _moment("Start of the training loop", summary.training_loop_start, unknown, report),
         _moment("End of the training loop", summary.training_loop_end, unknown, report),
         _duration(
@@ -73,6 +74,15 @@ def summary_rows(report: Report) -> tuple[Fact, ...]:
         rows.append(Fact(name="Sampling interval", text=f"{report.sampling_interval_ms:,} ms"))
     rows.append(_nodes(report, most=12))
     return tuple(rows)
+
+
+def _whole_rows(report: Report, whole: str) -> list[Fact]:
+    summary = report.summary
+    return [
+        Fact(name=f"Start of the {whole}", text=_instant(summary.start_time, report)),
+        Fact(name=f"End of the {whole}", text=_instant(summary.end_time, report)),
+        _duration(f"Duration of the {whole}", summary.job_duration_in_seconds, None, ""),
+    ]
 
 
 def _nodes(report: Report, *, most: int) -> Fact:

@@ -11,7 +11,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from reportgen.assets import templates_dir
-from reportgen.views.letters import pack
+from reportgen.letters import pack
 from reportgen.views.values import LONGEST_TEXT, shorten
 
 _NOTEBOOK_SHEETS = ("tokens.css", "components.css", "timeline.css", "notebook.css")

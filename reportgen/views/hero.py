@@ -14,6 +14,7 @@ from reportgen.results import Exhibit, RuleId, RuleResult, Status
 from reportgen.units import percentages, say_duration, say_pct
 from reportgen.views.charts.arrays import numbers
 from reportgen.views.charts.shares import ink_class
+from reportgen.views.hero_words import TRACED, Words, words_for
 from reportgen.views.labels import place_labels
 from reportgen.views.meaning import inks
 from reportgen.views.values import heading_of, shorten
@@ -28,35 +29,6 @@ _HEADED_FROM_PCT = 16.0
 _PARTLY_FROM_PCT = 20.0
 _S_PER_HOUR = 3600
 _WHOLE_HOURS_FROM = 100
-
-_WORDS: Mapping[str, str] = {
-    "busy_high": "busy",
-    "busy_partial": "partly busy",
-    "straggler": "waits for a slower GPU",
-    "io_wait": "waits for I/O",
-    "network": "waits for the network",
-    "cpu_input": "waits for CPU or input",
-    "between_steps": "between steps",
-    "unexplained": "idle, cause unknown",
-    "initialization": "before the first step",
-    "finalization": "after the last step",
-    "not_measured": "not measured",
-}
-_CAUSES: Mapping[str, str] = {
-    "straggler": "for a slower GPU",
-    "io_wait": "for I/O",
-    "network": "for the network",
-    "cpu_input": "for the CPU or for input",
-    "between_steps": "between steps",
-    "unexplained": "for no recorded reason",
-}
-_WORK, _ASIDE = ("busy_high", "busy_partial"), ("initialization", "finalization")
-_GROUPS: tuple[tuple[str, tuple[str, ...]], ...] = (
-    ("Working", _WORK),
-    ("Idle while training", tuple(_CAUSES)),
-    ("Start and end", _ASIDE),
-    ("Not measured", ("not_measured",)),
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,7 +98,8 @@ def picture_of(report: Report) -> Picture | None:
 
 
 def _gpu_picture(result: RuleResult, budget: Exhibit) -> Picture:
-    parts = _parts_of(budget)
+    words = words_for([str(name) for name in budget.columns[0].values])
+    parts = _parts_of(budget, words)
     total_s = sum(part.value for part in parts)
     price = result.params.get("usd_per_gpu_hour")
     usd = float(price) / _S_PER_HOUR if isinstance(price, int | float) else None
@@ -135,13 +108,14 @@ def _gpu_picture(result: RuleResult, budget: Exhibit) -> Picture:
         len(set(zip(*(column.values for column in table.columns[:2]), strict=True))) if table else 0
     )
     whole = _say_whole(total_s, n_gpus) + (f", {say_usd(total_s * usd)}" if usd is not None else "")
+    window = f". {budget.caption}" if words is TRACED and budget.caption else ""
     return Picture(
-        says=_says(parts, usd),
-        whole=whole,
+        says=_says(parts, usd, words),
+        whole=f"{whole}{window}",
         alt=f"Bar of all GPU time, {whole}: {_listed(parts)}.",
         link="#gpu-time",
         segments=_segments(parts, [_say_amount(part.value, usd) for part in parts]),
-        headings=_headings(parts),
+        headings=_headings(parts, words.groups),
     )
 
 
@@ -169,7 +143,7 @@ def _cpu_picture(report: Report) -> Picture | None:
     )
 
 
-def _parts_of(budget: Exhibit) -> list[_Part]:
+def _parts_of(budget: Exhibit, words: Words) -> list[_Part]:
     """Return the parts from left to right: work, idling from its largest cause on, the rest."""
     columns = {column.name: column.values for column in budget.columns}
     names = [str(name) for name in columns["part"]]
@@ -178,21 +152,21 @@ def _parts_of(budget: Exhibit) -> list[_Part]:
     found = {
         name: _Part(
             key=name,
-            name=_WORDS.get(name) or shorten(heading_of(name), most=32).text,
+            name=words.names.get(name) or shorten(heading_of(name), most=32).text,
             value=value,
             pct=pct,
             ink=ink_class(ink.hue, ink.index),
         )
         for name, value, pct, ink in zip(names, values, percentages(values), colours, strict=True)
     }
-    order = [name for _, members in _GROUPS for name in _by_size(members, found)]
+    order = [name for _, members in words.groups for name in _by_size(members, found, words)]
     order += [name for name in found if name not in order]
-    return _folded([found[name] for name in order if found[name].value > 0])
+    return _folded([found[name] for name in order if found[name].value > 0], words)
 
 
-def _folded(parts: Sequence[_Part]) -> list[_Part]:
+def _folded(parts: Sequence[_Part], words: Words) -> list[_Part]:
     """Join the causes of idling that are too small to be seen, if there are several."""
-    small = [part for part in parts if part.key in _CAUSES and part.pct < _SEEN_FROM_PCT]
+    small = [part for part in parts if part.key in words.causes and part.pct < _SEEN_FROM_PCT]
     if len(small) < 2:
         return list(parts)
     joined = _Part(
@@ -207,9 +181,9 @@ def _folded(parts: Sequence[_Part]) -> list[_Part]:
     return [*kept[:place], joined, *kept[place:]]
 
 
-def _by_size(members: Sequence[str], found: Mapping[str, _Part]) -> list[str]:
+def _by_size(members: Sequence[str], found: Mapping[str, _Part], words: Words) -> list[str]:
     present = [name for name in members if name in found]
-    is_idle = any(name in _CAUSES for name in members)
+    is_idle = any(name in words.causes for name in members)
     return sorted(present, key=lambda name: -found[name].value) if is_idle else present
 
 
@@ -239,10 +213,12 @@ def _segments(parts: Sequence[_Part], amounts: Sequence[str]) -> tuple[Segment, 
     )
 
 
-def _headings(parts: Sequence[_Part]) -> tuple[Heading, ...]:
+def _headings(
+    parts: Sequence[_Part], groups: Sequence[tuple[str, tuple[str, ...]]]
+) -> tuple[Heading, ...]:
     total = sum(part.value for part in parts) or 1.0
     made = []
-    for text, members in _GROUPS:
+    for text, members in groups:
         its = [part for part in parts if part.key in members]
         if not its:
             continue
@@ -258,29 +234,35 @@ def _headings(parts: Sequence[_Part]) -> tuple[Heading, ...]:
     return tuple(made)
 
 
-def _says(parts: Sequence[_Part], usd: float | None) -> str:
+def _says(parts: Sequence[_Part], usd: float | None, words: Words) -> str:
     """Return the sentence for whoever pays: how much was work, how much was lost, and to what."""
     pcts = {part.key: part.pct for part in parts}
-    idle = [part for part in parts if part.key in _CAUSES]
+    idle = [part for part in parts if part.key in words.causes]
     idle_s, idle_pct = sum(part.value for part in idle), sum(part.pct for part in idle)
-    worked = f"The GPUs worked in {say_pct(sum(pcts.get(key, 0.0) for key in _WORK))} of their time"
+    done_pct = sum(pcts.get(key, 0.0) for key in words.work)
+    worked = f"The GPUs {words.did} {say_pct(done_pct)} of their time"
     partly = pcts.get("busy_partial", 0.0)
     if partly >= _PARTLY_FROM_PCT:
         worked += f" ({say_pct(partly)} at less than 90 % load)"
+    aside_pct = sum(pcts.get(key, 0.0) for key in words.aside)
+    lost = say_usd(idle_s * usd) if usd is not None else _say_hours(idle_s)
+    idled = f"{say_pct(idle_pct)} of it ({lost}) was lost {_cause(idle, words)}" if idle else ""
+    aside = f"{say_pct(aside_pct)} of it {words.aside_says}"
+    if idle_pct >= TOLD_FROM_PCT and aside_pct >= TOLD_FROM_PCT and words is TRACED:
+        return f"{worked}; {aside}, {idled}."
     if idle_pct >= TOLD_FROM_PCT:
-        lost = say_usd(idle_s * usd) if usd is not None else _say_hours(idle_s)
-        return f"{worked}; {say_pct(idle_pct)} of it ({lost}) was lost {_cause(idle)}."
-    aside = sum(pcts.get(key, 0.0) for key in _ASIDE)
-    if aside >= TOLD_FROM_PCT:
-        return f"{worked}; {say_pct(aside)} of it went by before the first or after the last step."
+        return f"{worked}; {idled}."
+    if aside_pct >= TOLD_FROM_PCT:
+        return f"{worked}; {aside}."
     return f"{worked}; {say_pct(idle_pct)} of it was lost waiting."
 
 
-def _cause(idle: Sequence[_Part]) -> str:
+def _cause(idle: Sequence[_Part], words: Words) -> str:
     """Return to what idle time was lost: ``waiting, mostly for I/O``."""
     largest = max(idle, key=lambda part: part.value).key
-    verb = "idling" if largest == "between_steps" else "waiting"
-    return f"{verb} {_CAUSES[largest]}" if len(idle) == 1 else f"{verb}, mostly {_CAUSES[largest]}"
+    verb = "idling" if largest in words.gaps else "waiting"
+    cause = words.causes[largest]
+    return f"{verb} {cause}" if len(idle) == 1 else f"{verb}, mostly {cause}"
 
 
 def _say_whole(total_s: float, n_gpus: int) -> str:

@@ -18,10 +18,13 @@ _STRONG: tuple[tuple[str, str], ...] = (
     ("io", "io iops iowait disk read write loader dataloader getnext fetch wait waits waiting"),
     (
         "network",
-        "network receive transmit nccl allreduce horovod comm communication negotiate broadcast",
+        (
+            "network receive transmit nccl allreduce horovod comm communication transfer "
+            "negotiate broadcast"
+        ),
     ),
     ("memory", "memory mem ram"),
-    ("gpu", "gpu gpus cuda kernel kernels"),
+    ("gpu", "gpu gpus cuda kernel kernels tensor"),
     ("cpu", "cpu cpus core cores host"),
 )
 """Words that name a resource or a fault; the first meaning with a word in the name is its."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from reportgen.report import Report
-from reportgen.results import Exhibit, Finding, RuleId, RuleResult
+from reportgen.results import Exhibit, Finding, RuleId, RuleResult, Status
 from reportgen.views.charts.layout import ChartContext
 from reportgen.views.exhibits import anchor_of
 
@@ -23,7 +23,21 @@ SECTION_OF_RULE: dict[str, str] = {
     "NetworkBottleneck": "network-bottlenecks",
     "GPUMemoryIncrease": "gpu-memory",
     "MaxInitializationTime": "initialization",
+    "GPUActivity": "gpu-activity",
+    "IdleTime": "idle-time",
+    "KernelTime": "kernels",
+    "KernelPrecision": "kernels",
+    "Collectives": "communication",
+    "MemoryOperations": "device-memory",
+    "DeviceMemory": "device-memory",
+    "StepTime": "steps",
+    "LaunchLatency": "launches",
+    "LaunchQueue": "launches",
+    "HostThreads": "host-threads",
+    "Annotations": "annotations",
 }
+_KERNELS = RuleId("GPUActivity")
+_SYSTEM = RuleId("OverallSystemUsage")
 _OPERATORS = "operator"
 
 
@@ -38,6 +52,17 @@ def link_of(rule_id: str, finding: Finding, report: Report) -> str:
     if finding.exhibit and result and result.exhibit(finding.exhibit):
         return f"#{anchor_of(rule_id, finding.exhibit)}"
     return f"#{section_id_of(rule_id)}"
+
+
+def has_kernels(report: Report) -> bool:
+    """Return whether kernel traces with GPU operations were read: the page has a dashboard."""
+    entry = report.rules.get(_KERNELS)
+    return entry is not None and entry.status in {Status.OK, Status.TRIGGERED}
+
+
+def is_of_traces(report: Report) -> bool:
+    """Return whether kernel traces are all there is: what was recorded is not the whole job."""
+    return _KERNELS in report.rules and _SYSTEM not in report.rules
 
 
 def context_of(rule_id: str, report: Report) -> ChartContext:

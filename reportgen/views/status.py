@@ -7,6 +7,20 @@ from collections import Counter
 from reportgen.report import Report
 from reportgen.results import ReasonCode, RuleId, Severity, Status
 from reportgen.views.blocks import State
+from reportgen.views.outline import is_of_traces
+
+MILDEST_FIRST = ("skipped", "ok", "info", "warning", "failed", "critical")
+
+_TRACE_HINTS: dict[str, str] = {
+    "GPUActivity": "Trace a job that uses a GPU, with ProfilerActivity.CUDA as an activity.",
+    "StepTime": "Call prof.step() at the end of each training step.",
+    "Collectives": (
+        "Trace several ranks of the job (each writes its own file) and put the files into one "
+        "folder."
+    ),
+    "Annotations": 'Mark parts of the script: with torch.profiler.record_function("name"): …',
+}
+"""How to record with the PyTorch profiler what a rule over kernel traces lacked."""
 
 _HINTS: dict[ReasonCode, str] = {
     ReasonCode.NO_GPU: (
@@ -61,6 +75,8 @@ def hint_of(rule_id: str, report: Report) -> str:
         return _ERROR_HINT
     if entry.status is not Status.SKIPPED or entry.reason is None:
         return ""
+    if rule_id in _TRACE_HINTS or is_of_traces(report):
+        return _TRACE_HINTS.get(rule_id, "")
     hint = _HINTS.get(entry.reason.code, "")
     result = report.results.get(RuleId(rule_id))
     if entry.reason.code is ReasonCode.TOO_FEW_SAMPLES and result and "patience" in result.params:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
+from reportgen.names import clean, cut_middle
 from reportgen.results import Column, ColumnType, Scalar
 from reportgen.units import say_bytes, say_count, say_duration, say_pct
 
@@ -22,9 +23,6 @@ _WHOLE_SECONDS_FROM_S = 10.0
 _PCT = re.compile(r"\bpct\b")
 _TIME_NAMES = re.compile(r"(^|_)(time|start|end|first|last|began|ended|timestamp)_u?s$")
 _UNIT_SUFFIX = re.compile(r"_(ns|us|ms|s|pct|ratio|bytes|hz|per_s|bytes_per_s)$")
-_CONTROLS = re.compile(
-    "[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff]"
-)
 _NUMBER_AND_UNIT = re.compile(r"(?<=\d) (?=%|(?:[µm]?s|min|h|[kMGTP]?B)\b)")
 _SECONDS_PER = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "ns": 1e-9}
 _BYTES = frozenset({"bytes", "B", "byte"})
@@ -48,18 +46,12 @@ class Shown:
     unit: str = ""
 
 
-def clean(text: str) -> str:
-    """Return a text without control characters and without marks that turn its direction."""
-    return _CONTROLS.sub("\ufffd", text)
-
-
 def shorten(text: str, *, most: int = _LONGEST_NAME) -> Shown:
     """Shorten a long name in its middle: both ends of operator and file names tell most."""
     whole = clean(text)
     if len(whole) <= most:
         return Shown(text=whole)
-    tail = most // 3
-    return Shown(text=f"{whole[: most - tail - 1]}…{whole[-tail:]}", full=whole[:_LONGEST_HOVER])
+    return Shown(text=cut_middle(whole, most), full=whole[:_LONGEST_HOVER])
 
 
 def prose(text: str) -> str:

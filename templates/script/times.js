@@ -88,7 +88,9 @@ var reportTimes = (function () {
     if (typeof ms !== "number") return ms;
     if (isNaN(ms)) return null;
     var shown = isLocal ? ms - new Date(ms).getTimezoneOffset() * 60000 : ms;
-    return new Date(shown).toISOString().slice(0, -1).replace("T", " ");
+    var us = Math.round(shown * 1000), whole = Math.floor(us / 1000);
+    var text = new Date(whole).toISOString().slice(0, -1).replace("T", " ");
+    return us > whole * 1000 ? text + String(us - whole * 1000).padStart(3, "0") : text;
   }
 
   /* A figure of plotly's with its instants in the zone that is shown. */

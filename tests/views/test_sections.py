@@ -16,10 +16,26 @@ from reportgen.views.status import hint_of, rule_state
 from reportgen.views.verdict import verdict_of
 from tests.views import reports
 
+OF_TRACES = {
+    "annotated_ranges",
+    "communication",
+    "device_memory",
+    "findings",
+    "gpu_activity",
+    "gpu_dashboard",
+    "host_threads",
+    "idle_time",
+    "kernels",
+    "launches",
+    "not_recorded",
+    "steps",
+}
+"""Sections of kernel traces: see test_kernel_sections.py."""
 SECTIONS = [
     name
     for name in views.__all__
     if name not in {"exhibit", "figure", "frame", "rule_section", "other_rules", "operators"}
+    and name not in OF_TRACES
 ]
 
 

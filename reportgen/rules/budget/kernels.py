@@ -191,10 +191,10 @@ def _findings(
         Finding(
             id="GPU-3",
             severity=Severity.INFO,
-            title=f"The most GPU time without compute is {part.value}: {say_pct(share_pct)}",
+            title=f"The most GPU time without compute went by {meaning}: {say_pct(share_pct)}",
             text=(
-                f"{say_us(told[part])} of GPU time, {say_pct(share_pct)} of {_window(ranks)}, went "
-                f"by {meaning}; the GPUs were busy {say_pct(busy_pct)}. Computed from kernels."
+                f"{say_us(told[part])} of GPU time, {say_pct(share_pct)} of {_window(ranks)}; the "
+                f"GPUs were busy {say_pct(busy_pct)}. Computed from kernels."
             ),
             advice=advice,
             measured=round(share_pct, 4),

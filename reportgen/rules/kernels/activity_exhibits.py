@@ -1,4 +1,4 @@
-"""GPUActivity as exhibits: the split of each window, the sums, the curve, every device."""
+"""GPUActivity as exhibits: shares of the windows, the curve, every device."""
 
 from __future__ import annotations
 
@@ -8,8 +8,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from reportgen.results import Exhibit, ExhibitKind, exhibit
+from reportgen.rules.kernels.activity_shares import (
+    active_time,
+    activity_split,
+    overlap,
+    sums_of,
+    window_of,
+)
 from reportgen.rules.kernels.device_time import DeviceTime
-from reportgen.rules.kernels.saying import say_us, say_window
+from reportgen.rules.kernels.saying import pct_of, say_us
 from reportgen.rules.kernels.unions import Floats
 from reportgen.rules.kernels.use_over_time import (
     FineUse,
@@ -19,9 +26,9 @@ from reportgen.rules.kernels.use_over_time import (
     use_together,
 )
 from reportgen.rules.kernels.windows import WindowKind
-from reportgen.units import percentages
+from reportgen.units import say_pct
 
-TABLE, SPLIT, SUMS, CURVE = "activity_by_device", "activity_split", "activity_sums", "utilization"
+TABLE, CURVE = "activity_by_device", "utilization"
 MOST_LINES = 16
 
 
@@ -59,23 +66,18 @@ def headline_rows(ranks: Sequence[RankActivity]) -> list[DeviceTime]:
     return rows
 
 
-def split_us(rows: Sequence[DeviceTime]) -> dict[str, float]:
-    """Return the exclusive parts of the windows, added up over devices; they fill the windows."""
-    return {
-        "compute": sum(row.compute_us - row.overlap_us for row in rows),
-        "compute with communication": sum(row.overlap_us for row in rows),
-        "exposed communication": sum(row.exposed_communication_us for row in rows),
-        "memory operations": sum(row.busy_us - row.kernel_us for row in rows),
-        "idle": sum(row.idle_us for row in rows),
-    }
-
-
 def exhibits_of(ranks: Sequence[RankActivity]) -> tuple[Exhibit, ...]:
-    """Return the split, the sums, the curve and the table; nothing without GPU operations."""
+    """Return the shares, the curve and the table; nothing without GPU operations."""
     rows = headline_rows(ranks)
     if not rows:
         return ()
-    return (_split(rows), _sums(ranks), _curve(ranks), table_of(ranks))
+    sums = sums_of(
+        kernels_us=sum(rank.kernel_sum_us for rank in ranks),
+        memory_us=sum(rank.memory_sum_us for rank in ranks),
+        synchronization_us=sum(rank.sync_sum_us for rank in ranks),
+    )
+    shares = (activity_split(rows), *overlap(rows), sums)
+    return (active_time(rows), _curve(ranks), *shares, table_of(ranks))
 
 
 def table_of(ranks: Sequence[RankActivity]) -> Exhibit:
@@ -114,46 +116,6 @@ def table_of(ranks: Sequence[RankActivity]) -> Exhibit:
     )
 
 
-def _split(rows: Sequence[DeviceTime]) -> Exhibit:
-    parts = split_us(rows)
-    return exhibit(
-        SPLIT,
-        ExhibitKind.SHARES,
-        title="What the GPUs did",
-        caption=(
-            f"Shares of {window_of(rows)}. Every moment is in one part; memory operations are "
-            "copies and memsets while no kernel ran."
-        ),
-        columns=[
-            ("part", "", list(parts)),
-            ("time_us", "us", list(parts.values())),
-            ("pct", "%", percentages(list(parts.values()))),
-        ],
-    )
-
-
-def _sums(ranks: Sequence[RankActivity]) -> Exhibit:
-    parts = {
-        "kernels": sum(rank.kernel_sum_us for rank in ranks),
-        "memory operations": sum(rank.memory_sum_us for rank in ranks),
-        "synchronization": sum(rank.sync_sum_us for rank in ranks),
-    }
-    return exhibit(
-        SUMS,
-        ExhibitKind.SHARES,
-        title="Durations of kernels, memory operations and synchronization",
-        caption=(
-            "Durations added up over the whole trace, also where they ran at the same time; "
-            "synchronization is the host's waiting calls and the waits that devices recorded."
-        ),
-        columns=[
-            ("part", "", list(parts)),
-            ("time_us", "us", list(parts.values())),
-            ("pct", "%", percentages(list(parts.values()))),
-        ],
-    )
-
-
 def _curve(ranks: Sequence[RankActivity]) -> Exhibit:
     devices = [item for rank in ranks for item in rank.use]
     use = use_together(begin_together(devices))
@@ -166,13 +128,18 @@ def _curve(ranks: Sequence[RankActivity]) -> Exhibit:
     return exhibit(
         CURVE,
         ExhibitKind.SERIES,
-        title="GPU utilization over time",
+        title=f"GPU utilization over time: {say_pct(_active_pct(ranks))} on average",
         caption=(
             f"Busy share of bins of {say_us(use.width_ns / 1000)} over "
             f"{window_of(headline_rows(ranks))}: any kernel, copy or memset.{apart}{rest}"
         ),
         columns=[("time_s", "s", use.time_s), *_means(ranks, use), *lines],
     )
+
+
+def _active_pct(ranks: Sequence[RankActivity]) -> float:
+    rows = headline_rows(ranks)
+    return pct_of(sum(row.busy_us for row in rows), sum(row.window.length_us for row in rows))
 
 
 def _means(ranks: Sequence[RankActivity], use: Use) -> list[tuple[str, str, Floats]]:
@@ -200,8 +167,3 @@ def _line_names(ranks: Sequence[RankActivity]) -> list[str]:
         for rank in ranks
         for item in rank.use
     ]
-
-
-def window_of(rows: Sequence[DeviceTime]) -> str:
-    """Name the windows of some rows and their lengths."""
-    return say_window([row.window for row in rows])

@@ -8,13 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from reportgen.results import Finding, Severity, Where
-from reportgen.rules.kernels.activity_exhibits import (
-    SPLIT,
-    TABLE,
-    RankActivity,
-    headline_rows,
-    window_of,
-)
+from reportgen.rules.kernels.activity_exhibits import TABLE, RankActivity, headline_rows
+from reportgen.rules.kernels.activity_shares import ACTIVE, SPLIT, window_of
 from reportgen.rules.kernels.device_time import DeviceTime
 from reportgen.rules.kernels.saying import pct_of, say_device, say_us
 from reportgen.rules.saying.verdict import estimate_of, fault_severity
@@ -119,5 +114,5 @@ def _reading(ranks: Sequence[RankActivity], rows: Sequence[DeviceTime]) -> Findi
         advice="Look at the causes of idling where the idle part is large.",
         measured=round(busy_pct, 4),
         unit="%",
-        exhibit=SPLIT,
+        exhibit=ACTIVE,
     )

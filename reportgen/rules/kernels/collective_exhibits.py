@@ -97,7 +97,7 @@ def _split(matches: Sequence[Match]) -> Exhibit:
     return exhibit(
         SPLIT,
         ExhibitKind.SHARES,
-        title="Communication is transfer and waiting",
+        title="Transfer and waiting in communication",
         caption=(
             f"Shares of the durations of {len(matches):,} collectives on all ranks "
             f"({say_us(every)}). The fastest rank's duration is the transfer; what the others "
@@ -115,7 +115,7 @@ def _arrivals(stragglers: Sequence[Straggler]) -> Exhibit:
     return exhibit(
         ARRIVALS,
         ExhibitKind.BARS,
-        title="Waiting in collectives by rank",
+        title=f"Waiting in collectives: {_waits_least(stragglers)} waits least",
         caption="The rank that waits least is the one that the others wait for.",
         columns=[
             ("name", "", [f"rank {item.rank}" for item in stragglers]),
@@ -123,6 +123,11 @@ def _arrivals(stragglers: Sequence[Straggler]) -> Exhibit:
             ("arrives_last", "", [item.last_arrivals for item in stragglers]),
         ],
     )
+
+
+def _waits_least(stragglers: Sequence[Straggler]) -> str:
+    least = min(stragglers, key=lambda item: (item.total_wait_us, item.rank))
+    return f"rank {least.rank}"
 
 
 def _stragglers(stragglers: Sequence[Straggler]) -> Exhibit:

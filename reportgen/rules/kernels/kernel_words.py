@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from reportgen.results import Exhibit, ExhibitKind, Finding, Severity, exhibit
@@ -52,6 +52,7 @@ def exhibits_of(context: Context, *, top: int) -> tuple[Exhibit, ...]:
     by_count = sorted(context.kernels, key=lambda row: (-row.count, row.name))
     times = [(row.name, row.sum_us) for row in context.kernels]
     counts = [(row.name, row.count) for row in by_count]
+    category = {row.name: _category(row) for row in by_count}
     return (
         _largest(
             BY_TIME,
@@ -60,6 +61,7 @@ def exhibits_of(context: Context, *, top: int) -> tuple[Exhibit, ...]:
             title="Kernels by time",
             amount=("time_us", "us"),
             caption=f"Shares of the time of all kernels ({_kernel_time(context)}).",
+            category=category,
         ),
         _largest(
             BY_COUNT,
@@ -68,6 +70,7 @@ def exhibits_of(context: Context, *, top: int) -> tuple[Exhibit, ...]:
             title="Kernels by launches",
             amount=("launches", ""),
             caption=f"Shares of all {say_count(sum(row.count for row in by_count))} launches.",
+            category=category,
         ),
         _table(context),
     )
@@ -89,23 +92,30 @@ def _largest(
     title: str,
     amount: tuple[str, str],
     caption: str,
+    category: Mapping[str, str],
 ) -> Exhibit:
     shown, rest = amounts[:top], amounts[top:]
+    names: list[str | None] = [name for name, _ in shown]
+    categories: list[str | None] = [category[name] for name, _ in shown]
     parts = short_names([name for name, _ in shown])
     values = [value for _, value in shown]
     if rest:
+        names.append(None)
+        categories.append(None)
         parts.append(f"others ({len(rest):,} kernels)")
         values.append(sum(value for _, value in rest))
-        caption += f" The largest {len(shown)} of {len(amounts):,} kernels; the table has all."
+        caption += f" Showing {len(shown)} of {len(amounts):,}; the table of kernels has all."
     return exhibit(
         exhibit_id,
         ExhibitKind.SHARES,
         title=title,
-        caption=f"{caption} Short names; a number tells apart those that would be alike.",
+        caption=caption,
         columns=[
             ("part", "", parts),
             (*amount, values),
             ("pct", "%", percentages(values)),
+            ("full_name", "", names),
+            ("category", "", categories),
         ],
     )
 

@@ -61,11 +61,14 @@ def _histogram(ranks: Sequence[RankSteps]) -> Exhibit:
     names = ["steps"] if len(shown) == 1 else [rank.node for rank, _ in shown]
     n_steps = sum(steps.number.size for _, steps in shown)
     rest = f" The first {len(shown)} of {len(pairs)} ranks." if len(shown) < len(pairs) else ""
+    p50, p95, p99 = np.percentile(
+        np.concatenate([steps.period_us for _, steps in pairs]), _POINTS
+    ).tolist()
     return exhibit(
         HISTOGRAM,
         ExhibitKind.HISTOGRAM,
-        title="Step times",
-        caption=f"{say_count(n_steps)} steps, told by {shown[0][1].source}.{rest}",
+        title=f"Step times: median {say_us(p50)}, p95 {say_us(p95)}, p99 {say_us(p99)}",
+        caption=f"{_say_steps(n_steps)}, told by {shown[0][1].source}.{rest}",
         columns=[
             ("bin_start", "us", edges[:-1]),
             ("bin_end", "us", edges[1:]),
@@ -212,6 +215,10 @@ def _incomplete(ranks: Sequence[RankSteps]) -> Finding | None:
     )
 
 
+def _say_steps(n_steps: int) -> str:
+    return "1 step" if n_steps == 1 else f"{say_count(n_steps)} steps"
+
+
 def _reading(ranks: Sequence[RankSteps]) -> Finding:
     every = np.concatenate([steps.period_us for _, steps in _with_steps(ranks)])
     p50, p95 = np.percentile(every, (50, 95)).tolist()
@@ -220,7 +227,9 @@ def _reading(ranks: Sequence[RankSteps]) -> Finding:
         severity=Severity.INFO,
         title=f"A step takes {say_us(p50)} (median)",
         text=(
-            f"{say_count(every.size)} steps: 95 % take up to {say_us(p95)}, the longest takes "
+            "One step was recorded."
+            if every.size == 1
+            else f"{_say_steps(every.size)}: 95 % take up to {say_us(p95)}, the longest takes "
             f"{say_us(float(every.max()))}."
         ),
         advice="Compare it with the same job on other settings.",

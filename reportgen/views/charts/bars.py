@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from reportgen.results import ColumnType, Exhibit
 from reportgen.views.charts.arrays import numbers
-from reportgen.views.charts.shares import ink_class
+from reportgen.views.charts.shares import FULL_NAME, ink_class, named
 from reportgen.views.meaning import PLAIN, Ink, hue_of, inks
 from reportgen.views.tables import FIRST_ROWS, MOST_CELLS, headings_of
 from reportgen.views.values import Shown, exact_name, heading_of, say, shorten, shown_value
@@ -62,7 +62,8 @@ class BarsInfo:
 
 def info(exhibit: Exhibit, *, file: str) -> BarsInfo:
     """Return the rows of a ``bars`` exhibit, in its order."""
-    name_column, *others = exhibit.columns
+    name_column, *others = [item for item in exhibit.columns if item.name != FULL_NAME]
+    full_names = next((item.values for item in exhibit.columns if item.name == FULL_NAME), None)
     groups = [column for column in others if column.type is not ColumnType.TEXT]
     texts = [column for column in others if column.type is ColumnType.TEXT]
     values = [numbers(column.values) for column in groups]
@@ -82,7 +83,7 @@ def info(exhibit: Exhibit, *, file: str) -> BarsInfo:
     n_shown = min(exhibit.n_rows, MOST_CELLS // max(len(exhibit.columns), 1))
     rows = tuple(
         BarRow(
-            name=shorten(str(name_column.values[at])),
+            name=named(name_column.values[at], full_names[at] if full_names else None),
             bars=tuple(
                 Bar(
                     value=shown_value(column.values[at], column.unit),

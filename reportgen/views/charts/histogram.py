@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,6 +27,7 @@ MOST_GROUPS = 16
 _HEIGHT_PX = 264
 _SEE_THROUGH = 0.5
 _BIN_GAP = 0.94
+_FEW_COUNTS = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,7 +89,7 @@ def draw(exhibit: Exhibit, context: ChartContext) -> Drawing:  # noqa: ARG001 - 
                 bargap=0.04,
                 showlegend=n_groups > 1,
                 xaxis=axis("" if suffix else found.scale.label, ticksuffix=suffix),
-                yaxis=axis("count", rangemode="tozero", tickformat=",d"),
+                yaxis=axis("count", rangemode="tozero", tickformat=",d", **_whole(found.groups)),
             ),
         },
         height_px=_HEIGHT_PX,
@@ -98,6 +100,12 @@ def draw(exhibit: Exhibit, context: ChartContext) -> Drawing:  # noqa: ARG001 - 
             else ()
         ),
     )
+
+
+def _whole(groups: Sequence[Group]) -> dict[str, int]:
+    """Return the step of an axis whose few counts would have halves between them."""
+    highest = max((count or 0.0 for group in groups for count in group.counts), default=0.0)
+    return {"dtick": 1} if highest <= _FEW_COUNTS else {}
 
 
 def _bars(found: HistogramInfo, group: Group, *, is_alone: bool) -> dict[str, Any]:

@@ -30,6 +30,8 @@ PANEL_PX = 190
 _FRAME_PX = 84
 _SPARSE_BELOW = 0.5
 _LIMIT_WORDS = ("threshold", "limit")
+_MEAN = "mean of "
+"""A curve that stands for others: those wait in the legend."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,6 +44,7 @@ class Line:
     panel: int
     is_points: bool
     is_limit: bool
+    is_on_demand: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,6 +69,7 @@ def info(exhibit: Exhibit, context: ChartContext) -> SeriesInfo:
         )
         for unit in units
     )
+    has_means = any(column.name.startswith(_MEAN) for column in columns)
     lines = []
     for column, ink in zip(columns, colours, strict=True):
         panel = units.index(column.unit)
@@ -78,6 +82,7 @@ def info(exhibit: Exhibit, context: ChartContext) -> SeriesInfo:
                 panel=panel,
                 is_points=_is_sparse(curve),
                 is_limit=any(word in column.name.lower() for word in _LIMIT_WORDS),
+                is_on_demand=has_means and not column.name.startswith(_MEAN),
             )
         )
     return SeriesInfo(
@@ -100,7 +105,15 @@ def draw(exhibit: Exhibit, context: ChartContext) -> Drawing:
         figure={"data": traces, "layout": drawn_layout},
         height_px=_FRAME_PX + PANEL_PX * len(found.panels),
         alt=describe("Line chart", exhibit, [line.name for line in found.lines]),
+        remarks=_remarks(found.lines),
     )
+
+
+def _remarks(lines: Sequence[Line]) -> tuple[str, ...]:
+    on_demand = sum(line.is_on_demand for line in lines)
+    if not on_demand:
+        return ()
+    return (f"Drawn: the mean. A click in the legend shows one of the {on_demand} GPUs.",)
 
 
 def _trace(line: Line, time_x: Numbers, scale: UnitScale) -> dict[str, Any]:
@@ -113,6 +126,7 @@ def _trace(line: Line, time_x: Numbers, scale: UnitScale) -> dict[str, Any]:
         "yaxis": axis_name("y", line.panel),
         "hovertemplate": scale.hover,
         "connectgaps": False,
+        **({"visible": "legendonly"} if line.is_on_demand else {}),
     }
     if line.is_points:
         return {

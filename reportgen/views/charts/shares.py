@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from reportgen.results import Exhibit
+from reportgen.names import clean
+from reportgen.results import Exhibit, Scalar
 from reportgen.units import say_pct
 from reportgen.views.charts.arrays import numbers
 from reportgen.views.meaning import inks
 from reportgen.views.theme import N_SHADES
-from reportgen.views.values import Shown, exact_name, exactly, heading_of, shorten, shown_value
+from reportgen.views.values import (
+    Shown,
+    exact_name,
+    exactly,
+    heading_of,
+    shorten,
+    shown_value,
+)
 
+FULL_NAME = "full_name"
+"""A column of names whose short forms are the parts: shown where a part is pointed at."""
 MOST_PARTS = 8
 SMALL_BELOW_PCT = 1.0
 _LABEL_FROM_PCT = 9.0
@@ -47,18 +57,21 @@ def info(exhibit: Exhibit) -> SharesInfo:
     columns = {column.name: column for column in exhibit.columns}
     names = [str(name) for name in columns["part"].values]
     percentages = [value or 0.0 for value in numbers(columns["pct"].values)]
-    amount = next(item for item in exhibit.columns if item.name not in {"part", "pct"})
+    amount = next(item for item in exhibit.columns if item.name not in {"part", "pct", FULL_NAME})
+    full_names = columns[FULL_NAME].values if FULL_NAME in columns else (None,) * len(names)
     colours = inks(names, exhibit.id, exhibit.title)
     parts = [
         Part(
-            name=shorten(name),
+            name=named(name, full),
             amount=shown_value(value, amount.unit),
             pct=Shown(text=say_pct(pct), exact=exactly(pct)),
             width_pct=round(pct, 3),
             ink=ink_class(ink.hue, ink.index),
             bar_label=say_pct(pct) if pct >= _LABEL_FROM_PCT else "",
         )
-        for name, value, pct, ink in zip(names, amount.values, percentages, colours, strict=True)
+        for name, full, value, pct, ink in zip(
+            names, full_names, amount.values, percentages, colours, strict=True
+        )
     ]
     kept, small = _split(parts)
     if small:
@@ -70,6 +83,13 @@ def info(exhibit: Exhibit) -> SharesInfo:
         parts=tuple(kept),
         folded=tuple(small),
     )
+
+
+def named(name: Scalar, full_name: Scalar) -> Shown:
+    """Return a short name with the full one behind it, where there is one."""
+    shown = shorten(str(name))
+    full = clean(full_name) if isinstance(full_name, str) else ""
+    return replace(shown, full=full) if full and full != shown.text else shown
 
 
 def ink_class(hue: str, index: int) -> str:

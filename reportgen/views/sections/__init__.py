@@ -1,7 +1,20 @@
 """The sections of the report: each takes the saved report and returns what a cell shows."""
 
 from reportgen.views.sections.closing import appendix, data_quality
-from reportgen.views.sections.opening import header, job_summary
+from reportgen.views.sections.dashboard import gpu_dashboard
+from reportgen.views.sections.kernels import (
+    annotated_ranges,
+    communication,
+    device_memory,
+    gpu_activity,
+    host_threads,
+    idle_time,
+    kernels,
+    launches,
+    not_recorded,
+    steps,
+)
+from reportgen.views.sections.opening import findings, header, job_summary
 from reportgen.views.sections.rule import rule_section
 from reportgen.views.sections.rules_summary import rules_summary
 from reportgen.views.sections.timeline import timeline
@@ -24,25 +37,37 @@ from reportgen.views.sections.topics import (
 )
 
 __all__ = [
+    "annotated_ranges",
     "appendix",
     "batch_size",
+    "communication",
     "cpu_bottlenecks",
     "data_loading",
     "data_quality",
+    "device_memory",
+    "findings",
     "framework",
+    "gpu_activity",
+    "gpu_dashboard",
     "gpu_memory",
     "gpu_time",
     "gpu_utilization",
     "header",
+    "host_threads",
+    "idle_time",
     "initialization",
     "io_bottlenecks",
     "job_summary",
+    "kernels",
+    "launches",
     "network_bottlenecks",
+    "not_recorded",
     "operators",
     "other_rules",
     "rule_section",
     "rules_summary",
     "step_durations",
+    "steps",
     "system_usage",
     "timeline",
     "workload_balance",

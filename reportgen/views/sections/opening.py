@@ -15,7 +15,7 @@ from reportgen.views.facts import facts_of, summary_rows
 from reportgen.views.findings import Card, card_of
 from reportgen.views.fragments import notebook_style, render
 from reportgen.views.hero import picture_of
-from reportgen.views.outline import section_id_of, title_of
+from reportgen.views.outline import has_kernels, is_of_traces, section_id_of, title_of
 from reportgen.views.status import rule_state
 from reportgen.views.values import shorten
 from reportgen.views.verdict import verdict_of
@@ -31,6 +31,7 @@ LOSS_COUNTERS = {
     "bytes_lost": ("byte lost", "bytes lost"),
 }
 _JOB_SUMMARY = "job-summary"
+_FINDINGS_ID, _FINDINGS_TITLE = "findings", "Findings"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,7 +56,7 @@ def header(report: Report) -> Section:
     """Show the verdict, the top findings, and which checks looked, or could not."""
     verdict = verdict_of(report)
     cards = [card_of(item.rule, item.finding, report) for item in report.findings]
-    first = _cards_at_once(cards)
+    has_dashboard = has_kernels(report)
     html = render(
         "header",
         job_name=shorten(report.job.name or "Training job", most=LONGEST_JOB_NAME),
@@ -63,14 +64,40 @@ def header(report: Report) -> Section:
         picture=picture_of(report),
         facts=facts_of(report),
         warning=_loss_warning(report),
-        findings_title=_findings_title(cards),
-        cards=cards[:first],
-        more_cards=cards[first:],
-        groups=check_groups(report),
+        faults=_faults(cards) if has_dashboard else [],
+        **({} if has_dashboard else _findings_of(cards, report)),
+        has_dashboard=has_dashboard,
     )
     style = Block(html=notebook_style(), is_for_notebook=True)
     state = State(kind=verdict.kind, word=verdict.headline)
     return Section(id="overview", title="Overview", state=state, blocks=(Block(html=html), style))
+
+
+def findings(report: Report) -> Section:
+    """Show the findings after the dashboard; without one they are in the overview."""
+    if not has_kernels(report):
+        return Section(id=_FINDINGS_ID, title=_FINDINGS_TITLE)
+    cards = [card_of(item.rule, item.finding, report) for item in report.findings]
+    html = render("findings", **_findings_of(cards, report), has_dashboard=True)
+    return Section(id=_FINDINGS_ID, title=_FINDINGS_TITLE, blocks=(Block(html=html),))
+
+
+def _findings_of(cards: Sequence[Card], report: Report) -> dict[str, object]:
+    """Return what the fragment of the findings prints."""
+    first = _cards_at_once(cards)
+    return {
+        "findings_title": _findings_title(cards),
+        "cards": cards[:first],
+        "more_cards": cards[first:],
+        "groups": check_groups(report),
+    }
+
+
+def _faults(cards: Sequence[Card]) -> list[Card]:
+    """Return what else is wrong, or could be won, for lines below the verdict, which names one."""
+    told = [card for card in cards if card.severity != Severity.INFO.value or card.gain]
+    is_named = bool(told) and told[0].severity != Severity.INFO.value
+    return told[is_named : CARDS_AT_ONCE + is_named]
 
 
 def job_summary(report: Report) -> Section:
@@ -81,11 +108,15 @@ def job_summary(report: Report) -> Section:
                 "section_head",
                 title="Job summary",
                 state=None,
-                lead="When the job began and ended, and how its time divides into phases.",
+                lead=(
+                    "When the recording began and ended."
+                    if is_of_traces(report)
+                    else "When the job began and ended, and how its time divides into phases."
+                ),
             )
         )
     ]
-    phases = _phases(report)
+    phases = None if is_of_traces(report) else _phases(report)
     if phases:
         blocks.append(phases)
     blocks.append(

@@ -56,16 +56,35 @@ def rule_section(
         shows: which exhibits, by id, the section shows; findings go with their exhibits.
         elsewhere: exhibits that another section shows; their findings stay here.
     """
-    entry = report.rules.get(RuleId(rule_id))
     about = about_of(report.results.get(RuleId(rule_id)))
     heading = title or about.get("title", rule_id)
     anchor = section_id or section_id_of(rule_id)
-    if entry is None:
+    if RuleId(rule_id) not in report.rules:
         return Section(id=anchor, title=heading)
-    result = report.results.get(RuleId(rule_id))
     state = rule_state(rule_id, report)
-    blocks = [head_block(heading, state, about.get("checks", ""))]
-    blocks += _notices(rule_id, report)
+    head = head_block(heading, state, about.get("checks", ""))
+    blocks = rule_blocks(report, rule_id, shows=shows, elsewhere=elsewhere)
+    return Section(id=anchor, title=heading, state=state, blocks=(head, *blocks))
+
+
+def rule_blocks(
+    report: Report,
+    rule_id: str,
+    *,
+    shows: Callable[[str | None], bool] = lambda _: True,
+    elsewhere: frozenset[str] = frozenset(),
+) -> list[Block]:
+    """Return what a section says of a rule of the report, without a heading.
+
+    Args:
+        report: the saved report; it holds the rule.
+        rule_id: the rule.
+        shows: which exhibits, by id, are shown; findings go with their exhibits.
+        elsewhere: exhibits that another section shows; their findings stay here.
+    """
+    result = report.results.get(RuleId(rule_id))
+    about = about_of(result)
+    blocks = _notices(rule_id, report)
     findings = [item for item in findings_of(rule_id, report) if shows(item.exhibit)]
     blocks += card_blocks(rule_id, findings, report)
     if result is not None:
@@ -75,8 +94,9 @@ def rule_section(
         if exhibits and about.get("reading"):
             blocks.append(Block(html=render("reading", text=about["reading"])))
         blocks += exhibit_blocks(exhibits, context_of(rule_id, report))
-        blocks.append(_foot(result, entry.file, about.get("advice", "")))
-    return Section(id=anchor, title=heading, state=state, blocks=tuple(blocks))
+        file = report.rules[RuleId(rule_id)].file
+        blocks.append(_foot(result, file, about.get("advice", "")))
+    return blocks
 
 
 def say_counters(result: RuleResult) -> tuple[str, str, str]:

@@ -10,14 +10,13 @@ from reportgen.views.blocks import Block, Section
 from reportgen.views.fragments import render
 from reportgen.views.outline import about_of, section_id_of
 from reportgen.views.sections.rule import say_counters, say_params
-from reportgen.views.status import rule_state
+from reportgen.views.status import MILDEST_FIRST, rule_state
 from reportgen.views.values import ABSENT
 
 _LEAD = (
     "What each check counted. The counters are SageMaker's: what one trigger or violation means "
     "differs from check to check, so compare them over time, not with each other."
 )
-_MILDEST_FIRST = ("skipped", "ok", "info", "warning", "failed", "critical")
 _ID, _TITLE = "rules-summary", "All checks"
 
 
@@ -68,7 +67,7 @@ def rule_rows(report: Report) -> tuple[RuleRow, ...]:
                 checks=about.get("checks", ""),
                 kind=kind,
                 word=entry.status.value,
-                rank=_MILDEST_FIRST.index(kind),
+                rank=MILDEST_FIRST.index(kind),
                 reason=entry.reason.text if entry.reason else "",
                 triggered=counted[0],
                 violations=counted[1],

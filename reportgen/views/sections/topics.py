@@ -6,7 +6,13 @@ from reportgen.report import Report
 from reportgen.results import RuleId, Status
 from reportgen.views.blocks import Section, Sections, State
 from reportgen.views.exhibits import exhibit_blocks
-from reportgen.views.outline import SECTION_OF_RULE, context_of, evidence_of, is_about_operators
+from reportgen.views.outline import (
+    SECTION_OF_RULE,
+    context_of,
+    evidence_of,
+    is_about_operators,
+    is_of_traces,
+)
 from reportgen.views.sections.rule import (
     card_blocks,
     findings_of,
@@ -37,7 +43,10 @@ def system_usage(report: Report) -> Section:
 
 
 def gpu_time(report: Report) -> Section:
-    """Show what each GPU's time went into: work, start and end, and causes of idling."""
+    """Show what each GPU's time went into; without GPUs in traces the list of absences says so."""
+    entry = report.rules.get(RuleId("GPUTimeBudget"))
+    if entry is not None and entry.status is Status.SKIPPED and is_of_traces(report):
+        return Section(id=SECTION_OF_RULE["GPUTimeBudget"], title="GPU time budget")
     return rule_section(report, "GPUTimeBudget", title="GPU time budget")
 
 

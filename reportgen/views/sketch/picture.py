@@ -76,7 +76,7 @@ def sketch_of(
         most_px: the picture is no taller.
     """
     layout = figure["layout"]
-    traces = figure["data"][:most_traces]
+    traces = [item for item in figure["data"] if item.get("visible", True) is True][:most_traces]
     x_limits = _limits(layout.get("xaxis", {}), _all_values(traces, "x"), is_from_zero=False)
     if x_limits is None:
         return None

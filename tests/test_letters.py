@@ -8,8 +8,8 @@ import json
 
 import pytest
 
+from reportgen.letters import pack
 from reportgen.views.fragments import figure_text
-from reportgen.views.letters import pack
 
 
 def unpacked(text: str, n_bytes: int) -> str:

@@ -1,0 +1,27 @@
+"""Names as people may read them: harmless, and no longer than their place."""
+
+from __future__ import annotations
+
+import re
+
+_CONTROLS = re.compile(
+    "[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff]"
+)
+
+
+def clean(text: str) -> str:
+    """Return a text without control characters and without marks that turn its direction."""
+    return _CONTROLS.sub("\ufffd", text)
+
+
+def cut_middle(text: str, most: int) -> str:
+    """Return a text of at most ``most`` characters: both ends of a long name tell most.
+
+    Example:
+        >>> cut_middle("aten::convolution_backward", 12)
+        'aten::c…ward'
+    """
+    if len(text) <= most:
+        return text
+    tail = most // 3
+    return f"{text[: most - tail - 1]}…{text[-tail:]}"

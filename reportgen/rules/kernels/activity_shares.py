@@ -1,0 +1,108 @@
+"""What the GPUs did as shares: active or idle, the exclusive parts, overlap, durations."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from reportgen.results import Exhibit, ExhibitKind, exhibit
+from reportgen.rules.kernels.device_time import DeviceTime
+from reportgen.rules.kernels.saying import pct_of, say_us, say_window
+from reportgen.units import percentages, say_pct
+
+ACTIVE, SPLIT, OVERLAP, SUMS = "active_time", "activity_split", "overlap", "activity_sums"
+
+
+def split_us(rows: Sequence[DeviceTime]) -> dict[str, float]:
+    """Return the exclusive parts of the windows, added up over devices; they fill the windows."""
+    return {
+        "compute": sum(row.compute_us - row.overlap_us for row in rows),
+        "compute with communication": sum(row.overlap_us for row in rows),
+        "exposed communication": sum(row.exposed_communication_us for row in rows),
+        "memory operations": sum(row.busy_us - row.kernel_us for row in rows),
+        "idle": sum(row.idle_us for row in rows),
+    }
+
+
+def active_time(rows: Sequence[DeviceTime]) -> Exhibit:
+    """Return active against idle time, by both of its definitions."""
+    window_us = sum(row.window.length_us for row in rows)
+    kernel_pct = pct_of(sum(row.kernel_us for row in rows), window_us)
+    return _shares(
+        ACTIVE,
+        {"active": sum(row.busy_us for row in rows), "idle": sum(row.idle_us for row in rows)},
+        title="GPU active time",
+        caption=(
+            f"Shares of {window_of(rows)}. Active: a kernel, copy or memset runs. Kernels alone "
+            f"run {say_pct(kernel_pct)} of it, which is what nvidia-smi calls GPU-Util."
+        ),
+    )
+
+
+def activity_split(rows: Sequence[DeviceTime]) -> Exhibit:
+    """Return the parts that exclude each other."""
+    return _shares(
+        SPLIT,
+        split_us(rows),
+        title="What the GPUs did",
+        caption=(
+            f"Shares of {window_of(rows)}. Every moment is in one part; memory operations are "
+            "copies and memsets while no kernel ran."
+        ),
+    )
+
+
+def overlap(rows: Sequence[DeviceTime]) -> tuple[Exhibit, ...]:
+    """Return how much of communication hides behind compute; nothing without communication."""
+    hidden_us = sum(row.overlap_us for row in rows)
+    exposed_us = sum(row.exposed_communication_us for row in rows)
+    communication_us = hidden_us + exposed_us
+    if communication_us <= 0:
+        return ()
+    share_pct = pct_of(communication_us, sum(row.window.length_us for row in rows))
+    return (
+        _shares(
+            OVERLAP,
+            {"communication behind compute": hidden_us, "exposed communication": exposed_us},
+            title="Overlap of communication and compute",
+            caption=(
+                f"Shares of the {say_us(communication_us)} in which communication kernels ran, "
+                f"{say_pct(share_pct)} of {window_of(rows)}."
+            ),
+        ),
+    )
+
+
+def sums_of(*, kernels_us: float, memory_us: float, synchronization_us: float) -> Exhibit:
+    """Return durations added up, as SageMaker Profiler divides the activity."""
+    return _shares(
+        SUMS,
+        {
+            "kernels": kernels_us,
+            "memory operations": memory_us,
+            "synchronization": synchronization_us,
+        },
+        title="Durations of kernels, memory operations and synchronization",
+        caption=(
+            "Durations added up over the whole trace, also where they ran at the same time; "
+            "synchronization is the host's waiting calls and the waits that devices recorded."
+        ),
+    )
+
+
+def window_of(rows: Sequence[DeviceTime]) -> str:
+    """Name the windows of some rows and their lengths."""
+    return say_window([row.window for row in rows])
+
+
+def _shares(exhibit_id: str, parts: Mapping[str, float], *, title: str, caption: str) -> Exhibit:
+    return exhibit(
+        exhibit_id,
+        ExhibitKind.SHARES,
+        title=title,
+        caption=caption,
+        columns=[
+            ("part", "", list(parts)),
+            ("time_us", "us", list(parts.values())),
+            ("pct", "%", percentages(list(parts.values()))),
+        ],
+    )

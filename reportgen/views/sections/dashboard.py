@@ -1,0 +1,155 @@
+"""The dashboard of kernel traces: every picture of what the GPUs did, before any table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from itertools import takewhile
+
+from reportgen.report import Report
+from reportgen.results import Exhibit, ExhibitKind, RuleId
+from reportgen.units import say_pct
+from reportgen.views.blocks import Block, Section
+from reportgen.views.charts.arrays import numbers
+from reportgen.views.exhibits import exhibit_block, has_shape
+from reportgen.views.kernel_ranking import ranking_block
+from reportgen.views.outline import context_of, has_kernels
+from reportgen.views.sections.rule import head_block
+from reportgen.views.values import shorten
+
+ID, TITLE = "dashboard", "Dashboard"
+_LEAD = (
+    "What the GPUs did, from kernel traces. Each percentage says what it is a share of; tables, "
+    "findings and parameters follow by topic."
+)
+_LONGEST_PART = 48
+_FEW_BOXES = 4
+_NOT_TOLD = ("others (", "GPU busy")
+
+
+def first_part(exhibit: Exhibit) -> str:
+    """Return a title that tells the first part of shares: ``GPU active time: 56.6 %``."""
+    return f"{exhibit.title}: {say_pct(_parts_of(exhibit)[0][1])}"
+
+
+def largest_part(exhibit: Exhibit) -> str:
+    """Return a title that tells the largest part of shares, not what is neither cause nor name."""
+    told = [part for part in _parts_of(exhibit) if not part[0].startswith(_NOT_TOLD)]
+    if not told:
+        return exhibit.title
+    name, pct = max(told, key=lambda part: part[1])
+    return f"{exhibit.title}: {say_pct(pct)} {shorten(name, most=_LONGEST_PART).text}"
+
+
+def own_title(exhibit: Exhibit) -> str:
+    """Return the title of the rule, which tells the finding itself."""
+    return exhibit.title
+
+
+def _parts_of(exhibit: Exhibit) -> list[tuple[str, float]]:
+    columns = {column.name: column.values for column in exhibit.columns}
+    pairs = zip(columns["part"], numbers(columns["pct"]), strict=True)
+    return [(str(name), pct or 0.0) for name, pct in pairs]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Panel:
+    """A picture of the dashboard.
+
+    Attributes:
+        rule_id, exhibit_id: whose it is.
+        says: its title.
+        is_wide: whether it fills the width.
+        is_ranking: whether shares are shown as bars below each other, for many long names.
+    """
+
+    rule_id: str
+    exhibit_id: str
+    says: Callable[[Exhibit], str] = own_title
+    is_wide: bool = False
+    is_ranking: bool = False
+
+
+PANELS: tuple[Panel, ...] = (
+    Panel(rule_id="GPUActivity", exhibit_id="active_time", says=first_part),
+    Panel(rule_id="GPUActivity", exhibit_id="activity_split", says=largest_part),
+    Panel(rule_id="GPUActivity", exhibit_id="utilization", is_wide=True),
+    Panel(rule_id="IdleTime", exhibit_id="idle_shares", says=largest_part),
+    Panel(rule_id="StepTime", exhibit_id="step_times"),
+    Panel(rule_id="Collectives", exhibit_id="transfer_and_waiting", says=largest_part),
+    Panel(rule_id="GPUActivity", exhibit_id="overlap", says=largest_part),
+    Panel(rule_id="Collectives", exhibit_id="waiting_by_rank", is_wide=True),
+    Panel(
+        rule_id="KernelTime",
+        exhibit_id="top_by_time",
+        says=largest_part,
+        is_ranking=True,
+        is_wide=True,
+    ),
+    Panel(
+        rule_id="KernelTime",
+        exhibit_id="top_by_launches",
+        says=largest_part,
+        is_ranking=True,
+        is_wide=True,
+    ),
+    Panel(rule_id="KernelPrecision", exhibit_id="precision_shares", says=largest_part),
+    Panel(rule_id="KernelPrecision", exhibit_id="matrix_units", says=first_part),
+    Panel(rule_id="MemoryOperations", exhibit_id="memory_shares", says=largest_part),
+    Panel(rule_id="GPUActivity", exhibit_id="activity_sums", says=largest_part),
+    Panel(rule_id="DeviceMemory", exhibit_id="memory_over_time"),
+    Panel(rule_id="LaunchQueue", exhibit_id="queue_over_time"),
+    Panel(rule_id="LaunchLatency", exhibit_id="launch_delays"),
+    Panel(rule_id="HostThreads", exhibit_id="busy_threads"),
+    Panel(rule_id="Annotations", exhibit_id="annotation_durations", is_wide=True),
+)
+"""In the order of SageMaker Profiler's dashboard: activity, steps, kernels, memory, host."""
+
+
+def gpu_dashboard(report: Report) -> Section:
+    """Show what the GPUs did in pictures; nothing where no kernels were traced."""
+    if not has_kernels(report):
+        return Section(id=ID, title=TITLE)
+    drawn = [(panel, found) for panel in PANELS if (found := exhibit_of(panel, report))]
+    blocks = [
+        _block(panel, found, report, is_alone=_stands_alone(at, drawn))
+        for at, (panel, found) in enumerate(drawn)
+    ]
+    return Section(id=ID, title=TITLE, blocks=(head_block(TITLE, None, _LEAD), *blocks))
+
+
+def hosted(rule_id: str, report: Report) -> tuple[Exhibit, ...]:
+    """Return the exhibits of a rule that the dashboard shows."""
+    if not has_kernels(report):
+        return ()
+    found = [exhibit_of(panel, report) for panel in PANELS if panel.rule_id == rule_id]
+    return tuple(item for item in found if item is not None)
+
+
+def exhibit_of(panel: Panel, report: Report) -> Exhibit | None:
+    """Return what a panel shows, ``None`` where it was not recorded."""
+    result = report.results.get(RuleId(panel.rule_id))
+    found = result.exhibit(panel.exhibit_id) if result else None
+    if found is None or found.n_rows == 0 or not has_shape(found):
+        return None
+    return found
+
+
+def _block(panel: Panel, found: Exhibit, report: Report, *, is_alone: bool) -> Block:
+    show = ranking_block if panel.is_ranking else exhibit_block
+    block = show(found, context_of(panel.rule_id, report), title=panel.says(found))
+    return replace(block, is_panel=not is_alone)
+
+
+def _stands_alone(at: int, drawn: list[tuple[Panel, Exhibit]]) -> bool:
+    """Return whether a panel fills the width: a wide one, or one without another beside it."""
+    if _is_wide(*drawn[at]):
+        return True
+    before = takewhile(lambda item: not _is_wide(*item), reversed(drawn[:at]))
+    is_last = at + 1 == len(drawn) or _is_wide(*drawn[at + 1])
+    return is_last and sum(1 for _ in before) % 2 == 0
+
+
+def _is_wide(panel: Panel, found: Exhibit) -> bool:
+    has_many_boxes = found.kind is ExhibitKind.BOXES and found.n_rows > _FEW_BOXES
+    return panel.is_wide or panel.is_ranking or has_many_boxes

@@ -1,0 +1,80 @@
+"""The page of kernel traces in a browser, made by the command from two ranks."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.browser.test_accessibility import LOOKS, _complaints
+from tests.browser.watching import draw, opened, scroll_through
+
+pytestmark = pytest.mark.browser
+
+ROOT = Path(__file__).resolve().parents[2]
+TRACES = ROOT / "sample_data" / "kernel_traces"
+
+
+@pytest.fixture(scope="session")
+def traced_page(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the page that the command makes of the sample traces."""
+    output = tmp_path_factory.mktemp("traced")
+    command = [sys.executable, "-m", "reportgen", str(TRACES), "--output", str(output), "--quiet"]
+    subprocess.run(command, check=True, cwd=ROOT)
+    return output / "profiler-report.html"
+
+
+def test_the_page_opens_on_the_dashboard_and_asks_for_nothing(browser, traced_page):
+    with opened(browser, traced_page) as watched:
+        page = watched.page
+        sections = page.eval_on_selector_all("main .rg-section", "all => all.map(it => it.id)")
+        assert sections[:3] == ["overview", "dashboard", "findings"]
+        assert sections[-3:] == ["not-recorded", "data-quality", "appendix"]
+        scroll_through(page)
+        assert watched.requests == []
+        assert watched.complaints == []
+
+
+def test_every_link_within_the_page_has_a_place(browser, traced_page):
+    with opened(browser, traced_page) as watched:
+        page = watched.page
+        page.evaluate("reportFolds.all().forEach(reportFolds.open)")
+        lost = page.eval_on_selector_all(
+            "main a[href^='#']",
+            "all => all.map(it => it.hash.slice(1)).filter(it => !document.getElementById(it))",
+        )
+        assert lost == []
+
+
+def test_bins_of_less_than_a_millisecond_stay_apart_and_gpus_wait_in_the_legend(
+    browser, traced_page
+):
+    with opened(browser, traced_page) as watched:
+        page = watched.page
+        draw(page, "GPUActivity--utilization")
+        traces = page.eval_on_selector(
+            "#GPUActivity--utilization .rg-plot",
+            "plot => plot.data.map(it => [it.name, it.visible || true, new Set(it.x).size,"
+            " it.x.length])",
+        )
+        assert [trace[1] for trace in traces] == [True, "legendonly", "legendonly"]
+        assert all(distinct == count for _, _, distinct, count in traces)
+
+
+def test_nothing_is_wider_than_a_phone(browser, traced_page):
+    with opened(browser, traced_page, viewport={"width": 390, "height": 844}) as watched:
+        page = watched.page
+        scroll_through(page)
+        assert page.evaluate("document.documentElement.scrollWidth") <= 390
+
+
+@pytest.mark.parametrize("look", LOOKS)
+def test_axe_finds_no_violation_on_a_page_of_traces(browser, traced_page, look):
+    with opened(browser, traced_page, **LOOKS[look]) as watched:
+        page = watched.page
+        if look != "dark":
+            page.evaluate("reportFolds.all().forEach(reportFolds.open)")
+        draw(page, "GPUActivity--utilization")
+        assert _complaints(page, look) == []

@@ -1,0 +1,191 @@
+"""The page of kernel traces: the dashboard, the sections by topic, what was not recorded."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from reportgen import views
+from reportgen.results import ReasonCode, Severity, Status
+from reportgen.views.blocks import Section, outputs
+from reportgen.views.charts import series
+from reportgen.views.charts.layout import ChartContext
+from reportgen.views.exhibits import figure_of
+from reportgen.views.kernel_ranking import info_of
+from reportgen.views.sections.dashboard import largest_part
+from reportgen.views.sections.kernels import absent_of
+from reportgen.views.status import hint_of
+from tests.views import reports, traces
+from tests.views.test_hero import budget_report
+
+UNIX = ChartContext(rule_id="GPUActivity", is_unix=True)
+TOPICS = (
+    "annotated_ranges",
+    "communication",
+    "device_memory",
+    "findings",
+    "gpu_activity",
+    "gpu_dashboard",
+    "host_threads",
+    "idle_time",
+    "kernels",
+    "launches",
+    "not_recorded",
+    "steps",
+)
+
+
+def html_of(section: Section) -> str:
+    return "".join(output.data["text/html"] for output in outputs(section))
+
+
+def anchors_of(html: str) -> list[str]:
+    return re.findall(r' id="([^"]+)"', html)
+
+
+@pytest.mark.parametrize("name", TOPICS)
+def test_a_job_without_traces_has_none_of_the_sections_of_traces(name):
+    assert getattr(views, name)(reports.busy_report()).blocks == ()
+
+
+def test_each_picture_stands_once_and_the_tables_by_topic():
+    report = traces.traced_report()
+    dashboard = html_of(views.gpu_dashboard(report))
+    topics = [views.gpu_activity(report), views.idle_time(report), views.kernels(report)]
+    details = "".join(map(html_of, topics))
+    drawn = {"GPUActivity--utilization", "IdleTime--idle_shares", "KernelTime--top_by_time"}
+    assert drawn <= set(anchors_of(dashboard))
+    assert drawn.isdisjoint(anchors_of(details))
+    assert {"IdleTime--idle_causes", "KernelTime--kernels"} <= set(anchors_of(details))
+    assert 'href="#IdleTime--idle_shares"' in details
+    every = anchors_of(dashboard + details)
+    assert len(every) == len(set(every))
+
+
+def test_titles_tell_the_finding_and_not_the_rest():
+    html = html_of(views.gpu_dashboard(traces.traced_report()))
+    assert "<h3>GPU active time: 50.0 %</h3>" in html
+    assert "<h3>Why the GPUs idled: 40.0 % host late: data loader</h3>" in html
+    assert "<h3>Kernels by time: 40.0 % kernel Functor</h3>" in html
+
+
+def test_shares_of_nothing_but_the_rest_keep_their_title():
+    only_rest = traces.time_shares("idle_shares", "Why the GPUs idled", {"GPU busy": 100.0})
+    assert largest_part(only_rest) == "Why the GPUs idled"
+
+
+def test_a_kernel_name_of_nine_kilobytes_is_short_with_the_whole_at_hand():
+    first = info_of(traces.ranking(), file="KernelTime.json").rows[0]
+    assert first.name.text == "kernel Functor"
+    assert first.name.full == traces.LONG_NAME
+    html = html_of(views.gpu_dashboard(traces.traced_report()))
+    assert "full name" not in html
+    assert "category" not in html
+
+
+def test_kernels_that_communicate_have_the_colour_of_communication():
+    rows = info_of(traces.ranking(), file="KernelTime.json").rows
+    assert [row.bars[0].ink for row in rows] == ["rg-ink-gpu", "rg-ink-network", "rg-ink-idle"]
+
+
+def test_a_title_that_names_communication_does_not_colour_compute():
+    parts = {"compute": 10.0, "exposed communication": 80.0, "idle": 10.0}
+    split = traces.time_shares("activity_split", "What the GPUs did", parts)
+    result = reports.result("GPUActivity", Status.OK, exhibits=(split,))
+    html = html_of(views.gpu_dashboard(reports.report_of((result,), nodes=("rank 0",))))
+    assert "What the GPUs did: 80.0 % exposed communication" in html
+    assert '<span class="rg-swatch rg-ink-gpu" aria-hidden="true"></span>compute' in html
+
+
+def test_of_several_gpus_the_mean_is_drawn_and_each_gpu_waits_in_the_legend():
+    curves = traces.utilization("mean of GPUs", "rank 0 gpu0", "rank 1 gpu1")
+    drawing = series.draw(curves, UNIX)
+    assert [trace.get("visible", True) for trace in drawing.figure["data"]] == [
+        True,
+        "legendonly",
+        "legendonly",
+    ]
+    assert drawing.remarks == ("Drawn: the mean. A click in the legend shows one of the 2 GPUs.",)
+    assert series.draw(traces.utilization("gpu0"), UNIX).remarks == ()
+
+
+def test_instants_of_traces_reach_the_figure_with_their_microseconds():
+    xs = figure_of(traces.utilization("gpu0"), UNIX)["data"][0]["x"]
+    assert xs[:2] == ["2026-07-03 09:30", "2026-07-03 09:30:00.0001"]
+
+
+def test_a_narrow_panel_without_a_neighbour_fills_the_width():
+    shown = list(outputs(views.gpu_dashboard(traces.traced_report())))
+    panels = [item.data["text/html"].startswith('<div class="rg rg-panel">') for item in shown]
+    # The heading; active time beside the split; the curve, the causes and the ranking alone.
+    assert panels == [False, True, True, False, False]
+
+
+def test_the_overview_has_further_faults_as_lines_that_lead_to_their_cards():
+    report = traces.traced_report()
+    overview = html_of(views.header(report))
+    assert 'href="#IdleTime--finding-IDLE-2"' in overview
+    assert "<article" not in overview
+    assert "IdleTime--finding-IDLE-2" in anchors_of(html_of(views.idle_time(report)))
+    assert html_of(views.findings(report)).count('<article class="rg-card') == 2
+
+
+def test_without_faults_the_overview_tells_what_could_be_won():
+    title = "80.0 % of kernel time is FP32"
+    found = reports.finding("PREC-1", Severity.INFO, title, share=0.5)
+    precision = reports.result("KernelPrecision", Status.OK, findings=(found,))
+    report = reports.report_of((traces.activity(), precision), nodes=("rank 0",))
+    overview = html_of(views.header(report))
+    assert 'href="#KernelPrecision--finding-PREC-1"' in overview
+    assert "up to 2.00× faster" in overview
+
+
+def test_every_link_of_the_checks_has_a_place():
+    report = traces.traced_report()
+    sections = [getattr(views, name)(report) for name in TOPICS]
+    places = {section.id for section in sections if section.blocks}
+    places |= set(anchors_of("".join(map(html_of, sections))))
+    links = set(re.findall(r'href="#([^"]+)"', html_of(views.findings(report))))
+    assert links <= places
+
+
+def test_what_could_not_look_is_one_line_with_how_to_record_it():
+    report = traces.traced_report()
+    assert views.communication(report).blocks == ()
+    absent = absent_of(report)
+    assert absent[0].anchors == ("communication",)
+    assert absent[0].text == traces.NO_COLLECTIVES
+    assert "several ranks" in absent[0].hint
+    assert absent[-1].title == "System metrics"
+
+
+def test_rules_that_lack_the_same_are_told_together():
+    report = traces.cpu_report()
+    assert views.gpu_dashboard(report).blocks == ()
+    assert views.gpu_time(report).blocks == ()
+    first, system = absent_of(report)
+    assert first.anchors == ("gpu-time", "gpu-activity", "idle-time", "kernels")
+    assert first.title.count(",") == 4
+    assert system.title == "System metrics"
+
+
+def test_a_trace_without_steps_is_not_told_of_sagemakers_profiler():
+    steps = reports.skipped("StepTime", ReasonCode.NO_STEPS, "No steps.")
+    assert "prof.step()" in hint_of("StepTime", traces.traced_report(steps))
+
+
+def test_the_summary_of_traces_speaks_of_the_recording():
+    html = html_of(views.job_summary(traces.traced_report()))
+    assert "Start of the recording" in html
+    assert "of the job" not in html
+
+
+def test_the_first_picture_of_kernels_knows_work_communication_and_idling():
+    parts = {"compute": 40.0, "exposed_communication": 20.0, "cpu_input": 30.0, "launch": 10.0}
+    html = html_of(views.header(budget_report(parts, n_gpus=1)))
+    assert (
+        "The GPUs computed in 40.0 % of their time; 20.0 % of it went into communication with "
+        "nothing computed beside it, 40.0 % of it (40 s) was lost waiting, mostly for the data "
+        "loader."
+    ) in html
