@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from reportgen.formats.blank import until_blank
+from reportgen.formats.blank import noted_until_blank
 from reportgen.formats.event_text import CHUNK_BYTES, Event, decode_event, decode_events
 from reportgen.formats.kineto.packing import Packing, unpacked
 from reportgen.formats.tally import Tally
@@ -38,7 +38,7 @@ def read_object_events(blocks: Iterable[bytes], key: str, tally: Tally) -> Itera
     packing = Packing()
     text = b""
     is_open = False
-    for block in until_blank(unpacked(blocks, packing), key, tally):
+    for block in noted_until_blank(unpacked(blocks, packing), key, tally):
         text += block
         if not is_open:
             opening = _OPENING.search(text)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from reportgen.errors import LocationError, PlaceError
 from reportgen.formats import Claim, FileEvents, FormatId, Tally, Vocabulary, read_batches
-from reportgen.formats.blank import until_blank
+from reportgen.formats.blank import noted_until_blank
 from reportgen.formats.event_text import read_event_blocks
 from reportgen.formats.horovod import with_instants
 from reportgen.formats.tensorflow import with_phases
@@ -45,7 +45,7 @@ def read_streamed(file: EventFile, tally: Tally, *, vocabulary: Vocabulary) -> F
     blocks = _blocks(file, tally)
     if file.claim.format_id is FormatId.HOROVOD:
         packing = Packing()
-        text = until_blank(unpacked(blocks, packing), file.key, tally)
+        text = noted_until_blank(unpacked(blocks, packing), file.key, tally)
         batches = read_event_blocks(text, file.key, tally)
         events = read_batches(batches, file.key, tally, vocabulary=vocabulary)
         if packing.is_damaged or packing.is_cut_off:

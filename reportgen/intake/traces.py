@@ -8,6 +8,7 @@ import numpy as np
 
 from reportgen.errors import LocationError, PlaceError
 from reportgen.formats import Tally
+from reportgen.formats.blank import SAY_BLANK
 from reportgen.formats.kineto import TraceFile, TraceTables, read_trace
 from reportgen.intake.read import SAY_CHANGED
 from reportgen.intake.system import Progress
@@ -123,6 +124,8 @@ def _tell_losses(trace: TraceFile, key: str, tally: Tally) -> None:
         tally.remark("Its packed bytes are damaged; what follows the damage is lost.", path=key)
     if trace.packing.is_cut_off:
         tally.remark("Its packed bytes end too early; what followed is lost.", path=key)
+    if trace.packing.is_blank:
+        tally.remark(SAY_BLANK, path=key)
     if losses.is_unclosed:
         tally.remark("The list of events does not end: the writer was stopped.", path=key)
     if trace.n_documents > 1:

@@ -17,6 +17,12 @@ class Packing:
 
     is_damaged: bool = False
     is_cut_off: bool = False
+    is_blank: bool = False
+    """Whether reading was given up in endless white space."""
+
+    def give_up(self) -> None:
+        """Remember that the rest was left unread."""
+        self.is_blank = True
 
 
 def unpacked(blocks: Iterable[bytes], packing: Packing) -> Iterator[bytes]:

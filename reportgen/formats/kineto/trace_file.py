@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from reportgen.formats.blank import until_blank
 from reportgen.formats.kineto.columns import TraceColumns
 from reportgen.formats.kineto.header import TraceHeader, read_header
 from reportgen.formats.kineto.packing import Packing, unpacked
@@ -54,7 +55,7 @@ def read_trace(blocks: Iterable[bytes], *, on_progress: Progress | None = None) 
     the first counts: the others repeat it or are other ranks.
     """
     packing = Packing()
-    text = TraceText(blocks=unpacked(blocks, packing))
+    text = TraceText(blocks=until_blank(unpacked(blocks, packing), packing.give_up))
     columns = _Documents()
     n_bytes = 0
     for batch in text.batches():
