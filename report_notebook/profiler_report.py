@@ -286,11 +286,10 @@ views.host_threads(report)
 views.annotated_ranges(report)
 
 # %% [markdown] tags=["notebook-only", "try-this"]
-# **Try this**: one annotation.
+# **Try this**: the first ten annotations as numbers.
 #
 # ```python
-# marks = views.frame(report, "Annotations", "annotations")
-# marks[marks["name"].str.contains("forward")]
+# views.frame(report, "Annotations", "annotations").head(10)
 # ```
 
 # %% [markdown] tags=["notebook-only"]

@@ -20,7 +20,7 @@ from reportgen.pipeline.work import work_on
 from reportgen.profile import JobProfile
 from reportgen.report import codec as report_codec
 from reportgen.results import codec as result_codec
-from reportgen.rules.registry import BUILTIN_RULES
+from reportgen.rules.registry import SAMPLED_RULES
 from reportgen.rules.runner import judge_all
 from sample_data.make import make_job
 from sample_data.spec import Fault, JobSpec
@@ -81,15 +81,15 @@ def test_a_report_is_the_same_bytes_wherever_it_is_made(tmp_path: Path, two_node
 
     assert sorted(here) == sorted(there)
     assert [name for name in sorted(here) if here[name] != there[name]] == []
-    assert len(here) > len(BUILTIN_RULES)
+    assert len(here) > len(SAMPLED_RULES)
 
 
 def results_of(job: JobProfile, executor: LocalExecutor) -> list[bytes]:
     """Return the bytes of all files of results."""
-    params = {rule.id: rule.params() for rule in BUILTIN_RULES}
-    work = partial(work_on, rules=BUILTIN_RULES, params=params)
+    params = {rule.id: rule.params() for rule in SAMPLED_RULES}
+    work = partial(work_on, rules=SAMPLED_RULES, params=params)
     measured = executor.map(work, job.parts)
-    results = judge_all([part.measurements for part in measured], BUILTIN_RULES, params)
+    results = judge_all([part.measurements for part in measured], SAMPLED_RULES, params)
     report = compose_report(job, measured, results)
     return [*map(result_codec.encode, results), report_codec.encode(report)]
 

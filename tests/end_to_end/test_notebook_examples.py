@@ -13,17 +13,27 @@ import pytest
 import reportgen
 from report_notebook import build
 from reportgen import views
+from reportgen.report import Report
+from reportgen.rules.trace_rules import TRACE_RULES
 from tests.end_to_end.command import run_command
+from tests.test_docs import ROOT
 
 _CODE = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
+TRACE_RULE_IDS = [rule.id for rule in TRACE_RULES]
+
+
 @pytest.fixture(scope="module")
-def report(input_bound_job: Path, tmp_path_factory: pytest.TempPathFactory) -> Any:
-    output = tmp_path_factory.mktemp("tried")
-    run = run_command(input_bound_job, "-o", output, "--format", "md", cwd=output)
-    assert run.code == 0, run.stderr
-    return reportgen.load(output / "profiler-report")
+def reports(input_bound_job: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[bool, Report]:
+    """The report of a sampled job, and under ``True`` that of the sample's kernel traces."""
+    made = {}
+    for is_trace, job in ((False, input_bound_job), (True, ROOT / "sample_data" / "kernel_traces")):
+        output = tmp_path_factory.mktemp("tried")
+        run = run_command(job, "-o", output, "--format", "md", cwd=output)
+        assert run.code == 0, run.stderr
+        made[is_trace] = reportgen.load(output / "profiler-report")
+    return made
 
 
 def examples() -> list[tuple[str, str]]:
@@ -38,9 +48,10 @@ def examples() -> list[tuple[str, str]]:
 
 @pytest.mark.parametrize(("name", "code"), examples(), ids=[name for name, _ in examples()])
 def test_an_example_of_the_notebook_runs_and_shows_something(
-    name: str, code: str, report: Any, capsys: pytest.CaptureFixture[str]
+    name: str, code: str, reports: dict[bool, Report], capsys: pytest.CaptureFixture[str]
 ) -> None:
     *before, last = ast.parse(code).body
+    report = reports[any(rule_id in code for rule_id in TRACE_RULE_IDS)]
     names: dict[str, Any] = {"report": report, "views": views}
     exec(compile(ast.Module(body=before, type_ignores=[]), name, "exec"), names)
     shown = None

@@ -26,13 +26,9 @@ READABLE_SAMPLES = (
     "model_timeline_traces",
     "horovod_timeline_traces",
     "merge_traces",
-)
-UNREADABLE = (
-    "smdebug/tfprofiler_timeline_traces",
-    "smdebug/tfprofiler_local_missing_metadata",
-    "smdebug/horovod_timeline_small.json",
-    "kineto",
-    "nsys",
+    "tfprofiler_timeline_traces",
+    "tfprofiler_local_missing_metadata",
+    "horovod_timeline_small.json",
 )
 
 
@@ -61,13 +57,19 @@ def test_a_sample_of_aws_gives_a_report(sample: str, tmp_path: Path) -> None:
     assert all(entry["status"] != "failed" for entry in report["rules"].values())
 
 
-@pytest.mark.parametrize("path", UNREADABLE)
-def test_a_format_that_is_not_read_yet_is_refused_in_one_sentence(
-    path: str, tmp_path: Path
-) -> None:
-    run = run_command(SHARED_DATA / path, cwd=tmp_path)
+def test_a_format_that_is_not_read_yet_is_refused_in_one_sentence(tmp_path: Path) -> None:
+    run = run_command(SHARED_DATA / "nsys", cwd=tmp_path)
 
     assert run.code == 1
     assert "cannot read" in run.stderr
     assert "Traceback" not in run.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_traces_of_several_jobs_are_told_apart_and_not_mixed(tmp_path: Path) -> None:
+    run = run_command(SHARED_DATA / "kineto", cwd=tmp_path)
+
+    assert run.code == 2
+    assert "several jobs" in run.stderr
+    assert "param_dlrm_8ranks/" in run.stderr
     assert list(tmp_path.iterdir()) == []

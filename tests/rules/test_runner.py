@@ -83,6 +83,7 @@ def test_the_built_in_rules_are_sagemakers_and_ours() -> None:
         "GPUActivity",
         "GPUMemoryIncrease",
         "GPUTimeBudget",
+        "HorovodNegotiation",
         "HostThreads",
         "IOBottleneck",
         "IdleTime",
