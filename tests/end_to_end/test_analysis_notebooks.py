@@ -70,6 +70,6 @@ def test_a_notebook_runs_from_top_to_bottom(
 @pytest.mark.notebook
 @pytest.mark.slow
 @needs_shared_data
-@pytest.mark.parametrize("job", [ORACLE_JOBS[index] for index in (1, -2)] if ORACLE_JOBS else [])
+@pytest.mark.parametrize("job", ORACLE_JOBS[1:2])
 def test_the_interactive_notebook_runs_on_other_jobs(job: str, tmp_path: Path) -> None:
     executed("interactive", SHARED_DATA / "oracle" / job, tmp_path)
