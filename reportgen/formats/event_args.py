@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from itertools import compress, count
 from operator import attrgetter
 from typing import Any
 
@@ -12,7 +11,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from reportgen.formats.event_columns import ABSENT, join_numbers, narrowed, whole_numbers
+from reportgen.formats.event_columns import ABSENT, distinct, join_numbers, narrowed, whole_numbers
 from reportgen.formats.tally import printable
 from reportgen.profile import NO_STEP, SpanArguments
 
@@ -68,18 +67,26 @@ class ArgumentRows:
             raws: JSON of the arguments.
             tids: the ``tid`` that stands beside them, ``ABSENT`` without.
         """
-        has_tids = tids.count(ABSENT) < len(tids)
-        first: dict[Any, int] = {}
-        keys = zip(raws, tids, strict=True) if has_tids else raws
-        seen = np.fromiter(map(first.setdefault, keys, count()), dtype=np.int32, count=len(raws))
-        is_first = seen == np.arange(len(raws), dtype=np.int32)
-        number = np.cumsum(is_first, dtype=np.int32) + np.int32(self.n_rows - 1)
-        self._pending += decode_many(list(compress(raws, is_first)))
-        self._pending_tids += compress(tids, is_first)
-        self.n_rows += len(first)
+        if tids.count(ABSENT) == len(tids):
+            different, index = distinct(raws)
+            return self.append(different)[index]
+        pairs, index = distinct(list(zip(raws, tids, strict=True)))
+        return self.append([raw for raw, _ in pairs], [tid for _, tid in pairs])[index]
+
+    def append(self, raws: Sequence[bytes], tids: Sequence[Any] = ()) -> NDArray[np.int32]:
+        """Return the rows of different arguments, one after another.
+
+        Args:
+            raws: JSON of the arguments.
+            tids: the ``tid`` that stands beside each; none anywhere if empty.
+        """
+        first = self.n_rows
+        self._pending += decode_many(raws)
+        self._pending_tids += tids or [ABSENT] * len(raws)
+        self.n_rows += len(raws)
         if len(self._pending) >= _PENDING_ROWS:
             self._convert()
-        return number[seen]
+        return np.arange(first, self.n_rows, dtype=np.int32)
 
     def extend(self, other: SpanArguments) -> int:
         """Append the rows of another table; return how many stood before."""

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Hashable, Sequence
+from itertools import count
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 ABSENT = -1
 """What stands in a column of whole numbers where an event says nothing."""
+
+Key = TypeVar("Key", bound=Hashable)
 
 _LARGEST = 2**62
 _NARROW = (np.int8, np.int16, np.int32)
@@ -26,6 +29,21 @@ class Codes(dict[Any, int]):
     def of(self, values: Sequence[Any]) -> NDArray[np.int32]:
         """Return the number of each value."""
         return np.fromiter(map(self.__getitem__, values), dtype=np.int32, count=len(values))
+
+
+def distinct(values: Sequence[Key]) -> tuple[list[Key], NDArray[np.int32]]:
+    """Return the different values in the order in which they are met, and the index of each value.
+
+    Example:
+        >>> different, index = distinct(["b", "a", "b"])
+        >>> different, index.tolist()
+        (['b', 'a'], [0, 1, 0])
+    """
+    first: dict[Key, int] = {}
+    met = np.fromiter(map(first.setdefault, values, count()), dtype=np.int32, count=len(values))
+    is_first = met == np.arange(met.size, dtype=np.int32)
+    index = np.cumsum(is_first, dtype=np.int32) - np.int32(1)
+    return list(first), index[met]
 
 
 def join_numbers(parts: Sequence[NDArray[Any]]) -> NDArray[Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -29,27 +29,23 @@ class Metadata:
         self._phase_name: dict[int, list[str]] = defaultdict(list)
         self._last_said: dict[Any, bytes] = {}
 
-    def learn(
-        self, events: Sequence[Event], places: Sequence[int], before: int, pids: Codes
-    ) -> None:
-        """Take the ``M`` lines among some events.
+    def learn(self, metadata: Iterable[Event], positions: Iterable[int], pids: Codes) -> None:
+        """Take some ``M`` lines.
 
         Args:
-            events: some events of the file.
-            places: which of them are ``M`` lines.
-            before: how many events of the file come before these.
+            metadata: the lines in their order.
+            positions: where in the file they stand.
             pids: codes of the file's ``pid`` values, extended.
 
         The newest writer repeats the name of its phase before every event: bytes that a phase
         said last are not looked at again.
         """
         last_said = self._last_said
-        for place in places:
-            event = events[place]
+        for event, position in zip(metadata, positions, strict=True):
             if event.name == _NAMING:
                 said = bytes(event.args)
                 if last_said.get(event.pid) != said:
-                    self._learn(event.pid, said, before + place, pids)
+                    self._learn(event.pid, said, position, pids)
 
     def _learn(self, pid: object, said: bytes, position: int, pids: Codes) -> None:
         args = decode_args(said)
@@ -115,3 +111,20 @@ class Metadata:
             named = [phases[printable(name)] for name in self._phase_name[code]]
             phase[rows] = np.array(named, dtype=np.int32)[np.maximum(index, 0)]
         return phase
+
+
+def is_settled(metadata: Iterable[Event]) -> bool:
+    """Return whether ``M`` lines mean the same however often and in whatever order they come.
+
+    They do when no phase has two names, and none says when the file began.
+    """
+    said: dict[Any, bytes] = {}
+    for event in metadata:
+        if event.name == _NAMING:
+            args = bytes(event.args)
+            is_new = event.pid not in said
+            if said.setdefault(event.pid, args) != args:
+                return False
+            if is_new and decode_args(args).start_time_since_epoch_in_micros is not None:
+                return False
+    return True

@@ -3,21 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
 
 import msgspec
 
 from reportgen.formats.event_args import Scalar, scalars
 from reportgen.formats.event_columns import ABSENT
-from reportgen.formats.json_text import items_of_line, to_text
+from reportgen.formats.json_text import items_of_line
 from reportgen.formats.tally import Tally
 from reportgen.profile import Quality
-
-CHUNK_BYTES = 1 << 20
-"""Bytes decoded at once. Source: measured; larger only takes memory."""
-
-_MAX_RUN_BYTES = 64 << 20
-"""A line that is longer than this is cut between two events. Source: ours."""
 
 _NO_ARGS = msgspec.Raw(b"null")
 
@@ -38,114 +31,41 @@ class Event(msgspec.Struct, gc=False):
 
 
 _DECODER = msgspec.json.Decoder(list[Event])
-_EDGES = b", \t\r\n"
+EDGES = b", \t\r\n"
 
 
-def read_events(content: bytes, key: str, tally: Tally) -> Iterator[list[Event]]:
-    """Yield a file's events in their order, some thousands at a time.
-
-    Args:
-        content: the file; with or without ``[`` and ``]``, complete or broken off.
-        key: the file's, for the tally.
-        tally: counts lines that cannot be read, with their numbers.
-    """
-    if not _is_plain(content):
-        content = to_text(content)[0].encode("utf-8", "surrogateescape")
-    start = 0
-    while start < len(content):
-        end = content.find(b"\n", start + CHUNK_BYTES)
-        end = len(content) if end < 0 else end + 1
-        chunk = content[start:end]
-        events = _decode(chunk)
-        if events is None:
-            whole = _decode(content) if start == 0 else None
-            if whole is not None:
-                yield whole
-                return
-            first_line = content.count(b"\n", 0, start) + 1
-            events = _decode_lines(chunk, first_line, key, tally, is_last=end == len(content))
-        yield events
-        start = end
-
-
-def read_event_blocks(blocks: Iterable[bytes], key: str, tally: Tally) -> Iterator[list[Event]]:
-    """Yield a file's events as ``read_events`` does, of a file that need not fit into memory.
-
-    Args:
-        blocks: the file in pieces of any size.
-        key: the file's, for the tally.
-        tally: counts lines that cannot be read, with their numbers.
-
-    Edge cases: a file in another encoding is read as a whole.
-    """
-    source = iter(blocks)
-    waiting = [next(source, b"")]
-    if not _is_plain(waiting[0]):
-        yield from read_events(b"".join([*waiting, *source]), key, tally)
-        return
-    first_line, size = 1, len(waiting[0])
-    for block in source:
-        waiting.append(block)
-        size += len(block)
-        if size < CHUNK_BYTES or (b"\n" not in block and size < _MAX_RUN_BYTES):
-            continue
-        text = b"".join(waiting)
-        run, mark, rest = text.rpartition(b"\n")
-        if not mark:
-            end = text.rfind(b"},") + 1 or len(text)
-            run, rest = text[:end], text[end:].lstrip(_EDGES)
-        events = _decode(run)
-        if events is None:
-            events = _decode_lines(run, first_line, key, tally, is_last=False)
-        yield events
-        first_line += run.count(b"\n") + len(mark)
-        waiting, size = [rest], len(rest)
-    run = b"".join(waiting)
-    events = _decode(run)
-    if events is None:
-        events = _decode_lines(run, first_line, key, tally, is_last=True)
-    yield events
+def _is_whole(text: bytes) -> bool:
+    """Return whether a text looks like a complete array: then it need not be copied."""
+    return text.startswith(b"[") and text[-8:].rstrip().endswith((b"}]", b"}\n]", b"}\r\n]"))
 
 
 def decode_events(text: bytes) -> list[Event] | None:
     """Return events with commas between them; ``None`` when anything about them is unusual."""
-    return _decode(text)
-
-
-def decode_event(text: bytes) -> Event | None:
-    """Return one event, read leniently; ``None`` when it is none."""
-    events, is_broken = _decode_items(text.strip(_EDGES))
-    return events[0] if len(events) == 1 and not is_broken else None
-
-
-def _is_plain(content: bytes) -> bool:
-    return not content or (content[0] in b"[{ \n\r\t" and 0 not in content[:64])
-
-
-def _is_whole(chunk: bytes) -> bool:
-    """Return whether a run looks like a complete array: then it need not be copied."""
-    return chunk.startswith(b"[") and chunk[-8:].rstrip().endswith((b"}]", b"}\n]", b"}\r\n]"))
-
-
-def _decode(chunk: bytes) -> list[Event] | None:
-    """Decode a run of events; ``None`` when anything about it is unusual."""
-    if not _is_whole(chunk):
-        body = chunk.strip(_EDGES).removeprefix(b"[").removesuffix(b"]").strip(_EDGES)
-        chunk = b"[%b]" % body
+    if not _is_whole(text):
+        body = text.strip(EDGES).removeprefix(b"[").removesuffix(b"]").strip(EDGES)
+        text = b"[%b]" % body
     try:
-        return _DECODER.decode(chunk)
+        return _DECODER.decode(text)
     except (ValueError, RecursionError):  # msgspec's errors and broken UTF-8 are ValueErrors
         return None
 
 
-def _decode_lines(
-    chunk: bytes, first_line: int, key: str, tally: Tally, *, is_last: bool
+def decode_lines(
+    run: bytes, first_line: int, key: str, tally: Tally, *, is_last: bool
 ) -> list[Event]:
-    """Decode line by line; lines that cannot be read are counted and left out."""
+    """Return the events of lines, read one by one.
+
+    Args:
+        run: the lines.
+        first_line: the number of the first.
+        key: the file's, for the tally.
+        tally: counts lines that cannot be read; they are left out.
+        is_last: whether the file ends here.
+    """
     events: list[Event] = []
-    lines = chunk.split(b"\n")
+    lines = run.split(b"\n")
     for number, line in enumerate(lines, start=first_line):
-        found = _decode(line)
+        found = decode_events(line)
         if found is None:
             found, is_broken = _decode_items(line)
             if is_broken:
@@ -154,6 +74,12 @@ def _decode_lines(
                     tally.add(Quality.BYTES_LOST, key, len(line))
         events.extend(found)
     return events
+
+
+def decode_event(text: bytes) -> Event | None:
+    """Return one event, read leniently; ``None`` when it is none."""
+    events, is_broken = _decode_items(text.strip(EDGES))
+    return events[0] if len(events) == 1 and not is_broken else None
 
 
 def _decode_items(line: bytes) -> tuple[list[Event], bool]:

@@ -10,7 +10,8 @@ import re
 from collections.abc import Iterable, Iterator
 
 from reportgen.formats.blank import noted_until_blank
-from reportgen.formats.event_text import CHUNK_BYTES, Event, decode_event, decode_events
+from reportgen.formats.event_runs import CHUNK_BYTES
+from reportgen.formats.event_text import Event, decode_event, decode_events
 from reportgen.formats.kineto.packing import Packing, unpacked
 from reportgen.formats.tally import Tally
 from reportgen.profile import Quality

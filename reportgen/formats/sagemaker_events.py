@@ -7,29 +7,18 @@ times after the base. What the name of an event means is not decided here.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from reportgen.formats.event_batches import EventBatches, MarkRows
 from reportgen.formats.event_columns import Codes
-from reportgen.formats.event_metadata import Metadata
+from reportgen.formats.event_lines import RegularEvents
 from reportgen.formats.event_pairs import Marks, match_marks
-from reportgen.formats.event_rows import (
-    BEGIN,
-    END,
-    INSTANT,
-    KINDLESS,
-    META,
-    OTHER,
-    EventRows,
-    Vocabulary,
-    chosen_of,
-    join_rows,
-    kinds_of,
-    rows_of,
-)
-from reportgen.formats.event_text import Event, read_events
+from reportgen.formats.event_rows import EventRows, Vocabulary, join_rows
+from reportgen.formats.event_runs import read_events
+from reportgen.formats.event_text import Event
 from reportgen.formats.tally import Tally
 from reportgen.profile import Quality
 from reportgen.units import NS_PER_US
@@ -71,26 +60,6 @@ _NO_EVENTS = FileEvents(
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _File:
-    """What is known of a file while it is read."""
-
-    key: str
-    tally: Tally
-    vocabulary: Vocabulary
-    metadata: Metadata = field(default_factory=Metadata)
-    pids: Codes = field(default_factory=Codes)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _MarkRows:
-    """Begin and end marks as they stand in the file; (n,) each."""
-
-    rows: EventRows
-    is_begin: NDArray[np.bool_]
-    thread: NDArray[np.int32]
-
-
 def read_event_file(
     content: bytes, key: str, tally: Tally, *, vocabulary: Vocabulary
 ) -> FileEvents:
@@ -102,11 +71,12 @@ def read_event_file(
         tally: counts what cannot be read or placed.
         vocabulary: what codes mean, extended.
     """
-    return read_batches(read_events(content, key, tally), key, tally, vocabulary=vocabulary)
+    batches = read_events(content, key, tally, leads=vocabulary.leads)
+    return read_batches(batches, key, tally, vocabulary=vocabulary)
 
 
 def read_batches(
-    batches: Iterable[list[Event]],
+    batches: Iterable[list[Event] | RegularEvents],
     key: str,
     tally: Tally,
     *,
@@ -122,42 +92,30 @@ def read_batches(
         vocabulary: what codes mean, extended.
         origin_us: what times are counted from, if something outside the file says it.
     """
-    file = _File(key=key, tally=tally, vocabulary=vocabulary)
+    taken = EventBatches(vocabulary)
     if origin_us is not None:
-        file.metadata.start_at(origin_us)
-    spans: list[EventRows] = []
-    marks: list[_MarkRows] = []
-    n_before = n_other = n_kindless = 0
-    ends_in_nothing = False
-    for events in batches:
-        kinds = kinds_of(events)
-        file.metadata.learn(events, np.flatnonzero(kinds == META).tolist(), n_before, file.pids)
-        for instant in chosen_of(events, kinds == INSTANT):
-            instant.dur = 0
-        spans.append(_rows(events, kinds <= INSTANT, n_before, file))
-        is_mark = (kinds == BEGIN) | (kinds == END)
-        if is_mark.any():
-            tids = [event.tid for event in chosen_of(events, is_mark)]
-            marks.append(
-                _MarkRows(
-                    rows=_rows(events, is_mark, n_before, file),
-                    is_begin=kinds[is_mark] == BEGIN,
-                    thread=vocabulary.threads.of(tids),
-                )
-            )
-        n_other += int(np.count_nonzero(kinds >= OTHER))
-        n_kindless += int(np.count_nonzero(kinds == KINDLESS))
-        ends_in_nothing = bool(events) and events[-1] == _NOTHING
-        n_before += len(events)
-    tally.add(Quality.EVENTS_DROPPED, key, n_other, what=_SAY_OTHER)
-    tally.add(Quality.EVENTS_DROPPED, key, n_kindless - ends_in_nothing, what=_SAY_KINDLESS)
-    found, is_usable = _absolute(join_rows(spans), file) if spans else (_NO_EVENTS, _NO_ROWS)
+        taken.metadata.start_at(origin_us)
+    for batch in batches:
+        taken.take(batch)
+    tally.add(Quality.EVENTS_DROPPED, key, taken.n_other, what=_SAY_OTHER)
+    tally.add(Quality.EVENTS_DROPPED, key, taken.n_kindless, what=_SAY_KINDLESS)
+    file = _File(key=key, tally=tally, taken=taken, phases=vocabulary.phases)
+    found, is_usable = (
+        _absolute(join_rows(taken.spans), file) if taken.spans else (_NO_EVENTS, _NO_ROWS)
+    )
     tally.add(Quality.EVENTS_DROPPED, key, int(np.count_nonzero(~is_usable)), what=_SAY_TIME)
-    return _with_marks(found, marks, file) if marks else found
+    return _with_marks(found, taken.marks, file) if taken.marks else found
 
 
-_NOTHING = Event()
-"""What some writers end an array with: ``{}``."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _File:
+    """What is known of a file when it was read."""
+
+    key: str
+    tally: Tally
+    taken: EventBatches
+    phases: Codes
+
 
 _NO_ROWS = np.empty(0, dtype=np.bool_)
 _SAY_OTHER = (
@@ -167,21 +125,16 @@ _SAY_KINDLESS = "{n} [object|objects] without a kind of event [was|were] left ou
 _SAY_TIME = "{n} [event|events] without a usable start or duration [was|were] left out"
 
 
-def _rows(
-    events: list[Event], is_chosen: NDArray[np.bool_], n_before: int, file: _File
-) -> EventRows:
-    return rows_of(events, is_chosen, n_before, vocabulary=file.vocabulary, pids=file.pids)
-
-
 def _absolute(rows: EventRows, file: _File) -> tuple[FileEvents, NDArray[np.bool_]]:
     """Add the base, name the phases; return the events with a usable time, and which they are."""
-    base_us = file.metadata.base_at(rows.position)
+    metadata = file.taken.metadata
+    base_us = metadata.base_at(rows.position)
     start_us = rows.ts_us + base_us
     with np.errstate(invalid="ignore"):
         is_usable = np.abs(start_us) < _LATEST_US
         is_usable &= (rows.dur_us >= 0) & (rows.dur_us < _LATEST_US)
     kept = slice(None) if is_usable.all() else is_usable
-    phase = file.metadata.phases_at(rows.position, rows.pid, file.pids, file.vocabulary.phases)
+    phase = metadata.phases_at(rows.position, rows.pid, file.taken.pids, file.phases)
     start_ns = base_us[kept] * NS_PER_US + _nanoseconds(rows.ts_us[kept])
     end_ns = start_ns + _nanoseconds(rows.dur_us[kept])
     events = FileEvents(
@@ -190,7 +143,7 @@ def _absolute(rows: EventRows, file: _File) -> tuple[FileEvents, NDArray[np.bool
         name=rows.name[kept],
         phase=phase[kept],
         argument=rows.argument[kept],
-        base_ns=file.metadata.first_base_ns,
+        base_ns=metadata.first_base_ns,
         last_ns=int(end_ns.max()) if end_ns.size else None,
     )
     return events, is_usable
@@ -206,7 +159,7 @@ def _nanoseconds(time_us: NDArray[np.float64]) -> NDArray[np.int64]:
     return time_ns
 
 
-def _with_marks(events: FileEvents, parts: list[_MarkRows], file: _File) -> FileEvents:
+def _with_marks(events: FileEvents, parts: list[MarkRows], file: _File) -> FileEvents:
     """Return a file's events and those that its begin and end marks make; the rest is loose."""
     rows = join_rows([part.rows for part in parts])
     placed, is_usable = _absolute(replace(rows, dur_us=np.zeros(rows.ts_us.shape)), file)
@@ -226,7 +179,7 @@ def _with_marks(events: FileEvents, parts: list[_MarkRows], file: _File) -> File
     is_loose[begins] = is_loose[ends] = False
     return replace(
         join_events([events, paired]),
-        base_ns=file.metadata.first_base_ns,
+        base_ns=file.taken.metadata.first_base_ns,
         last_ns=max(
             (time_ns for time_ns in (events.last_ns, placed.last_ns) if time_ns is not None),
             default=None,

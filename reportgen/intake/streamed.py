@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from reportgen.errors import LocationError, PlaceError
 from reportgen.formats import Claim, FileEvents, FormatId, Tally, Vocabulary, read_batches
 from reportgen.formats.blank import noted_until_blank
-from reportgen.formats.event_text import read_event_blocks
+from reportgen.formats.event_runs import read_event_blocks
 from reportgen.formats.horovod import with_instants
 from reportgen.formats.tensorflow import with_phases
 from reportgen.profile import Quality

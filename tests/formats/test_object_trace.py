@@ -10,7 +10,7 @@ from itertools import chain, repeat
 import pytest
 
 from reportgen.formats import Tally
-from reportgen.formats.event_text import CHUNK_BYTES
+from reportgen.formats.event_runs import CHUNK_BYTES
 from reportgen.formats.object_trace import read_object_events
 from reportgen.profile import Quality
 

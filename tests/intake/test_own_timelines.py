@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from reportgen import intake
-from reportgen.formats.event_text import CHUNK_BYTES
+from reportgen.formats.event_runs import CHUNK_BYTES
 from reportgen.profile import Clock, NodeProfile, Quality, SpanSource
 from reportgen.units import NS_PER_US
 from sample_data.horovod import CLOCK_US, horovod_bytes, late_rank, negotiation_lines

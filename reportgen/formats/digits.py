@@ -1,0 +1,84 @@
+"""Whole numbers in a text, many at once: eight digits are one word of 64 bits."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+MAX_DIGITS = 16
+"""Digits that are looked at: two words."""
+
+PADDING = MAX_DIGITS
+"""Bytes that must follow the last place at which a number may begin."""
+
+Words = NDArray[np.uint64]
+
+_ZEROS = int.from_bytes(b"0" * 8, "little")
+_TOP_BITS = int.from_bytes(b"\x80" * 8, "little")
+_ABOVE_NINE = int.from_bytes(b"\x76" * 8, "little")
+"""Added to a byte up to nine it leaves the top bit alone, added to a larger one it sets it."""
+
+_TENS = np.array([10**power for power in range(9)], dtype=np.uint64)
+_NEVER = 2**64 - 1
+_LEAST = np.array([_NEVER, 0, *[10**power for power in range(1, MAX_DIGITS)]], dtype=np.uint64)
+"""The least number of so many digits that begins with no spare zero."""
+
+_TWO_WORDS = np.array([[0], [8]])
+_JOIN = (
+    (0x0F0F0F0F0F0F0F0F, 10, 8),
+    (0x00FF00FF00FF00FF, 100, 16),
+    (0x0000FFFF0000FFFF, 10_000, 32),
+)
+"""How neighbours become one number: which bits hold them, the left one's weight, their width."""
+
+
+def words_of(letters: NDArray[np.uint8]) -> Words:
+    """Return (n - 7,) the eight letters from each place on, the first in the lowest bits."""
+    return np.ndarray(letters.size - 7, dtype="<u8", buffer=letters.data, strides=(1,))
+
+
+def word(text: bytes) -> int:
+    """Return eight letters as ``words_of`` has them."""
+    return int.from_bytes(text, "little")
+
+
+def numbers_at(words: Words, places: NDArray[np.intp]) -> tuple[Words, NDArray[np.intp]]:
+    """Return the numbers that begin at some places, and how many digits each has.
+
+    Args:
+        words: of a text, as ``words_of`` returns them.
+        places: (n,) at least ``PADDING`` before the end.
+
+    Returns:
+        (n,) values, and (n,) digits up to ``MAX_DIGITS``; 0 and 0 where no digit stands.
+
+    Example:
+        >>> words = words_of(np.frombuffer(b"ts: 1783071021, -5" + bytes(PADDING), np.uint8))
+        >>> [found.tolist() for found in numbers_at(words, np.array([4, 16, 17]))]
+        [[1783071021, 0, 5], [10, 0, 1]]
+    """
+    digits = words[places + _TWO_WORDS] ^ _ZEROS
+    n_digits = _n_digits(digits)
+    n_digits[1] *= n_digits[0] == 8  # only then the number goes on
+    first, second = _value(digits, n_digits)
+    return first * _TENS[n_digits[1]] + second, n_digits.sum(axis=0)
+
+
+def is_plain(values: Words, n_digits: NDArray[np.intp]) -> NDArray[np.bool_]:
+    """Return which numbers, as ``numbers_at`` has them, are there and begin with no spare zero."""
+    return values >= _LEAST[n_digits]
+
+
+def _n_digits(digits: Words) -> NDArray[np.intp]:
+    """Return how many of the first bytes are below ten."""
+    others = ((digits + _ABOVE_NINE) | digits) & _TOP_BITS
+    return (np.bitwise_count(~others & (others - 1)) >> 3).astype(np.intp)
+
+
+def _value(digits: Words, n_digits: NDArray[np.intp]) -> Words:
+    """Return the number that the first bytes make."""
+    value = digits << (8 * (8 - n_digits)).astype(np.uint64)  # the others leave at the top
+    for held, weight, width in _JOIN:
+        value &= held
+        value = value * weight + (value >> width)
+    return value & 0xFFFFFFFF
