@@ -72,12 +72,13 @@ def is_plain(values: Words, n_digits: NDArray[np.intp]) -> NDArray[np.bool_]:
 def _n_digits(digits: Words) -> NDArray[np.intp]:
     """Return how many of the first bytes are below ten."""
     others = ((digits + _ABOVE_NINE) | digits) & _TOP_BITS
-    return (np.bitwise_count(~others & (others - 1)) >> 3).astype(np.intp)
+    n_bits = np.bitwise_count(~others & (others - 1)).astype(np.intp)
+    return n_bits >> 3
 
 
 def _value(digits: Words, n_digits: NDArray[np.intp]) -> Words:
     """Return the number that the first bytes make."""
-    value = digits << (8 * (8 - n_digits)).astype(np.uint64)  # the others leave at the top
+    value: Words = digits << (8 * (8 - n_digits)).astype(np.uint64)  # others leave at the top
     for held, weight, width in _JOIN:
         value &= held
         value = value * weight + (value >> width)

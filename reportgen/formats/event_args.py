@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from operator import attrgetter
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import msgspec
@@ -34,15 +33,7 @@ class EventArgs(msgspec.Struct, frozen=True, gc=False):
 
 NO_ARGS = EventArgs()
 
-_COLUMNS = {
-    "step": attrgetter("step_num"),
-    "os_pid": attrgetter("pid"),
-    "tid": attrgetter("tid"),
-    "worker_id": attrgetter("worker_id"),
-    "num_workers": attrgetter("num_workers"),
-    "pin_memory": attrgetter("pin_memory"),
-    "bytes_fetched": attrgetter("bytes_fetched"),
-}
+_COLUMNS = ("step", "os_pid", "tid", "worker_id", "num_workers", "pin_memory", "bytes_fetched")
 _PENDING_ROWS = 4_096
 """Arguments converted at once: numpy's calls cost more than their work on a few. Source: ours."""
 
@@ -112,13 +103,24 @@ class ArgumentRows:
         """Append the pending rows to the columns."""
         if not self._pending:
             return
-        for column, get in _COLUMNS.items():
-            numbers = whole_numbers(list(map(get, self._pending)))
+        for column, values in _columns_of(self._pending):
+            numbers = whole_numbers(values)
             if column == "tid":
                 beside = whole_numbers(self._pending_tids)
                 numbers = numbers if beside.strides == (0,) else _either(beside, numbers)
             self._parts[column].append(narrowed(numbers))
         self._pending, self._pending_tids = [], []
+
+
+def _columns_of(rows: Sequence[EventArgs]) -> Iterator[tuple[str, list[Scalar]]]:
+    """Yield the columns of some arguments; spelt out, as a comprehension reads a field fastest."""
+    yield "step", [args.step_num for args in rows]
+    yield "os_pid", [args.pid for args in rows]
+    yield "tid", [args.tid for args in rows]
+    yield "worker_id", [args.worker_id for args in rows]
+    yield "num_workers", [args.num_workers for args in rows]
+    yield "pin_memory", [args.pin_memory for args in rows]
+    yield "bytes_fetched", [args.bytes_fetched for args in rows]
 
 
 def _either(first: NDArray[np.int64], second: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -106,12 +106,12 @@ class EventBatches:
         )
 
     def _take_regular(self, found: RegularEvents) -> None:
-        n_lines = np.array([len(lead) for lead in found.leads])
-        places = np.cumsum(n_lines[found.lead]) - 1
+        n_events = np.array([lead.n_events for lead in found.leads])
+        places = np.cumsum(n_events[found.lead]) - 1
         n_rows = int(places[-1]) + 1
         self._learn_leads(found, places)
         self._learn(found.rest, range(n_rows, n_rows + len(found.rest)))
-        events = [lead[-1] for lead in found.leads]
+        events = [lead.event for lead in found.leads]
         name = self._vocabulary.names.of([event.name for event in events])
         pid = self.pids.of([event.pid for event in events])
         self.spans.append(
@@ -132,12 +132,12 @@ class EventBatches:
         met = np.maximum.accumulate(found.lead)  # codes count up in the order of meeting
         rows = np.flatnonzero(np.concatenate([[True], met[1:] > met[:-1]]))
         is_first_alone = not (found.lead[1:] == 0).any()
-        again = chain.from_iterable(lead[:-1] for lead in found.leads[is_first_alone:])
-        if not is_settled(again):
+        again = chain.from_iterable(lead.naming for lead in found.leads[is_first_alone:])
+        if not is_settled(line for _, line in again):
             rows = np.arange(found.lead.size)
         for lead, place in zip(found.lead[rows].tolist(), places[rows].tolist(), strict=True):
-            metadata = found.leads[lead][:-1]
-            self._learn(metadata, range(place - len(metadata), place))
+            for n_above, line in found.leads[lead].naming:
+                self._learn([line], [place - n_above])
 
     def _learn(self, metadata: Iterable[Event], places: Iterable[int]) -> None:
         self.metadata.learn(metadata, [self._n_before + place for place in places], self.pids)

@@ -57,17 +57,17 @@ def join_numbers(parts: Sequence[NDArray[Any]]) -> NDArray[Any]:
     return np.concatenate(parts)
 
 
-def whole_numbers(values: Sequence[Any]) -> NDArray[np.int64]:
+def whole_numbers(values: list[Any]) -> NDArray[np.int64]:
     """Return whole numbers, ``ABSENT`` where a value is none: text and truth values count.
 
     Example:
         >>> whole_numbers(["7", True, None, 2.0, "many"]).tolist()
         [7, 1, -1, 2, -1]
     """
-    if values.count(ABSENT) == len(values):
+    if values == [ABSENT] * len(values):
         return np.broadcast_to(np.int64(ABSENT), len(values))
     try:
-        return np.fromiter(map(int, values), dtype=np.int64, count=len(values))
+        return np.fromiter(values, dtype=np.int64, count=len(values))
     except (ValueError, TypeError, OverflowError):
         return np.fromiter(map(_whole, values), dtype=np.int64, count=len(values))
 

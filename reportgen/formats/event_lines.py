@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from reportgen.formats.digits import Words, is_plain, numbers_at, word, words_of
 from reportgen.formats.event_columns import ABSENT, distinct
+from reportgen.formats.event_metadata import NAMING
 from reportgen.formats.event_text import Event, decode_events
 
 _TO_START = b', "ts": '
@@ -36,37 +37,55 @@ _MAX_KNOWN = 4_096
 _ANY = msgspec.json.Decoder(list[msgspec.Raw])
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lead:
+    """What stands before the numbers of a regular line.
+
+    Attributes:
+        n_events: ``M`` lines and the event itself.
+        naming: the ``M`` lines that name phases or say when the file began, and how many lines
+            above the event each stands.
+        event: the beginning of the event.
+    """
+
+    n_events: int
+    naming: tuple[tuple[int, Event], ...]
+    event: Event
+
+
 class Leads:
     """What leads mean, for all files of a node."""
 
     def __init__(self) -> None:
         """Start without any."""
-        self._known: dict[bytes, list[Event]] = {}
+        self._known: dict[bytes, Lead] = {}
 
-    def decoded(self, leads: Iterable[bytes]) -> list[list[Event]] | None:
-        """Return the ``M`` lines of each lead and the event it begins; ``None`` if one is other."""
+    def of(self, texts: Iterable[bytes]) -> list[Lead] | None:
+        """Return each text as a lead; ``None`` when one is none."""
         if len(self._known) > _MAX_KNOWN:
             self._known.clear()
         found = []
-        for lead in leads:
-            events = self._known.get(lead)
-            if events is None:
-                events = decode_events(lead + b"}")
-                if events is None or not _is_lead(events):
-                    return None
-                self._known[lead] = events
-            found.append(events)
+        for text in texts:
+            lead = self._known.get(text) or _lead_of(text)
+            if lead is None:
+                return None
+            self._known[text] = lead
+            found.append(lead)
         return found
 
 
-def _is_lead(events: list[Event]) -> bool:
-    *others, event = events
-    is_regular = event.ph == "X" and event.tid == ABSENT and bytes(event.args) == b"null"
-    return is_regular and _are_metadata(others)
+def _lead_of(text: bytes) -> Lead | None:
+    events = decode_events(text + b"}")
+    if not events or not _are_metadata(events[:-1]):
+        return None
+    event, above = events[-1], enumerate(reversed(events[:-1]), start=1)
+    if event.ph != "X" or event.tid != ABSENT or bytes(event.args) != b"null":
+        return None
+    naming = [(n_lines, line) for n_lines, line in above if line.name == NAMING]
+    return Lead(n_events=len(events), naming=tuple(reversed(naming)), event=event)
 
 
 def _are_metadata(events: Iterable[Event]) -> bool:
-    """Return whether all are ``M`` lines."""
     return all(event.ph == "M" for event in events)
 
 
@@ -75,7 +94,7 @@ class RegularEvents:
     """Events that stand on regular lines.
 
     Attributes:
-        leads: the different leads, as ``Leads.decoded`` returns them.
+        leads: the different leads.
         lead: (n,) int32 index into ``leads``.
         ts_us, dur_us: (n,) float64 microseconds.
         arguments: JSON of the different arguments, in the order in which they are met.
@@ -83,7 +102,7 @@ class RegularEvents:
         rest: ``M`` lines after the last event.
     """
 
-    leads: list[list[Event]]
+    leads: list[Lead]
     lead: NDArray[np.int32]
     ts_us: NDArray[np.float64]
     dur_us: NDArray[np.float64]
@@ -108,7 +127,7 @@ def read_regular(text: bytes, leads: Leads) -> RegularEvents | None:
         return None
     texts, lead = distinct(pieces[::_PIECES])
     arguments, argument = distinct(pieces[2::_PIECES])
-    decoded, rest = leads.decoded(texts), decode_events(last)
+    decoded, rest = leads.of(texts), decode_events(last)
     is_regular = _are_values(arguments) and rest is not None and _are_metadata(rest)
     if decoded is None or rest is None or not is_regular:
         return None
@@ -124,12 +143,12 @@ def read_regular(text: bytes, leads: Leads) -> RegularEvents | None:
 
 
 def _are_values(texts: list[bytes]) -> bool:
-    """Return whether each text is a JSON value, without space around it."""
+    """Return whether each text is a JSON value: a list of all has an item of each one's size."""
     try:
         values = _ANY.decode(b"[%b]" % b",".join(texts))
     except (ValueError, RecursionError):
         return False
-    return list(map(bytes, values)) == texts
+    return list(map(len, values)) == list(map(len, texts))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,7 +15,8 @@ from reportgen.formats.event_text import Event
 from reportgen.formats.tally import printable
 from reportgen.units import NS_PER_US
 
-_NAMING = "process_name"
+NAMING = "process_name"
+"""The name of the lines that matter here."""
 
 
 class Metadata:
@@ -42,7 +43,7 @@ class Metadata:
         """
         last_said = self._last_said
         for event, position in zip(metadata, positions, strict=True):
-            if event.name == _NAMING:
+            if event.name == NAMING:
                 said = bytes(event.args)
                 if last_said.get(event.pid) != said:
                     self._learn(event.pid, said, position, pids)
@@ -120,7 +121,7 @@ def is_settled(metadata: Iterable[Event]) -> bool:
     """
     said: dict[Any, bytes] = {}
     for event in metadata:
-        if event.name == _NAMING:
+        if event.name == NAMING:
             args = bytes(event.args)
             is_new = event.pid not in said
             if said.setdefault(event.pid, args) != args:

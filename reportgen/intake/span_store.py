@@ -1,6 +1,6 @@
 """A node's events while its timelines are read: columns that grow.
 
-What is held per event decides how large a job fits: 26 bytes here. Rows are put in order batch by
+What is held per event decides how large a job fits: 24 bytes here. Rows are put in order batch by
 batch, so that they never have to be held twice.
 """
 
@@ -40,16 +40,22 @@ _NARROWEST = {
 class GrowingColumn:
     """An array that takes more rows; memory past its end is reserved, not used."""
 
-    def __init__(self, dtype: np.dtype[Any]) -> None:
-        """Start without rows."""
+    def __init__(self, dtype: np.dtype[Any], n_expected: int = _FIRST_ROWS) -> None:
+        """Start without rows.
+
+        Args:
+            dtype: of the values.
+            n_expected: for how many rows memory is reserved at first.
+        """
         self.n_rows = 0
+        self._n_expected = n_expected
         self._values: NDArray[Any] = np.empty(0, dtype=dtype)
 
     def extend(self, values: NDArray[Any], dtype: np.dtype[Any]) -> None:
         """Append values as ``dtype``, which may be wider than before."""
         old, end = self._values, self.n_rows + values.size
         if end > old.size or dtype.itemsize > old.itemsize:
-            self._values = np.empty(max(2 * end, _FIRST_ROWS), dtype=dtype)
+            self._values = np.empty(max(2 * end, self._n_expected), dtype=dtype)
             self._values[: self.n_rows] = old[: self.n_rows]
         self._values[self.n_rows : end] = values
         self.n_rows = end
@@ -106,11 +112,17 @@ class SpanStore:
         files: what was taken; the ``file`` column is an index into it.
     """
 
-    def __init__(self) -> None:
-        """Start without events."""
+    def __init__(self, n_expected: int = _FIRST_ROWS) -> None:
+        """Start without events.
+
+        Args:
+            n_expected: for how many events memory is reserved at first; more can come.
+        """
         self.vocabulary = Vocabulary()
         self.files: list[StoredFile] = []
-        self._columns = {name: GrowingColumn(dtype) for name, dtype in _NARROWEST.items()}
+        self._columns = {
+            name: GrowingColumn(dtype, n_expected) for name, dtype in _NARROWEST.items()
+        }
         self._late = {name: GrowingColumn(dtype) for name, dtype in _NARROWEST.items()}
         self._n_settled = 0
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
-from itertools import pairwise
+from itertools import chain, pairwise
 
 from reportgen.engine import Helper, HelperError, spare_cores, split
 from reportgen.formats import FileEvents, Tally, read_event_file
@@ -21,11 +21,14 @@ from reportgen.profile.spans import empty_spans
 
 logger = logging.getLogger(__name__)
 
-HELPER_BYTES = 48_000_000
-"""Timelines of this size are worth another process. Source: measured."""
+HELPER_BYTES = 256_000_000
+"""Timelines of this size are worth the 50 MiB of another process. Source: measured."""
 
 HEAD_START_BYTES = 30_000_000
 """What is read here before another process is ready. Source: measured; about 0.15 s."""
+
+_EVENT_BYTES = 100
+"""Events are rarely shorter: memory for so many is reserved, and not used. Source: ours."""
 
 MAX_HELPERS = 3
 """Processes beside this one: each takes some 50 MiB. Source: ours."""
@@ -70,7 +73,7 @@ def _read_all(files: Sequence[EventFile], on_progress: Progress | None) -> tuple
             return _read_together(own, others, on_progress)
         except HelperError as err:
             logger.debug("reading timelines in one process: %s", err)
-    store, told = SpanStore(), Tally()
+    store, told = _store_for(files), Tally()
     _read_here(files, store, told, on_progress)
     return store, told
 
@@ -94,7 +97,7 @@ def _read_together(
     Raises:
         HelperError: a helper failed.
     """
-    store, told = SpanStore(), Tally()
+    store, told = _store_for([*own, *chain.from_iterable(others)]), Tally()
     with ExitStack() as exits:
         helpers = [exits.enter_context(Helper(read_packed, run)) for run in others]
         _read_here(own, store, told, on_progress)
@@ -109,10 +112,14 @@ def _read_together(
 
 def read_packed(files: Sequence[EventFile]) -> Iterator[object]:
     """Yield a tally and what ``SpanStore.absorb`` takes; runs in a helper."""
-    store, told = SpanStore(), Tally()
+    store, told = _store_for(files), Tally()
     _read_here(files, store, told, None)
     yield told
     yield from store.packed()
+
+
+def _store_for(files: Sequence[EventFile]) -> SpanStore:
+    return SpanStore(sum(file.size_bytes for file in files) // _EVENT_BYTES)
 
 
 def _read_here(

@@ -105,7 +105,7 @@ def lay_out(rows: Rows, series: Sequence[Series]) -> Grid:
     is_anchor = _anchor_codes(rows, series)
     interval_us = _interval_us(rows, is_anchor)
     tolerance_us = min(TOLERANCE_US, interval_us // 10)
-    anchors = _apart(np.unique(rows.time_us[is_anchor[rows.code]]), tolerance_us)
+    anchors = _apart(_distinct(rows.time_us[is_anchor[rows.code]]), tolerance_us)
     reach_us = interval_us - tolerance_us
     tick, is_near = _nearest_tick(rows.time_us, anchors, tolerance_us, reach_us=reach_us)
     values = _blank(len(anchors), n_series)
@@ -140,7 +140,7 @@ def _lay_out_carefully(
     value_parts: list[NDArray[np.float64]] = []
     while rows.n_rows:
         is_anchor = _anchor_codes(rows, series)
-        anchors = np.unique(rows.time_us[is_anchor[rows.code]])
+        anchors = _distinct(rows.time_us[is_anchor[rows.code]])
         if not tick_parts:
             anchors = _apart(anchors, tolerance_us)
         tick, is_near = _nearest_tick(rows.time_us, anchors, tolerance_us, reach_us=reach_us)
@@ -183,8 +183,16 @@ def _interval_us(rows: Rows, is_anchor: NDArray[np.bool_]) -> int:
     codes = np.flatnonzero(is_anchor & (np.bincount(rows.code, minlength=len(is_anchor)) > 1))
     if not codes.size:
         return _DEFAULT_INTERVAL_US
-    stamps = np.unique(rows.time_us[rows.code == codes[0]])
+    stamps = _distinct(rows.time_us[rows.code == codes[0]])
     return snapped_interval_us(stamps) or _DEFAULT_INTERVAL_US
+
+
+def _distinct(values: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the different values, ascending; ``np.unique`` would load numpy's masked arrays."""
+    ascending = np.sort(values)
+    is_new = np.ones(ascending.size, dtype=np.bool_)
+    is_new[1:] = ascending[1:] > ascending[:-1]
+    return ascending[is_new]
 
 
 def _apart(stamps: NDArray[np.int64], tolerance_us: int) -> NDArray[np.int64]:

@@ -1,7 +1,7 @@
 """One node's framework events: what ran from when to when.
 
 Columns of equal length instead of objects: a million events are a few arrays. Text columns are
-codes into a vocabulary, and many events share a row of arguments: what is held is 28 bytes an
+codes into a vocabulary, and many events share a row of arguments: what is held is 25 bytes an
 event. Rows are sorted by (start, end, phase, name, worker, step).
 """
 
@@ -31,7 +31,7 @@ class SpanSource(StrEnum):
 
 
 Words = NDArray[np.signedinteger[Any]]
-"""Codes into a vocabulary: int16, or int32 when it has more than 32,767 words."""
+"""Codes into a vocabulary: int8, or wider when it has more than 127 words."""
 
 Numbers = NDArray[np.signedinteger[Any]]
 """Whole numbers, as narrow as they can be; -1 where absent."""
@@ -169,14 +169,15 @@ def _looked_up(numbers: Numbers, rows: NDArray[np.int32]) -> NDArray[np.int64]:
 
 def code_type(n_words: int) -> np.dtype[np.signedinteger[Any]]:
     """Return the type of codes into a vocabulary of so many words."""
-    return np.dtype(np.int16 if n_words <= np.iinfo(np.int16).max else np.int32)
+    narrowest = (kind for kind in (np.int8, np.int16) if n_words <= np.iinfo(kind).max)
+    return np.dtype(next(narrowest, np.int32))
 
 
 def empty_spans() -> SpanTable:
     """Return a table without events."""
     times_ns = np.empty(0, dtype=np.int64)
     rows = np.empty(0, dtype=np.int32)
-    codes = np.empty(0, dtype=np.int16)
+    codes = np.empty(0, dtype=code_type(0))
     return SpanTable(
         start_ns=times_ns,
         end_ns=times_ns,

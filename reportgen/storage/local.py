@@ -12,7 +12,6 @@ from reportgen.storage.location import LINK, ObjectInfo
 
 MAX_DEPTH = 16
 """Folders below this depth are not listed. The deepest AWS layout has 11. Source: ours."""
-_FIRST_BYTES = 1 << 16
 _CHUNK_BYTES = 1 << 24
 
 
@@ -93,7 +92,11 @@ def _content(path: str) -> bytes:
     """Return a file's bytes with a third of the system calls of ``open``: files may be many."""
     descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0))
     try:
-        chunks = [os.read(descriptor, _FIRST_BYTES)]
+        size_bytes = os.fstat(descriptor).st_size
+        content = os.read(descriptor, min(size_bytes + 1, _CHUNK_BYTES))
+        if len(content) == size_bytes:
+            return content
+        chunks = [content]  # it grows, or comes in pieces
         while chunks[-1]:
             chunks.append(os.read(descriptor, _CHUNK_BYTES))
         return b"".join(chunks)
