@@ -23,6 +23,7 @@ _NEVER = 2**64 - 1
 _LEAST = np.array([_NEVER, 0, *[10**power for power in range(1, MAX_DIGITS)]], dtype=np.uint64)
 """The least number of so many digits that begins with no spare zero."""
 
+_LOW_HALF = np.uint64(0xFFFFFFFF)
 _TWO_WORDS = np.array([[0], [8]])
 _JOIN = (
     (0x0F0F0F0F0F0F0F0F, 10, 8),
@@ -72,7 +73,7 @@ def is_plain(values: Words, n_digits: NDArray[np.intp]) -> NDArray[np.bool_]:
 def _n_digits(digits: Words) -> NDArray[np.intp]:
     """Return how many of the first bytes are below ten."""
     others = ((digits + _ABOVE_NINE) | digits) & _TOP_BITS
-    n_bits = np.bitwise_count(~others & (others - 1)).astype(np.intp)
+    n_bits: NDArray[np.intp] = np.bitwise_count(~others & (others - 1)).astype(np.intp)
     return n_bits >> 3
 
 
@@ -82,4 +83,4 @@ def _value(digits: Words, n_digits: NDArray[np.intp]) -> Words:
     for held, weight, width in _JOIN:
         value &= held
         value = value * weight + (value >> width)
-    return value & 0xFFFFFFFF
+    return value & _LOW_HALF
