@@ -2,6 +2,7 @@
 
 from reportgen.formats.claims import Claim, FormatId, claim
 from reportgen.formats.event_columns import Codes
+from reportgen.formats.event_groups import read_event_files
 from reportgen.formats.event_pairs import Marks, match_across
 from reportgen.formats.event_rows import Vocabulary
 from reportgen.formats.sagemaker_events import (
@@ -35,6 +36,7 @@ __all__ = [
     "read_batches",
     "read_block",
     "read_event_file",
+    "read_event_files",
     "read_small_block",
     "readable",
 ]

@@ -110,7 +110,8 @@ class EventBatches:
         places = np.cumsum(n_events[found.lead]) - 1
         n_rows = int(places[-1]) + 1
         self._learn_leads(found, places)
-        self._learn(found.rest, range(n_rows, n_rows + len(found.rest)))
+        rest = list(chain.from_iterable(found.rests))
+        self._learn(rest, range(n_rows, n_rows + len(rest)))
         events = [lead.event for lead in found.leads]
         name = self._vocabulary.names.of([event.name for event in events])
         pid = self.pids.of([event.pid for event in events])
@@ -125,7 +126,7 @@ class EventBatches:
             )
         )
         self._ends_in_nothing = False
-        self._n_before += n_rows + len(found.rest)
+        self._n_before += n_rows + len(rest)
 
     def _learn_leads(self, found: RegularEvents, places: NDArray[np.intp]) -> None:
         """Take the ``M`` lines above events: where a lead comes first, if that is enough."""

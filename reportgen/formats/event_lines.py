@@ -8,8 +8,9 @@ what is not regular is for the decoder, which here, too, says what is an event a
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import NamedTuple
 
 import msgspec
@@ -24,10 +25,13 @@ from reportgen.formats.event_text import Event, decode_events
 _TO_START = b', "ts": '
 _TO_DURATION = b', "dur": '
 _TO_ARGUMENTS = b', "args": '
-_PADDING = b"\n" + bytes(128)
-"""Follows a text: ends its last line, and lets all places that could be looked at exist."""
-
 _CUT = b"\0"
+_END = b"\n" + _CUT
+"""Follows each text: ends its last line."""
+
+_PADDING = bytes(128)
+"""Follows all: lets every place that could be looked at exist."""
+
 _PIECES = 3
 """A regular line is cut into its lead, the two numbers with what is between them, and the rest."""
 
@@ -99,7 +103,8 @@ class RegularEvents:
         ts_us, dur_us: (n,) float64 microseconds.
         arguments: JSON of the different arguments, in the order in which they are met.
         argument: (n,) int32 index into ``arguments``.
-        rest: ``M`` lines after the last event.
+        n_rows: how many of the events each text has.
+        rests: ``M`` lines after the last event of each text.
     """
 
     leads: list[Lead]
@@ -108,28 +113,38 @@ class RegularEvents:
     dur_us: NDArray[np.float64]
     arguments: list[bytes]
     argument: NDArray[np.int32]
-    rest: list[Event]
+    n_rows: list[int]
+    rests: list[list[Event]]
 
 
-def read_regular(text: bytes, leads: Leads) -> RegularEvents | None:
-    """Return the events of a text; ``None`` when one of its lines is not regular.
+def read_regular(texts: Sequence[bytes], leads: Leads) -> RegularEvents | None:
+    """Return the events of one or more texts; ``None`` when a line is not regular.
 
     Args:
-        text: lines of a timeline, with or without the brackets around them.
+        texts: lines of timelines, with or without the brackets around them.
         leads: what leads mean, extended.
     """
-    lines = _find_lines(text)
+    lines = _find_lines(texts)
     if lines is None:
         return None
     pieces = lines.text.split(_CUT)
-    last = pieces.pop()
-    if len(pieces) != _PIECES * lines.ts_us.size:  # a cut was in the text before
+    if len(pieces) != _PIECES * lines.ts_us.size + len(texts) + 1:  # a cut was there before
         return None
-    texts, lead = distinct(pieces[::_PIECES])
-    arguments, argument = distinct(pieces[2::_PIECES])
-    decoded, rest = leads.of(texts), decode_events(last)
-    is_regular = _are_values(arguments) and rest is not None and _are_metadata(rest)
-    if decoded is None or rest is None or not is_regular:
+    starts: list[bytes] = []
+    ends: list[bytes] = []
+    rests = []
+    first = 0
+    for n_rows in lines.n_rows:
+        last = first + _PIECES * n_rows
+        starts += pieces[first:last:_PIECES]
+        ends += pieces[first + 2 : last : _PIECES]
+        rests.append(decode_events(pieces[last]))
+        first = last + 1
+    different, lead = distinct(starts)
+    arguments, argument = distinct(ends)
+    decoded = leads.of(different)
+    known = [rest for rest in rests if rest is not None and _are_metadata(rest)]
+    if decoded is None or len(known) < len(texts) or not _are_values(arguments):
         return None
     return RegularEvents(
         leads=decoded,
@@ -138,7 +153,8 @@ def read_regular(text: bytes, leads: Leads) -> RegularEvents | None:
         dur_us=lines.dur_us,
         arguments=arguments,
         argument=argument,
-        rest=rest,
+        n_rows=lines.n_rows,
+        rests=known,
     )
 
 
@@ -153,16 +169,21 @@ def _are_values(texts: list[bytes]) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Lines:
-    """A text whose regular lines are cut, and their numbers; (n,) float64 each."""
+    """Texts whose regular lines are cut, their numbers, and how many each text has.
+
+    ``text`` is all of them, with a cut after each; the numbers are (n,) float64.
+    """
 
     text: bytes
+    n_rows: list[int]
     ts_us: NDArray[np.float64]
     dur_us: NDArray[np.float64]
 
 
-def _find_lines(text: bytes) -> _Lines | None:
+def _find_lines(texts: Sequence[bytes]) -> _Lines | None:
     """Find the lines with a complete event; ``None`` when one of them is not regular."""
-    letters = np.concatenate([np.frombuffer(part, dtype=np.uint8) for part in (text, _PADDING)])
+    parts = [*chain.from_iterable((text, _END) for text in texts), _PADDING]
+    letters = np.concatenate([np.frombuffer(part, dtype=np.uint8) for part in parts])
     words = words_of(letters)
     lead_ends = np.flatnonzero(letters == ord("X")) + 2
     lead_ends = lead_ends[words[lead_ends] == word(_TO_START)]
@@ -178,8 +199,14 @@ def _find_lines(text: bytes) -> _Lines | None:
         return None
     for cuts in (lead_ends, arguments_at - 1, closings):
         letters[cuts] = ord(_CUT)
-    cut = letters[: len(text) + 1].tobytes()
-    return _Lines(text=cut, ts_us=start.values, dur_us=duration.values)
+    text_ends = np.cumsum([len(text) + len(_END) for text in texts])
+    n_rows = np.diff(np.searchsorted(lead_ends, text_ends), prepend=0)
+    return _Lines(
+        text=letters[: text_ends[-1]].tobytes(),
+        n_rows=n_rows.tolist(),
+        ts_us=start.values,
+        dur_us=duration.values,
+    )
 
 
 class _Numbers(NamedTuple):

@@ -76,6 +76,13 @@ class Metadata:
         """Return when the file says it began, or ``None``."""
         return self._base_us[0] * NS_PER_US if self._base_us else None
 
+    @property
+    def is_constant(self) -> bool:
+        """Return whether the same holds in the whole file: no second base, no second name."""
+        return len(self._base_us) <= 1 and all(
+            len(names) <= 1 for names in self._phase_name.values()
+        )
+
     def base_at(self, position: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the base in microseconds that holds at each place; 0 without any."""
         if len(self._base_us) <= 1:

@@ -34,7 +34,7 @@ def read_events(
         end = content.find(b"\n", start + CHUNK_BYTES)
         end = len(content) if end < 0 else end + 1
         run = content[start:end]
-        events = read_regular(run, leads) or decode_events(run)
+        events = read_regular([run], leads) or decode_events(run)
         if events is None:
             whole = decode_events(content) if start == 0 else None
             if whole is not None:

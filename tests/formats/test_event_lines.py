@@ -3,37 +3,23 @@
 from __future__ import annotations
 
 import json
-from dataclasses import fields
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reportgen.formats import FileEvents, Tally, Vocabulary, read_batches, read_event_file
+from reportgen.formats import Tally, Vocabulary, read_batches, read_event_file
 from reportgen.formats.event_lines import Leads, read_regular
 from reportgen.formats.event_text import decode_lines
 from reportgen.formats.json_text import to_text
-from reportgen.profile.spans import NUMBER_COLUMNS
-
-
-def in_words(events: FileEvents, tally: Tally, vocabulary: Vocabulary) -> dict[str, Any]:
-    """Return everything that was read, codes as what they mean."""
-    names, phases = list(vocabulary.names), list(vocabulary.phases)
-    arguments = vocabulary.arguments.table()
-    told = {column: getattr(arguments, column)[events.argument] for column in NUMBER_COLUMNS}
-    told |= {field.name: getattr(events, field.name) for field in fields(FileEvents)}
-    del told["argument"], told["loose"]
-    lists = {name: column.tolist() for name, column in told.items() if hasattr(column, "tolist")}
-    lists["name"] = [names[code] for code in events.name]
-    lists["phase"] = [phases[code] for code in events.phase]
-    return told | lists | {"notes": tally.notes()}
+from tests.formats.timeline_words import in_words
 
 
 def read(content: bytes) -> dict[str, Any]:
     vocabulary, tally = Vocabulary(), Tally()
     events = read_event_file(content, "t.json", tally, vocabulary=vocabulary)
-    return in_words(events, tally, vocabulary)
+    return in_words(events, vocabulary, vocabulary.arguments.table()) | {"notes": tally.notes()}
 
 
 def read_line_by_line(content: bytes) -> dict[str, Any]:
@@ -42,11 +28,11 @@ def read_line_by_line(content: bytes) -> dict[str, Any]:
     text = to_text(content)[0].encode("utf-8", "surrogateescape")
     batches = [decode_lines(text, 1, "t.json", tally, is_last=True)]
     events = read_batches(batches, "t.json", tally, vocabulary=vocabulary)
-    return in_words(events, tally, vocabulary)
+    return in_words(events, vocabulary, vocabulary.arguments.table()) | {"notes": tally.notes()}
 
 
 def is_regular(content: bytes) -> bool:
-    return read_regular(content, Leads()) is not None
+    return read_regular([content], Leads()) is not None
 
 
 BASE = (
@@ -148,7 +134,7 @@ def test_events_are_where_their_numbers_say() -> None:
 
 def test_a_lead_that_was_met_in_one_file_is_known_in_the_next() -> None:
     leads = Leads()
-    first, second = (read_regular(lines(NAMED, event()), leads) for _ in range(2))
+    first, second = (read_regular([lines(NAMED, event())], leads) for _ in range(2))
     assert first is not None
     assert second is not None
     assert first.leads[0] is second.leads[0]
