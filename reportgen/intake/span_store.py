@@ -17,7 +17,7 @@ from reportgen.formats import FileEvents, Marks, Vocabulary
 from reportgen.profile import SpanArguments
 from reportgen.profile.spans import code_type
 
-BATCH_ROWS = 1 << 17
+BATCH_ROWS = 1 << 16
 """Rows put in order or moved at once. Source: measured; a few megabytes."""
 
 CARRIED_ROWS = BATCH_ROWS // 4
