@@ -304,6 +304,20 @@ def test_small_batches_give_the_same_table_as_one(
     assert in_batches.notes == whole.notes
 
 
+@pytest.mark.parametrize("n_names", [100, 200, 40_000])
+def test_any_number_of_names_has_codes(tmp_path: Path, n_names: int) -> None:
+    for part in range(4):
+        start_s = START_S + 60 * part
+        rows: list[Row] = [
+            ("Forward", f"layer{index:05}", start_s + index / 1000, start_s + 50, {"os_pid": 27})
+            for index in range(part, n_names, 4)
+        ]
+        write_timeline(tmp_path, timeline_lines(rows), end_s=start_s + 60)
+    spans = read(tmp_path).spans
+    assert spans.names == tuple(f"layer{index:05}" for index in range(n_names))
+    assert [code % 4 for code in spans.name.tolist()] == [n * 4 // n_names for n in range(n_names)]
+
+
 @pytest.mark.parametrize("n_helpers", [1, 2])
 def test_helpers_give_the_same_table_and_the_same_notes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, n_helpers: int

@@ -77,6 +77,20 @@ def test_a_folder_that_may_not_be_listed_is_a_problem_not_a_crash(tmp_path: Path
     assert [(info.key, info.problem) for info in listed] == [("closed/.", "permission denied")]
 
 
+@pytest.mark.parametrize("size_bytes", [0, 1, (1 << 24) - 1, 1 << 24, (1 << 24) + 5])
+def test_a_file_of_any_size_is_read_whole(tmp_path: Path, size_bytes: int) -> None:
+    content = b"0123456789abc" * (size_bytes // 13 + 1)
+    (tmp_path / "a").write_bytes(content[:size_bytes])
+    assert LocalLocation(tmp_path).read_bytes("a") == content[:size_bytes]
+
+
+@pytest.mark.skipif(not Path("/proc/self/cmdline").exists(), reason="no such files here")
+def test_a_file_that_is_longer_than_it_says_is_read_whole() -> None:
+    location = LocalLocation("/proc/self")
+    assert Path("/proc/self/cmdline").stat().st_size == 0
+    assert location.read_bytes("cmdline") == Path("/proc/self/cmdline").read_bytes() != b""
+
+
 def test_a_part_of_a_file_is_read_and_blocks_make_the_whole(tmp_path: Path) -> None:
     (tmp_path / "a").write_bytes(b"0123456789")
     location = LocalLocation(tmp_path)
