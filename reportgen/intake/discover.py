@@ -188,7 +188,9 @@ def _job_name(location: Location, prefix: str) -> str:
     return printable(folder.name) or "job"
 
 
-_OF_NODES = frozenset({FormatId.SYSTEM, FormatId.EVENTS, FormatId.TENSORFLOW})
+_OF_NODES = frozenset(
+    {FormatId.SYSTEM, FormatId.EVENTS, FormatId.TENSORFLOW, FormatId.PYTHON_PROFILE}
+)
 
 
 def _is_unplaced(item: _Claimed, placed: Mapping[str, Claim]) -> bool:
@@ -221,7 +223,10 @@ def _clock_of(location: Location, claimed: Sequence[_Claimed], *, has_timelines:
 
 
 def _clock(location: Location, claimed: Sequence[_Claimed]) -> Clock:
-    """Return ``RELATIVE`` when there are no samples and no timeline says when it began."""
+    """Return ``RELATIVE`` when there are no samples and no timeline says when it began.
+
+    Python profiles alone say it in their names.
+    """
     if any(told.format_id in {FormatId.SYSTEM, FormatId.TENSORFLOW} for _, told in claimed):
         return Clock.UNIX
     timelines = [
@@ -233,7 +238,7 @@ def _clock(location: Location, claimed: Sequence[_Claimed]) -> Clock:
                 return Clock.UNIX
         except LocationError:
             continue
-    return Clock.RELATIVE
+    return Clock.RELATIVE if timelines else Clock.UNIX
 
 
 def _note_unclaimed(

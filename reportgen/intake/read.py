@@ -5,6 +5,7 @@ from __future__ import annotations
 from reportgen.formats import FormatId, SystemFile, Tally, claim
 from reportgen.intake.cut import cut_spans, uncut_extent
 from reportgen.intake.own_timelines import claim_of
+from reportgen.intake.python_profiles import read_python
 from reportgen.intake.spans import read_spans
 from reportgen.intake.streamed import TIMELINES, EventFile
 from reportgen.intake.system import Progress, read_system
@@ -16,7 +17,7 @@ SAY_CHANGED = "This file changed after it was listed; its newer content was read
 
 
 def read(ref: PartRef, *, on_progress: Progress | None = None) -> NodeProfile | RankTrace:
-    """Read one part: a node's system metrics and timelines, or a rank's kernel trace.
+    """Read one part: a node's metrics, timelines and Python profiles, or a rank's kernel trace.
 
     Args:
         ref: which part, and its files.
@@ -49,9 +50,17 @@ def read_node(ref: PartRef, *, on_progress: Progress | None = None) -> NodeProfi
     spans = read_spans(timelines, tally, system=whole, job=ref.job, on_progress=on_progress)
     if kept is not None:
         spans = cut_spans(spans, kept)
+    python = read_python(ref, location, tally)
     for key in location.changed():
         tally.remark(SAY_CHANGED, path=key)
-    return NodeProfile(node=ref.node, job=ref.job, system=system, spans=spans, notes=tally.notes())
+    return NodeProfile(
+        node=ref.node,
+        job=ref.job,
+        system=system,
+        spans=spans,
+        python=python,
+        notes=tally.notes(),
+    )
 
 
 def read_events(ref: PartRef) -> SpanTable:

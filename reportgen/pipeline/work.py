@@ -69,7 +69,7 @@ def work_on(
         extent, interval_ns, n_rows = extent_of_trace(part), None, part.n_events
     else:
         extent, interval_ns = extent_of(part), part.system.interval_ns
-        n_rows = part.system.n_samples + part.spans.n_spans
+        n_rows = part.system.n_samples + part.spans.n_spans + part.python.n_rows
     return Measured(
         node=part.node,
         extent=extent,

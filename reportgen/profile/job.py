@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import NewType
 
+from reportgen.profile.python import PythonTable, empty_python
 from reportgen.profile.spans import SpanTable
 from reportgen.profile.system import SystemTable
 
@@ -115,6 +116,7 @@ class NodeProfile:
     job: JobInfo
     system: SystemTable
     spans: SpanTable
+    python: PythonTable = field(default_factory=empty_python)
     notes: tuple[SourceNote, ...] = ()
 
 

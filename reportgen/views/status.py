@@ -43,6 +43,15 @@ _HINTS: dict[ReasonCode, str] = {
         "Profile for longer, or more often: the sampling interval may be as short as 100 ms."
     ),
 }
+_RULE_HINTS: dict[str, str] = {
+    "PythonFunctions": (
+        "To record them, pass a PythonProfilingConfig in the job's FrameworkProfile: it runs "
+        "cProfile or pyinstrument over the steps that you name."
+    ),
+    "HorovodNegotiation": "",
+}
+"""How to record what a rule over one kind of event lacked; empty where its reason says it."""
+
 _PATIENCE_HINT = " Or judge with fewer samples: --set {rule_id}.patience=N."
 _ERROR_HINT = "The other checks are not affected. Run with --verbose to see where it broke."
 
@@ -77,6 +86,8 @@ def hint_of(rule_id: str, report: Report) -> str:
         return ""
     if rule_id in _TRACE_HINTS or is_of_traces(report):
         return _TRACE_HINTS.get(rule_id, "")
+    if rule_id in _RULE_HINTS and entry.reason.code is ReasonCode.NO_EVENTS:
+        return _RULE_HINTS[rule_id]
     hint = _HINTS.get(entry.reason.code, "")
     result = report.results.get(RuleId(rule_id))
     if entry.reason.code is ReasonCode.TOO_FEW_SAMPLES and result and "patience" in result.params:

@@ -606,6 +606,7 @@ def busy_report() -> Report:
         ),
         result("GPUTimeBudget", Status.OK),
         result("NetworkBottleneck", Status.OK),
+        result("PythonFunctions", Status.OK),
         result(
             "PacketLoss",
             Status.OK,

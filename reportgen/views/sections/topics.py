@@ -103,6 +103,11 @@ def data_loading(report: Report) -> Section:
     return rule_section(report, "Dataloader", title="Data loading")
 
 
+def python_functions(report: Report) -> Section:
+    """Show which Python functions took the time; traces without nodes have no such section."""
+    return rule_section(report, "PythonFunctions", title="Python functions")
+
+
 def batch_size(report: Report) -> Section:
     """Show whether CPU, GPU and GPU memory leave room for larger batches."""
     return rule_section(report, "BatchSize", title="Batch size")
