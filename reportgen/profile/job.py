@@ -10,6 +10,7 @@ from typing import NewType
 from reportgen.profile.python import PythonTable, empty_python
 from reportgen.profile.spans import SpanTable
 from reportgen.profile.system import SystemTable
+from reportgen.profiling import Profiling
 
 NodeId = NewType("NodeId", str)
 
@@ -122,8 +123,12 @@ class NodeProfile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobProfile:
-    """A job: its parts in numeric order of their nodes, and notes about the whole of it."""
+    """A job: its parts in numeric order of their nodes, and notes about the whole of it.
+
+    ``profiling`` is what its profiler was asked to record, ``None`` where nobody said it.
+    """
 
     info: JobInfo
     parts: tuple[PartRef, ...]
     notes: tuple[SourceNote, ...] = ()
+    profiling: Profiling | None = None

@@ -11,6 +11,7 @@ import pytest
 from reportgen import intake
 from reportgen.formats.event_text import CHUNK_BYTES
 from reportgen.profile import Clock, NodeProfile, Quality, SpanSource
+from reportgen.profiling import ProfiledWindow, Profiling, ProfilingKind
 from reportgen.units import NS_PER_US
 from sample_data.horovod import CLOCK_US, horovod_bytes, late_rank, negotiation_lines
 from tests.builders import START_S, timeline_lines, write_end_marker, write_system, write_timeline
@@ -213,15 +214,28 @@ def test_the_configuration_in_a_jobs_folder_says_what_was_profiled(tmp_path: Pat
     asked = {"DetailedProfilingConfig": '{"StartStep": 5, "NumSteps": 1}', "LocalPath": "/secret"}
     tree = {"ProfilingIntervalInMillis": "500", "ProfilingParameters": asked}
     (tmp_path / "profilerconfig.json").write_text(json.dumps(tree))
-    notes = [note.text for note in intake.discover(str(tmp_path)).notes]
-    assert notes == [
-        "What was profiled: system metrics every 500 ms.",
-        "Detailed profiling: 1 step from step 5.",
+    job = intake.discover(str(tmp_path))
+    assert job.notes == ()
+    detailed = ProfiledWindow(kind=ProfilingKind.DETAILED, start_step=5, n_steps=1)
+    assert job.profiling == Profiling(interval_ms=500, windows=(detailed,))
+
+
+def test_of_several_configurations_the_one_nearest_to_the_data_counts(tmp_path: Path) -> None:
+    write_system(tmp_path, {"gpu0": [50.0] * 20})
+    for folder, interval_ms in ((tmp_path, 100), (tmp_path / "profiler-output", 200)):
+        tree = {"ProfilingIntervalInMillis": interval_ms}
+        (folder / "profilerconfig.json").write_text(json.dumps(tree))
+    job = intake.discover(str(tmp_path))
+    assert job.profiling == Profiling(interval_ms=200)
+    assert [(note.path, "nearer" in note.text) for note in job.notes] == [
+        ("profilerconfig.json", True)
     ]
 
 
 def test_a_damaged_configuration_is_counted(tmp_path: Path) -> None:
     write_system(tmp_path, {"gpu0": [50.0] * 20})
     (tmp_path / "profilerconfig.json").write_text('{"ProfilingInt')
-    (note,) = intake.discover(str(tmp_path)).notes
+    job = intake.discover(str(tmp_path))
+    (note,) = job.notes
     assert note.counts == {Quality.FILES_SKIPPED: 1}
+    assert job.profiling is None
