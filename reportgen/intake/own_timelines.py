@@ -27,7 +27,9 @@ _Claimed = tuple[ObjectInfo, Claim]
 
 _SAY_RELATIVE = (
     "This trace of TensorFlow's profiler does not say when it began (no .metadata file that "
-    "belongs to it): its durations count, its times are counted from its own start."
+    "belongs to it). Its durations and operators count; its times are from its own start. What is "
+    "lost: when in the job it was recorded, in which of the job's steps, and what the samples and "
+    "the other timelines show at that time."
 )
 _SAY_HOROVOD = (
     "This timeline was written by Horovod itself: its clock is that of one machine since it was "
