@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from reportgen.formats import FormatId, SystemFile, Tally, claim
 from reportgen.intake.cut import cut_spans, uncut_extent
-from reportgen.intake.own_timelines import claim_of
+from reportgen.intake.own_timelines import claim_of, from_first_event
 from reportgen.intake.python_profiles import read_python
 from reportgen.intake.spans import read_spans
 from reportgen.intake.streamed import TIMELINES, EventFile
@@ -48,6 +48,7 @@ def read_node(ref: PartRef, *, on_progress: Progress | None = None) -> NodeProfi
     system = read_system(minutes, tally, kept=kept, on_progress=on_progress)
     whole = system if kept is None else uncut_extent(system, minutes)
     spans = read_spans(timelines, tally, system=whole, job=ref.job, on_progress=on_progress)
+    spans = from_first_event(spans, ref)
     if kept is not None:
         spans = cut_spans(spans, kept)
     python = read_python(ref, location, tally)
@@ -71,6 +72,7 @@ def read_events(ref: PartRef) -> SpanTable:
     location, tally = _opened(ref), Tally()
     extent = uncut_extent(empty_system(), system_files(ref, location))
     spans = read_spans(_event_files(ref, location), tally, system=extent, job=ref.job)
+    spans = from_first_event(spans, ref)
     return spans if ref.kept is None else cut_spans(spans, ref.kept)
 
 
