@@ -114,13 +114,20 @@ def _read(
 def _fetched(
     location: Location, files: Sequence[_Named], tally: Tally
 ) -> Iterator[tuple[int, _Named, bytes]]:
-    for index, item in enumerate(files):
-        try:
-            content = location.read_bytes(item[0].key)
-        except LocationError as err:
-            tally.add(Quality.FILES_SKIPPED, item[0].key, what=_SAY_PROBLEM % err.message)
+    """Yield place, name and content of each file; large ones are not fetched."""
+    from reportgen.formats.python_profile import MOST_BYTES, TOO_LARGE
+
+    places = [index for index, (file, _) in enumerate(files) if file.size_bytes <= MOST_BYTES]
+    for file, _ in files:
+        if file.size_bytes > MOST_BYTES:
+            tally.add(Quality.FILES_SKIPPED, file.key, what=_SAY_PROBLEM % TOO_LARGE)
+    contents = location.read_many([files[index][0].key for index in places])
+    for index, content in zip(places, contents, strict=True):
+        if isinstance(content, LocationError):
+            what = _SAY_PROBLEM % content.message
+            tally.add(Quality.FILES_SKIPPED, files[index][0].key, what=what)
             continue
-        yield index, item, content
+        yield index, files[index], content
 
 
 def _function(times: FunctionTimes) -> PythonFunction:

@@ -143,6 +143,17 @@ def test_more_profiles_than_are_read_are_said(
     assert any(text.startswith("3 Python profiles were left out") for text in texts(part))
 
 
+def test_a_file_too_large_for_a_profile_is_not_fetched(tmp_path: Path) -> None:
+    path = profiled(tmp_path, 0)
+    profiled(tmp_path, 1)
+    with path.open("r+b") as stream:
+        stream.truncate(reading.MOST_BYTES + 1)  # sparse: takes no room
+    (part,) = read(tmp_path)
+    assert len(part.python.profiles) == 1
+    (note,) = [note for note in part.notes if Quality.FILES_SKIPPED in note.counts]
+    assert note.text == "1 Python profile cannot be read: it is larger than 64 MB."
+
+
 def test_a_range_keeps_the_profiles_that_overlap_it(tmp_path: Path) -> None:
     for second in range(10):
         profiled(tmp_path, second)

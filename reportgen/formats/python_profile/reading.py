@@ -16,7 +16,9 @@ from typing import IO, Any
 _CHILD = Path(__file__).with_name("child.py")
 _SECONDS_EACH = 20.0
 """A profile that takes longer to read is given up. Source: ours; real ones take 20 ms."""
-_MOST_BYTES = 64_000_000
+MOST_BYTES = 64_000_000
+"""Larger profiles are not read. Source: ours; real ones have some hundred kB."""
+TOO_LARGE = f"it is larger than {MOST_BYTES // 10**6} MB"
 OUT_OF_LIMITS = "reading it took too much time or memory"
 """What is said of a profile that made its reader die."""
 _MOST_FRAMES = 500_000
@@ -69,8 +71,8 @@ def read_profiles(contents: Iterable[tuple[str, bytes]]) -> Iterator[ProfileCont
         for profiler, content in contents:
             if not content:
                 yield ProfileContent(problem="it is empty")
-            elif len(content) > _MOST_BYTES:
-                yield ProfileContent(problem=f"it is larger than {_MOST_BYTES // 10**6} MB")
+            elif len(content) > MOST_BYTES:
+                yield ProfileContent(problem=TOO_LARGE)
             elif profiler == "pyinstrument":
                 yield _read_tree(content)
             else:
