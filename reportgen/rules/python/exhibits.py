@@ -175,12 +175,12 @@ def _columns(
 ) -> list[tuple[str, str, Sequence[object]]]:
     return [
         ("function", "", [name_of(item.function) for _, item in shown]),
-        ("place", "", [place_of(item.function) for _, item in shown]),
-        ("kind", "", [kind_of(item.function).value for _, item in shown]),
-        ("calls", "", [item.calls for _, item in shown]),
         ("cumulative_s", "s", [item.cumulative_s for _, item in shown]),
         ("cumulative_pct", "%", [_pct(item.cumulative_s, stage) for stage, item in shown]),
         ("own_s", "s", [item.own_s for _, item in shown]),
+        ("calls", "", [item.calls for _, item in shown]),
+        ("kind", "", [kind_of(item.function).value for _, item in shown]),
+        ("place", "", [place_of(item.function) for _, item in shown]),
     ]
 
 
