@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from reportgen.formats import FormatId, SystemFile, Tally, claim
 from reportgen.intake.cut import cut_spans, uncut_extent
+from reportgen.intake.opened import opened, remark_changes
 from reportgen.intake.own_timelines import claim_of, from_first_event
 from reportgen.intake.python_profiles import read_python
 from reportgen.intake.spans import read_spans
@@ -11,9 +12,7 @@ from reportgen.intake.streamed import TIMELINES, EventFile
 from reportgen.intake.system import Progress, read_system
 from reportgen.profile import NodeProfile, PartRef, RankTrace, SpanTable
 from reportgen.profile.system import empty_system
-from reportgen.storage import Location, open_location
-
-SAY_CHANGED = "This file changed after it was listed; its newer content was read."
+from reportgen.storage import Location
 
 
 def read(ref: PartRef, *, on_progress: Progress | None = None) -> NodeProfile | RankTrace:
@@ -40,7 +39,7 @@ def read(ref: PartRef, *, on_progress: Progress | None = None) -> NodeProfile | 
 
 def read_node(ref: PartRef, *, on_progress: Progress | None = None) -> NodeProfile:
     """Read one node; see ``read``."""
-    location = _opened(ref)
+    location = opened(ref)
     tally = Tally()
     minutes = system_files(ref, location)
     timelines = _event_files(ref, location)
@@ -52,8 +51,7 @@ def read_node(ref: PartRef, *, on_progress: Progress | None = None) -> NodeProfi
     if kept is not None:
         spans = cut_spans(spans, kept)
     python = read_python(ref, location, tally)
-    for key in location.changed():
-        tally.remark(SAY_CHANGED, path=key)
+    remark_changes(location, tally)
     return NodeProfile(
         node=ref.node,
         job=ref.job,
@@ -69,7 +67,7 @@ def read_events(ref: PartRef) -> SpanTable:
 
     A range is applied as in ``read``.
     """
-    location, tally = _opened(ref), Tally()
+    location, tally = opened(ref), Tally()
     extent = uncut_extent(empty_system(), system_files(ref, location))
     spans = read_spans(_event_files(ref, location), tally, system=extent, job=ref.job)
     spans = from_first_event(spans, ref)
@@ -86,7 +84,7 @@ def _event_files(ref: PartRef, location: Location) -> list[EventFile]:
 
 def system_files(ref: PartRef, location: Location | None = None) -> list[SystemFile]:
     """Return the minute files of a part, in the order in which they were listed."""
-    place = location or _opened(ref)
+    place = location or opened(ref)
     return [
         SystemFile(
             location=place,
@@ -98,7 +96,3 @@ def system_files(ref: PartRef, location: Location | None = None) -> list[SystemF
         for file in ref.files
         if (told := claim(file.key)) and told.format_id is FormatId.SYSTEM
     ]
-
-
-def _opened(ref: PartRef) -> Location:
-    return open_location(ref.root, listed={file.key: file for file in ref.files})
