@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
-from reportgen.profile import NodeProfile, ProfileInterval
+from reportgen.profile import NodeProfile
 from reportgen.results import (
     Counters,
     Details,
@@ -22,7 +20,14 @@ from reportgen.rules.base import About, Need, Presentation, Rule, param
 from reportgen.rules.python import exhibits
 from reportgen.rules.python.gaps import STAGE, Gaps, gaps_of
 from reportgen.rules.python.names import BEFORE_STEPS, NO_TRAINING, Kind, kind_of, name_of, place_of
-from reportgen.rules.python.sums import FunctionSum, ProfileSum, join_sums, sums_by_stage
+from reportgen.rules.python.sums import (
+    FunctionSum,
+    ProfileSum,
+    ProfileSummary,
+    join_sums,
+    summaries_of,
+    sums_by_stage,
+)
 from reportgen.rules.saying.verdict import conclude
 from reportgen.rules.saying.wording import say_times
 from reportgen.units import NS_PER_S, say_count, say_duration, say_pct
@@ -65,7 +70,7 @@ class Params:
 class Measurement:
     """One node: its profiles, merged by stage, and the times before its forward passes."""
 
-    profiles: tuple[tuple[str, str, ProfileInterval, float], ...]
+    profiles: tuple[ProfileSummary, ...]
     stages: tuple[ProfileSum, ...]
     gaps: tuple[Gaps, ...]
 
@@ -75,12 +80,8 @@ def measure(part: NodeProfile, params: Params) -> Measurement:  # noqa: ARG001 -
     table = part.python
     if not table.profiles:
         return Measurement(profiles=(), stages=(), gaps=())
-    own_s = np.bincount(table.profile, table.own_s, minlength=len(table.profiles))
     return Measurement(
-        profiles=tuple(
-            (profile.worker, profile.profiler, profile.interval, time_s)
-            for profile, time_s in zip(table.profiles, own_s.tolist(), strict=True)
-        ),
+        profiles=summaries_of(table),
         stages=sums_by_stage(table),
         gaps=gaps_of(part.spans, table),
     )
@@ -112,7 +113,7 @@ def present(
     profiles = [profile for item in context or () for profile in item.profiles]
     if context is None or not profiles:
         return Presentation()
-    profiles.sort(key=lambda item: (item[2].start.time_us, item[0], item[1]))
+    profiles.sort(key=_order)
     stages = join_sums(stage for item in context for stage in item.stages)
     gaps = [gap for item in context for gap in item.gaps]
     between = join_sums(one for gap in gaps for one in gap.profiles)
@@ -128,6 +129,11 @@ def present(
             exhibits.profile_table(profiles),
         ),
     )
+
+
+def _order(item: ProfileSummary) -> tuple[int, int, str, str]:
+    profile, interval = item.profile, item.profile.interval
+    return interval.start.time_us, interval.end.time_us, profile.worker, profile.profiler
 
 
 def _no_profiles() -> Reason:
@@ -215,7 +221,7 @@ def _metrics(measurements: Sequence[Measurement]) -> dict[str, float | int | Non
     gap_ns = sum(item.gap_ns for item in gaps)
     return {
         "profiles": len(profiles),
-        "profiled_s": round(sum(own_s for _, _, _, own_s in profiles), 6),
+        "profiled_s": round(sum(item.own_s for item in profiles), 6),
         "gaps": len(gaps) and sum(item.n_gaps for item in gaps),
         "gap_s": gap_ns / NS_PER_S if gaps else None,
         "profiled_gap_ratio": (

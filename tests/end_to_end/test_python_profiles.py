@@ -11,6 +11,7 @@ import pytest
 from sample_data.python_profiles import write_profile, write_python_profiles
 from tests.builders import START_S, ns, write_system
 from tests.end_to_end.command import run_here
+from tests.s3_server import Bucket
 from tests.schemas import assert_valid
 from tests.shared_data import SHARED_DATA, needs_shared_data
 
@@ -68,6 +69,19 @@ def test_the_configuration_says_why_there_are_no_python_profiles(tmp_path: Path)
     assert told["report"]["profiling"]["interval_ms"] == 500
     assert told["PythonFunctions"]["reportgen"]["status"] == "skipped"
     assert_valid(tmp_path / "out" / "profiler-report")
+
+
+def test_profiles_in_a_bucket_give_the_same_result(s3: Bucket, tmp_path: Path) -> None:
+    job = tmp_path / "job"
+    write_profiles(job)
+    s3.put_folder(job, "runs/job")
+    made(job, tmp_path / "disk")
+    run = run_here(f"{s3.url}/runs/job", "--output", tmp_path / "bucket", "--format", "md")
+    assert run.code == 0, run.stderr
+    files = [
+        tmp_path / name / "profiler-report/PythonFunctions.json" for name in ("disk", "bucket")
+    ]
+    assert files[0].read_bytes() == files[1].read_bytes()
 
 
 @needs_shared_data

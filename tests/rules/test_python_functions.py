@@ -195,6 +195,17 @@ def test_the_two_profilers_are_never_added_up(tmp_path: Path) -> None:
     assert calls == {40, None}
 
 
+def test_each_profile_names_its_longest_function(tmp_path: Path) -> None:
+    for step, functions in ((1, FORWARD), (2, {}), (3, BETWEEN)):
+        profile(tmp_path, functions, step=step)
+    told = rows(run(tmp_path), "profiles")
+    assert [(row["first_step"], row["longest"], row["longest_own_s"]) for row in told] == [
+        (1, "torch.conv2d", 0.15),
+        (2, None, 0.0),
+        (3, "_io.TextIOWrapper.write", 0.25),
+    ]
+
+
 def test_nodes_are_added_up(tmp_path: Path) -> None:
     for node in (1, 2):
         profile(tmp_path, BETWEEN, node_id=f"27-algo-{node}")
@@ -223,7 +234,8 @@ def test_a_profile_without_functions_is_shown_as_one(tmp_path: Path) -> None:
     profile(tmp_path, {})
     result = run(tmp_path)
     assert result.status is Status.OK
-    assert [row["profiled_s"] for row in rows(result, "profiles")] == [0.0]
+    (row,) = rows(result, "profiles")
+    assert (row["profiled_s"], row["longest"], row["longest_own_s"]) == (0.0, None, 0.0)
 
 
 @pytest.mark.parametrize(

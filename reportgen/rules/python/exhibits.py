@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from reportgen.profile import ProfileInterval
 from reportgen.results import Exhibit, ExhibitKind, exhibit
 from reportgen.rules.python.gaps import Gaps
 from reportgen.rules.python.names import Kind, kind_of, name_of, place_of, stage_of
-from reportgen.rules.python.sums import FunctionSum, ProfileSum
+from reportgen.rules.python.sums import FunctionSum, ProfileSum, ProfileSummary
 from reportgen.units import NS_PER_S
 
 FUNCTIONS, BETWEEN, GAPS, STAGES, PROFILES = (
@@ -130,29 +129,30 @@ def stage_table(stages: Sequence[ProfileSum]) -> Exhibit:
     )
 
 
-def profile_table(profiles: Sequence[tuple[str, str, ProfileInterval, float]]) -> Exhibit:
-    """Return every profile.
-
-    Args:
-        profiles: worker, profiler, interval and profiled seconds of each, in order of time.
-    """
+def profile_table(profiles: Sequence[ProfileSummary]) -> Exhibit:
+    """Return every profile, in the order given, with the function that took most time in it."""
     shown = profiles[:MOST_PROFILES]
     rest = f" The first {MOST_PROFILES} of {len(profiles):,}." if len(profiles) > len(shown) else ""
-    intervals = [interval for _, _, interval, _ in shown]
+    intervals = [item.profile.interval for item in shown]
     return exhibit(
         PROFILES,
         ExhibitKind.TABLE,
         title="Python profiles",
-        caption=f"Each with the step at which it began and ended.{rest}",
+        caption=(
+            "Each with the step at which it began and ended, and the function that took most time "
+            f"itself.{rest}"
+        ),
         columns=[
-            ("worker", "", [worker for worker, _, _, _ in shown]),
-            ("profiler", "", [profiler for _, profiler, _, _ in shown]),
+            ("worker", "", [item.profile.worker for item in shown]),
+            ("profiler", "", [item.profile.profiler for item in shown]),
             ("stage", "", [stage_of(interval) for interval in intervals]),
             ("first_step", "", [interval.start.step for interval in intervals]),
             ("last_step", "", [interval.end.step for interval in intervals]),
             ("start_s", "s", [interval.start.time_us / _US_PER_S for interval in intervals]),
             ("end_s", "s", [interval.end.time_us / _US_PER_S for interval in intervals]),
-            ("profiled_s", "s", [own_s for _, _, _, own_s in shown]),
+            ("profiled_s", "s", [item.own_s for item in shown]),
+            ("longest", "", [name_of(item.longest) if item.longest else None for item in shown]),
+            ("longest_own_s", "s", [item.longest_s for item in shown]),
         ],
     )
 

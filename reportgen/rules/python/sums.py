@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from reportgen.profile import NO_CALLS, PythonFunction, PythonTable
+from reportgen.profile import NO_CALLS, PythonFunction, PythonProfile, PythonTable
 from reportgen.rules.python.names import stage_of
 
 
@@ -43,6 +43,37 @@ class ProfileSum:
     covered_us: int
     own_s: float
     functions: tuple[FunctionSum, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProfileSummary:
+    """One profile: its own times added up, and the function that took most of them."""
+
+    profile: PythonProfile
+    own_s: float
+    longest: PythonFunction | None
+    longest_s: float
+
+
+def summaries_of(table: PythonTable) -> tuple[ProfileSummary, ...]:
+    """Return each profile of a node in short."""
+    n_profiles = len(table.profiles)
+    own_s = np.bincount(table.profile, table.own_s, minlength=n_profiles).tolist()
+    order = np.lexsort((table.own_s, table.profile))
+    last = np.searchsorted(table.profile[order], np.arange(n_profiles), side="right") - 1
+    found = []
+    for place, profile in enumerate(table.profiles):
+        row = int(order[last[place]]) if last[place] >= 0 else -1
+        is_there = row >= 0 and table.profile[row] == place
+        found.append(
+            ProfileSummary(
+                profile=profile,
+                own_s=own_s[place],
+                longest=table.functions[table.function[row]] if is_there else None,
+                longest_s=float(table.own_s[row]) if is_there else 0.0,
+            )
+        )
+    return tuple(found)
 
 
 def sums_by_stage(table: PythonTable) -> tuple[ProfileSum, ...]:
