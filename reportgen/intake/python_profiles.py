@@ -141,9 +141,10 @@ def _function(times: FunctionTimes) -> PythonFunction:
 
 @dataclass(slots=True)
 class _Rows:
-    """The rows of a table while it grows."""
+    """The rows of a table while it grows; ``known`` spares cleaning a name again."""
 
     profiles: list[PythonProfile] = field(default_factory=list)
+    known: dict[tuple[str, int, str], int] = field(default_factory=dict)
     functions: dict[PythonFunction, int] = field(default_factory=dict)
     profile: list[int] = field(default_factory=list)
     function: list[int] = field(default_factory=list)
@@ -156,7 +157,11 @@ class _Rows:
         place = len(self.profiles)
         self.profiles.append(profile)
         for times in functions:
-            code = self.functions.setdefault(_function(times), len(self.functions))
+            key = (times.file, times.line, times.function)
+            code = self.known.get(key)
+            if code is None:
+                code = self.functions.setdefault(_function(times), len(self.functions))
+                self.known[key] = code
             self.profile.append(place)
             self.function.append(code)
             self.calls.append(NO_CALLS if times.calls is None else times.calls)
