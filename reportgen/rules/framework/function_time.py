@@ -72,7 +72,7 @@ def labels_of(spans: SpanTable) -> tuple[Integers, tuple[str, ...]]:
     """Return (n,) codes of functions, and their labels.
 
     A function is a name within a phase, because a model's name stands in its forward and its
-    backward events. Horovod's phases are tensors: there the name alone is the function.
+    backward events. The phases of communication are tensors: there the name alone is the function.
     """
     is_horovod = classes_of(spans) == SpanClass.HOROVOD
     phase = np.where(is_horovod, -1, spans.phase)
@@ -83,7 +83,7 @@ def labels_of(spans: SpanTable) -> tuple[Integers, tuple[str, ...]]:
     labels = tuple(
         spans.names[name]
         if n_phases[name] == 1
-        else f"{spans.names[name]} ({spans.phases[code] if code >= 0 else 'Horovod'})"
+        else f"{spans.names[name]} ({spans.phases[code] if code >= 0 else 'communication'})"
         for code, name in pairs
     )
     return np.searchsorted(codes[first], codes), labels
