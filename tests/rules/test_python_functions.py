@@ -169,6 +169,22 @@ def test_windows_without_a_profile_are_said_to_have_none(tmp_path: Path) -> None
     assert found(result, "PY-2") == []
 
 
+@pytest.mark.parametrize(("early_us", "n_covered"), [(0, 1), (20_000, 1), (30_000, 0)])
+def test_a_profile_may_end_a_little_before_the_forward_pass_is_noted(
+    tmp_path: Path, early_us: int, n_covered: int
+) -> None:
+    # the second forward pass begins at 0.8 s, 0.25 s after its batch
+    end = f"train-1-stepstart-{T + 800_000 - early_us}"
+    start = f"train-0-forwardpassend-{T + 200_000}"
+    content = dump_bytes(BETWEEN)
+    write_profile(tmp_path / "profiler-output", content, start=start, end=end)
+    write_timeline(tmp_path, timeline_lines(events(range(2))))
+    (gaps,) = rows(run(tmp_path), "gaps")
+    assert gaps["profiled_gaps"] == n_covered
+    # names tell whole microseconds
+    assert gaps["profiled_s"] == pytest.approx(n_covered * (0.25 - early_us / 1e6), abs=1.1e-6)
+
+
 def test_a_profile_of_another_process_covers_nothing(tmp_path: Path) -> None:
     profile(tmp_path, BETWEEN, step=0, node_id="99-algo-1", start=f"train-0-stepstart-{T - S}")
     write_timeline(tmp_path, timeline_lines(events(range(2))))

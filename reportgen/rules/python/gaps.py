@@ -18,6 +18,9 @@ from reportgen.rules.python.sums import ProfileSum, join_sums, sum_of
 from reportgen.units import NS_PER_US
 
 STAGE = "from the batch to the forward pass"
+LEAST_COVER = 0.9
+"""A profile covers a time when it covers so much of it: the clock of a profile and that of the
+events are read one after the other, by the same hook. Source: ours."""
 _FORWARD = ("Forward", "ForwardPass")
 
 Integers = NDArray[np.int64]
@@ -29,7 +32,7 @@ class Gaps:
 
     Attributes:
         n_gaps, gap_ns: how many, and how long together.
-        n_covered, covered_ns: those that lie in a Python profile.
+        n_covered: those that a Python profile covers; ``covered_ns``: what it covers of them.
         profiles: the shortest profiles that cover them, merged; one for each profiler.
     """
 
@@ -69,9 +72,31 @@ def _gaps(waits: SpanTable, begin_ns: Integers) -> tuple[Integers, Integers]:
 
 def _covered(worker: str, start_ns: Integers, end_ns: Integers, table: PythonTable) -> Gaps:
     cover = np.full(start_ns.shape, -1, dtype=np.int64)
+    common_ns = np.zeros(start_ns.shape, dtype=np.int64)
+    for from_ns, to_ns, place in _longest_first(worker, table):
+        near = slice(np.searchsorted(end_ns, from_ns), np.searchsorted(start_ns, to_ns, "right"))
+        begin_ns, until_ns = start_ns[near], end_ns[near]
+        both_ns = np.minimum(until_ns, to_ns) - np.maximum(begin_ns, from_ns)
+        is_covered = both_ns >= LEAST_COVER * (until_ns - begin_ns)
+        cover[near] = np.where(is_covered, place, cover[near])
+        common_ns[near] = np.where(is_covered, both_ns, common_ns[near])
+    places = np.unique(cover[cover >= 0])
+    profiler = np.array([table.profiles[place].profiler for place in places.tolist()], dtype=object)
+    sums = [sum_of(table, places[profiler == name], stage=STAGE) for name in sorted(set(profiler))]
+    return Gaps(
+        worker=worker,
+        n_gaps=int(start_ns.size),
+        gap_ns=int((end_ns - start_ns).sum()),
+        n_covered=int((cover >= 0).sum()),
+        covered_ns=int(common_ns.sum()),
+        profiles=join_sums(sums),
+    )
+
+
+def _longest_first(worker: str, table: PythonTable) -> list[tuple[int, int, int]]:
+    """Return start, end and place of a worker's profiles, the shortest at the end."""
     limits = [
         (
-            profile.interval.end.time_us - profile.interval.start.time_us,
             profile.interval.start.time_us * NS_PER_US,
             (profile.interval.end.time_us + 1) * NS_PER_US,
             place,
@@ -79,17 +104,4 @@ def _covered(worker: str, start_ns: Integers, end_ns: Integers, table: PythonTab
         for place, profile in enumerate(table.profiles)
         if profile.worker == worker
     ]
-    for _, from_ns, to_ns, place in sorted(limits, reverse=True):  # the shortest one comes last
-        cover[np.searchsorted(start_ns, from_ns) : np.searchsorted(end_ns, to_ns)] = place
-    is_covered = cover >= 0
-    places = np.unique(cover[is_covered])
-    profiler = np.array([table.profiles[place].profiler for place in places.tolist()], dtype=object)
-    sums = [sum_of(table, places[profiler == name], stage=STAGE) for name in sorted(set(profiler))]
-    return Gaps(
-        worker=worker,
-        n_gaps=int(start_ns.size),
-        gap_ns=int((end_ns - start_ns).sum()),
-        n_covered=int(is_covered.sum()),
-        covered_ns=int((end_ns - start_ns)[is_covered].sum()),
-        profiles=join_sums(sums),
-    )
+    return sorted(limits, key=lambda item: (item[0] - item[1], item))
