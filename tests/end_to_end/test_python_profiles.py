@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from reportgen.units import iso_utc
 from sample_data.python_profiles import write_profile, write_python_profiles
 from tests.builders import START_S, ns, write_system
 from tests.end_to_end.command import run_here
@@ -48,6 +49,9 @@ def test_profiles_alone_make_a_report(tmp_path: Path) -> None:
     told = made(tmp_path / "job", tmp_path / "out")
     assert told["PythonFunctions"]["reportgen"]["status"] == "triggered"
     assert told["OverallSystemUsage"]["reportgen"]["status"] == "skipped"
+    assert told["report"]["job"]["clock"] == "unix"
+    assert told["report"]["summary"]["start_time"] == iso_utc(ns(START_S))
+    assert told["report"]["summary"]["job_duration_in_seconds"] == 2.0
 
 
 @pytest.mark.parametrize("content", [b"", b"\xff" * 100, b"(\xff\xff\xff\x7f"])
