@@ -1,7 +1,7 @@
-"""A process that has loaded what the command needs, and runs each call of it in a copy of itself.
+"""A process that has loaded what the command needs, and runs each call in a copy of itself.
 
-A call is a process of its own, as a user's is, with its own folder, environment and streams. It only
-saves what is the same every time: to start Python, to import modules, to pack plotly's library.
+A call is a process of its own, as a user's is, with its own folder, environment and streams. It
+only saves what is the same every time: to start Python, to import, to pack plotly's library.
 """
 
 from __future__ import annotations
@@ -26,7 +26,13 @@ from typing import NoReturn
 import pytest
 
 _ROOT = Path(__file__).resolve().parents[2]
-_LIBRARIES = ("duckdb", "jupyter_client.manager", "nbconvert.exporters.html", "obstore", "papermill")
+_LIBRARIES = (
+    "duckdb",
+    "jupyter_client.manager",
+    "nbconvert.exporters.html",
+    "obstore",
+    "papermill",
+)
 """What the command imports when it needs it, beside its own modules."""
 
 
