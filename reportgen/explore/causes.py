@@ -187,12 +187,13 @@ def _sums(spans: SpanTable, rows: NDArray[np.bool_], moments: Moments) -> pd.Dat
     places = np.flatnonzero(rows)
     start_ns, end_ns = spans.start_ns[places], spans.end_ns[places]
     n_phases = max(len(spans.phases), 1)
-    pair = spans.name[places].astype(np.int64) * n_phases + spans.phase[places]
+    words, name = spans.called()
+    pair = name[places].astype(np.int64) * n_phases + spans.phase[places]
     count = np.bincount(pair, minlength=1)
     keys = np.flatnonzero(count)
     code = (np.cumsum(count > 0) - 1)[pair]
     columns: dict[str, Any] = {
-        "function": [spans.names[key // n_phases] for key in keys.tolist()],
+        "function": [words[key // n_phases] for key in keys.tolist()],
         "process": [spans.phases[key % n_phases] for key in keys.tolist()],
         "count": count[keys],
         "total_us": sums_by_code(code, end_ns - start_ns, keys.size) / NS_PER_US,
