@@ -31,8 +31,9 @@ from reportgen.explore.selection import (
     time_range,
 )
 from reportgen.explore.tables import arrow_tables, load_tables
+from reportgen.explore.traces import events_of
 from reportgen.formats import FormatId, claim
-from reportgen.intake import discover, read_events, read_samples
+from reportgen.intake import discover, read_samples
 from reportgen.profile import PartRef, SourceNote, SpanTable, TimeRange
 from reportgen.units import minute_start_us
 
@@ -233,7 +234,7 @@ class Job:
         by_name = name_filter(names, option="names")
         by_phase = name_filter(processes, option="processes")
         for part in self._parts(nodes, time_range(since, until)):
-            spans = read_events(part)
+            spans = events_of(part)
             if steps is not None or by_name.patterns or by_phase.patterns:
                 spans = spans.where(
                     spans_wanted(spans, names=by_name, phases=by_phase, steps=steps)
@@ -273,7 +274,7 @@ class Job:
         system, framework = [], []
         for part in self._news.parts(self._profile):
             samples = system_frame(read_samples(part), part.node, origin_us=self.origin_us)
-            events = framework_frame(read_events(part), origin_us=self.origin_us)
+            events = framework_frame(events_of(part), origin_us=self.origin_us)
             system.append(self._news.unseen(samples, "system"))
             framework.append(self._news.unseen(events, "framework"))
         self._news.done()
@@ -288,7 +289,7 @@ class Job:
         return tuple(part if kept is None else replace(part, kept=kept) for part in parts)
 
     def _all_spans(self) -> Iterator[SpanTable]:
-        return (read_events(part) for part in self._profile.parts)
+        return (events_of(part) for part in self._profile.parts)
 
 
 def open_job(path: str, *, name: str | None = None) -> Job:

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 
 OUTLIER_FACTOR = 2.0
 INITIALIZE, WORKER = "DataLoaderIterInitialize", "DataLoaderWorker"
-GET_NEXT = "GetNext"
 
 
 def initializations(frame: pd.DataFrame) -> pd.DataFrame:
@@ -58,8 +57,7 @@ def worker_times(frame: pd.DataFrame) -> pd.DataFrame:
 
 def waits(frame: pd.DataFrame) -> pd.DataFrame:
     """Return the calls of GetNext, in which training waits for a batch, in order of time."""
-    is_wait = frame["framework_metric"].str.endswith(GET_NEXT) & (frame["process"] != WORKER)
-    return _in_order(frame[is_wait])
+    return _in_order(frame[~frame["process"].isin([INITIALIZE, WORKER])])
 
 
 def outliers(
