@@ -20,7 +20,7 @@ job_path: str = "my-training-job"  # The job's folder, or s3://bucket/prefix.
 # %%
 import reportgen
 from reportgen import explore
-from reportgen.explore import charts, loading, moments
+from reportgen.explore import activity, charts, inside, loading, moments
 
 job = reportgen.open(job_path)
 
@@ -87,15 +87,15 @@ slow[["previous_batch_start", "start_time", "batch_time_s", "worker_id"]]
 # %%
 batches = moments.batch_spans(loader)
 system = job.system_metrics()
-moments.utilization_inside(system, batches)
+inside.utilization_inside(system, batches)
 
 # %%
-in_slow = moments.functions_in_rows(job, batches["slow batches"])
-in_others = moments.functions_in_rows(job, batches["other batches"])
+in_slow = activity.functions_in_rows(job, batches["slow batches"])
+in_others = activity.functions_in_rows(job, batches["other batches"])
 explore.compare(in_slow, in_others).head(15)
 
 # %%
-moments.say_cause(in_slow, in_others, at="in slow batches", against="in the others")
+activity.say_cause(in_slow, in_others, at="in slow batches", against="in the others")
 
 # %% [markdown]
 # ## Python functions

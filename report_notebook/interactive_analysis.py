@@ -20,7 +20,7 @@ job_path: str = "my-training-job"  # The job's folder, or s3://bucket/prefix.
 # %%
 import reportgen
 from reportgen import explore
-from reportgen.explore import charts, moments, statistics
+from reportgen.explore import activity, charts, inside, moments, statistics
 
 job = reportgen.open(job_path)
 job
@@ -98,8 +98,8 @@ moments.gpu_classes(system, framework, bottlenecks)
 # otherwise is the suspect. The sentence is said only when the evidence is there.
 
 # %%
-at_bottlenecks = moments.functions_at_rows(job, bottlenecks)
-at_work = moments.functions_at_rows(job, moments.busy_moments(system))
+at_bottlenecks = activity.functions_at_rows(job, bottlenecks)
+at_work = activity.functions_at_rows(job, moments.busy_moments(system))
 joined = explore.compare(at_bottlenecks, at_work)
 joined.head(15)
 
@@ -107,7 +107,7 @@ joined.head(15)
 charts.figure(charts.comparison_info(joined, sides=("at bottlenecks", "GPU at work")))
 
 # %%
-moments.say_cause(at_bottlenecks, at_work, at="at bottlenecks", against="while the GPU works")
+activity.say_cause(at_bottlenecks, at_work, at="at bottlenecks", against="while the GPU works")
 
 # %% [markdown]
 # ## Slow steps
@@ -126,13 +126,13 @@ slow.head(10)
 # CPU and GPU are both lower in slow steps, they wait for something else, such as a disk.
 
 # %%
-in_slow = moments.functions_in_rows(job, slow)
-in_normal = moments.functions_in_rows(job, normal)
+in_slow = activity.functions_in_rows(job, slow)
+in_normal = activity.functions_in_rows(job, normal)
 explore.compare(in_slow, in_normal).head(15)
 
 # %%
-use = moments.utilization_inside(system, {"slow steps": slow, "normal steps": normal})
-print(moments.say_stall(use, slow="slow steps", normal="normal steps"))
+use = inside.utilization_inside(system, {"slow steps": slow, "normal steps": normal})
+print(inside.say_stall(use, slow="slow steps", normal="normal steps"))
 use
 
 # %% [markdown]

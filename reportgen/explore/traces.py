@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reportgen.intake import read, read_events
-from reportgen.intake.cut import cut_spans
 from reportgen.profile import NO_STEP, PartRef, RankTrace, SpanSource, SpanTable
 from reportgen.profile.spans import NUMBER_COLUMNS, STEP_PREFIX, SpanArguments, code_type
 from reportgen.profile.trace_tables import SliceKind
@@ -39,13 +38,12 @@ _Columns = dict[str, NDArray[Any]]
 
 
 def events_of(part: PartRef) -> SpanTable:
-    """Return the events of a node's timelines, or of a rank's trace; a range is applied."""
+    """Return all events of a node's timelines, or of a rank's trace."""
     if part.rank is None:
         return read_events(part)
     trace = read(part)
     assert isinstance(trace, RankTrace)
-    spans = trace_spans(trace)
-    return spans if part.kept is None else cut_spans(spans, part.kept)
+    return trace_spans(trace)
 
 
 def trace_spans(trace: RankTrace) -> SpanTable:

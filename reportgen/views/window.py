@@ -18,13 +18,17 @@ _STEP_ALPHA = 0.25
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WindowLine:
-    """One series: ``x`` in ms since 1970, ``y`` in ``unit``; lines of a panel share its axis."""
+    """One series: ``x`` in ms since 1970, ``y`` in ``unit``; lines of a panel share its axis.
+
+    ``texts`` say what each point is, ``step 41``; empty where that needs no saying.
+    """
 
     name: str
     panel: str
     unit: str
     x: Sequence[float]
     y: Sequence[float]
+    texts: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,7 +84,7 @@ def window_figure(window: Window) -> Figure:
     data: list[dict[str, Any]] = [
         {
             "type": "scatter",
-            "mode": "lines",
+            "mode": "lines+markers" if line.texts else "lines",
             "name": plot_label(line.name),
             "x": list(line.x),
             "y": list(line.y),
@@ -90,7 +94,8 @@ def window_figure(window: Window) -> Figure:
                 "dash": theme.dash(ink.index),
                 "width": 1.5,
             },
-            "hovertemplate": f"%{{y:,.4~g}} {line.unit}<extra>{plot_label(line.name)}</extra>",
+            "text": list(line.texts) or None,
+            "hovertemplate": _hover(line),
         }
         for line, ink in zip(window.lines, inked, strict=True)
     ]
@@ -113,7 +118,7 @@ def window_figure(window: Window) -> Figure:
     return {
         "data": data,
         "layout": layout(
-            title={"text": plot_label(window.title, most=110), "x": 0, "xref": "paper"},
+            title={"text": _title_of(window), "x": 0, "xref": "paper"},
             height=int(sum(heights)) + _FRAME_PX,
             margin={"l": 60, "r": 16, "t": 64, "b": 40},
             hovermode="x",
@@ -226,6 +231,18 @@ def _marker(time_ms: float) -> dict[str, Any]:
         "opacity": _STEP_ALPHA,
         "layer": "below",
     }
+
+
+def _title_of(window: Window) -> str:
+    title = plot_label(window.title, most=110)
+    return (
+        f"{title}<br><sup>{plot_label(window.remark, most=110)}</sup>" if window.remark else title
+    )
+
+
+def _hover(line: WindowLine) -> str:
+    said = f"%{{y:,.4~g}} {line.unit}<extra>{plot_label(line.name)}</extra>"
+    return f"%{{text}}: {said}" if line.texts else said
 
 
 def _unit_of(window: Window, panel: str) -> str:
