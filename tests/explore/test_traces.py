@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 import reportgen
-from reportgen.explore import activity, loading
+from reportgen.explore import Job, activity, loading
 from tests.shared_data import SHARED_DATA, needs_shared_data
 from tests.traces import (
     BASE_NS,
@@ -28,7 +28,7 @@ STEP = "Step:ModeKeys.GLOBAL"
 
 
 @pytest.fixture
-def job(tmp_path: Path) -> reportgen.Job:
+def job(tmp_path: Path) -> Job:
     events = [
         *small_events(),
         span("user_annotation", NEXT, 2.0, 3.0),
@@ -44,7 +44,7 @@ def named(frame: pd.DataFrame, name: str) -> pd.DataFrame:
     return frame[frame["framework_metric"] == name].reset_index(drop=True)
 
 
-def test_operators_kernels_and_steps_are_events(job: reportgen.Job) -> None:
+def test_operators_kernels_and_steps_are_events(job: Job) -> None:
     frame = job.framework_metrics()
     zero_us = BASE_NS // 1000 + int(START_US) - job.origin_us
 
@@ -64,7 +64,7 @@ def test_operators_kernels_and_steps_are_events(job: reportgen.Job) -> None:
     assert set(frame["nodeID"]) == {"rank 0"}
 
 
-def test_frames_of_a_trace_are_cut_like_those_of_events(job: reportgen.Job) -> None:
+def test_frames_of_a_trace_are_cut_like_those_of_events(job: Job) -> None:
     kernels = job.framework_metrics(processes="gpu_functions-dev:.*", steps=(1, 1))
     assert kernels["framework_metric"].tolist() == ["gemm", "relu"]
     origin_us = BASE_NS // 1000 + int(START_US)
@@ -72,7 +72,7 @@ def test_frames_of_a_trace_are_cut_like_those_of_events(job: reportgen.Job) -> N
     assert late["framework_metric"].tolist() == ["train.py(3): main", "gemm"]
 
 
-def test_waits_for_a_batch_are_those_of_the_data_loader(job: reportgen.Job) -> None:
+def test_waits_for_a_batch_are_those_of_the_data_loader(job: Job) -> None:
     loader = job.dataloader_metrics()
 
     assert loading.waits(loader)["duration_us"].tolist() == [3, 90]
@@ -80,7 +80,7 @@ def test_waits_for_a_batch_are_those_of_the_data_loader(job: reportgen.Job) -> N
     assert loading.initializations(loader).empty
 
 
-def test_what_ran_in_steps_of_a_trace_is_told(job: reportgen.Job) -> None:
+def test_what_ran_in_steps_of_a_trace_is_told(job: Job) -> None:
     rows = named(job.framework_metrics(), STEP)
     found = activity.functions_in_rows(job, rows[rows["step"] == 0])
 
