@@ -128,13 +128,24 @@ def step_histogram_info(events: pd.DataFrame, *, by: str = "process") -> Exhibit
         by: ``process`` for the modes of training, ``nodeID`` for the workers.
     """
     steps = events[events["process"].str.startswith(STEP)]
-    lasted_ms = (steps["end_time_us"] - steps["start_time_us"]) / 1000
-    high = float(lasted_ms.max()) if len(lasted_ms) else 1.0
+    return duration_histogram_info(steps, by=by, title="Step durations: how often")
+
+
+def duration_histogram_info(events: pd.DataFrame, *, by: str, title: str) -> Exhibit:
+    """Return how often each duration of some events was seen, in 50 bins from 0 to the longest.
+
+    Args:
+        events: a FRAMEWORK frame.
+        by: column whose values become the groups.
+        title: of the chart.
+    """
+    lasted_ms = (events["end_time_us"] - events["start_time_us"]) / 1000
+    high = (float(lasted_ms.max()) if len(lasted_ms) else 0.0) or 1.0
     groups = {
         str(name): _counts(rows.to_numpy(), 0.0, high)
-        for name, rows in lasted_ms.groupby(steps[by], sort=True)
+        for name, rows in lasted_ms.groupby(events[by], sort=True)
     }
-    return _histogram("Step durations: how often", groups, low=0.0, high=high, unit="ms")
+    return _histogram(title, groups, low=0.0, high=high, unit="ms")
 
 
 def comparison_info(
