@@ -21,6 +21,7 @@ job_path: str = "my-training-job"  # The job's folder, or s3://bucket/prefix.
 import reportgen
 from reportgen import explore
 from reportgen.explore import activity, charts, inside, loading, moments
+from reportgen.explore.profiles import say_own_time
 
 job = reportgen.open(job_path)
 
@@ -89,22 +90,37 @@ batches = moments.batch_spans(loader)
 system = job.system_metrics()
 inside.utilization_inside(system, batches)
 
+# %% [markdown]
+# The slowest batches one by one: use of the devices, and the functions with most time in them.
+
+# %%
+inside.utilization_of_each(system, batches["slow batches"]).nlargest(10, "batch_time_s")
+
+# %%
+activity.longest_in_each(job, batches["slow batches"].nlargest(5, "batch_time_s"))
+
 # %%
 in_slow = activity.functions_in_rows(job, batches["slow batches"])
 in_others = activity.functions_in_rows(job, batches["other batches"])
 explore.compare(in_slow, in_others).head(15)
 
 # %%
-activity.say_cause(in_slow, in_others, at="in slow batches", against="in the others")
+print(activity.say_cause(in_slow, in_others, at="in slow batches", against="in the others"))
 
 # %% [markdown]
 # ## Python functions
 #
-# Where a Python profile was recorded, its functions with the most time of their own: work on the
-# training process that is no training, such as metrics, logging and printing, shows up here.
+# Where a Python profile was recorded that covers slow batches, its functions with the most time of
+# their own: work on the training process that is no training, such as metrics, logging and
+# printing, shows up here.
 
 # %%
-functions, problems = job.python_profiles().functions()
+profiles = job.python_profiles()
+covering = profiles.covering(batches["slow batches"], origin_us=job.origin_us)
+functions, problems = profiles.functions(covering)
+
+# %%
+print(say_own_time(functions))
 functions.sort_values("own_s", ascending=False).head(10)
 
 # %% [markdown]

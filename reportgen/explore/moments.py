@@ -216,25 +216,31 @@ def batch_spans(loader: pd.DataFrame) -> dict[str, pd.DataFrame]:
 
 
 def window_of(job: Job, rows: pd.DataFrame, *, seconds: float) -> dict[str, Any]:
-    """Return ``since`` and ``until`` around the first of some rows, else from the first event."""
+    """Return ``since`` and ``until`` around the first of some rows, else from the first event.
+
+    Without rows the window is not longer than the job.
+    """
     length_us = int(seconds * 1e6)
     if len(rows):
         column = "timestamp_us" if "timestamp_us" in rows else "start_time_us"
         begin_us = job.origin_us + int(rows[column].iloc[0]) - length_us // 2
+        end_us = begin_us + length_us
     else:
-        begin_us = _first_us(job)
-    end_us = begin_us + length_us
+        begin_us, last_us = _reach_us(job)
+        end_us = min(begin_us + length_us, last_us)
     return {"since": np.datetime64(begin_us, "us"), "until": np.datetime64(end_us, "us")}
 
 
-def _first_us(job: Job) -> int:
-    """Return the start of the first event, else the first sample, else the origin; µs UTC."""
-    starts_ns = [int(spans.start_ns.min()) for spans in job.spans() if spans.n_spans]
-    if starts_ns:
-        return min(starts_ns) // NS_PER_US
+def _reach_us(job: Job) -> tuple[int, int]:
+    """Return first start and last end of the events, else of the first samples; µs UTC."""
+    spans = [table for table in job.spans() if table.n_spans]
+    if spans:
+        first_ns = min(int(table.start_ns.min()) for table in spans)
+        last_ns = max(int(table.end_ns.max()) for table in spans)
+        return first_ns // NS_PER_US, last_ns // NS_PER_US + 1
     first_minutes = np.datetime64(job.origin_us + 120_000_000, "us")
-    extent = extent_us(job.system_metrics(until=first_minutes))
-    return job.origin_us + (extent[0] if extent else 0)
+    first_us, last_us = extent_us(job.system_metrics(until=first_minutes)) or (0, 0)
+    return job.origin_us + first_us, job.origin_us + last_us + 1
 
 
 def _nearest(time_us: NDArray[np.int64], ticks_us: NDArray[np.int64]) -> NDArray[np.int64]:
