@@ -13,7 +13,7 @@ import numpy as np
 
 from reportgen.compat.patterns import anywhere
 from reportgen.compat.readers import MetricsReader
-from reportgen.explore import Job, charts
+from reportgen.explore import Job, charts, moments
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -167,12 +167,8 @@ def _window(
 
 def _extent_us(job: Job) -> tuple[int, int]:
     """Return when the job has samples or events, µs since 1970."""
-    spans = [spans for spans in job.spans() if spans.n_spans]
-    edges = [int(table.start_ns.min()) // 1000 for table in spans]
-    edges += [int(table.end_ns.max()) // 1000 + 1 for table in spans]
-    times_us = job.system_metrics()["timestamp_us"]
-    if len(times_us):
-        edges += [int(times_us.min()) + job.origin_us, int(times_us.max()) + job.origin_us]
+    edges = [*(moments.events_extent_us(job) or ())]
+    edges += [job.origin_us + us for us in moments.extent_us(job.system_metrics()) or ()]
     return min(edges, default=0), max(edges, default=0)
 
 

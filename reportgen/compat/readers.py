@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from reportgen.explore import Job
+from reportgen.explore import Job, moments
 from reportgen.units import NS_PER_US
 
 
@@ -86,11 +86,9 @@ class S3SystemMetricsReader(MetricsReader):
         ]
 
     def _edges_us(self) -> tuple[int, int]:
-        times_us = self.job.system_metrics()["timestamp_us"]
-        if times_us.empty:
-            return 0, 0
+        extent = moments.extent_us(self.job.system_metrics())
         origin_us = self.job.origin_us
-        return origin_us + int(times_us.min()), origin_us + int(times_us.max())
+        return (origin_us + extent[0], origin_us + extent[1]) if extent else (0, 0)
 
 
 class S3AlgorithmMetricsReader(MetricsReader):
@@ -119,11 +117,7 @@ class S3AlgorithmMetricsReader(MetricsReader):
         ]
 
     def _edges_us(self) -> tuple[int, int]:
-        spans = [spans for spans in self.job.spans() if spans.n_spans]
-        if not spans:
-            return 0, 0
-        first_ns = min(int(table.start_ns.min()) for table in spans)
-        return first_ns // NS_PER_US, max(int(table.end_ns.max()) for table in spans) // NS_PER_US
+        return moments.events_extent_us(self.job) or (0, 0)
 
 
 LocalSystemMetricsReader = S3SystemMetricsReader

@@ -40,6 +40,16 @@ def extent_us(system: pd.DataFrame) -> tuple[int, int] | None:
     return int(system["timestamp_us"].min()), int(system["timestamp_us"].max())
 
 
+def events_extent_us(job: Job) -> tuple[int, int] | None:
+    """Return first start and last end of a job's events, µs UTC; ``None`` without any."""
+    spans = [table for table in job.spans() if table.n_spans]
+    if not spans:
+        return None
+    first_ns = min(int(table.start_ns.min()) for table in spans)
+    last_ns = max(int(table.end_ns.max()) for table in spans)
+    return first_ns // NS_PER_US, -(-last_ns // NS_PER_US)
+
+
 def cpu_bottlenecks(
     system: pd.DataFrame,
     *,
@@ -226,21 +236,16 @@ def window_of(job: Job, rows: pd.DataFrame, *, seconds: float) -> dict[str, Any]
         begin_us = job.origin_us + int(rows[column].iloc[0]) - length_us // 2
         end_us = begin_us + length_us
     else:
-        begin_us, last_us = _reach_us(job)
+        begin_us, last_us = events_extent_us(job) or _first_samples_us(job)
         end_us = min(begin_us + length_us, last_us)
     return {"since": np.datetime64(begin_us, "us"), "until": np.datetime64(end_us, "us")}
 
 
-def _reach_us(job: Job) -> tuple[int, int]:
-    """Return first start and last end of the events, else of the first samples; µs UTC."""
-    spans = [table for table in job.spans() if table.n_spans]
-    if spans:
-        first_ns = min(int(table.start_ns.min()) for table in spans)
-        last_ns = max(int(table.end_ns.max()) for table in spans)
-        return first_ns // NS_PER_US, last_ns // NS_PER_US + 1
+def _first_samples_us(job: Job) -> tuple[int, int]:
+    """Return the time of the first minutes of samples, µs UTC; no other files are opened."""
     first_minutes = np.datetime64(job.origin_us + 120_000_000, "us")
     first_us, last_us = extent_us(job.system_metrics(until=first_minutes)) or (0, 0)
-    return job.origin_us + first_us, job.origin_us + last_us + 1
+    return job.origin_us + first_us, job.origin_us + last_us
 
 
 def _nearest(time_us: NDArray[np.int64], ticks_us: NDArray[np.int64]) -> NDArray[np.int64]:

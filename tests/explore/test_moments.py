@@ -288,7 +288,7 @@ def test_the_window_lies_around_the_first_row_or_at_the_first_event(
     assert first["since"] == np.datetime64(job.origin_us + 5_000_000, "us")
     assert first["until"] == np.datetime64(job.origin_us + 9_000_000, "us")
     whole = moments.window_of(job, rows.iloc[:0], seconds=400)
-    assert whole["until"] == np.datetime64(job.origin_us + 16_000_001, "us")
+    assert whole["until"] == np.datetime64(job.origin_us + 16_000_000, "us")
 
     write_system(tmp_path / "late", {"gpu0": [1.0] * 9}, start_s=START_S + 50)
     late = reportgen.open(str(tmp_path / "late"))
