@@ -17,11 +17,15 @@ from reportgen.rules.framework.breakdown import (
     breakdown_of,
     merge_breakdowns,
 )
+from reportgen.rules.framework.causes import FunctionSums, function_sums, merge_function_sums
 from reportgen.rules.maths.activity import training_loop_ns
 from reportgen.rules.maths.intervals import spans_any_moment
 from reportgen.rules.maths.minutes import minutes_of
 from reportgen.rules.saying.verdict import reason_to_skip
 from reportgen.units import NS_PER_MINUTE, NS_PER_US, seconds_key
+
+GPU_WORKS_PCT = 90.0
+"""A GPU above this works: what runs then is compared with bottlenecks. Source: seed 000."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,6 +64,8 @@ class NodeBottlenecks:
         time_ns, n_gpus_low, n_cores_hot: (k,) of each bottleneck, in order of time.
         loop: ``None`` when the node has no step events.
         breakdown: framework events that ran at any bottleneck, each once.
+        functions, functions_at_work: what ran at any bottleneck, and at any tick with a GPU above
+            ``GPU_WORKS_PCT``; each event once.
     """
 
     node: str
@@ -77,6 +83,8 @@ class NodeBottlenecks:
     n_cores_hot: NDArray[np.int64]
     loop: LoopCounts | None
     breakdown: Breakdown
+    functions: FunctionSums
+    functions_at_work: FunctionSums
 
     @property
     def n_bottlenecks(self) -> int:
@@ -98,6 +106,8 @@ def measure_bottlenecks(part: NodeProfile, kind: SeriesKind, limits: Limits) -> 
     is_unsampled = np.isnan(system.matrix(SeriesKind.GPU_UTILIZATION)).all(axis=1)
     spans = part.spans
     active = spans_any_moment(spans.start_ns, spans.end_ns, time_ns)
+    is_at_work = (system.matrix(SeriesKind.GPU_UTILIZATION) > GPU_WORKS_PCT).any(axis=1)
+    at_work = spans_any_moment(spans.start_ns, spans.end_ns, system.tick_ns[is_at_work])
     return NodeBottlenecks(
         node=part.node,
         n_gpus=len(system.names(SeriesKind.GPU_UTILIZATION)),
@@ -114,6 +124,8 @@ def measure_bottlenecks(part: NodeProfile, kind: SeriesKind, limits: Limits) -> 
         n_cores_hot=hot[is_bottleneck],
         loop=_loop_counts(training_loop_ns(spans), system.tick_ns, time_ns),
         breakdown=breakdown_of(spans.where(active)),
+        functions=function_sums(spans, active),
+        functions_at_work=function_sums(spans, at_work),
     )
 
 
@@ -144,12 +156,15 @@ class Bottlenecks:
         counters: AWS's counters.
         peak_pct: largest share at the end of any judged minute; 0 when none was judged.
         breakdown: framework events at the bottlenecks of all nodes.
+        functions, functions_at_work: of all nodes.
     """
 
     nodes: tuple[NodeBottlenecks, ...]
     counters: Counters
     peak_pct: float
     breakdown: Breakdown
+    functions: FunctionSums
+    functions_at_work: FunctionSums
 
 
 def join_bottlenecks(nodes: Sequence[NodeBottlenecks], limits: Limits) -> Bottlenecks:
@@ -178,6 +193,8 @@ def join_bottlenecks(nodes: Sequence[NodeBottlenecks], limits: Limits) -> Bottle
         ),
         peak_pct=float(shares_pct.max(initial=0.0)),
         breakdown=merge_breakdowns([node.breakdown for node in nodes]),
+        functions=merge_function_sums(node.functions for node in nodes),
+        functions_at_work=merge_function_sums(node.functions_at_work for node in nodes),
     )
 
 
