@@ -307,7 +307,7 @@ def test_functions_in_slow_steps_are_compared_with_those_in_the_others() -> None
 
     found = {row["function"]: row for row in rows_of(result, "outlier_functions")}
     assert (found["log"]["count"], found["log"]["other_count"]) == (12, 0)
-    assert (found["log"]["mean_s"], found["log"]["mean_ratio"]) == (pytest.approx(0.4), None)
+    assert (found["log"]["mean_s"], found["log"]["times_as_long"]) == (pytest.approx(0.4), None)
     assert (found["Net"]["count"], found["Net"]["other_count"]) == (0, 60)
     assert (
         "log takes 100.0 % of the time of all functions in these steps" in result.findings[0].text

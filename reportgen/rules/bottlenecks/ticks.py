@@ -65,7 +65,7 @@ class NodeBottlenecks:
         loop: ``None`` when the node has no step events.
         breakdown: framework events that ran at any bottleneck, each once.
         functions, functions_at_work: what ran at any bottleneck, and at any tick with a GPU above
-            ``GPU_WORKS_PCT``; each event once.
+            ``GPU_WORKS_PCT``; each event once. Both are empty without a bottleneck.
     """
 
     node: str
@@ -106,8 +106,6 @@ def measure_bottlenecks(part: NodeProfile, kind: SeriesKind, limits: Limits) -> 
     is_unsampled = np.isnan(system.matrix(SeriesKind.GPU_UTILIZATION)).all(axis=1)
     spans = part.spans
     active = spans_any_moment(spans.start_ns, spans.end_ns, time_ns)
-    is_at_work = (system.matrix(SeriesKind.GPU_UTILIZATION) > GPU_WORKS_PCT).any(axis=1)
-    at_work = spans_any_moment(spans.start_ns, spans.end_ns, system.tick_ns[is_at_work])
     return NodeBottlenecks(
         node=part.node,
         n_gpus=len(system.names(SeriesKind.GPU_UTILIZATION)),
@@ -125,7 +123,16 @@ def measure_bottlenecks(part: NodeProfile, kind: SeriesKind, limits: Limits) -> 
         loop=_loop_counts(training_loop_ns(spans), system.tick_ns, time_ns),
         breakdown=breakdown_of(spans.where(active)),
         functions=function_sums(spans, active),
-        functions_at_work=function_sums(spans, at_work),
+        functions_at_work=_at_work(part) if time_ns.size else {},
+    )
+
+
+def _at_work(part: NodeProfile) -> FunctionSums:
+    """Return what ran at the ticks with a GPU at work."""
+    system, spans = part.system, part.spans
+    works = (system.matrix(SeriesKind.GPU_UTILIZATION) > GPU_WORKS_PCT).any(axis=1)
+    return function_sums(
+        spans, spans_any_moment(spans.start_ns, spans.end_ns, system.tick_ns[works])
     )
 
 

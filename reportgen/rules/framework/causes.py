@@ -144,7 +144,7 @@ def compared_functions(
                 ("other_count", "", [others.get(key, (0, 0))[0] for key in keys]),
                 ("other_mean_s", "s", [other_means.get(key) for key in keys]),
                 ("other_share_pct", "%", [other_shares.get(key, 0.0) for key in keys]),
-                ("mean_ratio", "", ratios),
+                ("times_as_long", "", ratios),
             ],
         ),
     )
