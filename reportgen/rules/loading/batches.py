@@ -8,8 +8,16 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from reportgen.profile import SpanTable
+from reportgen.profile import SpanTable, SystemTable
 from reportgen.results import Exhibit, ExhibitKind, exhibit
+from reportgen.rules.loading.contents import (
+    KINDS,
+    BatchContents,
+    Use,
+    content_exhibits,
+    contents_of,
+    use_between,
+)
 from reportgen.rules.loading.events import LoaderRows, waits_of
 from reportgen.rules.maths.groups import rows_by_code
 from reportgen.units import NS_PER_S
@@ -42,6 +50,8 @@ class WorkerBatches:
         n_gaps: such gaps: an iterator was set up in between.
         p50_ns, p95_ns, max_ns: of the batch times; 0 without any.
         wait_p50_ns: median of the waits.
+        slow_use: of each of ``slow_batches``.
+        contents: what was in slow batches and in the others; ``None`` without a slow one.
     """
 
     worker: str
@@ -53,9 +63,13 @@ class WorkerBatches:
     wait_p50_ns: float
     slow_batches: SlowOnes
     slow_waits: SlowOnes
+    slow_use: Use
+    contents: BatchContents | None
 
 
-def batches_of(spans: SpanTable, rows: LoaderRows) -> tuple[WorkerBatches, ...]:
+def batches_of(
+    spans: SpanTable, rows: LoaderRows, system: SystemTable
+) -> tuple[WorkerBatches, ...]:
     """Return the batch times of each training process of one node."""
     waits, set_up = waits_of(spans, rows), spans.where(rows.initialize)
     return tuple(
@@ -63,6 +77,8 @@ def batches_of(spans: SpanTable, rows: LoaderRows) -> tuple[WorkerBatches, ...]:
             spans.workers[worker],
             waits.where(its),
             np.sort(set_up.start_ns[set_up.worker == worker]),
+            spans,
+            system,
         )
         for worker, its in rows_by_code(waits.worker)
     )
@@ -82,7 +98,9 @@ def batch_exhibits(workers: Sequence[WorkerBatches]) -> tuple[Exhibit, ...]:
             [(item.worker, item.slow_batches, item.p50_ns) for item in timed],
             "From the start of one wait to the start of the next of the same process; gaps "
             "between epochs left out.",
+            [item.slow_use for item in timed],
         ),
+        *content_exhibits([item.contents for item in timed if item.contents]),
         *_slow_table(
             SLOW_WAITS,
             "Long waits for a batch",
@@ -93,7 +111,9 @@ def batch_exhibits(workers: Sequence[WorkerBatches]) -> tuple[Exhibit, ...]:
     )
 
 
-def _worker_batches(worker: str, waits: SpanTable, set_up_ns: Integers) -> WorkerBatches:
+def _worker_batches(
+    worker: str, waits: SpanTable, set_up_ns: Integers, spans: SpanTable, system: SystemTable
+) -> WorkerBatches:
     order = np.lexsort((waits.end_ns, waits.start_ns, waits.os_pid))
     start_ns, end_ns, loader, pid = (
         column[order] for column in (waits.start_ns, waits.end_ns, waits.worker_id, waits.os_pid)
@@ -103,9 +123,11 @@ def _worker_batches(worker: str, waits: SpanTable, set_up_ns: Integers) -> Worke
     is_same = pid[1:] == pid[:-1]
     is_gap = is_same & (until > before)
     is_batch = is_same & ~is_gap
-    batch_ns = np.diff(start_ns)[is_batch]
+    begin_ns, next_ns = start_ns[:-1][is_batch], start_ns[1:][is_batch]
+    batch_ns = next_ns - begin_ns
     p50_ns, p95_ns = np.percentile(batch_ns, (50, 95)).tolist() if batch_ns.size else (0.0, 0.0)
     wait_p50_ns = float(np.median(end_ns - start_ns))
+    slow = _slowest(begin_ns, next_ns, loader[1:][is_batch], p50_ns)
     return WorkerBatches(
         worker=worker,
         n_batches=int(batch_ns.size),
@@ -114,21 +136,31 @@ def _worker_batches(worker: str, waits: SpanTable, set_up_ns: Integers) -> Worke
         p95_ns=p95_ns,
         max_ns=int(batch_ns.max(initial=0)),
         wait_p50_ns=wait_p50_ns,
-        slow_batches=_slowest(
-            start_ns[:-1][is_batch], start_ns[1:][is_batch], loader[1:][is_batch], p50_ns
-        ),
+        slow_batches=slow,
         slow_waits=_slowest(start_ns, end_ns, loader, wait_p50_ns),
+        slow_use=use_between(system, slow.start_ns, slow.end_ns),
+        contents=contents_of(
+            spans.where(spans.worker == waits.worker[0]) if slow.n_slow else spans,
+            system,
+            begin_ns,
+            next_ns,
+            _is_slow(batch_ns, p50_ns),
+        ),
     )
 
 
 def _slowest(start_ns: Integers, end_ns: Integers, loader: Integers, median_ns: float) -> SlowOnes:
     lasted_ns = end_ns - start_ns
-    slow = np.flatnonzero((lasted_ns >= SLOW_FACTOR * median_ns) & (lasted_ns > 0))
+    slow = np.flatnonzero(_is_slow(lasted_ns, median_ns))
     order = np.lexsort((start_ns[slow], -lasted_ns[slow]))[:MOST_TOLD]
     told = slow[order]
     return SlowOnes(
         start_ns=start_ns[told], end_ns=end_ns[told], loader=loader[told], n_slow=int(slow.size)
     )
+
+
+def _is_slow(lasted_ns: Integers, median_ns: float) -> NDArray[np.bool_]:
+    return (lasted_ns >= SLOW_FACTOR * median_ns) & (lasted_ns > 0)
 
 
 def _batch_table(workers: Sequence[WorkerBatches]) -> Exhibit:
@@ -160,6 +192,7 @@ def _slow_table(
     lasted: str,
     found: Sequence[tuple[str, SlowOnes, float]],
     caption: str,
+    uses: Sequence[Use] = (),
 ) -> tuple[Exhibit, ...]:
     n_slow = sum(slow.n_slow for _, slow, _ in found)
     rows = [
@@ -169,10 +202,13 @@ def _slow_table(
             slow.start_ns.tolist(), slow.end_ns.tolist(), slow.loader.tolist(), strict=True
         )
     ]
+    means = [row for use in uses for row in use.means()]
     if not rows:
         return ()
-    rows.sort(key=lambda row: (row[1] - row[2], row[1], row[0]))
-    rows = rows[:MOST_TOLD]
+    order = sorted(
+        range(len(rows)), key=lambda at: (rows[at][1] - rows[at][2], rows[at][1], rows[at][0])
+    )[:MOST_TOLD]
+    rows = [rows[at] for at in order]
     if n_slow > len(rows):
         caption += f" The {len(rows)} longest of {n_slow:,}."
     return (
@@ -188,6 +224,10 @@ def _slow_table(
                 (lasted, "s", [(row[2] - row[1]) / NS_PER_S for row in rows]),
                 ("factor_of_median", "", [row[4] for row in rows]),
                 ("loader_worker", "", [row[3] if row[3] >= 0 else None for row in rows]),
+                *(
+                    (name, "%", [means[place][at] for place in order])
+                    for at, name in enumerate(KINDS if uses else ())
+                ),
             ],
         ),
     )
