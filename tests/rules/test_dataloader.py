@@ -444,7 +444,7 @@ def test_slow_batches_are_told_with_the_use_and_the_functions_in_them() -> None:
     ]
     # A sample each second: the slow batch holds those of 4 to 7 s, the others six.
     columns: dict[str, list[float | None]] = {
-        "gpu0": [80.0] * 4 + [0.0] * 4 + [80.0] * 4,
+        "gpu0": [80.0, 80.0, 80.0, 80.0, 0.0, 0.0, 0.0, 0.0, 80.0, 80.0, 80.0, 80.0],
         "cpu0": [10.0, 10.0, 10.0, 10.0, 20.0, 20.0, None, 50.0, 10.0, 10.0, 10.0, 10.0],
     }
     part = node_profile(system=system_table(columns, interval_s=1), spans=span_table(rows))
