@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import cProfile
+from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
@@ -96,6 +97,28 @@ def test_the_walk_through_the_data_loader(job: TrainingJob) -> None:
     batches = analysis.analyze_batchtime(begin, end, select_events=[".*"], select_dimensions=[".*"])
     assert (batches["start_time"] <= end).all()
     assert analysis.plot_the_window(begin, end, select_dimensions=["CPU"]).data
+
+
+def test_a_window_restricts_the_batches(tmp_path: Path) -> None:
+    """Feature 003-14: start, end and patterns; all by default."""
+    starts = [0.0, 1.0, 2.0, 6.0, 7.0, 8.0, 14.0, 15.0]
+    write_timeline(
+        tmp_path,
+        timeline_lines(
+            [("DataLoaderIter", "It::GetNext", START_S + at, START_S + at + 0.1) for at in starts]
+        ),
+    )
+    write_system(tmp_path, {"gpu0": [5.0] * 40, "cpu0": [7.0] * 40}, start_s=START_S)
+    analysis = PT_dataloader_analysis(PandasFrame(str(tmp_path)))
+
+    assert analysis.analyze_batchtime()["BatchTime_in_seconds"].tolist() == [6.0, 4.0]
+    begin, end = (datetime.fromtimestamp(START_S + at, UTC) for at in (0, 9))
+    within = analysis.analyze_batchtime(begin, end)
+    assert within["BatchTime_in_seconds"].tolist() == [4.0]
+    window = analysis.plot_the_window(begin, end, ["nothing"], ["GPU"])
+    assert [trace.name for trace in window.data] == ["algo-1 gpu0"]
+    both = analysis.plot_the_window(begin, end, ["GetNext"], ["gpu", "cpu"])
+    assert len(both.data) == 3
 
 
 def test_readers_give_events_as_objects(small: TrainingJob) -> None:
