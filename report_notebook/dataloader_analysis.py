@@ -26,7 +26,7 @@ from reportgen.explore.profiles import say_own_time
 job = reportgen.open(job_path)
 
 # %%
-loader = job.dataloader_metrics()
+loader, framework = job.dataloader_metrics(), job.framework_metrics()
 loader.head()
 
 # %% [markdown]
@@ -71,13 +71,15 @@ loading.outliers(waits)
 # ## From batch to batch
 #
 # The time between the starts of two calls is what a batch costs as a whole. A gap in which an
-# iterator was set up spans validation or the end of an epoch; it is marked, and no outlier.
+# iterator was set up spans validation or the end of an epoch, and one in which many steps began was
+# not recorded; both are marked, and no outliers.
 
 # %%
-loading.batch_times(loader)[["start_time", "batch_time_s", "is_epoch_gap", "worker_id"]].head()
+times = loading.batch_times(loader, framework)
+times[["start_time", "batch_time_s", "is_epoch_gap", "is_unrecorded", "worker_id"]].head()
 
 # %%
-slow = loading.batch_outliers(loader)
+slow = loading.batch_outliers(loader, framework)
 slow[["previous_batch_start", "start_time", "batch_time_s", "worker_id"]]
 
 # %% [markdown]
@@ -86,7 +88,7 @@ slow[["previous_batch_start", "start_time", "batch_time_s", "worker_id"]]
 # Mean use of the devices in slow and in other batches, and the functions that ran in them.
 
 # %%
-batches = moments.batch_spans(loader)
+batches = moments.batch_spans(loader, framework)
 system = job.system_metrics()
 inside.utilization_inside(system, batches)
 

@@ -63,17 +63,23 @@ class PT_dataloader_analysis:  # noqa: N801  # the name people know
         documentation shows them here) and are accepted.
         """
         del select_events, select_dimensions
-        times = loading.batch_times(_between(self._frame, start_timestamp, end_timestamp))
+        framework = self.pd_data_frame.get_all_framework_metrics()
+        times = loading.batch_times(
+            _between(self._frame, start_timestamp, end_timestamp), framework
+        )
+        batches = loading.only_batches(times)
         if times.empty:
             print("No call of GetNext was recorded.")
         else:
             n_gaps = int(times["is_epoch_gap"].sum())
-            median_s = times.loc[~times["is_epoch_gap"], "batch_time_s"].median()
+            n_unrecorded = int(times["is_unrecorded"].sum())
+            median_s = batches["batch_time_s"].median()
             print(
                 f"{len(times):,} batches; median {median_s:.6g} s from batch to batch; "
-                f"{n_gaps:,} gaps between epochs left out."
+                f"{n_gaps:,} gaps between epochs and {n_unrecorded:,} times without recorded calls "
+                "left out."
             )
-        found = loading.outliers(times[~times["is_epoch_gap"]], column="batch_time_s")
+        found = loading.outliers(batches, column="batch_time_s")
         return found.rename(columns={"batch_time_s": "BatchTime_in_seconds"})[
             ["previous_batch_start", "start_time", "BatchTime_in_seconds", "worker_id"]
         ]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from reportgen.explore.loading import OUTLIER_FACTOR, batch_times
+from reportgen.explore.loading import OUTLIER_FACTOR, batch_times, only_batches
 from reportgen.explore.statistics import STEP
 from reportgen.profile.system import device_order
 from reportgen.units import NS_PER_US
@@ -205,13 +205,15 @@ def split_steps(
     return slow.reset_index(drop=True), steps[~is_slow].reset_index(drop=True)
 
 
-def batch_spans(loader: pd.DataFrame) -> dict[str, pd.DataFrame]:
+def batch_spans(
+    loader: pd.DataFrame, framework: pd.DataFrame | None = None
+) -> dict[str, pd.DataFrame]:
     """Return slow and other batches as intervals from one call of GetNext to the next.
 
-    Gaps between epochs belong to neither.
+    Gaps between epochs, and times in which calls were not recorded, belong to neither; arguments
+    as ``loading.batch_times``.
     """
-    times = batch_times(loader)
-    times = times[times["batch_time_s"].notna() & ~times["is_epoch_gap"]]
+    times = only_batches(batch_times(loader, framework))
     spans = times.assign(
         end_time_us=times["start_time_us"],
         start_time_us=times["start_time_us"] - (times["batch_time_s"] * 1e6).round().astype(int),

@@ -90,6 +90,24 @@ def test_a_gap_between_epochs_is_no_outlier(frame: pd.DataFrame) -> None:
     assert slow["worker_id"].tolist() == [2]
 
 
+def test_where_calls_were_not_recorded_is_no_batch(tmp_path: Path) -> None:
+    train = "Step:ModeKeys.TRAIN"
+    rows = [
+        *(event(train, train, k + 0.1, 0.5) for k in range(20)),
+        *(event(ITER, f"{MULTI}::GetNext", k, 0.01) for k in (0, 1, 2, 5, 6, 10, 11, 12)),
+    ]
+    write_timeline(tmp_path, timeline_lines(rows))
+    job = reportgen.open(str(tmp_path))
+    loader, framework = job.dataloader_metrics(), job.framework_metrics()
+    times = loading.batch_times(loader, framework)
+
+    # One step a batch is usual. From 2 to 5 s there are three, no more than three times that: a
+    # slow batch; from 6 to 10 s there are four: calls of the others were not recorded.
+    assert times.loc[times["is_unrecorded"], "batch_time_s"].tolist() == [4.0]
+    assert loading.batch_outliers(loader, framework)["batch_time_s"].tolist() == [3.0]
+    assert loading.batch_outliers(loader)["batch_time_s"].tolist() == [4.0, 3.0]
+
+
 def test_processes_are_kept_apart(tmp_path: Path) -> None:
     rows = [
         event(ITER, f"{MULTI}::GetNext", 0.0, 0.01, os_pid=1),

@@ -462,6 +462,18 @@ def test_slow_batches_are_told_with_the_use_and_the_functions_in_them() -> None:
     assert (found["conv"]["count"], found["conv"]["other_count"]) == (1, 3)
 
 
+def test_a_time_with_many_steps_is_no_slow_batch_but_waits_that_were_not_recorded() -> None:
+    every = training(n_steps=60)
+    rows = [row for row in every if row[0] != "DataLoaderIter"]
+    rows += [fetch(begin, 0.01) for begin in (0, 1, 2, 5, 6, 10, 11, 12)]
+    result = judged(rows, cores=4, gpus=1)
+
+    (own,) = rows_of(result, "batch_times")
+    assert (own["batches"], own["unrecorded"], own["slow_batches"]) == (6, 1, 1)
+    (slow,) = rows_of(result, "slow_batches")
+    assert (slow["start_s"], slow["batch_s"]) == (START_S + 2, 3.0)
+
+
 def test_without_slow_batches_nothing_is_compared() -> None:
     result = judged(training(), cores=4, gpus=1)
 

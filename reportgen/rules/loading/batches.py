@@ -24,6 +24,8 @@ from reportgen.units import NS_PER_S
 
 SLOW_FACTOR = 2.0
 """A batch or a wait is slow from so many medians on. Source: features 003, as smdebug compares."""
+UNRECORDED_FACTOR = 3
+"""With more steps in a batch than so many medians, waits were not recorded. Source: ours."""
 MOST_TOLD = 50
 BATCHES, SLOW_BATCHES, SLOW_WAITS = "batch_times", "slow_batches", "slow_waits"
 
@@ -48,6 +50,8 @@ class WorkerBatches:
         n_batches: times from one wait's start to the next of the same process, gaps between
             epochs left out.
         n_gaps: such gaps: an iterator was set up in between.
+        n_unrecorded: times left out because many steps began in between: waits of some steps
+            only were recorded.
         p50_ns, p95_ns, max_ns: of the batch times; 0 without any.
         wait_p50_ns: median of the waits.
         slow_use: of each of ``slow_batches``.
@@ -57,6 +61,7 @@ class WorkerBatches:
     worker: str
     n_batches: int
     n_gaps: int
+    n_unrecorded: int
     p50_ns: float
     p95_ns: float
     max_ns: int
@@ -122,7 +127,11 @@ def _worker_batches(
     until = np.searchsorted(set_up_ns, start_ns[1:], side="right")
     is_same = pid[1:] == pid[:-1]
     is_gap = is_same & (until > before)
-    is_batch = is_same & ~is_gap
+    steps = spans.steps()
+    step_ns = np.sort(steps.start_ns[steps.worker == waits.worker[0]])
+    n_steps = np.diff(np.searchsorted(step_ns, start_ns))
+    is_unrecorded = is_same & ~is_gap & too_many_steps(n_steps, is_same & ~is_gap)
+    is_batch = is_same & ~is_gap & ~is_unrecorded
     begin_ns, next_ns = start_ns[:-1][is_batch], start_ns[1:][is_batch]
     batch_ns = next_ns - begin_ns
     p50_ns, p95_ns = np.percentile(batch_ns, (50, 95)).tolist() if batch_ns.size else (0.0, 0.0)
@@ -132,6 +141,7 @@ def _worker_batches(
         worker=worker,
         n_batches=int(batch_ns.size),
         n_gaps=int(is_gap.sum()),
+        n_unrecorded=int(is_unrecorded.sum()),
         p50_ns=p50_ns,
         p95_ns=p95_ns,
         max_ns=int(batch_ns.max(initial=0)),
@@ -159,6 +169,19 @@ def _slowest(start_ns: Integers, end_ns: Integers, loader: Integers, median_ns: 
     )
 
 
+def too_many_steps(n_steps: Integers, is_usual: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Return where so many steps began between two waits that others were not recorded.
+
+    Args:
+        n_steps: (n,) steps that began in between.
+        is_usual: (n,) which of them the median is of.
+    """
+    if not is_usual.any():
+        return np.zeros(n_steps.shape, dtype=np.bool_)
+    usual = max(float(np.median(n_steps[is_usual])), 1.0)
+    return np.asarray(n_steps > UNRECORDED_FACTOR * usual)
+
+
 def _is_slow(lasted_ns: Integers, median_ns: float) -> NDArray[np.bool_]:
     return (lasted_ns >= SLOW_FACTOR * median_ns) & (lasted_ns > 0)
 
@@ -171,7 +194,8 @@ def _batch_table(workers: Sequence[WorkerBatches]) -> Exhibit:
         caption=(
             "From the start of one wait to the start of the next of the same process. A gap in "
             "which an iterator was set up spans validation or the end of an epoch: it is "
-            f"counted apart. Slow is from {SLOW_FACTOR:g} medians on."
+            "counted apart, and so is a time in which many steps began without a recorded wait. "
+            f"Slow is from {SLOW_FACTOR:g} medians on."
         ),
         columns=[
             ("worker", "", [item.worker for item in workers]),
@@ -182,6 +206,7 @@ def _batch_table(workers: Sequence[WorkerBatches]) -> Exhibit:
             ("slow_batches", "", [item.slow_batches.n_slow for item in workers]),
             ("slow_waits", "", [item.slow_waits.n_slow for item in workers]),
             ("epoch_gaps", "", [item.n_gaps for item in workers]),
+            ("unrecorded", "", [item.n_unrecorded for item in workers]),
         ],
     )
 
