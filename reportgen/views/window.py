@@ -13,6 +13,8 @@ from reportgen.views.values import plot_label, unique_labels
 
 _PANEL_PX, _LANE_PX, _FRAME_PX, _BAR_PX = 150, 22, 110, 26
 _GAP_RATIO = 0.04
+_MOST_NAMED, _NAMED_A_ROW, _LEGEND_ROW_PX = 24, 4, 20
+"""Lines that a legend names, and how it is set; of more, pointing at one names it. Source: ours."""
 _STEP_ALPHA = 0.25
 
 
@@ -80,6 +82,8 @@ def window_figure(window: Window) -> Figure:
     if window.lanes:
         heights.append(float(max(_LANE_PX * len(window.lanes), 2 * _LANE_PX)))
     domains = _domains(heights)
+    n_rows = -(-len(window.lines) // _NAMED_A_ROW) if len(window.lines) <= _MOST_NAMED else 1
+    legend_px = _LEGEND_ROW_PX * max(n_rows - 1, 0)
     inked = inks([line.name for line in window.lines])
     data: list[dict[str, Any]] = [
         {
@@ -118,9 +122,10 @@ def window_figure(window: Window) -> Figure:
     return {
         "data": data,
         "layout": layout(
-            title={"text": _title_of(window), "x": 0, "xref": "paper"},
-            height=int(sum(heights)) + _FRAME_PX,
-            margin={"l": 60, "r": 16, "t": 64, "b": 40},
+            title=_title_above(_title_of(window)),
+            height=int(sum(heights)) + _FRAME_PX + legend_px,
+            margin={"l": 60, "r": 16, "t": 64 + legend_px, "b": 40},
+            showlegend=len(window.lines) <= _MOST_NAMED,
             hovermode="x",
             barmode="overlay",
             xaxis=axis(
@@ -231,6 +236,12 @@ def _marker(time_ms: float) -> dict[str, Any]:
         "opacity": _STEP_ALPHA,
         "layer": "below",
     }
+
+
+def _title_above(text: str) -> dict[str, Any]:
+    """Return a title at the top edge, so that a legend of several rows fits below it."""
+    edge = {"yref": "container", "y": 1, "yanchor": "top", "pad": {"t": 8}}
+    return {"text": text, "x": 0, "xref": "paper", **edge}
 
 
 def _title_of(window: Window) -> str:
