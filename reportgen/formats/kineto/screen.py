@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from reportgen.formats.kineto.growing import Columns
+from reportgen.formats.kineto.growing import Columns, mapped
 
 _DAY_US = 86_400e6
 MAX_DURATION_US = 7 * _DAY_US
@@ -83,7 +83,7 @@ def to_origin(table: Columns, base_us: int) -> None:
         return
     if "duration_us" in table:
         table["end_us"] = (table["start_us"] + table["duration_us"]) - base_us
-    table["start_us"] = table["start_us"] - base_us
+    table["start_us"] -= base_us
 
 
 def sort_rows(table: Columns, *, is_outer_first: bool = False) -> None:
@@ -98,8 +98,10 @@ def sort_rows(table: Columns, *, is_outer_first: bool = False) -> None:
 
 def take_rows(table: Columns, rows: NDArray[np.bool_] | NDArray[np.int64]) -> None:
     """Keep the selected rows, in place: one column at a time, for the memory's sake."""
-    for name in list(table):
-        table[name] = table[name][rows]
+    kept = np.flatnonzero(rows) if rows.dtype == np.bool_ else rows
+    for name, column in list(table.items()):
+        room = mapped(len(kept), column.dtype)
+        table[name] = np.take(column, kept, out=room, mode="clip")  # "raise" takes a copy more
 
 
 def clip_overruns(table: Columns) -> None:

@@ -75,9 +75,9 @@ class TraceTables:
 
 def build_tables(columns: TraceColumns) -> TraceTables:
     """Return the tables of what was read; ``columns`` is empty afterwards."""
+    if not (columns.tables["gpu_ops"].tail("correlation", 0) == ABSENT).any():
+        columns.tables["launch_ends"].clear()  # they serve ops without correlation, and are many
     raw = {name: table.take() for name, table in columns.tables.items()}
-    if not (raw["gpu_ops"] and (raw["gpu_ops"]["correlation"] == ABSENT).any()):
-        raw["launch_ends"].clear()  # arrows serve ops without correlation alone, and are many
     collectives = raw.pop("collectives")
     bad_durations, bad_times = screen(raw)
     base_us = whole_base_us(raw)
