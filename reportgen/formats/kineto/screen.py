@@ -114,7 +114,6 @@ def clip_overruns(table: Columns) -> None:
     is_over = np.zeros(n_rows, dtype=np.bool_)
     is_over[:-1] = is_same & (end_us[:-1] - start_us[1:] > OVERRUN_US)
     following_us = np.append(start_us[1:], np.inf)
-    is_overrun, clipped_us = np.empty_like(is_over), np.empty_like(end_us)
-    is_overrun[order] = is_over
-    clipped_us[order] = np.where(is_over, following_us, end_us)
-    table["end_us"], table["is_overrun"] = clipped_us, is_overrun
+    table["end_us"][order] = np.where(is_over, following_us, end_us)
+    table["is_overrun"] = np.empty_like(is_over)
+    table["is_overrun"][order] = is_over
