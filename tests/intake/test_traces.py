@@ -151,13 +151,21 @@ def test_different_ranks_in_folders_of_their_own_are_one_job(tmp_path: Path) -> 
 def test_pickles_are_refused_unopened(tmp_path: Path) -> None:
     (tmp_path / "snapshot.pickle").write_bytes(b"cos\nsystem\n(S'touch /tmp/owned'\ntR.")
 
-    with pytest.raises(LocationError, match="was not"):
+    with pytest.raises(LocationError, match="none was"):
         discover(str(tmp_path / "snapshot.pickle"))
     write_trace(tmp_path / "a.json", trace_text())
     job = discover(str(tmp_path))
     assert [part.files[0].key for part in job.parts] == ["a.json"]
     assert [note.path for note in job.notes] == ["snapshot.pickle"]
     assert "was not opened" in job.notes[0].text
+
+
+def test_a_folder_of_pickles_says_that_they_are_not_opened(tmp_path: Path) -> None:
+    for name in ("a.pickle", "b.pkl"):
+        (tmp_path / name).write_bytes(b"cos\nsystem\n(S'touch /tmp/owned'\ntR.")
+
+    with pytest.raises(LocationError, match=r"2 files are pickles.*so none was"):
+        discover(str(tmp_path))
 
 
 def test_an_empty_trace_and_an_empty_file_are_notes(tmp_path: Path) -> None:

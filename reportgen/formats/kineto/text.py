@@ -25,7 +25,7 @@ _OPEN = re.compile(
 )
 _OPEN_BYTES = 64
 _BORDER = re.compile(rb"\}\s*,\s*(?=\{)")
-_CLOSING = re.compile(rb"\s*\]?")
+_CLOSING = re.compile(rb"\s*\]")
 _EMPTY = re.compile(rb"[\s,]*\]")
 _MAX_EVENT_BYTES = 64 << 20
 
@@ -124,6 +124,7 @@ def _events_until_end(source: _Source, losses: Losses) -> Iterator[list[TraceEve
         if end is not None:
             after = chunk[end:]
             closing = _CLOSING.match(after)
+            losses.places_repaired += closing is None
             source.rest = after[closing.end() if closing else 0 :] + rest
             return
         source.rest = rest
