@@ -16,6 +16,7 @@ from reportgen.views.kernel_ranking import info_of
 from reportgen.views.sections.dashboard import largest_part
 from reportgen.views.sections.kernels import absent_of
 from reportgen.views.status import hint_of
+from reportgen.views.verdict import verdict_of
 from tests.views import reports, traces
 from tests.views.test_hero import budget_report
 
@@ -131,14 +132,33 @@ def test_the_overview_has_further_faults_as_lines_that_lead_to_their_cards():
     assert html_of(views.findings(report)).count('<article class="rg-card') == 2
 
 
-def test_without_faults_the_overview_tells_what_could_be_won():
-    title = "80.0 % of kernel time is FP32"
-    found = reports.finding("PREC-1", Severity.INFO, title, share=0.5)
-    precision = reports.result("KernelPrecision", Status.OK, findings=(found,))
-    report = reports.report_of((traces.activity(), precision), nodes=("rank 0",))
+def report_of_readings(*shares):
+    """A report of a busy GPU where nothing is wrong but each of some readings could win a share."""
+    found = tuple(
+        reports.finding(f"PREC-{at}", Severity.INFO, f"reading {at} of kernels", share=share)
+        for at, share in enumerate(shares, start=1)
+    )
+    precision = reports.result("KernelPrecision", Status.OK, findings=found)
+    return reports.report_of((traces.activity(), precision), nodes=("rank 0",))
+
+
+def test_without_faults_the_verdict_tells_what_could_be_won_most():
+    report = report_of_readings(0.2, 0.5)
+    verdict = verdict_of(report)
+    assert (verdict.kind, verdict.headline) == ("info", "Reading 2 of kernels.")
+    assert verdict.lead.startswith("Nothing is wrong, but this could make the job at most 2.00×")
+    assert verdict.action
     overview = html_of(views.header(report))
     assert 'href="#KernelPrecision--finding-PREC-1"' in overview
-    assert "up to 2.00× faster" in overview
+    assert 'href="#KernelPrecision--finding-PREC-2"' not in overview
+
+
+def test_what_could_win_little_is_a_line_below_a_verdict_without_problem():
+    report = report_of_readings(0.08)
+    assert verdict_of(report).headline == "No problem found."
+    overview = html_of(views.header(report))
+    assert 'href="#KernelPrecision--finding-PREC-1"' in overview
+    assert "up to 1.09× faster" in overview
 
 
 def test_every_link_of_the_checks_has_a_place():
