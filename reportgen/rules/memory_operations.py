@@ -30,9 +30,10 @@ from reportgen.rules.kernels.saying import (
     say_us,
     share_limit,
 )
+from reportgen.rules.kernels.time_shares import time_shares
 from reportgen.rules.kernels.windows import windows_of
 from reportgen.rules.saying.verdict import estimate_of
-from reportgen.units import percentages, say_bytes, say_count, say_pct
+from reportgen.units import say_bytes, say_count, say_pct
 
 ID = RuleId("MemoryOperations")
 TABLE, SHARES = "memory_operations", "memory_shares"
@@ -127,20 +128,15 @@ def _shares(rows: Sequence[CopyRow], window_us: float) -> Exhibit:
         name = f"{row.direction} ({row.kinds})" if row.is_pageable else row.direction
         totals[name] = totals.get(name, 0.0) + row.time_us
     every = sum(totals.values())
-    return exhibit(
+    return time_shares(
         SHARES,
-        ExhibitKind.SHARES,
+        totals,
         title="Memory operations by direction",
         caption=(
             f"Shares of the time of all copies and memsets, {say_us(every)}, which is "
             f"{say_pct(pct_of(every, window_us))} of the time from the first to the last GPU "
             f"operation ({say_us(window_us)} over all GPUs)."
         ),
-        columns=[
-            ("part", "", list(totals)),
-            ("time_us", "us", list(totals.values())),
-            ("pct", "%", percentages(list(totals.values()))),
-        ],
     )
 
 

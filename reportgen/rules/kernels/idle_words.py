@@ -18,9 +18,10 @@ from reportgen.rules.kernels.idle import (
 )
 from reportgen.rules.kernels.idle_faults import FAULTS, LOADER, Fault
 from reportgen.rules.kernels.saying import pct_of, say_us, say_window
+from reportgen.rules.kernels.time_shares import time_shares
 from reportgen.rules.kernels.windows import Window, WindowKind
 from reportgen.rules.saying.verdict import estimate_of, fault_severity
-from reportgen.units import percentages, say_pct
+from reportgen.units import say_pct
 
 TABLE, SHARES = "idle_causes", "idle_shares"
 BUSY = "busy"
@@ -91,16 +92,11 @@ def exhibits_of(rows: Sequence[DeviceIdle]) -> tuple[Exhibit, ...]:
     if not told:
         return ()
     totals = totals_us(told)
-    shares = exhibit(
+    shares = time_shares(
         SHARES,
-        ExhibitKind.SHARES,
+        {_words(name): us for name, us in totals.items()},
         title="Why the GPUs idled",
         caption=f"Shares of {_window(told)}.",
-        columns=[
-            ("part", "", [_words(name) for name in totals]),
-            ("time_us", "us", list(totals.values())),
-            ("pct", "%", percentages(list(totals.values()))),
-        ],
     )
     return (shares, table_of(rows))
 

@@ -11,6 +11,7 @@ from reportgen.profile.trace import RankTrace
 from reportgen.profile.trace_tables import NONE, GpuKind
 from reportgen.rules.kernels.device_time import communication_rows
 from reportgen.rules.kernels.kernel_names import read_precision
+from reportgen.rules.kernels.launchers import launching_operators
 from reportgen.rules.kernels.precision import COMM, Precision, Reading
 from reportgen.rules.kernels.type_names import floating_type
 from reportgen.rules.kernels.unions import Floats
@@ -76,19 +77,10 @@ def _time_by_input_type(
 def _input_types(trace: RankTrace, rows: NDArray[np.int64]) -> NDArray[np.int32]:
     """Return (n,) codes into ``input_types`` of the operators that launched some operations.
 
-    Source: P12; an operator is found by its external id, as far as shapes were recorded.
+    Source: P12, as far as shapes were recorded.
     """
-    slices, ops = trace.slices, trace.gpu_ops
-    external = ops.external_id[rows].copy()
-    by_call = (external == NONE) & (ops.launch[rows] != NONE)
-    external[by_call] = trace.calls.external_id[ops.launch[rows][by_call]]
-    known = np.flatnonzero((slices.external_id != NONE) & (slices.input_type != NONE))
+    operator = launching_operators(trace, rows)
     found = np.full(rows.shape, NONE, dtype=np.int32)
-    if known.size == 0:
-        return found
-    order = np.argsort(slices.external_id[known], kind="stable")
-    ids, types = slices.external_id[known][order], slices.input_type[known][order]
-    nearest = np.minimum(np.searchsorted(ids, external), ids.size - 1)
-    is_found = (ids[nearest] == external) & (external != NONE)
-    found[is_found] = types[nearest[is_found]]
+    is_found = operator != NONE
+    found[is_found] = trace.slices.input_type[operator[is_found]]
     return found

@@ -11,7 +11,8 @@ from reportgen.results import Exhibit, ExhibitKind, RuleId
 from reportgen.units import say_pct
 from reportgen.views.blocks import Block, Section
 from reportgen.views.charts.arrays import numbers
-from reportgen.views.exhibits import exhibit_block, has_shape
+from reportgen.views.choices import Pane, choices_block
+from reportgen.views.exhibits import anchor_of, exhibit_block, has_shape
 from reportgen.views.kernel_ranking import ranking_block
 from reportgen.views.outline import context_of, has_kernels
 from reportgen.views.sections.rule import head_block
@@ -61,6 +62,7 @@ class Panel:
         says: its title.
         is_wide: whether it fills the width.
         is_ranking: whether shares are shown as bars below each other, for many long names.
+        choice: other pictures that may be shown in its place.
     """
 
     rule_id: str
@@ -68,6 +70,44 @@ class Panel:
     says: Callable[[Exhibit], str] = own_title
     is_wide: bool = False
     is_ranking: bool = False
+    choice: Choice | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choice:
+    """What may be shown in the place of a panel's exhibit.
+
+    Attributes:
+        question: what is chosen.
+        options: label, the end of the exhibit's id, what its rows are; the panel's own exhibit
+            comes first and has no end of its own.
+        switch: words of a tick box for exhibits with a twin whose id ends in ``twin``.
+    """
+
+    question: str
+    options: tuple[tuple[str, str, str], ...]
+    switch: str = ""
+    twin: str = ""
+
+
+_GROUPS = Choice(
+    question="Group by",
+    options=(
+        ("name", "", "kernel"),
+        ("name, grid and block", "_shape", "kernel"),
+        ("operator", "_operator", "operator"),
+        ("category", "_category", "category"),
+    ),
+    switch="Leave out communication",
+    twin="_compute",
+)
+_FORMATS = Choice(
+    question="Formats",
+    options=(
+        ("as they are", "", "format"),
+        ("as SageMaker Profiler shows them", "_folded", "format"),
+    ),
+)
 
 
 PANELS: tuple[Panel, ...] = (
@@ -85,6 +125,7 @@ PANELS: tuple[Panel, ...] = (
         says=largest_part,
         is_ranking=True,
         is_wide=True,
+        choice=_GROUPS,
     ),
     Panel(
         rule_id="KernelTime",
@@ -92,8 +133,14 @@ PANELS: tuple[Panel, ...] = (
         says=largest_part,
         is_ranking=True,
         is_wide=True,
+        choice=_GROUPS,
     ),
-    Panel(rule_id="KernelPrecision", exhibit_id="precision_shares", says=largest_part),
+    Panel(
+        rule_id="KernelPrecision",
+        exhibit_id="precision_shares",
+        says=largest_part,
+        choice=_FORMATS,
+    ),
     Panel(rule_id="KernelPrecision", exhibit_id="matrix_units", says=first_part),
     Panel(rule_id="MemoryOperations", exhibit_id="memory_shares", says=largest_part),
     Panel(rule_id="GPUActivity", exhibit_id="activity_sums", says=largest_part),
@@ -119,26 +166,76 @@ def gpu_dashboard(report: Report) -> Section:
 
 
 def hosted(rule_id: str, report: Report) -> tuple[Exhibit, ...]:
-    """Return the exhibits of a rule that the dashboard shows."""
+    """Return the exhibits of a rule that the dashboard shows, without what waits behind them."""
     if not has_kernels(report):
         return ()
     found = [exhibit_of(panel, report) for panel in PANELS if panel.rule_id == rule_id]
     return tuple(item for item in found if item is not None)
 
 
-def exhibit_of(panel: Panel, report: Report) -> Exhibit | None:
-    """Return what a panel shows, ``None`` where it was not recorded."""
+def hosted_ids(rule_id: str, report: Report) -> frozenset[str]:
+    """Return the ids of all exhibits of a rule that the dashboard shows, chosen or not."""
+    if not has_kernels(report):
+        return frozenset()
+    shown = [
+        exhibit_of(panel, report, end)
+        for panel in PANELS
+        if panel.rule_id == rule_id and exhibit_of(panel, report)
+        for end in ends_of(panel)
+    ]
+    return frozenset(item.id for item in shown if item is not None)
+
+
+def exhibit_of(panel: Panel, report: Report, end: str = "") -> Exhibit | None:
+    """Return what a panel shows, ``None`` where it was not recorded.
+
+    ``end`` is the end of the id of what may be shown in its place.
+    """
     result = report.results.get(RuleId(panel.rule_id))
-    found = result.exhibit(panel.exhibit_id) if result else None
+    found = result.exhibit(f"{panel.exhibit_id}{end}") if result else None
     if found is None or found.n_rows == 0 or not has_shape(found):
         return None
     return found
 
 
+def ends_of(panel: Panel) -> tuple[str, ...]:
+    """Return the ends of the ids of the exhibits that a panel may show."""
+    if panel.choice is None:
+        return ("",)
+    ends = tuple(end for _, end, _ in panel.choice.options)
+    twin = panel.choice.twin
+    return (*ends, *(f"{end}{twin}" for end in ends)) if twin else ends
+
+
 def _block(panel: Panel, found: Exhibit, report: Report, *, is_alone: bool) -> Block:
-    show = ranking_block if panel.is_ranking else exhibit_block
-    block = show(found, context_of(panel.rule_id, report), title=panel.says(found))
+    choice = panel.choice
+    block = _choices(panel, choice, report) if choice else _picture(panel, found, report)
     return replace(block, is_panel=not is_alone)
+
+
+def _picture(panel: Panel, found: Exhibit, report: Report, *, noun: str = "kernel") -> Block:
+    context, title = context_of(panel.rule_id, report), panel.says(found)
+    if panel.is_ranking:
+        return ranking_block(found, context, title=title, noun=noun)
+    return exhibit_block(found, context, title=title)
+
+
+def _choices(panel: Panel, choice: Choice, report: Report) -> Block:
+    def html_of(end: str, noun: str) -> str:
+        found = exhibit_of(panel, report, end)
+        return _picture(panel, found, report, noun=noun).html if found else ""
+
+    panes = [
+        Pane(
+            label=label,
+            html=html,
+            html_without=html_of(f"{end}{choice.twin}", noun) if choice.twin else "",
+        )
+        for label, end, noun in choice.options
+        if (html := html_of(end, noun))
+    ]
+    anchor = anchor_of(panel.rule_id, panel.exhibit_id)
+    return choices_block(anchor, choice.question, panes, switch=choice.switch)
 
 
 def _stands_alone(at: int, drawn: list[tuple[Panel, Exhibit]]) -> bool:

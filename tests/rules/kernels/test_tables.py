@@ -116,6 +116,76 @@ def test_a_name_that_says_nothing_is_read_off_the_operators_inputs() -> None:
     assert dict(zip(names, labels, strict=True)) == {"triton_poi_0": "BF16", "triton_poi_1": "FP32"}
 
 
+@pytest.mark.parametrize(
+    ("exhibit_id", "parts", "times"),
+    [
+        ("kernels_by_shape", ["k", "k", "ncclKernel"], [8.0, 2.0, 5.0]),
+        ("kernels_by_operator", ["aten::mm", "nccl:all_reduce"], [10.0, 5.0]),
+        ("kernels_by_category", ["compute", "communication"], [10.0, 5.0]),
+    ],
+)
+def test_kernels_are_added_up_in_several_ways(
+    exhibit_id: str, parts: list[str], times: list[float]
+) -> None:
+    result = run(kernel_time.RULE, launched_kernels())
+    first = result.exhibit(exhibit_id)
+
+    assert first is not None
+    order = np.argsort(-np.array(times), kind="stable").tolist()
+    assert list(first.columns[0].values) == [parts[at] for at in order]
+    assert column(result, exhibit_id, "sum_us") == [times[at] for at in order]
+    assert sum(column(result, exhibit_id, "pct_of_kernel_time")) == pytest.approx(100.0)
+
+
+def test_rankings_leave_communication_out_where_there_is_some() -> None:
+    result = run(kernel_time.RULE, launched_kernels())
+
+    assert column(result, "top_by_time_compute", "time_us") == [10.0]
+    assert column(result, "top_by_time_operator", "part") == ["aten::mm", "nccl:all_reduce"]
+    assert column(result, "top_by_time_operator_compute", "pct") == [100.0]
+    assert column(result, "top_by_launches_shape_compute", "launches") == [1, 1]
+    quiet = run(kernel_time.RULE, rank_trace(gpu=[("k", 0.0, 1.0)]))
+    assert {item.id for item in quiet.exhibits if item.id.startswith("top_")} == {
+        "top_by_time",
+        "top_by_launches",
+    }
+
+
+def launched_kernels() -> RankTrace:
+    """One kernel in two sizes of one operator, and communication; ids tell only the latter's."""
+    return rank_trace(
+        gpu=[
+            ("k", 10.0, 8.0, {"correlation": 1, "external_id": 1, "shape": "[4, 1, 1] [128,1,1]"}),
+            ("k", 20.0, 2.0, {"correlation": 2, "external_id": 2, "shape": "[8, 1, 1] [128,1,1]"}),
+            ("ncclKernel", 30.0, 5.0, {"correlation": 3, "external_id": 77}),
+        ],
+        calls=[
+            ("cudaLaunchKernel", 1.0, 1.0, {"correlation": 1}),
+            ("cudaLaunchKernel", 3.0, 1.0, {"correlation": 2}),
+            ("cudaLaunchKernel", 9.0, 1.0, {"correlation": 3}),
+        ],
+        slices=[
+            ("aten::linear", 0.0, 6.0, {"external_id": 2}),
+            ("aten::mm", 0.5, 5.0, {"external_id": 4}),
+            ("nccl:all_reduce", 8.0, 2.0, {"external_id": 77}),
+        ],
+    )
+
+
+def test_formats_are_folded_into_those_of_sagemaker_profiler() -> None:
+    names = {
+        "volta_sgemm_64x64_nt": 4.0,
+        "sm80_xmma_gemm_tf32f32_tf32f32_f32_tn_n": 3.0,
+        "void k<c10::BFloat16>()": 2.0,
+        "void k<double>()": 1.0,
+    }
+    trace = rank_trace(gpu=[(name, 10.0 * at, us) for at, (name, us) in enumerate(names.items())])
+    result = run(kernel_precision.RULE, trace)
+
+    assert column(result, "precision_shares_folded", "part") == ["FP32", "FP16", "other"]
+    assert column(result, "precision_shares_folded", "time_us") == [7.0, 2.0, 1.0]
+
+
 def test_communication_has_no_precision() -> None:
     trace = rank_trace(gpu=[("ncclDevKernel_AllReduce_Sum_bf16", 0.0, 9.0), ("sgemm_", 9.0, 1.0)])
     result = run(kernel_precision.RULE, trace)
