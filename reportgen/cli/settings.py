@@ -10,7 +10,7 @@ import click
 
 from reportgen.errors import ConfigError
 
-_RULES_WITH_TOP = ("KernelTime", "KernelPrecision", "LaunchLatency", "Annotations")
+_RULES_WITH_TOP = ("KernelTime", "KernelPrecision", "OperatorTime", "LaunchLatency", "Annotations")
 
 
 def top_settings(top: int | None) -> Mapping[str, object]:

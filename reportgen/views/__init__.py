@@ -38,6 +38,7 @@ from reportgen.views.sections import (
     steps,
     system_usage,
     timeline,
+    traced_operators,
     workload_balance,
 )
 
@@ -78,5 +79,6 @@ __all__ = [
     "steps",
     "system_usage",
     "timeline",
+    "traced_operators",
     "workload_balance",
 ]

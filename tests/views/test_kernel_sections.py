@@ -34,6 +34,7 @@ TOPICS = (
     "launches",
     "not_recorded",
     "steps",
+    "traced_operators",
 )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from reportgen.results import Exhibit, ExhibitKind, Finding, Where, exhibit
 from reportgen.rules.kernels.host_activity import HostCause
@@ -17,11 +17,12 @@ from reportgen.rules.kernels.idle import (
     WAITING,
 )
 from reportgen.rules.kernels.idle_faults import FAULTS, LOADER, Fault
+from reportgen.rules.kernels.idle_stretches import DeviceStretches, stretches_exhibit
 from reportgen.rules.kernels.saying import pct_of, say_us, say_window
 from reportgen.rules.kernels.time_shares import time_shares
 from reportgen.rules.kernels.windows import Window, WindowKind
 from reportgen.rules.saying.verdict import estimate_of, fault_severity
-from reportgen.units import say_pct
+from reportgen.units import NS_PER_S, NS_PER_US, say_pct
 
 TABLE, SHARES = "idle_causes", "idle_shares"
 BUSY = "busy"
@@ -29,7 +30,11 @@ BUSY = "busy"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeviceIdle:
-    """Why one device was idle in one window: µs by cause; with ``busy_us`` they fill it."""
+    """Why one device was idle in one window: µs by cause; with ``busy_us`` they fill it.
+
+    Attributes:
+        long: its long idle stretches.
+    """
 
     rank: int
     node: str
@@ -37,6 +42,7 @@ class DeviceIdle:
     window: Window
     busy_us: float
     cause_us: Mapping[str, float]
+    long: DeviceStretches
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,7 +104,9 @@ def exhibits_of(rows: Sequence[DeviceIdle]) -> tuple[Exhibit, ...]:
         title="Why the GPUs idled",
         caption=f"Shares of {_window(told)}.",
     )
-    return (shares, table_of(rows))
+    n_ranks = len({row.rank for row in told})
+    stretches = stretches_exhibit([row.long for row in told], n_ranks=n_ranks, words=_NAMES)
+    return (shares, *stretches, table_of(rows))
 
 
 def findings_of(rows: Sequence[DeviceIdle], limits: Limits) -> tuple[Finding, ...]:
@@ -129,13 +137,25 @@ def _finding(
             f"{_of_other_window(rows, fault)}{_of_worst(told, worst, fault)}"
         ),
         advice=fault.advice,
-        where=Where(node=worst.node, device=f"gpu{worst.device}"),
+        where=_place_of(worst, fault),
         measured=round(share_pct, 4),
         threshold=limit_pct,
         unit="%",
         estimate=estimate_of(share_pct / 100),
         exhibit=SHARES,
     )
+
+
+def _place_of(row: DeviceIdle, fault: Fault) -> Where:
+    """Return the device, and when its longest stretch of this fault was, if any is long."""
+    place = Where(node=row.node, device=f"gpu{row.device}")
+    own = [stretch for stretch in row.long.stretches if stretch.cause in fault.causes]
+    if not own:
+        return place
+    longest = max(own, key=lambda stretch: stretch.length_us)
+    ends_us = (longest.start_us, longest.end_us)
+    start_ns, end_ns = (row.long.origin_ns + round(time_us * NS_PER_US) for time_us in ends_us)
+    return replace(place, start_s=start_ns / NS_PER_S, end_s=end_ns / NS_PER_S)
 
 
 def _of_other_window(rows: Sequence[DeviceIdle], fault: Fault) -> str:

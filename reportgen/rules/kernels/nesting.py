@@ -51,15 +51,19 @@ def _depths(start_us: Floats, end_us: Floats) -> Rows:
     return np.arange(start_us.size, dtype=np.int64) - closed - instants
 
 
-def self_us(nesting: Nesting) -> Floats:
-    """Return (n,) float64 µs of each slice without what is inside it, never below 0."""
-    parent, own = nesting.parent, nesting.end_us - nesting.start_us
-    inner = np.flatnonzero(parent != NONE)
-    around = parent[inner]
-    length = np.minimum(nesting.end_us[inner], nesting.end_us[around]) - nesting.start_us[inner]
-    return np.asarray(
-        np.maximum(own - np.bincount(around, weights=length, minlength=own.size), 0.0)
+def self_us(nesting: Nesting, duration_us: Floats) -> Floats:
+    """Return (n,) float64 µs of each slice without what is inside it, never below 0.
+
+    ``duration_us`` is exact where ends are rounded sums.
+    """
+    inner = np.flatnonzero(nesting.parent != NONE)
+    around = nesting.parent[inner]
+    end_us = nesting.end_us[around]
+    length = np.where(
+        nesting.end_us[inner] <= end_us, duration_us[inner], end_us - nesting.start_us[inner]
     )
+    called_us = np.bincount(around, weights=length, minlength=duration_us.size)
+    return np.asarray(np.maximum(duration_us - called_us, 0.0))
 
 
 def innermost_at(nesting: Nesting, time_us: Floats) -> Rows:

@@ -63,6 +63,7 @@ class Panel:
         is_wide: whether it fills the width.
         is_ranking: whether shares are shown as bars below each other, for many long names.
         choice: other pictures that may be shown in its place.
+        shares_axis: whether its time axis is that of utilization.
     """
 
     rule_id: str
@@ -71,6 +72,7 @@ class Panel:
     is_wide: bool = False
     is_ranking: bool = False
     choice: Choice | None = None
+    shares_axis: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,7 +115,8 @@ _FORMATS = Choice(
 PANELS: tuple[Panel, ...] = (
     Panel(rule_id="GPUActivity", exhibit_id="active_time", says=first_part),
     Panel(rule_id="GPUActivity", exhibit_id="activity_split", says=largest_part),
-    Panel(rule_id="GPUActivity", exhibit_id="utilization", is_wide=True),
+    Panel(rule_id="GPUActivity", exhibit_id="utilization", is_wide=True, shares_axis=True),
+    Panel(rule_id="IdleTime", exhibit_id="idle_stretches", is_wide=True, shares_axis=True),
     Panel(rule_id="IdleTime", exhibit_id="idle_shares", says=largest_part),
     Panel(rule_id="StepTime", exhibit_id="step_times"),
     Panel(rule_id="Collectives", exhibit_id="transfer_and_waiting", says=largest_part),
@@ -215,9 +218,22 @@ def _block(panel: Panel, found: Exhibit, report: Report, *, is_alone: bool) -> B
 
 def _picture(panel: Panel, found: Exhibit, report: Report, *, noun: str = "kernel") -> Block:
     context, title = context_of(panel.rule_id, report), panel.says(found)
+    if panel.shares_axis:
+        context = replace(context, time_range_s=_window_s(report))
     if panel.is_ranking:
         return ranking_block(found, context, title=title, noun=noun)
     return exhibit_block(found, context, title=title)
+
+
+def _window_s(report: Report) -> tuple[float, float] | None:
+    """Return from when to when utilization is told, the last bin included."""
+    activity = report.results.get(RuleId("GPUActivity"))
+    curve = activity.exhibit("utilization") if activity else None
+    instants = numbers(curve.columns[0].values) if curve and curve.columns else []
+    known = [instant for instant in instants if instant is not None]
+    if len(known) < 2:
+        return None
+    return known[0], known[-1] + known[1] - known[0]
 
 
 def _choices(panel: Panel, choice: Choice, report: Report) -> Block:

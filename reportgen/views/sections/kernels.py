@@ -27,6 +27,7 @@ _TOPICS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("idle-time", "Idle time", ("IdleTime",)),
     ("steps", "Steps", ("StepTime",)),
     ("kernels", "Kernels", ("KernelTime", "KernelPrecision")),
+    ("traced-operators", "Operators", ("OperatorTime",)),
     ("communication", "Communication", ("Collectives",)),
     ("device-memory", "Memory", ("MemoryOperations", "DeviceMemory")),
     ("launches", "Launches", ("LaunchLatency", "LaunchQueue")),
@@ -95,6 +96,11 @@ def steps(report: Report) -> Section:
 def kernels(report: Report) -> Section:
     """Show which kernels ran, how long, and in which precision."""
     return _topic("kernels", report)
+
+
+def traced_operators(report: Report) -> Section:
+    """Show how long the framework's operators ran, on the host and on the GPU."""
+    return _topic("traced-operators", report)
 
 
 def communication(report: Report) -> Section:

@@ -44,8 +44,8 @@ def rank_trace(
     """Return a trace from rows of (name, start, duration[, more]).
 
     ``more`` of GPU rows: ``device``, ``stream``, ``correlation``, ``external_id``, ``bytes``,
-    ``collective`` (a mapping of ``CollectiveArgs``), ``shape``. Of calls: ``correlation``, ``external_id``,
-    ``thread``. Of slices: ``kind`` (``SliceKind``), ``thread``, ``external_id``,
+    ``collective`` (a mapping of ``CollectiveArgs``), ``shape``. Of calls: ``correlation``,
+    ``external_id``, ``thread``. Of slices: ``kind`` (``SliceKind``), ``thread``, ``external_id``,
     ``input_type``. A GPU row belongs to the call of the same ``correlation``. Flows are
     (start, from thread, end, to thread).
     """

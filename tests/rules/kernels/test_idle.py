@@ -204,3 +204,53 @@ def test_the_budget_of_a_job_with_kernels_is_theirs() -> None:
     assert result.metrics["gpu_busy_ratio"] == pytest.approx(2 / 3, abs=1e-6)
     assert result.metrics["host_late_ratio"] == pytest.approx(50 / 300, abs=1e-6)
     assert "Computed from kernels" in result.findings[0].text
+
+
+def stretches(trace: RankTrace, *more: RankTrace, least_pct: float) -> list[dict[str, Any]]:
+    """Return the listed stretches as mappings; [] where none is listed."""
+    result = run(idle_time.RULE, trace, *more, params=idle_time.Params(min_stretch_pct=least_pct))
+    found = result.exhibit("idle_stretches")
+    if found is None:
+        return []
+    names = [column.name for column in found.columns]
+    values = zip(*(column.values for column in found.columns), strict=True)
+    return [dict(zip(names, row, strict=True)) for row in values]
+
+
+def test_a_long_idle_stretch_says_when_how_long_why_and_before_what() -> None:
+    trace = gap_trace((190.0, 10.0), origin_ns=1_783_071_000_000_000_000)
+    (found,) = stretches(trace, least_pct=10.0)
+
+    assert (found["lane"], found["name"]) == ("gpu0", "host late: operators and other")
+    assert (found["duration_us"], found["before"]) == (100.0, "b")
+    assert found["start_s"] == pytest.approx(1_783_071_000.0001, abs=1e-6)
+    assert found["end_s"] == pytest.approx(1_783_071_000.0002, abs=1e-6)
+
+
+@pytest.mark.parametrize(("least_pct", "n_listed"), [(33.0, 1), (33.4, 0), (0.0, 1)])
+def test_a_stretch_is_listed_from_its_share_of_the_window_on(
+    least_pct: float, n_listed: int
+) -> None:
+    assert len(stretches(gap_trace((10.0, 5.0)), least_pct=least_pct)) == n_listed
+
+
+def test_a_stretch_after_the_last_operation_ends_with_the_window() -> None:
+    trace = rank_trace(gpu=[("a", 0.0, 10.0)], steps=[(1, 0.0, 100.0)])
+
+    assert [row["before"] for row in stretches(trace, least_pct=1.0)] == ["the end of the window"]
+
+
+def test_stretches_of_ranks_recorded_far_apart_begin_together() -> None:
+    early, late = (gap_trace((10.0, 5.0), rank=rank, origin_ns=rank * 10**12) for rank in (0, 1))
+    rows = stretches(early, late, least_pct=1.0)
+
+    assert [row["lane"] for row in rows] == ["rank 0 gpu0", "rank 1 gpu1"]
+    assert rows[0]["start_s"] == rows[1]["start_s"]
+
+
+def test_a_fault_of_idling_says_when_its_longest_stretch_was() -> None:
+    trace = gap_trace((190.0, 10.0), origin_ns=1_783_071_000_000_000_000)
+    (finding,) = (item for item in run(idle_time.RULE, trace).findings if item.id == "IDLE-5")
+
+    assert finding.where.start_s == pytest.approx(1_783_071_000.0001, abs=1e-6)
+    assert finding.where.end_s == pytest.approx(1_783_071_000.0002, abs=1e-6)

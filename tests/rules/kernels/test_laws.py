@@ -83,6 +83,7 @@ def busy_trace(rank: int = 0, *, late_us: float = 0.0) -> RankTrace:
                 },
             )
         )
+        slices.append(("aten::mm", at + 340, 180.0))
         calls.append(("cudaStreamSynchronize", at + 650, 250.0, {}))
         held = 1_000_000 * (step + 1)
         memory.append({"time": at, "change": 1_000_000, "allocated": held, "reserved": 2 * held})

@@ -315,3 +315,20 @@ def test_a_trace_that_keeps_its_gpu_busy_gives_no_alarm(name: str) -> None:
 @every_set
 def test_no_rule_fails(name: str) -> None:
     assert "failed" not in {result.status.value for result in results_of(name).values()}
+
+
+@every_set
+def test_operators_equal_a_walk_over_the_threads_of_the_raw_trace(name: str) -> None:
+    rows = {row["name"]: row for row in rows_of(name, "OperatorTime", "operators")}
+    walked = [second.operators(path) for path in files_of(name)]
+    names = {operator for totals in walked for operator in totals}
+
+    assert set(rows) == names
+    for operator, row in rows.items():
+        own = [totals[operator] for totals in walked if operator in totals]
+        assert row["count"] == sum(item["count"] for item in own)
+        agree(row["sum_us"], sum(item["sum_us"] for item in own))
+        # Ends of times since 1970 with decimals are known to a quarter of a microsecond.
+        close_us = CLOSE_US + 0.25 * row["count"]
+        assert row["self_us"] == pytest.approx(sum(item["self_us"] for item in own), abs=close_us)
+        agree(row["gpu_time_us"], sum(item["gpu_us"] for item in own))

@@ -20,6 +20,7 @@ from reportgen.rules import (
     launch_latency,
     launch_queue,
     memory_operations,
+    operator_time,
     step_time,
 )
 from reportgen.rules.base import Rule
@@ -170,6 +171,28 @@ def launched_kernels() -> RankTrace:
             ("nccl:all_reduce", 8.0, 2.0, {"external_id": 77}),
         ],
     )
+
+
+def test_operators_have_times_of_their_own_and_of_what_they_launched() -> None:
+    one = launched_kernels()
+    other = replace(one, rank=1)
+    result = run(operator_time.RULE, one, other)
+
+    assert column(result, "operators", "name") == ["aten::mm", "nccl:all_reduce", "aten::linear"]
+    assert column(result, "operators", "count") == [2, 2, 2]
+    assert column(result, "operators", "sum_us") == [10.0, 4.0, 12.0]
+    assert column(result, "operators", "self_us") == [10.0, 4.0, 2.0]
+    assert column(result, "operators", "gpu_time_us") == [20.0, 10.0, 0.0]
+    assert column(result, "operators", "pct_of_self_time") == pytest.approx([62.5, 25.0, 12.5])
+    assert column(result, "top_by_gpu_time", "operator") == column(result, "operators", "name")
+
+
+def test_without_operators_it_says_so() -> None:
+    result = run(operator_time.RULE, rank_trace(gpu=[("k", 0.0, 1.0)]))
+
+    assert result.status is Status.SKIPPED
+    assert result.reason is not None
+    assert "no operators" in result.reason.text
 
 
 def test_formats_are_folded_into_those_of_sagemaker_profiler() -> None:
