@@ -18,6 +18,22 @@ def top_settings(top: int | None) -> Mapping[str, object]:
     return {} if top is None else {f"{rule}.top": top for rule in _RULES_WITH_TOP}
 
 
+_RULES_WITH_COMMUNICATION = (
+    "GPUActivity",
+    "KernelTime",
+    "KernelPrecision",
+    "Collectives",
+    "GPUTimeBudget",
+)
+
+
+def communication_settings(pattern: str | None) -> Mapping[str, object]:
+    """Return which kernels are communication too, for each rule that asks; {} if not set."""
+    if pattern is None:
+        return {}
+    return {f"{rule}.communication_names": pattern for rule in _RULES_WITH_COMMUNICATION}
+
+
 FORMATS = ("html", "ipynb", "md")
 PRICE = "GPUTimeBudget.usd_per_gpu_hour"
 

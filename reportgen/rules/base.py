@@ -49,7 +49,8 @@ class ParamSpec:
     """What may be set: name, default, range, unit, meaning and source.
 
     ``minimum`` and ``maximum`` are inclusive unless ``is_positive`` asks for more than zero.
-    ``choices`` restricts text. ``may_be_none`` accepts ``None``.
+    ``choices`` restricts text, ``is_pattern`` asks for a regular expression. ``may_be_none``
+    accepts ``None``.
     """
 
     name: str
@@ -61,6 +62,7 @@ class ParamSpec:
     maximum: float | None = None
     is_whole: bool = False
     choices: tuple[str, ...] = ()
+    is_pattern: bool = False
     may_be_none: bool = False
     is_printed: bool = True
 
@@ -75,6 +77,7 @@ def param(
     maximum: float | None = None,
     is_whole: bool = False,
     choices: tuple[str, ...] = (),
+    is_pattern: bool = False,
     may_be_none: bool = False,
     is_printed: bool = True,
 ) -> Any:
@@ -90,6 +93,7 @@ def param(
         "maximum": maximum,
         "is_whole": is_whole,
         "choices": choices,
+        "is_pattern": is_pattern,
         "may_be_none": may_be_none,
         "is_printed": is_printed,
     }

@@ -11,6 +11,7 @@ from reportgen.profile.trace import RankTrace
 from reportgen.profile.trace_tables import NONE, GpuKind
 from reportgen.results import Counters, Details, RuleId, RuleResult
 from reportgen.rules.base import About, Need, Presentation, Rule
+from reportgen.rules.kernels.communication import communication_names
 from reportgen.rules.kernels.device_time import unions_of
 from reportgen.rules.kernels.idle import gaps_in
 from reportgen.rules.kernels.kernel_exhibits import Context, exhibits_of
@@ -47,6 +48,7 @@ class Params:
     threshold_idle_pct: float = share_limit(
         10.0, "... if the GPU idles before them for at least this share of the time"
     )
+    communication_names: str | None = communication_names()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,13 +69,13 @@ class Joined:
     tiny: Tiny
 
 
-def measure(part: RankTrace, params: Params) -> Measurement:  # noqa: ARG001 - a rule's shape
+def measure(part: RankTrace, params: Params) -> Measurement:
     """Measure the kernels of a rank."""
     windows = windows_of(part)
     n_devices = np.unique(part.gpu_ops.device).size
     return Measurement(
         n_ops=part.gpu_ops.start_us.size,
-        kernels=kernel_values(part),
+        kernels=kernel_values(part, params.communication_names),
         profile_us=windows[0].length_us * n_devices if windows else 0.0,
         tiny=_tiny_of(part) if windows else Tiny(),
     )

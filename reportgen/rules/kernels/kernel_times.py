@@ -64,13 +64,16 @@ class Kernels:
         return self.rows[Grouping.NAME]
 
 
-def kernel_values(trace: RankTrace) -> KernelValues:
-    """Return the durations of a rank's kernels."""
+def kernel_values(trace: RankTrace, also: str | None = None) -> KernelValues:
+    """Return the durations of a rank's kernels.
+
+    ``also`` finds further names of communication, a regular expression.
+    """
     ops = trace.gpu_ops
     rows = np.flatnonzero(ops.kind == GpuKind.KERNEL)
     codes, name = np.unique(ops.name[rows], return_inverse=True)
     names = [trace.names[code] for code in codes]
-    readings = dict(zip(names, readings_of(trace), strict=True))
+    readings = dict(zip(names, readings_of(trace, also), strict=True))
     shapes = [*(say_shape(text) for text in trace.shapes), NOT_TOLD]
     operators = [*trace.names, NOT_TOLD]
     nothing = np.zeros(rows.shape, dtype=np.int64)

@@ -17,33 +17,36 @@ from reportgen.rules.kernels.type_names import floating_type
 from reportgen.rules.kernels.unions import Floats
 
 
-def readings_of(trace: RankTrace) -> tuple[Reading, ...]:
+def readings_of(trace: RankTrace, also: str | None = None) -> tuple[Reading, ...]:
     """Return what is known of each kernel of a rank, in the order of ``np.unique`` of their names.
 
     A kernel whose name says nothing has the precision in which it spent most of its time.
+    ``also`` finds further names of communication, a regular expression.
     """
     found = []
-    for reading, time_us in _times(trace):
+    for reading, time_us in _times(trace, also):
         best = max(time_us, key=lambda item: time_us[item])
         found.append(Reading(best, tensor_core=reading.tensor_core))
     return tuple(found)
 
 
-def precision_times(trace: RankTrace) -> dict[tuple[Precision, bool], float]:
-    """Return µs of kernels by precision and use of matrix units, launch by launch."""
+def precision_times(
+    trace: RankTrace, also: str | None = None
+) -> dict[tuple[Precision, bool], float]:
+    """Return µs of kernels by precision and use of matrix units; ``also`` as above."""
     totals: dict[tuple[Precision, bool], float] = {}
-    for reading, time_us in _times(trace):
+    for reading, time_us in _times(trace, also):
         for precision, spent_us in time_us.items():
             key = (precision, reading.tensor_core)
             totals[key] = totals.get(key, 0.0) + spent_us
     return totals
 
 
-def _times(trace: RankTrace) -> Iterator[tuple[Reading, dict[Precision, float]]]:
+def _times(trace: RankTrace, also: str | None) -> Iterator[tuple[Reading, dict[Precision, float]]]:
     """Yield for each kernel name what it says and µs by precision; at least one each."""
     rows = np.flatnonzero(trace.gpu_ops.kind == GpuKind.KERNEL)
     codes, place = np.unique(trace.gpu_ops.name[rows], return_inverse=True)
-    communicating = set(trace.gpu_ops.name[communication_rows(trace)].tolist())
+    communicating = set(trace.gpu_ops.name[communication_rows(trace, also)].tolist())
     by_type = _time_by_input_type(trace, rows, place, n_names=codes.size)
     types = [Precision.UNKNOWN, *(floating_type(text) for text in trace.input_types)]
     for code, spent in zip(codes.tolist(), by_type, strict=True):

@@ -13,7 +13,10 @@ from reportgen.profile.trace_tables import SliceKind
 from reportgen.results import RuleResult, Status
 from reportgen.rules import annotations as annotations_rule
 from reportgen.rules import (
+    collectives,
     device_memory,
+    gpu_activity,
+    gpu_time_budget,
     host_threads,
     kernel_precision,
     kernel_time,
@@ -487,3 +490,22 @@ def test_fp32_matrix_kernels_are_told_from_their_threshold_on(
     ids = {item.id for item in run(kernel_precision.RULE, rank_trace(gpu=gpu)).findings}
 
     assert ("PREC-1" in ids) is is_told
+
+
+def test_names_of_ones_own_are_communication_in_every_rule() -> None:
+    gpu = [("my_Exchange<float>", 0.0, 10.0), ("volta_sgemm_64x64_nt", 20.0, 10.0)]
+    trace = rank_trace(gpu=gpu)
+    names = {"communication_names": "^MY_exchange"}
+
+    activity = run(gpu_activity.RULE, trace, params=gpu_activity.Params(**names))
+    assert column(activity, "activity_by_device", "communication_us") == [10.0]
+    times = run(kernel_time.RULE, trace, params=kernel_time.Params(**names))
+    assert column(times, "kernels_by_category", "category") == ["communication", "compute"]
+    precision = run(kernel_precision.RULE, trace, params=kernel_precision.Params(**names))
+    assert column(precision, "precision", "time_us") == [10.0]
+    alone = run(collectives.RULE, trace, params=collectives.Params(**names))
+    assert alone.status is Status.OK
+    budget = run(gpu_time_budget.RULE, trace, params=gpu_time_budget.Params(**names))
+    parts = column(budget, "gpu_time_budget", "part")
+    assert "exposed_communication" in parts
+    assert run(collectives.RULE, trace).status is Status.SKIPPED
