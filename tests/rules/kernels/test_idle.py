@@ -14,7 +14,7 @@ from reportgen.rules.kernels.device_time import time_in, unions_of
 from reportgen.rules.kernels.idle import idle_causes
 from reportgen.rules.kernels.windows import windows_of
 from tests.rules.kernels.builders import rank_trace
-from tests.rules.kernels.test_laws import run
+from tests.rules.samples import run
 
 LOADER = "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"
 ANNOTATION = {"kind": int(SliceKind.ANNOTATION)}

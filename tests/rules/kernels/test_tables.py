@@ -30,7 +30,7 @@ from reportgen.rules.base import Rule
 from reportgen.rules.kernels.copies import direction_of
 from reportgen.rules.kernels.kernel_names import short_names
 from tests.rules.kernels.builders import rank_trace
-from tests.rules.kernels.test_laws import run
+from tests.rules.samples import run
 
 ANNOTATION = {"kind": int(SliceKind.ANNOTATION)}
 
