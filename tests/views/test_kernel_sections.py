@@ -13,8 +13,8 @@ from reportgen.views.charts import series
 from reportgen.views.charts.layout import ChartContext
 from reportgen.views.exhibits import figure_of
 from reportgen.views.kernel_ranking import info_of
-from reportgen.views.sections.dashboard import largest_part
 from reportgen.views.sections.kernels import absent_of
+from reportgen.views.sections.panels import largest_part
 from reportgen.views.status import hint_of
 from reportgen.views.verdict import verdict_of
 from tests.views import reports, traces

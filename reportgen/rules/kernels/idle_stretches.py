@@ -112,14 +112,14 @@ def long_stretches(
 def stretches_exhibit(
     devices: Sequence[DeviceStretches], *, n_ranks: int, words: Mapping[str, str]
 ) -> tuple[Exhibit, ...]:
-    """Return the stretches over time, the longest first; nothing where there are none."""
+    """Return the stretches over time by rank and device; nothing where there are none."""
     every = [(item, stretch) for item in devices for stretch in item.stretches]
     if not every:
         return ()
     every.sort(key=lambda pair: (-pair[1].length_us, pair[0].rank, pair[1].start_us))
     shown = every[:MOST_STRETCHES]
+    shown.sort(key=lambda pair: (pair[0].rank, pair[0].device, pair[1].start_us))
     shift_ns, is_apart = _shifts_ns(devices)
-    first = shown[0][1]
     rest = f" The longest {len(shown):,} are listed." if len(every) > len(shown) else ""
     apart = " Recorded far apart: all begin with the first." if is_apart else ""
     length_us = sum(stretch.length_us for _, stretch in every)
@@ -132,13 +132,9 @@ def stretches_exhibit(
         exhibit(
             STRETCHES,
             ExhibitKind.SPANS,
-            title=(
-                f"{say_count(len(every))} long idle "
-                f"{'stretch' if len(every) == 1 else 'stretches'}, the longest "
-                f"{say_us(first.length_us)} before {_short(first.before)}"
-            ),
+            title="Long idle stretches",
             caption=(
-                "Nothing ran on the GPU for at least "
+                f"{say_count(len(every))} times nothing ran on the GPU for at least "
                 f"{say_range([item.least_us for item in devices])}; together "
                 f"{say_us(length_us)}, {say_pct(pct_of(length_us, window_us))} of the time. By "
                 f"the cause that takes most of each: {_counted(every, words)}.{apart}{rest}"

@@ -27,7 +27,7 @@ _TOPICS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("idle-time", "Idle time", ("IdleTime",)),
     ("steps", "Steps", ("StepTime",)),
     ("kernels", "Kernels", ("KernelTime", "KernelPrecision")),
-    ("traced-operators", "Operators", ("OperatorTime",)),
+    ("traced-operators", "Traced operators", ("OperatorTime",)),
     ("communication", "Communication", ("Collectives",)),
     ("device-memory", "Memory", ("MemoryOperations", "DeviceMemory")),
     ("launches", "Launches", ("LaunchLatency", "LaunchQueue")),
