@@ -45,6 +45,10 @@ class Params:
     threshold_cause_pct: float = share_limit(
         10.0, "idling for any other cause is a fault from this share of the window on"
     )
+    threshold_start_pct: float = share_limit(
+        50.0,
+        "without steps, a recording whose longest idle stretch takes this share is of a start",
+    )
     min_stretch_pct: float = share_limit(
         1.0, "an idle stretch is marked and listed from this share of its rank's window on"
     )
@@ -123,7 +127,11 @@ def present(
 ) -> Presentation:
     """Say why the GPUs idled; ``context`` is a row per device and window."""
     rows = context or ()
-    limits = Limits(loader_pct=params.threshold_loader_pct, cause_pct=params.threshold_cause_pct)
+    limits = Limits(
+        loader_pct=params.threshold_loader_pct,
+        cause_pct=params.threshold_cause_pct,
+        start_pct=params.threshold_start_pct,
+    )
     return Presentation(findings=findings_of(rows, limits), exhibits=exhibits_of(rows))
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from reportgen.profile.trace import RankTrace
 from reportgen.profile.trace_tables import NONE, Floats
-from reportgen.results import Exhibit, ExhibitKind, exhibit
+from reportgen.results import Exhibit, ExhibitKind, Where, exhibit
 from reportgen.rules.kernels.idle import Gaps
 from reportgen.rules.kernels.kernel_names import short_name
 from reportgen.rules.kernels.saying import pct_of, say_device, say_range, say_us
@@ -145,7 +145,7 @@ def stretches_exhibit(
                 ("start_s", "s", [at_s(item, one.start_us) for item, one in shown]),
                 ("end_s", "s", [at_s(item, one.end_us) for item, one in shown]),
                 ("duration_us", "us", [one.length_us for _, one in shown]),
-                ("before", "", [_short(one.before) for _, one in shown]),
+                ("before", "", [say_before(one) for _, one in shown]),
             ],
         ),
     )
@@ -161,8 +161,18 @@ def _lane(item: DeviceStretches, n_ranks: int) -> str:
     return say_device(item.rank, item.device, n_ranks=n_ranks)
 
 
-def _short(name: str) -> str:
-    return name if name == AT_THE_END else short_name(name)
+def say_before(stretch: Stretch) -> str:
+    """Name what ended a stretch."""
+    return stretch.before if stretch.before == AT_THE_END else short_name(stretch.before)
+
+
+def place_of(node: str, item: DeviceStretches, stretch: Stretch) -> Where:
+    """Return where and when a stretch was."""
+    ends_us = (stretch.start_us, stretch.end_us)
+    start_ns, end_ns = (item.origin_ns + round(time_us * NS_PER_US) for time_us in ends_us)
+    return Where(
+        node=node, device=f"gpu{item.device}", start_s=start_ns / NS_PER_S, end_s=end_ns / NS_PER_S
+    )
 
 
 def _shifts_ns(devices: Sequence[DeviceStretches]) -> tuple[dict[int, int], bool]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from reportgen.results import Exhibit, ExhibitKind, Finding, Where, exhibit
 from reportgen.rules.kernels.host_activity import HostCause
@@ -17,12 +17,13 @@ from reportgen.rules.kernels.idle import (
     WAITING,
 )
 from reportgen.rules.kernels.idle_faults import FAULTS, LOADER, Fault
-from reportgen.rules.kernels.idle_stretches import DeviceStretches, stretches_exhibit
+from reportgen.rules.kernels.idle_start import of_a_start, start_of
+from reportgen.rules.kernels.idle_stretches import DeviceStretches, place_of, stretches_exhibit
 from reportgen.rules.kernels.saying import pct_of, say_us, say_window
 from reportgen.rules.kernels.time_shares import time_shares
 from reportgen.rules.kernels.windows import Window, WindowKind
 from reportgen.rules.saying.verdict import estimate_of, fault_severity
-from reportgen.units import NS_PER_S, NS_PER_US, say_pct
+from reportgen.units import say_pct
 
 TABLE, SHARES = "idle_causes", "idle_shares"
 BUSY = "busy"
@@ -47,10 +48,11 @@ class DeviceIdle:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """From which share of the window on idling is a fault, percent."""
+    """From which share of the window on idling is a fault, or a start, percent."""
 
     loader_pct: float
     cause_pct: float
+    start_pct: float
 
 
 def table_of(rows: Sequence[DeviceIdle]) -> Exhibit:
@@ -118,7 +120,9 @@ def findings_of(rows: Sequence[DeviceIdle], limits: Limits) -> tuple[Finding, ..
         share_pct = _share_pct(told, fault)
         if told and share_pct > 0 and share_pct >= limit_pct:
             found.append(_finding(fault, rows, told, limit_pct))
-    return tuple(found)
+    devices = [(row.node, row.long) for row in told]
+    start = start_of(devices, limit_pct=limits.start_pct, words=_NAMES)
+    return (start, *map(of_a_start, found)) if start else tuple(found)
 
 
 def _finding(
@@ -148,14 +152,10 @@ def _finding(
 
 def _place_of(row: DeviceIdle, fault: Fault) -> Where:
     """Return the device, and when its longest stretch of this fault was, if any is long."""
-    place = Where(node=row.node, device=f"gpu{row.device}")
     own = [stretch for stretch in row.long.stretches if stretch.cause in fault.causes]
     if not own:
-        return place
-    longest = max(own, key=lambda stretch: stretch.length_us)
-    ends_us = (longest.start_us, longest.end_us)
-    start_ns, end_ns = (row.long.origin_ns + round(time_us * NS_PER_US) for time_us in ends_us)
-    return replace(place, start_s=start_ns / NS_PER_S, end_s=end_ns / NS_PER_S)
+        return Where(node=row.node, device=f"gpu{row.device}")
+    return place_of(row.node, row.long, max(own, key=lambda stretch: stretch.length_us))
 
 
 def _of_other_window(rows: Sequence[DeviceIdle], fault: Fault) -> str:

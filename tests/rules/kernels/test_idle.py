@@ -254,3 +254,48 @@ def test_a_fault_of_idling_says_when_its_longest_stretch_was() -> None:
 
     assert finding.where.start_s == pytest.approx(1_783_071_000.0001, abs=1e-6)
     assert finding.where.end_s == pytest.approx(1_783_071_000.0002, abs=1e-6)
+
+
+def start_trace(length_us: float, **more: Any) -> RankTrace:
+    """A kernel, a stretch in which the host allocates, and 500 ms of kernels."""
+    begin = 500_000.0 + length_us
+    return rank_trace(
+        gpu=[
+            ("a", 0.0, 500_000.0, {"correlation": 1}),
+            ("b", begin, 500_000.0, {"correlation": 2}),
+        ],
+        calls=[
+            ("cudaMalloc", 500_000.0, length_us - 10, {}),
+            ("cudaLaunchKernel", begin - 10, 5.0, {"correlation": 2}),
+        ],
+        **more,
+    )
+
+
+@pytest.mark.parametrize(("length_us", "is_start"), [(1_000_000.0, True), (999_000.0, False)])
+def test_a_recording_of_a_start_is_told_instead_of_its_causes(
+    length_us: float, is_start: bool
+) -> None:
+    params = idle_time.Params(threshold_start_pct=40.0)
+    findings = run(idle_time.RULE, start_trace(length_us), params=params).findings
+
+    assert [item.id for item in findings] == (["IDLE-9", "IDLE-4"] if is_start else ["IDLE-4"])
+    assert findings[0].severity is Severity.WARNING
+    if is_start:
+        assert "host late: allocating call" in findings[0].text
+        assert findings[1].severity is Severity.INFO
+        assert findings[1].estimate is None
+
+
+def test_with_steps_a_long_stretch_is_a_fault_of_the_steps() -> None:
+    trace = start_trace(3_000_000.0, steps=[(1, 0.0, 4_000_000.0)])
+
+    assert [item.id for item in run(idle_time.RULE, trace).findings] == ["IDLE-4"]
+
+
+@pytest.mark.parametrize(("limit_pct", "is_start"), [(75.0, True), (75.1, False)])
+def test_a_start_begins_at_its_share(limit_pct: float, is_start: bool) -> None:
+    params = idle_time.Params(threshold_start_pct=limit_pct)
+    findings = run(idle_time.RULE, start_trace(3_000_000.0), params=params).findings
+
+    assert ("IDLE-9" in {item.id for item in findings}) is is_start
