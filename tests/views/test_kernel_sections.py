@@ -7,7 +7,7 @@ import re
 import pytest
 
 from reportgen import views
-from reportgen.results import ReasonCode, Severity, Status
+from reportgen.results import ExhibitKind, ReasonCode, Severity, Status, exhibit
 from reportgen.views.blocks import Section, outputs
 from reportgen.views.charts import series
 from reportgen.views.charts.layout import ChartContext
@@ -210,3 +210,68 @@ def test_the_first_picture_of_kernels_knows_work_communication_and_idling():
         "nothing computed beside it, 40.0 % of it (40 s) was lost waiting, mostly for the data "
         "loader."
     ) in html
+
+
+def grouped_report():
+    """The report of a job whose kernels were added up in two ways, with communication."""
+    exhibits = [
+        traces.ranking(name) for name in ("top_by_time", "top_by_time_shape", "top_by_time_compute")
+    ]
+    tables = [
+        exhibit(name, ExhibitKind.TABLE, title=name, columns=[("name", "", ["k"])])
+        for name in ("kernels", "kernels_by_shape")
+    ]
+    kernels = reports.result("KernelTime", Status.OK, exhibits=(*exhibits, *tables))
+    return reports.report_of((traces.activity(), kernels), nodes=("rank 0",))
+
+
+def test_a_reader_chooses_by_what_kernels_are_grouped_and_leaves_communication_out():
+    html = html_of(views.gpu_dashboard(grouped_report()))
+    choice = html[html.index('<div class="rg-choices"') :]
+    labels = re.findall(r'<label for="[^"]+"[^>]*>([^<]+)</label>', choice)
+    assert labels == ["Leave out communication", "name", "name, grid and block"]
+    assert choice.count('type="radio"') == 2
+    assert choice.count(" checked>") == 1
+    assert {"KernelTime--top_by_time_shape", "KernelTime--top_by_time_compute"} <= set(
+        anchors_of(choice)
+    )
+
+
+def test_tables_of_the_same_kernels_are_a_choice_and_rankings_stand_on_the_dashboard_alone():
+    html = html_of(views.kernels(grouped_report()))
+    assert re.findall(r'<label for="[^"]+">([^<]+)</label>', html) == [
+        "name",
+        "name, grid and block",
+    ]
+    assert "rg-choices-switch" not in html
+    assert not {"KernelTime--top_by_time_shape", "KernelTime--top_by_time_compute"} & set(
+        anchors_of(html)
+    )
+
+
+def test_what_cannot_be_chosen_stands_alone():
+    assert "rg-choices" not in html_of(views.gpu_dashboard(traces.traced_report()))
+
+
+def test_idle_stretches_are_told_by_the_longest_and_share_the_axis_of_utilization():
+    start_s = reports.START_S
+    stretches = exhibit(
+        "idle_stretches",
+        ExhibitKind.SPANS,
+        title="Long idle stretches",
+        columns=[
+            ("lane", "", ["gpu0", "gpu0"]),
+            ("name", "", ["host late: data loader"] * 2),
+            ("start_s", "s", [start_s + 0.0002, start_s + 0.0005]),
+            ("end_s", "s", [start_s + 0.0003, start_s + 0.0007]),
+            ("duration_us", "us", [100.0, 200.0]),
+            ("before", "", ["a", "b"]),
+        ],
+    )
+    idle = reports.result("IdleTime", Status.OK, exhibits=(stretches,))
+    report = reports.report_of((traces.activity(), idle), nodes=("rank 0",))
+    section = views.gpu_dashboard(report)
+    assert "Long idle stretches: the longest 200 µs before b" in html_of(section)
+    axes = [block.figure["layout"]["xaxis"] for block in section.blocks if block.figure]
+    assert [len(axis["range"]) for axis in axes] == [2, 2]
+    assert axes[0]["range"] == axes[1]["range"]

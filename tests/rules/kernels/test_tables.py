@@ -254,10 +254,26 @@ def test_pageable_copies_are_a_fault_from_their_threshold_on(
     ]
 
 
+@pytest.mark.parametrize(("kernel_us", "is_fault"), [(100.0, True), (101.0, False)])
+def test_copies_are_a_fault_where_no_kernel_hides_them(kernel_us: float, is_fault: bool) -> None:
+    """Of 200 µs a copy takes 120, all but 20 (or 19) of them beside a kernel."""
+    copy = "Memcpy DtoD (Device -> Device)"
+    gpu = [("k", 0.0, 80.0), (copy, 80.0, 120.0, {"stream": 8}), ("k", 80.0, kernel_us)]
+    found = {item.id: item for item in run(memory_operations.RULE, rank_trace(gpu=gpu)).findings}
+
+    assert ("COPY-2" in found) is is_fault
+    if is_fault:
+        assert found["COPY-2"].measured == 10.0
+        assert "mostly DtoD" in found["COPY-2"].title
+        assert found["COPY-2"].estimate is not None
+
+
 def test_pinned_copies_are_no_fault() -> None:
     copy = ("Memcpy HtoD (Pinned -> Device)", 0.0, 90.0, {"bytes": 4_000_000})
 
-    assert run(memory_operations.RULE, rank_trace(gpu=[copy])).findings == ()
+    trace = rank_trace(gpu=[copy, ("k", 0.0, 90.0)])
+
+    assert run(memory_operations.RULE, trace).findings == ()
 
 
 def steps(*periods: float) -> RankTrace:
