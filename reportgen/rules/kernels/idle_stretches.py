@@ -134,7 +134,7 @@ def stretches_exhibit(
             ExhibitKind.SPANS,
             title="Long idle stretches",
             caption=(
-                f"{say_count(len(every))} times nothing ran on the GPU for at least "
+                f"{_times(len(every))} nothing ran on the GPU for at least "
                 f"{say_range([item.least_us for item in devices])}; together "
                 f"{say_us(length_us)}, {say_pct(pct_of(length_us, window_us))} of the time. By "
                 f"the cause that takes most of each: {_counted(every, words)}.{apart}{rest}"
@@ -149,6 +149,10 @@ def stretches_exhibit(
             ],
         ),
     )
+
+
+def _times(count: int) -> str:
+    return "Once" if count == 1 else f"{say_count(count)} times"
 
 
 def _counted(every: Sequence[tuple[DeviceStretches, Stretch]], words: Mapping[str, str]) -> str:
