@@ -135,7 +135,8 @@ def _ranking(
     names, values = [row.name for row in rows[:top]], list(times_us[:top])
     caption = f"{_CAPTIONS[exhibit_id]} ({say_us(sum(times_us))})."
     if len(rows) > top:
-        names.append(f"others ({len(rows) - top:,} operators)")
+        n_rest = len(rows) - top
+        names.append(f"others ({n_rest:,} operator{'s' if n_rest != 1 else ''})")
         values.append(sum(times_us[top:]))
         caption += f" Showing {top} of {len(rows):,}; the table has all."
     return exhibit(

@@ -27,10 +27,10 @@ _WAYS = {
     Grouping.CATEGORY: "Categories of kernels",
 }
 _NOUNS = {
-    Grouping.NAME: "kernels",
-    Grouping.SHAPE: "pairs of kernel and launch size",
-    Grouping.OPERATOR: "operators",
-    Grouping.CATEGORY: "categories",
+    Grouping.NAME: ("kernel", "kernels"),
+    Grouping.SHAPE: ("kernel and launch size", "kernels and launch sizes"),
+    Grouping.OPERATOR: ("operator", "operators"),
+    Grouping.CATEGORY: ("category", "categories"),
 }
 
 
@@ -133,7 +133,7 @@ def _ranking(
     if rest:
         full.append(None)
         categories.append(None)
-        labels.append(f"others ({len(rest):,} {_NOUNS[way]})")
+        labels.append(f"others ({len(rest):,} {_NOUNS[way][len(rest) != 1]})")
         values.append(sum(amount.of(row) for row in rest))
         caption += f" Showing {len(shown)} of {len(rows):,}; the table has all."
     return exhibit(

@@ -58,10 +58,14 @@ def _times(trace: RankTrace, also: str | None) -> Iterator[tuple[Reading, dict[P
 
 
 def _added_up(types: list[Precision], spent_us: Floats) -> dict[Precision, float]:
+    """Return µs by precision; where all launches that tell it agree, the others have it too."""
     totals: dict[Precision, float] = {}
     for column in np.flatnonzero(spent_us):
         precision = types[column]
         totals[precision] = totals.get(precision, 0.0) + float(spent_us[column])
+    known = [precision for precision in totals if precision is not Precision.UNKNOWN]
+    if len(known) == 1:
+        return {known[0]: sum(totals.values())}
     return totals or {Precision.UNKNOWN: 0.0}
 
 

@@ -212,6 +212,34 @@ def test_formats_are_folded_into_those_of_sagemaker_profiler() -> None:
     assert column(result, "precision_shares_folded", "time_us") == [7.0, 2.0, 1.0]
 
 
+@pytest.mark.parametrize(
+    ("other", "expected"),
+    [("c10::BFloat16", {"BF16": 12.0}), ("float", {"BF16": 8.0, "FP32": 3.0, "Unknown": 1.0})],
+)
+def test_launches_that_agree_tell_the_precision_of_those_that_say_nothing(
+    other: str, expected: dict[str, float]
+) -> None:
+    trace = rank_trace(
+        gpu=[
+            ("triton_poi_0", 0.0, 8.0, {"external_id": 1}),
+            ("triton_poi_0", 10.0, 3.0, {"external_id": 2}),
+            ("triton_poi_0", 20.0, 1.0),
+        ],
+        slices=[
+            ("op", 0.0, 1.0, {"external_id": 1, "input_type": "c10::BFloat16"}),
+            ("op", 2.0, 1.0, {"external_id": 2, "input_type": other}),
+        ],
+    )
+    result = run(kernel_precision.RULE, trace)
+    rows = zip(
+        column(result, "precision", "precision"),
+        column(result, "precision", "time_us"),
+        strict=True,
+    )
+
+    assert dict(rows) == expected
+
+
 def test_communication_has_no_precision() -> None:
     trace = rank_trace(gpu=[("ncclDevKernel_AllReduce_Sum_bf16", 0.0, 9.0), ("sgemm_", 9.0, 1.0)])
     result = run(kernel_precision.RULE, trace)
