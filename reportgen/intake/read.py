@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from reportgen.formats import FormatId, SystemFile, Tally, claim
 from reportgen.intake.cut import cut_spans, uncut_extent
+from reportgen.intake.opened import opened, remark_changes
 from reportgen.intake.own_timelines import claim_of
 from reportgen.intake.spans import read_spans
 from reportgen.intake.streamed import TIMELINES, EventFile
 from reportgen.intake.system import Progress, read_system
 from reportgen.profile import NodeProfile, PartRef, RankTrace, SpanTable
 from reportgen.profile.system import empty_system
-from reportgen.storage import Location, open_location
-
-SAY_CHANGED = "This file changed after it was listed; its newer content was read."
+from reportgen.storage import Location
 
 
 def read(ref: PartRef, *, on_progress: Progress | None = None) -> NodeProfile | RankTrace:
@@ -39,7 +38,7 @@ def read(ref: PartRef, *, on_progress: Progress | None = None) -> NodeProfile | 
 
 def read_node(ref: PartRef, *, on_progress: Progress | None = None) -> NodeProfile:
     """Read one node; see ``read``."""
-    location = _opened(ref)
+    location = opened(ref)
     tally = Tally()
     minutes = system_files(ref, location)
     timelines = _event_files(ref, location)
@@ -49,8 +48,7 @@ def read_node(ref: PartRef, *, on_progress: Progress | None = None) -> NodeProfi
     spans = read_spans(timelines, tally, system=whole, job=ref.job, on_progress=on_progress)
     if kept is not None:
         spans = cut_spans(spans, kept)
-    for key in location.changed():
-        tally.remark(SAY_CHANGED, path=key)
+    remark_changes(location, tally)
     return NodeProfile(node=ref.node, job=ref.job, system=system, spans=spans, notes=tally.notes())
 
 
@@ -59,7 +57,7 @@ def read_events(ref: PartRef) -> SpanTable:
 
     A range is applied as in ``read``.
     """
-    location, tally = _opened(ref), Tally()
+    location, tally = opened(ref), Tally()
     extent = uncut_extent(empty_system(), system_files(ref, location))
     spans = read_spans(_event_files(ref, location), tally, system=extent, job=ref.job)
     return spans if ref.kept is None else cut_spans(spans, ref.kept)
@@ -75,7 +73,7 @@ def _event_files(ref: PartRef, location: Location) -> list[EventFile]:
 
 def system_files(ref: PartRef, location: Location | None = None) -> list[SystemFile]:
     """Return the minute files of a part, in the order in which they were listed."""
-    place = location or _opened(ref)
+    place = location or opened(ref)
     return [
         SystemFile(
             location=place,
@@ -87,7 +85,3 @@ def system_files(ref: PartRef, location: Location | None = None) -> list[SystemF
         for file in ref.files
         if (told := claim(file.key)) and told.format_id is FormatId.SYSTEM
     ]
-
-
-def _opened(ref: PartRef) -> Location:
-    return open_location(ref.root, listed={file.key: file for file in ref.files})

@@ -10,11 +10,11 @@ from reportgen.errors import LocationError, PlaceError
 from reportgen.formats import Tally
 from reportgen.formats.blank import SAY_BLANK
 from reportgen.formats.kineto import TraceFile, TraceTables, read_trace
-from reportgen.intake.read import SAY_CHANGED
+from reportgen.intake.opened import opened, remark_changes
 from reportgen.intake.system import Progress
 from reportgen.profile import Clock, PartRef, Quality, RankTrace, SourceNote
 from reportgen.profile.trace_tables import NONE, Steps, n_rows
-from reportgen.storage import open_location, read_blocks
+from reportgen.storage import read_blocks
 from reportgen.units import NS_PER_S, NS_PER_US, say_count
 
 _UNIX_NS = range(1_262_304_000 * NS_PER_S, 4_102_444_800 * NS_PER_S)
@@ -39,13 +39,12 @@ def read_rank(ref: PartRef, *, on_progress: Progress | None = None) -> RankTrace
     file = ref.files[0]
     assert ref.rank is not None
     tally = Tally()
-    location = open_location(ref.root, listed={file.key: file})
+    location = opened(ref)
     blocks = _blocks_until_trouble(
         read_blocks(location, file.key, file.size_bytes), file.key, tally
     )
     trace = read_trace(blocks, on_progress=on_progress)
-    for key in location.changed():
-        tally.remark(SAY_CHANGED, path=key)
+    remark_changes(location, tally)
     _tell_losses(trace, file.key, tally)
     _tell_oddities(trace.tables, file.key, tally)
     tables, header = trace.tables, trace.header

@@ -5,10 +5,9 @@ from reportgen.storage.location import (
     LINK,
     Location,
     ObjectInfo,
-    is_remote,
-    open_location,
     read_blocks,
 )
+from reportgen.storage.opening import is_remote, open_location
 
 __all__ = [
     "LINK",

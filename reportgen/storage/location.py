@@ -1,9 +1,8 @@
-"""What a place that holds files can do, and which module serves which scheme."""
+"""What a place that holds files can do, whichever kind it is."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -11,8 +10,6 @@ from reportgen.errors import LocationError
 
 LINK = "a link"
 """The problem of a link: it is listed and never followed."""
-
-_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,44 +96,3 @@ def read_blocks(
     """
     for start in range(0, size_bytes, block_bytes):
         yield location.read_range(key, start, min(block_bytes, size_bytes - start))
-
-
-def open_location(path: str, *, listed: Mapping[str, Listed] | None = None) -> Location:
-    """Open a place by the scheme of its path; without a scheme it is a local folder.
-
-    Args:
-        path: ``job/``, ``/data/job``, ``file:///data/job``, ``s3://bucket/job``.
-        listed: what is known of files from listing them before; only buckets look at it.
-
-    Raises:
-        LocationError: no such folder, not a folder, or a scheme that cannot be read.
-    """
-    from reportgen.storage.local import LocalLocation
-
-    match = _SCHEME.match(path)
-    if match is None:
-        return LocalLocation(path)
-    scheme = match[1].lower()
-    if scheme == "file":
-        return LocalLocation(path[match.end() :])
-    if scheme == "s3":
-        from reportgen.storage.s3 import S3Location
-
-        return S3Location(path, listed=listed)
-    raise LocationError(
-        f"This version cannot read {scheme}:// paths such as {_without_query(path)}.",
-        hint="Copy the job to this machine and pass the local folder.",
-        path=_without_query(path),
-    )
-
-
-def is_remote(path: str) -> bool:
-    """Return whether a path names a place that is no folder of this machine."""
-    match = _SCHEME.match(path)
-    return match is not None and match[1].lower() != "file"
-
-
-def _without_query(url: str) -> str:
-    """Drop what may hold a signature or credentials."""
-    bare = re.split(r"[?#]", url, maxsplit=1)[0]
-    return re.sub(r"://[^/@]*@", "://", bare)

@@ -15,7 +15,7 @@ from reportgen.units import percentages, say_duration, say_pct
 from reportgen.views.charts.arrays import numbers
 from reportgen.views.charts.shares import ink_class
 from reportgen.views.hero_words import TRACED, Words, words_for
-from reportgen.views.labels import place_labels
+from reportgen.views.labels import WIDE_PX, Place, place_labels
 from reportgen.views.meaning import inks
 from reportgen.views.values import heading_of, shorten
 
@@ -23,7 +23,7 @@ BUDGET, SHARES, TABLE = RuleId("GPUTimeBudget"), "budget", "gpu_time_budget"
 USAGE = RuleId("OverallSystemUsage")
 TOLD_FROM_PCT = 5.0
 """Less idle time than this is not what a job's verdict is about. Source: ours."""
-_SEEN_FROM_PCT = 1.0
+_SEEN_FROM_PCT = 3.0
 _LEAST_CPU_PCT = 0.05
 _HEADED_FROM_PCT = 16.0
 _PARTLY_FROM_PCT = 20.0
@@ -33,7 +33,7 @@ _WHOLE_HOURS_FROM = 100
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Segment:
-    """One part of the bar, and its label: on which line it hangs and to which side it runs."""
+    """One part of the bar, and where its label hangs below a bar of usual and of wide length."""
 
     name: str
     pct: str
@@ -41,8 +41,8 @@ class Segment:
     width_pct: float
     at_pct: float
     ink: str
-    line: int = 0
-    runs_left: bool = False
+    usual: Place
+    wide: Place
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,8 +67,13 @@ class Picture:
 
     @property
     def n_lines(self) -> int:
-        """Return how many lines of labels hang below the bar."""
-        return max((item.line for item in self.segments), default=-1) + 1
+        """Return how many lines of labels hang below a bar of usual length."""
+        return max((item.usual.line for item in self.segments), default=-1) + 1
+
+    @property
+    def n_wide_lines(self) -> int:
+        """Return how many lines of labels hang below a wide bar."""
+        return max((item.wide.line for item in self.segments), default=-1) + 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,6 +108,7 @@ def _gpu_picture(result: RuleResult, budget: Exhibit) -> Picture:
     total_s = sum(part.value for part in parts)
     price = result.params.get("usd_per_gpu_hour")
     usd = float(price) / _S_PER_HOUR if isinstance(price, int | float) else None
+    shown = _folded(parts, words)
     table = result.exhibit(TABLE)
     n_gpus = (
         len(set(zip(*(column.values for column in table.columns[:2]), strict=True))) if table else 0
@@ -112,10 +118,10 @@ def _gpu_picture(result: RuleResult, budget: Exhibit) -> Picture:
     return Picture(
         says=_says(parts, usd, words),
         whole=f"{whole}{window}",
-        alt=f"Bar of all GPU time, {whole}: {_listed(parts)}.",
+        alt=f"Bar of all GPU time, {whole}: {_listed(shown)}.",
         link="#gpu-time",
-        segments=_segments(parts, [_say_amount(part.value, usd) for part in parts]),
-        headings=_headings(parts, words.groups),
+        segments=_segments(shown, [_say_amount(part.value, usd) for part in shown]),
+        headings=_headings(shown, words.groups),
     )
 
 
@@ -161,7 +167,7 @@ def _parts_of(budget: Exhibit, words: Words) -> list[_Part]:
     }
     order = [name for _, members in words.groups for name in _by_size(members, found, words)]
     order += [name for name in found if name not in order]
-    return _folded([found[name] for name in order if found[name].value > 0], words)
+    return [found[name] for name in order if found[name].value > 0]
 
 
 def _folded(parts: Sequence[_Part], words: Words) -> list[_Part]:
@@ -195,7 +201,12 @@ def _segments(parts: Sequence[_Part], amounts: Sequence[str]) -> tuple[Segment, 
         (part.name, f"{say_pct(part.pct)} {amount}")
         for part, amount in zip(parts, amounts, strict=True)
     ]
-    places = place_labels(centres, [max(map(len, lines)) for lines in texts])
+    lengths = [max(map(len, lines)) for lines in texts]
+    places = zip(
+        place_labels(centres, lengths),
+        place_labels(centres, lengths, bar_px=WIDE_PX),
+        strict=True,
+    )
     return tuple(
         Segment(
             name=part.name,
@@ -204,10 +215,10 @@ def _segments(parts: Sequence[_Part], amounts: Sequence[str]) -> tuple[Segment, 
             width_pct=round(width, 3),
             at_pct=round(centre, 3),
             ink=part.ink,
-            line=place.line,
-            runs_left=place.runs_left,
+            usual=usual,
+            wide=wide,
         )
-        for part, amount, width, centre, place in zip(
+        for part, amount, width, centre, (usual, wide) in zip(
             parts, amounts, widths, centres, places, strict=True
         )
     )

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-NARROWEST_PX = 640.0
-"""The labels hang only where the bar is at least this wide (``timeline.css``)."""
+NARROWEST_PX, WIDE_PX = 640.0, 864.0
+"""The labels hang only where the bar is at least this wide, and are hung anew where it is wide
+(``timeline.css``)."""
 _CHARACTER_PX, _PADDING_PX = 7.4, 18.0
 
 
@@ -27,7 +28,9 @@ class _Box:
     is_apart: bool
 
 
-def place_labels(at_pct: Sequence[float], lengths: Sequence[int]) -> list[Place]:
+def place_labels(
+    at_pct: Sequence[float], lengths: Sequence[int], *, bar_px: float = NARROWEST_PX
+) -> list[Place]:
     """Return a place for each label so that neither texts nor their leaders meet.
 
     The first labels run right, the others left. Of all ways to part them the one is taken whose
@@ -36,12 +39,13 @@ def place_labels(at_pct: Sequence[float], lengths: Sequence[int]) -> list[Place]
     Args:
         at_pct: (n,) ascending, where each leader leaves the bar, in percent of its length.
         lengths: (n,) characters of each label's longest line.
+        bar_px: length of the bar; on a longer one the places keep apart as well.
 
     Example:
         >>> [place.line for place in place_labels([20.0, 22.0, 90.0], [20, 20, 20])]
         [1, 0, 0]
     """
-    widths = [100 * (count * _CHARACTER_PX + _PADDING_PX) / NARROWEST_PX for count in lengths]
+    widths = [100 * (count * _CHARACTER_PX + _PADDING_PX) / bar_px for count in lengths]
     ways = [_hung(at_pct, widths, n_right) for n_right in range(len(widths), -1, -1)]
     best = min(ways, key=_cost)
     is_right = [box.start == box.at for box in best]

@@ -97,6 +97,14 @@ def test_causes_of_idling_stand_by_size_and_the_tiny_ones_are_one():
     assert "waiting, mostly for the CPU or for input" in picture.says
 
 
+def test_causes_that_are_one_part_of_the_bar_are_told_apart_in_the_sentence():
+    parts = {"busy_high": 900.0, "io_wait": 40.0, "cpu_input": 28.0, "unexplained": 29.0}
+    picture = picture_of(budget_report(parts))
+    assert picture is not None
+    assert [item.name for item in picture.segments][1:] == ["waits for I/O", "2 smaller causes"]
+    assert "waiting, mostly for I/O" in picture.says
+
+
 def test_a_job_that_works_is_not_told_of_losses():
     picture = picture_of(budget_report({"busy_high": 990.0, "between_steps": 10.0}))
     assert picture is not None

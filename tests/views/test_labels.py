@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reportgen.views.labels import NARROWEST_PX, Place, place_labels
+from reportgen.views.labels import NARROWEST_PX, WIDE_PX, Place, place_labels
 
 WIDTHS = st.lists(st.floats(0.01, 60.0), min_size=1, max_size=9)
 
@@ -25,13 +25,20 @@ def test_tiny_parts_at_the_end_hang_below_each_other():
     assert all(place.runs_left for place in places[2:])
 
 
+def test_a_wide_bar_needs_fewer_lines():
+    at_pct, lengths = [5.0, 24.0, 43.0, 62.0], [18] * 4
+    usual = place_labels(at_pct, lengths)
+    assert max(place.line for place in usual) > 0
+    assert {place.line for place in place_labels(at_pct, lengths, bar_px=WIDE_PX)} == {0}
+
+
 @settings(deadline=None)
-@given(parts=WIDTHS, length=st.integers(8, 30))
-def test_neither_texts_nor_leaders_meet(parts, length):
+@given(parts=WIDTHS, length=st.integers(8, 30), bar_px=st.sampled_from([NARROWEST_PX, WIDE_PX]))
+def test_neither_texts_nor_leaders_meet(parts, length, bar_px):
     total = sum(parts)
     at_pct = [100 * (sum(parts[:at]) + part / 2) / total for at, part in enumerate(parts)]
-    places = place_labels(at_pct, [length] * len(parts))
-    width = 100 * (length * 7.4 + 18) / NARROWEST_PX
+    places = place_labels(at_pct, [length] * len(parts), bar_px=bar_px)
+    width = 100 * (length * 7.4 + 18) / bar_px
     boxes = [
         (at - width if place.runs_left else at, at if place.runs_left else at + width)
         for at, place in zip(at_pct, places, strict=True)
