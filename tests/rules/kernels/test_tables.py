@@ -539,17 +539,21 @@ def test_fp32_matrix_kernels_are_told_from_their_threshold_on(
 def test_names_of_ones_own_are_communication_in_every_rule() -> None:
     gpu = [("my_Exchange<float>", 0.0, 10.0), ("volta_sgemm_64x64_nt", 20.0, 10.0)]
     trace = rank_trace(gpu=gpu)
-    names = {"communication_names": "^MY_exchange"}
+    own = "^MY_exchange"
 
-    activity = run(gpu_activity.RULE, trace, params=gpu_activity.Params(**names))
+    activity = run(gpu_activity.RULE, trace, params=gpu_activity.Params(communication_names=own))
     assert column(activity, "activity_by_device", "communication_us") == [10.0]
-    times = run(kernel_time.RULE, trace, params=kernel_time.Params(**names))
+    times = run(kernel_time.RULE, trace, params=kernel_time.Params(communication_names=own))
     assert column(times, "kernels_by_category", "category") == ["communication", "compute"]
-    precision = run(kernel_precision.RULE, trace, params=kernel_precision.Params(**names))
+    precision = run(
+        kernel_precision.RULE, trace, params=kernel_precision.Params(communication_names=own)
+    )
     assert column(precision, "precision", "time_us") == [10.0]
-    alone = run(collectives.RULE, trace, params=collectives.Params(**names))
+    alone = run(collectives.RULE, trace, params=collectives.Params(communication_names=own))
     assert alone.status is Status.OK
-    budget = run(gpu_time_budget.RULE, trace, params=gpu_time_budget.Params(**names))
+    budget = run(
+        gpu_time_budget.RULE, trace, params=gpu_time_budget.Params(communication_names=own)
+    )
     parts = column(budget, "gpu_time_budget", "part")
     assert "exposed_communication" in parts
     assert run(collectives.RULE, trace).status is Status.SKIPPED
