@@ -275,3 +275,20 @@ def test_idle_stretches_are_told_by_the_longest_and_share_the_axis_of_utilizatio
     axes = [block.figure["layout"]["xaxis"] for block in section.blocks if block.figure]
     assert [len(axis["range"]) for axis in axes] == [2, 2]
     assert axes[0]["range"] == axes[1]["range"]
+
+
+def test_a_further_grouping_shows_its_first_rows_and_says_how_many_there_are():
+    tables = [
+        exhibit(name, ExhibitKind.TABLE, title=name, columns=[("name", "", names)])
+        for name, names in (
+            ("kernels", [f"by name {at}" for at in range(60)]),
+            ("kernels_by_shape", [f"by shape {at}" for at in range(60)]),
+        )
+    ]
+    kernels = reports.result("KernelTime", Status.OK, exhibits=tuple(tables))
+    report = reports.report_of((traces.activity(), kernels), nodes=("rank 0",))
+    html = html_of(views.kernels(report))
+    assert "by name 59" in html
+    assert "by shape 49" in html
+    assert "by shape 50" not in html
+    assert "The first 50 of 60" in html

@@ -34,6 +34,8 @@ _TOPICS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("host-threads", "Host threads", ("HostThreads",)),
     ("annotations", "Annotations", ("Annotations",)),
 )
+MOST_GROUPED_ROWS = 50
+"""So many rows of a further grouping stand on the page. Source: ours, for the page's size."""
 _GROUPED_TABLES: dict[str, tuple[tuple[str, str], ...]] = {
     "KernelTime": (
         ("name", "kernels"),
@@ -227,8 +229,20 @@ def _grouped_tables(rule_id: str, report: Report) -> list[tuple[str, Exhibit]]:
 
 def _choice_of(rule_id: str, tables: Sequence[tuple[str, Exhibit]], report: Report) -> Block:
     context = context_of(rule_id, report)
-    panes = [Pane(label=label, html=exhibit_block(item, context).html) for label, item in tables]
+    shown = [(label, item if at == 0 else _top_of(item)) for at, (label, item) in enumerate(tables)]
+    panes = [Pane(label=label, html=exhibit_block(item, context).html) for label, item in shown]
     return choices_block(anchor_of(rule_id, "tables"), "Group by", panes)
+
+
+def _top_of(table: Exhibit) -> Exhibit:
+    """Return the first rows of a table that says what another one says in other groups."""
+    if table.n_rows <= MOST_GROUPED_ROWS:
+        return table
+    columns = tuple(
+        replace(column, values=column.values[:MOST_GROUPED_ROWS]) for column in table.columns
+    )
+    rest = f" The first {MOST_GROUPED_ROWS} of {table.n_rows:,}; all are in the JSON."
+    return replace(table, columns=columns, caption=f"{table.caption}{rest}")
 
 
 def _is_skipped(rule_id: str, report: Report) -> bool:
