@@ -14,7 +14,8 @@ from reportgen.rules.base import About, Need, Presentation, Rule
 from reportgen.rules.kernels.communication import communication_names
 from reportgen.rules.kernels.device_time import unions_of
 from reportgen.rules.kernels.idle import gaps_in
-from reportgen.rules.kernels.kernel_exhibits import Context, exhibits_of
+from reportgen.rules.kernels.kernel_exhibits import exhibits_of
+from reportgen.rules.kernels.kernel_rankings import Context
 from reportgen.rules.kernels.kernel_times import KernelValues, join_kernels, kernel_values
 from reportgen.rules.kernels.kernel_words import TINY_US, Tiny, findings_of
 from reportgen.rules.kernels.saying import (
