@@ -8,6 +8,7 @@ from reportgen.report import Report
 from reportgen.results import ReasonCode, RuleId, Severity, Status
 from reportgen.views.blocks import State
 from reportgen.views.outline import is_of_traces
+from reportgen.views.profiling import why_absent
 
 MILDEST_FIRST = ("skipped", "ok", "info", "warning", "failed", "critical")
 
@@ -44,6 +45,20 @@ _HINTS: dict[ReasonCode, str] = {
         "Profile for longer, or more often: the sampling interval may be as short as 100 ms."
     ),
 }
+_UNRECORDED = frozenset(
+    {ReasonCode.NO_STEPS, ReasonCode.NO_FRAMEWORK_METRICS, ReasonCode.NO_EVENTS}
+)
+"""Reasons that a look at the profiler's configuration may explain."""
+
+_RULE_HINTS: dict[str, str] = {
+    "PythonFunctions": (
+        "To record them, pass a PythonProfilingConfig in the job's FrameworkProfile: it runs "
+        "cProfile or pyinstrument over the steps that you name."
+    ),
+    "HorovodNegotiation": "",
+}
+"""How to record what a rule over one kind of event lacked; empty where its reason says it."""
+
 _PATIENCE_HINT = " Or judge with fewer samples: --set {rule_id}.patience=N."
 _ERROR_HINT = "The other checks are not affected. Run with --verbose to see where it broke."
 
@@ -79,6 +94,10 @@ def hint_of(rule_id: str, report: Report) -> str:
     if rule_id in _TRACE_HINTS or is_of_traces(report):
         return _TRACE_HINTS.get(rule_id, "")
     hint = _HINTS.get(entry.reason.code, "")
+    if entry.reason.code is ReasonCode.NO_EVENTS:
+        hint = _RULE_HINTS.get(rule_id, hint)
+    if entry.reason.code in _UNRECORDED:
+        hint = f"{why_absent(rule_id, report)} {hint}".strip()
     result = report.results.get(RuleId(rule_id))
     if entry.reason.code is ReasonCode.TOO_FEW_SAMPLES and result and "patience" in result.params:
         hint += _PATIENCE_HINT.format(rule_id=rule_id)

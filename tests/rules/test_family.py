@@ -57,6 +57,7 @@ DEFAULT_PARAMETERS = {
     ),
     "OverallFrameworkMetrics": "",
     "OverallSystemUsage": "",
+    "PythonFunctions": "min_share_pct:10",
     "StepOutlier": "threshold:3\nmode:None\nn_outliers:10\nstddev:3",
     "StepPeriodicity": "min_share_pct:0.5\nmin_steps:20",
 }

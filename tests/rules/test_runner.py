@@ -99,6 +99,7 @@ def test_the_built_in_rules_are_sagemakers_and_ours() -> None:
         "OperatorTime",
         "OverallFrameworkMetrics",
         "OverallSystemUsage",
+        "PythonFunctions",
         "StepOutlier",
         "StepPeriodicity",
         "StepTime",

@@ -16,6 +16,7 @@ from reportgen.views.findings import Card, card_of
 from reportgen.views.fragments import notebook_style, render
 from reportgen.views.hero import picture_of
 from reportgen.views.outline import has_kernels, is_of_traces, section_id_of, title_of
+from reportgen.views.profiling import profiling_table
 from reportgen.views.status import rule_state
 from reportgen.views.values import shorten
 from reportgen.views.verdict import named_finding, verdict_of
@@ -130,6 +131,9 @@ def job_summary(report: Report) -> Section:
             )
         )
     )
+    if report.profiling is not None:
+        context = ChartContext(rule_id=_JOB_SUMMARY, is_unix=True)
+        blocks.append(exhibit_block(profiling_table(report.profiling), context))
     return Section(id=_JOB_SUMMARY, title="Job summary", blocks=tuple(blocks))
 
 
