@@ -30,25 +30,21 @@ class Nesting:
 def nest(start_us: Floats, end_us: Floats) -> Nesting:
     """Return the nesting of (n,) slices sorted by (start, -end).
 
-    Edge cases: a slice that ends after the one around it still counts as inside it; of several
-    without a length at one moment, each is inside the one before it.
+    Edge cases: a slice that ends after the one around it still counts as inside it; nothing is
+    inside one without a length. Any depth takes the same time.
     """
-    depth = _depths(start_us, end_us)
-    parent = np.full(start_us.shape, NONE, dtype=np.int64)
-    outer = np.flatnonzero(depth == 0)
-    for level in range(1, int(depth.max(initial=0)) + 1):
-        inner = np.flatnonzero(depth == level)
-        parent[inner] = outer[np.searchsorted(outer, inner) - 1]
-        outer = inner
-    return Nesting(start_us=start_us, end_us=end_us, parent=parent)
-
-
-def _depths(start_us: Floats, end_us: Floats) -> Rows:
-    """Return how many slices are open when each begins."""
+    n = start_us.size
     has_length = end_us > start_us
-    closed = np.searchsorted(np.sort(end_us[has_length]), start_us, side="right")
-    instants = np.searchsorted(start_us[~has_length], start_us, side="left")
-    return np.arange(start_us.size, dtype=np.int64) - closed - instants
+    begun: Rows = np.cumsum(has_length) - has_length
+    depth = begun - np.searchsorted(np.sort(end_us[has_length]), start_us, side="right")
+    # The slice around one is the last before it that is open one level above.
+    place = np.arange(n, dtype=np.int64)
+    keys = np.sort((depth * n + place)[has_length])
+    inner = np.flatnonzero(depth > 0)
+    found = keys[np.searchsorted(keys, (depth[inner] - 1) * n + inner) - 1]
+    parent = np.full(n, NONE, dtype=np.int64)
+    parent[inner] = np.where(found // n == depth[inner] - 1, found % n, NONE)
+    return Nesting(start_us=start_us, end_us=end_us, parent=parent)
 
 
 def self_us(nesting: Nesting, duration_us: Floats) -> Floats:
@@ -67,11 +63,17 @@ def self_us(nesting: Nesting, duration_us: Floats) -> Floats:
 
 
 def innermost_at(nesting: Nesting, time_us: Floats) -> Rows:
-    """Return (m,) the innermost slice around each moment, ``NONE`` where none is open."""
-    found = np.searchsorted(nesting.start_us, time_us, side="right") - 1
-    while True:
-        is_over = found >= 0
-        is_over[is_over] = nesting.end_us[found[is_over]] < time_us[is_over]
-        if not is_over.any():
-            return np.asarray(found, dtype=np.int64)
-        found[is_over] = nesting.parent[found[is_over]]
+    """Return (m,) the innermost slice around each moment, ``NONE`` where none is open.
+
+    A slice is open from its start on until its end, at which the one around it is again.
+    """
+    rows = np.flatnonzero(nesting.end_us > nesting.start_us)
+    if rows.size == 0:
+        return np.full(time_us.shape, NONE, dtype=np.int64)
+    moment_us = np.concatenate((nesting.end_us[rows], nesting.start_us[rows]))
+    then = np.concatenate((nesting.parent[rows], rows))
+    is_start = np.repeat((False, True), rows.size)
+    # At one moment ends come first, the innermost of them at once; then starts, outer ones first.
+    order = np.lexsort((np.concatenate((-rows, rows)), is_start, moment_us))
+    at = np.searchsorted(moment_us[order], time_us, side="right") - 1
+    return np.where(at >= 0, then[order][np.maximum(at, 0)], NONE)

@@ -236,15 +236,13 @@ def _walk(
     moments += [(at, 1, place) for place, (at, _) in enumerate(calls)]
     open_: list[tuple[float, dict[str, float]]] = []
     for at, is_call, place in sorted(moments):
-        while open_ and open_[-1][0] < at:
+        while open_ and open_[-1][0] <= at:
             open_.pop()
         if is_call:
             if open_:
                 open_[-1][1]["gpu_us"] += calls[place][1]
             continue
         name, spent = events[place]["name"], float(events[place]["dur"])
-        while open_ and open_[-1][0] <= at < at + spent:
-            open_.pop()
         own = totals.setdefault(name, {"count": 0, "sum_us": 0.0, "self_us": 0.0, "gpu_us": 0.0})
         own["count"] += 1
         own["sum_us"] += spent

@@ -48,7 +48,9 @@ def test_the_innermost_slice_around_a_moment_is_found() -> None:
     nesting = nest(*arrays([(0, 100), (10, 40), (15, 20), (200, 210)]))
     moments = np.array([-1.0, 0.0, 15.0, 30.0, 41.0, 150.0, 210.0])
 
-    assert innermost_at(nesting, moments).tolist() == [-1, 0, 2, 1, 0, -1, 3]
+    assert innermost_at(nesting, moments).tolist() == [-1, 0, 2, 1, 0, -1, -1]
+    touching = nest(*arrays([(0, 10), (10, 20), (10, 20)]))
+    assert innermost_at(touching, np.array([9.0, 10.0, 20.0])).tolist() == [0, 2, -1]
 
 
 def test_slices_that_overlap_or_take_no_time_give_no_negative_time() -> None:
@@ -74,3 +76,14 @@ def test_self_times_add_up_to_the_union(spans: Spans) -> None:
         reached = max(reached, high)
 
     assert float(self_us_of(nest(start, end)).sum()) == union
+
+
+def test_any_depth_and_any_number_at_one_moment_take_little_time() -> None:
+    n = 100_000
+    deep = nest(np.arange(n, dtype=np.float64), np.arange(3 * n, 2 * n, -1, dtype=np.float64))
+    at_once = nest(np.zeros(n), np.zeros(n))
+
+    assert deep.parent[:3].tolist() == [-1, 0, 1]
+    assert innermost_at(deep, np.full(n, 2.5 * n))[0] == n // 2 - 1
+    assert self_us_of(at_once).sum() == 0.0
+    assert innermost_at(at_once, np.zeros(n)).max() == -1
