@@ -39,6 +39,7 @@ from reportgen.views.sections import (
     steps,
     system_usage,
     timeline,
+    traced_operators,
     workload_balance,
 )
 
@@ -80,5 +81,6 @@ __all__ = [
     "steps",
     "system_usage",
     "timeline",
+    "traced_operators",
     "workload_balance",
 ]
