@@ -11,6 +11,7 @@ from reportgen.rules.kernels.kernel_times import KernelRow
 from reportgen.rules.kernels.precision import Precision
 from reportgen.rules.kernels.saying import pct_of, say_us
 from reportgen.rules.saying.verdict import estimate_of, fault_severity
+from reportgen.rules.saying.wording import say_times
 from reportgen.units import percentages, say_count, say_pct
 
 TABLE, BY_TIME, BY_COUNT = "kernels", "top_by_time", "top_by_launches"
@@ -102,7 +103,7 @@ def _largest(
     if rest:
         names.append(None)
         categories.append(None)
-        parts.append(f"others ({len(rest):,} kernels)")
+        parts.append(f"others ({say_times(len(rest), 'kernel')})")
         values.append(sum(value for _, value in rest))
         caption += f" Showing {len(shown)} of {len(amounts):,}; the table of kernels has all."
     return exhibit(
@@ -166,8 +167,8 @@ def _tiny(tiny: Tiny, *, limit_pct: float, tiny_pct: float) -> Finding | None:
         severity=fault_severity(idle_pct / 100),
         title=f"{say_pct(count_pct)} of the kernels are shorter than their launch",
         text=(
-            f"{tiny.n_tiny:,} of {tiny.n_kernels:,} kernels take less than {TINY_US:g} µs and "
-            f"less than the call that launches them; before them the GPU idles "
+            f"{tiny.n_tiny:,} of {say_times(tiny.n_kernels, 'kernel')} take less than "
+            f"{TINY_US:g} µs and less than the call that launches them; before them the GPU idles "
             f"{say_us(tiny.idle_us)}, {say_pct(idle_pct)} of the time from the first to the last "
             f"GPU operation ({say_us(tiny.window_us)} over all GPUs)."
         ),
@@ -190,8 +191,8 @@ def _reading(context: Context) -> Finding:
         title=f"The kernel that takes most time takes {say_pct(share_pct)} of kernel time",
         text=(
             f"{short_names([first.name])[0]}: {say_us(first.sum_us)} of {_kernel_time(context)} "
-            f"in {first.count:,} launches, {say_us(first.mean_us)} on average; "
-            f"{len(context.kernels):,} different kernels ran."
+            f"in {say_times(first.count, 'run')}, {say_us(first.mean_us)} on average, "
+            f"of {say_times(len(context.kernels), 'different kernel')} in all."
         ),
         advice="A faster version of the first few kernels is worth most.",
         measured=round(share_pct, 4),
