@@ -7,9 +7,12 @@ from collections import Counter
 from reportgen.report import Report
 from reportgen.results import ReasonCode, RuleId, Severity, Status
 from reportgen.views.blocks import State
-from reportgen.views.outline import is_of_traces
+from reportgen.views.outline import SECTION_OF_RULE, is_of_traces, section_id_of
 
 MILDEST_FIRST = ("skipped", "ok", "info", "warning", "failed", "critical")
+
+_OPTIONAL = frozenset({"Collectives", "HorovodNegotiation"})
+"""Rules about a way of training that most jobs do not use: without a trace of it, none is used."""
 
 _TRACE_HINTS: dict[str, str] = {
     "GPUActivity": "Trace a job that uses a GPU, with ProfilerActivity.CUDA as an activity.",
@@ -56,7 +59,8 @@ def rule_state(rule_id: str, report: Report) -> State:
     if entry.status is Status.FAILED:
         return State(kind="failed", word="failed")
     if entry.status is Status.SKIPPED:
-        return State(kind="skipped", word="could not look")
+        word = "could not look" if is_applicable(rule_id, report) else "not applicable"
+        return State(kind="skipped", word=word)
     counts = Counter(item.finding.severity for item in report.findings if item.rule == rule_id)
     worst = next((severity for severity in Severity if counts[severity]), None)
     if worst in {Severity.CRITICAL, Severity.WARNING}:
@@ -66,6 +70,29 @@ def rule_state(rule_id: str, report: Report) -> State:
     if entry.status is Status.TRIGGERED:
         return State(kind="info", word="triggered")
     return State(kind="ok", word="ok")
+
+
+def is_applicable(rule_id: str, report: Report) -> bool:
+    """Return whether a rule looks at something that this kind of job has.
+
+    One that does not apply has nothing to say about the job; one that could not look lacks data.
+    Samples show whether a job has a GPU; a trace without one may only have left it out.
+    """
+    entry = report.rules[RuleId(rule_id)]
+    if entry.status is not Status.SKIPPED or entry.reason is None:
+        return True
+    if entry.reason.code is ReasonCode.NO_GPU:
+        return is_of_traces(report)
+    return not (entry.reason.code is ReasonCode.NO_EVENTS and rule_id in _OPTIONAL)
+
+
+def link_to(rule_id: str, report: Report) -> str:
+    """Return where a rule's section stands; empty where it has none.
+
+    Rules of plugins and of optional ways of training have one only where they apply.
+    """
+    is_shown = rule_id in SECTION_OF_RULE or is_applicable(rule_id, report)
+    return f"#{section_id_of(rule_id)}" if is_shown else ""
 
 
 def hint_of(rule_id: str, report: Report) -> str:

@@ -32,6 +32,7 @@ from reportgen.views.sections.topics import (
     operators,
     other_rules,
     step_durations,
+    step_periodicity,
     system_usage,
     workload_balance,
 )
@@ -67,6 +68,7 @@ __all__ = [
     "rule_section",
     "rules_summary",
     "step_durations",
+    "step_periodicity",
     "steps",
     "system_usage",
     "timeline",
