@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 from reportgen.intake import discover, read
@@ -18,6 +19,7 @@ from reportgen.rules.runner import ABOUT, judge_all, measure_part
 from reportgen.rules.settings import resolve_params, valid_range
 from sample_data.horovod import horovod_bytes, late_rank, negotiation_lines
 from sample_data.make import make_job
+from sample_data.python_profiles import write_python_profiles
 from sample_data.spec import NAMED_JOBS, Fault, JobSpec
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -60,6 +62,7 @@ def exhibit_table() -> str:
         timeline = Path(folder) / "horovod_timeline.json"
         timeline.write_bytes(horovod_bytes(negotiation_lines(late_rank(100))))
         jobs = [make_job(spec, output=Path(folder)) for spec in EXHIBIT_JOBS]
+        write_python_profiles(jobs[0] / "profiler-output", _first_steps(EXHIBIT_JOBS[0]))
         for job in (*jobs, *TRACES, timeline):
             for result in _results(job):
                 for item in result.exhibits:
@@ -71,6 +74,14 @@ def exhibit_table() -> str:
         if item.id != ABOUT
     )
     return "\n".join(rows)
+
+
+def _first_steps(spec: JobSpec) -> Iterator[tuple[int, int, int, int]]:
+    """Yield number, start, middle and next start of some seconds of training, µs UTC."""
+    first_us = round(1e6 * (spec.start_s + spec.init_s))
+    for second in range(3):
+        start_us = first_us + 10**6 * second
+        yield second, start_us, start_us + 10**5, start_us + 10**6
 
 
 def _results(job: Path) -> tuple[RuleResult, ...]:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from reportgen.profile import Clock, Quality
+from reportgen.profiling import Profiling
 from reportgen.report import JobHeader, JobSummary, QualityNote, RuleEntry
 from reportgen.report import codec as report_codec
 from reportgen.results import ExhibitKind, Finding, Reason, Status
@@ -41,6 +42,8 @@ def schema_of(kind: Any) -> dict[str, Any]:
         return schema_of(kind.__supertype__)
     if isinstance(kind, type) and issubclass(kind, Enum):
         return {"enum": [member.value for member in kind]}
+    if typing.get_origin(kind) is tuple:
+        return _list_of(schema_of(typing.get_args(kind)[0]))
     if kind in _PLAIN:
         return {"type": _PLAIN[kind]}
     if isinstance(kind, type) and hasattr(kind, "__dataclass_fields__"):
@@ -121,6 +124,7 @@ def report_schema() -> dict[str, Any]:
         "rules": _map_of(schema_of(RuleEntry)),
         "data_quality": closed({**quality, "notes": _list_of(schema_of(QualityNote))}),
         "versions": _map_of({"type": "string"}),
+        "profiling": schema_of(Profiling | None),
     }
     return _titled("The job and all findings, report.json", closed(body))
 

@@ -426,6 +426,22 @@ views.data_loading(report)
 # ```
 
 # %% [markdown] tags=["notebook-only"]
+# ## Python functions
+#
+# Where the Python code spent its time, by what cProfile or pyinstrument recorded: before the first
+# step, in steps, between them; and what ran between a batch and the forward pass.
+
+# %%
+views.python_functions(report)
+
+# %% [markdown] tags=["notebook-only", "try-this"]
+# **Try this**: the functions that took most time themselves.
+#
+# ```python
+# views.frame(report, "PythonFunctions", "functions").nlargest(10, "own_s")
+# ```
+
+# %% [markdown] tags=["notebook-only"]
 # ## Batch size
 #
 # When CPU, GPU and GPU memory all have room, a larger batch may use it. Frameworks that reserve all

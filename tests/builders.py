@@ -16,6 +16,7 @@ from reportgen.profile import (
     JobInfo,
     NodeId,
     NodeProfile,
+    PythonTable,
     Series,
     SourceNote,
     SpanArguments,
@@ -23,6 +24,7 @@ from reportgen.profile import (
     SpanTable,
     SystemTable,
 )
+from reportgen.profile.python import empty_python
 from reportgen.profile.spans import code_type, empty_spans
 from reportgen.profile.system import device_order, empty_system
 
@@ -154,6 +156,7 @@ def node_profile(
     *,
     system: SystemTable | None = None,
     spans: SpanTable | None = None,
+    python: PythonTable | None = None,
     node: str = "algo-1",
     job: JobInfo | None = None,
     notes: tuple[SourceNote, ...] = (),
@@ -164,6 +167,7 @@ def node_profile(
         job=job or job_info(),
         system=system if system is not None else empty_system(),
         spans=spans if spans is not None else empty_spans(),
+        python=python if python is not None else empty_python(),
         notes=notes,
     )
 

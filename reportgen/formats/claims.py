@@ -19,6 +19,8 @@ class FormatId(StrEnum):
     TENSORFLOW = "tensorflow_profiler"
     TENSORFLOW_TIMES = "tensorflow_metadata"
     TENSORFLOW_SUMMARY = "tensorflow_summary"
+    PYTHON_PROFILE = "python_profile"
+    PYTHON_PAGE = "python_page"
     PROFILER_CONFIG = "profiler_config"
     END_MARKER = "end_marker"
 
@@ -34,8 +36,9 @@ class Claim:
         worker: ``algo-1-27`` for event files, else empty.
         source: the writer of an event file.
         stamp: the number in the name: seconds of the minute for system files, microseconds of
-            the last event for event files, 0 for files that were never closed.
-        start_us: when what a ``.metadata`` file stands for began; else 0.
+            the last event for event files, or of a profile's end; 0 for files that were never
+            closed.
+        start_us: when what a ``.metadata`` file stands for, or a Python profile, began; else 0.
     """
 
     format_id: FormatId
@@ -72,6 +75,7 @@ _TENSORFLOW_SUMMARY = re.compile(
     r"(?:[^/]+\.pb|events\.out\.tfevents\.[^/]+)"
 )
 _PROFILER_CONFIG = re.compile(r"(?P<job>(?:.*/)?)profilerconfig\.json")
+_PYTHON = "/python_stats"
 _WORKER = re.compile(r"(?P<pid>\d+)[-_](?P<node>.+)")
 
 
@@ -93,7 +97,7 @@ def claim(key: str) -> Claim | None:
             node=match["node"],
             stamp=int(match["stamp"]),
         )
-    return _claim_tensorflow(key) or _claim_timeline(key)
+    return _claim_tensorflow(key) or _claim_timeline(key) or _claim_python(key)
 
 
 def _claim_timeline(key: str) -> Claim | None:
@@ -123,6 +127,28 @@ def _claim_tensorflow(key: str) -> Claim | None:
     if match := _TENSORFLOW_SUMMARY.fullmatch(key):
         return Claim(format_id=FormatId.TENSORFLOW_SUMMARY, job_prefix=match["job"])
     return None
+
+
+def _claim_python(key: str) -> Claim | None:
+    """Return what the key of a Python profile says; other keys do not import its reader."""
+    if _PYTHON not in key:
+        return None
+    from reportgen.formats.python_profile.names import profile_key
+
+    told = profile_key(key)
+    if told is None:
+        return None
+    if told.is_page:
+        return Claim(format_id=FormatId.PYTHON_PAGE, job_prefix=told.job_prefix)
+    node, worker = worker_of(told.node)
+    return Claim(
+        format_id=FormatId.PYTHON_PROFILE,
+        job_prefix=told.job_prefix,
+        node=node,
+        worker=worker,
+        stamp=told.interval.end.time_us,
+        start_us=told.interval.start.time_us,
+    )
 
 
 def tensorflow_claim(host: str, *, job_prefix: str = "") -> Claim:

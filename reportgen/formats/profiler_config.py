@@ -10,75 +10,36 @@ import json
 import math
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from reportgen.formats.tally import printable
+from reportgen.profiling import ProfiledWindow, Profiling, ProfilingKind
 
 MAX_BYTES = 1 << 20
 """Larger files are no configuration. Source: ours; real ones have 2 kB."""
 
 _MAX_DEPTH = 6
 _MAX_TEXT = 200
-_S3_PATH = re.compile(r"s3://[\w.\-/=+ ]{1,900}")
 _WORD = re.compile(r"\w{1,40}")
 _NUMBER = re.compile(r"-?\d{1,18}(?:\.\d{1,9})?")
 _BARE = re.compile(r"(?<=[:\[,])(\s*)(None|True|False)(?=\s*[,}\]])")
+_LAST_COMMA = re.compile(r",\s*(?=[}\]])")
+_RULE = re.compile(r"[\w.\-]{1,80}")
+_MOST_RULES = 50
 _JSON_WORDS = {"None": "null", "True": "true", "False": "false"}
 
-KINDS: Mapping[str, str] = {
-    "generalmetricsconfig": "General metrics",
-    "detailedprofilingconfig": "Detailed profiling",
-    "dataloaderprofilingconfig": "Data-loader profiling",
-    "pythonprofilingconfig": "Python profiling",
-    "smdataparallelprofilingconfig": "Profiling of SageMaker's data-parallel library",
-    "horovodprofilingconfig": "Horovod profiling",
+_KINDS: Mapping[str, ProfilingKind] = {
+    "generalmetricsconfig": ProfilingKind.GENERAL,
+    "detailedprofilingconfig": ProfilingKind.DETAILED,
+    "dataloaderprofilingconfig": ProfilingKind.LOADER,
+    "pythonprofilingconfig": ProfilingKind.PYTHON,
+    "smdataparallelprofilingconfig": ProfilingKind.DATA_PARALLEL,
+    "horovodprofilingconfig": ProfilingKind.HOROVOD,
 }
 """Keys of ``ProfilingParameters`` in small letters, and what they ask for."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ProfiledWindow:
-    """What one kind of profiling was asked to cover; ``None`` is what is not said.
-
-    Attributes:
-        kind: which kind, in words.
-        start_step, n_steps: by steps.
-        start_s, duration_s: by time, seconds since 1970.
-        metrics: a regular expression of the metrics that were wanted.
-        profiler, timer: which Python profiler, and what it measured.
-    """
-
-    kind: str
-    start_step: int | None = None
-    n_steps: int | None = None
-    start_s: float | None = None
-    duration_s: float | None = None
-    metrics: str = ""
-    profiler: str = ""
-    timer: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ProfilerConfig:
-    """What the profiler was asked to record.
-
-    Attributes:
-        interval_ms: of system metrics.
-        output: where it was written, an ``s3://`` path.
-        is_disabled: whether profiling was switched off.
-        windows: what each kind of framework profiling was to cover.
-        unreadable: keys whose values could not be read.
-    """
-
-    interval_ms: int | None = None
-    output: str = ""
-    is_disabled: bool = False
-    windows: tuple[ProfiledWindow, ...] = ()
-    unreadable: tuple[str, ...] = ()
-
-
-def parse_profiler_config(content: bytes) -> ProfilerConfig | None:
+def parse_profiler_config(content: bytes) -> Profiling | None:
     """Return what a configuration says, ``None`` when it is none.
 
     Args:
@@ -90,14 +51,14 @@ def parse_profiler_config(content: bytes) -> ProfilerConfig | None:
         return None
     tree = _object(whole.get("profilerconfig")) or whole
     parameters = _object(tree.get("profilingparameters")) or {}
-    config = ProfilerConfig(
+    config = Profiling(
         interval_ms=_whole(tree.get("profilingintervalinmillis") or tree.get("profilinginterval")),
-        output=_matching(_S3_PATH, tree.get("s3outputpath")),
         is_disabled=_is_disabled(tree) or _is_disabled(parameters),
         windows=tuple(_windows(parameters)),
         unreadable=tuple(
-            kind for key, kind in KINDS.items() if key in parameters and _bad(parameters[key])
+            kind for key, kind in _KINDS.items() if key in parameters and _bad(parameters[key])
         ),
+        rules=tuple(_rules(whole.get("profilerruleconfigurations"))),
     )
     known = {"profilingintervalinmillis", "profilingparameters", "s3outputpath", *_SWITCHES}
     return config if known & tree.keys() else None
@@ -116,7 +77,7 @@ def _is_disabled(tree: Mapping[str, Any]) -> bool:
 
 
 def _windows(parameters: Mapping[str, Any]) -> Iterator[ProfiledWindow]:
-    for key, kind in KINDS.items():
+    for key, kind in _KINDS.items():
         asked = _object(parameters.get(key))
         if not asked:
             continue
@@ -132,6 +93,17 @@ def _windows(parameters: Mapping[str, Any]) -> Iterator[ProfiledWindow]:
         )
 
 
+def _rules(configured: Any) -> Iterator[str]:
+    """Yield the names of the profiler rules of a job."""
+    for item in configured[:_MOST_RULES] if isinstance(configured, list) else ():
+        rule = _object(item) or {}
+        parameters = _object(rule.get("ruleparameters")) or {}
+        for name in (parameters.get("rule_to_invoke"), rule.get("ruleconfigurationname")):
+            if found := _matching(_RULE, name):
+                yield found
+                break
+
+
 def _bad(value: Any) -> bool:
     """Return whether somebody said something here that cannot be read."""
     return isinstance(value, str) and bool(value.strip()) and _object(value) is None
@@ -143,7 +115,8 @@ def _object(value: Any, depth: int = 0) -> dict[str, Any] | None:
         return {str(key).strip().lower(): item for key, item in value.items()}
     if not isinstance(value, str) or len(value) > MAX_BYTES or depth > _MAX_DEPTH:
         return None
-    for text in (value, _with_json_words(value)):
+    mended = _with_json_words(value)
+    for text in (value, mended, _LAST_COMMA.sub("", mended)):
         try:
             found = json.loads(text, strict=False)
         except (ValueError, RecursionError):

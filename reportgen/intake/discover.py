@@ -10,7 +10,7 @@ from pathlib import Path, PurePosixPath
 from reportgen.errors import AmbiguousJobError, LocationError
 from reportgen.formats import Claim, FormatId, Tally, claim, printable
 from reportgen.intake.own_timelines import file_ref, find_timelines, own_parts, placed_files
-from reportgen.intake.profiler_settings import note_settings
+from reportgen.intake.profiler_settings import read_settings
 from reportgen.intake.unread import OUTPUT, format_of_key, name_unread, note_pickles, refuse_pickle
 from reportgen.profile import Clock, JobInfo, JobProfile, NodeId, PartRef, Quality
 from reportgen.profile.job import FileRef
@@ -77,7 +77,7 @@ def discover(path: str, *, name: str | None = None) -> JobProfile:
         is_finished=not has_samples_or_events or _is_finished(of_job),
     )
     _note_unclaimed(objects, [*claimed, *timelines], prefix, tally)
-    note_settings(location, claimed, prefix, tally)
+    profiling = read_settings(location, claimed, prefix, tally)
     if traces:
         note_pickles(others, tally)
     parts = (
@@ -85,7 +85,7 @@ def discover(path: str, *, name: str | None = None) -> JobProfile:
         *own_parts(location, timelines, info, tally),
         *_rank_parts(location, traces, info, tally),
     )
-    return JobProfile(info=info, parts=parts, notes=tally.notes())
+    return JobProfile(info=info, parts=parts, notes=tally.notes(), profiling=profiling)
 
 
 def _find_traces(
@@ -188,7 +188,9 @@ def _job_name(location: Location, prefix: str) -> str:
     return printable(folder.name) or "job"
 
 
-_OF_NODES = frozenset({FormatId.SYSTEM, FormatId.EVENTS, FormatId.TENSORFLOW})
+_OF_NODES = frozenset(
+    {FormatId.SYSTEM, FormatId.EVENTS, FormatId.TENSORFLOW, FormatId.PYTHON_PROFILE}
+)
 
 
 def _is_unplaced(item: _Claimed, placed: Mapping[str, Claim]) -> bool:
@@ -221,7 +223,10 @@ def _clock_of(location: Location, claimed: Sequence[_Claimed], *, has_timelines:
 
 
 def _clock(location: Location, claimed: Sequence[_Claimed]) -> Clock:
-    """Return ``RELATIVE`` when there are no samples and no timeline says when it began."""
+    """Return ``RELATIVE`` when there are no samples and no timeline says when it began.
+
+    Python profiles alone say it in their names.
+    """
     if any(told.format_id in {FormatId.SYSTEM, FormatId.TENSORFLOW} for _, told in claimed):
         return Clock.UNIX
     timelines = [
@@ -233,7 +238,7 @@ def _clock(location: Location, claimed: Sequence[_Claimed]) -> Clock:
                 return Clock.UNIX
         except LocationError:
             continue
-    return Clock.RELATIVE
+    return Clock.RELATIVE if timelines else Clock.UNIX
 
 
 def _note_unclaimed(

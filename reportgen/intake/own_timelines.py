@@ -13,7 +13,7 @@ from reportgen.formats import Claim, FormatId, Tally, claim, printable
 from reportgen.formats.claims import horovod_claim, tensorflow_claim
 from reportgen.formats.horovod import HEAD_BYTES, looks_like_horovod
 from reportgen.formats.tensorflow import looks_like_tensorflow
-from reportgen.profile import Clock, JobInfo, NodeId, PartRef
+from reportgen.profile import Clock, JobInfo, NodeId, PartRef, SpanTable
 from reportgen.profile.job import FileRef
 from reportgen.storage import Location, ObjectInfo
 
@@ -27,11 +27,14 @@ _Claimed = tuple[ObjectInfo, Claim]
 
 _SAY_RELATIVE = (
     "This trace of TensorFlow's profiler does not say when it began (no .metadata file that "
-    "belongs to it): its durations count, its times are counted from its own start."
+    "belongs to it). Its durations and operators count; its times are from its own start. What is "
+    "lost: when in the job it was recorded, in which of the job's steps, and what the samples and "
+    "the other timelines show at that time."
 )
 _SAY_HOROVOD = (
     "This timeline was written by Horovod itself: its clock is that of one machine since it was "
-    "started, so that its times cannot be laid beside other data."
+    "started, so that its times cannot be laid beside other data. They are counted from its first "
+    "event."
 )
 
 
@@ -90,6 +93,15 @@ def claim_of(file: FileRef, node: NodeId) -> Claim | None:
             start_us=times.start_us,
         )
     return claim(file.key)
+
+
+def from_first_event(spans: SpanTable, ref: PartRef) -> SpanTable:
+    """Return a part's events; those of Horovod's own clock are counted from the first of them."""
+    is_horovod = any(file.format_id == FormatId.HOROVOD for file in ref.files)
+    if not is_horovod or not spans.n_spans:
+        return spans
+    first_ns = spans.start_ns.min()
+    return replace(spans, start_ns=spans.start_ns - first_ns, end_ns=spans.end_ns - first_ns)
 
 
 def placed_files(claimed: Sequence[_Claimed]) -> dict[str, Claim]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from reportgen.formats import FormatId, SystemFile, Tally, claim
 from reportgen.intake.cut import cut_spans, uncut_extent
 from reportgen.intake.opened import opened, remark_changes
-from reportgen.intake.own_timelines import claim_of
+from reportgen.intake.own_timelines import claim_of, from_first_event
+from reportgen.intake.python_profiles import read_python
 from reportgen.intake.spans import read_spans
 from reportgen.intake.streamed import TIMELINES, EventFile
 from reportgen.intake.system import Progress, read_system
@@ -15,7 +16,7 @@ from reportgen.storage import Location
 
 
 def read(ref: PartRef, *, on_progress: Progress | None = None) -> NodeProfile | RankTrace:
-    """Read one part: a node's system metrics and timelines, or a rank's kernel trace.
+    """Read one part: a node's metrics, timelines and Python profiles, or a rank's kernel trace.
 
     Args:
         ref: which part, and its files.
@@ -46,10 +47,19 @@ def read_node(ref: PartRef, *, on_progress: Progress | None = None) -> NodeProfi
     system = read_system(minutes, tally, kept=kept, on_progress=on_progress)
     whole = system if kept is None else uncut_extent(system, minutes)
     spans = read_spans(timelines, tally, system=whole, job=ref.job, on_progress=on_progress)
+    spans = from_first_event(spans, ref)
     if kept is not None:
         spans = cut_spans(spans, kept)
+    python = read_python(ref, location, tally)
     remark_changes(location, tally)
-    return NodeProfile(node=ref.node, job=ref.job, system=system, spans=spans, notes=tally.notes())
+    return NodeProfile(
+        node=ref.node,
+        job=ref.job,
+        system=system,
+        spans=spans,
+        python=python,
+        notes=tally.notes(),
+    )
 
 
 def read_events(ref: PartRef) -> SpanTable:
@@ -60,6 +70,7 @@ def read_events(ref: PartRef) -> SpanTable:
     location, tally = opened(ref), Tally()
     extent = uncut_extent(empty_system(), system_files(ref, location))
     spans = read_spans(_event_files(ref, location), tally, system=extent, job=ref.job)
+    spans = from_first_event(spans, ref)
     return spans if ref.kept is None else cut_spans(spans, ref.kept)
 
 

@@ -14,7 +14,7 @@ from reportgen.profile import Quality
 from reportgen.storage import Location, ObjectInfo
 
 _BY_KEY: tuple[tuple[re.Pattern[str], str], ...] = (
-    (re.compile(r"(?:.*/)?python_stats(?:\.json|\.html)?"), "Python profiles"),
+    (re.compile(r"(?:.*/)?python_stats(?:\.json|\.html)?"), "Python profiles of unknown times"),
     (re.compile(r".*\.(?:nsys-rep|qdrep|sqlite)"), "Nsight Systems exports"),
     (re.compile(r"(?:.*/)?[^/]*_merged_timeline\.json"), "merged timelines"),
 )

@@ -9,6 +9,7 @@ from importlib.metadata import PackageNotFoundError, version
 from reportgen.pipeline.ranks import clock_of, extent_of_job, notes_on_ranks
 from reportgen.pipeline.work import Measured
 from reportgen.profile import JobProfile, Quality, SourceNote
+from reportgen.profiling import Profiling
 from reportgen.report import (
     DataQuality,
     Extent,
@@ -65,6 +66,7 @@ def compose_report(
         nodes=tuple(part.node for part in measured),
         notes=notes,
         sampling_interval_ms=_interval_ms(part.interval_ns for part in measured),
+        profiling=job.profiling,
     )
 
 
@@ -76,6 +78,7 @@ def compose(
     nodes: tuple[str, ...],
     notes: Sequence[SourceNote],
     sampling_interval_ms: int | None = None,
+    profiling: Profiling | None = None,
 ) -> Report:
     """Return the report of results, wherever they come from."""
     return Report(
@@ -93,6 +96,7 @@ def compose(
         },
         data_quality=data_quality(notes),
         versions=dict(_versions()),
+        profiling=profiling,
         results={result.id: result for result in results},
     )
 

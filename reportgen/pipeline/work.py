@@ -69,7 +69,7 @@ def work_on(
         extent, interval_ns, n_rows = extent_of_trace(part), None, part.n_events
     else:
         extent, interval_ns = extent_of(part), part.system.interval_ns
-        n_rows = part.system.n_samples + part.spans.n_spans
+        n_rows = part.system.n_samples + part.spans.n_spans + part.python.n_rows
     return Measured(
         node=part.node,
         extent=extent,
@@ -105,8 +105,11 @@ def executor_for(job: JobProfile) -> Executor:
 
 
 def extent_of(part: NodeProfile) -> Extent:
-    """Return first and last instants of a part: of its samples, its events, its steps."""
+    """Return first and last instants of a part: of samples, events, steps, Python profiles."""
     steps, spans = part.spans.steps(), part.spans
+    profiled = [profile.interval for profile in part.python.profiles]
+    starts_us = [interval.start.time_us for interval in profiled]
+    ends_us = [interval.end.time_us for interval in profiled]
     return Extent(
         first_ns=part.system.first_ns,
         last_ns=part.system.last_ns,
@@ -114,6 +117,8 @@ def extent_of(part: NodeProfile) -> Extent:
         last_event_ns=int(spans.end_ns.max()) if spans.n_spans else None,
         first_step_ns=int(steps.start_ns.min()) if steps.n_spans else None,
         last_step_ns=int(steps.end_ns.max()) if steps.n_spans else None,
+        first_profile_ns=min(starts_us) * NS_PER_US if starts_us else None,
+        last_profile_ns=max(*starts_us, *ends_us) * NS_PER_US if ends_us else None,
     )
 
 

@@ -1,8 +1,8 @@
 """The waist's upper half: what a job's raw data look like once they are read.
 
 ``job`` holds the job, its nodes and the notes made while reading; ``system`` one node's samples
-on a grid of ticks; ``spans`` one node's framework events; ``trace`` one rank's kernel trace, whose
-columns are in ``trace_tables``.
+on a grid of ticks; ``spans`` one node's framework events; ``python`` its Python profiles;
+``trace`` one rank's kernel trace, whose columns are in ``trace_tables``.
 """
 
 from reportgen.profile.job import (
@@ -16,11 +16,20 @@ from reportgen.profile.job import (
     SourceNote,
     TimeRange,
 )
+from reportgen.profile.python import (
+    NO_CALLS,
+    ProfileInterval,
+    ProfileMoment,
+    PythonFunction,
+    PythonProfile,
+    PythonTable,
+)
 from reportgen.profile.spans import NO_STEP, SpanArguments, SpanSource, SpanTable
 from reportgen.profile.system import Series, SeriesKind, SystemTable
 from reportgen.profile.trace import Device, RankTrace, Recorded, Thread
 
 __all__ = [
+    "NO_CALLS",
     "NO_STEP",
     "Clock",
     "Device",
@@ -29,6 +38,11 @@ __all__ = [
     "NodeId",
     "NodeProfile",
     "PartRef",
+    "ProfileInterval",
+    "ProfileMoment",
+    "PythonFunction",
+    "PythonProfile",
+    "PythonTable",
     "Quality",
     "RankTrace",
     "Recorded",

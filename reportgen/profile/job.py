@@ -7,8 +7,10 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import NewType
 
+from reportgen.profile.python import PythonTable, empty_python
 from reportgen.profile.spans import SpanTable
 from reportgen.profile.system import SystemTable
+from reportgen.profiling import Profiling
 
 NodeId = NewType("NodeId", str)
 
@@ -115,13 +117,18 @@ class NodeProfile:
     job: JobInfo
     system: SystemTable
     spans: SpanTable
+    python: PythonTable = field(default_factory=empty_python)
     notes: tuple[SourceNote, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobProfile:
-    """A job: its parts in numeric order of their nodes, and notes about the whole of it."""
+    """A job: its parts in numeric order of their nodes, and notes about the whole of it.
+
+    ``profiling`` is what its profiler was asked to record, ``None`` where nobody said it.
+    """
 
     info: JobInfo
     parts: tuple[PartRef, ...]
     notes: tuple[SourceNote, ...] = ()
+    profiling: Profiling | None = None

@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from reportgen.errors import FormatError
+from reportgen.profiling import Profiling
 from reportgen.report.model import (
     DataQuality,
     JobHeader,
@@ -42,6 +43,7 @@ def encode(report: Report) -> bytes:
             "notes": [asdict(note) for note in report.data_quality.notes],
         },
         "versions": dict(report.versions),
+        "profiling": None if report.profiling is None else asdict(report.profiling),
     }
     return msgspec.json.format(msgspec.json.encode(tree), indent=1) + b"\n"
 
@@ -109,5 +111,6 @@ def _report(tree: dict[str, Any], results: Mapping[RuleId, RuleResult]) -> Repor
         rules={RuleId(rule_id): _entry(entry) for rule_id, entry in tree["rules"].items()},
         data_quality=DataQuality(counters=msgspec.convert(quality, dict[str, int]), notes=notes),
         versions=msgspec.convert(tree["versions"], dict[str, str]),
+        profiling=msgspec.convert(tree.get("profiling"), Profiling | None),
         results=results,
     )

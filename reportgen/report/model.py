@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from reportgen.profiling import Profiling
 from reportgen.results import Finding, Reason, RuleId, RuleResult, Status
 
 
@@ -89,6 +90,7 @@ class Report:
         rules: how each rule ended, in the order of the report.
         data_quality: what was odd about the input.
         versions: versions of the package and of what computed the numbers.
+        profiling: what the profiler was asked to record; ``None`` where nobody said it.
         results: the full result of each rule that is at hand.
     """
 
@@ -101,4 +103,5 @@ class Report:
     rules: Mapping[RuleId, RuleEntry]
     data_quality: DataQuality
     versions: Mapping[str, str]
+    profiling: Profiling | None = None
     results: Mapping[RuleId, RuleResult] = field(default_factory=dict)

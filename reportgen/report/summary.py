@@ -13,7 +13,8 @@ from reportgen.units import iso_utc, percentages, seconds
 class Extent:
     """First and last instants of one part of a job, ns UTC; ``None`` where nothing was seen.
 
-    ``first_ns`` and ``last_ns`` are those of samples; the events' count where there are none.
+    ``first_ns`` and ``last_ns`` are those of samples; the events' count where there are none, and
+    those of Python profiles where there is neither.
     """
 
     first_ns: int | None = None
@@ -22,6 +23,8 @@ class Extent:
     last_event_ns: int | None = None
     first_step_ns: int | None = None
     last_step_ns: int | None = None
+    first_profile_ns: int | None = None
+    last_profile_ns: int | None = None
 
 
 def join_extents(extents: Sequence[Extent]) -> Extent:
@@ -33,6 +36,8 @@ def join_extents(extents: Sequence[Extent]) -> Extent:
         last_event_ns=_greatest([extent.last_event_ns for extent in extents]),
         first_step_ns=_least([extent.first_step_ns for extent in extents]),
         last_step_ns=_greatest([extent.last_step_ns for extent in extents]),
+        first_profile_ns=_least([extent.first_profile_ns for extent in extents]),
+        last_profile_ns=_greatest([extent.last_profile_ns for extent in extents]),
     )
 
 
@@ -45,6 +50,8 @@ def summarize(extent: Extent) -> JobSummary:
     first_ns, last_ns = extent.first_ns, extent.last_ns
     if first_ns is None or last_ns is None:
         first_ns, last_ns = extent.first_event_ns, extent.last_event_ns
+    if first_ns is None or last_ns is None:
+        first_ns, last_ns = extent.first_profile_ns, extent.last_profile_ns
     if first_ns is None or last_ns is None:
         return JobSummary()
     summary = JobSummary(

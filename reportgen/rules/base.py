@@ -16,6 +16,7 @@ class Need(StrEnum):
 
     SYSTEM = "system metrics"
     FRAMEWORK = "framework events"
+    PYTHON = "Python profiles"
     KERNELS = "kernel traces"
 
 

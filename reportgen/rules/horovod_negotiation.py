@@ -29,6 +29,7 @@ from reportgen.rules.negotiation.waits import (
     negotiations_of,
 )
 from reportgen.rules.saying.verdict import conclude, estimate_of, fault_severity
+from reportgen.rules.saying.wording import say_times
 from reportgen.units import NS_PER_S, say_count, say_duration, say_pct
 
 ID = RuleId("HorovodNegotiation")
@@ -149,7 +150,17 @@ def _reason(
 ) -> Reason | None:
     if context.n_negotiations >= params.min_negotiations:
         return None
-    if not context.n_negotiations and not any(item.n_unclear for item in measurements):
+    n_events = sum(item.n_events for item in measurements)
+    is_none = not context.n_negotiations and not any(item.n_unclear for item in measurements)
+    if is_none and n_events:
+        return Reason(
+            code=ReasonCode.NO_EVENTS,
+            text=(
+                f"The Horovod timeline holds {say_times(n_events, 'event')}, but no negotiation "
+                "with its begin and its end."
+            ),
+        )
+    if is_none:
         return Reason(
             code=ReasonCode.NO_EVENTS,
             text=(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from reportgen.profile import NodeProfile
+from reportgen.profile import Clock, NodeProfile
 from reportgen.results import Counters, Details, Reason, ReasonCode, RuleId, RuleResult
 from reportgen.rules.base import About, Need, Presentation, Rule, param
 from reportgen.rules.framework import words
@@ -74,9 +74,13 @@ class Params:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measurement:
-    """One node: its loop, its sums, its operators, the pace of its workers, its stages."""
+    """One node: its loop, its sums, its operators, the pace of its workers, its stages.
+
+    ``n_lasting``: events that are more than an instant.
+    """
 
     loop: Loop
+    n_lasting: int
     breakdown: Breakdown
     cpu_operators: tuple[Operator, ...]
     gpu_operators: tuple[Operator, ...]
@@ -91,11 +95,14 @@ def measure(part: NodeProfile, params: Params) -> Measurement:  # noqa: ARG001 -
     """Add up the events of one node."""
     return Measurement(
         loop=loop_of(part.spans),
+        n_lasting=int((part.spans.duration_ns > 0).sum()),
         breakdown=breakdown_of(part.spans),
         cpu_operators=operators_of(part.spans, SpanClass.CPU),
         gpu_operators=operators_of(part.spans, SpanClass.GPU),
         paces=paces_of(part.spans),
-        functions=function_times_of(part.spans, node=part.node),
+        functions=function_times_of(
+            part.spans, node=part.node, is_relative=part.job.clock is Clock.RELATIVE
+        ),
         stages=stages_of(part.spans),
         overheads=overheads_of(part.spans),
         interval_ns=part.system.interval_ns,
@@ -117,12 +124,7 @@ def judge(measurements: Sequence[Measurement], params: Params) -> RuleResult:
     )
     counters = Counters()
     details = breakdown_details(context.breakdown, with_others=True, order=MemberOrder.OVERALL)
-    reason = None
-    if context.loop.n_spans == 0:
-        reason = Reason(
-            code=ReasonCode.NO_FRAMEWORK_METRICS,
-            text=f"The job has no framework events. {HOW_TO_RECORD}",
-        )
+    reason = _reason(context.loop, n_lasting=sum(item.n_lasting for item in measurements))
     return conclude(
         ID,
         params=params,
@@ -132,6 +134,21 @@ def judge(measurements: Sequence[Measurement], params: Params) -> RuleResult:
         metrics={} if reason else words.metrics_of(context),
         presentation=present(counters, details, params, context),
     )
+
+
+def _reason(loop: Loop, *, n_lasting: int) -> Reason | None:
+    """Return why nothing can be added up."""
+    if loop.n_spans == 0:
+        return Reason(
+            code=ReasonCode.NO_FRAMEWORK_METRICS,
+            text=f"The job has no framework events. {HOW_TO_RECORD}",
+        )
+    if n_lasting == 0:
+        return Reason(
+            code=ReasonCode.NO_EVENTS,
+            text=f"None of the {loop.n_spans:,} framework events lasts: all are instants.",
+        )
+    return None
 
 
 def present(

@@ -22,6 +22,7 @@ from reportgen.rules import (
     network_bottleneck,
     overall_framework_metrics,
     overall_system_usage,
+    python_functions,
     step_outlier,
     step_periodicity,
 )
@@ -43,6 +44,7 @@ SAMPLED_RULES: tuple[Rule, ...] = (
     low_gpu_utilization.RULE,
     load_balancing.RULE,
     dataloader.RULE,
+    python_functions.RULE,
     horovod_negotiation.RULE,
     batch_size.RULE,
     cpu_bottleneck.RULE,

@@ -19,6 +19,7 @@ SECTION_OF_RULE: dict[str, str] = {
     "LowGPUUtilization": "gpu-utilization",
     "LoadBalancing": "workload-balance",
     "Dataloader": "data-loading",
+    "PythonFunctions": "python-functions",
     "BatchSize": "batch-size",
     "CPUBottleneck": "cpu-bottlenecks",
     "IOBottleneck": "io-bottlenecks",

@@ -8,11 +8,12 @@ from reportgen.report import Report
 from reportgen.results import ReasonCode, RuleId, Severity, Status
 from reportgen.views.blocks import State
 from reportgen.views.outline import SECTION_OF_RULE, is_of_traces, section_id_of
+from reportgen.views.profiling import was_asked_for, why_absent
 
 MILDEST_FIRST = ("skipped", "ok", "info", "warning", "failed", "critical")
 
-_OPTIONAL = frozenset({"Collectives", "HorovodNegotiation"})
-"""Rules about a way of training that most jobs do not use: without a trace of it, none is used."""
+_OPTIONAL = frozenset({"Collectives", "HorovodNegotiation", "PythonFunctions"})
+"""Rules about what most jobs neither use nor record; they apply where it was asked for."""
 
 _TRACE_HINTS: dict[str, str] = {
     "GPUActivity": "Trace a job that uses a GPU, with ProfilerActivity.CUDA as an activity.",
@@ -46,6 +47,20 @@ _HINTS: dict[ReasonCode, str] = {
         "Profile for longer, or more often: the sampling interval may be as short as 100 ms."
     ),
 }
+_UNRECORDED = frozenset(
+    {ReasonCode.NO_STEPS, ReasonCode.NO_FRAMEWORK_METRICS, ReasonCode.NO_EVENTS}
+)
+"""Reasons that a look at the profiler's configuration may explain."""
+
+_RULE_HINTS: dict[str, str] = {
+    "PythonFunctions": (
+        "To record them, pass a PythonProfilingConfig in the job's FrameworkProfile: it runs "
+        "cProfile or pyinstrument over the steps that you name."
+    ),
+    "HorovodNegotiation": "",
+}
+"""How to record what a rule over one kind of event lacked; empty where its reason says it."""
+
 _PATIENCE_HINT = " Or judge with fewer samples: --set {rule_id}.patience=N."
 _ERROR_HINT = "The other checks are not affected. Run with --verbose to see where it broke."
 
@@ -83,7 +98,9 @@ def is_applicable(rule_id: str, report: Report) -> bool:
         return True
     if entry.reason.code is ReasonCode.NO_GPU:
         return is_of_traces(report)
-    return not (entry.reason.code is ReasonCode.NO_EVENTS and rule_id in _OPTIONAL)
+    if entry.reason.code is not ReasonCode.NO_EVENTS or rule_id not in _OPTIONAL:
+        return True
+    return was_asked_for(rule_id, report)
 
 
 def link_to(rule_id: str, report: Report) -> str:
@@ -105,6 +122,10 @@ def hint_of(rule_id: str, report: Report) -> str:
     if rule_id in _TRACE_HINTS or is_of_traces(report):
         return _TRACE_HINTS.get(rule_id, "")
     hint = _HINTS.get(entry.reason.code, "")
+    if entry.reason.code is ReasonCode.NO_EVENTS:
+        hint = _RULE_HINTS.get(rule_id, hint)
+    if entry.reason.code in _UNRECORDED:
+        hint = f"{why_absent(rule_id, report)} {hint}".strip()
     result = report.results.get(RuleId(rule_id))
     if entry.reason.code is ReasonCode.TOO_FEW_SAMPLES and result and "patience" in result.params:
         hint += _PATIENCE_HINT.format(rule_id=rule_id)

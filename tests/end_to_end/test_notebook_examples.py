@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from report_notebook import build
 from reportgen import views
 from reportgen.report import Report
 from reportgen.rules.trace_rules import TRACE_RULES
+from sample_data.python_profiles import write_python_profiles
 from tests.end_to_end.command import run_command
 from tests.test_docs import ROOT
 
@@ -28,7 +30,10 @@ TRACE_RULE_IDS = [rule.id for rule in TRACE_RULES]
 def reports(input_bound_job: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[bool, Report]:
     """The report of a sampled job, and under ``True`` that of the sample's kernel traces."""
     made = {}
-    for is_trace, job in ((False, input_bound_job), (True, ROOT / "sample_data" / "kernel_traces")):
+    sampled = tmp_path_factory.mktemp("with_python_profiles") / "job"
+    shutil.copytree(input_bound_job, sampled)
+    write_python_profiles(sampled / "profiler-output", iter([(0, 10**15, 10**15 + 1, 10**15 + 9)]))
+    for is_trace, job in ((False, sampled), (True, ROOT / "sample_data" / "kernel_traces")):
         output = tmp_path_factory.mktemp("tried")
         run = run_command(job, "-o", output, "--format", "md", cwd=output)
         assert run.code == 0, run.stderr

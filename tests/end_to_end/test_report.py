@@ -35,8 +35,8 @@ def test_the_report_is_made_and_only_its_path_is_on_stdout(made: tuple[Path, Run
         "profiler-report.html",
         "profiler-report.ipynb",
     ]
-    assert len(list((output / "profiler-report").glob("*.json"))) == 16
-    assert assert_valid(output / "profiler-report") == 16
+    assert len(list((output / "profiler-report").glob("*.json"))) == 17
+    assert assert_valid(output / "profiler-report") == 17
 
 
 def test_each_step_is_logged_with_counts_and_seconds(made: tuple[Path, Run]) -> None:

@@ -34,17 +34,45 @@ def parse(tree: object) -> Any:
 
 def test_steps_and_times_are_read_whoever_quoted_them() -> None:
     config = parse(CONFIG)
-    assert (config.interval_ms, config.output) == (500, "s3://bucket/jobs/a")
+    assert config.interval_ms == 500
     assert not config.is_disabled
     windows = {window.kind: window for window in config.windows}
-    detailed = windows["Detailed profiling"]
+    detailed = windows["detailed profiling"]
     assert (detailed.start_step, detailed.n_steps) == (5, 3)
-    loader = windows["Data-loader profiling"]
+    loader = windows["data loader"]
     assert (loader.start_step, loader.n_steps, loader.metrics) == (7, 1, ".*")
     python = windows["Python profiling"]
     assert (python.start_step, python.profiler, python.timer) == (9, "cprofile", "")
-    horovod = windows["Horovod profiling"]
+    horovod = windows["Horovod"]
     assert (horovod.start_s, horovod.duration_s) == (1596659864.0, 60.5)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"StartStep": 7, "NumSteps": 1, "MetricsRegex": ".*", }',
+        "{'StartStep': 7, 'NumSteps': 1, 'MetricsRegex': '.*',}",
+    ],
+)
+def test_a_comma_after_the_last_key_is_forgiven(text: str) -> None:
+    # SageMaker's own Python SDK writes one
+    (window,) = parse({"ProfilingParameters": {"DataloaderProfilingConfig": text}}).windows
+    assert (window.start_step, window.n_steps, window.metrics) == (7, 1, ".*")
+
+
+def test_the_names_of_profiler_rules_are_read() -> None:
+    rules = [
+        {"RuleConfigurationName": "ProfilerReport-1", "RuleParameters": {"other": "secret"}},
+        {
+            "RuleConfigurationName": "mine",
+            "RuleParameters": {"rule_to_invoke": "LowGPUUtilization"},
+        },
+        {"RuleConfigurationName": "a/b?secret"},
+        "no rule",
+    ]
+    config = parse({"ProfilerConfig": CONFIG, "ProfilerRuleConfigurations": rules})
+    assert config.rules == ("ProfilerReport-1", "LowGPUUtilization")
+    assert parse({**CONFIG, "ProfilerRuleConfigurations": 3}).rules == ()
 
 
 @pytest.mark.parametrize(
@@ -89,7 +117,7 @@ def test_what_cannot_be_read_is_named_and_nothing_else_leaks() -> None:
             },
         }
     )
-    assert config.unreadable == ("Detailed profiling",)
+    assert config.unreadable == ("detailed profiling",)
     assert "secret" not in repr(config)
     assert config.interval_ms is None
     (python,) = config.windows

@@ -18,6 +18,7 @@ from random import Random
 
 from reportgen.publish import is_unchanged, read_notebook
 from sample_data.horovod import horovod_bytes, late_rank, negotiation_lines
+from sample_data.python_profiles import BETWEEN, dump_bytes, tree_bytes, write_profile
 from tests.end_to_end.command import run_here
 from tests.fuzz import samples
 from tests.fuzz.damage import (
@@ -213,6 +214,25 @@ def profiler_configuration(folder: Path, chance: Random) -> Case:
     return Case(args=_job_args(job))
 
 
+def python_profiles(folder: Path, chance: Random) -> Case:
+    """Change a Python profile of a job, or the time in its folder's name."""
+    job = samples.write_job(folder / "job")
+    profiler, content = chance.choice(
+        [("cprofile", dump_bytes(BETWEEN)), ("pyinstrument", tree_bytes(BETWEEN))]
+    )
+    is_json = profiler == "pyinstrument" and chance.random() < 0.5
+    content = mutate_json(content, chance) if is_json else mutate_bytes(content, chance)
+    start_us = chance.choice([1_783_071_010_000_000, 10**18, 0])
+    write_profile(
+        job / "profiler-output",
+        content,
+        start=f"train-1-stepstart-{start_us}",
+        end=f"train-1-stepend-{start_us + 10**6}",
+        profiler=profiler,
+    )
+    return Case(args=_job_args(job))
+
+
 FORMATS: Mapping[str, Builder] = {
     "known": known_damage,
     "minute": wild_minute,
@@ -226,6 +246,7 @@ FORMATS: Mapping[str, Builder] = {
     "horovod": horovod_timeline,
     "tensorflow": tensorflow_trace,
     "profiler": profiler_configuration,
+    "python": python_profiles,
 }
 
 

@@ -100,7 +100,7 @@ def test_files_that_nothing_reads_are_counted_by_kind(tmp_path: Path) -> None:
     notes = intake.discover(str(tmp_path)).notes
     assert [note.text for note in notes] == [
         "2 files are not of a known format and were skipped.",
-        "1 file was skipped: this version cannot read Python profiles yet.",
+        "1 file was skipped: this version cannot read Python profiles of unknown times yet.",
     ]
     assert sum(note.counts[Quality.FILES_SKIPPED] for note in notes) == 3
 
@@ -169,7 +169,7 @@ def test_a_folder_inside_system_names_the_folder_to_pass(tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("key", "content", "format_name"),
     [
-        ("framework/pytorch/cprofile/27-algo-1/x/python_stats", b"x", "Python profiles"),
+        ("framework/a/cprofile/27-algo-1/x/python_stats", b"x", "Python profiles of unknown times"),
         ("h100.sqlite", b"SQLite format 3", "Nsight Systems exports"),
     ],
 )  # fmt: skip

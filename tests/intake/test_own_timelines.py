@@ -6,13 +6,15 @@ import gzip
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from reportgen import intake
 from reportgen.formats.event_text import CHUNK_BYTES
 from reportgen.profile import Clock, NodeProfile, Quality, SpanSource
+from reportgen.profiling import ProfiledWindow, Profiling, ProfilingKind
 from reportgen.units import NS_PER_US
-from sample_data.horovod import CLOCK_US, horovod_bytes, late_rank, negotiation_lines
+from sample_data.horovod import horovod_bytes, late_rank, negotiation_lines
 from tests.builders import START_S, timeline_lines, write_end_marker, write_system, write_timeline
 from tests.tensorflow_traces import (
     PROFILE_START_US,
@@ -42,7 +44,9 @@ def test_a_timeline_of_horovod_is_a_job_whatever_its_name(tmp_path: Path, name: 
     names = [spans.names[code] for code in spans.name]
     assert (names.count("NEGOTIATE_ALLREDUCE"), names.count("ALLREDUCE")) == (3, 3)
     assert names.count("2") == 3
-    assert spans.start_ns.min() == CLOCK_US * NS_PER_US
+    # from the first event on, not since the machine was started
+    assert (spans.start_ns.min(), spans.end_ns.max()) == (0, 24_102 * NS_PER_US)
+    np.testing.assert_array_equal(intake.read_events(job.parts[0]).start_ns, spans.start_ns)
     assert said(profile, Quality.LINES_BROKEN) == 0
 
 
@@ -174,7 +178,8 @@ def test_without_metadata_of_its_own_a_trace_has_durations_only(
     profile = intake.read_node(job.parts[1])
     assert profile.job.clock is Clock.RELATIVE
     assert sorted(profile.spans.duration_ns.tolist()) == [20_500, 30_000, 40_000, 60_000]
-    assert any("does not say when it began" in note.text for note in job.notes)
+    (lost,) = [note.text for note in job.notes if "does not say when it began" in note.text]
+    assert "What is lost: when in the job it was recorded, in which of the job's steps" in lost
 
 
 def test_metadata_with_the_hosts_name_belongs_to_its_trace(tmp_path: Path) -> None:
@@ -213,15 +218,28 @@ def test_the_configuration_in_a_jobs_folder_says_what_was_profiled(tmp_path: Pat
     asked = {"DetailedProfilingConfig": '{"StartStep": 5, "NumSteps": 1}', "LocalPath": "/secret"}
     tree = {"ProfilingIntervalInMillis": "500", "ProfilingParameters": asked}
     (tmp_path / "profilerconfig.json").write_text(json.dumps(tree))
-    notes = [note.text for note in intake.discover(str(tmp_path)).notes]
-    assert notes == [
-        "What was profiled: system metrics every 500 ms.",
-        "Detailed profiling: 1 step from step 5.",
+    job = intake.discover(str(tmp_path))
+    assert job.notes == ()
+    detailed = ProfiledWindow(kind=ProfilingKind.DETAILED, start_step=5, n_steps=1)
+    assert job.profiling == Profiling(interval_ms=500, windows=(detailed,))
+
+
+def test_of_several_configurations_the_one_nearest_to_the_data_counts(tmp_path: Path) -> None:
+    write_system(tmp_path, {"gpu0": [50.0] * 20})
+    for folder, interval_ms in ((tmp_path, 100), (tmp_path / "profiler-output", 200)):
+        tree = {"ProfilingIntervalInMillis": interval_ms}
+        (folder / "profilerconfig.json").write_text(json.dumps(tree))
+    job = intake.discover(str(tmp_path))
+    assert job.profiling == Profiling(interval_ms=200)
+    assert [(note.path, "nearer" in note.text) for note in job.notes] == [
+        ("profilerconfig.json", True)
     ]
 
 
 def test_a_damaged_configuration_is_counted(tmp_path: Path) -> None:
     write_system(tmp_path, {"gpu0": [50.0] * 20})
     (tmp_path / "profilerconfig.json").write_text('{"ProfilingInt')
-    (note,) = intake.discover(str(tmp_path)).notes
+    job = intake.discover(str(tmp_path))
+    (note,) = job.notes
     assert note.counts == {Quality.FILES_SKIPPED: 1}
+    assert job.profiling is None

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reportgen.errors import FormatError
+from reportgen.profiling import ProfiledWindow, Profiling, ProfilingKind
 from reportgen.report import (
     DataQuality,
     JobHeader,
@@ -50,6 +51,12 @@ def small_report() -> Report:
             counters={"files_read": 3}, notes=(QualityNote(text="odd", path="a.json"),)
         ),
         versions={"numpy": "2"},
+        profiling=Profiling(
+            interval_ms=500,
+            windows=(ProfiledWindow(kind=ProfilingKind.PYTHON, start_step=9, profiler="cprofile"),),
+            unreadable=(ProfilingKind.HOROVOD,),
+            rules=("ProfilerReport",),
+        ),
     )
 
 
@@ -67,6 +74,7 @@ def test_keys_are_those_of_the_contract() -> None:
         "rules",
         "data_quality",
         "versions",
+        "profiling",
     ]
     assert tree["summary"]["training_loop_start"] is None
     assert tree["findings"][0]["rule"] == "StepOutlier"
@@ -80,6 +88,13 @@ def test_a_report_survives_the_round_trip() -> None:
     report = small_report()
 
     assert decode(encode(report), path="report.json", results={}) == report
+
+
+def test_a_report_without_a_word_on_profiling_is_read() -> None:
+    tree = json.loads(encode(small_report()))
+    del tree["profiling"]
+    read = decode(json.dumps(tree).encode(), path="report.json", results={})
+    assert read == replace(small_report(), profiling=None)
 
 
 @pytest.mark.parametrize("raw", [b"", b"{}", b"[1]", b'{"format": 1}', b'{"format": 99}'])

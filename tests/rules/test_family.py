@@ -6,12 +6,21 @@ import json
 import math
 import pickle
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import pytest
 
-from reportgen.profile import NodeProfile, SystemTable
+from reportgen.profile import (
+    NodeProfile,
+    ProfileInterval,
+    ProfileMoment,
+    PythonFunction,
+    PythonProfile,
+    PythonTable,
+    SystemTable,
+)
 from reportgen.profile.spans import ARRAY_COLUMNS
 from reportgen.results import ExhibitKind, RuleResult, Status
 from reportgen.results.codec import decode, encode
@@ -55,6 +64,7 @@ DEFAULT_PARAMETERS = {
     ),
     "OverallFrameworkMetrics": "",
     "OverallSystemUsage": "",
+    "PythonFunctions": "min_share_pct:10",
     "StepOutlier": "threshold:3\nmode:None\nn_outliers:10\nstddev:3",
     "StepPeriodicity": "min_share_pct:0.5\nmin_steps:20",
 }
@@ -93,7 +103,39 @@ def busy_node(node: str = "algo-1", *, seed: int = 1) -> NodeProfile:
         rows.append(("DataLoaderIter", "It::GetNext", begin - 0.05, begin, {"os_pid": 70}))
         rows.append(("cpu_functions", "aten::conv2d", begin, begin + 0.2, args))
     system = system_table({name: values.tolist() for name, values in columns.items()})
-    return node_profile(system=system, spans=span_table(rows, worker=f"{node}-27"), node=node)
+    spans = span_table(rows, worker=f"{node}-27")
+    return node_profile(system=system, spans=spans, python=python_table(f"{node}-27"), node=node)
+
+
+def python_table(worker: str) -> PythonTable:
+    """Two profiles of one worker: its start, and a step in which printing takes most time."""
+    ends = [
+        ProfileMoment(mode=mode, step=step, phase="stepstart", time_us=round(time_s * 1e6))
+        for mode, step, time_s in (
+            ("prestepzero", None, START_S),
+            ("train", 0, START_S + 40),
+            ("train", 1, START_S + 42),
+        )
+    ]
+    names = ("main", "<built-in method builtins.print>", "step")
+    return PythonTable(
+        profiles=tuple(
+            PythonProfile(
+                worker=worker,
+                profiler="cprofile",
+                interval=ProfileInterval(start=start, end=end),
+            )
+            for start, end in pairwise(ends)
+        ),
+        functions=tuple(
+            PythonFunction(file="train.py", line=line, name=name) for line, name in enumerate(names)
+        ),
+        profile=np.array([0, 1, 1], dtype=np.int32),
+        function=np.array([0, 1, 2], dtype=np.int32),
+        calls=np.array([1, 8, 1], dtype=np.int64),
+        own_s=np.array([40.0, 1.5, 0.5]),
+        cumulative_s=np.array([40.0, 1.5, 2.0]),
+    )
 
 
 def run(rule: Rule, *parts: NodeProfile, params: Any = None) -> RuleResult:

@@ -159,6 +159,15 @@ def test_a_job_without_timelines_of_horovod_is_skipped() -> None:
     assert result.reason.code is ReasonCode.NO_EVENTS
 
 
+def test_a_timeline_of_marks_alone_is_not_called_missing() -> None:
+    rows = [("grad", "4", START_S, START_S), ("grad", "5", START_S + 1, START_S + 1)]
+    result = run(node_profile(spans=span_table(rows, source=SpanSource.HOROVOD)))
+    assert result.reason is not None
+    assert result.reason.text == (
+        "The Horovod timeline holds 2 events, but no negotiation with its begin and its end."
+    )
+
+
 def test_several_timelines_are_added_up() -> None:
     one = run(job(late_rank(100)))
     both = run(job(late_rank(100)), job(late_rank(100), node="algo-2"))

@@ -50,6 +50,13 @@ def test_a_job_without_events_is_skipped_with_empty_members() -> None:
     assert result.exhibits[0].id == "about"
 
 
+def test_events_without_a_duration_are_nothing_to_add_up() -> None:
+    result = run(RULE, node([("Net", "4", START_S, START_S), ("Net", "5", START_S, START_S)]))
+    assert result.status is Status.SKIPPED
+    assert result.reason is not None
+    assert result.reason.text == "None of the 2 framework events lasts: all are instants."
+
+
 @pytest.mark.parametrize(("others_s", "is_told"), [(25.0, False), (25.1, True)])
 def test_time_between_steps_is_told_above_a_quarter(others_s: float, is_told: bool) -> None:
     result = run(RULE, node(gapped(others_s)))

@@ -98,6 +98,7 @@ def test_the_built_in_rules_are_sagemakers_and_ours() -> None:
         "NetworkBottleneck",
         "OverallFrameworkMetrics",
         "OverallSystemUsage",
+        "PythonFunctions",
         "StepOutlier",
         "StepPeriodicity",
         "StepTime",

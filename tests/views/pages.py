@@ -40,6 +40,7 @@ SECTIONS = (
     "gpu_utilization",
     "workload_balance",
     "data_loading",
+    "python_functions",
     "batch_size",
     "cpu_bottlenecks",
     "io_bottlenecks",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import random
 
+from reportgen.profiling import Profiling
 from reportgen.report import (
     DataQuality,
     JobHeader,
@@ -388,6 +389,7 @@ def report_of(
     summary: JobSummary | None = None,
     quality: DataQuality | None = None,
     nodes: tuple[str, ...] = ("algo-1", "algo-2"),
+    profiling: Profiling | None = None,
 ) -> Report:
     """Return a report of results, findings ranked as in the pipeline."""
     return Report(
@@ -403,6 +405,7 @@ def report_of(
         },
         data_quality=quality or DataQuality(counters={"files_read": 60, "lines_broken": 0}),
         versions={"make-profiler-report": "0.1.0", "duckdb": "2.0.0", "numpy": "2.4.6"},
+        profiling=profiling,
         results={item.id: item for item in results},
     )
 
@@ -606,6 +609,7 @@ def busy_report() -> Report:
         ),
         result("GPUTimeBudget", Status.OK),
         result("NetworkBottleneck", Status.OK),
+        result("PythonFunctions", Status.OK),
         result(
             "PacketLoss",
             Status.OK,

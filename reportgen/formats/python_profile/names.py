@@ -5,8 +5,13 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from reportgen.profile.python import ProfileInterval, ProfileMoment
+
 BEFORE_STEPS = -1
 """The step of a profile taken before the first one."""
+
+_LAST_US = 9 * 10**15
+"""2255: later times cannot be written as nanoseconds."""
 
 _PATH = re.compile(
     r"(?P<job>(?:.*/)?)framework/(?P<framework>[^/]+)/(?P<profiler>c_?profile|pyinstrument)/"
@@ -16,32 +21,9 @@ _PATH = re.compile(
 _MOMENT = re.compile(
     r"(?P<mode>.+)-(?P<step>-?\d{1,18}|\*)-(?P<phase>[^-]+)-(?P<time>\d{1,18}(?:\.\d+)?)"
 )
-_OLD = re.compile(r"(?P<start>\d{1,18})_(?P<end>\d{1,18})_(?P<node>.+)_(?P<step>-?\d{1,18})")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ProfileMoment:
-    """One end of a profile.
-
-    Attributes:
-        mode: ``train``, ``eval``, ``predict``, ``global``, ``prestepzero`` or ``posthookclose``.
-        step: the step number; ``None`` is written ``*``: before step 0, or until the end.
-        phase: ``start``, ``stepstart``, ``forwardpassend``, ``stepend`` or ``end``.
-        time_us: µs UTC, whole.
-    """
-
-    mode: str
-    step: int | None
-    phase: str
-    time_us: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ProfileInterval:
-    """From when to when a profile was taken."""
-
-    start: ProfileMoment
-    end: ProfileMoment
+_OLD = re.compile(
+    r"(?P<start>\d{1,18})(?:\.\d+)?_(?P<end>\d{1,18})(?:\.\d+)?_(?P<node>.+)_(?P<step>-?\d{1,18})"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,6 +62,8 @@ def profile_key(key: str) -> ProfileKey | None:
         if old is None:
             return None
         node, named = old["node"], _old_interval(old)
+    if max(named.start.time_us, named.end.time_us) > _LAST_US:
+        return None
     return ProfileKey(
         job_prefix=match["job"],
         framework=match["framework"],

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-import math
 import selectors
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,8 +16,16 @@ from typing import IO, Any
 _CHILD = Path(__file__).with_name("child.py")
 _SECONDS_EACH = 20.0
 """A profile that takes longer to read is given up. Source: ours; real ones take 20 ms."""
-_MOST_BYTES = 64_000_000
+MOST_BYTES = 64_000_000
+"""Larger profiles are not read. Source: ours; real ones have some hundred kB."""
+TOO_LARGE = f"it is larger than {MOST_BYTES // 10**6} MB"
+OUT_OF_LIMITS = "reading it took too much time or memory"
+"""What is said of a profile that made its reader die."""
 _MOST_FRAMES = 500_000
+_MOST_S = 1e9
+_MOST_LINES = 10**9
+_SELF = "[self]"
+"""How pyinstrument calls a frame that stands for the time in its parent itself."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,7 +57,7 @@ class ProfileContent:
     problem: str = ""
 
 
-def read_profiles(contents: Sequence[tuple[str, bytes]]) -> Iterator[ProfileContent]:
+def read_profiles(contents: Iterable[tuple[str, bytes]]) -> Iterator[ProfileContent]:
     """Read profiles in order.
 
     Args:
@@ -64,8 +71,8 @@ def read_profiles(contents: Sequence[tuple[str, bytes]]) -> Iterator[ProfileCont
         for profiler, content in contents:
             if not content:
                 yield ProfileContent(problem="it is empty")
-            elif len(content) > _MOST_BYTES:
-                yield ProfileContent(problem=f"it is larger than {_MOST_BYTES // 10**6} MB")
+            elif len(content) > MOST_BYTES:
+                yield ProfileContent(problem=TOO_LARGE)
             elif profiler == "pyinstrument":
                 yield _read_tree(content)
             else:
@@ -74,7 +81,7 @@ def read_profiles(contents: Sequence[tuple[str, bytes]]) -> Iterator[ProfileCont
                 if answer is None:
                     child.stop()
                     child = None
-                    yield ProfileContent(problem="reading it took too much time or memory")
+                    yield ProfileContent(problem=OUT_OF_LIMITS)
                 else:
                     yield _from_rows(answer)
     finally:
@@ -171,6 +178,7 @@ def _read_tree(content: bytes) -> ProfileContent:
         if read is None or n_frames > _MOST_FRAMES:
             return ProfileContent(problem="its frames cannot be read")
         key, total_s, children = read
+        children = [item for item in children if not _is_self(item)]
         inner_s = sum(child[1] for item in children if (child := _frame(item)) is not None)
         own[key] = own.get(key, 0.0) + max(total_s - inner_s, 0.0)
         if key not in above:
@@ -193,15 +201,21 @@ def _read_tree(content: bytes) -> ProfileContent:
     )
 
 
+def _is_self(frame: Any) -> bool:
+    return isinstance(frame, dict) and frame.get("function") == _SELF and not frame.get("children")
+
+
 def _frame(frame: Any) -> tuple[tuple[str, int, str], float, list[Any]] | None:
     if not isinstance(frame, dict):
         return None
     total_s, children = frame.get("time"), frame.get("children", [])
-    if not isinstance(total_s, int | float) or not math.isfinite(total_s):
+    if not isinstance(total_s, int | float) or not 0 <= total_s <= _MOST_S:
         return None
     if not isinstance(children, list):
         return None
     file = frame.get("file_path") or frame.get("file_path_short") or ""
     line = frame.get("line_no")
-    key = (str(file), line if isinstance(line, int) else 0, str(frame.get("function", "")))
+    if not isinstance(line, int) or not 0 <= line <= _MOST_LINES:
+        line = 0
+    key = (str(file), line, str(frame.get("function", "")))
     return key, float(total_s), children

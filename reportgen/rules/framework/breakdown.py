@@ -90,13 +90,17 @@ def class_of_phase(phase: str) -> SpanClass:
     return SpanClass.GENERAL
 
 
-def classes_of(spans: SpanTable) -> NDArray[np.int64]:
-    """Return (n,) ``SpanClass`` codes; Horovod files by their source, whatever the phase says.
+_COMMUNICATION = frozenset({SpanSource.HOROVOD.value, SpanSource.SMDATAPARALLEL.value})
 
-    A Horovod phase is a tensor's name, which may well contain "cpu".
+
+def classes_of(spans: SpanTable) -> NDArray[np.int64]:
+    """Return (n,) ``SpanClass`` codes; communication by its writer, whatever the phase says.
+
+    In timelines of Horovod and of SageMaker's data-parallel library a phase is a tensor's name,
+    which may well contain "cpu".
     """
     by_phase = np.array([class_of_phase(phase) for phase in spans.phases], dtype=np.int64)
-    is_horovod = np.array([source == SpanSource.HOROVOD for source in spans.sources], dtype=bool)
+    is_horovod = np.array([source in _COMMUNICATION for source in spans.sources], dtype=bool)
     if spans.n_spans == 0:
         return np.empty(0, dtype=np.int64)
     return np.where(is_horovod[spans.source], np.int64(SpanClass.HOROVOD), by_phase[spans.phase])

@@ -21,6 +21,7 @@ from reportgen.rules.loading.events import PROCESS
 from reportgen.rules.maths.coverage import covered_before
 from reportgen.rules.maths.groups import joint_codes, rows_by_code, sums_by_code
 from reportgen.rules.maths.intervals import merge_intervals
+from reportgen.rules.saying.wording import say_some
 from reportgen.units import NS_PER_S, say_duration
 
 EXHIBIT = "function_time"
@@ -50,9 +51,13 @@ class FunctionRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FunctionTimes:
-    """The functions of one node; bucket ``b`` begins at ``b * width_ns``, a power of two."""
+    """The functions of one node; bucket ``b`` begins at ``b * width_ns``, a power of two.
+
+    ``is_relative``: its times are of a clock of its own, not to be laid beside those of others.
+    """
 
     node: str
+    is_relative: bool = False
     width_ns: int = 1
     rows: tuple[FunctionRow, ...] = ()
 
@@ -67,7 +72,7 @@ def labels_of(spans: SpanTable) -> tuple[Integers, tuple[str, ...]]:
     """Return (n,) codes of functions, and their labels.
 
     A function is a name within a phase, because a model's name stands in its forward and its
-    backward events. Horovod's phases are tensors: there the name alone is the function.
+    backward events. The phases of communication are tensors: there the name alone is the function.
     """
     is_horovod = classes_of(spans) == SpanClass.HOROVOD
     phase = np.where(is_horovod, -1, spans.phase)
@@ -78,13 +83,13 @@ def labels_of(spans: SpanTable) -> tuple[Integers, tuple[str, ...]]:
     labels = tuple(
         spans.names[name]
         if n_phases[name] == 1
-        else f"{spans.names[name]} ({spans.phases[code] if code >= 0 else 'Horovod'})"
+        else f"{spans.names[name]} ({spans.phases[code] if code >= 0 else 'communication'})"
         for code, name in pairs
     )
     return np.searchsorted(codes[first], codes), labels
 
 
-def function_times_of(spans: SpanTable, *, node: str) -> FunctionTimes:
+def function_times_of(spans: SpanTable, *, node: str, is_relative: bool = False) -> FunctionTimes:
     """Return when the functions of one node ran: those of most time, and the rest as one."""
     its = spans.where(is_function(spans))
     its = its.where(its.duration_ns > 0)
@@ -100,14 +105,17 @@ def function_times_of(spans: SpanTable, *, node: str) -> FunctionTimes:
         _row((*(labels[code] for code in listed), REST)[place], its.where(rows), width_ns)
         for place, rows in rows_by_code(rank[codes])
     ]
-    return FunctionTimes(node=node, width_ns=width_ns, rows=tuple(rows))
+    return FunctionTimes(node=node, is_relative=is_relative, width_ns=width_ns, rows=tuple(rows))
 
 
 def function_exhibit(nodes: Sequence[FunctionTimes]) -> tuple[Exhibit, ...]:
     """Return the heat map of function and time; nothing when no function was recorded."""
-    found = [node for node in nodes if node.rows]
-    if not found:
+    recorded = [node for node in nodes if node.rows]
+    if not recorded:
         return ()
+    found = _on_one_clock(recorded)
+    shown = {node.node for node in found}
+    apart = [node.node for node in recorded if node.node not in shown]
     if len(found) > MOST_NODES_APART:
         found = [_joined(found)]
     buckets = max(LEAST_BUCKETS, MOST_BUCKETS // len(found))
@@ -129,7 +137,7 @@ def function_exhibit(nodes: Sequence[FunctionTimes]) -> tuple[Exhibit, ...]:
             caption=(
                 f"Time in each function per {say_duration(width_ns / NS_PER_S)}, added up over the "
                 "workers; a function inside another counts in both. An absent cell is 0. "
-                f"{_listed(found)}"
+                f"{_listed(found)}{_left_out(apart)}"
             ),
             columns=[
                 (
@@ -144,6 +152,19 @@ def function_exhibit(nodes: Sequence[FunctionTimes]) -> tuple[Exhibit, ...]:
             ],
         ),
     )
+
+
+def _on_one_clock(nodes: Sequence[FunctionTimes]) -> list[FunctionTimes]:
+    """Return the nodes whose times can be laid side by side: those on a wall clock, else one."""
+    on_wall_clock = [node for node in nodes if not node.is_relative]
+    return on_wall_clock or [max(nodes, key=lambda node: sum(row.total_ns for row in node.rows))]
+
+
+def _left_out(names: Sequence[str]) -> str:
+    if not names:
+        return ""
+    why = "has a clock of its own and is" if len(names) == 1 else "have clocks of their own and are"
+    return f" {say_some(names, most=MOST_NODES_APART)} {why} left out."
 
 
 def bucket_times(start_ns: Integers, end_ns: Integers, width_ns: int) -> tuple[Integers, Integers]:

@@ -63,7 +63,7 @@ class Negotiations:
     """What a node's timelines tell.
 
     Attributes:
-        n_spans: framework events of any kind.
+        n_spans: framework events of any kind, ``n_events`` those of Horovod.
         n_negotiations: those in which two ranks or more were seen ready.
         n_unclear: those in which fewer were: the marks are missing.
         n_ties: those in which several ranks were last in the same microsecond.
@@ -74,6 +74,7 @@ class Negotiations:
     """
 
     n_spans: int
+    n_events: int = 0
     n_negotiations: int = 0
     n_unclear: int = 0
     n_ties: int = 0
@@ -103,7 +104,10 @@ def negotiations_of(spans: SpanTable) -> Negotiations:
     is_told = count > 1
     if not is_told.any():
         return Negotiations(
-            n_spans=spans.n_spans, n_unclear=negotiations.n_spans, waits=tally_values(_NOTHING)
+            n_spans=spans.n_spans,
+            n_events=its.n_spans,
+            n_unclear=negotiations.n_spans,
+            waits=tally_values(_NOTHING),
         )
     last = first + count - 1
     begin_ns, end_ns = ready.time_ns[first], ready.time_ns[last]
@@ -114,6 +118,7 @@ def negotiations_of(spans: SpanTable) -> Negotiations:
     tensor = negotiations.phase[ready.negotiation[first]]
     return Negotiations(
         n_spans=spans.n_spans,
+        n_events=its.n_spans,
         n_negotiations=int(is_told.sum()),
         n_unclear=negotiations.n_spans - int(is_told.sum()),
         n_ties=int((is_told & ~is_decided).sum()),

@@ -16,6 +16,7 @@ from reportgen.views.findings import Card, card_of
 from reportgen.views.fragments import notebook_style, render
 from reportgen.views.hero import picture_of
 from reportgen.views.outline import ALL_CHECKS_ID, has_kernels, is_of_traces, title_of
+from reportgen.views.profiling import profiling_table
 from reportgen.views.status import is_applicable, link_to, rule_state
 from reportgen.views.values import shorten
 from reportgen.views.verdict import verdict_of
@@ -131,6 +132,9 @@ def job_summary(report: Report) -> Section:
             )
         )
     )
+    if report.profiling is not None:
+        context = ChartContext(rule_id=_JOB_SUMMARY, is_unix=True)
+        blocks.append(exhibit_block(profiling_table(report.profiling), context))
     return Section(id=_JOB_SUMMARY, title="Job summary", blocks=tuple(blocks))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from reportgen.profiling import ProfilingKind
 from reportgen.report import Report
 from reportgen.results import RuleId, Status
 from reportgen.views.blocks import Section, Sections, State
@@ -13,6 +14,7 @@ from reportgen.views.outline import (
     is_about_operators,
     is_of_traces,
 )
+from reportgen.views.profiling import why_not_recorded
 from reportgen.views.sections.rule import (
     card_blocks,
     findings_of,
@@ -66,9 +68,11 @@ def operators(report: Report) -> Section:
     exhibits = [item for item in evidence_of(result) if is_about_operators(item.id)]
     if not exhibits:
         state = State(kind="skipped", word="not recorded")
+        why = why_not_recorded(ProfilingKind.DETAILED, report)
+        hint = f"{why} {_OPERATORS_HINT}".strip()
         blocks = [
             head_block(_OPERATORS_TITLE, state, ""),
-            notice_block("skipped", "The framework events hold no operators.", _OPERATORS_HINT),
+            notice_block("skipped", "The framework events hold no operators.", hint),
         ]
         return Section(id=_OPERATORS_ID, title=_OPERATORS_TITLE, state=state, blocks=tuple(blocks))
     findings = [
@@ -107,6 +111,11 @@ def workload_balance(report: Report) -> Section:
 def data_loading(report: Report) -> Section:
     """Show how the data loader is set up and how long training waits for it."""
     return rule_section(report, "Dataloader", title="Data loading")
+
+
+def python_functions(report: Report) -> Section:
+    """Show which Python functions took the time; traces without nodes have no such section."""
+    return rule_section(report, "PythonFunctions", title="Python functions")
 
 
 def batch_size(report: Report) -> Section:

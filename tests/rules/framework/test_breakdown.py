@@ -153,8 +153,11 @@ def test_one_pass_alone_is_no_comparison() -> None:
     assert "forward_backward" not in details_of(("Forward", "Net", 0, 1))
 
 
-def test_horovod_is_told_by_activity_whatever_its_tensor_is_called() -> None:
-    more = {"source": SpanSource.HOROVOD}
+@pytest.mark.parametrize("source", [SpanSource.HOROVOD, SpanSource.SMDATAPARALLEL])
+def test_communication_is_told_by_activity_whatever_its_tensor_is_called(
+    source: SpanSource,
+) -> None:
+    more = {"source": source}
     details = details_of(
         ("Allreduce/gpu_embedding", "NEGOTIATE_ALLREDUCE", 0, 75, more),
         ("Allreduce/fc.weight", "NCCL_ALLREDUCE", 75, 100, more),

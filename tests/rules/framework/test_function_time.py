@@ -14,6 +14,7 @@ from reportgen.rules.framework.function_time import (
     MOST_BUCKETS,
     MOST_FUNCTIONS,
     REST,
+    FunctionTimes,
     bucket_times,
     function_exhibit,
     function_times_of,
@@ -128,6 +129,25 @@ def test_nodes_are_rows_of_their_own_until_they_are_too_many() -> None:
     many = exhibit_of(*[rows] * 9)
     assert totals_s(many) == {"GetNext": 18.0, "ResNet": 9.0}
     assert many.columns[3].values[0] == "all 9 nodes"
+
+
+def relative(node: str, end_s: float) -> FunctionTimes:
+    rows = [(GET_NEXT, "GetNext", 0.0, end_s)]
+    return function_times_of(span_table(rows), node=node, is_relative=True)
+
+
+def test_times_of_a_clock_of_its_own_are_not_laid_beside_wall_clocks() -> None:
+    known = function_times_of(span_table([(GET_NEXT, "GetNext", *at(0, 2))]), node="algo-1")
+    (made,) = function_exhibit([known, relative("traced", 60.0)])
+    (alone,) = function_exhibit([known])
+    assert made.columns == alone.columns
+    assert made.caption.endswith("traced has a clock of its own and is left out.")
+
+
+def test_of_several_clocks_of_their_own_the_node_of_most_time_is_shown() -> None:
+    (made,) = function_exhibit([relative("a", 1.0), relative("b", 60.0), relative("c", 2.0)])
+    assert set(made.columns[3].values) == {"b"}
+    assert made.caption.endswith("a and c have clocks of their own and are left out.")
 
 
 def test_the_exhibit_stays_small_for_long_jobs_of_nodes_that_begin_apart() -> None:

@@ -1,0 +1,1 @@
+"""What the rule about Python profiles is made of."""

@@ -1,0 +1,109 @@
+"""What a job's profiler was asked to record: a table, and why something may be absent."""
+
+from __future__ import annotations
+
+from reportgen.profiling import ProfiledWindow, Profiling, ProfilingKind
+from reportgen.report import Report
+from reportgen.results import Exhibit, ExhibitKind, exhibit
+from reportgen.units import NS_PER_S, iso_utc, say_count, say_duration
+from reportgen.views.values import say_iso
+
+_NOT_CONFIGURED = "not configured"
+_LAST_S = 4_102_444_800
+"""2100: later starts are no times. Source: ours."""
+
+_KIND_OF_RULE: dict[str, ProfilingKind] = {
+    "Dataloader": ProfilingKind.LOADER,
+    "PythonFunctions": ProfilingKind.PYTHON,
+    "HorovodNegotiation": ProfilingKind.HOROVOD,
+}
+
+
+def profiling_table(profiling: Profiling) -> Exhibit:
+    """Return what was to be recorded, a row for each kind of data."""
+    rows = [("system metrics", _interval(profiling), "")]
+    for kind in ProfilingKind:
+        window = profiling.window(kind)
+        if kind in profiling.unreadable:
+            rows.append((kind.value, "configured, but that cannot be read", ""))
+        elif window is None or profiling.is_disabled:
+            rows.append((kind.value, _NOT_CONFIGURED, ""))
+        else:
+            rows.append((kind.value, say_window(window), _details(window)))
+    if profiling.rules:
+        rows.append(("checks by SageMaker", ", ".join(profiling.rules), ""))
+    names, extents, details = zip(*rows, strict=True)
+    is_off = "Profiling was switched off. " if profiling.is_disabled else ""
+    return exhibit(
+        "profiling",
+        ExhibitKind.TABLE,
+        title="What was profiled",
+        caption=f"{is_off}As the profiler's configuration asks for it; not what was found.",
+        columns=[("what", "", names), ("asked_for", "", extents), ("details", "", details)],
+    )
+
+
+def was_asked_for(rule_id: str, report: Report) -> bool:
+    """Return whether the profiler was asked to record what a rule reads, as far as one can tell."""
+    asked, kind = report.profiling, _KIND_OF_RULE.get(rule_id)
+    if asked is None or kind is None or asked.is_disabled:
+        return False
+    return asked.window(kind) is not None or kind in asked.unreadable
+
+
+def why_absent(rule_id: str, report: Report) -> str:
+    """Return whether what a rule lacks was configured; empty where nobody can tell."""
+    return why_not_recorded(_KIND_OF_RULE.get(rule_id), report)
+
+
+def why_not_recorded(kind: ProfilingKind | None, report: Report) -> str:
+    """Return whether a kind of profiling was configured, ``None`` for any kind."""
+    asked = report.profiling
+    if asked is None:
+        return ""
+    if asked.is_disabled:
+        return "Not configured: profiling was switched off."
+    if kind is None:
+        none = "Not configured: the profiler was asked for no framework profiling."
+        return "" if asked.windows or asked.unreadable else none
+    if kind in asked.unreadable:
+        return ""
+    window = asked.window(kind)
+    if window is None:
+        return f"Not configured: the profiler was not asked for it ({kind.value})."
+    return f"It was configured ({say_window(window)}), but nothing of it was found."
+
+
+def say_window(window: ProfiledWindow) -> str:
+    """Write the steps or the time that a window covers: ``3 steps from step 5``."""
+    if window.start_step is not None or window.n_steps is not None:
+        first = "of any number" if window.start_step is None else f"from step {window.start_step:,}"
+        count = "steps" if window.n_steps is None else _steps(window.n_steps)
+        return f"{count} {first}"
+    if window.start_s is not None or window.duration_s is not None:
+        lasts = "" if window.duration_s is None else f"{say_duration(window.duration_s)} "
+        begins = "the start of the job" if window.start_s is None else _instant(window.start_s)
+        return f"{lasts}from {begins}"
+    return "the profiler's default window"
+
+
+def _interval(profiling: Profiling) -> str:
+    if profiling.is_disabled:
+        return _NOT_CONFIGURED
+    interval_ms = profiling.interval_ms
+    return "the profiler's default" if interval_ms is None else f"every {interval_ms:,} ms"
+
+
+def _steps(count: int) -> str:
+    return "1 step" if count == 1 else f"{say_count(count)} steps"
+
+
+def _instant(time_s: float) -> str:
+    if not 0 < time_s < _LAST_S:
+        return f"{time_s:g} s since 1970"
+    return say_iso(iso_utc(round(time_s * NS_PER_S)))
+
+
+def _details(window: ProfiledWindow) -> str:
+    named = (("", window.profiler), ("timer ", window.timer), ("metrics ", window.metrics))
+    return ", ".join(f"{name}{value}" for name, value in named if value)
