@@ -3,6 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+WORKERS ?= auto
 FUZZ_SECONDS ?= 60
 FUZZ_SEED ?= $(shell date +%s)
 
@@ -13,8 +14,8 @@ report: $(STAMP)  ## build the report of the sample job into report/
 	@$(BIN)/python -m sample_data.make input_bound
 	@$(BIN)/make-profiler-report sample_data/jobs/input_bound --output report --force
 
-test: $(STAMP)  ## every test: unit, notebook, browser
-	$(BIN)/python -m pytest
+test: $(STAMP)  ## every test: unit, notebook, browser; a file's tests stay together
+	$(BIN)/python -m pytest -n $(WORKERS) --maxprocesses 8 --dist loadfile --no-loadscope-reorder
 
 check: lint types $(STAMP)  ## lint, types, unit tests: what each commit passes
 	$(BIN)/python -m pytest -m "not notebook and not browser and not slow"

@@ -122,20 +122,23 @@ def measured_on(*, n_rounds: int) -> str:
     return f"Measured on {day} on {machine}, {python}; median of {n_rounds}."
 
 
+def reading_table(readings: Sequence[Reading]) -> str:
+    """Return comparisons with smdebug as Markdown."""
+    return table(
+        [
+            *("reading", "rows", "ours", "smdebug 1.0.34", "ratio"),
+            *("without start, ours / smdebug", "ratio (promise)"),
+            *("peak memory, ours / smdebug", "ratio (promise)"),
+        ],
+        [reading.row() for reading in readings],
+    )
+
+
 def big_jobs(readings: Sequence[Reading], reports: Sequence[Report]) -> str:
     """Return the tables of whole jobs as Markdown."""
     parts = []
     if readings:
-        parts.append(
-            table(
-                [
-                    *("reading", "rows", "ours", "smdebug 1.0.34", "ratio"),
-                    *("without start, ours / smdebug", "ratio (promise)"),
-                    *("peak memory, ours / smdebug", "ratio (promise)"),
-                ],
-                [reading.row() for reading in readings],
-            )
-        )
+        parts.append(reading_table(readings))
     if reports:
         parts.append(
             table(

@@ -31,6 +31,11 @@ P4D_HOUR = Workload(
     options=("--gpus", "8", "--cores", "96", "--hours", "1", "--steps-per-second", "0"),
     engines=("duckdb",),
 )
+P4D_HOURS = Workload(
+    name="p4d_hours",
+    about="6 p4d hours: 96 cores, 8 GPUs, every 500 ms",
+    options=("--gpus", "8", "--cores", "96", "--hours", "6", "--steps-per-second", "0"),
+)
 P4D_HOUR_WITH_STEPS = Workload(
     name="p4d_hour_with_steps",
     about="the same with framework events of 8 processes",

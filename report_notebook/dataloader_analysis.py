@@ -20,12 +20,13 @@ job_path: str = "my-training-job"  # The job's folder, or s3://bucket/prefix.
 # %%
 import reportgen
 from reportgen import explore
-from reportgen.explore import charts, loading, moments
+from reportgen.explore import activity, charts, inside, loading, moments
+from reportgen.explore.profiles import say_own_time
 
 job = reportgen.open(job_path)
 
 # %%
-loader = job.dataloader_metrics()
+loader, framework = job.dataloader_metrics(), job.framework_metrics()
 loader.head()
 
 # %% [markdown]
@@ -70,13 +71,15 @@ loading.outliers(waits)
 # ## From batch to batch
 #
 # The time between the starts of two calls is what a batch costs as a whole. A gap in which an
-# iterator was set up spans validation or the end of an epoch; it is marked, and no outlier.
+# iterator was set up spans validation or the end of an epoch, and one in which many steps began was
+# not recorded; both are marked, and no outliers.
 
 # %%
-loading.batch_times(loader)[["start_time", "batch_time_s", "is_epoch_gap", "worker_id"]].head()
+times = loading.batch_times(loader, framework)
+times[["start_time", "batch_time_s", "is_epoch_gap", "is_unrecorded", "worker_id"]].head()
 
 # %%
-slow = loading.batch_outliers(loader)
+slow = loading.batch_outliers(loader, framework)
 slow[["previous_batch_start", "start_time", "batch_time_s", "worker_id"]]
 
 # %% [markdown]
@@ -85,26 +88,41 @@ slow[["previous_batch_start", "start_time", "batch_time_s", "worker_id"]]
 # Mean use of the devices in slow and in other batches, and the functions that ran in them.
 
 # %%
-batches = moments.batch_spans(loader)
+batches = moments.batch_spans(loader, framework)
 system = job.system_metrics()
-moments.utilization_inside(system, batches)
+inside.utilization_inside(system, batches)
+
+# %% [markdown]
+# The slowest batches one by one: use of the devices, and the functions with most time in them.
 
 # %%
-in_slow = moments.functions_in_rows(job, batches["slow batches"])
-in_others = moments.functions_in_rows(job, batches["other batches"])
+inside.utilization_of_each(system, batches["slow batches"]).nlargest(10, "batch_time_s")
+
+# %%
+activity.longest_in_each(job, batches["slow batches"].nlargest(5, "batch_time_s"))
+
+# %%
+in_slow = activity.functions_in_rows(job, batches["slow batches"])
+in_others = activity.functions_in_rows(job, batches["other batches"])
 explore.compare(in_slow, in_others).head(15)
 
 # %%
-moments.say_cause(in_slow, in_others, at="in slow batches", against="in the others")
+print(activity.say_cause(in_slow, in_others, at="in slow batches", against="in the others"))
 
 # %% [markdown]
 # ## Python functions
 #
-# Where a Python profile was recorded, its functions with the most time of their own: work on the
-# training process that is no training, such as metrics, logging and printing, shows up here.
+# Where a Python profile was recorded that covers slow batches, its functions with the most time of
+# their own: work on the training process that is no training, such as metrics, logging and
+# printing, shows up here.
 
 # %%
-functions, problems = job.python_profiles().functions()
+profiles = job.python_profiles()
+covering = profiles.covering(batches["slow batches"], origin_us=job.origin_us)
+functions, problems = profiles.functions(covering)
+
+# %%
+print(say_own_time(functions))
 functions.sort_values("own_s", ascending=False).head(10)
 
 # %% [markdown]

@@ -20,7 +20,7 @@ job_path: str = "my-training-job"  # The job's folder, or s3://bucket/prefix.
 # %%
 import reportgen
 from reportgen import explore
-from reportgen.explore import charts, moments, statistics
+from reportgen.explore import activity, charts, inside, moments, statistics
 
 job = reportgen.open(job_path)
 job
@@ -30,7 +30,8 @@ job
 #
 # Two pandas frames: `system` has one row per sample (percent, bytes/s or 1/s), `framework` one row
 # per event. Microseconds count from `job.origin_us`. For a job that is still running,
-# `job.latest()` returns what is new since the last call.
+# `job.latest()` returns what is new since the last call. A kernel trace has events and no samples:
+# what needs samples is empty then.
 
 # %%
 system = job.system_metrics()
@@ -73,6 +74,16 @@ charts.figure(charts.utilization_histogram_info(system, by="system_metric"))
 # %%
 statistics.usage_ranges(system)
 
+# %%
+use = system.loc[system["dimension"] == "GPUUtilization", "value"]
+print(f"{(use == 0).sum():,} of {len(use):,} GPU samples at 0 %, {(use < 50).sum():,} below 50 %")
+
+# %% [markdown]
+# GPUs of one node that share the work have distances near 0; above 0.5 their use differs much.
+
+# %%
+statistics.workload_distances(system)
+
 # %% [markdown]
 # ## Bottlenecks
 #
@@ -82,7 +93,8 @@ statistics.usage_ranges(system)
 
 # %%
 bottlenecks = moments.cpu_bottlenecks(system)
-bottlenecks.head()
+print(moments.say_places(bottlenecks, framework, what="GPU samples with a CPU bottleneck"))
+bottlenecks
 
 # %% [markdown]
 # Where the samples of each GPU belong. No sample is in two classes: a row's sum is their number.
@@ -98,8 +110,8 @@ moments.gpu_classes(system, framework, bottlenecks)
 # otherwise is the suspect. The sentence is said only when the evidence is there.
 
 # %%
-at_bottlenecks = moments.functions_at_rows(job, bottlenecks)
-at_work = moments.functions_at_rows(job, moments.busy_moments(system))
+at_bottlenecks = activity.functions_at_rows(job, bottlenecks)
+at_work = activity.functions_at_rows(job, moments.busy_moments(system))
 joined = explore.compare(at_bottlenecks, at_work)
 joined.head(15)
 
@@ -107,7 +119,15 @@ joined.head(15)
 charts.figure(charts.comparison_info(joined, sides=("at bottlenecks", "GPU at work")))
 
 # %%
-moments.say_cause(at_bottlenecks, at_work, at="at bottlenecks", against="while the GPU works")
+print(
+    activity.say_cause(at_bottlenecks, at_work, at="at bottlenecks", against="while the GPU works")
+)
+
+# %% [markdown]
+# In which phases of the training that was: steps are no functions and stand apart.
+
+# %%
+activity.phases_at_rows(job, bottlenecks)
 
 # %% [markdown]
 # ## Slow steps
@@ -126,19 +146,40 @@ slow.head(10)
 # CPU and GPU are both lower in slow steps, they wait for something else, such as a disk.
 
 # %%
-in_slow = moments.functions_in_rows(job, slow)
-in_normal = moments.functions_in_rows(job, normal)
-explore.compare(in_slow, in_normal).head(15)
+in_slow = activity.functions_in_rows(job, slow)
+in_normal = activity.functions_in_rows(job, normal)
+joined = explore.compare(in_slow, in_normal)
+joined.head(15)
 
 # %%
-use = moments.utilization_inside(system, {"slow steps": slow, "normal steps": normal})
-print(moments.say_stall(use, slow="slow steps", normal="normal steps"))
+charts.figure(charts.comparison_info(joined, sides=("slow steps", "normal steps")))
+
+# %%
+print(activity.say_cause(in_slow, in_normal, at="in slow steps", against="in normal steps"))
+
+# %%
+use = inside.utilization_inside(system, {"slow steps": slow, "normal steps": normal})
+stall = inside.say_stall(use, slow="slow steps", normal="normal steps")
+print(stall or "Nothing shows that slow steps wait for something else than CPU and GPU.")
 use
+
+# %% [markdown]
+# The samples in slow steps, how often each use was seen; then those in normal steps. Steps that are
+# shorter than the sampling interval may hold none.
+
+# %%
+within = inside.samples_inside(system, slow)
+charts.figure(charts.utilization_histogram_info(within, by="system_metric"))
+
+# %%
+within = inside.samples_inside(system, normal)
+charts.figure(charts.utilization_histogram_info(within, by="system_metric"))
 
 # %% [markdown]
 # ## A closer look
 #
-# Series and events of a window of time. Pass other times, or patterns of events and metrics:
+# Series, step durations and events of a window of time. Pass other times, or patterns of events and
+# metrics:
 # `charts.window_info(job, since=…, until=…, events=[".*GetNext"], dimensions=["GPUUtilization"])`.
 
 # %%

@@ -217,6 +217,22 @@ views.kernels(report)
 # ```
 
 # %% [markdown] tags=["notebook-only"]
+# ## Operators of traces
+#
+# Self time leaves out what an operator called, so that self times add up.
+
+# %%
+views.traced_operators(report)
+
+# %% [markdown] tags=["notebook-only", "try-this"]
+# **Try this**: operators that keep the host busy and the GPU idle.
+#
+# ```python
+# operators = views.frame(report, "OperatorTime", "operators")
+# operators[operators["gpu_time_us"] < operators["self_us"]].head(10)
+# ```
+
+# %% [markdown] tags=["notebook-only"]
 # ## Communication
 #
 # A collective ends on all ranks at once; who came early waited in it.

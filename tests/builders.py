@@ -102,6 +102,7 @@ _DEFAULTS: Mapping[str, object] = {
     "num_workers": -1,
     "pin_memory": -1,
     "bytes_fetched": -1,
+    "label": -1,
 }
 
 
@@ -139,7 +140,7 @@ def span_table(
     return SpanTable(
         **columns,
         argument=np.arange(len(full), dtype=np.int32),
-        arguments=SpanArguments(**numbers),
+        arguments=SpanArguments(**numbers, labels=()),
         names=words["name"],
         phases=words["phase"],
         workers=words["worker"],

@@ -59,10 +59,12 @@ def test_the_reference_of_the_api_is_fresh() -> None:
 
 def test_every_call_of_the_page_for_smdebug_users_exists() -> None:
     from reportgen import explore
-    from reportgen.explore import charts, loading, moments, statistics
+    from reportgen.explore import activity, charts, inside, loading, moments, statistics
 
     rooms = {
         "explore": explore,
+        "activity": activity,
+        "inside": inside,
         "charts": charts,
         "loading": loading,
         "moments": moments,
@@ -72,7 +74,8 @@ def test_every_call_of_the_page_for_smdebug_users_exists() -> None:
     text = (ROOT / "docs" / "from-smdebug.md").read_text(encoding="utf-8")
     new = [line.split(" | ")[-1] for line in text.splitlines() if line.startswith("| ")]
     calls = re.findall(
-        r"\b(explore|charts|loading|moments|statistics|job)\.(\w+)\(", "\n".join(new)
+        r"\b(explore|activity|charts|inside|loading|moments|statistics|job)\.(\w+)\(",
+        "\n".join(new),
     )
     assert len(calls) > 20
     for room, name in calls:

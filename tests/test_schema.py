@@ -22,7 +22,7 @@ from reportgen.rules.registry import BUILTIN_RULES
 from reportgen.rules.runner import judge_all, measure_part
 from tests.report.test_codec import small_report
 from tests.results.test_codec import full_result
-from tests.rules.test_family import busy_node, run
+from tests.rules.samples import busy_node, run
 from tests.schemas import complaints
 from tests.shared_data import ORACLE_JOBS, SHARED_DATA, needs_shared_data
 

@@ -17,7 +17,12 @@ from reportgen.cli.interrupt import interrupts_spare_imports
 from reportgen.cli.notebooks import NOTEBOOKS, copy_notebook
 from reportgen.cli.places import OutputType, reach_buckets
 from reportgen.cli.progress import watching
-from reportgen.cli.settings import FormatsType, read_settings, top_settings
+from reportgen.cli.settings import (
+    FormatsType,
+    communication_settings,
+    read_settings,
+    top_settings,
+)
 from reportgen.cli.streams import open_closed_streams, say_path
 from reportgen.cli.verdict import say_verdict
 from reportgen.errors import EXIT_FAILED, ReportgenError
@@ -61,6 +66,11 @@ _WORST_FIRST = ("critical", "warning", "info")
     type=click.IntRange(1, 1000),
     metavar="N",
     help="How many kernels, launches and annotations are shown one by one. [default: 15]",
+)
+@click.option(
+    "--communication",
+    metavar="REGEX",
+    help="Kernels whose name it finds are communication, besides NCCL and its like.",
 )
 @click.option(
     "--usd-per-gpu-hour",
@@ -133,6 +143,7 @@ def command(
     settings: tuple[str, ...],
     config: Path | None,
     top: int | None,
+    communication: str | None,
     usd_per_gpu_hour: str | None,
     rules: str,
     plugins: tuple[str, ...],
@@ -167,6 +178,7 @@ def command(
     _configure_logging(quiet=quiet, verbose=verbose)
     given = {
         **top_settings(top),
+        **communication_settings(communication),
         **read_settings(settings, config, usd_per_gpu_hour=usd_per_gpu_hour),
     }
     if plugins:

@@ -10,12 +10,28 @@ import click
 
 from reportgen.errors import ConfigError
 
-_RULES_WITH_TOP = ("KernelTime", "KernelPrecision", "LaunchLatency", "Annotations")
+_RULES_WITH_TOP = ("KernelTime", "KernelPrecision", "OperatorTime", "LaunchLatency", "Annotations")
 
 
 def top_settings(top: int | None) -> Mapping[str, object]:
     """Return how many of the largest are shown, for each rule that shows some; {} if not set."""
     return {} if top is None else {f"{rule}.top": top for rule in _RULES_WITH_TOP}
+
+
+_RULES_WITH_COMMUNICATION = (
+    "GPUActivity",
+    "KernelTime",
+    "KernelPrecision",
+    "Collectives",
+    "GPUTimeBudget",
+)
+
+
+def communication_settings(pattern: str | None) -> Mapping[str, object]:
+    """Return which kernels are communication too, for each rule that asks; {} if not set."""
+    if pattern is None:
+        return {}
+    return {f"{rule}.communication_names": pattern for rule in _RULES_WITH_COMMUNICATION}
 
 
 FORMATS = ("html", "ipynb", "md")

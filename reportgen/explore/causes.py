@@ -7,7 +7,6 @@ of each name, divides by the events of all names; AWS's rule adds an event once 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -17,19 +16,15 @@ from numpy.typing import NDArray
 
 from reportgen.profile import SpanTable
 from reportgen.profile.spans import STEP_PREFIX
+from reportgen.rules.framework.causes import Cause, FunctionSums, main_cause
 from reportgen.rules.maths.groups import sums_by_code
 from reportgen.rules.maths.intervals import merge_intervals, overlaps_any, spans_any_moment
-from reportgen.units import NS_PER_US, say_pct
+from reportgen.units import NS_PER_US
 
 if TYPE_CHECKING:
     import pandas as pd
 
 Instants = NDArray[np.int64]
-
-LEAST_INCREASE = 1.5
-LEAST_EVENTS = 10
-"""A cause is named from this factor, and from so many events on both sides. Source: features
-000-29."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,20 +34,6 @@ class Moments:
     at_ns: Instants
     start_ns: Instants
     end_ns: Instants
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Cause:
-    """The function whose share of the time rose most, in numbers and in a sentence.
-
-    ``factor`` is share by other share, infinite when the function did not run otherwise.
-    """
-
-    name: str
-    share_pct: float
-    other_share_pct: float
-    factor: float
-    text: str
 
 
 def at_moments(time_ns: Instants) -> Moments:
@@ -138,9 +119,8 @@ def cause_of(
 ) -> Cause | None:
     """Return the function that takes much more of the time at the moments than otherwise.
 
-    Of the functions whose share rose ``LEAST_INCREASE``-fold or more it is the one whose share
-    rose by most points. The mean time alone does not tell: a function that is as long as ever,
-    but runs at every bottleneck and at no other time, is the cause too.
+    As the report finds it: the share of a function must have risen by half or more, and of those
+    the one whose share rose by most points is named.
 
     Args:
         functions, others: from ``functions_at``.
@@ -148,32 +128,16 @@ def cause_of(
 
     Returns:
         ``None`` when the evidence is thin, so that no sentence is said: the function ran fewer
-        than ``LEAST_EVENTS`` times at the moments, or fewer events than that are on the other
-        side in all.
+        than ten times at the moments, or fewer events than that are on the other side in all.
     """
-    if others["count"].sum() < LEAST_EVENTS:
-        return None
-    joined = compare(functions, others)
-    share, other = joined["share_pct"], joined["share_pct_other"].fillna(0.0)
-    is_more = (joined["count"] >= LEAST_EVENTS) & (share >= LEAST_INCREASE * other)
-    joined = joined[is_more & (joined["increase_points"] > 0)]
-    if joined.empty:
-        return None
-    row = joined.iloc[0]
-    share_pct, other_pct = float(row["share_pct"]), float(other[row.name])
-    factor = share_pct / other_pct if other_pct else math.inf
-    times = f": {factor:.1f} times as much" if other_pct else ""
-    name = str(row["function"])
-    return Cause(
-        name=name,
-        share_pct=share_pct,
-        other_share_pct=other_pct,
-        factor=factor,
-        text=(
-            f"{name} takes {say_pct(share_pct)} of the time of all functions {at} and "
-            f"{say_pct(other_pct)} {against}{times}."
-        ),
-    )
+    return main_cause(_sums_of(functions), _sums_of(others), at=at, against=against)
+
+
+def _sums_of(functions: pd.DataFrame) -> FunctionSums:
+    return {
+        (row.function, row.process): (int(row.events), round(row.total_us * NS_PER_US))
+        for row in functions.rename(columns={"count": "events"}).itertuples(index=False)
+    }
 
 
 def _is_step(spans: SpanTable) -> NDArray[np.bool_]:
@@ -187,12 +151,13 @@ def _sums(spans: SpanTable, rows: NDArray[np.bool_], moments: Moments) -> pd.Dat
     places = np.flatnonzero(rows)
     start_ns, end_ns = spans.start_ns[places], spans.end_ns[places]
     n_phases = max(len(spans.phases), 1)
-    pair = spans.name[places].astype(np.int64) * n_phases + spans.phase[places]
+    words, name = spans.called()
+    pair = name[places].astype(np.int64) * n_phases + spans.phase[places]
     count = np.bincount(pair, minlength=1)
     keys = np.flatnonzero(count)
     code = (np.cumsum(count > 0) - 1)[pair]
     columns: dict[str, Any] = {
-        "function": [spans.names[key // n_phases] for key in keys.tolist()],
+        "function": [words[key // n_phases] for key in keys.tolist()],
         "process": [spans.phases[key % n_phases] for key in keys.tolist()],
         "count": count[keys],
         "total_us": sums_by_code(code, end_ns - start_ns, keys.size) / NS_PER_US,

@@ -43,6 +43,7 @@ N_BINS = 50
 MOST_LANES = 20
 MOST_EVENTS = 4_000
 MOST_MARKERS = 400
+MOST_STEPS = 2_000
 HEATMAP_CELLS = 240
 _UTILIZATION = ("GPUUtilization", "CPUUtilization")
 _PERCENT_TYPES = ("gpu", "cpu", "memory")
@@ -127,13 +128,24 @@ def step_histogram_info(events: pd.DataFrame, *, by: str = "process") -> Exhibit
         by: ``process`` for the modes of training, ``nodeID`` for the workers.
     """
     steps = events[events["process"].str.startswith(STEP)]
-    lasted_ms = (steps["end_time_us"] - steps["start_time_us"]) / 1000
-    high = float(lasted_ms.max()) if len(lasted_ms) else 1.0
+    return duration_histogram_info(steps, by=by, title="Step durations: how often")
+
+
+def duration_histogram_info(events: pd.DataFrame, *, by: str, title: str) -> Exhibit:
+    """Return how often each duration of some events was seen, in 50 bins from 0 to the longest.
+
+    Args:
+        events: a FRAMEWORK frame.
+        by: column whose values become the groups.
+        title: of the chart.
+    """
+    lasted_ms = (events["end_time_us"] - events["start_time_us"]) / 1000
+    high = (float(lasted_ms.max()) if len(lasted_ms) else 0.0) or 1.0
     groups = {
         str(name): _counts(rows.to_numpy(), 0.0, high)
-        for name, rows in lasted_ms.groupby(steps[by], sort=True)
+        for name, rows in lasted_ms.groupby(events[by], sort=True)
     }
-    return _histogram("Step durations: how often", groups, low=0.0, high=high, unit="ms")
+    return _histogram(title, groups, low=0.0, high=high, unit="ms")
 
 
 def comparison_info(
@@ -170,25 +182,31 @@ def window_info(
     Args:
         job: the job.
         since, until: the window.
-        events: patterns of event names or phases.
+        events: patterns of event names or phases; steps are events too.
         dimensions: patterns of metric names or dimensions (``GPUUtilization``, ``cpu0``).
 
-    Curves keep their extremes when they are thinned; of events the ``MOST_EVENTS`` longest are
-    drawn and ``remark`` says how many there were.
+    A panel shows how long the steps that overlap the window took, so that slow ones can be held
+    against the use of the devices. Curves keep their extremes when they are thinned; of events
+    the ``MOST_EVENTS`` longest are drawn, of steps the ``MOST_STEPS`` longest of each worker, and
+    ``remark`` says how many there were.
     """
     samples = job.system_metrics(since=since, until=until)
     is_series = _matches(samples, ("system_metric", "dimension"), dimensions)
     framework = job.framework_metrics(since=since, until=until)
     is_step = framework["process"].str.startswith(STEP)
     steps = framework[is_step]
-    is_event = _matches(framework, ("framework_metric", "process"), events) & ~is_step
-    lanes, remark = _lanes(framework[is_event], job.origin_us)
+    is_event = _matches(framework, ("framework_metric", "process"), events)
+    lanes, remark = _lanes(framework[is_event & ~is_step], job.origin_us)
+    step_lines = _step_lines(framework[is_event & is_step], job.origin_us)
+    n_drawn, n_steps = sum(len(line.x) for line in step_lines), int((is_event & is_step).sum())
+    if n_drawn < n_steps:
+        remark = f"{remark} {n_drawn:,} of {n_steps:,} steps are drawn, the longest.".strip()
     markers = (steps["start_time_us"].drop_duplicates() + job.origin_us) / 1000
     return Window(
         title="What ran, and how busy the machine was",
         start_ms=instant_ns(since) / 1e6,
         end_ms=instant_ns(until) / 1e6,
-        lines=_lines(samples[is_series], job.origin_us),
+        lines=(*_lines(samples[is_series], job.origin_us), *step_lines),
         lanes=lanes,
         step_ms=tuple(markers) if len(markers) <= MOST_MARKERS else (),
         remark=remark,
@@ -215,6 +233,25 @@ def _lines(samples: pd.DataFrame, origin_us: int) -> tuple[WindowLine, ...]:
             )
         )
     return tuple(lines)
+
+
+def _step_lines(steps: pd.DataFrame, origin_us: int) -> list[WindowLine]:
+    """Return how long the steps of each worker took, at their starts; the slowest of many."""
+    lines = []
+    for worker, rows in steps.groupby("nodeID", sort=True):
+        lasted_us = rows["end_time_us"] - rows["start_time_us"]
+        drawn = rows.loc[lasted_us.nlargest(MOST_STEPS).index].sort_values("start_time_us")
+        lines.append(
+            WindowLine(
+                name=f"{worker} steps",
+                panel="step duration",
+                unit="ms",
+                x=((drawn["start_time_us"] + origin_us) / 1000).tolist(),
+                y=(lasted_us[drawn.index] / 1000).tolist(),
+                texts=[f"step {number}" for number in drawn["step"]],
+            )
+        )
+    return lines
 
 
 def _extremes(

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from reportgen.intake import SampleTable
 from reportgen.profile import NO_STEP, SpanTable
+from reportgen.rules.loading.events import loader_rows
 from reportgen.units import NS_PER_US
 
 if TYPE_CHECKING:
@@ -56,7 +57,6 @@ DATALOADER_COLUMNS = (
     "process",
     "node_id",
 )
-DATALOADER_PHASES = ("DataLoaderIterInitialize", "DataLoaderIter", "DataLoaderWorker")
 _PIN_MEMORY = np.array(["False", "True", "NA"], dtype=object)
 _FRACTION_AT = 19
 _CHUNK = 100_000
@@ -95,7 +95,7 @@ def framework_frame(spans: SpanTable, *, origin_us: int) -> pd.DataFrame:
         **_times(spans, origin_us),
         "tid": np.maximum(spans.tid, 0),
         "pid": np.maximum(spans.os_pid, 0),
-        "framework_metric": _looked_up(spans.names, spans.name),
+        "framework_metric": _looked_up(*spans.called()),
         "step": spans.step,
         "bytes": spans.bytes_fetched,
         "process": _looked_up(spans.phases, spans.phase),
@@ -105,19 +105,23 @@ def framework_frame(spans: SpanTable, *, origin_us: int) -> pd.DataFrame:
 
 
 def dataloader_frame(spans: SpanTable, *, origin_us: int) -> pd.DataFrame:
-    """Return the DATALOADER frame: the events of PyTorch's data loader.
+    """Return the DATALOADER frame: iterators set up, waits for a batch, lives of workers.
+
+    Waits are PyTorch's ``DataLoaderIter`` events, or the outermost ``GetNext`` of TensorFlow;
+    where neither was recorded, the operators ``enumerate(DataLoader)#….__next__``, which kernel
+    traces have too.
 
     ``worker_id`` and ``num_workers`` are -1 where an event does not say them, ``pin_memory`` is
     the text ``True``, ``False`` or ``NA``.
     """
     import pandas as pd
 
-    loader = spans.where(spans.in_phases(DATALOADER_PHASES))
+    loader = spans.where(_is_loading(spans))
     columns: dict[str, Any] = {
         **_times(loader, origin_us),
         "duration_us": loader.duration_ns // NS_PER_US,
         "pid": np.maximum(loader.os_pid, 0),
-        "framework_metric": _looked_up(loader.names, loader.name),
+        "framework_metric": _looked_up(*loader.called()),
         "step": np.where(loader.step == NO_STEP, -1, loader.step),
         "worker_id": loader.worker_id,
         "num_workers": loader.num_workers,
@@ -126,6 +130,11 @@ def dataloader_frame(spans: SpanTable, *, origin_us: int) -> pd.DataFrame:
         "node_id": _looked_up(loader.workers, loader.worker),
     }
     return pd.DataFrame(columns)
+
+
+def _is_loading(spans: SpanTable) -> NDArray[np.bool_]:
+    rows = loader_rows(spans)
+    return rows.initialize | rows.process | (rows.fetch if rows.fetch.any() else rows.next_call)
 
 
 def join_frames(frames: Sequence[pd.DataFrame], columns: Sequence[str]) -> pd.DataFrame:

@@ -31,8 +31,10 @@ from reportgen.explore.selection import (
     time_range,
 )
 from reportgen.explore.tables import arrow_tables, load_tables
+from reportgen.explore.traces import events_of
 from reportgen.formats import FormatId, claim
-from reportgen.intake import discover, read_events, read_samples
+from reportgen.intake import discover, read_samples
+from reportgen.intake.cut import cut_spans
 from reportgen.profile import PartRef, SourceNote, SpanTable, TimeRange
 from reportgen.units import minute_start_us
 
@@ -42,6 +44,8 @@ if TYPE_CHECKING:
     from pyarrow import Table as ArrowTable
 
 _POLL_S = 5.0
+_MOST_KEPT_SPANS = 4_000_000
+"""Events kept in memory for the next look at them, 28 bytes each. Source: ours."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,6 +76,7 @@ class Job:
         self._path, self._name = str(path), name
         self._profile = discover(self._path, name=name)
         self._news = News()
+        self._spans: dict[str, SpanTable] = {}
 
     def __repr__(self) -> str:
         """Say which job it is and what it has."""
@@ -233,7 +238,7 @@ class Job:
         by_name = name_filter(names, option="names")
         by_phase = name_filter(processes, option="processes")
         for part in self._parts(nodes, time_range(since, until)):
-            spans = read_events(part)
+            spans = self._events_of(part)
             if steps is not None or by_name.patterns or by_phase.patterns:
                 spans = spans.where(
                     spans_wanted(spans, names=by_name, phases=by_phase, steps=steps)
@@ -270,10 +275,11 @@ class Job:
         once are not returned again.
         """
         self._profile = discover(self._path, name=self._name)
+        self._spans.clear()
         system, framework = [], []
         for part in self._news.parts(self._profile):
             samples = system_frame(read_samples(part), part.node, origin_us=self.origin_us)
-            events = framework_frame(read_events(part), origin_us=self.origin_us)
+            events = framework_frame(events_of(part), origin_us=self.origin_us)
             system.append(self._news.unseen(samples, "system"))
             framework.append(self._news.unseen(events, "framework"))
         self._news.done()
@@ -288,7 +294,17 @@ class Job:
         return tuple(part if kept is None else replace(part, kept=kept) for part in parts)
 
     def _all_spans(self) -> Iterator[SpanTable]:
-        return (read_events(part) for part in self._profile.parts)
+        return map(self._events_of, self._profile.parts)
+
+    def _events_of(self, part: PartRef) -> SpanTable:
+        """Return the events of a part; those of small jobs are read once and kept."""
+        spans = self._spans.get(part.node)
+        if spans is None:
+            spans = events_of(replace(part, kept=None))
+            n_kept = sum(other.n_spans for other in self._spans.values())
+            if n_kept + spans.n_spans <= _MOST_KEPT_SPANS:
+                self._spans[part.node] = spans
+        return spans if part.kept is None else cut_spans(spans, part.kept)
 
 
 def open_job(path: str, *, name: str | None = None) -> Job:

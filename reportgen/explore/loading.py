@@ -9,13 +9,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
+
+from reportgen.explore.statistics import STEP
+from reportgen.rules.loading.batches import too_many_steps
 
 if TYPE_CHECKING:
     import pandas as pd
 
 OUTLIER_FACTOR = 2.0
 INITIALIZE, WORKER = "DataLoaderIterInitialize", "DataLoaderWorker"
-GET_NEXT = "GetNext"
 
 
 def initializations(frame: pd.DataFrame) -> pd.DataFrame:
@@ -58,8 +61,7 @@ def worker_times(frame: pd.DataFrame) -> pd.DataFrame:
 
 def waits(frame: pd.DataFrame) -> pd.DataFrame:
     """Return the calls of GetNext, in which training waits for a batch, in order of time."""
-    is_wait = frame["framework_metric"].str.endswith(GET_NEXT) & (frame["process"] != WORKER)
-    return _in_order(frame[is_wait])
+    return _in_order(frame[~frame["process"].isin([INITIALIZE, WORKER])])
 
 
 def outliers(
@@ -76,14 +78,20 @@ def outliers(
     return chosen.sort_values([column, "start_time_us"], ascending=[False, True], ignore_index=True)
 
 
-def batch_times(frame: pd.DataFrame) -> pd.DataFrame:
+def batch_times(frame: pd.DataFrame, framework: pd.DataFrame | None = None) -> pd.DataFrame:
     """Return the time from batch to batch: the differences of the starts of GetNext calls.
+
+    Args:
+        frame: a DATALOADER frame.
+        framework: the FRAMEWORK frame of the same job; its steps tell where calls were not
+            recorded.
 
     Returns:
         One row per call, by node, process and start: the columns of the frame and
         ``previous_batch_start`` (UTC text, empty for the first), ``batch_time_s`` (NaN for the
         first), ``is_epoch_gap``: an iterator was set up in between, so that the time spans
-        validation or a new epoch and is no outlier.
+        validation or a new epoch and is no outlier; ``is_unrecorded``: so many steps began in
+        between that other calls were not recorded, and it is no batch.
     """
     calls = waits(frame).sort_values(
         ["node_id", "pid", "start_time_us", "end_time_us"], ignore_index=True
@@ -93,13 +101,45 @@ def batch_times(frame: pd.DataFrame) -> pd.DataFrame:
     calls["previous_batch_start"] = groups["start_time"].shift().fillna("")
     calls["batch_time_s"] = (calls["start_time_us"] - before_us) / 1e6
     calls["is_epoch_gap"] = _set_up_between(initialization_times(frame), calls, before_us)
+    calls["is_unrecorded"] = _unrecorded(calls, framework)
     return calls
 
 
-def batch_outliers(frame: pd.DataFrame, *, factor: float = OUTLIER_FACTOR) -> pd.DataFrame:
-    """Return the batches that took at least ``factor`` medians, without gaps between epochs."""
-    times = batch_times(frame)
-    return outliers(times[~times["is_epoch_gap"]], column="batch_time_s", factor=factor)
+def batch_outliers(
+    frame: pd.DataFrame,
+    framework: pd.DataFrame | None = None,
+    *,
+    factor: float = OUTLIER_FACTOR,
+) -> pd.DataFrame:
+    """Return the batches that took at least ``factor`` medians; arguments as ``batch_times``.
+
+    Gaps between epochs, and times in which calls were not recorded, are left out.
+    """
+    return outliers(
+        only_batches(batch_times(frame, framework)), column="batch_time_s", factor=factor
+    )
+
+
+def only_batches(times: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows of ``batch_times`` that are batches: neither first, nor gaps."""
+    is_gap = times["is_epoch_gap"] | times["is_unrecorded"]
+    return times[times["batch_time_s"].notna() & ~is_gap]
+
+
+def _unrecorded(calls: pd.DataFrame, framework: pd.DataFrame | None) -> NDArray[np.bool_]:
+    """Return between which call and the one before it many steps began."""
+    found = np.zeros(len(calls), dtype=bool)
+    if framework is None:
+        return found
+    steps = framework[framework["process"].str.startswith(STEP)]
+    is_usual = (calls["batch_time_s"].notna() & ~calls["is_epoch_gap"]).to_numpy()
+    for node, rows in calls.groupby("node_id", sort=False):
+        step_us = np.sort(steps.loc[steps["nodeID"] == node, "start_time_us"].to_numpy())
+        at = np.searchsorted(step_us, rows["start_time_us"])
+        n_steps = np.diff(at, prepend=at[:1])
+        usual = is_usual[rows.index]
+        found[rows.index] = usual & too_many_steps(n_steps, usual)
+    return found
 
 
 def _set_up_between(set_up: pd.DataFrame, calls: pd.DataFrame, before_us: pd.Series) -> pd.Series:

@@ -1,4 +1,4 @@
-"""Moments worth a look, found in frames: bottlenecks, slow steps, slow batches; and what ran then.
+"""Moments worth a look, found in frames: bottlenecks, slow steps, slow batches.
 
 Rows that are instants have ``timestamp_us`` and ``nodeID``; rows that are intervals have
 ``start_time_us``, ``end_time_us`` and ``nodeID`` (a node or a worker of one).
@@ -6,23 +6,14 @@ Rows that are instants have ``timestamp_us`` and ``nodeID``; rows that are inter
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from reportgen.explore.causes import (
-    Moments,
-    at_moments,
-    cause_of,
-    functions_at,
-    in_intervals,
-    merge_functions,
-)
-from reportgen.explore.loading import OUTLIER_FACTOR, batch_times
+from reportgen.explore.loading import OUTLIER_FACTOR, batch_times, only_batches
 from reportgen.explore.statistics import STEP
-from reportgen.rules.maths.intervals import merge_intervals
+from reportgen.profile.system import device_order
 from reportgen.units import NS_PER_US
 
 if TYPE_CHECKING:
@@ -32,8 +23,6 @@ if TYPE_CHECKING:
 
 GPU_IDLE_PCT, GPU_BUSY_PCT, CPU_HOT_PCT = 10.0, 90.0, 90.0
 """Source: seed 000; the rule CPUBottleneck compares strictly, this analysis counts 10 % as idle."""
-STALL_MARGIN_PCT = 10.0
-"""CPU and GPU medians must both be lower by so much to speak of a stall. Source: ours."""
 GPU_CLASSES = (
     "initialization",
     "finalization",
@@ -42,7 +31,6 @@ GPU_CLASSES = (
     "idle, with a CPU bottleneck",
     "idle, without",
 )
-_USE = {"GPUUtilization": "GPU", "CPUUtilization": "CPU", "I/OWaitPercentage": "I/O wait"}
 
 
 def extent_us(system: pd.DataFrame) -> tuple[int, int] | None:
@@ -50,6 +38,16 @@ def extent_us(system: pd.DataFrame) -> tuple[int, int] | None:
     if system.empty:
         return None
     return int(system["timestamp_us"].min()), int(system["timestamp_us"].max())
+
+
+def events_extent_us(job: Job) -> tuple[int, int] | None:
+    """Return first start and last end of a job's events, µs UTC; ``None`` without any."""
+    spans = [table for table in job.spans() if table.n_spans]
+    if not spans:
+        return None
+    first_ns = min(int(table.start_ns.min()) for table in spans)
+    last_ns = max(int(table.end_ns.max()) for table in spans)
+    return first_ns // NS_PER_US, -(-last_ns // NS_PER_US)
 
 
 def cpu_bottlenecks(
@@ -109,6 +107,42 @@ def busy_moments(system: pd.DataFrame, *, gpu_above_pct: float = GPU_BUSY_PCT) -
     return system.loc[is_busy, ["timestamp", "timestamp_us", "nodeID"]].reset_index(drop=True)
 
 
+def places_in_job(rows: pd.DataFrame, framework: pd.DataFrame) -> NDArray[np.object_]:
+    """Return where in the job each instant lies: initialization, training loop, finalization.
+
+    Args:
+        rows: instants.
+        framework: a FRAMEWORK frame; the loop lasts from its first step to the end of its last,
+            both included. Without steps everything lies in the loop.
+    """
+    steps = framework[framework["process"].str.startswith(STEP)]
+    time_us = rows["timestamp_us"].to_numpy()
+    places = np.full(time_us.shape, "training loop", dtype=object)
+    if len(steps):
+        places[time_us < steps["start_time_us"].min()] = "initialization"
+        places[time_us > steps["end_time_us"].max()] = "finalization"
+    return places
+
+
+def say_places(rows: pd.DataFrame, framework: pd.DataFrame, *, what: str) -> str:
+    """Return the sentence that says how many of some instants lie where in the job.
+
+    Args:
+        rows: instants.
+        framework: a FRAMEWORK frame.
+        what: the instants are: ``"samples with a bottleneck"``.
+    """
+    places = places_in_job(rows, framework)
+    n_loop, n_before, n_after = (
+        int((places == place).sum())
+        for place in ("training loop", "initialization", "finalization")
+    )
+    return (
+        f"{len(rows):,} {what}: {n_loop:,} in the training loop, {n_before:,} in the "
+        f"initialization, {n_after:,} in the finalization."
+    )
+
+
 def gpu_classes(
     system: pd.DataFrame, framework: pd.DataFrame, bottlenecks: pd.DataFrame
 ) -> pd.DataFrame:
@@ -123,20 +157,15 @@ def gpu_classes(
 
     gpu = system[system["dimension"] == "GPUUtilization"]
     value, time_us = gpu["value"].to_numpy(), gpu["timestamp_us"].to_numpy()
-    steps = framework[framework["process"].str.startswith(STEP)]
-    begin_us, end_us = (
-        (steps["start_time_us"].min(), steps["end_time_us"].max())
-        if len(steps)
-        else (-np.inf, np.inf)
-    )
+    place_in_job = places_in_job(gpu, framework)
     keys = ["timestamp_us", "nodeID", "gpu"]
     known = set(bottlenecks[keys].itertuples(index=False, name=None))
     own = zip(time_us.tolist(), gpu["nodeID"], gpu["system_metric"], strict=True)
     is_bottleneck = np.array([key in known for key in own], dtype=bool)
     place = np.select(
         [
-            time_us < begin_us,
-            time_us > end_us,
+            place_in_job == "initialization",
+            place_in_job == "finalization",
             value > GPU_BUSY_PCT,
             value > GPU_IDLE_PCT,
             is_bottleneck,
@@ -147,7 +176,10 @@ def gpu_classes(
     counts = pd.crosstab([gpu["nodeID"], gpu["system_metric"]], place)
     counts = counts.reindex(columns=range(len(GPU_CLASSES)), fill_value=0)
     counts.columns = list(GPU_CLASSES)
-    return counts.reset_index().rename(columns={"system_metric": "gpu"})
+    named = counts.reset_index().rename(columns={"system_metric": "gpu"})
+    return named.sort_values(
+        ["nodeID", "gpu"], key=lambda names: names.map(device_order), ignore_index=True
+    )
 
 
 def split_steps(
@@ -173,13 +205,15 @@ def split_steps(
     return slow.reset_index(drop=True), steps[~is_slow].reset_index(drop=True)
 
 
-def batch_spans(loader: pd.DataFrame) -> dict[str, pd.DataFrame]:
+def batch_spans(
+    loader: pd.DataFrame, framework: pd.DataFrame | None = None
+) -> dict[str, pd.DataFrame]:
     """Return slow and other batches as intervals from one call of GetNext to the next.
 
-    Gaps between epochs belong to neither.
+    Gaps between epochs, and times in which calls were not recorded, belong to neither; arguments
+    as ``loading.batch_times``.
     """
-    times = batch_times(loader)
-    times = times[times["batch_time_s"].notna() & ~times["is_epoch_gap"]]
+    times = only_batches(batch_times(loader, framework))
     spans = times.assign(
         end_time_us=times["start_time_us"],
         start_time_us=times["start_time_us"] - (times["batch_time_s"] * 1e6).round().astype(int),
@@ -193,153 +227,27 @@ def batch_spans(loader: pd.DataFrame) -> dict[str, pd.DataFrame]:
     }
 
 
-def functions_at_rows(job: Job, rows: pd.DataFrame) -> pd.DataFrame:
-    """Return the functions that ran on the same node at some instants; see ``functions_at``."""
-    return _functions(job, rows, _instants)
-
-
-def functions_in_rows(job: Job, rows: pd.DataFrame) -> pd.DataFrame:
-    """Return the functions of the same node that overlap some intervals; see ``functions_at``."""
-    return _functions(job, rows, _intervals)
-
-
-def say_cause(functions: pd.DataFrame, others: pd.DataFrame, *, at: str, against: str) -> str:
-    """Return the sentence that names the cause, or one that says why none is named."""
-    cause = cause_of(functions, others, at=at, against=against)
-    if cause is not None:
-        return cause.text
-    return (
-        f"No function with ten events or more takes at least 1.5 times the share of the time {at} "
-        f"that it takes {against}; no cause is named."
-    )
-
-
-def utilization_inside(system: pd.DataFrame, groups: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
-    """Return mean and median of GPU, CPU and I/O wait inside the intervals of each group.
-
-    Args:
-        system: a SYSTEM frame.
-        groups: name to intervals; only samples of the same node count.
-
-    Returns:
-        One row per group and metric: ``group``, ``metric``, ``samples``, ``mean_pct``,
-        ``median_pct``. Short intervals may hold no sample at all: then ``samples`` is 0.
-    """
-    import pandas as pd
-
-    rows = []
-    chosen = system[system["dimension"].isin(list(_USE))]
-    for name, intervals in groups.items():
-        inside = chosen[_is_inside(chosen, intervals)]
-        for dimension, metric in _USE.items():
-            values = inside.loc[inside["dimension"] == dimension, "value"]
-            rows.append(
-                {
-                    "group": name,
-                    "metric": metric,
-                    "samples": len(values),
-                    "mean_pct": float(values.mean()) if len(values) else np.nan,
-                    "median_pct": float(values.median()) if len(values) else np.nan,
-                }
-            )
-    return pd.DataFrame(rows)
-
-
-def say_stall(use: pd.DataFrame, *, slow: str, normal: str) -> str:
-    """Return the sentence about a stall when CPU and GPU are both lower in slow intervals.
-
-    Args:
-        use: from ``utilization_inside``.
-        slow, normal: the names of the two groups.
-
-    Returns:
-        Empty unless both medians are lower by ``STALL_MARGIN_PCT`` points or more.
-    """
-    medians = use.set_index(["group", "metric"])["median_pct"]
-    drops = {metric: medians[normal, metric] - medians[slow, metric] for metric in ("GPU", "CPU")}
-    if not all(drop >= STALL_MARGIN_PCT for drop in drops.values()):
-        return ""
-    return (
-        f"CPU and GPU are both less busy in {slow} than in {normal} (medians lower by "
-        f"{drops['CPU']:.1f} and {drops['GPU']:.1f} points): they wait for something else, such "
-        "as a disk or the network."
-    )
-
-
 def window_of(job: Job, rows: pd.DataFrame, *, seconds: float) -> dict[str, Any]:
-    """Return ``since`` and ``until`` around the first of some rows, else from the job's origin."""
-    column = "timestamp_us" if "timestamp_us" in rows else "start_time_us"
-    first_us = int(rows[column].iloc[0]) if len(rows) else 0
-    begin_us = job.origin_us + first_us - int(seconds * 1e6 / 2) * bool(len(rows))
-    end_us = begin_us + int(seconds * 1e6)
+    """Return ``since`` and ``until`` around the first of some rows, else from the first event.
+
+    Without rows the window is not longer than the job.
+    """
+    length_us = int(seconds * 1e6)
+    if len(rows):
+        column = "timestamp_us" if "timestamp_us" in rows else "start_time_us"
+        begin_us = job.origin_us + int(rows[column].iloc[0]) - length_us // 2
+        end_us = begin_us + length_us
+    else:
+        begin_us, last_us = events_extent_us(job) or _first_samples_us(job)
+        end_us = min(begin_us + length_us, last_us)
     return {"since": np.datetime64(begin_us, "us"), "until": np.datetime64(end_us, "us")}
 
 
-def _functions(job: Job, rows: pd.DataFrame, moments_of: Any) -> pd.DataFrame:
-    tables = []
-    for spans in job.spans():
-        for worker, moments in moments_of(rows, spans.workers, job.origin_us):
-            code = spans.workers.index(worker)
-            tables.append(functions_at(spans.where(spans.worker == code), moments))
-    return merge_functions(tables)
-
-
-def _instants(
-    rows: pd.DataFrame, workers: tuple[str, ...], origin_us: int
-) -> Iterator[tuple[str, Moments]]:
-    for worker in workers:
-        own = rows.loc[_of_worker(rows["nodeID"], worker), "timestamp_us"]
-        if len(own):
-            yield worker, at_moments(_ns(own, origin_us))
-
-
-def _intervals(
-    rows: pd.DataFrame, workers: tuple[str, ...], origin_us: int
-) -> Iterator[tuple[str, Moments]]:
-    for worker in workers:
-        own = rows[_of_worker(rows["nodeID"], worker)]
-        if len(own):
-            start_ns, end_ns = (
-                _ns(own[name], origin_us) for name in ("start_time_us", "end_time_us")
-            )
-            yield worker, in_intervals(start_ns, end_ns)
-
-
-def _ns(time_us: pd.Series, origin_us: int) -> NDArray[np.int64]:
-    return np.asarray((time_us.to_numpy(dtype=np.int64) + origin_us) * NS_PER_US)
-
-
-def _of_worker(named: pd.Series, worker: str) -> pd.Series:
-    """Return which rows are of a worker itself, or of the node it runs on."""
-    node = worker.rpartition("-")[0]
-    return (named == worker) | (named == node)
-
-
-def _of_node(named: pd.Series, node: str) -> NDArray[np.bool_]:
-    """Return which rows are of a node itself, or of a worker that runs on it."""
-    return np.array([name == node or name.rpartition("-")[0] == node for name in named], dtype=bool)
-
-
-def _is_inside(samples: pd.DataFrame, intervals: pd.DataFrame) -> NDArray[np.bool_]:
-    """Return which samples lie in an interval of their node, both ends included."""
-    inside = np.zeros(len(samples), dtype=bool)
-    time_us = samples["timestamp_us"].to_numpy()
-    for node in samples["nodeID"].unique():
-        is_own = _of_node(intervals["nodeID"], node)
-        own = intervals[is_own]
-        starts, ends = merge_intervals(
-            own["start_time_us"].to_numpy(dtype=np.int64),
-            own["end_time_us"].to_numpy(dtype=np.int64),
-        )
-        if not starts.size:
-            continue
-        place = np.searchsorted(starts, time_us, side="right") - 1
-        inside |= (
-            (samples["nodeID"] == node).to_numpy()
-            & (place >= 0)
-            & (time_us <= ends[np.maximum(place, 0)])
-        )
-    return inside
+def _first_samples_us(job: Job) -> tuple[int, int]:
+    """Return the time of the first minutes of samples, µs UTC; no other files are opened."""
+    first_minutes = np.datetime64(job.origin_us + 120_000_000, "us")
+    first_us, last_us = extent_us(job.system_metrics(until=first_minutes)) or (0, 0)
+    return job.origin_us + first_us, job.origin_us + last_us
 
 
 def _nearest(time_us: NDArray[np.int64], ticks_us: NDArray[np.int64]) -> NDArray[np.int64]:

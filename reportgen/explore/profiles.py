@@ -10,6 +10,7 @@ from reportgen.errors import LocationError
 from reportgen.formats.python_profile import ProfileKey, profile_key, read_profiles
 from reportgen.profile import ProfileInterval
 from reportgen.storage import open_location
+from reportgen.units import say_pct
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -106,6 +107,27 @@ class PythonProfiles:
             and _in_times(item.interval, times_us)
         )
 
+    def covering(self, rows: pd.DataFrame, *, origin_us: int) -> tuple[PythonProfile, ...]:
+        """Return the cProfile dumps that overlap any of some intervals, such as slow batches.
+
+        Args:
+            rows: intervals with ``start_time_us`` and ``end_time_us``.
+            origin_us: ``Job.origin_us``, from which they count.
+        """
+        start_us, end_us = (
+            rows[name].to_numpy() + origin_us for name in ("start_time_us", "end_time_us")
+        )
+        return tuple(
+            item
+            for item in self.select(profiler="cprofile")
+            if bool(
+                (
+                    (start_us <= item.interval.end.time_us)
+                    & (end_us >= item.interval.start.time_us)
+                ).any()
+            )
+        )
+
     def functions(
         self, profiles: Sequence[PythonProfile] | None = None
     ) -> tuple[pd.DataFrame, tuple[str, ...]]:
@@ -155,6 +177,23 @@ def top_functions(
 ) -> pd.DataFrame:
     """Return the first ``n`` functions by ``cumulative_s``, ``own_s`` or ``calls``."""
     return functions.sort_values(by, ascending=False, kind="stable", ignore_index=True).head(n)
+
+
+def say_own_time(functions: pd.DataFrame, *, n: int = 3) -> str:
+    """Return the sentence that names the functions with most time of their own.
+
+    Args:
+        functions: from ``PythonProfiles.functions``; empty where no profile covers the time.
+        n: how many to name.
+    """
+    whole_s = float(functions["own_s"].sum()) if len(functions) else 0.0
+    if whole_s <= 0:
+        return "There is no Python profile for this window."
+    named = ", ".join(
+        f"{row.function} ({say_pct(100 * row.own_s / whole_s)})"
+        for row in top_functions(functions, by="own_s", n=n).itertuples()
+    )
+    return f"Most time of their own in the Python profiles of this window took {named}."
 
 
 def _profile(key: str, told: ProfileKey) -> PythonProfile:

@@ -74,9 +74,8 @@ def spans_wanted(
     spans: SpanTable, *, names: NameFilter, phases: NameFilter, steps: tuple[int, int] | None
 ) -> NDArray[np.bool_]:
     """Return an (n,) mask of the events that are wanted by name, phase and step number."""
-    by_name = _mask(spans.names, names)[spans.name] if spans.names else _none(spans)
-    by_phase = _mask(spans.phases, phases)[spans.phase] if spans.phases else _none(spans)
-    wanted = by_name & by_phase
+    words, code = spans.called()
+    wanted = _mask(words, names)[code] & _mask(spans.phases, phases)[spans.phase]
     if steps is not None:
         wanted &= (spans.step >= steps[0]) & (spans.step <= steps[1])
     return wanted
@@ -125,10 +124,6 @@ def instant_ns(instant: Instant) -> int:
 
 def _mask(words: Sequence[str], accepted: NameFilter) -> NDArray[np.bool_]:
     return np.array([accepted.accepts(word) for word in words], dtype=np.bool_)
-
-
-def _none(spans: SpanTable) -> NDArray[np.bool_]:
-    return np.zeros(spans.start_ns.shape, dtype=np.bool_)
 
 
 def nodes_wanted(nodes: Sequence[Any], accepted: NameFilter) -> tuple[Any, ...]:

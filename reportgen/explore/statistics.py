@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+from reportgen.profile.system import device_order
+from reportgen.rules.maths.histograms import jensen_shannon, pct_histogram
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -94,6 +98,35 @@ def usage_ranges(
     }
     frame = pd.DataFrame(counts).groupby([chosen["type"], chosen["nodeID"]], sort=True).sum()
     return frame.reset_index()
+
+
+def workload_distances(samples: pd.DataFrame) -> pd.DataFrame:
+    """Return how differently each two GPUs of a node were used, most different first.
+
+    Args:
+        samples: a SYSTEM frame; only ``GPUUtilization`` counts.
+
+    Returns:
+        One row per pair: ``nodeID``, ``gpu``, ``other_gpu``, ``distance`` (Jensen-Shannon, of
+        histograms over 0-100 % in bins of 2 %): 0 for equal use, 0.83 where one is busy whenever
+        the other is idle. Seed 000 calls more than 0.5 unbalanced, the rule LoadBalancing 0.2.
+    """
+    import pandas as pd
+
+    rows: list[tuple[str, str, str, float]] = []
+    use = samples[samples["dimension"] == "GPUUtilization"]
+    for node, of_node in use.groupby("nodeID", sort=True):
+        counts = {
+            str(gpu): pct_histogram(rows["value"].to_numpy(dtype=np.float64))
+            for gpu, rows in of_node.groupby("system_metric", sort=True)
+        }
+        pairs = combinations(sorted(counts, key=device_order), 2)
+        rows += [
+            (str(node), gpu, other, float(jensen_shannon(counts[gpu], counts[other])))
+            for gpu, other in pairs
+        ]
+    frame = pd.DataFrame(rows, columns=["nodeID", "gpu", "other_gpu", "distance"])
+    return frame.sort_values("distance", ascending=False, kind="stable", ignore_index=True)
 
 
 def phase_intervals(

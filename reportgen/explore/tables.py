@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from reportgen.errors import ConfigError
 from reportgen.explore.frames import framework_frame, system_frame
-from reportgen.intake import read_events, read_samples
+from reportgen.explore.traces import events_of
+from reportgen.intake import read_samples
 from reportgen.profile import PartRef
 
 if TYPE_CHECKING:
@@ -55,7 +56,7 @@ def load_tables(parts: Sequence[PartRef], path: str, *, origin_us: int) -> DuckD
     for part in parts:
         frames = {
             "system": system_frame(read_samples(part), part.node, origin_us=origin_us),
-            "framework": framework_frame(read_events(part), origin_us=origin_us),
+            "framework": framework_frame(events_of(part), origin_us=origin_us),
         }
         for table, frame in frames.items():
             connection.register("frame", frame)

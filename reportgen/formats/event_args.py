@@ -12,9 +12,10 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from reportgen.formats.event_columns import ABSENT, join_numbers, narrowed, whole_numbers
+from reportgen.formats.event_columns import ABSENT, Codes, join_numbers, narrowed, whole_numbers
 from reportgen.formats.tally import printable
 from reportgen.profile import NO_STEP, SpanArguments
+from reportgen.profile.spans import NUMBER_COLUMNS
 
 Scalar = int | float | str | bool | None
 
@@ -30,6 +31,7 @@ class EventArgs(msgspec.Struct, frozen=True, gc=False):
     pin_memory: Scalar = -1
     bytes_fetched: Scalar = -1
     name: str | None = None
+    layer_name: str | None = None
     start_time_since_epoch_in_micros: Scalar = None
 
 
@@ -44,6 +46,7 @@ _COLUMNS = {
     "pin_memory": attrgetter("pin_memory"),
     "bytes_fetched": attrgetter("bytes_fetched"),
 }
+_TEXTS = frozenset({"ph", "name", "layer_name"})
 _PENDING_ROWS = 4_096
 """Arguments converted at once: numpy's calls cost more than their work on a few. Source: ours."""
 
@@ -59,7 +62,8 @@ class ArgumentRows:
         self.n_rows = 0
         self._pending: list[EventArgs] = []
         self._pending_tids: list[Any] = []
-        self._parts: dict[str, list[NDArray[Any]]] = {column: [] for column in _COLUMNS}
+        self._labels = Codes()
+        self._parts: dict[str, list[NDArray[Any]]] = {column: [] for column in NUMBER_COLUMNS}
 
     def rows_of(self, raws: Sequence[bytes], tids: Sequence[Any]) -> NDArray[np.int32]:
         """Return the row of each event's arguments; equal bytes in one call are one row.
@@ -87,6 +91,8 @@ class ArgumentRows:
         n_before = self.n_rows
         for column, parts in self._parts.items():
             numbers = getattr(other, column)
+            if column == "label" and other.labels:
+                numbers = np.append(self._labels.of(other.labels), ABSENT)[numbers]
             says_nothing = bool((numbers == ABSENT).all())
             parts.append(
                 np.broadcast_to(np.int8(ABSENT), numbers.shape) if says_nothing else numbers
@@ -97,9 +103,15 @@ class ArgumentRows:
     def table(self) -> SpanArguments:
         """Return all rows as columns; nothing can be added afterwards."""
         self._convert()
-        return SpanArguments(
-            **{column: join_numbers(self._parts.pop(column)) for column in _COLUMNS}
-        )
+        columns = {column: join_numbers(parts) for column, parts in self._parts.items()}
+        self._parts.clear()
+        known = [printable(label) for label in self._labels]
+        labels = tuple(sorted(set(known)))
+        if labels:
+            place = {label: code for code, label in enumerate(labels)}
+            places = np.array([*(place[label] for label in known), ABSENT], dtype=np.int32)
+            columns["label"] = places[columns["label"]]
+        return SpanArguments(**columns, labels=labels)
 
     def _convert(self) -> None:
         """Append the pending rows to the columns."""
@@ -111,7 +123,15 @@ class ArgumentRows:
                 beside = whole_numbers(self._pending_tids)
                 numbers = numbers if beside.strides == (0,) else _either(beside, numbers)
             self._parts[column].append(narrowed(numbers))
+        self._parts["label"].append(self._pending_labels())
         self._pending, self._pending_tids = [], []
+
+    def _pending_labels(self) -> NDArray[Any]:
+        labels = [args.layer_name or args.name for args in self._pending]
+        if not any(labels):
+            return np.broadcast_to(np.int8(ABSENT), len(labels))
+        codes = (self._labels[label] if label else ABSENT for label in labels)
+        return np.fromiter(codes, dtype=np.int32, count=len(labels))
 
 
 def _either(first: NDArray[np.int64], second: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -148,8 +168,10 @@ def scalars(fields: dict[str, object]) -> dict[str, object]:
     """Return the fields that are single values; texts can be written, names are texts."""
     kept: dict[str, object] = {}
     for key, value in fields.items():
-        if isinstance(value, str) or key in {"ph", "name"}:
+        if value is None:
+            kept[key] = None
+        elif isinstance(value, str) or key in _TEXTS:
             kept[key] = printable(str(value))
-        elif value is None or isinstance(value, int | float):
+        elif isinstance(value, int | float):
             kept[key] = value
     return kept

@@ -11,7 +11,14 @@ from reportgen.errors import AmbiguousJobError, LocationError
 from reportgen.formats import Claim, FormatId, Tally, claim, printable
 from reportgen.intake.own_timelines import file_ref, find_timelines, own_parts, placed_files
 from reportgen.intake.profiler_settings import read_settings
-from reportgen.intake.unread import OUTPUT, format_of_key, name_unread, note_pickles, refuse_pickle
+from reportgen.intake.unread import (
+    OUTPUT,
+    format_of_key,
+    name_unread,
+    note_pickles,
+    refuse_pickle,
+    refuse_pickles,
+)
 from reportgen.profile import Clock, JobInfo, JobProfile, NodeId, PartRef, Quality
 from reportgen.profile.job import FileRef
 from reportgen.profile.system import device_order
@@ -269,6 +276,7 @@ def _no_job(path: str, location: Location, objects: Sequence[ObjectInfo]) -> Loc
     """Return the error that says best why there is no job under a path."""
     if not objects:
         return LocationError(f"The folder {path!r} is empty.", hint=_REMEDY, path=path)
+    refuse_pickles(path, objects)
     unread = name_unread(location, objects)
     if unread is not None:
         return LocationError(

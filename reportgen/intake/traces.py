@@ -4,25 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import numpy as np
-
 from reportgen.errors import LocationError, PlaceError
 from reportgen.formats import Tally
 from reportgen.formats.blank import SAY_BLANK
 from reportgen.formats.kineto import TraceFile, TraceTables, read_trace
 from reportgen.intake.opened import opened, remark_changes
 from reportgen.intake.system import Progress
+from reportgen.intake.trace_oddities import tell_oddities
 from reportgen.profile import Clock, PartRef, Quality, RankTrace, SourceNote
-from reportgen.profile.trace_tables import NONE, Steps, n_rows
+from reportgen.profile.trace_tables import n_rows
 from reportgen.storage import read_blocks
 from reportgen.units import NS_PER_S, NS_PER_US, say_count
 
 _UNIX_NS = range(1_262_304_000 * NS_PER_S, 4_102_444_800 * NS_PER_S)
 """2010 to 2100: what lies outside is no wall clock. Source: ours; PyTorch is younger."""
-
-_FEW_OPS_RATIO = 0.8
-"""A first step with fewer GPU ops than this share of the median lost some. Source: kernel-trace
-definitions, section 4 (11)."""
 
 _SAY_NO_TRACE = "{n} [file holds|files hold] no event of a kernel trace"
 
@@ -46,7 +41,7 @@ def read_rank(ref: PartRef, *, on_progress: Progress | None = None) -> RankTrace
     trace = read_trace(blocks, on_progress=on_progress)
     remark_changes(location, tally)
     _tell_losses(trace, file.key, tally)
-    _tell_oddities(trace.tables, file.key, tally)
+    tell_oddities(trace.tables, file.key, tally)
     tables, header = trace.tables, trace.header
     origin_ns = (header.base_ns or 0) + tables.base_us * NS_PER_US
     extent_us = _extent_us(tables)
@@ -144,47 +139,3 @@ _SAY_DOCUMENT = (
     "{n} [event|events] of further lists in the same file overlap the first in time and [was|were] "
     "left out"
 )
-_SAY_ORPHAN = (
-    "{n} GPU [operation has|operations have] no launch in the trace and [counts|count] as GPU time"
-)
-
-
-def _tell_oddities(tables: TraceTables, key: str, tally: Tally) -> None:
-    """Say what is odd about events that were kept."""
-    tally.add(
-        Quality.EVENTS_UNMATCHED,
-        key,
-        int(np.count_nonzero(tables.gpu_ops.launch == NONE)),
-        what=_SAY_ORPHAN,
-    )
-    n_overruns = int(np.count_nonzero(tables.gpu_ops.is_overrun))
-    if n_overruns:
-        tally.remark(
-            f"{say_count(n_overruns)} GPU operations end more than 100 µs after the next one on "
-            "their stream began: their ends were cut to it, for unions of time.",
-            path=key,
-        )
-    n_overlaps = int(np.count_nonzero(tables.steps.end_us[:-1] > tables.steps.start_us[1:]))
-    if n_overlaps:
-        tally.remark(
-            f"{say_count(n_overlaps)} profiler steps overlap the next one: their starts are used.",
-            path=key,
-        )
-    counts = _ops_by_step(tables)
-    if len(counts) > 2 and counts[0] < _FEW_OPS_RATIO * np.median(counts):
-        tally.remark(
-            f"The first step launched {say_count(int(counts[0]))} GPU operations, the median step "
-            f"{say_count(int(np.median(counts)))}: records of its beginning may be missing.",
-            path=key,
-        )
-
-
-def _ops_by_step(tables: TraceTables) -> list[int]:
-    """Return how many GPU ops each step launched; empty without steps or GPU ops."""
-    steps: Steps = tables.steps
-    launched = tables.gpu_ops.launch[tables.gpu_ops.launch != NONE]
-    if not n_rows(steps) or not len(launched):
-        return []
-    at_us = np.sort(tables.calls.start_us[launched])
-    edges = np.searchsorted(at_us, np.stack([steps.start_us, steps.end_us]))
-    return [int(number) for number in edges[1] - edges[0]]

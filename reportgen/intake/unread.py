@@ -42,12 +42,27 @@ def refuse_pickle(path: str) -> None:
         LocationError: the path is a file that ends like a pickle.
     """
     if _PICKLE.fullmatch(path) and not Path(path).is_dir():
-        raise LocationError(
-            f"{path!r} is a pickle, probably a memory snapshot. Pickles can run code when they are "
-            "opened, so this one was not.",
-            hint="Pass the profiler's trace (.json or .json.gz) instead.",
-            path=path,
-        )
+        raise _refusal(path, f"{path!r} is a pickle, probably a memory snapshot.")
+
+
+def refuse_pickles(path: str, objects: Sequence[ObjectInfo]) -> None:
+    """Refuse a place that holds pickles and nothing that can be read.
+
+    Raises:
+        LocationError: there are pickles among its files.
+    """
+    n_pickles = sum(bool(_PICKLE.fullmatch(info.key)) for info in objects)
+    if n_pickles:
+        are = "1 file is a pickle" if n_pickles == 1 else f"{n_pickles:,} files are pickles"
+        raise _refusal(path, f"No profiler files under {path!r}: {are}, probably memory snapshots.")
+
+
+def _refusal(path: str, what: str) -> LocationError:
+    return LocationError(
+        f"{what} Pickles can run code when they are opened, so none was.",
+        hint="Pass the profiler's trace (.json or .json.gz) instead.",
+        path=path,
+    )
 
 
 def note_pickles(objects: Sequence[ObjectInfo], tally: Tally) -> None:

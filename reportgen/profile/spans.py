@@ -49,6 +49,9 @@ class SpanArguments:
         num_workers: (k,) ``args.num_workers``.
         pin_memory: (k,) 1 or 0.
         bytes_fetched: (k,) ``args.bytes_fetched``.
+        label: (k,) codes into ``labels``: ``args.layer_name``, else ``args.name``; frames show it
+            in place of the event's name (formats §10).
+        labels: vocabulary of ``label``.
     """
 
     step: Numbers
@@ -58,6 +61,8 @@ class SpanArguments:
     num_workers: Numbers
     pin_memory: Numbers
     bytes_fetched: Numbers
+    label: Numbers
+    labels: tuple[str, ...]
 
     @property
     def n_rows(self) -> int:
@@ -141,6 +146,24 @@ class SpanTable:
         """Return (n,) int64 bytes, -1 where absent."""
         return _looked_up(self.arguments.bytes_fetched, self.argument)
 
+    @property
+    def label(self) -> NDArray[np.int64]:
+        """Return (n,) int64 codes into ``arguments.labels``, -1 where absent."""
+        return _looked_up(self.arguments.label, self.argument)
+
+    def called(self) -> tuple[tuple[str, ...], Words]:
+        """Return what frames call the events: words, and (n,) codes into them.
+
+        It is the label of an event where it has one, else its name.
+        """
+        labels = self.arguments.labels
+        if not labels:
+            return self.names, self.name
+        words = tuple(dict.fromkeys((*self.names, *labels)))
+        place = {word: code for code, word in enumerate(words)}
+        code = np.array([place[label] for label in labels], dtype=code_type(len(words)))
+        return words, np.where(self.label < 0, self.name, code[self.label])
+
     def in_phases(self, phases: Iterable[str]) -> NDArray[np.bool_]:
         """Return an (n,) mask of the events whose phase is one of ``phases``."""
         wanted = set(phases)
@@ -155,7 +178,7 @@ class SpanTable:
 
 
 _HELD_COLUMNS = ("start_ns", "end_ns", "name", "phase", "worker", "source", "argument")
-NUMBER_COLUMNS = tuple(field.name for field in fields(SpanArguments))
+NUMBER_COLUMNS = tuple(field.name for field in fields(SpanArguments) if field.name != "labels")
 ARRAY_COLUMNS = (*_HELD_COLUMNS[:-1], *NUMBER_COLUMNS)
 """Every column of events, held or looked up."""
 
@@ -185,7 +208,7 @@ def empty_spans() -> SpanTable:
         worker=codes,
         source=codes,
         argument=rows,
-        arguments=SpanArguments(**dict.fromkeys(NUMBER_COLUMNS, times_ns)),
+        arguments=SpanArguments(**dict.fromkeys(NUMBER_COLUMNS, times_ns), labels=()),
         names=(),
         phases=(),
         workers=(),

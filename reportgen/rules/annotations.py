@@ -29,7 +29,6 @@ from reportgen.rules.saying.boxes import NamedBox, boxes_exhibit
 
 ID = RuleId("Annotations")
 TABLE, BOXES, HISTOGRAM = "annotations", "annotation_durations", "histogram"
-MOST_HISTOGRAMS = 6
 ABOUT = About(
     checks="How long the ranges took that the script marks with record_function.",
     reading=(
@@ -129,7 +128,7 @@ def present(
     )
     histograms = [
         _histogram(f"{HISTOGRAM}_{place}", row)
-        for place, row in enumerate(rows[:MOST_HISTOGRAMS], start=1)
+        for place, row in enumerate(shown, start=1)
         if row.duration_us.size > 1
     ]
     return Presentation(exhibits=(boxes, *histograms, _table(rows)))

@@ -50,7 +50,8 @@ class ParamSpec:
     """What may be set: name, default, range, unit, meaning and source.
 
     ``minimum`` and ``maximum`` are inclusive unless ``is_positive`` asks for more than zero.
-    ``choices`` restricts text. ``may_be_none`` accepts ``None``.
+    ``choices`` restricts text, ``is_pattern`` asks for a regular expression. ``may_be_none``
+    accepts ``None``.
     """
 
     name: str
@@ -62,6 +63,7 @@ class ParamSpec:
     maximum: float | None = None
     is_whole: bool = False
     choices: tuple[str, ...] = ()
+    is_pattern: bool = False
     may_be_none: bool = False
     is_printed: bool = True
 
@@ -76,6 +78,7 @@ def param(
     maximum: float | None = None,
     is_whole: bool = False,
     choices: tuple[str, ...] = (),
+    is_pattern: bool = False,
     may_be_none: bool = False,
     is_printed: bool = True,
 ) -> Any:
@@ -91,6 +94,7 @@ def param(
         "maximum": maximum,
         "is_whole": is_whole,
         "choices": choices,
+        "is_pattern": is_pattern,
         "may_be_none": may_be_none,
         "is_printed": is_printed,
     }

@@ -15,6 +15,7 @@ from reportgen.rules.kernels.collectives import (
     match_ranks,
     rank_collectives,
 )
+from reportgen.rules.kernels.communication import communication_names
 from reportgen.rules.kernels.saying import (
     ratio_of,
     reason_without_gpu,
@@ -44,11 +45,12 @@ class Params:
     threshold_window_pct: float = share_limit(
         5.0, "... if it is at least this share of the windows of all ranks"
     )
+    communication_names: str | None = communication_names()
 
 
-def measure(part: RankTrace, params: Params) -> RankCollectives:  # noqa: ARG001 - a rule's shape
+def measure(part: RankTrace, params: Params) -> RankCollectives:
     """Measure the communication kernels of a rank."""
-    return rank_collectives(part)
+    return rank_collectives(part, params.communication_names)
 
 
 def judge(measurements: Sequence[RankCollectives], params: Params) -> RuleResult:

@@ -132,7 +132,7 @@ def measure(part: NodeProfile, params: Params) -> Measurement:  # noqa: ARG001 -
         waiting=waiting_of(spans, rows),
         loaders=loaders_of(spans, rows),
         life_times=life_times_of(spans, rows),
-        batches=batches_of(spans, rows),
+        batches=batches_of(spans, rows, part.system),
     )
 
 

@@ -16,6 +16,7 @@ from reportgen.rules.kernels.activity_exhibits import (
 )
 from reportgen.rules.kernels.activity_shares import split_us
 from reportgen.rules.kernels.activity_words import Limits, findings_of
+from reportgen.rules.kernels.communication import communication_names
 from reportgen.rules.kernels.device_time import time_in, unions_of
 from reportgen.rules.kernels.host_activity import SYNC_CALL, names_like
 from reportgen.rules.kernels.saying import ratio_of, reason_without_gpu, result_of, share_limit
@@ -43,12 +44,13 @@ class Params:
     threshold_imbalance_pct: float = share_limit(
         25.0, "ranks are uneven when one computes by this much more than the mean"
     )
+    communication_names: str | None = communication_names()
 
 
-def measure(part: RankTrace, params: Params) -> RankActivity:  # noqa: ARG001 - a rule's shape
+def measure(part: RankTrace, params: Params) -> RankActivity:
     """Measure every device of a rank in every window."""
     windows = windows_of(part)
-    unions = unions_of(part)
+    unions = unions_of(part, params.communication_names)
     ops = part.gpu_ops
     is_kernel = ops.kind == GpuKind.KERNEL
     is_sync = names_like(part.names, SYNC_CALL, part.calls.name)

@@ -11,6 +11,7 @@ from reportgen.results import Counters, Details, Reason, ReasonCode, RuleId, Rul
 from reportgen.rules.base import About, Need, Presentation, Rule, param
 from reportgen.rules.budget.parts import NodeBudget, measure_budget
 from reportgen.rules.budget.words import metrics_of, present_budget
+from reportgen.rules.kernels.communication import communication_names
 from reportgen.rules.saying.verdict import conclude, reason_to_skip
 from reportgen.units import NS_PER_S
 
@@ -57,6 +58,7 @@ class Params:
         minimum=0,
         is_printed=False,
     )
+    communication_names: str | None = communication_names()
 
 
 def measure(part: NodeProfile | RankTrace, params: Params) -> NodeBudget | RankBudget:
@@ -64,7 +66,7 @@ def measure(part: NodeProfile | RankTrace, params: Params) -> NodeBudget | RankB
     if isinstance(part, RankTrace):
         from reportgen.rules.budget.kernels import rank_budget
 
-        return rank_budget(part)
+        return rank_budget(part, params.communication_names)
     return measure_budget(part, least_idle_ns=round(params.min_idle_s * NS_PER_S))
 
 

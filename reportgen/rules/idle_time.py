@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from reportgen.profile.trace import RankTrace
 from reportgen.results import Counters, Details, RuleId, RuleResult
 from reportgen.rules.base import About, Need, Presentation, Rule
-from reportgen.rules.kernels.device_time import time_in, unions_of
-from reportgen.rules.kernels.idle import idle_causes
+from reportgen.rules.kernels.device_time import DeviceUnions, time_in, unions_of
+from reportgen.rules.kernels.idle import causes_of_gaps, gaps_in, totals_by_cause
+from reportgen.rules.kernels.idle_stretches import long_stretches
 from reportgen.rules.kernels.idle_words import (
     BUSY,
     DeviceIdle,
@@ -20,7 +21,7 @@ from reportgen.rules.kernels.idle_words import (
     totals_us,
 )
 from reportgen.rules.kernels.saying import ratio_of, reason_without_gpu, result_of, share_limit
-from reportgen.rules.kernels.windows import windows_of
+from reportgen.rules.kernels.windows import Window, windows_of
 
 ID = RuleId("IdleTime")
 ABOUT = About(
@@ -44,6 +45,13 @@ class Params:
     threshold_cause_pct: float = share_limit(
         10.0, "idling for any other cause is a fault from this share of the window on"
     )
+    threshold_start_pct: float = share_limit(
+        50.0,
+        "without steps, a recording whose longest idle stretch takes this share is of a start",
+    )
+    min_stretch_pct: float = share_limit(
+        1.0, "an idle stretch is marked and listed from this share of its rank's window on"
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,22 +62,35 @@ class Measurement:
     rows: tuple[DeviceIdle, ...]
 
 
-def measure(part: RankTrace, params: Params) -> Measurement:  # noqa: ARG001 - a rule's shape
+def measure(part: RankTrace, params: Params) -> Measurement:
     """Measure every device of a rank in every window."""
-    windows = windows_of(part)
     rows = [
-        DeviceIdle(
-            rank=part.rank,
-            node=part.node,
-            device=unions.device,
-            window=window,
-            busy_us=time_in(unions, window, rank=part.rank).busy_us,
-            cause_us=idle_causes(part, unions, window),
-        )
+        _row(part, unions, window, params)
         for unions in unions_of(part)
-        for window in windows
+        for window in windows_of(part)
     ]
     return Measurement(n_ops=part.gpu_ops.start_us.size, rows=tuple(rows))
+
+
+def _row(trace: RankTrace, unions: DeviceUnions, window: Window, params: Params) -> DeviceIdle:
+    gaps = gaps_in(trace, unions, window)
+    causes = causes_of_gaps(trace, gaps)
+    return DeviceIdle(
+        rank=trace.rank,
+        node=trace.node,
+        device=unions.device,
+        window=window,
+        busy_us=time_in(unions, window, rank=trace.rank).busy_us,
+        cause_us=totals_by_cause(causes, window),
+        long=long_stretches(
+            trace,
+            gaps,
+            causes,
+            device=unions.device,
+            window=window,
+            least_pct=params.min_stretch_pct,
+        ),
+    )
 
 
 def judge(measurements: Sequence[Measurement], params: Params) -> RuleResult:
@@ -106,7 +127,11 @@ def present(
 ) -> Presentation:
     """Say why the GPUs idled; ``context`` is a row per device and window."""
     rows = context or ()
-    limits = Limits(loader_pct=params.threshold_loader_pct, cause_pct=params.threshold_cause_pct)
+    limits = Limits(
+        loader_pct=params.threshold_loader_pct,
+        cause_pct=params.threshold_cause_pct,
+        start_pct=params.threshold_start_pct,
+    )
     return Presentation(findings=findings_of(rows, limits), exhibits=exhibits_of(rows))
 
 

@@ -12,6 +12,7 @@ from reportgen.profile.trace import RankTrace
 from reportgen.profile.trace_tables import GpuKind
 from reportgen.results import Counters, Details, RuleId, RuleResult
 from reportgen.rules.base import About, Need, Presentation, Rule
+from reportgen.rules.kernels.communication import communication_names, is_communication
 from reportgen.rules.kernels.kernel_names import read_precision
 from reportgen.rules.kernels.kernel_types import precision_times
 from reportgen.rules.kernels.precision import Precision
@@ -53,6 +54,7 @@ class Params:
     threshold_fp32_pct: float = share_limit(
         20.0, "FP32 matrix kernels are a fault from this share of kernel time on"
     )
+    communication_names: str | None = communication_names()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,20 +68,20 @@ class Measurement:
     capability: float | None
 
 
-def measure(part: RankTrace, params: Params) -> Measurement:  # noqa: ARG001 - a rule's shape
+def measure(part: RankTrace, params: Params) -> Measurement:
     """Measure the precision of a rank's kernels."""
     windows = windows_of(part)
     n_devices = np.unique(part.gpu_ops.device).size
     return Measurement(
         n_ops=part.gpu_ops.start_us.size,
-        times_us=precision_times(part),
-        fp32_matrix_us=_fp32_matrix_us(part),
+        times_us=precision_times(part, params.communication_names),
+        fp32_matrix_us=_fp32_matrix_us(part, params.communication_names),
         window_us=windows[0].length_us * n_devices if windows else 0.0,
         capability=_capability(part),
     )
 
 
-def _fp32_matrix_us(trace: RankTrace) -> dict[str, float]:
+def _fp32_matrix_us(trace: RankTrace, also: str | None) -> dict[str, float]:
     ops = trace.gpu_ops
     rows = ops.kind == GpuKind.KERNEL
     spent = np.bincount(ops.name[rows], weights=ops.duration_us[rows], minlength=len(trace.names))
@@ -88,7 +90,7 @@ def _fp32_matrix_us(trace: RankTrace) -> dict[str, float]:
         name = trace.names[code]
         reading = read_precision(name)
         is_plain = reading.precision is Precision.FP32 and not reading.tensor_core
-        if is_plain and _MATRIX.search(name):
+        if is_plain and _MATRIX.search(name) and not is_communication(name, also):
             found[name] = float(spent[code])
     return found
 

@@ -11,16 +11,13 @@ from reportgen.profile.trace import RankTrace
 from reportgen.profile.trace_tables import NONE, GpuKind
 from reportgen.results import Counters, Details, RuleId, RuleResult
 from reportgen.rules.base import About, Need, Presentation, Rule
+from reportgen.rules.kernels.communication import communication_names
 from reportgen.rules.kernels.device_time import unions_of
 from reportgen.rules.kernels.idle import gaps_in
-from reportgen.rules.kernels.kernel_times import KernelValues, join_ranks, kernel_values
-from reportgen.rules.kernels.kernel_words import (
-    TINY_US,
-    Context,
-    Tiny,
-    exhibits_of,
-    findings_of,
-)
+from reportgen.rules.kernels.kernel_exhibits import exhibits_of
+from reportgen.rules.kernels.kernel_rankings import Context
+from reportgen.rules.kernels.kernel_times import KernelValues, join_kernels, kernel_values
+from reportgen.rules.kernels.kernel_words import TINY_US, Tiny, findings_of
 from reportgen.rules.kernels.saying import (
     pct_of,
     reason_without_gpu,
@@ -52,6 +49,7 @@ class Params:
     threshold_idle_pct: float = share_limit(
         10.0, "... if the GPU idles before them for at least this share of the time"
     )
+    communication_names: str | None = communication_names()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,13 +62,21 @@ class Measurement:
     tiny: Tiny
 
 
-def measure(part: RankTrace, params: Params) -> Measurement:  # noqa: ARG001 - a rule's shape
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Joined:
+    """All ranks: their kernels, and those that are launch-bound."""
+
+    context: Context
+    tiny: Tiny
+
+
+def measure(part: RankTrace, params: Params) -> Measurement:
     """Measure the kernels of a rank."""
     windows = windows_of(part)
     n_devices = np.unique(part.gpu_ops.device).size
     return Measurement(
         n_ops=part.gpu_ops.start_us.size,
-        kernels=kernel_values(part),
+        kernels=kernel_values(part, params.communication_names),
         profile_us=windows[0].length_us * n_devices if windows else 0.0,
         tiny=_tiny_of(part) if windows else Tiny(),
     )
@@ -100,11 +106,13 @@ def _tiny_of(trace: RankTrace) -> Tiny:
 
 def judge(measurements: Sequence[Measurement], params: Params) -> RuleResult:
     """Join the ranks."""
-    context = Context(
-        kernels=join_ranks([rank.kernels for rank in measurements]),
-        profile_us=sum(rank.profile_us for rank in measurements),
+    joined = Joined(
+        context=Context(
+            kernels=join_kernels([rank.kernels for rank in measurements]),
+            profile_us=sum(rank.profile_us for rank in measurements),
+            n_ranks=len(measurements),
+        ),
         tiny=_joined([rank.tiny for rank in measurements]),
-        n_ranks=len(measurements),
     )
     return result_of(
         ID,
@@ -112,8 +120,8 @@ def judge(measurements: Sequence[Measurement], params: Params) -> RuleResult:
         reason=reason_without_gpu(
             n_ranks=len(measurements), n_ops=sum(rank.n_ops for rank in measurements)
         ),
-        presentation=present(Counters(), {}, params, context),
-        metrics=_metrics(context),
+        presentation=present(Counters(), {}, params, joined),
+        metrics=_metrics(joined),
     )
 
 
@@ -126,14 +134,15 @@ def _joined(tiny: Sequence[Tiny]) -> Tiny:
     )
 
 
-def _metrics(context: Context) -> dict[str, float | int | None]:
-    if not context.kernels:
+def _metrics(joined: Joined) -> dict[str, float | int | None]:
+    rows = joined.context.kernels.by_name
+    if not rows:
         return {}
     return {
-        "n_kernels": sum(row.count for row in context.kernels),
-        "n_distinct_kernels": len(context.kernels),
-        "kernel_time_us": sum(row.sum_us for row in context.kernels),
-        "tiny_kernels_ratio": round(pct_of(context.tiny.n_tiny, context.tiny.n_kernels) / 100, 6),
+        "n_kernels": sum(row.count for row in rows),
+        "n_distinct_kernels": len(rows),
+        "kernel_time_us": sum(row.sum_us for row in rows),
+        "tiny_kernels_ratio": round(pct_of(joined.tiny.n_tiny, joined.tiny.n_kernels) / 100, 6),
     }
 
 
@@ -141,16 +150,19 @@ def present(
     counters: Counters,  # noqa: ARG001 - a rule's shape
     details: Details,  # noqa: ARG001
     params: Params,
-    context: Context | None,
+    context: Joined | None,
 ) -> Presentation:
     """Say which kernels took the time; ``context`` is all ranks joined."""
     if context is None:
         return Presentation()
     return Presentation(
         findings=findings_of(
-            context, limit_pct=params.threshold_idle_pct, tiny_pct=params.threshold_tiny_pct
+            context.context,
+            context.tiny,
+            limit_pct=params.threshold_idle_pct,
+            tiny_pct=params.threshold_tiny_pct,
         ),
-        exhibits=exhibits_of(context, top=params.top),
+        exhibits=exhibits_of(context.context, top=params.top),
     )
 
 

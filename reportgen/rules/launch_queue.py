@@ -95,7 +95,6 @@ def measure(part: RankTrace, params: Params) -> Measurement:  # noqa: ARG001 - a
 
 
 def _queue(trace: RankTrace, queue: QueueDepth, *, has_curve: bool) -> StreamQueue:
-    time_ns = trace.origin_ns + (queue.time_us * NS_PER_US).astype(np.int64)
     return StreamQueue(
         rank=trace.rank,
         node=trace.node,
@@ -106,8 +105,14 @@ def _queue(trace: RankTrace, queue: QueueDepth, *, has_curve: bool) -> StreamQue
         mean=mean_depth(queue),
         largest=int(queue.depth.max()),
         full_us=time_full_us(queue),
-        curve=thin(time_ns, queue.depth.astype(np.float64)) if has_curve else None,
+        curve=_thinned(trace, queue) if has_curve else None,
     )
+
+
+def _thinned(trace: RankTrace, queue: QueueDepth) -> ThinCurve:
+    time_ns = (queue.time_us * NS_PER_US).astype(np.int64)
+    time_ns += trace.origin_ns
+    return thin(time_ns, queue.depth.astype(np.float64))
 
 
 def judge(measurements: Sequence[Measurement], params: Params) -> RuleResult:

@@ -6,6 +6,7 @@ Accepted spellings: ``Rule.param`` and AWS's ``Rule_param``, case ignored.
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -93,6 +94,8 @@ def checked_value(name: str, spec: ParamSpec, value: object) -> Scalar:
     """
     if spec.may_be_none and (value is None or str(value).strip().lower() == "none"):
         return None
+    if spec.is_pattern:
+        return _pattern(name, value)
     converted = _text(spec, value) if spec.choices else _number(spec, value)
     if converted is None:
         raise ConfigError(
@@ -106,6 +109,8 @@ def checked_value(name: str, spec: ParamSpec, value: object) -> Scalar:
 def valid_range(spec: ParamSpec) -> str:
     """Return the valid values of a parameter in words: ``a number from 0 to 100 (%)``."""
     nothing = " or None" if spec.may_be_none else ""
+    if spec.is_pattern:
+        return f"a regular expression{nothing}"
     if spec.choices:
         return f"one of {', '.join(spec.choices)}{nothing}"
     noun = "a whole number" if spec.is_whole else "a number"
@@ -120,6 +125,26 @@ def valid_range(spec: ParamSpec) -> str:
         case (low, high):
             span = f" from {low:g} to {high:g}"
     return f"{noun}{span}{unit}{nothing}"
+
+
+def _pattern(name: str, value: object) -> str:
+    """Return a regular expression; raise ``ConfigError`` where it is none."""
+    text = str(value).strip()
+    try:
+        re.compile(text)
+    except re.error as err:
+        raise ConfigError(
+            f"{name} cannot be {text!r}: it is no regular expression ({err}).",
+            hint='Write one as Python does, for example "^my_all_reduce|fused_gather".',
+            param=name,
+        ) from err
+    if not text:
+        raise ConfigError(
+            f"{name} is empty, so it would fit every name.",
+            hint="Leave it out, or write a regular expression.",
+            param=name,
+        )
+    return text
 
 
 def _text(spec: ParamSpec, value: object) -> str | None:

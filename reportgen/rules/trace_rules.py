@@ -14,6 +14,7 @@ from reportgen.rules import (
     launch_latency,
     launch_queue,
     memory_operations,
+    operator_time,
     step_time,
 )
 from reportgen.rules.base import Rule
@@ -23,6 +24,7 @@ TRACE_RULES: tuple[Rule, ...] = (
     idle_time.RULE,
     kernel_time.RULE,
     kernel_precision.RULE,
+    operator_time.RULE,
     memory_operations.RULE,
     step_time.RULE,
     collectives.RULE,

@@ -40,6 +40,7 @@ from reportgen.views.sections import (
     steps,
     system_usage,
     timeline,
+    traced_operators,
     workload_balance,
 )
 
@@ -82,5 +83,6 @@ __all__ = [
     "steps",
     "system_usage",
     "timeline",
+    "traced_operators",
     "workload_balance",
 ]

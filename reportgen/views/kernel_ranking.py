@@ -17,15 +17,18 @@ _HUES = {"compute": "gpu", "communication": "network"}
 _REST = "idle"
 
 
-def ranking_block(exhibit: Exhibit, context: ChartContext, *, title: str) -> Block:
+def ranking_block(
+    exhibit: Exhibit, context: ChartContext, *, title: str, noun: str = "kernel"
+) -> Block:
     """Return shares of kernels as bars, in their order.
 
     Args:
         exhibit: ``shares`` with the columns ``full_name`` and ``category``.
         context: of its rule.
         title: what stands above it.
+        noun: what its rows are.
     """
-    info = info_of(exhibit, file=f"{context.rule_id}.json")
+    info = info_of(exhibit, file=f"{context.rule_id}.json", noun=noun)
     return Block(
         html=render(
             "bars",
@@ -37,10 +40,10 @@ def ranking_block(exhibit: Exhibit, context: ChartContext, *, title: str) -> Blo
     )
 
 
-def info_of(exhibit: Exhibit, *, file: str) -> bars.BarsInfo:
+def info_of(exhibit: Exhibit, *, file: str, noun: str = "kernel") -> bars.BarsInfo:
     """Return the rows of a ranking, each painted by its kernel's category."""
     columns = {column.name: column for column in exhibit.columns}
-    name, pct = replace(columns.pop("part"), name="kernel"), columns.pop("pct")
+    name, pct = replace(columns.pop("part"), name=noun), columns.pop("pct")
     found = columns.pop(_CATEGORY, None)
     categories: tuple[Scalar, ...] = found.values if found else (None,) * exhibit.n_rows
     ranked = replace(exhibit, kind=ExhibitKind.BARS, columns=(name, pct, *columns.values()))

@@ -30,6 +30,7 @@ SECTION_OF_RULE: dict[str, str] = {
     "IdleTime": "idle-time",
     "KernelTime": "kernels",
     "KernelPrecision": "kernels",
+    "OperatorTime": "traced-operators",
     "Collectives": "communication",
     "MemoryOperations": "device-memory",
     "DeviceMemory": "device-memory",

@@ -22,6 +22,7 @@ _TRACE_HINTS: dict[str, str] = {
         "Trace several ranks of the job (each writes its own file) and put the files into one "
         "folder."
     ),
+    "OperatorTime": "Trace with ProfilerActivity.CPU as an activity.",
     "Annotations": 'Mark parts of the script: with torch.profiler.record_function("name"): …',
 }
 """How to record with the PyTorch profiler what a rule over kernel traces lacked."""

@@ -123,7 +123,7 @@ def headings_of(columns: Sequence[Column]) -> list[str]:
     bare = [heading_of(column.name) for column in columns]
     return [
         f"{text} {_UNIT_WORDS.get(column.unit, column.unit)}".strip()
-        if bare.count(text) > 1
+        if bare.count(text) > 1 and column.type is not ColumnType.TEXT
         else text
         for text, column in zip(bare, columns, strict=True)
     ]

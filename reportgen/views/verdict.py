@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 
-from reportgen.report import Report
-from reportgen.results import Severity, Status
+from reportgen.report import RankedFinding, Report
+from reportgen.results import Finding, Severity, Status
 from reportgen.views.findings import LONGEST_TITLE
 from reportgen.views.status import is_applicable
 from reportgen.views.values import prose, shorten
 
 LONGEST_ADVICE = 400
+LEAST_GAIN = 1.1
+"""A reading that could win less than this factor is not what a verdict is about. Source: ours."""
 _TOLD_FROM = 2
 """What one check says of itself need not stand in the verdict."""
-
 _FAULTS = (Severity.CRITICAL, Severity.WARNING)
 
 
@@ -32,24 +33,45 @@ class Verdict:
 
 
 def verdict_of(report: Report) -> Verdict:
-    """Return the verdict: the top finding if something is wrong, else who looked."""
-    faults = [item for item in report.findings if item.finding.severity in _FAULTS]
-    if not faults:
+    """Return the verdict: the top finding if something is wrong or can be won, else who looked."""
+    named = named_finding(report)
+    if named is None:
         return _without_faults(report)
-    top = faults[0].finding
-    lead = [_among(report)]
-    if top.estimate and top.estimate.speedup_at_most:
-        lead.append(
-            "Removing the cause could make the job at most "
-            f"{top.estimate.speedup_at_most:.2f}× faster."
-        )
-    lead.append(_unlooked(report))
+    top = named.finding
+    lead = [_what_it_wins(top), _among(report), _unlooked(report)]
+    if top.severity in _FAULTS:
+        lead = [lead[1], lead[0], lead[2]]
     return Verdict(
         kind=top.severity.value,
         headline=_sentence(top.title),
         lead=" ".join(filter(None, lead)),
         action=prose(shorten(top.advice.strip(), most=LONGEST_ADVICE).text),
     )
+
+
+def named_finding(report: Report) -> RankedFinding | None:
+    """Return what the verdict names: the top fault, else the reading that could win most.
+
+    A busy GPU that computes in a slow number format is no fault, but a reader must hear of it.
+    """
+    for item in report.findings:
+        if item.finding.severity in _FAULTS or _gain(item.finding) >= LEAST_GAIN:
+            return item
+    return None
+
+
+def _gain(finding: Finding) -> float:
+    estimate = finding.estimate
+    return estimate.speedup_at_most or 1.0 if estimate else 1.0
+
+
+def _what_it_wins(finding: Finding) -> str:
+    gain = _gain(finding)
+    if gain <= 1:
+        return ""
+    if finding.severity in _FAULTS:
+        return f"Removing the cause could make the job at most {gain:.2f}× faster."
+    return f"Nothing is wrong, but this could make the job at most {gain:.2f}× faster."
 
 
 def severity_counts(report: Report) -> dict[str, int]:

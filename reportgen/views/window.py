@@ -13,18 +13,24 @@ from reportgen.views.values import plot_label, unique_labels
 
 _PANEL_PX, _LANE_PX, _FRAME_PX, _BAR_PX = 150, 22, 110, 26
 _GAP_RATIO = 0.04
+_MOST_NAMED, _NAMED_A_ROW, _LEGEND_ROW_PX = 24, 4, 20
+"""Lines that a legend names, and how it is set; of more, pointing at one names it. Source: ours."""
 _STEP_ALPHA = 0.25
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WindowLine:
-    """One series: ``x`` in ms since 1970, ``y`` in ``unit``; lines of a panel share its axis."""
+    """One series: ``x`` in ms since 1970, ``y`` in ``unit``; lines of a panel share its axis.
+
+    ``texts`` say what each point is, ``step 41``; empty where that needs no saying.
+    """
 
     name: str
     panel: str
     unit: str
     x: Sequence[float]
     y: Sequence[float]
+    texts: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,11 +82,13 @@ def window_figure(window: Window) -> Figure:
     if window.lanes:
         heights.append(float(max(_LANE_PX * len(window.lanes), 2 * _LANE_PX)))
     domains = _domains(heights)
+    n_rows = -(-len(window.lines) // _NAMED_A_ROW) if len(window.lines) <= _MOST_NAMED else 1
+    legend_px = _LEGEND_ROW_PX * max(n_rows - 1, 0)
     inked = inks([line.name for line in window.lines])
     data: list[dict[str, Any]] = [
         {
             "type": "scatter",
-            "mode": "lines",
+            "mode": "lines+markers" if line.texts else "lines",
             "name": plot_label(line.name),
             "x": list(line.x),
             "y": list(line.y),
@@ -90,7 +98,8 @@ def window_figure(window: Window) -> Figure:
                 "dash": theme.dash(ink.index),
                 "width": 1.5,
             },
-            "hovertemplate": f"%{{y:,.4~g}} {line.unit}<extra>{plot_label(line.name)}</extra>",
+            "text": list(line.texts) or None,
+            "hovertemplate": _hover(line),
         }
         for line, ink in zip(window.lines, inked, strict=True)
     ]
@@ -113,9 +122,10 @@ def window_figure(window: Window) -> Figure:
     return {
         "data": data,
         "layout": layout(
-            title={"text": plot_label(window.title, most=110), "x": 0, "xref": "paper"},
-            height=int(sum(heights)) + _FRAME_PX,
-            margin={"l": 60, "r": 16, "t": 64, "b": 40},
+            title=_title_above(_title_of(window)),
+            height=int(sum(heights)) + _FRAME_PX + legend_px,
+            margin={"l": 60, "r": 16, "t": 64 + legend_px, "b": 40},
+            showlegend=len(window.lines) <= _MOST_NAMED,
             hovermode="x",
             barmode="overlay",
             xaxis=axis(
@@ -226,6 +236,24 @@ def _marker(time_ms: float) -> dict[str, Any]:
         "opacity": _STEP_ALPHA,
         "layer": "below",
     }
+
+
+def _title_above(text: str) -> dict[str, Any]:
+    """Return a title at the top edge, so that a legend of several rows fits below it."""
+    edge = {"yref": "container", "y": 1, "yanchor": "top", "pad": {"t": 8}}
+    return {"text": text, "x": 0, "xref": "paper", **edge}
+
+
+def _title_of(window: Window) -> str:
+    title = plot_label(window.title, most=110)
+    return (
+        f"{title}<br><sup>{plot_label(window.remark, most=110)}</sup>" if window.remark else title
+    )
+
+
+def _hover(line: WindowLine) -> str:
+    said = f"%{{y:,.4~g}} {line.unit}<extra>{plot_label(line.name)}</extra>"
+    return f"%{{text}}: {said}" if line.texts else said
 
 
 def _unit_of(window: Window, panel: str) -> str:

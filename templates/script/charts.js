@@ -11,6 +11,7 @@ var reportCharts = (function () {
   var isTouched = matchMedia("(pointer: coarse)").matches;
   var mostAwake = 10;
   var AWAKE_PX = 1200;
+  var INSTANT_PX = 74;
   var asked = new Map();
   var texted = new Map();
   var CONFIG = {
@@ -134,6 +135,11 @@ var reportCharts = (function () {
     };
   }
 
+  /* Times to the millisecond are wide: on a phone they would stand on each other. */
+  function thinTicks(axis, width) {
+    if (axis && axis.type === "date") axis.nticks = Math.max(2, Math.floor(width / INSTANT_PX));
+  }
+
   function draw(figure, Plotly) {
     var plot = figure.querySelector(".rg-plot");
     var made = JSON.parse(texted.get(figure));
@@ -143,6 +149,7 @@ var reportCharts = (function () {
       made.layout.height = plot.clientHeight;
       if (figure.classList.contains("rg-timeline")) made.layout.hovermode = false;
       if (isTouched) made.layout.dragmode = false;
+      thinTicks(made.layout.xaxis, plot.clientWidth);
     }
     if (!isAwake(figure)) awake.push(figure);
     var drawing = Plotly.react(plot, made.data, made.layout || {}, CONFIG);

@@ -39,7 +39,18 @@ var reportFolds = (function () {
     for (var fold = target && target.closest("details"); fold; fold = fold.parentElement.closest("details")) {
       open(fold);
     }
+    if (target) choose(target);
     return target;
+  }
+
+  /* Of views of which one is shown: shows the one that holds an element. */
+  function choose(target) {
+    var pane = target.closest(".rg-pane");
+    if (!pane) return;
+    document.getElementById(pane.previousElementSibling.htmlFor).checked = true;
+    var leaveOut = pane.parentElement.querySelector(".rg-choices-switch");
+    var isWhole = target.closest(".rg-pane-all");
+    if (leaveOut && (isWhole || target.closest(".rg-pane-rest"))) leaveOut.checked = !isWhole;
   }
 
   function follow() {

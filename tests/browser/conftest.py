@@ -16,6 +16,23 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
 _NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
+_WITHOUT = (
+    # Two pages for the address bar, loaded for every window: a third of a test's time.
+    "WebUIOmniboxAimPopup",
+    "WebUIOmniboxFullPopup",
+    "WebUIOmniboxPopup",
+    # What playwright switches off; the last list wins.
+    "AvoidUnnecessaryBeforeUnloadCheckSync",
+    "DestroyProfileOnBrowserClose",
+    "HttpsUpgrades",
+    "LensOverlay",
+    "MediaRouter",
+    "NetworkTimeServiceQuerying",
+    "OptimizationHints",
+    "PaintHolding",
+    "PreconnectToSearch",
+    "ThirdPartyStoragePartitioning",
+)
 _ARGS = (
     "--no-sandbox",
     "--disable-gpu",
@@ -24,6 +41,7 @@ _ARGS = (
     "--disable-background-networking",
     "--disable-component-update",
     "--disable-sync",
+    f"--disable-features={','.join(_WITHOUT)}",
 )
 
 

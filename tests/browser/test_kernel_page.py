@@ -78,3 +78,36 @@ def test_axe_finds_no_violation_on_a_page_of_traces(browser, traced_page, look):
             page.evaluate("reportFolds.all().forEach(reportFolds.open)")
         draw(page, "GPUActivity--utilization")
         assert _complaints(page, look) == []
+
+
+def _seen(page, *ids):
+    return [page.locator(f"#{name}").is_visible() for name in ids]
+
+
+def test_kernels_are_grouped_as_the_reader_chooses_without_a_script(browser, traced_page):
+    rankings = (
+        "KernelTime--top_by_time",
+        "KernelTime--top_by_time_operator",
+        "KernelTime--top_by_time_operator_compute",
+    )
+    with opened(browser, traced_page, java_script_enabled=False) as watched:
+        page = watched.page
+        choice = page.locator(".rg-choices").first
+        assert _seen(page, *rankings) == [True, False, False]
+        choice.locator("label", has_text="operator").click()
+        assert _seen(page, *rankings) == [False, True, False]
+        choice.get_by_text("Leave out communication").click()
+        assert _seen(page, *rankings) == [False, False, True]
+        choice.get_by_role("radio").first.focus()
+        page.keyboard.press("ArrowRight")
+        assert not page.locator("#KernelTime--top_by_time_operator_compute").is_visible()
+
+
+def test_a_link_to_what_is_not_chosen_shows_it(browser, traced_page):
+    name = "KernelTime--top_by_time_shape_compute"
+    with opened(browser, traced_page) as watched:
+        page = watched.page
+        assert _seen(page, name) == [False]
+        page.evaluate(f"location.hash = '{name}'")
+        page.wait_for_timeout(200)
+        assert _seen(page, name) == [True]

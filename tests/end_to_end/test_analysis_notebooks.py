@@ -11,7 +11,9 @@ import nbformat
 import pytest
 
 from tests.end_to_end.command import run_command
-from tests.shared_data import ORACLE_JOBS, SHARED_DATA, needs_shared_data
+from tests.shared_data import SHARED_DATA, needs_shared_data
+
+TRACES = Path(__file__).resolve().parents[2] / "sample_data" / "kernel_traces"
 
 FILES = {
     "interactive": "interactive_analysis.ipynb",
@@ -69,7 +71,19 @@ def test_a_notebook_runs_from_top_to_bottom(
 
 @pytest.mark.notebook
 @pytest.mark.slow
+@pytest.mark.parametrize("name", ["interactive", "dataloader"])
+def test_a_notebook_runs_on_kernel_traces(name: str, tmp_path: Path) -> None:
+    notebook = executed(name, TRACES, tmp_path)
+    outputs = json.dumps([cell.get("outputs", []) for cell in notebook.cells])
+
+    assert "enumerate(DataLoader)#" in outputs
+    assert "rank 1 steps" in outputs
+
+
+@pytest.mark.notebook
+@pytest.mark.slow
 @needs_shared_data
-@pytest.mark.parametrize("job", ORACLE_JOBS[1:2])
-def test_the_interactive_notebook_runs_on_other_jobs(job: str, tmp_path: Path) -> None:
-    executed("interactive", SHARED_DATA / "oracle" / job, tmp_path)
+@pytest.mark.parametrize("name", ["interactive", "dataloader"])
+@pytest.mark.parametrize("job", ["a_healthy_1gpu", "b_cpu_bottleneck", "e_two_nodes_straggler"])
+def test_a_notebook_runs_on_other_jobs(name: str, job: str, tmp_path: Path) -> None:
+    executed(name, SHARED_DATA / "oracle" / job, tmp_path)

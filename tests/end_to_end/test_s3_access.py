@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -42,8 +42,8 @@ def write_aws(home: Path, name: str, text: str) -> None:
     path.write_text(text)
 
 
-def report(bucket: Bucket, *options: str, cwd: Path) -> Run:
-    return run_command(f"{bucket.url}/job", *SUMMARY, "--force", *options, cwd=cwd)
+def report(bucket: Bucket, *options: str, cwd: Path, env: Mapping[str, str] | None = None) -> Run:
+    return run_command(f"{bucket.url}/job", *SUMMARY, "--force", *options, cwd=cwd, env=env)
 
 
 def signers(bucket: Bucket, run: Run) -> set[tuple[str, str] | None]:
@@ -133,7 +133,8 @@ def test_a_person_who_signed_in_has_the_keys_of_the_role_until_the_session_ends(
         name = hashlib.sha1(b"corp", usedforsecurity=False).hexdigest()
         (tmp_path / ".aws" / "sso" / "cache").mkdir(parents=True, exist_ok=True)
         write_aws(tmp_path, f"sso/cache/{name}.json", json.dumps(token))
-        run = report(bucket, "--profile", "dev", cwd=tmp_path)
+        home = {"HOME": str(tmp_path)}  # botocore looks where it is when it is imported
+        run = report(bucket, "--profile", "dev", cwd=tmp_path, env=home)
         if is_signed_in:
             assert signers(bucket, run) == {("ASIAROLE1", "eu-central-1")}
             continue

@@ -41,7 +41,7 @@ def test_the_heat_map_has_a_row_per_device_in_numeric_order(job: Job) -> None:
     assert rows == ["algo-1 gpu0", "algo-1 gpu10", "algo-1 cpu0"]
     assert found["time_s"][0] == START_S
     assert found["utilization_pct"][:3] == pytest.approx((0.95, 50.5, 50.0))  # two samples a cell
-    assert len(charts.figure(info).data[0].z) == 3
+    assert charts.figure(info).data[0].z["shape"].startswith("3, ")
 
 
 def test_the_histogram_counts_every_sample_and_the_last_bin_holds_100(job: Job) -> None:
@@ -65,8 +65,11 @@ def test_the_window_shows_series_events_and_step_markers(job: Job) -> None:
         job, since=START_S + 10, until=START_S + 20, dimensions=["GPUUtilization"]
     )
 
-    assert [line.name for line in info.lines] == ["algo-1 gpu0", "algo-1 gpu10"]
-    assert {line.panel for line in info.lines} == {"GPUUtilization"}
+    assert [line.name for line in info.lines] == ["algo-1 gpu0", "algo-1 gpu10", "algo-1-27 steps"]
+    assert [line.panel for line in info.lines] == [*["GPUUtilization"] * 2, "step duration"]
+    assert info.lines[2].x == [(START_S + 5 * k) * 1e3 for k in (2, 3, 4)]
+    assert info.lines[2].y == [1_000.0] * 3
+    assert info.lines[2].texts == ["step 2", "step 3", "step 4"]
     assert len(info.lines[0].x) == 21
     (lane,) = info.lanes
     assert lane.name == "GetNext"
@@ -74,9 +77,25 @@ def test_the_window_shows_series_events_and_step_markers(job: Job) -> None:
     assert lane.lengths_ms == [1_000.0, 1_000.0]
     assert info.step_ms == tuple((START_S + 5 * k) * 1e3 for k in (2, 3, 4))
     figure = charts.figure(info)
-    assert len(figure.data) == 3
+    assert len(figure.data) == 4
     assert len(figure.layout.shapes) == 3
-    assert figure.layout.xaxis.anchor == "y2"
+    assert figure.layout.xaxis.anchor == "y3"
+
+
+def test_of_many_steps_the_longest_are_drawn_and_the_chart_says_so(tmp_path: Path) -> None:
+    rows: list[Any] = [
+        (TRAIN, TRAIN, START_S + k, START_S + k + (0.9 if k == 7 else 0.5), {"step": k})
+        for k in range(2_100)
+    ]
+    write_timeline(tmp_path, timeline_lines(rows))
+    opened = reportgen.open(str(tmp_path))
+    info = charts.window_info(opened, since=START_S, until=START_S + 3_000)
+
+    (line,) = info.lines
+    assert len(line.x) == 2_000
+    assert max(line.y) == 900.0
+    assert line.texts[list(line.y).index(900.0)] == "step 7"
+    assert "2,000 of 2,100 steps are drawn" in charts.figure(info).layout.title.text
 
 
 def test_a_window_without_anything_is_an_empty_chart(job: Job) -> None:

@@ -13,7 +13,7 @@ import pytest
 
 import reportgen
 from reportgen.errors import ConfigError, LocationError
-from reportgen.explore import wait_for_job
+from reportgen.explore import functions_at, in_intervals, wait_for_job
 from reportgen.explore.frames import (
     DATALOADER_COLUMNS,
     FRAMEWORK_COLUMNS,
@@ -22,6 +22,7 @@ from reportgen.explore.frames import (
 )
 from tests.builders import (
     START_S,
+    Row,
     system_line,
     timeline_lines,
     write_minute,
@@ -97,6 +98,26 @@ def test_events_are_cut_by_step_name_and_process(job: Path) -> None:
     assert len(opened.framework_metrics(processes=TRAIN)) == 2
     # An event that overlaps the range comes in full length.
     assert len(opened.framework_metrics(since=START_S + 11, until=START_S + 11.5)) == 1
+
+
+def test_an_event_is_called_by_its_layer_then_by_its_argument_name(tmp_path: Path) -> None:
+    rows: list[Row] = [
+        ("Forward", "call", START_S, START_S + 1, {"layer_name": "conv1", "name": "outer"}),
+        ("Forward", "FunctionRun", START_S + 2, START_S + 3, {"name": "__inference_7"}),
+        ("Forward", "conv1", START_S + 4, START_S + 6),
+        ("Forward", "call", START_S + 7, START_S + 8, {"layer_name": "", "name": 12}),
+        ("Forward", "call", START_S + 9, START_S + 10, {"layer_name": None, "pid": "x"}),
+    ]
+    write_timeline(tmp_path, timeline_lines(rows))
+    job = reportgen.open(str(tmp_path))
+
+    shown = job.framework_metrics()["framework_metric"].tolist()
+    assert shown == ["conv1", "__inference_7", "conv1", "12", "call"]
+    assert len(job.framework_metrics(names="conv1")) == 2
+    [spans] = job.spans(names="conv1")
+    told = functions_at(spans, in_intervals(np.array([0]), np.array([2**62])))
+    assert told[["function", "count", "total_us"]].to_numpy().tolist() == [["conv1", 2, 3e6]]
+    assert set(spans.names) == {"FunctionRun", "call", "conv1"}
 
 
 def test_the_dataloader_frame_tells_workers_and_pinned_memory(job: Path) -> None:

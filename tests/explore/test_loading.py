@@ -90,6 +90,24 @@ def test_a_gap_between_epochs_is_no_outlier(frame: pd.DataFrame) -> None:
     assert slow["worker_id"].tolist() == [2]
 
 
+def test_where_calls_were_not_recorded_is_no_batch(tmp_path: Path) -> None:
+    train = "Step:ModeKeys.TRAIN"
+    rows = [
+        *(event(train, train, k + 0.1, 0.5) for k in range(20)),
+        *(event(ITER, f"{MULTI}::GetNext", k, 0.01) for k in (0, 1, 2, 5, 6, 10, 11, 12)),
+    ]
+    write_timeline(tmp_path, timeline_lines(rows))
+    job = reportgen.open(str(tmp_path))
+    loader, framework = job.dataloader_metrics(), job.framework_metrics()
+    times = loading.batch_times(loader, framework)
+
+    # One step a batch is usual. From 2 to 5 s there are three, no more than three times that: a
+    # slow batch; from 6 to 10 s there are four: calls of the others were not recorded.
+    assert times.loc[times["is_unrecorded"], "batch_time_s"].tolist() == [4.0]
+    assert loading.batch_outliers(loader, framework)["batch_time_s"].tolist() == [3.0]
+    assert loading.batch_outliers(loader)["batch_time_s"].tolist() == [4.0, 3.0]
+
+
 def test_processes_are_kept_apart(tmp_path: Path) -> None:
     rows = [
         event(ITER, f"{MULTI}::GetNext", 0.0, 0.01, os_pid=1),
@@ -101,6 +119,32 @@ def test_processes_are_kept_apart(tmp_path: Path) -> None:
 
     assert times["pid"].tolist() == [1, 1, 2]
     assert times["batch_time_s"].fillna(-1).tolist() == [-1, 1.0, -1]
+
+
+def test_of_nested_calls_of_tensorflow_the_outermost_waits(tmp_path: Path) -> None:
+    rows = [
+        event("DataIterator", "ParallelMapIterator::GetNext", 0.0, 0.5, os_pid=1),
+        event("DataIterator", "RepeatDatasetOp::GetNext", 0.1, 0.3, os_pid=1),
+        event("DataIterator", "ParallelMapIterator::GetNext", 1.0, 0.2, os_pid=1),
+        event("DataIterator", "Prefetch", 1.5, 0.2, os_pid=1),
+    ]
+    write_timeline(tmp_path, timeline_lines(rows))
+    calls = loading.waits(reportgen.open(str(tmp_path)).dataloader_metrics())
+
+    assert calls["duration_us"].tolist() == [500_000, 200_000]
+    assert set(calls["pin_memory"]) == {"NA"}
+
+
+def test_operators_named_next_count_where_no_call_was_recorded(tmp_path: Path) -> None:
+    name = f"enumerate(DataLoader)#{SINGLE}.__next__"
+    operators = [event("cpu_functions", name, k, 0.1) for k in range(3)]
+    calls = [event(ITER, f"{SINGLE}::GetNext", k, 0.1) for k in range(2)]
+    write_timeline(tmp_path / "both", timeline_lines([*operators, *calls]))
+    write_timeline(tmp_path / "one", timeline_lines(operators))
+
+    for folder, n_calls in (("both", 2), ("one", 3)):
+        frame = reportgen.open(str(tmp_path / folder)).dataloader_metrics()
+        assert len(loading.waits(frame)) == n_calls
 
 
 def test_a_job_without_a_loader_gives_empty_tables(tmp_path: Path) -> None:

@@ -10,9 +10,10 @@ import re
 import time
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
-from reportgen.explore.profiles import PythonProfiles, top_functions
+from reportgen.explore.profiles import PythonProfiles, say_own_time, top_functions
 from reportgen.formats.python_profile import profile_key, read_profiles
 
 T = 1_594_662_605_425_850
@@ -121,6 +122,35 @@ def test_profiles_are_selected_by_step_time_mode_phase_and_node(tmp_path: Path) 
     assert len(profiles.select(end_phase="stepend", node="1-algo-1")) == 2
     assert len(profiles.select(times_us=(T + 10, T + 25))) == 2
     assert profiles.select(profiler="pyinstrument") == ()
+
+
+def test_profiles_that_cover_slow_batches_name_what_is_no_training(tmp_path: Path) -> None:
+    for k in range(3):
+        start, end = f"train-{k}-stepstart-{T + 100 * k}", f"train-{k}-stepend-{T + 100 * k + 50}"
+        dump(tmp_path / folder(start, end) / "python_stats")
+    profiles = PythonProfiles(str(tmp_path))
+    origin_us = T - 1_000
+    slow = pd.DataFrame({"start_time_us": [1_050, 1_190], "end_time_us": [1_060, 1_240]})
+    between = pd.DataFrame({"start_time_us": [1_060], "end_time_us": [1_099]})
+
+    found = profiles.covering(slow, origin_us=origin_us)
+    assert [item.interval.start.step for item in found] == [0, 2]  # both edges count
+    assert profiles.covering(between, origin_us=origin_us) == ()
+    functions, _ = profiles.functions(found)
+    assert functions.loc[functions["function"] == "busy", "calls"].tolist() == [4]
+    assert "busy (" in say_own_time(functions)
+    nothing, _ = profiles.functions(())
+    assert say_own_time(nothing) == "There is no Python profile for this window."
+
+
+def test_own_time_is_told_in_shares(tmp_path: Path) -> None:
+    functions = pd.DataFrame(
+        {"function": ["log", "step", "main"], "own_s": [3.0, 6.0, 1.0], "cumulative_s": 0.0}
+    )
+    assert say_own_time(functions, n=2) == (
+        "Most time of their own in the Python profiles of this window took step (60.0 %), "
+        "log (30.0 %)."
+    )
 
 
 TREE = {

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import pytest
 
 from reportgen.formats import FileEvents, Tally, Vocabulary, read_event_file
+from reportgen.formats.event_args import ArgumentRows
 from reportgen.profile import Quality, SpanArguments
 from reportgen.profile.spans import NUMBER_COLUMNS
 from tests.builders import timeline_lines
@@ -160,6 +161,7 @@ def test_arguments_become_columns_and_absence_is_minus_one() -> None:
         "bytes_fetched": [2**40, -1, -1],
         "tid": [5, -1, -1],
         "step": [-1, -1, -1],
+        "label": [-1, -1, -1],
     }
 
 
@@ -309,3 +311,20 @@ def test_lone_surrogates_in_names_become_writable() -> None:
 @pytest.mark.parametrize("content", [b"", b"[", b"[]", b"[\n]\n", b"\n\n", b"\x00" * 100, b"null"])
 def test_a_file_without_events_gives_none(content: bytes) -> None:
     assert read(content).rows == []
+
+
+def test_labels_of_arguments_keep_their_events_when_two_readers_are_joined() -> None:
+    def rows_of(*labels: str | None) -> ArgumentRows:
+        rows = ArgumentRows()
+        raws = [
+            b"null" if name is None else b'{"layer_name":"%b"}' % name.encode() for name in labels
+        ]
+        rows.rows_of(raws, [-1] * len(raws))
+        return rows
+
+    one, other = rows_of("b", None, "a"), rows_of(None, "c", "b")
+    assert one.extend(other.table()) == 3
+    table = one.table()
+
+    assert table.labels == ("a", "b", "c")
+    assert table.label.tolist() == [1, -1, 0, -1, 2, 1]

@@ -12,7 +12,18 @@ from reportgen.intake import discover, read
 from reportgen.profile import Clock, Quality, RankTrace
 from reportgen.profile.trace_tables import n_rows
 from tests.builders import write_system
-from tests.traces import BASE_NS, START_US, header, ranked, small_events, trace_text, write_trace
+from tests.traces import (
+    BASE_NS,
+    START_US,
+    header,
+    kernel,
+    ranked,
+    small_events,
+    span,
+    step,
+    trace_text,
+    write_trace,
+)
 
 
 def ranks_of(path: Path) -> list[tuple[int, str, bool]]:
@@ -140,13 +151,21 @@ def test_different_ranks_in_folders_of_their_own_are_one_job(tmp_path: Path) -> 
 def test_pickles_are_refused_unopened(tmp_path: Path) -> None:
     (tmp_path / "snapshot.pickle").write_bytes(b"cos\nsystem\n(S'touch /tmp/owned'\ntR.")
 
-    with pytest.raises(LocationError, match="was not"):
+    with pytest.raises(LocationError, match="none was"):
         discover(str(tmp_path / "snapshot.pickle"))
     write_trace(tmp_path / "a.json", trace_text())
     job = discover(str(tmp_path))
     assert [part.files[0].key for part in job.parts] == ["a.json"]
     assert [note.path for note in job.notes] == ["snapshot.pickle"]
     assert "was not opened" in job.notes[0].text
+
+
+def test_a_folder_of_pickles_says_that_they_are_not_opened(tmp_path: Path) -> None:
+    for name in ("a.pickle", "b.pkl"):
+        (tmp_path / name).write_bytes(b"cos\nsystem\n(S'touch /tmp/owned'\ntR.")
+
+    with pytest.raises(LocationError, match=r"2 files are pickles.*so none was"):
+        discover(str(tmp_path))
 
 
 def test_an_empty_trace_and_an_empty_file_are_notes(tmp_path: Path) -> None:
@@ -185,6 +204,41 @@ def test_a_first_step_with_few_operations_is_told(tmp_path: Path) -> None:
     write_trace(tmp_path / "a.json", trace_text([*without_first, *launches]))
 
     assert "The first step launched 1 GPU operations" in notes_of(read_one(tmp_path))
+
+
+def test_steps_and_annotations_that_cross_are_kept_and_counted(tmp_path: Path) -> None:
+    events = [
+        step(1, 0.0, 103.0),  # with stacks recorded, ends come late (pytorch#174555)
+        step(2, 100.0, 103.0),
+        step(3, 200.0, 100.0),
+        span("user_annotation", "load", 10.0, 20.0),
+        span("user_annotation", "forward", 25.0, 40.0),
+        span("user_annotation", "inner", 40.0, 25.0),
+        span("user_annotation", "elsewhere", 60.0, 200.0, tid=7),
+        span("python_function", "train.py(3): step", 90.0, 20.0),
+        kernel(50.0, 10.0, 1),
+    ]
+    write_trace(tmp_path / "a.json", trace_text(events))
+
+    trace = read_one(tmp_path)
+
+    assert n_rows(trace.slices) == len(events) - 1
+    assert trace.steps.start_us.tolist() == [0.0, 100.0, 200.0]
+    assert trace.steps.duration_us.tolist() == [103.0, 103.0, 100.0]
+    assert "2 profiler steps overlap the next one" in notes_of(trace)
+    assert "3 annotations begin inside another one" in notes_of(trace)
+
+
+def test_annotations_that_touch_or_are_nested_do_not_cross(tmp_path: Path) -> None:
+    events = [
+        step(1, 0.0, 100.0),
+        step(2, 99.5, 100.0),  # half a microsecond is rounding
+        span("user_annotation", "load", 0.25, 99.0),
+        span("user_annotation", "copy", 20.0, 79.5),
+    ]
+    write_trace(tmp_path / "a.json", trace_text(events))
+
+    assert "annotation" not in notes_of(read_one(tmp_path))
 
 
 def test_the_base_of_the_clock_places_a_trace_in_the_world(tmp_path: Path) -> None:

@@ -237,6 +237,31 @@ def test_the_breakdown_counts_each_event_once_and_only_after_a_trigger() -> None
     assert list(quiet.details) == ["low_gpu_utilization", "bottlenecks"]
 
 
+def test_what_ran_is_compared_with_what_runs_while_the_gpu_works() -> None:
+    # 20 bottlenecks from the first second on, then 20 ticks of work at 95 %, 0.5 s each.
+    waits = [("Loader", "GetNext", START_S + k / 2, START_S + k / 2 + 0.4) for k in range(20)]
+    quick = [("Loader", "GetNext", START_S + 10 + k, START_S + 10.1 + k) for k in range(10)]
+    conv = [("Forward", "conv", START_S + k, START_S + k + 0.1) for k in range(20)]
+    steps = [(TRAIN, TRAIN, START_S, START_S + 20)]
+    columns = {"gpu0": [0.0] * 20 + [95.0] * 20, "cpu0": [99.0] * 20 + [20.0] * 20}
+    part = node_profile(
+        system=system_table(columns, interval_s=0.5),
+        spans=span_table([*steps, *waits, *quick, *conv]),
+    )
+    result = run(RULE, part, threshold=40, patience=4)
+
+    loader, forward = rows_of(result, "functions")
+    assert (loader["function"], loader["count"], loader["other_count"]) == ("GetNext", 20, 10)
+    assert (loader["mean_s"], loader["other_mean_s"]) == (0.4, pytest.approx(0.1))
+    assert loader["times_as_long"] == pytest.approx(4.0)
+    assert (forward["count"], forward["other_count"]) == (10, 10)
+    assert forward["share_pct"] == pytest.approx(100 / 9)
+    assert (
+        "GetNext takes 88.9 % of the time of all functions during bottlenecks and 50.0 % while a "
+        "GPU works: 1.8 times as much."
+    ) in result.findings[0].text
+
+
 def test_neighbours_are_merged_over_one_missing_tick_but_not_over_two() -> None:
     rows = rows_of(run(RULE, node(starved("bbwbwwbwww" * 2)), **SMALL), "intervals")
 

@@ -9,7 +9,7 @@ import pytest
 
 from reportgen.results import Counters, ReasonCode, Severity, Status
 from reportgen.rules.dataloader import RULE
-from tests.builders import START_S
+from tests.builders import START_S, node_profile, span_table, system_table
 from tests.rules.framework_jobs import finding, node, rows_of, run, step_rows
 
 ITERATOR = "_MultiProcessingDataLoaderIter"
@@ -434,6 +434,51 @@ def test_batches_are_timed_from_start_to_start_without_gaps_between_epochs() -> 
     assert wait["wait_s"] == pytest.approx(0.02)
     assert wait["factor_of_median"] == pytest.approx(2.0)  # exactly twice counts
     assert result.metrics["slow_batches"] == 1
+
+
+def test_slow_batches_are_told_with_the_use_and_the_functions_in_them() -> None:
+    rows = [
+        *(fetch(begin, 0.1) for begin in (0, 2, 4, 8, 10)),  # from 4 to 8 s is twice the median
+        ("cpu_functions", "print", START_S + 5, START_S + 7.5),
+        *(("Forward", "conv", START_S + k + 0.5, START_S + k + 1) for k in (0, 2, 4, 8)),
+    ]
+    # A sample each second: the slow batch holds those of 4 to 7 s, the others six.
+    columns: dict[str, list[float | None]] = {
+        "gpu0": [80.0, 80.0, 80.0, 80.0, 0.0, 0.0, 0.0, 0.0, 80.0, 80.0, 80.0, 80.0],
+        "cpu0": [10.0, 10.0, 10.0, 10.0, 20.0, 20.0, None, 50.0, 10.0, 10.0, 10.0, 10.0],
+    }
+    part = node_profile(system=system_table(columns, interval_s=1), spans=span_table(rows))
+    result = run(RULE, part)
+
+    (slow,) = rows_of(result, "slow_batches")
+    assert (slow["batch_s"], slow["gpu_pct"], slow["cpu_pct"]) == (4.0, 0.0, 30.0)
+    assert slow["io_wait_pct"] is None
+    inside, outside = rows_of(result, "batch_use")
+    assert (inside["gpu_pct"], inside["cpu_pct"], inside["samples"]) == (0.0, 30.0, 7)
+    assert (outside["gpu_pct"], outside["cpu_pct"], outside["samples"]) == (80.0, 10.0, 12)
+    printing, *_ = rows_of(result, "batch_functions")
+    assert (printing["function"], printing["count"], printing["other_count"]) == ("print", 1, 0)
+    found = {row["function"]: row for row in rows_of(result, "batch_functions")}
+    assert (found["conv"]["count"], found["conv"]["other_count"]) == (1, 3)
+
+
+def test_a_time_with_many_steps_is_no_slow_batch_but_waits_that_were_not_recorded() -> None:
+    every = training(n_steps=60)
+    rows = [row for row in every if row[0] != "DataLoaderIter"]
+    rows += [fetch(begin, 0.01) for begin in (0, 1, 2, 5, 6, 10, 11, 12)]
+    result = judged(rows, cores=4, gpus=1)
+
+    (own,) = rows_of(result, "batch_times")
+    assert (own["batches"], own["unrecorded"], own["slow_batches"]) == (6, 1, 1)
+    (slow,) = rows_of(result, "slow_batches")
+    assert (slow["start_s"], slow["batch_s"]) == (START_S + 2, 3.0)
+
+
+def test_without_slow_batches_nothing_is_compared() -> None:
+    result = judged(training(), cores=4, gpus=1)
+
+    assert result.exhibit("batch_use") is None
+    assert result.exhibit("batch_functions") is None
 
 
 def test_processes_of_one_worker_are_timed_apart() -> None:

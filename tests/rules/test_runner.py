@@ -96,6 +96,7 @@ def test_the_built_in_rules_are_sagemakers_and_ours() -> None:
         "MaxInitializationTime",
         "MemoryOperations",
         "NetworkBottleneck",
+        "OperatorTime",
         "OverallFrameworkMetrics",
         "OverallSystemUsage",
         "PythonFunctions",

@@ -298,6 +298,22 @@ def test_what_ran_in_slow_steps_counts_each_event_once() -> None:
     ]
 
 
+def test_functions_in_slow_steps_are_compared_with_those_in_the_others() -> None:
+    slow_steps = list(range(100, 112))
+    steps = step_rows(with_slow(200, slow_steps))
+    usual = [("Forward", "Net", START_S + k + 0.02, START_S + k + 0.08) for k in range(60)]
+    extra = [("Callback", "log", START_S + k + 0.1, START_S + k + 0.5) for k in slow_steps]
+    result = run(RULE, node([*steps, *usual, *extra]), n_outliers=1)
+
+    found = {row["function"]: row for row in rows_of(result, "outlier_functions")}
+    assert (found["log"]["count"], found["log"]["other_count"]) == (12, 0)
+    assert (found["log"]["mean_s"], found["log"]["times_as_long"]) == (pytest.approx(0.4), None)
+    assert (found["Net"]["count"], found["Net"]["other_count"]) == (0, 60)
+    assert (
+        "log takes 100.0 % of the time of all functions in these steps" in result.findings[0].text
+    )
+
+
 def test_steps_above_twice_the_median_are_listed_apart_and_equality_is_normal() -> None:
     durations = [0.1] * 120
     durations[30], durations[60] = 0.2, 0.200001

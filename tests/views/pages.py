@@ -27,6 +27,7 @@ SECTIONS = (
     "idle_time",
     "steps",
     "kernels",
+    "traced_operators",
     "communication",
     "device_memory",
     "launches",

@@ -7,15 +7,16 @@ import re
 import pytest
 
 from reportgen import views
-from reportgen.results import ReasonCode, Severity, Status
+from reportgen.results import ExhibitKind, ReasonCode, Severity, Status, exhibit
 from reportgen.views.blocks import Section, outputs
 from reportgen.views.charts import series
 from reportgen.views.charts.layout import ChartContext
 from reportgen.views.exhibits import figure_of
 from reportgen.views.kernel_ranking import info_of
-from reportgen.views.sections.dashboard import largest_part
 from reportgen.views.sections.kernels import absent_of
+from reportgen.views.sections.panels import largest_part
 from reportgen.views.status import hint_of
+from reportgen.views.verdict import verdict_of
 from tests.views import reports, traces
 from tests.views.test_hero import budget_report
 
@@ -33,6 +34,7 @@ TOPICS = (
     "launches",
     "not_recorded",
     "steps",
+    "traced_operators",
 )
 
 
@@ -131,14 +133,33 @@ def test_the_overview_has_further_faults_as_lines_that_lead_to_their_cards():
     assert html_of(views.findings(report)).count('<article class="rg-card') == 2
 
 
-def test_without_faults_the_overview_tells_what_could_be_won():
-    title = "80.0 % of kernel time is FP32"
-    found = reports.finding("PREC-1", Severity.INFO, title, share=0.5)
-    precision = reports.result("KernelPrecision", Status.OK, findings=(found,))
-    report = reports.report_of((traces.activity(), precision), nodes=("rank 0",))
+def report_of_readings(*shares):
+    """A report of a busy GPU where nothing is wrong but each of some readings could win a share."""
+    found = tuple(
+        reports.finding(f"PREC-{at}", Severity.INFO, f"reading {at} of kernels", share=share)
+        for at, share in enumerate(shares, start=1)
+    )
+    precision = reports.result("KernelPrecision", Status.OK, findings=found)
+    return reports.report_of((traces.activity(), precision), nodes=("rank 0",))
+
+
+def test_without_faults_the_verdict_tells_what_could_be_won_most():
+    report = report_of_readings(0.2, 0.5)
+    verdict = verdict_of(report)
+    assert (verdict.kind, verdict.headline) == ("info", "Reading 2 of kernels.")
+    assert verdict.lead.startswith("Nothing is wrong, but this could make the job at most 2.00×")
+    assert verdict.action
     overview = html_of(views.header(report))
     assert 'href="#KernelPrecision--finding-PREC-1"' in overview
-    assert "up to 2.00× faster" in overview
+    assert 'href="#KernelPrecision--finding-PREC-2"' not in overview
+
+
+def test_what_could_win_little_is_a_line_below_a_verdict_without_problem():
+    report = report_of_readings(0.08)
+    assert verdict_of(report).headline == "No problem found."
+    overview = html_of(views.header(report))
+    assert 'href="#KernelPrecision--finding-PREC-1"' in overview
+    assert "up to 1.09× faster" in overview
 
 
 def test_every_link_of_the_checks_has_a_place():
@@ -189,3 +210,85 @@ def test_the_first_picture_of_kernels_knows_work_communication_and_idling():
         "nothing computed beside it, 40.0 % of it (40 s) was lost waiting, mostly for the data "
         "loader."
     ) in html
+
+
+def grouped_report():
+    """The report of a job whose kernels were added up in two ways, with communication."""
+    exhibits = [
+        traces.ranking(name) for name in ("top_by_time", "top_by_time_shape", "top_by_time_compute")
+    ]
+    tables = [
+        exhibit(name, ExhibitKind.TABLE, title=name, columns=[("name", "", ["k"])])
+        for name in ("kernels", "kernels_by_shape")
+    ]
+    kernels = reports.result("KernelTime", Status.OK, exhibits=(*exhibits, *tables))
+    return reports.report_of((traces.activity(), kernels), nodes=("rank 0",))
+
+
+def test_a_reader_chooses_by_what_kernels_are_grouped_and_leaves_communication_out():
+    html = html_of(views.gpu_dashboard(grouped_report()))
+    choice = html[html.index('<div class="rg-choices"') :]
+    labels = re.findall(r'<label for="[^"]+"[^>]*>([^<]+)</label>', choice)
+    assert labels == ["Leave out communication", "name", "name, grid and block"]
+    assert choice.count('type="radio"') == 2
+    assert choice.count(" checked>") == 1
+    assert {"KernelTime--top_by_time_shape", "KernelTime--top_by_time_compute"} <= set(
+        anchors_of(choice)
+    )
+
+
+def test_tables_of_the_same_kernels_are_a_choice_and_rankings_stand_on_the_dashboard_alone():
+    html = html_of(views.kernels(grouped_report()))
+    assert re.findall(r'<label for="[^"]+">([^<]+)</label>', html) == [
+        "name",
+        "name, grid and block",
+    ]
+    assert "rg-choices-switch" not in html
+    assert not {"KernelTime--top_by_time_shape", "KernelTime--top_by_time_compute"} & set(
+        anchors_of(html)
+    )
+
+
+def test_what_cannot_be_chosen_stands_alone():
+    assert "rg-choices" not in html_of(views.gpu_dashboard(traces.traced_report()))
+
+
+def test_idle_stretches_are_told_by_the_longest_and_share_the_axis_of_utilization():
+    start_s = reports.START_S
+    stretches = exhibit(
+        "idle_stretches",
+        ExhibitKind.SPANS,
+        title="Long idle stretches",
+        columns=[
+            ("lane", "", ["gpu0", "gpu0"]),
+            ("name", "", ["host late: data loader"] * 2),
+            ("start_s", "s", [start_s + 0.0002, start_s + 0.0005]),
+            ("end_s", "s", [start_s + 0.0003, start_s + 0.0007]),
+            ("duration_us", "us", [100.0, 200.0]),
+            ("before", "", ["a", "b"]),
+        ],
+    )
+    idle = reports.result("IdleTime", Status.OK, exhibits=(stretches,))
+    report = reports.report_of((traces.activity(), idle), nodes=("rank 0",))
+    section = views.gpu_dashboard(report)
+    assert "Long idle stretches: the longest 200 µs before b" in html_of(section)
+    axes = [block.figure["layout"]["xaxis"] for block in section.blocks if block.figure]
+    assert [len(axis["range"]) for axis in axes] == [2, 2]
+    assert axes[0]["range"] == axes[1]["range"]
+
+
+def test_a_further_grouping_shows_its_first_rows_and_says_how_many_there_are():
+    tables = [
+        exhibit(name, ExhibitKind.TABLE, title=name, columns=[("name", "", names)])
+        for name, names in (
+            ("kernels", [f"by name {at}" for at in range(60)]),
+            ("kernels_by_shape", [f"by shape {at}" for at in range(60)]),
+        )
+    ]
+    kernels = reports.result("KernelTime", Status.OK, exhibits=tuple(tables))
+    report = reports.report_of((traces.activity(), kernels), nodes=("rank 0",))
+    html = html_of(views.kernels(report))
+    assert "by name 59" in html
+    assert "by shape 49" in html
+    assert "by shape 50" not in html
+    assert "The first 50 of 60" in html

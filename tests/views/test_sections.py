@@ -29,6 +29,7 @@ OF_TRACES = {
     "launches",
     "not_recorded",
     "steps",
+    "traced_operators",
 }
 """Sections of kernel traces: see test_kernel_sections.py."""
 TOLD_APART = {

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from reportgen.results import Exhibit, ExhibitKind, exhibit
 from reportgen.views.condense import CONDENSED_ROWS, data_of
-from reportgen.views.tables import FIRST_ROWS, MOST_CELLS, table_of
+from reportgen.views.tables import FIRST_ROWS, MOST_CELLS, headings_of, table_of
 from reportgen.views.values import Shown
 from tests.views import reports
 
@@ -186,3 +186,13 @@ def test_starts_of_kernel_traces_are_instants_to_the_microsecond() -> None:
 
     assert _texts(table.rows) == [["1", "09:30:21.250001"], ["2", "09:30:21.300002"]]
     assert table.heads[1].note == "2026-07-03 UTC"
+
+
+def test_a_text_beside_a_number_of_its_name_is_no_count() -> None:
+    columns = exhibit(
+        "x",
+        ExhibitKind.TABLE,
+        title="x",
+        columns=[("window", "", ["gpu"]), ("window_us", "us", [1.0])],
+    ).columns
+    assert headings_of(columns) == ["window", "window time"]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import mmap
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -10,45 +12,75 @@ from numpy.typing import NDArray
 Column = NDArray[Any]
 Columns = dict[str, Column]
 
-_LEAST_ROWS = 1024
+PIECE_ROWS = 1 << 16
+"""Rows of a piece. Source: ours; half a MB, of which nothing is used before it is written."""
 
 
 class Growing:
-    """Columns that grow, each in one piece: many small pieces would leave holes in memory."""
+    """Columns that grow, in pieces of equal length: nothing is copied in order to grow."""
 
     def __init__(self) -> None:
         self.n_rows = 0
-        self._buffers: Columns = {}
+        self._pieces: dict[str, list[Column]] = {}
 
     def add(self, **columns: Column) -> None:
         """Append rows; every call has the same columns."""
-        n_added = len(next(iter(columns.values())))
-        end = self.n_rows + n_added
         for name, column in columns.items():
-            self._room(name, column, end)[self.n_rows : end] = column
-        self.n_rows = end
+            self._append(self._pieces.setdefault(name, []), column)
+        self.n_rows += len(next(iter(columns.values())))
 
-    def _room(self, name: str, column: Column, n_rows: int) -> Column:
-        """Return the buffer of a column, made larger when it is full."""
-        buffer = self._buffers.get(name)
-        if buffer is None or len(buffer) < n_rows:
-            larger = np.empty(max(2 * n_rows, _LEAST_ROWS), dtype=column.dtype)
-            if buffer is not None:
-                larger[: self.n_rows] = buffer[: self.n_rows]
-            self._buffers[name] = buffer = larger
-        return buffer
+    def _append(self, pieces: list[Column], column: Column) -> None:
+        n_done = 0
+        while n_done < len(column):
+            number, at = divmod(self.n_rows + n_done, PIECE_ROWS)
+            if number == len(pieces):
+                dtype = pieces[0].dtype if pieces else column.dtype
+                pieces.append(mapped(PIECE_ROWS, dtype))
+            part = column[n_done : n_done + PIECE_ROWS - at]
+            pieces[number][at : at + len(part)] = part
+            n_done += len(part)
 
     def take(self) -> Columns:
         """Return the columns, none without rows; there are none afterwards."""
-        buffers, self._buffers = self._buffers, {}
-        return {name: buffer[: self.n_rows] for name, buffer in buffers.items() if self.n_rows}
+        columns: Columns = {}
+        for name in list(self._pieces) if self.n_rows else ():
+            parts = list(self._parts(name, 0))
+            del self._pieces[name]
+            columns[name] = np.concatenate(parts, out=mapped(self.n_rows, parts[0].dtype))
+        self.clear()
+        return columns
 
     def tail(self, name: str, n_rows: int) -> Column:
         """Return a column behind the first ``n_rows`` rows."""
-        return self._buffers[name][n_rows : self.n_rows] if self._buffers else np.empty(0)
+        parts = list(self._parts(name, n_rows))
+        return np.concatenate(parts) if parts else np.empty(0)
 
     def cut(self, n_rows: int) -> int:
         """Drop the rows behind the first ``n_rows``; return how many."""
         dropped = self.n_rows - n_rows
         self.n_rows = n_rows
         return dropped
+
+    def clear(self) -> None:
+        """Drop all rows."""
+        self.n_rows = 0
+        self._pieces.clear()
+
+    def _parts(self, name: str, first: int) -> Iterator[Column]:
+        """Yield the rows of a column from ``first`` on, piece by piece."""
+        for number, piece in enumerate(self._pieces.get(name, ())):
+            start = number * PIECE_ROWS
+            if first < start + PIECE_ROWS and start < self.n_rows:
+                yield piece[max(first - start, 0) : self.n_rows - start]
+
+
+def mapped(n_rows: int, dtype: np.dtype[Any]) -> Column:
+    """Return a column of zeros in a map of its own.
+
+    Its memory is used when it is written, and goes back to the system with it. The columns of a
+    large trace would leave holes among what the program asks for meanwhile: a fifth of all memory.
+    """
+    n_bytes = n_rows * dtype.itemsize
+    if n_bytes < mmap.PAGESIZE:
+        return np.zeros(n_rows, dtype=dtype)
+    return np.frombuffer(mmap.mmap(-1, n_bytes), dtype=dtype)

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reportgen.formats.event_columns import ABSENT
-from reportgen.formats.kineto.growing import Columns
+from reportgen.formats.kineto.growing import Column, Columns
 from reportgen.profile.trace_tables import FlowKind
 
 
@@ -29,14 +29,18 @@ def launches(gpu: Columns, calls: Columns, launch_ends: Columns) -> NDArray[np.i
 def _along_arrows(
     gpu_start_us: NDArray[np.float64], call_start_us: NDArray[np.float64], ends: Columns
 ) -> NDArray[np.int32]:
+    """Return the row of the call at whose start an arrow leaves that ends where an op starts."""
     is_start = ends["is_start"]
-    id_by_end = dict(zip(ends["start_us"][~is_start], ends["id"][~is_start], strict=True))
-    start_by_id = dict(zip(ends["id"][is_start], ends["start_us"][is_start], strict=True))
-    row_by_start = {start: row for row, start in reversed(list(enumerate(call_start_us)))}
-    rows = (
-        row_by_start.get(start_by_id.get(id_by_end.get(start)), ABSENT) for start in gpu_start_us
-    )
-    return np.fromiter(rows, dtype=np.int32, count=len(gpu_start_us))
+    arrival = _first_match(gpu_start_us, ends["start_us"][~is_start])
+    arrow = np.where(arrival == ABSENT, ABSENT, _taken(ends["id"][~is_start], arrival))
+    departure = _first_match(arrow, ends["id"][is_start])
+    left_us = _taken(ends["start_us"][is_start], departure)
+    return _first_match(np.where(departure == ABSENT, np.nan, left_us), call_start_us)
+
+
+def _taken(column: Column, rows: NDArray[np.int32]) -> Column:
+    """Return some rows of a column, anything for absent ones."""
+    return np.append(column, column.dtype.type(ABSENT))[rows]
 
 
 def bytes_of_calls(gpu: Columns, calls: Columns) -> NDArray[np.int64]:
@@ -66,7 +70,7 @@ def pair_flows(ends: Columns) -> Columns:
     }
 
 
-def _first_match(wanted: NDArray[np.int64], keys: NDArray[np.int64]) -> NDArray[np.int32]:
+def _first_match(wanted: Column, keys: Column) -> NDArray[np.int32]:
     """Return the first row of each wanted key, ``ABSENT`` where the key is absent or not there."""
     if not len(keys):
         return np.full(len(wanted), ABSENT, dtype=np.int32)

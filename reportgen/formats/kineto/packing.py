@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 GZIP = b"\x1f\x8b"
-_OUTPUT_BYTES = 4 << 20
+_OUTPUT_BYTES = 1 << 20
 """Unpacked bytes handed on at once: packed traces grow 10 to 30 times."""
 
 

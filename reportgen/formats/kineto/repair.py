@@ -55,10 +55,23 @@ def repair_text(text: bytes) -> tuple[bytes, int]:
         text, n_found = pattern.subn(replacement, text)
         n_changed += n_found
     if b"\\" in text:
-        escaped = _TEXT.sub(_escaped, text)
-        n_changed += escaped != text
-        text = escaped
+        text, n_escaped = _escape_lone_backslashes(text)
+        n_changed += n_escaped
     return text, n_changed
+
+
+def _escape_lone_backslashes(text: bytes) -> tuple[bytes, int]:
+    """Return text whose backslashes escape something, and how many quoted texts were changed."""
+    n_changed = 0
+
+    def escaped(match: re.Match[bytes]) -> bytes:
+        nonlocal n_changed
+        if not _BAD_ESCAPE.search(match[0]):
+            return match[0]
+        n_changed += 1
+        return _LONE_BACKSLASH.sub(rb"\\\\", match[0])
+
+    return _TEXT.sub(escaped, text), n_changed
 
 
 def repair_event(text: bytes) -> TraceEvent | None:
@@ -110,12 +123,6 @@ def _salvage(text: str) -> dict[str, object] | None:
     if not {"ph", "ts"} <= fields.keys():
         return None
     return fields | {"name": json.loads(name[1], strict=False), "args": args}
-
-
-def _escaped(match: re.Match[bytes]) -> bytes:
-    """Return a text whose backslashes are escaped when one of them escapes nothing."""
-    text = match[0]
-    return _LONE_BACKSLASH.sub(rb"\\\\", text) if _BAD_ESCAPE.search(text) else text
 
 
 def _quoted_name(match: re.Match[str]) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from reportgen.formats.kineto.growing import Columns
+from reportgen.formats.kineto.growing import Columns, mapped
 
 _DAY_US = 86_400e6
 MAX_DURATION_US = 7 * _DAY_US
@@ -83,7 +83,7 @@ def to_origin(table: Columns, base_us: int) -> None:
         return
     if "duration_us" in table:
         table["end_us"] = (table["start_us"] + table["duration_us"]) - base_us
-    table["start_us"] = table["start_us"] - base_us
+    table["start_us"] -= base_us
 
 
 def sort_rows(table: Columns, *, is_outer_first: bool = False) -> None:
@@ -98,8 +98,10 @@ def sort_rows(table: Columns, *, is_outer_first: bool = False) -> None:
 
 def take_rows(table: Columns, rows: NDArray[np.bool_] | NDArray[np.int64]) -> None:
     """Keep the selected rows, in place: one column at a time, for the memory's sake."""
-    for name in list(table):
-        table[name] = table[name][rows]
+    kept = np.flatnonzero(rows) if rows.dtype == np.bool_ else rows
+    for name, column in list(table.items()):
+        room = mapped(len(kept), column.dtype)
+        table[name] = np.take(column, kept, out=room, mode="clip")  # "raise" takes a copy more
 
 
 def clip_overruns(table: Columns) -> None:
@@ -112,7 +114,6 @@ def clip_overruns(table: Columns) -> None:
     is_over = np.zeros(n_rows, dtype=np.bool_)
     is_over[:-1] = is_same & (end_us[:-1] - start_us[1:] > OVERRUN_US)
     following_us = np.append(start_us[1:], np.inf)
-    is_overrun, clipped_us = np.empty_like(is_over), np.empty_like(end_us)
-    is_overrun[order] = is_over
-    clipped_us[order] = np.where(is_over, following_us, end_us)
-    table["end_us"], table["is_overrun"] = clipped_us, is_overrun
+    table["end_us"][order] = np.where(is_over, following_us, end_us)
+    table["is_overrun"] = np.empty_like(is_over)
+    table["is_overrun"][order] = is_over

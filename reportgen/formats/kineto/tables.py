@@ -75,9 +75,9 @@ class TraceTables:
 
 def build_tables(columns: TraceColumns) -> TraceTables:
     """Return the tables of what was read; ``columns`` is empty afterwards."""
+    if not (columns.tables["gpu_ops"].tail("correlation", 0) == ABSENT).any():
+        columns.tables["launch_ends"].clear()  # they serve ops without correlation, and are many
     raw = {name: table.take() for name, table in columns.tables.items()}
-    if not (raw["gpu_ops"] and (raw["gpu_ops"]["correlation"] == ABSENT).any()):
-        raw["launch_ends"].clear()  # arrows serve ops without correlation alone, and are many
     collectives = raw.pop("collectives")
     bad_durations, bad_times = screen(raw)
     base_us = whole_base_us(raw)
@@ -117,12 +117,13 @@ def _use_words(
     input_types = input_types_of(columns.vocabularies)
     for table in raw.values():
         if "name" in table:
-            table["name"] = names.of(table["name"])
+            table["name"][:] = names.of(table["name"])
         if "thread" in table:
-            table["thread"] = threads.of(table["thread"])
+            table["thread"][:] = threads.of(table["thread"])
     slices = raw["slices"]
     if slices:
-        slices["input_type"] = input_types.of(slices.pop("input_list"))
+        slices["input_type"] = slices.pop("input_list")
+        slices["input_type"][:] = input_types.of(slices["input_type"])
         _tell_annotations(slices, names.values)
     return names.values, threads.values, input_types.values
 
@@ -139,7 +140,7 @@ def _join(raw: dict[str, Columns], collectives: Columns) -> None:
     gpu, calls = raw["gpu_ops"], raw["calls"]
     if gpu:
         gpu["launch"] = launches(gpu, calls, raw["launch_ends"])
-        gpu["bytes"] = bytes_of_calls(gpu, calls)
+        gpu["bytes"][:] = bytes_of_calls(gpu, calls)
         clip_overruns(gpu)
         gpu["collective"] = np.full(len(gpu["launch"]), ABSENT, dtype=np.int32)
     if not collectives:

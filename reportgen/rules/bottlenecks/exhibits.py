@@ -9,8 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reportgen.results import Counters, Details, Exhibit, ExhibitKind, exhibit
-from reportgen.rules.bottlenecks.ticks import Bottlenecks, Limits, NodeBottlenecks
+from reportgen.rules.bottlenecks.ticks import (
+    GPU_WORKS_PCT,
+    Bottlenecks,
+    Limits,
+    NodeBottlenecks,
+)
 from reportgen.rules.framework.breakdown_exhibits import exhibits_of_breakdown, exhibits_of_members
+from reportgen.rules.framework.causes import compared_functions
 from reportgen.rules.maths.runs import runs_of
 from reportgen.rules.saying.wording import say_times
 from reportgen.units import percentages, say_pct, seconds
@@ -71,6 +77,16 @@ def exhibits_of(job: Bottlenecks, limits: Limits, part: str) -> tuple[Exhibit, .
         found += [_hot_cores(job.nodes), _intervals(job.nodes)]
     if job.counters.rule_triggered:
         found += exhibits_of_breakdown(job.breakdown, with_others=False, during=DURING)
+        found += compared_functions(
+            "functions",
+            job.functions,
+            job.functions_at_work,
+            title="Functions during bottlenecks and while a GPU works",
+            caption=(
+                f"Other columns: ticks with a GPU above {say_pct(GPU_WORKS_PCT)}. Each event "
+                "counts once with its full length; largest increase of the share first."
+            ),
+        )
     return tuple(found)
 
 

@@ -17,11 +17,15 @@ from reportgen.rules.framework.breakdown import (
     breakdown_of,
     merge_breakdowns,
 )
+from reportgen.rules.framework.causes import FunctionSums, function_sums, merge_function_sums
 from reportgen.rules.maths.activity import training_loop_ns
 from reportgen.rules.maths.intervals import spans_any_moment
 from reportgen.rules.maths.minutes import minutes_of
 from reportgen.rules.saying.verdict import reason_to_skip
 from reportgen.units import NS_PER_MINUTE, NS_PER_US, seconds_key
+
+GPU_WORKS_PCT = 90.0
+"""A GPU above this works: what runs then is compared with bottlenecks. Source: seed 000."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,6 +64,8 @@ class NodeBottlenecks:
         time_ns, n_gpus_low, n_cores_hot: (k,) of each bottleneck, in order of time.
         loop: ``None`` when the node has no step events.
         breakdown: framework events that ran at any bottleneck, each once.
+        functions, functions_at_work: what ran at any bottleneck, and at any tick with a GPU above
+            ``GPU_WORKS_PCT``; each event once. Both are empty without a bottleneck.
     """
 
     node: str
@@ -77,6 +83,8 @@ class NodeBottlenecks:
     n_cores_hot: NDArray[np.int64]
     loop: LoopCounts | None
     breakdown: Breakdown
+    functions: FunctionSums
+    functions_at_work: FunctionSums
 
     @property
     def n_bottlenecks(self) -> int:
@@ -114,6 +122,17 @@ def measure_bottlenecks(part: NodeProfile, kind: SeriesKind, limits: Limits) -> 
         n_cores_hot=hot[is_bottleneck],
         loop=_loop_counts(training_loop_ns(spans), system.tick_ns, time_ns),
         breakdown=breakdown_of(spans.where(active)),
+        functions=function_sums(spans, active),
+        functions_at_work=_at_work(part) if time_ns.size else {},
+    )
+
+
+def _at_work(part: NodeProfile) -> FunctionSums:
+    """Return what ran at the ticks with a GPU at work."""
+    system, spans = part.system, part.spans
+    works = (system.matrix(SeriesKind.GPU_UTILIZATION) > GPU_WORKS_PCT).any(axis=1)
+    return function_sums(
+        spans, spans_any_moment(spans.start_ns, spans.end_ns, system.tick_ns[works])
     )
 
 
@@ -144,12 +163,15 @@ class Bottlenecks:
         counters: AWS's counters.
         peak_pct: largest share at the end of any judged minute; 0 when none was judged.
         breakdown: framework events at the bottlenecks of all nodes.
+        functions, functions_at_work: of all nodes.
     """
 
     nodes: tuple[NodeBottlenecks, ...]
     counters: Counters
     peak_pct: float
     breakdown: Breakdown
+    functions: FunctionSums
+    functions_at_work: FunctionSums
 
 
 def join_bottlenecks(nodes: Sequence[NodeBottlenecks], limits: Limits) -> Bottlenecks:
@@ -178,6 +200,8 @@ def join_bottlenecks(nodes: Sequence[NodeBottlenecks], limits: Limits) -> Bottle
         ),
         peak_pct=float(shares_pct.max(initial=0.0)),
         breakdown=merge_breakdowns([node.breakdown for node in nodes]),
+        functions=merge_function_sums(node.functions for node in nodes),
+        functions_at_work=merge_function_sums(node.functions_at_work for node in nodes),
     )
 
 

@@ -17,6 +17,7 @@ from reportgen.rules.bottlenecks.exhibits import (
 )
 from reportgen.rules.bottlenecks.ticks import Bottlenecks, Limits, NodeBottlenecks
 from reportgen.rules.framework.breakdown import Breakdown
+from reportgen.rules.framework.causes import main_cause
 from reportgen.rules.saying.verdict import estimate_of, fault_severity
 from reportgen.rules.saying.wording import say_times
 from reportgen.units import NS_PER_S, say_duration, say_pct, seconds
@@ -156,6 +157,7 @@ def _finding(job: Bottlenecks, limits: Limits, words: Words) -> Finding | None:
         _how_wide(job.nodes, weight, words),
         _longest(longest),
         *_what_ran(job.breakdown),
+        *_what_stands_out(job),
     ]
     return Finding(
         id=words.finding_id,
@@ -241,6 +243,17 @@ def _what_ran(breakdown: Breakdown) -> Sequence[str]:
     """Name the framework work that took most time at the bottlenecks, if anything ran."""
     general = _largest(breakdown.general_ns)
     return [f"Most other framework time then went to {general}."] if general else []
+
+
+def _what_stands_out(job: Bottlenecks) -> Sequence[str]:
+    """Name the function that takes much more of the time than while a GPU works, if one does."""
+    cause = main_cause(
+        job.functions,
+        job.functions_at_work,
+        at="during bottlenecks",
+        against="while a GPU works",
+    )
+    return [cause.text] if cause else []
 
 
 def _largest(total_ns: Mapping[str, int]) -> str:

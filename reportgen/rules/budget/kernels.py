@@ -72,10 +72,13 @@ class RankBudget:
     devices: tuple[DeviceBudget, ...]
 
 
-def rank_budget(trace: RankTrace) -> RankBudget:
-    """Split the headline window of each device of a rank."""
+def rank_budget(trace: RankTrace, also: str | None = None) -> RankBudget:
+    """Split the headline window of each device of a rank.
+
+    ``also`` finds further names of communication, a regular expression.
+    """
     windows = windows_of(trace)
-    devices = [_device(trace, unions, headline(windows)) for unions in unions_of(trace)]
+    devices = [_device(trace, unions, headline(windows)) for unions in unions_of(trace, also)]
     return RankBudget(node=trace.node, devices=tuple(devices))
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
-from reportgen.results import Exhibit, ExhibitKind, exhibit
+from reportgen.results import Exhibit
 from reportgen.rules.kernels.device_time import DeviceTime
 from reportgen.rules.kernels.saying import pct_of, say_us, say_window
-from reportgen.units import percentages, say_pct
+from reportgen.rules.kernels.time_shares import time_shares
+from reportgen.units import say_pct
 
 ACTIVE, SPLIT, OVERLAP, SUMS = "active_time", "activity_split", "overlap", "activity_sums"
 
@@ -27,7 +28,7 @@ def active_time(rows: Sequence[DeviceTime]) -> Exhibit:
     """Return active against idle time, by both of its definitions."""
     window_us = sum(row.window.length_us for row in rows)
     kernel_pct = pct_of(sum(row.kernel_us for row in rows), window_us)
-    return _shares(
+    return time_shares(
         ACTIVE,
         {"active": sum(row.busy_us for row in rows), "idle": sum(row.idle_us for row in rows)},
         title="GPU active time",
@@ -40,7 +41,7 @@ def active_time(rows: Sequence[DeviceTime]) -> Exhibit:
 
 def activity_split(rows: Sequence[DeviceTime]) -> Exhibit:
     """Return the parts that exclude each other."""
-    return _shares(
+    return time_shares(
         SPLIT,
         split_us(rows),
         title="What the GPUs did",
@@ -60,7 +61,7 @@ def overlap(rows: Sequence[DeviceTime]) -> tuple[Exhibit, ...]:
         return ()
     share_pct = pct_of(communication_us, sum(row.window.length_us for row in rows))
     return (
-        _shares(
+        time_shares(
             OVERLAP,
             {"communication behind compute": hidden_us, "exposed communication": exposed_us},
             title="Overlap of communication and compute",
@@ -74,7 +75,7 @@ def overlap(rows: Sequence[DeviceTime]) -> tuple[Exhibit, ...]:
 
 def sums_of(*, kernels_us: float, memory_us: float, synchronization_us: float) -> Exhibit:
     """Return durations added up, as SageMaker Profiler divides the activity."""
-    return _shares(
+    return time_shares(
         SUMS,
         {
             "kernels": kernels_us,
@@ -92,17 +93,3 @@ def sums_of(*, kernels_us: float, memory_us: float, synchronization_us: float) -
 def window_of(rows: Sequence[DeviceTime]) -> str:
     """Name the windows of some rows and their lengths."""
     return say_window([row.window for row in rows])
-
-
-def _shares(exhibit_id: str, parts: Mapping[str, float], *, title: str, caption: str) -> Exhibit:
-    return exhibit(
-        exhibit_id,
-        ExhibitKind.SHARES,
-        title=title,
-        caption=caption,
-        columns=[
-            ("part", "", list(parts)),
-            ("time_us", "us", list(parts.values())),
-            ("pct", "%", percentages(list(parts.values()))),
-        ],
-    )

@@ -107,13 +107,17 @@ class Match:
         return self.rank[int(self.start_us.argmax())]
 
 
-def rank_collectives(trace: RankTrace) -> RankCollectives:
-    """Return the communication kernels of a rank."""
+def rank_collectives(trace: RankTrace, also: str | None = None) -> RankCollectives:
+    """Return the communication kernels of a rank.
+
+    ``also`` finds further names of communication, a regular expression.
+    """
     ops, args = trace.gpu_ops, trace.collectives
-    rows = np.flatnonzero(communication_rows(trace))
+    rows = np.flatnonzero(communication_rows(trace, also))
     at = ops.collective[rows]
     windows = windows_of(trace)
-    times = [time_in(item, headline(windows), rank=trace.rank) for item in unions_of(trace)]
+    unions = unions_of(trace, also)
+    times = [time_in(item, headline(windows), rank=trace.rank) for item in unions]
 
     def of_args(values: NDArray[np.int64]) -> NDArray[np.int64]:
         found = np.full(at.shape, NONE, dtype=np.int64)

@@ -60,19 +60,22 @@ class DeviceTime:
         return self.communication_us - self.overlap_us
 
 
-def communication_rows(trace: RankTrace) -> Mask:
-    """Return an (n_ops,) mask of the communication kernels: by name, or by what they say."""
+def communication_rows(trace: RankTrace, also: str | None = None) -> Mask:
+    """Return an (n_ops,) mask of the communication kernels: by name, or by what they say.
+
+    ``also`` finds further names of communication, a regular expression.
+    """
     ops = trace.gpu_ops
-    by_name = np.array([is_communication(name) for name in trace.names], dtype=bool)
+    by_name = np.array([is_communication(name, also) for name in trace.names], dtype=bool)
     is_named = by_name[ops.name] if by_name.size else np.zeros(ops.name.shape, dtype=bool)
     return np.asarray((ops.kind == GpuKind.KERNEL) & (is_named | (ops.collective != NONE)))
 
 
-def unions_of(trace: RankTrace) -> tuple[DeviceUnions, ...]:
-    """Return the unions of each device, in order of device."""
+def unions_of(trace: RankTrace, also: str | None = None) -> tuple[DeviceUnions, ...]:
+    """Return the unions of each device, in order of device; ``also`` as above."""
     ops = trace.gpu_ops
     is_kernel = ops.kind == GpuKind.KERNEL
-    is_comm = communication_rows(trace)
+    is_comm = communication_rows(trace, also)
 
     def of(rows: Mask) -> Union:
         return union_of(ops.start_us[rows], ops.end_us[rows])

@@ -112,10 +112,11 @@ def causes_of(trace: RankTrace, rows: CauseRows, thread: int) -> ThreadCauses:
     return ThreadCauses(up_to=tuple(join(unions[: n + 1]) for n in range(len(unions))))
 
 
-def split_by_cause(causes: ThreadCauses, low_us: Floats, high_us: Floats) -> dict[HostCause, float]:
-    """Return how long each cause takes of the ranges [low, high]; the rest is ``OTHER``."""
-    reached = [float(covered_us(union, low_us, high_us).sum()) for union in causes.up_to]
-    every = float((high_us - low_us).sum())
-    ends = [*reached, every]
-    parts = np.diff([0.0, *ends])
-    return {cause: float(part) for cause, part in zip(HostCause, parts, strict=True)}
+def split_by_cause(
+    causes: ThreadCauses, low_us: Floats, high_us: Floats
+) -> dict[HostCause, Floats]:
+    """Return (n,) µs that each cause takes of the ranges [low, high]; the rest is ``OTHER``."""
+    reached = [covered_us(union, low_us, high_us) for union in causes.up_to]
+    ends = [np.zeros(low_us.shape), *reached, high_us - low_us]
+    parts = np.diff(ends, axis=0)
+    return dict(zip(HostCause, parts, strict=True))

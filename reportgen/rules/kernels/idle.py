@@ -51,6 +51,7 @@ class Gaps:
             gap, held inside the gap; NaN where it was not recorded.
         thread: the thread of that call, ``NONE`` where it was not recorded.
         is_tail: nothing of the window comes after it.
+        before: row of ``gpu_ops`` of the operation that ends the gap, ``NONE`` for the tail.
     """
 
     low_us: Floats
@@ -59,26 +60,40 @@ class Gaps:
     returned_us: Floats
     thread: NDArray[np.int32]
     is_tail: NDArray[np.bool_]
+    before: NDArray[np.int64]
+
+
+def causes_of_gaps(trace: RankTrace, gaps: Gaps) -> Mapping[str, Floats]:
+    """Return (n,) µs of each gap for each cause; over all causes they fill the gaps."""
+    is_known = ~np.isnan(gaps.call_us)
+    length_us = gaps.high_us - gaps.low_us
+    rest_us = np.where(is_known, gaps.high_us - gaps.returned_us, 0.0)
+    is_small = rest_us < SMALL_GAP_US
+    return {
+        **{f"{HOST_LATE}{cause}": us for cause, us in _host_late(trace, gaps).items()},
+        IN_LAUNCH_CALL: np.where(is_known, gaps.returned_us - gaps.call_us, 0.0),
+        KERNEL_GAP: np.where(is_small, rest_us, 0.0),
+        WAITING: np.where(is_small, 0.0, rest_us),
+        LAUNCH_NOT_RECORDED: np.where(is_known | gaps.is_tail, 0.0, length_us),
+        TAIL: np.where(gaps.is_tail, length_us, 0.0),
+    }
 
 
 def idle_causes(trace: RankTrace, unions: DeviceUnions, window: Window) -> dict[str, float]:
+    """Return how long a device was idle for each cause, µs; see ``totals_by_cause``."""
+    return totals_by_cause(causes_of_gaps(trace, gaps_in(trace, unions, window)), window)
+
+
+def totals_by_cause(causes: Mapping[str, Floats], window: Window) -> dict[str, float]:
     """Return how long a device was idle for each cause, µs; together they are its idle time.
 
     Every cause is there, also with 0; ``tail`` only in the window of the steps.
     """
-    gaps = gaps_in(trace, unions, window)
-    is_known = ~np.isnan(gaps.call_us)
-    rest_us = gaps.high_us[is_known] - gaps.returned_us[is_known]
-    is_small = rest_us < SMALL_GAP_US
-    length_us = gaps.high_us - gaps.low_us
-    found = {f"{HOST_LATE}{cause}": us for cause, us in _host_late(trace, gaps).items()}
-    found[IN_LAUNCH_CALL] = float((gaps.returned_us - gaps.call_us)[is_known].sum())
-    found[KERNEL_GAP] = float(rest_us[is_small].sum())
-    found[WAITING] = float(rest_us[~is_small].sum())
-    found[LAUNCH_NOT_RECORDED] = float(length_us[~is_known & ~gaps.is_tail].sum())
-    if window.kind is WindowKind.STEPS:
-        found[TAIL] = float(length_us[gaps.is_tail].sum())
-    return found
+    return {
+        cause: float(us.sum())
+        for cause, us in causes.items()
+        if cause != TAIL or window.kind is WindowKind.STEPS
+    }
 
 
 def gaps_in(trace: RankTrace, unions: DeviceUnions, window: Window) -> Gaps:
@@ -100,17 +115,23 @@ def gaps_in(trace: RankTrace, unions: DeviceUnions, window: Window) -> Gaps:
     thread = np.full(low.shape, NONE, dtype=np.int32)
     thread[is_known] = trace.calls.thread[launch[is_known]]
     return Gaps(
-        low_us=low, high_us=high, call_us=call, returned_us=end, thread=thread, is_tail=is_tail
+        low_us=low,
+        high_us=high,
+        call_us=call,
+        returned_us=end,
+        thread=thread,
+        is_tail=is_tail,
+        before=np.where(is_tail, NONE, rows[after]),
     )
 
 
-def _host_late(trace: RankTrace, gaps: Gaps) -> Mapping[HostCause, float]:
-    totals = dict.fromkeys(HostCause, 0.0)
+def _host_late(trace: RankTrace, gaps: Gaps) -> Mapping[HostCause, Floats]:
+    late_us = {cause: np.zeros(gaps.low_us.shape) for cause in HostCause}
     rows = cause_rows(trace)
     for thread in np.unique(gaps.thread[gaps.thread != NONE]):
         own = gaps.thread == thread
         causes = causes_of(trace, rows, int(thread))
         split = split_by_cause(causes, gaps.low_us[own], gaps.call_us[own])
-        for cause, late_us in split.items():
-            totals[cause] += late_us
-    return totals
+        for cause, us in split.items():
+            late_us[cause][own] = us
+    return late_us

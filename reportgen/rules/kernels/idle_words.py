@@ -17,10 +17,13 @@ from reportgen.rules.kernels.idle import (
     WAITING,
 )
 from reportgen.rules.kernels.idle_faults import FAULTS, LOADER, Fault
+from reportgen.rules.kernels.idle_start import of_a_start, start_of
+from reportgen.rules.kernels.idle_stretches import DeviceStretches, place_of, stretches_exhibit
 from reportgen.rules.kernels.saying import pct_of, say_us, say_window
+from reportgen.rules.kernels.time_shares import time_shares
 from reportgen.rules.kernels.windows import Window, WindowKind
 from reportgen.rules.saying.verdict import estimate_of, fault_severity
-from reportgen.units import percentages, say_pct
+from reportgen.units import say_pct
 
 TABLE, SHARES = "idle_causes", "idle_shares"
 BUSY = "busy"
@@ -28,7 +31,11 @@ BUSY = "busy"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeviceIdle:
-    """Why one device was idle in one window: µs by cause; with ``busy_us`` they fill it."""
+    """Why one device was idle in one window: µs by cause; with ``busy_us`` they fill it.
+
+    Attributes:
+        long: its long idle stretches.
+    """
 
     rank: int
     node: str
@@ -36,14 +43,16 @@ class DeviceIdle:
     window: Window
     busy_us: float
     cause_us: Mapping[str, float]
+    long: DeviceStretches
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """From which share of the window on idling is a fault, percent."""
+    """From which share of the window on idling is a fault, or a start, percent."""
 
     loader_pct: float
     cause_pct: float
+    start_pct: float
 
 
 def table_of(rows: Sequence[DeviceIdle]) -> Exhibit:
@@ -91,18 +100,15 @@ def exhibits_of(rows: Sequence[DeviceIdle]) -> tuple[Exhibit, ...]:
     if not told:
         return ()
     totals = totals_us(told)
-    shares = exhibit(
+    shares = time_shares(
         SHARES,
-        ExhibitKind.SHARES,
+        {_words(name): us for name, us in totals.items()},
         title="Why the GPUs idled",
         caption=f"Shares of {_window(told)}.",
-        columns=[
-            ("part", "", [_words(name) for name in totals]),
-            ("time_us", "us", list(totals.values())),
-            ("pct", "%", percentages(list(totals.values()))),
-        ],
     )
-    return (shares, table_of(rows))
+    n_ranks = len({row.rank for row in told})
+    stretches = stretches_exhibit([row.long for row in told], n_ranks=n_ranks, words=_NAMES)
+    return (shares, *stretches, table_of(rows))
 
 
 def findings_of(rows: Sequence[DeviceIdle], limits: Limits) -> tuple[Finding, ...]:
@@ -114,7 +120,9 @@ def findings_of(rows: Sequence[DeviceIdle], limits: Limits) -> tuple[Finding, ..
         share_pct = _share_pct(told, fault)
         if told and share_pct > 0 and share_pct >= limit_pct:
             found.append(_finding(fault, rows, told, limit_pct))
-    return tuple(found)
+    devices = [(row.node, row.long) for row in told]
+    start = start_of(devices, limit_pct=limits.start_pct, words=_NAMES)
+    return (start, *map(of_a_start, found)) if start else tuple(found)
 
 
 def _finding(
@@ -133,13 +141,21 @@ def _finding(
             f"{_of_other_window(rows, fault)}{_of_worst(told, worst, fault)}"
         ),
         advice=fault.advice,
-        where=Where(node=worst.node, device=f"gpu{worst.device}"),
+        where=_place_of(worst, fault),
         measured=round(share_pct, 4),
         threshold=limit_pct,
         unit="%",
         estimate=estimate_of(share_pct / 100),
         exhibit=SHARES,
     )
+
+
+def _place_of(row: DeviceIdle, fault: Fault) -> Where:
+    """Return the device, and when its longest stretch of this fault was, if any is long."""
+    own = [stretch for stretch in row.long.stretches if stretch.cause in fault.causes]
+    if not own:
+        return Where(node=row.node, device=f"gpu{row.device}")
+    return place_of(row.node, row.long, max(own, key=lambda stretch: stretch.length_us))
 
 
 def _of_other_window(rows: Sequence[DeviceIdle], fault: Fault) -> str:

@@ -1,126 +1,139 @@
-"""Durations of kernels by name, so that ranks add up exactly: each distinct value and its count."""
+"""Durations of kernels: by name, by name and size of the launch, by the operator behind it."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 
 import numpy as np
 from numpy.typing import NDArray
 
 from reportgen.profile.trace import RankTrace
-from reportgen.profile.trace_tables import GpuKind
+from reportgen.profile.trace_tables import NONE, GpuKind
+from reportgen.rules.kernels.durations import (
+    DurationRow,
+    DurationValues,
+    Key,
+    duration_values,
+    join_ranks,
+)
 from reportgen.rules.kernels.kernel_types import readings_of
+from reportgen.rules.kernels.launchers import launching_operators
 from reportgen.rules.kernels.precision import UNKNOWN, Precision, Reading
-from reportgen.rules.kernels.unions import Floats
 
-Counts = NDArray[np.int64]
+Rows = NDArray[np.int64] | NDArray[np.int32]
+COMMUNICATION, COMPUTE = "communication", "compute"
+NOT_TOLD = "not told"
+"""The operator of a kernel, or the size of a launch, that the trace does not tell."""
+_SHAPE = re.compile(r"\s*\[([\d\s,]+)\]\s*\[([\d\s,]+)\]\s*")
+
+
+class Grouping(StrEnum):
+    """By what kernels are added up, and what their keys hold."""
+
+    NAME = "name"
+    """(name,)"""
+    SHAPE = "shape"
+    """(name, grid and block)"""
+    OPERATOR = "operator"
+    """(operator, category)"""
+    CATEGORY = "category"
+    """(category,)"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KernelValues:
-    """The durations of a rank's kernels.
+    """The kernels of a rank: durations by each grouping, and what each name says."""
 
-    Attributes:
-        names: the kernels of the rank.
-        readings: what each name says, or the operators that launched it.
-        name: (n,) int32 code into ``names``, ascending.
-        duration_us: (n,) float64, ascending within a name.
-        count: (n,) int64, > 0.
-    """
-
-    names: tuple[str, ...]
-    readings: tuple[Reading, ...]
-    name: NDArray[np.int32]
-    duration_us: Floats
-    count: Counts
+    values: Mapping[Grouping, DurationValues]
+    readings: Mapping[str, Reading]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class KernelRow:
-    """One kernel over all ranks; durations in µs, ``std_us`` with n - 1."""
+class Kernels:
+    """The kernels of all ranks: rows of each grouping by total time, and what each name says."""
 
-    name: str
-    reading: Reading
-    count: int
-    sum_us: float
-    p50_us: float
-    p95_us: float
-    min_us: float
-    max_us: float
-    std_us: float
+    rows: Mapping[Grouping, Sequence[DurationRow]]
+    readings: Mapping[str, Reading]
 
     @property
-    def mean_us(self) -> float:
-        """Return the mean duration."""
-        return self.sum_us / self.count
+    def by_name(self) -> Sequence[DurationRow]:
+        """Return the kernels by name."""
+        return self.rows[Grouping.NAME]
 
 
-def kernel_values(trace: RankTrace) -> KernelValues:
-    """Return the durations of a rank's kernels by name."""
+def kernel_values(trace: RankTrace, also: str | None = None) -> KernelValues:
+    """Return the durations of a rank's kernels.
+
+    ``also`` finds further names of communication, a regular expression.
+    """
     ops = trace.gpu_ops
     rows = np.flatnonzero(ops.kind == GpuKind.KERNEL)
     codes, name = np.unique(ops.name[rows], return_inverse=True)
-    order = np.lexsort((ops.duration_us[rows], name))
-    place, duration = name[order], ops.duration_us[rows][order]
-    is_new = np.ones(place.shape, dtype=bool)
-    is_new[1:] = (np.diff(place) != 0) | (np.diff(duration) != 0)
-    first = np.flatnonzero(is_new)
-    return KernelValues(
-        names=tuple(trace.names[code] for code in codes),
-        readings=readings_of(trace),
-        name=place[first].astype(np.int32),
-        duration_us=duration[first],
-        count=np.diff(np.append(first, place.size)),
-    )
+    names = [trace.names[code] for code in codes]
+    readings = dict(zip(names, readings_of(trace, also), strict=True))
+    shapes = [*(say_shape(text) for text in trace.shapes), NOT_TOLD]
+    operators = [*trace.names, NOT_TOLD]
+    nothing = np.zeros(rows.shape, dtype=np.int64)
+    ways: dict[Grouping, tuple[Rows, Callable[[str, int], Key]]] = {
+        Grouping.NAME: (nothing, lambda text, _: (text,)),
+        Grouping.SHAPE: (ops.shape[rows], lambda text, code: (text, shapes[code])),
+        Grouping.OPERATOR: (
+            _operator_names(trace, rows),
+            lambda text, code: (operators[code], category_of(readings[text])),
+        ),
+        Grouping.CATEGORY: (nothing, lambda text, _: (category_of(readings[text]),)),
+    }
+    values = {}
+    for way, (code, key_of) in ways.items():
+        # ``NONE`` is the last of its vocabulary, as it is in Python's counting from the end.
+        width = int(code.max(initial=0)) + 2
+        pairs, place = np.unique(name * width + code + 1, return_inverse=True)
+        keys = [key_of(names[pair // width], pair % width - 1) for pair in pairs.tolist()]
+        values[way] = duration_values(keys, place, ops.duration_us[rows])
+    return KernelValues(values=values, readings=readings)
 
 
-def join_ranks(ranks: Sequence[KernelValues]) -> list[KernelRow]:
-    """Return every kernel over all ranks, by total time, ties by name."""
+def _operator_names(trace: RankTrace, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return (n,) codes into ``names`` of the operators that launched some kernels."""
+    operator = launching_operators(trace, rows)
+    found = np.full(rows.shape, NONE, dtype=np.int64)
+    is_known = operator != NONE
+    found[is_known] = trace.slices.name[operator[is_known]]
+    return found
+
+
+def join_kernels(ranks: Sequence[KernelValues]) -> Kernels:
+    """Return the kernels of all ranks, by total time, ties by name."""
     readings: dict[str, Reading] = {}
     for rank in ranks:
-        for text, reading in zip(rank.names, rank.readings, strict=True):
+        for text, reading in rank.readings.items():
             if readings.get(text, UNKNOWN).precision is Precision.UNKNOWN:
                 readings[text] = reading
-    places = {name: at for at, name in enumerate(sorted({n for rank in ranks for n in rank.names}))}
-    name = np.concatenate(
-        [np.array([places[n] for n in rank.names], dtype=np.int64)[rank.name] for rank in ranks]
-        or [np.empty(0, dtype=np.int64)]
-    )
-    duration = np.concatenate([rank.duration_us for rank in ranks] or [np.empty(0)])
-    count = np.concatenate([rank.count for rank in ranks] or [np.empty(0, dtype=np.int64)])
-    order = np.lexsort((duration, name))
-    name, duration, count = name[order], duration[order], count[order]
-    first = np.searchsorted(name, np.arange(len(places) + 1))
-    rows = [
-        _row(text, readings[text], duration[low:high], count[low:high])
-        for text, low, high in zip(places, first[:-1], first[1:], strict=True)
-    ]
-    return sorted(rows, key=lambda row: (-row.sum_us, row.name))
-
-
-def _row(name: str, reading: Reading, duration_us: Floats, count: Counts) -> KernelRow:
-    n = int(count.sum())
-    total = float((duration_us * count).sum())
-    square = float((count * np.square(duration_us - total / n)).sum())
-    return KernelRow(
-        name=name,
-        reading=reading,
-        count=n,
-        sum_us=total,
-        p50_us=_percentile(duration_us, count, 50),
-        p95_us=_percentile(duration_us, count, 95),
-        min_us=float(duration_us[0]),
-        max_us=float(duration_us[-1]),
-        std_us=float(np.sqrt(square / (n - 1))) if n > 1 else 0.0,
+    return Kernels(
+        rows={way: join_ranks([rank.values[way] for rank in ranks]) for way in Grouping},
+        readings=readings,
     )
 
 
-def _percentile(values: Floats, count: Counts, point_pct: float) -> float:
-    """Return a percentile by linear interpolation of values that occur several times."""
-    reached = np.cumsum(count)
-    place = (int(reached[-1]) - 1) * point_pct / 100
-    low = int(place)
-    at = np.searchsorted(reached, [low, min(low + 1, int(reached[-1]) - 1)], side="right")
-    before, after = values[at]
-    return float(before + (after - before) * (place - low))
+def category_of(reading: Reading) -> str:
+    """Return whether a kernel communicates or computes."""
+    return COMMUNICATION if reading.precision is Precision.COMM else COMPUTE
+
+
+def say_shape(text: str) -> str:
+    """Return grid and block of a launch as people write them.
+
+    Example:
+        >>> say_shape("[4, 106, 1] [128, 1, 1]")
+        'grid 4×106×1, block 128×1×1'
+        >>> say_shape("as the file says it")
+        'as the file says it'
+    """
+    found = _SHAPE.fullmatch(text)
+    if found is None:
+        return " ".join(text.split())
+    grid, block = ("".join(part.split()).replace(",", "×") for part in found.groups())
+    return f"grid {grid}, block {block}"

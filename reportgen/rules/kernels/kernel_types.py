@@ -11,38 +11,42 @@ from reportgen.profile.trace import RankTrace
 from reportgen.profile.trace_tables import NONE, GpuKind
 from reportgen.rules.kernels.device_time import communication_rows
 from reportgen.rules.kernels.kernel_names import read_precision
+from reportgen.rules.kernels.launchers import launching_operators
 from reportgen.rules.kernels.precision import COMM, Precision, Reading
 from reportgen.rules.kernels.type_names import floating_type
 from reportgen.rules.kernels.unions import Floats
 
 
-def readings_of(trace: RankTrace) -> tuple[Reading, ...]:
+def readings_of(trace: RankTrace, also: str | None = None) -> tuple[Reading, ...]:
     """Return what is known of each kernel of a rank, in the order of ``np.unique`` of their names.
 
     A kernel whose name says nothing has the precision in which it spent most of its time.
+    ``also`` finds further names of communication, a regular expression.
     """
     found = []
-    for reading, time_us in _times(trace):
+    for reading, time_us in _times(trace, also):
         best = max(time_us, key=lambda item: time_us[item])
         found.append(Reading(best, tensor_core=reading.tensor_core))
     return tuple(found)
 
 
-def precision_times(trace: RankTrace) -> dict[tuple[Precision, bool], float]:
-    """Return µs of kernels by precision and use of matrix units, launch by launch."""
+def precision_times(
+    trace: RankTrace, also: str | None = None
+) -> dict[tuple[Precision, bool], float]:
+    """Return µs of kernels by precision and use of matrix units; ``also`` as above."""
     totals: dict[tuple[Precision, bool], float] = {}
-    for reading, time_us in _times(trace):
+    for reading, time_us in _times(trace, also):
         for precision, spent_us in time_us.items():
             key = (precision, reading.tensor_core)
             totals[key] = totals.get(key, 0.0) + spent_us
     return totals
 
 
-def _times(trace: RankTrace) -> Iterator[tuple[Reading, dict[Precision, float]]]:
+def _times(trace: RankTrace, also: str | None) -> Iterator[tuple[Reading, dict[Precision, float]]]:
     """Yield for each kernel name what it says and µs by precision; at least one each."""
     rows = np.flatnonzero(trace.gpu_ops.kind == GpuKind.KERNEL)
     codes, place = np.unique(trace.gpu_ops.name[rows], return_inverse=True)
-    communicating = set(trace.gpu_ops.name[communication_rows(trace)].tolist())
+    communicating = set(trace.gpu_ops.name[communication_rows(trace, also)].tolist())
     by_type = _time_by_input_type(trace, rows, place, n_names=codes.size)
     types = [Precision.UNKNOWN, *(floating_type(text) for text in trace.input_types)]
     for code, spent in zip(codes.tolist(), by_type, strict=True):
@@ -54,10 +58,14 @@ def _times(trace: RankTrace) -> Iterator[tuple[Reading, dict[Precision, float]]]
 
 
 def _added_up(types: list[Precision], spent_us: Floats) -> dict[Precision, float]:
+    """Return µs by precision; where all launches that tell it agree, the others have it too."""
     totals: dict[Precision, float] = {}
     for column in np.flatnonzero(spent_us):
         precision = types[column]
         totals[precision] = totals.get(precision, 0.0) + float(spent_us[column])
+    known = [precision for precision in totals if precision is not Precision.UNKNOWN]
+    if len(known) == 1:
+        return {known[0]: sum(totals.values())}
     return totals or {Precision.UNKNOWN: 0.0}
 
 
@@ -76,19 +84,10 @@ def _time_by_input_type(
 def _input_types(trace: RankTrace, rows: NDArray[np.int64]) -> NDArray[np.int32]:
     """Return (n,) codes into ``input_types`` of the operators that launched some operations.
 
-    Source: P12; an operator is found by its external id, as far as shapes were recorded.
+    Source: P12, as far as shapes were recorded.
     """
-    slices, ops = trace.slices, trace.gpu_ops
-    external = ops.external_id[rows].copy()
-    by_call = (external == NONE) & (ops.launch[rows] != NONE)
-    external[by_call] = trace.calls.external_id[ops.launch[rows][by_call]]
-    known = np.flatnonzero((slices.external_id != NONE) & (slices.input_type != NONE))
+    operator = launching_operators(trace, rows)
     found = np.full(rows.shape, NONE, dtype=np.int32)
-    if known.size == 0:
-        return found
-    order = np.argsort(slices.external_id[known], kind="stable")
-    ids, types = slices.external_id[known][order], slices.input_type[known][order]
-    nearest = np.minimum(np.searchsorted(ids, external), ids.size - 1)
-    is_found = (ids[nearest] == external) & (external != NONE)
-    found[is_found] = types[nearest[is_found]]
+    is_found = operator != NONE
+    found[is_found] = trace.slices.input_type[operator[is_found]]
     return found

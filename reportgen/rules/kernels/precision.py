@@ -29,6 +29,20 @@ class Precision(StrEnum):
     UNKNOWN = "Unknown"
 
 
+FOLDED: dict[str, tuple[Precision, ...]] = {
+    "FP32": (Precision.FP32, Precision.TF32),
+    "FP16": (Precision.FP16, Precision.BF16),
+    "INT32": (Precision.INT64, Precision.INT32, Precision.INT16),
+    "INT8": (Precision.INT8,),
+    "other": (Precision.FP64, Precision.FP8, Precision.FP4),
+    "Unknown": (Precision.UNKNOWN,),
+}
+"""The four formats that SageMaker Profiler tells apart, the nearest for each, and the rest.
+
+Source: its guide names FP32, FP16, INT32 and INT8; what joins which is ours.
+"""
+
+
 @dataclass(frozen=True, slots=True)
 class Reading:
     """What a name says: the format, and whether matrix units (tensor cores, MFMA) are used."""

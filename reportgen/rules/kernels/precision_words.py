@@ -7,12 +7,14 @@ from dataclasses import dataclass
 
 from reportgen.results import Exhibit, ExhibitKind, Finding, Severity, exhibit
 from reportgen.rules.kernels.kernel_names import short_names
-from reportgen.rules.kernels.precision import Precision
+from reportgen.rules.kernels.precision import FOLDED, Precision
 from reportgen.rules.kernels.saying import pct_of, say_us
+from reportgen.rules.kernels.time_shares import time_shares
 from reportgen.rules.saying.verdict import estimate_of
-from reportgen.units import percentages, say_pct
+from reportgen.units import say_pct
 
 TABLE, SHARES, UNITS, MATRIX = "precision", "precision_shares", "matrix_units", "fp32_matrix"
+FOLDED_SHARES = "precision_shares_folded"
 FASTER_TIMES = 8
 """Matrix units multiply at least eight times faster than ordinary cores in FP32 (V100: 125 to 15.7
 TFLOPS in FP16, A100: 156 to 19.5 in TF32, datasheets)."""
@@ -66,27 +68,26 @@ def exhibits_of(context: Context, *, top: int) -> tuple[Exhibit, ...]:
     matrix_us = on_matrix_units_us(context.times_us)
     caption = f"Shares of the time of all kernels but communication ({say_us(every)})."
     names, values = [item.value for item in totals], list(totals.values())
-    shares = exhibit(
+    shares = time_shares(
         SHARES,
-        ExhibitKind.SHARES,
+        dict(zip(names, values, strict=True)),
         title="Kernel time by precision",
         caption=f"{caption} Unknown: neither the name nor the operator's inputs tell it.",
-        columns=[
-            ("part", "", names),
-            ("time_us", "us", values),
-            ("pct", "%", percentages(values)),
-        ],
     )
-    units = exhibit(
+    as_sagemaker = time_shares(
+        FOLDED_SHARES,
+        folded(totals),
+        title="Kernel time by SageMaker Profiler's formats",
+        caption=(
+            f"{caption} FP32 holds TF32, FP16 holds BF16, INT32 holds INT16 and INT64; "
+            "other: FP64, FP8 and FP4."
+        ),
+    )
+    units = time_shares(
         UNITS,
-        ExhibitKind.SHARES,
+        {"tensor cores": matrix_us, "other units": every - matrix_us},
         title="Kernel time on tensor cores",
         caption=f"{caption} Tensor cores, or AMD's matrix cores, as far as names tell.",
-        columns=[
-            ("part", "", ["tensor cores", "other units"]),
-            ("time_us", "us", [matrix_us, every - matrix_us]),
-            ("pct", "%", percentages([matrix_us, every - matrix_us])),
-        ],
     )
     table = exhibit(
         TABLE,
@@ -99,7 +100,16 @@ def exhibits_of(context: Context, *, top: int) -> tuple[Exhibit, ...]:
             ("pct", "%", [pct_of(value, every) for value in values]),
         ],
     )
-    return (shares, units, *_matrix(context, top=top), table)
+    return (shares, as_sagemaker, units, *_matrix(context, top=top), table)
+
+
+def folded(totals_us: Mapping[Precision, float]) -> dict[str, float]:
+    """Return the time of each of SageMaker Profiler's formats that occurs, most first."""
+    found = {
+        name: sum(totals_us.get(item, 0.0) for item in joined) for name, joined in FOLDED.items()
+    }
+    occurring = [name for name in found if any(item in totals_us for item in FOLDED[name])]
+    return {name: found[name] for name in sorted(occurring, key=lambda name: -found[name])}
 
 
 def findings_of(context: Context, *, limit_pct: float) -> tuple[Finding, ...]:

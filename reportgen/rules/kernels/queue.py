@@ -45,13 +45,14 @@ def queue_depths(trace: RankTrace) -> tuple[QueueDepth, ...]:
     """
     ops = trace.gpu_ops
     rows = np.flatnonzero(ops.launch != NONE)
-    returned = np.minimum(launch_end_us(trace)[rows], ops.start_us[rows])
+    begun = ops.start_us[rows]
+    returned = np.minimum(launch_end_us(trace)[rows], begun)
     found = []
     for device in np.unique(ops.device[rows]).tolist():
         on_device = ops.device[rows] == device
         for stream in np.unique(ops.stream[rows][on_device]).tolist():
             here = on_device & (ops.stream[rows] == stream)
-            found.append(_depth(device, stream, returned[here], ops.start_us[rows][here]))
+            found.append(_depth(device, stream, returned[here], begun[here]))
     return tuple(found)
 
 
@@ -71,12 +72,14 @@ def mean_depth(queue: QueueDepth) -> float:
 
 def _depth(device: int, stream: int, joined_us: Floats, begun_us: Floats) -> QueueDepth:
     time = np.concatenate([joined_us, begun_us])
-    change = np.repeat(np.array([1, -1], dtype=np.int64), joined_us.size)
+    change = np.repeat(np.array([1, -1], dtype=np.int8), joined_us.size)
     order = np.argsort(time, kind="stable")
+    depth = np.cumsum(change[order], dtype=np.int64)
+    time.sort()  # instead of time[order]: queues are twice as long as all operations
     return QueueDepth(
         device=device,
         stream=stream,
-        time_us=time[order],
-        depth=np.cumsum(change[order]),
+        time_us=time,
+        depth=depth,
         n_launches=joined_us.size,
     )

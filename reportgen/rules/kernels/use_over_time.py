@@ -90,6 +90,11 @@ def is_far_apart(devices: Sequence[FineUse]) -> bool:
     """Return whether all of them take much longer than the longest of them."""
     begins_ns = [item.first * item.width_ns for item in devices]
     ends_ns = [(item.first + item.busy_us.size) * item.width_ns for item in devices]
+    return are_far_apart(begins_ns, ends_ns)
+
+
+def are_far_apart(begins_ns: Sequence[int], ends_ns: Sequence[int]) -> bool:
+    """Return whether recordings, at least one, span much more time than the longest of them."""
     longest_ns = max(end - begin for begin, end in zip(begins_ns, ends_ns, strict=True))
     return max(ends_ns) - min(begins_ns) > FAR_APART * longest_ns
 

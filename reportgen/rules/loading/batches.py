@@ -8,14 +8,24 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from reportgen.profile import SpanTable
+from reportgen.profile import SpanTable, SystemTable
 from reportgen.results import Exhibit, ExhibitKind, exhibit
+from reportgen.rules.loading.contents import (
+    KINDS,
+    BatchContents,
+    Use,
+    content_exhibits,
+    contents_of,
+    use_between,
+)
 from reportgen.rules.loading.events import LoaderRows, waits_of
 from reportgen.rules.maths.groups import rows_by_code
 from reportgen.units import NS_PER_S
 
 SLOW_FACTOR = 2.0
 """A batch or a wait is slow from so many medians on. Source: features 003, as smdebug compares."""
+UNRECORDED_FACTOR = 3
+"""With more steps in a batch than so many medians, waits were not recorded. Source: ours."""
 MOST_TOLD = 50
 BATCHES, SLOW_BATCHES, SLOW_WAITS = "batch_times", "slow_batches", "slow_waits"
 
@@ -40,22 +50,31 @@ class WorkerBatches:
         n_batches: times from one wait's start to the next of the same process, gaps between
             epochs left out.
         n_gaps: such gaps: an iterator was set up in between.
+        n_unrecorded: times left out because many steps began in between: waits of some steps
+            only were recorded.
         p50_ns, p95_ns, max_ns: of the batch times; 0 without any.
         wait_p50_ns: median of the waits.
+        slow_use: of each of ``slow_batches``.
+        contents: what was in slow batches and in the others; ``None`` without a slow one.
     """
 
     worker: str
     n_batches: int
     n_gaps: int
+    n_unrecorded: int
     p50_ns: float
     p95_ns: float
     max_ns: int
     wait_p50_ns: float
     slow_batches: SlowOnes
     slow_waits: SlowOnes
+    slow_use: Use
+    contents: BatchContents | None
 
 
-def batches_of(spans: SpanTable, rows: LoaderRows) -> tuple[WorkerBatches, ...]:
+def batches_of(
+    spans: SpanTable, rows: LoaderRows, system: SystemTable
+) -> tuple[WorkerBatches, ...]:
     """Return the batch times of each training process of one node."""
     waits, set_up = waits_of(spans, rows), spans.where(rows.initialize)
     return tuple(
@@ -63,6 +82,8 @@ def batches_of(spans: SpanTable, rows: LoaderRows) -> tuple[WorkerBatches, ...]:
             spans.workers[worker],
             waits.where(its),
             np.sort(set_up.start_ns[set_up.worker == worker]),
+            spans,
+            system,
         )
         for worker, its in rows_by_code(waits.worker)
     )
@@ -82,7 +103,9 @@ def batch_exhibits(workers: Sequence[WorkerBatches]) -> tuple[Exhibit, ...]:
             [(item.worker, item.slow_batches, item.p50_ns) for item in timed],
             "From the start of one wait to the start of the next of the same process; gaps "
             "between epochs left out.",
+            [item.slow_use for item in timed],
         ),
+        *content_exhibits([item.contents for item in timed if item.contents]),
         *_slow_table(
             SLOW_WAITS,
             "Long waits for a batch",
@@ -93,7 +116,9 @@ def batch_exhibits(workers: Sequence[WorkerBatches]) -> tuple[Exhibit, ...]:
     )
 
 
-def _worker_batches(worker: str, waits: SpanTable, set_up_ns: Integers) -> WorkerBatches:
+def _worker_batches(
+    worker: str, waits: SpanTable, set_up_ns: Integers, spans: SpanTable, system: SystemTable
+) -> WorkerBatches:
     order = np.lexsort((waits.end_ns, waits.start_ns, waits.os_pid))
     start_ns, end_ns, loader, pid = (
         column[order] for column in (waits.start_ns, waits.end_ns, waits.worker_id, waits.os_pid)
@@ -102,33 +127,63 @@ def _worker_batches(worker: str, waits: SpanTable, set_up_ns: Integers) -> Worke
     until = np.searchsorted(set_up_ns, start_ns[1:], side="right")
     is_same = pid[1:] == pid[:-1]
     is_gap = is_same & (until > before)
-    is_batch = is_same & ~is_gap
-    batch_ns = np.diff(start_ns)[is_batch]
+    steps = spans.steps()
+    step_ns = np.sort(steps.start_ns[steps.worker == waits.worker[0]])
+    n_steps = np.diff(np.searchsorted(step_ns, start_ns))
+    is_unrecorded = is_same & ~is_gap & too_many_steps(n_steps, is_same & ~is_gap)
+    is_batch = is_same & ~is_gap & ~is_unrecorded
+    begin_ns, next_ns = start_ns[:-1][is_batch], start_ns[1:][is_batch]
+    batch_ns = next_ns - begin_ns
     p50_ns, p95_ns = np.percentile(batch_ns, (50, 95)).tolist() if batch_ns.size else (0.0, 0.0)
     wait_p50_ns = float(np.median(end_ns - start_ns))
+    slow = _slowest(begin_ns, next_ns, loader[1:][is_batch], p50_ns)
     return WorkerBatches(
         worker=worker,
         n_batches=int(batch_ns.size),
         n_gaps=int(is_gap.sum()),
+        n_unrecorded=int(is_unrecorded.sum()),
         p50_ns=p50_ns,
         p95_ns=p95_ns,
         max_ns=int(batch_ns.max(initial=0)),
         wait_p50_ns=wait_p50_ns,
-        slow_batches=_slowest(
-            start_ns[:-1][is_batch], start_ns[1:][is_batch], loader[1:][is_batch], p50_ns
-        ),
+        slow_batches=slow,
         slow_waits=_slowest(start_ns, end_ns, loader, wait_p50_ns),
+        slow_use=use_between(system, slow.start_ns, slow.end_ns),
+        contents=contents_of(
+            spans.where(spans.worker == waits.worker[0]) if slow.n_slow else spans,
+            system,
+            begin_ns,
+            next_ns,
+            _is_slow(batch_ns, p50_ns),
+        ),
     )
 
 
 def _slowest(start_ns: Integers, end_ns: Integers, loader: Integers, median_ns: float) -> SlowOnes:
     lasted_ns = end_ns - start_ns
-    slow = np.flatnonzero((lasted_ns >= SLOW_FACTOR * median_ns) & (lasted_ns > 0))
+    slow = np.flatnonzero(_is_slow(lasted_ns, median_ns))
     order = np.lexsort((start_ns[slow], -lasted_ns[slow]))[:MOST_TOLD]
     told = slow[order]
     return SlowOnes(
         start_ns=start_ns[told], end_ns=end_ns[told], loader=loader[told], n_slow=int(slow.size)
     )
+
+
+def too_many_steps(n_steps: Integers, is_usual: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Return where so many steps began between two waits that others were not recorded.
+
+    Args:
+        n_steps: (n,) steps that began in between.
+        is_usual: (n,) which of them the median is of.
+    """
+    if not is_usual.any():
+        return np.zeros(n_steps.shape, dtype=np.bool_)
+    usual = max(float(np.median(n_steps[is_usual])), 1.0)
+    return np.asarray(n_steps > UNRECORDED_FACTOR * usual)
+
+
+def _is_slow(lasted_ns: Integers, median_ns: float) -> NDArray[np.bool_]:
+    return (lasted_ns >= SLOW_FACTOR * median_ns) & (lasted_ns > 0)
 
 
 def _batch_table(workers: Sequence[WorkerBatches]) -> Exhibit:
@@ -139,7 +194,8 @@ def _batch_table(workers: Sequence[WorkerBatches]) -> Exhibit:
         caption=(
             "From the start of one wait to the start of the next of the same process. A gap in "
             "which an iterator was set up spans validation or the end of an epoch: it is "
-            f"counted apart. Slow is from {SLOW_FACTOR:g} medians on."
+            "counted apart, and so is a time in which many steps began without a recorded wait. "
+            f"Slow is from {SLOW_FACTOR:g} medians on."
         ),
         columns=[
             ("worker", "", [item.worker for item in workers]),
@@ -150,6 +206,7 @@ def _batch_table(workers: Sequence[WorkerBatches]) -> Exhibit:
             ("slow_batches", "", [item.slow_batches.n_slow for item in workers]),
             ("slow_waits", "", [item.slow_waits.n_slow for item in workers]),
             ("epoch_gaps", "", [item.n_gaps for item in workers]),
+            ("unrecorded", "", [item.n_unrecorded for item in workers]),
         ],
     )
 
@@ -160,6 +217,7 @@ def _slow_table(
     lasted: str,
     found: Sequence[tuple[str, SlowOnes, float]],
     caption: str,
+    uses: Sequence[Use] = (),
 ) -> tuple[Exhibit, ...]:
     n_slow = sum(slow.n_slow for _, slow, _ in found)
     rows = [
@@ -169,10 +227,13 @@ def _slow_table(
             slow.start_ns.tolist(), slow.end_ns.tolist(), slow.loader.tolist(), strict=True
         )
     ]
+    means = [row for use in uses for row in use.means()]
     if not rows:
         return ()
-    rows.sort(key=lambda row: (row[1] - row[2], row[1], row[0]))
-    rows = rows[:MOST_TOLD]
+    order = sorted(
+        range(len(rows)), key=lambda at: (rows[at][1] - rows[at][2], rows[at][1], rows[at][0])
+    )[:MOST_TOLD]
+    rows = [rows[at] for at in order]
     if n_slow > len(rows):
         caption += f" The {len(rows)} longest of {n_slow:,}."
     return (
@@ -188,6 +249,10 @@ def _slow_table(
                 (lasted, "s", [(row[2] - row[1]) / NS_PER_S for row in rows]),
                 ("factor_of_median", "", [row[4] for row in rows]),
                 ("loader_worker", "", [row[3] if row[3] >= 0 else None for row in rows]),
+                *(
+                    (name, "%", [means[place][at] for place in order])
+                    for at, name in enumerate(KINDS if uses else ())
+                ),
             ],
         ),
     )

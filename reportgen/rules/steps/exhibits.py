@@ -10,6 +10,7 @@ from reportgen.results import Details, Exhibit, ExhibitKind, exhibit
 from reportgen.results.exhibits import ColumnSpec
 from reportgen.rules.framework.breakdown import merge_breakdowns
 from reportgen.rules.framework.breakdown_exhibits import exhibits_of_breakdown, exhibits_of_members
+from reportgen.rules.framework.causes import compared_functions, merge_function_sums
 from reportgen.rules.maths.nice_bins import bin_together
 from reportgen.rules.maths.time_buckets import join_lines, lay_over
 from reportgen.rules.saying.intervals import Interval, intervals_exhibit
@@ -37,6 +38,16 @@ def exhibits_of_series(series: Sequence[StepSeries]) -> tuple[Exhibit, ...]:
         _above_median(series),
         *_intervals(series),
         *exhibits_of_breakdown(during, with_others=False, prefix=PREFIX, during=DURING),
+        *compared_functions(
+            f"{PREFIX}functions",
+            merge_function_sums(item.functions for item in series),
+            merge_function_sums(item.other_functions for item in series),
+            title="Functions in slow steps and in the others",
+            caption=(
+                "Workers and phases with too many slow steps. Each event counts once on a side, "
+                "with its full length; largest increase of the share first."
+            ),
+        ),
     )
 
 

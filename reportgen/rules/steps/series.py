@@ -9,7 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reportgen.profile import SpanTable
+from reportgen.profile.spans import empty_spans
 from reportgen.rules.framework.breakdown import Breakdown, breakdown_of
+from reportgen.rules.framework.causes import FunctionSums, function_sums
 from reportgen.rules.maths.groups import rows_by_code
 from reportgen.rules.maths.intervals import overlaps_any
 from reportgen.rules.maths.nice_bins import Tally, tally_values
@@ -88,6 +90,8 @@ class StepSeries:
         buckets: durations in seconds over time.
         marks: every so many steps in order of time, at most MOST_MARKS of them.
         during_outliers: what the worker did during its outliers, each event once.
+        functions, other_functions: what overlaps its outliers, and its other steps; empty like
+            ``during_outliers`` with few outliers.
     """
 
     worker: str
@@ -103,6 +107,8 @@ class StepSeries:
     buckets: TimeBuckets
     marks: SlowSteps
     during_outliers: Breakdown
+    functions: FunctionSums
+    other_functions: FunctionSums
 
 
 def phase_word(phase: str) -> str:
@@ -143,6 +149,9 @@ def series_of(
         outliers = _by_number(its.where(is_outlier))
         is_many = outliers.step.size > n_outliers
         slow, n_slow = _above_median(its)
+        own = spans.where(spans.worker == its.worker[0]) if is_many else empty_spans()
+        in_outliers = _during(own, its.where(is_outlier))
+        in_others = _during(own, its.where(~is_outlier))
         yield StepSeries(
             worker=worker,
             phase=phase,
@@ -156,9 +165,9 @@ def series_of(
             normal=tally_values(its.duration_ns[~is_outlier]),
             buckets=_over_time(its),
             marks=_marks(its),
-            during_outliers=_during(spans, int(its.worker[0]), outliers)
-            if is_many
-            else Breakdown(),
+            during_outliers=breakdown_of(own.where(in_outliers)),
+            functions=function_sums(own, in_outliers),
+            other_functions=function_sums(own, in_others),
         )
 
 
@@ -244,9 +253,6 @@ def _over_time(steps: SpanTable) -> TimeBuckets:
     )
 
 
-def _during(spans: SpanTable, worker: int, outliers: SlowSteps) -> Breakdown:
-    its = spans.where(spans.worker == worker)
-    end_ns = outliers.start_ns + outliers.duration_ns
-    return breakdown_of(
-        its.where(overlaps_any(its.start_ns, its.end_ns, outliers.start_ns, end_ns))
-    )
+def _during(spans: SpanTable, steps: SpanTable) -> NDArray[np.bool_]:
+    """Return which events overlap one of the steps."""
+    return overlaps_any(spans.start_ns, spans.end_ns, steps.start_ns, steps.end_ns)

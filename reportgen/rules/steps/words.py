@@ -13,6 +13,7 @@ from reportgen.results import (
     Where,
 )
 from reportgen.rules.base import Presentation
+from reportgen.rules.framework.causes import main_cause
 from reportgen.rules.framework.loop import Loop, loop_length_ns
 from reportgen.rules.maths.outliers import period_of
 from reportgen.rules.saying.verdict import estimate_of, fault_severity
@@ -60,6 +61,7 @@ class SlowSeries:
     where: Where
     threshold_s: float | None = None
     extra_ratio: float | None = None
+    cause: str = ""
 
 
 def main_series(series: Sequence[StepSeries]) -> list[StepSeries]:
@@ -111,6 +113,9 @@ def _slow(series: StepSeries, loop: Loop) -> SlowSeries:
     extra_ns = int(outliers.duration_ns.sum()) - outliers.step.size * series.stats.p50_s * NS_PER_S
     loop_ns = loop_length_ns(loop)
     assert series.judgement is not None
+    cause = main_cause(
+        series.functions, series.other_functions, at="in these steps", against="in the others"
+    )
     return SlowSeries(
         worker=series.worker,
         phase=series.phase,
@@ -121,6 +126,7 @@ def _slow(series: StepSeries, loop: Loop) -> SlowSeries:
         longest_s=seconds(int(outliers.duration_ns[worst])),
         threshold_s=series.judgement.threshold_s,
         extra_ratio=max(extra_ns, 0) / loop_ns if loop_ns else None,
+        cause=f" {cause.text}" if cause else "",
         where=Where(
             node=series.worker.rpartition("-")[0] or None,
             device=series.worker,
@@ -173,7 +179,8 @@ def _finding(slow: Sequence[SlowSeries], named: str | None, limits: Limits) -> F
             f"{worst.worker} has {say_count(worst.n_outliers)} {phase_word(worst.phase)} steps "
             f"{_above(worst, limits)}; more than {limits.n_outliers} are too many. The usual "
             f"step takes {say_duration(worst.p50_s)}, the longest {say_duration(worst.longest_s)}: "
-            f"{_numbers(worst.steps)}.{rhythm}{cost}{_whose(slow, worst, named)}"
+            f"{_numbers(worst.steps)}.{rhythm}{cost}{worst.cause}"
+            f"{_whose(slow, worst, named)}"
         ),
         advice=_advice(period, named),
         where=worst.where,

@@ -32,10 +32,12 @@ class ChartContext:
     Attributes:
         rule_id: whose exhibit it is.
         is_unix: whether times are wall-clock times.
+        time_range_s: from when to when its time axis reaches, where others beside it do so too.
     """
 
     rule_id: str
     is_unix: bool
+    time_range_s: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -179,6 +181,8 @@ def value_axis(name: str, scale: UnitScale, **parts: object) -> dict[str, Any]:
 
 def time_axis(context: ChartContext, **parts: object) -> dict[str, Any]:
     """Return the x axis of a chart over time."""
+    if context.time_range_s:
+        parts["range"] = times(context.time_range_s, context)
     if not context.is_unix:
         return axis("seconds since the recording began", **parts)
     return axis(

@@ -13,6 +13,7 @@ from reportgen.views.sections.kernels import (
     launches,
     not_recorded,
     steps,
+    traced_operators,
 )
 from reportgen.views.sections.opening import findings, header, job_summary
 from reportgen.views.sections.rule import rule_section
@@ -74,5 +75,6 @@ __all__ = [
     "steps",
     "system_usage",
     "timeline",
+    "traced_operators",
     "workload_balance",
 ]

@@ -2,108 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import takewhile
 
 from reportgen.report import Report
 from reportgen.results import Exhibit, ExhibitKind, RuleId
-from reportgen.units import say_pct
 from reportgen.views.blocks import Block, Section
 from reportgen.views.charts.arrays import numbers
-from reportgen.views.exhibits import exhibit_block, has_shape
+from reportgen.views.choices import Pane, choices_block
+from reportgen.views.exhibits import anchor_of, exhibit_block, has_shape
 from reportgen.views.kernel_ranking import ranking_block
 from reportgen.views.outline import context_of, has_kernels
+from reportgen.views.sections.panels import PANELS, Choice, Panel
 from reportgen.views.sections.rule import head_block
-from reportgen.views.values import shorten
 
 ID, TITLE = "dashboard", "Dashboard"
 _LEAD = (
     "What the GPUs did, from kernel traces. Each percentage says what it is a share of; tables, "
     "findings and parameters follow by topic."
 )
-_LONGEST_PART = 48
 _FEW_BOXES = 4
-_NOT_TOLD = ("others (", "GPU busy")
-
-
-def first_part(exhibit: Exhibit) -> str:
-    """Return a title that tells the first part of shares: ``GPU active time: 56.6 %``."""
-    return f"{exhibit.title}: {say_pct(_parts_of(exhibit)[0][1])}"
-
-
-def largest_part(exhibit: Exhibit) -> str:
-    """Return a title that tells the largest part of shares, not what is neither cause nor name."""
-    told = [part for part in _parts_of(exhibit) if not part[0].startswith(_NOT_TOLD)]
-    if not told:
-        return exhibit.title
-    name, pct = max(told, key=lambda part: part[1])
-    return f"{exhibit.title}: {say_pct(pct)} {shorten(name, most=_LONGEST_PART).text}"
-
-
-def own_title(exhibit: Exhibit) -> str:
-    """Return the title of the rule, which tells the finding itself."""
-    return exhibit.title
-
-
-def _parts_of(exhibit: Exhibit) -> list[tuple[str, float]]:
-    columns = {column.name: column.values for column in exhibit.columns}
-    pairs = zip(columns["part"], numbers(columns["pct"]), strict=True)
-    return [(str(name), pct or 0.0) for name, pct in pairs]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Panel:
-    """A picture of the dashboard.
-
-    Attributes:
-        rule_id, exhibit_id: whose it is.
-        says: its title.
-        is_wide: whether it fills the width.
-        is_ranking: whether shares are shown as bars below each other, for many long names.
-    """
-
-    rule_id: str
-    exhibit_id: str
-    says: Callable[[Exhibit], str] = own_title
-    is_wide: bool = False
-    is_ranking: bool = False
-
-
-PANELS: tuple[Panel, ...] = (
-    Panel(rule_id="GPUActivity", exhibit_id="active_time", says=first_part),
-    Panel(rule_id="GPUActivity", exhibit_id="activity_split", says=largest_part),
-    Panel(rule_id="GPUActivity", exhibit_id="utilization", is_wide=True),
-    Panel(rule_id="IdleTime", exhibit_id="idle_shares", says=largest_part),
-    Panel(rule_id="StepTime", exhibit_id="step_times"),
-    Panel(rule_id="Collectives", exhibit_id="transfer_and_waiting", says=largest_part),
-    Panel(rule_id="GPUActivity", exhibit_id="overlap", says=largest_part),
-    Panel(rule_id="Collectives", exhibit_id="waiting_by_rank", is_wide=True),
-    Panel(
-        rule_id="KernelTime",
-        exhibit_id="top_by_time",
-        says=largest_part,
-        is_ranking=True,
-        is_wide=True,
-    ),
-    Panel(
-        rule_id="KernelTime",
-        exhibit_id="top_by_launches",
-        says=largest_part,
-        is_ranking=True,
-        is_wide=True,
-    ),
-    Panel(rule_id="KernelPrecision", exhibit_id="precision_shares", says=largest_part),
-    Panel(rule_id="KernelPrecision", exhibit_id="matrix_units", says=first_part),
-    Panel(rule_id="MemoryOperations", exhibit_id="memory_shares", says=largest_part),
-    Panel(rule_id="GPUActivity", exhibit_id="activity_sums", says=largest_part),
-    Panel(rule_id="DeviceMemory", exhibit_id="memory_over_time"),
-    Panel(rule_id="LaunchQueue", exhibit_id="queue_over_time"),
-    Panel(rule_id="LaunchLatency", exhibit_id="launch_delays"),
-    Panel(rule_id="HostThreads", exhibit_id="busy_threads"),
-    Panel(rule_id="Annotations", exhibit_id="annotation_durations", is_wide=True),
-)
-"""In the order of SageMaker Profiler's dashboard: activity, steps, kernels, memory, host."""
 
 
 def gpu_dashboard(report: Report) -> Section:
@@ -119,26 +37,89 @@ def gpu_dashboard(report: Report) -> Section:
 
 
 def hosted(rule_id: str, report: Report) -> tuple[Exhibit, ...]:
-    """Return the exhibits of a rule that the dashboard shows."""
+    """Return the exhibits of a rule that the dashboard shows, without what waits behind them."""
     if not has_kernels(report):
         return ()
     found = [exhibit_of(panel, report) for panel in PANELS if panel.rule_id == rule_id]
     return tuple(item for item in found if item is not None)
 
 
-def exhibit_of(panel: Panel, report: Report) -> Exhibit | None:
-    """Return what a panel shows, ``None`` where it was not recorded."""
+def hosted_ids(rule_id: str, report: Report) -> frozenset[str]:
+    """Return the ids of all exhibits of a rule that the dashboard shows, chosen or not."""
+    if not has_kernels(report):
+        return frozenset()
+    shown = [
+        exhibit_of(panel, report, end)
+        for panel in PANELS
+        if panel.rule_id == rule_id and exhibit_of(panel, report)
+        for end in ends_of(panel)
+    ]
+    return frozenset(item.id for item in shown if item is not None)
+
+
+def exhibit_of(panel: Panel, report: Report, end: str = "") -> Exhibit | None:
+    """Return what a panel shows, ``None`` where it was not recorded.
+
+    ``end`` is the end of the id of what may be shown in its place.
+    """
     result = report.results.get(RuleId(panel.rule_id))
-    found = result.exhibit(panel.exhibit_id) if result else None
+    found = result.exhibit(f"{panel.exhibit_id}{end}") if result else None
     if found is None or found.n_rows == 0 or not has_shape(found):
         return None
     return found
 
 
+def ends_of(panel: Panel) -> tuple[str, ...]:
+    """Return the ends of the ids of the exhibits that a panel may show."""
+    if panel.choice is None:
+        return ("",)
+    ends = tuple(end for _, end, _ in panel.choice.options)
+    twin = panel.choice.twin
+    return (*ends, *(f"{end}{twin}" for end in ends)) if twin else ends
+
+
 def _block(panel: Panel, found: Exhibit, report: Report, *, is_alone: bool) -> Block:
-    show = ranking_block if panel.is_ranking else exhibit_block
-    block = show(found, context_of(panel.rule_id, report), title=panel.says(found))
+    choice = panel.choice
+    block = _choices(panel, choice, report) if choice else _picture(panel, found, report)
     return replace(block, is_panel=not is_alone)
+
+
+def _picture(panel: Panel, found: Exhibit, report: Report, *, noun: str = "kernel") -> Block:
+    context, title = context_of(panel.rule_id, report), panel.says(found)
+    if panel.shares_axis:
+        context = replace(context, time_range_s=_window_s(report))
+    if panel.is_ranking:
+        return ranking_block(found, context, title=title, noun=noun)
+    return exhibit_block(found, context, title=title)
+
+
+def _window_s(report: Report) -> tuple[float, float] | None:
+    """Return from when to when utilization is told, the last bin included."""
+    activity = report.results.get(RuleId("GPUActivity"))
+    curve = activity.exhibit("utilization") if activity else None
+    instants = numbers(curve.columns[0].values) if curve and curve.columns else []
+    known = [instant for instant in instants if instant is not None]
+    if len(known) < 2:
+        return None
+    return known[0], known[-1] + known[1] - known[0]
+
+
+def _choices(panel: Panel, choice: Choice, report: Report) -> Block:
+    def html_of(end: str, noun: str) -> str:
+        found = exhibit_of(panel, report, end)
+        return _picture(panel, found, report, noun=noun).html if found else ""
+
+    panes = [
+        Pane(
+            label=label,
+            html=html,
+            html_without=html_of(f"{end}{choice.twin}", noun) if choice.twin else "",
+        )
+        for label, end, noun in choice.options
+        if (html := html_of(end, noun))
+    ]
+    anchor = anchor_of(panel.rule_id, panel.exhibit_id)
+    return choices_block(anchor, choice.question, panes, switch=choice.switch)
 
 
 def _stands_alone(at: int, drawn: list[tuple[Panel, Exhibit]]) -> bool:

@@ -6,12 +6,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from reportgen.report import Report
-from reportgen.results import RuleId, Status
+from reportgen.results import Exhibit, RuleId, Status
 from reportgen.views.blocks import Block, Section
-from reportgen.views.exhibits import anchor_of
+from reportgen.views.choices import Pane, choices_block
+from reportgen.views.exhibits import anchor_of, exhibit_block
 from reportgen.views.fragments import render
-from reportgen.views.outline import SECTION_OF_RULE, about_of, is_of_traces, title_of
-from reportgen.views.sections.dashboard import hosted
+from reportgen.views.outline import (
+    SECTION_OF_RULE,
+    about_of,
+    context_of,
+    is_of_traces,
+    title_of,
+)
+from reportgen.views.sections.dashboard import hosted, hosted_ids
 from reportgen.views.sections.rule import head_block, rule_blocks
 from reportgen.views.status import MILDEST_FIRST, hint_of, rule_state
 
@@ -20,12 +27,24 @@ _TOPICS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("idle-time", "Idle time", ("IdleTime",)),
     ("steps", "Steps", ("StepTime",)),
     ("kernels", "Kernels", ("KernelTime", "KernelPrecision")),
+    ("traced-operators", "Traced operators", ("OperatorTime",)),
     ("communication", "Communication", ("Collectives",)),
     ("device-memory", "Memory", ("MemoryOperations", "DeviceMemory")),
     ("launches", "Launches", ("LaunchLatency", "LaunchQueue")),
     ("host-threads", "Host threads", ("HostThreads",)),
     ("annotations", "Annotations", ("Annotations",)),
 )
+MOST_GROUPED_ROWS = 50
+"""So many rows of a further grouping stand on the page. Source: ours, for the page's size."""
+_GROUPED_TABLES: dict[str, tuple[tuple[str, str], ...]] = {
+    "KernelTime": (
+        ("name", "kernels"),
+        ("name, grid and block", "kernels_by_shape"),
+        ("operator", "kernels_by_operator"),
+        ("category", "kernels_by_category"),
+    ),
+}
+"""Tables of the same rows, added up in several ways: label and id."""
 _NOT_RECORDED_ID, _NOT_RECORDED_TITLE = "not-recorded", "Not recorded"
 _NO_SYSTEM_METRICS = (
     "CPU, memory, disk and network of the machines: kernel traces do not hold them."
@@ -79,6 +98,11 @@ def steps(report: Report) -> Section:
 def kernels(report: Report) -> Section:
     """Show which kernels ran, how long, and in which precision."""
     return _topic("kernels", report)
+
+
+def traced_operators(report: Report) -> Section:
+    """Show how long the framework's operators ran, on the host and on the GPU."""
+    return _topic("traced-operators", report)
 
 
 def communication(report: Report) -> Section:
@@ -178,7 +202,11 @@ def _lead(rule_ids: Sequence[str], report: Report) -> str:
 
 def _blocks_of(rule_id: str, report: Report) -> list[Block]:
     drawn = hosted(rule_id, report)
-    blocks = rule_blocks(report, rule_id, elsewhere=frozenset(item.id for item in drawn))
+    grouped = _grouped_tables(rule_id, report)
+    elsewhere = hosted_ids(rule_id, report) | {item.id for _, item in grouped}
+    blocks = rule_blocks(report, rule_id, elsewhere=elsewhere)
+    if grouped:
+        blocks.insert(-1, _choice_of(rule_id, grouped, report))
     if drawn:
         pictures = [
             Picture(title=item.title, link=f"#{anchor_of(rule_id, item.id)}") for item in drawn
@@ -188,6 +216,33 @@ def _blocks_of(rule_id: str, report: Report) -> list[Block]:
     if len(charts) < 2:
         return blocks
     return [replace(block, is_panel=block.figure is not None) for block in blocks]
+
+
+def _grouped_tables(rule_id: str, report: Report) -> list[tuple[str, Exhibit]]:
+    """Return the tables of which the reader chooses one, each with its label."""
+    result = report.results.get(RuleId(rule_id))
+    if result is None:
+        return []
+    found = ((label, result.exhibit(name)) for label, name in _GROUPED_TABLES.get(rule_id, ()))
+    return [(label, item) for label, item in found if item is not None]
+
+
+def _choice_of(rule_id: str, tables: Sequence[tuple[str, Exhibit]], report: Report) -> Block:
+    context = context_of(rule_id, report)
+    shown = [(label, item if at == 0 else _top_of(item)) for at, (label, item) in enumerate(tables)]
+    panes = [Pane(label=label, html=exhibit_block(item, context).html) for label, item in shown]
+    return choices_block(anchor_of(rule_id, "tables"), "Group by", panes)
+
+
+def _top_of(table: Exhibit) -> Exhibit:
+    """Return the first rows of a table that says what another one says in other groups."""
+    if table.n_rows <= MOST_GROUPED_ROWS:
+        return table
+    columns = tuple(
+        replace(column, values=column.values[:MOST_GROUPED_ROWS]) for column in table.columns
+    )
+    rest = f" The first {MOST_GROUPED_ROWS} of {table.n_rows:,}; all are in the JSON."
+    return replace(table, columns=columns, caption=f"{table.caption}{rest}")
 
 
 def _is_skipped(rule_id: str, report: Report) -> bool:

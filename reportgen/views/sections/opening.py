@@ -19,7 +19,7 @@ from reportgen.views.outline import ALL_CHECKS_ID, has_kernels, is_of_traces, ti
 from reportgen.views.profiling import profiling_table
 from reportgen.views.status import is_applicable, link_to, rule_state
 from reportgen.views.values import shorten
-from reportgen.views.verdict import verdict_of
+from reportgen.views.verdict import named_finding, verdict_of
 
 CARDS_AT_ONCE = 5
 LONGEST_JOB_NAME = 160
@@ -66,7 +66,7 @@ def header(report: Report) -> Section:
         picture=picture_of(report),
         facts=facts_of(report),
         warning=_loss_warning(report),
-        faults=_faults(cards) if has_dashboard else [],
+        faults=_faults(cards, report) if has_dashboard else [],
         **({} if has_dashboard else _findings_of(cards, report)),
         has_dashboard=has_dashboard,
     )
@@ -95,10 +95,10 @@ def _findings_of(cards: Sequence[Card], report: Report) -> dict[str, object]:
     }
 
 
-def _faults(cards: Sequence[Card]) -> list[Card]:
+def _faults(cards: Sequence[Card], report: Report) -> list[Card]:
     """Return what else is wrong, or could be won, for lines below the verdict, which names one."""
     told = [card for card in cards if card.severity != Severity.INFO.value or card.gain]
-    is_named = bool(told) and told[0].severity != Severity.INFO.value
+    is_named = named_finding(report) is not None
     return told[is_named : CARDS_AT_ONCE + is_named]
 
 

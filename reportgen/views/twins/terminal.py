@@ -33,8 +33,8 @@ class Line:
 def terminal_lines(report: Report) -> tuple[Line, ...]:
     """Return the verdict, then the findings next in rank, with what to try and what it may win.
 
-    The verdict is the first finding where something is wrong. Readings (``info``) are left to
-    the page.
+    The verdict is the first finding where something is wrong, else what could win most. Other
+    readings (``info``) are left to the page.
     """
     verdict = verdict_of(report)
     head = f"{_job(report)}: {verdict.headline.removesuffix('.')}"
@@ -45,7 +45,10 @@ def terminal_lines(report: Report) -> tuple[Line, ...]:
     ]
     if not cards:
         sign = _SIGNS.get(verdict.kind, "•")
-        lines = [Line(text=f"{sign} {head}", kind=verdict.kind), Line(text=f"  {verdict.lead}")]
+        lines = [Line(text=f"{sign} {head}", kind=verdict.kind)]
+        if verdict.action:
+            lines.append(Line(text=f"  Try: {verdict.action}"))
+        lines.append(Line(text=f"  {verdict.lead}"))
     else:
         lines = [*_finding_lines(replace(cards[0], title=head))]
         for card in cards[1:MOST_FINDINGS]:

@@ -116,11 +116,12 @@ def test_quotes_in_an_argument_cost_only_that_argument() -> None:
 
 
 def test_backslashes_of_windows_are_taken_as_they_stand() -> None:
-    text = trace_text().replace('"gemm"', r'"torch\cuda\nn.py(3): f"', 1)
+    text = trace_text().replace('"gemm"', r'"torch\cuda\nn.py(3): f"', 2)
 
     trace = read_text(text)
 
     assert kernels_of(trace)[0] == r"torch\cuda\nn.py(3): f"
+    assert trace.losses.places_repaired == 2
 
 
 @pytest.mark.parametrize(
@@ -153,6 +154,7 @@ def test_a_list_without_its_bracket_is_read_with_what_follows() -> None:
 
     assert kernels_of(trace) == ALL_NAMES
     assert trace.header.rank == 5
+    assert trace.losses.places_repaired == 1
 
 
 def test_two_ranks_that_wrote_one_file_at_once_give_what_is_whole() -> None:

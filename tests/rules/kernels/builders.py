@@ -44,8 +44,8 @@ def rank_trace(
     """Return a trace from rows of (name, start, duration[, more]).
 
     ``more`` of GPU rows: ``device``, ``stream``, ``correlation``, ``external_id``, ``bytes``,
-    ``collective`` (a mapping of ``CollectiveArgs``). Of calls: ``correlation``, ``external_id``,
-    ``thread``. Of slices: ``kind`` (``SliceKind``), ``thread``, ``external_id``,
+    ``collective`` (a mapping of ``CollectiveArgs``), ``shape``. Of calls: ``correlation``,
+    ``external_id``, ``thread``. Of slices: ``kind`` (``SliceKind``), ``thread``, ``external_id``,
     ``input_type``. A GPU row belongs to the call of the same ``correlation``. Flows are
     (start, from thread, end, to thread).
     """
@@ -83,7 +83,7 @@ def rank_trace(
             ),
             bytes=_ints(ops, "bytes", np.int64),
             collective=np.array([places.get(at, NONE) for at in range(len(ops))], dtype=np.int32),
-            shape=np.full(len(ops), NONE, dtype=np.int32),
+            shape=words.codes("shapes", ops, "shape"),
             is_overrun=np.zeros(len(ops), dtype=bool),
         ),
         calls=HostCalls(
@@ -143,6 +143,7 @@ def rank_trace(
         names=words.known("names"),
         input_types=words.known("input_types"),
         labels=words.known("labels"),
+        shapes=words.known("shapes"),
         threads=tuple(Thread(pid="1", tid=word) for word in words.known("threads")),
     )
 

@@ -198,3 +198,55 @@ def idle_attribution(trace: RawTrace) -> dict[str, float]:
             trace.loader_start, trace.loader_end, low[known], until_call
         ),
     }
+
+
+OPERATORS = ("cpu_op", "Operator")
+MARKED = re.compile(r"^(ProfilerStep *#|Optimizer\.|enumerate\(DataLoader\)#|## )")
+
+
+def operators(path: Path) -> dict[str, dict[str, float]]:
+    """Return count, host time, self time and GPU time of each operator, by walking each thread."""
+    timed = [event for event in events_of(path) if event.get("ph") == "X"]
+    threads: dict[Any, list[Event]] = {}
+    for event in timed:
+        if event.get("cat") in OPERATORS and not MARKED.match(event["name"]):
+            threads.setdefault(str(event["tid"]), []).append(event)
+    gpu: dict[int, float] = {}
+    for event in timed:
+        if event.get("cat") in GPU_KINDS:
+            correlation = event["args"].get("correlation")
+            gpu[correlation] = gpu.get(correlation, 0.0) + float(event["dur"])
+    calls: dict[str, list[tuple[float, float]]] = {}
+    for event in timed:
+        spent = gpu.get(event.get("args", {}).get("correlation"))
+        if event.get("cat") in HOST_CALLS and spent is not None:
+            calls.setdefault(str(event["tid"]), []).append((float(event["ts"]), spent))
+    totals: dict[str, dict[str, float]] = {}
+    for thread, events in threads.items():
+        _walk(events, sorted(calls.get(thread, [])), totals)
+    return totals
+
+
+def _walk(
+    events: list[Event], calls: list[tuple[float, float]], totals: dict[str, dict[str, float]]
+) -> None:
+    """Add up one thread with a stack of what is open."""
+    events = sorted(events, key=lambda event: (float(event["ts"]), -float(event["dur"])))
+    moments = [(float(event["ts"]), 0, place) for place, event in enumerate(events)]
+    moments += [(at, 1, place) for place, (at, _) in enumerate(calls)]
+    open_: list[tuple[float, dict[str, float]]] = []
+    for at, is_call, place in sorted(moments):
+        while open_ and open_[-1][0] <= at:
+            open_.pop()
+        if is_call:
+            if open_:
+                open_[-1][1]["gpu_us"] += calls[place][1]
+            continue
+        name, spent = events[place]["name"], float(events[place]["dur"])
+        own = totals.setdefault(name, {"count": 0, "sum_us": 0.0, "self_us": 0.0, "gpu_us": 0.0})
+        own["count"] += 1
+        own["sum_us"] += spent
+        own["self_us"] += spent
+        if open_:
+            open_[-1][1]["self_us"] -= spent
+        open_.append((at + spent, own))

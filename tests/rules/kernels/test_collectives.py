@@ -10,7 +10,7 @@ from reportgen.profile.trace import RankTrace
 from reportgen.results import RuleResult, Severity, Status
 from reportgen.rules import collectives
 from tests.rules.kernels.builders import rank_trace
-from tests.rules.kernels.test_laws import run
+from tests.rules.samples import run
 
 KERNEL = "ncclDevKernel_AllReduce"
 

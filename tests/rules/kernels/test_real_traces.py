@@ -5,14 +5,19 @@ from __future__ import annotations
 import functools
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from reportgen.intake import discover, read
 from reportgen.profile.trace import RankTrace
+from reportgen.profile.trace_tables import NONE
+from reportgen.report import rank_findings
 from reportgen.results import Exhibit, RuleResult, Severity
+from reportgen.rules.kernels.launchers import launching_operators
 from reportgen.rules.registry import BUILTIN_RULES
 from reportgen.rules.runner import judge_all, measure_part, reads
 from tests.rules.kernels import second
@@ -315,3 +320,55 @@ def test_a_trace_that_keeps_its_gpu_busy_gives_no_alarm(name: str) -> None:
 @every_set
 def test_no_rule_fails(name: str) -> None:
     assert "failed" not in {result.status.value for result in results_of(name).values()}
+
+
+@every_set
+def test_operators_equal_a_walk_over_the_threads_of_the_raw_trace(name: str) -> None:
+    rows = {row["name"]: row for row in rows_of(name, "OperatorTime", "operators")}
+    walked = [second.operators(path) for path in files_of(name)]
+    names = {operator for totals in walked for operator in totals}
+
+    assert set(rows) == names
+    for operator, row in rows.items():
+        own = [totals[operator] for totals in walked if operator in totals]
+        assert row["count"] == sum(item["count"] for item in own)
+        agree(row["sum_us"], sum(item["sum_us"] for item in own))
+        # Ends of times since 1970 with decimals are known to a quarter of a microsecond.
+        close_us = CLOSE_US + 0.25 * row["count"]
+        assert row["self_us"] == pytest.approx(sum(item["self_us"] for item in own), abs=close_us)
+        agree(row["gpu_time_us"], sum(item["gpu_us"] for item in own))
+
+
+@pytest.mark.parametrize(
+    ("name", "first"),
+    [
+        ("a100_alexnet_sync_events", "IDLE-9"),
+        ("a100_dlrm_rank3of8", "ACT-1"),
+        ("mi300x_resnet_rank0of8", "ACT-1"),
+        ("param_dlrm_8ranks", "COMM-1"),
+        ("v100_dlrm_rank1of2", "COPY-2"),
+        ("v100_ns", "PREC-1"),
+        ("v100_resnet50_torch19_workers0", "IDLE-1"),
+        ("v100_resnet50_torch19_workers4", "IDLE-5"),
+    ],
+)
+def test_the_finding_that_matters_most_comes_first(name: str, first: str) -> None:
+    ranked = rank_findings(tuple(results_of(name).values()))
+
+    assert ranked[0].finding.id == first
+
+
+@pytest.mark.parametrize("name", ["v100_ns", "v100_resnet50_torch19_workers0"])
+def test_the_operator_of_a_launch_is_the_same_by_id_and_by_place(name: str) -> None:
+    trace = traces_of(name)[0]
+    rows = np.flatnonzero(trace.gpu_ops.launch != NONE)
+    calls, ops = trace.calls, trace.gpu_ops
+    without_ids = replace(
+        trace,
+        gpu_ops=replace(ops, external_id=np.full_like(ops.external_id, NONE)),
+        calls=replace(calls, external_id=np.full_like(calls.external_id, NONE)),
+    )
+
+    found = launching_operators(trace, rows)
+    assert (found != NONE).mean() > 0.9
+    assert np.array_equal(found, launching_operators(without_ids, rows))

@@ -13,20 +13,24 @@ from reportgen.profile.trace_tables import SliceKind
 from reportgen.results import RuleResult, Status
 from reportgen.rules import annotations as annotations_rule
 from reportgen.rules import (
+    collectives,
     device_memory,
+    gpu_activity,
+    gpu_time_budget,
     host_threads,
     kernel_precision,
     kernel_time,
     launch_latency,
     launch_queue,
     memory_operations,
+    operator_time,
     step_time,
 )
 from reportgen.rules.base import Rule
 from reportgen.rules.kernels.copies import direction_of
 from reportgen.rules.kernels.kernel_names import short_names
 from tests.rules.kernels.builders import rank_trace
-from tests.rules.kernels.test_laws import run
+from tests.rules.samples import run
 
 ANNOTATION = {"kind": int(SliceKind.ANNOTATION)}
 
@@ -116,6 +120,126 @@ def test_a_name_that_says_nothing_is_read_off_the_operators_inputs() -> None:
     assert dict(zip(names, labels, strict=True)) == {"triton_poi_0": "BF16", "triton_poi_1": "FP32"}
 
 
+@pytest.mark.parametrize(
+    ("exhibit_id", "parts", "times"),
+    [
+        ("kernels_by_shape", ["k", "k", "ncclKernel"], [8.0, 2.0, 5.0]),
+        ("kernels_by_operator", ["aten::mm", "nccl:all_reduce"], [10.0, 5.0]),
+        ("kernels_by_category", ["compute", "communication"], [10.0, 5.0]),
+    ],
+)
+def test_kernels_are_added_up_in_several_ways(
+    exhibit_id: str, parts: list[str], times: list[float]
+) -> None:
+    result = run(kernel_time.RULE, launched_kernels())
+    first = result.exhibit(exhibit_id)
+
+    assert first is not None
+    order = np.argsort(-np.array(times), kind="stable").tolist()
+    assert list(first.columns[0].values) == [parts[at] for at in order]
+    assert column(result, exhibit_id, "sum_us") == [times[at] for at in order]
+    assert sum(column(result, exhibit_id, "pct_of_kernel_time")) == pytest.approx(100.0)
+
+
+def test_rankings_leave_communication_out_where_there_is_some() -> None:
+    result = run(kernel_time.RULE, launched_kernels())
+
+    assert column(result, "top_by_time_compute", "time_us") == [10.0]
+    assert column(result, "top_by_time_operator", "part") == ["aten::mm", "nccl:all_reduce"]
+    assert column(result, "top_by_time_operator_compute", "pct") == [100.0]
+    assert column(result, "top_by_launches_shape_compute", "launches") == [1, 1]
+    quiet = run(kernel_time.RULE, rank_trace(gpu=[("k", 0.0, 1.0)]))
+    assert {item.id for item in quiet.exhibits if item.id.startswith("top_")} == {
+        "top_by_time",
+        "top_by_launches",
+    }
+
+
+def launched_kernels() -> RankTrace:
+    """One kernel in two sizes of one operator, and communication; ids tell only the latter's."""
+    return rank_trace(
+        gpu=[
+            ("k", 10.0, 8.0, {"correlation": 1, "external_id": 1, "shape": "[4, 1, 1] [128,1,1]"}),
+            ("k", 20.0, 2.0, {"correlation": 2, "external_id": 2, "shape": "[8, 1, 1] [128,1,1]"}),
+            ("ncclKernel", 30.0, 5.0, {"correlation": 3, "external_id": 77}),
+        ],
+        calls=[
+            ("cudaLaunchKernel", 1.0, 1.0, {"correlation": 1}),
+            ("cudaLaunchKernel", 3.0, 1.0, {"correlation": 2}),
+            ("cudaLaunchKernel", 9.0, 1.0, {"correlation": 3}),
+        ],
+        slices=[
+            ("aten::linear", 0.0, 6.0, {"external_id": 2}),
+            ("aten::mm", 0.5, 5.0, {"external_id": 4}),
+            ("nccl:all_reduce", 8.0, 2.0, {"external_id": 77}),
+        ],
+    )
+
+
+def test_operators_have_times_of_their_own_and_of_what_they_launched() -> None:
+    one = launched_kernels()
+    other = replace(one, rank=1)
+    result = run(operator_time.RULE, one, other)
+
+    assert column(result, "operators", "name") == ["aten::mm", "nccl:all_reduce", "aten::linear"]
+    assert column(result, "operators", "count") == [2, 2, 2]
+    assert column(result, "operators", "sum_us") == [10.0, 4.0, 12.0]
+    assert column(result, "operators", "self_us") == [10.0, 4.0, 2.0]
+    assert column(result, "operators", "gpu_time_us") == [20.0, 10.0, 0.0]
+    assert column(result, "operators", "pct_of_self_time") == pytest.approx([62.5, 25.0, 12.5])
+    assert column(result, "top_by_gpu_time", "operator") == column(result, "operators", "name")
+
+
+def test_without_operators_it_says_so() -> None:
+    result = run(operator_time.RULE, rank_trace(gpu=[("k", 0.0, 1.0)]))
+
+    assert result.status is Status.SKIPPED
+    assert result.reason is not None
+    assert "no operators" in result.reason.text
+
+
+def test_formats_are_folded_into_those_of_sagemaker_profiler() -> None:
+    names = {
+        "volta_sgemm_64x64_nt": 4.0,
+        "sm80_xmma_gemm_tf32f32_tf32f32_f32_tn_n": 3.0,
+        "void k<c10::BFloat16>()": 2.0,
+        "void k<double>()": 1.0,
+    }
+    trace = rank_trace(gpu=[(name, 10.0 * at, us) for at, (name, us) in enumerate(names.items())])
+    result = run(kernel_precision.RULE, trace)
+
+    assert column(result, "precision_shares_folded", "part") == ["FP32", "FP16", "other"]
+    assert column(result, "precision_shares_folded", "time_us") == [7.0, 2.0, 1.0]
+
+
+@pytest.mark.parametrize(
+    ("other", "expected"),
+    [("c10::BFloat16", {"BF16": 12.0}), ("float", {"BF16": 8.0, "FP32": 3.0, "Unknown": 1.0})],
+)
+def test_launches_that_agree_tell_the_precision_of_those_that_say_nothing(
+    other: str, expected: dict[str, float]
+) -> None:
+    trace = rank_trace(
+        gpu=[
+            ("triton_poi_0", 0.0, 8.0, {"external_id": 1}),
+            ("triton_poi_0", 10.0, 3.0, {"external_id": 2}),
+            ("triton_poi_0", 20.0, 1.0),
+        ],
+        slices=[
+            ("op", 0.0, 1.0, {"external_id": 1, "input_type": "c10::BFloat16"}),
+            ("op", 2.0, 1.0, {"external_id": 2, "input_type": other}),
+        ],
+    )
+    result = run(kernel_precision.RULE, trace)
+    rows = zip(
+        column(result, "precision", "precision"),
+        column(result, "precision", "time_us"),
+        strict=True,
+    )
+
+    assert dict(rows) == expected
+
+
 def test_communication_has_no_precision() -> None:
     trace = rank_trace(gpu=[("ncclDevKernel_AllReduce_Sum_bf16", 0.0, 9.0), ("sgemm_", 9.0, 1.0)])
     result = run(kernel_precision.RULE, trace)
@@ -158,10 +282,30 @@ def test_pageable_copies_are_a_fault_from_their_threshold_on(
     ]
 
 
+@pytest.mark.parametrize(("kernel_us", "is_fault"), [(100.0, True), (101.0, False)])
+def test_copies_are_a_fault_where_no_kernel_hides_them(kernel_us: float, is_fault: bool) -> None:
+    """Of 200 µs a copy takes 120, all but 20 (or 19) of them beside a kernel."""
+    copy = "Memcpy DtoD (Device -> Device)"
+    gpu: list[Any] = [
+        ("k", 0.0, 80.0),
+        (copy, 80.0, 120.0, {"stream": 8}),
+        ("k", 80.0, kernel_us),
+    ]
+    found = {item.id: item for item in run(memory_operations.RULE, rank_trace(gpu=gpu)).findings}
+
+    assert ("COPY-2" in found) is is_fault
+    if is_fault:
+        assert found["COPY-2"].measured == 10.0
+        assert "mostly DtoD" in found["COPY-2"].title
+        assert found["COPY-2"].estimate is not None
+
+
 def test_pinned_copies_are_no_fault() -> None:
     copy = ("Memcpy HtoD (Pinned -> Device)", 0.0, 90.0, {"bytes": 4_000_000})
 
-    assert run(memory_operations.RULE, rank_trace(gpu=[copy])).findings == ()
+    trace = rank_trace(gpu=[copy, ("k", 0.0, 90.0)])
+
+    assert run(memory_operations.RULE, trace).findings == ()
 
 
 def steps(*periods: float) -> RankTrace:
@@ -394,3 +538,26 @@ def test_fp32_matrix_kernels_are_told_from_their_threshold_on(
     ids = {item.id for item in run(kernel_precision.RULE, rank_trace(gpu=gpu)).findings}
 
     assert ("PREC-1" in ids) is is_told
+
+
+def test_names_of_ones_own_are_communication_in_every_rule() -> None:
+    gpu = [("my_Exchange<float>", 0.0, 10.0), ("volta_sgemm_64x64_nt", 20.0, 10.0)]
+    trace = rank_trace(gpu=gpu)
+    own = "^MY_exchange"
+
+    activity = run(gpu_activity.RULE, trace, params=gpu_activity.Params(communication_names=own))
+    assert column(activity, "activity_by_device", "communication_us") == [10.0]
+    times = run(kernel_time.RULE, trace, params=kernel_time.Params(communication_names=own))
+    assert column(times, "kernels_by_category", "category") == ["communication", "compute"]
+    precision = run(
+        kernel_precision.RULE, trace, params=kernel_precision.Params(communication_names=own)
+    )
+    assert column(precision, "precision", "time_us") == [10.0]
+    alone = run(collectives.RULE, trace, params=collectives.Params(communication_names=own))
+    assert alone.status is Status.OK
+    budget = run(
+        gpu_time_budget.RULE, trace, params=gpu_time_budget.Params(communication_names=own)
+    )
+    parts = column(budget, "gpu_time_budget", "part")
+    assert "exposed_communication" in parts
+    assert run(collectives.RULE, trace).status is Status.SKIPPED

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 
-from reportgen.results import Severity
+from reportgen.results import Severity, Status
 from reportgen.views.twins import terminal_lines
 from reportgen.views.twins.terminal import MOST_FINDINGS
 from tests.views import reports
@@ -38,6 +38,16 @@ def test_a_quiet_report_says_that_nothing_was_found() -> None:
     assert len(lines) == 2
     assert "No problem found" in lines[0].text
     assert "looked" in lines[1].text
+
+
+def test_without_faults_what_could_win_most_is_told_with_what_to_try() -> None:
+    won = reports.finding("X-1", Severity.INFO, "Most time is FP32", share=0.5)
+    result = reports.result("KernelPrecision", Status.OK, findings=(won,))
+    lines = terminal_lines(reports.report_of((result,)))
+
+    assert lines[0].text.endswith("Most time is FP32")
+    assert lines[1].text == f"  Try: {won.advice}"
+    assert "2.00×" in lines[2].text
 
 
 def test_a_hostile_name_cannot_steer_the_terminal() -> None:

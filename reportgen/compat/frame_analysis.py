@@ -1,0 +1,137 @@
+"""``PandasFrameAnalysis``: statistics of a pair of frames."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import Enum
+from typing import TYPE_CHECKING, Any
+
+from reportgen.explore import statistics
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+class StatsBy(Enum):
+    """What statistics are grouped by."""
+
+    TRAINING_PHASE = "training_phase"
+    FRAMEWORK_METRICS = "framework_metric"
+    PROCESS = "process"
+
+
+class Resource(Enum):
+    """A kind of system metric."""
+
+    CPU = "cpu"
+    GPU = "gpu"
+    IO = "i/o"
+    NETWORK = "network"
+    MEMORY = "memory"
+
+
+class PandasFrameAnalysis:
+    """Statistics of a pair of frames."""
+
+    def __init__(self, system_df: pd.DataFrame, framework_df: pd.DataFrame) -> None:
+        """Take a SYSTEM and a FRAMEWORK frame."""
+        self.sys_metrics_df = system_df
+        self.framework_metrics_df = framework_df
+
+    def get_job_statistics(self) -> dict[str, Any]:
+        """Return when the job and its training loop began and ended.
+
+        Durations are µs. The loop ends with the last step, initialization counts from the first
+        sample, and the parts add up; the original counts initialization from the minute of the
+        first file and ends the loop with the last event of any kind.
+        """
+        system, events = self.sys_metrics_df, self.framework_metrics_df
+        steps = events[events["process"].str.startswith(statistics.STEP)]
+        first = system.loc[system["timestamp_us"].idxmin()]
+        last = system.loc[system["timestamp_us"].idxmax()]
+        duration = int(last["timestamp_us"] - first["timestamp_us"])
+        found: dict[str, Any] = {
+            "start_time": first["timestamp"],
+            "end_time": last["timestamp"],
+            "job_duration": duration,
+        }
+        if steps.empty:
+            return found
+        begin = steps.loc[steps["start_time_us"].idxmin()]
+        end = steps.loc[steps["end_time_us"].idxmax()]
+        parts = {
+            "initialization": max(int(begin["start_time_us"] - first["timestamp_us"]), 0),
+            "training_loop": int(end["end_time_us"] - begin["start_time_us"]),
+            "finalization": max(int(last["timestamp_us"] - end["end_time_us"]), 0),
+        }
+        found |= {
+            "training_loop_start": begin["start_time"],
+            "training_loop_end": end["end_time"],
+            "training_loop_duration": parts["training_loop"],
+            "initialization": parts["initialization"],
+            "finalization": parts["finalization"],
+        }
+        whole = sum(parts.values())
+        return found | {f"{name}_%": 100 * part / whole for name, part in parts.items()}
+
+    def get_step_statistics(self, by: StatsBy = StatsBy.TRAINING_PHASE) -> pd.DataFrame:
+        """Return mean, min, max, p50, p95 and p99 of the durations of steps, µs."""
+        column = "process" if by is StatsBy.PROCESS else "framework_metric"
+        events = self.framework_metrics_df
+        if by is StatsBy.TRAINING_PHASE:
+            events = events[events["process"].str.startswith(statistics.STEP)]
+        frame = statistics.step_durations(events, by=column)
+        names = ("mean", "min", "max", "p50", "p95", "p99")
+        renamed = {f"{name}_us": f"duration_{name}_us" for name in names}
+        frame = frame.rename(columns={**renamed, column: by.value})
+        return frame[[by.value, *renamed.values()]]
+
+    def get_utilization_stats(
+        self,
+        resource: Resource | Sequence[Resource] | None = None,
+        by: StatsBy | None = None,
+        phase: str | Sequence[str] | None = None,
+    ) -> pd.DataFrame:
+        """Return statistics of utilization, each metric on its own.
+
+        The original mixes utilization and memory of GPUs, and utilization and I/O wait of cores.
+        """
+        chosen = [resource] if isinstance(resource, Resource) else list(resource or Resource)
+        samples = self.sys_metrics_df
+        samples = samples[samples["type"].isin([item.value for item in chosen])]
+        phases = None
+        if by is StatsBy.TRAINING_PHASE:
+            phases = self.get_training_phase_intervals(phase)
+        frame = statistics.utilization(samples, phases=phases)
+        names = ("mean", "min", "max", "p50", "p95", "p99")
+        renamed = {name: f"utilization_{name}" for name in names}
+        frame = frame.rename(columns={**renamed, "type": "Resource", "phase": "Training_phase"})
+        head = ["Resource", *(["Training_phase"] if phases is not None else []), "metric", "nodeID"]
+        return frame[[*head, *renamed.values()]]
+
+    def get_device_usage_stats(
+        self,
+        device: Resource | Sequence[Resource] | None = None,
+        utilization_ranges: Sequence[tuple[float, float]] | None = None,
+    ) -> pd.DataFrame:
+        """Return how many samples of utilization lie in each range.
+
+        A value on an edge counts in the lower range only, and memory and I/O wait are left out.
+        """
+        chosen = [device] if isinstance(device, Resource) else list(device or ())
+        frame = statistics.usage_ranges(
+            self.sys_metrics_df, ranges=utilization_ranges or statistics.USAGE_RANGES
+        )
+        return frame[frame["type"].isin([item.value for item in chosen])] if chosen else frame
+
+    def get_training_phase_intervals(
+        self, phase: str | Sequence[str] | None = None
+    ) -> pd.DataFrame:
+        """Return the stretches before, in, between and after the modes of training."""
+        times_us = self.sys_metrics_df["timestamp_us"]
+        modes = [phase] if isinstance(phase, str) else phase
+        return statistics.phase_intervals(
+            self.framework_metrics_df,
+            modes=modes,
+            job_us=None if times_us.empty else (int(times_us.min()), int(times_us.max())),
+        )

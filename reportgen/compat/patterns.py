@@ -1,0 +1,10 @@
+"""Patterns as smdebug means them: found anywhere in a name, not the whole of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+
+def anywhere(patterns: Sequence[str]) -> list[str]:
+    """Return patterns that match whole names in which the given ones are found."""
+    return [f".*(?:{pattern}).*" for pattern in patterns]

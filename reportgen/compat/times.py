@@ -1,0 +1,33 @@
+"""Times as smdebug writes them: ``2020-07-01T02:31:58:560123``, a colon before the fraction."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import numpy as np
+
+from reportgen.errors import ConfigError
+
+_TIME = "%Y-%m-%dT%H:%M:%S:%f"
+
+
+def time_text(moment: str | datetime) -> str:
+    """Return an instant as the frames write it."""
+    return moment if isinstance(moment, str) else moment.strftime(_TIME)
+
+
+def time_ns(moment: str | datetime) -> int:
+    """Return an instant in ns.
+
+    Raises:
+        ConfigError: a text of another shape.
+    """
+    if isinstance(moment, str):
+        try:
+            moment = datetime.strptime(moment, _TIME)  # noqa: DTZ007  # the next line says UTC
+        except ValueError as err:
+            raise ConfigError(
+                f"{moment!r} is no time of a frame.", hint=f"Expected the shape {_TIME}."
+            ) from err
+    moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    return int(np.datetime64(moment.astimezone(UTC).replace(tzinfo=None), "ns").astype(np.int64))

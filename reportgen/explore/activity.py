@@ -1,0 +1,133 @@
+"""What ran on a node at some rows of frames: instants, or intervals such as slow steps.
+
+Rows that are instants have ``timestamp_us`` and ``nodeID``; rows that are intervals have
+``start_time_us``, ``end_time_us`` and ``nodeID`` (a node or a worker of one).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reportgen.explore.causes import (
+    Moments,
+    at_moments,
+    cause_of,
+    functions_at,
+    in_intervals,
+    merge_functions,
+    phases_at,
+)
+from reportgen.explore.selection import Instant, instant_ns
+from reportgen.profile import SpanTable
+from reportgen.units import NS_PER_US
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from reportgen.explore.job import Job
+
+
+def functions_at_rows(job: Job, rows: pd.DataFrame) -> pd.DataFrame:
+    """Return the functions that ran on the same node at some instants; see ``functions_at``."""
+    return _of_rows(job, rows, _instants, functions_at)
+
+
+def phases_at_rows(job: Job, rows: pd.DataFrame) -> pd.DataFrame:
+    """Return the step phases that ran on the same node at some instants; see ``functions_at``."""
+    return _of_rows(job, rows, _instants, phases_at)
+
+
+def functions_in_rows(job: Job, rows: pd.DataFrame) -> pd.DataFrame:
+    """Return the functions of the same node that overlap some intervals; see ``functions_at``."""
+    return _of_rows(job, rows, _intervals, functions_at)
+
+
+def functions_between(job: Job, since: Instant, until: Instant) -> pd.DataFrame:
+    """Return the functions that overlap a range of time on all nodes; see ``functions_at``."""
+    edges = in_intervals(np.array([instant_ns(since)]), np.array([instant_ns(until)]))
+    return merge_functions([functions_at(spans, edges) for spans in job.spans()])
+
+
+def longest_in_each(job: Job, rows: pd.DataFrame, *, n: int = 3) -> pd.DataFrame:
+    """Return the functions with most time inside each of some intervals.
+
+    Args:
+        job: the job.
+        rows: few intervals, such as the slowest batches: each is looked at by itself.
+        n: how many functions of each.
+
+    Returns:
+        ``start_time_us``, ``end_time_us``, ``nodeID`` of the interval, and of each function
+        ``function``, ``process``, ``count``, ``inside_us``; most time first.
+    """
+    import pandas as pd
+
+    columns = ["start_time_us", "end_time_us", "nodeID"]
+    found = []
+    for place in range(len(rows)):
+        row = rows.iloc[place : place + 1]
+        most = functions_in_rows(job, row).nlargest(n, "inside_us", keep="first")
+        of_row = {name: row[name].iloc[0] for name in columns}
+        found.append(most[["function", "process", "count", "inside_us"]].assign(**of_row))
+    names = [*columns, "function", "process", "count", "inside_us"]
+    return pd.concat(found, ignore_index=True)[names] if found else pd.DataFrame(columns=names)
+
+
+def say_cause(functions: pd.DataFrame, others: pd.DataFrame, *, at: str, against: str) -> str:
+    """Return the sentence that names the cause, or one that says why none is named."""
+    cause = cause_of(functions, others, at=at, against=against)
+    if cause is not None:
+        return cause.text
+    return (
+        f"No function with ten events or more takes at least 1.5 times the share of the time {at} "
+        f"that it takes {against}; no cause is named."
+    )
+
+
+def _of_rows(
+    job: Job,
+    rows: pd.DataFrame,
+    moments_of: Callable[..., Iterator[tuple[str, Moments]]],
+    sums_at: Callable[[SpanTable, Moments], pd.DataFrame],
+) -> pd.DataFrame:
+    tables = []
+    for spans in job.spans():
+        for worker, moments in moments_of(rows, spans.workers, job.origin_us):
+            code = spans.workers.index(worker)
+            tables.append(sums_at(spans.where(spans.worker == code), moments))
+    return merge_functions(tables)
+
+
+def _instants(
+    rows: pd.DataFrame, workers: tuple[str, ...], origin_us: int
+) -> Iterator[tuple[str, Moments]]:
+    for worker in workers:
+        own = rows.loc[_of_worker(rows["nodeID"], worker), "timestamp_us"]
+        if len(own):
+            yield worker, at_moments(_ns(own, origin_us))
+
+
+def _intervals(
+    rows: pd.DataFrame, workers: tuple[str, ...], origin_us: int
+) -> Iterator[tuple[str, Moments]]:
+    for worker in workers:
+        own = rows[_of_worker(rows["nodeID"], worker)]
+        if len(own):
+            start_ns, end_ns = (
+                _ns(own[name], origin_us) for name in ("start_time_us", "end_time_us")
+            )
+            yield worker, in_intervals(start_ns, end_ns)
+
+
+def _ns(time_us: pd.Series, origin_us: int) -> NDArray[np.int64]:
+    return np.asarray((time_us.to_numpy(dtype=np.int64) + origin_us) * NS_PER_US)
+
+
+def _of_worker(named: pd.Series, worker: str) -> pd.Series:
+    """Return which rows are of a worker itself, or of the node it runs on."""
+    node = worker.rpartition("-")[0]
+    return (named == worker) | (named == node)

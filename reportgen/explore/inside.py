@@ -1,0 +1,141 @@
+"""How busy the machine was inside some intervals, such as slow steps, against others.
+
+Intervals are rows with ``start_time_us``, ``end_time_us`` and ``nodeID`` (a node or a worker of
+one); a sample lies inside when it is of the same node, both ends included.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reportgen.rules.maths.intervals import merge_intervals
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+STALL_MARGIN_PCT = 10.0
+"""CPU and GPU medians must both be lower by so much to speak of a stall. Source: ours."""
+_USE = {"GPUUtilization": "GPU", "CPUUtilization": "CPU", "I/OWaitPercentage": "I/O wait"}
+
+
+def samples_inside(system: pd.DataFrame, intervals: pd.DataFrame) -> pd.DataFrame:
+    """Return the samples inside some intervals, for a histogram of them."""
+    return system[_is_inside(system, intervals)].reset_index(drop=True)
+
+
+def utilization_of_each(system: pd.DataFrame, intervals: pd.DataFrame) -> pd.DataFrame:
+    """Return the intervals with the mean use of GPU, CPU and I/O wait inside each.
+
+    Returns:
+        The rows of ``intervals`` with ``GPU_pct``, ``CPU_pct``, ``I/O wait_pct``; NaN where no
+        sample lies inside.
+    """
+    found = intervals.copy()
+    for dimension, metric in _USE.items():
+        chosen = system[system["dimension"] == dimension]
+        means = np.full(len(intervals), np.nan)
+        for node, rows in chosen.groupby("nodeID", sort=True):
+            own = np.flatnonzero(_of_node(intervals["nodeID"], str(node)))
+            means[own] = _means_between(
+                rows.sort_values("timestamp_us"),
+                intervals["start_time_us"].to_numpy()[own],
+                intervals["end_time_us"].to_numpy()[own],
+            )
+        found[f"{metric}_pct"] = means
+    return found
+
+
+def _means_between(
+    samples: pd.DataFrame, start_us: NDArray[np.int64], end_us: NDArray[np.int64]
+) -> NDArray[np.float64]:
+    """Return the mean of the samples, ascending by time, between each two instants."""
+    time_us = samples["timestamp_us"].to_numpy()
+    sums = np.concatenate([[0.0], np.cumsum(samples["value"].to_numpy())])
+    first = np.searchsorted(time_us, start_us, side="left")
+    after = np.searchsorted(time_us, end_us, side="right")
+    count = after - first
+    means: NDArray[np.float64] = (sums[after] - sums[first]) / np.where(count > 0, count, np.nan)
+    return means
+
+
+def utilization_inside(system: pd.DataFrame, groups: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+    """Return mean and median of GPU, CPU and I/O wait inside the intervals of each group.
+
+    Args:
+        system: a SYSTEM frame.
+        groups: name to intervals; only samples of the same node count.
+
+    Returns:
+        One row per group and metric: ``group``, ``metric``, ``samples``, ``mean_pct``,
+        ``median_pct``. Short intervals may hold no sample at all: then ``samples`` is 0.
+    """
+    import pandas as pd
+
+    rows = []
+    chosen = system[system["dimension"].isin(list(_USE))]
+    for name, intervals in groups.items():
+        inside = chosen[_is_inside(chosen, intervals)]
+        for dimension, metric in _USE.items():
+            values = inside.loc[inside["dimension"] == dimension, "value"]
+            rows.append(
+                {
+                    "group": name,
+                    "metric": metric,
+                    "samples": len(values),
+                    "mean_pct": float(values.mean()) if len(values) else np.nan,
+                    "median_pct": float(values.median()) if len(values) else np.nan,
+                }
+            )
+    return pd.DataFrame(rows)
+
+
+def say_stall(use: pd.DataFrame, *, slow: str, normal: str) -> str:
+    """Return the sentence about a stall when CPU and GPU are both lower in slow intervals.
+
+    Args:
+        use: from ``utilization_inside``.
+        slow, normal: the names of the two groups.
+
+    Returns:
+        Empty unless both medians are lower by ``STALL_MARGIN_PCT`` points or more.
+    """
+    medians = use.set_index(["group", "metric"])["median_pct"]
+    drops = {metric: medians[normal, metric] - medians[slow, metric] for metric in ("GPU", "CPU")}
+    if not all(drop >= STALL_MARGIN_PCT for drop in drops.values()):
+        return ""
+    return (
+        f"CPU and GPU are both less busy in {slow} than in {normal} (medians lower by "
+        f"{drops['CPU']:.1f} and {drops['GPU']:.1f} points): they wait for something else, such "
+        "as a disk or the network."
+    )
+
+
+def _of_node(named: pd.Series, node: str) -> NDArray[np.bool_]:
+    """Return which rows are of a node itself, or of a worker that runs on it."""
+    return np.array([name == node or name.rpartition("-")[0] == node for name in named], dtype=bool)
+
+
+def _is_inside(samples: pd.DataFrame, intervals: pd.DataFrame) -> NDArray[np.bool_]:
+    """Return which samples lie in an interval of their node, both ends included."""
+    inside = np.zeros(len(samples), dtype=bool)
+    time_us = samples["timestamp_us"].to_numpy()
+    for node in samples["nodeID"].unique():
+        is_own = _of_node(intervals["nodeID"], node)
+        own = intervals[is_own]
+        starts, ends = merge_intervals(
+            own["start_time_us"].to_numpy(dtype=np.int64),
+            own["end_time_us"].to_numpy(dtype=np.int64),
+        )
+        if not starts.size:
+            continue
+        place = np.searchsorted(starts, time_us, side="right") - 1
+        inside |= (
+            (samples["nodeID"] == node).to_numpy()
+            & (place >= 0)
+            & (time_us <= ends[np.maximum(place, 0)])
+        )
+    return inside

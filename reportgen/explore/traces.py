@@ -1,0 +1,175 @@
+"""The events of a kernel trace in the columns of framework events: the same frames for both.
+
+Phases are those that SageMaker's hooks write: ``cpu_functions`` for operators and annotations
+(waits of the data loader among them), ``gpu_functions-dev:N`` for what a GPU ran, and
+``Step:ModeKeys.GLOBAL`` for steps, whose mode a trace does not say. Python functions, calls of
+the GPU's runtime and what the profiler itself took have phases of their own.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reportgen.intake import read, read_events
+from reportgen.profile import NO_STEP, PartRef, RankTrace, SpanSource, SpanTable
+from reportgen.profile.spans import NUMBER_COLUMNS, STEP_PREFIX, SpanArguments, code_type
+from reportgen.profile.trace_tables import SliceKind
+from reportgen.rules.kernels.host_activity import loader_rows
+from reportgen.rules.kernels.steps import StepRows, step_rows
+from reportgen.rules.kernels.windows import launch_start_us
+from reportgen.rules.loading.events import OPERATORS
+from reportgen.units import NS_PER_US
+
+STEP = f"{STEP_PREFIX}ModeKeys.GLOBAL"
+_SLICES = {
+    SliceKind.OPERATOR: OPERATORS,
+    SliceKind.ANNOTATION: OPERATORS,
+    SliceKind.PYTHON: "python_functions",
+    SliceKind.OVERHEAD: "profiler_overhead",
+    SliceKind.OTHER: "other",
+}
+_CALLS = "gpu_runtime"
+_PROFILER_STEP = "ProfilerStep"
+
+_Columns = dict[str, NDArray[Any]]
+
+
+def events_of(part: PartRef) -> SpanTable:
+    """Return all events of a node's timelines, or of a rank's trace."""
+    if part.rank is None:
+        return read_events(part)
+    trace = read(part)
+    assert isinstance(trace, RankTrace)
+    return trace_spans(trace)
+
+
+def trace_spans(trace: RankTrace) -> SpanTable:
+    """Return what a rank's host and GPUs did, in the columns of framework events.
+
+    The worker is the rank. Host events and what they launched on a GPU have the number of the
+    step in which they began; times are rounded to whole nanoseconds.
+    """
+    phases = [*dict.fromkeys(_SLICES.values()), _CALLS, STEP]
+    devices = np.unique(trace.gpu_ops.device).tolist()
+    phases += [f"gpu_functions-dev:{device}" for device in devices]
+    names, steps = (*trace.names, STEP), step_rows(trace)
+    rows = _joined(
+        [
+            _host_slices(trace, steps, phases),
+            _host_calls(trace, steps, phases.index(_CALLS)),
+            _gpu_ops(trace, steps, len(phases) - len(devices)),
+            *([] if steps is None else [_steps(trace, steps, phases.index(STEP))]),
+        ]
+    )
+    order = np.lexsort((rows["name"], rows["phase"], rows["end_ns"], rows["start_ns"]))
+    rows = {name: values[order] for name, values in rows.items()}
+    n_rows = order.size
+    nothing = np.broadcast_to(np.int8(-1), n_rows)
+    numbers = {name: rows.get(name, nothing) for name in NUMBER_COLUMNS}
+    none = np.zeros(n_rows, dtype=np.int16)
+    return SpanTable(
+        start_ns=rows["start_ns"],
+        end_ns=rows["end_ns"],
+        name=rows["name"].astype(code_type(len(names))),
+        phase=rows["phase"].astype(code_type(len(phases))),
+        worker=none,
+        source=none,
+        argument=np.arange(n_rows, dtype=np.int32),
+        arguments=SpanArguments(**numbers, labels=()),
+        names=names,
+        phases=tuple(phases),
+        workers=(str(trace.node),),
+        sources=(SpanSource.OTHER,),
+    )
+
+
+def _host_slices(trace: RankTrace, steps: StepRows | None, phases: list[str]) -> _Columns:
+    slices = trace.slices
+    of_kind = np.array([phases.index(_SLICES[kind]) for kind in SliceKind])
+    phase = of_kind[slices.kind]
+    phase[loader_rows(trace)] = phases.index(OPERATORS)
+    is_step = np.array([name.startswith(_PROFILER_STEP) for name in (*trace.names, "")])
+    kept = np.flatnonzero(~is_step[slices.name])
+    return {
+        **_times(trace, slices.start_us[kept], slices.end_us[kept]),
+        **_threads(trace, slices.thread[kept]),
+        "name": slices.name[kept],
+        "phase": phase[kept],
+        "step": _step_at(steps, slices.start_us[kept]),
+    }
+
+
+def _host_calls(trace: RankTrace, steps: StepRows | None, phase: int) -> _Columns:
+    calls = trace.calls
+    return {
+        **_times(trace, calls.start_us, calls.end_us),
+        **_threads(trace, calls.thread),
+        "name": calls.name,
+        "phase": np.full(calls.name.shape, phase),
+        "step": _step_at(steps, calls.start_us),
+    }
+
+
+def _gpu_ops(trace: RankTrace, steps: StepRows | None, first_phase: int) -> _Columns:
+    ops = trace.gpu_ops
+    absent = np.full(ops.name.shape, -1)
+    return {
+        **_times(trace, ops.start_us, ops.end_us),
+        "os_pid": absent,
+        "tid": ops.stream,
+        "name": ops.name,
+        "phase": first_phase + np.unique(ops.device, return_inverse=True)[1].reshape(-1),
+        "step": _step_at(steps, launch_start_us(trace)),
+    }
+
+
+def _steps(trace: RankTrace, steps: StepRows, phase: int) -> _Columns:
+    absent = np.full(steps.number.shape, -1)
+    return {
+        **_times(trace, steps.start_us, steps.start_us + steps.period_us),
+        "os_pid": absent,
+        "tid": absent,
+        "name": np.full_like(absent, len(trace.names)),
+        "phase": np.full_like(absent, phase),
+        "step": steps.number,
+    }
+
+
+def _step_at(steps: StepRows | None, time_us: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Return the number of the step at each instant; NaN, and what is in no step, has none."""
+    if steps is None or not steps.number.size:
+        return np.full(time_us.shape, NO_STEP, dtype=np.int64)
+    order = np.argsort(steps.start_us, kind="stable")
+    start_us, number = steps.start_us[order], steps.number[order]
+    end_us = start_us + steps.period_us[order]
+    place = np.searchsorted(start_us, time_us, side="right") - 1
+    is_inside = (place >= 0) & (time_us <= end_us[np.maximum(place, 0)])
+    return np.where(is_inside, number[np.maximum(place, 0)], NO_STEP)
+
+
+def _times(
+    trace: RankTrace, start_us: NDArray[np.float64], end_us: NDArray[np.float64]
+) -> _Columns:
+    start_ns, end_ns = (
+        np.rint(time_us * NS_PER_US).astype(np.int64) + trace.origin_ns
+        for time_us in (start_us, end_us)
+    )
+    return {"start_ns": start_ns, "end_ns": np.maximum(start_ns, end_ns)}
+
+
+def _threads(trace: RankTrace, thread: NDArray[np.int32]) -> _Columns:
+    """Return process and thread ids; what is no number is absent."""
+    ids = [(_whole(item.pid), _whole(item.tid)) for item in trace.threads]
+    table = np.array([*ids, (-1, -1)], dtype=np.int64)
+    return {"os_pid": table[thread, 0], "tid": table[thread, 1]}
+
+
+def _whole(text: str) -> int:
+    return int(text) if text.isdecimal() and len(text) < 19 else -1
+
+
+def _joined(parts: list[_Columns]) -> _Columns:
+    return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}

@@ -1,0 +1,112 @@
+"""What is odd about the events of a kernel trace that were kept, said in numbers."""
+
+from __future__ import annotations
+
+import heapq
+
+import numpy as np
+
+from reportgen.formats import Tally
+from reportgen.formats.kineto import TraceTables
+from reportgen.profile import Quality
+from reportgen.profile.trace_tables import NONE, HostSlices, SliceKind, n_rows
+from reportgen.units import say_count
+
+_FEW_OPS_RATIO = 0.8
+"""A first step with fewer GPU ops than this share of the median lost some. Source: kernel-trace
+definitions, section 4 (11)."""
+
+_JITTER_US = 1.0
+"""Annotations that cross by less are rounded. Source: ours; times of 2.3 are 0.25 us apart."""
+
+_SAY_ORPHAN = (
+    "{n} GPU [operation has|operations have] no launch in the trace and [counts|count] as GPU time"
+)
+
+
+def tell_oddities(tables: TraceTables, key: str, tally: Tally) -> None:
+    """Tell ``tally`` what is odd about the events of the file ``key``."""
+    n_orphans = int(np.count_nonzero(tables.gpu_ops.launch == NONE))
+    tally.add(Quality.EVENTS_UNMATCHED, key, n_orphans, what=_SAY_ORPHAN)
+    for remark in (*_overruns(tables), *_overlaps(tables), *_lost_beginning(tables)):
+        tally.remark(remark, path=key)
+
+
+def _overruns(tables: TraceTables) -> list[str]:
+    n_overruns = int(np.count_nonzero(tables.gpu_ops.is_overrun))
+    if not n_overruns:
+        return []
+    said = (
+        f"{say_count(n_overruns)} GPU operations end more than 100 µs after the next one on "
+        "their stream began: their ends were cut to it, for unions of time."
+    )
+    return [said]
+
+
+def _overlaps(tables: TraceTables) -> list[str]:
+    """Say which spans of the host cross others, as they do where stacks were recorded.
+
+    Source: kernel-trace definitions, section 4 (12); pytorch#174555.
+    """
+    said = []
+    n_steps = int(np.count_nonzero(tables.steps.end_us[:-1] > tables.steps.start_us[1:]))
+    if n_steps:
+        overlap = "profiler step overlaps" if n_steps == 1 else "profiler steps overlap"
+        said.append(f"{say_count(n_steps)} {overlap} the next one: the starts of steps are used.")
+    n_crossing = crossing_annotations(tables.slices)
+    if n_crossing:
+        begin = "annotation begins" if n_crossing == 1 else "annotations begin"
+        end = "ends" if n_crossing == 1 else "end"
+        said.append(
+            f"{say_count(n_crossing)} {begin} inside another one of the same thread and {end} "
+            "after it: all are kept, each counts from its own start to its own end."
+        )
+    return said
+
+
+def crossing_annotations(slices: HostSlices) -> int:
+    """Return how many annotations begin inside another one of their thread and end after it."""
+    rows = np.flatnonzero(slices.kind == SliceKind.ANNOTATION)
+    thread, start_us, end_us = slices.thread[rows], slices.start_us[rows], slices.end_us[rows]
+    n_crossing = 0
+    for code in np.unique(thread):
+        of_thread = thread == code
+        n_crossing += _crossing(start_us[of_thread].tolist(), end_us[of_thread].tolist())
+    return n_crossing
+
+
+def _crossing(starts_us: list[float], ends_us: list[float]) -> int:
+    """Return how many spans, sorted by start, contain the end of one that began before."""
+    open_spans: list[tuple[float, float]] = []
+    n_crossing = 0
+    for start_us, end_us in zip(starts_us, ends_us, strict=True):
+        while open_spans and open_spans[0][0] <= start_us + _JITTER_US:
+            heapq.heappop(open_spans)
+        if open_spans:
+            next_end_us, began_us = open_spans[0]
+            crosses = next_end_us < end_us - _JITTER_US and began_us < start_us - _JITTER_US
+            n_crossing += crosses
+        heapq.heappush(open_spans, (end_us, start_us))
+    return n_crossing
+
+
+def _lost_beginning(tables: TraceTables) -> list[str]:
+    counts = _ops_by_step(tables)
+    if len(counts) <= 2 or counts[0] >= _FEW_OPS_RATIO * np.median(counts):
+        return []
+    said = (
+        f"The first step launched {say_count(int(counts[0]))} GPU operations, the median step "
+        f"{say_count(int(np.median(counts)))}: records of its beginning may be missing."
+    )
+    return [said]
+
+
+def _ops_by_step(tables: TraceTables) -> list[int]:
+    """Return how many GPU ops each step launched; empty without steps or GPU ops."""
+    steps = tables.steps
+    launched = tables.gpu_ops.launch[tables.gpu_ops.launch != NONE]
+    if not n_rows(steps) or not len(launched):
+        return []
+    at_us = np.sort(tables.calls.start_us[launched])
+    edges = np.searchsorted(at_us, np.stack([steps.start_us, steps.end_us]))
+    return [int(number) for number in edges[1] - edges[0]]

@@ -1,0 +1,151 @@
+"""Copies in words: those from pageable memory, and those that hide behind no kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from reportgen.profile.trace import RankTrace
+from reportgen.profile.trace_tables import GpuKind
+from reportgen.results import Finding, Severity, Where
+from reportgen.rules.kernels.copies import MEMSET, CopyRow, direction_of
+from reportgen.rules.kernels.device_time import time_in, unions_of
+from reportgen.rules.kernels.saying import pct_of, say_us, say_window
+from reportgen.rules.kernels.unions import clip, overlap_us, union_of
+from reportgen.rules.kernels.windows import Window, headline, windows_of
+from reportgen.rules.saying.verdict import estimate_of, fault_severity
+from reportgen.units import say_bytes, say_count, say_pct
+
+TABLE = "memory_operations"
+WORTH_TELLING_BYTES = 1_000_000
+"""Fewer bytes from pageable memory are flags and losses, not batches. Source: ours."""
+_WITH_HOST = "Copy on a stream of its own from pinned memory, one batch ahead of the step."
+_ON_DEVICE = (
+    "Copy less on the device: write into the target (out=, in-place), avoid clone, cat and "
+    "contiguous in the loop, and let torch.compile fuse the rest."
+)
+_OF_SETTING = "Clear less: optimizer.zero_grad(set_to_none=True), torch.empty where all is written."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Exposed:
+    """Copies and memsets of one device while no kernel ran, in its headline window.
+
+    Attributes:
+        total_us: their union.
+        direction_us: of each direction on its own; directions may overlap.
+    """
+
+    device: int
+    window: Window
+    total_us: float
+    direction_us: Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RankCopies:
+    """One rank: its copies, its window times devices, and what hides behind no kernel."""
+
+    node: str
+    n_ops: int
+    rows: tuple[CopyRow, ...]
+    window_us: float
+    exposed: tuple[Exposed, ...]
+
+
+def exposed_of(trace: RankTrace) -> tuple[Exposed, ...]:
+    """Return the copies of each device that hide behind no kernel."""
+    windows = windows_of(trace)
+    if not windows:
+        return ()
+    window, ops = headline(windows), trace.gpu_ops
+    directions = np.array([direction_of(name) for name in trace.names], dtype=object)[ops.name]
+    directions[ops.kind == GpuKind.MEMSET] = MEMSET
+    found = []
+    for unions in unions_of(trace):
+        is_copy = (ops.device == unions.device) & (ops.kind != GpuKind.KERNEL)
+        each = {}
+        for direction in sorted(set(directions[is_copy].tolist())):
+            rows = is_copy & (directions == direction)
+            ran = clip(
+                union_of(ops.start_us[rows], ops.end_us[rows]), window.start_us, window.end_us
+            )
+            each[direction] = ran.length_us - overlap_us(ran, unions.kernel)
+        time = time_in(unions, window, rank=trace.rank)
+        found.append(
+            Exposed(
+                device=unions.device,
+                window=window,
+                total_us=time.busy_us - time.kernel_us,
+                direction_us=each,
+            )
+        )
+    return tuple(found)
+
+
+def pageable(ranks: Sequence[RankCopies], limit_pct: float) -> Finding | None:
+    """Return copies of pageable memory: a fault from their share on, else a reading."""
+    rows = [row for rank in ranks for row in rank.rows if row.is_pageable]
+    time_us, size = sum(row.time_us for row in rows), sum(row.bytes for row in rows)
+    share_pct = pct_of(time_us, sum(rank.window_us for rank in ranks))
+    is_fault = share_pct >= limit_pct
+    if not rows or (size < WORTH_TELLING_BYTES and not is_fault):
+        return None
+    worst = max(ranks, key=lambda rank: sum(row.time_us for row in rank.rows if row.is_pageable))
+    return Finding(
+        id="COPY-1",
+        severity=Severity.WARNING if is_fault else Severity.INFO,
+        title=f"{say_bytes(size)} are copied from or to pageable memory",
+        text=(
+            f"{say_count(sum(row.count for row in rows))} copies of pageable host memory take "
+            f"{say_us(time_us)}, {say_pct(share_pct)} of the time from the first to the last GPU "
+            "operation; each blocks the host until it is done."
+        ),
+        advice="Set pin_memory=True in the DataLoader, copy with .to(device, non_blocking=True).",
+        where=Where(node=worst.node),
+        measured=round(share_pct, 4),
+        threshold=limit_pct,
+        unit="%",
+        estimate=estimate_of(share_pct / 100) if is_fault else None,
+        exhibit=TABLE,
+    )
+
+
+def exposed(ranks: Sequence[RankCopies], limit_pct: float) -> Finding | None:
+    """Return copies and memsets that hide behind no kernel, if they cost their share."""
+    devices = [device for rank in ranks for device in rank.exposed]
+    exposed_us = sum(device.total_us for device in devices)
+    share_pct = pct_of(exposed_us, sum(device.window.length_us for device in devices))
+    if share_pct < limit_pct or exposed_us <= 0:
+        return None
+    each: dict[str, float] = {}
+    for device in devices:
+        for direction, time_us in device.direction_us.items():
+            each[direction] = each.get(direction, 0.0) + time_us
+    main = max(each, key=lambda direction: each[direction])
+    counted = sum(row.count for rank in ranks for row in rank.rows if row.direction == main)
+    return Finding(
+        id="COPY-2",
+        severity=fault_severity(share_pct / 100),
+        title=f"Copies that hide behind no kernel take {say_pct(share_pct)}, mostly {main}",
+        text=(
+            f"{say_us(exposed_us)} of GPU time, {say_pct(share_pct)} of "
+            f"{say_window([device.window for device in devices])}, went by in copies and memsets "
+            f"while no kernel ran; {say_us(each[main])} of it in {main}, of which there are "
+            f"{say_count(counted)}."
+        ),
+        advice=_advice(main),
+        measured=round(share_pct, 4),
+        threshold=limit_pct,
+        unit="%",
+        estimate=estimate_of(share_pct / 100),
+        exhibit=TABLE,
+    )
+
+
+def _advice(direction: str) -> str:
+    if direction == MEMSET:
+        return _OF_SETTING
+    return _ON_DEVICE if direction == "DtoD" else _WITH_HOST

@@ -1,0 +1,67 @@
+"""Which operator launched a GPU operation: by the ids that join them, else by where it stood."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reportgen.profile.trace import RankTrace
+from reportgen.profile.trace_tables import NONE, SliceKind
+from reportgen.rules.kernels.nesting import innermost_at, nest
+
+Rows = NDArray[np.int64]
+
+
+def launching_operators(trace: RankTrace, rows: Rows) -> Rows:
+    """Return the operator that launched each of some GPU operations.
+
+    Some versions write the number of the launch where the operator's should stand; there, and
+    where there is no number, it is the innermost operator of the thread at the moment of the call.
+
+    Args:
+        trace: a rank.
+        rows: (n,) rows of ``gpu_ops``.
+
+    Returns:
+        (n,) int64 rows of ``slices``; ``NONE`` where nothing tells it.
+    """
+    found = _by_id(trace, rows)
+    is_open = (found == NONE) & (trace.gpu_ops.launch[rows] != NONE)
+    found[is_open] = _by_place(trace, trace.gpu_ops.launch[rows][is_open])
+    return found
+
+
+def _by_id(trace: RankTrace, rows: Rows) -> Rows:
+    ops, slices = trace.gpu_ops, trace.slices
+    external = ops.external_id[rows].copy()
+    by_call = (external == NONE) & (ops.launch[rows] != NONE)
+    external[by_call] = trace.calls.external_id[ops.launch[rows][by_call]]
+    external[external == ops.correlation[rows]] = NONE
+    known = np.flatnonzero(_are_operators(trace) & (slices.external_id != NONE))
+    found = np.full(rows.shape, NONE, dtype=np.int64)
+    if known.size == 0:
+        return found
+    order = np.argsort(slices.external_id[known], kind="stable")
+    ids = slices.external_id[known][order]
+    nearest = np.minimum(np.searchsorted(ids, external), ids.size - 1)
+    is_found = (ids[nearest] == external) & (external != NONE)
+    found[is_found] = known[order][nearest[is_found]]
+    return found
+
+
+def _by_place(trace: RankTrace, calls: NDArray[np.int32]) -> Rows:
+    found = np.full(calls.shape, NONE, dtype=np.int64)
+    thread, start_us = trace.calls.thread[calls], trace.calls.start_us[calls]
+    is_operator = _are_operators(trace)
+    for one in np.unique(thread).tolist():
+        own = np.flatnonzero(is_operator & (trace.slices.thread == one))
+        here = thread == one
+        inside = innermost_at(
+            nest(trace.slices.start_us[own], trace.slices.end_us[own]), start_us[here]
+        )
+        found[here] = np.where(inside == NONE, NONE, own[inside] if own.size else NONE)
+    return found
+
+
+def _are_operators(trace: RankTrace) -> NDArray[np.bool_]:
+    return np.asarray(trace.slices.kind == SliceKind.OPERATOR)

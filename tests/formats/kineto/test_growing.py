@@ -1,0 +1,79 @@
+"""Columns that grow hold what was added, wherever their pieces begin and end."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from reportgen.formats.kineto.growing import PIECE_ROWS, Growing, mapped
+
+
+def grown(*sizes: int) -> Growing:
+    """Return a table of the numbers from 0 on, added in runs of these sizes."""
+    table, n_rows = Growing(), 0
+    for size in sizes:
+        numbers = np.arange(n_rows, n_rows + size)
+        table.add(number=numbers, is_odd=numbers % 2 == 1)
+        n_rows += size
+    return table
+
+
+@pytest.mark.parametrize(
+    "sizes",
+    [(1,), (PIECE_ROWS,), (PIECE_ROWS - 1, 2), (3, 2 * PIECE_ROWS, 5), (0, 7, 0)],
+)
+def test_every_row_is_kept_in_its_order(sizes: tuple[int, ...]) -> None:
+    table = grown(*sizes)
+
+    columns = table.take()
+
+    assert columns["number"].tolist() == list(range(sum(sizes)))
+    assert columns["is_odd"].dtype == np.bool_
+    assert (columns["is_odd"] == (columns["number"] % 2 == 1)).all()
+
+
+def test_columns_can_be_taken_once() -> None:
+    table = grown(10)
+    table.take()
+
+    assert table.take() == {}
+    assert table.n_rows == 0
+
+
+@pytest.mark.parametrize("sizes", [(), (0,)])
+def test_without_rows_there_are_no_columns(sizes: tuple[int, ...]) -> None:
+    assert grown(*sizes).take() == {}
+    assert grown(*sizes).tail("number", 0).size == 0
+
+
+@pytest.mark.parametrize("first", [0, 5, PIECE_ROWS - 1, PIECE_ROWS, PIECE_ROWS + 9])
+def test_a_tail_begins_behind_the_rows_that_are_left_out(first: int) -> None:
+    n_rows = PIECE_ROWS + 10
+
+    assert grown(n_rows).tail("number", first).tolist() == list(range(first, n_rows))
+
+
+def test_rows_that_were_cut_are_written_over() -> None:
+    table = grown(PIECE_ROWS + 10)
+
+    assert table.cut(PIECE_ROWS - 2) == 12
+
+    table.add(number=np.array([7, 8, 9]), is_odd=np.ones(3, dtype=np.bool_))
+    assert table.take()["number"][-4:].tolist() == [PIECE_ROWS - 3, 7, 8, 9]
+
+
+def test_a_table_that_was_emptied_can_grow_again() -> None:
+    table = grown(10)
+    table.clear()
+    table.add(number=np.array([1]), is_odd=np.array([True]))
+
+    assert table.take()["number"].tolist() == [1]
+
+
+@pytest.mark.parametrize("n_rows", [0, 1, 100_000])
+def test_a_mapped_column_can_be_written(n_rows: int) -> None:
+    column = mapped(n_rows, np.dtype(np.int64))
+    column[:] = 3
+
+    assert column.shape == (n_rows,)
+    assert column.sum() == 3 * n_rows
