@@ -377,6 +377,22 @@ views.step_durations(report)
 # ```
 
 # %% [markdown] tags=["notebook-only"]
+# ## Periodic slow steps
+#
+# Slow steps, and pauses between steps, that come back every so many steps or seconds: checkpoints,
+# callbacks, validation. Each rhythm says what it costs and what ran in it.
+
+# %%
+views.step_periodicity(report)
+
+# %% [markdown] tags=["notebook-only", "try-this"]
+# **Try this**: what the rhythm costs, as numbers.
+#
+# ```python
+# report.results["StepPeriodicity"].metrics
+# ```
+
+# %% [markdown] tags=["notebook-only"]
 # ## GPU utilization
 #
 # Two different faults: a GPU that never gets busy, and one that is busy and idle in turns. The

@@ -103,9 +103,9 @@ def _preload() -> None:
     import_module("nbconvert.exporters.html")
     import_module("papermill")
 
-    from reportgen.publish.page import packed_plotly
+    from reportgen.publish.library import own_library
 
-    packed_plotly()
+    own_library()
 
 
 def _eager_client() -> Any:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import importlib.util
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -12,9 +11,9 @@ from typing import Any
 
 from reportgen.assets import templates_dir
 from reportgen.errors import OutputError
-from reportgen.letters import pack
 from reportgen.names import clean, cut_middle
-from reportgen.publish.policy import Inline, digest, inline_of, policy
+from reportgen.publish.library import Library, own_library, whole_library
+from reportgen.publish.policy import Inline, inline_of, policy
 
 TEMPLATE = "page"
 SHEETS = ("tokens.css", "components.css", "page.css", "timeline.css")
@@ -32,12 +31,7 @@ SCRIPTS = (
 """In the order in which they run; each says at its head what it gives to those below."""
 
 _LONGEST_TITLE = 160
-_WRAPPER_STARTS = '"use strict";var Plotly=(()=>{'
-_WRAPPER_ENDS = "return Plotly;"
-_WRAPPER_WITHIN = 2000
-_STYLE_ID = re.compile(
-    r'getElementById\("([0-9a-f]{64})"\)\)\{var \w+=document\.createElement\("style"'
-)
+_PLOTLY_TYPE = "application/vnd.plotly.v1+json"
 _FOLD = re.compile("<!--(/?)fold-->")
 
 
@@ -57,20 +51,17 @@ def export_page(notebook: Path, page: Path, options: PageOptions) -> None:
         OutputError: the page cannot be written.
     """
     exporter = _page_exporter()
-    library = packed_plotly()
     info = {
         "title": cut_middle(clean(options.title), _LONGEST_TITLE),
         "theme": options.theme,
         "report_id": options.report_id,
-        "plotly": library.packed,
-        "plotly_bytes": library.n_bytes,
-        "style_ids": library.style_ids,
         "style": _texts("style", SHEETS),
         "early_script": _texts("script", EARLY_SCRIPTS),
         "script": _texts("script", SCRIPTS),
     }
     exporter.register_filter("folded", _folded)
-    exporter.register_filter("policy", functools.partial(_policy, info, library))
+    exporter.register_filter("library", _library_for)
+    exporter.register_filter("policy", functools.partial(_policy, info))
     html, _ = exporter.from_filename(str(notebook), resources={"reportgen": info})
     try:
         page.write_text(html, encoding="utf-8")
@@ -140,7 +131,14 @@ def _folded(html: str) -> str:
     return _FOLD.sub(hide, html)
 
 
-def _policy(info: Mapping[str, Any], library: Library, notebook: Any) -> str:
+def _library_for(notebook: Any) -> Library:
+    """Return the library for the charts of a notebook: all of it if its author may draw any."""
+    has_figures = any(_PLOTLY_TYPE in data for data in _own(notebook))
+    has_scripts = any("<script" in html.lower() for html in _own_html(notebook))
+    return whole_library() if has_figures or has_scripts else own_library()
+
+
+def _policy(info: Mapping[str, Any], notebook: Any) -> str:
     """Return the policy: our scripts, plotly, and those of the notebook's own outputs."""
     own = inline_of(_own_html(notebook))
     return policy(
@@ -148,7 +146,7 @@ def _policy(info: Mapping[str, Any], library: Library, notebook: Any) -> str:
             scripts=(info["early_script"], info["script"], *own.scripts),
             styles=(info["style"], *own.styles),
         ),
-        more_scripts=[library.digest],
+        more_scripts=[_library_for(notebook).digest],
     )
 
 
@@ -157,56 +155,14 @@ def _own_html(notebook: Any) -> Iterator[str]:
     for cell in notebook.cells:
         if cell.cell_type == "markdown":
             yield cell.source
+    for data in _own(notebook):
+        for kind in ("text/html", "text/markdown"):
+            yield "".join(data.get(kind, ""))
+
+
+def _own(notebook: Any) -> Iterator[Mapping[str, Any]]:
+    """Yield the data of the outputs that the notebook's author brought."""
+    for cell in notebook.cells:
         for output in cell.get("outputs", ()):
-            if "reportgen" in output.get("metadata", {}):
-                continue
-            for kind in ("text/html", "text/markdown"):
-                yield "".join(output.get("data", {}).get(kind, ""))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Library:
-    """A script as the page carries it.
-
-    Attributes:
-        packed: gzipped, in base 85 with ``,`` for ``<``, which could begin a comment.
-        n_bytes: how long the gzipped script is.
-        digest: what the policy allows it by.
-        style_ids: ids of style sheets that it adds unless an element has them; for maps, 83 kB.
-    """
-
-    packed: str
-    n_bytes: int
-    digest: str
-    style_ids: tuple[str, ...]
-
-
-@functools.cache
-def packed_plotly() -> Library:
-    """Return the installed plotly's browser library.
-
-    The package is found, not imported: importing plotly costs more than making the page.
-    """
-    spec = importlib.util.find_spec("plotly")
-    assert spec is not None
-    assert spec.origin is not None
-    path = Path(spec.origin).parent / "package_data" / "plotly.min.js"
-    text = _unwrapped(path.read_bytes().decode("utf-8"))
-    packed = pack(text)
-    return Library(
-        packed=packed.text,
-        n_bytes=packed.n_bytes,
-        digest=digest(text),
-        style_ids=tuple(_STYLE_ID.findall(text)),
-    )
-
-
-def _unwrapped(text: str) -> str:
-    """Return plotly without its wrapper, a function that is passed on.
-
-    The browser then parses the library once instead of twice: 0.8 s instead of 1.1 s. A wrapper
-    that looks otherwise stays.
-    """
-    start, end = text.find(_WRAPPER_STARTS), text.rfind(_WRAPPER_ENDS)
-    is_known = 0 < start < _WRAPPER_WITHIN and end > len(text) - 200
-    return text[start:end] if is_known else text
+            if "reportgen" not in output.get("metadata", {}):
+                yield output.get("data", {})

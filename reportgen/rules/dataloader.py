@@ -41,6 +41,7 @@ from reportgen.rules.loading.uses import (
 )
 from reportgen.rules.maths.nice_bins import tally_values
 from reportgen.rules.saying.verdict import conclude
+from reportgen.rules.saying.wording import say_times
 from reportgen.units import NS_PER_S
 
 ID = RuleId("Dataloader")
@@ -235,8 +236,8 @@ def _reason(
         return Reason(
             code=ReasonCode.TOO_FEW_SAMPLES,
             text=(
-                f"Too short to judge: loaders were active in {n_seconds} seconds, more than "
-                f"{LEAST_SECONDS} are needed."
+                f"Too short to judge: loaders were active in {say_times(n_seconds, 'second')}, "
+                f"more than {LEAST_SECONDS} are needed."
             ),
         )
     if not has_cores:

@@ -22,6 +22,7 @@ from reportgen.rules.framework.breakdown import MemberOrder, breakdown_details, 
 from reportgen.rules.framework.loop import Loop, join_loops, loop_of, reason_without_steps
 from reportgen.rules.maths.groups import Rows
 from reportgen.rules.saying.verdict import conclude
+from reportgen.rules.saying.wording import say_times
 from reportgen.rules.steps import words
 from reportgen.rules.steps.series import StepSeries, phase_word, preferred, series_of
 from reportgen.units import NS_PER_MINUTE, say_count
@@ -208,7 +209,7 @@ def _reason(loop: Loop, series: Sequence[StepSeries], params: Params) -> Reason 
     if not series:
         return Reason(
             code=ReasonCode.NO_STEPS,
-            text=f"None of the {say_count(loop.n_steps)} steps is of mode {params.mode}.",
+            text=f"Of {say_times(loop.n_steps, 'step')} none is of mode {params.mode}.",
         )
     longest = max(series, key=lambda item: item.n_steps)
     return Reason(

@@ -10,6 +10,8 @@ from reportgen.units import say_count, say_duration, say_pct
 from reportgen.views.outline import is_of_traces
 from reportgen.views.values import ABSENT, LONGEST_TEXT, say_iso, say_names, shorten
 
+_MS_PER_S = 1000
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fact:
@@ -41,7 +43,7 @@ def facts_of(report: Report) -> tuple[Fact, ...]:
     if report.nodes:
         facts.append(_nodes(report, most=3))
     if report.sampling_interval_ms is not None:
-        facts.append(Fact(name="Sampled every", text=f"{report.sampling_interval_ms:,} ms"))
+        facts.append(Fact(name="Sampled every", text=_interval(report.sampling_interval_ms)))
     if report.job.range:
         facts.append(Fact(name="Only a part of the job", text="cut", note=report.job.range))
     return tuple(facts)
@@ -71,7 +73,7 @@ def summary_rows(report: Report) -> tuple[Fact, ...]:
         ),
     ]
     if report.sampling_interval_ms is not None:
-        rows.append(Fact(name="Sampling interval", text=f"{report.sampling_interval_ms:,} ms"))
+        rows.append(Fact(name="Sampling interval", text=_interval(report.sampling_interval_ms)))
     rows.append(_nodes(report, most=12))
     return tuple(rows)
 
@@ -83,6 +85,10 @@ def _whole_rows(report: Report, whole: str) -> list[Fact]:
         Fact(name=f"End of the {whole}", text=_instant(summary.end_time, report)),
         _duration(f"Duration of the {whole}", summary.job_duration_in_seconds, None, ""),
     ]
+
+
+def _interval(interval_ms: int) -> str:
+    return f"{interval_ms} ms" if interval_ms < _MS_PER_S else say_duration(interval_ms / _MS_PER_S)
 
 
 def _nodes(report: Report, *, most: int) -> Fact:

@@ -27,6 +27,8 @@ _SEEN_FROM_PCT = 3.0
 _LEAST_CPU_PCT = 0.05
 _HEADED_FROM_PCT = 16.0
 _PARTLY_FROM_PCT = 20.0
+_UNTOLD_FROM_PCT = 50.0
+"""Where most of the time was not measured, the rest says little about the job. Source: ours."""
 _S_PER_HOUR = 3600
 _WHOLE_HOURS_FROM = 100
 
@@ -256,6 +258,11 @@ def _says(parts: Sequence[_Part], usd: float | None, words: Words) -> str:
     if partly >= _PARTLY_FROM_PCT:
         worked += f" ({say_pct(partly)} at less than 90 % load)"
     aside_pct = sum(pcts.get(key, 0.0) for key in words.aside)
+    unmeasured_pct = pcts.get("not_measured", 0.0)
+    if unmeasured_pct >= _UNTOLD_FROM_PCT:
+        return (
+            f"{say_pct(unmeasured_pct)} of the GPUs' time was not measured: too much to judge it."
+        )
     lost = say_usd(idle_s * usd) if usd is not None else _say_hours(idle_s)
     idled = f"{say_pct(idle_pct)} of it ({lost}) was lost {_cause(idle, words)}" if idle else ""
     aside = f"{say_pct(aside_pct)} of it {words.aside_says}"

@@ -69,6 +69,7 @@ def inks(names: Sequence[str], *context: str) -> tuple[Ink, ...]:
         context: texts about the whole chart, such as its id and title, most telling first; only
             a resource or a part of training that they name counts.
     """
+    names = [_told(name, names) for name in names]
     strong = next((hue for hue in map(_strong, context) if hue in RESOURCES), None)
     weak = next((hue for said in context if (hue := _by_words(said, _WEAK))), PLAIN)
     used: dict[str, int] = {}
@@ -80,6 +81,11 @@ def inks(names: Sequence[str], *context: str) -> tuple[Ink, ...]:
         found.append(Ink(hue=hue, index=used.get(hue, 0)))
         used[hue] = used.get(hue, 0) + 1
     return tuple(found)
+
+
+def _told(name: str, names: Sequence[str]) -> str:
+    """Return a part's name, that of the data loader where kernels tell it from the CPU's work."""
+    return "data loader" if name == "cpu_input" and "compute" in names else name
 
 
 def _strong(name: str) -> str | None:

@@ -8,12 +8,14 @@ from reportgen.views.charts.layout import ChartContext
 from reportgen.views.exhibits import anchor_of
 
 ABOUT = "about"
+ALL_CHECKS_ID = "rules-summary"
 
 SECTION_OF_RULE: dict[str, str] = {
     "OverallSystemUsage": "system-usage",
     "GPUTimeBudget": "gpu-time",
     "OverallFrameworkMetrics": "framework",
     "StepOutlier": "step-durations",
+    "StepPeriodicity": "step-periodicity",
     "LowGPUUtilization": "gpu-utilization",
     "LoadBalancing": "workload-balance",
     "Dataloader": "data-loading",

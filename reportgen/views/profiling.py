@@ -43,6 +43,14 @@ def profiling_table(profiling: Profiling) -> Exhibit:
     )
 
 
+def was_asked_for(rule_id: str, report: Report) -> bool:
+    """Return whether the profiler was asked to record what a rule reads, as far as one can tell."""
+    asked, kind = report.profiling, _KIND_OF_RULE.get(rule_id)
+    if asked is None or kind is None or asked.is_disabled:
+        return False
+    return asked.window(kind) is not None or kind in asked.unreadable
+
+
 def why_absent(rule_id: str, report: Report) -> str:
     """Return whether what a rule lacks was configured; empty where nobody can tell."""
     return why_not_recorded(_KIND_OF_RULE.get(rule_id), report)

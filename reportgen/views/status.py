@@ -7,10 +7,13 @@ from collections import Counter
 from reportgen.report import Report
 from reportgen.results import ReasonCode, RuleId, Severity, Status
 from reportgen.views.blocks import State
-from reportgen.views.outline import is_of_traces
-from reportgen.views.profiling import why_absent
+from reportgen.views.outline import SECTION_OF_RULE, is_of_traces, section_id_of
+from reportgen.views.profiling import was_asked_for, why_absent
 
 MILDEST_FIRST = ("skipped", "ok", "info", "warning", "failed", "critical")
+
+_OPTIONAL = frozenset({"Collectives", "HorovodNegotiation", "PythonFunctions"})
+"""Rules about what most jobs neither use nor record; they apply where it was asked for."""
 
 _TRACE_HINTS: dict[str, str] = {
     "GPUActivity": "Trace a job that uses a GPU, with ProfilerActivity.CUDA as an activity.",
@@ -72,7 +75,8 @@ def rule_state(rule_id: str, report: Report) -> State:
     if entry.status is Status.FAILED:
         return State(kind="failed", word="failed")
     if entry.status is Status.SKIPPED:
-        return State(kind="skipped", word="could not look")
+        word = "could not look" if is_applicable(rule_id, report) else "not applicable"
+        return State(kind="skipped", word=word)
     counts = Counter(item.finding.severity for item in report.findings if item.rule == rule_id)
     worst = next((severity for severity in Severity if counts[severity]), None)
     if worst in {Severity.CRITICAL, Severity.WARNING}:
@@ -82,6 +86,31 @@ def rule_state(rule_id: str, report: Report) -> State:
     if entry.status is Status.TRIGGERED:
         return State(kind="info", word="triggered")
     return State(kind="ok", word="ok")
+
+
+def is_applicable(rule_id: str, report: Report) -> bool:
+    """Return whether a rule looks at something that this kind of job has.
+
+    One that does not apply has nothing to say about the job; one that could not look lacks data.
+    Samples show whether a job has a GPU; a trace without one may only have left it out.
+    """
+    entry = report.rules[RuleId(rule_id)]
+    if entry.status is not Status.SKIPPED or entry.reason is None:
+        return True
+    if entry.reason.code is ReasonCode.NO_GPU:
+        return is_of_traces(report)
+    if entry.reason.code is not ReasonCode.NO_EVENTS or rule_id not in _OPTIONAL:
+        return True
+    return was_asked_for(rule_id, report)
+
+
+def link_to(rule_id: str, report: Report) -> str:
+    """Return where a rule's section stands; empty where it has none.
+
+    Rules of plugins and of optional ways of training have one only where they apply.
+    """
+    is_shown = rule_id in SECTION_OF_RULE or is_applicable(rule_id, report)
+    return f"#{section_id_of(rule_id)}" if is_shown else ""
 
 
 def hint_of(rule_id: str, report: Report) -> str:

@@ -24,6 +24,7 @@ _PCT = re.compile(r"\bpct\b")
 _TIME_NAMES = re.compile(r"(^|_)(time|start|end|first|last|began|ended|timestamp)_u?s$")
 _UNIT_SUFFIX = re.compile(r"_(ns|us|ms|s|pct|ratio|bytes|hz|per_s|bytes_per_s)$")
 _NUMBER_AND_UNIT = re.compile(r"(?<=\d) (?=%|(?:[µm]?s|min|h|[kMGTP]?B)\b)")
+_COUNTED = re.compile(r"[A-Za-z]{3,}(?<![siu])(?<!bp)s$")
 _SECONDS_PER = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "ns": 1e-9}
 _BYTES = frozenset({"bytes", "B", "byte"})
 _BYTE_RATES = frozenset({"bytes/s", "B/s"})
@@ -119,7 +120,12 @@ def say(value: Scalar, unit: str) -> str:
     if unit == "%":
         return say_pct(value)
     number = say_number(value)
-    return f"{number} {clean(unit)}" if unit else number
+    return f"{number} {_unit_after(number, clean(unit))}" if unit else number
+
+
+def _unit_after(number: str, unit: str) -> str:
+    """Return a unit as it stands behind its number: things that are counted are ``1 step``."""
+    return unit[:-1] if number == "1" and _COUNTED.search(unit) else unit
 
 
 def _say_seconds(duration_s: float) -> str:

@@ -8,11 +8,14 @@ from dataclasses import dataclass
 from reportgen.report import RankedFinding, Report
 from reportgen.results import Finding, Severity, Status
 from reportgen.views.findings import LONGEST_TITLE
+from reportgen.views.status import is_applicable
 from reportgen.views.values import prose, shorten
 
 LONGEST_ADVICE = 400
 LEAST_GAIN = 1.1
 """A reading that could win less than this factor is not what a verdict is about. Source: ours."""
+_TOLD_FROM = 2
+"""What one check says of itself need not stand in the verdict."""
 _FAULTS = (Severity.CRITICAL, Severity.WARNING)
 
 
@@ -86,7 +89,7 @@ def status_counts(report: Report) -> dict[Status, int]:
 def _without_faults(report: Report) -> Verdict:
     counts = status_counts(report)
     looked = counts[Status.OK] + counts[Status.TRIGGERED]
-    unlooked = counts[Status.SKIPPED] + counts[Status.FAILED]
+    unlooked = counts[Status.SKIPPED] + counts[Status.FAILED] - len(_inapplicable(report))
     if looked == 0:
         return Verdict(
             kind="skipped",
@@ -119,12 +122,32 @@ def _among(report: Report) -> str:
 
 def _unlooked(report: Report) -> str:
     counts = status_counts(report)
+    outside = _inapplicable(report)
+    n_skipped = counts[Status.SKIPPED] - len(outside)
     texts = []
-    if counts[Status.SKIPPED]:
-        texts.append(f"{_checks(counts[Status.SKIPPED])} could not look.")
+    if n_skipped:
+        texts.append(f"{_checks(n_skipped)} could not look.")
+    texts += [
+        f"{_checks(count)} do not apply: {_within(reason)}"
+        for reason, count in Counter(outside).items()
+        if count >= _TOLD_FROM
+    ]
     if counts[Status.FAILED]:
         texts.append(f"{_checks(counts[Status.FAILED])} broke.")
     return " ".join(texts)
+
+
+def _inapplicable(report: Report) -> list[str]:
+    """Return why rules do not apply to the job, one text for each of them."""
+    return [
+        entry.reason.text
+        for rule_id, entry in report.rules.items()
+        if entry.reason is not None and not is_applicable(rule_id, report)
+    ]
+
+
+def _within(sentence: str) -> str:
+    return sentence[:1].lower() + sentence[1:]
 
 
 def _checks(count: int) -> str:

@@ -157,10 +157,10 @@ var reportRange = (function () {
     }).filter(function (item) { return item.sum > 0; });
     sums.sort(function (a, b) { return b.sum - a.sum; });
     box.querySelector(".rg-range").textContent = range
-      ? "from " + clock(now[0]) + " to " + clock(now[1]) : "of the whole job";
+      ? "from " + clock(table.first + from * table.width) + " to " +
+        clock(Math.min(table.first + to * table.width, whole()[1])) : "of the whole job";
     box.querySelector(".rg-range-note").textContent = range
-      ? "Exact to whole stretches: summed from " + clock(table.first + from * table.width) + " to " +
-        clock(table.first + to * table.width) + "." : "";
+      ? "Exact to whole stretches of time: all that the range in view touches." : "";
     var body = box.querySelector("tbody");
     body.textContent = "";
     sums.slice(0, table.most).forEach(function (item) {

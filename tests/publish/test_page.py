@@ -8,8 +8,10 @@ import html as markup
 import re
 
 import pytest
+from nbformat.v4 import new_code_cell, new_output
 
 from reportgen.publish import page as publish_page
+from reportgen.publish.library import own_library, whole_library
 from reportgen.publish.policy import digest
 from tests.views import pages, reports
 
@@ -25,7 +27,7 @@ def test_the_policy_lists_just_the_scripts_of_the_page(page):
     inline = re.findall(r"<script>(.*?)</script>", page, flags=re.DOTALL)
     allowed = re.search(r"script-src ([^;]*)", text)
     assert allowed
-    library = publish_page.packed_plotly().digest
+    library = own_library().digest
     assert allowed[1].split() == [*map(digest, inline), library]
     assert len(inline) == 2
 
@@ -40,8 +42,26 @@ def test_the_packed_library_is_the_script_that_the_policy_allows(page):
     (n_bytes, packed) = re.findall(r'id="plotly-gz" data-bytes="(\d+)">([^<]*)<', page)[0]
     unpacked = base64.b85decode(packed.replace(",", "<"))[: int(n_bytes)]
     text = gzip.decompress(unpacked).decode()
-    assert publish_page.packed_plotly().digest == digest(text)
+    assert own_library().digest == digest(text)
     assert "Plotly" in text
+
+
+OWN_FIGURE = new_output(
+    "display_data",
+    data={"application/vnd.plotly.v1+json": {"data": [{"type": "pie", "values": [1, 2]}]}},
+)
+OWN_SCRIPT = new_output("display_data", data={"text/html": "<SCRIPT>Plotly.version</SCRIPT>"})
+OWN_TABLE = new_output("display_data", data={"text/html": "<table></table>"})
+
+
+@pytest.mark.parametrize(
+    ("output", "library"),
+    [(OWN_FIGURE, whole_library), (OWN_SCRIPT, whole_library), (OWN_TABLE, own_library)],
+)
+def test_a_page_whose_author_may_draw_anything_has_the_whole_library(tmp_path, output, library):
+    cell = new_code_cell("mine()", outputs=[output])
+    path = pages.write_page(tmp_path, reports.report_of(()), own_cells=[cell])
+    assert library().packed in path.read_text(encoding="utf-8")
 
 
 def test_a_fold_within_a_fold_is_hidden_once():

@@ -323,6 +323,13 @@ def test_steps_above_twice_the_median_are_listed_apart_and_equality_is_normal() 
     assert rows_of(result, "steps")[0]["above_twice_median"] == 1
 
 
+def test_the_pace_counts_the_time_between_steps() -> None:
+    (line,) = rows_of(run(RULE, node(step_rows([1.0] * 121, every_s=2.0))), "steps")
+
+    assert line["steps_per_s"] == pytest.approx(121 / 241, abs=1e-4)  # 120 pairs, one step more
+    assert line["mean_s"] == 1.0
+
+
 def test_the_histogram_puts_outliers_into_a_marked_last_bin() -> None:
     result = run(RULE, node(step_rows(with_slow(300, [50, 150], slow_s=5.0))))
     exhibit = result.exhibit("step_histogram")

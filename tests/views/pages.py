@@ -37,6 +37,7 @@ SECTIONS = (
     "operators",
     "rules_summary",
     "step_durations",
+    "step_periodicity",
     "gpu_utilization",
     "workload_balance",
     "data_loading",

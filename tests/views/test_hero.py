@@ -113,6 +113,12 @@ def test_a_job_that_works_is_not_told_of_losses():
     )
 
 
+def test_a_job_that_was_hardly_measured_is_not_told_of_work_or_losses():
+    picture = picture_of(budget_report({"busy_high": 10.0, "not_measured": 990.0}))
+    assert picture is not None
+    assert picture.says == "99.0 % of the GPUs' time was not measured: too much to judge it."
+
+
 def test_without_gpus_the_picture_is_of_the_cpu():
     skipped = reports.skipped("GPUTimeBudget", ReasonCode.NO_GPU, "The job has no GPU.")
     usage = reports.result(

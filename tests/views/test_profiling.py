@@ -8,7 +8,7 @@ from reportgen import views
 from reportgen.profiling import ProfiledWindow, Profiling, ProfilingKind
 from reportgen.results import ReasonCode
 from reportgen.views.profiling import profiling_table, say_window
-from reportgen.views.status import hint_of
+from reportgen.views.status import hint_of, is_applicable
 from tests.views import reports
 
 LOADER = ProfiledWindow(kind=ProfilingKind.LOADER, start_step=7, n_steps=10, metrics=".*")
@@ -89,3 +89,18 @@ def test_the_table_stands_in_the_job_summary_where_a_configuration_was_found() -
     assert "10 steps from step 7" in html
     without = views.job_summary(reports.report_of(()))
     assert "What was profiled" not in "".join(block.html for block in without.blocks)
+
+
+@pytest.mark.parametrize(
+    ("profiling", "applies"),
+    [
+        (None, False),
+        (Profiling(windows=(LOADER,)), False),
+        (Profiling(windows=(ProfiledWindow(kind=ProfilingKind.PYTHON),)), True),
+        (Profiling(unreadable=(ProfilingKind.PYTHON,)), True),
+    ],
+)
+def test_what_was_asked_for_and_is_missing_could_not_look(profiling, applies):
+    absent = reports.skipped("PythonFunctions", ReasonCode.NO_EVENTS, "There is none.")
+    report = reports.report_of((absent,), profiling=profiling)
+    assert is_applicable("PythonFunctions", report) is applies

@@ -32,12 +32,16 @@ OF_TRACES = {
     "traced_operators",
 }
 """Sections of kernel traces: see test_kernel_sections.py."""
-SECTIONS = [
-    name
-    for name in views.__all__
-    if name not in {"exhibit", "figure", "frame", "rule_section", "other_rules", "operators"}
-    and name not in OF_TRACES
-]
+TOLD_APART = {
+    "exhibit",
+    "figure",
+    "frame",
+    "rule_section",
+    "other_rules",
+    "operators",
+    "step_periodicity",
+}
+SECTIONS = [name for name in views.__all__ if name not in TOLD_APART | OF_TRACES]
 
 
 def _html(section: Section) -> str:
@@ -92,7 +96,7 @@ def test_the_state_of_a_rule_is_its_worst_finding_else_its_status(busy):
 
 
 def test_found_found_nothing_and_could_not_look_stand_apart(busy):
-    found, quiet, unlooked = check_groups(busy)
+    found, quiet, unlooked, outside = check_groups(busy)
     assert [entry.title for entry in found.entries] == [
         "CPU bottlenecks",
         "Step durations",
@@ -104,17 +108,18 @@ def test_found_found_nothing_and_could_not_look_stand_apart(busy):
         "Too short to judge: 870 of more than 1,000 samples.",
         "The rule broke in judge: ValueError: no window",
     ]
+    assert outside.entries == ()
 
 
 def test_a_reason_that_several_checks_share_is_said_once():
     names = ("LowGPUUtilization", "StepOutlier", "BatchSize")
-    codes = (ReasonCode.NO_GPU, ReasonCode.NO_STEPS, ReasonCode.NO_GPU)
-    texts = ("No GPU.", "No steps.", "No GPU.")
+    codes = (ReasonCode.TOO_FEW_SAMPLES, ReasonCode.NO_STEPS, ReasonCode.TOO_FEW_SAMPLES)
+    texts = ("Too short.", "No steps.", "Too short.")
     skipped = tuple(map(reports.skipped, names, codes, texts))
     unlooked = check_groups(reports.report_of(skipped))[2]
     assert [(entry.title, entry.reason) for entry in unlooked.entries] == [
         ("GPU utilization", ""),
-        ("Batch size", "No GPU."),
+        ("Batch size", "Too short."),
         ("Step durations", "No steps."),
     ]
 
@@ -171,6 +176,48 @@ def test_the_section_of_an_absent_rule_shows_nothing():
 
 def test_rules_without_a_section_of_their_own_are_shown_by_other_rules(busy):
     assert [part.title for part in views.other_rules(busy).parts] == ["Packet loss"]
+
+
+NOT_APPLICABLE = (
+    reports.skipped("LowGPUUtilization", ReasonCode.NO_GPU, "The job has no GPU."),
+    reports.skipped("BatchSize", ReasonCode.NO_GPU, "The job has no GPU."),
+    reports.skipped("HorovodNegotiation", ReasonCode.NO_EVENTS, "No Horovod timeline."),
+)
+
+
+def test_checks_that_do_not_apply_are_said_once_and_folded():
+    report = reports.report_of((reports.result("StepOutlier", Status.OK), *NOT_APPLICABLE))
+    found, quiet, unlooked, outside = check_groups(report)
+    assert [len(group.entries) for group in (found, quiet, unlooked)] == [0, 1, 0]
+    assert outside.is_folded
+    assert [(entry.title, entry.reason, entry.link) for entry in outside.entries] == [
+        ("GPU utilization", "", "#gpu-utilization"),
+        ("Batch size", "The job has no GPU.", "#batch-size"),
+        ("HorovodNegotiation", "No Horovod timeline.", "#rules-summary"),
+    ]
+    assert views.other_rules(report).parts == ()
+    assert "Not applicable here: 3 checks" in _html(views.header(report))
+
+
+def test_checks_that_do_not_apply_are_no_reason_to_doubt_the_verdict():
+    report = reports.report_of((reports.result("StepOutlier", Status.OK), *NOT_APPLICABLE))
+    assert verdict_of(report).headline == "No problem found."
+    assert verdict_of(report).lead == (
+        "1 check looked and found nothing wrong. 2 checks do not apply: the job has no GPU."
+    )
+
+
+def test_horovod_with_too_few_negotiations_could_not_look():
+    few = reports.skipped("HorovodNegotiation", ReasonCode.TOO_FEW_SAMPLES, "Too few.")
+    report = reports.report_of((few,))
+    assert rule_state("HorovodNegotiation", report).word == "could not look"
+    assert [part.id for part in views.other_rules(report).parts] == ["rule--HorovodNegotiation"]
+
+
+def test_periodic_slow_steps_have_their_section_beside_the_durations():
+    report = reports.report_of((reports.result("StepPeriodicity", Status.OK),))
+    assert views.step_periodicity(report).id == "step-periodicity"
+    assert views.other_rules(report).parts == ()
 
 
 def test_framework_and_operators_share_a_rule_without_repeating_it(busy):

@@ -99,3 +99,19 @@ def test_a_figure_without_a_value_has_no_picture():
     )
     drawing = series.draw(made, UNIX)
     assert sketch_of(drawing.figure, height_px=drawing.height_px) is None
+
+
+def test_an_outline_that_is_filled_in_the_chart_is_filled_in_the_picture():
+    square = {
+        "type": "scatter",
+        "mode": "lines",
+        "x": [0.0, 1.0, 1.0, 0.0, 0.0],
+        "y": [0.0, 0.0, 1.0, 1.0, 0.0],
+        "fill": "toself",
+        "fillcolor": "var(--rg-gpu)",
+        "line": {"color": "var(--rg-cpu)"},
+    }
+    layout = {"xaxis": {}, "yaxis": {"domain": [0, 1]}, "showlegend": False}
+    made = sketch_of({"data": [square], "layout": layout}, height_px=200)
+    assert made is not None
+    assert [(mark.fill, mark.stroke) for mark in made.marks] == [("var(--rg-gpu)", "var(--rg-cpu)")]

@@ -115,3 +115,12 @@ def test_a_part_of_training_keeps_the_colour_of_the_resource_that_is_shown():
 def test_a_fault_in_the_title_does_not_colour_the_parts():
     (ink,) = inks(["Forward"], "Other framework work during bottlenecks")
     assert ink.hue == "gpu"
+
+
+def test_the_data_loader_has_one_colour_in_all_pictures_of_a_trace():
+    budget = inks(["compute", "cpu_input", "host_late", "kernel_gap"], "budget")
+    causes = inks(["GPU busy", "host late: data loader", "host late: optimizer"], "idle_shares")
+    waits = inks(["DataLoader.__next__"], "waits")
+    assert budget[1].hue == causes[1].hue == waits[0].hue == "io"
+    assert budget[2].hue == causes[2].hue == "cpu"
+    assert inks(["busy_high", "cpu_input"], "budget")[1].hue == "cpu", "samples tell only the CPU"

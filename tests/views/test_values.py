@@ -98,3 +98,22 @@ def test_names_are_listed_with_the_rest_counted():
         values.say_names([f"algo-{at}" for at in range(64)]) == "algo-0, algo-1, algo-2 and 61 more"
     )
     assert values.say_names(["algo-1"]) == "algo-1"
+
+
+@pytest.mark.parametrize(
+    ("value", "unit", "said"),
+    [
+        (1.0, "loaders", "1 loader"),
+        (1, "steps", "1 step"),
+        (1, "standard deviations", "1 standard deviation"),
+        (1, "GPUs", "1 GPU"),
+        (2, "loaders", "2 loaders"),
+        (1.5, "steps", "1.5 steps"),
+        (0, "steps", "0 steps"),
+        (1, "times the median", "1 times the median"),
+        (1, "Mbps", "1 Mbps"),
+        (1, "loss", "1 loss"),
+    ],
+)
+def test_one_of_what_is_counted_is_said_in_the_singular(value, unit, said):
+    assert values.say(value, unit) == said

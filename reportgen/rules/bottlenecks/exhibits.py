@@ -18,6 +18,7 @@ from reportgen.rules.bottlenecks.ticks import (
 from reportgen.rules.framework.breakdown_exhibits import exhibits_of_breakdown, exhibits_of_members
 from reportgen.rules.framework.causes import compared_functions
 from reportgen.rules.maths.runs import runs_of
+from reportgen.rules.saying.wording import say_times
 from reportgen.units import percentages, say_pct, seconds
 
 NEIGHBOUR_INTERVALS = 2.5
@@ -189,7 +190,7 @@ def _intervals(nodes: Sequence[NodeBottlenecks]) -> Exhibit:
         caption=f"Neighbouring bottlenecks are one stretch; every instant is in the JSON.{merged}",
         columns=[
             ("lane", "", [item.node for item in found]),
-            ("name", "", [f"{item.n_ticks:,} bottlenecks" for item in found]),
+            ("name", "", [say_times(item.n_ticks, "bottleneck") for item in found]),
             ("start_s", "s", [seconds(item.start_ns) for item in found]),
             ("end_s", "s", [seconds(item.end_ns) for item in found]),
             ("node", "", [item.node for item in found]),

@@ -213,7 +213,8 @@ def _when(nodes: Sequence[NodeBottlenecks], weight: Weight) -> str:
     n_known = len(loops)
     only = "" if n_known == len(nodes) else f" (on the {n_known} of {len(nodes)} nodes with steps)"
     return (
-        f"{inside:,} lie in the training loop ({say_pct(100 * weight.loop_share)} of its ticks), "
+        f"{inside:,} {'lies' if inside == 1 else 'lie'} in the training loop "
+        f"({say_pct(100 * weight.loop_share)} of its ticks), "
         f"{before:,} before and {after:,} after it{only}."
     )
 

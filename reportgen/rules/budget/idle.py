@@ -8,7 +8,8 @@ from reportgen.results import Exhibit, ExhibitKind, exhibit
 from reportgen.rules.budget.parts import NodeBudget, Part
 from reportgen.rules.budget.stretches import Stretch
 from reportgen.rules.saying.intervals import MOST_INTERVALS, Interval, intervals_exhibit
-from reportgen.units import NS_PER_S, say_count, say_duration, seconds
+from reportgen.rules.saying.wording import say_times
+from reportgen.units import NS_PER_S, say_duration, seconds
 
 STRETCHES = "idle_stretches"
 
@@ -26,7 +27,7 @@ def stretch_exhibits(nodes: Sequence[NodeBudget], *, least_idle_s: float) -> tup
     n_all = sum(gpu.n_stretches for gpu in gpus)
     caption = (
         f"A GPU at 10 % or less for at least {say_duration(least_idle_s)} within the training "
-        f"loop: {say_count(n_all)} times, "
+        f"loop: {say_times(n_all, 'time')}, "
         f"{say_duration(sum(gpu.stretches_ns for gpu in gpus) / NS_PER_S)} of GPU time together."
     )
     return (

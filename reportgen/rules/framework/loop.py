@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from reportgen.profile import SpanTable
 from reportgen.results import Exhibit, ExhibitKind, JsonValue, Reason, ReasonCode, exhibit
 from reportgen.rules.maths.activity import training_loop_ns
+from reportgen.rules.saying.wording import say_times
 from reportgen.units import NS_PER_S, percentages, say_pct
 
 HOW_TO_RECORD = "Switch on framework profiling (or import a trace) to get this part."
@@ -61,7 +62,7 @@ def reason_without_steps(loop: Loop) -> Reason | None:
     if loop.n_steps == 0:
         return Reason(
             code=ReasonCode.NO_STEPS,
-            text=f"None of the {loop.n_spans:,} framework events is a training step.",
+            text=f"Of {say_times(loop.n_spans, 'framework event')} none is a training step.",
         )
     return None
 

@@ -164,7 +164,7 @@ def _table(exhibit_id: str, joined: Sequence[Operator], *, title: str) -> Exhibi
         title=title,
         caption=(
             "Totals count an operator again in each operator that calls it; self time does not. "
-            "`aws_pct` is the share among the operators above 2 %, as AWS prints it."
+            "The column aws is the share among the operators above 2 %, as AWS prints it."
         ),
         columns=columns,
     )

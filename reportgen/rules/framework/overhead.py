@@ -14,6 +14,7 @@ from reportgen.results import Exhibit, ExhibitKind, Finding, Severity, exhibit
 from reportgen.rules.framework.breakdown import SpanClass, classes_of
 from reportgen.rules.maths.groups import rows_by_code
 from reportgen.rules.maths.intervals import overlaps_any
+from reportgen.rules.saying.wording import say_times
 from reportgen.rules.steps.series import phase_word
 from reportgen.units import NS_PER_MS, NS_PER_S, say_count, say_duration, say_pct
 
@@ -141,8 +142,8 @@ def overhead_finding(overheads: Sequence[Overhead], interval_ns: int | None) -> 
         severity=Severity.INFO,
         title=f"Steps whose {worst.detail.value} were recorded are {say_pct(longer_pct)} longer",
         text=(
-            f"{worst.worker} has {say_count(worst.n_with)} {phase_word(worst.phase)} steps whose "
-            f"{worst.detail.value} were recorded; their median is "
+            f"{worst.worker} has {say_times(worst.n_with, f'{phase_word(worst.phase)} step')} "
+            f"whose {worst.detail.value} were recorded; their median is "
             f"{say_duration(worst.with_ns / NS_PER_S)}, that of the other "
             f"{say_count(worst.n_without)} is {say_duration(worst.without_ns / NS_PER_S)}. The "
             f"recording may be the reason.{_sampling(interval_ns)}"

@@ -17,6 +17,7 @@ from reportgen.rules.kernels.collectives import (
     ends_together,
 )
 from reportgen.rules.kernels.saying import say_us
+from reportgen.rules.saying.wording import say_times
 from reportgen.units import percentages
 
 TABLE, WAITS, STRAGGLERS = "collectives", "waits", "stragglers"
@@ -99,7 +100,7 @@ def _split(matches: Sequence[Match]) -> Exhibit:
         ExhibitKind.SHARES,
         title="Transfer and waiting in communication",
         caption=(
-            f"Shares of the durations of {len(matches):,} collectives on all ranks "
+            f"Shares of the durations of {say_times(len(matches), 'collective')} on all ranks "
             f"({say_us(every)}). The fastest rank's duration is the transfer; what the others "
             "take longer is waiting."
         ),

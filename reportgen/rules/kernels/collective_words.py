@@ -13,6 +13,7 @@ from reportgen.rules.kernels.collectives import AGREE_WITHIN_US
 from reportgen.rules.kernels.kernel_names import short_names
 from reportgen.rules.kernels.saying import pct_of, say_us
 from reportgen.rules.saying.verdict import estimate_of, fault_severity
+from reportgen.rules.saying.wording import say_times
 from reportgen.units import say_pct
 
 
@@ -47,7 +48,7 @@ def _waiting(context: Context, limit_pct: float, window_pct: float) -> Finding |
             f"most often"
         ),
         text=(
-            f"In {len(matches):,} collectives the ranks spend {say_us(every)}, of which "
+            f"In {say_times(len(matches), 'collective')} the ranks spend {say_us(every)}, of which "
             f"{say_us(waiting)} is waiting for the last rank, {say_pct(of_window_pct)} of the "
             f"windows of all ranks; the transfers alone take {say_us(transfer)}. Rank {late.rank} "
             f"arrives last in {late.last_arrivals} of {len(matches)} and waits "

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from reportgen.results import Exhibit, ExhibitKind, Finding, Severity, exhibit
 from reportgen.rules.kernels.kernel_names import short_names
 from reportgen.rules.kernels.saying import say_us
-from reportgen.units import say_count
+from reportgen.rules.saying.wording import say_times
 
 TABLE, BOXES, SLOWEST = "launch_latency", "launch_delays", "slowest_launches"
 LAUNCH, QUEUE = "launch", "queue"
@@ -68,7 +68,7 @@ def findings_of(ranks: Sequence[RankLaunches]) -> tuple[Finding, ...]:
     on = "" if len(rows) == 1 else f" on rank {row.rank}, the most of {len(rows)} ranks"
     orphans = sum(item.orphans for item in rows)
     unseen = (
-        f" {say_count(orphans)} operations were launched before the recording." if orphans else ""
+        f" Launched before the recording: {say_times(orphans, 'operation')}." if orphans else ""
     )
     return (
         Finding(

@@ -14,7 +14,7 @@ from reportgen.rules.periods.groups import Group
 from reportgen.rules.periods.measured import SeriesPeriods
 from reportgen.rules.periods.slow import Unit
 from reportgen.rules.saying.verdict import estimate_of, fault_severity
-from reportgen.rules.saying.wording import ordinal, say_some
+from reportgen.rules.saying.wording import ordinal, say_some, say_times
 from reportgen.rules.steps.series import phase_word
 from reportgen.rules.steps.words import CHEAP_RATIO
 from reportgen.units import NS_PER_S, say_count, say_duration, say_pct, seconds
@@ -158,7 +158,8 @@ def _dips(group: Group) -> str:
     if gpu is None or gpu.inside_pct is None or gpu.outside_pct is None:
         return ""
     if gpu.n_inside < LEAST_TICKS:
-        return f"Only {gpu.n_inside:,} samples fell into them: too few to tell the GPUs' use."
+        seen = say_times(gpu.n_inside, "sample")
+        return f"Only {seen} fell into them: too few to tell the GPUs' use."
     return (
         f"GPU utilization is {say_pct(gpu.inside_pct)} inside them and "
         f"{say_pct(gpu.outside_pct)} outside ({gpu.n_inside:,} and {gpu.n_outside:,} samples)"

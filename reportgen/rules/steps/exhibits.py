@@ -86,13 +86,15 @@ def _steps(series: Sequence[StepSeries]) -> Exhibit:
         ExhibitKind.TABLE,
         title="Step durations by worker and phase",
         caption=(
-            "Statistics include the outliers. A series with too few steps is not judged and has "
-            "no threshold."
+            "Statistics include the outliers. Steps per second are counted from the first to the "
+            "last step, with the time between them. A series with too few steps is not judged "
+            "and has no threshold."
         ),
         columns=[
             column("worker", "", lambda item: item.worker),
             column("phase", "", lambda item: phase_word(item.phase)),
             column("count", "", lambda item: item.n_steps),
+            column("steps_per_s", "/s", _pace),
             column("mean_s", "s", lambda item: item.stats.mean_s),
             column("max_s", "s", lambda item: item.stats.max_s),
             column("p99_s", "s", lambda item: item.stats.p99_s),
@@ -105,6 +107,11 @@ def _steps(series: Sequence[StepSeries]) -> Exhibit:
             column("above_twice_median", "", lambda item: item.n_above_median),
         ],
     )
+
+
+def _pace(item: StepSeries) -> float | None:
+    """Return how many steps there were a second, the time between them included."""
+    return round(item.n_steps * NS_PER_S / item.reach_ns, 4) if item.reach_ns > 0 else None
 
 
 def _histogram(series: Sequence[StepSeries]) -> Exhibit:

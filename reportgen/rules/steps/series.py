@@ -80,6 +80,7 @@ class StepSeries:
     Attributes:
         worker, phase: ``algo-1-27``, ``Step:ModeKeys.TRAIN``.
         n_steps: how many.
+        reach_ns: from the start of the first to the end of the last.
         stats: of all of them.
         judgement: ``None`` when there are too few steps.
         outliers: steps above the threshold, ascending by number; empty without a judgement.
@@ -96,6 +97,7 @@ class StepSeries:
     worker: str
     phase: str
     n_steps: int
+    reach_ns: int
     stats: StepStats
     judgement: Judgement | None
     outliers: SlowSteps
@@ -154,6 +156,7 @@ def series_of(
             worker=worker,
             phase=phase,
             n_steps=its.n_spans,
+            reach_ns=int(its.end_ns.max() - its.start_ns.min()),
             stats=_stats(its.duration_ns),
             judgement=judgement,
             outliers=outliers,

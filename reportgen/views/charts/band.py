@@ -144,7 +144,8 @@ def panel_traces(found: BandInfo, panel: int, time_x: Numbers) -> list[dict[str,
         _mean_line(band, time_x, Pairs(low=low32, high=high32), scale)
         for band, (low32, high32) in zip(bands, reaches, strict=True)
     ]
-    return [{**trace, "yaxis": y_axis} for trace in (*envelopes, *lines)]
+    points = [dots for band in bands for dots in _lone_points(band, time_x, scale)]
+    return [{**trace, "yaxis": y_axis} for trace in (*envelopes, *lines, *points)]
 
 
 def _mean_line(band: Band, time_x: Numbers, reach: Pairs, scale: UnitScale) -> dict[str, Any]:
@@ -165,6 +166,29 @@ def _mean_line(band: Band, time_x: Numbers, reach: Pairs, scale: UnitScale) -> d
             "width": 1.5,
         },
     }
+
+
+def _lone_points(band: Band, time_x: Numbers, scale: UnitScale) -> list[dict[str, Any]]:
+    """Return the points that no line joins to another, as dots: they would not be seen."""
+    around = [None, *band.mean, None]
+    lone = [
+        value if before is None and after is None else None
+        for before, value, after in zip(around, band.mean, around[2:], strict=False)
+    ]
+    if all(value is None for value in lone):
+        return []
+    return [
+        {
+            "type": "scatter",
+            "mode": "markers",
+            "x": time_x,
+            "y": value_array(lone, scale),
+            "marker": {"color": theme.shade(band.ink.hue, band.ink.index), "size": 4},
+            "hoverinfo": "skip",
+            "showlegend": False,
+            "legendgroup": plot_label(band.name),
+        }
+    ]
 
 
 def _customdata(place: int, digits: str) -> str:

@@ -18,7 +18,9 @@ _MUTED = "var(--rg-muted)"
 _GRID = "var(--rg-grid)"
 _LINE = "var(--rg-line)"
 _PERCENT_TOP = 101.0
-_SMALL, _NORMAL = 11, 12
+_TINY, _SMALL, _NORMAL = 10, 11, 12
+"""Instants are tiny: with milliseconds they are as long as plotly sets them apart."""
+
 _FINE_BELOW_MS = 60_000.0
 """Charts of kernel traces are milliseconds long: their points lie closer than one."""
 
@@ -187,6 +189,7 @@ def time_axis(context: ChartContext, **parts: object) -> dict[str, Any]:
         "",
         type="date",
         tickangle=0,
+        tickfont={"color": _MUTED, "size": _TINY},
         hoverformat="%Y-%m-%d %H:%M:%S.%L UTC",
         tickformatstops=[
             {"dtickrange": [None, 1000], "value": "%H:%M:%S.%L\n%b %-d, %Y UTC"},

@@ -34,6 +34,7 @@ from reportgen.views.sections.topics import (
     other_rules,
     python_functions,
     step_durations,
+    step_periodicity,
     system_usage,
     workload_balance,
 )
@@ -70,6 +71,7 @@ __all__ = [
     "rule_section",
     "rules_summary",
     "step_durations",
+    "step_periodicity",
     "steps",
     "system_usage",
     "timeline",

@@ -15,9 +15,9 @@ from reportgen.views.facts import facts_of, summary_rows
 from reportgen.views.findings import Card, card_of
 from reportgen.views.fragments import notebook_style, render
 from reportgen.views.hero import picture_of
-from reportgen.views.outline import has_kernels, is_of_traces, section_id_of, title_of
+from reportgen.views.outline import ALL_CHECKS_ID, has_kernels, is_of_traces, title_of
 from reportgen.views.profiling import profiling_table
-from reportgen.views.status import rule_state
+from reportgen.views.status import is_applicable, link_to, rule_state
 from reportgen.views.values import shorten
 from reportgen.views.verdict import named_finding, verdict_of
 
@@ -47,10 +47,11 @@ class CheckEntry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckGroup:
-    """Checks that ended alike."""
+    """Checks that ended alike; ``is_folded`` where they say nothing about the job."""
 
     title: str
     entries: tuple[CheckEntry, ...]
+    is_folded: bool = False
 
 
 def header(report: Report) -> Section:
@@ -138,24 +139,29 @@ def job_summary(report: Report) -> Section:
 
 
 def check_groups(report: Report) -> tuple[CheckGroup, ...]:
-    """Return the checks as found something, found nothing, could not look."""
+    """Return the checks as found something, found nothing, could not look, not applicable."""
     found: list[CheckEntry] = []
     quiet: list[CheckEntry] = []
     unlooked: list[CheckEntry] = []
+    outside: list[CheckEntry] = []
     for rule_id, entry in report.rules.items():
         state = rule_state(rule_id, report)
         is_unlooked = state.kind in {"skipped", "failed"}
         item = CheckEntry(
             kind=state.kind,
             title=title_of(rule_id, report),
-            link=f"#{section_id_of(rule_id)}",
+            link=link_to(rule_id, report) or f"#{ALL_CHECKS_ID}",
             reason=entry.reason.text if is_unlooked and entry.reason else "",
         )
-        (unlooked if is_unlooked else quiet if state.kind == "ok" else found).append(item)
+        if not is_applicable(rule_id, report):
+            outside.append(item)
+        else:
+            (unlooked if is_unlooked else quiet if state.kind == "ok" else found).append(item)
     return (
         CheckGroup(title="Found something", entries=tuple(sorted(found, key=_badness))),
         CheckGroup(title="Looked and found nothing wrong", entries=tuple(quiet)),
         CheckGroup(title="Could not look", entries=_by_reason(unlooked)),
+        CheckGroup(title="Not applicable here", entries=_by_reason(outside), is_folded=True),
     )
 
 

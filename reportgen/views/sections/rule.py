@@ -145,7 +145,7 @@ def _notices(rule_id: str, report: Report) -> list[Block]:
         return [notice_block("skipped", f"The file {entry.file} is not beside report.json.", "")]
     if entry.status is Status.OK and not findings_of(rule_id, report):
         count = result.counters.datapoints
-        looked = f"Looked at {say_count(count)} datapoints" if count else "Looked"
+        looked = f"Looked at {say(count, 'datapoints')}" if count else "Looked"
         return [notice_block("ok", f"{looked} and found nothing wrong.", "")]
     return []
 

@@ -8,16 +8,16 @@ from reportgen.report import Report
 from reportgen.results import RuleId
 from reportgen.views.blocks import Block, Section
 from reportgen.views.fragments import render
-from reportgen.views.outline import about_of, section_id_of
+from reportgen.views.outline import ALL_CHECKS_ID, about_of
 from reportgen.views.sections.rule import say_counters, say_params
-from reportgen.views.status import MILDEST_FIRST, rule_state
+from reportgen.views.status import MILDEST_FIRST, link_to, rule_state
 from reportgen.views.values import ABSENT
 
 _LEAD = (
     "What each check counted. The counters are SageMaker's: what one trigger or violation means "
     "differs from check to check, so compare them over time, not with each other."
 )
-_ID, _TITLE = "rules-summary", "All checks"
+_TITLE = "All checks"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,11 +44,11 @@ def rules_summary(report: Report) -> Section:
     """Show every check with its status, counters, parameters and advice."""
     rows = rule_rows(report)
     if not rows:
-        return Section(id=_ID, title=_TITLE)
+        return Section(id=ALL_CHECKS_ID, title=_TITLE)
     html = render("section_head", title=_TITLE, state=None, lead=_LEAD) + render(
         "rules_table", rows=rows
     )
-    return Section(id=_ID, title=_TITLE, blocks=(Block(html=html),))
+    return Section(id=ALL_CHECKS_ID, title=_TITLE, blocks=(Block(html=html),))
 
 
 def rule_rows(report: Report) -> tuple[RuleRow, ...]:
@@ -63,7 +63,7 @@ def rule_rows(report: Report) -> tuple[RuleRow, ...]:
             RuleRow(
                 rule_id=rule_id,
                 title=about.get("title", rule_id),
-                link=f"#{section_id_of(rule_id)}",
+                link=link_to(rule_id, report),
                 checks=about.get("checks", ""),
                 kind=kind,
                 word=entry.status.value,

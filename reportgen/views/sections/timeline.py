@@ -32,6 +32,8 @@ _LEAD = (
     "Everything over one time axis. Zoom into one panel and all charts of the page follow; the "
     "functions below are those of the range in view."
 )
+_SKETCH_SHRINK = 0.8
+"""Less, and the names of lanes would lie on their bars."""
 _TOOL = "One time axis: drag to zoom, double-click for the whole job"
 
 
@@ -84,6 +86,7 @@ def _axis_block(
             height_px=drawing.height_px,
             most_traces=len(drawing.figure["data"]),
             most_px=drawing.height_px,
+            shrink=_SKETCH_SHRINK,
         ),
         facts=script_json(facts),
         anchors=[panel.anchor for panel in panels if panel.rule_id == USAGE],

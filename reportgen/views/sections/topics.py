@@ -22,6 +22,7 @@ from reportgen.views.sections.rule import (
     notice_block,
     rule_section,
 )
+from reportgen.views.status import is_applicable
 from reportgen.views.timeline.lanes import STEP_NUMBERS
 from reportgen.views.timeline.panels import hosted
 
@@ -92,6 +93,11 @@ def step_durations(report: Report) -> Section:
     )
 
 
+def step_periodicity(report: Report) -> Section:
+    """Show slow steps, and pauses between steps, that come back in a rhythm."""
+    return rule_section(report, "StepPeriodicity", title="Periodic slow steps")
+
+
 def gpu_utilization(report: Report) -> Section:
     """Show how busy each GPU was."""
     return rule_section(report, "LowGPUUtilization", title="GPU utilization")
@@ -143,11 +149,14 @@ def initialization(report: Report) -> Section:
 
 
 def other_rules(report: Report) -> Sections:
-    """Show every rule that no other section shows: those of plugins and of later versions."""
+    """Show every rule that no other section shows: those of plugins and of later versions.
+
+    One that does not apply to the job stands in the list of all checks only.
+    """
     return Sections(
         parts=tuple(
             rule_section(report, rule_id)
             for rule_id in report.rules
-            if rule_id not in SECTION_OF_RULE
+            if rule_id not in SECTION_OF_RULE and is_applicable(rule_id, report)
         )
     )

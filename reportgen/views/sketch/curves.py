@@ -27,7 +27,8 @@ def curve_marks(trace: Trace, place: Place) -> list[Mark]:
         drawn = run if is_steps or len(run) <= MOST_POINTS else list(_thinned(run))
         paths.append(_steps(drawn, place) if is_steps else _line(drawn, place))
     is_dashed = line.get("dash", "solid") != "solid"
-    return [Mark(path="".join(paths), stroke=line["color"], is_dashed=is_dashed)]
+    fill = trace["fillcolor"] if trace.get("fill") == "toself" else ""
+    return [Mark(path="".join(paths), fill=fill, stroke=line["color"], is_dashed=is_dashed)]
 
 
 def _runs(points: Any) -> Iterator[list[tuple[float, float]]]:

@@ -20,7 +20,7 @@ MOST_TRACES = 12
 MOST_KEYS = 6
 _LEFT_PX, _RIGHT_PX, _TOP_PX, _BOTTOM_PX = 64, 8, 8, 22
 _LEAST_PX, _MOST_PX = 110, 320
-_SHRINK = 0.62
+SHRINK = 0.62
 _HEADROOM = 1.04
 _LABEL_LENGTH = 10
 _LABELLED_ROW_PX = 13
@@ -66,6 +66,7 @@ def sketch_of(
     height_px: int,
     most_traces: int = MOST_TRACES,
     most_px: int = _MOST_PX,
+    shrink: float = SHRINK,
 ) -> Sketch | None:
     """Return the picture of a figure; ``None`` where it holds nothing that can be drawn.
 
@@ -74,13 +75,14 @@ def sketch_of(
         height_px: how tall the chart is; the picture is smaller.
         most_traces: of the traces only so many are drawn.
         most_px: the picture is no taller.
+        shrink: how tall the picture is, as a share of the chart's height.
     """
     layout = figure["layout"]
     traces = [item for item in figure["data"] if item.get("visible", True) is True][:most_traces]
     x_limits = _limits(layout.get("xaxis", {}), _all_values(traces, "x"), is_from_zero=False)
     if x_limits is None:
         return None
-    height = round(min(max(_LEAST_PX, height_px * _SHRINK), most_px))
+    height = round(min(max(_LEAST_PX, height_px * shrink), most_px))
     frames: list[Mark] = []
     marks: list[Mark] = []
     labels = _x_labels(layout.get("xaxis", {}), x_limits, height)

@@ -199,6 +199,7 @@ def _note(text: str, y: float, anchor: str) -> dict[str, Any]:
         "xshift": 0,
         "yshift": 0 if anchor == "top" else 3,
         "showarrow": False,
+        **({} if anchor == "top" else {"bgcolor": "var(--rg-surface)"}),
         "font": {"size": 11, "color": "var(--rg-muted)" if anchor == "top" else "var(--rg-text)"},
     }
 

@@ -123,7 +123,7 @@ def _texts(column: Column) -> list[str]:
 
 
 def _unlooked(report: Report) -> Iterator[str]:
-    *_, unlooked = check_groups(report)
+    _, _, unlooked, _ = check_groups(report)
     if not unlooked.entries:
         return
     yield from ("## Could not look", "")

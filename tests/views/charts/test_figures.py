@@ -5,6 +5,7 @@ import re
 
 import pytest
 
+from reportgen.publish.library import DRAWN_KINDS
 from reportgen.results import ExhibitKind, exhibit
 from reportgen.views.blocks import PLOTLY_MIME, outputs
 from reportgen.views.charts.layout import ChartContext
@@ -33,6 +34,12 @@ def test_plotly_accepts_the_figure(name, is_unix):
 
     figure = figure_of(EXHIBITS[name], ChartContext(rule_id="Rule", is_unix=is_unix))
     assert len(Figure(resolved(figure)).data) == len(figure["data"])
+
+
+@pytest.mark.parametrize("name", EXHIBITS)
+def test_the_pages_library_can_draw_the_figure(name):
+    figure = figure_of(EXHIBITS[name], CONTEXT)
+    assert {trace["type"] for trace in figure["data"]} <= {"scatter", *DRAWN_KINDS}
 
 
 @pytest.mark.parametrize("name", EXHIBITS)

@@ -169,6 +169,21 @@ def test_a_band_keeps_minimum_mean_and_maximum_of_each_line():
     assert (line.name, line.low, line.mean, line.high) == ("gpu0", [2.0], [50.0], [98.0])
 
 
+def test_a_sample_between_gaps_is_a_dot():
+    means = [None, 40.0, None, 50.0, 60.0, None]
+    made = exhibit(
+        "gpu",
+        ExhibitKind.BAND,
+        title="x",
+        columns=[
+            ("time_s", "s", [float(at) for at in range(len(means))]),
+            *((f"gpu0_{part}", "%", means) for part in ("min", "mean", "max")),
+        ],
+    )
+    (dots,) = [item for item in band.draw(made, UNIX).figure["data"] if item["mode"] == "markers"]
+    assert [value for value in dots["y"].tolist() if value is not None] == [40.0]
+
+
 def test_many_bands_share_one_envelope_from_lowest_to_highest():
     made = reports.band("gpu", "x", {f"gpu{at}": (40 + at, 10) for at in range(8)})
     drawing = band.draw(made, UNIX)
