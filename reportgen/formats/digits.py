@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-MAX_DIGITS = 16
+_WORD_DIGITS = 8
+MAX_DIGITS = 2 * _WORD_DIGITS
 """Digits that are looked at: two words."""
 
 PADDING = MAX_DIGITS
@@ -24,7 +25,6 @@ _LEAST = np.array([_NEVER, 0, *[10**power for power in range(1, MAX_DIGITS)]], d
 """The least number of so many digits that begins with no spare zero."""
 
 _LOW_HALF = np.uint64(0xFFFFFFFF)
-_TWO_WORDS = np.array([[0], [8]])
 _JOIN = (
     (0x0F0F0F0F0F0F0F0F, 10, 8),
     (0x00FF00FF00FF00FF, 100, 16),
@@ -58,16 +58,25 @@ def numbers_at(words: Words, places: NDArray[np.intp]) -> tuple[Words, NDArray[n
         >>> [found.tolist() for found in numbers_at(words, np.array([4, 16, 17]))]
         [[1783071021, 0, 5], [10, 0, 1]]
     """
-    digits = words[places + _TWO_WORDS] ^ _ZEROS
-    n_digits = _n_digits(digits)
-    n_digits[1] *= n_digits[0] == 8  # only then the number goes on
-    first, second = _value(digits, n_digits)
-    return first * _TENS[n_digits[1]] + second, n_digits.sum(axis=0)
+    values, n_digits = _first_word(words[places])
+    longer = np.flatnonzero(n_digits == _WORD_DIGITS)
+    if longer.size:
+        more, n_more = _first_word(words[places[longer] + _WORD_DIGITS])
+        values[longer] = values[longer] * _TENS[n_more] + more
+        n_digits[longer] += n_more
+    return values, n_digits
 
 
 def is_plain(values: Words, n_digits: NDArray[np.intp]) -> NDArray[np.bool_]:
     """Return which numbers, as ``numbers_at`` has them, are there and begin with no spare zero."""
     return values >= _LEAST[n_digits]
+
+
+def _first_word(words: Words) -> tuple[Words, NDArray[np.intp]]:
+    """Return the numbers with which words begin, and how many digits each has."""
+    digits: Words = words ^ _ZEROS
+    n_digits = _n_digits(digits)
+    return _value(digits, n_digits), n_digits
 
 
 def _n_digits(digits: Words) -> NDArray[np.intp]:
@@ -79,7 +88,9 @@ def _n_digits(digits: Words) -> NDArray[np.intp]:
 
 def _value(digits: Words, n_digits: NDArray[np.intp]) -> Words:
     """Return the number that the first bytes make."""
-    value: Words = digits << (8 * (8 - n_digits)).astype(np.uint64)  # others leave at the top
+    value: Words = digits << (8 * (_WORD_DIGITS - n_digits)).astype(
+        np.uint64
+    )  # others leave at the top
     for held, weight, width in _JOIN:
         value &= held
         value = value * weight + (value >> width)

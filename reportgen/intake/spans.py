@@ -30,7 +30,7 @@ HEAD_START_BYTES = 30_000_000
 _EVENT_BYTES = 100
 """Events are rarely shorter: memory for so many is reserved, and not used. Source: ours."""
 
-_GROUP_BYTES = 1 << 19
+_GROUP_BYTES = 3 << 18
 """Files are read together up to this size. Source: measured; larger only takes memory."""
 
 MAX_HELPERS = 3
