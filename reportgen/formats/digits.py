@@ -14,7 +14,7 @@ PADDING = MAX_DIGITS
 
 Words = NDArray[np.uint64]
 
-_ZEROS = int.from_bytes(b"0" * 8, "little")
+_ZEROS = np.uint64(int.from_bytes(b"0" * 8, "little"))
 _TOP_BITS = int.from_bytes(b"\x80" * 8, "little")
 _ABOVE_NINE = int.from_bytes(b"\x76" * 8, "little")
 """Added to a byte up to nine it leaves the top bit alone, added to a larger one it sets it."""
