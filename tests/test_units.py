@@ -74,5 +74,15 @@ def test_percentages_add_up_to_a_hundred(parts: list[float]) -> None:
         assert set(shares) == {0.0}
 
 
+def test_a_share_reads_the_same_in_a_list_and_alone() -> None:
+    parts = (10.155, 65.7, 23.7, 0.445)
+
+    shares = units.percentages(parts)
+
+    assert [units.say_pct(share) for share in shares] == [
+        units.say_pct(100 * part / sum(parts)) for part in parts
+    ]
+
+
 def test_the_examples_in_docstrings_hold() -> None:
     assert doctest.testmod(units).failed == 0

@@ -68,7 +68,7 @@ def _with_loop(first_ns: int, last_ns: int, loop_start_ns: int, loop_end_ns: int
     before_s = seconds(max(loop_start_ns - first_ns, 0))
     loop_s = seconds(loop_end_ns - loop_start_ns)
     after_s = seconds(max(last_ns - loop_end_ns, 0))
-    shares = percentages((before_s, loop_s, after_s))
+    shares = percentages((before_s, loop_s, after_s), decimals=1)
     return JobSummary(
         start_time=iso_utc(first_ns),
         end_time=iso_utc(last_ns),

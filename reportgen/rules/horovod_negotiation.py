@@ -217,7 +217,7 @@ def _finding(item: RankWait, context: Context, params: Params) -> Finding:
         ),
         advice=ABOUT.advice,
         where=Where(device=f"rank {item.rank}"),
-        measured=round(last_pct, 2),
+        measured=round(last_pct, 4),
         threshold=round(100 * _limit_ratio(item, params), 2),
         unit="%",
         estimate=estimate_of(share),

@@ -248,7 +248,7 @@ def _phases_exhibit(phases: _Phases, *, is_ours: bool) -> Exhibit:
         columns=[
             ("part", "", ["initialization", "training loop", "finalization"]),
             ("time_s", "s", parts),
-            ("pct", "%", percentages(parts)),
+            ("pct", "%", percentages(parts, decimals=1)),
         ],
     )
 

@@ -171,7 +171,7 @@ def _finding(kind: Kind, item: FunctionSum, training: ProfileSum, params: Params
             f"{say_duration(training.own_s)} in {profiles} of the training."
         ),
         advice=ABOUT.advice,
-        measured=round(share_pct, 2),
+        measured=round(share_pct, 4),
         threshold=float(params.min_share_pct),
         unit="%",
         exhibit=exhibits.FUNCTIONS,

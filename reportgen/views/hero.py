@@ -181,7 +181,7 @@ def _folded(parts: Sequence[_Part], words: Words) -> list[_Part]:
         key=small[0].key,
         name=f"{len(small)} smaller causes",
         value=sum(part.value for part in small),
-        pct=round(sum(part.pct for part in small), 1),
+        pct=sum(part.pct for part in small),
         ink="rg-ink-idle-2",
     )
     kept = [part for part in parts if part not in small]

@@ -165,7 +165,7 @@ def test_the_finding_tells_when_how_wide_how_long_and_what_ran() -> None:
     assert "DataLoaderIter (100.0 %)" in found.text
     assert (found.where.start_s, found.where.end_s) == (START_S, START_S + 78)
     assert found.estimate is not None
-    assert found.estimate.share_ratio == round(13 / 15, 4)
+    assert found.estimate.share_ratio == round(13 / 15, 6)
     assert [row["bottlenecks"] for row in rows_of(result, "when")] == [1, 13, 1]
     assert [row["ticks"] for row in rows_of(result, "when")] == [1, 15, 4]
 
@@ -317,5 +317,5 @@ def test_an_imported_result_is_read_from_its_details() -> None:
     )
 
     (found,) = presented.findings
-    assert (found.id, found.measured, found.severity) == ("CPU-1", 55.76, Severity.CRITICAL)
+    assert (found.id, found.measured, found.severity) == ("CPU-1", 55.7621, Severity.CRITICAL)
     assert presented.exhibits[0].columns[1].values == (501, 94, 750)

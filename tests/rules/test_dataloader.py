@@ -147,7 +147,7 @@ def test_too_few_loaders_for_a_loop_that_waits_is_a_fault_with_numbers() -> None
     assert found.advice.startswith("Raise num_workers from 0 to 3")
     # 59 waits of 0.25 s between 60 steps of 0.75 s: the one before the first is not in the loop
     assert found.estimate is not None
-    assert found.estimate.share_ratio == round(59 * 0.25 / 59.75, 4)
+    assert found.estimate.share_ratio == round(59 * 0.25 / 59.75, 6)
     assert (found.where.node, found.where.device) == ("algo-1", "algo-1-27")
     assert [row["time_s"] for row in rows_of(result, "loop_share")] == [14.75, 45.0]
 

@@ -232,14 +232,14 @@ def test_nodes_and_gpus_are_rows_and_shares_are_of_the_whole_job() -> None:
     names = [column.name for column in table.columns]
     assert names == ["node", "device", "part", "gpu_s", "pct", "usd", "cpu_hot_gpu_s"]
     assert [tuple(row.values()) for row in rows_of(result, "gpu_time_budget")] == [
-        ("algo-1", "gpu0", "busy_high", 10.0, 33.334, None, 0.0),
-        ("algo-1", "gpu1", "busy_partial", 10.0, 33.333, None, 0.0),
-        ("algo-2", "gpu0", "unexplained", 10.0, 33.333, None, 0.0),
+        ("algo-1", "gpu0", "busy_high", 10.0, 33.3334, None, 0.0),
+        ("algo-1", "gpu1", "busy_partial", 10.0, 33.3333, None, 0.0),
+        ("algo-2", "gpu0", "unexplained", 10.0, 33.3333, None, 0.0),
     ]
     assert [tuple(row.values()) for row in rows_of(result, "budget")] == [
-        ("busy_high", 10.0, 33.4),
-        ("busy_partial", 10.0, 33.3),
-        ("unexplained", 10.0, 33.3),
+        ("busy_high", 10.0, 33.3334),
+        ("busy_partial", 10.0, 33.3333),
+        ("unexplained", 10.0, 33.3333),
     ]
     bar = result.exhibit("budget")
     assert bar is not None
@@ -247,7 +247,7 @@ def test_nodes_and_gpus_are_rows_and_shares_are_of_the_whole_job() -> None:
     found = finding(result, "GPU-3")
     assert found is not None
     assert found.title == "33.3 % of the GPU time was spent idle, for no recorded reason"
-    assert found.measured == 33.33
+    assert found.measured == 33.3333
 
 
 def test_many_gpus_add_up_to_a_hundred_and_to_the_measured_time() -> None:

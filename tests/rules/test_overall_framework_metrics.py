@@ -93,7 +93,7 @@ def test_the_top_operator_is_told_by_its_self_time() -> None:
     assert found is not None
     assert found.severity is Severity.INFO
     assert found.title.startswith("aten::cudnn_convolution leads the CPU operators with 66.7 %")
-    assert found.measured == 66.67
+    assert found.measured == 66.6667
 
 
 def test_the_operator_table_has_totals_self_times_and_all_shares() -> None:
@@ -117,9 +117,9 @@ def test_the_operator_table_has_totals_self_times_and_all_shares() -> None:
             "aws_pct": aws_pct,
         }
         for name, count, total_s, self_s, pct, aws_pct in (
-            ("outer", 1, 60, 30, 42.86, pytest.approx(100 * 60 / 99)),
-            ("inner", 2, 39, 39, 55.71, pytest.approx(100 * 39 / 99)),
-            ("tiny", 1, 1, 1, 1.43, None),
+            ("outer", 1, 60, 30, 42.8571, pytest.approx(100 * 60 / 99)),
+            ("inner", 2, 39, 39, 55.7143, pytest.approx(100 * 39 / 99)),
+            ("tiny", 1, 1, 1, 1.4286, None),
         )
     ]
     by_device = rows_of(result, "gpu_operators_by_device")

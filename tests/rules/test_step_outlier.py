@@ -199,7 +199,7 @@ def test_a_period_is_named_in_title_and_advice() -> None:
     assert (found.measured, found.threshold) == (13.0, 10.0)
     # 13 steps, each 0.8 s longer than usual, in a loop of 649.9 s
     assert found.estimate is not None
-    assert found.estimate.share_ratio == round(13 * 0.8 / 649.9, 4)
+    assert found.estimate.share_ratio == round(13 * 0.8 / 649.9, 6)
     assert found.severity is Severity.WARNING
     assert (found.where.node, found.where.device) == ("algo-1", "algo-1-27")
 

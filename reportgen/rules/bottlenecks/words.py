@@ -170,7 +170,7 @@ def _finding(job: Bottlenecks, limits: Limits, words: Words) -> Finding | None:
             start_s=seconds(longest.start_ns),
             end_s=seconds(longest.end_ns),
         ),
-        measured=round(_share_against(job, limits, share_pct), 2),
+        measured=round(_share_against(job, limits, share_pct), 4),
         threshold=float(limits.share_pct),
         unit="%",
         estimate=estimate_of(weight.relevant),
@@ -277,7 +277,7 @@ def _imported(counters: Counters, limits: Limits, words: Words) -> Finding:
             f"{say_times(counters.rule_triggered, 'minute')}."
         ),
         advice=words.advice(UNKNOWN_RATIO),
-        measured=round(share_pct, 2),
+        measured=round(share_pct, 4),
         threshold=float(limits.share_pct),
         unit="%",
         estimate=estimate_of(share_pct / 100),

@@ -9,7 +9,7 @@ from enum import StrEnum
 from reportgen.profile.trace import RankTrace
 from reportgen.results import Exhibit, ExhibitKind, Finding, Severity, exhibit
 from reportgen.rules.base import Presentation
-from reportgen.rules.budget.words import LEAST_TOLD_PCT, SHARES, TABLE, TABLE_DECIMALS, usd_of
+from reportgen.rules.budget.words import LEAST_TOLD_PCT, SHARES, TABLE, usd_of
 from reportgen.rules.kernels.device_time import DeviceUnions, time_in, unions_of
 from reportgen.rules.kernels.host_activity import HostCause
 from reportgen.rules.kernels.idle import (
@@ -170,7 +170,7 @@ def _table(ranks: Sequence[RankBudget], usd_per_gpu_hour: float | None) -> Exhib
             ("device", "", [row[1] for row in rows]),
             ("part", "", [row[2].value for row in rows]),
             ("gpu_s", "s", [row[3] / US_PER_S for row in rows]),
-            ("pct", "%", percentages([row[3] for row in rows], decimals=TABLE_DECIMALS)),
+            ("pct", "%", percentages([row[3] for row in rows])),
             ("usd", "USD", [_usd(row[3], usd_per_gpu_hour) for row in rows]),
             ("cpu_hot_gpu_s", "s", [None for _ in rows]),
         ],

@@ -16,8 +16,6 @@ LEAST_TOLD_PCT = 1.0
 USD_DECIMALS = 4
 """A short job's part costs less than a cent, and would be nothing. Source: ours."""
 _S_PER_HOUR = 3600
-TABLE_DECIMALS = 3
-"""A row is one GPU's part of the time of all: a tenth of a percent is too coarse for it."""
 
 
 def totals_ns(nodes: Sequence[NodeBudget]) -> dict[Part, int]:
@@ -119,7 +117,7 @@ def _table(nodes: Sequence[NodeBudget], usd_per_gpu_hour: float | None) -> Exhib
             ("device", "", [row[1] for row in rows]),
             ("part", "", [row[2].value for row in rows]),
             ("gpu_s", "s", [row[3] / NS_PER_S for row in rows]),
-            ("pct", "%", percentages([row[3] for row in rows], decimals=TABLE_DECIMALS)),
+            ("pct", "%", percentages([row[3] for row in rows])),
             ("usd", "USD", [usd_of(row[3], usd_per_gpu_hour) for row in rows]),
             ("cpu_hot_gpu_s", "s", [row[4] / NS_PER_S for row in rows]),
         ],
@@ -165,7 +163,7 @@ def _findings(totals: dict[Part, int], caption: str) -> tuple[Finding, ...]:
                 f"{say_pct(busy_pct)} was work.{remark}"
             ),
             advice=advice,
-            measured=round(share_pct, 2),
+            measured=round(share_pct, 4),
             unit="%",
             exhibit=SHARES,
         ),

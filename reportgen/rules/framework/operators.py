@@ -154,8 +154,8 @@ def _table(exhibit_id: str, joined: Sequence[Operator], *, title: str) -> Exhibi
         ("count", "", [item.count for item in shown]),
         ("total_us", "us", [round(item.total_ns / NS_PER_US) for item in shown]),
         ("self_us", "us", [round(item.self_ns / NS_PER_US) for item in shown]),
-        ("pct_of_all", "%", percentages([item.total_ns for item in shown], decimals=2)),
-        ("self_pct", "%", percentages([item.self_ns for item in shown], decimals=2)),
+        ("pct_of_all", "%", percentages([item.total_ns for item in shown])),
+        ("self_pct", "%", percentages([item.self_ns for item in shown])),
         ("aws_pct", "%", [aws_pct.get(item.name) for item in shown]),
     ]
     return exhibit(

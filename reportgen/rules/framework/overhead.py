@@ -149,7 +149,7 @@ def overhead_finding(overheads: Sequence[Overhead], interval_ns: int | None) -> 
             f"recording may be the reason.{_sampling(interval_ns)}"
         ),
         advice="Record the details of few steps, and judge the pace by the other steps.",
-        measured=round(longer_pct, 2),
+        measured=round(longer_pct, 4),
         threshold=TOLD_FROM_PCT,
         unit="%",
         exhibit=EXHIBIT,

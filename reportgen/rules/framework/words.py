@@ -148,7 +148,7 @@ def _between_steps(details: Details, limits: Limits, where: Where) -> Finding | 
             "the optimizer when the framework counts it outside."
         ),
         where=where,
-        measured=round(others, 2),
+        measured=round(others, 4),
         threshold=float(limits.others_pct),
         unit="%",
         estimate=estimate_of(others / 100),
@@ -172,7 +172,7 @@ def _passes(details: Details, limits: Limits, where: Where) -> Finding | None:
             f"{say_pct(limits.pass_pct)} they differ notably."
         ),
         advice=f"Look at the operators of the {name.lower()} for one that stands out.",
-        measured=round(share, 2),
+        measured=round(share, 4),
         threshold=float(limits.pass_pct),
         where=where,
         unit="%",
@@ -209,7 +209,7 @@ def _top_operator(context: Context) -> Finding | None:
             ADVICE_OPERATOR,
         ),
         where=_where(context.loop),
-        measured=round(share, 2),
+        measured=round(share, 4),
         unit="%",
         exhibit=f"{kind}_operators",
     )

@@ -132,7 +132,7 @@ def _finding(rooms: Sequence[NodeRoom], params: Params) -> Finding:
         ),
         advice=advice,
         where=longest_minutes(room.node, worst.gpu, worst.roomy_ns, last_ns=worst.last_ns),
-        measured=round(worst.gpu_p95_pct, 2),
+        measured=round(worst.gpu_p95_pct, 4),
         threshold=float(params.gpu_threshold_p95),
         unit="%",
         exhibit=TABLE,

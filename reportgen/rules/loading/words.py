@@ -173,7 +173,7 @@ def _input_bound(facts: Facts) -> Finding:
             "larger files, a local copy or a cache, or decode on the GPU."
         ),
         where=_where(facts.worst),
-        measured=round(100 * facts.ratio, 2),
+        measured=round(100 * facts.ratio, 4),
         threshold=100 * DOMINANT_RATIO,
         unit="%",
         estimate=estimate_of(facts.ratio),

@@ -84,7 +84,7 @@ def _finding(group: Group, least_pct: float) -> Finding:
             start_s=seconds(first_ns),
             end_s=seconds(last_ns),
         ),
-        measured=round(100 * share, 2),
+        measured=round(100 * share, 4),
         threshold=float(least_pct),
         unit="%",
         estimate=estimate_of(share),

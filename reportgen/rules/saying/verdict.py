@@ -92,5 +92,5 @@ def estimate_of(recoverable_ratio: float | None) -> Estimate | None:
     """Return the estimate of a recoverable share, ``None`` when there is nothing to win."""
     if recoverable_ratio is None or recoverable_ratio <= 0:
         return None
-    share = round(min(recoverable_ratio, 1.0), 4)
+    share = round(min(recoverable_ratio, 1.0), 6)
     return Estimate(share_ratio=share, speedup_at_most=speedup_at_most(share))

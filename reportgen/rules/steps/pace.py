@@ -162,7 +162,7 @@ def straggler_finding(found: Straggler, loop: Loop, *, above_pct: float) -> Find
             start_s=None if loop.start_ns is None else seconds(loop.start_ns),
             end_s=None if loop.end_ns is None else seconds(loop.end_ns),
         ),
-        measured=round(found.longer_pct, 2),
+        measured=round(found.longer_pct, 4),
         threshold=above_pct,
         unit="%",
         estimate=estimate_of(share),

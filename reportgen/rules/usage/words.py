@@ -119,7 +119,7 @@ def _finding(finding_id: str, found: Sequence[NodeReading], n_nodes: int) -> Fin
         text=f"{on_nodes}{main.node}: {_numbers(main)}.",
         advice=advice,
         where=Where(node=main.node),
-        measured=round(level, 2),
+        measured=round(level, 4),
         threshold=HIGH_PCT,
         unit="%",
         exhibit=TABLE,
