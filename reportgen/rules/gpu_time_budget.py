@@ -94,7 +94,7 @@ def judge(measurements: Sequence[NodeBudget | RankBudget], params: Params) -> Ru
         patience=LEAST_TICKS - 1,
     )
     if has_traces and not nodes:
-        reason = Reason(code=ReasonCode.NO_GPU, text="The traces hold no GPU operations.")
+        reason = Reason(code=ReasonCode.NO_GPU, text="The trace holds no GPU operations.")
     context = None if reason else nodes
     return conclude(
         ID,

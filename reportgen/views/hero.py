@@ -136,11 +136,10 @@ def _cpu_picture(report: Report) -> Picture | None:
     waited = waited if used + waited <= 100 else 0.0
     amounts = {"CPU in use": used, "waits for I/O": waited, "idle": max(100 - used - waited, 0.0)}
     shown = {name: value for name, value in amounts.items() if value >= _LEAST_CPU_PCT}
-    pcts = percentages(list(shown.values()))
     colours = inks(list(shown), "cpu")
     parts = [
-        _Part(key=name, name=name, value=value, pct=pct, ink=ink_class(ink.hue, ink.index))
-        for (name, value), pct, ink in zip(shown.items(), pcts, colours, strict=True)
+        _Part(key=name, name=name, value=value, pct=value, ink=ink_class(ink.hue, ink.index))
+        for (name, value), ink in zip(shown.items(), colours, strict=True)
     ]
     return Picture(
         says=f"No GPU was recorded. The CPU cores worked in {say_pct(used)} of the time.",

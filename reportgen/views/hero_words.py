@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+
+BUDGET = "budget"
+BUDGET_TABLES = frozenset({"gpu_time_budget", "idle_stretches"})
+"""Exhibits of GPUTimeBudget that name parts: the bar, and the tables."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,8 +52,8 @@ SAMPLED = Words(
         "cpu_input": "waits for CPU or input",
         "between_steps": "between steps",
         "unexplained": "idle, cause unknown",
-        "initialization": "before the first step",
-        "finalization": "after the last step",
+        "initialization": "before training",
+        "finalization": "after training",
         "not_measured": "not measured",
     },
     did="worked in",
@@ -57,7 +61,7 @@ SAMPLED = Words(
     causes=_SAMPLED_CAUSES,
     gaps=("between_steps",),
     aside=_ASIDE,
-    aside_says="went by before the first or after the last step",
+    aside_says="went by before or after training",
     groups=(
         ("Working", _WORK),
         ("Idle while training", tuple(_SAMPLED_CAUSES)),
@@ -106,3 +110,14 @@ TRACED = Words(
 def words_for(parts: Collection[str]) -> Words:
     """Return the words for a budget with these parts: only that of kernels knows computing."""
     return TRACED if {"compute", _COMMUNICATION, "kernel_gap"} & set(parts) else SAMPLED
+
+
+def said_parts(names: Sequence[str]) -> tuple[str, ...]:
+    """Return what the parts of a budget are called in its own tables, where captions explain them.
+
+    Work and causes are called as in the first picture; start and end keep their names, since what
+    they are depends on the job.
+    """
+    words = words_for(names)
+    known = {name: text for name, text in words.names.items() if name not in _ASIDE}
+    return tuple(known.get(name, name) for name in names)

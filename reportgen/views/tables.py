@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from reportgen.results import Column, ColumnType, Exhibit, Scalar
 from reportgen.views.charts.arrays import numbers
+from reportgen.views.hero_words import BUDGET_TABLES, said_parts
 from reportgen.views.values import (
     ABSENT,
     Shown,
@@ -81,7 +82,7 @@ class TableInfo:
 
 
 def table_of(exhibit: Exhibit, *, is_unix: bool, file: str) -> TableInfo:
-    """Return a ``table`` exhibit: all of its columns, long ones folded.
+    """Return a ``table`` exhibit: every column that holds something, long ones folded.
 
     A text column ``unit`` gives its row's numbers their unit and is not shown itself.
 
@@ -94,7 +95,9 @@ def table_of(exhibit: Exhibit, *, is_unix: bool, file: str) -> TableInfo:
     shown = min(n_rows, MOST_ROWS, max(FIRST_ROWS, MOST_CELLS // max(len(exhibit.columns), 1)))
     row_units = _row_units(exhibit)
     columns = [
-        column for column in exhibit.columns if row_units is None or column.name != UNIT_COLUMN
+        _worded(column) if exhibit.id in BUDGET_TABLES else column
+        for column in exhibit.columns
+        if (row_units is None or column.name != UNIT_COLUMN) and _holds_something(column)
     ]
     day = _common_day(columns) if is_unix else None
     cells = [_cells(column, row_units, day, stop=shown, is_unix=is_unix) for column in columns]
@@ -157,6 +160,18 @@ def _instants(column: Column, stop: int) -> list[str]:
         write(value * scale) if isinstance(value, int | float) else ABSENT
         for value in column.values[:stop]
     ]
+
+
+def _worded(column: Column) -> Column:
+    """Return a column with the parts of GPU time called as in the first picture."""
+    if column.name not in {"part", "cause"}:
+        return column
+    return replace(column, values=said_parts([str(value) for value in column.values]))
+
+
+def _holds_something(column: Column) -> bool:
+    """Return whether a column has a value, or no row at all: a column of dashes says nothing."""
+    return not column.values or any(value is not None for value in column.values)
 
 
 def _row_units(exhibit: Exhibit) -> tuple[str, ...] | None:

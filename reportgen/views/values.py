@@ -235,13 +235,22 @@ def say_interval(start_s: float | None, end_s: float | None, *, is_unix: bool) -
         return ""
     zone = " UTC" if is_unix else ""
     if end_s is None or end_s <= start_s:
-        return f"{say_instant(start_s, is_unix=is_unix)}{zone}"
+        return f"{_bare(start_s, is_unix=is_unix)}{zone}"
     start, end = (say_instant(time_s, is_unix=is_unix) for time_s in (start_s, end_s))
     if is_unix and end_s - start_s >= _WHOLE_SECONDS_FROM_S:
         start, end = start[:-2], end[:-2]
+    length = say_duration(end_s - start_s)
+    if end == start:
+        return f"{start}{zone} ({length})"
     if is_unix and end[:10] == start[:10]:
         end = end[11:]
-    return f"{start} – {end}{zone} ({say_duration(end_s - start_s)})"
+    return f"{start} – {end}{zone} ({length})"
+
+
+def _bare(time_s: float, *, is_unix: bool) -> str:
+    """Write an instant, a whole second without a tenth: AWS's rules know the minute alone."""
+    text = say_instant(time_s, is_unix=is_unix)
+    return text.removesuffix(".0") if is_unix else text
 
 
 def say_bytes_exact(size_bytes: int) -> str:

@@ -408,6 +408,22 @@ def test_an_imported_result_names_the_slow_steps() -> None:
     assert "outlier_phase_shares" in ids
 
 
+def test_an_imported_step_of_two_epochs_is_named_once() -> None:
+    details = {
+        "step_details": {
+            "algo-1-27": {
+                "phase": "ModeKeys.TRAIN",
+                "step_stats": {"p50": 0.02, "max": 34.0},
+                "step_numbers": ["1", "3", "3", "4", *[str(number) for number in range(8, 16)]],
+                "probs": [199],
+            }
+        }
+    }
+    presented = RULE.present(Counters(rule_triggered=1, violations=1), details, RULE.params(), None)
+
+    assert "step 1, 3, 4, 8, 9, 10, 11, 12 and 3 more." in presented.findings[0].text
+
+
 def test_the_time_axis_knows_which_step_began_when() -> None:
     exhibit = run(RULE, node(step_rows([0.1] * 300, every_s=2.0, first=5))).exhibit("step_numbers")
 

@@ -48,7 +48,7 @@ def test_the_parts_fill_the_bar_and_add_up_to_a_hundred():
     assert [(item.name, item.pct) for item in picture.segments] == [
         ("busy", "45.0 %"),
         ("waits for CPU or input", "50.0 %"),
-        ("before the first step", "5.0 %"),
+        ("before training", "5.0 %"),
     ]
     assert sum(item.width_pct for item in picture.segments) == pytest.approx(100.0)
     assert sum(item.width_pct for item in picture.headings) == pytest.approx(100.0)
@@ -134,6 +134,19 @@ def test_without_gpus_the_picture_is_of_the_cpu():
         ("waits for I/O", "4.3 %"),
         ("idle", "26.0 %"),
     ]
+
+
+def test_a_wait_too_short_to_be_drawn_changes_no_other_share():
+    usage = reports.result(
+        "OverallSystemUsage",
+        Status.OK,
+        metrics={"cpu_mean_pct": 88.04, "io_wait_mean_pct": 0.04},
+    )
+    skipped = reports.skipped("GPUTimeBudget", ReasonCode.NO_GPU, "The job has no GPU.")
+    picture = picture_of(reports.report_of((skipped, usage)))
+    assert picture is not None
+    assert "88.0 %" in picture.says
+    assert [item.pct for item in picture.segments] == ["88.0 %", "11.9 %"]
 
 
 def test_without_any_samples_there_is_a_sentence_and_no_empty_bar():

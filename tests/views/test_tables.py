@@ -196,3 +196,26 @@ def test_a_text_beside_a_number_of_its_name_is_no_count() -> None:
         columns=[("window", "", ["gpu"]), ("window_us", "us", [1.0])],
     ).columns
     assert headings_of(columns) == ["window", "window time"]
+
+
+def test_a_column_without_any_value_is_left_out():
+    found = exhibit(
+        "t",
+        ExhibitKind.TABLE,
+        title="T",
+        columns=[("step", "", [1, 2]), ("usd", "USD", [None, None]), ("pct", "%", [None, 5.0])],
+    )
+    table = table_of(found, is_unix=True, file=FILE)
+    assert [head.text for head in table.heads] == ["step", "share"]
+    assert _texts(table.rows) == [["1", "–"], ["2", "5.0 %"]]
+
+
+def test_parts_of_gpu_time_are_called_as_in_the_first_picture():
+    found = exhibit(
+        "gpu_time_budget",
+        ExhibitKind.TABLE,
+        title="T",
+        columns=[("part", "", ["initialization", "busy_high", "cpu_input"])],
+    )
+    rows = _texts(table_of(found, is_unix=True, file=FILE).rows)
+    assert rows == [["initialization"], ["busy"], ["waits for CPU or input"]]

@@ -54,6 +54,17 @@ def test_an_interval_says_zone_and_length_and_names_the_day_once():
     assert values.say_interval(1.0, 1.5, is_unix=False) == "1.000 s – 1.500 s (500 ms)"
 
 
+def test_an_interval_within_a_tenth_of_a_second_is_one_instant_and_its_length():
+    text = values.say_interval(1_783_071_021.51, 1_783_071_021.54, is_unix=True)
+
+    assert text == "2026-07-03 09:30:21.5 UTC (30 ms)"
+
+
+def test_an_instant_on_the_second_has_no_empty_tenth():
+    assert values.say_interval(1_783_071_021.0, None, is_unix=True) == "2026-07-03 09:30:21 UTC"
+    assert values.say_interval(2.0, None, is_unix=False) == "2.000 s"
+
+
 def test_columns_of_unix_seconds_are_known_by_name_and_size():
     assert values.is_instant(column("start_s", "s", [1_783_071_000.0, None]))
     assert not values.is_instant(column("start_s", "s", [12.0]))

@@ -203,7 +203,7 @@ _MEANING: dict[Part, tuple[str, str]] = {
     ),
     Part.CPU_INPUT: (
         "idle while a core was above 90 % or the loop waited for a batch",
-        "Use more loader workers, prefetch, or move preprocessing off the training process.",
+        "Load faster if the loop waits for data; else move the CPU work out of its process.",
     ),
     Part.BETWEEN_STEPS: (
         "idle between steps",

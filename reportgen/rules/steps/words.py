@@ -205,7 +205,8 @@ def _above(worst: SlowSeries, limits: Limits) -> str:
 
 
 def _numbers(steps: Sequence[int]) -> str:
-    return f"step {say_some([str(step) for step in steps], most=8)}"
+    """Name the first steps, each once: AWS's result repeats a number that two epochs share."""
+    return f"step {say_some([str(step) for step in dict.fromkeys(steps)], most=8)}"
 
 
 def _whose(slow: Sequence[SlowSeries], worst: SlowSeries, named: str | None) -> str:

@@ -8,6 +8,7 @@ from reportgen.names import clean
 from reportgen.results import Exhibit, Scalar
 from reportgen.units import say_pct
 from reportgen.views.charts.arrays import numbers
+from reportgen.views.hero_words import BUDGET, said_parts
 from reportgen.views.meaning import inks
 from reportgen.views.theme import N_SHADES
 from reportgen.views.values import (
@@ -56,21 +57,22 @@ def info(exhibit: Exhibit) -> SharesInfo:
     """
     columns = {column.name: column for column in exhibit.columns}
     names = [str(name) for name in columns["part"].values]
+    told = said_parts(names) if exhibit.id == BUDGET else names
     percentages = [value or 0.0 for value in numbers(columns["pct"].values)]
     amount = next(item for item in exhibit.columns if item.name not in {"part", "pct", FULL_NAME})
     full_names = columns[FULL_NAME].values if FULL_NAME in columns else (None,) * len(names)
     colours = inks(names, exhibit.id, exhibit.title)
     parts = [
         Part(
-            name=named(name, full),
+            name=named(said, full),
             amount=shown_value(value, amount.unit),
             pct=Shown(text=say_pct(pct), exact=exactly(pct)),
             width_pct=round(pct, 3),
             ink=ink_class(ink.hue, ink.index),
             bar_label=say_pct(pct) if pct >= _LABEL_FROM_PCT else "",
         )
-        for name, full, value, pct, ink in zip(
-            names, full_names, amount.values, percentages, colours, strict=True
+        for said, full, value, pct, ink in zip(
+            told, full_names, amount.values, percentages, colours, strict=True
         )
     ]
     kept, small = _split(parts)
