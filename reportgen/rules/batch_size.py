@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from reportgen.profile import NodeId, NodeProfile, SeriesKind
 from reportgen.results import Counters, Details, Reason, ReasonCode, RuleId, RuleResult
 from reportgen.rules.base import About, Need, Presentation, Rule
-from reportgen.rules.bottlenecks.host_load import GPU_LOW_PCT, is_host_hot, low_gpus
+from reportgen.rules.bottlenecks.host_load import GPU_LOW_PCT, is_host_hot, low_used_gpus
 from reportgen.rules.gpu import head_room_words
 from reportgen.rules.gpu.head_room import (
     CPU,
@@ -83,7 +83,7 @@ def measure(part: NodeProfile, params: Params) -> Measurement:
     named = [(CPU, cpu)] if cpu.values.size else []
     for gpu in both:
         named += [(gpu, uses[gpu]), (gpu + MEMORY_SUFFIX, memories[gpu])]
-    is_bottleneck = (low_gpus(system, below=GPU_LOW_PCT) > 0) & is_host_hot(system)
+    is_bottleneck = (low_used_gpus(system, below=GPU_LOW_PCT) > 0) & is_host_hot(system)
     return Measurement(
         node=part.node,
         n_ticks=system.n_ticks,

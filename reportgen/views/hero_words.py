@@ -39,6 +39,7 @@ _SAMPLED_CAUSES: Mapping[str, str] = {
     "network": "for the network",
     "cpu_input": "for the CPU or for input",
     "between_steps": "between steps",
+    "never_used": "on GPUs that the job never uses",
     "unexplained": "for no recorded reason",
 }
 _WORK, _ASIDE = ("busy_high", "busy_partial"), ("initialization", "finalization")
@@ -51,6 +52,7 @@ SAMPLED = Words(
         "network": "waits for the network",
         "cpu_input": "waits for CPU or input",
         "between_steps": "between steps",
+        "never_used": "GPU never used",
         "unexplained": "idle, cause unknown",
         "initialization": "before training",
         "finalization": "after training",
@@ -59,7 +61,7 @@ SAMPLED = Words(
     did="worked in",
     work=_WORK,
     causes=_SAMPLED_CAUSES,
-    gaps=("between_steps",),
+    gaps=("between_steps", "never_used"),
     aside=_ASIDE,
     aside_says="went by before or after training",
     groups=(

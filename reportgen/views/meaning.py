@@ -12,7 +12,7 @@ PLAIN = "other"
 _STRONG: tuple[tuple[str, str], ...] = (
     ("critical", "critical failed"),
     ("warning", "outlier outliers bottleneck bottlenecks violation spike straggler slow stall"),
-    ("idle", "idle others rest unexplained unsampled measured between gap below"),
+    ("idle", "idle never others rest unexplained unsampled measured between gap below"),
     ("start", "initialization init startup"),
     ("other", "finalization threshold limit"),
     ("io", "io iops iowait disk read write loader dataloader getnext fetch wait waits waiting"),

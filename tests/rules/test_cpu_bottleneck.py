@@ -319,3 +319,26 @@ def test_an_imported_result_is_read_from_its_details() -> None:
     (found,) = presented.findings
     assert (found.id, found.measured, found.severity) == ("CPU-1", 55.7621, Severity.CRITICAL)
     assert presented.exhibits[0].columns[1].values == (501, 94, 750)
+
+
+def test_gpus_that_the_job_never_uses_are_no_bottleneck() -> None:
+    columns = starved("b" * 40) | {"gpu0": [0.0] * 40, "gpu1": [90.0] * 40}
+    result = run(RULE, node(columns), **SMALL)
+    found = finding(result, "CPU-1")
+
+    assert result.counters.violations == 40, "counted as SageMaker counts"
+    assert found is not None
+    assert (found.severity, found.estimate) == (Severity.INFO, None)
+    assert found.title.endswith("but only GPUs that the job never uses")
+    assert "In 40 of them only GPUs idled that never work" in found.text
+
+
+def test_a_gpu_that_idles_beside_one_never_used_still_counts() -> None:
+    columns = starved("b" * 30 + "w" * 10) | {"gpu1": [0.0] * 40}
+    columns["cpu0"] = [95.0] * 40
+    found = finding(run(RULE, node(columns), **SMALL), "CPU-1")
+
+    assert found is not None
+    assert found.measured == 100.0
+    assert found.estimate is not None
+    assert found.estimate.share_ratio == 0.75

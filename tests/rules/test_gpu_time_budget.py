@@ -60,7 +60,7 @@ def test_busy_above_ninety_at_work_above_ten_and_idle_up_to_ten() -> None:
     assert result.metrics["gpu_idle_ratio"] == 0.5
     assert result.metrics["busy_partial_ratio"] == 0.3
     assert result.metrics["network_ratio"] == 0.0
-    assert sum(name.endswith("_ratio") for name in result.metrics) == 2 + 11
+    assert sum(name.endswith("_ratio") for name in result.metrics) == 2 + 12
 
 
 def test_the_loop_is_from_the_first_step_to_the_last_whatever_the_gpu_does() -> None:
@@ -389,3 +389,12 @@ def test_without_a_price_nothing_costs_anything() -> None:
 def test_a_price_must_be_a_number_of_at_least_zero(price: str) -> None:
     with pytest.raises(ConfigError, match="usd_per_gpu_hour"):
         resolve_params((RULE,), {"GPUTimeBudget.usd_per_gpu_hour": price})
+
+
+def test_the_time_of_a_gpu_that_never_works_waits_for_nothing() -> None:
+    columns = {"gpu0": [95.0] * 100, "gpu1": [0.0] * 100, "cpu0": [99.0] * 100}
+    part = node_profile(system=system_table(columns, interval_s=1))
+
+    rows = {row["part"]: row["gpu_s"] for row in rows_of(run(RULE, part), "budget")}
+
+    assert rows == {"busy_high": 100.0, "never_used": 100.0}

@@ -247,3 +247,20 @@ def test_parts_are_measured_alone() -> None:
     params = RULE.params(**SMALL)
 
     assert len(RULE.measure(part, params).gpus) == 1
+
+
+def test_gpus_that_never_work_beside_others_are_told_as_unused() -> None:
+    found = finding(run(RULE, node(gpu0=[90.0] * 20, gpu1=[0.0] * 20), **SMALL), "GPU-1")
+
+    assert found is not None
+    assert found.title == "1 of 2 GPUs is never used: gpu1 on algo-1"
+    assert "one process per GPU" in found.advice
+
+
+def test_an_imported_gpu_that_never_worked_is_told_as_unused() -> None:
+    entry = {"gpu_95": 0.0, "gpu_5": 0.0, "p25": 0.0, "p50": 0.0, "p75": 0.0, "p95": 0.0}
+    busy = entry | {"gpu_95": 90.0, "gpu_5": 50.0, "gpu_max": 99.0}
+    details: Details = {"algo-1": {"gpu0": busy, "gpu1": entry | {"gpu_max": 8.0}}}
+    presented = RULE.present(Counters(rule_triggered=1, violations=1), details, RULE.params(), None)
+
+    assert presented.findings[0].title == "1 of 2 GPUs is never used: gpu1 on algo-1"

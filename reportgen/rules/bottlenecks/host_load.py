@@ -26,6 +26,18 @@ def low_gpus(system: SystemTable, *, below: float) -> Counts:
     return np.asarray(np.count_nonzero(matrix < below, axis=1))
 
 
+def low_used_gpus(system: SystemTable, *, below: float) -> Counts:
+    """Return (n_ticks,) how many GPUs lie under ``below`` that reach it at some other time.
+
+    A GPU that never does is not waiting for the host: the job does not use it. Where the job uses
+    none, all count.
+    """
+    matrix = system.matrix(SeriesKind.GPU_UTILIZATION)
+    is_used = (matrix >= below).any(axis=0)
+    used = matrix[:, is_used] if is_used.any() else matrix
+    return np.asarray(np.count_nonzero(used < below, axis=1))
+
+
 def is_host_hot(system: SystemTable) -> NDArray[np.bool_]:
     """Return (n_ticks,) whether any core was busy or waited for I/O, by the default thresholds."""
     busy = hot_cores(system, SeriesKind.CPU_UTILIZATION, above=CPU_HOT_PCT)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from reportgen.profile import NodeProfile, SeriesKind
 from reportgen.results import Counters, Details, JsonValue, Reason, ReasonCode
-from reportgen.rules.bottlenecks.host_load import hot_cores, low_gpus
+from reportgen.rules.bottlenecks.host_load import hot_cores, low_gpus, low_used_gpus
 from reportgen.rules.framework.breakdown import (
     Breakdown,
     breakdown_details,
@@ -62,7 +62,8 @@ class NodeBottlenecks:
         n_unsampled_ticks: ticks without any GPU sample.
         minute_ns, minute_ticks, minute_bottlenecks: counts of each minute with ticks.
         time_ns, n_gpus_low, n_cores_hot: (k,) of each bottleneck, in order of time.
-        loop: ``None`` when the node has no step events.
+        n_felt: bottlenecks in which a GPU idled that the job uses at other times.
+        loop: of the bottlenecks in ``n_felt``; ``None`` when the node has no step events.
         breakdown: framework events that ran at any bottleneck, each once.
         functions, functions_at_work: what ran at any bottleneck, and at any tick with a GPU above
             ``GPU_WORKS_PCT``; each event once. Both are empty without a bottleneck.
@@ -81,6 +82,7 @@ class NodeBottlenecks:
     time_ns: NDArray[np.int64]
     n_gpus_low: NDArray[np.int64]
     n_cores_hot: NDArray[np.int64]
+    n_felt: int
     loop: LoopCounts | None
     breakdown: Breakdown
     functions: FunctionSums
@@ -102,6 +104,8 @@ def measure_bottlenecks(part: NodeProfile, kind: SeriesKind, limits: Limits) -> 
     hot = hot_cores(system, kind, above=limits.hot_pct)
     is_bottleneck = (low > 0) & (hot > 0)
     time_ns = system.tick_ns[is_bottleneck]
+    is_felt = is_bottleneck & (low_used_gpus(system, below=limits.gpu_pct) > 0)
+    felt_ns = system.tick_ns[is_felt]
     minutes = minutes_of(system.tick_ns)
     is_unsampled = np.isnan(system.matrix(SeriesKind.GPU_UTILIZATION)).all(axis=1)
     spans = part.spans
@@ -120,7 +124,8 @@ def measure_bottlenecks(part: NodeProfile, kind: SeriesKind, limits: Limits) -> 
         time_ns=time_ns,
         n_gpus_low=low[is_bottleneck],
         n_cores_hot=hot[is_bottleneck],
-        loop=_loop_counts(training_loop_ns(spans), system.tick_ns, time_ns),
+        n_felt=felt_ns.size,
+        loop=_loop_counts(training_loop_ns(spans), system.tick_ns, felt_ns),
         breakdown=breakdown_of(spans.where(active)),
         functions=function_sums(spans, active),
         functions_at_work=_at_work(part) if time_ns.size else {},

@@ -62,7 +62,7 @@ class Weight:
     """How much the bottlenecks of a job matter.
 
     Attributes:
-        share: of all ticks, 0-1.
+        share: of all ticks, 0-1; a GPU idled in them that the job uses at other times.
         loop_share: of the ticks in the training loop, ``None`` when it is unknown.
         hot_ratio: median share of hot cores over the bottlenecks.
     """
@@ -114,7 +114,7 @@ def weigh(nodes: Sequence[NodeBottlenecks]) -> Weight | None:
     loops = [node.loop for node in nodes if node.loop]
     in_loop = sum(loop.ticks[1] for loop in loops)
     return Weight(
-        share=sum(node.n_bottlenecks for node in nodes) / n_ticks,
+        share=sum(node.n_felt for node in nodes) / n_ticks,
         loop_share=sum(loop.bottlenecks[1] for loop in loops) / in_loop if in_loop else None,
         hot_ratio=float(np.median(np.concatenate(hot))),
     )
@@ -145,7 +145,7 @@ def _finding(job: Bottlenecks, limits: Limits, words: Words) -> Finding | None:
     if not is_triggered and (weight.loop_share or 0.0) < TOLD_FROM_RATIO:
         return None
     longest = max(intervals_of(job.nodes), key=lambda item: (item.n_ticks, -item.start_ns))
-    share_pct = 100 * weight.share
+    share_pct = 100 * counters.violations / counters.datapoints
     how_much = (
         f"In {counters.violations:,} of {say_times(counters.datapoints, 'tick')} "
         f"({say_pct(share_pct)}) a GPU was below {say_pct(limits.gpu_pct)} while {words.hot} "
@@ -153,6 +153,7 @@ def _finding(job: Bottlenecks, limits: Limits, words: Words) -> Finding | None:
     )
     sentences = [
         how_much,
+        *_unfelt(job),
         _when(job.nodes, weight),
         _how_wide(job.nodes, weight, words),
         _longest(longest),
@@ -162,9 +163,9 @@ def _finding(job: Bottlenecks, limits: Limits, words: Words) -> Finding | None:
     return Finding(
         id=words.finding_id,
         severity=_severity(weight, words, is_triggered=is_triggered),
-        title=f"{words.waits_for}: {say_pct(100 * weight.relevant)} of {_of_what(weight)}",
+        title=_title(weight, words),
         text=" ".join(sentences),
-        advice=words.advice(weight.hot_ratio),
+        advice=words.advice(weight.hot_ratio) if weight.share else _UNUSED_ADVICE,
         where=Where(
             node=longest.node,
             start_s=seconds(longest.start_ns),
@@ -178,9 +179,25 @@ def _finding(job: Bottlenecks, limits: Limits, words: Words) -> Finding | None:
     )
 
 
+_UNUSED_ADVICE = "Nothing to do here: use these GPUs, or an instance without them."
+
+
+def _title(weight: Weight, words: Words) -> str:
+    if not weight.share:
+        return f"{words.waits_for}, but only GPUs that the job never uses"
+    return f"{words.waits_for}: {say_pct(100 * weight.relevant)} of {_of_what(weight)}"
+
+
+def _unfelt(job: Bottlenecks) -> Sequence[str]:
+    """Say how many bottlenecks do not count because the job does not use the GPUs that idled."""
+    n_unfelt = job.counters.violations - sum(node.n_felt for node in job.nodes)
+    if not n_unfelt:
+        return []
+    return [f"In {n_unfelt:,} of them only GPUs idled that never work; these are left out below."]
+
+
 def _severity(weight: Weight, words: Words, *, is_triggered: bool) -> Severity:
-    is_outside_loop = weight.loop_share is not None and weight.loop_share < LOOP_FROM_RATIO
-    if not is_triggered or is_outside_loop:
+    if not is_triggered or weight.relevant < LOOP_FROM_RATIO:
         return Severity.INFO
     return words.narrow_severity if weight.is_narrow else fault_severity(weight.relevant)
 

@@ -28,6 +28,9 @@ LONGEST_TICK_INTERVALS = 1.5
 JITTER_OF_INTERVAL = 0.1
 """Samples come early or late by so much of their interval; lengths are told no better. Ours."""
 
+LEAST_UNUSED_TICKS = 100
+"""Fewer samples do not show that the job never uses a GPU: it may be held up. Source: ours."""
+
 Mask = NDArray[np.bool_]
 
 
@@ -42,6 +45,7 @@ class Part(StrEnum):
     NETWORK = "network"
     CPU_INPUT = "cpu_input"
     BETWEEN_STEPS = "between_steps"
+    NEVER_USED = "never_used"
     UNEXPLAINED = "unexplained"
     FINALIZATION = "finalization"
     NOT_MEASURED = "not_measured"
@@ -55,6 +59,7 @@ IDLE = (
     Part.NETWORK,
     Part.CPU_INPUT,
     Part.BETWEEN_STEPS,
+    Part.NEVER_USED,
     Part.UNEXPLAINED,
 )
 
@@ -106,9 +111,14 @@ def measure_budget(part: NodeProfile, *, least_idle_ns: int) -> NodeBudget:
     length_ns, gap_ns = tick_lengths_ns(system)
     is_hot = hot_cores(system, SeriesKind.CPU_UTILIZATION, above=CPU_HOT_PCT) > 0
     causes = _causes(system, use, activity_of(part.spans, system.tick_ns), is_hot)
+    is_used = (use > IDLE_PCT).any(axis=0)
+    is_judged = is_used.any() and system.n_ticks >= LEAST_UNUSED_TICKS
+    never_used = ((Part.NEVER_USED, np.ones(system.n_ticks, dtype=np.bool_)),)
     gpus, stretches = [], []
     for column, name in enumerate(names):
-        codes = _codes(system.tick_ns, use[:, column], loop_ns, causes)
+        is_left_out = is_judged and not is_used[column]
+        own_causes = never_used if is_left_out else causes
+        codes = _codes(system.tick_ns, use[:, column], loop_ns, own_causes)
         found = idle_stretches(
             name,
             codes,

@@ -178,6 +178,7 @@ _SHORT: dict[Part, str] = {
     Part.NETWORK: "waiting for the network",
     Part.CPU_INPUT: "waiting for the CPU or for input",
     Part.BETWEEN_STEPS: "between steps",
+    Part.NEVER_USED: "on GPUs that the job never uses",
     Part.UNEXPLAINED: "idle, for no recorded reason",
 }
 _MEANING: dict[Part, tuple[str, str]] = {
@@ -208,6 +209,10 @@ _MEANING: dict[Part, tuple[str, str]] = {
     Part.BETWEEN_STEPS: (
         "idle between steps",
         "Look at what the loop does between steps: callbacks, logging, evaluation, checkpoints.",
+    ),
+    Part.NEVER_USED: (
+        "on GPUs that never work while others of their node do",
+        "Start one process per GPU, or take an instance with fewer GPUs.",
     ),
     Part.UNEXPLAINED: (
         "idle for no reason that the recording shows",

@@ -77,7 +77,9 @@ def present_details(counters: Counters, details: Details, params: Params) -> Pre
         found = [item for item in rests if item[2].get(field, threshold) < threshold]
         rests = [item for item in rests if item not in found]
         if found:
-            findings.append(_imported(finding_id, field, threshold, found, stamp_s, params))
+            findings.append(
+                _imported(finding_id, field, threshold, found, stamp_s, params, len(entries))
+            )
     n_nodes = len({node for node, *_ in entries})
     boxes = [
         NamedBox.from_numbers(label(node, device, n_nodes=n_nodes), numbers, "gpu_max")
@@ -99,12 +101,16 @@ def _under_used(
     n_bad = int(minutes.is_low_at_work.sum())
     n_judged = minutes.start_ns.size
     others = _others(gpus, worst)
+    unused = [say_place(gpu.node, gpu.gpu) for gpu in gpus if gpu.max_pct < params.threshold_p5]
+    is_unused = bool(unused) and len(unused) < len(every)
     return Finding(
         id=UNDER_USED,
         severity=_severity(gpus, Verdict.UNDER_USED, wasted_ratio),
         title=(
-            f"GPU under-used: the 95th percentile of {say_place(worst.node, worst.gpu)} is only "
-            f"{say_pct(lowest)}"
+            _title_unused(unused, len(every))
+            if is_unused
+            else f"GPU under-used: the 95th percentile of {say_place(worst.node, worst.gpu)} is "
+            f"only {say_pct(lowest)}"
         ),
         text=(
             f"In {n_bad:,} of {say_times(n_judged, 'judged minute')} the 95th percentile of the "
@@ -113,13 +119,26 @@ def _under_used(
             f"{say_pct(worst.work_mean_pct)} on average and idle {say_pct(100 * worst.idle_ratio)} "
             f"of the time. This concerns {say_of(len(gpus), len(every), 'GPU')}{others}."
         ),
-        advice=_advice(worst, _more_work(worst, every)),
+        advice=ADVICE_UNUSED if is_unused else _advice(worst, _more_work(worst, every)),
         where=_where(worst, minutes.is_low_at_work),
         measured=round(lowest, 4),
         threshold=float(params.threshold_p95),
         unit="%",
         estimate=_estimate(wasted_ratio),
         exhibit=TABLE,
+    )
+
+
+ADVICE_UNUSED = (
+    "Start one process per GPU (torchrun, DistributedDataParallel), or take an instance with fewer "
+    "GPUs."
+)
+
+
+def _title_unused(unused: Sequence[str], n_gpus: int) -> str:
+    return (
+        f"{say_of(len(unused), n_gpus, 'GPU')} {'is' if len(unused) == 1 else 'are'} never used: "
+        f"{say_some(unused)}"
     )
 
 
@@ -198,21 +217,30 @@ def _imported(
     found: Sequence[tuple[str, str, dict[str, float]]],
     stamp_s: float | None,
     params: Params,
+    n_gpus: int,
 ) -> Finding:
     node, device, numbers = min(found, key=lambda item: item[2][field])
     is_low = finding_id == UNDER_USED
+    unused = [
+        say_place(its_node, its_device)
+        for its_node, its_device, its in found
+        if its.get("gpu_max", params.threshold_p5) < params.threshold_p5
+    ]
+    is_unused = is_low and bool(unused) and len(unused) < n_gpus
     what = "under-used" if is_low else "swings between busy and idle"
     names = say_some([say_place(its_node, its_device) for its_node, its_device, _ in found])
     return Finding(
         id=finding_id,
         severity=Severity.WARNING,
-        title=f"GPU {what}: {say_place(node, device)}",
+        title=(
+            _title_unused(unused, n_gpus) if is_unused else f"GPU {what}: {say_place(node, device)}"
+        ),
         text=(
             f"The {'95th' if is_low else '5th'} percentile of the last {params.window:,} samples "
             f"was {say_pct(numbers[field])} when the rule last triggered (threshold "
             f"{say_pct(threshold)}). Affected: {names}."
         ),
-        advice=ADVICE_IMPORTED,
+        advice=ADVICE_UNUSED if is_unused else ADVICE_IMPORTED,
         where=Where(node=node, device=device, start_s=stamp_s),
         measured=round(numbers[field], 4),
         threshold=float(threshold),
