@@ -17,7 +17,7 @@ from reportgen.views.fragments import figure_text, render
 from reportgen.views.packing import page_form, plotly_form
 from reportgen.views.sketch import sketch_of
 from reportgen.views.tables import table_of
-from reportgen.views.values import plot_label
+from reportgen.views.values import plot_label, prose
 
 _TITLE_PX, _TITLE_LENGTH = 64, 110
 _UNSAFE = re.compile(r"[^A-Za-z0-9_.-]+")
@@ -86,8 +86,8 @@ def exhibit_block(exhibit: Exhibit, context: ChartContext, *, title: str = "") -
     """
     frame = {
         "anchor": anchor_of(context.rule_id, exhibit.id),
-        "title": title or exhibit.title,
-        "caption": exhibit.caption,
+        "title": prose(title or exhibit.title),
+        "caption": prose(exhibit.caption),
     }
     file = f"{context.rule_id}.json"
     if exhibit.n_rows == 0:

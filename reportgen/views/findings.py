@@ -68,7 +68,7 @@ def card_of(rule_id: str, finding: Finding, report: Report) -> Card:
         threshold="" if finding.threshold is None else prose(say(finding.threshold, finding.unit)),
         gauge=gauge_of(finding),
         places=tuple(shorten(part) for part in (where.node, where.device) if part),
-        when=say_interval(where.start_s, where.end_s, is_unix=is_unix),
+        when=prose(say_interval(where.start_s, where.end_s, is_unix=is_unix)),
         gain=gain,
         gain_note=gain_note,
         link=link_of(rule_id, finding, report),

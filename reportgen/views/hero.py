@@ -7,7 +7,7 @@ hang below their parts on lines of their own length, worked out here so that no 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from reportgen.report import Report
 from reportgen.results import Exhibit, RuleId, RuleResult, Status
@@ -17,7 +17,7 @@ from reportgen.views.charts.shares import ink_class
 from reportgen.views.hero_words import TRACED, Words, words_for
 from reportgen.views.labels import WIDE_PX, Place, place_labels
 from reportgen.views.meaning import inks
-from reportgen.views.values import heading_of, shorten
+from reportgen.views.values import heading_of, prose, shorten
 
 BUDGET, SHARES, TABLE = RuleId("GPUTimeBudget"), "budget", "gpu_time_budget"
 USAGE = RuleId("OverallSystemUsage")
@@ -85,6 +85,13 @@ class _Part:
     value: float
     pct: float
     ink: str
+
+
+def whole_lines_of(picture: Picture | None) -> Picture | None:
+    """Return a picture whose sentences break no line between a number and its unit."""
+    if picture is None:
+        return None
+    return replace(picture, says=prose(picture.says), whole=prose(picture.whole))
 
 
 def picture_of(report: Report) -> Picture | None:

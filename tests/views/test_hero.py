@@ -174,3 +174,8 @@ def test_the_picture_of_a_real_result_is_readable_without_script():
     html = views.header(report)._repr_html_()
     assert "2 GPUs × 5 min 00 s = 10 min 00 s of GPU time, $0.33" in html
     assert "waits for CPU or input" in html
+
+
+def test_a_number_and_its_unit_stay_on_one_line():
+    html = views.header(budget_report(INPUT_BOUND))._repr_html_()
+    assert "50.0\u00a0% of it" in html

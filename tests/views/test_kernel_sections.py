@@ -39,7 +39,8 @@ TOPICS = (
 
 
 def html_of(section: Section) -> str:
-    return "".join(output.data["text/html"] for output in outputs(section))
+    """Return a section's page; a number and its unit are tied by a space of their own there."""
+    return "".join(output.data["text/html"] for output in outputs(section)).replace("\u00a0", " ")
 
 
 def anchors_of(html: str) -> list[str]:

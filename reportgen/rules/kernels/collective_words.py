@@ -50,8 +50,8 @@ def _waiting(context: Context, limit_pct: float, window_pct: float) -> Finding |
         text=(
             f"In {say_times(len(matches), 'collective')} the ranks spend {say_us(every)}, of which "
             f"{say_us(waiting)} is waiting for the last rank, {say_pct(of_window_pct)} of the "
-            f"windows of all ranks; the transfers alone take {say_us(transfer)}. Rank {late.rank} "
-            f"arrives last in {late.last_arrivals} of {len(matches)} and waits "
+            f"windows of all ranks; the transfers alone take {say_us(transfer)} on each. "
+            f"Rank {late.rank} arrives last in {late.last_arrivals} of {len(matches)} and waits "
             f"{say_us(late.total_wait_us)}; rank {most.rank} waits {say_us(most.total_wait_us)}, "
             f"{say_pct(100 * bound)} of its window, which is the bound."
         ),

@@ -14,7 +14,7 @@ from reportgen.views.exhibits import anchor_of, exhibit_block
 from reportgen.views.facts import facts_of, summary_rows
 from reportgen.views.findings import Card, card_of
 from reportgen.views.fragments import notebook_style, render
-from reportgen.views.hero import picture_of
+from reportgen.views.hero import picture_of, whole_lines_of
 from reportgen.views.outline import ALL_CHECKS_ID, has_kernels, is_of_traces, title_of
 from reportgen.views.profiling import profiling_table
 from reportgen.views.status import is_applicable, link_to, rule_state
@@ -63,7 +63,7 @@ def header(report: Report) -> Section:
         "header",
         job_name=shorten(report.job.name or "Training job", most=LONGEST_JOB_NAME),
         verdict=verdict,
-        picture=picture_of(report),
+        picture=whole_lines_of(picture_of(report)),
         facts=facts_of(report),
         warning=_loss_warning(report),
         faults=_faults(cards, report) if has_dashboard else [],
