@@ -291,7 +291,8 @@ def _imported(counters: Counters, limits: Limits, words: Words) -> Finding:
             f"In {counters.violations:,} of {say_times(counters.datapoints, 'datapoint')} a GPU "
             f"was below {say_pct(limits.gpu_pct)} while {words.hot} {say_pct(limits.hot_pct)}; the "
             f"growing share exceeded {say_pct(limits.share_pct)} in "
-            f"{say_times(counters.rule_triggered, 'minute')}."
+            f"{say_times(counters.rule_triggered, 'minute')}. SageMaker counts a GPU that the job "
+            "never uses as idle, too: see GPU utilization before acting on it."
         ),
         advice=words.advice(UNKNOWN_RATIO),
         measured=round(share_pct, 4),
