@@ -258,9 +258,9 @@ def test_gpus_that_never_work_beside_others_are_told_as_unused() -> None:
 
 
 def test_an_imported_gpu_that_never_worked_is_told_as_unused() -> None:
-    entry = {"gpu_95": 0.0, "gpu_5": 0.0, "p25": 0.0, "p50": 0.0, "p75": 0.0, "p95": 0.0}
-    busy = entry | {"gpu_95": 90.0, "gpu_5": 50.0, "gpu_max": 99.0}
-    details: Details = {"algo-1": {"gpu0": busy, "gpu1": entry | {"gpu_max": 8.0}}}
+    busy: Details = {"gpu_95": 90.0, "gpu_5": 50.0, "gpu_max": 99.0}
+    unused: Details = {"gpu_95": 0.0, "gpu_5": 0.0, "gpu_max": 8.0}
+    details: Details = {"algo-1": {"gpu0": busy, "gpu1": unused}}
     presented = RULE.present(Counters(rule_triggered=1, violations=1), details, RULE.params(), None)
 
     assert presented.findings[0].title == "1 of 2 GPUs is never used: gpu1 on algo-1"

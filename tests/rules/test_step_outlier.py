@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from reportgen.results import Counters, ReasonCode, Severity, Status
+from reportgen.results import Counters, Details, ReasonCode, Severity, Status
 from reportgen.rules.step_outlier import RULE
 from reportgen.rules.steps.words import named_worker
 from tests.builders import START_S
@@ -409,7 +409,7 @@ def test_an_imported_result_names_the_slow_steps() -> None:
 
 
 def test_an_imported_step_of_two_epochs_is_named_once() -> None:
-    details = {
+    details: Details = {
         "step_details": {
             "algo-1-27": {
                 "phase": "ModeKeys.TRAIN",

@@ -111,8 +111,8 @@ def measure_budget(part: NodeProfile, *, least_idle_ns: int) -> NodeBudget:
     length_ns, gap_ns = tick_lengths_ns(system)
     is_hot = hot_cores(system, SeriesKind.CPU_UTILIZATION, above=CPU_HOT_PCT) > 0
     causes = _causes(system, use, activity_of(part.spans, system.tick_ns), is_hot)
-    is_used = (use > IDLE_PCT).any(axis=0)
-    is_judged = is_used.any() and system.n_ticks >= LEAST_UNUSED_TICKS
+    is_used: Mask = np.asarray((use > IDLE_PCT).any(axis=0))
+    is_judged = bool(is_used.any()) and system.n_ticks >= LEAST_UNUSED_TICKS
     never_used = ((Part.NEVER_USED, np.ones(system.n_ticks, dtype=np.bool_)),)
     gpus, stretches = [], []
     for column, name in enumerate(names):
