@@ -122,6 +122,6 @@ def _mean(rates: Sequence[Floats]) -> Floats:
     every = np.asarray(rates)
     n_there = (~np.isnan(every)).sum(axis=0)
     total = np.nansum(every, axis=0)
-    mean = np.full(n_there.shape, np.nan)
+    mean: Floats = np.full(n_there.shape, np.nan)
     np.divide(total, n_there, out=mean, where=n_there > 0)
-    return np.round(mean, DIGITS)
+    return np.asarray(np.round(mean, DIGITS), dtype=np.float64)
