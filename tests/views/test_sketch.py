@@ -87,6 +87,17 @@ def test_axes_say_their_ends_with_units():
     assert "2026-07-03 09:30:00 UTC" in texts
 
 
+def test_a_long_unit_stands_below_its_number():
+    made = exhibit(
+        "x",
+        ExhibitKind.SERIES,
+        title="x",
+        columns=[("time_s", "s", reports.times(3)), ("a", "steps/s", [0.1, 0.15484, 0.1])],
+    )
+    texts = [label.text for label in _sketch(series.draw(made, UNIX)).labels]
+    assert {"0.161", "steps/s"} <= set(texts)
+
+
 def test_names_stand_in_the_picture_as_text():
     drawing = boxes.draw(reports.boxes("b", "x", ("<b>", "gpu1")), UNIX)
     assert "<b>" in [label.text for label in _sketch(drawing).labels]
