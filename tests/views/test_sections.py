@@ -1,5 +1,7 @@
 """What the sections say: found, found nothing, could not look, broke: each told apart."""
 
+from dataclasses import replace
+
 import pytest
 
 from reportgen import views
