@@ -279,7 +279,7 @@ def test_nodes_without_gpus_have_a_heat_map_of_their_cpus() -> None:
 
 
 def test_active_and_idle_samples_add_up_to_the_whole_job() -> None:
-    gpus = {"gpu0": [0.0] * 6 + [1.0] * 4, "gpu1": [0.0] * 10}
+    gpus: dict[str, Any] = {"gpu0": [0.0] * 6 + [1.0] * 4, "gpu1": [0.0] * 10}
     result = run(RULE, node(**gpus, cpu0=[0.0] * 5 + [50.0] * 5, loop=(5.5, 9.5)))
     found = result.exhibit("gpu_active")
 
