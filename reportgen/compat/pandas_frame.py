@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from reportgen.compat.patterns import found_in
 from reportgen.compat.times import time_ns
 from reportgen.explore import Job, Moments, at_moments, functions_at, in_intervals, phases_at
 from reportgen.explore.frames import join_frames
@@ -153,10 +154,7 @@ def _selected(frame: pd.DataFrame, names: Sequence[str], *, whole: bool) -> pd.D
         listed = list(names)
         chosen = frame["framework_metric"].isin(listed) | frame["process"].isin(listed)
     else:
-        pattern = "|".join(f"(?:{name})" for name in names)
-        chosen = frame["framework_metric"].str.contains(pattern) | frame["process"].str.contains(
-            pattern
-        )
+        chosen = found_in(frame["framework_metric"], names) | found_in(frame["process"], names)
     return frame[chosen].reset_index(drop=True)
 
 

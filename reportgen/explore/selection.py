@@ -47,16 +47,20 @@ def name_filter(names: Names, *, option: str) -> NameFilter:
     if names is None:
         return NameFilter()
     listed = (names,) if isinstance(names, str) else tuple(names)
-    try:
-        patterns = tuple(re.compile(name) for name in listed)
-    except re.error as err:
-        raise ConfigError(
-            f"{option}: {err.pattern!r} is no pattern ({err.msg}).",
-            hint="Escape what is meant literally: re.escape(name).",
-        ) from err
+    patterns = tuple(_pattern(name, option=option) for name in listed)
     if not listed:
         return NameFilter(patterns=(re.compile(r"(?!)"),))
     return NameFilter(patterns=patterns, words=frozenset(listed))
+
+
+def _pattern(name: str, *, option: str) -> re.Pattern[str]:
+    try:
+        return re.compile(name)
+    except (re.error, OverflowError, RecursionError) as err:
+        raise ConfigError(
+            f"{option}: {name!r} is no pattern ({err}).",
+            hint="Escape what is meant literally: re.escape(name).",
+        ) from err
 
 
 def series_wanted(
