@@ -33,6 +33,7 @@ READINGS = (
     (P4D_HOUR, "events", 40.0, 6.0),
     (P4D_HOUR, "frame", 40.0, 6.0),
     (EVENT_HOUR, "events", 20.0, 15.0),
+    (EVENT_HOUR, "frame", 20.0, 15.0),
 )
 RESULTS = {"events": "a list of events", "frame": "pandas frames"}
 REPORTS = ((SMALL_HOUR, 2.0), (P4D_HOUR, 2.5), (P4D_HOUR_WITH_STEPS, None))

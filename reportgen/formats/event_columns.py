@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Hashable, Sequence
 from itertools import count
 from typing import Any, TypeVar
@@ -39,11 +40,9 @@ def distinct(values: Sequence[Key]) -> tuple[list[Key], NDArray[np.int32]]:
         >>> different, index.tolist()
         (['b', 'a'], [0, 1, 0])
     """
-    first: dict[Key, int] = {}
-    met = np.fromiter(map(first.setdefault, values, count()), dtype=np.int32, count=len(values))
-    is_first = met == np.arange(met.size, dtype=np.int32)
-    index = np.cumsum(is_first, dtype=np.int32) - np.int32(1)
-    return list(first), index[met]
+    codes: defaultdict[Key, int] = defaultdict(count().__next__)
+    index = np.fromiter(map(codes.__getitem__, values), dtype=np.int32, count=len(values))
+    return list(codes), index
 
 
 def join_numbers(parts: Sequence[NDArray[Any]]) -> NDArray[Any]:

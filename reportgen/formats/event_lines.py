@@ -187,9 +187,11 @@ def _find_lines(texts: Sequence[bytes]) -> _Lines | None:
     words = words_of(letters)
     lead_ends = np.flatnonzero(letters == ord("X")) + 2
     lead_ends = lead_ends[words[lead_ends] == word(_TO_START)]
-    start = _numbers_after(_TO_START, lead_ends, words)
-    duration = _numbers_after(_TO_DURATION, start.ends, words) if start else None
-    if start is None or duration is None or not _stands(_TO_ARGUMENTS, duration.ends, words):
+    start = _numbers_at(lead_ends + len(_TO_START), words)
+    if start is None or not _stands(_TO_DURATION, start.ends, words):
+        return None
+    duration = _numbers_at(start.ends + len(_TO_DURATION), words)
+    if duration is None or not _stands(_TO_ARGUMENTS, duration.ends, words):
         return None
     arguments_at = duration.ends + len(_TO_ARGUMENTS)
     line_ends = np.flatnonzero(letters == ord("\n"))
@@ -216,15 +218,12 @@ class _Numbers(NamedTuple):
     ends: NDArray[np.intp]
 
 
-def _numbers_after(label: bytes, places: NDArray[np.intp], words: Words) -> _Numbers | None:
-    """Return the numbers after a label; ``None`` when one is missing or has zeros before it."""
-    if not places.size or not _stands(label, places, words):
+def _numbers_at(places: NDArray[np.intp], words: Words) -> _Numbers | None:
+    """Return the numbers at some places; ``None`` when one is missing or has zeros before it."""
+    values, n_digits = numbers_at(words, places)
+    if not places.size or not is_plain(values, n_digits).all():
         return None
-    begins = places + len(label)
-    values, n_digits = numbers_at(words, begins)
-    if not is_plain(values, n_digits).all():
-        return None
-    return _Numbers(values.astype(np.float64), begins + n_digits)
+    return _Numbers(values.astype(np.float64), places + n_digits)
 
 
 def _stands(label: bytes, places: NDArray[np.intp], words: Words) -> bool:
