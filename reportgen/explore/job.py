@@ -36,6 +36,7 @@ from reportgen.formats import FormatId, claim
 from reportgen.intake import discover, read_samples
 from reportgen.intake.cut import cut_spans
 from reportgen.profile import PartRef, SourceNote, SpanTable, TimeRange
+from reportgen.profile.job import FileRef
 from reportgen.units import minute_start_us
 
 if TYPE_CHECKING:
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
     from pyarrow import Table as ArrowTable
 
+_PartKey = tuple[str, tuple[FileRef, ...]]
 _POLL_S = 5.0
 _MOST_KEPT_SPANS = 4_000_000
 """Events kept in memory for the next look at them, 25 bytes each. Source: ours."""
@@ -76,7 +78,7 @@ class Job:
         self._path, self._name = str(path), name
         self._profile = discover(self._path, name=name)
         self._news = News()
-        self._spans: dict[str, SpanTable] = {}
+        self._spans: dict[_PartKey, SpanTable] = {}
 
     def __repr__(self) -> str:
         """Say which job it is and what it has."""
@@ -298,12 +300,13 @@ class Job:
 
     def _events_of(self, part: PartRef) -> SpanTable:
         """Return the events of a part; those of small jobs are read once and kept."""
-        spans = self._spans.get(part.node)
+        key = (part.node, part.files[:1])  # a timeline of Horovod's may be called like a node
+        spans = self._spans.get(key)
         if spans is None:
             spans = events_of(replace(part, kept=None))
             n_kept = sum(other.n_spans for other in self._spans.values())
             if n_kept + spans.n_spans <= _MOST_KEPT_SPANS:
-                self._spans[part.node] = spans
+                self._spans[key] = spans
         return spans if part.kept is None else cut_spans(spans, part.kept)
 
 

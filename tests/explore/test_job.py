@@ -20,6 +20,7 @@ from reportgen.explore.frames import (
     SYSTEM_COLUMNS,
     utc_texts,
 )
+from sample_data.horovod import horovod_bytes, late_rank, negotiation_lines
 from tests.builders import (
     START_S,
     Row,
@@ -200,6 +201,20 @@ def test_files_that_were_read_are_not_opened_again(
     latest = running.latest()
     assert latest.system.empty
     assert latest.framework.empty
+
+
+def test_a_timeline_of_horovods_own_may_be_called_like_a_node(job: Path) -> None:
+    alone = len(reportgen.open(str(job)).framework_metrics())
+    own = horovod_bytes(negotiation_lines(late_rank(2)))
+    (job / "profiler-output" / "algo-1.json").write_bytes(own)
+    both = reportgen.open(str(job))
+    assert both.nodes == ("algo-1", "algo-1")
+
+    for _ in range(2):  # read, then kept
+        names = both.framework_metrics()["framework_metric"]
+        assert len(names) > alone
+        assert (names == "ALLREDUCE").sum() == 2
+        assert (names == "It::GetNext").sum() == sum(row[1] == "It::GetNext" for row in ROWS)
 
 
 def test_waiting_ends_when_the_first_file_arrives(tmp_path: Path) -> None:
