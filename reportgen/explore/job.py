@@ -119,7 +119,7 @@ class Job:
         ]
         if minutes:
             return min(minutes) // 60_000_000 * 60_000_000
-        starts = [int(spans.start_ns.min()) for spans in self._all_spans() if spans.n_spans]
+        starts = [int(spans.start_ns.min()) for spans in self.spans_on_its_clock() if spans.n_spans]
         return minute_start_us(min(starts)) if starts else 0
 
     def system_metrics(
@@ -247,6 +247,14 @@ class Job:
                 )
             yield spans
 
+    def spans_on_its_clock(self) -> Iterator[SpanTable]:
+        """Yield each node's events whose times can be laid beside the job's.
+
+        Timelines that Horovod wrote itself, and traces without a start, have clocks of their own.
+        """
+        clock = self._profile.info.clock
+        return (self._events_of(part) for part in self._profile.parts if part.job.clock is clock)
+
     def to_duckdb(self, path: str = ":memory:") -> DuckDBPyConnection:
         """Return a database with the tables ``system`` and ``framework``, for SQL over large jobs.
 
@@ -294,9 +302,6 @@ class Job:
         accepted: NameFilter = name_filter(nodes, option="nodes")
         parts = nodes_wanted(self._profile.parts, accepted)
         return tuple(part if kept is None else replace(part, kept=kept) for part in parts)
-
-    def _all_spans(self) -> Iterator[SpanTable]:
-        return map(self._events_of, self._profile.parts)
 
     def _events_of(self, part: PartRef) -> SpanTable:
         """Return the events of a part; those of small jobs are read once and kept."""
