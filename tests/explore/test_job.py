@@ -131,6 +131,18 @@ def test_the_dataloader_frame_tells_workers_and_pinned_memory(job: Path) -> None
     assert frame["worker_id"].tolist() == [-1, 3]
 
 
+def test_pinned_memory_that_is_no_truth_value_is_not_told(tmp_path: Path) -> None:
+    values = [True, 0, 7, -3, "yes", None]
+    rows: list[Row] = [
+        ("DataLoaderIterInitialize", "It.__init__", START_S + k, START_S + k + 1, {"pin_memory": v})
+        for k, v in enumerate(values)
+    ]
+    write_timeline(tmp_path, timeline_lines(rows))
+    frame = reportgen.open(str(tmp_path)).dataloader_metrics()
+
+    assert frame["pin_memory"].tolist() == ["True", "False", "NA", "NA", "NA", "NA"]
+
+
 def test_what_is_no_time_or_no_pattern_is_said(job: Path) -> None:
     opened = reportgen.open(str(job))
 
