@@ -67,8 +67,9 @@ def parse_instant(text: str) -> int:
 def say_duration(duration_s: float) -> str:
     """Write a duration for people: ``850 ms``, ``12.4 s``, ``11 min 38 s``, ``2 h 05 min``."""
     if duration_s < 0:
-        return f"-{say_duration(-duration_s)}"
-    if duration_s < 0.001:
+        said = say_duration(-duration_s)
+        return said if said.startswith("0 ") else f"-{said}"
+    if duration_s < _ROUNDS_UP / 1e6:
         return f"{duration_s * 1e6:.0f} µs"
     if duration_s < _ROUNDS_UP / 1000:
         return f"{duration_s * 1e3:.3g} ms"

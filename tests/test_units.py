@@ -24,6 +24,8 @@ from reportgen import units
         (3599.7, "1 h 00 min"),
         (7500, "2 h 05 min"),
         (-3, "-3 s"),
+        (0.0009996, "1 ms"),
+        (-0.0000004, "0 µs"),
     ],
 )
 def test_durations_are_said_in_fitting_units(duration_s: float, said: str) -> None:

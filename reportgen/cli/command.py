@@ -65,7 +65,7 @@ _WORST_FIRST = ("critical", "warning", "info")
     "--top",
     type=click.IntRange(1, 1000),
     metavar="N",
-    help="How many kernels, launches and annotations are shown one by one. [default: 15]",
+    help="How many kernels, operators and annotations are shown one by one. [default: 15]",
 )
 @click.option(
     "--communication",

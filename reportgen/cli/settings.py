@@ -10,14 +10,9 @@ import click
 
 from reportgen.errors import ConfigError
 
+FORMATS = ("html", "ipynb", "md")
+PRICE = "GPUTimeBudget.usd_per_gpu_hour"
 _RULES_WITH_TOP = ("KernelTime", "KernelPrecision", "OperatorTime", "LaunchLatency", "Annotations")
-
-
-def top_settings(top: int | None) -> Mapping[str, object]:
-    """Return how many of the largest are shown, for each rule that shows some; {} if not set."""
-    return {} if top is None else {f"{rule}.top": top for rule in _RULES_WITH_TOP}
-
-
 _RULES_WITH_COMMUNICATION = (
     "GPUActivity",
     "KernelTime",
@@ -25,17 +20,6 @@ _RULES_WITH_COMMUNICATION = (
     "Collectives",
     "GPUTimeBudget",
 )
-
-
-def communication_settings(pattern: str | None) -> Mapping[str, object]:
-    """Return which kernels are communication too, for each rule that asks; {} if not set."""
-    if pattern is None:
-        return {}
-    return {f"{rule}.communication_names": pattern for rule in _RULES_WITH_COMMUNICATION}
-
-
-FORMATS = ("html", "ipynb", "md")
-PRICE = "GPUTimeBudget.usd_per_gpu_hour"
 
 
 class FormatsType(click.ParamType[frozenset[str]]):
@@ -55,6 +39,18 @@ class FormatsType(click.ParamType[frozenset[str]]):
             said = f"{unknown[0]!r} is no format" if unknown else "no format was named"
             self.fail(f"{said}; there are {', '.join(FORMATS)}.", param, ctx)
         return names
+
+
+def top_settings(top: int | None) -> Mapping[str, object]:
+    """Return how many of the largest are shown, for each rule that shows some; {} if not set."""
+    return {} if top is None else {f"{rule}.top": top for rule in _RULES_WITH_TOP}
+
+
+def communication_settings(pattern: str | None) -> Mapping[str, object]:
+    """Return which kernels are communication too, for each rule that asks; {} if not set."""
+    if pattern is None:
+        return {}
+    return {f"{rule}.communication_names": pattern for rule in _RULES_WITH_COMMUNICATION}
 
 
 def read_settings(

@@ -14,6 +14,7 @@ import numpy as np
 from reportgen.compat.patterns import anywhere
 from reportgen.compat.readers import MetricsReader
 from reportgen.explore import Job, charts, moments
+from reportgen.explore.selection import rows_named
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -44,7 +45,7 @@ class MetricsHistogram:
         """Draw the kinds whose name matches, of the devices whose name matches."""
         samples = _samples(self.metrics_reader.job, starttime, endtime, select_dimensions)
         chosen = samples[samples["type"].isin(_PERCENT)]
-        chosen = chosen[chosen["system_metric"].str.fullmatch("|".join(anywhere(select_events)))]
+        chosen = chosen[rows_named(chosen, ("system_metric",), anywhere(select_events))]
         by = "system_metric" if show_workers else "type"
         self.figures = [
             charts.figure(charts.utilization_histogram_info(rows, dimension=str(dimension), by=by))
@@ -134,7 +135,7 @@ class Heatmap:
         del select_metrics, plot_height, show_workers
         job = metrics_reader.job
         samples = _samples(job, starttime, endtime, select_dimensions)
-        chosen = samples["system_metric"].str.fullmatch("|".join(anywhere(select_events)))
+        chosen = rows_named(samples, ("system_metric",), anywhere(select_events))
         kinds = sorted(set(samples["dimension"]) - {""}, reverse=True)
         info = charts.heatmap_info(samples[chosen], origin_us=job.origin_us, dimensions=kinds)
         self.figures = _shown([charts.figure(info)])

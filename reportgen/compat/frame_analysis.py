@@ -11,6 +11,9 @@ from reportgen.explore import statistics
 if TYPE_CHECKING:
     import pandas as pd
 
+_Edge = tuple[str, int]
+"""An instant as a text and in µs."""
+
 
 class StatsBy(Enum):
     """What statistics are grouped by."""
@@ -43,36 +46,44 @@ class PandasFrameAnalysis:
 
         Durations are µs. The loop ends with the last step, initialization counts from the first
         sample, and the parts add up; the original counts initialization from the minute of the
-        first file and ends the loop with the last event of any kind.
+        first file and ends the loop with the last event of any kind. A job without samples lasts
+        from its first event to its last; one with neither has no statistics.
         """
-        system, events = self.sys_metrics_df, self.framework_metrics_df
-        steps = events[events["process"].str.startswith(statistics.STEP)]
-        first = system.loc[system["timestamp_us"].idxmin()]
-        last = system.loc[system["timestamp_us"].idxmax()]
-        duration = int(last["timestamp_us"] - first["timestamp_us"])
+        edges = self._edges()
+        if edges is None:
+            return {}
+        (start_time, start_us), (end_time, end_us) = edges
         found: dict[str, Any] = {
-            "start_time": first["timestamp"],
-            "end_time": last["timestamp"],
-            "job_duration": duration,
+            "start_time": start_time,
+            "end_time": end_time,
+            "job_duration": end_us - start_us,
         }
+        events = self.framework_metrics_df
+        steps = events[events["process"].str.startswith(statistics.STEP)]
         if steps.empty:
             return found
-        begin = steps.loc[steps["start_time_us"].idxmin()]
-        end = steps.loc[steps["end_time_us"].idxmax()]
+        (loop_start, loop_start_us), (loop_end, loop_end_us) = _events_edges(steps)
         parts = {
-            "initialization": max(int(begin["start_time_us"] - first["timestamp_us"]), 0),
-            "training_loop": int(end["end_time_us"] - begin["start_time_us"]),
-            "finalization": max(int(last["timestamp_us"] - end["end_time_us"]), 0),
+            "initialization": max(loop_start_us - start_us, 0),
+            "training_loop": loop_end_us - loop_start_us,
+            "finalization": max(end_us - loop_end_us, 0),
         }
         found |= {
-            "training_loop_start": begin["start_time"],
-            "training_loop_end": end["end_time"],
+            "training_loop_start": loop_start,
+            "training_loop_end": loop_end,
             "training_loop_duration": parts["training_loop"],
             "initialization": parts["initialization"],
             "finalization": parts["finalization"],
         }
-        whole = sum(parts.values())
+        whole = sum(parts.values()) or 1
         return found | {f"{name}_%": 100 * part / whole for name, part in parts.items()}
+
+    def _edges(self) -> tuple[_Edge, _Edge] | None:
+        """Return the first and the last sample, else the ends of the events."""
+        samples, events = self.sys_metrics_df, self.framework_metrics_df
+        if not samples.empty:
+            return _edges_of(samples, ("timestamp", "timestamp_us"), ("timestamp", "timestamp_us"))
+        return None if events.empty else _events_edges(events)
 
     def get_step_statistics(self, by: StatsBy = StatsBy.TRAINING_PHASE) -> pd.DataFrame:
         """Return mean, min, max, p50, p95 and p99 of the durations of steps, µs."""
@@ -135,3 +146,19 @@ class PandasFrameAnalysis:
             modes=modes,
             job_us=None if times_us.empty else (int(times_us.min()), int(times_us.max())),
         )
+
+
+def _events_edges(events: pd.DataFrame) -> tuple[_Edge, _Edge]:
+    """Return the first start and the last end of some events."""
+    return _edges_of(events, ("start_time", "start_time_us"), ("end_time", "end_time_us"))
+
+
+def _edges_of(
+    rows: pd.DataFrame, start: tuple[str, str], end: tuple[str, str]
+) -> tuple[_Edge, _Edge]:
+    """Return the least of one pair of columns, text and µs, and the greatest of another."""
+    first, last = rows[start[1]].idxmin(), rows[end[1]].idxmax()
+    return (
+        (str(rows.at[first, start[0]]), int(rows.at[first, start[1]])),
+        (str(rows.at[last, end[0]]), int(rows.at[last, end[1]])),
+    )

@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from reportgen.compat.patterns import anywhere
 from reportgen.compat.times import time_ns
 from reportgen.explore import Job, Moments, at_moments, functions_at, in_intervals, phases_at
 from reportgen.explore.frames import join_frames
+from reportgen.explore.selection import rows_named
 from reportgen.units import NS_PER_US
 
 if TYPE_CHECKING:
@@ -149,14 +151,11 @@ def _selected(frame: pd.DataFrame, names: Sequence[str], *, whole: bool) -> pd.D
     """Return the rows whose name or phase is one of the names, or matches one as a pattern."""
     if not names:
         return frame
+    columns = ["framework_metric", "process"]
     if whole:
-        listed = list(names)
-        chosen = frame["framework_metric"].isin(listed) | frame["process"].isin(listed)
+        chosen = frame[columns].isin(list(names)).any(axis=1).to_numpy()
     else:
-        pattern = "|".join(f"(?:{name})" for name in names)
-        chosen = frame["framework_metric"].str.contains(pattern) | frame["process"].str.contains(
-            pattern
-        )
+        chosen = rows_named(frame, columns, anywhere(names))
     return frame[chosen].reset_index(drop=True)
 
 

@@ -97,7 +97,7 @@ class PyinstrumentAnalysis:
         """Return one row per profile."""
         self._refresh(refresh_stats)
         table = self._profiles.table()
-        return table[table["profiler"] == self._profiler] if len(table) else table
+        return table[table["profiler"] == self._profiler]
 
     def list_available_node_ids(self, refresh_stats: bool = True) -> list[str]:
         """Return the nodes that have profiles."""

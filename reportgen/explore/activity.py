@@ -67,10 +67,14 @@ def longest_in_each(job: Job, rows: pd.DataFrame, *, n: int = 3) -> pd.DataFrame
     import pandas as pd
 
     columns = ["start_time_us", "end_time_us", "nodeID"]
+    each = [rows.iloc[[place]] for place in range(len(rows))]
+    tables: list[list[pd.DataFrame]] = [[] for _ in each]
+    for spans in job.spans():
+        for row, its in zip(each, tables, strict=True):
+            its.extend(_sums_of(spans, row, _intervals, functions_at, job.origin_us))
     found = []
-    for place in range(len(rows)):
-        row = rows.iloc[place : place + 1]
-        most = functions_in_rows(job, row).nlargest(n, "inside_us", keep="first")
+    for row, its in zip(each, tables, strict=True):
+        most = merge_functions(its).nlargest(n, "inside_us", keep="first")
         of_row = {name: row[name].iloc[0] for name in columns}
         found.append(most[["function", "process", "count", "inside_us"]].assign(**of_row))
     names = [*columns, "function", "process", "count", "inside_us"]
@@ -88,18 +92,29 @@ def say_cause(functions: pd.DataFrame, others: pd.DataFrame, *, at: str, against
     )
 
 
+_MomentsOf = Callable[..., Iterator[tuple[str, Moments]]]
+_SumsAt = Callable[[SpanTable, Moments], "pd.DataFrame"]
+
+
 def _of_rows(
-    job: Job,
-    rows: pd.DataFrame,
-    moments_of: Callable[..., Iterator[tuple[str, Moments]]],
-    sums_at: Callable[[SpanTable, Moments], pd.DataFrame],
+    job: Job, rows: pd.DataFrame, moments_of: _MomentsOf, sums_at: _SumsAt
 ) -> pd.DataFrame:
-    tables = []
-    for spans in job.spans():
-        for worker, moments in moments_of(rows, spans.workers, job.origin_us):
-            code = spans.workers.index(worker)
-            tables.append(sums_at(spans.where(spans.worker == code), moments))
-    return merge_functions(tables)
+    return merge_functions(
+        [
+            table
+            for spans in job.spans()
+            for table in _sums_of(spans, rows, moments_of, sums_at, job.origin_us)
+        ]
+    )
+
+
+def _sums_of(
+    spans: SpanTable, rows: pd.DataFrame, moments_of: _MomentsOf, sums_at: _SumsAt, origin_us: int
+) -> Iterator[pd.DataFrame]:
+    """Yield what ran on each worker of a node at its rows."""
+    for worker, moments in moments_of(rows, spans.workers, origin_us):
+        code = spans.workers.index(worker)
+        yield sums_at(spans.where(spans.worker == code), moments)
 
 
 def _instants(

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from reportgen.explore.frames import SYSTEM_COLUMNS
 from reportgen.explore.job import Job
-from reportgen.explore.selection import Instant, instant_ns, name_filter
+from reportgen.explore.selection import Instant, instant_ns, rows_named
 from reportgen.explore.statistics import STEP
 from reportgen.profile.system import device_order
 from reportgen.results import Exhibit, ExhibitKind, exhibit
@@ -191,11 +191,11 @@ def window_info(
     ``remark`` says how many there were.
     """
     samples = job.system_metrics(since=since, until=until)
-    is_series = _matches(samples, ("system_metric", "dimension"), dimensions)
+    is_series = rows_named(samples, ("system_metric", "dimension"), dimensions)
     framework = job.framework_metrics(since=since, until=until)
     is_step = framework["process"].str.startswith(STEP)
     steps = framework[is_step]
-    is_event = _matches(framework, ("framework_metric", "process"), events)
+    is_event = rows_named(framework, ("framework_metric", "process"), events)
     lanes, remark = _lanes(framework[is_event & ~is_step], job.origin_us)
     step_lines = _step_lines(framework[is_event & is_step], job.origin_us)
     n_drawn, n_steps = sum(len(line.x) for line in step_lines), int((is_event & is_step).sum())
@@ -282,16 +282,6 @@ def _lanes(events: pd.DataFrame, origin_us: int) -> tuple[tuple[WindowLane, ...]
     if n_drawn == len(events):
         return tuple(lanes), ""
     return tuple(lanes), f"{n_drawn:,} of {len(events):,} events are drawn, the longest."
-
-
-def _matches(frame: pd.DataFrame, columns: Sequence[str], patterns: Sequence[str]) -> Any:
-    """Return which rows have a column that fully matches a pattern."""
-    accepted = name_filter(list(patterns), option="patterns")
-    mask = np.zeros(len(frame), dtype=bool)
-    for column in columns:
-        fits = {word: accepted.accepts(word) for word in frame[column].unique()}
-        mask |= frame[column].map(fits).to_numpy(dtype=bool)
-    return mask
 
 
 def _cell_width_us(time_us: NDArray[np.int64]) -> int:

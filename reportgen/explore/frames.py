@@ -125,11 +125,17 @@ def dataloader_frame(spans: SpanTable, *, origin_us: int) -> pd.DataFrame:
         "step": np.where(loader.step == NO_STEP, -1, loader.step),
         "worker_id": loader.worker_id,
         "num_workers": loader.num_workers,
-        "pin_memory": _PIN_MEMORY[loader.pin_memory],
+        "pin_memory": _pin_memory(loader.pin_memory),
         "process": _looked_up(loader.phases, loader.phase),
         "node_id": _looked_up(loader.workers, loader.worker),
     }
     return pd.DataFrame(columns)
+
+
+def _pin_memory(numbers: NDArray[np.int64]) -> NDArray[np.object_]:
+    """Return texts; a number that is no truth value says nothing."""
+    is_told = (numbers == 0) | (numbers == 1)
+    return _PIN_MEMORY[np.where(is_told, numbers, len(_PIN_MEMORY) - 1)]
 
 
 def _is_loading(spans: SpanTable) -> NDArray[np.bool_]:

@@ -142,7 +142,9 @@ def _unrecorded(calls: pd.DataFrame, framework: pd.DataFrame | None) -> NDArray[
     return found
 
 
-def _set_up_between(set_up: pd.DataFrame, calls: pd.DataFrame, before_us: pd.Series) -> pd.Series:
+def _set_up_between(
+    set_up: pd.DataFrame, calls: pd.DataFrame, before_us: pd.Series
+) -> NDArray[np.bool_]:
     """Return whether an iterator of the same process was set up since the call before."""
     is_gap = np.zeros(len(calls), dtype=bool)
     for (node, pid), rows in calls.groupby(["node_id", "pid"], sort=False):
@@ -151,7 +153,7 @@ def _set_up_between(set_up: pd.DataFrame, calls: pd.DataFrame, before_us: pd.Ser
         since = np.searchsorted(starts_us, before_us[rows.index].fillna(np.inf), side="right")
         until = np.searchsorted(starts_us, rows["start_time_us"], side="right")
         is_gap[rows.index] = until > since
-    return calls["start_time_us"].mask(is_gap).isna()
+    return is_gap
 
 
 def _in_order(rows: pd.DataFrame) -> pd.DataFrame:

@@ -41,8 +41,11 @@ def extent_us(system: pd.DataFrame) -> tuple[int, int] | None:
 
 
 def events_extent_us(job: Job) -> tuple[int, int] | None:
-    """Return first start and last end of a job's events, µs UTC; ``None`` without any."""
-    spans = [table for table in job.spans() if table.n_spans]
+    """Return first start and last end of a job's events, µs UTC; ``None`` without any.
+
+    Events with a clock of their own do not count, unless there are no others.
+    """
+    spans = [table for table in job.spans_on_its_clock() if table.n_spans]
     if not spans:
         return None
     first_ns = min(int(table.start_ns.min()) for table in spans)

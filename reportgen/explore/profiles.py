@@ -16,6 +16,12 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _COLUMNS = ("file", "line", "function", "calls", "primitive_calls", "own_s", "cumulative_s")
+_EDGES = {
+    f"{side}_{name}": (side, name)
+    for side in ("start", "end")
+    for name in ("mode", "step", "phase", "time_us")
+}
+"""Columns of the ends of a profile: which end, which of its fields."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,15 +59,14 @@ class PythonProfiles:
                 "profiler": item.profiler,
                 "node": item.node,
                 **{
-                    f"{side}_{name}": getattr(getattr(item.interval, side), name)
-                    for side in ("start", "end")
-                    for name in ("mode", "step", "phase", "time_us")
+                    column: getattr(getattr(item.interval, side), name)
+                    for column, (side, name) in _EDGES.items()
                 },
                 "path": item.path,
             }
             for item in self.all
         ]
-        return pd.DataFrame(rows)
+        return pd.DataFrame(rows, columns=["framework", "profiler", "node", *_EDGES, "path"])
 
     def select(
         self,

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,9 @@ from numpy.typing import NDArray
 from reportgen.errors import ConfigError
 from reportgen.profile import Series, SpanTable, TimeRange
 from reportgen.units import NS_PER_S, NS_PER_US, parse_instant
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Instant = str | int | float | datetime | np.datetime64
 """ISO 8601 text (UTC where it names no zone), Unix seconds, or a date and time."""
@@ -47,16 +50,20 @@ def name_filter(names: Names, *, option: str) -> NameFilter:
     if names is None:
         return NameFilter()
     listed = (names,) if isinstance(names, str) else tuple(names)
-    try:
-        patterns = tuple(re.compile(name) for name in listed)
-    except re.error as err:
-        raise ConfigError(
-            f"{option}: {err.pattern!r} is no pattern ({err.msg}).",
-            hint="Escape what is meant literally: re.escape(name).",
-        ) from err
+    patterns = tuple(_pattern(name, option=option) for name in listed)
     if not listed:
         return NameFilter(patterns=(re.compile(r"(?!)"),))
     return NameFilter(patterns=patterns, words=frozenset(listed))
+
+
+def _pattern(name: str, *, option: str) -> re.Pattern[str]:
+    try:
+        return re.compile(name)
+    except (re.error, OverflowError, RecursionError) as err:
+        raise ConfigError(
+            f"{option}: {name!r} is no pattern ({err}).",
+            hint="Escape what is meant literally: re.escape(name).",
+        ) from err
 
 
 def series_wanted(
@@ -78,6 +85,22 @@ def spans_wanted(
     wanted = _mask(words, names)[code] & _mask(spans.phases, phases)[spans.phase]
     if steps is not None:
         wanted &= (spans.step >= steps[0]) & (spans.step <= steps[1])
+    return wanted
+
+
+def rows_named(
+    frame: pd.DataFrame, columns: Sequence[str], patterns: Sequence[str]
+) -> NDArray[np.bool_]:
+    """Return an (n,) mask of the rows with a column that fully matches a pattern.
+
+    Raises:
+        ConfigError: a pattern that is none.
+    """
+    accepted = name_filter(patterns, option="patterns")
+    wanted = np.zeros(len(frame), dtype=np.bool_)
+    for column in columns:
+        fits = {word: accepted.accepts(word) for word in frame[column].unique()}
+        wanted |= frame[column].map(fits).to_numpy(dtype=np.bool_)
     return wanted
 
 

@@ -162,7 +162,8 @@ class SpanTable:
         words = tuple(dict.fromkeys((*self.names, *labels)))
         place = {word: code for code, word in enumerate(words)}
         code = np.array([place[label] for label in labels], dtype=code_type(len(words)))
-        return words, np.where(self.label < 0, self.name, code[self.label])
+        label = self.label
+        return words, np.where(label < 0, self.name, code[label])
 
     def in_phases(self, phases: Iterable[str]) -> NDArray[np.bool_]:
         """Return an (n,) mask of the events whose phase is one of ``phases``."""

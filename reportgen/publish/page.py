@@ -12,6 +12,7 @@ from typing import Any
 from reportgen.assets import templates_dir
 from reportgen.errors import OutputError
 from reportgen.names import clean, cut_middle
+from reportgen.pictures import inline
 from reportgen.publish.library import Library, own_library, whole_library
 from reportgen.publish.policy import Inline, inline_of, policy
 
@@ -60,6 +61,7 @@ def export_page(notebook: Path, page: Path, options: PageOptions) -> None:
         "script": _texts("script", SCRIPTS),
     }
     exporter.register_filter("folded", _folded)
+    exporter.register_filter("inlined", inline)
     exporter.register_filter("library", _library_for)
     exporter.register_filter("policy", functools.partial(_policy, info))
     html, _ = exporter.from_filename(str(notebook), resources={"reportgen": info})

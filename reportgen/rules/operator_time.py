@@ -23,6 +23,7 @@ from reportgen.rules.base import About, Need, Presentation, Rule
 from reportgen.rules.kernels.durations import DurationRow, join_ranks
 from reportgen.rules.kernels.operators import OperatorValues, operator_values
 from reportgen.rules.kernels.saying import pct_of, result_of, say_us, top_k
+from reportgen.rules.saying.wording import say_times
 from reportgen.units import percentages, say_count, say_pct
 
 ID = RuleId("OperatorTime")
@@ -135,8 +136,7 @@ def _ranking(
     names, values = [row.name for row in rows[:top]], list(times_us[:top])
     caption = f"{_CAPTIONS[exhibit_id]} ({say_us(sum(times_us))})."
     if len(rows) > top:
-        n_rest = len(rows) - top
-        names.append(f"others ({n_rest:,} operator{'s' if n_rest != 1 else ''})")
+        names.append(f"others ({say_times(len(rows) - top, 'operator')})")
         values.append(sum(times_us[top:]))
         caption += f" Showing {top} of {len(rows):,}; the table has all."
     return exhibit(

@@ -23,6 +23,7 @@ from reportgen.rules.framework.operators import Operator, operators_of
 from reportgen.rules.framework.overhead import Overhead, overheads_of
 from reportgen.rules.framework.stages import StageTime, merge_stages, stages_of
 from reportgen.rules.saying.verdict import conclude
+from reportgen.rules.saying.wording import say_times
 from reportgen.rules.steps.pace import Pace, paces_of
 
 ID = RuleId("OverallFrameworkMetrics")
@@ -146,7 +147,7 @@ def _reason(loop: Loop, *, n_lasting: int) -> Reason | None:
     if n_lasting == 0:
         return Reason(
             code=ReasonCode.NO_EVENTS,
-            text=f"None of the {loop.n_spans:,} framework events lasts: all are instants.",
+            text=f"Of {say_times(loop.n_spans, 'framework event')} none lasts: all are instants.",
         )
     return None
 

@@ -13,6 +13,7 @@ from reportgen.results import Counters, Details, JsonValue, RuleId, RuleResult
 from reportgen.rules.base import About, Need, Presentation, Rule
 from reportgen.rules.saying.verdict import conclude, reason_to_skip
 from reportgen.rules.usage import words
+from reportgen.rules.usage.active import active_shares
 from reportgen.rules.usage.exhibits import exhibits_of
 from reportgen.rules.usage.nodes import NodeUsage, Quantity, Usage, measure_usage
 
@@ -74,7 +75,11 @@ def present(
         return Presentation()
     return Presentation(
         findings=words.findings_of(rows),
-        exhibits=(words.usage_table(rows, context), *exhibits_of(context or ())),
+        exhibits=(
+            words.usage_table(rows, context),
+            *active_shares(context or ()),
+            *exhibits_of(context or ()),
+        ),
     )
 
 

@@ -19,7 +19,7 @@ from reportgen.results import (
 from reportgen.rules.base import About, Need, Presentation, Rule, param
 from reportgen.rules.python import exhibits
 from reportgen.rules.python.gaps import STAGE, Gaps, gaps_of
-from reportgen.rules.python.names import BEFORE_STEPS, NO_TRAINING, Kind, kind_of, name_of, place_of
+from reportgen.rules.python.names import BEFORE_STEPS, Kind, kind_of, name_of, place_of
 from reportgen.rules.python.sums import (
     FunctionSum,
     ProfileSum,
@@ -35,6 +35,9 @@ from reportgen.units import NS_PER_S, say_count, say_duration, say_pct
 ID = RuleId("PythonFunctions")
 TRAINING = "training"
 MOST_NAMED = 3
+_BEFORE_FORWARD = "PY-2"
+_NO_TRAINING = {Kind.LOGGING: "PY-1", Kind.SAVING: "PY-3", Kind.METRICS: "PY-4"}
+"""Kinds of work that do not train, and the ids of their findings."""
 LEAST_PART = 0.5
 """A profile speaks for the time before a forward pass if that is half of what, besides loading
 and the model, it holds. Source: ours."""
@@ -150,7 +153,7 @@ def _no_training(training: ProfileSum | None, params: Params) -> Iterator[Findin
     """Yield, for each kind of work that does not train, its longest function if it matters."""
     if training is None or not training.own_s:
         return
-    for kind in NO_TRAINING:
+    for kind in _NO_TRAINING:
         its = [item for item in training.functions if kind_of(item.function) is kind]
         longest = max(its, key=lambda item: (item.cumulative_s, item.function), default=None)
         if longest is not None and _share_pct(longest, training) >= params.min_share_pct:
@@ -162,9 +165,9 @@ def _finding(kind: Kind, item: FunctionSum, training: ProfileSum, params: Params
     calls = "" if item.calls is None else f" in {say_times(item.calls, 'call')}"
     profiles = say_times(training.n_profiles, "Python profile")
     return Finding(
-        id="PY-1",
+        id=_NO_TRAINING[kind],
         severity=Severity.WARNING,
-        title=f"{kind.value.capitalize()} takes {say_pct(share_pct)} of the profiled Python time",
+        title=f"{say_pct(share_pct)} of the profiled Python time goes to {kind.value}",
         text=(
             f"{name_of(item.function)} ({place_of(item.function)}) and what it calls took "
             f"{say_duration(item.cumulative_s)}{calls}, {say_pct(share_pct)} of the "
@@ -195,7 +198,7 @@ def _before_forward(between: Sequence[ProfileSum], gaps: Sequence[Gaps]) -> Iter
         for item in named
     )
     yield Finding(
-        id="PY-2",
+        id=_BEFORE_FORWARD,
         severity=Severity.INFO,
         title=f"Before the forward pass most time goes to {name_of(named[0].function)}",
         text=(

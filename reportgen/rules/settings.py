@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import difflib
 import re
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -131,8 +132,9 @@ def _pattern(name: str, value: object) -> str:
     """Return a regular expression; raise ``ConfigError`` where it is none."""
     text = str(value).strip()
     try:
-        re.compile(text)
-    except re.error as err:
+        with warnings.catch_warnings(action="error"):  # such as of "[[:alpha:]]", which is no class
+            re.compile(text)
+    except (re.error, OverflowError, RecursionError, Warning) as err:
         raise ConfigError(
             f"{name} cannot be {text!r}: it is no regular expression ({err}).",
             hint='Write one as Python does, for example "^my_all_reduce|fused_gather".',

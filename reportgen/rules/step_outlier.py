@@ -25,6 +25,7 @@ from reportgen.rules.saying.verdict import conclude
 from reportgen.rules.saying.wording import say_times
 from reportgen.rules.steps import words
 from reportgen.rules.steps.series import StepSeries, phase_word, preferred, series_of
+from reportgen.rules.steps.throughput import main_series, throughput_metrics
 from reportgen.units import NS_PER_MINUTE, say_count
 
 ID = RuleId("StepOutlier")
@@ -82,6 +83,16 @@ class Params:
         is_whole=True,
         is_printed=False,
     )
+    batch_size: int | None = param(
+        None,
+        unit="samples",
+        meaning="samples of one step of one worker, from which samples per second follow",
+        source="ours; features 001-02",
+        minimum=1,
+        is_whole=True,
+        may_be_none=True,
+        is_printed=False,
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,7 +144,7 @@ def judge(measurements: Sequence[Measurement], params: Params) -> RuleResult:
         reason=_reason(loop, series, params),
         counters=counters,
         details=details,
-        metrics=_metrics(series),
+        metrics=_metrics(series, params.batch_size),
         presentation=present(counters, details, params, words.Context(loop=loop, series=series)),
     )
     return replace(result, rule_parameters=describe_params(params))
@@ -146,7 +157,7 @@ def present(
     limits = words.Limits(stddev=params.stddev, n_outliers=params.n_outliers)
     if context is None:
         return words.present_details(details, limits)
-    return words.present_series(counters, context, limits)
+    return words.present_series(counters, context, limits, batch_size=params.batch_size)
 
 
 def describe_params(params: Params) -> str:
@@ -222,16 +233,17 @@ def _reason(loop: Loop, series: Sequence[StepSeries], params: Params) -> Reason 
     )
 
 
-def _metrics(series: Sequence[StepSeries]) -> dict[str, float | int | None]:
+def _metrics(series: Sequence[StepSeries], batch_size: int | None) -> dict[str, float | int | None]:
     if not series:
         return {}
-    main = words.main_series(series)
+    main = main_series(series)
     return {
         "steps": sum(item.n_steps for item in main),
         "step_p50_s": float(np.median([item.stats.p50_s for item in main])),
         "step_p99_max_s": max(item.stats.p99_s for item in main),
         "outlier_steps": sum(int(item.outliers.step.size) for item in series),
         "steps_above_twice_median": sum(item.n_above_median for item in series),
+        **throughput_metrics(series, batch_size),
     }
 
 

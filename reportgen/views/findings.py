@@ -65,7 +65,7 @@ def card_of(rule_id: str, finding: Finding, report: Report) -> Card:
         text=prose(finding.text),
         advice=prose(finding.advice),
         measured="" if finding.measured is None else prose(say(finding.measured, finding.unit)),
-        threshold="" if finding.threshold is None else prose(say(finding.threshold, finding.unit)),
+        threshold=_say_threshold(finding),
         gauge=gauge_of(finding),
         places=tuple(shorten(part) for part in (where.node, where.device) if part),
         when=prose(say_interval(where.start_s, where.end_s, is_unix=is_unix)),
@@ -87,6 +87,14 @@ def gauge_of(finding: Finding) -> Gauge | None:
     return Gauge(
         measured_pct=round(100 * measured / top, 2), threshold_pct=round(100 * threshold / top, 2)
     )
+
+
+def _say_threshold(finding: Finding) -> str:
+    """Write the threshold; a unit of several words stands behind the measured value alone."""
+    if finding.threshold is None:
+        return ""
+    is_repeated = finding.measured is not None and " " in finding.unit
+    return prose(say(finding.threshold, "" if is_repeated else finding.unit))
 
 
 def _gain(finding: Finding) -> tuple[str, str]:

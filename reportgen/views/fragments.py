@@ -12,6 +12,8 @@ from markupsafe import Markup
 
 from reportgen.assets import templates_dir
 from reportgen.letters import pack
+from reportgen.pictures import embed
+from reportgen.views.theme import resolved, with_fallback
 from reportgen.views.values import LONGEST_TEXT, shorten
 
 _NOTEBOOK_SHEETS = ("tokens.css", "components.css", "timeline.css", "notebook.css")
@@ -59,7 +61,7 @@ def notebook_style() -> str:
 
 @cache
 def _environment() -> Environment:
-    return Environment(
+    environment = Environment(
         loader=FileSystemLoader(templates_dir() / "fragments"),
         autoescape=True,
         undefined=StrictUndefined,
@@ -68,6 +70,16 @@ def _environment() -> Environment:
         lstrip_blocks=True,
         auto_reload=False,
     )
+    environment.filters |= {
+        "embedded": _embedded,
+        "resolved": resolved,
+        "with_fallback": with_fallback,
+    }
+    return environment
+
+
+def _embedded(svg: str) -> Markup:
+    return Markup(embed(svg))  # noqa: S704 - quoted as a URL
 
 
 def _harmless(value: Any) -> Any:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from colorsys import hls_to_rgb, rgb_to_hls
 from dataclasses import dataclass
+from functools import cache
 
 N_SHADES = 4
 """Lines of one meaning differ by shade, then by dash."""
@@ -140,6 +141,18 @@ def resolved(node: object, *, theme: str = "light") -> object:
         return item
 
     return visit(node)
+
+
+@cache
+def with_fallback(colour: str) -> str:
+    """Return a colour that has its light value where no style sheet knows its token.
+
+    Example:
+        >>> with_fallback("var(--rg-gpu)"), with_fallback("none")
+        ('var(--rg-gpu,#0063b1)', 'none')
+    """
+    values = tokens("light")
+    return _TOKEN.sub(lambda found: f"var(--rg-{found[1]},{values[found[1]]})", colour)
 
 
 def _inks() -> list[str]:

@@ -81,46 +81,11 @@ def window_figure(window: Window) -> Figure:
     heights = [float(_PANEL_PX)] * len(panels)
     if window.lanes:
         heights.append(float(max(_LANE_PX * len(window.lanes), 2 * _LANE_PX)))
-    domains = _domains(heights)
     n_rows = -(-len(window.lines) // _NAMED_A_ROW) if len(window.lines) <= _MOST_NAMED else 1
     legend_px = _LEGEND_ROW_PX * max(n_rows - 1, 0)
-    inked = inks([line.name for line in window.lines])
-    data: list[dict[str, Any]] = [
-        {
-            "type": "scatter",
-            "mode": "lines+markers" if line.texts else "lines",
-            "name": plot_label(line.name),
-            "x": list(line.x),
-            "y": list(line.y),
-            "yaxis": _axis_name(panels.index(line.panel)),
-            "line": {
-                "color": theme.shade(ink.hue, ink.index),
-                "dash": theme.dash(ink.index),
-                "width": 1.5,
-            },
-            "text": list(line.texts) or None,
-            "hovertemplate": _hover(line),
-        }
-        for line, ink in zip(window.lines, inked, strict=True)
-    ]
-    axes = {
-        f"yaxis{_number(place)}": axis(
-            _unit_of(window, panel), domain=domains[place], rangemode="tozero"
-        )
-        for place, panel in enumerate(panels)
-    }
-    if window.lanes:
-        data += _lane_traces(window.lanes, _axis_name(len(panels)))
-        axes[f"yaxis{_number(len(panels))}"] = axis(
-            "",
-            type="category",
-            autorange="reversed",
-            domain=domains[-1],
-            showgrid=False,
-            categoryarray=_labels(window.lanes),
-        )
+    lanes = _lane_traces(window.lanes, _axis_name(len(panels))) if window.lanes else []
     return {
-        "data": data,
+        "data": [*_line_traces(window.lines, panels), *lanes],
         "layout": layout(
             title=_title_above(_title_of(window)),
             height=int(sum(heights)) + _FRAME_PX + legend_px,
@@ -136,9 +101,52 @@ def window_figure(window: Window) -> Figure:
                 hoverformat="%H:%M:%S.%L UTC",
             ),
             shapes=[_marker(time_ms) for time_ms in window.step_ms],
-            **axes,
+            **_value_axes(window, panels, _domains(heights)),
         ),
     }
+
+
+def _line_traces(lines: Sequence[WindowLine], panels: Sequence[str]) -> list[dict[str, Any]]:
+    return [
+        {
+            "type": "scatter",
+            "mode": "lines+markers" if line.texts else "lines",
+            "name": plot_label(line.name),
+            "x": list(line.x),
+            "y": list(line.y),
+            "yaxis": _axis_name(panels.index(line.panel)),
+            "line": {
+                "color": theme.shade(ink.hue, ink.index),
+                "dash": theme.dash(ink.index),
+                "width": 1.5,
+            },
+            "text": list(line.texts) or None,
+            "hovertemplate": _hover(line),
+        }
+        for line, ink in zip(lines, inks([line.name for line in lines]), strict=True)
+    ]
+
+
+def _value_axes(
+    window: Window, panels: Sequence[str], domains: Sequence[list[float]]
+) -> dict[str, Any]:
+    """Return the axis of each panel, and that of the lanes below them if there are some."""
+    axes = {
+        f"yaxis{_number(place)}": axis(
+            _unit_of(window, panel), domain=domains[place], rangemode="tozero"
+        )
+        for place, panel in enumerate(panels)
+    }
+    if window.lanes:
+        axes[f"yaxis{_number(len(panels))}"] = axis(
+            "",
+            type="category",
+            autorange="reversed",
+            domain=domains[-1],
+            showgrid=False,
+            categoryarray=_labels(window.lanes),
+        )
+    return axes
 
 
 def comparison_figure(comparison: Comparison) -> Figure:

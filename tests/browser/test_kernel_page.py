@@ -111,3 +111,16 @@ def test_a_link_to_what_is_not_chosen_shows_it(browser, traced_page):
         page.evaluate(f"location.hash = '{name}'")
         page.wait_for_timeout(200)
         assert _seen(page, name) == [True]
+
+
+def test_on_paper_panels_stand_below_each_other(browser, traced_page):
+    """Rules for breaks do not hold across the rows of grids and flexible boxes."""
+    with opened(browser, traced_page, java_script_enabled=False) as watched:
+        page = watched.page
+        shown = (
+            "[...document.querySelectorAll('.rg-section:has(> .rg-panel), .rg-choices')]"
+            ".map(box => getComputedStyle(box).display)"
+        )
+        assert {"grid", "flex"} <= set(page.evaluate(shown))
+        page.emulate_media(media="print")
+        assert set(page.evaluate(shown)) == {"block"}

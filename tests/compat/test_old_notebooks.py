@@ -164,6 +164,9 @@ def test_charts_show_what_was_selected(small: TrainingJob) -> None:
     assert list(over_time.data[0].y) == [500.0] * 4
     (heat,) = Heatmap(system).figures
     assert heat.data[0].z["shape"] == "2, 8"
+    for draw in (MetricsHistogram(system).plot, lambda **wanted: Heatmap(system, **wanted)):
+        with pytest.raises(ConfigError, match=r"'\[' is no pattern"):
+            draw(select_events=["["])
 
 
 def test_python_profiles_are_fetched_by_step_time_and_mode(
@@ -203,5 +206,8 @@ def test_python_profiles_are_fetched_by_step_time_and_mode(
     assert "sorted" in capsys.readouterr().out
     assert {"function", "calls"} <= set(before.get_function_stats()[0])
     assert PyinstrumentAnalysis(str(tmp_path)).list_available_node_ids() == []
+    nothing = PyinstrumentAnalysis(str(tmp_path)).list_profile_stats()
+    assert nothing.empty
+    assert "profiler" in nothing
     with pytest.raises(ConfigError, match="where the profiles lie"):
         cProfileAnalysis()

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from reportgen.units import iso_utc
-from sample_data.python_profiles import write_profile, write_python_profiles
+from sample_data.python_profiles import FORWARD, dump_bytes, write_profile, write_python_profiles
 from tests.builders import START_S, ns, write_system
 from tests.end_to_end.command import run_here
 from tests.s3_server import Bucket
@@ -42,6 +42,18 @@ def test_python_profiles_are_a_result_with_a_finding_and_no_home_folder(tmp_path
     assert told["report"]["data_quality"]["files_skipped"] == 0
     assert "home" not in json.dumps(result)
     assert_valid(tmp_path / "out" / "profiler-report")
+
+
+def test_a_mode_that_is_no_text_is_shown_as_one(tmp_path: Path) -> None:
+    start, end = f"MODE-0-stepstart-{T}", f"train-0-stepend-{T + SECOND_US}"
+    stats = write_profile(tmp_path / "job", dump_bytes(FORWARD), start=start, end=end)
+    stats.parent.rename(stats.parent.with_name(f"\udcff\x1b[31m-0-stepstart-{T}_{end}"))
+
+    told = made(tmp_path / "job", tmp_path / "out")
+
+    exhibits = told["PythonFunctions"]["reportgen"]["exhibits"]
+    (stages,) = [item["rows"] for item in exhibits if item["id"] == "stages"]
+    assert stages[0][0] == "\\udcff\x1b[31m: in steps, until training"
 
 
 def test_profiles_alone_make_a_report(tmp_path: Path) -> None:

@@ -13,13 +13,14 @@ import pytest
 
 import reportgen
 from reportgen.errors import ConfigError, LocationError
-from reportgen.explore import functions_at, in_intervals, wait_for_job
+from reportgen.explore import functions_at, in_intervals, moments, wait_for_job
 from reportgen.explore.frames import (
     DATALOADER_COLUMNS,
     FRAMEWORK_COLUMNS,
     SYSTEM_COLUMNS,
     utc_texts,
 )
+from sample_data.horovod import horovod_bytes, late_rank, negotiation_lines
 from tests.builders import (
     START_S,
     Row,
@@ -130,6 +131,18 @@ def test_the_dataloader_frame_tells_workers_and_pinned_memory(job: Path) -> None
     assert frame["worker_id"].tolist() == [-1, 3]
 
 
+def test_pinned_memory_that_is_no_truth_value_is_not_told(tmp_path: Path) -> None:
+    values = [True, 0, 7, -3, "yes", None]
+    rows: list[Row] = [
+        ("DataLoaderIterInitialize", "It.__init__", START_S + k, START_S + k + 1, {"pin_memory": v})
+        for k, v in enumerate(values)
+    ]
+    write_timeline(tmp_path, timeline_lines(rows))
+    frame = reportgen.open(str(tmp_path)).dataloader_metrics()
+
+    assert frame["pin_memory"].tolist() == ["True", "False", "NA", "NA", "NA", "NA"]
+
+
 def test_what_is_no_time_or_no_pattern_is_said(job: Path) -> None:
     opened = reportgen.open(str(job))
 
@@ -200,6 +213,22 @@ def test_files_that_were_read_are_not_opened_again(
     latest = running.latest()
     assert latest.system.empty
     assert latest.framework.empty
+
+
+def test_a_timeline_of_horovods_own_may_be_called_like_a_node(job: Path) -> None:
+    before = reportgen.open(str(job))
+    alone, extent_us = len(before.framework_metrics()), moments.events_extent_us(before)
+    own = horovod_bytes(negotiation_lines(late_rank(2)))
+    (job / "profiler-output" / "algo-1.json").write_bytes(own)
+    both = reportgen.open(str(job))
+    assert both.nodes == ("algo-1", "algo-1")
+
+    assert moments.events_extent_us(both) == extent_us
+    for _ in range(2):  # read, then kept
+        names = both.framework_metrics()["framework_metric"]
+        assert len(names) > alone
+        assert (names == "ALLREDUCE").sum() == 2
+        assert (names == "It::GetNext").sum() == sum(row[1] == "It::GetNext" for row in ROWS)
 
 
 def test_waiting_ends_when_the_first_file_arrives(tmp_path: Path) -> None:

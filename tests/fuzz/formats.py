@@ -215,7 +215,7 @@ def profiler_configuration(folder: Path, chance: Random) -> Case:
 
 
 def python_profiles(folder: Path, chance: Random) -> Case:
-    """Change a Python profile of a job, or the time in its folder's name."""
+    """Change a Python profile of a job, or the mode and the time in its folder's name."""
     job = samples.write_job(folder / "job")
     profiler, content = chance.choice(
         [("cprofile", dump_bytes(BETWEEN)), ("pyinstrument", tree_bytes(BETWEEN))]
@@ -226,7 +226,7 @@ def python_profiles(folder: Path, chance: Random) -> Case:
     write_profile(
         job / "profiler-output",
         content,
-        start=f"train-1-stepstart-{start_us}",
+        start=f"{chance.choice(['train', 'a-_b', chr(0xDCFF)])}-1-stepstart-{start_us}",
         end=f"train-1-stepend-{start_us + 10**6}",
         profiler=profiler,
     )

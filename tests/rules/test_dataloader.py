@@ -436,6 +436,14 @@ def test_batches_are_timed_from_start_to_start_without_gaps_between_epochs() -> 
     assert result.metrics["slow_batches"] == 1
 
 
+def test_where_most_waits_take_nothing_none_is_a_multiple_of_the_median() -> None:
+    rows = [fetch(begin, 0.01 if begin % 5 == 0 else 0.0) for begin in range(20)]
+    result = judged(rows, cores=4)
+
+    assert rows_of(result, "batch_times")[0]["slow_waits"] == 0
+    assert result.exhibit("slow_waits") is None
+
+
 def test_slow_batches_are_told_with_the_use_and_the_functions_in_them() -> None:
     rows = [
         *(fetch(begin, 0.1) for begin in (0, 2, 4, 8, 10)),  # from 4 to 8 s is twice the median

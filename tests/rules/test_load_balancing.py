@@ -180,3 +180,11 @@ def test_an_imported_result_is_read_from_its_details() -> None:
     (bins,) = presented.exhibits
     assert bins.n_rows == 49
     assert "99 and 100 % are missing" in bins.caption
+
+
+def test_the_distance_is_named_and_has_its_largest_value_beside_it() -> None:
+    found = finding(run(RULE, node(gpu0=[95.0] * 30, gpu1=[0.0] * 30), **SMALL), "BAL-1")
+
+    assert found is not None
+    assert found.unit == "Jensen-Shannon distance"
+    assert "0.83 apart (Jensen-Shannon distance, 0 to 0.83; threshold 0.2)" in found.text

@@ -54,7 +54,7 @@ def test_events_without_a_duration_are_nothing_to_add_up() -> None:
     result = run(RULE, node([("Net", "4", START_S, START_S), ("Net", "5", START_S, START_S)]))
     assert result.status is Status.SKIPPED
     assert result.reason is not None
-    assert result.reason.text == "None of the 2 framework events lasts: all are instants."
+    assert result.reason.text == "Of 2 framework events none lasts: all are instants."
 
 
 @pytest.mark.parametrize(("others_s", "is_told"), [(25.0, False), (25.1, True)])

@@ -276,3 +276,29 @@ def test_nodes_without_gpus_have_a_heat_map_of_their_cpus() -> None:
     )
     assert heat is not None
     assert [column.name for column in heat.columns] == ["row", "time_s", "cpu_pct", "node"]
+
+
+def test_active_and_idle_samples_add_up_to_the_whole_job() -> None:
+    gpus: dict[str, Any] = {"gpu0": [0.0] * 6 + [1.0] * 4, "gpu1": [0.0] * 10}
+    result = run(RULE, node(**gpus, cpu0=[0.0] * 5 + [50.0] * 5, loop=(5.5, 9.5)))
+    found = result.exhibit("gpu_active")
+
+    assert found is not None
+    assert found.kind is ExhibitKind.SHARES
+    assert rows_of(result, "gpu_active") == [
+        {"part": "active", "samples": 4, "pct": 20.0},
+        {"part": "idle", "samples": 16, "pct": 80.0},
+    ]
+    assert "20 samples of the whole job" in found.caption
+    assert "within the training loop 50.0 % are active" in found.caption
+    assert "kernel" in found.caption, "the other definition is named"
+    assert [row["pct"] for row in rows_of(result, "cpu_active")] == [50.0, 50.0]
+
+
+def test_without_gpus_nothing_is_said_about_their_active_time() -> None:
+    result = run(RULE, steady(gpu=None))
+
+    assert result.exhibit("gpu_active") is None
+    caption = result.exhibit("cpu_active")
+    assert caption is not None
+    assert "training loop" not in caption.caption

@@ -109,10 +109,26 @@ def test_logging_that_takes_a_third_of_the_training_is_a_finding(tmp_path: Path)
     result = run(tmp_path)
     (finding,) = found(result, "PY-1")
     assert result.status is Status.TRIGGERED
-    assert finding.title == "Logging and printing takes 35.0 % of the profiled Python time"
+    assert finding.title == "35.0 % of the profiled Python time goes to logging and printing"
     assert (finding.measured, finding.threshold) == (35.0, 10)  # 4 x 0.28 s of 4 x 0.8 s
     assert "info (logging/__init__.py:1467)" in finding.text
     assert "1.12 s in 160 calls" in finding.text
+
+
+def test_each_kind_of_work_that_does_not_train_is_a_finding_of_its_own(tmp_path: Path) -> None:
+    times = (1, 0.3, 0.3)
+    work: Functions = {
+        ("/opt/conda/lib/python3.11/logging/__init__.py", 1467, "info"): times,
+        ("/opt/conda/lib/python3.11/site-packages/torch/serialization.py", 5, "save"): times,
+        ("/opt/conda/lib/python3.11/site-packages/sklearn/metrics/_ranking.py", 5, "auc"): times,
+    }
+    profile(tmp_path, work)
+    result = run(tmp_path)
+    assert {item.id: item.title.rpartition(" to ")[2] for item in result.findings} == {
+        "PY-1": "logging and printing",
+        "PY-3": "saving",
+        "PY-4": "metrics",
+    }
 
 
 @pytest.mark.parametrize(("share_pct", "n_found"), [(10.0, 1), (9.9, 0)])
@@ -122,7 +138,7 @@ def test_a_share_is_told_from_the_limit_on(tmp_path: Path, share_pct: float, n_f
     profile(
         tmp_path, {saving: (1, share_pct, share_pct), rest: (1, 100 - share_pct, 100 - share_pct)}
     )
-    assert len(found(run(tmp_path), "PY-1")) == n_found
+    assert len(found(run(tmp_path), "PY-3")) == n_found
 
 
 def test_what_runs_before_the_first_step_is_no_training(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ import pytest
 from reportgen.errors import ConfigError
 from reportgen.results import RuleId
 from reportgen.rules.base import About, Presentation, Rule, param, parameter_text
+from reportgen.rules.kernel_time import RULE as KERNELS
 from reportgen.rules.settings import resolve_params, select_rules
 
 
@@ -92,6 +93,16 @@ def test_a_mistake_is_explained(key: str, value: object, said: str) -> None:
         resolve_params(RULES, {key: value})
     assert said in str(caught.value)
     assert caught.value.exit_code == 2
+
+
+@pytest.mark.parametrize("text", ["(", "a{99999999999999999999}", "[[:alpha:]]", ""])
+def test_what_is_no_pattern_is_refused_and_one_is_kept(text: str) -> None:
+    with pytest.raises(ConfigError, match=r"no regular expression|is empty") as caught:
+        resolve_params((KERNELS,), {"KernelTime.communication_names": text})
+    assert caught.value.hint
+
+    kept = resolve_params((KERNELS,), {"KernelTime.communication_names": " ^mine_ "})
+    assert kept[KERNELS.id].communication_names == "^mine_"
 
 
 def test_rules_are_selected_by_name_in_their_own_order() -> None:

@@ -1,5 +1,7 @@
 """What the sections say: found, found nothing, could not look, broke: each told apart."""
 
+from dataclasses import replace
+
 import pytest
 
 from reportgen import views
@@ -260,6 +262,9 @@ def test_a_card_shows_evidence_place_time_and_gain(busy):
     ranked = busy.findings[0]
     card = card_of(ranked.rule, ranked.finding, busy)
     assert (card.measured, card.threshold) == ("33.0\u00a0%", "50.0\u00a0%")
+    in_words = replace(ranked.finding, unit="Jensen-Shannon distance")
+    card = card_of(ranked.rule, in_words, busy)
+    assert (card.measured, card.threshold) == ("33 Jensen-Shannon distance", "50")
     assert [place.text for place in card.places] == ["algo-1", "gpu0"]
     assert card.when == "2026-07-03 09:30:21 – 09:41:00 UTC (10\u00a0min 38\u00a0s)"
     assert (card.gain, card.gain_note) == ("up to 1.49× faster", "at most 33.0 % of the time")

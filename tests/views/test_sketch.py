@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from urllib.parse import unquote
+from xml.etree import ElementTree as ET
 
 import pytest
 
@@ -15,6 +17,7 @@ from reportgen.views.sketch.curves import MOST_POINTS
 from tests.views import reports
 
 UNIX = ChartContext(rule_id="Rule", is_unix=True)
+SVG = "{http://www.w3.org/2000/svg}"
 DRAWINGS = {
     "series": series.draw(reports.steps_series(), UNIX),
     "band": band.draw(reports.band("gpu", "x", {"gpu0": (45, 30), "gpu1": (20, 9)}), UNIX),
@@ -84,10 +87,53 @@ def test_axes_say_their_ends_with_units():
     assert "2026-07-03 09:30:00 UTC" in texts
 
 
+def test_a_long_unit_stands_below_its_number():
+    made = exhibit(
+        "x",
+        ExhibitKind.SERIES,
+        title="x",
+        columns=[("time_s", "s", reports.times(3)), ("a", "steps/s", [0.1, 0.15484, 0.1])],
+    )
+    texts = [label.text for label in _sketch(series.draw(made, UNIX)).labels]
+    assert {"0.161", "steps/s"} <= set(texts)
+
+
 def test_names_stand_in_the_picture_as_text():
     drawing = boxes.draw(reports.boxes("b", "x", ("<b>", "gpu1")), UNIX)
     assert "<b>" in [label.text for label in _sketch(drawing).labels]
     assert "&lt;b&gt;" in exhibit_block(reports.boxes("b", "x", ("<b>", "gpu1")), UNIX).html
+
+
+def _image_of(html: str) -> ET.Element:
+    """Return the picture that an image in HTML is."""
+    address = re.search(r'src="data:image/svg\+xml,([^"]*)"', html)
+    assert address is not None
+    return ET.fromstring(unquote(address[1]))
+
+
+def test_where_svg_elements_are_stripped_a_picture_leaves_no_word_behind():
+    html = exhibit_block(reports.boxes("b", "x", ("<b>", "gpu1")), UNIX).html
+    assert "<svg" not in html
+    assert "<text" not in html
+    assert "<b>" in [item.text for item in _image_of(html).iter(f"{SVG}text")]
+
+
+def test_a_picture_needs_no_style_sheet():
+    picture = _image_of(exhibit_block(reports.steps_series(), UNIX).html)
+    assert picture.get("stroke-width") is not None
+    words = picture.find(f"{SVG}g")
+    assert words is not None
+    colours = [path.get(side) for path in picture.iter(f"{SVG}path") for side in ("fill", "stroke")]
+    for colour in [words.get("fill"), *colours]:
+        assert colour in (None, "none") or re.fullmatch(r"var\(--rg-[a-z0-9-]+,.+\)", colour)
+    assert any(colour not in (None, "none") for colour in colours)
+
+
+def test_the_key_of_a_picture_has_its_colours_without_the_tokens():
+    bands = reports.band("gpu", "x", {"gpu0": (45, 30), "gpu1": (20, 9)})
+    assert re.search(
+        r'style="color: #[0-9a-f]{6}; color: var\(--rg-', exhibit_block(bands, UNIX).html
+    )
 
 
 def test_a_figure_without_a_value_has_no_picture():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from reportgen.formats.tally import printable
 from reportgen.profile.python import ProfileInterval, ProfileMoment
 
 BEFORE_STEPS = -1
@@ -85,9 +86,9 @@ def _interval(text: str) -> ProfileInterval | None:
 
 def _moment(match: re.Match[str]) -> ProfileMoment:
     return ProfileMoment(
-        mode=match["mode"],
+        mode=printable(match["mode"]),
         step=None if match["step"] == "*" else int(match["step"]),
-        phase=match["phase"],
+        phase=printable(match["phase"]),
         time_us=int(match["time"].partition(".")[0]),
     )
 

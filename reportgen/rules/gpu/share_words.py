@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from math import log, sqrt
 
 import numpy as np
 
@@ -33,6 +34,9 @@ from reportgen.units import NS_PER_MINUTE, say_pct, seconds
 FINDING = "BAL-1"
 GAP_FROM_PCT = 10.0
 """Pairs whose mean utilization differs by less share the work, whatever the distance. Ours."""
+DISTANCE = "Jensen-Shannon distance"
+LARGEST_DISTANCE = sqrt(log(2))
+"""Of histograms that share no bin, by natural logarithms."""
 ADVICE = (
     "Give every GPU the same work: DistributedDataParallel instead of DataParallel, batches and "
     "shards of equal size, and nothing extra on the first GPU."
@@ -76,7 +80,7 @@ def _finding(loads: Sequence[NodeLoad], threshold: float) -> Finding:
         ),
         measured=round(pair.violating_distance, 4),
         threshold=float(threshold),
-        unit="",
+        unit=DISTANCE,
         estimate=estimate_of(recoverable) if is_gap else None,
         exhibit="work",
     )
@@ -109,10 +113,14 @@ def _text(
     names = [f"{item.pair.gpu} and {item.pair.other_gpu} on {item.load.node}" for item in uneven]
     return (
         f"The histograms of {pair.gpu} and {pair.other_gpu} last lay "
-        f"{pair.violating_distance:.2f} apart (threshold {threshold:g}). Share of the node's work: "
+        f"{pair.violating_distance:.2f} apart ({_scale(threshold)}). Share of the node's work: "
         f"{say_some(parts, most=8)}. {affected.capitalize()} of GPUs exceeded the threshold: "
         f"{say_some(names)}."
     )
+
+
+def _scale(threshold: float) -> str:
+    return f"{DISTANCE}, 0 to {LARGEST_DISTANCE:.2f}; threshold {threshold:g}"
 
 
 def present_details(counters: Counters, details: Details, threshold: float) -> Presentation:
@@ -153,13 +161,13 @@ def _imported(pairs: Sequence[tuple[float, str, str, str]], threshold: float) ->
         severity=Severity.WARNING,
         title=f"Work is shared unevenly on {node}: {gpu} and {other}",
         text=(
-            f"The distance of their histograms is {distance:.2f} (threshold {threshold:g}). "
+            f"The distance of their histograms is {distance:.2f} ({_scale(threshold)}). "
             f"Above the threshold: {say_some(names)}."
         ),
         advice=ADVICE,
         where=Where(node=node, device=f"{gpu}, {other}"),
         measured=round(distance, 4),
         threshold=float(threshold),
-        unit="",
+        unit=DISTANCE,
         exhibit="workloads",
     )

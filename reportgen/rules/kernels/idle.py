@@ -38,7 +38,6 @@ KERNEL_GAP = "kernel_gap"
 WAITING = "waiting"
 LAUNCH_NOT_RECORDED = "launch_not_recorded"
 TAIL = "tail"
-HOST_CAUSES = tuple(f"{HOST_LATE}{cause}" for cause in HostCause)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -183,7 +183,8 @@ def too_many_steps(n_steps: Integers, is_usual: NDArray[np.bool_]) -> NDArray[np
 
 
 def _is_slow(lasted_ns: Integers, median_ns: float) -> NDArray[np.bool_]:
-    return (lasted_ns >= SLOW_FACTOR * median_ns) & (lasted_ns > 0)
+    """Return which are slow; of a median of 0 nothing is a multiple."""
+    return (lasted_ns >= SLOW_FACTOR * median_ns) & (median_ns > 0)
 
 
 def _batch_table(workers: Sequence[WorkerBatches]) -> Exhibit:
@@ -221,7 +222,7 @@ def _slow_table(
 ) -> tuple[Exhibit, ...]:
     n_slow = sum(slow.n_slow for _, slow, _ in found)
     rows = [
-        (worker, start, end, loader, (end - start) / median_ns if median_ns else None)
+        (worker, start, end, loader, (end - start) / median_ns)
         for worker, slow, median_ns in found
         for start, end, loader in zip(
             slow.start_ns.tolist(), slow.end_ns.tolist(), slow.loader.tolist(), strict=True

@@ -63,7 +63,7 @@ def bucket_by_time(
             width_ns=1, index=time_ns, low=values, high=values, total=values, count=time_ns
         )
     reach_ns = int(time_ns[-1] - time_ns[0])
-    width_ns = _power_of_two(max(least_width_ns, reach_ns // (buckets - 1) + 1))
+    width_ns = power_of_two(max(least_width_ns, reach_ns // (buckets - 1) + 1))
     index, first, count = np.unique(time_ns // width_ns, return_index=True, return_counts=True)
     return TimeBuckets(
         width_ns=width_ns,
@@ -125,13 +125,14 @@ def join_lines(lines: Sequence[TimeBuckets]) -> TimeBuckets:
     )
 
 
+def power_of_two(least: int) -> int:
+    """Return the smallest power of two that is not below ``least``."""
+    return int(1 << max(least - 1, 0).bit_length())
+
+
 def _curve(line: TimeBuckets, index: Integers) -> Curve:
     place = np.searchsorted(index, line.index)
     low, mean, high = (np.full(index.shape, np.nan) for _ in range(3))
     low[place], high[place] = line.low, line.high
     mean[place] = line.total / line.count
     return Curve(low=low, mean=mean, high=high)
-
-
-def _power_of_two(least: int) -> int:
-    return int(1 << max(least - 1, 0).bit_length())

@@ -8,6 +8,7 @@ from reportgen.results import Exhibit, ExhibitKind, exhibit
 from reportgen.rules.python.gaps import Gaps
 from reportgen.rules.python.names import Kind, kind_of, name_of, place_of, stage_of
 from reportgen.rules.python.sums import FunctionSum, ProfileSum, ProfileSummary
+from reportgen.rules.saying.wording import say_times
 from reportgen.units import NS_PER_S
 
 FUNCTIONS, BETWEEN, GAPS, STAGES, PROFILES = (
@@ -42,8 +43,8 @@ def bars(training: ProfileSum) -> Exhibit:
         title="Python functions that took most time themselves",
         caption=(
             f"The first {len(shown)} of {len(training.functions):,} functions in "
-            f"{_profiles(training)}, {training.stage}; without the time in what they called."
-            f"{left_out}"
+            f"{say_times(training.n_profiles, 'profile')}, {training.stage}; without the time in "
+            f"what they called.{left_out}"
         ),
         columns=[
             (
@@ -186,7 +187,3 @@ def _columns(
 
 def _pct(time_s: float, stage: ProfileSum) -> float | None:
     return round(100 * time_s / stage.own_s, 4) if stage.own_s else None
-
-
-def _profiles(item: ProfileSum) -> str:
-    return "1 profile" if item.n_profiles == 1 else f"{item.n_profiles:,} profiles"

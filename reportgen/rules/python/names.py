@@ -51,9 +51,6 @@ class Kind(StrEnum):
     OTHER = ""
 
 
-NO_TRAINING = (Kind.LOGGING, Kind.SAVING, Kind.METRICS)
-"""Kinds of work that do not train."""
-
 _KINDS: tuple[tuple[Kind, re.Pattern[str]], ...] = (
     (
         Kind.PROFILER,

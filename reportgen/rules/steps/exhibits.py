@@ -15,6 +15,7 @@ from reportgen.rules.maths.nice_bins import bin_together
 from reportgen.rules.maths.time_buckets import join_lines, lay_over
 from reportgen.rules.saying.intervals import Interval, intervals_exhibit
 from reportgen.rules.steps.series import MEDIAN_FACTOR, SlowSteps, StepSeries, phase_word, preferred
+from reportgen.rules.steps.throughput import pace_over_time, samples_per_s, steps_per_s
 from reportgen.units import NS_PER_S, seconds
 
 MOST_LINES = 8
@@ -24,15 +25,18 @@ PREFIX = "outlier_"
 DURING = " during slow steps"
 
 
-def exhibits_of_series(series: Sequence[StepSeries]) -> tuple[Exhibit, ...]:
+def exhibits_of_series(
+    series: Sequence[StepSeries], *, batch_size: int | None
+) -> tuple[Exhibit, ...]:
     """Return all exhibits; none without steps."""
     if not series:
         return ()
     during = merge_breakdowns(item.during_outliers for item in series)
     return (
-        _steps(series),
+        _steps(series, batch_size),
         _histogram(series),
         _over_time(series),
+        *pace_over_time(series, batch_size),
         _marks(series),
         _outliers(series),
         _above_median(series),
@@ -72,7 +76,7 @@ def exhibits_of_details(details: Details) -> tuple[Exhibit, ...]:
     )
 
 
-def _steps(series: Sequence[StepSeries]) -> Exhibit:
+def _steps(series: Sequence[StepSeries], batch_size: int | None) -> Exhibit:
     def column(
         name: str, unit: str, get: Callable[[StepSeries], object]
     ) -> tuple[str, str, list[object]]:
@@ -81,6 +85,9 @@ def _steps(series: Sequence[StepSeries]) -> Exhibit:
     def judged(item: StepSeries, value: float | None) -> float | None:
         return value if item.judgement else None
 
+    samples: list[ColumnSpec] = []
+    if batch_size is not None:
+        samples = [column("samples_per_s", "/s", lambda item: samples_per_s(item, batch_size))]
     return exhibit(
         "steps",
         ExhibitKind.TABLE,
@@ -94,7 +101,8 @@ def _steps(series: Sequence[StepSeries]) -> Exhibit:
             column("worker", "", lambda item: item.worker),
             column("phase", "", lambda item: phase_word(item.phase)),
             column("count", "", lambda item: item.n_steps),
-            column("steps_per_s", "/s", _pace),
+            column("steps_per_s", "/s", steps_per_s),
+            *samples,
             column("mean_s", "s", lambda item: item.stats.mean_s),
             column("max_s", "s", lambda item: item.stats.max_s),
             column("p99_s", "s", lambda item: item.stats.p99_s),
@@ -107,11 +115,6 @@ def _steps(series: Sequence[StepSeries]) -> Exhibit:
             column("above_twice_median", "", lambda item: item.n_above_median),
         ],
     )
-
-
-def _pace(item: StepSeries) -> float | None:
-    """Return how many steps there were a second, the time between them included."""
-    return round(item.n_steps * NS_PER_S / item.reach_ns, 4) if item.reach_ns > 0 else None
 
 
 def _histogram(series: Sequence[StepSeries]) -> Exhibit:

@@ -19,7 +19,7 @@ from reportgen.rules.maths.outliers import period_of
 from reportgen.rules.saying.verdict import estimate_of, fault_severity
 from reportgen.rules.saying.wording import ordinal, say_some
 from reportgen.rules.steps.exhibits import exhibits_of_details, exhibits_of_series
-from reportgen.rules.steps.series import StepSeries, phase_word, preferred
+from reportgen.rules.steps.series import StepSeries, phase_word
 from reportgen.units import NS_PER_S, say_count, say_duration, say_pct, seconds
 
 OUTLIERS = "outliers"
@@ -64,13 +64,9 @@ class SlowSeries:
     cause: str = ""
 
 
-def main_series(series: Sequence[StepSeries]) -> list[StepSeries]:
-    """Return the series of the phase that stands for the training: TRAIN, GLOBAL, most steps."""
-    phase = preferred(list(series)).phase
-    return [item for item in series if item.phase == phase]
-
-
-def present_series(counters: Counters, context: Context, limits: Limits) -> Presentation:
+def present_series(
+    counters: Counters, context: Context, limits: Limits, *, batch_size: int | None
+) -> Presentation:
     """Return findings and exhibits from the series of all workers."""
     many = [item for item in context.series if item.outliers.step.size > limits.n_outliers]
     findings: list[Finding] = []
@@ -79,7 +75,10 @@ def present_series(counters: Counters, context: Context, limits: Limits) -> Pres
         findings.append(_finding(slow, named_worker(context.series), limits))
     elif counters.rule_triggered:
         findings.append(_earlier(counters, limits))
-    return Presentation(findings=tuple(findings), exhibits=exhibits_of_series(context.series))
+    return Presentation(
+        findings=tuple(findings),
+        exhibits=exhibits_of_series(context.series, batch_size=batch_size),
+    )
 
 
 def present_details(details: Details, limits: Limits) -> Presentation:

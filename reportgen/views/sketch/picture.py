@@ -22,7 +22,7 @@ _LEFT_PX, _RIGHT_PX, _TOP_PX, _BOTTOM_PX = 64, 8, 8, 22
 _LEAST_PX, _MOST_PX = 110, 320
 SHRINK = 0.62
 _HEADROOM = 1.04
-_LABEL_LENGTH = 10
+_LABEL_LENGTH = 9
 _LABELLED_ROW_PX = 13
 _UNDER_PX = 8
 
@@ -217,8 +217,13 @@ def _y_labels(
     unit = axis.get("ticksuffix") or f" {axis.get('title', {}).get('text', '')}"
     low, high = place.y_limits
     top = 100.0 if axis.get("ticksuffix") == " %" else high
+    said = f"{top:.3g}{unit}".strip()
+    lines = [said] if len(said) <= _LABEL_LENGTH else [f"{top:.3g}", _cut(unit.strip())]
     return [
-        Label(text=_cut(f"{top:.3g}{unit}".strip()), x=x, y=place.top_px + 9, anchor="end"),
+        *(
+            Label(text=line, x=x, y=place.top_px + 9 + number * _LABELLED_ROW_PX, anchor="end")
+            for number, line in enumerate(lines)
+        ),
         Label(text=f"{low:.3g}", x=x, y=place.bottom_px, anchor="end"),
     ]
 

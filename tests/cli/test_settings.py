@@ -1,0 +1,30 @@
+"""Options that stand for a parameter of several rules."""
+
+from __future__ import annotations
+
+import pytest
+
+from reportgen.cli.settings import communication_settings, top_settings
+from reportgen.rules.base import param_specs
+from reportgen.rules.registry import BUILTIN_RULES
+
+
+@pytest.mark.parametrize(
+    ("parameter", "given"),
+    [("top", top_settings(3)), ("communication_names", communication_settings("^mine_"))],
+)
+def test_an_option_reaches_every_rule_that_has_its_parameter(
+    parameter: str, given: dict[str, object]
+) -> None:
+    having = {
+        f"{rule.id}.{parameter}"
+        for rule in BUILTIN_RULES
+        if parameter in {spec.name for spec in param_specs(rule.params)}
+    }
+
+    assert set(given) == having
+    assert having
+
+
+def test_options_that_are_not_given_set_nothing() -> None:
+    assert top_settings(None) == communication_settings(None) == {}
