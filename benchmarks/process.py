@@ -15,6 +15,9 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+_NOT_GIVEN_ON = {"PYTHONDONTWRITEBYTECODE"}
+"""With it each run would compile our modules anew; pip compiled the incumbents' for good."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
@@ -35,9 +38,10 @@ def measure(command: Sequence[str], *, reads_answer: bool = True, **env: str) ->
     Raises:
         SystemExit: The command failed; what it wrote to stderr is shown.
     """
+    given = {name: value for name, value in os.environ.items() if name not in _NOT_GIVEN_ON}
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         began = time.perf_counter()
-        child = subprocess.Popen(command, stdout=out, stderr=err, env={**os.environ, **env})
+        child = subprocess.Popen(command, stdout=out, stderr=err, env={**given, **env})
         _, status, usage = os.wait4(child.pid, 0)
         wall_s = time.perf_counter() - began
         child.returncode = os.waitstatus_to_exitcode(status)

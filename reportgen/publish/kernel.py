@@ -49,6 +49,7 @@ class ReadyKernel:
         self._private_dir = Path(tempfile.mkdtemp(prefix="reportgen-kernel-"))
         self._launched: Future[Any] = Future()
         self._preloaded: Future[None] = Future()
+        self._packed: Future[None] = Future()
         self._thread: Thread | None = None
 
     def start(self, cwd: Path) -> None:
@@ -91,6 +92,7 @@ class ReadyKernel:
         for future, task in (
             (self._launched, partial(_launch, cwd, self._private_dir)),
             (self._preloaded, _preload),
+            (self._packed, _pack_library),
         ):
             try:
                 future.set_result(task())
@@ -99,10 +101,14 @@ class ReadyKernel:
 
 
 def _preload() -> None:
-    """Import and pack what the page will need while the data are still being read."""
+    """Import what notebook and page will need while the data are still being read."""
     import_module("nbconvert.exporters.html")
     import_module("papermill")
+    import_module("reportgen.publish.library")
 
+
+def _pack_library() -> None:
+    """Pack the page's library, for which nobody waits before the notebook has run."""
     from reportgen.publish.library import own_library
 
     own_library()
