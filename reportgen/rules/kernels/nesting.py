@@ -70,10 +70,13 @@ def innermost_at(nesting: Nesting, time_us: Floats) -> Rows:
     rows = np.flatnonzero(nesting.end_us > nesting.start_us)
     if rows.size == 0:
         return np.full(time_us.shape, NONE, dtype=np.int64)
-    moment_us = np.concatenate((nesting.end_us[rows], nesting.start_us[rows]))
-    then = np.concatenate((nesting.parent[rows], rows))
-    is_start = np.repeat((False, True), rows.size)
-    # At one moment ends come first, the innermost of them at once; then starts, outer ones first.
-    order = np.lexsort((np.concatenate((-rows, rows)), is_start, moment_us))
-    at = np.searchsorted(moment_us[order], time_us, side="right") - 1
-    return np.where(at >= 0, then[order][np.maximum(at, 0)], NONE)
+    begun = np.searchsorted(nesting.start_us[rows], time_us, side="right") - 1
+    # Of slices that end together the outermost is the last to do so.
+    by_end = rows[::-1][np.argsort(nesting.end_us[rows][::-1], kind="stable")]
+    ended = np.searchsorted(nesting.end_us[by_end], time_us, side="right") - 1
+    inside = rows[np.maximum(begun, 0)]
+    last = by_end[np.maximum(ended, 0)]
+    has_left = (ended >= 0) & (nesting.end_us[last] > nesting.start_us[inside])
+    inside[has_left] = nesting.parent[last[has_left]]
+    inside[begun < 0] = NONE
+    return inside
