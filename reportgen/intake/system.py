@@ -26,7 +26,7 @@ from reportgen.profile.system import empty_system
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-BLOCK_BYTES = 13_000_000
+BLOCK_BYTES = 10_000_000
 """Bytes read at once. Source: measured; smaller is slower, larger only takes memory."""
 
 REMOTE_BLOCK_BYTES = 64_000_000
