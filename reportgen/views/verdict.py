@@ -70,8 +70,8 @@ def _what_it_wins(finding: Finding) -> str:
     if gain <= 1:
         return ""
     if finding.severity in _FAULTS:
-        return f"Removing the cause could make the job at most {gain:.2f}× faster."
-    return f"Nothing is wrong, but this could make the job at most {gain:.2f}× faster."
+        return f"Removing the cause could make training at most {gain:.2f}× faster."
+    return f"Nothing is wrong, but this could make training at most {gain:.2f}× faster."
 
 
 def severity_counts(report: Report) -> dict[str, int]:

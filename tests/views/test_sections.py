@@ -61,7 +61,7 @@ def test_the_verdict_is_the_top_finding_in_a_sentence(busy):
     assert verdict.headline == "The GPUs wait for the CPU in a third of the time."
     assert verdict.lead == (
         "The most important of 5 findings (1 critical, 2 warnings, 2 info). "
-        "Removing the cause could make the job at most 1.49× faster. "
+        "Removing the cause could make training at most 1.49× faster. "
         "2 checks could not look. 1 check broke."
     )
 
