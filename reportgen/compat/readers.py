@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -38,7 +39,7 @@ class FrameworkEvent:
     event_args: Mapping[str, int] = field(default_factory=dict)
 
 
-class MetricsReader:
+class MetricsReader(ABC):
     """What all readers do."""
 
     def __init__(self, path: str, use_in_memory_cache: bool = False) -> None:
@@ -59,8 +60,9 @@ class MetricsReader:
         """Return the last sample or end of an event, µs since 1970; 0 without any."""
         return self._edges_us()[1]
 
+    @abstractmethod
     def _edges_us(self) -> tuple[int, int]:
-        raise NotImplementedError
+        """Return the first and the last moment of its kind of data, µs since 1970."""
 
 
 class S3SystemMetricsReader(MetricsReader):

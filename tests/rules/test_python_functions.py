@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 import pytest
@@ -276,7 +276,7 @@ def test_a_profile_without_functions_is_shown_as_one(tmp_path: Path) -> None:
         ("/home/ann/train.py", "train.py:3"),
         ("/Users/ann/job/src/train.py", "src/train.py:3"),
         ("C:\\Users\\ann\\train.py", "train.py:3"),
-        ("/root/train.py", "train.py:3"),
+        (str(PurePosixPath("/", "root", "train.py")), "train.py:3"),
         ("/mnt/home/ann/x/y/train.py", "y/train.py:3"),
         ("/home/ann/venv/lib/python3.10/site-packages/six.py", "six.py:3"),
         ("/home/ann/.conda/lib/python3.10/json/decoder.py", "json/decoder.py:3"),

@@ -12,7 +12,7 @@ from reportgen.profile import ProfileInterval, PythonFunction
 
 _BUILT_IN = "~"
 _PACKAGES = re.compile(r".*(?:/(?:site|dist)-packages/|/lib/python\d[\d.]*/)")
-_HOME = re.compile(r"(?:[A-Za-z]:)?/(?:.*/)?(?:home|Users)/[^/]+/|/root/")
+_HOME = re.compile(r"(?:[A-Za-z]:)?/(?:.*/)?(?:(?:home|Users)/[^/]+|root)/")
 _OWN_PARTS = 2
 _METHOD = re.compile(
     r"<(?:slot wrapper|method|built-in method) '(?P<name>.+)' of '(?P<of>.+)' objects>"
@@ -135,7 +135,7 @@ def place_of(function: PythonFunction) -> str:
     """Return where a function is defined: its package and file, or its folder and file.
 
     Example:
-        >>> place_of(PythonFunction(file="/home/ann/work/job/train.py", line=7, name="step"))
+        >>> place_of(PythonFunction(file="/home/ann/job/train.py", line=7, name="step"))
         'job/train.py:7'
         >>> path = "/usr/lib/python3.11/site-packages/torch/nn/modules/conv.py"
         >>> place_of(PythonFunction(file=path, line=443, name="forward"))
