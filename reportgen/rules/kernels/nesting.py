@@ -12,6 +12,9 @@ from reportgen.rules.kernels.unions import Floats
 
 Rows = NDArray[np.int64]
 
+_MOMENTS_AT_ONCE = 65_536
+"""Moments that are looked up together, which bounds the memory. Source: ours."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Nesting:
@@ -70,13 +73,17 @@ def innermost_at(nesting: Nesting, time_us: Floats) -> Rows:
     rows = np.flatnonzero(nesting.end_us > nesting.start_us)
     if rows.size == 0:
         return np.full(time_us.shape, NONE, dtype=np.int64)
-    begun = np.searchsorted(nesting.start_us[rows], time_us, side="right") - 1
     # Of slices that end together the outermost is the last to do so.
     by_end = rows[::-1][np.argsort(nesting.end_us[rows][::-1], kind="stable")]
-    ended = np.searchsorted(nesting.end_us[by_end], time_us, side="right") - 1
-    inside = rows[np.maximum(begun, 0)]
-    last = by_end[np.maximum(ended, 0)]
-    has_left = (ended >= 0) & (nesting.end_us[last] > nesting.start_us[inside])
-    inside[has_left] = nesting.parent[last[has_left]]
-    inside[begun < 0] = NONE
-    return inside
+    start_us, end_us = nesting.start_us[rows], nesting.end_us[by_end]
+    found = np.empty(time_us.shape, dtype=np.int64)
+    for first in range(0, time_us.size, _MOMENTS_AT_ONCE):
+        some_us = time_us[first : first + _MOMENTS_AT_ONCE]
+        begun = np.searchsorted(start_us, some_us, side="right") - 1
+        ended = np.searchsorted(end_us, some_us, side="right") - 1
+        inside, last = rows[np.maximum(begun, 0)], by_end[np.maximum(ended, 0)]
+        has_left = (ended >= 0) & (nesting.end_us[last] > nesting.start_us[inside])
+        inside[has_left] = nesting.parent[last[has_left]]
+        inside[begun < 0] = NONE
+        found[first : first + some_us.size] = inside
+    return found

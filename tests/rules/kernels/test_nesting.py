@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from reportgen.rules.kernels import nesting as nesting_room
 from reportgen.rules.kernels.nesting import Nesting, innermost_at, nest, self_us
 
 Spans = list[tuple[float, float]]
@@ -87,3 +89,12 @@ def test_any_depth_and_any_number_at_one_moment_take_little_time() -> None:
     assert innermost_at(deep, np.full(n, 2.5 * n))[0] == n // 2 - 1
     assert self_us_of(at_once).sum() == 0.0
     assert innermost_at(at_once, np.zeros(n)).max() == -1
+
+
+def test_many_moments_are_looked_up_as_few_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    nesting = nest(np.array([0.0, 1.0, 2.0, 6.0]), np.array([5.0, 4.0, 3.0, 7.0]))
+    time_us = np.arange(-1.0, 9.0, 0.5)
+    whole = innermost_at(nesting, time_us)
+    assert whole.tolist()[4:8] == [1, 1, 2, 2]
+    monkeypatch.setattr(nesting_room, "_MOMENTS_AT_ONCE", 3)
+    assert innermost_at(nesting, time_us).tolist() == whole.tolist()
