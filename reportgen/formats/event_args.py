@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -12,10 +12,9 @@ from numpy.typing import NDArray
 
 from reportgen.formats.event_columns import (
     ABSENT,
+    Blocks,
     Codes,
     distinct,
-    join_numbers,
-    narrowed,
     whole_numbers,
 )
 from reportgen.formats.tally import printable
@@ -59,7 +58,7 @@ class ArgumentRows:
         self._pending: list[EventArgs] = []
         self._pending_tids: list[Any] = []
         self._labels = Codes()
-        self._parts: dict[str, list[NDArray[Any]]] = {column: [] for column in NUMBER_COLUMNS}
+        self._blocks = Blocks()
 
     def rows_of(self, raws: Sequence[bytes], tids: Sequence[Any]) -> NDArray[np.int32]:
         """Return the row of each event's arguments; equal bytes in one call are one row.
@@ -89,25 +88,38 @@ class ArgumentRows:
             self._convert()
         return np.arange(first, self.n_rows, dtype=np.int32)
 
+    def append_numbers(
+        self, columns: Mapping[str, NDArray[np.int64] | int], label: str | None, n_rows: int
+    ) -> NDArray[np.int32]:
+        """Return the rows of arguments that differ in numbers alone.
+
+        Args:
+            columns: (n_rows,) the numbers of a column, or the one of all rows.
+            label: that of all rows.
+            n_rows: how many there are.
+        """
+        self._convert()
+        first = self.n_rows
+        self.n_rows += n_rows
+        self._blocks.add(n_rows, {**columns, "label": self._label(label)})
+        return np.arange(first, self.n_rows, dtype=np.int32)
+
     def extend(self, other: SpanArguments) -> int:
         """Append the rows of another table; return how many stood before."""
         self._convert()
         n_before = self.n_rows
-        for column, parts in self._parts.items():
-            numbers = getattr(other, column)
-            if column == "label" and other.labels:
-                numbers = np.append(self._labels.of(other.labels), ABSENT)[numbers]
-            says_nothing = bool((numbers == ABSENT).all())
-            parts.append(
-                np.broadcast_to(np.int8(ABSENT), numbers.shape) if says_nothing else numbers
-            )
+        columns = {column: getattr(other, column) for column in NUMBER_COLUMNS}
+        if other.labels:
+            columns["label"] = np.append(self._labels.of(other.labels), ABSENT)[other.label]
+        says = {column: of for column, of in columns.items() if (of != ABSENT).any()}
+        self._blocks.add(other.n_rows, says)
         self.n_rows += other.n_rows
         return n_before
 
     def table(self) -> SpanArguments:
         """Return all rows as columns; nothing can be added afterwards."""
         self._convert()
-        columns = {column: join_numbers(self._parts.pop(column)) for column in NUMBER_COLUMNS}
+        columns = {column: self._blocks.take(column) for column in NUMBER_COLUMNS}
         known = [printable(label) for label in self._labels]
         labels = tuple(sorted(set(known)))
         if labels:
@@ -117,24 +129,25 @@ class ArgumentRows:
         return SpanArguments(**columns, labels=labels)
 
     def _convert(self) -> None:
-        """Append the pending rows to the columns."""
+        """Make columns of the pending rows."""
         if not self._pending:
             return
-        for column, values in _columns_of(self._pending):
-            numbers = whole_numbers(values)
-            if column == "tid":
-                beside = whole_numbers(self._pending_tids)
-                numbers = numbers if beside.strides == (0,) else _either(beside, numbers)
-            self._parts[column].append(narrowed(numbers))
-        self._parts["label"].append(self._pending_labels())
+        columns = {column: whole_numbers(values) for column, values in _columns_of(self._pending)}
+        beside = whole_numbers(self._pending_tids)
+        if beside.strides != (0,):
+            columns["tid"] = np.where(beside == ABSENT, columns["tid"], beside)
+        columns["label"] = self._labels_of(self._pending)
+        self._blocks.add(len(self._pending), columns)
         self._pending, self._pending_tids = [], []
 
-    def _pending_labels(self) -> NDArray[Any]:
-        labels = [args.layer_name or args.name for args in self._pending]
+    def _labels_of(self, rows: Sequence[EventArgs]) -> NDArray[np.int64]:
+        labels = [label_of(args) for args in rows]
         if not any(labels):
-            return np.broadcast_to(np.int8(ABSENT), len(labels))
-        codes = (self._labels[label] if label else ABSENT for label in labels)
-        return np.fromiter(codes, dtype=np.int32, count=len(labels))
+            return np.broadcast_to(np.int64(ABSENT), len(labels))
+        return np.fromiter(map(self._label, labels), dtype=np.int64, count=len(labels))
+
+    def _label(self, label: str | None) -> int:
+        return self._labels[label] if label else ABSENT
 
 
 def _columns_of(rows: Sequence[EventArgs]) -> Iterator[tuple[str, list[Scalar]]]:
@@ -148,16 +161,27 @@ def _columns_of(rows: Sequence[EventArgs]) -> Iterator[tuple[str, list[Scalar]]]
     yield "bytes_fetched", [args.bytes_fetched for args in rows]
 
 
-def _either(first: NDArray[np.int64], second: NDArray[np.int64]) -> NDArray[np.int64]:
-    return np.where(first == ABSENT, second, first)
+def label_of(args: EventArgs) -> str | None:
+    """Return what arguments call the event."""
+    return args.layer_name or args.name
+
+
+def numbers_of(args: EventArgs) -> dict[str, int]:
+    """Return the number in each column, ``ABSENT`` where none is."""
+    return {column: int(whole_numbers(values)[0]) for column, values in _columns_of([args])}
+
+
+def decode_plain(raw: bytes) -> EventArgs | None:
+    """Return the arguments in some JSON; ``None`` when a field is odd or it is no object."""
+    try:
+        return _DECODER.decode(raw) or NO_ARGS
+    except (ValueError, RecursionError):
+        return None
 
 
 def decode_args(raw: bytes) -> EventArgs:
     """Return the arguments in some JSON, ``NO_ARGS`` when it is no object."""
-    try:
-        return _DECODER.decode(raw) or NO_ARGS
-    except (ValueError, RecursionError):
-        return _decode_leniently(raw)
+    return decode_plain(raw) or _decode_leniently(raw)
 
 
 def decode_many(raws: Sequence[bytes]) -> list[EventArgs]:

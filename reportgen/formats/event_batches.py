@@ -122,7 +122,7 @@ class EventBatches:
                 dur_us=found.dur_us,
                 name=name[found.lead],
                 pid=pid[found.lead],
-                argument=self._vocabulary.arguments.append(found.arguments)[found.argument],
+                argument=found.arguments.rows_in(self._vocabulary.arguments),
             )
         )
         self._ends_in_nothing = False
@@ -130,10 +130,10 @@ class EventBatches:
 
     def _learn_leads(self, found: RegularEvents, places: NDArray[np.intp]) -> None:
         """Take the ``M`` lines above events: where a lead comes first, if that is enough."""
-        met = np.maximum.accumulate(found.lead)  # codes count up in the order of meeting
-        rows = np.flatnonzero(np.concatenate([[True], met[1:] > met[:-1]]))
-        is_first_alone = not (found.lead[1:] == 0).any()
-        again = chain.from_iterable(lead.naming for lead in found.leads[is_first_alone:])
+        rows = np.sort(np.unique(found.lead, return_index=True)[1])
+        codes = found.lead[rows].tolist()
+        is_first_alone = int(np.count_nonzero(found.lead == codes[0])) == 1
+        again = chain.from_iterable(found.leads[code].naming for code in codes[is_first_alone:])
         if not is_settled(line for _, line in again):
             rows = np.arange(found.lead.size)
         for lead, place in zip(found.lead[rows].tolist(), places[rows].tolist(), strict=True):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from itertools import count
 from typing import Any, TypeVar
 
@@ -16,7 +16,9 @@ ABSENT = -1
 Key = TypeVar("Key", bound=Hashable)
 
 _LARGEST = 2**62
-_NARROW = (np.int8, np.int16, np.int32)
+_NARROW = tuple(
+    (dtype, np.iinfo(dtype).min, np.iinfo(dtype).max) for dtype in (np.int8, np.int16, np.int32)
+)
 
 
 class Codes(dict[Any, int]):
@@ -45,15 +47,59 @@ def distinct(values: Sequence[Key]) -> tuple[list[Key], NDArray[np.int32]]:
     return list(codes), index
 
 
-def join_numbers(parts: Sequence[NDArray[Any]]) -> NDArray[Any]:
-    """Return several columns as one; columns that say nothing stay without memory."""
-    if all(part.size == 0 or part.strides == (0,) for part in parts):
-        values = {int(part[0]) for part in parts if part.size}
-        if len(values) <= 1:
-            size = sum(part.size for part in parts)
-            value = np.array([values.pop() if values else ABSENT], dtype=np.int64)
-            return np.broadcast_to(narrowed(value), size)
-    return np.concatenate(parts)
+class Blocks:
+    """Columns of whole numbers that grow by some rows at a time.
+
+    What a block says nothing of, and what all its rows have in common, takes no memory.
+
+    Example:
+        >>> blocks = Blocks()
+        >>> blocks.add(2, {"step": np.array([7, 8]), "pid": 300})
+        >>> blocks.add(1, {"pid": 301})
+        >>> [blocks.take(column).tolist() for column in ("step", "pid", "tid")]
+        [[7, 8, -1], [300, 300, 301], [-1, -1, -1]]
+    """
+
+    def __init__(self) -> None:
+        """Start without rows."""
+        self._blocks: list[tuple[int, dict[str, NDArray[Any] | int]]] = []
+
+    def add(self, n_rows: int, columns: Mapping[str, NDArray[Any] | int]) -> None:
+        """Append rows.
+
+        Args:
+            n_rows: how many.
+            columns: what they say: (n_rows,) numbers, or the number of all of them.
+        """
+        self._blocks.append(
+            (n_rows, {column: _held(numbers) for column, numbers in columns.items()})
+        )
+
+    def take(self, column: str) -> NDArray[Any]:
+        """Return a column of all rows and forget it; one that is the same all over is no memory."""
+        parts = [(n_rows, held.pop(column, ABSENT)) for n_rows, held in self._blocks]
+        n_rows = sum(size for size, _ in parts)
+        commons = {part for _, part in parts if isinstance(part, int)}
+        kinds = {part.dtype for _, part in parts if not isinstance(part, int)}
+        if not kinds and len(commons) <= 1:
+            return _repeated(commons.pop() if commons else ABSENT, n_rows)
+        kinds |= {_repeated(number, 1).dtype for number in commons}
+        joined = np.empty(n_rows, dtype=np.result_type(*kinds))
+        first = 0
+        for size, part in parts:
+            joined[first : first + size] = part
+            first += size
+        return joined
+
+
+def _held(numbers: NDArray[Any] | int) -> NDArray[Any] | int:
+    if isinstance(numbers, int):
+        return numbers
+    return int(numbers[0]) if numbers.strides == (0,) and numbers.size else narrowed(numbers)
+
+
+def _repeated(number: int, n_rows: int) -> NDArray[Any]:
+    return np.broadcast_to(narrowed(np.array([number])), n_rows)
 
 
 def whole_numbers(values: list[Any]) -> NDArray[np.int64]:
@@ -72,7 +118,7 @@ def whole_numbers(values: list[Any]) -> NDArray[np.int64]:
 
 
 def narrowed(numbers: NDArray[np.int64]) -> NDArray[Any]:
-    """Return a column in the narrowest type that holds it; one that says nothing stays.
+    """Return a column in the narrowest type that holds it.
 
     Example:
         >>> narrowed(np.array([3, 300])).dtype
@@ -80,11 +126,9 @@ def narrowed(numbers: NDArray[np.int64]) -> NDArray[Any]:
     """
     if not numbers.size:
         return numbers
-    if numbers.strides == (0,):
-        return np.broadcast_to(narrowed(numbers[:1].copy()), numbers.shape)
     least, most = int(numbers.min()), int(numbers.max())
-    for dtype in _NARROW:
-        if np.iinfo(dtype).min <= least and most <= np.iinfo(dtype).max:
+    for dtype, lowest, highest in _NARROW:
+        if lowest <= least and most <= highest:
             return numbers.astype(dtype)
     return numbers
 

@@ -8,7 +8,8 @@ from itertools import pairwise
 import numpy as np
 
 from reportgen.formats.event_columns import Codes
-from reportgen.formats.event_lines import Lead, RegularEvents, read_regular
+from reportgen.formats.event_leads import Lead
+from reportgen.formats.event_lines import RegularEvents, read_regular
 from reportgen.formats.event_metadata import Metadata
 from reportgen.formats.event_rows import Vocabulary
 from reportgen.formats.event_text import Event
@@ -28,7 +29,7 @@ def read_event_files(
         vocabulary: what codes mean, extended.
     """
     if len(contents) > 1:
-        found = read_regular([content for _, content in contents], vocabulary.leads)
+        found = read_regular([content for _, content in contents], vocabulary.lines)
         together = None if found is None else _files_of(found, vocabulary)
         if together is not None:
             return together
@@ -65,7 +66,7 @@ def _files_of(found: RegularEvents, vocabulary: Vocabulary) -> list[FileEvents] 
     start_ns, end_ns = times_ns(found.ts_us, found.dur_us, base_us)
     name = vocabulary.names.of([lead.event.name for lead in found.leads])[found.lead]
     phase = phase_of[file, found.lead]
-    argument = vocabulary.arguments.append(found.arguments)[found.argument]
+    argument = found.arguments.rows_in(vocabulary.arguments)
     bounds = np.cumsum([0, *found.n_rows]).tolist()
     return [
         FileEvents(

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from reportgen.formats.event_args import ArgumentRows
 from reportgen.formats.event_columns import Codes
-from reportgen.formats.event_lines import Leads
+from reportgen.formats.event_lines import KnownLines
 from reportgen.formats.event_text import Event
 
 SPAN, INSTANT, BEGIN, END, META, SILENT, KINDLESS, OTHER = range(8)
@@ -30,7 +30,7 @@ class Vocabulary:
     phases: Codes = field(default_factory=Codes)
     threads: Codes = field(default_factory=Codes)
     arguments: ArgumentRows = field(default_factory=ArgumentRows)
-    leads: Leads = field(default_factory=Leads)
+    lines: KnownLines = field(default_factory=KnownLines)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from reportgen.formats.event_lines import Leads, RegularEvents, read_regular
+from reportgen.formats.event_lines import KnownLines, RegularEvents, read_regular
 from reportgen.formats.event_text import EDGES, Event, decode_events, decode_lines
 from reportgen.formats.json_text import to_text
 from reportgen.formats.tally import Tally
@@ -17,7 +17,7 @@ _MAX_RUN_BYTES = 64 << 20
 
 
 def read_events(
-    content: bytes, key: str, tally: Tally, *, leads: Leads
+    content: bytes, key: str, tally: Tally, *, known: KnownLines
 ) -> Iterator[list[Event] | RegularEvents]:
     """Yield a file's events in their order, some thousands at a time.
 
@@ -25,7 +25,7 @@ def read_events(
         content: the file; with or without ``[`` and ``]``, complete or broken off.
         key: the file's, for the tally.
         tally: counts lines that cannot be read, with their numbers.
-        leads: what leads of regular lines mean, extended.
+        known: what stood on regular lines before, extended.
     """
     if not _is_plain(content):
         content = to_text(content)[0].encode("utf-8", "surrogateescape")
@@ -34,7 +34,7 @@ def read_events(
         end = content.find(b"\n", start + CHUNK_BYTES)
         end = len(content) if end < 0 else end + 1
         run = content[start:end]
-        events = read_regular([run], leads) or decode_events(run)
+        events = read_regular([run], known) or decode_events(run)
         if events is None:
             whole = decode_events(content) if start == 0 else None
             if whole is not None:
@@ -61,7 +61,7 @@ def read_event_blocks(
     source = iter(blocks)
     waiting = [next(source, b"")]
     if not _is_plain(waiting[0]):
-        yield from read_events(b"".join([*waiting, *source]), key, tally, leads=Leads())
+        yield from read_events(b"".join([*waiting, *source]), key, tally, known=KnownLines())
         return
     first_line, size = 1, len(waiting[0])
     for block in source:

@@ -71,7 +71,7 @@ def read_event_file(
         tally: counts what cannot be read or placed.
         vocabulary: what codes mean, extended.
     """
-    batches = read_events(content, key, tally, leads=vocabulary.leads)
+    batches = read_events(content, key, tally, known=vocabulary.lines)
     return read_batches(batches, key, tally, vocabulary=vocabulary)
 
 

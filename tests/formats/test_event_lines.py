@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reportgen.formats import Tally, Vocabulary, read_batches, read_event_file
-from reportgen.formats.event_lines import Leads, read_regular
+from reportgen.formats.event_lines import KnownLines, read_regular
 from reportgen.formats.event_text import decode_lines
 from reportgen.formats.json_text import to_text
 from tests.formats.timeline_words import in_words
@@ -32,7 +32,7 @@ def read_line_by_line(content: bytes) -> dict[str, Any]:
 
 
 def is_regular(content: bytes) -> bool:
-    return read_regular([content], Leads()) is not None
+    return read_regular([content], KnownLines()) is not None
 
 
 BASE = (
@@ -133,8 +133,8 @@ def test_events_are_where_their_numbers_say() -> None:
 
 
 def test_a_lead_that_was_met_in_one_file_is_known_in_the_next() -> None:
-    leads = Leads()
-    first, second = (read_regular([lines(NAMED, event())], leads) for _ in range(2))
+    known = KnownLines()
+    first, second = (read_regular([lines(NAMED, event())], known) for _ in range(2))
     assert first is not None
     assert second is not None
     assert first.leads[0] is second.leads[0]

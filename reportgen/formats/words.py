@@ -1,12 +1,14 @@
-"""Whole numbers in a text, many at once: eight digits are one word of 64 bits."""
+"""Fixed texts and whole numbers at many places of a text at once: eight letters are one word."""
 
 from __future__ import annotations
+
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
-_WORD_DIGITS = 8
-MAX_DIGITS = 2 * _WORD_DIGITS
+_WORD_LETTERS = 8
+MAX_DIGITS = 2 * _WORD_LETTERS
 """Digits that are looked at: two words."""
 
 PADDING = MAX_DIGITS
@@ -20,10 +22,11 @@ _ABOVE_NINE = int.from_bytes(b"\x76" * 8, "little")
 """Added to a byte up to nine it leaves the top bit alone, added to a larger one it sets it."""
 
 _TENS = np.array([10**power for power in range(9)], dtype=np.uint64)
-_NEVER = 2**64 - 1
-_LEAST = np.array([_NEVER, 0, *[10**power for power in range(1, MAX_DIGITS)]], dtype=np.uint64)
+_ALL_BITS = 2**64 - 1
+_LEAST = np.array([_ALL_BITS, 0, *[10**power for power in range(1, MAX_DIGITS)]], dtype=np.uint64)
 """The least number of so many digits that begins with no spare zero."""
 
+_MAX_UINT16 = 2**16 - 1
 _LOW_HALF = np.uint64(0xFFFFFFFF)
 _JOIN = (
     (0x0F0F0F0F0F0F0F0F, 10, 8),
@@ -38,9 +41,59 @@ def words_of(letters: NDArray[np.uint8]) -> Words:
     return np.ndarray(letters.size - 7, dtype="<u8", buffer=letters.data, strides=(1,))
 
 
-def word(text: bytes) -> int:
-    """Return eight letters as ``words_of`` has them."""
-    return int.from_bytes(text, "little")
+def stands_at(text: bytes, places: NDArray[np.intp], words: Words) -> NDArray[np.bool_]:
+    """Return at which places a fixed text stands.
+
+    Args:
+        text: one letter or more.
+        places: (n,) at least ``PADDING`` and the text's length before the end.
+        words: of a text, as ``words_of`` returns them.
+
+    Example:
+        >>> words = words_of(np.frombuffer(b"ts: 5, ts: 7" + bytes(PADDING), np.uint8))
+        >>> stands_at(b"ts: ", np.array([0, 1, 7]), words).tolist()
+        [True, False, True]
+    """
+    last = max(len(text) - _WORD_LETTERS, 0)
+    rest = text[last:]
+    kept = np.uint64(_ALL_BITS >> 8 * (_WORD_LETTERS - len(rest)))
+    is_there: NDArray[np.bool_] = (words[places + last] & kept) == _word(rest)
+    for begin in range(0, last, _WORD_LETTERS):
+        is_there &= words[places + begin] == _word(text[begin : begin + _WORD_LETTERS])
+    return is_there
+
+
+def _word(text: bytes) -> np.uint64:
+    return np.uint64(int.from_bytes(text, "little"))
+
+
+def slices(
+    letters: NDArray[np.uint8], starts: NDArray[np.intp], ends: NDArray[np.intp]
+) -> tuple[list[bytes], NDArray[np.intp]]:
+    """Return slices of a text, the shortest first, and the index of each.
+
+    Args:
+        letters: of a text.
+        starts, ends: (n,) of slices that are not empty.
+
+    Example:
+        >>> letters = np.frombuffer(b"three one two", np.uint8)
+        >>> texts, order = slices(letters, np.array([0, 6, 10]), np.array([5, 9, 13]))
+        >>> texts, order.tolist()
+        ([b'one', b'two', b'three'], [1, 2, 0])
+    """
+    lengths = ends - starts
+    dtype = np.uint16 if lengths.max(initial=0) <= _MAX_UINT16 else np.int64  # 16 bits: by radix
+    order = np.argsort(lengths.astype(dtype), kind="stable")
+    lengths, starts = lengths[order], starts[order]
+    bounds = [0, *(np.flatnonzero(np.diff(lengths)) + 1).tolist(), lengths.size]
+    found: list[bytes] = []
+    for first, last in pairwise(bounds):
+        length = int(lengths[first])
+        shape = letters.size - length + 1
+        of_length = np.ndarray(shape, dtype=f"V{length}", buffer=letters.data, strides=(1,))
+        found += of_length[starts[first:last]].tolist()
+    return found, order
 
 
 def numbers_at(words: Words, places: NDArray[np.intp]) -> tuple[Words, NDArray[np.intp]]:
@@ -59,9 +112,10 @@ def numbers_at(words: Words, places: NDArray[np.intp]) -> tuple[Words, NDArray[n
         [[1783071021, 0, 5], [10, 0, 1]]
     """
     values, n_digits = _first_word(words[places])
-    longer = np.flatnonzero(n_digits == _WORD_DIGITS)
-    if longer.size:
-        more, n_more = _first_word(words[places[longer] + _WORD_DIGITS])
+    is_longer = n_digits == _WORD_LETTERS
+    if is_longer.any():
+        longer = slice(None) if is_longer.all() else np.flatnonzero(is_longer)
+        more, n_more = _first_word(words[places[longer] + _WORD_LETTERS])
         values[longer] = values[longer] * _TENS[n_more] + more
         n_digits[longer] += n_more
     return values, n_digits
@@ -88,7 +142,7 @@ def _n_digits(digits: Words) -> NDArray[np.intp]:
 
 def _value(digits: Words, n_digits: NDArray[np.intp]) -> Words:
     """Return the number that the first bytes make."""
-    value: Words = digits << (8 * (_WORD_DIGITS - n_digits)).astype(
+    value: Words = digits << (8 * (_WORD_LETTERS - n_digits)).astype(
         np.uint64
     )  # others leave at the top
     for held, weight, width in _JOIN:
