@@ -27,12 +27,15 @@ class Block:
         figure: plotly's, with colour tokens, if it is a chart.
         is_for_notebook: whether the page leaves it out, because it has its own.
         is_panel: whether it stands beside others where the page is wide.
+        fold: words of the fold of the page behind which it waits together with its neighbours of
+            the same words; empty where it is shown at once.
     """
 
     html: str
     figure: Figure | None = None
     is_for_notebook: bool = False
     is_panel: bool = False
+    fold: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,6 +105,8 @@ def outputs(section: Section) -> Iterator[Output]:
         data: dict[str, Any] = {"text/html": f'<div class="{place}">{block.html}</div>'}
         if block.figure is not None:
             data[PLOTLY_MIME] = resolved(block.figure)
+        if block.fold:
+            metadata["fold"] = block.fold
         yield Output(data=data, metadata={METADATA_KEY: metadata})
         metadata = {}
 
@@ -115,6 +120,9 @@ def _joined(blocks: tuple[Block, ...]) -> Iterator[Block]:
             waiting = None
             yield block
         else:
+            if waiting and waiting.fold != block.fold:
+                yield waiting
+                waiting = None
             waiting = replace(block, html=waiting.html + block.html) if waiting else block
     if waiting:
         yield waiting

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from itertools import groupby
 
 from markupsafe import Markup
@@ -11,13 +12,13 @@ from markupsafe import Markup
 from reportgen.results import Exhibit, ExhibitKind
 from reportgen.views.blocks import Block
 from reportgen.views.charts import band, bars, boxes, heatmap, histogram, series, shares, spans
-from reportgen.views.charts.layout import ChartContext, Drawing, Figure
+from reportgen.views.charts.layout import ChartContext, Drawing, Figure, aligned
 from reportgen.views.condense import data_of
 from reportgen.views.fragments import figure_text, render
 from reportgen.views.packing import page_form, plotly_form
 from reportgen.views.sketch import sketch_of
 from reportgen.views.tables import table_of
-from reportgen.views.values import plot_label, prose
+from reportgen.views.values import heading_of, plot_label, prose
 
 _TITLE_PX, _TITLE_LENGTH = 64, 110
 _UNSAFE = re.compile(r"[^A-Za-z0-9_.-]+")
@@ -66,14 +67,34 @@ def anchor_of(rule_id: str, exhibit_id: str) -> str:
 
 
 def exhibit_blocks(exhibits: Sequence[Exhibit], context: ChartContext) -> list[Block]:
-    """Return exhibits in their order; neighbours that show shares stand side by side."""
+    """Return exhibits in their order; neighbours that are small enough stand side by side.
+
+    Those without rows are named together at the end.
+    """
     blocks: list[Block] = []
-    for kind, run in groupby(exhibits, key=lambda item: item.kind):
+    filled = [item for item in exhibits if item.n_rows]
+    for kind, run in groupby(filled, key=lambda item: item.kind):
         made = [exhibit_block(item, context) for item in run]
         if kind is ExhibitKind.SHARES and len(made) > 1:
             made = [Block(html=render("side_by_side", parts=[Markup(item.html) for item in made]))]  # noqa: S704 - fragments of ours
+        if kind is ExhibitKind.HISTOGRAM and len(made) > 1:
+            made = [replace(block, is_panel=True) for block in made]
         blocks += made
+    empty = [item for item in exhibits if not item.n_rows]
+    if empty:
+        named = [(anchor_of(context.rule_id, item.id), item.title) for item in empty]
+        blocks.append(Block(html=render("exhibits_empty", exhibits=named)))
     return blocks
+
+
+def _said(exhibit: Exhibit) -> str:
+    """Return an exhibit's caption, its columns called as their headings call them."""
+    caption = exhibit.caption
+    for column in exhibit.columns:
+        if "_" in column.name:
+            heading = f"“{heading_of(column.name)}”"
+            caption = re.sub(rf"\b{re.escape(column.name)}\b", heading, caption)
+    return caption
 
 
 def exhibit_block(exhibit: Exhibit, context: ChartContext, *, title: str = "") -> Block:
@@ -87,7 +108,7 @@ def exhibit_block(exhibit: Exhibit, context: ChartContext, *, title: str = "") -
     frame = {
         "anchor": anchor_of(context.rule_id, exhibit.id),
         "title": prose(title or exhibit.title),
-        "caption": prose(exhibit.caption),
+        "caption": prose(_said(exhibit)),
     }
     file = f"{context.rule_id}.json"
     if exhibit.n_rows == 0:
@@ -100,6 +121,8 @@ def exhibit_block(exhibit: Exhibit, context: ChartContext, *, title: str = "") -
     if exhibit.kind is ExhibitKind.BARS:
         return Block(html=render("bars", **frame, info=bars.info(exhibit, file=file)))
     drawing = _DRAW[exhibit.kind](exhibit, context)
+    if context.left_px is not None:
+        drawing = aligned(drawing, context.left_px)
     html = render(
         "chart",
         **frame,

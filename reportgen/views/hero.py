@@ -15,7 +15,7 @@ from reportgen.units import percentages, say_duration, say_pct
 from reportgen.views.charts.arrays import numbers
 from reportgen.views.charts.shares import ink_class
 from reportgen.views.hero_words import TRACED, Words, words_for
-from reportgen.views.labels import WIDE_PX, Place, place_labels
+from reportgen.views.labels import WIDE_PX, Place, label_pct, place_labels
 from reportgen.views.meaning import inks
 from reportgen.views.values import heading_of, prose, shorten
 
@@ -25,7 +25,6 @@ TOLD_FROM_PCT = 5.0
 """Less idle time than this is not what a job's verdict is about. Source: ours."""
 _SEEN_FROM_PCT = 3.0
 _LEAST_CPU_PCT = 0.05
-_HEADED_FROM_PCT = 16.0
 _PARTLY_FROM_PCT = 20.0
 _UNTOLD_FROM_PCT = 50.0
 """Where most of the time was not measured, the rest says little about the job. Source: ours."""
@@ -242,11 +241,12 @@ def _headings(
         if not its:
             continue
         width_pct = 100 * sum(part.value for part in its) / total
-        is_headed = width_pct >= _HEADED_FROM_PCT and len(parts) > 1
+        pct = say_pct(sum(part.pct for part in its))
+        is_headed = len(parts) > 1 and label_pct(f"{text} {pct}") <= width_pct
         made.append(
             Heading(
                 text=text if is_headed else "",
-                pct=say_pct(sum(part.pct for part in its)) if is_headed else "",
+                pct=pct if is_headed else "",
                 width_pct=round(width_pct, 3),
             )
         )

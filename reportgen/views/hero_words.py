@@ -103,7 +103,7 @@ TRACED = Words(
     aside_says="went into communication with nothing computed beside it",
     groups=(
         ("Computing", ("compute",)),
-        ("Communication and copies", (_COMMUNICATION, "memory_operations")),
+        ("Moving data", (_COMMUNICATION, "memory_operations")),
         ("Idle", tuple(_TRACED_CAUSES)),
     ),
 )

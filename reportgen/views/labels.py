@@ -28,6 +28,11 @@ class _Box:
     is_apart: bool
 
 
+def label_pct(text: str, *, bar_px: float = NARROWEST_PX) -> float:
+    """Return how much of a bar's length a text takes, in percent."""
+    return 100 * (len(text) * _CHARACTER_PX + _PADDING_PX) / bar_px
+
+
 def place_labels(
     at_pct: Sequence[float], lengths: Sequence[int], *, bar_px: float = NARROWEST_PX
 ) -> list[Place]:

@@ -27,6 +27,9 @@ _TRACE_HINTS: dict[str, str] = {
 }
 """How to record with the PyTorch profiler what a rule over kernel traces lacked."""
 
+_OF_ANY_GPU = RuleId("LowGPUUtilization")
+"""Its rule looks at each GPU by itself."""
+
 _HINTS: dict[ReasonCode, str] = {
     ReasonCode.NO_GPU: (
         "The job's nodes report no GPU. If there should be one, check the instance type and that "
@@ -104,6 +107,14 @@ def is_applicable(rule_id: str, report: Report) -> bool:
     return was_asked_for(rule_id, report)
 
 
+def _has_gpu(report: Report) -> bool:
+    """Return whether samples of a GPU were judged, or were too few: a rule may need several."""
+    entry = report.rules.get(_OF_ANY_GPU)
+    return entry is not None and (
+        entry.reason is None or entry.reason.code is not ReasonCode.NO_GPU
+    )
+
+
 def link_to(rule_id: str, report: Report) -> str:
     """Return where a rule's section stands; empty where it has none.
 
@@ -122,6 +133,8 @@ def hint_of(rule_id: str, report: Report) -> str:
         return ""
     if rule_id in _TRACE_HINTS or is_of_traces(report):
         return _TRACE_HINTS.get(rule_id, "")
+    if entry.reason.code is ReasonCode.NO_GPU and _has_gpu(report):
+        return ""
     hint = _HINTS.get(entry.reason.code, "")
     if entry.reason.code is ReasonCode.NO_EVENTS:
         hint = _RULE_HINTS.get(rule_id, hint)

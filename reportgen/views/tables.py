@@ -22,8 +22,8 @@ from reportgen.views.values import (
     shown_value,
 )
 
-WHOLE_UP_TO_ROWS = 50
-FIRST_ROWS = 20
+WHOLE_UP_TO_ROWS = 15
+FIRST_ROWS = 10
 MOST_ROWS = 2_000
 MOST_CELLS = 2_400
 UNIT_COLUMN = "unit"
@@ -95,7 +95,7 @@ def table_of(exhibit: Exhibit, *, is_unix: bool, file: str) -> TableInfo:
     shown = min(n_rows, MOST_ROWS, max(FIRST_ROWS, MOST_CELLS // max(len(exhibit.columns), 1)))
     row_units = _row_units(exhibit)
     columns = [
-        _worded(column) if exhibit.id in BUDGET_TABLES else column
+        _worded(column) if exhibit.id in BUDGET_TABLES else _spaced(column)
         for column in exhibit.columns
         if (row_units is None or column.name != UNIT_COLUMN) and _holds_something(column)
     ]
@@ -167,6 +167,14 @@ def _worded(column: Column) -> Column:
     if column.name not in {"part", "cause"}:
         return column
     return replace(column, values=said_parts([str(value) for value in column.values]))
+
+
+def _spaced(column: Column) -> Column:
+    """Return a column of causes without the signs of their codes: ``host late: copy``."""
+    if column.name != "cause":
+        return column
+    values = (str(value).replace("_", " ").replace(":", ": ") for value in column.values)
+    return replace(column, values=tuple(values))
 
 
 def _holds_something(column: Column) -> bool:

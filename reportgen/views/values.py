@@ -22,6 +22,18 @@ _FEW_DECIMALS_FROM = 1_000.0
 _WHOLE_SECONDS_FROM_S = 10.0
 _PCT = re.compile(r"\bpct\b")
 _TIME_NAMES = re.compile(r"(^|_)(time|start|end|first|last|began|ended|timestamp)_u?s$")
+_HEADINGS = {
+    "algorithm_gb_per_s": "algorithm bandwidth",
+    "aws_pct": "SageMaker's share",
+    "bus_gb_per_s": "bus bandwidth",
+    "cpu_hot_gpu_s": "time with a hot core",
+    "gb_per_s": "bandwidth",
+    "gpu_s": "GPU time",
+    "steps_per_s": "steps per second",
+}
+"""Columns whose names say nothing once their unit is taken off."""
+_SHORT_WORDS = re.compile(r"\b(cpu|gpu|io)\b")
+_LONG_WORDS = {"cpu": "CPU", "gpu": "GPU", "io": "I/O"}
 _UNIT_SUFFIX = re.compile(r"_(ns|us|ms|s|pct|ratio|bytes|hz|per_s|bytes_per_s)$")
 _NUMBER_AND_UNIT = re.compile(r"(?<=\d) (?=%|(?:[µm]?s|min|h|[kMGTP]?B)\b)")
 _COUNTED = re.compile(r"[A-Za-z]{3,}(?<![siu])(?<!bp)s$")
@@ -85,8 +97,11 @@ def unique_labels(names: Sequence[str]) -> list[str]:
 
 def heading_of(name: str) -> str:
     """Return a column's name for people: without its unit, words apart: ``busy_us`` -> ``busy``."""
+    if name in _HEADINGS:
+        return _HEADINGS[name]
     bare = _UNIT_SUFFIX.sub("", name) if name.islower() or "_" in name else name
     words = _PCT.sub("share", bare.replace("_", " ")).strip()
+    words = _SHORT_WORDS.sub(lambda found: _LONG_WORDS[found[0]], words)
     return shorten(words or name, most=_LONGEST_LISTED).text
 
 
@@ -112,7 +127,7 @@ def say(value: Scalar, unit: str) -> str:
     if isinstance(value, str):
         return clean(value)
     if unit in _SECONDS_PER:
-        return _say_seconds(value * _SECONDS_PER[unit])
+        return _say_seconds(value, _SECONDS_PER[unit])
     if unit in _BYTES:
         return say_bytes(_three_digits(value))
     if unit in _BYTE_RATES:
@@ -128,10 +143,12 @@ def _unit_after(number: str, unit: str) -> str:
     return unit[:-1] if number == "1" and _COUNTED.search(unit) else unit
 
 
-def _say_seconds(duration_s: float) -> str:
-    if not duration_s:
+def _say_seconds(duration: float, s_per_unit: float) -> str:
+    """Write a duration; what is below a second is rounded in its own unit, as sentences do."""
+    if not duration:
         return "0 s"
-    return say_duration(_three_digits(duration_s) if abs(duration_s) < 1 else duration_s)
+    is_short = abs(duration * s_per_unit) < 1
+    return say_duration((_three_digits(duration) if is_short else duration) * s_per_unit)
 
 
 def _three_digits(value: float) -> float:

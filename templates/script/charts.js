@@ -136,8 +136,17 @@ var reportCharts = (function () {
   }
 
   /* Times to the millisecond are wide: on a phone they would stand on each other. */
+  function ticksIn(width) { return Math.max(2, Math.floor(width / INSTANT_PX)); }
   function thinTicks(axis, width) {
-    if (axis && axis.type === "date") axis.nticks = Math.max(2, Math.floor(width / INSTANT_PX));
+    if (axis && axis.type === "date") axis.nticks = ticksIn(width);
+  }
+
+  /* As wide as a sheet, with as many instants below it as find room there. */
+  function fitSheet(figure, width) {
+    var plot = figure.querySelector(".rg-plot");
+    var axis = plot.layout && plot.layout.xaxis;
+    var more = axis && axis.type === "date" ? { "xaxis.nticks": ticksIn(width) } : {};
+    return window.Plotly.relayout(plot, Object.assign({ width: width, autosize: false }, more));
   }
 
   function draw(figure, Plotly) {
@@ -165,7 +174,15 @@ var reportCharts = (function () {
   /* Drawn charts cost thousands of elements: beyond mostAwake those farthest from the window are
      taken apart, and drawn again when they come near. */
   function isAwake(figure) { return awake.indexOf(figure) >= 0; }
+  /* One in a closed fold has no size to be drawn in. */
+  function hasRoom(figure) { return !figure.closest("details:not([open])"); }
+  function putToSleep(figure) {
+    awake.splice(awake.indexOf(figure), 1);
+    window.Plotly.purge(figure.querySelector(".rg-plot"));
+    figure.dispatchEvent(new CustomEvent("rg:asleep"));
+  }
   function distance(figure) {
+    if (!hasRoom(figure)) return Infinity;
     var box = figure.getBoundingClientRect();
     return Math.max(box.top - innerHeight, -box.bottom, 0);
   }
@@ -176,10 +193,7 @@ var reportCharts = (function () {
       .map(function (figure) { return [distance(figure), figure]; })
       .sort(function (a, b) { return b[0] - a[0]; });
     farthest.slice(0, awake.length - mostAwake).forEach(function (pair) {
-      if (pair[0] < AWAKE_PX) return;
-      awake.splice(awake.indexOf(pair[1]), 1);
-      window.Plotly.purge(pair[1].querySelector(".rg-plot"));
-      pair[1].dispatchEvent(new CustomEvent("rg:asleep"));
+      if (pair[0] >= AWAKE_PX) putToSleep(pair[1]);
     });
   }
 
@@ -213,6 +227,7 @@ var reportCharts = (function () {
 
   function repaint() {
     if (!window.Plotly) return Promise.resolve();
+    awake.filter(function (figure) { return figure.dataset.drawn && !hasRoom(figure); }).forEach(putToSleep);
     return Promise.all(figures
       .filter(isAwake)
       .map(function (figure) { return draw(figure, window.Plotly); }));
@@ -237,14 +252,14 @@ var reportCharts = (function () {
      what is near is drawn ahead. */
   var whenIdle = window.requestIdleCallback || function (work) { return setTimeout(work, 200); };
   function drawNext() {
-    var waiting = figures.find(function (figure) { return !figure.dataset.asked; });
+    var waiting = figures.find(function (figure) { return !figure.dataset.asked && hasRoom(figure); });
     if (!window.Plotly && figures.length) unpack();
     if (waiting && awake.length < mostAwake) drawSoon(waiting).then(function () { whenIdle(drawNext); });
   }
   window.addEventListener("load", function () { setTimeout(function () { whenIdle(drawNext); }, 200); });
 
   return {
-    drawAll: drawAll, drawSoon: drawSoon, wake: wake, repaint: repaint, isAwake: isAwake, figures: figures,
+    drawAll: drawAll, fitSheet: fitSheet, drawSoon: drawSoon, wake: wake, repaint: repaint, isAwake: isAwake, figures: figures,
     most: function (count) { mostAwake = count; }
   };
 })();

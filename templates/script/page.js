@@ -194,8 +194,7 @@
     reportCharts.repaint();
     if (!window.Plotly) return;
     reportCharts.figures.forEach(function (figure) {
-      var plot = figure.querySelector(".rg-plot");
-      if (figure.dataset.drawn) window.Plotly.relayout(plot, { width: PRINT_WIDTH_PX, autosize: false });
+      if (figure.dataset.drawn) reportCharts.fitSheet(figure, PRINT_WIDTH_PX);
     });
   });
   addEventListener("afterprint", function () {

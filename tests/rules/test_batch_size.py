@@ -96,7 +96,7 @@ def test_too_few_samples_are_told_with_numbers() -> None:
     result = run(RULE, roomy(), patience=30, window=5)
 
     assert result.reason is not None
-    assert result.reason.text == "Too short to judge: 30 of more than 30 samples."
+    assert result.reason.text == "Too short to judge: 30 samples, more than 30 are needed."
 
 
 def test_without_gpus_or_without_their_memory_there_is_nothing_to_judge() -> None:

@@ -143,7 +143,7 @@ def test_too_few_samples_and_no_gpu_are_told_apart() -> None:
     cpu_only = run(RULE, node_profile(system=system_table({"cpu0": [5.0] * 80})), **SMALL)
 
     assert short.reason is not None
-    assert short.reason.text == "Too short to judge: 20 of more than 20 samples."
+    assert short.reason.text == "Too short to judge: 20 samples, more than 20 are needed."
     assert cpu_only.reason is not None
     assert cpu_only.reason.code is ReasonCode.NO_GPU
     assert (cpu_only.details, cpu_only.exhibits[:-1]) == ({}, ())

@@ -131,7 +131,7 @@ def test_as_many_samples_as_patience_are_too_few() -> None:
 
     assert result.status is Status.SKIPPED
     assert result.reason is not None
-    assert result.reason.text == "Too short to judge: 10 of more than 10 samples."
+    assert result.reason.text == "Too short to judge: 10 samples, more than 10 are needed."
     assert result.findings == ()
 
 

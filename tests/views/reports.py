@@ -598,7 +598,7 @@ def busy_report() -> Report:
         skipped(
             "IOBottleneck",
             ReasonCode.TOO_FEW_SAMPLES,
-            "Too short to judge: 870 of more than 1,000 samples.",
+            "Too short to judge: 870 samples, more than 1,000 are needed.",
         ),
         result(
             "GPUMemoryIncrease",

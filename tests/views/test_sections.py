@@ -107,7 +107,7 @@ def test_found_found_nothing_and_could_not_look_stand_apart(busy):
     assert len(quiet.entries) == 9
     assert [entry.reason for entry in unlooked.entries] == [
         "No data-loader events were recorded.",
-        "Too short to judge: 870 of more than 1,000 samples.",
+        "Too short to judge: 870 samples, more than 1,000 are needed.",
         "The rule broke in judge: ValueError: no window",
     ]
     assert outside.entries == ()

@@ -24,10 +24,10 @@ def _table(n_rows: int) -> Exhibit:
     )
 
 
-def test_fifty_rows_are_shown_and_the_51st_folds_all_but_twenty():
-    assert len(table_of(_table(50), is_unix=True, file=FILE).rows) == 50
-    longer = table_of(_table(51), is_unix=True, file=FILE)
-    assert (len(longer.rows), len(longer.folded)) == (FIRST_ROWS, 31)
+def test_fifteen_rows_are_shown_and_the_sixteenth_folds_all_but_ten():
+    assert len(table_of(_table(15), is_unix=True, file=FILE).rows) == 15
+    longer = table_of(_table(16), is_unix=True, file=FILE)
+    assert (len(longer.rows), len(longer.folded)) == (FIRST_ROWS, 6)
 
 
 def test_rows_beyond_the_limit_are_counted_and_the_file_is_named():

@@ -11,7 +11,7 @@ from reportgen.rules.base import Presentation, Rule, param_values
 from reportgen.rules.imported.parameters import parse_parameters
 from reportgen.rules.imported.remarks import remarks_on
 from reportgen.rules.runner import Failure, guarded, with_about
-from reportgen.units import say_count
+from reportgen.rules.saying.verdict import say_too_short
 
 logger = logging.getLogger(__name__)
 
@@ -97,8 +97,7 @@ def _lack(rule: Rule, counters: Counters, details: Details, params: Any, *, has_
         return ""
     if not counters.datapoints:
         return "It saw no data."
-    seen_count, needed = say_count(counters.datapoints), say_count(patience)
-    return f"Too short to judge: {seen_count} of more than {needed} samples."
+    return say_too_short(counters.datapoints, patience=patience)
 
 
 def _has_single_gpus(details: Details) -> bool:

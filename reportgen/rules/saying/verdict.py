@@ -17,6 +17,7 @@ from reportgen.results import (
     Status,
 )
 from reportgen.rules.base import Presentation, param_values, parameter_text
+from reportgen.rules.saying.wording import say_times
 from reportgen.units import say_count, speedup_at_most
 
 CRITICAL_FROM_RATIO = 0.5
@@ -41,12 +42,16 @@ def reason_to_skip(
     if n_gpus == 0:
         return Reason(code=ReasonCode.NO_GPU, text="The job has no GPU.")
     if n_samples <= patience:
-        seen, needed = say_count(n_samples), say_count(patience)
         return Reason(
-            code=ReasonCode.TOO_FEW_SAMPLES,
-            text=f"Too short to judge: {seen} of more than {needed} samples.",
+            code=ReasonCode.TOO_FEW_SAMPLES, text=say_too_short(n_samples, patience=patience)
         )
     return None
+
+
+def say_too_short(n_samples: int, *, patience: int) -> str:
+    """Say that more samples than ``patience`` are needed, and how many there are."""
+    seen = say_times(n_samples, "sample")
+    return f"Too short to judge: {seen}, more than {say_count(patience)} are needed."
 
 
 def conclude(

@@ -8,11 +8,11 @@ from reportgen.results import ColumnType, Exhibit
 from reportgen.views.charts.arrays import numbers
 from reportgen.views.charts.shares import FULL_NAME, ink_class, named
 from reportgen.views.meaning import PLAIN, Ink, hue_of, inks
-from reportgen.views.tables import FIRST_ROWS, MOST_CELLS, headings_of
+from reportgen.views.tables import MOST_CELLS, headings_of
 from reportgen.views.values import Shown, exact_name, heading_of, say, shorten, shown_value
 
 _BARS_PCT = 60
-_TOO_FEW_TO_FOLD = 5
+_WHOLE_UP_TO_ROWS, _FIRST_ROWS = 20, 15
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,7 +99,7 @@ def info(exhibit: Exhibit, *, file: str) -> BarsInfo:
         for at in range(n_shown)
     )
     hidden = exhibit.n_rows - n_shown
-    first = n_shown if n_shown <= FIRST_ROWS + _TOO_FEW_TO_FOLD else FIRST_ROWS
+    first = n_shown if n_shown <= _WHOLE_UP_TO_ROWS else _FIRST_ROWS
     return BarsInfo(
         label=exhibit.title,
         name_head=heading_of(name_column.name),

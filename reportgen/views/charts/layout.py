@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from reportgen.results import Exhibit
@@ -21,6 +21,9 @@ _PERCENT_TOP = 101.0
 _TINY, _SMALL, _NORMAL = 10, 11, 12
 """Instants are tiny: with milliseconds they are as long as plotly sets them apart."""
 
+_LEFT_PX = 44
+_LABEL_CHARACTER_PX, _LABEL_PADDING_PX = 6.4, 12
+
 _FINE_BELOW_MS = 60_000.0
 """Charts of kernel traces are milliseconds long: their points lie closer than one."""
 
@@ -32,12 +35,14 @@ class ChartContext:
     Attributes:
         rule_id: whose exhibit it is.
         is_unix: whether times are wall-clock times.
-        time_range_s: from when to when its time axis reaches, where others beside it do so too.
+        time_range_s: from when to when its time axis reaches, where others below it do so too.
+        left_px: how much room is left of its axis, where others below it begin there too.
     """
 
     rule_id: str
     is_unix: bool
     time_range_s: tuple[float, float] | None = None
+    left_px: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,7 +129,7 @@ def layout(**parts: object) -> dict[str, Any]:
         "paper_bgcolor": "rgba(0,0,0,0)",
         "plot_bgcolor": "rgba(0,0,0,0)",
         "font": {"family": FONT, "size": _NORMAL, "color": _MUTED},
-        "margin": {"l": 44, "r": 12, "t": 8, "b": 30},
+        "margin": {"l": _LEFT_PX, "r": 12, "t": 8, "b": 30},
         "hovermode": "closest",
         "hoverlabel": {
             "bgcolor": "var(--rg-surface)",
@@ -148,6 +153,22 @@ def layout(**parts: object) -> dict[str, Any]:
         },
         **parts,
     }
+
+
+def aligned(drawing: Drawing, left_px: int) -> Drawing:
+    """Return a chart whose axis begins after ``left_px``, whatever its labels take."""
+    parts = {
+        name: {**part, "automargin": False} if name.startswith("yaxis") else part
+        for name, part in drawing.figure["layout"].items()
+    }
+    parts["margin"] = {**parts["margin"], "l": left_px}
+    return replace(drawing, figure={**drawing.figure, "layout": parts})
+
+
+def label_room_px(labels: Sequence[str]) -> int:
+    """Return how much room tick labels take beside an axis; at least that of percentages."""
+    longest = max((len(plot_label(text)) for text in labels), default=0)
+    return max(_LEFT_PX, round(longest * _LABEL_CHARACTER_PX) + _LABEL_PADDING_PX)
 
 
 def axis(title: str = "", **parts: object) -> dict[str, Any]:

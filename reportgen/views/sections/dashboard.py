@@ -9,6 +9,7 @@ from reportgen.report import Report
 from reportgen.results import Exhibit, ExhibitKind, RuleId
 from reportgen.views.blocks import Block, Section
 from reportgen.views.charts.arrays import numbers
+from reportgen.views.charts.layout import label_room_px
 from reportgen.views.choices import Pane, choices_block
 from reportgen.views.exhibits import anchor_of, exhibit_block, has_shape
 from reportgen.views.kernel_ranking import ranking_block
@@ -87,10 +88,25 @@ def _block(panel: Panel, found: Exhibit, report: Report, *, is_alone: bool) -> B
 def _picture(panel: Panel, found: Exhibit, report: Report, *, noun: str = "kernel") -> Block:
     context, title = context_of(panel.rule_id, report), panel.says(found)
     if panel.shares_axis:
-        context = replace(context, time_range_s=_window_s(report))
+        context = replace(
+            context, time_range_s=_window_s(report), left_px=label_room_px(_lanes(report))
+        )
     if panel.is_ranking:
         return ranking_block(found, context, title=title, noun=noun)
     return exhibit_block(found, context, title=title)
+
+
+def _lanes(report: Report) -> list[str]:
+    """Return the names of the lanes of pictures that share their time axis."""
+    found = [exhibit_of(panel, report) for panel in PANELS if panel.shares_axis]
+    return [
+        str(name)
+        for item in found
+        if item is not None and item.kind is ExhibitKind.SPANS
+        for column in item.columns
+        if column.name == "lane"
+        for name in dict.fromkeys(column.values)
+    ]
 
 
 def _window_s(report: Report) -> tuple[float, float] | None:

@@ -9,10 +9,10 @@ from reportgen.report import Report
 from reportgen.results import Finding, RuleId, RuleResult, Status
 from reportgen.units import say_count
 from reportgen.views.blocks import Block, Section, State
-from reportgen.views.exhibits import exhibit_blocks
+from reportgen.views.depth import blocks_of
 from reportgen.views.findings import Card, card_of
 from reportgen.views.fragments import render
-from reportgen.views.outline import about_of, context_of, evidence_of, section_id_of
+from reportgen.views.outline import about_of, evidence_of, section_id_of
 from reportgen.views.status import hint_of, rule_state
 from reportgen.views.values import ABSENT, say, say_number
 
@@ -93,7 +93,7 @@ def rule_blocks(
         ]
         if exhibits and about.get("reading"):
             blocks.append(Block(html=render("reading", text=about["reading"])))
-        blocks += exhibit_blocks(exhibits, context_of(rule_id, report))
+        blocks += blocks_of(exhibits, rule_id, report)
         file = report.rules[RuleId(rule_id)].file
         blocks.append(_foot(result, file, about.get("advice", "")))
     return blocks
@@ -102,9 +102,12 @@ def rule_blocks(
 def say_counters(result: RuleResult) -> tuple[str, str, str]:
     """Write triggers, violations and datapoints.
 
-    Edge cases: a check that did not look shows dashes, never zeros that look like health.
+    Edge cases: a check that did not look shows dashes, never zeros that look like health; so does
+    one of ours that SageMaker counts nothing for.
     """
     counters = result.counters
+    if not (counters.rule_triggered or counters.violations or counters.datapoints):
+        return ABSENT, ABSENT, ABSENT
     did_look = result.status in {Status.OK, Status.TRIGGERED}
     counts = (counters.rule_triggered, counters.violations)
     triggered, violations = (say_count(item) if did_look else ABSENT for item in counts)

@@ -39,6 +39,11 @@ class RuleRow:
     params: tuple[tuple[str, str], ...]
     advice: str
 
+    @property
+    def is_counted(self) -> bool:
+        """Return whether the check has any of SageMaker's counters."""
+        return any(text != ABSENT for text in (self.triggered, self.violations, self.datapoints))
+
 
 def rules_summary(report: Report) -> Section:
     """Show every check with its status, counters, parameters and advice."""

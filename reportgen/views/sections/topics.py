@@ -6,10 +6,9 @@ from reportgen.profiling import ProfilingKind
 from reportgen.report import Report
 from reportgen.results import RuleId, Status
 from reportgen.views.blocks import Section, Sections, State
-from reportgen.views.exhibits import exhibit_blocks
+from reportgen.views.depth import blocks_of
 from reportgen.views.outline import (
     SECTION_OF_RULE,
-    context_of,
     evidence_of,
     is_about_operators,
     is_of_traces,
@@ -81,7 +80,7 @@ def operators(report: Report) -> Section:
     blocks = [
         head_block(_OPERATORS_TITLE, None, _OPERATORS_LEAD),
         *card_blocks(_FRAMEWORK, findings, report),
-        *exhibit_blocks(exhibits, context_of(_FRAMEWORK, report)),
+        *blocks_of(exhibits, _FRAMEWORK, report),
     ]
     return Section(id=_OPERATORS_ID, title=_OPERATORS_TITLE, blocks=tuple(blocks))
 

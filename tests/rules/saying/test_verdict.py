@@ -43,7 +43,7 @@ def test_the_first_thing_that_is_missing_is_named() -> None:
     assert no_gpu is not None
     assert no_gpu.code is ReasonCode.NO_GPU
     assert short is not None
-    assert short.text == "Too short to judge: 812 of more than 1,000 samples."
+    assert short.text == "Too short to judge: 812 samples, more than 1,000 are needed."
 
 
 @pytest.mark.parametrize(("n_samples", "is_skipped"), [(1000, True), (1001, False)])
