@@ -29,7 +29,7 @@ ABOUT = About(
         "busy (above 90 %, above 10 %), or idle: a straggler (another GPU of the same node is busy "
         "and steps or communication show waiting), I/O wait, network, CPU or input, between "
         "steps, unexplained. A cause is what went on at the same time, not a proof; GPUs of other "
-        "nodes are not compared, as clocks differ. Gaps in the sampling are not_measured. Where "
+        "nodes are not compared, as clocks differ. Gaps in the sampling are told apart. Where "
         "kernels were traced the parts are theirs instead, over the recorded steps: compute, "
         "exposed communication, memory operations, and the causes of idling."
     ),

@@ -20,7 +20,7 @@ ID = RuleId("StepPeriodicity")
 ABOUT = About(
     checks="Whether slow steps, or long pauses between steps, come back in a rhythm.",
     reading=(
-        "A cycle is a step and the pause behind it. Slow cycles that recur every n-th step or "
+        "A cycle is a step and the pause behind it. Slow cycles that recur every nth step or "
         "every t seconds are told with what they cost and with what ran in them but not in the "
         "others; random slow steps are not."
     ),

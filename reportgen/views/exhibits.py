@@ -17,8 +17,8 @@ from reportgen.views.condense import data_of
 from reportgen.views.fragments import figure_text, render
 from reportgen.views.packing import page_form, plotly_form
 from reportgen.views.sketch import sketch_of
-from reportgen.views.tables import table_of
-from reportgen.views.values import heading_of, plot_label, prose
+from reportgen.views.tables import headings_of, table_of
+from reportgen.views.values import plot_label, prose
 
 _TITLE_PX, _TITLE_LENGTH = 64, 110
 _UNSAFE = re.compile(r"[^A-Za-z0-9_.-]+")
@@ -90,10 +90,10 @@ def exhibit_blocks(exhibits: Sequence[Exhibit], context: ChartContext) -> list[B
 def _said(exhibit: Exhibit) -> str:
     """Return an exhibit's caption, its columns called as their headings call them."""
     caption = exhibit.caption
-    for column in exhibit.columns:
+    for column, heading in zip(exhibit.columns, headings_of(exhibit.columns), strict=True):
         if "_" in column.name:
-            heading = f"“{heading_of(column.name)}”"
-            caption = re.sub(rf"\b{re.escape(column.name)}\b", heading, caption)
+            name = rf"\b{re.escape(column.name)}\b"
+            caption = re.sub(name, lambda _, text=heading: f"“{text}”", caption)
     return caption
 
 

@@ -25,6 +25,15 @@ class Gauge:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Also:
+    """Another finding that tells of the same."""
+
+    title: str
+    id: str
+    link: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Card:
     """A finding ready to be printed; empty texts are left out. ``anchor`` leads to it."""
 
@@ -44,6 +53,7 @@ class Card:
     gain_note: str
     link: str
     link_text: str
+    also: tuple[Also, ...] = ()
 
     @property
     def place(self) -> str:

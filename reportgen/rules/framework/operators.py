@@ -164,7 +164,7 @@ def _table(exhibit_id: str, joined: Sequence[Operator], *, title: str) -> Exhibi
         title=title,
         caption=(
             "Totals count an operator again in each operator that calls it; self time does not. "
-            "The column aws is the share among the operators above 2 %, as AWS prints it."
+            "SageMaker's share is that among the operators above 2 %, as its report prints it."
         ),
         columns=columns,
     )

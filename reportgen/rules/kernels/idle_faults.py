@@ -48,7 +48,7 @@ FAULTS = (
         meaning="the host came late because it waited in synchronizing calls",
         advice=(
             "Remove .item(), .cpu(), print of tensors and torch.cuda.synchronize() from the loop, "
-            "or do them every n-th step."
+            "or do them every nth step."
         ),
     ),
     Fault(

@@ -11,7 +11,7 @@ from reportgen.views.meaning import PLAIN, Ink, hue_of, inks
 from reportgen.views.tables import MOST_CELLS, headings_of
 from reportgen.views.values import Shown, exact_name, heading_of, say, shorten, shown_value
 
-_BARS_PCT = 60
+_BARS_PCT = 50
 _WHOLE_UP_TO_ROWS, _FIRST_ROWS = 20, 15
 
 

@@ -17,6 +17,7 @@ from reportgen.views.fragments import notebook_style, render
 from reportgen.views.hero import picture_of, whole_lines_of
 from reportgen.views.outline import ALL_CHECKS_ID, has_kernels, is_of_traces, title_of
 from reportgen.views.profiling import profiling_table
+from reportgen.views.rhythm import one_story
 from reportgen.views.status import is_applicable, link_to, rule_state
 from reportgen.views.values import shorten
 from reportgen.views.verdict import named_finding, verdict_of
@@ -57,7 +58,7 @@ class CheckGroup:
 def header(report: Report) -> Section:
     """Show the verdict, the top findings, and which checks looked, or could not."""
     verdict = verdict_of(report)
-    cards = [card_of(item.rule, item.finding, report) for item in report.findings]
+    cards = _cards(report)
     has_dashboard = has_kernels(report)
     html = render(
         "header",
@@ -79,9 +80,14 @@ def findings(report: Report) -> Section:
     """Show the findings after the dashboard; without one they are in the overview."""
     if not has_kernels(report):
         return Section(id=_FINDINGS_ID, title=_FINDINGS_TITLE)
-    cards = [card_of(item.rule, item.finding, report) for item in report.findings]
+    cards = _cards(report)
     html = render("findings", **_findings_of(cards, report), has_dashboard=True)
     return Section(id=_FINDINGS_ID, title=_FINDINGS_TITLE, blocks=(Block(html=html),))
+
+
+def _cards(report: Report) -> list[Card]:
+    """Return the findings as cards, those that tell the same as one."""
+    return one_story([card_of(item.rule, item.finding, report) for item in report.findings], report)
 
 
 def _findings_of(cards: Sequence[Card], report: Report) -> dict[str, object]:

@@ -11,7 +11,7 @@ from reportgen.views.charts.arrays import matrix32, numbers
 from reportgen.views.values import Shown, say, shorten
 
 RULE, EXHIBIT = RuleId("OverallFrameworkMetrics"), "function_time"
-MOST_LISTED = 20
+MOST_LISTED = 10
 _MOST_BUCKETS = 5_000
 """Cells that are no even grid, from elsewhere, would make a matrix without end."""
 _COLUMNS = {"row", "time_s", "function_s", "width_s"}
@@ -31,7 +31,14 @@ class FunctionTable:
     first_s: float
     width_s: float
     cells: list[list[float]]
-    caption: str
+
+    @property
+    def caption(self) -> str:
+        """Return what the table counts."""
+        return (
+            f"Time in each function in the range in view, to {say(self.width_s, 's')}, added up "
+            "over the workers; a function inside another counts in both."
+        )
 
     @property
     def listed(self) -> list[tuple[Shown, str, float]]:
@@ -81,6 +88,4 @@ def functions_of(report: Report) -> FunctionTable | None:
     cells = [[0.0] * (round((last_s - first_s) / width_s) + 1) for _ in places]
     for name, time_s, function_s in rows:
         cells[places[name]][round((time_s - first_s) / width_s)] += function_s
-    return FunctionTable(
-        names=tuple(places), first_s=first_s, width_s=width_s, cells=cells, caption=found.caption
-    )
+    return FunctionTable(names=tuple(places), first_s=first_s, width_s=width_s, cells=cells)

@@ -8,6 +8,7 @@ from reportgen.report import Report
 from reportgen.results import Severity
 from reportgen.units import say_duration
 from reportgen.views.findings import Card, card_of
+from reportgen.views.rhythm import one_story
 from reportgen.views.values import shorten
 from reportgen.views.verdict import verdict_of
 
@@ -38,11 +39,8 @@ def terminal_lines(report: Report) -> tuple[Line, ...]:
     """
     verdict = verdict_of(report)
     head = f"{_job(report)}: {verdict.headline.removesuffix('.')}"
-    cards = [
-        card_of(item.rule, item.finding, report)
-        for item in report.findings
-        if item.finding.severity is not Severity.INFO
-    ]
+    told = one_story([card_of(item.rule, item.finding, report) for item in report.findings], report)
+    cards = [card for card in told if card.severity != Severity.INFO.value]
     if not cards:
         sign = _SIGNS.get(verdict.kind, "•")
         lines = [Line(text=f"{sign} {head}", kind=verdict.kind)]
