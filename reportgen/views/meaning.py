@@ -38,6 +38,22 @@ _WEAK: tuple[tuple[str, str], ...] = (
 )
 """Words that name a part of training: they count where nothing stronger is said."""
 
+_PLACES = {
+    f"host late: {what}": at
+    for at, what in enumerate(
+        (
+            "operators and other",
+            "autograd",
+            "synchronizing call",
+            "copying call",
+            "allocating call",
+            "optimizer",
+            "Python",
+        )
+    )
+}
+"""Which of their meaning these are in every chart: each shows those that it has."""
+
 _GPU_MEMORY = re.compile(r"gpu.*mem|mem.*gpu")
 _NEGATED = re.compile(r"\b(no|not|without) \w+", re.IGNORECASE)
 _SPLIT = re.compile(r"[^A-Za-z]+|(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z](?!s\b)[a-z])")
@@ -78,7 +94,7 @@ def inks(names: Sequence[str], *context: str) -> tuple[Ink, ...]:
         hue = _strong(name) or strong or hue_of(name) or weak
         if hue == "gpu" and strong == "gpu-memory":
             hue = strong
-        found.append(Ink(hue=hue, index=used.get(hue, 0)))
+        found.append(Ink(hue=hue, index=_PLACES.get(name, used.get(hue, 0))))
         used[hue] = used.get(hue, 0) + 1
     return tuple(found)
 

@@ -12,8 +12,10 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
 ALL_DRAWN = (
-    "() => [...document.querySelectorAll('figure.chart')].every(f => f.dataset.drawn === 'yes')"
+    "() => [...document.querySelectorAll('figure.chart')]"
+    ".filter(f => !f.closest('details:not([open])')).every(f => f.dataset.drawn === 'yes')"
 )
+"""Those in a closed fold are drawn when it opens."""
 DRAW_TIMEOUT_MS = 60_000
 POLLING_MS = 100
 """By the clock: a browser without a screen can stop making frames, and polling by frame with it."""

@@ -7,12 +7,14 @@ import re
 import pytest
 
 from reportgen import views
+from reportgen.report import Report
 from reportgen.results import ExhibitKind, ReasonCode, Severity, Status, exhibit
 from reportgen.views.blocks import Section, outputs
 from reportgen.views.charts import series
 from reportgen.views.charts.layout import ChartContext
 from reportgen.views.exhibits import figure_of
 from reportgen.views.kernel_ranking import info_of
+from reportgen.views.meaning import inks
 from reportgen.views.sections.kernels import absent_of
 from reportgen.views.sections.panels import largest_part
 from reportgen.views.status import hint_of
@@ -254,15 +256,16 @@ def test_what_cannot_be_chosen_stands_alone():
     assert "rg-choices" not in html_of(views.gpu_dashboard(traces.traced_report()))
 
 
-def test_idle_stretches_are_told_by_the_longest_and_share_the_axis_of_utilization():
+def _with_stretches(lane: str, cause: str) -> Report:
+    """Return a report with utilization and two idle stretches of a lane."""
     start_s = reports.START_S
     stretches = exhibit(
         "idle_stretches",
         ExhibitKind.SPANS,
         title="Long idle stretches",
         columns=[
-            ("lane", "", ["gpu0", "gpu0"]),
-            ("name", "", ["host late: data loader"] * 2),
+            ("lane", "", [lane, lane]),
+            ("name", "", [cause] * 2),
             ("start_s", "s", [start_s + 0.0002, start_s + 0.0005]),
             ("end_s", "s", [start_s + 0.0003, start_s + 0.0007]),
             ("duration_us", "us", [100.0, 200.0]),
@@ -270,12 +273,29 @@ def test_idle_stretches_are_told_by_the_longest_and_share_the_axis_of_utilizatio
         ],
     )
     idle = reports.result("IdleTime", Status.OK, exhibits=(stretches,))
-    report = reports.report_of((traces.activity(), idle), nodes=("rank 0",))
-    section = views.gpu_dashboard(report)
+    return reports.report_of((traces.activity(), idle), nodes=("rank 0",))
+
+
+def test_idle_stretches_are_told_by_the_longest_and_share_the_axis_of_utilization():
+    section = views.gpu_dashboard(_with_stretches("gpu0", "host late: data loader"))
     assert "Long idle stretches: the longest 200 µs before b" in html_of(section)
     axes = [block.figure["layout"]["xaxis"] for block in section.blocks if block.figure]
     assert [len(axis["range"]) for axis in axes] == [2, 2]
     assert axes[0]["range"] == axes[1]["range"]
+
+
+def test_charts_on_the_same_axis_begin_at_the_same_place_whatever_their_labels_take():
+    section = views.gpu_dashboard(_with_stretches("a long name of a GPU", "host late: autograd"))
+    layouts = [block.figure["layout"] for block in section.blocks if block.figure]
+    assert layouts[0]["margin"]["l"] == layouts[1]["margin"]["l"] > 100
+    assert not any(layout["yaxis"]["automargin"] for layout in layouts[:2])
+
+
+def test_a_cause_of_idling_has_the_same_colour_in_each_chart():
+    alone = inks(["host late: autograd"], "idle_stretches")
+    among = inks(["host late: Python", "host late: autograd"], "idle_shares")
+    assert alone[0] == among[1]
+    assert among[0] != among[1]
 
 
 def test_a_further_grouping_shows_its_first_rows_and_says_how_many_there_are():

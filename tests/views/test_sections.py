@@ -7,14 +7,26 @@ import pytest
 from reportgen import views
 from reportgen.errors import PluginError
 from reportgen.report import JobSummary
-from reportgen.results import Finding, ReasonCode, Severity, Status, Where
+from reportgen.results import (
+    Exhibit,
+    ExhibitKind,
+    Finding,
+    Reason,
+    ReasonCode,
+    Severity,
+    Status,
+    Where,
+    exhibit,
+)
 from reportgen.views.blocks import METADATA_KEY, Section, outputs
 from reportgen.views.facts import summary_rows
 from reportgen.views.findings import card_of, gauge_of
 from reportgen.views.sections.closing import notes_of, quality_rows
 from reportgen.views.sections.opening import check_groups
+from reportgen.views.sections.rule import say_counters
 from reportgen.views.sections.rules_summary import rule_rows
 from reportgen.views.status import hint_of, rule_state
+from reportgen.views.values import ABSENT
 from reportgen.views.verdict import verdict_of
 from tests.views import reports
 
@@ -154,6 +166,73 @@ def test_a_skipped_rule_says_how_to_record_what_it_lacks(code, word):
     html = _html(views.step_durations(report))
     assert "Because." in html
     assert "found nothing wrong" not in html
+
+
+def test_a_job_with_one_gpu_is_not_told_to_look_for_one():
+    single = reports.skipped("LoadBalancing", ReasonCode.NO_GPU, "There is only one GPU per node.")
+    judged = reports.result("LowGPUUtilization", Status.OK)
+    assert hint_of("LoadBalancing", reports.report_of((single, judged))) == ""
+    none = reports.skipped("LowGPUUtilization", ReasonCode.NO_GPU, "The job has no GPU.")
+    assert "instance type" in hint_of("LoadBalancing", reports.report_of((single, none)))
+
+
+def test_what_the_timeline_shows_as_well_waits_behind_a_fold(busy):
+    section = views.cpu_bottlenecks(busy)
+    folded = [block for block in section.blocks if block.fold]
+    assert [block.fold for block in folded] == ["More: When the GPUs waited for the CPU"]
+    assert 'id="CPUBottleneck--intervals"' in folded[0].html
+    metadata = [output.metadata["reportgen"] for output in outputs(section)]
+    assert [item["fold"] for item in metadata if "fold" in item] == [folded[0].fold]
+
+
+def test_a_rule_that_does_not_apply_folds_all_it_has():
+    chart = reports.histogram("workloads", "Samples by GPU utilization", {"gpu0": 50.0})
+    reason = Reason(code=ReasonCode.NO_GPU, text="There is only one GPU per node.")
+    single = reports.result("LoadBalancing", Status.SKIPPED, exhibits=(chart,), reason=reason)
+    section = views.workload_balance(reports.report_of((single,)))
+    assert [block.fold for block in section.blocks if block.figure] == [
+        "More: Samples by GPU utilization"
+    ]
+
+
+def test_a_rule_that_applies_shows_something():
+    spans = reports.spans("intervals", "When bottlenecks happened")
+    alone = reports.result("IOBottleneck", Status.OK, exhibits=(spans,))
+    section = views.io_bottlenecks(reports.report_of((alone,)))
+    assert not any(block.fold for block in section.blocks)
+
+
+def test_exhibits_without_rows_are_named_together():
+    empty = [
+        exhibit(name, ExhibitKind.TABLE, title=title, columns=[("rank", "", [])])
+        for name, title in (("waits", "Waiting"), ("last", "Last arrivals"))
+    ]
+    html = _html_of_own(*empty)
+    assert html.count("nothing to list") == 1
+    assert '<span id="Own--waits">Waiting</span>, <span id="Own--last">Last arrivals<' in html
+
+
+def test_a_caption_calls_columns_as_their_headings_do():
+    table = exhibit(
+        "t",
+        ExhibitKind.TABLE,
+        title="T",
+        caption="gpu_busy_us is the union, gpu_busy_us_max is not named.",
+        columns=[("gpu_busy_us", "us", [1.0])],
+    )
+    assert "“GPU busy” is the union, gpu_busy_us_max is not named." in _html_of_own(table)
+
+
+def _html_of_own(*exhibits: Exhibit) -> str:
+    own = reports.result("Own", Status.OK, exhibits=exhibits)
+    return _html(views.rule_section(reports.report_of((own,)), "Own"))
+
+
+def test_a_check_that_sagemaker_counts_nothing_for_shows_no_zeros():
+    result = reports.result("IdleTime", Status.TRIGGERED, counters=(0, 0, 0))
+    assert say_counters(result) == (ABSENT, ABSENT, ABSENT)
+    counted = reports.result("IOBottleneck", Status.OK, counters=(0, 0, 500))
+    assert say_counters(counted) == ("0", "0", "500")
 
 
 def test_a_quiet_rule_says_that_it_looked():

@@ -77,6 +77,15 @@ def test_a_heading_leaves_the_unit_to_the_values():
     assert values.heading_of("p95_pct") == "p95"
     assert values.heading_of("pct") == "share"
     assert values.heading_of("GPU memory") == "GPU memory"
+    assert values.heading_of("io_wait_pct") == "I/O wait"
+    assert values.heading_of("gpu_s") == "GPU time"
+    assert values.heading_of("gb_per_s") == "bandwidth"
+
+
+def test_a_short_duration_is_rounded_in_its_own_unit_as_in_sentences():
+    assert values.say(621.5, "us") == "622 µs"
+    assert values.say(0.6215, "ms") == "622 µs"
+    assert values.say(1_250_000.0, "us") == "1.25 s"
 
 
 def test_a_long_name_keeps_both_ends_and_the_whole_is_at_hand():
