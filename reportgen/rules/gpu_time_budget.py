@@ -25,13 +25,11 @@ LEAST_TICKS = 2
 ABOUT = About(
     checks="What each GPU's time went into: work, start and end, and why it idled in between.",
     reading=(
-        "Every moment of every GPU is in one part, the first that fits: outside the training loop, "
-        "busy (above 90 %, above 10 %), or idle: a straggler (another GPU of the same node is busy "
-        "and steps or communication show waiting), I/O wait, network, CPU or input, between "
-        "steps, unexplained. A cause is what went on at the same time, not a proof; GPUs of other "
-        "nodes are not compared, as clocks differ. Gaps in the sampling are told apart. Where "
-        "kernels were traced the parts are theirs instead, over the recorded steps: compute, "
-        "exposed communication, memory operations, and the causes of idling."
+        "Each moment of each GPU counts once, in the first part that fits. From samples: before "
+        "or after training, busy (above 90 %), partly busy (above 10 %), or idle, with what went "
+        "on at the same time, which is no proof; a slower GPU is one of the same node, since "
+        "clocks of nodes differ. From kernel traces: compute, communication without compute, "
+        "copies, and why it idled."
     ),
     advice="Begin with the largest part that is not busy.",
 )

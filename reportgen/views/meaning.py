@@ -88,12 +88,13 @@ def inks(names: Sequence[str], *context: str) -> tuple[Ink, ...]:
     names = [_told(name, names) for name in names]
     strong = next((hue for hue in map(_strong, context) if hue in RESOURCES), None)
     weak = next((hue for said in context if (hue := _by_words(said, _WEAK))), PLAIN)
+    is_of_memory = strong == "gpu-memory" and strong not in map(_strong, names)
     used: dict[str, int] = {}
     found = []
     for name in names:
         hue = _strong(name) or strong or hue_of(name) or weak
-        if hue == "gpu" and strong == "gpu-memory":
-            hue = strong
+        if hue == "gpu" and is_of_memory:
+            hue = "gpu-memory"
         found.append(Ink(hue=hue, index=_PLACES.get(name, used.get(hue, 0))))
         used[hue] = used.get(hue, 0) + 1
     return tuple(found)

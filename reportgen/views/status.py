@@ -51,6 +51,7 @@ _HINTS: dict[ReasonCode, str] = {
         "Profile for longer, or more often: the sampling interval may be as short as 100 ms."
     ),
 }
+_TOO_FEW_EVENTS_HINT = "Profile for longer."
 _UNRECORDED = frozenset(
     {ReasonCode.NO_STEPS, ReasonCode.NO_FRAMEWORK_METRICS, ReasonCode.NO_EVENTS}
 )
@@ -141,6 +142,8 @@ def hint_of(rule_id: str, report: Report) -> str:
     if entry.reason.code in _UNRECORDED:
         hint = f"{why_absent(rule_id, report)} {hint}".strip()
     result = report.results.get(RuleId(rule_id))
-    if entry.reason.code is ReasonCode.TOO_FEW_SAMPLES and result and "patience" in result.params:
-        hint += _PATIENCE_HINT.format(rule_id=rule_id)
+    if entry.reason.code is ReasonCode.TOO_FEW_SAMPLES and result:
+        counts_samples = "patience" in result.params
+        more = _PATIENCE_HINT.format(rule_id=rule_id)
+        hint = f"{hint}{more}" if counts_samples else _TOO_FEW_EVENTS_HINT
     return hint

@@ -20,7 +20,14 @@ from reportgen.rules.gpu.head_room import CPU, MEMORY_SUFFIX, GpuRoom, Params, R
 from reportgen.rules.saying.boxes import NamedBox, boxes_exhibit
 from reportgen.rules.saying.places import longest_minutes
 from reportgen.rules.saying.violations import entries_of, last_timestamp_s
-from reportgen.rules.saying.wording import label, say_of, say_place, say_some, say_times
+from reportgen.rules.saying.wording import (
+    label,
+    say_of,
+    say_place,
+    say_places,
+    say_some,
+    say_times,
+)
 from reportgen.units import say_pct
 
 FINDING = "BATCH-1"
@@ -84,14 +91,14 @@ def present_details(counters: Counters, details: Details, params: Params) -> Pre
         for node, device, numbers in entries
     ]
     gpus = [
-        say_place(node, device)
+        (node, device)
         for node, device, _ in entries
         if device != CPU and not device.endswith(MEMORY_SUFFIX)
     ]
     finding = Finding(
         id=FINDING,
         severity=Severity.WARNING,
-        title=f"The batch could be larger: {say_some(gpus)} had room",
+        title=f"The batch could be larger: {say_places(gpus)} had room",
         text=(
             f"{say_times(counters.rule_triggered, 'minute')} (summed over GPUs) had CPU, GPU and "
             f"GPU memory below {say_pct(params.gpu_threshold_p95)} at the 95th percentile of the "
@@ -116,7 +123,7 @@ def _finding(rooms: Sequence[NodeRoom], params: Params) -> Finding:
     room, worst = min(found, key=lambda pair: pair[1].gpu_p95_pct)
     n_gpus = sum(len(item.gpus) for item in rooms)
     cpu = room.resources[0].last_window_p95_pct
-    names = say_some([say_place(its.node, gpu.gpu) for its, gpu in found])
+    names = say_places([(its.node, gpu.gpu) for its, gpu in found])
     severity, title, why, advice = _weigh(room, worst, is_only_edges=not roomy)
     return Finding(
         id=FINDING,

@@ -28,7 +28,7 @@ from reportgen.rules.gpu.share_exhibits import (
 )
 from reportgen.rules.maths.histograms import AWS_N_BINS
 from reportgen.rules.saying.verdict import estimate_of, fault_severity
-from reportgen.rules.saying.wording import label, say_of, say_some
+from reportgen.rules.saying.wording import label, say_of, say_places, say_some
 from reportgen.units import NS_PER_MINUTE, say_pct, seconds
 
 FINDING = "BAL-1"
@@ -110,12 +110,12 @@ def _text(
         f"{gpu.gpu} {say_pct(share)}" for gpu, share in zip(gpus, shares_pct(gpus), strict=True)
     ]
     affected = say_of(len(uneven), sum(len(load.pairs) for load in loads), "pair")
-    names = [f"{item.pair.gpu} and {item.pair.other_gpu} on {item.load.node}" for item in uneven]
+    pairs = [(item.load.node, f"{item.pair.gpu} – {item.pair.other_gpu}") for item in uneven]
     return (
         f"The histograms of {pair.gpu} and {pair.other_gpu} last lay "
         f"{pair.violating_distance:.2f} apart ({_scale(threshold)}). Share of the node's work: "
         f"{say_some(parts, most=8)}. {affected.capitalize()} of GPUs exceeded the threshold: "
-        f"{say_some(names)}."
+        f"{say_places(pairs)}."
     )
 
 
@@ -155,14 +155,14 @@ def _members(entry: Mapping[str, JsonValue], name: str) -> Mapping[str, JsonValu
 
 def _imported(pairs: Sequence[tuple[float, str, str, str]], threshold: float) -> Finding:
     distance, node, gpu, other = max(pairs)
-    names = [f"{one} and {two} on {its}" for _, its, one, two in pairs]
+    places = [(its, f"{one} – {two}") for _, its, one, two in pairs]
     return Finding(
         id=FINDING,
         severity=Severity.WARNING,
         title=f"Work is shared unevenly on {node}: {gpu} and {other}",
         text=(
             f"The distance of their histograms is {distance:.2f} ({_scale(threshold)}). "
-            f"Above the threshold: {say_some(names)}."
+            f"Above the threshold: {say_places(places)}."
         ),
         advice=ADVICE,
         where=Where(node=node, device=f"{gpu}, {other}"),

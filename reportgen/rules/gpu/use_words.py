@@ -22,7 +22,14 @@ from reportgen.rules.saying.boxes import NamedBox, boxes_exhibit
 from reportgen.rules.saying.places import longest_minutes
 from reportgen.rules.saying.verdict import estimate_of, fault_severity
 from reportgen.rules.saying.violations import entries_of, last_timestamp_s
-from reportgen.rules.saying.wording import label, say_of, say_place, say_some, say_times
+from reportgen.rules.saying.wording import (
+    label,
+    say_of,
+    say_place,
+    say_places,
+    say_some,
+    say_times,
+)
 from reportgen.units import say_pct
 
 UNDER_USED = "GPU-1"
@@ -101,7 +108,7 @@ def _under_used(
     n_bad = int(minutes.is_low_at_work.sum())
     n_judged = minutes.start_ns.size
     others = _others(gpus, worst)
-    unused = [say_place(gpu.node, gpu.gpu) for gpu in gpus if gpu.max_pct < params.threshold_p5]
+    unused = [(gpu.node, gpu.gpu) for gpu in gpus if gpu.max_pct < params.threshold_p5]
     is_unused = bool(unused) and len(unused) < len(every)
     return Finding(
         id=UNDER_USED,
@@ -135,10 +142,10 @@ ADVICE_UNUSED = (
 )
 
 
-def _title_unused(unused: Sequence[str], n_gpus: int) -> str:
+def _title_unused(unused: Sequence[tuple[str, str]], n_gpus: int) -> str:
     return (
         f"{say_of(len(unused), n_gpus, 'GPU')} {'is' if len(unused) == 1 else 'are'} never used: "
-        f"{say_some(unused)}"
+        f"{say_places(unused)}"
     )
 
 
@@ -222,13 +229,13 @@ def _imported(
     node, device, numbers = min(found, key=lambda item: item[2][field])
     is_low = finding_id == UNDER_USED
     unused = [
-        say_place(its_node, its_device)
+        (its_node, its_device)
         for its_node, its_device, its in found
         if its.get("gpu_max", params.threshold_p5) < params.threshold_p5
     ]
     is_unused = is_low and bool(unused) and len(unused) < n_gpus
     what = "under-used" if is_low else "swings between busy and idle"
-    names = say_some([say_place(its_node, its_device) for its_node, its_device, _ in found])
+    names = say_places([(its_node, its_device) for its_node, its_device, _ in found])
     return Finding(
         id=finding_id,
         severity=Severity.WARNING,
@@ -293,8 +300,8 @@ def _estimate(wasted_ratio: float) -> Estimate | None:
 
 
 def _others(gpus: Sequence[GpuUse], worst: GpuUse) -> str:
-    names = [say_place(gpu.node, gpu.gpu) for gpu in gpus if gpu is not worst]
-    return f" (also {say_some(names)})" if names else ""
+    places = [(gpu.node, gpu.gpu) for gpu in gpus if gpu is not worst]
+    return f" (also {say_places(places)})" if places else ""
 
 
 def _lowest(values: NDArray[np.float64], rows: NDArray[np.bool_]) -> float:

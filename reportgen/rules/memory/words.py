@@ -24,7 +24,7 @@ from reportgen.rules.memory.exhibits import (
 from reportgen.rules.memory.growth import MemoryGrowth
 from reportgen.rules.saying.boxes import NamedBox, boxes_exhibit
 from reportgen.rules.saying.violations import entries_of, last_timestamp_s
-from reportgen.rules.saying.wording import label, say_of, say_place, say_some, say_times
+from reportgen.rules.saying.wording import label, say_of, say_place, say_places, say_times
 from reportgen.units import NS_PER_MINUTE, say_pct, seconds
 
 JUMPS = "MEM-1"
@@ -69,7 +69,7 @@ def present_details(counters: Counters, details: Details, params: Params) -> Pre
     ]
     boxes = [box for box in named if box is not None]
     node, device, numbers = max(entries, key=lambda item: item[2].get("increase", 0.0))
-    names = say_some([say_place(its_node, its_device) for its_node, its_device, _ in entries])
+    names = say_places([(its_node, its_device) for its_node, its_device, _ in entries])
     finding = Finding(
         id=JUMPS,
         severity=Severity.WARNING,

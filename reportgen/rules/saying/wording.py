@@ -19,6 +19,19 @@ def say_place(node: str, device: str) -> str:
     return f"{device} on {node}"
 
 
+def say_places(places: Sequence[tuple[str, str]]) -> str:
+    """Name devices, each with its node; a node that all of them share only once.
+
+    Example:
+        >>> say_places([("algo-1", "gpu1"), ("algo-1", "gpu2")])
+        'gpu1 and gpu2 on algo-1'
+    """
+    nodes = {node for node, _ in places}
+    if len(nodes) != 1:
+        return say_some([say_place(node, device) for node, device in places])
+    return say_place(nodes.pop(), say_some([device for _, device in places]))
+
+
 def say_of(part: int, whole: int, noun: str) -> str:
     """Count a part of a whole: ``3 of 4 GPUs``, ``the only GPU``, ``both GPUs``, ``all 4 GPUs``."""
     if part == whole:

@@ -11,7 +11,7 @@ from reportgen.views.meaning import PLAIN, Ink, hue_of, inks
 from reportgen.views.tables import MOST_CELLS, headings_of
 from reportgen.views.values import Shown, exact_name, heading_of, say, shorten, shown_value
 
-_BARS_PCT = 50
+_LONE_BARS_PCT, _BARS_PCT = 50, 64
 _WHOLE_UP_TO_ROWS, _FIRST_ROWS = 20, 15
 
 
@@ -57,7 +57,8 @@ class BarsInfo:
     @property
     def bar_cell_pct(self) -> int:
         """Return how much of the table's width each column of bars takes."""
-        return _BARS_PCT // max(1, sum(group.has_bars for group in self.groups))
+        n_drawn = max(1, sum(group.has_bars for group in self.groups))
+        return (_LONE_BARS_PCT if n_drawn == 1 else _BARS_PCT) // n_drawn
 
 
 def info(exhibit: Exhibit, *, file: str) -> BarsInfo:

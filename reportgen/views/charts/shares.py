@@ -41,13 +41,17 @@ class Part:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SharesInfo:
-    """What a share bar shows; parts in the order of the exhibit, small ones as one at the end."""
+    """What a share bar shows; parts in the order of the exhibit, small ones as one at the end.
+
+    SageMaker's results hold shares alone: ``has_amounts`` is then false.
+    """
 
     label: str
     amount_head: str
     amount_name: str
     parts: tuple[Part, ...]
     folded: tuple[Part, ...] = ()
+    has_amounts: bool = True
 
 
 def info(exhibit: Exhibit) -> SharesInfo:
@@ -84,6 +88,7 @@ def info(exhibit: Exhibit) -> SharesInfo:
         amount_name=exact_name(amount),
         parts=tuple(kept),
         folded=tuple(small),
+        has_amounts=any(value is not None for value in amount.values),
     )
 
 

@@ -62,6 +62,7 @@ def header(report: Report) -> Section:
     has_dashboard = has_kernels(report)
     html = render(
         "header",
+        kind="Kernel traces" if is_of_traces(report) else "Training profile",
         job_name=shorten(report.job.name or "Training job", most=LONGEST_JOB_NAME),
         verdict=verdict,
         picture=whole_lines_of(picture_of(report)),

@@ -24,9 +24,9 @@ from reportgen.views.timeline.lanes import PHASES, TRAINING_LOOP, Lane
 from reportgen.views.timeline.panels import Panel
 from reportgen.views.values import plot_label, say_interval, say_number
 
-LANE_PX, PANEL_PX, TITLE_PX = 30, 86, 30
+LANE_PX, PANEL_PX, TITLE_PX = 32, 86, 30
 _MARGIN = {"l": 52, "r": 14, "t": 30, "b": 42}
-_BAR = 0.32
+_BAR = 0.3
 _LANE_LABEL = 60
 
 
