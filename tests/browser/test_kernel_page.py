@@ -63,6 +63,39 @@ def test_bins_of_less_than_a_millisecond_stay_apart_and_gpus_wait_in_the_legend(
         assert all(distinct == count for _, _, distinct, count in traces)
 
 
+def test_charts_over_the_same_time_begin_and_end_at_the_same_place(browser, traced_page):
+    with opened(browser, traced_page) as watched:
+        page = watched.page
+        edges = []
+        for figure_id in ("GPUActivity--utilization", "IdleTime--idle_stretches"):
+            draw(page, figure_id)
+            edges.append(
+                page.eval_on_selector(
+                    f"#{figure_id} .rg-plot",
+                    "plot => { const size = plot._fullLayout._size;"
+                    " const left = plot.getBoundingClientRect().left + size.l;"
+                    " return [Math.round(left), Math.round(left + size.w)]; }",
+                )
+            )
+        assert edges[0] == edges[1]
+
+
+def test_on_paper_instants_of_milliseconds_stand_apart(browser, traced_page):
+    with opened(browser, traced_page) as watched:
+        page = watched.page
+        scroll_through(page)
+        page.evaluate("window.dispatchEvent(new Event('beforeprint'))")
+        page.wait_for_timeout(500)
+        overlaps = page.evaluate(
+            "[...document.querySelectorAll('figure.chart .xaxislayer-above')].flatMap(axis => {"
+            " const boxes = [...axis.querySelectorAll('.xtick text')].map(it =>"
+            " (it.querySelector('tspan') || it).getBoundingClientRect());"
+            " return boxes.slice(1).map((box, at) => box.left - boxes[at].right); })"
+            ".filter(gap => gap < 1).length"
+        )
+        assert overlaps == 0
+
+
 def test_nothing_is_wider_than_a_phone(browser, traced_page):
     with opened(browser, traced_page, viewport={"width": 390, "height": 844}) as watched:
         page = watched.page

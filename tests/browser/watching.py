@@ -79,8 +79,8 @@ def scroll_through(page: Page) -> None:
 
 
 def draw(page: Page, figure_id: str) -> None:
-    """Bring a chart into view and wait until it is drawn."""
-    page.evaluate(f"document.getElementById('{figure_id}').scrollIntoView()")
+    """Bring a chart into view, out of its fold if it is in one, and wait until it is drawn."""
+    page.evaluate(f"reportFolds.reveal('{figure_id}').scrollIntoView()")
     page.wait_for_function(
         f"() => document.getElementById('{figure_id}').dataset.drawn === 'yes'",
         timeout=DRAW_TIMEOUT_MS,

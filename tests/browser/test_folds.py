@@ -1,0 +1,72 @@
+"""Charts that wait behind a fold: drawn when they are seen, on paper too."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.browser.watching import DRAW_TIMEOUT_MS, POLLING_MS, opened, scroll_through
+
+pytestmark = pytest.mark.browser
+
+CHART = "CPUBottleneck--intervals"
+IS_OPEN = f"document.getElementById('{CHART}').closest('details').open"
+HEIGHT = f"(document.querySelector('#{CHART} .main-svg') || {{}}).clientHeight || 0"
+
+
+def _wait_for_height(page) -> None:
+    page.wait_for_function(f"() => ({HEIGHT}) > 100", timeout=DRAW_TIMEOUT_MS, polling=POLLING_MS)
+
+
+def test_a_link_to_a_folded_chart_opens_its_fold_and_draws_it(browser, busy_page):
+    with opened(browser, busy_page, at=f"#{CHART}") as watched:
+        page = watched.page
+        assert page.evaluate(IS_OPEN)
+        _wait_for_height(page)
+        top = page.evaluate(f"document.getElementById('{CHART}').getBoundingClientRect().top")
+        assert abs(top) < page.viewport_size["height"]
+        assert watched.complaints == []
+
+
+def test_a_folded_chart_is_not_drawn_until_its_fold_opens(browser, busy_page):
+    with opened(browser, busy_page, has_idle_time=True) as watched:
+        page = watched.page
+        scroll_through(page)
+        assert not page.evaluate(IS_OPEN)
+        assert page.evaluate(f"document.getElementById('{CHART}').dataset.drawn") is None
+        page.locator(f"details:has(#{CHART}) > summary").first.press("Enter")
+        _wait_for_height(page)
+        assert watched.complaints == []
+
+
+def test_a_chart_folded_again_has_its_size_after_the_theme_changed(browser, busy_page):
+    with opened(browser, busy_page, at=f"#{CHART}") as watched:
+        page = watched.page
+        _wait_for_height(page)
+        summary = page.locator(f"details:has(#{CHART}) > summary").first
+        summary.click()
+        assert not page.evaluate(IS_OPEN)
+        page.locator("#rg-theme").select_option("dark")
+        page.wait_for_timeout(300)
+        summary.click()
+        _wait_for_height(page)
+        assert watched.complaints == []
+
+
+def test_on_paper_a_folded_chart_is_drawn(browser, busy_page):
+    with opened(browser, busy_page) as watched:
+        page = watched.page
+        scroll_through(page)
+        page.evaluate("window.dispatchEvent(new Event('beforeprint'))")
+        page.emulate_media(media="print")
+        _wait_for_height(page)
+        page.evaluate("window.dispatchEvent(new Event('afterprint'))")
+        assert not page.evaluate(IS_OPEN)
+
+
+def test_without_script_a_folded_chart_is_a_picture_one_click_away(browser, busy_page):
+    with opened(browser, busy_page, java_script_enabled=False) as watched:
+        page = watched.page
+        picture = page.locator(f"#{CHART} .rg-sketch")
+        assert not picture.is_visible()
+        page.locator(f"details:has(#{CHART}) > summary").first.click()
+        assert picture.is_visible()
