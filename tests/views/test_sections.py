@@ -197,9 +197,18 @@ def test_a_rule_that_does_not_apply_folds_all_it_has():
 
 def test_a_rule_that_applies_shows_something():
     spans = reports.spans("intervals", "When bottlenecks happened")
-    alone = reports.result("IOBottleneck", Status.OK, exhibits=(spans,))
+    alone = reports.result("IOBottleneck", Status.TRIGGERED, exhibits=(spans,))
     section = views.io_bottlenecks(reports.report_of((alone,)))
     assert not any(block.fold for block in section.blocks)
+
+
+def test_a_rule_that_found_no_fault_folds_how_it_looked():
+    parts = reports.shares("slices", "All ticks", {"busy": 100.0})
+    quiet = reports.result("IOBottleneck", Status.OK, exhibits=(parts,))
+    told = replace(quiet, findings=(reports.finding("IO-1", Severity.INFO, "Seldom"),))
+    for result, folds in ((quiet, ["More: All ticks"]), (told, [])):
+        section = views.io_bottlenecks(reports.report_of((result,)))
+        assert [block.fold for block in section.blocks if block.fold] == folds
 
 
 def test_exhibits_without_rows_are_named_together():
@@ -325,7 +334,7 @@ def test_the_words_of_a_rule_are_not_listed_as_evidence(busy):
     html = _html(views.batch_size(busy))
     assert "About this analysis" not in html
     assert "Whether CPU, GPU and GPU memory leave room." in html
-    assert "How to read it." in html
+    assert "How to read it" in html
 
 
 def test_a_finding_links_to_its_exhibit_or_else_to_its_section(busy):
