@@ -17,6 +17,7 @@ from reportgen.views.values import say_names
 DEEPER: Mapping[str, tuple[str, ...]] = {
     "Annotations": ("histogram_*",),
     "CPUBottleneck": ("intervals",),
+    "Collectives": ("waits",),
     "Dataloader": ("batch_functions", "workers"),
     "GPUMemoryIncrease": ("intervals",),
     "GPUTimeBudget": ("gpu_time_budget", "intervals"),

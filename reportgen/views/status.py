@@ -52,6 +52,11 @@ _HINTS: dict[ReasonCode, str] = {
     ),
 }
 _TOO_FEW_EVENTS_HINT = "Profile for longer."
+_NO_SAMPLES_HINT = (
+    "To record them, leave SageMaker's profiler on: it samples the machines unless it is disabled."
+)
+_OF_SAMPLES = frozenset({"GPUTimeBudget", "OverallSystemUsage"})
+"""Rules that count samples without a patience."""
 _UNRECORDED = frozenset(
     {ReasonCode.NO_STEPS, ReasonCode.NO_FRAMEWORK_METRICS, ReasonCode.NO_EVENTS}
 )
@@ -143,7 +148,10 @@ def hint_of(rule_id: str, report: Report) -> str:
         hint = f"{why_absent(rule_id, report)} {hint}".strip()
     result = report.results.get(RuleId(rule_id))
     if entry.reason.code is ReasonCode.TOO_FEW_SAMPLES and result:
-        counts_samples = "patience" in result.params
-        more = _PATIENCE_HINT.format(rule_id=rule_id)
-        hint = f"{hint}{more}" if counts_samples else _TOO_FEW_EVENTS_HINT
+        has_patience = "patience" in result.params
+        if not has_patience and rule_id not in _OF_SAMPLES:
+            return _TOO_FEW_EVENTS_HINT
+        if report.sampling_interval_ms is None:
+            return _NO_SAMPLES_HINT
+        return hint + _PATIENCE_HINT.format(rule_id=rule_id) if has_patience else hint
     return hint

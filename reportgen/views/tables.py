@@ -16,6 +16,7 @@ from reportgen.views.values import (
     heading_of,
     instant_scale,
     is_instant,
+    is_moment,
     say_column,
     say_instant,
     say_moment,
@@ -178,8 +179,8 @@ def _spaced(column: Column) -> Column:
 
 
 def _holds_something(column: Column) -> bool:
-    """Return whether a column has a value, or no row at all: a column of dashes says nothing."""
-    return not column.values or any(value is not None for value in column.values)
+    """Return whether a column has a value, or no row at all: dashes or blanks say nothing."""
+    return not column.values or any(value not in (None, "") for value in column.values)
 
 
 def _row_units(exhibit: Exhibit) -> tuple[str, ...] | None:
@@ -202,6 +203,8 @@ def _cells(
             else Shown(text=ABSENT)
             for text, value in zip(_instants(column, stop), values, strict=True)
         ]
+    if is_moment(column):
+        return [_moment(value, instant_scale(column)) for value in values]
     if column.type is ColumnType.FLOAT and not column.unit and row_units is None:
         texts = say_column(numbers(values))
         return [
@@ -212,3 +215,11 @@ def _cells(
         pairs = zip(values, row_units[:stop], strict=True)
         return [shown_value(value, unit, row_unit=unit) for value, unit in pairs]
     return [shown_value(value, column.unit) for value in values]
+
+
+def _moment(value: Scalar, scale: float) -> Shown:
+    """Write a time of a clock that knows no date: seconds, those in µs to the microsecond."""
+    if not isinstance(value, int | float):
+        return Shown(text=ABSENT)
+    digits = 3 if scale == 1 else 6
+    return Shown(text=f"{value * scale:,.{digits}f} s", exact=exactly(value))

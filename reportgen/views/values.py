@@ -34,6 +34,7 @@ _HEADINGS = {
 """Columns whose names say nothing once their unit is taken off."""
 _SHORT_WORDS = re.compile(r"\b(cpu|gpu|io)\b")
 _LONG_WORDS = {"cpu": "CPU", "gpu": "GPU", "io": "I/O"}
+_MOMENT_NAMES = re.compile(r"(^|_)(start|end)_u?s$")
 _UNIT_SUFFIX = re.compile(r"_(ns|us|ms|s|pct|ratio|bytes|hz|per_s|bytes_per_s)$")
 _NUMBER_AND_UNIT = re.compile(r"(?<=\d) (?=%|(?:[µm]?s|min|h|[kMGTP]?B)\b)")
 _COUNTED = re.compile(r"[A-Za-z]{3,}(?<![siu])(?<!bp)s$")
@@ -103,6 +104,11 @@ def heading_of(name: str) -> str:
     words = _PCT.sub("share", bare.replace("_", " ")).strip()
     words = _SHORT_WORDS.sub(lambda found: _LONG_WORDS[found[0]], words)
     return shorten(words or name, most=_LONGEST_LISTED).text
+
+
+def is_moment(column: Column) -> bool:
+    """Return whether a column holds moments, by its name, whatever their clock."""
+    return column.type is not ColumnType.TEXT and bool(_MOMENT_NAMES.search(column.name))
 
 
 def is_instant(column: Column) -> bool:

@@ -168,6 +168,27 @@ def test_a_skipped_rule_says_how_to_record_what_it_lacks(code, word):
     assert "found nothing wrong" not in html
 
 
+@pytest.mark.parametrize(
+    ("rule_id", "has_samples", "word"),
+    [
+        ("GPUTimeBudget", False, "leave SageMaker's profiler on"),
+        ("GPUTimeBudget", True, "sampling interval"),
+        ("BatchSize", True, "--set BatchSize.patience=N"),
+    ],
+)
+def test_too_few_samples_are_told_from_none(rule_id, has_samples, word):
+    short = reports.skipped(rule_id, ReasonCode.TOO_FEW_SAMPLES, "Too short to judge.")
+    report = reports.report_of((short,))
+    seen = report if has_samples else replace(report, sampling_interval_ms=None)
+    assert word in hint_of(rule_id, seen)
+
+
+def test_too_few_events_do_not_ask_for_more_samples():
+    few = reports.skipped("HorovodNegotiation", ReasonCode.TOO_FEW_SAMPLES, "Too few negotiations.")
+    report = reports.report_of((replace(few, params={"fair_factor": 2}),))
+    assert hint_of("HorovodNegotiation", report) == "Profile for longer."
+
+
 def test_a_job_with_one_gpu_is_not_told_to_look_for_one():
     single = reports.skipped("LoadBalancing", ReasonCode.NO_GPU, "There is only one GPU per node.")
     judged = reports.result("LowGPUUtilization", Status.OK)

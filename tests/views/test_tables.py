@@ -219,3 +219,25 @@ def test_parts_of_gpu_time_are_called_as_in_the_first_picture():
     )
     rows = _texts(table_of(found, is_unix=True, file=FILE).rows)
     assert rows == [["initialization"], ["busy"], ["waits for CPU or input"]]
+
+
+def test_moments_of_a_clock_without_a_date_are_seconds_and_not_lengths():
+    table = exhibit(
+        "t",
+        ExhibitKind.TABLE,
+        title="T",
+        columns=[
+            ("start_us", "us", [4_417_382_123_456.5]),
+            ("end_s", "s", [4_417_382.25]),
+            ("time_us", "us", [1_500.0]),
+        ],
+    )
+    (row,) = _texts(table_of(table, is_unix=True, file=FILE).rows)
+    assert row == ["4,417,382.123456 s", "4,417,382.250 s", "1.5 ms"]
+
+
+def test_a_column_of_blanks_is_not_shown():
+    table = exhibit(
+        "t", ExhibitKind.TABLE, title="T", columns=[("caller", "", ["", ""]), ("count", "", [1, 2])]
+    )
+    assert [head.text for head in table_of(table, is_unix=True, file=FILE).heads] == ["count"]
