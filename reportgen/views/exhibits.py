@@ -21,6 +21,7 @@ from reportgen.views.tables import headings_of, table_of
 from reportgen.views.values import plot_label, prose
 
 _TITLE_PX, _TITLE_LENGTH = 64, 110
+_WORD = re.compile(r"\w+")
 _UNSAFE = re.compile(r"[^A-Za-z0-9_.-]+")
 
 _SHAPES: Mapping[ExhibitKind, tuple[frozenset[str], int]] = {
@@ -89,12 +90,14 @@ def exhibit_blocks(exhibits: Sequence[Exhibit], context: ChartContext) -> list[B
 
 def _said(exhibit: Exhibit) -> str:
     """Return an exhibit's caption, its columns called as their headings call them."""
-    caption = exhibit.caption
-    for column, heading in zip(exhibit.columns, headings_of(exhibit.columns), strict=True):
-        if "_" in column.name:
-            name = rf"\b{re.escape(column.name)}\b"
-            caption = re.sub(name, lambda _, text=heading: f"“{text}”", caption)
-    return caption
+    headings = headings_of(exhibit.columns)
+    pairs = zip(exhibit.columns, headings, strict=True)
+    called = {column.name: heading for column, heading in pairs if "_" in column.name}
+    return _WORD.sub(lambda word: _called(word[0], called), exhibit.caption)
+
+
+def _called(word: str, called: Mapping[str, str]) -> str:
+    return f"“{called[word]}”" if word in called else word
 
 
 def exhibit_block(exhibit: Exhibit, context: ChartContext, *, title: str = "") -> Block:
