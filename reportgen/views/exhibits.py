@@ -21,6 +21,10 @@ from reportgen.views.tables import headings_of, table_of
 from reportgen.views.values import plot_label, prose
 
 _TITLE_PX, _TITLE_LENGTH = 64, 110
+_SHARES, _SMALL_CHART = "shares", "small chart"
+_SMALL_KINDS = frozenset({ExhibitKind.BOXES, ExhibitKind.HISTOGRAM, ExhibitKind.SERIES})
+_FEW_LINES = 6
+"""With more lines, or boxes, a chart needs all of the width for its legend. Source: ours."""
 _WORD = re.compile(r"\w+")
 _UNSAFE = re.compile(r"[^A-Za-z0-9_.-]+")
 
@@ -74,18 +78,26 @@ def exhibit_blocks(exhibits: Sequence[Exhibit], context: ChartContext) -> list[B
     """
     blocks: list[Block] = []
     filled = [item for item in exhibits if item.n_rows]
-    for kind, run in groupby(filled, key=lambda item: item.kind):
+    for room, run in groupby(filled, key=_room_of):
         made = [exhibit_block(item, context) for item in run]
-        if kind is ExhibitKind.SHARES and len(made) > 1:
+        if room == _SHARES and len(made) > 1:
             made = [Block(html=render("side_by_side", parts=[Markup(item.html) for item in made]))]  # noqa: S704 - fragments of ours
-        if kind is ExhibitKind.HISTOGRAM and len(made) > 1:
-            made = [replace(block, is_panel=True) for block in made]
-        blocks += made
+        n_paired = len(made) // 2 * 2 if room == _SMALL_CHART else 0
+        blocks += [replace(block, is_panel=at < n_paired) for at, block in enumerate(made)]
     empty = [item for item in exhibits if not item.n_rows]
     if empty:
         named = [(anchor_of(context.rule_id, item.id), item.title) for item in empty]
         blocks.append(Block(html=render("exhibits_empty", exhibits=named)))
     return blocks
+
+
+def _room_of(exhibit: Exhibit) -> str:
+    """Return whether an exhibit can stand beside one like it."""
+    if exhibit.kind is ExhibitKind.SHARES:
+        return _SHARES
+    n_lines = exhibit.n_rows if exhibit.kind is ExhibitKind.BOXES else len(exhibit.columns)
+    is_small = exhibit.kind in _SMALL_KINDS and n_lines <= _FEW_LINES and has_shape(exhibit)
+    return _SMALL_CHART if is_small else ""
 
 
 def _said(exhibit: Exhibit) -> str:

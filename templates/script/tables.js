@@ -188,7 +188,8 @@
     if (count >= FILTER_FROM_ROWS) place.appendChild(filterer(table, scroll.getAttribute("aria-label")));
     place.appendChild(copier(table));
     var figure = scroll.closest("figure");
-    var caption = figure && !scroll.closest("details") && figure.querySelector("figcaption");
+    var isFolded = figure && figure.contains(scroll.closest("details"));
+    var caption = figure && !isFolded && figure.querySelector("figcaption");
     if (caption && !caption.querySelector(".rg-tools")) caption.appendChild(place);
     else scroll.before(place);
     if (fold) {
@@ -207,6 +208,10 @@
   }
 
   equipAll(document);
+  /* On paper a table has one head, and its columns are as wide in each row. */
+  addEventListener("beforeprint", function () {
+    document.querySelectorAll("table[data-equipped]").forEach(join);
+  });
   document.addEventListener("rg-unfolded", function (event) {
     if (!event.target.dataset.rows) equipAll(event.target);
   });

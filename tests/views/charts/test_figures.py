@@ -9,7 +9,7 @@ from reportgen.publish.library import DRAWN_KINDS
 from reportgen.results import ExhibitKind, exhibit
 from reportgen.views.blocks import PLOTLY_MIME, outputs
 from reportgen.views.charts.layout import ChartContext
-from reportgen.views.exhibits import exhibit_block, figure_of
+from reportgen.views.exhibits import exhibit_block, exhibit_blocks, figure_of
 from reportgen.views.fragments import script_json
 from reportgen.views.theme import resolved
 from tests.views import reports
@@ -90,3 +90,10 @@ def test_jupyter_gets_the_same_figure_with_its_title_and_with_colours():
     assert figure["layout"]["title"]["text"] == "x"
     assert "var(--" not in json.dumps(figure)
     assert 'class="rg-figure chart"' in output.data["text/html"]
+
+
+def test_small_charts_stand_two_by_two_and_an_odd_one_has_the_width():
+    charts = [EXHIBITS["histogram"], EXHIBITS["boxes"], EXHIBITS["series"]]
+    blocks = exhibit_blocks([*charts, EXHIBITS["band"]], CONTEXT)
+    assert [block.is_panel for block in blocks] == [True, True, False, False]
+    assert not any(block.is_panel for block in exhibit_blocks(charts[:1], CONTEXT))
