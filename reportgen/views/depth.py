@@ -12,7 +12,7 @@ from reportgen.views.blocks import Block
 from reportgen.views.exhibits import exhibit_blocks
 from reportgen.views.outline import context_of
 from reportgen.views.status import is_applicable
-from reportgen.views.values import say_names
+from reportgen.views.values import shorten
 
 DEEPER: Mapping[str, tuple[str, ...]] = {
     "Annotations": ("histogram_*",),
@@ -67,9 +67,16 @@ def blocks_of(exhibits: Sequence[Exhibit], rule_id: str, report: Report) -> list
     shown = [item for item in exhibits if not any(item is other for other in deeper)]
     if is_telling and not shown:
         return exhibit_blocks(deeper, context)
-    words = f"More: {say_names([item.title for item in deeper], most=_MOST_NAMED)}"
+    words = _words_of(deeper)
     folded = [replace(block, fold=words) for block in exhibit_blocks(deeper, context)]
     return [*exhibit_blocks(shown, context), *folded]
+
+
+def _words_of(deeper: Sequence[Exhibit]) -> str:
+    """Name what waits behind a fold; titles may hold commas."""
+    named = [shorten(item.title).text for item in deeper[:_MOST_NAMED]]
+    n_more = len(deeper) - len(named)
+    return f"More: {' · '.join([*named, f'{n_more} more'] if n_more else named)}"
 
 
 def _is_quiet(rule_id: str, report: Report) -> bool:

@@ -232,6 +232,18 @@ def test_a_rule_that_found_no_fault_folds_how_it_looked():
         assert [block.fold for block in section.blocks if block.fold] == folds
 
 
+def test_a_fold_names_the_first_of_what_it_holds():
+    charts = tuple(
+        reports.histogram(f"histogram_{at}", f"Durations of a, b {at}", {"x": 1.0})
+        for at in range(6)
+    )
+    table = exhibit("annotations", ExhibitKind.TABLE, title="A", columns=[("name", "", ["a"])])
+    result = reports.result("Annotations", Status.OK, exhibits=(table, *charts))
+    section = views.annotated_ranges(reports.report_of((result,)))
+    names = " · ".join(f"Durations of a, b {at}" for at in range(4))
+    assert {block.fold for block in section.blocks if block.fold} == {f"More: {names} · 2 more"}
+
+
 def test_exhibits_without_rows_are_named_together():
     empty = [
         exhibit(name, ExhibitKind.TABLE, title=title, columns=[("rank", "", [])])
