@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 import numpy as np
@@ -68,7 +68,8 @@ IDLE = (
 class GpuBudget:
     """One GPU: ns of each part that occurs, and those of them with a core above 90 %.
 
-    ``n_stretches`` and ``stretches_ns`` count its long idle stretches and add them up.
+    ``n_stretches`` and ``stretches_ns`` count its long idle stretches and add them up;
+    ``worked_ns`` is how long it was above 10 % before the loop, and after it.
     """
 
     device: str
@@ -76,6 +77,7 @@ class GpuBudget:
     hot_ns: Mapping[Part, int]
     n_stretches: int = 0
     stretches_ns: int = 0
+    worked_ns: Mapping[Part, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,7 +132,14 @@ def measure_budget(part: NodeProfile, *, least_idle_ns: int) -> NodeBudget:
         stretches += found
         budget = _gpu(name, codes, length_ns, gap_ns, is_hot)
         idle_ns = sum(stretch.duration_ns for stretch in found)
-        gpus.append(replace(budget, n_stretches=len(found), stretches_ns=idle_ns))
+        gpus.append(
+            replace(
+                budget,
+                n_stretches=len(found),
+                stretches_ns=idle_ns,
+                worked_ns=_worked_outside(codes, length_ns, use[:, column]),
+            )
+        )
     longest = sorted(stretches, key=lambda item: (-item.duration_ns, item.start_ns, item.device))
     return NodeBudget(
         node=part.node,
@@ -208,3 +217,13 @@ def _gpu(
         part_ns={part: value for part, value in part_ns.items() if value},
         hot_ns={part: value for part, value in hot_ns.items() if value},
     )
+
+
+def _worked_outside(codes: NDArray[np.int8], length_ns: Instants, use: Floats) -> dict[Part, int]:
+    """Return how long a GPU was at work before the loop, and after it."""
+    order = list(Part)
+    is_at_work = use > IDLE_PCT
+    return {
+        part: int(length_ns[(codes == order.index(part)) & is_at_work].sum())
+        for part in (Part.INITIALIZATION, Part.FINALIZATION)
+    }
