@@ -40,6 +40,7 @@ from reportgen.rules.loading.uses import (
     longest_active,
 )
 from reportgen.rules.maths.nice_bins import tally_values
+from reportgen.rules.maths.pauses import unrecorded_ns
 from reportgen.rules.saying.verdict import conclude
 from reportgen.rules.saying.wording import say_times
 from reportgen.units import NS_PER_S
@@ -129,7 +130,7 @@ def measure(part: NodeProfile, params: Params) -> Measurement:  # noqa: ARG001 -
         has_prefetch=rows.has_prefetch,
         seconds=busy_seconds(spans, events),
         wait_ns=np.sort(waits_of(spans, rows).duration_ns),
-        waiting=waiting_of(spans, rows),
+        waiting=waiting_of(spans, rows, unrecorded=unrecorded_ns(part.system, spans)),
         loaders=loaders_of(spans, rows),
         life_times=life_times_of(spans, rows),
         batches=batches_of(spans, rows, part.system),

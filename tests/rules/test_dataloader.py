@@ -10,7 +10,7 @@ import pytest
 from reportgen.results import Counters, ReasonCode, Severity, Status
 from reportgen.rules.dataloader import RULE
 from tests.builders import START_S, node_profile, span_table, system_table
-from tests.rules.framework_jobs import finding, node, rows_of, run, step_rows
+from tests.rules.framework_jobs import finding, node, rows_of, run, sampled_again, step_rows
 
 ITERATOR = "_MultiProcessingDataLoaderIter"
 FETCH = f"{ITERATOR}::GetNext"
@@ -168,6 +168,24 @@ def test_how_long_the_loop_waits_decides_what_too_few_means(
 
     assert [(item.id, item.severity) for item in result.findings] == [(finding_id, severity)]
     assert result.counters.rule_triggered == 1
+
+
+def test_the_time_in_which_an_interrupted_job_did_not_run_does_not_hide_its_waiting() -> None:
+    rows = training(wait_s=0.3)
+    later = [
+        (phase, name, begin + 10_000, end + 10_000, its) for phase, name, begin, end, its in rows
+    ]
+    whole = node(rows + later, cores=4, duration_s=121)
+    result = run(RULE, sampled_again(whole, after_s=60.5, pause_s=9_940))
+
+    # 2 loops of 60 s, without the first wait; the last tick of the first one is at 60 s.
+    assert result.metrics["waited_ratio"] == pytest.approx(119 * 0.3 / 119.7, abs=0.005)
+    found = finding(result, "DL-1")
+    assert found is not None
+    bar = result.exhibit("loop_share")
+    assert bar is not None
+    assert "2 h 45 min without any record are left out" in bar.caption
+    assert finding(run(RULE, whole), "DL-1") is None
 
 
 def test_no_one_is_told_to_add_workers_when_nothing_waits() -> None:

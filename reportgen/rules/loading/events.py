@@ -15,6 +15,7 @@ from reportgen.profile import SpanTable
 from reportgen.rules.maths.groups import joint_codes, rows_by_code
 from reportgen.rules.maths.intervals import union_length_ns
 from reportgen.rules.maths.nesting import parents_of
+from reportgen.rules.maths.pauses import overlap_ns
 
 INITIALIZE = "DataLoaderIterInitialize"
 FETCH = "DataLoaderIter"
@@ -58,6 +59,7 @@ class Waiting:
         waited_ns: union of the recorded waits within the loop.
         expected_ns: the same for all steps, where only some waits were recorded.
         n_waits, n_steps: recorded waits within the loop, and its steps.
+        unrecorded_ns: of the loop, in which there are neither samples nor events of the node.
     """
 
     worker: str
@@ -67,11 +69,12 @@ class Waiting:
     expected_ns: int
     n_waits: int
     n_steps: int
+    unrecorded_ns: int = 0
 
     @property
     def loop_ns(self) -> int:
-        """Return the length of the loop."""
-        return self.last_ns - self.first_ns
+        """Return the length of the loop, as far as anything was recorded."""
+        return self.last_ns - self.first_ns - self.unrecorded_ns
 
     @property
     def ratio(self) -> float:
@@ -99,8 +102,13 @@ def waits_of(spans: SpanTable, rows: LoaderRows) -> SpanTable:
     return spans.where(rows.fetch if rows.fetch.any() else rows.next_call)
 
 
-def waiting_of(spans: SpanTable, rows: LoaderRows) -> tuple[Waiting, ...]:
-    """Return how the loop of each worker of one node waited; workers without waits are left out."""
+def waiting_of(
+    spans: SpanTable, rows: LoaderRows, *, unrecorded: tuple[Integers, Integers]
+) -> tuple[Waiting, ...]:
+    """Return how the loop of each worker of one node waited; workers without waits are left out.
+
+    ``unrecorded``: start and end of the stretches of which nothing is known.
+    """
     waits, every = waits_of(spans, rows), spans.where(rows.fetch | rows.next_call)
     steps = spans.steps()
     found = []
@@ -112,12 +120,19 @@ def waiting_of(spans: SpanTable, rows: LoaderRows) -> tuple[Waiting, ...]:
                 waits.where(its),
                 every.where(every.worker == worker),
                 own_steps,
+                unrecorded,
             )
         )
     return tuple(found)
 
 
-def _waiting(worker: str, waits: SpanTable, every: SpanTable, steps: SpanTable) -> Waiting:
+def _waiting(
+    worker: str,
+    waits: SpanTable,
+    every: SpanTable,
+    steps: SpanTable,
+    unrecorded: tuple[Integers, Integers],
+) -> Waiting:
     timed = steps if steps.n_spans else every
     first_ns, last_ns = int(timed.start_ns.min()), int(timed.end_ns.max())
     in_loop = (waits.end_ns > first_ns) & (waits.start_ns < last_ns)
@@ -125,10 +140,12 @@ def _waiting(worker: str, waits: SpanTable, every: SpanTable, steps: SpanTable) 
     end_ns = np.clip(every.end_ns, first_ns, last_ns)
     waited_ns = union_length_ns(start_ns, end_ns)
     n_waits = int(in_loop.sum())
+    lost_ns = overlap_ns(*unrecorded, first_ns=first_ns, last_ns=last_ns)
     expected_ns = waited_ns
     if 0 < n_waits < RECORDED_RATIO * steps.n_spans:
         mean_ns = int(waits.duration_ns[in_loop].sum()) / n_waits
-        free_ns = _outside(steps, first_ns, last_ns) + _inside(steps, start_ns, end_ns)
+        between_ns = _outside(steps, first_ns, last_ns) - lost_ns
+        free_ns = between_ns + _inside(steps, start_ns, end_ns)
         expected_ns = max(waited_ns, min(round(mean_ns * steps.n_spans), free_ns))
     return Waiting(
         worker=worker,
@@ -138,6 +155,7 @@ def _waiting(worker: str, waits: SpanTable, every: SpanTable, steps: SpanTable) 
         expected_ns=expected_ns,
         n_waits=n_waits,
         n_steps=steps.n_spans,
+        unrecorded_ns=lost_ns,
     )
 
 
