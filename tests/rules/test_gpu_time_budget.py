@@ -232,6 +232,17 @@ def test_gaps_and_absent_samples_are_not_measured_and_nothing_is_lost() -> None:
     assert hot == {"busy_high": 5.0, "not_measured": 1.0}
 
 
+def test_a_job_that_is_sampled_less_often_from_some_time_on_is_measured_all_the_time() -> None:
+    # Twelve ticks a second apart, then ten of 5 s, one of which is absent.
+    at_s = [*range(12), 16, 21, 26, 31, 41, 46, 51, 56, 61]
+    part = node({"gpu0": [95.0] * 12 + [50.0] * 9}, [step(0, 99)])
+    tick_ns = ns(START_S) + np.array([ns(second) for second in at_s], dtype=np.int64)
+    result = run(RULE, replace(part, system=replace(part.system, tick_ns=tick_ns)))
+
+    # The absent sample was due at 36 s; the tick at 11 s lasts until the next one at 16 s.
+    assert parts(result) == {"busy_high": 16.0, "busy_partial": 45.0, "not_measured": 5.0}
+
+
 def test_a_late_tick_is_no_gap_and_weighs_its_length() -> None:
     part = node({"gpu0": [95.0, 0.0, 95.0]}, [step(0, 9)])
     tick_ns = ns(START_S) + np.array([ns(0), ns(1), ns(2.4)], dtype=np.int64)

@@ -25,6 +25,8 @@ IO_MEAN_PCT = 20.0
 third on average hold it up. Source: rules-spec §16b."""
 LONGEST_TICK_INTERVALS = 1.5
 """The next sample is missing after so many sampling intervals. Source: ours."""
+NEIGHBOUR_TICKS = 4
+"""The interval may be changed while a job runs: these ticks on both sides tell it. Source: ours."""
 JITTER_OF_INTERVAL = 0.1
 """Samples come early or late by so much of their interval; lengths are told no better. Ours."""
 
@@ -159,9 +161,22 @@ def tick_lengths_ns(system: SystemTable) -> tuple[Instants, int]:
     if system.interval_ns is None:
         return np.zeros(system.n_ticks, dtype=np.int64), 0
     until_next = np.diff(system.tick_ns)
-    is_gap = until_next > LONGEST_TICK_INTERVALS * system.interval_ns
-    lengths = np.where(is_gap, system.interval_ns, until_next)
-    return np.append(lengths, system.interval_ns), int((until_next - lengths).sum())
+    usual_ns = np.full(until_next.shape, system.interval_ns)
+    is_gap = until_next > LONGEST_TICK_INTERVALS * usual_ns
+    # Only there may the job have been sampled at another interval than most of the time.
+    usual_ns[is_gap] = _interval_around_ns(until_next, np.flatnonzero(is_gap), system.interval_ns)
+    is_gap &= until_next > LONGEST_TICK_INTERVALS * usual_ns
+    lengths = np.where(is_gap, usual_ns, until_next)
+    last_ns = usual_ns[-1:] if until_next.size else [system.interval_ns]
+    return np.append(lengths, last_ns), int((until_next - lengths).sum())
+
+
+def _interval_around_ns(until_next: Instants, rows: NDArray[np.intp], interval_ns: int) -> Instants:
+    """Return the usual time between ticks around some of them, at least the job's interval."""
+    places = rows[:, np.newaxis] + np.arange(-NEIGHBOUR_TICKS, NEIGHBOUR_TICKS + 1)
+    places = np.clip(places, 0, until_next.size - 1)
+    around = np.median(until_next[places], axis=1).astype(np.int64)
+    return np.maximum(around, interval_ns)
 
 
 def _active_ns(tick_ns: Instants, use: Floats) -> tuple[int, int] | None:
