@@ -172,11 +172,12 @@ def tick_lengths_ns(system: SystemTable) -> tuple[Instants, int]:
 
 
 def _interval_around_ns(until_next: Instants, rows: NDArray[np.intp], interval_ns: int) -> Instants:
-    """Return the usual time between ticks around some of them, at least the job's interval."""
+    """Return the usual time between ticks around some of them; the job's interval if about that."""
     places = rows[:, np.newaxis] + np.arange(-NEIGHBOUR_TICKS, NEIGHBOUR_TICKS + 1)
     places = np.clip(places, 0, until_next.size - 1)
-    around = np.median(until_next[places], axis=1).astype(np.int64)
-    return np.maximum(around, interval_ns)
+    around_ns = np.median(until_next[places], axis=1).astype(np.int64)
+    is_other = around_ns > LONGEST_TICK_INTERVALS * interval_ns
+    return np.asarray(np.where(is_other, around_ns, interval_ns), dtype=np.int64)
 
 
 def _active_ns(tick_ns: Instants, use: Floats) -> tuple[int, int] | None:
