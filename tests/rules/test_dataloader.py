@@ -381,6 +381,30 @@ def test_a_tensorflow_pipeline_without_prefetch_is_told() -> None:
     assert "prefetch" in found.advice
 
 
+def test_a_pipeline_of_which_only_the_end_was_recorded_may_well_prefetch() -> None:
+    ends = ("dataset::GetNext", "IteratorGetNextOp::DoCompute")
+    rows = [
+        *step_rows([0.7] * 30, start_s=START_S + 0.3),
+        *(("DataIterator", end, START_S + i, START_S + i + 0.3) for i in range(30) for end in ends),
+    ]
+    assert finding(judged(rows, cores=1), "DL-4") is None
+
+
+def test_who_loads_with_tensorflow_is_not_told_of_loader_processes() -> None:
+    result = judged(tensorflow(prefetch=True), cores=8)
+    (found,) = result.findings
+
+    assert result.counters.rule_triggered == 1
+    assert (found.id, found.severity) == ("DL-5", Severity.WARNING)
+    assert "waits 29.3 % of the loop" in found.title
+    assert "num_parallel_calls" in found.advice
+    assert "num_workers" not in found.advice
+    (calm,) = judged(tensorflow(prefetch=True), cores=8, wait_pct=50).findings
+    assert (calm.id, calm.severity) == ("DL-6", Severity.INFO)
+    assert "29.3 % of the loop" in calm.title
+    assert "input pipeline" in calm.advice
+
+
 def test_the_op_that_hands_over_batches_is_the_wait_where_it_was_recorded() -> None:
     rows = tensorflow(prefetch=True)
     rows += [

@@ -155,8 +155,9 @@ def measure_budget(part: NodeProfile, *, least_idle_ns: int) -> NodeBudget:
 def tick_lengths_ns(system: SystemTable) -> tuple[Instants, int]:
     """Return (n_ticks,) how long each tick stands for, and the time that none stands for.
 
-    A tick lasts until the next one. Before a gap, and at the end, it lasts one interval. Both
-    together are the time from the first tick to one interval after the last.
+    A tick lasts until the next one. Before a gap, and at the end, it lasts one interval, that of
+    the ticks around it. Both together are the time from the first tick to one interval after the
+    last.
     """
     if system.interval_ns is None:
         return np.zeros(system.n_ticks, dtype=np.int64), 0

@@ -22,6 +22,8 @@ FETCH = "DataLoaderIter"
 PROCESS = "DataLoaderWorker"
 TENSORFLOW = "DataIterator"
 OPERATORS = "cpu_functions"
+_ENDS = frozenset({"dataset::GetNext", "IteratorGetNextOp::DoCompute"})
+"""The end of every TensorFlow pipeline, whatever is in it. Source: formats §4.3."""
 RECORDED_RATIO = 0.9
 """With waits for fewer of the steps than this, the others are estimated from their mean. Ours."""
 
@@ -38,7 +40,8 @@ class LoaderRows:
         fetch: the loop asked for a batch (PyTorch's ``GetNext``, TensorFlow's outermost one).
         process: life time of a loader process.
         next_call: operators named ``…__next__``: the same waits, seen by the autograd profiler.
-        is_tensorflow: whether there are TensorFlow loader events.
+        is_tensorflow, is_pytorch: whether there are loader events of the two.
+        is_pipeline_known: whether TensorFlow's events name the steps of the pipeline.
         has_prefetch: whether one of them prefetches.
     """
 
@@ -47,6 +50,8 @@ class LoaderRows:
     process: Mask
     next_call: Mask
     is_tensorflow: bool
+    is_pytorch: bool
+    is_pipeline_known: bool
     has_prefetch: bool
 
 
@@ -93,6 +98,8 @@ def loader_rows(spans: SpanTable) -> LoaderRows:
         process=spans.in_phases((PROCESS,)),
         next_call=operators & _names_with(spans, "__next__"),
         is_tensorflow=bool(in_tensorflow.any()),
+        is_pytorch=bool(spans.in_phases((INITIALIZE, FETCH, PROCESS)).any()),
+        is_pipeline_known=bool((in_tensorflow & ~_has_name(spans, _ENDS)).any()),
         has_prefetch=bool((in_tensorflow & _names_with(spans, "Prefetch")).any()),
     )
 
@@ -175,6 +182,10 @@ def _inside(steps: SpanTable, start_ns: Integers, end_ns: Integers) -> int:
 def _names_with(spans: SpanTable, word: str) -> Mask:
     codes = [code for code, name in enumerate(spans.names) if word in name]
     return np.isin(spans.name, codes)
+
+
+def _has_name(spans: SpanTable, names: frozenset[str]) -> Mask:
+    return np.isin(spans.name, [code for code, name in enumerate(spans.names) if name in names])
 
 
 def _outermost(spans: SpanTable, rows: Mask) -> Mask:
