@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -61,7 +63,7 @@ def test_an_under_used_gpu_gets_its_own_text_with_place_time_and_estimate() -> N
 def test_a_job_that_leaves_all_its_gpus_alone_is_not_told_to_raise_the_batch(
     gpus: int, said: str
 ) -> None:
-    columns = {f"gpu{index}": [0.0, 1.0] * 15 for index in range(gpus)}
+    columns: dict[str, Any] = {f"gpu{index}": [0.0, 1.0] * 15 for index in range(gpus)}
     result = run(RULE, node(**columns), **SMALL)
     (found,) = result.findings
 
