@@ -49,6 +49,7 @@ def metrics_of(
     return {
         **costs,
         **ratios,
+        "worked_outside_loop_s": sum(_worked_ns(nodes).values()) / NS_PER_S,
         "idle_stretches": sum(gpu.n_stretches for node in nodes for gpu in node.gpus),
         "longest_idle_s": None if longest_ns is None else longest_ns / NS_PER_S,
     }
