@@ -40,7 +40,7 @@ def budget_report(
             ("pct", "%", [100 * value / total for value in parts.values()]),
         ],
     )
-    metrics = {"worked_outside_loop_s": outside_s}
+    metrics: dict[str, float | int | None] = {"worked_outside_loop_s": outside_s}
     result = reports.result("GPUTimeBudget", Status.OK, exhibits=(shares, table), metrics=metrics)
     result.params["usd_per_gpu_hour"] = usd  # type: ignore[index]  # a plain dictionary here
     return reports.report_of((result,))
