@@ -34,14 +34,18 @@ def unrecorded_ns(system: SystemTable, spans: SpanTable) -> tuple[Instants, Inst
     A job that was interrupted and resumed, as on spot instances, did nothing in them: they belong
     to no loop. Where only the samples pause, events show that the job went on.
     """
+    pauses = sampling_pauses(system)
+    if not pauses[0].size:
+        return pauses
     starts: list[int] = []
     ends: list[int] = []
     least_ns = least_pause_ns(system.interval_ns)
-    for first_ns, last_ns in zip(*map(np.ndarray.tolist, sampling_pauses(system)), strict=True):
-        is_near = (spans.start_ns < last_ns) & (spans.end_ns > first_ns)
-        busy_start, busy_end = merge_intervals(spans.start_ns[is_near], spans.end_ns[is_near])
-        free_start = np.append(first_ns, np.maximum(busy_end, first_ns))
-        free_end = np.append(np.minimum(busy_start, last_ns), last_ns)
+    busy_start, busy_end = merge_intervals(spans.start_ns, spans.end_ns)
+    first = np.searchsorted(busy_end, pauses[0], side="right")
+    stop = np.searchsorted(busy_start, pauses[1], side="left")
+    for first_ns, last_ns, low, high in zip(*pauses, first, stop, strict=True):
+        free_start = np.append(first_ns, np.maximum(busy_end[low:high], first_ns))
+        free_end = np.append(np.minimum(busy_start[low:high], last_ns), last_ns)
         is_long = free_end - free_start > least_ns
         starts += free_start[is_long].tolist()
         ends += free_end[is_long].tolist()
