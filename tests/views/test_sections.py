@@ -275,6 +275,8 @@ def test_a_check_that_sagemaker_counts_nothing_for_shows_no_zeros():
     assert say_counters(result) == (ABSENT, ABSENT, ABSENT)
     counted = reports.result("IOBottleneck", Status.OK, counters=(0, 0, 500))
     assert say_counters(counted) == ("0", "0", "500")
+    blank = reports.result("StepOutlier", Status.OK, counters=(0, 0, 0))
+    assert say_counters(blank) == ("0", "0", "0")
 
 
 def test_a_quiet_rule_says_that_it_looked():

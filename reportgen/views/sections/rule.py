@@ -17,6 +17,22 @@ from reportgen.views.status import hint_of, rule_state
 from reportgen.views.values import ABSENT, say, say_number
 
 CARDS_AT_ONCE = 4
+SAGEMAKERS = frozenset(
+    {
+        "BatchSize",
+        "CPUBottleneck",
+        "Dataloader",
+        "GPUMemoryIncrease",
+        "IOBottleneck",
+        "LoadBalancing",
+        "LowGPUUtilization",
+        "MaxInitializationTime",
+        "OverallFrameworkMetrics",
+        "OverallSystemUsage",
+        "StepOutlier",
+    }
+)
+"""The rules whose counters SageMaker writes, zeros included."""
 _METRIC_UNITS = (
     ("_bytes_per_s", "bytes/s"),
     ("_bytes", "bytes"),
@@ -103,10 +119,11 @@ def say_counters(result: RuleResult) -> tuple[str, str, str]:
     """Write triggers, violations and datapoints.
 
     Edge cases: a check that did not look shows dashes, never zeros that look like health; so does
-    one of ours that SageMaker counts nothing for.
+    one of ours that counts nothing in SageMaker's way.
     """
     counters = result.counters
-    if not (counters.rule_triggered or counters.violations or counters.datapoints):
+    counted = counters.rule_triggered or counters.violations or counters.datapoints
+    if not counted and result.id not in SAGEMAKERS:
         return ABSENT, ABSENT, ABSENT
     did_look = result.status in {Status.OK, Status.TRIGGERED}
     counts = (counters.rule_triggered, counters.violations)
