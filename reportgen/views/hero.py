@@ -15,7 +15,7 @@ from reportgen.units import percentages, say_duration, say_pct
 from reportgen.views.charts.arrays import numbers
 from reportgen.views.charts.shares import ink_class
 from reportgen.views.hero_words import TRACED, Words, words_for
-from reportgen.views.labels import WIDE_PX, Place, label_pct, place_labels
+from reportgen.views.labels import WIDE_PX, Place, heading_pct, place_labels
 from reportgen.views.meaning import inks
 from reportgen.views.values import heading_of, prose, shorten
 
@@ -244,7 +244,7 @@ def _headings(
             continue
         width_pct = 100 * sum(part.value for part in its) / total
         pct = say_pct(sum(part.pct for part in its))
-        is_headed = len(parts) > 1 and label_pct(f"{text} {pct}") <= width_pct
+        is_headed = len(parts) > 1 and heading_pct(f"{text} {pct}") <= width_pct
         made.append(
             Heading(
                 text=text if is_headed else "",

@@ -9,6 +9,7 @@ NARROWEST_PX, WIDE_PX = 640.0, 864.0
 """The labels hang only where the bar is at least this wide, and are hung anew where it is wide
 (``timeline.css``)."""
 _CHARACTER_PX, _PADDING_PX = 7.4, 18.0
+_HEADING_CHARACTER_PX, _HEADING_PADDING_PX = 6.9, 6.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,9 +29,9 @@ class _Box:
     is_apart: bool
 
 
-def label_pct(text: str, *, bar_px: float = NARROWEST_PX) -> float:
-    """Return how much of a bar's length a text takes, in percent."""
-    return 100 * (len(text) * _CHARACTER_PX + _PADDING_PX) / bar_px
+def heading_pct(text: str) -> float:
+    """Return how much of the length of a bar a heading above it takes, in percent."""
+    return 100 * (len(text) * _HEADING_CHARACTER_PX + _HEADING_PADDING_PX) / NARROWEST_PX
 
 
 def place_labels(
