@@ -37,6 +37,7 @@ _LONG_WORDS = {"cpu": "CPU", "gpu": "GPU", "io": "I/O"}
 _MOMENT_NAMES = re.compile(r"(^|_)(start|end)_u?s$")
 _UNIT_SUFFIX = re.compile(r"_(ns|us|ms|s|pct|ratio|bytes|hz|per_s|bytes_per_s)$")
 _NUMBER_AND_UNIT = re.compile(r"(?<=\d) (?=%|(?:[µm]?s|min|h|[kMGTP]?B)\b)")
+_WITHIN_DURATION = re.compile(r"(?:(?<=\bmin) (?=\d\d\ss\b)|(?<=\bh) (?=\d\d\smin\b))")
 _COUNTED = re.compile(r"[A-Za-z]{3,}(?<![siu])(?<!bp)s$")
 _SECONDS_PER = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "ns": 1e-9}
 _BYTES = frozenset({"bytes", "B", "byte"})
@@ -69,8 +70,8 @@ def shorten(text: str, *, most: int = _LONGEST_NAME) -> Shown:
 
 
 def prose(text: str) -> str:
-    """Return a sentence whose numbers stay on one line with their units."""
-    return _NUMBER_AND_UNIT.sub("\u00a0", text)
+    """Return a sentence whose numbers stay on one line with their units, ``7 min 34 s`` as one."""
+    return _WITHIN_DURATION.sub("\u00a0", _NUMBER_AND_UNIT.sub("\u00a0", text))
 
 
 def say_names(names: Sequence[str], *, most: int = 3) -> str:

@@ -389,7 +389,7 @@ def test_a_card_shows_evidence_place_time_and_gain(busy):
     card = card_of(ranked.rule, in_words, busy)
     assert (card.measured, card.threshold) == ("33 Jensen-Shannon distance", "50")
     assert [place.text for place in card.places] == ["algo-1", "gpu0"]
-    assert card.when == "2026-07-03 09:30:21 – 09:41:00 UTC (10\u00a0min 38\u00a0s)"
+    assert card.when == "2026-07-03 09:30:21 – 09:41:00 UTC (10\u00a0min\u00a038\u00a0s)"
     assert (card.gain, card.gain_note) == ("up to 1.49× faster", "at most 33.0 % of the time")
 
 

@@ -137,3 +137,10 @@ def test_names_are_listed_with_the_rest_counted():
 )
 def test_one_of_what_is_counted_is_said_in_the_singular(value, unit, said):
     assert values.say(value, unit) == said
+
+
+def test_a_duration_stays_on_one_line():
+    held = values.prose("63.1 % of it (7 min 34 s) was lost, 3 h 51 min in all, 5 min 2 steps")
+    assert held.replace("\u00a0", "_") == (
+        "63.1_% of it (7_min_34_s) was lost, 3_h_51_min in all, 5_min 2 steps"
+    )
