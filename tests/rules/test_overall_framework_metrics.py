@@ -124,6 +124,7 @@ def test_the_top_operator_is_told_by_its_self_time() -> None:
     assert found is not None
     assert found.severity is Severity.INFO
     assert found.title.startswith("aten::cudnn_convolution leads the CPU operators with 66.7 %")
+    assert "ran 1 time in the recorded window" in found.text
     assert found.measured == 66.6667
 
 
