@@ -101,6 +101,9 @@ def rank_parts(
         if info not in chosen.values():
             tally.add(Quality.FILES_SKIPPED, info.key, what=_SAY_SECOND)
     _note_world_sizes(headers, tally)
+    if n_unknown > 1:
+        said = say_count(n_unknown)
+        tally.remark(f"Nothing tells the ranks of {said} traces: they are numbered by their names.")
     free = (number for number in count() if number not in recordings)
     keyed = [(who, info) for who, info in chosen.items() if isinstance(who, int)]
     known = {rank for rank, _ in keyed}

@@ -114,6 +114,10 @@ def _tell_losses(trace: TraceFile, key: str, tally: Tally) -> None:
     tally.add(Quality.EVENTS_DROPPED, key, tables.bad_durations, what=_SAY_DURATION)
     tally.add(Quality.EVENTS_DROPPED, key, tables.bad_times, what=_SAY_TIME)
     tally.add(Quality.EVENTS_DROPPED, key, trace.n_left_out, what=_SAY_DOCUMENT)
+    tally.add(Quality.EVENTS_DROPPED, key, trace.n_apart, what=_SAY_APART)
+    if trace.n_uncategorized:
+        said = say_count(trace.n_uncategorized)
+        tally.remark(_SAY_UNCATEGORIZED.format(n=said), path=key)
     if trace.packing.is_damaged:
         tally.remark("Its packed bytes are damaged; what follows the damage is lost.", path=key)
     if trace.packing.is_cut_off:
@@ -138,4 +142,12 @@ _SAY_TIME = "{n} [event lies|events lie] more than 7 days from the others and [w
 _SAY_DOCUMENT = (
     "{n} [event|events] of further lists in the same file overlap the first in time and [was|were] "
     "left out"
+)
+_SAY_APART = (
+    "{n} [event tells|events tell] a begin or an end alone (phases B and E) and [was|were] left "
+    "out: operations need one event with both (phase X)"
+)
+_SAY_UNCATEGORIZED = (
+    "Spans without a category: {n}. Neither operators nor GPU operations can be told among them; "
+    "profilers before PyTorch 1.8 write such traces, newer ones do not."
 )

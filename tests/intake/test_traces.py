@@ -57,6 +57,28 @@ def test_an_ending_that_lies_does_not_matter(tmp_path: Path) -> None:
     assert n_rows(read_one(tmp_path).gpu_ops) == 4
 
 
+def test_processes_of_one_host_are_ranks_of_their_own(tmp_path: Path) -> None:
+    for process in (31, 32):
+        name = f"train-worker-0_{process}.1623143089861.pt.trace.json"
+        (tmp_path / name).write_text(trace_text())
+
+    assert [(rank, known) for rank, _, known in ranks_of(tmp_path)] == [(0, False), (1, False)]
+    notes = [note.text for note in discover(str(tmp_path)).notes]
+    assert "Nothing tells the ranks of 2 traces: they are numbered by their names." in notes
+
+
+def test_events_of_other_profilers_are_named(tmp_path: Path) -> None:
+    begin = span("cpu_op", "aten::mm", 0, 1) | {"ph": "B"}
+    old = {"name": "mm", "ph": "X", "ts": START_US, "dur": 3, "tid": 0, "pid": "CUDA functions"}
+    write_trace(tmp_path / "trace.json", trace_text([kernel(0, 1, 1), begin, old]))
+
+    trace = read_one(tmp_path)
+
+    assert "1 event tells a begin or an end alone" in notes_of(trace)
+    assert "Spans without a category: 1." in notes_of(trace)
+    assert sum(note.counts.get(Quality.EVENTS_DROPPED, 0) for note in trace.notes) == 1
+
+
 def test_the_header_tells_the_rank_before_the_name(tmp_path: Path) -> None:
     write_trace(tmp_path / "rank1.json", ranked(0))
     write_trace(tmp_path / "b.json.gz", ranked(1))

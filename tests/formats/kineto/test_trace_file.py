@@ -242,6 +242,15 @@ def test_of_a_header_only_the_allowed_keys_are_read() -> None:
     assert "SECRET" not in repr(read_header([json.dumps(head).encode()]))
 
 
+def test_events_that_cannot_be_told_are_counted() -> None:
+    begin = span("cpu_op", "aten::mm", 0, 1) | {"ph": "B"}
+    old = {"name": "mm", "ph": "X", "ts": START_US, "dur": 3, "tid": 0, "pid": "CUDA functions"}
+
+    trace = read_events([begin, begin | {"ph": "E"}, old, kernel(0, 1, 1)])
+
+    assert (trace.n_events, trace.n_apart, trace.n_uncategorized) == (4, 2, 1)
+
+
 def test_devices_are_described_as_far_as_the_file_goes() -> None:
     devices = [
         {"id": 1, "name": "AMD Radeon Graphics", "computeMajor": 9, "computeMinor": 4},
@@ -262,6 +271,8 @@ def test_devices_are_described_as_far_as_the_file_goes() -> None:
         ("bs_32_rank0.json.gz", 0),
         ("rank5/trace.json", 5),
         ("ip-10-0-0-1_4711.1623143089861.pt.trace.json", None),
+        ("train-worker-0_31.1623143089861.pt.trace.json", None),
+        ("rank3_31.1623143089861.pt.trace.json", 3),
         ("frank3.json", None),
         ("trace.json", None),
     ],
