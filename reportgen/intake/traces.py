@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import numpy as np
+
 from reportgen.errors import LocationError, PlaceError
 from reportgen.formats import Tally
 from reportgen.formats.blank import SAY_BLANK
@@ -12,7 +14,7 @@ from reportgen.intake.opened import opened, remark_changes
 from reportgen.intake.system import Progress
 from reportgen.intake.trace_oddities import tell_oddities
 from reportgen.profile import Clock, PartRef, Quality, RankTrace, SourceNote
-from reportgen.profile.trace_tables import n_rows
+from reportgen.profile.trace_tables import NONE, n_rows
 from reportgen.storage import read_blocks
 from reportgen.units import NS_PER_S, NS_PER_US, say_count
 
@@ -126,9 +128,18 @@ def _tell_losses(trace: TraceFile, key: str, tally: Tally) -> None:
         tally.remark(SAY_BLANK, path=key)
     if losses.is_unclosed:
         tally.remark("The list of events does not end: the writer was stopped.", path=key)
+    n_processes = _n_processes(tables)
+    if n_processes > 1:
+        tally.remark(_SAY_PROCESSES.format(n=say_count(n_processes)), path=key)
     if trace.n_documents > 1:
         said = say_count(trace.n_documents)
         tally.remark(f"The file holds {said} lists of events, one after the other.", path=key)
+
+
+def _n_processes(tables: TraceTables) -> int:
+    """Return how many processes called the GPU's runtime."""
+    threads = np.unique(tables.calls.thread).tolist()
+    return len({tables.threads[thread].pid for thread in threads if thread != NONE})
 
 
 _SAY_CUT_OFF = "the file ends in the middle of an event: {bytes} lost"
@@ -150,4 +161,8 @@ _SAY_APART = (
 _SAY_UNCATEGORIZED = (
     "Spans without a category: {n}. Neither operators nor GPU operations can be told among them; "
     "profilers before PyTorch 1.8 write such traces, newer ones do not."
+)
+_SAY_PROCESSES = (
+    "{n} processes are in one file. Each counts its launches by itself, so that an operation may "
+    "be joined with the launch of another process: pass the traces of the processes."
 )

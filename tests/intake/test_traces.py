@@ -67,6 +67,15 @@ def test_processes_of_one_host_are_ranks_of_their_own(tmp_path: Path) -> None:
     assert "Nothing tells the ranks of 2 traces: they are numbered by their names." in notes
 
 
+def test_traces_of_several_processes_in_one_file_are_named(tmp_path: Path) -> None:
+    other = span("cuda_runtime", "cudaLaunchKernel", 3, 1, pid=4101, tid=4101, correlation=1)
+    write_trace(tmp_path / "merged.json", trace_text([*small_events(), other]))
+    assert "2 processes are in one file." in notes_of(read_one(tmp_path))
+
+    write_trace(tmp_path / "merged.json", trace_text())
+    assert "in one file" not in notes_of(read_one(tmp_path))
+
+
 def test_events_of_other_profilers_are_named(tmp_path: Path) -> None:
     begin = span("cpu_op", "aten::mm", 0, 1) | {"ph": "B"}
     old = {"name": "mm", "ph": "X", "ts": START_US, "dur": 3, "tid": 0, "pid": "CUDA functions"}
