@@ -17,8 +17,12 @@ _BY_KEY: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r"(?:.*/)?python_stats(?:\.json|\.html)?"), "Python profiles of unknown times"),
     (re.compile(r".*\.(?:nsys-rep|qdrep|sqlite)"), "Nsight Systems exports"),
     (re.compile(r"(?:.*/)?[^/]*_merged_timeline\.json"), "merged timelines"),
+    (re.compile(r".*\.zip", re.IGNORECASE), "zip archives"),
 )
-_BY_CONTENT: tuple[tuple[bytes, str], ...] = ((b"SQLite format 3", "Nsight Systems exports"),)
+_BY_CONTENT: tuple[tuple[bytes, str], ...] = (
+    (b"SQLite format 3", "Nsight Systems exports"),
+    (b"PK\x03\x04", "zip archives"),
+)
 
 OUTPUT = re.compile(r"(?:.*/)?profiler-report(?:/.*|\.html|\.ipynb)")
 """What this program writes; never its input (DESIGN §8)."""
