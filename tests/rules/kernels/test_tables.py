@@ -530,6 +530,31 @@ def test_fp32_matrix_kernels_are_a_fault_where_one_switch_helps(
     assert [item.severity.value for item in found] == ([severity] if severity else [])
 
 
+def test_matrix_kernels_are_told_by_their_own_name() -> None:
+    products = [
+        "void implicit_convolve_sgemm<float, float, 1024, 5>(int, int, float const*)",
+        "volta_scudnn_128x64_relu_interior_nn_v1",
+        "void cudnn::detail::dgrad_engine<float, 512, 6>(int, float const*)",
+        "Cijk_Ailk_Bljk_SB_MT64x64x16_SN_K1",
+    ]
+    others = [
+        "void cudnn::bn_bw_1C11_kernel_new<float, float>(float, cudnnTensorStruct, float const*)",
+        "void split_embedding_codegen_forward<float>(fbgemm_gpu::Offsets<float>)",
+        "void nchwToNhwcKernel<float, float, (cudnnKernelDataType_t)0>(int, float const*)",
+        "void convertTensor_kernel<float, float>(float)",
+    ]
+    gpu = [(name, 10.0 * at, 10.0) for at, name in enumerate(products + others)]
+
+    result = run(kernel_precision.RULE, rank_trace(gpu=gpu))
+
+    assert sorted(column(result, "fp32_matrix", "name")) == [
+        "Cijk_Ailk_Bljk_SB_MT64x64x16_SN_K1",
+        "dgrad_engine",
+        "implicit_convolve_sgemm",
+        "volta_scudnn_128x64_relu_interior_nn_v1",
+    ]
+
+
 @pytest.mark.parametrize(("fp32_us", "is_told"), [(19.0, False), (20.0, True)])
 def test_fp32_matrix_kernels_are_told_from_their_threshold_on(
     fp32_us: float, is_told: bool
