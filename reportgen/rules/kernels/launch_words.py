@@ -68,7 +68,7 @@ def findings_of(ranks: Sequence[RankLaunches]) -> tuple[Finding, ...]:
     on = "" if len(rows) == 1 else f" on rank {row.rank}, the most of {len(rows)} ranks"
     orphans = sum(item.orphans for item in rows)
     unseen = (
-        f" Launched before the recording: {say_times(orphans, 'operation')}." if orphans else ""
+        f" The trace holds no launch of {say_times(orphans, 'operation')}." if orphans else ""
     )
     return (
         Finding(
