@@ -67,9 +67,7 @@ def findings_of(ranks: Sequence[RankLaunches]) -> tuple[Finding, ...]:
     row = max(rows, key=lambda item: item.p50_us)
     on = "" if len(rows) == 1 else f" on rank {row.rank}, the most of {len(rows)} ranks"
     orphans = sum(item.orphans for item in rows)
-    unseen = (
-        f" The trace holds no launch of {say_times(orphans, 'operation')}." if orphans else ""
-    )
+    unseen = f" The trace holds no launch of {say_times(orphans, 'operation')}." if orphans else ""
     return (
         Finding(
             id="LAUNCH-1",

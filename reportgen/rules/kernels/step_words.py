@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from reportgen.results import Exhibit, ExhibitKind, Finding, Severity, Where, exhibit
-from reportgen.rules.kernels.saying import pct_of, say_us
+from reportgen.rules.kernels.saying import say_us
 from reportgen.rules.kernels.steps import StepRows
 from reportgen.rules.maths.nice_bins import bin_together, tally_values
 from reportgen.rules.saying.verdict import estimate_of, fault_severity
@@ -87,7 +87,7 @@ def _percentiles(ranks: Sequence[RankSteps]) -> Exhibit:
                 steps.number.size,
                 *points,
                 float(steps.period_us.max()),
-                pct_of(float(steps.gpu_busy_us.sum()), float(steps.period_us.sum())),
+                100 * steps.busy_ratio,
                 int(steps.n_ops[0]),
                 float(np.median(steps.n_ops)),
             )
@@ -109,8 +109,9 @@ def _percentiles(ranks: Sequence[RankSteps]) -> Exhibit:
         ExhibitKind.TABLE,
         title="Step times by rank",
         caption=(
-            "Percentiles of the periods; gpu_busy_pct is of the sum of the periods: the time in "
-            "which operations launched in steps ran. The last columns count GPU operations."
+            "Percentiles of the periods; gpu_busy_pct is the share of them in which a GPU "
+            "operation ran, the mean of the rank's GPUs. The last columns count the operations "
+            "that a step launched."
         ),
         columns=list(columns),
     )

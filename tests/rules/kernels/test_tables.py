@@ -326,6 +326,19 @@ def test_steps_have_periods_and_gpu_time() -> None:
     assert column(result, "steps", "gpu_busy_us") == [5.0, 10.0, 5.0]
 
 
+def test_work_that_runs_on_after_its_step_makes_no_gpu_busier_than_full() -> None:
+    steps = [(1, 0.0, 20.0), (2, 20.0, 20.0)]
+    calls = [("cudaLaunchKernel", 1.0, 1.0, {"correlation": 1})]
+    long = ("a", 10.0, 90.0, {"correlation": 1, "device": 0})
+    short = ("b", 10.0, 6.0, {"correlation": 1, "device": 1})
+
+    one = run(step_time.RULE, rank_trace(gpu=[long], calls=calls, steps=steps))
+    two = run(step_time.RULE, rank_trace(gpu=[long, short], calls=calls, steps=steps))
+
+    assert column(one, "step_percentiles", "gpu_busy_pct") == [75.0]
+    assert column(two, "step_percentiles", "gpu_busy_pct") == [(75.0 + 15.0) / 2]
+
+
 @pytest.mark.parametrize(("slow_us", "is_fault"), [(20.0, False), (21.0, True)])
 def test_a_step_is_slow_above_twice_the_median(slow_us: float, is_fault: bool) -> None:
     found = {item.id: item for item in run(step_time.RULE, steps(10, 10, slow_us, 10, 10)).findings}
