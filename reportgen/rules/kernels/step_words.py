@@ -9,7 +9,7 @@ import numpy as np
 
 from reportgen.results import Exhibit, ExhibitKind, Finding, Severity, Where, exhibit
 from reportgen.rules.kernels.saying import say_us
-from reportgen.rules.kernels.steps import StepRows
+from reportgen.rules.kernels.steps import StepRows, StepSource
 from reportgen.rules.maths.nice_bins import bin_together, tally_values
 from reportgen.rules.saying.verdict import estimate_of, fault_severity
 from reportgen.rules.saying.wording import say_some
@@ -222,6 +222,8 @@ def _say_steps(n_steps: int) -> str:
 
 def _reading(ranks: Sequence[RankSteps]) -> Finding:
     every = np.concatenate([steps.period_us for _, steps in _with_steps(ranks)])
+    source = _with_steps(ranks)[0][1].source
+    guessed = "" if source is StepSource.PROFILER else f" They are told by {source}."
     p50, p95 = np.percentile(every, (50, 95)).tolist()
     return Finding(
         id="STEPT-2",
@@ -231,7 +233,7 @@ def _reading(ranks: Sequence[RankSteps]) -> Finding:
             "One step was recorded."
             if every.size == 1
             else f"{_say_steps(every.size)}: 95 % take up to {say_us(p95)}, the longest takes "
-            f"{say_us(float(every.max()))}."
+            f"{say_us(float(every.max()))}.{guessed}"
         ),
         advice="Compare it with the same job on other settings.",
         measured=round(p50, 3),

@@ -388,6 +388,7 @@ def test_steps_are_told_by_annotations_where_the_profiler_told_none(
         assert result.status is Status.SKIPPED
     else:
         assert column(result, "steps", "step") == numbers
+        assert "They are told by" in result.findings[-1].text
 
 
 def test_delays_are_counted_per_call_and_per_operation() -> None:
@@ -409,6 +410,16 @@ def test_delays_are_counted_per_call_and_per_operation() -> None:
     assert column(result, "launch_latency", "max_us") == [10.0, 7.0]
     assert column(result, "launch_latency", "negative") == [0, 1]
     assert column(result, "launch_latency", "orphans") == [1, 1]
+
+
+def test_operations_before_their_launch_tell_of_clocks_that_disagree() -> None:
+    gpu: list[Any] = [("k", 10.0 * n, 1.0, {"correlation": n}) for n in range(3)]
+    late = [("cudaLaunchKernel", 10.0 * n + 6, 1.0, {"correlation": n}) for n in range(3)]
+
+    (said,) = run(launch_latency.RULE, rank_trace(gpu=gpu, calls=late)).findings
+
+    assert said.title == "Operations begin 6 µs before their launch (median)"
+    assert "3 operations begin before the launching call: the clocks of host and GPU" in said.text
 
 
 def test_without_launches_the_table_is_empty() -> None:
