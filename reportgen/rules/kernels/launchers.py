@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from reportgen.profile.trace import RankTrace
 from reportgen.profile.trace_tables import NONE, SliceKind
-from reportgen.rules.kernels.nesting import innermost_at, nest
+from reportgen.rules.kernels.nesting import ROUNDING_US, innermost_at, nest
 
 Rows = NDArray[np.int64]
 
@@ -56,9 +56,9 @@ def _by_place(trace: RankTrace, calls: NDArray[np.int32]) -> Rows:
     for one in np.unique(thread).tolist():
         own = np.flatnonzero(is_operator & (trace.slices.thread == one))
         here = thread == one
-        inside = innermost_at(
-            nest(trace.slices.start_us[own], trace.slices.end_us[own]), start_us[here]
-        )
+        nesting = nest(trace.slices.start_us[own], trace.slices.end_us[own])
+        # No operator ends, or is called, within the time by which starts and ends are rounded.
+        inside = innermost_at(nesting, start_us[here] + ROUNDING_US)
         found[here] = np.where(inside == NONE, NONE, own[inside] if own.size else NONE)
     return found
 

@@ -190,6 +190,17 @@ def test_operators_have_times_of_their_own_and_of_what_they_launched() -> None:
     assert column(result, "top_by_gpu_time", "operator") == column(result, "operators", "name")
 
 
+def test_a_launch_at_the_rounded_end_of_an_operator_is_not_inside() -> None:
+    slices = [("outer", 0.0, 100.0), ("inner", 10.0, 20.000001), ("next", 60.000001, 20.0)]
+    calls = [("cudaLaunchKernel", at, 5.0, {"correlation": at}) for at in (30.0, 60.0)]
+    gpu: list[Any] = [("k", at + 9, 1.0, {"correlation": at}) for at in (30.0, 60.0)]
+
+    result = run(operator_time.RULE, rank_trace(gpu=gpu, calls=calls, slices=slices))
+
+    assert column(result, "operators", "name") == ["outer", "inner", "next"]
+    assert column(result, "operators", "gpu_time_us") == [1.0, 0.0, 1.0]
+
+
 def test_without_operators_it_says_so() -> None:
     result = run(operator_time.RULE, rank_trace(gpu=[("k", 0.0, 1.0)]))
 
