@@ -83,6 +83,16 @@ def test_the_largest_are_told_apart_and_the_rest_is_others() -> None:
     assert len(column(result, "kernels", "name")) == 5
 
 
+@pytest.mark.parametrize(("call_us", "ratio"), [(19.0, 0.0), (31.0, 1.0)])
+def test_kernels_of_a_graph_share_its_launch(call_us: float, ratio: float) -> None:
+    calls = [("cudaGraphLaunch", 0.0, call_us, {"correlation": 1})]
+    gpu: list[Any] = [("k", 40.0 + 10 * n, 3.0, {"correlation": 1}) for n in range(10)]
+
+    metrics = run(kernel_time.RULE, rank_trace(gpu=gpu, calls=calls)).metrics
+
+    assert metrics["tiny_kernels_ratio"] == ratio
+
+
 @pytest.mark.parametrize(("n_long", "is_fault"), [(11, False), (10, True)])
 def test_tiny_kernels_are_a_fault_when_they_are_many_and_the_gpu_waits(
     n_long: int, is_fault: bool
