@@ -15,8 +15,9 @@ Rows = NDArray[np.int64]
 def launching_operators(trace: RankTrace, rows: Rows) -> Rows:
     """Return the operator that launched each of some GPU operations.
 
-    Some versions write the number of the launch where the operator's should stand; there, and
-    where there is no number, it is the innermost operator of the thread at the moment of the call.
+    Some versions write the number of the launch where the operator's should stand; there, where
+    there is no number, and where several operators have it, as of programs that follow each other
+    in one file, it is the innermost operator of the thread at the moment of the call.
 
     Args:
         trace: a rank.
@@ -43,8 +44,9 @@ def _by_id(trace: RankTrace, rows: Rows) -> Rows:
         return found
     order = np.argsort(slices.external_id[known], kind="stable")
     ids = slices.external_id[known][order]
+    is_last = np.append(ids[1:] != ids[:-1], True)
     nearest = np.minimum(np.searchsorted(ids, external), ids.size - 1)
-    is_found = (ids[nearest] == external) & (external != NONE)
+    is_found = (ids[nearest] == external) & (external != NONE) & is_last[nearest]
     found[is_found] = known[order][nearest[is_found]]
     return found
 

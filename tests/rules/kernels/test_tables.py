@@ -211,6 +211,17 @@ def test_a_launch_at_the_rounded_end_of_an_operator_is_not_inside() -> None:
     assert column(result, "operators", "gpu_time_us") == [1.0, 0.0, 1.0]
 
 
+def test_a_number_of_several_operators_tells_none_of_them() -> None:
+    ids = {"external_id": 7}
+    slices = [("first", 0.0, 10.0, ids), ("second", 100.0, 20.0, ids)]
+    calls = [("cudaLaunchKernel", at, 5.0, {"correlation": at}) for at in (1.0, 101.0)]
+    gpu: list[Any] = [("k", at + 9, 1.0, {"correlation": at} | ids) for at in (1.0, 101.0)]
+
+    result = run(operator_time.RULE, rank_trace(gpu=gpu, calls=calls, slices=slices))
+
+    assert column(result, "operators", "gpu_time_us") == [1.0, 1.0]
+
+
 def test_without_operators_it_says_so() -> None:
     result = run(operator_time.RULE, rank_trace(gpu=[("k", 0.0, 1.0)]))
 
