@@ -127,7 +127,7 @@ def _tell_losses(trace: TraceFile, key: str, tally: Tally) -> None:
     if trace.packing.is_blank:
         tally.remark(SAY_BLANK, path=key)
     if losses.is_unclosed:
-        tally.remark("The list of events does not end: the writer was stopped.", path=key)
+        tally.remark(_SAY_UNCLOSED, path=key)
     n_processes = _n_processes(tables)
     if n_processes > 1:
         tally.remark(_SAY_PROCESSES.format(n=say_count(n_processes)), path=key)
@@ -165,4 +165,8 @@ _SAY_UNCATEGORIZED = (
 _SAY_PROCESSES = (
     "{n} processes are in one file. Each counts its launches by itself, so that an operation may "
     "be joined with the launch of another process: pass the traces of the processes."
+)
+_SAY_UNCLOSED = (
+    "The list of events does not end: the writer was stopped. What it had not written counts "
+    "nowhere; where GPU operations are missing, their time counts as idle."
 )

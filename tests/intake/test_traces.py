@@ -217,6 +217,7 @@ def test_what_was_lost_is_told_in_numbers(tmp_path: Path) -> None:
 
     lost = sum(note.counts.get(Quality.BYTES_LOST, 0) for note in trace.notes)
     assert lost > 50
+    assert "What it had not written counts nowhere" in notes_of(trace)
     assert "ends in the middle of an event" in notes_of(trace)
 
 
