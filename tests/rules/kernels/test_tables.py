@@ -552,6 +552,20 @@ def test_threads_are_busy_but_for_calls_that_block() -> None:
     assert column(result, "blocking_calls", "caller") == ["aten::item"]
 
 
+def test_a_python_thread_that_waits_is_not_busy() -> None:
+    python = {"kind": int(SliceKind.PYTHON)}
+    slices = [
+        ("threading.py(1032): _bootstrap", 0.0, 100.0, python),
+        ("tqdm/_monitor.py(60): run", 1.0, 98.0, python),
+        ("threading.py(359): wait", 10.0, 80.0, python),
+        ("<built-in method sleep of module object at 0x7f>", 92.0, 4.0, python),
+    ]
+    result = run(host_threads.RULE, rank_trace(slices=slices, steps=[(1, 0.0, 100.0)]))
+
+    assert column(result, "host_threads", "busy_us") == [16.0]
+    assert column(result, "host_threads", "blocked_us") == [0.0]
+
+
 @pytest.mark.parametrize(
     "rule", [kernel_time.RULE, launch_latency.RULE, annotations_rule.RULE, kernel_precision.RULE]
 )
