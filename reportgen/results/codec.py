@@ -14,6 +14,7 @@ import msgspec
 
 from reportgen.errors import FormatError
 from reportgen.results.model import (
+    COLUMNAR,
     Column,
     ColumnType,
     Counters,
@@ -28,7 +29,6 @@ from reportgen.results.model import (
 )
 
 FORMAT = 1
-COLUMNAR = (ExhibitKind.SERIES, ExhibitKind.BAND)
 NOT_OURS = (
     msgspec.DecodeError,
     KeyError,

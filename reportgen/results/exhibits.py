@@ -18,7 +18,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 
-from reportgen.results.model import Column, ColumnType, Exhibit, ExhibitKind, Scalar
+from reportgen.results.model import COLUMNAR, Column, ColumnType, Exhibit, ExhibitKind, Scalar
 
 ColumnSpec = tuple[str, str, Iterable[object]]
 MAX_SERIES_POINTS = 2_000
@@ -43,12 +43,16 @@ def exhibit(
             infinity become ``None``.
 
     Raises:
-        ValueError: columns of different length.
+        ValueError: columns of different length; two lines of one name, of which the JSON of a
+            ``series`` or ``band`` could hold only one.
     """
     built = tuple(column(name, unit, values) for name, unit, values in columns)
     if len({len(item.values) for item in built}) > 1:
         lengths = {item.name: len(item.values) for item in built}
         raise ValueError(f"exhibit {exhibit_id}: columns of different length: {lengths}")
+    names = [item.name for item in built]
+    if kind in COLUMNAR and len(set(names)) < len(names):
+        raise ValueError(f"exhibit {exhibit_id}: two lines of one name: {sorted(names)}")
     return Exhibit(id=exhibit_id, kind=kind, title=title, caption=caption, columns=built)
 
 
