@@ -55,6 +55,7 @@ class Trouble:
         says_slow_down: how many of the next GETs of objects are answered 503 SlowDown.
         drops_midway: how many of the next GETs of objects lose their connection half way.
         denies: the method whose requests are answered 403 AccessDenied.
+        denies_objects: whether GETs of objects are answered so, while listing is allowed.
         cuts: the method whose requests lose their connection without an answer.
         hides_tags: whether the store knows no ETags: neither gives nor compares them.
         seen: method and path of each request.
@@ -64,6 +65,7 @@ class Trouble:
     says_slow_down: int = 0
     drops_midway: int = 0
     denies: str = ""
+    denies_objects: bool = False
     cuts: str = ""
     hides_tags: bool = False
     seen: list[tuple[str, str]] = field(default_factory=list)
@@ -113,7 +115,7 @@ class _Proxy(BaseHTTPRequestHandler):
         if self.command == self.trouble.cuts:
             self.close_connection = True
             self.connection.shutdown(2)
-        elif self.command == self.trouble.denies:
+        elif self.command == self.trouble.denies or (is_object and self.trouble.denies_objects):
             self._answer(403, {}, b"<Error><Code>AccessDenied</Code></Error>")
         elif is_object and self.trouble.takes("says_slow_down"):
             self._answer(503, {}, b"<Error><Code>SlowDown</Code></Error>")
