@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path, PurePosixPath
+from pathlib import PurePosixPath
 
 from reportgen.errors import AmbiguousJobError, LocationError
 from reportgen.formats import Claim, FormatId, Tally, claim, printable
@@ -21,7 +21,7 @@ from reportgen.intake.unread import (
 from reportgen.profile import Clock, JobInfo, JobProfile, NodeId, PartRef, Quality
 from reportgen.profile.job import FileRef
 from reportgen.profile.system import device_order
-from reportgen.storage import Location, ObjectInfo, open_location
+from reportgen.storage import Location, ObjectInfo, at_home, open_location
 
 _OUTPUT_FOLDER = "profiler-output"
 _BASE = b"start_time_since_epoch_in_micros"
@@ -121,7 +121,7 @@ def _open(path: str) -> tuple[Location, ObjectInfo | None]:
     except LocationError as err:
         if not err.details.get("is_file"):
             raise
-        file = Path(path.removeprefix("file://")).expanduser()
+        file = at_home(path.removeprefix("file://"))
         chosen = ObjectInfo(key=file.name, size_bytes=file.stat().st_size)
         return open_location(str(file.parent)), chosen
     if "://" in location.root and not location.list():
