@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import re
+import tomllib
 from pathlib import Path
 from types import ModuleType
 
@@ -46,3 +47,16 @@ def test_install_hints_name_our_distribution() -> None:
     for path in [ROOT / "README.md", *ROOT.glob("docs/*.md"), *ROOT.glob("reportgen/**/*.py")]:
         for hint in re.findall(r"pip install[^\n`\"]*", path.read_text(encoding="utf-8")):
             assert re.search(r"make-profiler-report|install (-e )?\.(?!\w)", hint), (path, hint)
+
+
+def test_the_map_of_the_house_has_the_floors_that_are_checked() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    (floors,) = [
+        contract["layers"]
+        for contract in project["tool"]["importlinter"]["contracts"]
+        if contract["type"] == "layers"
+    ]
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    drawn = text.partition("```\ncli")[2].partition("```")[0]
+    shown = ["cli", *(re.split(r" {2,}", line)[0] for line in drawn.splitlines()[1:])]
+    assert shown == floors

@@ -109,7 +109,7 @@ class Job:
         """Return where the microseconds of the frames begin, µs UTC.
 
         It is the minute of the first system file, as in smdebug; without system files the minute
-        of the first event. The job's first sample may lie up to 60 s later (features 000-11).
+        of the first event. The job's first sample may lie up to 60 s later.
         """
         minutes = [
             told.stamp * 1_000_000
