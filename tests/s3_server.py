@@ -11,6 +11,7 @@ import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -80,13 +81,19 @@ class Trouble:
             return bool(left)
 
 
+def serve_in_background(server: ThreadingHTTPServer) -> None:
+    """Let a server answer until it is shut down; by itself it would look for that every 0.5 s."""
+    serve = partial(server.serve_forever, poll_interval=0.01)
+    threading.Thread(target=serve, daemon=True).start()
+
+
 @contextmanager
 def running_proxy(server: str) -> Iterator[tuple[str, Trouble]]:
     """Start a proxy in front of a server; yield its address and what it does."""
     trouble = Trouble()
     known = {"upstream": urlsplit(server).netloc, "trouble": trouble}
     proxy = ThreadingHTTPServer(("127.0.0.1", 0), type("Handler", (_Proxy,), known))
-    threading.Thread(target=proxy.serve_forever, daemon=True).start()
+    serve_in_background(proxy)
     try:
         yield f"http://127.0.0.1:{proxy.server_address[1]}", trouble
     finally:
