@@ -86,6 +86,20 @@ def join_rows(parts: Sequence[Rows]) -> Rows:
     )
 
 
+def join_grids(parts: Sequence[Grid]) -> Grid:
+    """Return one or more stretches, the earliest first, as one; duplicates were counted before."""
+    n_series = max(part.values.shape[1] for part in parts)
+    tick_us = np.concatenate([part.tick_us for part in parts])
+    values = np.empty((tick_us.size, n_series), order="F")
+    start = 0
+    for part in parts:
+        end, n_known = start + part.tick_us.size, part.values.shape[1]
+        values[start:end, :n_known] = part.values
+        values[start:end, n_known:] = np.nan
+        start = end
+    return Grid(tick_us=tick_us, values=values)
+
+
 def lay_out(rows: Rows, series: Sequence[Series]) -> Grid:
     """Place samples on ticks.
 
