@@ -57,9 +57,15 @@ def exhibit(
 
 
 def column(name: str, unit: str, values: Iterable[object]) -> Column:
-    """Build one column; its type is the narrowest that holds all values."""
+    """Build one column; its type is the narrowest that holds all values.
+
+    Numbers beside text become text.
+    """
     plain = tuple(_plain(value) for value in _as_list(values))
-    return Column(name=name, unit=unit, type=_type_of(plain), values=plain)
+    kind = _type_of(plain)
+    if kind is ColumnType.TEXT:
+        plain = tuple(None if value is None else str(value) for value in plain)
+    return Column(name=name, unit=unit, type=kind, values=plain)
 
 
 def _as_list(values: Iterable[object]) -> Iterable[object]:

@@ -36,7 +36,7 @@ def test_columns_of_different_length_are_refused() -> None:
         ([True, None], ColumnType.BOOL, (True, None)),
         ([1, 2], ColumnType.INT, (1, 2)),
         ([1.5, math.nan, math.inf], ColumnType.FLOAT, (1.5, None, None)),
-        ([1, "x"], ColumnType.TEXT, (1, "x")),
+        ([1, "x", None, 0.5], ColumnType.TEXT, ("1", "x", None, "0.5")),
         ([], ColumnType.FLOAT, ()),
     ],
 )
