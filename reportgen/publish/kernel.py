@@ -1,7 +1,7 @@
 """A Jupyter kernel that warms up in the background while the data are read.
 
 The kernel is this very interpreter, talks over files in a private folder (no ports), and sees
-neither the user's IPython profile nor its history.
+neither the user's IPython profile nor its history, nor what ``PYTHONSTARTUP`` names.
 """
 
 from __future__ import annotations
@@ -159,6 +159,7 @@ def _launch(cwd: Path, private_dir: Path) -> Any:
                     "-f",
                     "{connection_file}",
                     "--HistoryManager.enabled=False",
+                    "--IPKernelApp.exec_PYTHONSTARTUP=False",
                     f"--IPKernelApp.exec_lines={_FIRST_LINE}",
                 ],
                 display_name="Python 3",

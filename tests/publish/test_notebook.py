@@ -60,6 +60,22 @@ def test_a_notebook_runs_with_its_parameter_beside_the_results(
 
 
 @pytest.mark.notebook
+def test_what_python_runs_at_somebodys_prompt_is_not_run_in_the_kernel(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    startup = tmp_path / "startup.py"
+    startup.write_text("import os\nos.chdir('/')")
+    monkeypatch.setenv("PYTHONSTARTUP", str(startup))
+    source = write_notebook(tmp_path / "mine.ipynb", "import os; print(os.getcwd())")
+    output = tmp_path / "out.ipynb"
+    with closing(ReadyKernel()) as ready:
+        ready.start(tmp_path)
+        run_notebook(read_notebook(source), output=output, report_dir=".", manager=ready.manager())
+    tree = json.loads(output.read_text())
+    assert tree["cells"][-1]["outputs"][0]["text"] == [f"{tmp_path.resolve()}\n"]
+
+
+@pytest.mark.notebook
 def test_a_cell_that_fails_is_named(tmp_path: Path, kernel: ReadyKernel) -> None:
     source = write_notebook(tmp_path / "mine.ipynb", "1 / 0")
 
