@@ -11,6 +11,9 @@ CPU_HOT_PCT = 90.0
 IO_HOT_PCT = 50.0
 GPU_LOW_PCT = 10.0
 """Defaults of CPUBottleneck and IOBottleneck. Source: rules-spec §0.5."""
+UNTOUCHED_PCT = 2.0
+"""A GPU that stays below this for the whole job runs nothing of it. Source: ours; a driver's own
+work is told as 1 %."""
 
 Counts = NDArray[np.int64]
 

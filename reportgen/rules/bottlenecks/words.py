@@ -165,7 +165,7 @@ def _finding(job: Bottlenecks, limits: Limits, words: Words) -> Finding | None:
         severity=_severity(weight, words, is_triggered=is_triggered),
         title=_title(weight, words),
         text=" ".join(sentences),
-        advice=words.advice(weight.hot_ratio) if weight.share else _UNUSED_ADVICE,
+        advice=_advice(job, weight, words),
         where=Where(
             node=longest.node,
             start_s=seconds(longest.start_ns),
@@ -179,6 +179,17 @@ def _finding(job: Bottlenecks, limits: Limits, words: Words) -> Finding | None:
     )
 
 
+def _advice(job: Bottlenecks, weight: Weight, words: Words) -> str:
+    if not weight.share:
+        return _UNUSED_ADVICE
+    if not any(node.is_any_touched for node in job.nodes):
+        return _UNTOUCHED_ADVICE
+    return words.advice(weight.hot_ratio)
+
+
+_UNTOUCHED_ADVICE = (
+    "No GPU of the job ever works: make sure first that it uses them at all (see GPU utilization)."
+)
 _UNUSED_ADVICE = "Nothing to do here: use these GPUs, or an instance without them."
 
 
@@ -208,7 +219,8 @@ def _of_what(weight: Weight) -> str:
 
 def _share_against(job: Bottlenecks, limits: Limits, share_pct: float) -> float:
     """Return the share to hold against the threshold: the job's, or the peak that triggered."""
-    return share_pct if share_pct > limits.share_pct else max(share_pct, job.peak_pct)
+    is_past = job.counters.rule_triggered > 0 and share_pct <= limits.share_pct
+    return job.peak_pct if is_past else share_pct
 
 
 def _against(job: Bottlenecks, limits: Limits, share_pct: float) -> str:

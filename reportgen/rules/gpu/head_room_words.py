@@ -16,6 +16,7 @@ from reportgen.results import (
     exhibit,
 )
 from reportgen.rules.base import Presentation
+from reportgen.rules.bottlenecks.host_load import UNTOUCHED_PCT
 from reportgen.rules.gpu.head_room import CPU, MEMORY_SUFFIX, GpuRoom, Params, Resource
 from reportgen.rules.saying.boxes import NamedBox, boxes_exhibit
 from reportgen.rules.saying.places import longest_minutes
@@ -151,6 +152,13 @@ def _weigh(
             "At work the GPU itself has no such room. ",
             "Nothing to do.",
         )
+    if _is_never_used(room, worst):
+        return (
+            Severity.INFO,
+            f"{place} has room because it is never used",
+            f"It was below {say_pct(UNTOUCHED_PCT)} all the time: no batch size changes that. ",
+            "Use this GPU first (see GPU utilization), or take an instance without it.",
+        )
     if room.host_bound_ratio > HOST_BOUND_FROM_RATIO:
         return (
             Severity.INFO,
@@ -178,6 +186,10 @@ def _weigh(
             "smaller instance."
         ),
     )
+
+
+def _is_never_used(room: NodeRoom, gpu: GpuRoom) -> bool:
+    return any(item.name == gpu.gpu and item.max_pct < UNTOUCHED_PCT for item in room.resources)
 
 
 def _has(names: Sequence[str]) -> str:

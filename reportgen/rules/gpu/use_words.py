@@ -16,6 +16,7 @@ from reportgen.results import (
     Where,
 )
 from reportgen.rules.base import Presentation
+from reportgen.rules.bottlenecks.host_load import UNTOUCHED_PCT
 from reportgen.rules.gpu.use import GpuUse, Params, Verdict, verdict_of
 from reportgen.rules.gpu.use_exhibits import TABLE, utilization_table
 from reportgen.rules.saying.boxes import NamedBox, boxes_exhibit
@@ -101,8 +102,13 @@ def _under_used(
     n_bad = int(minutes.is_low_at_work.sum())
     n_judged = minutes.start_ns.size
     others = _others(gpus, worst)
-    unused = [say_place(gpu.node, gpu.gpu) for gpu in gpus if gpu.max_pct < params.threshold_p5]
-    is_unused = bool(unused) and len(unused) < len(every)
+    is_none_used = all(gpu.max_pct < UNTOUCHED_PCT for gpu in every)
+    unused = [
+        say_place(gpu.node, gpu.gpu)
+        for gpu in (every if is_none_used else gpus)
+        if is_none_used or gpu.max_pct < params.threshold_p5
+    ]
+    is_unused = is_none_used or (bool(unused) and len(unused) < len(every))
     return Finding(
         id=UNDER_USED,
         severity=_severity(gpus, Verdict.UNDER_USED, wasted_ratio),
@@ -119,12 +125,14 @@ def _under_used(
             f"{say_pct(worst.work_mean_pct)} on average and idle {say_pct(100 * worst.idle_ratio)} "
             f"of the time. This concerns {say_of(len(gpus), len(every), 'GPU')}{others}."
         ),
-        advice=ADVICE_UNUSED if is_unused else _advice(worst, _more_work(worst, every)),
+        advice=_advice_unused(is_none_used=is_none_used)
+        if is_unused
+        else _advice(worst, _more_work(worst, every)),
         where=_where(worst, minutes.is_low_at_work),
         measured=round(lowest, 4),
         threshold=float(params.threshold_p95),
         unit="%",
-        estimate=_estimate(wasted_ratio),
+        estimate=None if is_none_used else _estimate(wasted_ratio),
         exhibit=TABLE,
     )
 
@@ -133,9 +141,22 @@ ADVICE_UNUSED = (
     "Start one process per GPU (torchrun, DistributedDataParallel), or take an instance with fewer "
     "GPUs."
 )
+ADVICE_NONE_USED = (
+    "Check that model and batches are moved to the GPU and that the framework is built for it; a "
+    "job that needs none is cheaper on an instance without."
+)
+
+
+def _advice_unused(*, is_none_used: bool) -> str:
+    return ADVICE_NONE_USED if is_none_used else ADVICE_UNUSED
 
 
 def _title_unused(unused: Sequence[str], n_gpus: int) -> str:
+    if len(unused) == n_gpus:
+        none = (
+            "The only GPU is never used" if n_gpus == 1 else f"None of {n_gpus} GPUs is ever used"
+        )
+        return f"{none}: {say_some(unused)}"
     return (
         f"{say_of(len(unused), n_gpus, 'GPU')} {'is' if len(unused) == 1 else 'are'} never used: "
         f"{say_some(unused)}"
@@ -221,12 +242,14 @@ def _imported(
 ) -> Finding:
     node, device, numbers = min(found, key=lambda item: item[2][field])
     is_low = finding_id == UNDER_USED
+    highest = [its.get("gpu_max", params.threshold_p5) for *_, its in found]
+    is_none_used = len(found) == n_gpus and max(highest) < UNTOUCHED_PCT
     unused = [
         say_place(its_node, its_device)
-        for its_node, its_device, its in found
-        if its.get("gpu_max", params.threshold_p5) < params.threshold_p5
+        for (its_node, its_device, _), its_max in zip(found, highest, strict=True)
+        if is_none_used or its_max < params.threshold_p5
     ]
-    is_unused = is_low and bool(unused) and len(unused) < n_gpus
+    is_unused = is_low and (is_none_used or (bool(unused) and len(unused) < n_gpus))
     what = "under-used" if is_low else "swings between busy and idle"
     names = say_some([say_place(its_node, its_device) for its_node, its_device, _ in found])
     return Finding(
@@ -240,7 +263,7 @@ def _imported(
             f"was {say_pct(numbers[field])} when the rule last triggered (threshold "
             f"{say_pct(threshold)}). Affected: {names}."
         ),
-        advice=ADVICE_UNUSED if is_unused else ADVICE_IMPORTED,
+        advice=_advice_unused(is_none_used=is_none_used) if is_unused else ADVICE_IMPORTED,
         where=Where(node=node, device=device, start_s=stamp_s),
         measured=round(numbers[field], 4),
         threshold=float(threshold),

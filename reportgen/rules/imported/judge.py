@@ -11,6 +11,7 @@ from reportgen.rules.base import Presentation, Rule, param_values
 from reportgen.rules.imported.parameters import parse_parameters
 from reportgen.rules.imported.remarks import remarks_on
 from reportgen.rules.runner import Failure, guarded, with_about
+from reportgen.rules.saying.wording import say_times
 from reportgen.units import say_count
 
 logger = logging.getLogger(__name__)
@@ -54,7 +55,7 @@ def judge_imported(
         sentences.append(f"Its parameters {names} could not be read; the defaults are assumed.")
     code = ReasonCode.IMPORTED
     if isinstance(shown, Failure):
-        status, code, sentences = Status.FAILED, ReasonCode.ERROR, [shown.text]
+        status, code, sentences = Status.FAILED, ReasonCode.ERROR, [_misshapen(counters, shown)]
         shown = Presentation()
     result = RuleResult(
         id=rule.id,
@@ -68,6 +69,13 @@ def judge_imported(
         exhibits=shown.exhibits,
     )
     return with_about(result, rule)
+
+
+def _misshapen(counters: Counters, failure: Failure) -> str:
+    return (
+        f"SageMaker's rule triggered {say_times(counters.rule_triggered, 'time')}, but its details "
+        f"are not of the shape that it writes and cannot be shown. ({failure.text})"
+    )
 
 
 def has_gpus(details: Mapping[RuleId, Details], datapoints: Mapping[RuleId, int]) -> bool:

@@ -28,12 +28,17 @@ DOMINANT_RATIO = 0.25
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Context:
-    """What only raw data give; ``is_judged`` is false when there is too little of it."""
+    """What only raw data give; ``is_judged`` is false when there is too little of it.
+
+    ``is_pipeline_known``: whether the steps of TensorFlow's pipeline have names;
+    ``has_processes`` is false where all loading is TensorFlow's.
+    """
 
     is_judged: bool
     has_gpu: bool
-    is_tensorflow: bool
+    is_pipeline_known: bool
     has_prefetch: bool
+    has_processes: bool
     processes_per_node: int
     waits: Tally
     waiting: tuple[Waiting, ...]
@@ -51,6 +56,7 @@ def present(
         context.waiting if context else (),
         limits,
         processes=context.processes_per_node if context else 1,
+        has_processes=context is None or context.has_processes,
     )
     if context is None:
         found = _imported(counters, facts) if facts else None
@@ -74,6 +80,8 @@ def present(
 
 
 def _about_number(facts: Facts) -> list[Finding]:
+    if not facts.has_processes:
+        return [_threads_too_slow(facts) if facts.matters else _threads_keep_up(facts)]
     if facts.is_few:
         return [_too_few(facts) if facts.matters else _few_but_enough(facts)]
     found = [_too_many(facts)] if facts.is_many else []
@@ -181,6 +189,49 @@ def _input_bound(facts: Facts) -> Finding:
     )
 
 
+def _threads_too_slow(facts: Facts) -> Finding:
+    assert facts.worst is not None
+    return Finding(
+        id="DL-5",
+        severity=fault_severity(facts.ratio),
+        title=f"Training waits {say_pct(100 * facts.ratio)} of the loop for data",
+        text=f"{_waited(facts.worst)} {_THREADS}",
+        advice=(
+            "Let the input pipeline work in parallel: num_parallel_calls=tf.data.AUTOTUNE in map "
+            "and interleave, cache() what fits, prefetch() at the end."
+        ),
+        where=_where(facts.worst),
+        measured=round(100 * facts.ratio, 4),
+        threshold=float(facts.limits.wait_pct),
+        unit="%",
+        estimate=estimate_of(facts.ratio),
+        exhibit=LOOP_SHARE,
+    )
+
+
+def _threads_keep_up(facts: Facts) -> Finding:
+    return Finding(
+        id="DL-6",
+        severity=Severity.INFO,
+        title=f"Loading is no bottleneck: it takes {say_pct(100 * facts.ratio)} of the loop",
+        text=(
+            f"The loop waits for data {say_pct(100 * facts.ratio)} of its time; it matters from "
+            f"{facts.limits.wait_pct:g} % on. {_THREADS}"
+        ),
+        advice="Leave the input pipeline as it is.",
+        where=_where(facts.worst),
+        measured=round(100 * facts.ratio, 4),
+        threshold=float(facts.limits.wait_pct),
+        unit="%",
+        exhibit=LOOP_SHARE if facts.worst else "loaders",
+    )
+
+
+_THREADS = (
+    "TensorFlow loads in threads of the training process, so no loader processes can be counted."
+)
+
+
 def _about_memory(facts: Facts, context: Context) -> list[Finding]:
     if facts.pin_memory is not False or not context.has_gpu:
         return []
@@ -202,7 +253,7 @@ def _about_memory(facts: Facts, context: Context) -> list[Finding]:
 
 
 def _about_prefetch(facts: Facts, context: Context) -> list[Finding]:
-    if not context.is_tensorflow or context.has_prefetch:
+    if not context.is_pipeline_known or context.has_prefetch:
         return []
     return [
         Finding(

@@ -16,6 +16,7 @@ from reportgen.rules.maths.histograms import Counts, pct_histogram
 from reportgen.rules.maths.quantiles import percentiles, present_values
 from reportgen.rules.maths.thinning import MAX_BUCKETS, ThinCurve, thin
 from reportgen.rules.maths.totals import mean_over, sum_over
+from reportgen.rules.usage.recording import Recording, recording_of
 
 HALF_PCT = 50.0
 """Seed 000 counts samples at zero and below this."""
@@ -89,6 +90,7 @@ class NodeUsage:
         usages: resources with samples, in AWS's order.
         gpu_curves: (GPU, curve) of the utilization of each GPU.
         is_platform_network: no ``Algorithm`` samples exist, so network is SageMaker's own traffic.
+        recording: when it was sampled; ``None`` without samples.
     """
 
     node: str
@@ -98,6 +100,7 @@ class NodeUsage:
     gpu_curves: tuple[tuple[str, ThinCurve], ...]
     devices: tuple[DeviceCounts, ...]
     is_platform_network: bool
+    recording: Recording | None
 
     def usage(self, quantity: Quantity) -> Usage | None:
         """Return one resource, or ``None`` when it was not sampled."""
@@ -132,6 +135,7 @@ def measure_usage(node: str, system: SystemTable, spans: SpanTable) -> NodeUsage
         ),
         devices=tuple(_devices(system, spans)),
         is_platform_network=is_platform,
+        recording=recording_of(system),
     )
 
 
