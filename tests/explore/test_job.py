@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 import reportgen
-from reportgen.errors import ConfigError, LocationError
+from reportgen.errors import ConfigError, LocationError, PlaceError
 from reportgen.explore import functions_at, in_intervals, moments, wait_for_job
 from reportgen.explore.frames import (
     DATALOADER_COLUMNS,
@@ -285,3 +285,8 @@ def test_the_counts_that_smdebug_expects_of_its_samples() -> None:
     assert count(1_591_100_000, 1_591_167_699) == 10
     assert count(1_591_748_165, 1_600_000_000) == 32
     assert len(opened.framework_metrics(since=1_589_930_980, until=1_589_930_995)) == 4
+
+
+def test_a_place_that_cannot_be_used_is_not_waited_for() -> None:
+    with pytest.raises(PlaceError, match="not the address of a bucket"):
+        wait_for_job("s3:///job", timeout_s=5.0)
