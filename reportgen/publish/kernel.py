@@ -69,7 +69,7 @@ class ReadyKernel:
         try:
             self._preloaded.result(timeout=_START_TIMEOUT_S)
             return self._launched.result()
-        except (OSError, RuntimeError, ImportError, TimeoutError) as err:
+        except Exception as err:
             raise OutputError(
                 f"The notebook's kernel did not start ({type(err).__name__}: {err}).",
                 hint="Check that `python -m ipykernel_launcher --version` works here.",
@@ -84,7 +84,7 @@ class ReadyKernel:
                 manager.provisioner.process.kill()
                 manager.provisioner.process.wait()
                 manager.cleanup_resources()
-            except (OSError, RuntimeError, ImportError, TimeoutError, AttributeError):
+            except Exception:  # whatever kept it from starting
                 logger.debug("no kernel to end", exc_info=True)
         shutil.rmtree(self._private_dir, ignore_errors=True)
 
@@ -96,7 +96,7 @@ class ReadyKernel:
         ):
             try:
                 future.set_result(task())
-            except (OSError, RuntimeError, ImportError) as err:
+            except Exception as err:  # noqa: BLE001  # raised again where it is waited for
                 future.set_exception(err)
 
 
