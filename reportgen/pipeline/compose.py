@@ -19,6 +19,7 @@ from reportgen.report import (
     RuleEntry,
     rank_findings,
     summarize,
+    with_one_adviser,
 )
 from reportgen.results import RuleResult
 from reportgen.results.codec import encode
@@ -81,6 +82,7 @@ def compose(
     profiling: Profiling | None = None,
 ) -> Report:
     """Return the report of results, wherever they come from."""
+    results = with_one_adviser(results)
     return Report(
         report_id=report_id(results),
         job=job,

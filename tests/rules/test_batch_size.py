@@ -174,3 +174,25 @@ def test_an_imported_result_is_read_from_its_details() -> None:
     assert found.id == "BATCH-1"
     assert "gpu1 on algo-1" in found.title
     assert presented.exhibits[0].n_rows == 3
+
+
+def test_gpus_that_are_never_used_ask_for_no_larger_batch() -> None:
+    unused: dict[str, Any] = {"gpu1": 0.0, "gpu1_memory": 0.0}
+    found = finding(run(RULE, roomy(**unused), **SMALL), "BATCH-1")
+    assert found is not None
+    assert (found.severity, found.measured) == (Severity.WARNING, 40.0), "that of gpu0"
+
+    found = finding(run(RULE, roomy(gpu0=90.0, **unused), **SMALL), "BATCH-1")
+    assert found is not None
+    assert found.severity is Severity.INFO
+    assert found.title == "gpu1 on algo-1 has room, but only because the job never uses it"
+
+
+def test_imported_room_of_a_gpu_that_is_busy_at_most_times_is_a_reading() -> None:
+    box: Details = {"p25": 98.0, "p50": 100.0, "p75": 100.0, "p95": 100.0, "upper": 1, "lower": 1}
+    details: Details = {"algo-1": {"cpu": box, "gpu0": box, "gpu0_memory": box}}
+    presented = RULE.present(Counters(rule_triggered=2, violations=2), details, RULE.params(), None)
+
+    (found,) = presented.findings
+    assert found.severity is Severity.INFO
+    assert found.title == "Room for a larger batch for a time only: gpu0 on algo-1"

@@ -318,7 +318,7 @@ def test_an_imported_result_is_read_from_its_details() -> None:
 
     (found,) = presented.findings
     assert (found.id, found.measured, found.severity) == ("CPU-1", 55.7621, Severity.CRITICAL)
-    assert "a GPU that the job never uses" in found.text
+    assert "In 0.0 % of those that count it was one core" in found.text
     assert presented.exhibits[0].columns[1].values == (501, 94, 750)
 
 

@@ -496,3 +496,17 @@ def test_processes_of_one_worker_are_timed_apart() -> None:
     (own,) = rows_of(judged(rows, cores=2), "batch_times")
 
     assert (own["batches"], own["p50_s"], own["slow_batches"]) == (22, 1.0, 0)
+
+
+@pytest.mark.parametrize(("hot_cores", "said"), [(1, "Raise num_workers"), (2, "cheaper to load")])
+def test_more_workers_are_no_advice_where_the_cores_are_used_up(hot_cores: int, said: str) -> None:
+    columns = {f"cpu{core}": [99.0 if core < hot_cores else 10.0] * 601 for core in range(4)}
+    part = replace(
+        node(training(wait_s=0.8, n_steps=50), cores=4),
+        system=system_table(columns, start_s=START_S, interval_s=1.0),
+    )
+    found = finding(run(RULE, part), "DL-1")
+
+    assert found is not None
+    assert said in found.advice
+    assert ("most cores were above 90 %" in found.text) == (hot_cores == 2)

@@ -264,3 +264,29 @@ def test_an_imported_gpu_that_never_worked_is_told_as_unused() -> None:
     presented = RULE.present(Counters(rule_triggered=1, violations=1), details, RULE.params(), None)
 
     assert presented.findings[0].title == "1 of 2 GPUs is never used: gpu1 on algo-1"
+
+
+def test_a_job_that_uses_no_gpu_at_all_is_told_to_look_at_its_device() -> None:
+    found = finding(run(RULE, node(gpu0=[0.0] * 30), **SMALL), "GPU-1")
+
+    assert found is not None
+    assert found.title == "The only GPU is never used: gpu0 on algo-1"
+    assert "moved to the GPU" in found.advice
+    assert found.causes == ()
+
+
+def test_a_gpu_that_works_a_little_is_under_used_and_may_have_a_cause() -> None:
+    found = finding(run(RULE, node(gpu0=[5.0] * 30), **SMALL), "GPU-1")
+
+    assert found is not None
+    assert found.title.startswith("GPU under-used")
+    assert "DL-1" in found.causes
+
+
+def test_an_imported_gpu_that_is_busy_at_most_times_idled_for_a_time() -> None:
+    idle: Details = {"gpu_95": 0.0, "gpu_5": 0.0, "gpu_max": 100.0, "p50": 100.0}
+    details: Details = {"algo-1": {"gpu0": idle}}
+    presented = RULE.present(Counters(rule_triggered=1, violations=1), details, RULE.params(), None)
+
+    assert presented.findings[0].severity is Severity.INFO
+    assert "idled for a time only" in presented.findings[0].text

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reportgen.profile import SeriesKind, SystemTable
+from reportgen.profile.system import Floats
 
 CPU_HOT_PCT = 90.0
 IO_HOT_PCT = 50.0
@@ -29,13 +30,24 @@ def low_gpus(system: SystemTable, *, below: float) -> Counts:
 def low_used_gpus(system: SystemTable, *, below: float) -> Counts:
     """Return (n_ticks,) how many GPUs lie under ``below`` that reach it at some other time.
 
-    A GPU that never does is not waiting for the host: the job does not use it. Where the job uses
-    none, all count.
+    A GPU that never does is not waiting for the host: the job does not use it.
     """
     matrix = system.matrix(SeriesKind.GPU_UTILIZATION)
-    is_used = (matrix >= below).any(axis=0)
-    used = matrix[:, is_used] if is_used.any() else matrix
+    used = matrix[:, used_gpus(matrix, above=below)]
     return np.asarray(np.count_nonzero(used < below, axis=1))
+
+
+def used_gpus(use: Floats, *, above: float = GPU_LOW_PCT) -> NDArray[np.bool_]:
+    """Return (n_gpus,) which GPUs of a node the job uses: those that ever reach ``above``.
+
+    Where none does, those that do anything at all: they may be held up all the time.
+
+    Args:
+        use: (n_ticks, n_gpus) utilization in 0-100, NaN where absent.
+        above: what a GPU must reach once.
+    """
+    reach = np.asarray((use >= above).any(axis=0))
+    return reach if reach.any() else np.asarray((use > 0).any(axis=0))
 
 
 def is_host_hot(system: SystemTable) -> NDArray[np.bool_]:

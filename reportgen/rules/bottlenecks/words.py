@@ -15,7 +15,13 @@ from reportgen.rules.bottlenecks.exhibits import (
     exhibits_of_details,
     intervals_of,
 )
-from reportgen.rules.bottlenecks.ticks import Bottlenecks, Limits, NodeBottlenecks
+from reportgen.rules.bottlenecks.ticks import (
+    HOT_CORES,
+    IDLE_GPUS,
+    Bottlenecks,
+    Limits,
+    NodeBottlenecks,
+)
 from reportgen.rules.framework.breakdown import Breakdown
 from reportgen.rules.framework.causes import main_cause
 from reportgen.rules.saying.verdict import estimate_of, fault_severity
@@ -46,6 +52,7 @@ class Words:
         advice: from the median share of hot cores to one sentence.
         narrow: what it means that only a few cores of many were hot.
         narrow_severity: how much that matters at most.
+        causes: the findings that say what keeps the host busy.
     """
 
     finding_id: str
@@ -55,6 +62,7 @@ class Words:
     advice: Callable[[float], str]
     narrow: str
     narrow_severity: Severity
+    causes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,7 +99,7 @@ def present_bottlenecks(
 ) -> Presentation:
     """Return findings and exhibits; without context from AWS's JSON alone."""
     if context is None:
-        found = _imported(counters, limits, words) if counters.rule_triggered else None
+        found = _imported(counters, details, limits, words) if counters.rule_triggered else None
         return Presentation(
             findings=(found,) if found else (),
             exhibits=exhibits_of_details(counters, details, limits, words.part),
@@ -176,6 +184,7 @@ def _finding(job: Bottlenecks, limits: Limits, words: Words) -> Finding | None:
         unit="%",
         estimate=estimate_of(weight.relevant),
         exhibit="slices",
+        causes=words.causes,
     )
 
 
@@ -184,16 +193,24 @@ _UNUSED_ADVICE = "Nothing to do here: use these GPUs, or an instance without the
 
 def _title(weight: Weight, words: Words) -> str:
     if not weight.share:
-        return f"{words.waits_for}, but only GPUs that the job never uses"
+        return _unused(words)
     return f"{words.waits_for}: {say_pct(100 * weight.relevant)} of {_of_what(weight)}"
+
+
+def _unused(words: Words) -> str:
+    return f"{words.waits_for}, but only GPUs that the job never uses"
 
 
 def _unfelt(job: Bottlenecks) -> Sequence[str]:
     """Say how many bottlenecks do not count because the job does not use the GPUs that idled."""
-    n_unfelt = job.counters.violations - sum(node.n_felt for node in job.nodes)
+    said = _say_unfelt(job.counters.violations - sum(node.n_felt for node in job.nodes))
+    return [said.strip()] if said else []
+
+
+def _say_unfelt(n_unfelt: int) -> str:
     if not n_unfelt:
-        return []
-    return [f"In {n_unfelt:,} of them only GPUs idled that never work; these are left out below."]
+        return ""
+    return f" In {n_unfelt:,} of them only GPUs idled that never work; these do not count."
 
 
 def _severity(weight: Weight, words: Words, *, is_triggered: bool) -> Severity:
@@ -281,23 +298,48 @@ def _largest(total_ns: Mapping[str, int]) -> str:
     return f"{name} ({say_pct(100 * value / whole)})"
 
 
-def _imported(counters: Counters, limits: Limits, words: Words) -> Finding:
-    share_pct = 100 * counters.violations / max(counters.datapoints, 1)
+def _imported(counters: Counters, details: Details, limits: Limits, words: Words) -> Finding:
+    """Return the finding of AWS's counters; bottlenecks without an idle GPU were not felt."""
+    counts = _counts_of(details)
+    n_unfelt = sum(1 for n_idle, _ in counts if n_idle == 0)
+    n_felt = counters.violations - n_unfelt
+    share_pct = 100 * n_felt / max(counters.datapoints, 1)
     return Finding(
         id=words.finding_id,
-        severity=fault_severity(share_pct / 100),
-        title=f"{words.waits_for}: {say_pct(share_pct)} of the job",
+        severity=fault_severity(share_pct / 100) if n_felt else Severity.INFO,
+        title=f"{words.waits_for}: {say_pct(share_pct)} of the job" if n_felt else _unused(words),
         text=(
             f"In {counters.violations:,} of {say_times(counters.datapoints, 'datapoint')} a GPU "
             f"was below {say_pct(limits.gpu_pct)} while {words.hot} {say_pct(limits.hot_pct)}; the "
             f"growing share exceeded {say_pct(limits.share_pct)} in "
-            f"{say_times(counters.rule_triggered, 'minute')}. SageMaker counts a GPU that the job "
-            "never uses as idle, too: see GPU utilization before acting on it."
+            f"{say_times(counters.rule_triggered, 'minute')}.{_say_unfelt(n_unfelt)}"
+            f"{_say_width(counts)} What lies before the first step counts too, and one busy core "
+            "of many is hardly a bottleneck."
         ),
-        advice=words.advice(UNKNOWN_RATIO),
-        measured=round(share_pct, 4),
+        advice=words.advice(UNKNOWN_RATIO) if n_felt else _UNUSED_ADVICE,
+        measured=round(100 * counters.violations / max(counters.datapoints, 1), 4),
         threshold=float(limits.share_pct),
         unit="%",
         estimate=estimate_of(share_pct / 100),
         exhibit="slices",
     )
+
+
+def _say_width(counts: Sequence[tuple[int, int]]) -> str:
+    hot = [n_hot for n_idle, n_hot in counts if n_idle]
+    if not hot:
+        return ""
+    share = say_pct(100 * hot.count(1) / len(hot))
+    return f" In {share} of those that count it was one core."
+
+
+def _counts_of(details: Details) -> list[tuple[int, int]]:
+    """Return idle GPUs and hot cores of each bottleneck in AWS's JSON, as far as both are there."""
+    bottlenecks = details.get("bottlenecks")
+    entries = bottlenecks.values() if isinstance(bottlenecks, dict) else ()
+    pairs = [
+        (entry.get(IDLE_GPUS), entry.get(HOT_CORES)) for entry in entries if isinstance(entry, dict)
+    ]
+    return [
+        (gpus, cores) for gpus, cores in pairs if isinstance(gpus, int) and isinstance(cores, int)
+    ]

@@ -153,6 +153,7 @@ def _between_steps(details: Details, limits: Limits, where: Where) -> Finding | 
         unit="%",
         estimate=estimate_of(others / 100),
         exhibit="phase_shares",
+        causes=("DL-1", "DL-2", "DL-5", "PERIOD-1") if where.start_s is not None else (),
     )
 
 

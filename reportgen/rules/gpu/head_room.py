@@ -69,6 +69,7 @@ class GpuRoom:
     """Minutes in which a node had room beside one GPU.
 
     Attributes:
+        is_used: whether the job uses it.
         last_ns: time of its newest sample.
         judged_ns, roomy_ns: starts of the minutes judged, and of those with room everywhere.
         n_roomy_at_work: how many of the latter do not owe it to an idle start or end.
@@ -78,6 +79,7 @@ class GpuRoom:
     """
 
     gpu: str
+    is_used: bool
     last_ns: int
     judged_ns: NDArray[np.int64]
     roomy_ns: NDArray[np.int64]
@@ -122,6 +124,7 @@ def resource_of(name: str, samples: Samples, window: int) -> Resource:
 def measure_room(
     gpu: str,
     *,
+    is_used: bool,
     cpu: Samples,
     use: Samples,
     memory: Samples,
@@ -149,6 +152,7 @@ def measure_room(
     last = int(rows[-1]) if rows.size else -1
     return GpuRoom(
         gpu=gpu,
+        is_used=is_used,
         last_ns=int(use.time_ns[-1]),
         judged_ns=start_ns[is_judged],
         roomy_ns=start_ns[rows],

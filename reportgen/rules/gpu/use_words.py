@@ -16,6 +16,7 @@ from reportgen.results import (
     Where,
 )
 from reportgen.rules.base import Presentation
+from reportgen.rules.gpu.unused import Unused
 from reportgen.rules.gpu.use import GpuUse, Params, Verdict, verdict_of
 from reportgen.rules.gpu.use_exhibits import TABLE, utilization_table
 from reportgen.rules.saying.boxes import NamedBox, boxes_exhibit
@@ -68,6 +69,7 @@ def present_details(counters: Counters, details: Details, params: Params) -> Pre
     if not entries or not counters.rule_triggered:
         return Presentation()
     stamp_s = last_timestamp_s(details)
+    known = [(node, gpu, its.get("gpu_max", 100.0)) for node, gpu, its in entries]
     findings = []
     rests = entries
     for finding_id, field, threshold in (
@@ -77,9 +79,7 @@ def present_details(counters: Counters, details: Details, params: Params) -> Pre
         found = [item for item in rests if item[2].get(field, threshold) < threshold]
         rests = [item for item in rests if item not in found]
         if found:
-            findings.append(
-                _imported(finding_id, field, threshold, found, stamp_s, params, len(entries))
-            )
+            findings.append(_imported(finding_id, field, threshold, found, stamp_s, params, known))
     n_nodes = len({node for node, *_ in entries})
     boxes = [
         NamedBox.from_numbers(label(node, device, n_nodes=n_nodes), numbers, "gpu_max")
@@ -101,17 +101,20 @@ def _under_used(
     n_bad = int(minutes.is_low_at_work.sum())
     n_judged = minutes.start_ns.size
     others = _others(gpus, worst)
-    unused = [say_place(gpu.node, gpu.gpu) for gpu in gpus if gpu.max_pct < params.threshold_p5]
-    is_unused = bool(unused) and len(unused) < len(every)
+    unused = Unused.among(
+        [
+            (gpu.node, gpu.gpu, gpu.max_pct)
+            for gpu in every
+            if verdict_of(gpu) is not Verdict.NOT_JUDGED
+        ],
+        idle_below=params.threshold_p5,
+    )
     return Finding(
         id=UNDER_USED,
         severity=_severity(gpus, Verdict.UNDER_USED, wasted_ratio),
-        title=(
-            _title_unused(unused, len(every))
-            if is_unused
-            else f"GPU under-used: the 95th percentile of {say_place(worst.node, worst.gpu)} is "
-            f"only {say_pct(lowest)}"
-        ),
+        title=unused.title
+        or f"GPU under-used: the 95th percentile of {say_place(worst.node, worst.gpu)} is only "
+        f"{say_pct(lowest)}",
         text=(
             f"In {n_bad:,} of {say_times(n_judged, 'judged minute')} the 95th percentile of the "
             f"last {params.window:,} samples was below {say_pct(params.threshold_p95)}; at the "
@@ -119,27 +122,30 @@ def _under_used(
             f"{say_pct(worst.work_mean_pct)} on average and idle {say_pct(100 * worst.idle_ratio)} "
             f"of the time. This concerns {say_of(len(gpus), len(every), 'GPU')}{others}."
         ),
-        advice=ADVICE_UNUSED if is_unused else _advice(worst, _more_work(worst, every)),
+        advice=unused.advice or _advice(worst, _more_work(worst, every)),
         where=_where(worst, minutes.is_low_at_work),
         measured=round(lowest, 4),
         threshold=float(params.threshold_p95),
         unit="%",
         estimate=_estimate(wasted_ratio),
         exhibit=TABLE,
+        causes=() if unused.names else (*CAUSES, "BATCH-1"),
     )
 
 
-ADVICE_UNUSED = (
-    "Start one process per GPU (torchrun, DistributedDataParallel), or take an instance with fewer "
-    "GPUs."
+CAUSES = (
+    "DL-1",
+    "DL-2",
+    "DL-5",
+    "CPU-1",
+    "IO-1",
+    "SYS-5",
+    "PERIOD-1",
+    "STEP-1",
+    "STRAG-1",
+    "BAL-1",
 )
-
-
-def _title_unused(unused: Sequence[str], n_gpus: int) -> str:
-    return (
-        f"{say_of(len(unused), n_gpus, 'GPU')} {'is' if len(unused) == 1 else 'are'} never used: "
-        f"{say_some(unused)}"
-    )
+"""The findings that say what an idle GPU waits for."""
 
 
 def _fluctuating(
@@ -176,6 +182,7 @@ def _fluctuating(
         unit="%",
         estimate=_estimate(wasted_ratio),
         exhibit=TABLE,
+        causes=CAUSES,
     )
 
 
@@ -217,38 +224,39 @@ def _imported(
     found: Sequence[tuple[str, str, dict[str, float]]],
     stamp_s: float | None,
     params: Params,
-    n_gpus: int,
+    known: Sequence[tuple[str, str, float]],
 ) -> Finding:
     node, device, numbers = min(found, key=lambda item: item[2][field])
     is_low = finding_id == UNDER_USED
-    unused = [
-        say_place(its_node, its_device)
-        for its_node, its_device, its in found
-        if its.get("gpu_max", params.threshold_p5) < params.threshold_p5
-    ]
-    is_unused = is_low and bool(unused) and len(unused) < n_gpus
+    unused = Unused.among(known if is_low else (), idle_below=params.threshold_p5)
+    for_a_time = is_low and all(its.get("p50", 0.0) >= params.threshold_p95 for _, _, its in found)
     what = "under-used" if is_low else "swings between busy and idle"
     names = say_some([say_place(its_node, its_device) for its_node, its_device, _ in found])
+    wasted_ratio = len(unused.names) / unused.n_gpus if unused.names else None
     return Finding(
         id=finding_id,
-        severity=Severity.WARNING,
-        title=(
-            _title_unused(unused, n_gpus) if is_unused else f"GPU {what}: {say_place(node, device)}"
-        ),
+        severity=Severity.INFO if for_a_time else fault_severity(wasted_ratio),
+        title=unused.title or f"GPU {what}: {say_place(node, device)}",
         text=(
             f"The {'95th' if is_low else '5th'} percentile of the last {params.window:,} samples "
             f"was {say_pct(numbers[field])} when the rule last triggered (threshold "
-            f"{say_pct(threshold)}). Affected: {names}."
+            f"{say_pct(threshold)}). Affected: {names}.{_FOR_A_TIME if for_a_time else ''}"
         ),
-        advice=ADVICE_UNUSED if is_unused else ADVICE_IMPORTED,
+        advice=unused.advice or (ADVICE_FOR_A_TIME if for_a_time else ADVICE_IMPORTED),
         where=Where(node=node, device=device, start_s=stamp_s),
         measured=round(numbers[field], 4),
         threshold=float(threshold),
         unit="%",
+        estimate=estimate_of(wasted_ratio),
         exhibit="boxes",
+        causes=() if unused.names or for_a_time else ("CPU-1", "IO-1"),
     )
 
 
+_FOR_A_TIME = " Their median over the whole job is above it: they idled for a time only."
+ADVICE_FOR_A_TIME = (
+    "See when they idled: before the first and after the last step the training loses nothing."
+)
 ADVICE_IMPORTED = (
     "Look at the CPU, I/O and data loading sections for what the GPU waits for; if there is "
     "nothing, raise the batch size."
@@ -270,8 +278,7 @@ def _advice(worst: GpuUse, otherwise: str) -> str:
     if share is not None and share >= HOST_BOUND_RATIO and worst.idle_ratio >= RARE_RATIO:
         return (
             f"Relieve the host first: in {say_pct(100 * share)} of the idle samples a CPU core "
-            "was busy or waited for I/O (more loader workers, cheaper preprocessing, faster "
-            "storage)."
+            "was busy or waited for I/O; find what it did (a sampling profiler shows it)."
         )
     return otherwise
 

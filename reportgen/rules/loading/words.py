@@ -28,13 +28,17 @@ DOMINANT_RATIO = 0.25
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Context:
-    """What only raw data give; ``is_judged`` is false when there is too little of it."""
+    """What only raw data give; ``is_judged`` is false when there is too little of it.
+
+    ``are_cores_used_up`` is about the time in which loops waited.
+    """
 
     is_judged: bool
     has_gpu: bool
     is_tensorflow: bool
     has_prefetch: bool
     processes_per_node: int
+    are_cores_used_up: bool
     waits: Tally
     waiting: tuple[Waiting, ...]
     loaders: tuple[Loader, ...]
@@ -59,7 +63,7 @@ def present(
         )
     findings: list[Finding] = []
     if facts is not None and context.is_judged:
-        findings += _about_number(facts)
+        findings += _about_number(facts, are_cores_used_up=context.are_cores_used_up)
         findings += _about_memory(facts, context)
         findings += _about_prefetch(facts, context)
     return Presentation(
@@ -73,21 +77,24 @@ def present(
     )
 
 
-def _about_number(facts: Facts) -> list[Finding]:
+def _about_number(facts: Facts, *, are_cores_used_up: bool) -> list[Finding]:
     if facts.is_few:
-        return [_too_few(facts) if facts.matters else _few_but_enough(facts)]
+        if not facts.matters:
+            return [_few_but_enough(facts)]
+        return [_too_few(facts, are_cores_used_up=are_cores_used_up)]
     found = [_too_many(facts)] if facts.is_many else []
     if facts.ratio >= DOMINANT_RATIO:
         found.append(_input_bound(facts))
     return found
 
 
-def _too_few(facts: Facts) -> Finding:
+def _too_few(facts: Facts, *, are_cores_used_up: bool) -> Finding:
     assert facts.worst is not None
-    wanted = math.ceil(facts.limits.min_pct / 100 * facts.n_cores / facts.processes)
-    wanted = max(wanted, (facts.num_workers or 0) + 1)
-    now = "" if facts.num_workers is None else f" from {facts.num_workers}"
-    each = "" if facts.processes == 1 else " in each training process"
+    used_up = (
+        " While it waited most cores were above 90 %, so more loader processes would hardly help."
+        if are_cores_used_up
+        else ""
+    )
     return Finding(
         id="DL-1",
         severity=fault_severity(facts.ratio),
@@ -97,11 +104,9 @@ def _too_few(facts: Facts) -> Finding:
         ),
         text=(
             f"{_waited(facts.worst)} {_loaders(facts).capitalize()} at work (median) on "
-            f"{_cores(facts)}: fewer than {facts.limits.min_pct:g} % of the cores."
+            f"{_cores(facts)}: fewer than {facts.limits.min_pct:g} % of the cores.{used_up}"
         ),
-        advice=(
-            f"Raise num_workers{now} to {wanted}{each}; then see whether the loop still waits."
-        ),
+        advice=CHEAPER_BATCHES if are_cores_used_up else _more_workers(facts),
         where=_where(facts.worst),
         measured=float(facts.n_loaders),
         threshold=round(facts.limits.min_pct / 100 * facts.n_cores, 3),
@@ -109,6 +114,20 @@ def _too_few(facts: Facts) -> Finding:
         estimate=estimate_of(facts.ratio),
         exhibit=LOOP_SHARE,
     )
+
+
+CHEAPER_BATCHES = (
+    "Make each batch cheaper to load: preprocess ahead of the training, use fewer and larger "
+    "files, a local copy or a cache, or decode on the GPU."
+)
+
+
+def _more_workers(facts: Facts) -> str:
+    wanted = math.ceil(facts.limits.min_pct / 100 * facts.n_cores / facts.processes)
+    wanted = max(wanted, (facts.num_workers or 0) + 1)
+    now = "" if facts.num_workers is None else f" from {facts.num_workers}"
+    each = "" if facts.processes == 1 else " in each training process"
+    return f"Raise num_workers{now} to {wanted}{each}; then see whether the loop still waits."
 
 
 def _few_but_enough(facts: Facts) -> Finding:
@@ -168,10 +187,7 @@ def _input_bound(facts: Facts) -> Finding:
             f"{_waited(facts.worst)} {_loaders(facts).capitalize()} on {_cores(facts)} are not "
             "too few, so more of them will not help."
         ),
-        advice=(
-            "Make each batch cheaper to load: preprocess ahead of the training, use fewer and "
-            "larger files, a local copy or a cache, or decode on the GPU."
-        ),
+        advice=CHEAPER_BATCHES,
         where=_where(facts.worst),
         measured=round(100 * facts.ratio, 4),
         threshold=100 * DOMINANT_RATIO,

@@ -188,6 +188,7 @@ def _finding(slow: Sequence[SlowSeries], named: str | None, limits: Limits) -> F
         unit="steps",
         estimate=estimate_of(share),
         exhibit=OUTLIERS if worst.threshold_s is not None else "steps",
+        causes=("PERIOD-1",) if period else (),
     )
 
 

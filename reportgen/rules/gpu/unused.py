@@ -1,0 +1,50 @@
+"""GPUs that the job does not use: which they are, and what to do about them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from reportgen.rules.saying.wording import say_of, say_place, say_some
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unused:
+    """The GPUs that the job does not use, and how many it has."""
+
+    names: tuple[str, ...]
+    n_gpus: int
+
+    @classmethod
+    def among(cls, gpus: Sequence[tuple[str, str, float]], *, idle_below: float) -> Unused:
+        """Return those of (node, GPU, largest use) that never reach ``idle_below``.
+
+        Where no GPU does, only those that never work at all.
+        """
+        limit = idle_below if any(most >= idle_below for *_, most in gpus) else 0.0
+        names = tuple(say_place(node, gpu) for node, gpu, most in gpus if most < limit or most <= 0)
+        return cls(names=names, n_gpus=len(gpus))
+
+    @property
+    def title(self) -> str:
+        """Say which they are; empty without any."""
+        if not self.names:
+            return ""
+        which = say_of(len(self.names), self.n_gpus, "GPU")
+        verb = "is" if len(self.names) == 1 else "are"
+        return f"{which[0].upper()}{which[1:]} {verb} never used: {say_some(self.names)}"
+
+    @property
+    def advice(self) -> str:
+        """Say what to do about them; empty without any."""
+        if not self.names:
+            return ""
+        if len(self.names) == self.n_gpus:
+            return (
+                "Check that model and data are moved to the GPU and that the framework was built "
+                "for it; a job that computes on CPUs needs an instance without GPUs."
+            )
+        return (
+            "Start one process per GPU (torchrun, DistributedDataParallel), or take an instance "
+            "with fewer GPUs."
+        )
