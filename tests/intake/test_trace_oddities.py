@@ -12,7 +12,7 @@ from tests.rules.kernels.builders import rank_trace
 JITTER_US = 1.0
 
 Annotation = tuple[str, float, float]
-annotations = st.lists(
+marks = st.lists(
     st.tuples(st.sampled_from("ab"), st.integers(0, 24), st.integers(0, 24)).map(
         lambda item: (item[0], item[1] / 2, item[2] / 2)
     ),
@@ -32,7 +32,7 @@ def crosses(one: Annotation, other: Annotation) -> bool:
     )
 
 
-@given(annotations)
+@given(marks)
 @example([("a", 1.0, 12.0), ("a", 6.0, 3.0), ("a", 7.0, 9.0)])
 def test_every_annotation_that_crosses_any_other_is_counted_once(spans: list[Annotation]) -> None:
     rows = [

@@ -25,7 +25,7 @@ from reportgen.rules.bottlenecks.ticks import (
 from reportgen.rules.framework.breakdown import Breakdown
 from reportgen.rules.framework.causes import main_cause
 from reportgen.rules.saying.verdict import estimate_of, fault_severity
-from reportgen.rules.saying.wording import say_times
+from reportgen.rules.saying.wording import say_does, say_times
 from reportgen.units import NS_PER_S, say_duration, say_pct, seconds
 
 TOLD_FROM_RATIO = 0.2
@@ -247,7 +247,7 @@ def _when(nodes: Sequence[NodeBottlenecks], weight: Weight) -> str:
     n_known = len(loops)
     only = "" if n_known == len(nodes) else f" (on the {n_known} of {len(nodes)} nodes with steps)"
     return (
-        f"{inside:,} {'lies' if inside == 1 else 'lie'} in the training loop "
+        f"{inside:,} {say_does(inside, 'lie')} in the training loop "
         f"({say_pct(100 * weight.loop_share)} of its ticks), "
         f"{before:,} before and {after:,} after it{only}."
     )

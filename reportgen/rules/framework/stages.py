@@ -22,7 +22,7 @@ from reportgen.rules.loading.events import INITIALIZE, LoaderRows, loader_rows
 from reportgen.rules.maths.coverage import covered_ns
 from reportgen.rules.maths.groups import rows_by_code, sums_by_code
 from reportgen.rules.maths.intervals import merge_intervals, overlaps_any
-from reportgen.rules.saying.wording import say_some
+from reportgen.rules.saying.wording import say_some, say_times
 from reportgen.units import NS_PER_S, say_count
 
 EXHIBIT = "stages"
@@ -200,7 +200,7 @@ def _evidence(item: StageTime | None) -> str:
     what = say_some(names, most=MOST_NAMES) if names else "no recorded function"
     if item.n_steps == item.n_all_steps:
         return f"{what}; the whole loop"
-    return f"{what}; {say_count(item.n_steps)} of {say_count(item.n_all_steps)} steps"
+    return f"{what}; {say_count(item.n_steps)} of {say_times(item.n_all_steps, 'step')}"
 
 
 def _masks(spans: SpanTable) -> dict[Stage, Mask]:

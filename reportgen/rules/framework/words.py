@@ -20,6 +20,7 @@ from reportgen.rules.framework.operators import (
 from reportgen.rules.framework.overhead import Overhead, overhead_exhibit, overhead_finding
 from reportgen.rules.framework.stages import StageTime, stage_exhibit
 from reportgen.rules.saying.verdict import estimate_of
+from reportgen.rules.saying.wording import say_times
 from reportgen.rules.steps.pace import (
     Pace,
     find_straggler,
@@ -200,7 +201,7 @@ def _top_operator(context: Context) -> Finding | None:
         severity=Severity.INFO,
         title=f"{top.name} leads the {kind.upper()} operators with {say_pct(share)}",
         text=(
-            f"{top.name} ran {top.count:,} times in the recorded window and took "
+            f"{top.name} ran {say_times(top.count, 'time')} in the recorded window and took "
             f"{say_duration(top.self_ns / NS_PER_S)} itself, {say_pct(share)} of the self time of "
             f"all {kind.upper()} operators ({say_duration(top.total_ns / NS_PER_S)} with what it "
             "called)."

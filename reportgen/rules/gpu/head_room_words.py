@@ -94,7 +94,7 @@ def present_details(counters: Counters, details: Details, params: Params) -> Pre
         text=(
             f"{say_times(counters.rule_triggered, 'minute')} (summed over GPUs) had CPU, GPU and "
             f"GPU memory below {say_pct(params.gpu_threshold_p95)} at the 95th percentile of the "
-            f"last {params.window:,} samples. {why}{MEMORY_REMARK}"
+            f"last {say_times(params.window, 'sample')}. {why}{MEMORY_REMARK}"
         ),
         advice=advice,
         where=Where(start_s=last_timestamp_s(details)),
@@ -154,9 +154,10 @@ def _finding(rooms: Sequence[NodeRoom], params: Params) -> Finding:
         text=(
             f"In {worst.roomy_ns.size:,} of {say_times(worst.judged_ns.size, 'judged minute')} "
             f"{say_place(room.node, worst.gpu)} had room: its 95th percentiles over "
-            f"{params.window:,} samples reached at most {say_pct(worst.gpu_p95_pct)} (GPU) and "
-            f"{say_pct(worst.memory_p95_pct)} (GPU memory), the node's CPU had {say_pct(cpu)} in "
-            f"the last window. This concerns {say_of(len(found), n_gpus, 'GPU')} ({names}). "
+            f"{say_times(params.window, 'sample')} reached at most "
+            f"{say_pct(worst.gpu_p95_pct)} (GPU) and {say_pct(worst.memory_p95_pct)} "
+            f"(GPU memory), the node's CPU had {say_pct(cpu)} in the last window. This "
+            f"concerns {say_of(len(found), n_gpus, 'GPU')} ({names}). "
             f"{why}{MEMORY_REMARK}"
         ),
         advice=advice,
@@ -240,8 +241,8 @@ def _table(rooms: Sequence[NodeRoom], params: Params) -> Exhibit:
         ExhibitKind.TABLE,
         title="Room of each resource",
         caption=(
-            f"95th percentile of the last {params.window:,} samples against its threshold, and of "
-            "the whole job."
+            f"95th percentile of the last {say_times(params.window, 'sample')} against its "
+            "threshold, and of the whole job."
         ),
         columns=[
             ("node", "", [node for node, _ in rows]),

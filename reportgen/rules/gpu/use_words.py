@@ -117,10 +117,11 @@ def _under_used(
         f"{say_pct(lowest)}",
         text=(
             f"In {n_bad:,} of {say_times(n_judged, 'judged minute')} the 95th percentile of the "
-            f"last {params.window:,} samples was below {say_pct(params.threshold_p95)}; at the "
-            f"lowest it was {say_pct(lowest)}. While at work this GPU was used "
-            f"{say_pct(worst.work_mean_pct)} on average and idle {say_pct(100 * worst.idle_ratio)} "
-            f"of the time. This concerns {say_of(len(gpus), len(every), 'GPU')}{others}."
+            f"last {say_times(params.window, 'sample')} was below "
+            f"{say_pct(params.threshold_p95)}; at the lowest it was {say_pct(lowest)}. While "
+            f"at work this GPU was used {say_pct(worst.work_mean_pct)} on average and idle "
+            f"{say_pct(100 * worst.idle_ratio)} of the time. This concerns "
+            f"{say_of(len(gpus), len(every), 'GPU')}{others}."
         ),
         advice=unused.advice or _advice(worst, _more_work(worst, every)),
         where=_where(worst, minutes.is_low_at_work),
@@ -165,8 +166,8 @@ def _fluctuating(
         ),
         text=(
             f"In {n_bad:,} of {say_times(minutes.start_ns.size, 'judged minute')} the last "
-            f"{params.window:,} samples reached above {say_pct(params.threshold_p95)} (95th "
-            f"percentile) and fell below {say_pct(params.threshold_p5)} (5th percentile, "
+            f"{say_times(params.window, 'sample')} reached above {say_pct(params.threshold_p95)} "
+            f"(95th percentile) and fell below {say_pct(params.threshold_p5)} (5th percentile, "
             f"{say_pct(lowest)} at the lowest). While at work this GPU was used "
             f"{say_pct(worst.work_mean_pct)} on average. This concerns "
             f"{say_of(len(gpus), len(every), 'GPU')}{others}."
@@ -204,9 +205,10 @@ def _edges(gpus: Sequence[GpuUse], n_gpus: int, params: Params) -> Finding:
         text=(
             f"{say_place(worst.node, worst.gpu)} missed the thresholds in "
             f"{minutes.n_violations:,} of {say_times(minutes.start_ns.size, 'judged minute')}, but "
-            f"only because the last {params.window:,} samples reached into its idle start or end. "
-            f"At work its 95th percentile is {say_pct(worst.work_p95_pct)} and its mean "
-            f"{say_pct(worst.work_mean_pct)}. This concerns {say_of(len(gpus), n_gpus, 'GPU')}."
+            f"only because the last {say_times(params.window, 'sample')} reached into its idle "
+            f"start or end. At work its 95th percentile is {say_pct(worst.work_p95_pct)} and its "
+            f"mean {say_pct(worst.work_mean_pct)}. This concerns "
+            f"{say_of(len(gpus), n_gpus, 'GPU')}."
         ),
         advice="Nothing to do for the training itself; shorten start-up or upload if they matter.",
         where=_where(worst, minutes.is_low | minutes.is_fluctuating),
@@ -238,9 +240,10 @@ def _imported(
         severity=Severity.INFO if for_a_time else fault_severity(wasted_ratio),
         title=unused.title or f"GPU {what}: {say_place(node, device)}",
         text=(
-            f"The {'95th' if is_low else '5th'} percentile of the last {params.window:,} samples "
-            f"was {say_pct(numbers[field])} when the rule last triggered (threshold "
-            f"{say_pct(threshold)}). Affected: {names}.{_FOR_A_TIME if for_a_time else ''}"
+            f"The {'95th' if is_low else '5th'} percentile of the last "
+            f"{say_times(params.window, 'sample')} was {say_pct(numbers[field])} when the rule "
+            f"last triggered (threshold {say_pct(threshold)}). Affected: {names}."
+            f"{_FOR_A_TIME if for_a_time else ''}"
         ),
         advice=unused.advice or (ADVICE_FOR_A_TIME if for_a_time else ADVICE_IMPORTED),
         where=Where(node=node, device=device, start_s=stamp_s),
@@ -249,7 +252,7 @@ def _imported(
         unit="%",
         estimate=estimate_of(wasted_ratio),
         exhibit="boxes",
-        causes=() if unused.names or for_a_time else ("CPU-1", "IO-1"),
+        causes=() if unused.names or for_a_time else ("CPU-1", "IO-1", "BATCH-1"),
     )
 
 

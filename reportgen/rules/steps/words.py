@@ -17,7 +17,7 @@ from reportgen.rules.framework.causes import main_cause
 from reportgen.rules.framework.loop import Loop, loop_length_ns
 from reportgen.rules.maths.outliers import period_of
 from reportgen.rules.saying.verdict import estimate_of, fault_severity
-from reportgen.rules.saying.wording import ordinal, say_some
+from reportgen.rules.saying.wording import ordinal, say_some, say_times
 from reportgen.rules.steps.exhibits import exhibits_of_details, exhibits_of_series
 from reportgen.rules.steps.series import StepSeries, phase_word
 from reportgen.units import NS_PER_S, say_count, say_duration, say_pct, seconds
@@ -242,7 +242,7 @@ def _earlier(counters: Counters, limits: Limits) -> Finding:
         severity=Severity.INFO,
         title="Step outliers in the first minutes only",
         text=(
-            f"{counters.rule_triggered:,} judgements along the job found more than "
+            f"{say_times(counters.rule_triggered, 'judgement')} along the job found more than "
             f"{limits.n_outliers} outliers; over the whole job there are no more than that."
         ),
         advice="Nothing to do: early steps (warm-up, compilation, first reads) are often slower.",
