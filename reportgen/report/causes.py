@@ -53,13 +53,21 @@ def _explains(cause: Finding, effect: Finding) -> bool:
 
 
 def _pointing(finding: Finding, told: Sequence[Finding]) -> Finding:
-    """Point to the cause that has fewest causes itself; of several to the worst, the costliest."""
-    causes = causes_of(finding, told)
-    if not causes:
+    """Point to the first cause: that of the cause, and so on; causes that go round give none."""
+    cause, seen = _main_cause(finding, told), [finding]
+    while cause is not None and cause not in seen:
+        seen.append(cause)
+        cause = _main_cause(cause, told)
+    if len(seen) == 1 or cause is not None:
         return finding
-    cause = min(
-        causes,
-        key=lambda item: (len(causes_of(item, told)), severity_rank(item), -share_of(item)),
-    )
-    advice = f"Do first what {cause.id} advises, then see what is left of this."
+    advice = f"Do first what {seen[-1].id} advises, then see what is left of this."
     return replace(finding, advice=advice)
+
+
+def _main_cause(finding: Finding, told: Sequence[Finding]) -> Finding | None:
+    """Return the cause that has fewest causes itself; of several the worst, then the costliest."""
+    return min(
+        causes_of(finding, told),
+        key=lambda item: (len(causes_of(item, told)), severity_rank(item), -share_of(item)),
+        default=None,
+    )

@@ -55,3 +55,17 @@ def test_of_several_causes_the_one_without_a_cause_advises() -> None:
 
     assert "what DL-1 advises" in advice["GPU-2"]
     assert "what DL-1 advises" in advice["CPU-1"]
+
+
+def test_a_cause_of_a_cause_advises_both() -> None:
+    middle = finding("CPU-1", Severity.WARNING, 0.7, causes=("DL-7",))
+    advice = advice_of(effect(), middle, finding("DL-7", Severity.WARNING, 0.5))
+
+    assert "what DL-7 advises" in advice["GPU-2"]
+
+
+def test_findings_that_name_each_other_keep_their_advice() -> None:
+    one = finding("A-1", Severity.WARNING, 0.5, causes=("B-1",))
+    other = finding("B-1", Severity.WARNING, 0.5, causes=("A-1",))
+
+    assert advice_of(one, other) == {"A-1": "a", "B-1": "a"}
