@@ -196,7 +196,7 @@ def test_gpus_that_are_never_used_are_no_imbalance_between_those_that_are() -> N
 
     assert found is not None
     assert (found.severity, found.estimate) == (Severity.INFO, None)
-    assert found.title == "Only 2 of 3 GPUs on algo-1 work at all"
+    assert found.title == "Only 2 of 3 GPUs on algo-1 work throughout"
     assert found.causes == ("GPU-1",)
 
 
@@ -224,3 +224,13 @@ def test_data_parallel_is_advised_against_only_where_it_may_be_used(
 
     assert found is not None
     assert said in found.advice
+
+
+def test_a_gpu_that_stopped_is_no_imbalance() -> None:
+    gpus: dict[str, Any] = {"gpu0": [90.0] * 60, "gpu1": [90.0] * 60}
+    gpus["gpu2"] = [90.0] * 30 + [0.0] * 30
+    found = finding(run(RULE, node(**gpus), **SMALL), "BAL-1")
+
+    assert found is not None
+    assert found.severity is Severity.INFO
+    assert "stopped" in found.advice

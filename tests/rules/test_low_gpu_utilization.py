@@ -290,3 +290,45 @@ def test_an_imported_gpu_that_is_busy_at_most_times_idled_for_a_time() -> None:
 
     assert presented.findings[0].severity is Severity.INFO
     assert "idled for a time only" in presented.findings[0].text
+
+
+@pytest.mark.parametrize(
+    ("values", "said", "advised"),
+    [
+        (
+            [95.0] * 20 + [0.0] * 40,
+            "GPU stopped: gpu0 on algo-1 idles for the last 66.7 %",
+            "ended",
+        ),
+        (
+            [0.0] * 40 + [95.0] * 20,
+            "GPU begins late: gpu0 on algo-1 idles for the first 66.7 %",
+            "Sh",
+        ),
+    ],
+)
+def test_a_gpu_that_works_in_a_part_of_the_time_is_not_called_under_used(
+    values: list[float], said: str, advised: str
+) -> None:
+    found = finding(run(RULE, node(gpu0=values), **SMALL), "GPU-1")
+
+    assert found is not None
+    assert found.title.startswith(said)
+    assert advised in found.advice
+    assert found.causes == ()
+
+
+def test_a_node_whose_gpus_all_idle_is_told_to_be_looked_at() -> None:
+    result = run(RULE, node(gpu0=[90.0] * 20), node(name="algo-2", gpu0=[0.0] * 20), **SMALL)
+    found = finding(result, "GPU-1")
+
+    assert found is not None
+    assert "processes on algo-2" in found.advice
+
+
+def test_a_host_without_room_is_relieved_before_more_work_is_given() -> None:
+    part = node(gpu0=[50.0] * 30, cpu0=[95.0] * 30)
+    found = finding(run(RULE, part, **SMALL), "GPU-1")
+
+    assert found is not None
+    assert "Relieve the CPU first: its cores are at 95.0 %" in found.advice

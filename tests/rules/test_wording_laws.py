@@ -82,7 +82,17 @@ def half_used() -> NodeProfile:
     return node_profile(system=system_table(series))
 
 
+def stopped(*, late: bool) -> NodeProfile:
+    """Return a node of which one GPU works in a sixth of the time only."""
+    series = columns(1200, gpus=2, cores=2, level=95.0)
+    worked = [95.0] * 200 + [0.0] * 1000
+    series["gpu1"] = worked[::-1] if late else worked
+    return node_profile(system=system_table(series))
+
+
 NODES: Jobs = {
+    "a GPU that stops": lambda: (stopped(late=False),),
+    "a GPU that begins late": lambda: (stopped(late=True),),
     "busy": lambda: (busy_node(),),
     "two busy": nodes,
     "one tick": lambda: (steady(1),),

@@ -228,5 +228,6 @@ _CAUSES: dict[Part, tuple[str, ...]] = {
     Part.CPU_INPUT: ("DL-1", "DL-2", "DL-5", "CPU-1", "PERIOD-1", "STEP-1"),
     Part.BETWEEN_STEPS: ("PERIOD-1", "DL-1", "DL-5"),
     Part.NEVER_USED: ("GPU-1",),
+    Part.UNEXPLAINED: ("GPU-1",),
 }
 """The findings that look closer at a part."""

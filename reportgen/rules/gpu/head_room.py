@@ -23,6 +23,9 @@ CPU = "cpu"
 MEMORY_SUFFIX = "_memory"
 IDLE_BELOW_PCT = 10.0
 """A GPU below this is idle; decides where its work begins. Source: LowGPUUtilization's p5."""
+ACTIVE_RATIO = 0.2
+"""A window in which a GPU did anything at all in fewer samples than this tells nothing of its
+batch. Source: ours."""
 WORK_WINDOW_RATIO = 0.2
 """A window tells nothing when less than a fifth of it lies in the working range. Source: ours."""
 PERCENT_DIGITS = 9
@@ -192,6 +195,8 @@ def _is_roomy_at_work(
     """Judge again with only those samples of the window that lie in the GPU's working range."""
     _, use, _ = series
     stop = int(np.searchsorted(use.time_ns, end_ns))
+    if (use.values[max(stop - params.window, 0) : stop] > 0).mean() < ACTIVE_RATIO:
+        return False
     first = max(stop - params.window, work.first)
     if first == stop - params.window and stop <= work.stop:
         return True

@@ -146,7 +146,7 @@ def _finding(rooms: Sequence[NodeRoom], params: Params) -> Finding:
     n_gpus = sum(len(item.gpus) for item in rooms)
     cpu = room.resources[0].last_window_p95_pct
     names = say_some([say_place(its.node, gpu.gpu) for its, gpu in found])
-    severity, title, why, advice, causes = _weigh(room, worst, is_only_edges=not roomy)
+    severity, title, why, advice, causes = _weigh(room, worst, rooms, is_only_edges=not roomy)
     return Finding(
         id=FINDING,
         severity=severity,
@@ -171,7 +171,7 @@ def _finding(rooms: Sequence[NodeRoom], params: Params) -> Finding:
 
 
 def _weigh(
-    room: NodeRoom, worst: GpuRoom, *, is_only_edges: bool
+    room: NodeRoom, worst: GpuRoom, rooms: Sequence[NodeRoom], *, is_only_edges: bool
 ) -> tuple[Severity, str, str, str, tuple[str, ...]]:
     """Return severity, title, reason, advice, causes: not every room asks for a larger batch."""
     place = say_place(room.node, worst.gpu)
@@ -187,7 +187,7 @@ def _weigh(
         return (
             Severity.INFO,
             "Room for a larger batch only before the work begins or after it ends",
-            "At work the GPU itself has no such room. ",
+            "While it works the GPU itself has no such room. ",
             "Nothing to do.",
             (),
         )
@@ -202,11 +202,16 @@ def _weigh(
             "Relieve the CPU or I/O bottleneck first, then judge the batch size again.",
             ("DL-1", "DL-2", "DL-5", "CPU-1", "IO-1"),
         )
-    busy = [gpu.gpu for gpu in room.gpus if gpu.is_used and not gpu.roomy_ns.size]
+    busy = [
+        say_place(its.node, gpu.gpu)
+        for its in rooms
+        for gpu in its.gpus
+        if gpu.is_used and gpu.judged_ns.size and not gpu.roomy_ns.size
+    ]
     if busy:
         return (
             Severity.INFO,
-            f"{place} has room, but {say_some(busy)} on the same node {_has(busy)} not",
+            f"{place} has room, but {say_some(busy)} {_has(busy)} not",
             f"{say_some(busy)} {_has(busy)} no room, so the work is shared unevenly. ",
             "Share the work evenly between the GPUs first, then judge the batch size again.",
             ("STRAG-1", "BAL-1"),

@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 
 from reportgen.profile.system import Floats
 from reportgen.rules.base import param
-from reportgen.rules.bottlenecks.host_load import used_gpus
+from reportgen.rules.bottlenecks.host_load import GPU_LOW_PCT, used_gpus
 from reportgen.rules.declare import GUIDE, patience
+from reportgen.rules.maths.activity import EDGE_AT_MOST_RATIO, idle_edges
 from reportgen.rules.maths.histograms import (
     N_BINS,
     Counts,
@@ -43,7 +44,7 @@ class GpuLoad:
     """Work of one GPU.
 
     Attributes:
-        is_used: whether the job uses it.
+        is_used: whether the job uses it from start to end, or no longer than it uses the others.
         counts: (50,) histogram of its samples, [0, 2) ... [98, 100].
         aws_counts: (49,) as AWS writes it.
     """
@@ -93,7 +94,7 @@ class NodeLoad:
 
     @property
     def used(self) -> tuple[GpuLoad, ...]:
-        """Return the GPUs that the job uses."""
+        """Return the GPUs that the job uses throughout."""
         return tuple(gpu for gpu in self.gpus if gpu.is_used)
 
     @property
@@ -119,7 +120,7 @@ def measure_load(
         matrix: (n_ticks, n_gpus) utilization, NaN where absent.
         n_workers: processes of the node that recorded steps.
     """
-    is_used = used_gpus(matrix)
+    is_used = used_gpus(matrix) & _works_throughout(matrix)
     is_sampled = ~np.isnan(matrix)
     kept = [index for index in range(len(names)) if is_sampled[:, index].any()]
     has_any = is_sampled.any(axis=1)
@@ -152,6 +153,18 @@ def measure_load(
         pairs=tuple(pairs),
         n_uneven_minutes=int(is_uneven.sum()),
     )
+
+
+def _works_throughout(matrix: Floats) -> NDArray[np.bool_]:
+    """Return (n_gpus,) which GPUs idle no long edge; all where each does."""
+    edges = []
+    for column in matrix.T:
+        values = column[~np.isnan(column)]
+        longest = max(idle_edges(values, idle_below=GPU_LOW_PCT))
+        edges.append(longest < EDGE_AT_MOST_RATIO * max(values.size, 1))
+    throughout = np.array(edges, dtype=bool)
+    reach = np.asarray((matrix >= GPU_LOW_PCT).any(axis=0))
+    return throughout if (throughout & reach).any() else np.ones_like(throughout)
 
 
 def _gpu_load(gpu: str, values: Floats, *, is_used: bool) -> GpuLoad:

@@ -23,7 +23,7 @@ class UnevenPair:
 
     @property
     def is_of_used(self) -> bool:
-        """Return whether the job uses both."""
+        """Return whether the job uses both throughout."""
         names = {gpu.gpu for gpu in self.load.used}
         return {self.pair.gpu, self.pair.other_gpu} <= names
 

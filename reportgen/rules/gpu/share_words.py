@@ -46,8 +46,8 @@ ADVICE_OWN_PROCESSES = (
     "and look at clock, temperature and other load of the one that differs."
 )
 ADVICE_UNUSED = (
-    "There is nothing to balance between GPUs that work and GPUs that never do: use them, or take "
-    "an instance without them."
+    "Find out why the other GPUs never work or stopped: there is nothing to balance between these "
+    "and the ones that work."
 )
 NO_ADVICE = "Nothing to do unless the GPUs ought to follow the same pattern of load."
 
@@ -115,7 +115,8 @@ def _recoverable_ratio(load: NodeLoad) -> float:
 def _title(worst: UnevenPair, *, is_gap: bool) -> str:
     if not worst.is_of_used:
         n_used, n_gpus = len(worst.load.used), len(worst.load.gpus)
-        return f"Only {n_used} of {n_gpus} GPUs on {worst.load.node} work at all"
+        verb = "works" if n_used == 1 else "work"
+        return f"Only {n_used} of {n_gpus} GPUs on {worst.load.node} {verb} throughout"
     if not is_gap:
         return f"GPUs on {worst.load.node} work differently, but do about equally much"
     one, other = worst.means_pct

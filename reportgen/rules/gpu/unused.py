@@ -10,10 +10,14 @@ from reportgen.rules.saying.wording import say_of, say_place, say_some
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unused:
-    """The GPUs that the job does not use, and how many it has."""
+    """The GPUs that the job does not use, and how many it has.
+
+    ``nodes`` are those of which it uses no GPU at all.
+    """
 
     names: tuple[str, ...]
     n_gpus: int
+    nodes: tuple[str, ...]
 
     @classmethod
     def among(cls, gpus: Sequence[tuple[str, str, float]], *, idle_below: float) -> Unused:
@@ -22,8 +26,13 @@ class Unused:
         Where no GPU does, only those that never work at all.
         """
         limit = idle_below if any(most >= idle_below for *_, most in gpus) else 0.0
-        names = tuple(say_place(node, gpu) for node, gpu, most in gpus if most < limit or most <= 0)
-        return cls(names=names, n_gpus=len(gpus))
+        unused = [(node, gpu) for node, gpu, most in gpus if most < limit or most <= 0]
+        used_nodes = {node for node, gpu, _ in gpus if (node, gpu) not in unused}
+        return cls(
+            names=tuple(say_place(node, gpu) for node, gpu in unused),
+            n_gpus=len(gpus),
+            nodes=tuple(dict.fromkeys(node for node, _ in unused if node not in used_nodes)),
+        )
 
     @property
     def title(self) -> str:
@@ -43,6 +52,11 @@ class Unused:
             return (
                 "Check that model and data are moved to the GPU and that the framework was built "
                 "for it; a job that computes on CPUs needs an instance without GPUs."
+            )
+        if self.nodes:
+            return (
+                f"See whether the processes on {say_some(self.nodes)} run and joined the others; "
+                "start them, or take fewer nodes."
             )
         return (
             "Start one process per GPU (torchrun, DistributedDataParallel), or take an instance "

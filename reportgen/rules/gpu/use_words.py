@@ -16,6 +16,7 @@ from reportgen.results import (
     Where,
 )
 from reportgen.rules.base import Presentation
+from reportgen.rules.gpu.stopped import stopped_of
 from reportgen.rules.gpu.unused import Unused
 from reportgen.rules.gpu.use import GpuUse, Params, Verdict, verdict_of
 from reportgen.rules.gpu.use_exhibits import TABLE, utilization_table
@@ -30,6 +31,8 @@ UNDER_USED = "GPU-1"
 FLUCTUATING = "GPU-2"
 RARE_RATIO = 0.1
 """A fault in less than a tenth of the judged minutes is only told, not warned of. Source: ours."""
+HOST_BUSY_PCT = 70.0
+"""From this mean of all cores on the host has no room. Source: BatchSize's threshold."""
 HOST_BOUND_RATIO = 0.3
 """From this share of idle samples with a busy or waiting core the host is named first. Ours."""
 
@@ -109,28 +112,34 @@ def _under_used(
         ],
         idle_below=params.threshold_p5,
     )
+    stopped = None if unused.names else stopped_of(worst)
     return Finding(
         id=UNDER_USED,
         severity=_severity(gpus, Verdict.UNDER_USED, wasted_ratio),
         title=unused.title
-        or f"GPU under-used: the 95th percentile of {say_place(worst.node, worst.gpu)} is only "
-        f"{say_pct(lowest)}",
+        or (
+            stopped.title
+            if stopped
+            else f"GPU under-used: the 95th percentile of {say_place(worst.node, worst.gpu)} is "
+            f"only {say_pct(lowest)}"
+        ),
         text=(
             f"In {n_bad:,} of {say_times(n_judged, 'judged minute')} the 95th percentile of the "
             f"last {say_times(params.window, 'sample')} was below "
             f"{say_pct(params.threshold_p95)}; at the lowest it was {say_pct(lowest)}. While "
             f"at work this GPU was used {say_pct(worst.work_mean_pct)} on average and idle "
             f"{say_pct(100 * worst.idle_ratio)} of the time. This concerns "
-            f"{say_of(len(gpus), len(every), 'GPU')}{others}."
+            f"{say_of(len(gpus), len(every), 'GPU')}{others}.{stopped.text if stopped else ''}"
         ),
-        advice=unused.advice or _advice(worst, _more_work(worst, every)),
-        where=_where(worst, minutes.is_low_at_work),
+        advice=unused.advice
+        or (stopped.advice if stopped else _advice(worst, _more_work(worst, every))),
+        where=stopped.where if stopped else _where(worst, minutes.is_low_at_work),
         measured=round(lowest, 4),
         threshold=float(params.threshold_p95),
         unit="%",
         estimate=_estimate(wasted_ratio),
         exhibit=TABLE,
-        causes=() if unused.names else (*CAUSES, "BATCH-1"),
+        causes=() if unused.names or stopped else (*CAUSES, "BATCH-1"),
     )
 
 
@@ -267,13 +276,22 @@ ADVICE_IMPORTED = (
 
 
 def _more_work(worst: GpuUse, every: Sequence[GpuUse]) -> str:
-    busy = [gpu.gpu for gpu in every if gpu.node == worst.node and verdict_of(gpu) is Verdict.FINE]
+    busy = [gpu for gpu in every if verdict_of(gpu) is Verdict.FINE]
     if busy:
+        names = say_some([say_place(gpu.node, gpu.gpu) for gpu in busy])
         return (
-            f"Share the work evenly first: {say_some(busy)} on the same node "
-            f"{'is' if len(busy) == 1 else 'are'} busy (see workload balance)."
+            f"Share the work evenly first: {names} {'is' if len(busy) == 1 else 'are'} busy (see "
+            "workload balance and the pace of the workers)."
         )
-    return "Raise the batch size until the GPU is busy, or use a smaller or fewer GPUs."
+    if worst.host_mean_pct is not None and worst.host_mean_pct >= HOST_BUSY_PCT:
+        return (
+            f"Relieve the CPU first: its cores are at {say_pct(worst.host_mean_pct)} on average; "
+            "load and preprocess more cheaply, or take more cores per GPU."
+        )
+    return (
+        "Give it more work at a time (see batch size), or use a smaller or fewer GPUs; no sample "
+        "shows that it waits for the host."
+    )
 
 
 def _advice(worst: GpuUse, otherwise: str) -> str:
