@@ -13,6 +13,7 @@ from reportgen.results import Counters, Details, JsonValue, RuleId, RuleResult
 from reportgen.rules.base import About, Need, Presentation, Rule
 from reportgen.rules.saying.verdict import conclude, reason_to_skip
 from reportgen.rules.usage import words
+from reportgen.rules.usage.absences import absence_finding
 from reportgen.rules.usage.active import active_shares
 from reportgen.rules.usage.exhibits import exhibits_of
 from reportgen.rules.usage.nodes import NodeUsage, Quantity, Usage, measure_usage
@@ -73,8 +74,9 @@ def present(
     rows = words.usage_rows(details)
     if not rows:
         return Presentation()
+    absence = absence_finding(context or (), table=words.TABLE)
     return Presentation(
-        findings=words.findings_of(rows),
+        findings=(*words.findings_of(rows), *((absence,) if absence else ())),
         exhibits=(
             words.usage_table(rows, context),
             *active_shares(context or ()),

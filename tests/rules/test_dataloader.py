@@ -510,3 +510,18 @@ def test_more_workers_are_no_advice_where_the_cores_are_used_up(hot_cores: int, 
     assert found is not None
     assert said in found.advice
     assert ("most cores were above 90 %" in found.text) == (hot_cores == 2)
+
+
+def test_waiting_that_wears_off_asks_for_a_cache_not_for_more_workers() -> None:
+    slow = training(wait_s=0.9, n_steps=20)
+    quick = training(wait_s=0.01, n_steps=100)
+    rows = [*slow, *(_later(row, 20.0) for row in quick)]
+    found = finding(judged(rows, cores=4), "DL-1")
+
+    assert found is not None
+    assert "of the waiting lies in the first quarter of the loop" in found.text
+    assert found.advice.startswith("Copy or cache the data before the training")
+
+
+def _later(row: tuple[Any, ...], by_s: float) -> tuple[Any, ...]:
+    return (row[0], row[1], row[2] + by_s, row[3] + by_s, *row[4:])

@@ -302,3 +302,31 @@ def test_without_gpus_nothing_is_said_about_their_active_time() -> None:
     caption = result.exhibit("cpu_active")
     assert caption is not None
     assert "training loop" not in caption.caption
+
+
+@pytest.mark.parametrize(("n_ticks", "is_told"), [(1200 - 240, False), (1200 - 242, True)])
+def test_a_node_whose_samples_end_early_is_told(n_ticks: int, is_told: bool) -> None:
+    parts = [
+        node_profile(system=system_table({"cpu0": [50.0] * ticks}), node=name)
+        for name, ticks in (("algo-1", 1200), ("algo-2", n_ticks))
+    ]
+    found = finding(run(RULE, *parts), "SYS-7")
+
+    assert (found is not None) == is_told
+    if found is not None:
+        assert found.title == "The samples of algo-2 ended 2 min 01 s before the job did"
+        assert "1 of 2 nodes" in found.text
+
+
+def test_a_node_that_joins_late_is_told() -> None:
+    parts = [
+        node_profile(system=system_table({"cpu0": [50.0] * 1200}), node="algo-1"),
+        node_profile(
+            system=system_table({"cpu0": [50.0] * 600}, start_s=START_S + 300), node="algo-2"
+        ),
+    ]
+    found = finding(run(RULE, *parts), "SYS-7")
+
+    assert found is not None
+    assert found.title == "The samples of algo-2 began 5 min 00 s after the job did"
+    assert "joined so late" in found.advice

@@ -104,9 +104,10 @@ def _too_few(facts: Facts, *, are_cores_used_up: bool) -> Finding:
         ),
         text=(
             f"{_waited(facts.worst)} {_loaders(facts).capitalize()} at work (median) on "
-            f"{_cores(facts)}: fewer than {facts.limits.min_pct:g} % of the cores.{used_up}"
+            f"{_cores(facts)}: fewer than {facts.limits.min_pct:g} % of the cores."
+            f"{used_up}{_early(facts)}"
         ),
-        advice=CHEAPER_BATCHES if are_cores_used_up else _more_workers(facts),
+        advice=_advice(CHEAPER_BATCHES if are_cores_used_up else _more_workers(facts), facts),
         where=_where(facts.worst),
         measured=float(facts.n_loaders),
         threshold=round(facts.limits.min_pct / 100 * facts.n_cores, 3),
@@ -120,6 +121,24 @@ CHEAPER_BATCHES = (
     "Make each batch cheaper to load: preprocess ahead of the training, use fewer and larger "
     "files, a local copy or a cache, or decode on the GPU."
 )
+
+
+def _early(facts: Facts) -> str:
+    """Say that the waiting wears off, where it does."""
+    if not facts.is_early:
+        return ""
+    assert facts.worst is not None
+    share = say_pct(100 * facts.worst.early_ns / facts.worst.waited_ns)
+    return f" {share} of the waiting lies in the first quarter of the loop."
+
+
+def _advice(otherwise: str, facts: Facts) -> str:
+    if not facts.is_early:
+        return otherwise
+    return (
+        "Copy or cache the data before the training: the first reads are slow, later ones hardly "
+        "make the loop wait."
+    )
 
 
 def _more_workers(facts: Facts) -> str:
@@ -185,9 +204,9 @@ def _input_bound(facts: Facts) -> Finding:
         title=f"Training waits {say_pct(100 * facts.ratio)} of the loop for data",
         text=(
             f"{_waited(facts.worst)} {_loaders(facts).capitalize()} on {_cores(facts)} are not "
-            "too few, so more of them will not help."
+            f"too few, so more of them will not help.{_early(facts)}"
         ),
-        advice=CHEAPER_BATCHES,
+        advice=_advice(CHEAPER_BATCHES, facts),
         where=_where(facts.worst),
         measured=round(100 * facts.ratio, 4),
         threshold=100 * DOMINANT_RATIO,

@@ -20,6 +20,7 @@ from reportgen.rules.saying.verdict import estimate_of, fault_severity
 from reportgen.rules.saying.wording import ordinal, say_some, say_times
 from reportgen.rules.steps.exhibits import exhibits_of_details, exhibits_of_series
 from reportgen.rules.steps.series import StepSeries, phase_word
+from reportgen.rules.steps.slowdown import slowdown_finding
 from reportgen.units import NS_PER_S, say_count, say_duration, say_pct, seconds
 
 OUTLIERS = "outliers"
@@ -75,6 +76,15 @@ def present_series(
         findings.append(_finding(slow, named_worker(context.series), limits))
     elif counters.rule_triggered:
         findings.append(_earlier(counters, limits))
+    slower = slowdown_finding(
+        [
+            (item.worker, phase_word(item.phase), item.slowdown)
+            for item in context.series
+            if item.slowdown
+        ]
+    )
+    if slower:
+        findings.append(slower)
     return Presentation(
         findings=tuple(findings),
         exhibits=exhibits_of_series(context.series, batch_size=batch_size),

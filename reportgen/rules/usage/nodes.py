@@ -86,6 +86,7 @@ class NodeUsage:
     """Everything OverallSystemUsage keeps of a node.
 
     Attributes:
+        first_ns, last_ns: times of its first and last sample, ``None`` without any.
         usages: resources with samples, in AWS's order.
         gpu_curves: (GPU, curve) of the utilization of each GPU.
         is_platform_network: no ``Algorithm`` samples exist, so network is SageMaker's own traffic.
@@ -94,6 +95,8 @@ class NodeUsage:
     node: str
     n_ticks: int
     n_cpu_samples: int
+    first_ns: int | None
+    last_ns: int | None
     usages: tuple[Usage, ...]
     gpu_curves: tuple[tuple[str, ThinCurve], ...]
     devices: tuple[DeviceCounts, ...]
@@ -126,6 +129,8 @@ def measure_usage(node: str, system: SystemTable, spans: SpanTable) -> NodeUsage
         node=node,
         n_ticks=system.n_ticks,
         n_cpu_samples=int(np.count_nonzero(~np.isnan(totals[Quantity.CPU]))),
+        first_ns=system.first_ns,
+        last_ns=system.last_ns,
         usages=tuple(item for item in usages if item is not None),
         gpu_curves=tuple(
             (name, _curve(system, gpus[:, column])) for column, name in enumerate(names)
