@@ -77,7 +77,7 @@ WORDS = Words(
     advice=_advice,
     narrow="So few hot cores are hardly a bottleneck of the host: a single thread is busy.",
     narrow_severity=Severity.INFO,
-    causes=("DL-1", "DL-2", "DL-5"),
+    causes=("DL-1", "DL-2", "DL-5", "IO-1"),
 )
 
 

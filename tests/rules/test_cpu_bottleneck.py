@@ -343,3 +343,13 @@ def test_a_gpu_that_idles_beside_one_never_used_still_counts() -> None:
     assert found.measured == 100.0
     assert found.estimate is not None
     assert found.estimate.share_ratio == 0.75
+
+
+def test_nodes_without_gpus_do_not_hide_a_bottleneck() -> None:
+    other = node_profile(system=system_table({"cpu0": [20.0] * 40}), node="algo-2")
+    result = run(RULE, other, node(starved("b" * 18 + "w" * 4 + "b" * 12 + "w" * 6)), **SMALL)
+    found = finding(result, "CPU-1")
+
+    assert found is not None
+    assert found.title.endswith("75.0 % of the job")
+    assert result.metrics["bottleneck_ratio"] == 0.75

@@ -66,7 +66,12 @@ def test_loaders_below_seventy_percent_of_the_cores_are_too_few(
 
 @pytest.mark.parametrize(("loaders", "n_violations"), [(4, 0), (5, 1)])
 def test_loaders_above_twice_the_cores_are_too_many(loaders: int, n_violations: int) -> None:
-    result = judged(training(loaders=loaders, n_steps=50), cores=2)
+    columns = {f"cpu{core}": [95.0] * 601 for core in range(2)}
+    part = replace(
+        node(training(loaders=loaders, n_steps=50), cores=2),
+        system=system_table(columns, start_s=START_S, interval_s=1.0),
+    )
+    result = run(RULE, part)
     found = finding(result, "DL-2")
 
     assert result.counters.violations == n_violations
@@ -525,3 +530,24 @@ def test_waiting_that_wears_off_asks_for_a_cache_not_for_more_workers() -> None:
 
 def _later(row: tuple[Any, ...], by_s: float) -> tuple[Any, ...]:
     return (row[0], row[1], row[2] + by_s, row[3] + by_s, *row[4:])
+
+
+def test_many_loaders_do_no_harm_where_nothing_waits_and_the_cores_have_room() -> None:
+    found = finding(judged(training(loaders=5, n_steps=50), cores=2), "DL-2")
+
+    assert found is not None
+    assert found.severity is Severity.INFO
+    assert found.title == "5 loader processes on 2 cores, which have room"
+
+
+def test_cores_that_wait_for_io_are_not_used_up() -> None:
+    columns = {f"cpu{core}": [99.0] * 601 for core in range(4)}
+    columns |= {f"cpu{core}_iowait": [80.0] * 601 for core in range(4)}
+    part = replace(
+        node(training(wait_s=0.8, n_steps=50), cores=4),
+        system=system_table(columns, start_s=START_S, interval_s=1.0),
+    )
+    found = finding(run(RULE, part), "DL-1")
+
+    assert found is not None
+    assert "Raise num_workers" in found.advice

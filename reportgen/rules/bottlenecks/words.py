@@ -70,8 +70,9 @@ class Weight:
     """How much the bottlenecks of a job matter.
 
     Attributes:
-        share: of all ticks, 0-1; a GPU idled in them that the job uses at other times.
-        loop_share: of the ticks in the training loop, ``None`` when it is unknown.
+        share: of the ticks of nodes with GPUs, 0-1; a GPU idled in them that the job uses at other
+            times.
+        loop_share: of their ticks in the training loop, ``None`` when it is unknown.
         hot_ratio: median share of hot cores over the bottlenecks.
     """
 
@@ -115,6 +116,7 @@ def present_bottlenecks(
 
 def weigh(nodes: Sequence[NodeBottlenecks]) -> Weight | None:
     """Return how much the bottlenecks matter, ``None`` without any."""
+    nodes = [node for node in nodes if node.n_gpus]
     n_ticks = sum(node.n_ticks for node in nodes)
     hot = [node.n_cores_hot / max(node.n_cores, 1) for node in nodes if node.n_bottlenecks]
     if not hot:
@@ -149,15 +151,15 @@ def _finding(job: Bottlenecks, limits: Limits, words: Words) -> Finding | None:
     counters = job.counters
     if weight is None or counters.datapoints <= limits.patience:
         return None
-    is_triggered = counters.rule_triggered > 0
-    if not is_triggered and (weight.loop_share or 0.0) < TOLD_FROM_RATIO:
+    is_over = counters.rule_triggered > 0 or 100 * weight.share > limits.share_pct
+    if not is_over and (weight.loop_share or 0.0) < TOLD_FROM_RATIO:
         return None
     longest = max(intervals_of(job.nodes), key=lambda item: (item.n_ticks, -item.start_ns))
     share_pct = 100 * counters.violations / counters.datapoints
     how_much = (
         f"In {counters.violations:,} of {say_times(counters.datapoints, 'tick')} "
         f"({say_pct(share_pct)}) a GPU was below {say_pct(limits.gpu_pct)} while {words.hot} "
-        f"{say_pct(limits.hot_pct)}; {_against(job, limits, share_pct)}."
+        f"{say_pct(limits.hot_pct)}; {_against(job, weight, limits, share_pct)}."
     )
     sentences = [
         how_much,
@@ -170,7 +172,7 @@ def _finding(job: Bottlenecks, limits: Limits, words: Words) -> Finding | None:
     ]
     return Finding(
         id=words.finding_id,
-        severity=_severity(weight, words, is_triggered=is_triggered),
+        severity=_severity(weight, words, is_over=is_over),
         title=_title(weight, words),
         text=" ".join(sentences),
         advice=words.advice(weight.hot_ratio) if weight.share else _UNUSED_ADVICE,
@@ -179,7 +181,7 @@ def _finding(job: Bottlenecks, limits: Limits, words: Words) -> Finding | None:
             start_s=seconds(longest.start_ns),
             end_s=seconds(longest.end_ns),
         ),
-        measured=round(_share_against(job, limits, share_pct), 4),
+        measured=round(_share_against(job, weight, limits, share_pct), 4),
         threshold=float(limits.share_pct),
         unit="%",
         estimate=estimate_of(weight.relevant),
@@ -213,8 +215,8 @@ def _say_unfelt(n_unfelt: int) -> str:
     return f" In {n_unfelt:,} of them only GPUs idled that never work; these do not count."
 
 
-def _severity(weight: Weight, words: Words, *, is_triggered: bool) -> Severity:
-    if not is_triggered or weight.relevant < LOOP_FROM_RATIO:
+def _severity(weight: Weight, words: Words, *, is_over: bool) -> Severity:
+    if not is_over or weight.relevant < LOOP_FROM_RATIO:
         return Severity.INFO
     return words.narrow_severity if weight.is_narrow else fault_severity(weight.relevant)
 
@@ -223,18 +225,27 @@ def _of_what(weight: Weight) -> str:
     return "the job" if weight.loop_share is None else "the training loop"
 
 
-def _share_against(job: Bottlenecks, limits: Limits, share_pct: float) -> float:
-    """Return the share to hold against the threshold: the job's, or the peak that triggered."""
-    return share_pct if share_pct > limits.share_pct else max(share_pct, job.peak_pct)
+def _share_against(job: Bottlenecks, weight: Weight, limits: Limits, share_pct: float) -> float:
+    """Return the share to hold against the threshold: the job's, or the one that exceeds it."""
+    if share_pct > limits.share_pct:
+        return share_pct
+    if job.counters.rule_triggered:
+        return max(share_pct, job.peak_pct)
+    return max(share_pct, 100 * weight.share)
 
 
-def _against(job: Bottlenecks, limits: Limits, share_pct: float) -> str:
+def _against(job: Bottlenecks, weight: Weight, limits: Limits, share_pct: float) -> str:
     if share_pct > limits.share_pct:
         return f"the rule triggers above {say_pct(limits.share_pct)}"
     if job.counters.rule_triggered:
         return (
             f"earlier it was up to {say_pct(job.peak_pct)}, and the rule triggers above "
             f"{say_pct(limits.share_pct)}"
+        )
+    if 100 * weight.share > limits.share_pct:
+        return (
+            f"of the ticks of nodes with GPUs these are {say_pct(100 * weight.share)}, above the "
+            f"threshold of {say_pct(limits.share_pct)}"
         )
     return f"that is below the threshold of {say_pct(limits.share_pct)}"
 
@@ -258,10 +269,10 @@ def _how_wide(nodes: Sequence[NodeBottlenecks], weight: Weight, words: Words) ->
     n_single = int((hot == 1).sum())
     cores = sorted({node.n_cores for node in nodes if node.n_bottlenecks})
     host = f"{cores[0]}" if len(cores) == 1 else f"{cores[0]} to {cores[-1]}"
-    text = (
-        f"The median bottleneck had {float(np.median(hot)):g} hot of {host} cores; in "
-        f"{say_pct(100 * n_single / hot.size)} of them it was one core."
+    single = (
+        f"; in {say_pct(100 * n_single / hot.size)} of them it was one core" if n_single else ""
     )
+    text = f"The median bottleneck had {float(np.median(hot)):g} hot of {host} cores{single}."
     return f"{text} {words.narrow}" if weight.is_narrow else text
 
 

@@ -30,7 +30,7 @@ DOMINANT_RATIO = 0.25
 class Context:
     """What only raw data give; ``is_judged`` is false when there is too little of it.
 
-    ``are_cores_used_up`` is about the time in which loops waited.
+    ``are_cores_used_up`` is about the time in which loops waited, ``is_host_full`` about all of it.
     """
 
     is_judged: bool
@@ -39,6 +39,7 @@ class Context:
     has_prefetch: bool
     processes_per_node: int
     are_cores_used_up: bool
+    is_host_full: bool
     waits: Tally
     waiting: tuple[Waiting, ...]
     loaders: tuple[Loader, ...]
@@ -63,7 +64,7 @@ def present(
         )
     findings: list[Finding] = []
     if facts is not None and context.is_judged:
-        findings += _about_number(facts, are_cores_used_up=context.are_cores_used_up)
+        findings += _about_number(facts, context)
         findings += _about_memory(facts, context)
         findings += _about_prefetch(facts, context)
     return Presentation(
@@ -77,12 +78,12 @@ def present(
     )
 
 
-def _about_number(facts: Facts, *, are_cores_used_up: bool) -> list[Finding]:
+def _about_number(facts: Facts, context: Context) -> list[Finding]:
     if facts.is_few:
         if not facts.matters:
             return [_few_but_enough(facts)]
-        return [_too_few(facts, are_cores_used_up=are_cores_used_up)]
-    found = [_too_many(facts)] if facts.is_many else []
+        return [_too_few(facts, are_cores_used_up=context.are_cores_used_up)]
+    found = [_too_many(facts, context)] if facts.is_many else []
     if facts.ratio >= DOMINANT_RATIO:
         found.append(_input_bound(facts))
     return found
@@ -174,26 +175,41 @@ def _few_but_enough(facts: Facts) -> Finding:
     )
 
 
-def _too_many(facts: Facts) -> Finding:
+def _too_many(facts: Facts, context: Context) -> Finding:
+    """Return DL-2: a reading where nothing waits and the cores have room nevertheless."""
+    is_felt = facts.matters or facts.worst is None or context.is_host_full
     fitting = max(facts.n_cores // facts.processes, 1)
     now = "" if facts.num_workers is None else f" from {facts.num_workers}"
     each = "" if facts.processes == 1 else " in each training process"
     return Finding(
         id="DL-2",
-        severity=Severity.WARNING,
-        title=f"{_loaders(facts).capitalize()} compete for {_cores(facts)}",
+        severity=Severity.WARNING if is_felt else Severity.INFO,
+        title=(
+            f"{_loaders(facts).capitalize()} compete for {_cores(facts)}"
+            if is_felt
+            else f"{_loaders(facts).capitalize()} on {_cores(facts)}, which have room"
+        ),
         text=(
             f"{_loaders(facts).capitalize()} at work (median) on {_cores(facts)}: more than "
-            f"{facts.limits.max_pct:g} % of the cores. They take time from each other and from "
-            f"the training process.{f' {_waited(facts.worst)}' if facts.worst else ''}"
+            f"{facts.limits.max_pct:g} % of the cores. "
+            f"{_COMPETING if is_felt else _HARMLESS}"
+            f"{f' {_waited(facts.worst)}' if facts.worst else ''}"
         ),
-        advice=f"Lower num_workers{now} to {fitting}{each} and compare the step times.",
+        advice=(
+            f"Lower num_workers{now} to {fitting}{each} and compare the step times."
+            if is_felt
+            else f"Try num_workers of {fitting}{each} when memory is short; else leave it."
+        ),
         where=_where(facts.worst),
         measured=float(facts.n_loaders),
         threshold=round(facts.limits.max_pct / 100 * facts.n_cores, 3),
         unit="loaders",
         exhibit="loaders",
     )
+
+
+_COMPETING = "They take time from each other and from the training process."
+_HARMLESS = "The loop hardly waits and most cores are below 90 %, so they do no harm."
 
 
 def _input_bound(facts: Facts) -> Finding:
