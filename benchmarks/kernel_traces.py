@@ -67,7 +67,15 @@ def compare_traces(folder: Path, *, n_rounds: int) -> Traces:
             run = measure(commands[side], PYTHONPATH=str(ROOT) if side == "ours" else "")
             runs[side].append(run)
             print(f"trace: {side} {run.wall_s:.2f} s", file=sys.stderr, flush=True)
+    _check_events(runs)
     return Traces(size_bytes=trace.stat().st_size, ours=runs["ours"], theirs=runs["theirs"])
+
+
+def _check_events(runs: dict[str, list[Run]]) -> None:
+    """Make sure that both sides looked at the same events, but for the step that HTA leaves out."""
+    ours, theirs = (int(runs[side][0].answer["gpu_events"]) for side in ("ours", "theirs"))
+    if not ours * (1 - 2 / N_STEPS) <= theirs <= ours:
+        raise SystemExit(f"trace: the two sides read different GPU events: {ours} and {theirs}")
 
 
 def trace_table(traces: Traces) -> str:

@@ -36,6 +36,11 @@ P4D_HOURS = Workload(
     about="6 p4d hours: 96 cores, 8 GPUs, every 500 ms",
     options=("--gpus", "8", "--cores", "96", "--hours", "6", "--steps-per-second", "0"),
 )
+P4D_DAY = Workload(
+    name="p4d_day",
+    about="p4d day: 37 M samples of 96 cores and 8 GPUs in 4.6 GB",
+    options=("--gpus", "8", "--cores", "96", "--hours", "24", "--steps-per-second", "0"),
+)
 P4D_HOUR_WITH_STEPS = Workload(
     name="p4d_hour_with_steps",
     about="the same with framework events of 8 processes",

@@ -17,6 +17,7 @@ NS_PER_MINUTE = 60 * NS_PER_S
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _SECONDS = re.compile(r"[+-]?\d{1,10}(\.\d{1,9})?")
+_NUMBER = re.compile(r"[+-]?\d+\.?\d*")
 _ROUNDS_UP = 999.5
 """From here on three digits would be written as 1e+03."""
 _BYTE_PREFIXES = ("B", "kB", "MB", "GB", "TB", "PB", "EB")
@@ -55,6 +56,8 @@ def parse_instant(text: str) -> int:
     bare = text.strip()
     if _SECONDS.fullmatch(bare):
         return int(Decimal(bare) * NS_PER_S)
+    if _NUMBER.fullmatch(bare):  # Python reads 1783071060000 as a day of the year 1783
+        raise ValueError(f"{bare} is too long for Unix seconds")
     try:
         moment = datetime.fromisoformat(bare)
         if moment.tzinfo is None:

@@ -55,6 +55,12 @@ def test_instants_are_written_with_microseconds_and_zone() -> None:
     assert units.iso_utc(1_783_071_021_501_238_000) == "2026-07-03T09:30:21.501238Z"
 
 
+@pytest.mark.parametrize("text", ["1783071060000", "1783071060000000", "202607030931"])
+def test_a_number_that_is_no_unix_seconds_is_no_instant(text: str) -> None:
+    with pytest.raises(ValueError, match="Unix seconds"):
+        units.parse_instant(text)
+
+
 def test_the_minute_of_an_instant_is_in_microseconds() -> None:
     assert units.minute_start_us(1_783_071_021_501_238_000) == 1_783_071_000_000_000
 

@@ -11,6 +11,7 @@ from reportgen.intake.ticks import (
     TOLERANCE_US,
     Grid,
     Rows,
+    join_grids,
     join_rows,
     lay_out,
     no_rows,
@@ -24,6 +25,10 @@ CARRY_US = 5_000_000
 """Samples this close to the next block wait for it: an instant may end in the next file."""
 
 
+PIECE_BYTES = 48 << 20
+"""Grids are put together up to this size. Source: measured; the C library keeps what is smaller."""
+
+
 class TableBuilder:
     """Takes samples block by block and gives one table."""
 
@@ -32,6 +37,7 @@ class TableBuilder:
         self.n_rows = 0
         self.n_duplicates = 0
         self._grids: list[Grid] = []
+        self._fresh: list[Grid] = []
         self._carry = no_rows()
         self._late: list[Rows] = []
         self._done_until_us: int | None = None
@@ -71,24 +77,33 @@ class TableBuilder:
         return rows.where(~is_late)
 
     def _keep(self, grid: Grid) -> None:
-        self._grids.append(grid)
         self.n_duplicates += grid.n_duplicates
+        self._fresh.append(grid)
+        if sum(fresh.values.nbytes for fresh in self._fresh) >= PIECE_BYTES:
+            self._join_fresh()
+
+    def _join_fresh(self) -> None:
+        """Put the latest grids together: large arrays go back to the system once they are freed."""
+        if self._fresh:
+            self._grids.append(join_grids(self._fresh))
+        self._fresh = []
 
     def table(self, series: Sequence[Series]) -> SystemTable:
         """Return all samples as one table; the builder is empty afterwards."""
         if not self._first_us:
             return empty_system()
+        self._join_fresh()
         self._merge_late(series)
         order = sorted(range(len(series)), key=lambda code: _series_order(series[code]))
         tick_us = np.concatenate([grid.tick_us for grid in self._grids])
-        values = np.full((len(tick_us), len(series)), np.nan, order="F")
+        values = np.empty((len(tick_us), len(series)), order="F")
         end = len(tick_us)
         while self._grids:
             grid = self._grids.pop()
             start = end - len(grid.tick_us)
+            n_known = grid.values.shape[1]
             for column, code in enumerate(order):
-                if code < grid.values.shape[1]:
-                    values[start:end, column] = grid.values[:, code]
+                values[start:end, column] = grid.values[:, code] if code < n_known else np.nan
             end = start
         counts = [int(np.count_nonzero(~np.isnan(column))) for column in values.T]
         densest = ~np.isnan(values[:, int(np.argmax(counts))])

@@ -22,7 +22,7 @@ ALLOWED_INTERVALS_MS = (100, 200, 500, 1_000, 5_000, 60_000)
 """Sampling intervals SageMaker knows. Source: AWS developer guide, formats.md §2.2."""
 
 _DEFAULT_INTERVAL_US = 500_000
-_ANCHOR_TYPES = ("gpu", "memory")
+_GPU_DIMENSIONS = ("GPUUtilization", "GPUMemoryUtilization")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,6 +84,20 @@ def join_rows(parts: Sequence[Rows]) -> Rows:
         code=np.concatenate([part.code for part in parts]),
         value=np.concatenate([part.value for part in parts]),
     )
+
+
+def join_grids(parts: Sequence[Grid]) -> Grid:
+    """Return one or more stretches, the earliest first, as one; duplicates were counted before."""
+    n_series = max(part.values.shape[1] for part in parts)
+    tick_us = np.concatenate([part.tick_us for part in parts])
+    values = np.empty((tick_us.size, n_series), order="F")
+    start = 0
+    for part in parts:
+        end, n_known = start + part.tick_us.size, part.values.shape[1]
+        values[start:end, :n_known] = part.values
+        values[start:end, n_known:] = np.nan
+        start = end
+    return Grid(tick_us=tick_us, values=values)
 
 
 def lay_out(rows: Rows, series: Sequence[Series]) -> Grid:
@@ -169,14 +183,26 @@ def drop_duplicates(rows: Rows) -> tuple[Rows, int]:
 
 
 def _anchor_codes(rows: Rows, series: Sequence[Series]) -> NDArray[np.bool_]:
-    """Return an (n_series,) mask of the group whose stamps are the anchors."""
+    """Return an (n_series,) mask of the group whose stamps are the anchors.
+
+    Further metrics of GPUs may be sampled apart: they are no anchors.
+    """
     present = np.bincount(rows.code, minlength=len(series)) > 0
-    types = {item.type for item, is_here in zip(series, present, strict=True) if is_here}
-    anchor_type = next((name for name in _ANCHOR_TYPES if name in types), None)
-    if anchor_type is None:
-        earliest = rows.time_us == rows.time_us.min()
-        anchor_type = min(series[code].type for code in set(rows.code[earliest].tolist()))
-    return np.array([item.type == anchor_type for item in series], dtype=np.bool_)
+    for is_group in (_is_gpu_use, _is_memory):
+        mask = np.array([is_group(item) for item in series], dtype=np.bool_)
+        if (mask & present).any():
+            return mask
+    earliest = rows.time_us == rows.time_us.min()
+    first_type = min(series[code].type for code in set(rows.code[earliest].tolist()))
+    return np.array([item.type == first_type for item in series], dtype=np.bool_)
+
+
+def _is_gpu_use(item: Series) -> bool:
+    return item.type == "gpu" and item.dimension in _GPU_DIMENSIONS
+
+
+def _is_memory(item: Series) -> bool:
+    return item.type == "memory"
 
 
 def _interval_us(rows: Rows, is_anchor: NDArray[np.bool_]) -> int:

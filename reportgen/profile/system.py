@@ -105,12 +105,27 @@ class SystemTable:
         return tuple(self.series[index].name for index in self._columns(kind))
 
     def matrix(self, kind: SeriesKind) -> Floats:
-        """Return (n_ticks, n_names) float64 of a kind, columns as in ``names``; NaN is absent."""
-        return self.values[:, self._columns(kind)]
+        """Return (n_ticks, n_names) float64 of a kind, columns as in ``names``; NaN is absent.
+
+        Columns that stand at even distances, as those of all devices mostly do, are no copy.
+        """
+        columns = self._columns(kind)
+        evenly = _as_slice(columns)
+        return self.values[:, columns if evenly is None else evenly]
 
     def _columns(self, kind: SeriesKind) -> list[int]:
         found = [index for index, series in enumerate(self.series) if series.kind is kind]
         return sorted(found, key=lambda index: device_order(self.series[index].name))
+
+
+def _as_slice(columns: list[int]) -> slice | None:
+    """Return the slice that takes these columns; ``None`` without one."""
+    if not columns:
+        return None
+    step = columns[1] - columns[0] if len(columns) > 1 else 1
+    end = columns[-1] + 1
+    is_even = step > 0 and columns == list(range(columns[0], end, step))
+    return slice(columns[0], end, step) if is_even else None
 
 
 def empty_system() -> SystemTable:

@@ -41,6 +41,7 @@ from reportgen.rules.loading.uses import (
     longest_active,
 )
 from reportgen.rules.maths.nice_bins import tally_values
+from reportgen.rules.maths.pauses import unrecorded_ns
 from reportgen.rules.saying.verdict import conclude
 from reportgen.rules.saying.wording import say_times
 from reportgen.units import NS_PER_S
@@ -110,6 +111,8 @@ class Measurement:
     cores: tuple[str, ...]
     has_gpu: bool
     is_tensorflow: bool
+    is_pytorch: bool
+    is_pipeline_known: bool
     has_prefetch: bool
     seconds: Seconds
     wait_ns: NDArray[np.int64]
@@ -132,10 +135,12 @@ def measure(part: NodeProfile, params: Params) -> Measurement:  # noqa: ARG001 -
         cores=part.system.names(SeriesKind.CPU_UTILIZATION),
         has_gpu=bool(part.system.names(SeriesKind.GPU_UTILIZATION)),
         is_tensorflow=rows.is_tensorflow,
+        is_pytorch=rows.is_pytorch,
+        is_pipeline_known=rows.is_pipeline_known,
         has_prefetch=rows.has_prefetch,
         seconds=busy_seconds(spans, events),
         wait_ns=np.sort(waits.duration_ns),
-        waiting=waiting_of(spans, rows),
+        waiting=waiting_of(spans, rows, unrecorded=unrecorded_ns(part.system, spans)),
         hot_ratio=hot_while_waiting(part.system, waits),
         loop_hot_ratio=hot_in_loop(part.system, spans.steps()),
         loaders=loaders_of(spans, rows),
@@ -158,8 +163,9 @@ def judge(measurements: Sequence[Measurement], params: Params) -> RuleResult:
     context = words.Context(
         is_judged=reason is None,
         has_gpu=any(item.has_gpu for item in measurements),
-        is_tensorflow=any(item.is_tensorflow for item in measurements),
+        is_pipeline_known=any(item.is_pipeline_known for item in measurements),
         has_prefetch=any(item.has_prefetch for item in measurements),
+        has_processes=any(item.is_pytorch or not item.is_tensorflow for item in measurements),
         processes_per_node=max((len(item.waiting) for item in measurements), default=0),
         waits=tally_values(_all_waits(measurements)),
         are_cores_used_up=are_cores_used_up([item.hot_ratio for item in measurements]),

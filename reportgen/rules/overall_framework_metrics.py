@@ -22,6 +22,8 @@ from reportgen.rules.framework.loop import HOW_TO_RECORD, Loop, join_loops, loop
 from reportgen.rules.framework.operators import Operator, operators_of
 from reportgen.rules.framework.overhead import Overhead, overheads_of
 from reportgen.rules.framework.stages import StageTime, merge_stages, stages_of
+from reportgen.rules.maths.groups import rows_by_code
+from reportgen.rules.maths.pauses import overlap_ns, unrecorded_ns
 from reportgen.rules.saying.verdict import conclude
 from reportgen.rules.saying.wording import say_times
 from reportgen.rules.steps.pace import Pace, paces_of
@@ -77,7 +79,8 @@ class Params:
 class Measurement:
     """One node: its loop, its sums, its operators, the pace of its workers, its stages.
 
-    ``n_lasting``: events that are more than an instant.
+    ``n_lasting``: events that are more than an instant; ``lost_ns``: between the steps of its
+    workers, summed, in which there are neither samples nor events of the node.
     """
 
     loop: Loop
@@ -90,6 +93,7 @@ class Measurement:
     stages: tuple[StageTime, ...]
     overheads: tuple[Overhead, ...]
     interval_ns: int | None
+    lost_ns: int
 
 
 def measure(part: NodeProfile, params: Params) -> Measurement:  # noqa: ARG001 - a rule's shape
@@ -107,6 +111,21 @@ def measure(part: NodeProfile, params: Params) -> Measurement:  # noqa: ARG001 -
         stages=stages_of(part.spans),
         overheads=overheads_of(part.spans),
         interval_ns=part.system.interval_ns,
+        lost_ns=_lost_ns(part),
+    )
+
+
+def _lost_ns(part: NodeProfile) -> int:
+    steps = part.spans.steps()
+    starts, ends = unrecorded_ns(part.system, part.spans)
+    return sum(
+        overlap_ns(
+            starts,
+            ends,
+            first_ns=int(steps.start_ns[rows].min()),
+            last_ns=int(steps.end_ns[rows].max()),
+        )
+        for _, rows in rows_by_code(steps.worker)
     )
 
 
@@ -122,6 +141,7 @@ def judge(measurements: Sequence[Measurement], params: Params) -> RuleResult:
         stages=merge_stages([one for item in measurements for one in item.stages]),
         overheads=tuple(one for item in measurements for one in item.overheads),
         interval_ns=next((item.interval_ns for item in measurements if item.interval_ns), None),
+        lost_ns=sum(item.lost_ns for item in measurements),
     )
     counters = Counters()
     details = breakdown_details(context.breakdown, with_others=True, order=MemberOrder.OVERALL)

@@ -13,10 +13,10 @@ from reportgen.results import Counters, Details, JsonValue, RuleId, RuleResult
 from reportgen.rules.base import About, Need, Presentation, Rule
 from reportgen.rules.saying.verdict import conclude, reason_to_skip
 from reportgen.rules.usage import words
-from reportgen.rules.usage.absences import absence_finding
 from reportgen.rules.usage.active import active_shares
 from reportgen.rules.usage.exhibits import exhibits_of
 from reportgen.rules.usage.nodes import NodeUsage, Quantity, Usage, measure_usage
+from reportgen.rules.usage.recording import recording_readings
 
 ID = RuleId("OverallSystemUsage")
 ABOUT = About(
@@ -74,11 +74,13 @@ def present(
     rows = words.usage_rows(details)
     if not rows:
         return Presentation()
-    absence = absence_finding(context or (), table=words.TABLE)
+    recordings = [(node.node, node.recording) for node in context or () if node.recording]
+    absent, when_absent = recording_readings(recordings)
     return Presentation(
-        findings=(*words.findings_of(rows), *((absence,) if absence else ())),
+        findings=(*words.findings_of(rows), *absent),
         exhibits=(
             words.usage_table(rows, context),
+            *when_absent,
             *active_shares(context or ()),
             *exhibits_of(context or ()),
         ),

@@ -29,6 +29,8 @@ _HEADED_FROM_PCT = 16.0
 _PARTLY_FROM_PCT = 20.0
 _UNTOLD_FROM_PCT = 50.0
 """Where most of the time was not measured, the rest says little about the job. Source: ours."""
+_UNRECORDED_FROM_RATIO = 0.5
+"""GPUs at work for so much of the time outside the recorded loop train in it, too. Source: ours."""
 _S_PER_HOUR = 3600
 _WHOLE_HOURS_FROM = 100
 
@@ -125,7 +127,7 @@ def _gpu_picture(result: RuleResult, budget: Exhibit) -> Picture:
     whole = _say_whole(total_s, n_gpus) + (f", {say_usd(total_s * usd)}" if usd is not None else "")
     window = f". {budget.caption}" if words is TRACED and budget.caption else ""
     return Picture(
-        says=_says(parts, usd, words),
+        says=_says(parts, usd, words, outside_s=_worked_outside_s(result, parts, words)),
         whole=f"{whole}{window}",
         alt=f"Bar of all GPU time, {whole}: {_listed(shown)}.",
         link="#gpu-time",
@@ -253,8 +255,20 @@ def _headings(
     return tuple(made)
 
 
-def _says(parts: Sequence[_Part], usd: float | None, words: Words) -> str:
-    """Return the sentence for whoever pays: how much was work, how much was lost, and to what."""
+def _worked_outside_s(result: RuleResult, parts: Sequence[_Part], words: Words) -> float:
+    """Return the GPU time at work outside the recorded loop, 0 where it hardly matters."""
+    aside_s = sum(part.value for part in parts if part.key in words.aside)
+    outside_s = result.metrics.get("worked_outside_loop_s") or 0.0
+    return outside_s if outside_s >= _UNRECORDED_FROM_RATIO * aside_s else 0.0
+
+
+def _says(
+    parts: Sequence[_Part], usd: float | None, words: Words, *, outside_s: float = 0.0
+) -> str:
+    """Return the sentence for whoever pays: how much was work, how much was lost, and to what.
+
+    ``outside_s``: at work outside the loop that was recorded, if that is worth a word.
+    """
     pcts = {part.key: part.pct for part in parts}
     idle = [part for part in parts if part.key in words.causes]
     idle_s, idle_pct = sum(part.value for part in idle), sum(part.pct for part in idle)
@@ -263,6 +277,10 @@ def _says(parts: Sequence[_Part], usd: float | None, words: Words) -> str:
     partly = pcts.get("busy_partial", 0.0)
     if partly >= _PARTLY_FROM_PCT:
         worked += f" ({say_pct(partly)} at less than 90 % load)"
+    outside_pct = 100 * outside_s / sum(part.value for part in parts)
+    is_unrecorded = outside_pct >= TOLD_FROM_PCT
+    if is_unrecorded:
+        worked += f" in the recorded loop and in {say_pct(outside_pct)} before or after it"
     aside_pct = sum(pcts.get(key, 0.0) for key in words.aside)
     unmeasured_pct = pcts.get("not_measured", 0.0)
     if unmeasured_pct >= _UNTOLD_FROM_PCT:
@@ -276,6 +294,8 @@ def _says(parts: Sequence[_Part], usd: float | None, words: Words) -> str:
         return f"{worked}; {aside}, {idled}."
     if idle_pct >= TOLD_FROM_PCT:
         return f"{worked}; {idled}."
+    if is_unrecorded:
+        return f"{worked}."
     if aside_pct >= TOLD_FROM_PCT:
         return f"{worked}; {aside}."
     return f"{worked}; {say_pct(idle_pct)} of it was lost waiting."

@@ -13,6 +13,7 @@ from tests.builders import series
 
 GPU, CPU, MEMORY, NETWORK = (series(name) for name in ("gpu0", "cpu0", "memory", "receive"))
 ALL = (GPU, CPU, MEMORY, NETWORK)
+HEAT = Series("gpu", "gpu0", "GPUTemperature")
 MS = 1000
 
 
@@ -20,7 +21,7 @@ def rows(*samples: tuple[Series, float, float]) -> Rows:
     """Return samples of (series, milliseconds, value)."""
     return Rows(
         time_us=np.array([round(time_ms * MS) for _, time_ms, _ in samples], dtype=np.int64),
-        code=np.array([ALL.index(item) for item, _, _ in samples], dtype=np.int32),
+        code=np.array([(*ALL, HEAT).index(item) for item, _, _ in samples], dtype=np.int32),
         value=np.array([value for *_, value in samples], dtype=np.float64),
     )
 
@@ -52,6 +53,15 @@ def test_a_sample_just_before_its_anchor_belongs_to_it() -> None:
 def test_more_than_five_milliseconds_before_is_too_early() -> None:
     grid = lay_out(rows((GPU, 0, 1), (GPU, 500, 2), (CPU, 494.9, 3)), ALL)
     assert column(grid, CPU) == [3, None]
+
+
+def test_another_metric_of_the_gpu_that_is_sampled_apart_is_no_anchor() -> None:
+    grid = lay_out(
+        rows((GPU, 0, 1), (HEAT, 30, 61), (CPU, 45, 95), (GPU, 500, 2), (HEAT, 500.2, 60)),
+        (*ALL, HEAT),
+    )
+    assert ticks_ms(grid) == [0, 500]
+    assert column(grid, CPU) == [95, None]
 
 
 def test_without_gpus_memory_is_the_anchor() -> None:

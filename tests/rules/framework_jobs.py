@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
+
+import numpy as np
 
 from reportgen.profile import NodeProfile, SystemTable
 from reportgen.results import Finding, RuleResult
 from reportgen.rules.base import Rule
 from reportgen.rules.runner import judge_all, measure_part
-from tests.builders import START_S, node_profile, span_table, system_table
+from tests.builders import START_S, node_profile, ns, span_table, system_table
 
 TRAIN = "Step:ModeKeys.TRAIN"
 EVAL = "Step:ModeKeys.EVAL"
@@ -62,6 +65,13 @@ def node(
         columns |= {f"gpu{index}": [90.0] * ticks for index in range(gpus)}
         system = system_table(columns, start_s=start_s, interval_s=1.0)
     return node_profile(system=system, spans=span_table(rows, worker=f"{name}-27"), node=name)
+
+
+def sampled_again(part: NodeProfile, *, after_s: float, pause_s: float) -> NodeProfile:
+    """Return a node whose samples pause once, as when its job was interrupted and resumed."""
+    ticks = part.system.tick_ns
+    moved = ticks + np.where(ticks > ns(START_S + after_s), ns(pause_s), 0)
+    return replace(part, system=replace(part.system, tick_ns=moved, last_ns=int(moved[-1])))
 
 
 def finding(result: RuleResult, finding_id: str) -> Finding | None:

@@ -123,6 +123,15 @@ def test_only_gpus_with_room_are_listed_and_a_busy_one_changes_the_advice() -> N
     assert "evenly" in found.advice
 
 
+def test_a_gpu_that_the_job_leaves_alone_is_no_reason_for_a_larger_batch() -> None:
+    (found,) = run(RULE, roomy(gpu0=1.99, gpu0_memory=0.0), **SMALL).findings
+
+    assert found.severity is Severity.INFO
+    assert found.title == "gpu0 on algo-1 has room because it is never used"
+    (other,) = run(RULE, roomy(gpu0=2.0), **SMALL).findings
+    assert other.severity is Severity.WARNING
+
+
 def test_a_node_that_waits_for_its_host_gets_no_warning() -> None:
     # One of many cores is hot in every idle tick: the mean CPU keeps room, the GPU waits.
     cores: dict[str, Any] = {f"cpu{index}": 5.0 for index in range(1, 8)}
@@ -185,7 +194,7 @@ def test_gpus_that_are_never_used_ask_for_no_larger_batch() -> None:
     found = finding(run(RULE, roomy(gpu0=90.0, **unused), **SMALL), "BATCH-1")
     assert found is not None
     assert found.severity is Severity.INFO
-    assert found.title == "gpu1 on algo-1 has room, but only because the job never uses it"
+    assert found.title == "gpu1 on algo-1 has room because it is never used"
 
 
 def test_imported_room_of_a_gpu_that_is_busy_at_most_times_is_a_reading() -> None:

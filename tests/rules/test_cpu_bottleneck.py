@@ -353,3 +353,25 @@ def test_nodes_without_gpus_do_not_hide_a_bottleneck() -> None:
     assert found is not None
     assert found.title.endswith("75.0 % of the job")
     assert result.metrics["bottleneck_ratio"] == 0.75
+
+
+@pytest.mark.parametrize(("gpu", "is_touched"), [(1.99, False), (2.0, True)])
+def test_who_leaves_all_gpus_alone_is_told_to_use_them_first(gpu: float, is_touched: bool) -> None:
+    found = finding(run(RULE, node(starved("b" * 40, low=gpu)), **SMALL), "CPU-1")
+
+    assert found is not None
+    assert found.severity is (Severity.CRITICAL if is_touched else Severity.INFO)
+    assert found.advice.startswith("No GPU of the job ever works") is not is_touched
+
+
+def test_without_a_trigger_the_share_of_the_job_is_measured_not_an_earlier_peak() -> None:
+    # After minutes 2 and 4 the share is 8 / 20 and 8 / 40; half of them must be exceeded.
+    rows = [(TRAIN, "step", START_S, START_S + 39 * 6)]
+    result = run(RULE, node(starved("b" * 8 + "w" * 32), rows=rows), **SMALL)
+    found = finding(result, "CPU-1")
+
+    assert result.counters.rule_triggered == 0
+    assert result.metrics["bottleneck_peak_ratio"] == 0.4
+    assert found is not None
+    assert found.measured == 20.0
+    assert "(20.0 %)" in found.text

@@ -10,7 +10,7 @@ import pytest
 from reportgen.results import Counters, ReasonCode, Severity, Status
 from reportgen.rules.dataloader import RULE
 from tests.builders import START_S, node_profile, span_table, system_table
-from tests.rules.framework_jobs import finding, node, rows_of, run, step_rows
+from tests.rules.framework_jobs import finding, node, rows_of, run, sampled_again, step_rows
 
 ITERATOR = "_MultiProcessingDataLoaderIter"
 FETCH = f"{ITERATOR}::GetNext"
@@ -173,6 +173,24 @@ def test_how_long_the_loop_waits_decides_what_too_few_means(
 
     assert [(item.id, item.severity) for item in result.findings] == [(finding_id, severity)]
     assert result.counters.rule_triggered == 1
+
+
+def test_the_time_in_which_an_interrupted_job_did_not_run_does_not_hide_its_waiting() -> None:
+    rows = training(wait_s=0.3)
+    later = [
+        (phase, name, begin + 10_000, end + 10_000, its) for phase, name, begin, end, its in rows
+    ]
+    whole = node(rows + later, cores=4, duration_s=121)
+    result = run(RULE, sampled_again(whole, after_s=60.5, pause_s=9_940))
+
+    # 2 loops of 60 s, without the first wait; the last tick of the first one is at 60 s.
+    assert result.metrics["waited_ratio"] == pytest.approx(119 * 0.3 / 119.7, abs=0.005)
+    found = finding(result, "DL-1")
+    assert found is not None
+    bar = result.exhibit("loop_share")
+    assert bar is not None
+    assert "2 h 45 min without any record are left out" in bar.caption
+    assert finding(run(RULE, whole), "DL-1") is None
 
 
 def test_no_one_is_told_to_add_workers_when_nothing_waits() -> None:
@@ -366,6 +384,30 @@ def test_a_tensorflow_pipeline_without_prefetch_is_told() -> None:
     assert found is not None
     assert found.severity is Severity.WARNING
     assert "prefetch" in found.advice
+
+
+def test_a_pipeline_of_which_only_the_end_was_recorded_may_well_prefetch() -> None:
+    ends = ("dataset::GetNext", "IteratorGetNextOp::DoCompute")
+    rows = [
+        *step_rows([0.7] * 30, start_s=START_S + 0.3),
+        *(("DataIterator", end, START_S + i, START_S + i + 0.3) for i in range(30) for end in ends),
+    ]
+    assert finding(judged(rows, cores=1), "DL-4") is None
+
+
+def test_who_loads_with_tensorflow_is_not_told_of_loader_processes() -> None:
+    result = judged(tensorflow(prefetch=True), cores=8)
+    (found,) = result.findings
+
+    assert result.counters.rule_triggered == 1
+    assert (found.id, found.severity) == ("DL-5", Severity.WARNING)
+    assert "waits 29.3 % of the loop" in found.title
+    assert "num_parallel_calls" in found.advice
+    assert "num_workers" not in found.advice
+    (calm,) = judged(tensorflow(prefetch=True), cores=8, wait_pct=50).findings
+    assert (calm.id, calm.severity) == ("DL-6", Severity.INFO)
+    assert "29.3 % of the loop" in calm.title
+    assert "input pipeline" in calm.advice
 
 
 def test_the_op_that_hands_over_batches_is_the_wait_where_it_was_recorded() -> None:

@@ -68,6 +68,35 @@ def test_the_loop_is_from_the_first_step_to_the_last_whatever_the_gpu_does() -> 
     assert parts(result) == {"initialization": 2.0, "busy_high": 6.0, "finalization": 2.0}
 
 
+@pytest.mark.parametrize(
+    ("gpu_after_loop", "is_unrecorded"),
+    [([95.0, 95.0, 11.0, 0.0, 0.0, 0.0], True), ([95.0, 95.0, 10.0, 0.0, 0.0, 0.0], False)],
+)
+def test_an_end_in_which_gpus_work_half_the_time_is_training_without_recorded_steps(
+    gpu_after_loop: list[float], is_unrecorded: bool
+) -> None:
+    result = run(RULE, node({"gpu0": [95.0] * 4 + gpu_after_loop}, [step(0, 3)]))
+
+    found = finding(result, "GPU-3")
+    assert found is not None
+    assert parts(result) == {"busy_high": 4.0, "finalization": 6.0}
+    assert result.metrics["worked_outside_loop_s"] == (3.0 if is_unrecorded else 2.0)
+    assert found.text.startswith("6 s of GPU time, 60.0 % of the whole job's, went by after the ")
+    assert "; 40.0 % was work within the loop." in found.text
+    assert ("after the last recorded step" in found.title) is is_unrecorded
+    assert ("GPUs were at work in 50.0 % of the time" in found.text) is is_unrecorded
+    assert ("Record the steps" in found.advice) is is_unrecorded
+
+
+def test_steps_of_nodes_without_gpus_are_not_said_to_lack() -> None:
+    gpus = node({"gpu0": [0.0, 95.0, 95.0, 0.0]})
+    steps = node({}, [step(1, 2, worker="host-27")], name="host")
+
+    bar = run(RULE, gpus, steps).exhibit("budget")
+    assert bar is not None
+    assert bar.caption.endswith("no steps were recorded on nodes with GPUs.")
+
+
 def test_without_steps_the_first_and_last_activity_bound_the_loop_and_it_is_said() -> None:
     gpu = [0.0, 10.0, 10.01, 0.0, 0.0, 95.0, 0.0, 0.0, 0.0, 0.0]
     result = run(RULE, node({"gpu0": gpu}))
@@ -202,6 +231,17 @@ def test_gaps_and_absent_samples_are_not_measured_and_nothing_is_lost() -> None:
     assert sum(parts(result).values()) == 32.0
     hot = {row["part"]: row["cpu_hot_gpu_s"] for row in rows_of(result, "gpu_time_budget")}
     assert hot == {"busy_high": 5.0, "not_measured": 1.0}
+
+
+def test_a_job_that_is_sampled_less_often_from_some_time_on_is_measured_all_the_time() -> None:
+    # Twelve ticks a second apart, then ten of 5 s, one of which is absent.
+    at_s = [*range(12), 16, 21, 26, 31, 41, 46, 51, 56, 61]
+    part = node({"gpu0": [95.0] * 12 + [50.0] * 9}, [step(0, 99)])
+    tick_ns = ns(START_S) + np.array([ns(second) for second in at_s], dtype=np.int64)
+    result = run(RULE, replace(part, system=replace(part.system, tick_ns=tick_ns)))
+
+    # The absent sample was due at 36 s; the tick at 11 s lasts until the next one at 16 s.
+    assert parts(result) == {"busy_high": 16.0, "busy_partial": 45.0, "not_measured": 5.0}
 
 
 def test_a_late_tick_is_no_gap_and_weighs_its_length() -> None:

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -55,6 +57,29 @@ def test_an_under_used_gpu_gets_its_own_text_with_place_time_and_estimate() -> N
     assert found.estimate is not None
     assert (found.estimate.share_ratio, found.estimate.speedup_at_most) == (0.65, 2.86)
     assert "batch" in found.advice
+
+
+@pytest.mark.parametrize(("gpus", "said"), [(1, "The only GPU is"), (2, "None of 2 GPUs is ever")])
+def test_a_job_that_leaves_all_its_gpus_alone_is_not_told_to_raise_the_batch(
+    gpus: int, said: str
+) -> None:
+    columns: dict[str, Any] = {f"gpu{index}": [0.0, 1.0] * 15 for index in range(gpus)}
+    result = run(RULE, node(**columns), **SMALL)
+    (found,) = result.findings
+
+    assert found.title.startswith(said)
+    assert found.severity is Severity.CRITICAL
+    assert "moved to the GPU" in found.advice
+    assert found.estimate is None
+    (imported,) = RULE.present(result.counters, result.details, RULE.params(**SMALL), None).findings
+    assert (imported.title, imported.advice) == (found.title, found.advice)
+
+
+def test_a_gpu_that_works_a_little_is_under_used() -> None:
+    found = finding(run(RULE, node(gpu0=[0.0, 2.0] * 15), **SMALL), "GPU-1")
+
+    assert found is not None
+    assert found.title.startswith("GPU under-used")
 
 
 def test_a_gpu_that_swings_gets_the_other_text() -> None:

@@ -9,7 +9,16 @@ import pytest
 from reportgen.results import Counters, ReasonCode, Severity, Status
 from reportgen.rules.overall_framework_metrics import RULE
 from tests.builders import START_S
-from tests.rules.framework_jobs import EVAL, TRAIN, finding, node, rows_of, run, step_rows
+from tests.rules.framework_jobs import (
+    EVAL,
+    TRAIN,
+    finding,
+    node,
+    rows_of,
+    run,
+    sampled_again,
+    step_rows,
+)
 
 
 def at(phase: str, name: str, begin: float, end: float, **more: Any) -> tuple[Any, ...]:
@@ -55,6 +64,28 @@ def test_events_without_a_duration_are_nothing_to_add_up() -> None:
     assert result.status is Status.SKIPPED
     assert result.reason is not None
     assert result.reason.text == "Of 2 framework events none lasts: all are instants."
+
+
+@pytest.mark.parametrize(("others_s", "is_told"), [(25.0, False), (26.0, True)])
+def test_the_time_in_which_an_interrupted_job_did_not_run_lies_not_between_steps(
+    others_s: float, is_told: bool
+) -> None:
+    # The loop of 100 s is split by 10,000 s without samples and events, in the middle of a gap.
+    half = (100 - others_s) / 2
+    rows = [
+        at(TRAIN, TRAIN, 0, half),
+        at(TRAIN, TRAIN, half + others_s + 10_000, 100 + 10_000),
+    ]
+    whole = node(rows, cores=1)
+    result = run(RULE, sampled_again(whole, after_s=49.5, pause_s=10_000))
+    found = finding(result, "FW-1")
+
+    # From the last tick before it to the first one after it: 10,001 s are unknown.
+    assert (found is not None) is is_told
+    assert result.metrics["between_steps_ratio"] == pytest.approx((others_s - 1) / 99)
+    if found is not None:
+        assert "2 h 46 min without any record are left out" in found.text
+    assert finding(run(RULE, whole), "FW-1") is not None
 
 
 @pytest.mark.parametrize(("others_s", "is_told"), [(25.0, False), (25.1, True)])

@@ -8,7 +8,7 @@ from reportgen.profile import NodeProfile
 from reportgen.results import Counters, ExhibitKind, Severity, Status
 from reportgen.rules.overall_system_usage import RULE
 from tests.builders import START_S, node_profile, span_table, system_table
-from tests.rules.framework_jobs import TRAIN, finding, rows_of, run
+from tests.rules.framework_jobs import TRAIN, finding, rows_of, run, sampled_again
 
 
 def node(
@@ -304,29 +304,50 @@ def test_without_gpus_nothing_is_said_about_their_active_time() -> None:
     assert "training loop" not in caption.caption
 
 
-@pytest.mark.parametrize(("n_ticks", "is_told"), [(1200 - 240, False), (1200 - 242, True)])
-def test_a_node_whose_samples_end_early_is_told(n_ticks: int, is_told: bool) -> None:
-    parts = [
-        node_profile(system=system_table({"cpu0": [50.0] * ticks}), node=name)
-        for name, ticks in (("algo-1", 1200), ("algo-2", n_ticks))
-    ]
-    found = finding(run(RULE, *parts), "SYS-7")
-
-    assert (found is not None) == is_told
-    if found is not None:
-        assert found.title == "The samples of algo-2 ended 2 min 01 s before the job did"
-        assert "1 of 2 nodes" in found.text
+def sampled(name: str, first_s: int, last_s: int) -> NodeProfile:
+    """Return a node with a sample each second."""
+    system = system_table(
+        {"cpu0": [50.0] * (last_s - first_s + 1)}, start_s=START_S + first_s, interval_s=1
+    )
+    return node_profile(system=system, node=name)
 
 
-def test_a_node_that_joins_late_is_told() -> None:
-    parts = [
-        node_profile(system=system_table({"cpu0": [50.0] * 1200}), node="algo-1"),
-        node_profile(
-            system=system_table({"cpu0": [50.0] * 600}, start_s=START_S + 300), node="algo-2"
-        ),
-    ]
-    found = finding(run(RULE, *parts), "SYS-7")
+def test_a_node_that_comes_late_and_goes_early_is_told_with_its_times() -> None:
+    result = run(RULE, sampled("algo-1", 0, 1000), sampled("algo-2", 200, 800))
+    found = finding(result, "SYS-7")
 
     assert found is not None
-    assert found.title == "The samples of algo-2 began 5 min 00 s after the job did"
-    assert "joined so late" in found.advice
+    assert found.title == "algo-2 was not sampled for 6 min 40 s of the job"
+    assert "40.0 % of the time" in found.text
+    assert "3 min 20 s before its first sample, 3 min 20 s after its last sample" in found.text
+    assert "1 of 2 nodes" in found.text
+    assert (found.measured, found.where.node) == (40.0, "algo-2")
+    assert rows_of(result, "not_sampled") == [
+        {
+            "node": "algo-2",
+            "part": part,
+            "start_s": START_S + start_s,
+            "end_s": START_S + start_s + 200,
+            "duration_s": 200.0,
+        }
+        for part, start_s in (("before its first sample", 0), ("after its last sample", 800))
+    ]
+
+
+@pytest.mark.parametrize(("pause_s", "is_told"), [(179, False), (180, True)])
+def test_samples_that_pause_for_more_than_three_minutes_are_told(
+    pause_s: float, is_told: bool
+) -> None:
+    result = run(RULE, sampled_again(sampled("algo-1", 0, 200), after_s=100.5, pause_s=pause_s))
+    found = finding(result, "SYS-7")
+
+    assert (found is not None) is is_told
+    assert (result.exhibit("not_sampled") is not None) is is_told
+    if found is not None:
+        assert "3 min 01 s between its samples (1 pause)" in found.text
+        assert "the only node" in found.text
+
+
+def test_nodes_that_begin_and_end_within_three_minutes_are_sampled_all_the_time() -> None:
+    result = run(RULE, sampled("algo-1", 0, 1000), sampled("algo-2", 180, 820))
+    assert finding(result, "SYS-7") is None

@@ -13,7 +13,13 @@ from tests.views import reports
 from tests.views.timeline.jobs import training_node, training_report
 
 
-def budget_report(parts: dict[str, float], *, usd: float | None = None, n_gpus: int = 2) -> Report:
+def budget_report(
+    parts: dict[str, float],
+    *,
+    usd: float | None = None,
+    n_gpus: int = 2,
+    outside_s: float = 0.0,
+) -> Report:
     total = sum(parts.values())
     table = exhibit(
         "gpu_time_budget",
@@ -34,7 +40,8 @@ def budget_report(parts: dict[str, float], *, usd: float | None = None, n_gpus: 
             ("pct", "%", [100 * value / total for value in parts.values()]),
         ],
     )
-    result = reports.result("GPUTimeBudget", Status.OK, exhibits=(shares, table))
+    metrics: dict[str, float | int | None] = {"worked_outside_loop_s": outside_s}
+    result = reports.result("GPUTimeBudget", Status.OK, exhibits=(shares, table), metrics=metrics)
     result.params["usd_per_gpu_hour"] = usd  # type: ignore[index]  # a plain dictionary here
     return reports.report_of((result,))
 
@@ -62,6 +69,20 @@ def test_the_sentence_says_what_was_lost_and_to_what():
         "CPU or for input."
     )
     assert picture.whole == "2 GPUs × 1 h 00 min = 2.0 h of GPU time"
+
+
+@pytest.mark.parametrize(("outside_s", "is_told"), [(449.0, False), (450.0, True)])
+def test_work_outside_of_the_recorded_loop_is_work_all_the_same(outside_s: float, is_told: bool):
+    parts = {"initialization": 100.0, "busy_high": 100.0, "finalization": 800.0}
+    picture = picture_of(budget_report(parts, outside_s=outside_s))
+    assert picture is not None
+    assert picture.says == (
+        "The GPUs worked in 10.0 % of their time in the recorded loop and in 45.0 % before or "
+        "after it."
+        if is_told
+        else "The GPUs worked in 10.0 % of their time; 90.0 % of it went by before or after "
+        "training."
+    )
 
 
 def test_with_a_price_the_loss_is_money():

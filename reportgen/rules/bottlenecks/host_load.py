@@ -12,6 +12,9 @@ CPU_HOT_PCT = 90.0
 IO_HOT_PCT = 50.0
 GPU_LOW_PCT = 10.0
 """Defaults of CPUBottleneck and IOBottleneck. Source: rules-spec §0.5."""
+UNTOUCHED_PCT = 2.0
+"""A GPU that stays below this for the whole job runs nothing of it. Source: ours; a driver's own
+work is told as 1 %."""
 
 Counts = NDArray[np.int64]
 
@@ -40,14 +43,14 @@ def low_used_gpus(system: SystemTable, *, below: float) -> Counts:
 def used_gpus(use: Floats, *, above: float = GPU_LOW_PCT) -> NDArray[np.bool_]:
     """Return (n_gpus,) which GPUs of a node the job uses: those that ever reach ``above``.
 
-    Where none does, those that do anything at all: they may be held up all the time.
+    Where none does, those that reach ``UNTOUCHED_PCT``: they may be held up all the time.
 
     Args:
         use: (n_ticks, n_gpus) utilization in 0-100, NaN where absent.
         above: what a GPU must reach once.
     """
     reach = np.asarray((use >= above).any(axis=0))
-    return reach if reach.any() else np.asarray((use > 0).any(axis=0))
+    return reach if reach.any() else np.asarray((use >= UNTOUCHED_PCT).any(axis=0))
 
 
 def is_host_hot(system: SystemTable) -> NDArray[np.bool_]:

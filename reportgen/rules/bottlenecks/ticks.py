@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from reportgen.profile import NodeProfile, SeriesKind
 from reportgen.results import Counters, Details, JsonValue, Reason, ReasonCode
-from reportgen.rules.bottlenecks.host_load import hot_cores, low_gpus, low_used_gpus
+from reportgen.rules.bottlenecks.host_load import UNTOUCHED_PCT, hot_cores, low_gpus, low_used_gpus
 from reportgen.rules.framework.breakdown import (
     Breakdown,
     breakdown_details,
@@ -65,6 +65,7 @@ class NodeBottlenecks:
         minute_ns, minute_ticks, minute_bottlenecks: counts of each minute with ticks.
         time_ns, n_gpus_low, n_cores_hot: (k,) of each bottleneck, in order of time.
         n_felt: bottlenecks in which a GPU idled that the job uses at other times.
+        is_any_touched: whether any GPU ever does anything.
         loop: of the bottlenecks in ``n_felt``; ``None`` when the node has no step events.
         breakdown: framework events that ran at any bottleneck, each once.
         functions, functions_at_work: what ran at any bottleneck, and at any tick with a GPU above
@@ -85,6 +86,7 @@ class NodeBottlenecks:
     n_gpus_low: NDArray[np.int64]
     n_cores_hot: NDArray[np.int64]
     n_felt: int
+    is_any_touched: bool
     loop: LoopCounts | None
     breakdown: Breakdown
     functions: FunctionSums
@@ -109,7 +111,8 @@ def measure_bottlenecks(part: NodeProfile, kind: SeriesKind, limits: Limits) -> 
     is_felt = is_bottleneck & (low_used_gpus(system, below=limits.gpu_pct) > 0)
     felt_ns = system.tick_ns[is_felt]
     minutes = minutes_of(system.tick_ns)
-    is_unsampled = np.isnan(system.matrix(SeriesKind.GPU_UTILIZATION)).all(axis=1)
+    use = system.matrix(SeriesKind.GPU_UTILIZATION)
+    is_unsampled = np.isnan(use).all(axis=1)
     spans = part.spans
     active = spans_any_moment(spans.start_ns, spans.end_ns, time_ns)
     return NodeBottlenecks(
@@ -127,6 +130,7 @@ def measure_bottlenecks(part: NodeProfile, kind: SeriesKind, limits: Limits) -> 
         n_gpus_low=low[is_bottleneck],
         n_cores_hot=hot[is_bottleneck],
         n_felt=felt_ns.size,
+        is_any_touched=bool((use >= UNTOUCHED_PCT).any()),
         loop=_loop_counts(training_loop_ns(spans), system.tick_ns, felt_ns),
         breakdown=breakdown_of(spans.where(active)),
         functions=function_sums(spans, active),

@@ -175,7 +175,7 @@ def _finding(job: Bottlenecks, limits: Limits, words: Words) -> Finding | None:
         severity=_severity(weight, words, is_over=is_over),
         title=_title(weight, words),
         text=" ".join(sentences),
-        advice=words.advice(weight.hot_ratio) if weight.share else _UNUSED_ADVICE,
+        advice=_advice(job, weight, words),
         where=Where(
             node=longest.node,
             start_s=seconds(longest.start_ns),
@@ -190,6 +190,17 @@ def _finding(job: Bottlenecks, limits: Limits, words: Words) -> Finding | None:
     )
 
 
+def _advice(job: Bottlenecks, weight: Weight, words: Words) -> str:
+    if not any(node.is_any_touched for node in job.nodes):
+        return _UNTOUCHED_ADVICE
+    if not weight.share:
+        return _UNUSED_ADVICE
+    return words.advice(weight.hot_ratio)
+
+
+_UNTOUCHED_ADVICE = (
+    "No GPU of the job ever works: make sure first that it uses them at all (see GPU utilization)."
+)
 _UNUSED_ADVICE = "Nothing to do here: use these GPUs, or an instance without them."
 
 
@@ -230,8 +241,8 @@ def _share_against(job: Bottlenecks, weight: Weight, limits: Limits, share_pct: 
     if share_pct > limits.share_pct:
         return share_pct
     if job.counters.rule_triggered:
-        return max(share_pct, job.peak_pct)
-    return max(share_pct, 100 * weight.share)
+        return job.peak_pct
+    return max(share_pct, 100 * weight.share if 100 * weight.share > limits.share_pct else 0.0)
 
 
 def _against(job: Bottlenecks, weight: Weight, limits: Limits, share_pct: float) -> str:

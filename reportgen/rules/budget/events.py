@@ -7,14 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from reportgen.profile import SpanSource, SpanTable
+from reportgen.profile import SpanTable
 from reportgen.profile.system import Instants
+from reportgen.rules.framework.exchange import exchanges_data
 from reportgen.rules.loading.events import loader_rows
 from reportgen.rules.maths.groups import rows_by_code
 from reportgen.rules.maths.intervals import overlaps_any
-
-_COMMUNICATION_SOURCES = {SpanSource.HOROVOD.value, SpanSource.SMDATAPARALLEL.value}
-_COMMUNICATION_WORDS = ("nccl", "allreduce", "all_reduce")
 
 Mask = NDArray[np.bool_]
 
@@ -47,19 +45,9 @@ def activity_of(spans: SpanTable, tick_ns: Instants) -> Activity:
         n_in_step=n_in_step,
         is_outside_steps=(n_in_step == 0) & has_steps,
         is_fetching=_is_inside(spans.where(loader_rows(spans).fetch), tick_ns),
-        is_communicating=_is_inside(spans.where(_communicates(spans)), tick_ns),
+        is_communicating=_is_inside(spans.where(exchanges_data(spans)), tick_ns),
     )
 
 
 def _is_inside(spans: SpanTable, tick_ns: Instants) -> Mask:
     return overlaps_any(tick_ns, tick_ns, spans.start_ns, spans.end_ns)
-
-
-def _communicates(spans: SpanTable) -> Mask:
-    sources = [code for code, name in enumerate(spans.sources) if name in _COMMUNICATION_SOURCES]
-    names = [
-        code
-        for code, name in enumerate(spans.names)
-        if any(word in name.casefold() for word in _COMMUNICATION_WORDS)
-    ]
-    return np.asarray(np.isin(spans.source, sources) | np.isin(spans.name, names))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 import numpy as np
@@ -25,6 +25,8 @@ IO_MEAN_PCT = 20.0
 third on average hold it up. Source: rules-spec §16b."""
 LONGEST_TICK_INTERVALS = 1.5
 """The next sample is missing after so many sampling intervals. Source: ours."""
+NEIGHBOUR_TICKS = 4
+"""The interval may be changed while a job runs: these ticks on both sides tell it. Source: ours."""
 JITTER_OF_INTERVAL = 0.1
 """Samples come early or late by so much of their interval; lengths are told no better. Ours."""
 
@@ -68,7 +70,8 @@ IDLE = (
 class GpuBudget:
     """One GPU: ns of each part that occurs, and those of them with a core above 90 %.
 
-    ``n_stretches`` and ``stretches_ns`` count its long idle stretches and add them up.
+    ``n_stretches`` and ``stretches_ns`` count its long idle stretches and add them up;
+    ``worked_ns`` is how long it was above 10 % before the loop, and after it.
     """
 
     device: str
@@ -76,6 +79,7 @@ class GpuBudget:
     hot_ns: Mapping[Part, int]
     n_stretches: int = 0
     stretches_ns: int = 0
+    worked_ns: Mapping[Part, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,7 +134,14 @@ def measure_budget(part: NodeProfile, *, least_idle_ns: int) -> NodeBudget:
         stretches += found
         budget = _gpu(name, codes, length_ns, gap_ns, is_hot)
         idle_ns = sum(stretch.duration_ns for stretch in found)
-        gpus.append(replace(budget, n_stretches=len(found), stretches_ns=idle_ns))
+        gpus.append(
+            replace(
+                budget,
+                n_stretches=len(found),
+                stretches_ns=idle_ns,
+                worked_ns=_worked_outside(codes, length_ns, use[:, column]),
+            )
+        )
     longest = sorted(stretches, key=lambda item: (-item.duration_ns, item.start_ns, item.device))
     return NodeBudget(
         node=part.node,
@@ -144,15 +155,30 @@ def measure_budget(part: NodeProfile, *, least_idle_ns: int) -> NodeBudget:
 def tick_lengths_ns(system: SystemTable) -> tuple[Instants, int]:
     """Return (n_ticks,) how long each tick stands for, and the time that none stands for.
 
-    A tick lasts until the next one. Before a gap, and at the end, it lasts one interval. Both
-    together are the time from the first tick to one interval after the last.
+    A tick lasts until the next one. Before a gap, and at the end, it lasts one interval, that of
+    the ticks around it. Both together are the time from the first tick to one interval after the
+    last.
     """
     if system.interval_ns is None:
         return np.zeros(system.n_ticks, dtype=np.int64), 0
     until_next = np.diff(system.tick_ns)
-    is_gap = until_next > LONGEST_TICK_INTERVALS * system.interval_ns
-    lengths = np.where(is_gap, system.interval_ns, until_next)
-    return np.append(lengths, system.interval_ns), int((until_next - lengths).sum())
+    usual_ns = np.full(until_next.shape, system.interval_ns)
+    is_gap = until_next > LONGEST_TICK_INTERVALS * usual_ns
+    # Only there may the job have been sampled at another interval than most of the time.
+    usual_ns[is_gap] = _interval_around_ns(until_next, np.flatnonzero(is_gap), system.interval_ns)
+    is_gap &= until_next > LONGEST_TICK_INTERVALS * usual_ns
+    lengths = np.where(is_gap, usual_ns, until_next)
+    last_ns = usual_ns[-1:] if until_next.size else [system.interval_ns]
+    return np.append(lengths, last_ns), int((until_next - lengths).sum())
+
+
+def _interval_around_ns(until_next: Instants, rows: NDArray[np.intp], interval_ns: int) -> Instants:
+    """Return the usual time between ticks around some of them; the job's interval if about that."""
+    places = rows[:, np.newaxis] + np.arange(-NEIGHBOUR_TICKS, NEIGHBOUR_TICKS + 1)
+    places = np.clip(places, 0, until_next.size - 1)
+    around_ns = np.median(until_next[places], axis=1).astype(np.int64)
+    is_other = around_ns > LONGEST_TICK_INTERVALS * interval_ns
+    return np.asarray(np.where(is_other, around_ns, interval_ns), dtype=np.int64)
 
 
 def _active_ns(tick_ns: Instants, use: Floats) -> tuple[int, int] | None:
@@ -208,3 +234,13 @@ def _gpu(
         part_ns={part: value for part, value in part_ns.items() if value},
         hot_ns={part: value for part, value in hot_ns.items() if value},
     )
+
+
+def _worked_outside(codes: NDArray[np.int8], length_ns: Instants, use: Floats) -> dict[Part, int]:
+    """Return how long a GPU was at work before the loop, and after it."""
+    order = list(Part)
+    is_at_work = use > IDLE_PCT
+    return {
+        part: int(length_ns[(codes == order.index(part)) & is_at_work].sum())
+        for part in (Part.INITIALIZATION, Part.FINALIZATION)
+    }

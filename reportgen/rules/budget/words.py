@@ -13,6 +13,8 @@ from reportgen.units import NS_PER_S, percentages, say_duration, say_pct
 TABLE, SHARES = "gpu_time_budget", "budget"
 LEAST_TOLD_PCT = 1.0
 """A part below this share is not worth a reading. Source: ours."""
+UNRECORDED_PCT = 50.0
+"""GPUs at work for so much of a start or an end trained in it: its steps are lacking. Ours."""
 USD_DECIMALS = 4
 """A short job's part costs less than a cent, and would be nothing. Source: ours."""
 _S_PER_HOUR = 3600
@@ -47,6 +49,7 @@ def metrics_of(
     return {
         **costs,
         **ratios,
+        "worked_outside_loop_s": sum(_worked_ns(nodes).values()) / NS_PER_S,
         "idle_stretches": sum(gpu.n_stretches for node in nodes for gpu in node.gpus),
         "longest_idle_s": None if longest_ns is None else longest_ns / NS_PER_S,
     }
@@ -74,7 +77,7 @@ def present_budget(
         return Presentation()
     caption = _caption(nodes)
     return Presentation(
-        findings=_findings(totals, caption),
+        findings=_findings(totals, caption, worked_ns=_worked_ns(nodes)),
         exhibits=(
             _shares(totals, caption),
             _table(nodes, usd_per_gpu_hour),
@@ -132,7 +135,8 @@ def _caption(nodes: Sequence[NodeBudget]) -> str:
         return "Initialization is before a node's first step, finalization after its last one."
     text = "Initialization is before the first GPU activity above 10 %, finalization after the last"
     if len(without) == len(with_gpus):
-        return f"{text}: no steps were recorded."
+        elsewhere = any(node.has_steps for node in nodes)
+        return f"{text}: no steps were recorded{' on nodes with GPUs' if elsewhere else ''}."
     return (
         f"Initialization is before a node's first step, finalization after its last one. On "
         f"{len(without)} of {len(with_gpus)} nodes, {without[0]} the first of them, no steps were "
@@ -140,7 +144,15 @@ def _caption(nodes: Sequence[NodeBudget]) -> str:
     )
 
 
-def _findings(totals: dict[Part, int], caption: str) -> tuple[Finding, ...]:
+def _worked_ns(nodes: Sequence[NodeBudget]) -> dict[Part, int]:
+    """Return how long GPUs were at work before the loop, and after it."""
+    gpus = [gpu for node in nodes for gpu in node.gpus]
+    return {part: sum(gpu.worked_ns.get(part, 0) for gpu in gpus) for part in _UNRECORDED}
+
+
+def _findings(
+    totals: dict[Part, int], caption: str, *, worked_ns: dict[Part, int]
+) -> tuple[Finding, ...]:
     told = {part: value for part, value in totals.items() if part in _MEANING}
     if not told:
         return ()
@@ -149,18 +161,25 @@ def _findings(totals: dict[Part, int], caption: str) -> tuple[Finding, ...]:
     share_pct = 100 * told[part] / every
     if share_pct < LEAST_TOLD_PCT:
         return ()
-    meaning, advice = _MEANING[part]
+    where, (meaning, advice) = _SHORT[part], _MEANING[part]
+    remark = f" {caption}" if part in _UNRECORDED else ""
+    worked_pct = 100 * worked_ns.get(part, 0) / told[part]
+    if worked_pct >= UNRECORDED_PCT:
+        where, meaning, advice = _UNRECORDED[part], _UNRECORDED[part], _RECORD_ALL
+        remark = (
+            f" GPUs were at work in {say_pct(worked_pct)} of the time {where}: training probably "
+            f"went on there and its steps were not recorded.{remark}"
+        )
     busy_pct = 100 * sum(totals.get(item, 0) for item in BUSY) / every
     spent = say_duration(told[part] / NS_PER_S)
-    remark = f" {caption}" if part in (Part.INITIALIZATION, Part.FINALIZATION) else ""
     return (
         Finding(
             id="GPU-3",
             severity=Severity.INFO,
-            title=f"{say_pct(share_pct)} of the GPU time was spent {_SHORT[part]}",
+            title=f"{say_pct(share_pct)} of the GPU time was spent {where}",
             text=(
                 f"{spent} of GPU time, {say_pct(share_pct)} of the whole job's, went by {meaning}; "
-                f"{say_pct(busy_pct)} was work.{remark}"
+                f"{say_pct(busy_pct)} was work{_IN_LOOP if part in _UNRECORDED else ''}.{remark}"
             ),
             advice=advice,
             measured=round(share_pct, 4),
@@ -171,6 +190,12 @@ def _findings(totals: dict[Part, int], caption: str) -> tuple[Finding, ...]:
     )
 
 
+_UNRECORDED: dict[Part, str] = {
+    Part.INITIALIZATION: "before the first recorded step",
+    Part.FINALIZATION: "after the last recorded step",
+}
+_IN_LOOP = " within the loop"
+_RECORD_ALL = "Record the steps of the whole job, or look at what was recorded (--from, --to)."
 _SHORT: dict[Part, str] = {
     Part.INITIALIZATION: "before the training loop",
     Part.FINALIZATION: "after the training loop",

@@ -13,8 +13,9 @@ from enum import Enum, IntEnum
 import numpy as np
 from numpy.typing import NDArray
 
-from reportgen.profile import SpanSource, SpanTable
+from reportgen.profile import SpanTable
 from reportgen.results import Details, JsonValue
+from reportgen.rules.framework.exchange import SOURCES
 from reportgen.rules.maths.groups import rows_by_code, sums_by_code
 from reportgen.rules.maths.intervals import union_length_ns
 from reportgen.units import NS_PER_US
@@ -90,9 +91,6 @@ def class_of_phase(phase: str) -> SpanClass:
     return SpanClass.GENERAL
 
 
-_COMMUNICATION = frozenset({SpanSource.HOROVOD.value, SpanSource.SMDATAPARALLEL.value})
-
-
 def classes_of(spans: SpanTable) -> NDArray[np.int64]:
     """Return (n,) ``SpanClass`` codes; communication by its writer, whatever the phase says.
 
@@ -100,7 +98,7 @@ def classes_of(spans: SpanTable) -> NDArray[np.int64]:
     which may well contain "cpu".
     """
     by_phase = np.array([class_of_phase(phase) for phase in spans.phases], dtype=np.int64)
-    is_horovod = np.array([source in _COMMUNICATION for source in spans.sources], dtype=bool)
+    is_horovod = np.array([source in SOURCES for source in spans.sources], dtype=bool)
     if spans.n_spans == 0:
         return np.empty(0, dtype=np.int64)
     return np.where(is_horovod[spans.source], np.int64(SpanClass.HOROVOD), by_phase[spans.phase])

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from reportgen.profile import SpanTable
 from reportgen.results import Exhibit, ExhibitKind, exhibit
 from reportgen.rules.framework.breakdown import PASS_PHASES, SpanClass, classes_of
+from reportgen.rules.framework.exchange import exchanges_data
 from reportgen.rules.framework.function_time import is_function
 from reportgen.rules.loading.events import INITIALIZE, LoaderRows, loader_rows
 from reportgen.rules.maths.coverage import covered_ns
@@ -82,9 +83,6 @@ WORDS: Mapping[Stage, frozenset[str]] = {
             "to",
             "pin",
         ]
-    ),
-    Stage.COMMUNICATION: frozenset(
-        ["allreduce", "allgather", "broadcast", "reducescatter", "nccl", "horovod"]
     ),
 }
 """What names speak of a stage, in lower case; of the loader's, the loop's own and of operators."""
@@ -210,7 +208,6 @@ def _masks(spans: SpanTable) -> dict[Stage, Mask]:
     forward = spans.in_phases(phase for pair in PASS_PHASES for phase in pair[0])
     backward = spans.in_phases(phase for pair in PASS_PHASES for phase in pair[1])
     is_plain = (classes == SpanClass.GENERAL) & ~(forward | backward | _is_loading(spans, loader))
-    is_collective = (classes == SpanClass.HOROVOD) | _speaks_of(spans, Stage.COMMUNICATION)
     return {
         Stage.READ: is_plain & _speaks_of(spans, Stage.READ),
         Stage.PREPROCESS: is_plain & _speaks_of(spans, Stage.PREPROCESS),
@@ -218,7 +215,7 @@ def _masks(spans: SpanTable) -> dict[Stage, Mask]:
         Stage.TRANSFER: is_operator & _speaks_of(spans, Stage.TRANSFER),
         Stage.FORWARD: forward,
         Stage.BACKWARD: backward,
-        Stage.COMMUNICATION: is_collective & (classes != SpanClass.STEP),
+        Stage.COMMUNICATION: exchanges_data(spans) & (classes != SpanClass.STEP),
         Stage.OUTPUT: is_plain & _speaks_of(spans, Stage.OUTPUT),
     }
 

@@ -55,6 +55,7 @@ class Context:
     stages: tuple[StageTime, ...]
     overheads: tuple[Overhead, ...]
     interval_ns: int | None
+    lost_ns: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,7 +70,13 @@ class Limits:
 def present(details: Details, context: Context | None, limits: Limits) -> Presentation:
     """Return findings and exhibits, as far as AWS's details or raw data allow."""
     where = _where(context.loop if context else None)
-    readings = [_between_steps(details, limits, where), _passes(details, limits, where)]
+    between_pct = _shares(details.get("phase")).get(OTHERS, 0.0)
+    if context and context.lost_ns:
+        between_pct = _recorded_between_pct(context)
+    readings = [
+        _between_steps(between_pct, limits, where, lost_ns=context.lost_ns if context else 0),
+        _passes(details, limits, where),
+    ]
     if context is None:
         exhibits: tuple[Exhibit, ...] = (
             *exhibits_of_members(details),
@@ -102,10 +109,11 @@ def metrics_of(context: Context) -> dict[str, float | int | None]:
     """Return the numbers to compare jobs by; ``None`` for what was not recorded."""
     sums = context.breakdown
     steps_ns = sum(sums.step_ns.values())
-    whole_ns = steps_ns + sums.others_ns
+    between_ns = max(sums.others_ns - context.lost_ns, 0)
+    whole_ns = steps_ns + between_ns
     return {
         "step_total_s": steps_ns / NS_PER_S if sums.step_ns else None,
-        "between_steps_ratio": sums.others_ns / whole_ns if whole_ns else None,
+        "between_steps_ratio": between_ns / whole_ns if whole_ns else None,
         "cpu_operator_self_s": _self_s(context.cpu_operators),
         "gpu_operator_self_s": _self_s(context.gpu_operators),
     }
@@ -132,10 +140,18 @@ def _straggler(context: Context, limits: Limits) -> Finding | None:
     return straggler_finding(found, context.loop, above_pct=limits.straggler_pct)
 
 
-def _between_steps(details: Details, limits: Limits, where: Where) -> Finding | None:
-    others = _shares(details.get("phase")).get(OTHERS, 0.0)
+def _recorded_between_pct(context: Context) -> float:
+    """Return the share between steps without the time of which nothing was recorded."""
+    between_ns = max(context.breakdown.others_ns - context.lost_ns, 0)
+    return 100 * between_ns / (sum(context.breakdown.step_ns.values()) + between_ns)
+
+
+def _between_steps(others: float, limits: Limits, where: Where, *, lost_ns: int) -> Finding | None:
     if others <= limits.others_pct:
         return None
+    lost = (
+        f" {say_duration(lost_ns / NS_PER_S)} without any record are left out." if lost_ns else ""
+    )
     return Finding(
         id="FW-1",
         severity=Severity.INFO,
@@ -143,6 +159,7 @@ def _between_steps(details: Details, limits: Limits, where: Where) -> Finding | 
         text=(
             f"No step was open for {say_pct(others)} of the time from the first to the last step "
             f"(summed over the workers); more than {say_pct(limits.others_pct)} is worth a look."
+            f"{lost}"
         ),
         advice=(
             "Check what runs between steps: waiting for data, callbacks, logging, checkpoints, "

@@ -178,9 +178,9 @@ def _weigh(
     if not worst.is_used:
         return (
             Severity.INFO,
-            f"{place} has room, but only because the job never uses it",
-            "The job never uses these GPUs. ",
-            "Use these GPUs or take an instance without them; a larger batch changes neither.",
+            f"{place} has room because it is never used",
+            "No batch size changes that. ",
+            "Use this GPU first (see GPU utilization), or take an instance without it.",
             ("GPU-1",),
         )
     if is_only_edges:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from reportgen.rules.bottlenecks.host_load import UNTOUCHED_PCT
 from reportgen.rules.saying.wording import say_of, say_place, say_some
 
 
@@ -23,10 +24,10 @@ class Unused:
     def among(cls, gpus: Sequence[tuple[str, str, float]], *, idle_below: float) -> Unused:
         """Return those of (node, GPU, largest use) that never reach ``idle_below``.
 
-        Where no GPU does, only those that never work at all.
+        Where no GPU does, those that run nothing at all.
         """
-        limit = idle_below if any(most >= idle_below for *_, most in gpus) else 0.0
-        unused = [(node, gpu) for node, gpu, most in gpus if most < limit or most <= 0]
+        limit = idle_below if any(most >= idle_below for *_, most in gpus) else UNTOUCHED_PCT
+        unused = [(node, gpu) for node, gpu, most in gpus if most < limit]
         used_nodes = {node for node, gpu, _ in gpus if (node, gpu) not in unused}
         return cls(
             names=tuple(say_place(node, gpu) for node, gpu in unused),
@@ -35,10 +36,17 @@ class Unused:
         )
 
     @property
+    def is_all(self) -> bool:
+        """Return whether the job uses none of its GPUs."""
+        return bool(self.names) and len(self.names) == self.n_gpus
+
+    @property
     def title(self) -> str:
         """Say which they are; empty without any."""
         if not self.names:
             return ""
+        if self.is_all and self.n_gpus > 1:
+            return f"None of {self.n_gpus:,} GPUs is ever used: {say_some(self.names)}"
         which = say_of(len(self.names), self.n_gpus, "GPU")
         verb = "is" if len(self.names) == 1 else "are"
         return f"{which[0].upper()}{which[1:]} {verb} never used: {say_some(self.names)}"
@@ -48,10 +56,10 @@ class Unused:
         """Say what to do about them; empty without any."""
         if not self.names:
             return ""
-        if len(self.names) == self.n_gpus:
+        if self.is_all:
             return (
-                "Check that model and data are moved to the GPU and that the framework was built "
-                "for it; a job that computes on CPUs needs an instance without GPUs."
+                "Check that model and batches are moved to the GPU and that the framework is built "
+                "for it; a job that needs none is cheaper on an instance without."
             )
         if self.nodes:
             return (

@@ -137,7 +137,7 @@ def _under_used(
         measured=round(lowest, 4),
         threshold=float(params.threshold_p95),
         unit="%",
-        estimate=_estimate(wasted_ratio),
+        estimate=None if unused.is_all else _estimate(wasted_ratio),
         exhibit=TABLE,
         causes=() if unused.names or stopped else (*CAUSES, "BATCH-1"),
     )
@@ -259,7 +259,7 @@ def _imported(
         measured=round(numbers[field], 4),
         threshold=float(threshold),
         unit="%",
-        estimate=estimate_of(wasted_ratio),
+        estimate=None if unused.is_all else estimate_of(wasted_ratio),
         exhibit="boxes",
         causes=() if unused.names or for_a_time else ("CPU-1", "IO-1", "BATCH-1"),
     )

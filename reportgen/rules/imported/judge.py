@@ -13,6 +13,7 @@ from reportgen.rules.imported.parameters import parse_parameters
 from reportgen.rules.imported.remarks import remarks_on
 from reportgen.rules.imported.unused import GpuUse, felt_details
 from reportgen.rules.runner import Failure, guarded, with_about
+from reportgen.rules.saying.wording import say_times
 from reportgen.units import say_count
 
 logger = logging.getLogger(__name__)
@@ -63,7 +64,7 @@ def judge_imported(
         sentences.append(f"Its parameters {names} could not be read; the defaults are assumed.")
     code = ReasonCode.IMPORTED
     if isinstance(shown, Failure):
-        status, code, sentences = Status.FAILED, ReasonCode.ERROR, [shown.text]
+        status, code, sentences = Status.FAILED, ReasonCode.ERROR, [_misshapen(counters, shown)]
         shown = Presentation()
     result = RuleResult(
         id=rule.id,
@@ -87,6 +88,13 @@ def _presented(rule: Rule, counters: Counters, details: Details, params: Any, us
         return shown
     said = guarded(rule, "present", counters, felt, params, None)
     return said if isinstance(said, Failure) else replace(shown, findings=said.findings)
+
+
+def _misshapen(counters: Counters, failure: Failure) -> str:
+    return (
+        f"SageMaker's rule triggered {say_times(counters.rule_triggered, 'time')}, but its details "
+        f"are not of the shape that it writes and cannot be shown. ({failure.text})"
+    )
 
 
 def has_gpus(details: Mapping[RuleId, Details], datapoints: Mapping[RuleId, int]) -> bool:

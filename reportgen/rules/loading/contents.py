@@ -17,6 +17,7 @@ from reportgen.rules.framework.causes import (
     merge_function_sums,
 )
 from reportgen.rules.maths.intervals import overlaps_any
+from reportgen.rules.maths.totals import totals_over
 
 KINDS = {
     "gpu_pct": SeriesKind.GPU_UTILIZATION,
@@ -64,10 +65,9 @@ def use_between(system: SystemTable, start_ns: Integers, end_ns: Integers) -> Us
     first, after = (np.searchsorted(system.tick_ns, times) for times in (start_ns, end_ns))
     sums, counts = [], []
     for kind in KINDS.values():
-        values = system.matrix(kind)
-        is_sampled = ~np.isnan(values)
-        total = np.append(0.0, np.cumsum(np.where(is_sampled, values, 0.0).sum(axis=1)))
-        count = np.append(0, np.cumsum(is_sampled.sum(axis=1)))
+        totals, counts_there = totals_over(system.matrix(kind))
+        total = np.append(0.0, np.cumsum(totals))
+        count = np.append(0, np.cumsum(counts_there))
         sums.append(total[after] - total[first])
         counts.append(count[after] - count[first])
     return Use(sums=np.column_stack(sums), counts=np.column_stack(counts))

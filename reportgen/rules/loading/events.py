@@ -15,12 +15,15 @@ from reportgen.profile import SpanTable
 from reportgen.rules.maths.groups import joint_codes, rows_by_code
 from reportgen.rules.maths.intervals import union_length_ns
 from reportgen.rules.maths.nesting import parents_of
+from reportgen.rules.maths.pauses import overlap_ns
 
 INITIALIZE = "DataLoaderIterInitialize"
 FETCH = "DataLoaderIter"
 PROCESS = "DataLoaderWorker"
 TENSORFLOW = "DataIterator"
 OPERATORS = "cpu_functions"
+_ENDS = frozenset({"dataset::GetNext", "IteratorGetNextOp::DoCompute"})
+"""The end of every TensorFlow pipeline, whatever is in it. Source: formats §4.3."""
 RECORDED_RATIO = 0.9
 """With waits for fewer of the steps than this, the others are estimated from their mean. Ours."""
 
@@ -37,7 +40,8 @@ class LoaderRows:
         fetch: the loop asked for a batch (PyTorch's ``GetNext``, TensorFlow's outermost one).
         process: life time of a loader process.
         next_call: operators named ``…__next__``: the same waits, seen by the autograd profiler.
-        is_tensorflow: whether there are TensorFlow loader events.
+        is_tensorflow, is_pytorch: whether there are loader events of the two.
+        is_pipeline_known: whether TensorFlow's events name the steps of the pipeline.
         has_prefetch: whether one of them prefetches.
     """
 
@@ -46,6 +50,8 @@ class LoaderRows:
     process: Mask
     next_call: Mask
     is_tensorflow: bool
+    is_pytorch: bool
+    is_pipeline_known: bool
     has_prefetch: bool
 
 
@@ -59,6 +65,7 @@ class Waiting:
             quarter of the loop.
         expected_ns: the same for all steps, where only some waits were recorded.
         n_waits, n_steps: recorded waits within the loop, and its steps.
+        unrecorded_ns: of the loop, in which there are neither samples nor events of the node.
     """
 
     worker: str
@@ -69,11 +76,12 @@ class Waiting:
     expected_ns: int
     n_waits: int
     n_steps: int
+    unrecorded_ns: int = 0
 
     @property
     def loop_ns(self) -> int:
-        """Return the length of the loop."""
-        return self.last_ns - self.first_ns
+        """Return the length of the loop, as far as anything was recorded."""
+        return self.last_ns - self.first_ns - self.unrecorded_ns
 
     @property
     def ratio(self) -> float:
@@ -92,6 +100,8 @@ def loader_rows(spans: SpanTable) -> LoaderRows:
         process=spans.in_phases((PROCESS,)),
         next_call=operators & _names_with(spans, "__next__"),
         is_tensorflow=bool(in_tensorflow.any()),
+        is_pytorch=bool(spans.in_phases((INITIALIZE, FETCH, PROCESS)).any()),
+        is_pipeline_known=bool((in_tensorflow & ~_has_name(spans, _ENDS)).any()),
         has_prefetch=bool((in_tensorflow & _names_with(spans, "Prefetch")).any()),
     )
 
@@ -101,8 +111,13 @@ def waits_of(spans: SpanTable, rows: LoaderRows) -> SpanTable:
     return spans.where(rows.fetch if rows.fetch.any() else rows.next_call)
 
 
-def waiting_of(spans: SpanTable, rows: LoaderRows) -> tuple[Waiting, ...]:
-    """Return how the loop of each worker of one node waited; workers without waits are left out."""
+def waiting_of(
+    spans: SpanTable, rows: LoaderRows, *, unrecorded: tuple[Integers, Integers]
+) -> tuple[Waiting, ...]:
+    """Return how the loop of each worker of one node waited; workers without waits are left out.
+
+    ``unrecorded``: start and end of the stretches of which nothing is known.
+    """
     waits, every = waits_of(spans, rows), spans.where(rows.fetch | rows.next_call)
     steps = spans.steps()
     found = []
@@ -114,12 +129,19 @@ def waiting_of(spans: SpanTable, rows: LoaderRows) -> tuple[Waiting, ...]:
                 waits.where(its),
                 every.where(every.worker == worker),
                 own_steps,
+                unrecorded,
             )
         )
     return tuple(found)
 
 
-def _waiting(worker: str, waits: SpanTable, every: SpanTable, steps: SpanTable) -> Waiting:
+def _waiting(
+    worker: str,
+    waits: SpanTable,
+    every: SpanTable,
+    steps: SpanTable,
+    unrecorded: tuple[Integers, Integers],
+) -> Waiting:
     timed = steps if steps.n_spans else every
     first_ns, last_ns = int(timed.start_ns.min()), int(timed.end_ns.max())
     in_loop = (waits.end_ns > first_ns) & (waits.start_ns < last_ns)
@@ -129,10 +151,12 @@ def _waiting(worker: str, waits: SpanTable, every: SpanTable, steps: SpanTable) 
     quarter_ns = first_ns + (last_ns - first_ns) // 4
     early_ns = union_length_ns(np.minimum(start_ns, quarter_ns), np.minimum(end_ns, quarter_ns))
     n_waits = int(in_loop.sum())
+    lost_ns = overlap_ns(*unrecorded, first_ns=first_ns, last_ns=last_ns)
     expected_ns = waited_ns
     if 0 < n_waits < RECORDED_RATIO * steps.n_spans:
         mean_ns = int(waits.duration_ns[in_loop].sum()) / n_waits
-        free_ns = _outside(steps, first_ns, last_ns) + _inside(steps, start_ns, end_ns)
+        between_ns = _outside(steps, first_ns, last_ns) - lost_ns
+        free_ns = between_ns + _inside(steps, start_ns, end_ns)
         expected_ns = max(waited_ns, min(round(mean_ns * steps.n_spans), free_ns))
     return Waiting(
         worker=worker,
@@ -143,6 +167,7 @@ def _waiting(worker: str, waits: SpanTable, every: SpanTable, steps: SpanTable) 
         expected_ns=expected_ns,
         n_waits=n_waits,
         n_steps=steps.n_spans,
+        unrecorded_ns=lost_ns,
     )
 
 
@@ -162,6 +187,10 @@ def _inside(steps: SpanTable, start_ns: Integers, end_ns: Integers) -> int:
 def _names_with(spans: SpanTable, word: str) -> Mask:
     codes = [code for code, name in enumerate(spans.names) if word in name]
     return np.isin(spans.name, codes)
+
+
+def _has_name(spans: SpanTable, names: frozenset[str]) -> Mask:
+    return np.isin(spans.name, [code for code, name in enumerate(spans.names) if name in names])
 
 
 def _outermost(spans: SpanTable, rows: Mask) -> Mask:

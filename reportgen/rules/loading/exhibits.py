@@ -22,6 +22,9 @@ def loop_share(waiting: Sequence[Waiting]) -> tuple[Exhibit, ...]:
     recorded_ns = sum(item.waited_ns for item in waiting)
     parts_s = (waited_ns / NS_PER_S, max(loop_ns - waited_ns, 0) / NS_PER_S)
     caption = "Union of the waits of each worker, as part of its loop, summed over the workers."
+    lost_ns = sum(item.unrecorded_ns for item in waiting)
+    if lost_ns:
+        caption += f" {say_duration(lost_ns / NS_PER_S)} without any record are left out."
     if waited_ns > recorded_ns:
         caption += (
             f" Not every wait was recorded: {say_duration(recorded_ns / NS_PER_S)} were, the rest "

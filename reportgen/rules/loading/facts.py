@@ -23,7 +23,10 @@ class Limits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Facts:
-    """The numbers that decide; ``worst`` is ``None`` when no waits are known."""
+    """The numbers that decide; ``worst`` is ``None`` when no waits are known.
+
+    ``has_processes``: whether batches are loaded by processes; TensorFlow loads in threads.
+    """
 
     n_loaders: int
     n_cores: int
@@ -32,6 +35,7 @@ class Facts:
     processes: int
     worst: Waiting | None
     limits: Limits
+    has_processes: bool = True
 
     @property
     def is_few(self) -> bool:
@@ -68,7 +72,12 @@ def worst_waiting(waiting: Sequence[Waiting]) -> Waiting | None:
 
 
 def facts_of(
-    details: Details, waiting: Sequence[Waiting], limits: Limits, *, processes: int
+    details: Details,
+    waiting: Sequence[Waiting],
+    limits: Limits,
+    *,
+    processes: int,
+    has_processes: bool = True,
 ) -> Facts | None:
     """Return the numbers that decide, or ``None`` when loaders were not counted.
 
@@ -77,6 +86,7 @@ def facts_of(
         waiting: how the loops of all workers waited; empty when unknown.
         limits: the parameters.
         processes: training processes of a node that load data.
+        has_processes: whether any of them has loader processes to count.
     """
     n_loaders, n_cores = details.get("dataloaders"), details.get("cores")
     num_workers, pin_memory = details.get("num_workers"), details.get("pin_memory")
@@ -90,4 +100,5 @@ def facts_of(
         processes=max(processes, 1),
         worst=worst_waiting(waiting),
         limits=limits,
+        has_processes=has_processes,
     )

@@ -31,12 +31,15 @@ class Context:
     """What only raw data give; ``is_judged`` is false when there is too little of it.
 
     ``are_cores_used_up`` is about the time in which loops waited, ``is_host_full`` about all of it.
+    ``is_pipeline_known``: whether the steps of TensorFlow's pipeline have names;
+    ``has_processes`` is false where all loading is TensorFlow's.
     """
 
     is_judged: bool
     has_gpu: bool
-    is_tensorflow: bool
+    is_pipeline_known: bool
     has_prefetch: bool
+    has_processes: bool
     processes_per_node: int
     are_cores_used_up: bool
     is_host_full: bool
@@ -56,6 +59,7 @@ def present(
         context.waiting if context else (),
         limits,
         processes=context.processes_per_node if context else 1,
+        has_processes=context is None or context.has_processes,
     )
     if context is None:
         found = _imported(counters, facts) if facts else None
@@ -79,6 +83,8 @@ def present(
 
 
 def _about_number(facts: Facts, context: Context) -> list[Finding]:
+    if not facts.has_processes:
+        return [_threads_too_slow(facts) if facts.matters else _threads_keep_up(facts)]
     if facts.is_few:
         if not facts.matters:
             return [_few_but_enough(facts)]
@@ -232,6 +238,49 @@ def _input_bound(facts: Facts) -> Finding:
     )
 
 
+def _threads_too_slow(facts: Facts) -> Finding:
+    assert facts.worst is not None
+    return Finding(
+        id="DL-5",
+        severity=fault_severity(facts.ratio),
+        title=f"Training waits {say_pct(100 * facts.ratio)} of the loop for data",
+        text=f"{_waited(facts.worst)} {_THREADS}",
+        advice=(
+            "Let the input pipeline work in parallel: num_parallel_calls=tf.data.AUTOTUNE in map "
+            "and interleave, cache() what fits, prefetch() at the end."
+        ),
+        where=_where(facts.worst),
+        measured=round(100 * facts.ratio, 4),
+        threshold=float(facts.limits.wait_pct),
+        unit="%",
+        estimate=estimate_of(facts.ratio),
+        exhibit=LOOP_SHARE,
+    )
+
+
+def _threads_keep_up(facts: Facts) -> Finding:
+    return Finding(
+        id="DL-6",
+        severity=Severity.INFO,
+        title=f"Loading is no bottleneck: it takes {say_pct(100 * facts.ratio)} of the loop",
+        text=(
+            f"The loop waits for data {say_pct(100 * facts.ratio)} of its time; it matters from "
+            f"{facts.limits.wait_pct:g} % on. {_THREADS}"
+        ),
+        advice="Leave the input pipeline as it is.",
+        where=_where(facts.worst),
+        measured=round(100 * facts.ratio, 4),
+        threshold=float(facts.limits.wait_pct),
+        unit="%",
+        exhibit=LOOP_SHARE if facts.worst else "loaders",
+    )
+
+
+_THREADS = (
+    "TensorFlow loads in threads of the training process, so no loader processes can be counted."
+)
+
+
 def _about_memory(facts: Facts, context: Context) -> list[Finding]:
     if facts.pin_memory is not False or not context.has_gpu:
         return []
@@ -253,7 +302,7 @@ def _about_memory(facts: Facts, context: Context) -> list[Finding]:
 
 
 def _about_prefetch(facts: Facts, context: Context) -> list[Finding]:
-    if not context.is_tensorflow or context.has_prefetch:
+    if not context.is_pipeline_known or context.has_prefetch:
         return []
     return [
         Finding(

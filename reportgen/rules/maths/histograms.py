@@ -27,10 +27,12 @@ def pct_histogram(values: Floats) -> Counts:
     """Return (50,) counts of percentages; NaN is left out and no sample is lost.
 
     Args:
-        values: float64 of any shape.
+        values: (n,) or (n_ticks, n_series) float64.
     """
-    flat = values.ravel(order="K")
-    return np.bincount(bin_index(flat[~np.isnan(flat)]), minlength=N_BINS)
+    counts = np.zeros(N_BINS, dtype=np.int64)
+    for column in np.atleast_2d(values.T):
+        counts += np.bincount(bin_index(column[~np.isnan(column)]), minlength=N_BINS)
+    return counts
 
 
 def aws_histogram(values: Floats) -> Counts:

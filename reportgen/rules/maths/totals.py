@@ -3,29 +3,42 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from reportgen.profile.system import Floats
 
+Counts = NDArray[np.int64]
 
-def mean_over(matrix: Floats) -> Floats:
-    """Return the mean of the present values of each row.
+
+def totals_over(matrix: Floats) -> tuple[Floats, Counts]:
+    """Return the sum of the present values of each row, and how many they are.
 
     Args:
-        matrix: (n_ticks, n_series) float64, NaN where absent.
-
-    Returns:
-        (n_ticks,) float64, NaN where a row holds no value.
+        matrix: (n_ticks, n_series) float64, NaN where absent. One column after another is read:
+            a day of a large node is too much to be held twice.
     """
-    is_present = ~np.isnan(matrix)
-    counts = np.count_nonzero(is_present, axis=1)
-    total = np.where(is_present, matrix, 0.0).sum(axis=1)
-    mean = np.full(counts.shape, np.nan)
-    np.divide(total, counts, out=mean, where=counts > 0)
+    total = np.zeros(matrix.shape[0])
+    count = np.zeros(matrix.shape[0], dtype=np.int64)
+    for column in matrix.T:
+        is_present = ~np.isnan(column)
+        np.add(total, column, out=total, where=is_present)
+        count += is_present
+    return total, count
+
+
+def mean_over(matrix: Floats) -> Floats:
+    """Return the mean of the present values of each row, NaN where a row holds none.
+
+    Args:
+        matrix: as in ``totals_over``.
+    """
+    total, count = totals_over(matrix)
+    mean = np.full(count.shape, np.nan)
+    np.divide(total, count, out=mean, where=count > 0)
     return mean
 
 
 def sum_over(matrix: Floats) -> Floats:
     """Return the sum of the present values of each row, NaN where a row holds none."""
-    is_present = ~np.isnan(matrix)
-    total = np.where(is_present, matrix, 0.0).sum(axis=1)
-    return np.where(is_present.any(axis=1), total, np.nan)
+    total, count = totals_over(matrix)
+    return np.where(count > 0, total, np.nan)

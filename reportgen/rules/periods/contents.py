@@ -264,11 +264,7 @@ def _members(events: Events) -> Instants:
 
 
 def _highest(matrix: Floats) -> Floats:
-    is_there = ~np.isnan(matrix)
-    if matrix.shape[1] == 0:
-        return np.full(matrix.shape[0], np.nan)
-    highest = np.where(is_there, matrix, -np.inf).max(axis=1)
-    return np.where(is_there.any(axis=1), highest, np.nan)
+    return np.asarray(np.fmax.reduce(matrix, axis=1, initial=np.nan))
 
 
 def _median(values_ns: Instants, rows: Mask) -> float:

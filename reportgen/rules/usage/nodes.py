@@ -16,6 +16,7 @@ from reportgen.rules.maths.histograms import Counts, pct_histogram
 from reportgen.rules.maths.quantiles import percentiles, present_values
 from reportgen.rules.maths.thinning import MAX_BUCKETS, ThinCurve, thin
 from reportgen.rules.maths.totals import mean_over, sum_over
+from reportgen.rules.usage.recording import Recording, recording_of
 
 HALF_PCT = 50.0
 """Seed 000 counts samples at zero and below this."""
@@ -86,21 +87,20 @@ class NodeUsage:
     """Everything OverallSystemUsage keeps of a node.
 
     Attributes:
-        first_ns, last_ns: times of its first and last sample, ``None`` without any.
         usages: resources with samples, in AWS's order.
         gpu_curves: (GPU, curve) of the utilization of each GPU.
         is_platform_network: no ``Algorithm`` samples exist, so network is SageMaker's own traffic.
+        recording: when it was sampled; ``None`` without samples.
     """
 
     node: str
     n_ticks: int
     n_cpu_samples: int
-    first_ns: int | None
-    last_ns: int | None
     usages: tuple[Usage, ...]
     gpu_curves: tuple[tuple[str, ThinCurve], ...]
     devices: tuple[DeviceCounts, ...]
     is_platform_network: bool
+    recording: Recording | None
 
     def usage(self, quantity: Quantity) -> Usage | None:
         """Return one resource, or ``None`` when it was not sampled."""
@@ -129,14 +129,13 @@ def measure_usage(node: str, system: SystemTable, spans: SpanTable) -> NodeUsage
         node=node,
         n_ticks=system.n_ticks,
         n_cpu_samples=int(np.count_nonzero(~np.isnan(totals[Quantity.CPU]))),
-        first_ns=system.first_ns,
-        last_ns=system.last_ns,
         usages=tuple(item for item in usages if item is not None),
         gpu_curves=tuple(
             (name, _curve(system, gpus[:, column])) for column, name in enumerate(names)
         ),
         devices=tuple(_devices(system, spans)),
         is_platform_network=is_platform,
+        recording=recording_of(system),
     )
 
 

@@ -101,6 +101,24 @@ def test_horovods_activities_are_communication() -> None:
     assert table(rows)["communication"][0] == pytest.approx(10.0)
 
 
+@pytest.mark.parametrize(
+    ("phase", "name", "is_communication"),
+    [
+        ("NcclManager", "kAllReduce", True),
+        ("cpu_functions", "c10d::allreduce_", True),
+        ("cpu_functions", "record_param_comms: all_gather", True),
+        ("cpu_functions", "c10d::broadcast_", True),
+        ("cpu_functions", "aten::broadcast_tensors", False),
+        ("cpu_functions", "aten::allclose", False),
+    ],
+)
+def test_an_exchange_of_data_is_communication_in_any_spelling(
+    phase: str, name: str, is_communication: bool
+) -> None:
+    stages = table([*TEN, event(phase, name, 0, 9.8)])
+    assert (stages["communication"][0] is not None) is is_communication
+
+
 def test_workers_and_nodes_add_up() -> None:
     other = [step(0, 0, 98, worker="algo-2-27")]
     assert table(TEN, other)["forward"][0] == pytest.approx(100 * 30 / 98, abs=1e-3)

@@ -63,7 +63,10 @@ def test_details_that_break_a_rule_fail_this_rule_only() -> None:
     assert result.status is Status.FAILED
     assert result.reason is not None
     assert result.reason.code is ReasonCode.ERROR
-    assert result.reason.text == "The rule broke in present: KeyError: 'workloads'"
+    assert result.reason.text == (
+        "SageMaker's rule triggered 0 times, but its details are not of the shape that it writes "
+        "and cannot be shown. (The rule broke in present: KeyError: 'workloads')"
+    )
     assert result.details == details
 
 
