@@ -18,7 +18,7 @@ from reportgen.rules.registry import BUILTIN_RULES
 from reportgen.rules.runner import judge_all
 from reportgen.rules.settings import resolve_params
 from sample_data.make import make_job
-from sample_data.spec import NAMED_JOBS
+from sample_data.spec import NAMED_JOBS, Fault, JobSpec
 from tests.rules.wording import flaws_in, flaws_of
 from tests.shared_data import ORACLE_JOBS, SHARED_DATA, needs_shared_data
 
@@ -75,6 +75,19 @@ def assert_good(report: Report) -> None:
 @pytest.mark.parametrize("name", NAMED_JOBS)
 def test_a_sample_job(name: str, tmp_path: Path) -> None:
     assert_good(report_of(make_job(NAMED_JOBS[name], output=tmp_path)))
+
+
+def test_a_damaged_job(tmp_path: Path) -> None:
+    faults = {Fault.GARBAGE_LINE, Fault.TRUNCATED_LAST_LINE, Fault.GAP, Fault.LATE_GROUPS}
+    job = make_job(JobSpec(name="damaged", faults=frozenset(faults)), output=tmp_path)
+    files = sorted((job / "profiler-output").rglob("*.json"))
+    files[0].write_bytes(b"no profiler wrote this")
+    files[-1].write_bytes(files[-1].read_bytes()[:3000])
+    (job / "profiler-output" / "notes.txt").write_text("nor this")
+    report = report_of(job)
+
+    assert report.data_quality.notes
+    assert_good(report)
 
 
 @pytest.mark.parametrize("name", TRACES)

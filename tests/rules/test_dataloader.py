@@ -545,7 +545,7 @@ def test_processes_of_one_worker_are_timed_apart() -> None:
     assert (own["batches"], own["p50_s"], own["slow_batches"]) == (22, 1.0, 0)
 
 
-@pytest.mark.parametrize(("hot_cores", "said"), [(1, "Raise num_workers"), (2, "cheaper to load")])
+@pytest.mark.parametrize(("hot_cores", "said"), [(2, "Raise num_workers"), (3, "cheaper to load")])
 def test_more_workers_are_no_advice_where_the_cores_are_used_up(hot_cores: int, said: str) -> None:
     columns = {f"cpu{core}": [99.0 if core < hot_cores else 10.0] * 601 for core in range(4)}
     part = replace(
@@ -556,7 +556,7 @@ def test_more_workers_are_no_advice_where_the_cores_are_used_up(hot_cores: int, 
 
     assert found is not None
     assert said in found.advice
-    assert ("most cores were above 90 %" in found.text) == (hot_cores == 2)
+    assert ("most cores were above 90 %" in found.text) == (hot_cores == 3)
 
 
 def test_waiting_that_wears_off_asks_for_a_cache_not_for_more_workers() -> None:

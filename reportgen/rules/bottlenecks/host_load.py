@@ -12,6 +12,8 @@ CPU_HOT_PCT = 90.0
 IO_HOT_PCT = 50.0
 GPU_LOW_PCT = 10.0
 """Defaults of CPUBottleneck and IOBottleneck. Source: rules-spec §0.5."""
+USED_UP_RATIO = 0.75
+"""From three quarters of the cores on more loader processes hardly help. Source: ours."""
 UNTOUCHED_PCT = 2.0
 """A GPU that stays below this for the whole job runs nothing of it. Source: ours; a driver's own
 work is told as 1 %."""

@@ -36,8 +36,6 @@ NARROW_RATIO = 0.1
 """Fewer hot cores than a tenth of the host are no bottleneck of the CPU. Source: ours."""
 UNKNOWN_RATIO = 0.25
 """What is assumed of imported results, which do not tell how many cores there are."""
-WIDE_RATIO = 0.5
-"""From half of the cores on more loader processes cannot help. Source: ours."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -248,7 +248,7 @@ _MEANING: dict[Part, tuple[str, str]] = {
 _CAUSES: dict[Part, tuple[str, ...]] = {
     Part.INITIALIZATION: ("INIT-1",),
     Part.STRAGGLER: ("STRAG-1", "BAL-1"),
-    Part.IO_WAIT: ("IO-1", "DL-1", "DL-5"),
+    Part.IO_WAIT: ("IO-1",),
     Part.NETWORK: ("SYS-5",),
     Part.CPU_INPUT: ("DL-1", "DL-2", "DL-5", "CPU-1", "PERIOD-1", "STEP-1"),
     Part.BETWEEN_STEPS: ("PERIOD-1", "DL-1", "DL-5"),

@@ -8,11 +8,15 @@ import numpy as np
 
 from reportgen.profile import SeriesKind, SpanTable, SystemTable
 from reportgen.profile.system import Instants
-from reportgen.rules.bottlenecks.host_load import CPU_HOT_PCT, IO_HOT_PCT, Counts, hot_cores
+from reportgen.rules.bottlenecks.host_load import (
+    CPU_HOT_PCT,
+    IO_HOT_PCT,
+    USED_UP_RATIO,
+    Counts,
+    hot_cores,
+)
 from reportgen.rules.maths.intervals import overlaps_any
 
-USED_UP_RATIO = 0.5
-"""From half of the cores on more loader processes cannot help. Source: ours."""
 LEAST_TICKS = 10
 """Fewer samples within waits do not tell. Source: ours."""
 
