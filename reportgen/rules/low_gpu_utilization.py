@@ -11,7 +11,7 @@ from reportgen.profile import NodeId, NodeProfile, SeriesKind
 from reportgen.results import Counters, Details, RuleId, RuleResult
 from reportgen.rules.base import About, Need, Presentation, Rule
 from reportgen.rules.bottlenecks.host_load import is_host_hot
-from reportgen.rules.gpu import use_words
+from reportgen.rules.gpu import use_imported, use_words
 from reportgen.rules.gpu.use import GpuUse, Params, measure_gpu
 from reportgen.rules.maths.activity import training_loop_ns
 from reportgen.rules.maths.totals import mean_over
@@ -101,7 +101,7 @@ def present(
 ) -> Presentation:
     """Say what was found; ``context`` is the use of each GPU of the job, in node order."""
     if context is None:
-        return use_words.present_details(counters, details, params)
+        return use_imported.present_details(counters, details, params)
     return use_words.present_gpus(counters, context, params)
 
 
