@@ -60,6 +60,10 @@ class ExhibitKind(StrEnum):
     TABLE = "table"
 
 
+COLUMNAR = (ExhibitKind.SERIES, ExhibitKind.BAND)
+"""Kinds whose JSON holds each column under its name instead of rows."""
+
+
 class ColumnType(StrEnum):
     """The JSON type of a column's values; any of them may be ``null``."""
 

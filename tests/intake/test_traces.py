@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
+import threading
 from pathlib import Path
 
 import pytest
 
 from reportgen.errors import AmbiguousJobError, LocationError
+from reportgen.formats import Tally
 from reportgen.intake import discover, read
+from reportgen.intake.trace_files import find_traces, rank_parts
 from reportgen.profile import Clock, Quality, RankTrace
 from reportgen.profile.trace_tables import n_rows
+from reportgen.storage import LocalLocation
 from tests.builders import write_system
 from tests.traces import (
     BASE_NS,
@@ -70,6 +74,27 @@ def test_a_header_after_the_events_tells_the_rank_too(tmp_path: Path) -> None:
     write_trace(tmp_path / "a.json", json.dumps(late))
 
     assert ranks_of(tmp_path) == [(6, "a.json", True)]
+
+
+class SlowPlace(LocalLocation):
+    """A folder whose files are answered two at a time, or not at all."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path)
+        self._both = threading.Barrier(2, timeout=10)
+
+    def read_head(self, key: str, size_bytes: int) -> bytes:
+        self._both.wait()
+        return super().read_head(key, size_bytes)
+
+
+def test_many_files_are_looked_into_at_once(tmp_path: Path) -> None:
+    for rank in range(2):
+        write_trace(tmp_path / f"rank{rank}.json", ranked(rank))
+    place = SlowPlace(tmp_path)
+    traces = find_traces(place, place.list())
+    job = discover(str(tmp_path)).info
+    assert [part.rank for part in rank_parts(place, traces, job, Tally())] == [0, 1]
 
 
 def test_files_without_a_rank_are_numbered_in_order(tmp_path: Path) -> None:

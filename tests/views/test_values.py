@@ -128,3 +128,10 @@ def test_names_are_listed_with_the_rest_counted():
 )
 def test_one_of_what_is_counted_is_said_in_the_singular(value, unit, said):
     assert values.say(value, unit) == said
+
+
+@pytest.mark.parametrize("time_s", [1e300, -1e300, 253_402_300_799.99])
+def test_what_lies_in_no_year_is_seconds_and_no_date(time_s):
+    assert values.say_instant(time_s).endswith(" s")
+    assert values.say_moment(time_s).endswith(" s")
+    assert values.say_plotly_date(time_s * 1000) is None

@@ -18,7 +18,8 @@ from reportgen.rules.framework.operators import (
     operator_exhibits,
 )
 from reportgen.rules.framework.overhead import Overhead, overhead_exhibit, overhead_finding
-from reportgen.rules.framework.stages import StageTime, stage_exhibit
+from reportgen.rules.framework.stage_exhibit import stage_exhibit
+from reportgen.rules.framework.stages import StageTime
 from reportgen.rules.saying.verdict import estimate_of
 from reportgen.rules.saying.wording import say_times
 from reportgen.rules.steps.pace import (

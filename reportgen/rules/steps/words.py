@@ -18,7 +18,8 @@ from reportgen.rules.framework.loop import Loop, loop_length_ns
 from reportgen.rules.maths.outliers import period_of
 from reportgen.rules.saying.verdict import estimate_of, fault_severity
 from reportgen.rules.saying.wording import ordinal, say_some, say_times
-from reportgen.rules.steps.exhibits import exhibits_of_details, exhibits_of_series
+from reportgen.rules.steps.exhibits import exhibits_of_series
+from reportgen.rules.steps.imported_exhibits import exhibits_of_details
 from reportgen.rules.steps.series import StepSeries, phase_word
 from reportgen.rules.steps.slowdown import slowdown_finding
 from reportgen.units import NS_PER_S, say_count, say_duration, say_pct, seconds
