@@ -48,7 +48,9 @@ def schema_of(kind: Any) -> dict[str, Any]:
         return {"type": _PLAIN[kind]}
     if isinstance(kind, type) and hasattr(kind, "__dataclass_fields__"):
         hints = typing.get_type_hints(kind)
-        return closed({item.name: schema_of(hints[item.name]) for item in fields(kind)})
+        names = [item.name for item in fields(kind)]
+        unsaved = result_codec.UNSAVED if kind is Finding else ()
+        return closed({name: schema_of(hints[name]) for name in names if name not in unsaved})
     raise TypeError(f"no schema for {kind!r}")
 
 

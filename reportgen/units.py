@@ -20,7 +20,7 @@ _SECONDS = re.compile(r"[+-]?\d{1,10}(\.\d{1,9})?")
 _NUMBER = re.compile(r"[+-]?\d+\.?\d*")
 _ROUNDS_UP = 999.5
 """From here on three digits would be written as 1e+03."""
-_BYTE_PREFIXES = ("B", "kB", "MB", "GB", "TB", "PB")
+_BYTE_PREFIXES = ("B", "kB", "MB", "GB", "TB", "PB", "EB")
 
 
 def seconds(time_ns: int) -> float:
@@ -91,7 +91,8 @@ def say_bytes(size_bytes: float) -> str:
         if abs(size) < _ROUNDS_UP:
             return f"{size:.3g} {prefix}"
         size /= 1000
-    return f"{size:.3g} {_BYTE_PREFIXES[-1]}"
+    digits = f"{size:.3g}" if abs(size) < _ROUNDS_UP else f"{size:,.0f}"
+    return f"{digits} {_BYTE_PREFIXES[-1]}"
 
 
 def say_pct(value_pct: float) -> str:

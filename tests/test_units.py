@@ -40,7 +40,7 @@ def test_durations_are_said_in_fitting_units(duration_s: float, said: str) -> No
         (999_700, "1 MB"),
         (1_560_000, "1.56 MB"),
         (4.55e9, "4.55 GB"),
-        (1e18, "1e+03 PB"),
+        (1e18, "1 EB"),
     ],
 )
 def test_sizes_are_said_with_decimal_prefixes(size: float, said: str) -> None:

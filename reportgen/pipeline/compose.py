@@ -21,6 +21,7 @@ from reportgen.report import (
     RuleEntry,
     rank_findings,
     summarize,
+    with_one_adviser,
 )
 from reportgen.results import RuleResult
 from reportgen.results.codec import encode
@@ -88,6 +89,7 @@ def compose(
 
     Names and paths may hold bytes that are no text; they are written as far as they can be.
     """
+    results = with_one_adviser(results)
     return Report(
         report_id=report_id(results),
         job=replace(

@@ -29,6 +29,8 @@ from reportgen.results.model import (
 )
 
 FORMAT = 1
+UNSAVED = frozenset({"causes"})
+"""Fields of a finding that shape the report and are in no file."""
 NOT_OURS = (
     msgspec.DecodeError,
     KeyError,
@@ -146,10 +148,11 @@ def finding_from_tree(tree: dict[str, Any]) -> Finding:
     Raises:
         ValueError: a field is absent or of another type.
     """
-    missing = [item.name for item in fields(Finding) if item.name not in tree]
+    saved = [item.name for item in fields(Finding) if item.name not in UNSAVED]
+    missing = [name for name in saved if name not in tree]
     if missing:
         raise ValueError(f"a finding has no {missing[0]}")
-    return msgspec.convert(tree, Finding)
+    return msgspec.convert({name: tree[name] for name in saved}, Finding)
 
 
 def reason_tree(reason: Reason | None) -> dict[str, str] | None:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from reportgen.results import Exhibit, ExhibitKind, exhibit
 from reportgen.rules.framework.stages import Stage, StageTime
-from reportgen.rules.saying.wording import say_some
+from reportgen.rules.saying.wording import say_some, say_times
 from reportgen.units import NS_PER_S, say_count
 
 EXHIBIT = "stages"
@@ -58,4 +58,4 @@ def _evidence(item: StageTime | None) -> str:
     what = say_some(names, most=MOST_NAMES) if names else "no recorded function"
     if item.n_steps == item.n_all_steps:
         return f"{what}; the whole loop"
-    return f"{what}; {say_count(item.n_steps)} of {say_count(item.n_all_steps)} steps"
+    return f"{what}; {say_count(item.n_steps)} of {say_times(item.n_all_steps, 'step')}"

@@ -21,6 +21,7 @@ from reportgen.rules.framework.overhead import Overhead, overhead_exhibit, overh
 from reportgen.rules.framework.stage_exhibit import stage_exhibit
 from reportgen.rules.framework.stages import StageTime
 from reportgen.rules.saying.verdict import estimate_of
+from reportgen.rules.saying.wording import say_times
 from reportgen.rules.steps.pace import (
     Pace,
     find_straggler,
@@ -171,6 +172,7 @@ def _between_steps(others: float, limits: Limits, where: Where, *, lost_ns: int)
         unit="%",
         estimate=estimate_of(others / 100),
         exhibit="phase_shares",
+        causes=("DL-1", "DL-2", "DL-5", "PERIOD-1") if where.start_s is not None else (),
     )
 
 
@@ -217,7 +219,7 @@ def _top_operator(context: Context) -> Finding | None:
         severity=Severity.INFO,
         title=f"{top.name} leads the {kind.upper()} operators with {say_pct(share)}",
         text=(
-            f"{top.name} ran {top.count:,} times in the recorded window and took "
+            f"{top.name} ran {say_times(top.count, 'time')} in the recorded window and took "
             f"{say_duration(top.self_ns / NS_PER_S)} itself, {say_pct(share)} of the self time of "
             f"all {kind.upper()} operators ({say_duration(top.total_ns / NS_PER_S)} with what it "
             "called)."

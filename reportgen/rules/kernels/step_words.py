@@ -12,7 +12,7 @@ from reportgen.rules.kernels.saying import say_us
 from reportgen.rules.kernels.steps import StepRows, StepSource
 from reportgen.rules.maths.nice_bins import bin_together, tally_values
 from reportgen.rules.saying.verdict import estimate_of, fault_severity
-from reportgen.rules.saying.wording import say_some
+from reportgen.rules.saying.wording import say_does, say_of, say_some
 from reportgen.units import NS_PER_S, say_count, say_pct
 
 TABLE, HISTOGRAM, PERCENTILES = "steps", "step_times", "step_percentiles"
@@ -167,11 +167,14 @@ def _slow_finding(lost: float, rank: RankSteps, steps: StepRows, times: float) -
     return Finding(
         id="STEPT-1",
         severity=fault_severity(lost),
-        title=f"{rows.size} of {steps.number.size} steps take more than {times:g} times the median",
+        title=(
+            f"{say_of(rows.size, steps.number.size, 'step')} {say_does(rows.size, 'take')} more "
+            f"than {times:g} times the median"
+        ),
         text=(
-            f"Steps {names} of {rank.node}; the slowest takes {say_us(slowest_us)}, the median is "
-            f"{say_us(median)}. Without their excess the recorded steps would take "
-            f"{say_pct(100 * lost)} less."
+            f"{'Step' if rows.size == 1 else 'Steps'} {names} of {rank.node}; the slowest "
+            f"takes {say_us(slowest_us)}, the median is {say_us(median)}. Without their excess "
+            f"the recorded steps would take {say_pct(100 * lost)} less."
         ),
         advice="Look for evaluation, checkpoints, logging or recompilation in these steps.",
         where=Where(

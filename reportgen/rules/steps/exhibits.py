@@ -14,9 +14,10 @@ from reportgen.rules.framework.causes import compared_functions, merge_function_
 from reportgen.rules.maths.nice_bins import bin_together
 from reportgen.rules.maths.time_buckets import join_lines, lay_over
 from reportgen.rules.saying.intervals import Interval, intervals_exhibit
+from reportgen.rules.saying.wording import say_times
 from reportgen.rules.steps.series import MEDIAN_FACTOR, SlowSteps, StepSeries, phase_word, preferred
 from reportgen.rules.steps.throughput import pace_over_time, samples_per_s, steps_per_s
-from reportgen.units import NS_PER_S, seconds
+from reportgen.units import NS_PER_S, say_duration, seconds
 
 MOST_LINES = 8
 """More lines than this cannot be told apart in one chart; then they become one band."""
@@ -109,8 +110,8 @@ def _histogram(series: Sequence[StepSeries]) -> Exhibit:
         ends.append(float(edges_s[-1] + (edges_s[-1] - edges_s[-2])))
         counts = [[*row, extra] for row, extra in zip(counts, n_outliers, strict=True)]
         caption = (
-            f"The last bin is an overflow bin: it holds all {sum(n_outliers):,} outliers, the "
-            f"longest of {longest_s:.3g} s."
+            f"The last bin is an overflow bin: it holds {say_times(sum(n_outliers), 'outlier')}, "
+            f"the longest of {say_duration(longest_s)}."
         )
     columns: list[ColumnSpec] = [("bin_start", "s", starts), ("bin_end", "s", ends)]
     columns += [(name, "steps", row) for name, row in zip(_line_names(series), counts, strict=True)]
@@ -150,8 +151,8 @@ def _over_time(series: Sequence[StepSeries]) -> Exhibit:
     time_ns, curves = lay_over(lines)
     n_steps = sum(item.n_steps for item in series)
     caption += (
-        f"{n_steps:,} steps in {time_ns.size:,} intervals; each keeps its shortest, mean and "
-        "longest step."
+        f"{say_times(n_steps, 'step')} in {say_times(time_ns.size, 'interval')}; each keeps its "
+        "shortest, mean and longest step."
     )
     columns: list[ColumnSpec] = [("time_s", "s", time_ns / NS_PER_S)]
     for name, curve in zip(names, curves, strict=True):

@@ -377,7 +377,7 @@ def test_a_step_is_slow_above_twice_the_median(slow_us: float, is_fault: bool) -
 
     assert ("STEPT-1" in found) is is_fault
     if is_fault:
-        assert "Steps 7" in found["STEPT-1"].text
+        assert "Step 7" in found["STEPT-1"].text
 
 
 @pytest.mark.parametrize(("n_first", "is_told"), [(4, False), (3, True)])
