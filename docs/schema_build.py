@@ -21,7 +21,7 @@ from reportgen.report import JobHeader, JobSummary, QualityNote, RuleEntry
 from reportgen.report import codec as report_codec
 from reportgen.results import ExhibitKind, Finding, Reason, Status
 from reportgen.results import codec as result_codec
-from reportgen.results.model import ColumnType
+from reportgen.results.model import COLUMNAR, ColumnType
 
 FOLDER = Path(__file__).resolve().parent / "schema"
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
@@ -48,7 +48,9 @@ def schema_of(kind: Any) -> dict[str, Any]:
         return {"type": _PLAIN[kind]}
     if isinstance(kind, type) and hasattr(kind, "__dataclass_fields__"):
         hints = typing.get_type_hints(kind)
-        return closed({item.name: schema_of(hints[item.name]) for item in fields(kind)})
+        names = [item.name for item in fields(kind)]
+        unsaved = result_codec.UNSAVED if kind is Finding else ()
+        return closed({name: schema_of(hints[name]) for name in names if name not in unsaved})
     raise TypeError(f"no schema for {kind!r}")
 
 
@@ -81,7 +83,7 @@ def _exhibit() -> dict[str, Any]:
     text = {"type": "string"}
     column = closed({"name": text, "unit": text, "type": schema_of(ColumnType)})
     head = {"id": text, "title": text, "caption": text, "columns": _list_of(column)}
-    in_columns = [kind.value for kind in result_codec.COLUMNAR]
+    in_columns = [kind.value for kind in COLUMNAR]
     in_rows = [kind.value for kind in ExhibitKind if kind.value not in in_columns]
     return {
         "anyOf": [

@@ -20,7 +20,7 @@ _SECONDS = re.compile(r"[+-]?\d{1,10}(\.\d{1,9})?")
 _NUMBER = re.compile(r"[+-]?\d+\.?\d*")
 _ROUNDS_UP = 999.5
 """From here on three digits would be written as 1e+03."""
-_BYTE_PREFIXES = ("B", "kB", "MB", "GB", "TB", "PB")
+_BYTE_PREFIXES = ("B", "kB", "MB", "GB", "TB", "PB", "EB")
 
 
 def seconds(time_ns: int) -> float:
@@ -44,14 +44,14 @@ def minute_start_us(time_ns: int) -> int:
 def iso_utc(time_ns: int) -> str:
     """Write an instant as ISO 8601 in UTC with microseconds and ``Z``."""
     moment = _EPOCH + timedelta(microseconds=int(time_ns) // NS_PER_US)
-    return moment.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    return moment.isoformat(timespec="microseconds").removesuffix("+00:00") + "Z"
 
 
 def parse_instant(text: str) -> int:
     """Return an instant in ns: ISO 8601 (UTC where it names no zone) or Unix seconds.
 
     Raises:
-        ValueError: neither of them.
+        ValueError: neither of them, or in UTC before the year 1 or after 9999.
     """
     bare = text.strip()
     if _SECONDS.fullmatch(bare):
@@ -60,9 +60,8 @@ def parse_instant(text: str) -> int:
         raise ValueError(f"{bare} is too long for Unix seconds")
     try:
         moment = datetime.fromisoformat(bare)
-        if moment.tzinfo is None:
-            moment = moment.replace(tzinfo=UTC)
-        return (moment - _EPOCH) // timedelta(microseconds=1) * NS_PER_US
+        in_utc = moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
+        return (in_utc - _EPOCH) // timedelta(microseconds=1) * NS_PER_US
     except OverflowError as err:
         raise ValueError(str(err)) from err
 
@@ -92,7 +91,8 @@ def say_bytes(size_bytes: float) -> str:
         if abs(size) < _ROUNDS_UP:
             return f"{size:.3g} {prefix}"
         size /= 1000
-    return f"{size:.3g} {_BYTE_PREFIXES[-1]}"
+    digits = f"{size:.3g}" if abs(size) < _ROUNDS_UP else f"{size:,.0f}"
+    return f"{digits} {_BYTE_PREFIXES[-1]}"
 
 
 def say_pct(value_pct: float) -> str:

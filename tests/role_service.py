@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -11,6 +10,8 @@ from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import urlsplit
+
+from tests.s3_server import serve_in_background
 
 _ROLES = "/latest/meta-data/iam/security-credentials/"
 _NAMES = ("AccessKeyId", "SecretAccessKey", "Token", "Expiration")
@@ -92,7 +93,7 @@ def running_role_service() -> Iterator[RoleService]:
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     service.address = f"http://127.0.0.1:{server.server_address[1]}"
-    threading.Thread(target=server.serve_forever, daemon=True).start()
+    serve_in_background(server)
     try:
         yield service
     finally:

@@ -11,6 +11,7 @@ import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -55,6 +56,7 @@ class Trouble:
         says_slow_down: how many of the next GETs of objects are answered 503 SlowDown.
         drops_midway: how many of the next GETs of objects lose their connection half way.
         denies: the method whose requests are answered 403 AccessDenied.
+        denies_objects: whether GETs of objects are answered so, while listing is allowed.
         cuts: the method whose requests lose their connection without an answer.
         hides_tags: whether the store knows no ETags: neither gives nor compares them.
         seen: method and path of each request.
@@ -64,6 +66,7 @@ class Trouble:
     says_slow_down: int = 0
     drops_midway: int = 0
     denies: str = ""
+    denies_objects: bool = False
     cuts: str = ""
     hides_tags: bool = False
     seen: list[tuple[str, str]] = field(default_factory=list)
@@ -78,13 +81,19 @@ class Trouble:
             return bool(left)
 
 
+def serve_in_background(server: ThreadingHTTPServer) -> None:
+    """Let a server answer until it is shut down; by itself it would look for that every 0.5 s."""
+    serve = partial(server.serve_forever, poll_interval=0.01)
+    threading.Thread(target=serve, daemon=True).start()
+
+
 @contextmanager
 def running_proxy(server: str) -> Iterator[tuple[str, Trouble]]:
     """Start a proxy in front of a server; yield its address and what it does."""
     trouble = Trouble()
     known = {"upstream": urlsplit(server).netloc, "trouble": trouble}
     proxy = ThreadingHTTPServer(("127.0.0.1", 0), type("Handler", (_Proxy,), known))
-    threading.Thread(target=proxy.serve_forever, daemon=True).start()
+    serve_in_background(proxy)
     try:
         yield f"http://127.0.0.1:{proxy.server_address[1]}", trouble
     finally:
@@ -113,7 +122,7 @@ class _Proxy(BaseHTTPRequestHandler):
         if self.command == self.trouble.cuts:
             self.close_connection = True
             self.connection.shutdown(2)
-        elif self.command == self.trouble.denies:
+        elif self.command == self.trouble.denies or (is_object and self.trouble.denies_objects):
             self._answer(403, {}, b"<Error><Code>AccessDenied</Code></Error>")
         elif is_object and self.trouble.takes("says_slow_down"):
             self._answer(503, {}, b"<Error><Code>SlowDown</Code></Error>")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import re
+import tomllib
 from pathlib import Path
 from types import ModuleType
 
@@ -46,3 +47,39 @@ def test_install_hints_name_our_distribution() -> None:
     for path in [ROOT / "README.md", *ROOT.glob("docs/*.md"), *ROOT.glob("reportgen/**/*.py")]:
         for hint in re.findall(r"pip install[^\n`\"]*", path.read_text(encoding="utf-8")):
             assert re.search(r"make-profiler-report|install (-e )?\.(?!\w)", hint), (path, hint)
+
+
+def test_the_map_of_the_house_has_the_floors_that_are_checked() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    (floors,) = [
+        contract["layers"]
+        for contract in project["tool"]["importlinter"]["contracts"]
+        if contract["type"] == "layers"
+    ]
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    drawn = text.partition("```\ncli")[2].partition("```")[0]
+    shown = ["cli", *(re.split(r" {2,}", line)[0] for line in drawn.splitlines()[1:])]
+    assert shown == floors
+
+
+def test_every_link_and_picture_of_the_documents_leads_somewhere() -> None:
+    pages = [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")]
+    linked = [
+        (page, target)
+        for page in pages
+        for target in re.findall(
+            r'\]\(([^)#\s]+)[^)]*\)|src="([^"]+)"', page.read_text(encoding="utf-8")
+        )
+    ]
+    local = [(page, "".join(both)) for page, both in linked if "://" not in "".join(both)]
+    assert len(local) > 10
+    for page, target in local:
+        assert (page.parent / target).exists(), f"{page.name}: {target}"
+
+
+def test_what_the_readme_runs_on_sample_data_is_there() -> None:
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    named = re.findall(r"\bsample_data/[\w/.-]+", readme)
+    assert named
+    for path in named:
+        assert (ROOT / path).exists(), path

@@ -12,8 +12,8 @@ _TIME = "%Y-%m-%dT%H:%M:%S:%f"
 
 
 def time_text(moment: str | datetime) -> str:
-    """Return an instant as the frames write it."""
-    return moment if isinstance(moment, str) else moment.strftime(_TIME)
+    """Return an instant as the frames write it: in UTC, which is meant where no zone is named."""
+    return moment if isinstance(moment, str) else _in_utc(moment).strftime(_TIME)
 
 
 def time_ns(moment: str | datetime) -> int:
@@ -29,5 +29,8 @@ def time_ns(moment: str | datetime) -> int:
             raise ConfigError(
                 f"{moment!r} is no time of a frame.", hint=f"Expected the shape {_TIME}."
             ) from err
-    moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-    return int(np.datetime64(moment.astimezone(UTC).replace(tzinfo=None), "ns").astype(np.int64))
+    return int(np.datetime64(_in_utc(moment).replace(tzinfo=None), "ns").astype(np.int64))
+
+
+def _in_utc(moment: datetime) -> datetime:
+    return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)

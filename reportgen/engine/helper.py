@@ -6,19 +6,16 @@ module again, and forking a process with threads can lock up.
 
 from __future__ import annotations
 
-import logging
 import os
 import pickle
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-logger = logging.getLogger(__name__)
+from reportgen.engine.interpreter import command_to_run, stdout_for_answers
 
-_SERVE = "from reportgen.engine.helper import serve; serve()"
 _END = None
 
 
@@ -42,14 +39,12 @@ class Helper:
         Raises:
             HelperError: no process can be started here.
         """
-        path = [str(Path(entry).absolute()) for entry in sys.path]
         try:
             self._process = subprocess.Popen(  # noqa: S603  # our own interpreter and module
-                [sys.executable, "-P", "-c", _SERVE],
+                command_to_run(serve),
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
-                env={**os.environ, "PYTHONPATH": os.pathsep.join(path)},
             )
         except (OSError, ValueError) as err:
             raise HelperError("cannot start a process") from err
@@ -104,8 +99,7 @@ class Helper:
 
 def serve() -> None:
     """Do one task that comes on stdin; what it yields goes to stdout. Runs in the helper."""
-    out = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
-    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # nothing else may write there
+    out = stdout_for_answers()
     fn, args = pickle.load(sys.stdin.buffer)  # noqa: S301  # the process that started us wrote it
     with out:
         for result in fn(*args):

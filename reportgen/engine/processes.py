@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from reportgen.engine.executor import Item, Result
+from reportgen.engine.interpreter import command_to_run, stdout_for_answers
 from reportgen.engine.local import MAX_THREADS, LocalExecutor
-
-_WORK = "from reportgen.engine.processes import work; work()"
+from reportgen.errors import ReportgenError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,11 +33,14 @@ class ProcessExecutor:
         """Return ``[fn(item) for item in items]``, in that order.
 
         Edge cases: a function or an item that cannot travel is worked on in this process.
+
+        Raises:
+            ReportgenError: a process was killed.
         """
         limit = self.max_processes or min(os.cpu_count() or 1, MAX_THREADS)
         threads = LocalExecutor(max_threads=limit)
         try:
-            packed = [pickle.dumps(sys.path) + pickle.dumps((fn, item)) for item in items]
+            packed = [pickle.dumps((fn, item)) for item in items]
         except (pickle.PicklingError, AttributeError, TypeError):
             return threads.map(fn, items)
         return threads.map(_run, packed)
@@ -46,7 +49,7 @@ class ProcessExecutor:
 def _run(packed: bytes) -> Any:
     """Work on one item in a new process; raise what it raised."""
     with subprocess.Popen(  # noqa: S603  # our own code, no shell
-        [sys.executable, "-c", _WORK], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        command_to_run(work), stdin=subprocess.PIPE, stdout=subprocess.PIPE
     ) as process:
         try:
             answer, _ = process.communicate(packed)
@@ -54,7 +57,11 @@ def _run(packed: bytes) -> Any:
             process.kill()
             raise
     if process.returncode:
-        raise ChildProcessError(f"a process ended with {process.returncode}")
+        raise ReportgenError(
+            f"A process that read a part of the job ended with {process.returncode} instead of an "
+            "answer.",
+            hint="A kill (-9) mostly means too little memory: pass fewer traces at once.",
+        )
     is_done, result = pickle.loads(answer)  # noqa: S301  # written by our own process
     if is_done:
         return result
@@ -66,13 +73,14 @@ def work() -> None:
     import signal
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to handle
-    sys.path[:] = pickle.load(sys.stdin.buffer)  # noqa: S301  # written by our parent
-    fn, item = pickle.load(sys.stdin.buffer)  # noqa: S301  # the same
+    out = stdout_for_answers()
+    fn, item = pickle.load(sys.stdin.buffer)  # noqa: S301  # written by our parent
     try:
         answer = pickle.dumps((True, fn(item)))
     except Exception as err:  # noqa: BLE001  # raised again by the parent
         answer = _packed_error(err)
-    sys.stdout.buffer.write(answer)
+    with out:
+        out.write(answer)
 
 
 def _packed_error(err: Exception) -> bytes:

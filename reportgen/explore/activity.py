@@ -48,7 +48,7 @@ def functions_in_rows(job: Job, rows: pd.DataFrame) -> pd.DataFrame:
 
 def functions_between(job: Job, since: Instant, until: Instant) -> pd.DataFrame:
     """Return the functions that overlap a range of time on all nodes; see ``functions_at``."""
-    edges = in_intervals(np.array([instant_ns(since)]), np.array([instant_ns(until)]))
+    edges = in_intervals(*(np.array([_held(instant_ns(end))]) for end in (since, until)))
     return merge_functions([functions_at(spans, edges) for spans in job.spans()])
 
 
@@ -136,6 +136,11 @@ def _intervals(
                 _ns(own[name], origin_us) for name in ("start_time_us", "end_time_us")
             )
             yield worker, in_intervals(start_ns, end_ns)
+
+
+def _held(time_ns: int) -> int:
+    """Return an instant that int64 holds, and its distance to any other: 146 years from 1970."""
+    return min(max(time_ns, -(2**62)), 2**62)
 
 
 def _ns(time_us: pd.Series, origin_us: int) -> NDArray[np.int64]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from reportgen.errors import AmbiguousJobError, LocationError
+from reportgen.errors import AmbiguousJobError, LocationError, PlaceError
 from reportgen.explore.frames import (
     DATALOADER_COLUMNS,
     FRAMEWORK_COLUMNS,
@@ -109,7 +109,7 @@ class Job:
         """Return where the microseconds of the frames begin, µs UTC.
 
         It is the minute of the first system file, as in smdebug; without system files the minute
-        of the first event. The job's first sample may lie up to 60 s later (features 000-11).
+        of the first event. The job's first sample may lie up to 60 s later.
         """
         minutes = [
             told.stamp * 1_000_000
@@ -334,12 +334,13 @@ def wait_for_job(
     Raises:
         LocationError: nothing arrived in time; the message says what was seen last.
         AmbiguousJobError: several jobs lie there.
+        PlaceError: the bucket cannot be used, which waiting does not mend.
     """
     ends_at = time.monotonic() + timeout_s
     while True:
         try:
             return Job(path, name=name)
-        except AmbiguousJobError:
+        except (AmbiguousJobError, PlaceError):
             raise
         except LocationError as err:
             rest_s = ends_at - time.monotonic()

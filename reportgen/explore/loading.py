@@ -1,7 +1,7 @@
 """The data loader by hand: iterators, workers, waits for a batch, time from batch to batch.
 
 All functions take a DATALOADER frame (``Job.dataloader_metrics``). An outlier lasts at least
-``OUTLIER_FACTOR`` times the median (source: features 003; smdebug's code compares so).
+``OUTLIER_FACTOR`` times the median, as smdebug's code compares.
 """
 
 from __future__ import annotations

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from reportgen.formats import FormatId, claim
 from reportgen.profile import JobProfile, PartRef
 from reportgen.profile.job import FileRef
 
@@ -28,11 +31,16 @@ class News:
         self._rows: dict[str, _Seen] = {}
 
     def parts(self, job: JobProfile) -> Iterator[PartRef]:
-        """Yield the parts of a job with the files that are new or have grown."""
+        """Yield the parts of a job with the files that are new or have grown.
+
+        With a timeline comes the one that its writer closed before: an event may begin there.
+        """
         for part in job.parts:
-            fresh = tuple(file for file in part.files if self._is_fresh(part, file))
+            fresh = {file.key for file in part.files if self._is_fresh(part, file)}
             if fresh:
-                yield replace(part, files=fresh)
+                wanted = fresh | _timelines_before(fresh, part.files)
+                files = tuple(file for file in part.files if file.key in wanted)
+                yield replace(part, files=files)
 
     def unseen(self, frame: pd.DataFrame, kind: str) -> pd.DataFrame:
         """Return the rows of a frame that were not returned before, and remember them."""
@@ -55,3 +63,19 @@ class News:
             return False
         self._reading[key] = state
         return True
+
+
+def _timelines_before(fresh: set[str], files: Sequence[FileRef]) -> set[str]:
+    """Return the keys of the timelines that were closed just before fresh ones of their writer."""
+    closed: dict[tuple[str, str], list[tuple[bool, int, str]]] = defaultdict(list)
+    for file in files:
+        told = claim(file.key)
+        if told and told.format_id is FormatId.EVENTS:
+            is_open = told.stamp == 0
+            closed[told.worker, told.source].append((is_open, told.stamp, file.key))
+    return {
+        before
+        for written in closed.values()
+        for (*_, before), (*_, key) in pairwise(sorted(written))
+        if key in fresh
+    }

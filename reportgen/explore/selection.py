@@ -127,16 +127,24 @@ def instant_ns(instant: Instant) -> int:
     Raises:
         ConfigError: it is no time.
     """
+    try:
+        return _ns_of(instant)
+    except (ValueError, OverflowError, TypeError) as err:
+        raise ConfigError(
+            f"{instant!r} is no time.",
+            hint="Pass ISO 8601 (2026-07-01T10:00:00Z), Unix seconds, or a datetime.",
+        ) from err
+
+
+def _ns_of(instant: Instant) -> int:
     if isinstance(instant, str):
-        try:
-            return parse_instant(instant)
-        except ValueError as err:
-            raise ConfigError(
-                f"{instant!r} is no time.",
-                hint="Pass ISO 8601 (2026-07-01T10:00:00Z), Unix seconds, or a datetime.",
-            ) from err
+        return parse_instant(instant)
     if isinstance(instant, np.datetime64):
-        return int(instant.astype("M8[ns]").astype(np.int64))
+        if np.isnat(instant):
+            raise ValueError
+        if np.datetime_data(instant.dtype)[0] == "ns":
+            return int(instant.astype(np.int64))
+        return int(instant.astype("M8[us]").astype(np.int64)) * NS_PER_US
     if isinstance(instant, datetime):
         moment = instant if instant.tzinfo else instant.replace(tzinfo=UTC)
         since_epoch = moment - _EPOCH

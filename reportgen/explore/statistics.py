@@ -31,7 +31,7 @@ def durations(events: pd.DataFrame, *, by: str = "framework_metric") -> pd.DataF
         ``p95_us``, ``p99_us``, ``max_us``.
     """
     lasted = (events["end_time_us"] - events["start_time_us"]).rename("duration_us")
-    return _described(lasted, events[by], suffix="_us").sort_values(
+    return _described(lasted, events[by]).sort_values(
         ["total_us", by], ascending=[False, True], ignore_index=True
     )
 
@@ -52,7 +52,7 @@ def step_durations(events: pd.DataFrame, *, by: str = "framework_metric") -> pd.
         start_us=("start_time_us", "min"), end_us=("end_time_us", "max")
     )
     lasted = (spans["end_us"] - spans["start_us"]).rename("duration_us").reset_index()
-    return _described(lasted["duration_us"], lasted[by], suffix="_us")
+    return _described(lasted["duration_us"], lasted[by])
 
 
 def utilization(samples: pd.DataFrame, *, phases: pd.DataFrame | None = None) -> pd.DataFrame:
@@ -201,12 +201,13 @@ def _phase_of(time_us: pd.Series, phases: pd.DataFrame) -> pd.Series:
     return pd.Series(found, index=time_us.index)
 
 
-def _described(values: pd.Series, keys: pd.Series, *, suffix: str) -> pd.DataFrame:
-    frame = values.groupby(keys, sort=True).agg(
+def _described(values_us: pd.Series, keys: pd.Series) -> pd.DataFrame:
+    """Return statistics of some µs for each key."""
+    frame = values_us.groupby(keys, sort=True).agg(
         ["count", "sum", "mean", "min", _p50, _p95, _p99, "max"]
     )
     names = ("total", "mean", "min", "p50", "p95", "p99", "max")
-    frame.columns = ["count", *(f"{name}{suffix}" for name in names)]
+    frame.columns = ["count", *(f"{name}_us" for name in names)]
     return frame.reset_index()
 
 

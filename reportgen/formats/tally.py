@@ -50,7 +50,7 @@ class Tally:
         """Start with nothing counted."""
         self._counts: dict[tuple[Quality, str, str], int] = defaultdict(int)
         self._details: dict[tuple[Quality, str, str], list[str]] = defaultdict(list)
-        self._remarks: list[SourceNote] = []
+        self._remarks: dict[tuple[str, str], None] = {}
 
     def add(
         self, quality: Quality, path: str, count: int = 1, *, what: str = "", detail: str = ""
@@ -74,18 +74,15 @@ class Tally:
 
     def remark(self, text: str, *, path: str = "") -> None:
         """Say something that no counter counts; the same sentence about a file is said once."""
-        note = SourceNote(text=text, path=printable(path))
-        if note not in self._remarks:
-            self._remarks.append(note)
+        self._remarks[text, printable(path)] = None
 
     def merge(self, other: Tally) -> None:
         """Take over everything another tally counted and said."""
         for key, count in other._counts.items():  # of the same class
             self._counts[key] += count
-            self._details[key].extend(other._details[key])  # of the same class
-        self._remarks.extend(
-            note for note in other._remarks if note not in self._remarks
-        )  # of the same class
+            missing = MAX_DETAILS - len(self._details[key])
+            self._details[key].extend(other._details[key][:missing])  # of the same class
+        self._remarks |= other._remarks  # of the same class
 
     def count(self, quality: Quality) -> int:
         """Return how much of one kind was counted."""
@@ -102,7 +99,7 @@ class Tally:
             notes.extend(self._note_on_file(quality, sentence, path) for path in named)
             if others:
                 notes.append(self._note_on_others(quality, sentence, others))
-        return (*notes, *self._remarks)
+        return (*notes, *(SourceNote(text=text, path=path) for text, path in self._remarks))
 
     def _note_on_file(self, quality: Quality, sentence: str, path: str) -> SourceNote:
         key = (quality, sentence, path)

@@ -5,35 +5,32 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path, PurePosixPath
+from pathlib import PurePosixPath
 
 from reportgen.errors import AmbiguousJobError, LocationError
 from reportgen.formats import Claim, FormatId, Tally, claim, printable
+from reportgen.intake.no_job import MAX_DEPTH, no_job, not_a_job
 from reportgen.intake.own_timelines import file_ref, find_timelines, own_parts, placed_files
 from reportgen.intake.profiler_settings import read_settings
 from reportgen.intake.unread import (
     OUTPUT,
     format_of_key,
-    name_unread,
     note_pickles,
     refuse_pickle,
-    refuse_pickles,
 )
 from reportgen.profile import Clock, JobInfo, JobProfile, NodeId, PartRef, Quality
 from reportgen.profile.job import FileRef
 from reportgen.profile.system import device_order
-from reportgen.storage import LINK, Location, ObjectInfo, open_location
-
-MAX_DEPTH = 4
-"""Folders between the given path and ``system/`` or ``framework/``. Source: formats.md §1."""
+from reportgen.storage import Location, ObjectInfo, at_home, open_location
 
 _OUTPUT_FOLDER = "profiler-output"
-_REMEDY = (
-    "Pass the folder that holds profiler-output/, or its system/ and framework/, or kernel traces."
-)
 _BASE = b"start_time_since_epoch_in_micros"
 _HEAD_BYTES = 4_096
 _MAX_HEADS = 50
+_OF_NODES = frozenset(
+    {FormatId.SYSTEM, FormatId.EVENTS, FormatId.TENSORFLOW, FormatId.PYTHON_PROFILE}
+)
+"""The formats whose files make up a node."""
 
 _Claimed = tuple[ObjectInfo, Claim]
 
@@ -68,7 +65,7 @@ def discover(path: str, *, name: str | None = None) -> JobProfile:
     traces = _find_traces(location, others, is_chosen=chosen is not None)
     has_nodes = any(told.node for _, told in claimed)
     if not has_nodes and not traces and not timelines:
-        raise _no_job(path, location, objects) if chosen is None else _not_a_job(path, location)
+        raise no_job(path, location, objects) if chosen is None else not_a_job(path, location)
     tally = Tally()
     prefix = _only_prefix(path, claimed) if has_nodes else ""
     of_job = [item for item in claimed if item[1].job_prefix == prefix]
@@ -124,7 +121,7 @@ def _open(path: str) -> tuple[Location, ObjectInfo | None]:
     except LocationError as err:
         if not err.details.get("is_file"):
             raise
-        file = Path(path.removeprefix("file://")).expanduser()
+        file = at_home(path.removeprefix("file://"))
         chosen = ObjectInfo(key=file.name, size_bytes=file.stat().st_size)
         return open_location(str(file.parent)), chosen
     if "://" in location.root and not location.list():
@@ -135,23 +132,6 @@ def _open(path: str) -> tuple[Location, ObjectInfo | None]:
             if found:
                 return beside, found[0]
     return location, None
-
-
-def _not_a_job(path: str, location: Location) -> LocationError:
-    """Return the error that says what a single file is, if that can be told."""
-    unread = name_unread(location, [ObjectInfo(key=PurePosixPath(path).name, size_bytes=0)])
-    if unread is None:
-        return LocationError(
-            f"{path!r} is a file, not the folder of a job and not a kernel trace.",
-            hint=_REMEDY,
-            path=path,
-            is_file=True,
-        )
-    return LocationError(
-        f"{path!r} is a single file ({unread}); this version cannot read {unread} yet.",
-        hint=_REMEDY,
-        path=path,
-    )
 
 
 def _is_finished(claimed: Sequence[_Claimed]) -> bool:
@@ -193,11 +173,6 @@ def _job_name(location: Location, prefix: str) -> str:
     if folder.name == _OUTPUT_FOLDER:
         folder = folder.parent
     return printable(folder.name) or "job"
-
-
-_OF_NODES = frozenset(
-    {FormatId.SYSTEM, FormatId.EVENTS, FormatId.TENSORFLOW, FormatId.PYTHON_PROFILE}
-)
 
 
 def _is_unplaced(item: _Claimed, placed: Mapping[str, Claim]) -> bool:
@@ -270,44 +245,3 @@ def _note_unclaimed(
                 f"{{n}} [file was|files were] skipped: this version cannot read {format_name} yet"
             )
         tally.add(Quality.FILES_SKIPPED, "", count, what=what)
-
-
-def _no_job(path: str, location: Location, objects: Sequence[ObjectInfo]) -> LocationError:
-    """Return the error that says best why there is no job under a path."""
-    if not objects:
-        return LocationError(f"The folder {path!r} is empty.", hint=_REMEDY, path=path)
-    refuse_pickles(path, objects)
-    unread = name_unread(location, objects)
-    if unread is not None:
-        return LocationError(
-            f"Found {unread} under {path!r}, and no system metrics or framework events; "
-            f"this version cannot read {unread} yet.",
-            hint=_REMEDY,
-            path=path,
-        )
-    parent = _parent_of_job_folder(location, objects)
-    seen = "1 file" if len(objects) == 1 else f"{len(objects):,} files"
-    links = [info.key for info in objects if info.problem == LINK]
-    if links:
-        return LocationError(
-            f"No profiler files under {path!r} ({seen} seen, none claimed), but "
-            f"{printable(links[0])} there is a link, and links are not followed.",
-            hint="Pass the folder that it points to.",
-            path=path,
-        )
-    return LocationError(
-        f"No profiler files under {path!r} ({seen} seen, none claimed).",
-        hint=_REMEDY if parent is None else f"Pass {parent!r}, which holds the whole job.",
-        path=path,
-    )
-
-
-def _parent_of_job_folder(location: Location, objects: Sequence[ObjectInfo]) -> str | None:
-    """Return the folder to pass when the given one lies inside ``system/`` or ``framework/``."""
-    folder = PurePosixPath(location.root)
-    for inner in (folder, *folder.parents[:MAX_DEPTH]):
-        if inner.name in {"system", "framework"}:
-            below = folder.relative_to(inner.parent)
-            if any(claim(f"{below}/{info.key}") for info in objects):
-                return printable(str(inner.parent)).replace("s3:/", "s3://")
-    return None

@@ -106,10 +106,12 @@ def _wanted(rows: Rows, series: Sequence[Series], wants: Wants | None, ref: Part
 
 
 def _in_order(rows: Rows) -> Rows:
-    """Sort by time and series and keep one of several samples of a series at an instant."""
+    """Sort by time and series; of several samples of a series at an instant the least stays."""
     order = np.lexsort((rows.code, rows.time_us))
     rows = rows.where(order)
     is_new = np.ones(rows.n_rows, dtype=np.bool_)
     same = (rows.time_us[1:] == rows.time_us[:-1]) & (rows.code[1:] == rows.code[:-1])
     is_new[1:] = ~same
-    return rows if is_new.all() else rows.where(is_new)
+    if is_new.all():
+        return rows
+    return rows.where(np.lexsort((rows.value, rows.code, rows.time_us))).where(is_new)

@@ -19,6 +19,10 @@ STRAY_S = 86_400.0
 """Beyond this a sample's clock is wrong and it would stretch the job. Source: ours; one minute
 file of AWS's own tests spreads over 2.8 hours."""
 
+MOST_RATE = 1e15
+"""Bytes or operations a second that no machine reaches: sums of damaged values would overflow.
+Source: ours."""
+
 _MINUTE_S = 60.0
 _LATEST_S = 9.2e9
 """About the year 2261: int64 nanoseconds end there."""
@@ -33,11 +37,12 @@ class Limits:
 
 
 def limits_of(series: Sequence[Series]) -> Limits:
-    """Return 0-100 for percentages, 0 and more for rates, anything for metrics we do not know."""
+    """Return 0-100 for percentages, 0-``MOST_RATE`` for rates, anything for unknown metrics."""
     kinds = [item.kind for item in series]
+    most_known = [100.0 if kind is not None and kind.is_percent else MOST_RATE for kind in kinds]
     return Limits(
         least=np.array([-np.inf if kind is None else 0.0 for kind in kinds]),
-        most=np.array([np.inf if kind is None or not kind.is_percent else 100.0 for kind in kinds]),
+        most=np.where([kind is None for kind in kinds], np.inf, most_known),
     )
 
 

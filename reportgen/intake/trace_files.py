@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from functools import partial
 from itertools import count
 from pathlib import PurePosixPath
+from typing import TypeVar
 
 from reportgen.errors import AmbiguousJobError, LocationError
 from reportgen.formats import FormatId, Tally, printable
@@ -32,6 +35,10 @@ _NAMED = re.compile(r".*\.pt\.trace\.json(?:\.gz)?(?:\.tmp)?")
 _OTHERS = re.compile(r"(?:.*/)?(?:system|framework)/.*|.*\.ipynb")
 MAX_LOOKED_INTO = 4_096
 """Files opened to see what they are. Source: ours; a job of 4,096 GPUs has as many traces."""
+_N_THREADS = 32
+"""Looked into at once. Source: DESIGN §2, as for reading."""
+
+Looked = TypeVar("Looked")
 
 _SAY_SECOND = (
     "{n} [file is|files are] another recording of a rank that is there already and [was|were] left "
@@ -53,7 +60,17 @@ def find_traces(
     they are one, so that the report can say what is wrong with them.
     """
     candidates = [info for info in objects if is_chosen or _may_be_trace(info.key)]
-    return [info for info in candidates[:MAX_LOOKED_INTO] if _is_trace(location, info)]
+    looked_into = candidates[:MAX_LOOKED_INTO]
+    are_traces = _of_each(partial(_is_trace, location), looked_into)
+    return [info for info, is_one in zip(looked_into, are_traces, strict=True) if is_one]
+
+
+def _of_each(look: Callable[[ObjectInfo], Looked], infos: Sequence[ObjectInfo]) -> list[Looked]:
+    """Return what a look into each file says; many at once, as a store takes its time."""
+    if len(infos) < 2:
+        return [look(info) for info in infos]
+    with ThreadPoolExecutor(min(_N_THREADS, len(infos))) as pool:
+        return list(pool.map(look, infos))
 
 
 def _may_be_trace(key: str) -> bool:
@@ -86,7 +103,8 @@ def rank_parts(
     Raises:
         AmbiguousJobError: ranks are there twice, in several folders: those are several jobs.
     """
-    headers = {info.key: _peek(location, info) for info in traces}
+    peeks = _of_each(partial(_peek, location), traces)
+    headers = {info.key: header for info, header in zip(traces, peeks, strict=True)}
     recordings: dict[int | str, list[ObjectInfo]] = defaultdict(list)
     for info in traces:
         rank = headers[info.key].rank
@@ -97,10 +115,14 @@ def rank_parts(
     if len(folders) > 1 and (n_unknown > 1 or any(len(same) > 1 for same in recordings.values())):
         raise _several_jobs(job.source, folders)
     chosen = _one_recording(recordings)
+    kept = {info.key for info in chosen.values()}
     for info in traces:
-        if info not in chosen.values():
+        if info.key not in kept:
             tally.add(Quality.FILES_SKIPPED, info.key, what=_SAY_SECOND)
     _note_world_sizes(headers, tally)
+    if n_unknown > 1:
+        said = say_count(n_unknown)
+        tally.remark(f"Nothing tells the ranks of {said} traces: they are numbered by their names.")
     free = (number for number in count() if number not in recordings)
     keyed = [(who, info) for who, info in chosen.items() if isinstance(who, int)]
     known = {rank for rank, _ in keyed}

@@ -77,16 +77,15 @@ def crossing_annotations(slices: HostSlices) -> int:
 
 def _crossing(starts_us: list[float], ends_us: list[float]) -> int:
     """Return how many spans, sorted by start, contain the end of one that began before."""
-    open_spans: list[tuple[float, float]] = []
-    n_crossing = 0
+    open_ends_us: list[float] = []
+    n_before = n_crossing = 0
     for start_us, end_us in zip(starts_us, ends_us, strict=True):
-        while open_spans and open_spans[0][0] <= start_us + _JITTER_US:
-            heapq.heappop(open_spans)
-        if open_spans:
-            next_end_us, began_us = open_spans[0]
-            crosses = next_end_us < end_us - _JITTER_US and began_us < start_us - _JITTER_US
-            n_crossing += crosses
-        heapq.heappush(open_spans, (end_us, start_us))
+        while starts_us[n_before] < start_us - _JITTER_US:
+            heapq.heappush(open_ends_us, ends_us[n_before])
+            n_before += 1
+        while open_ends_us and open_ends_us[0] <= start_us + _JITTER_US:
+            heapq.heappop(open_ends_us)
+        n_crossing += bool(open_ends_us) and open_ends_us[0] < end_us - _JITTER_US
     return n_crossing
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import numpy as np
+
 from reportgen.errors import LocationError, PlaceError
 from reportgen.formats import Tally
 from reportgen.formats.blank import SAY_BLANK
@@ -12,7 +14,7 @@ from reportgen.intake.opened import opened, remark_changes
 from reportgen.intake.system import Progress
 from reportgen.intake.trace_oddities import tell_oddities
 from reportgen.profile import Clock, PartRef, Quality, RankTrace, SourceNote
-from reportgen.profile.trace_tables import n_rows
+from reportgen.profile.trace_tables import NONE, n_rows
 from reportgen.storage import read_blocks
 from reportgen.units import NS_PER_S, NS_PER_US, say_count
 
@@ -114,6 +116,10 @@ def _tell_losses(trace: TraceFile, key: str, tally: Tally) -> None:
     tally.add(Quality.EVENTS_DROPPED, key, tables.bad_durations, what=_SAY_DURATION)
     tally.add(Quality.EVENTS_DROPPED, key, tables.bad_times, what=_SAY_TIME)
     tally.add(Quality.EVENTS_DROPPED, key, trace.n_left_out, what=_SAY_DOCUMENT)
+    tally.add(Quality.EVENTS_DROPPED, key, trace.n_apart, what=_SAY_APART)
+    if trace.n_uncategorized:
+        said = say_count(trace.n_uncategorized)
+        tally.remark(_SAY_UNCATEGORIZED.format(n=said), path=key)
     if trace.packing.is_damaged:
         tally.remark("Its packed bytes are damaged; what follows the damage is lost.", path=key)
     if trace.packing.is_cut_off:
@@ -121,10 +127,19 @@ def _tell_losses(trace: TraceFile, key: str, tally: Tally) -> None:
     if trace.packing.is_blank:
         tally.remark(SAY_BLANK, path=key)
     if losses.is_unclosed:
-        tally.remark("The list of events does not end: the writer was stopped.", path=key)
+        tally.remark(_SAY_UNCLOSED, path=key)
+    n_processes = _n_processes(tables)
+    if n_processes > 1:
+        tally.remark(_SAY_PROCESSES.format(n=say_count(n_processes)), path=key)
     if trace.n_documents > 1:
         said = say_count(trace.n_documents)
         tally.remark(f"The file holds {said} lists of events, one after the other.", path=key)
+
+
+def _n_processes(tables: TraceTables) -> int:
+    """Return how many processes called the GPU's runtime."""
+    threads = np.unique(tables.calls.thread).tolist()
+    return len({tables.threads[thread].pid for thread in threads if thread != NONE})
 
 
 _SAY_CUT_OFF = "the file ends in the middle of an event: {bytes} lost"
@@ -138,4 +153,20 @@ _SAY_TIME = "{n} [event lies|events lie] more than 7 days from the others and [w
 _SAY_DOCUMENT = (
     "{n} [event|events] of further lists in the same file overlap the first in time and [was|were] "
     "left out"
+)
+_SAY_APART = (
+    "{n} [event tells|events tell] a begin or an end alone (phases B and E) and [was|were] left "
+    "out: operations need one event with both (phase X)"
+)
+_SAY_UNCATEGORIZED = (
+    "Spans without a category: {n}. Neither operators nor GPU operations can be told among them; "
+    "profilers before PyTorch 1.8 write such traces, newer ones do not."
+)
+_SAY_PROCESSES = (
+    "{n} processes are in one file. Each counts its launches by itself, so that an operation may "
+    "be joined with the launch of another process: pass the traces of the processes."
+)
+_SAY_UNCLOSED = (
+    "The list of events does not end: the writer was stopped. What it had not written counts "
+    "nowhere; where GPU operations are missing, their time counts as idle."
 )

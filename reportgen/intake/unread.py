@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-from reportgen.errors import LocationError
+from reportgen.errors import LocationError, PlaceError
 from reportgen.formats import Tally
 from reportgen.profile import Quality
 from reportgen.storage import Location, ObjectInfo
@@ -17,8 +17,12 @@ _BY_KEY: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r"(?:.*/)?python_stats(?:\.json|\.html)?"), "Python profiles of unknown times"),
     (re.compile(r".*\.(?:nsys-rep|qdrep|sqlite)"), "Nsight Systems exports"),
     (re.compile(r"(?:.*/)?[^/]*_merged_timeline\.json"), "merged timelines"),
+    (re.compile(r".*\.zip", re.IGNORECASE), "zip archives"),
 )
-_BY_CONTENT: tuple[tuple[bytes, str], ...] = ((b"SQLite format 3", "Nsight Systems exports"),)
+_BY_CONTENT: tuple[tuple[bytes, str], ...] = (
+    (b"SQLite format 3", "Nsight Systems exports"),
+    (b"PK\x03\x04", "zip archives"),
+)
 
 OUTPUT = re.compile(r"(?:.*/)?profiler-report(?:/.*|\.html|\.ipynb)")
 """What this program writes; never its input (DESIGN §8)."""
@@ -82,6 +86,9 @@ def name_unread(location: Location, objects: Sequence[ObjectInfo]) -> str | None
     """Return the format that most files of a place have, if it is one we know but do not read.
 
     A few files are opened when their names say nothing.
+
+    Raises:
+        PlaceError: they may not be opened, which explains better why there is no job.
     """
     names = Counter(name for info in objects if (name := format_of_key(info.key)))
     if not names:
@@ -97,6 +104,8 @@ def _format_of_content(location: Location, info: ObjectInfo) -> str | None:
         return None
     try:
         head = _head(location, info.key)
+    except PlaceError:
+        raise
     except (LocationError, zlib.error):
         return None
     return next((name for mark, name in _BY_CONTENT if mark in head), None)

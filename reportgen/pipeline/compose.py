@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from importlib.metadata import PackageNotFoundError, version
 
+from reportgen.formats import printable
 from reportgen.pipeline.ranks import clock_of, extent_of_job, notes_on_ranks
 from reportgen.pipeline.work import Measured
 from reportgen.profile import JobProfile, Quality, SourceNote
@@ -19,12 +21,15 @@ from reportgen.report import (
     RuleEntry,
     rank_findings,
     summarize,
+    with_one_adviser,
 )
 from reportgen.results import RuleResult
 from reportgen.results.codec import encode
 from reportgen.units import NS_PER_MS
 
 _ID_LENGTH = 16
+_LONGEST_SOURCE = 4_096
+"""Characters of a path. Source: PATH_MAX of Linux."""
 _NAMED_PACKAGES = ("make-profiler-report", "duckdb", "msgspec", "numpy")
 
 
@@ -80,10 +85,16 @@ def compose(
     sampling_interval_ms: int | None = None,
     profiling: Profiling | None = None,
 ) -> Report:
-    """Return the report of results, wherever they come from."""
+    """Return the report of results, wherever they come from.
+
+    Names and paths may hold bytes that are no text; they are written as far as they can be.
+    """
+    results = with_one_adviser(results)
     return Report(
         report_id=report_id(results),
-        job=job,
+        job=replace(
+            job, name=printable(job.name), source=printable(job.source, most=_LONGEST_SOURCE)
+        ),
         summary=summarize(extent),
         nodes=nodes,
         sampling_interval_ms=sampling_interval_ms,

@@ -13,6 +13,7 @@ from reportgen.report import Extent, JobHeader, Report
 from reportgen.results import JsonValue, RuleId
 from reportgen.rules.base import Rule
 from reportgen.rules.imported.judge import has_gpus, judge_imported
+from reportgen.rules.imported.unused import gpu_use
 from reportgen.units import NS_PER_US
 
 _US_PER_S = 1_000_000
@@ -41,6 +42,8 @@ def import_results(folder: AwsFolder, rules: Sequence[Rule]) -> Report:
         {rule_id: item.details for rule_id, item in found.items()},
         {rule_id: item.counters.datapoints for rule_id, item in found.items()},
     )
+    balance = found.get(RuleId("LoadBalancing"))
+    use = gpu_use(balance.details, balance.counters.datapoints) if balance else {}
     results = [
         judge_imported(
             rule,
@@ -48,6 +51,7 @@ def import_results(folder: AwsFolder, rules: Sequence[Rule]) -> Report:
             found[rule.id].details,
             found[rule.id].rule_parameters,
             has_gpu=has_gpu,
+            use=use,
         )
         for rule in rules
         if rule.id in found

@@ -1,7 +1,7 @@
 """A Jupyter kernel that warms up in the background while the data are read.
 
 The kernel is this very interpreter, talks over files in a private folder (no ports), and sees
-neither the user's IPython profile nor its history.
+neither the user's IPython profile nor its history, nor what ``PYTHONSTARTUP`` names.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class ReadyKernel:
         try:
             self._preloaded.result(timeout=_START_TIMEOUT_S)
             return self._launched.result()
-        except (OSError, RuntimeError, ImportError, TimeoutError) as err:
+        except Exception as err:
             raise OutputError(
                 f"The notebook's kernel did not start ({type(err).__name__}: {err}).",
                 hint="Check that `python -m ipykernel_launcher --version` works here.",
@@ -84,7 +84,7 @@ class ReadyKernel:
                 manager.provisioner.process.kill()
                 manager.provisioner.process.wait()
                 manager.cleanup_resources()
-            except (OSError, RuntimeError, ImportError, TimeoutError, AttributeError):
+            except Exception:  # whatever kept it from starting
                 logger.debug("no kernel to end", exc_info=True)
         shutil.rmtree(self._private_dir, ignore_errors=True)
 
@@ -96,7 +96,7 @@ class ReadyKernel:
         ):
             try:
                 future.set_result(task())
-            except (OSError, RuntimeError, ImportError) as err:
+            except Exception as err:  # noqa: BLE001  # raised again where it is waited for
                 future.set_exception(err)
 
 
@@ -159,6 +159,7 @@ def _launch(cwd: Path, private_dir: Path) -> Any:
                     "-f",
                     "{connection_file}",
                     "--HistoryManager.enabled=False",
+                    "--IPKernelApp.exec_PYTHONSTARTUP=False",
                     f"--IPKernelApp.exec_lines={_FIRST_LINE}",
                 ],
                 display_name="Python 3",

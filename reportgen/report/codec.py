@@ -20,7 +20,13 @@ from reportgen.report.model import (
     RuleEntry,
 )
 from reportgen.results import RuleId, RuleResult, Status
-from reportgen.results.codec import NOT_OURS, finding_from_tree, finding_tree, reason_from_tree
+from reportgen.results.codec import (
+    NOT_OURS,
+    finding_from_tree,
+    finding_tree,
+    reason_from_tree,
+    reason_tree,
+)
 
 FORMAT = 1
 
@@ -77,10 +83,9 @@ def decode(raw: bytes, *, path: str, results: Mapping[RuleId, RuleResult]) -> Re
 
 
 def _entry_tree(entry: RuleEntry) -> dict[str, Any]:
-    reason = entry.reason
     return {
         "status": entry.status.value,
-        "reason": None if reason is None else {"code": reason.code.value, "text": reason.text},
+        "reason": reason_tree(entry.reason),
         "file": entry.file,
     }
 

@@ -4,35 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from reportgen.report.causes import causes_of, severity_rank, share_of
 from reportgen.report.model import RankedFinding
-from reportgen.results import RuleResult, Severity
-
-SYMPTOM_RULES = frozenset({"LowGPUUtilization", "OverallSystemUsage"})
-"""Their findings say that a resource idles, those of the others why: causes come first."""
-
-_SEVERITY_RANK = {severity: rank for rank, severity in enumerate(Severity)}
+from reportgen.results import RuleResult
 
 
 def rank_findings(results: Sequence[RuleResult]) -> tuple[RankedFinding, ...]:
     """Return the findings of all rules, most important first.
 
-    Order: severity; causes before symptoms; recoverable share of the time (largest first; none
-    counts as 0); the order of the rules and of their findings. Counters of different rules are
-    never compared: their units differ (rules-spec §13).
+    Order: severity; what has fewer causes among the findings; recoverable share of the time
+    (largest first; none counts as 0); the order of the rules and of their findings.
+    Counters of different rules are never compared: their units differ (rules-spec §13).
     """
     ranked = [
         RankedFinding(rule=result.id, finding=finding)
         for result in results
         for finding in result.findings
     ]
-    return tuple(sorted(ranked, key=_importance))
+    told = [item.finding for item in ranked]
 
+    def importance(item: RankedFinding) -> tuple[int, int, float]:
+        n_causes = len(causes_of(item.finding, told))
+        return severity_rank(item.finding), n_causes, -share_of(item.finding)
 
-def _importance(ranked: RankedFinding) -> tuple[int, bool, float]:
-    estimate = ranked.finding.estimate
-    share_ratio = estimate.share_ratio if estimate else 0.0
-    return (
-        _SEVERITY_RANK[ranked.finding.severity],
-        ranked.rule in SYMPTOM_RULES,
-        -share_ratio,
-    )
+    return tuple(sorted(ranked, key=importance))

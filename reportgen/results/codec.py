@@ -14,6 +14,7 @@ import msgspec
 
 from reportgen.errors import FormatError
 from reportgen.results.model import (
+    COLUMNAR,
     Column,
     ColumnType,
     Counters,
@@ -28,7 +29,8 @@ from reportgen.results.model import (
 )
 
 FORMAT = 1
-COLUMNAR = (ExhibitKind.SERIES, ExhibitKind.BAND)
+UNSAVED = frozenset({"causes"})
+"""Fields of a finding that shape the report and are in no file."""
 NOT_OURS = (
     msgspec.DecodeError,
     KeyError,
@@ -74,7 +76,7 @@ def _our_tree(result: RuleResult) -> dict[str, Any]:
         "format": FORMAT,
         "id": result.id,
         "status": result.status.value,
-        "reason": _reason_tree(result.reason),
+        "reason": reason_tree(result.reason),
         "params": dict(result.params),
         "metrics": dict(result.metrics),
         "findings": [finding_tree(finding) for finding in result.findings],
@@ -146,13 +148,15 @@ def finding_from_tree(tree: dict[str, Any]) -> Finding:
     Raises:
         ValueError: a field is absent or of another type.
     """
-    missing = [item.name for item in fields(Finding) if item.name not in tree]
+    saved = [item.name for item in fields(Finding) if item.name not in UNSAVED]
+    missing = [name for name in saved if name not in tree]
     if missing:
         raise ValueError(f"a finding has no {missing[0]}")
-    return msgspec.convert(tree, Finding)
+    return msgspec.convert({name: tree[name] for name in saved}, Finding)
 
 
-def _reason_tree(reason: Reason | None) -> dict[str, str] | None:
+def reason_tree(reason: Reason | None) -> dict[str, str] | None:
+    """Return a reason as the JSON object that result files and ``report.json`` hold."""
     return None if reason is None else {"code": reason.code.value, "text": reason.text}
 
 

@@ -18,7 +18,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 
-from reportgen.results.model import Column, ColumnType, Exhibit, ExhibitKind, Scalar
+from reportgen.results.model import COLUMNAR, Column, ColumnType, Exhibit, ExhibitKind, Scalar
 
 ColumnSpec = tuple[str, str, Iterable[object]]
 MAX_SERIES_POINTS = 2_000
@@ -43,19 +43,29 @@ def exhibit(
             infinity become ``None``.
 
     Raises:
-        ValueError: columns of different length.
+        ValueError: columns of different length; two lines of one name, of which the JSON of a
+            ``series`` or ``band`` could hold only one.
     """
     built = tuple(column(name, unit, values) for name, unit, values in columns)
     if len({len(item.values) for item in built}) > 1:
         lengths = {item.name: len(item.values) for item in built}
         raise ValueError(f"exhibit {exhibit_id}: columns of different length: {lengths}")
+    names = [item.name for item in built]
+    if kind in COLUMNAR and len(set(names)) < len(names):
+        raise ValueError(f"exhibit {exhibit_id}: two lines of one name: {sorted(names)}")
     return Exhibit(id=exhibit_id, kind=kind, title=title, caption=caption, columns=built)
 
 
 def column(name: str, unit: str, values: Iterable[object]) -> Column:
-    """Build one column; its type is the narrowest that holds all values."""
+    """Build one column; its type is the narrowest that holds all values.
+
+    Numbers beside text become text.
+    """
     plain = tuple(_plain(value) for value in _as_list(values))
-    return Column(name=name, unit=unit, type=_type_of(plain), values=plain)
+    kind = _type_of(plain)
+    if kind is ColumnType.TEXT:
+        plain = tuple(None if value is None else str(value) for value in plain)
+    return Column(name=name, unit=unit, type=kind, values=plain)
 
 
 def _as_list(values: Iterable[object]) -> Iterable[object]:

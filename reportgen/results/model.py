@@ -60,6 +60,10 @@ class ExhibitKind(StrEnum):
     TABLE = "table"
 
 
+COLUMNAR = (ExhibitKind.SERIES, ExhibitKind.BAND)
+"""Kinds whose JSON holds each column under its name instead of rows."""
+
+
 class ColumnType(StrEnum):
     """The JSON type of a column's values; any of them may be ``null``."""
 
@@ -101,7 +105,11 @@ class Estimate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """One statement about the job: what, where, how much, against what, what to try."""
+    """One statement about the job: what, where, how much, against what, what to try.
+
+    ``causes`` are ids of findings that name the cause of this one wherever they are told too: it
+    then comes after them and points to their advice. They shape the report and are not saved.
+    """
 
     id: str
     severity: Severity
@@ -114,6 +122,7 @@ class Finding:
     unit: str = ""
     estimate: Estimate | None = None
     exhibit: str | None = None
+    causes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -26,6 +26,7 @@ from reportgen.rules.kernels.unions import Floats
 from reportgen.rules.maths.nice_bins import bin_together, tally_values
 from reportgen.rules.maths.quantiles import box_of
 from reportgen.rules.saying.boxes import NamedBox, boxes_exhibit
+from reportgen.rules.saying.wording import say_times
 
 ID = RuleId("Annotations")
 TABLE, BOXES, HISTOGRAM = "annotations", "annotation_durations", "histogram"
@@ -162,7 +163,7 @@ def _histogram(exhibit_id: str, row: Row) -> Exhibit:
         exhibit_id,
         ExhibitKind.HISTOGRAM,
         title=f"Durations of {row.name}",
-        caption=f"{row.duration_us.size:,} instances on the host.",
+        caption=f"{say_times(row.duration_us.size, 'instance')} on the host.",
         columns=[
             ("bin_start", "us", edges[:-1]),
             ("bin_end", "us", edges[1:]),

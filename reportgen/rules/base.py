@@ -49,9 +49,8 @@ class Params(Protocol):
 class ParamSpec:
     """What may be set: name, default, range, unit, meaning and source.
 
-    ``minimum`` and ``maximum`` are inclusive unless ``is_positive`` asks for more than zero.
-    ``choices`` restricts text, ``is_pattern`` asks for a regular expression. ``may_be_none``
-    accepts ``None``.
+    ``minimum`` and ``maximum`` are inclusive, ``is_whole`` asks for a whole number, ``choices``
+    restricts text, ``is_pattern`` asks for a regular expression. ``may_be_none`` accepts ``None``.
     """
 
     name: str

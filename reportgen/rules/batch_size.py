@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from reportgen.profile import NodeId, NodeProfile, SeriesKind
 from reportgen.results import Counters, Details, Reason, ReasonCode, RuleId, RuleResult
 from reportgen.rules.base import About, Need, Presentation, Rule
-from reportgen.rules.bottlenecks.host_load import GPU_LOW_PCT, is_host_hot, low_used_gpus
+from reportgen.rules.bottlenecks.host_load import GPU_LOW_PCT, is_host_hot, low_used_gpus, used_gpus
 from reportgen.rules.gpu import head_room_words
 from reportgen.rules.gpu.head_room import (
     CPU,
@@ -69,9 +69,14 @@ def measure(part: NodeProfile, params: Params) -> Measurement:
     memories = gpu_columns(system, SeriesKind.GPU_MEMORY)
     both = [gpu for gpu in uses if gpu in memories and cpu.values.size]
     loop_ns = training_loop_ns(part.spans)
+    matrix = system.matrix(SeriesKind.GPU_UTILIZATION)
+    is_used = dict(
+        zip(system.names(SeriesKind.GPU_UTILIZATION), used_gpus(matrix).tolist(), strict=True)
+    )
     rooms = tuple(
         measure_room(
             gpu,
+            is_used=is_used[gpu],
             cpu=cpu,
             use=uses[gpu],
             memory=memories[gpu],

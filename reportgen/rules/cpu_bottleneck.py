@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from reportgen.profile import NodeProfile, SeriesKind
 from reportgen.results import Counters, Details, RuleId, RuleResult, Severity
 from reportgen.rules.base import About, Need, Presentation, Rule
+from reportgen.rules.bottlenecks.host_load import USED_UP_RATIO
 from reportgen.rules.bottlenecks.ticks import (
     Bottlenecks,
     Limits,
@@ -19,7 +20,6 @@ from reportgen.rules.bottlenecks.ticks import (
 )
 from reportgen.rules.bottlenecks.words import (
     NARROW_RATIO,
-    WIDE_RATIO,
     Words,
     bottleneck_metrics,
     present_bottlenecks,
@@ -58,7 +58,7 @@ def _advice(hot_ratio: float) -> str:
             "Find the one busy thread (a sampling profiler shows it): a loader without workers, a "
             "callback or a lock may hold up the GPU while the other cores have room."
         )
-    if hot_ratio < WIDE_RATIO:
+    if hot_ratio < USED_UP_RATIO:
         return (
             "Spread the work over the cores that have room: more data-loader workers, prefetching, "
             "and heavy preprocessing out of the main process."
@@ -77,6 +77,7 @@ WORDS = Words(
     advice=_advice,
     narrow="So few hot cores are hardly a bottleneck of the host: a single thread is busy.",
     narrow_severity=Severity.INFO,
+    causes=("DL-1", "DL-2", "DL-5", "IO-1"),
 )
 
 

@@ -24,6 +24,7 @@ from reportgen.rules.loading import words
 from reportgen.rules.loading.batches import WorkerBatches, batches_of
 from reportgen.rules.loading.events import Waiting, loader_rows, waiting_of, waits_of
 from reportgen.rules.loading.facts import Limits, worst_waiting
+from reportgen.rules.loading.host import are_cores_used_up, hot_in_loop, hot_while_waiting
 from reportgen.rules.loading.seconds import (
     LEAST_SECONDS,
     Seconds,
@@ -101,6 +102,8 @@ class Measurement:
         seconds: its busy seconds.
         wait_ns: (n,) int64 sorted durations of all waits.
         waiting: per training process, how its loop waited.
+        hot_ratio, loop_hot_ratio: share of hot cores while it waited, and in the whole loop;
+            ``None`` where unknown.
     """
 
     n_spans: int
@@ -114,6 +117,8 @@ class Measurement:
     seconds: Seconds
     wait_ns: NDArray[np.int64]
     waiting: tuple[Waiting, ...]
+    hot_ratio: float | None
+    loop_hot_ratio: float | None
     loaders: tuple[Loader, ...]
     life_times: tuple[LifeTimes, ...]
     batches: tuple[WorkerBatches, ...]
@@ -123,6 +128,7 @@ def measure(part: NodeProfile, params: Params) -> Measurement:  # noqa: ARG001 -
     """Measure the loaders of one node."""
     spans, rows = part.spans, loader_rows(part.spans)
     events = rows.fetch | rows.process
+    waits = waits_of(spans, rows)
     return Measurement(
         n_spans=spans.n_spans,
         n_events=int(events.sum()),
@@ -133,8 +139,10 @@ def measure(part: NodeProfile, params: Params) -> Measurement:  # noqa: ARG001 -
         is_pipeline_known=rows.is_pipeline_known,
         has_prefetch=rows.has_prefetch,
         seconds=busy_seconds(spans, events),
-        wait_ns=np.sort(waits_of(spans, rows).duration_ns),
+        wait_ns=np.sort(waits.duration_ns),
         waiting=waiting_of(spans, rows, unrecorded=unrecorded_ns(part.system, spans)),
+        hot_ratio=hot_while_waiting(part.system, waits),
+        loop_hot_ratio=hot_in_loop(part.system, spans.steps()),
         loaders=loaders_of(spans, rows),
         life_times=life_times_of(spans, rows),
         batches=batches_of(spans, rows, part.system),
@@ -160,6 +168,8 @@ def judge(measurements: Sequence[Measurement], params: Params) -> RuleResult:
         has_processes=any(item.is_pytorch or not item.is_tensorflow for item in measurements),
         processes_per_node=max((len(item.waiting) for item in measurements), default=0),
         waits=tally_values(_all_waits(measurements)),
+        are_cores_used_up=are_cores_used_up([item.hot_ratio for item in measurements]),
+        is_host_full=are_cores_used_up([item.loop_hot_ratio for item in measurements]),
         waiting=tuple(one for item in measurements for one in item.waiting),
         loaders=tuple(one for item in measurements for one in item.loaders),
         life_times=tuple(one for item in measurements for one in item.life_times),

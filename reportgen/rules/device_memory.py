@@ -27,6 +27,7 @@ from reportgen.rules.base import About, Need, Presentation, Rule
 from reportgen.rules.kernels.memory_curves import MemoryCurve, memory_curves
 from reportgen.rules.kernels.saying import pct_of, result_of, share_limit
 from reportgen.rules.kernels.unions import Floats
+from reportgen.rules.saying.wording import say_times
 from reportgen.units import NS_PER_S, say_bytes, say_pct
 
 ID = RuleId("DeviceMemory")
@@ -130,8 +131,9 @@ def _curve(curve: MemoryCurve) -> Exhibit:
             f"up to {say_bytes(curve.peak_allocated_bytes)} allocated"
         ),
         caption=(
-            f"The device with the highest peak; {curve.n_events:,} events in "
-            f"{curve.allocated.time_ns.size:,} points, the most of each is kept.{relative}"
+            f"The device with the highest peak; {say_times(curve.n_events, 'event')} in "
+            f"{say_times(curve.allocated.time_ns.size, 'point')}, the most of each is kept."
+            f"{relative}"
         ),
         columns=[("time_s", "s", curve.allocated.time_ns / NS_PER_S), *lines],
     )

@@ -209,7 +209,7 @@ def _finding(item: RankWait, context: Context, params: Params) -> Finding:
         title=f"The other ranks wait for rank {item.rank}",
         text=(
             f"Rank {item.rank} was ready last in {say_count(item.n_last)} of "
-            f"{say_count(item.n_taken)} negotiations ({say_pct(last_pct)}; its fair share is "
+            f"{say_times(item.n_taken, 'negotiation')} ({say_pct(last_pct)}; its fair share is "
             f"{say_pct(fair_pct)}). The others waited "
             f"{say_duration(item.others_waited_ns / NS_PER_S)} for it, added up over them; for "
             f"{say_duration(item.held_up_ns / NS_PER_S)}, {say_pct(held_up_pct)} of the recorded "

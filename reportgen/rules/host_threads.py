@@ -38,8 +38,8 @@ ABOUT = About(
     checks="What the traced threads of the host did, and which calls made them wait for the GPU.",
     reading=(
         "A thread is busy while operators, ranges, Python or runtime calls run on it, blocked in "
-        "calls that wait. Loader workers are other processes and do not show: this is no CPU "
-        "utilization."
+        "calls that wait; Python that sleeps or waits for a lock is neither. Loader workers are "
+        "other processes and do not show: this is no CPU utilization."
     ),
     advice="Remove blocking calls from the loop, and move work off the thread that launches.",
 )

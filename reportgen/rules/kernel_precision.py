@@ -13,7 +13,7 @@ from reportgen.profile.trace_tables import GpuKind
 from reportgen.results import Counters, Details, RuleId, RuleResult
 from reportgen.rules.base import About, Need, Presentation, Rule
 from reportgen.rules.kernels.communication import communication_names, is_communication
-from reportgen.rules.kernels.kernel_names import read_precision
+from reportgen.rules.kernels.kernel_names import read_precision, short_name
 from reportgen.rules.kernels.kernel_types import precision_times
 from reportgen.rules.kernels.precision import Precision
 from reportgen.rules.kernels.precision_words import (
@@ -43,7 +43,11 @@ ABOUT = About(
     ),
     advice="Let matrix products run on tensor cores: TF32, BF16 or FP16.",
 )
-_MATRIX = re.compile(r"gemm|conv|cudnn|dgrad|wgrad|fprop|winograd|matmul", re.IGNORECASE)
+_MATRIX = re.compile(
+    r"gemm|conv(?!ert)|[a-z]cudnn|dgrad|wgrad|fprop|winograd|matmul|^Cijk_", re.IGNORECASE
+)
+"""What products and convolutions are called. Libraries' names stand in the namespaces and types of
+other kernels, too, such as cuDNN's batch normalization: only the kernel's own name tells."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,7 +94,7 @@ def _fp32_matrix_us(trace: RankTrace, also: str | None) -> dict[str, float]:
         name = trace.names[code]
         reading = read_precision(name)
         is_plain = reading.precision is Precision.FP32 and not reading.tensor_core
-        if is_plain and _MATRIX.search(name) and not is_communication(name, also):
+        if is_plain and _MATRIX.search(short_name(name)) and not is_communication(name, also):
             found[name] = float(spent[code])
     return found
 

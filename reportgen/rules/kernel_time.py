@@ -86,7 +86,9 @@ def _tiny_of(trace: RankTrace) -> Tiny:
     ops = trace.gpu_ops
     is_launched = (ops.kind == GpuKind.KERNEL) & (ops.launch != NONE)
     call_us = np.full(ops.launch.shape, np.nan)
-    call_us[is_launched] = trace.calls.duration_us[ops.launch[is_launched]]
+    launch = ops.launch[is_launched]
+    # Of a call that launches many kernels, as that of a graph does, each bears its part.
+    call_us[is_launched] = trace.calls.duration_us[launch] / np.bincount(launch)[launch]
     is_tiny = is_launched & (ops.duration_us < TINY_US) & (ops.duration_us < call_us)
     window = windows_of(trace)[0]
     devices = unions_of(trace)

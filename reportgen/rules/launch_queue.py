@@ -36,6 +36,7 @@ from reportgen.rules.kernels.saying import (
     share_limit,
 )
 from reportgen.rules.maths.thinning import ThinCurve, thin
+from reportgen.rules.saying.wording import say_times
 from reportgen.units import NS_PER_S, NS_PER_US, say_pct
 
 ID = RuleId("LaunchQueue")
@@ -155,11 +156,11 @@ def _curve(queue: StreamQueue) -> tuple[Exhibit, ...]:
         exhibit(
             CURVE,
             ExhibitKind.BAND,
-            title=f"Launch queue: up to {queue.largest:,} operations in store",
+            title=f"Launch queue: up to {say_times(queue.largest, 'operation')} in store",
             caption=(
                 f"Launched but not begun, on stream {queue.stream} of {queue.node}, the deepest "
-                "queue; "
-                f"{curve.n_points:,} changes in {curve.time_ns.size:,} points, extremes kept."
+                f"queue; {say_times(curve.n_points, 'change')} in "
+                f"{say_times(curve.time_ns.size, 'point')}, extremes kept."
             ),
             columns=[
                 ("time_s", "s", curve.time_ns / NS_PER_S),

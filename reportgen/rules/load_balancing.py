@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from reportgen.profile import NodeId, NodeProfile, SeriesKind
 from reportgen.results import Counters, Details, JsonValue, Reason, ReasonCode, RuleId, RuleResult
 from reportgen.rules.base import About, Need, Presentation, Rule
@@ -47,6 +49,7 @@ def measure(part: NodeProfile, params: Params) -> Measurement:
             system.names(SeriesKind.GPU_UTILIZATION),
             tick_ns=system.tick_ns,
             matrix=matrix,
+            n_workers=np.unique(part.spans.steps().worker).size,
             params=params,
         ),
     )

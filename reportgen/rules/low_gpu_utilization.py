@@ -11,9 +11,10 @@ from reportgen.profile import NodeId, NodeProfile, SeriesKind
 from reportgen.results import Counters, Details, RuleId, RuleResult
 from reportgen.rules.base import About, Need, Presentation, Rule
 from reportgen.rules.bottlenecks.host_load import is_host_hot
-from reportgen.rules.gpu import use_words
+from reportgen.rules.gpu import use_imported, use_words
 from reportgen.rules.gpu.use import GpuUse, Params, measure_gpu
 from reportgen.rules.maths.activity import training_loop_ns
+from reportgen.rules.maths.totals import mean_over
 from reportgen.rules.saying.verdict import conclude, reason_to_skip
 from reportgen.rules.saying.violations import violation_details
 
@@ -46,6 +47,7 @@ def measure(part: NodeProfile, params: Params) -> Measurement:
     system = part.system
     matrix = system.matrix(SeriesKind.GPU_UTILIZATION)
     hot = is_host_hot(system) if matrix.size else np.empty(0, dtype=bool)
+    host_pct = mean_over(system.matrix(SeriesKind.CPU_UTILIZATION))
     loop_ns = training_loop_ns(part.spans)
     gpus = []
     for column, gpu in enumerate(system.names(SeriesKind.GPU_UTILIZATION)):
@@ -58,6 +60,7 @@ def measure(part: NodeProfile, params: Params) -> Measurement:
                     time_ns=system.tick_ns[is_sampled],
                     values=matrix[is_sampled, column],
                     is_host_hot=hot[is_sampled],
+                    host_pct=host_pct[is_sampled],
                     loop_ns=loop_ns,
                     params=params,
                 )
@@ -98,7 +101,7 @@ def present(
 ) -> Presentation:
     """Say what was found; ``context`` is the use of each GPU of the job, in node order."""
     if context is None:
-        return use_words.present_details(counters, details, params)
+        return use_imported.present_details(counters, details, params)
     return use_words.present_gpus(counters, context, params)
 
 

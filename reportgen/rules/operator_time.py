@@ -24,7 +24,7 @@ from reportgen.rules.kernels.durations import DurationRow, join_ranks
 from reportgen.rules.kernels.operators import OperatorValues, operator_values
 from reportgen.rules.kernels.saying import pct_of, result_of, say_us, top_k
 from reportgen.rules.saying.wording import say_times
-from reportgen.units import percentages, say_count, say_pct
+from reportgen.units import percentages, say_pct
 
 ID = RuleId("OperatorTime")
 TABLE, BY_HOST, BY_GPU = "operators", "top_by_self_time", "top_by_gpu_time"
@@ -189,8 +189,9 @@ def _reading(rows: Sequence[Row]) -> Finding:
         severity=Severity.INFO,
         title=f"{first.name} takes most of the host's time in operators: {say_pct(share_pct)}",
         text=(
-            f"{say_us(first.self_us)} of {say_us(every_us)} in {say_count(first.figures.count)} "
-            f"calls, what they call left out; {say_count(len(rows))} different operators ran."
+            f"{say_us(first.self_us)} of {say_us(every_us)} in "
+            f"{say_times(first.figures.count, 'call')}, what they call left out; "
+            f"{say_times(len(rows), 'different operator')} ran."
         ),
         advice="Where the host is too slow for the GPU, call it less often or on larger tensors.",
         measured=round(share_pct, 4),

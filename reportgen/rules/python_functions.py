@@ -29,7 +29,7 @@ from reportgen.rules.python.sums import (
     sums_by_stage,
 )
 from reportgen.rules.saying.verdict import conclude
-from reportgen.rules.saying.wording import say_times
+from reportgen.rules.saying.wording import say_does, say_times
 from reportgen.units import NS_PER_S, say_count, say_duration, say_pct
 
 ID = RuleId("PythonFunctions")
@@ -203,9 +203,9 @@ def _before_forward(between: Sequence[ProfileSum], gaps: Sequence[Gaps]) -> Iter
         title=f"Before the forward pass most time goes to {name_of(named[0].function)}",
         text=(
             f"{say_count(n_covered)} of {say_times(n_gaps, 'time')} {STAGE} "
-            f"({say_duration(covered_s)}) lie in {say_times(longest.n_profiles, 'profile')} of "
-            f"{say_duration(longest.own_s)}. Most own time there, besides loading data and the "
-            f"model: {told}."
+            f"({say_duration(covered_s)}) {say_does(n_covered, 'lie')} in "
+            f"{say_times(longest.n_profiles, 'profile')} of {say_duration(longest.own_s)}. "
+            f"Most own time there, besides loading data and the model: {told}."
         ),
         advice="Move what does not train out of the loop, or do it less often.",
         measured=round(named[0].own_s, 6),

@@ -85,9 +85,9 @@ def all_rules(
     for entry in sorted(entry_points(group=ENTRY_POINT_GROUP), key=lambda item: item.name):
         try:
             loaded = entry.load()
-        except (ImportError, AttributeError) as err:
+        except Exception as err:
             raise PluginError(
-                f"The installed rule {entry.value} cannot be imported ({err}).",
+                f"The installed rule {entry.value} cannot be imported ({_say(err)}).",
                 hint=f"Mend or uninstall the package that provides {entry.name}.",
                 rule_id=entry.name,
             ) from err
@@ -100,13 +100,20 @@ def all_rules(
 def _from_module(name: str) -> tuple[Rule, ...]:
     try:
         module = import_module(name)
-    except ImportError as err:
+    except Exception as err:
         raise PluginError(
-            f"The plugin {name} cannot be imported ({err}).",
-            hint="Check its name, and that its folder is on PYTHONPATH.",
+            f"The plugin {name} cannot be imported ({_say(err)}).",
+            hint="Check its name, and that its folder is on PYTHONPATH."
+            if isinstance(err, ModuleNotFoundError)
+            else f"Mend it until `python -c 'import {name}'` works.",
             rule_id=name,
         ) from err
     return _checked(getattr(module, "RULES", None) or getattr(module, "RULE", None), name)
+
+
+def _say(err: Exception) -> str:
+    """Name what somebody else's module did when it was imported, which may be anything."""
+    return f"{type(err).__name__}: {err}"
 
 
 def _checked(loaded: object, source: str) -> tuple[Rule, ...]:
@@ -116,10 +123,17 @@ def _checked(loaded: object, source: str) -> tuple[Rule, ...]:
             raise PluginError(
                 f"{source} holds no rule: expected a `reportgen.rules.base.Rule` named RULE, or "
                 f"a tuple of them named RULES, saw {type(rule).__name__}.",
-                hint="See 'Adding a rule' in the README.",
+                hint="See 'Add a rule' in the README.",
                 rule_id=source,
             )
-        param_specs(rule.params)
+        try:
+            param_specs(rule.params)
+        except TypeError as err:
+            raise PluginError(
+                f"The rule {rule.id} of {source} has parameters that cannot be set ({err}).",
+                hint="See 'Add a rule' in the README.",
+                rule_id=rule.id,
+            ) from err
     return tuple(rule for rule in rules if isinstance(rule, Rule))
 
 

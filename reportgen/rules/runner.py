@@ -17,6 +17,7 @@ from reportgen.results import (
     Status,
     exhibit,
 )
+from reportgen.results.codec import decode, encode
 from reportgen.rules.base import Need, Part, Rule, param_values
 
 logger = logging.getLogger(__name__)
@@ -69,16 +70,14 @@ def judge_all(
 
 def _judge(rule: Rule, measurements: list[Any], params: Any) -> RuleResult:
     failure = next((item for item in measurements if isinstance(item, Failure)), None)
-    if failure is None:
-        judged = guarded(rule, "judge", measurements, params)
-        if isinstance(judged, RuleResult):
-            return with_about(judged, rule)
-        failure = judged
-    nothing = guarded(rule, "judge", [], params)
+    judged = failure or _judged(rule, measurements, params)
+    if isinstance(judged, RuleResult):
+        return with_about(judged, rule)
+    nothing = _judged(rule, [], params)
     failed = RuleResult(
         id=rule.id,
         status=Status.FAILED,
-        reason=Reason(code=ReasonCode.ERROR, text=failure.text),
+        reason=Reason(code=ReasonCode.ERROR, text=judged.text),
         details=nothing.details if isinstance(nothing, RuleResult) else {},
         rule_parameters=rule.describe_params(params),
         params=param_values(params),
@@ -86,9 +85,37 @@ def _judge(rule: Rule, measurements: list[Any], params: Any) -> RuleResult:
     return with_about(failed, rule)
 
 
+def _judged(rule: Rule, measurements: list[Any], params: Any) -> RuleResult | Failure:
+    """Return what a rule says, or why it says nothing that can be saved."""
+    judged = guarded(rule, "judge", measurements, params)
+    if not isinstance(judged, Failure):
+        judged = _attempt(rule, "judge", _saveable, judged, rule.id)
+    assert isinstance(judged, RuleResult | Failure)
+    return judged
+
+
+def _saveable(judged: object, rule_id: RuleId) -> RuleResult:
+    """Return a result that can be saved under the rule's name and read again.
+
+    Raises:
+        TypeError: it is no result, or holds what JSON does not know.
+        ValueError: it is called like another rule, which it would replace.
+        FormatError: a value is not of the type that its place wants.
+    """
+    if not isinstance(judged, RuleResult):
+        raise TypeError(f"expected a RuleResult, saw {type(judged).__name__}")
+    if judged.id != rule_id:
+        raise ValueError(f"its result is called {judged.id}, not {rule_id}")
+    decode(encode(judged), path=f"{rule_id}.json")
+    return judged
+
+
 def guarded(rule: Rule, step: str, *args: Any) -> Any:
     """Run a step of a rule; return what it returns, or a ``Failure`` when it breaks."""
-    work: Callable[..., Any] = getattr(rule, step)
+    return _attempt(rule, step, getattr(rule, step), *args)
+
+
+def _attempt(rule: Rule, step: str, work: Callable[..., Any], *args: Any) -> Any:
     try:
         return work(*args)
     except Exception as err:

@@ -1,6 +1,6 @@
 """Where bytes live: one protocol, one module per kind of place, chosen by the path's scheme."""
 
-from reportgen.storage.local import LocalLocation
+from reportgen.storage.local import LocalLocation, at_home
 from reportgen.storage.location import (
     LINK,
     Location,
@@ -14,6 +14,7 @@ __all__ = [
     "LocalLocation",
     "Location",
     "ObjectInfo",
+    "at_home",
     "is_remote",
     "open_location",
     "read_blocks",

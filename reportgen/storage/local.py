@@ -24,7 +24,7 @@ class LocalLocation:
         Raises:
             LocationError: it does not exist, is no folder, or may not be listed.
         """
-        self._root = _existing_folder(Path(path).expanduser(), str(path))
+        self._root = _existing_folder(at_home(path), str(path))
         self._prefix = os.path.join(self._root, "")  # noqa: PTH118  # text: files may be many
 
     @property
@@ -86,6 +86,14 @@ class LocalLocation:
             hint="Check the file's permissions.",
             path=key,
         )
+
+
+def at_home(path: str | os.PathLike[str]) -> Path:
+    """Return a path with ``~`` expanded; of a user that does not exist it is a name like others."""
+    try:
+        return Path(path).expanduser()
+    except RuntimeError:
+        return Path(path)
 
 
 def _content(path: str) -> bytes:

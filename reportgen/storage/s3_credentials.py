@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from reportgen.errors import PlaceError
+from reportgen.storage.local import at_home
 from reportgen.storage.s3_roles import (
     CONTAINER_VARIABLES,
     container_credentials,
@@ -92,7 +93,7 @@ def _has_extra() -> bool:
 
 
 def _profile_files() -> list[Path]:
-    home = Path("~/.aws").expanduser()
+    home = at_home("~/.aws")
     named = {"AWS_SHARED_CREDENTIALS_FILE": "credentials", "AWS_CONFIG_FILE": "config"}
     paths = [Path(os.environ.get(name) or home / file) for name, file in named.items()]
     return [path for path in paths if path.is_file()]

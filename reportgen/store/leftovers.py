@@ -5,12 +5,15 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 _PREFIX = ".profiler-report-"
 _SUFFIX = ".tmp"
+_LONGEST_WAIT_S, _PAUSE_S = 1.0, 0.01
+"""For another run to make its staging folder, which takes milliseconds. Source: ours."""
 
 ASIDE = "old"
 """The folder in a staging folder that holds the old results while the new ones take their place."""
@@ -39,16 +42,38 @@ def clean_up(output: Path, results: str) -> None:
 
 
 @contextmanager
+def alone_in(output: Path) -> Iterator[None]:
+    """Wait until no other run makes or removes staging folders here, and keep others from it.
+
+    Without that, a folder that another run has made and not yet locked looks like a leftover. Who
+    holds the lock for longer is no run of ours (``flock DIR make-profiler-report``): it goes on.
+    """
+    ends_at = time.monotonic() + _LONGEST_WAIT_S
+    with _opened(output) as handle:
+        while handle is not None and not _lock(handle) and time.monotonic() < ends_at:
+            time.sleep(_PAUSE_S)
+        yield
+
+
+@contextmanager
 def in_use(folder: Path) -> Iterator[None]:
     """Keep a folder from being taken for a leftover; a kill ends that, whatever kind of kill."""
+    with _opened(folder) as handle:
+        if handle is not None:
+            _lock(handle)
+        yield
+
+
+@contextmanager
+def _opened(folder: Path) -> Iterator[int | None]:
+    """Yield a folder's handle; ``None`` where folders cannot be opened, nor locked then."""
     try:
         handle = os.open(folder, os.O_RDONLY)
-    except OSError:  # where folders cannot be opened they cannot be locked
-        yield
+    except OSError:
+        yield None
         return
     try:
-        _lock(handle)
-        yield
+        yield handle
     finally:
         os.close(handle)
 
@@ -57,14 +82,8 @@ def _is_left(path: Path) -> bool:
     """Return whether a path is a folder that no run uses; pipes and links only look like one."""
     if path.is_symlink() or not path.is_dir():
         return False
-    try:
-        handle = os.open(path, os.O_RDONLY)
-    except OSError:
-        return True
-    try:
-        return _lock(handle)
-    finally:
-        os.close(handle)
+    with _opened(path) as handle:
+        return handle is None or _lock(handle)
 
 
 def _lock(handle: int) -> bool:

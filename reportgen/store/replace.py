@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Collection, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,7 +17,7 @@ import msgspec
 
 from reportgen.errors import OutputError, WouldOverwriteError
 from reportgen.store.directory import REPORT_FILE
-from reportgen.store.leftovers import ASIDE, clean_up, in_use, make_staging_folder
+from reportgen.store.leftovers import ASIDE, alone_in, clean_up, in_use, make_staging_folder
 
 OUTPUT_FOLDER = "profiler-report"
 OUTPUT_NOTEBOOK = "profiler-report.ipynb"
@@ -136,21 +136,21 @@ def open_staging(output: Path) -> Iterator[Staging]:
     Raises:
         OutputError: the output folder cannot be made or written.
     """
-    try:
-        output.mkdir(parents=True, exist_ok=True)
-        clean_up(output, OUTPUT_FOLDER)
-        folder = make_staging_folder(output)
-    except OSError as err:
-        raise OutputError(
-            f"Cannot write in {output}: {err.strerror}.",
-            hint="Choose another folder with --output.",
-            path=str(output),
-        ) from err
-    try:
-        with in_use(folder):
-            yield Staging(folder=folder, output=output)
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
+    with ExitStack() as exits:
+        try:
+            output.mkdir(parents=True, exist_ok=True)
+            with alone_in(output):
+                clean_up(output, OUTPUT_FOLDER)
+                folder = make_staging_folder(output)
+                exits.callback(shutil.rmtree, folder, ignore_errors=True)
+                exits.enter_context(in_use(folder))
+        except OSError as err:
+            raise OutputError(
+                f"Cannot write in {output}: {err.strerror}.",
+                hint="Choose another folder with --output.",
+                path=str(output),
+            ) from err
+        yield Staging(folder=folder, output=output)
 
 
 def publish_staging(staging: Staging, *, outdated: Iterable[Path] = ()) -> None:

@@ -110,8 +110,8 @@ TRACED = Words(
 
 
 def words_for(parts: Collection[str]) -> Words:
-    """Return the words for a budget with these parts: only that of kernels knows computing."""
-    return TRACED if {"compute", _COMMUNICATION, "kernel_gap"} & set(parts) else SAMPLED
+    """Return the words for a budget with these parts; parts of both kinds are of samples."""
+    return TRACED if (TRACED.names.keys() - SAMPLED.names.keys()) & set(parts) else SAMPLED
 
 
 def said_parts(names: Sequence[str]) -> tuple[str, ...]:

@@ -27,14 +27,7 @@ def plotly_form(figure: Figure) -> Figure:
     """
     dates = {key.replace("axis", "") for key, axis in figure["layout"].items() if _is_date(axis)}
     traces = [
-        {
-            **trace,
-            **{
-                key: _dated(trace[key]) for key in _DATE_KEYS.get(trace["type"], ()) if key in trace
-            },
-        }
-        if trace.get("xaxis", "x") in dates
-        else trace
+        _with_dates(trace) if trace.get("xaxis", "x") in dates else trace
         for trace in figure["data"]
     ]
     written = _for_plotly({**figure, "data": traces})

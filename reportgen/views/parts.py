@@ -50,7 +50,8 @@ def frame(report: Report, rule_id: str, exhibit_id: str) -> pd.DataFrame:
     import pandas as pd
 
     found = _find(report, rule_id, exhibit_id)
-    return pd.DataFrame({column.name: list(column.values) for column in found.columns})
+    made = pd.DataFrame({place: column.values for place, column in enumerate(found.columns)})
+    return made.set_axis([column.name for column in found.columns], axis="columns")
 
 
 def _find(report: Report, rule_id: str, exhibit_id: str) -> Exhibit:

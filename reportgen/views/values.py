@@ -18,6 +18,8 @@ _LONGEST_LISTED = 48
 LONGEST_TEXT = 1_500
 _LONGEST_HOVER = 2_000
 _UNIX_FROM_S = 1e8
+_EARLIEST_S, _LATEST_S = -62_135_596_800.0, 253_402_300_799.0
+"""The first second of the year 1 and the last of 9999, between which Python has dates."""
 _FEW_DECIMALS_FROM = 1_000.0
 _WHOLE_SECONDS_FROM_S = 10.0
 _PCT = re.compile(r"\bpct\b")
@@ -215,7 +217,7 @@ def say_column(values: Sequence[float | None]) -> list[str]:
 
 def say_instant(time_s: float, *, is_unix: bool = True) -> str:
     """Write an instant: UTC to the tenth of a second, or seconds since the recording began."""
-    if not is_unix or not 0 <= time_s < 253_402_300_800:
+    if not is_unix or not 0 <= time_s < _LATEST_S:
         return f"{time_s:,.3f} s"
     moment = datetime.fromtimestamp(round(time_s, 1), tz=UTC)
     return f"{moment:%Y-%m-%d %H:%M:%S}.{moment.microsecond // 100_000}"
@@ -228,16 +230,22 @@ def say_moment(time_s: float) -> str:
         >>> say_moment(1_783_071_021.250001)
         '2026-07-03 09:30:21.250001'
     """
+    if not _EARLIEST_S <= time_s < _LATEST_S:
+        return say_instant(time_s, is_unix=False)
     return f"{datetime.fromtimestamp(time_s, tz=UTC):%Y-%m-%d %H:%M:%S.%f}"
 
 
-def say_plotly_date(time_ms: float) -> str:
+def say_plotly_date(time_ms: float) -> str | None:
     """Write an instant as plotly's date axes take it: UTC, to the microsecond, short where whole.
+
+    What lies in no year from 1 to 9999 is ``None``: nothing can be drawn there.
 
     Example:
         >>> say_plotly_date(1_783_071_021_500.0), say_plotly_date(1_783_071_000_000.0)
         ('2026-07-03 09:30:21.5', '2026-07-03 09:30')
     """
+    if not _EARLIEST_S <= time_ms / 1000 < _LATEST_S:
+        return None
     time_us = round(time_ms * 1000)
     moment = datetime.fromtimestamp(time_us // 1_000_000, tz=UTC)
     if moment.second == 0 and time_us % 1_000_000 == 0:

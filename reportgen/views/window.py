@@ -8,6 +8,7 @@ from typing import Any
 
 from reportgen.views import theme
 from reportgen.views.charts.layout import Figure, axis, layout
+from reportgen.views.charts.panels import axis_name
 from reportgen.views.meaning import inks
 from reportgen.views.values import plot_label, unique_labels
 
@@ -83,7 +84,7 @@ def window_figure(window: Window) -> Figure:
         heights.append(float(max(_LANE_PX * len(window.lanes), 2 * _LANE_PX)))
     n_rows = -(-len(window.lines) // _NAMED_A_ROW) if len(window.lines) <= _MOST_NAMED else 1
     legend_px = _LEGEND_ROW_PX * max(n_rows - 1, 0)
-    lanes = _lane_traces(window.lanes, _axis_name(len(panels))) if window.lanes else []
+    lanes = _lane_traces(window.lanes, axis_name(len(panels))) if window.lanes else []
     return {
         "data": [*_line_traces(window.lines, panels), *lanes],
         "layout": layout(
@@ -97,7 +98,7 @@ def window_figure(window: Window) -> Figure:
                 "",
                 type="date",
                 range=[window.start_ms, window.end_ms],
-                anchor=_axis_name(len(heights) - 1) if heights else "y",
+                anchor=axis_name(len(heights) - 1) if heights else "y",
                 hoverformat="%H:%M:%S.%L UTC",
             ),
             shapes=[_marker(time_ms) for time_ms in window.step_ms],
@@ -114,7 +115,7 @@ def _line_traces(lines: Sequence[WindowLine], panels: Sequence[str]) -> list[dic
             "name": plot_label(line.name),
             "x": list(line.x),
             "y": list(line.y),
-            "yaxis": _axis_name(panels.index(line.panel)),
+            "yaxis": axis_name(panels.index(line.panel)),
             "line": {
                 "color": theme.shade(ink.hue, ink.index),
                 "dash": theme.dash(ink.index),
@@ -267,10 +268,6 @@ def _hover(line: WindowLine) -> str:
 def _unit_of(window: Window, panel: str) -> str:
     unit = next(line.unit for line in window.lines if line.panel == panel)
     return f"{panel} ({unit})" if unit else panel
-
-
-def _axis_name(place: int) -> str:
-    return f"y{_number(place)}"
 
 
 def _number(place: int) -> str:

@@ -80,6 +80,22 @@ def test_pipes_devices_and_links_are_named_and_never_opened(
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root may make devices")
+@pytest.mark.parametrize("name", ["job\udcff", "~nobody-of-that-name"])
+def test_a_folder_may_have_any_name(name: str, tmp_path: Path) -> None:
+    plain_job(tmp_path / name)
+    run = summarized(name, "-o", "out", cwd=tmp_path)
+    assert run.code == 0, run.stderr
+    job = report_in(tmp_path / "out")["job"]
+    assert job["name"] == job["source"] == name.replace("\udcff", "\\udcff")
+
+
+def test_a_name_that_is_no_text_is_written_as_far_as_it_can_be(tmp_path: Path) -> None:
+    plain_job(tmp_path / "job")
+    run = summarized("job", "--name", "run \udcff", "-o", "out", cwd=tmp_path)
+    assert run.code == 0, run.stderr
+    assert report_in(tmp_path / "out")["job"]["name"] == "run \\udcff"
+
+
 def test_a_device_is_not_read(tmp_path: Path) -> None:
     job = plain_job(tmp_path / "job")
     minutes = next((job / "profiler-output" / "system").rglob("*.algo-1.json")).parent

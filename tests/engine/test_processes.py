@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
+import signal
+import sys
+from pathlib import Path
 
 import pytest
 
 from reportgen.engine import ProcessExecutor
-from reportgen.errors import LocationError
+from reportgen.errors import LocationError, ReportgenError
 from reportgen.storage import open_location
 
 
@@ -43,3 +46,31 @@ def test_what_cannot_travel_is_worked_on_here() -> None:
     seen: list[int] = []
     assert ProcessExecutor().map(lambda item: seen.append(item), [1, 2]) == [None, None]
     assert sorted(seen) == [1, 2]
+
+
+@pytest.mark.parametrize("more", [[], [""]], ids=["alone", "with plugins there"])
+def test_modules_in_the_current_folder_are_not_taken_for_pythons_own(
+    more: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "path", [*more, *sys.path])
+    (tmp_path / "pickle.py").write_text("raise SystemExit('somebody else wrote me')")
+    monkeypatch.chdir(tmp_path)
+    assert ProcessExecutor().map(abs, [-3]) == [3]
+
+
+def test_what_a_rule_prints_does_not_disturb_the_answer() -> None:
+    assert ProcessExecutor().map(_printing, [7]) == [7]
+
+
+def _printing(number: int) -> int:
+    sys.stdout.write("seen\n")
+    return number
+
+
+def test_a_killed_process_is_an_error_that_says_what_to_do() -> None:
+    with pytest.raises(ReportgenError, match="memory"):
+        ProcessExecutor().map(_kill, [signal.SIGKILL])
+
+
+def _kill(number: int) -> None:
+    os.kill(os.getpid(), number)

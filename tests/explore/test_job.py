@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 import reportgen
-from reportgen.errors import ConfigError, LocationError
+from reportgen.errors import ConfigError, LocationError, PlaceError
 from reportgen.explore import functions_at, in_intervals, moments, wait_for_job
 from reportgen.explore.frames import (
     DATALOADER_COLUMNS,
@@ -30,6 +30,7 @@ from tests.builders import (
     write_system,
     write_timeline,
 )
+from tests.intake.test_spans import mark, write_marks
 from tests.shared_data import SHARED_DATA, needs_shared_data
 
 TRAIN = "Step:ModeKeys.TRAIN"
@@ -198,6 +199,21 @@ def test_latest_returns_each_row_once_and_together_they_are_a_full_load(tmp_path
     pd.testing.assert_frame_equal(together, fresh)
 
 
+def test_an_event_that_ends_in_a_later_file_is_there_once_that_file_is(tmp_path: Path) -> None:
+    write_marks(tmp_path, mark("B", START_S + 59, "NEGOTIATE"), end_s=START_S + 60)
+    running = reportgen.open(str(tmp_path))
+    before = running.latest()
+    write_marks(tmp_path, mark("E", START_S + 61), end_s=START_S + 120)
+    after = running.latest()
+
+    assert before.framework.empty
+    assert after.framework["framework_metric"].tolist() == ["NEGOTIATE"]
+    assert (after.framework["end_time_us"] - after.framework["start_time_us"]).tolist() == [
+        2_000_000
+    ]
+    assert running.latest().framework.empty
+
+
 def test_files_that_were_read_are_not_opened_again(
     job: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -269,3 +285,8 @@ def test_the_counts_that_smdebug_expects_of_its_samples() -> None:
     assert count(1_591_100_000, 1_591_167_699) == 10
     assert count(1_591_748_165, 1_600_000_000) == 32
     assert len(opened.framework_metrics(since=1_589_930_980, until=1_589_930_995)) == 4
+
+
+def test_a_place_that_cannot_be_used_is_not_waited_for() -> None:
+    with pytest.raises(PlaceError, match="not the address of a bucket"):
+        wait_for_job("s3:///job", timeout_s=5.0)

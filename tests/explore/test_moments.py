@@ -201,6 +201,14 @@ def test_functions_of_any_range_are_listed_longest_first(job: Job) -> None:
     assert found["inside_us"].tolist() == [1e6, 0.5e6 + 1e6]
 
 
+def test_a_range_beyond_all_time_holds_every_function_whole(job: Job) -> None:
+    found = activity.functions_between(job, "0001-01-01", "9999-12-31")
+
+    is_step = job.framework_metrics()["process"].str.startswith("Step:")
+    assert found["count"].sum() == (~is_step).sum()
+    assert found["inside_us"].tolist() == found["total_us"].tolist()
+
+
 def test_a_thin_comparison_names_no_cause(job: Job) -> None:
     slow, normal = moments.split_steps(job.framework_metrics())
     said = activity.say_cause(

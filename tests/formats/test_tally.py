@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from reportgen.formats import Tally, printable
+from reportgen.formats.tally import MAX_DETAILS
 from reportgen.profile import Quality, SourceNote
 
 
@@ -67,3 +68,16 @@ def test_names_too_long_for_a_name_are_cut_and_stay_apart() -> None:
     assert one != other
     assert printable(one) == one
     assert printable("x" * 1_000) == "x" * 1_000
+
+
+def test_tallies_that_are_merged_name_no_more_places_than_one() -> None:
+    tallies = [Tally(), Tally()]
+    for tally in tallies:
+        for number in range(MAX_DETAILS):
+            tally.add(Quality.LINES_BROKEN, "a", detail=f"line {number}")
+        tally.remark("Once.", path="a")
+    tallies[0].merge(tallies[1])
+    broken, remark = tallies[0].notes()
+    assert broken.text.count("line ") == MAX_DETAILS
+    assert broken.counts == {Quality.LINES_BROKEN: 2 * MAX_DETAILS}
+    assert (remark.text, remark.path) == ("Once.", "a")

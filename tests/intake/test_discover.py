@@ -171,6 +171,8 @@ def test_a_folder_inside_system_names_the_folder_to_pass(tmp_path: Path) -> None
     [
         ("framework/a/cprofile/27-algo-1/x/python_stats", b"x", "Python profiles of unknown times"),
         ("h100.sqlite", b"SQLite format 3", "Nsight Systems exports"),
+        ("trace.zip", b"x", "zip archives"),
+        ("trace.json", b"PK\x03\x04", "zip archives"),
     ],
 )  # fmt: skip
 def test_formats_that_are_not_read_yet_are_named(

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from reportgen.intake import discover, read_samples, samples, system
-from tests.builders import write_system
+from reportgen.intake import discover, read_node, read_samples, samples, system
+from tests.builders import START_S, system_line, write_minute, write_system
 
 N_MINUTES, TICKS_A_MINUTE, N_CORES = 12, 120, 16
 
@@ -37,3 +37,13 @@ def test_one_metric_is_kept_block_by_block(job: Path, monkeypatch: pytest.Monkey
     assert found.value.size == N_MINUTES * TICKS_A_MINUTE
     # No more than a minute of all series was a table at once, and of it the one series stayed.
     assert passed == [(TICKS_A_MINUTE * (N_CORES + 1), TICKS_A_MINUTE)] * N_MINUTES
+
+
+@pytest.mark.parametrize("values", [(30.0, 60.0), (60.0, 30.0)])
+def test_of_two_values_at_one_instant_the_smaller_stays_as_in_the_report(
+    values: tuple[float, float], tmp_path: Path
+) -> None:
+    write_minute(tmp_path, [system_line("gpu0", value, START_S) for value in values])
+    (part,) = discover(str(tmp_path)).parts
+    assert read_samples(part).value.tolist() == [30.0]
+    assert read_node(part).system.values.tolist() == [[30.0]]

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
+import threading
 from pathlib import Path
 
 import pytest
 
 from reportgen.errors import AmbiguousJobError, LocationError
+from reportgen.formats import Tally
 from reportgen.intake import discover, read
+from reportgen.intake.trace_files import find_traces, rank_parts
 from reportgen.profile import Clock, Quality, RankTrace
 from reportgen.profile.trace_tables import n_rows
+from reportgen.storage import LocalLocation
 from tests.builders import write_system
 from tests.traces import (
     BASE_NS,
@@ -57,6 +61,37 @@ def test_an_ending_that_lies_does_not_matter(tmp_path: Path) -> None:
     assert n_rows(read_one(tmp_path).gpu_ops) == 4
 
 
+def test_processes_of_one_host_are_ranks_of_their_own(tmp_path: Path) -> None:
+    for process in (31, 32):
+        name = f"train-worker-0_{process}.1623143089861.pt.trace.json"
+        (tmp_path / name).write_text(trace_text())
+
+    assert [(rank, known) for rank, _, known in ranks_of(tmp_path)] == [(0, False), (1, False)]
+    notes = [note.text for note in discover(str(tmp_path)).notes]
+    assert "Nothing tells the ranks of 2 traces: they are numbered by their names." in notes
+
+
+def test_traces_of_several_processes_in_one_file_are_named(tmp_path: Path) -> None:
+    other = span("cuda_runtime", "cudaLaunchKernel", 3, 1, pid=4101, tid=4101, correlation=1)
+    write_trace(tmp_path / "merged.json", trace_text([*small_events(), other]))
+    assert "2 processes are in one file." in notes_of(read_one(tmp_path))
+
+    write_trace(tmp_path / "merged.json", trace_text())
+    assert "in one file" not in notes_of(read_one(tmp_path))
+
+
+def test_events_of_other_profilers_are_named(tmp_path: Path) -> None:
+    begin = span("cpu_op", "aten::mm", 0, 1) | {"ph": "B"}
+    old = {"name": "mm", "ph": "X", "ts": START_US, "dur": 3, "tid": 0, "pid": "CUDA functions"}
+    write_trace(tmp_path / "trace.json", trace_text([kernel(0, 1, 1), begin, old]))
+
+    trace = read_one(tmp_path)
+
+    assert "1 event tells a begin or an end alone" in notes_of(trace)
+    assert "Spans without a category: 1." in notes_of(trace)
+    assert sum(note.counts.get(Quality.EVENTS_DROPPED, 0) for note in trace.notes) == 1
+
+
 def test_the_header_tells_the_rank_before_the_name(tmp_path: Path) -> None:
     write_trace(tmp_path / "rank1.json", ranked(0))
     write_trace(tmp_path / "b.json.gz", ranked(1))
@@ -70,6 +105,27 @@ def test_a_header_after_the_events_tells_the_rank_too(tmp_path: Path) -> None:
     write_trace(tmp_path / "a.json", json.dumps(late))
 
     assert ranks_of(tmp_path) == [(6, "a.json", True)]
+
+
+class SlowPlace(LocalLocation):
+    """A folder whose files are answered two at a time, or not at all."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path)
+        self._both = threading.Barrier(2, timeout=10)
+
+    def read_head(self, key: str, size_bytes: int) -> bytes:
+        self._both.wait()
+        return super().read_head(key, size_bytes)
+
+
+def test_many_files_are_looked_into_at_once(tmp_path: Path) -> None:
+    for rank in range(2):
+        write_trace(tmp_path / f"rank{rank}.json", ranked(rank))
+    place = SlowPlace(tmp_path)
+    traces = find_traces(place, place.list())
+    job = discover(str(tmp_path)).info
+    assert [part.rank for part in rank_parts(place, traces, job, Tally())] == [0, 1]
 
 
 def test_files_without_a_rank_are_numbered_in_order(tmp_path: Path) -> None:
@@ -186,6 +242,7 @@ def test_what_was_lost_is_told_in_numbers(tmp_path: Path) -> None:
 
     lost = sum(note.counts.get(Quality.BYTES_LOST, 0) for note in trace.notes)
     assert lost > 50
+    assert "What it had not written counts nowhere" in notes_of(trace)
     assert "ends in the middle of an event" in notes_of(trace)
 
 

@@ -15,6 +15,7 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
 from reportgen.errors import OutputError, PluginError
 from reportgen.publish import ReadyKernel, is_unchanged, read_notebook, run_notebook
+from reportgen.publish import kernel as kernel_module
 
 
 def write_notebook(path: Path, *sources: str, tags: tuple[str, ...] = ("parameters",)) -> Path:
@@ -57,6 +58,35 @@ def test_a_notebook_runs_with_its_parameter_beside_the_results(
     again = read_notebook(output)
     assert len(again.cells) == 3
     assert all(not cell.get("outputs") for cell in again.cells)
+
+
+@pytest.mark.notebook
+def test_what_python_runs_at_somebodys_prompt_is_not_run_in_the_kernel(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    startup = tmp_path / "startup.py"
+    startup.write_text("import os\nos.chdir('/')")
+    monkeypatch.setenv("PYTHONSTARTUP", str(startup))
+    source = write_notebook(tmp_path / "mine.ipynb", "import os; print(os.getcwd())")
+    output = tmp_path / "out.ipynb"
+    with closing(ReadyKernel()) as ready:
+        ready.start(tmp_path)
+        run_notebook(read_notebook(source), output=output, report_dir=".", manager=ready.manager())
+    tree = json.loads(output.read_text())
+    assert tree["cells"][-1]["outputs"][0]["text"] == [f"{tmp_path.resolve()}\n"]
+
+
+def test_packages_that_do_not_fit_together_are_a_message_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def import_half_a_package() -> None:
+        raise AttributeError("module 'jinja2' has no attribute 'contextfilter'")
+
+    monkeypatch.setattr(kernel_module, "_preload", import_half_a_package)
+    with closing(ReadyKernel()) as ready:
+        ready.start(tmp_path)
+        with pytest.raises(OutputError, match="AttributeError: module 'jinja2' has no attribute"):
+            ready.manager()
 
 
 @pytest.mark.notebook

@@ -6,12 +6,24 @@ from reportgen.report import rank_findings
 from reportgen.results import Estimate, Finding, RuleId, RuleResult, Severity, Status
 
 
-def finding(finding_id: str, severity: Severity, share_ratio: float | None = None) -> Finding:
+def finding(
+    finding_id: str,
+    severity: Severity,
+    share_ratio: float | None = None,
+    *,
+    causes: tuple[str, ...] = (),
+) -> Finding:
     estimate = (
         None if share_ratio is None else Estimate(share_ratio=share_ratio, speedup_at_most=None)
     )
     return Finding(
-        id=finding_id, severity=severity, title="t", text="t", advice="a", estimate=estimate
+        id=finding_id,
+        severity=severity,
+        title="t",
+        text="t",
+        advice="a",
+        estimate=estimate,
+        causes=causes,
     )
 
 
@@ -35,9 +47,10 @@ def test_severity_comes_before_share_and_share_before_order() -> None:
 def test_what_only_says_that_a_gpu_idles_comes_after_what_says_why() -> None:
     ranked = rank_findings(
         [
-            result("LowGPUUtilization", finding("GPU-2", Severity.CRITICAL, 0.9)),
-            result("Dataloader", finding("DL-1", Severity.CRITICAL, 0.7)),
+            result("A", finding("GPU-2", Severity.CRITICAL, 0.9, causes=("CPU-1", "DL-1"))),
+            result("B", finding("CPU-1", Severity.CRITICAL, 0.8, causes=("DL-1",))),
+            result("C", finding("DL-1", Severity.CRITICAL, 0.7)),
         ]
     )
 
-    assert [item.finding.id for item in ranked] == ["DL-1", "GPU-2"]
+    assert [item.finding.id for item in ranked] == ["DL-1", "CPU-1", "GPU-2"]

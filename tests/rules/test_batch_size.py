@@ -119,7 +119,7 @@ def test_only_gpus_with_room_are_listed_and_a_busy_one_changes_the_advice() -> N
     assert isinstance(entry, dict)
     assert list(entry) == ["cpu", "gpu0", "gpu0_memory"]
     assert found.severity is Severity.INFO
-    assert "but gpu1 on the same node has not" in found.title
+    assert "but gpu1 on algo-1 has not" in found.title
     assert "evenly" in found.advice
 
 
@@ -183,3 +183,42 @@ def test_an_imported_result_is_read_from_its_details() -> None:
     assert found.id == "BATCH-1"
     assert "gpu1 on algo-1" in found.title
     assert presented.exhibits[0].n_rows == 3
+
+
+def test_gpus_that_are_never_used_ask_for_no_larger_batch() -> None:
+    unused: dict[str, Any] = {"gpu1": 0.0, "gpu1_memory": 0.0}
+    found = finding(run(RULE, roomy(**unused), **SMALL), "BATCH-1")
+    assert found is not None
+    assert (found.severity, found.measured) == (Severity.WARNING, 40.0), "that of gpu0"
+
+    found = finding(run(RULE, roomy(gpu0=90.0, **unused), **SMALL), "BATCH-1")
+    assert found is not None
+    assert found.severity is Severity.INFO
+    assert found.title == "gpu1 on algo-1 has room because it is never used"
+
+
+def test_imported_room_of_a_gpu_that_is_busy_at_most_times_is_a_reading() -> None:
+    box: Details = {"p25": 98.0, "p50": 100.0, "p75": 100.0, "p95": 100.0, "upper": 1, "lower": 1}
+    details: Details = {"algo-1": {"cpu": box, "gpu0": box, "gpu0_memory": box}}
+    presented = RULE.present(Counters(rule_triggered=2, violations=2), details, RULE.params(), None)
+
+    (found,) = presented.findings
+    assert found.severity is Severity.INFO
+    assert found.title == "Room for a larger batch for a time only: gpu0 on algo-1"
+
+
+def test_a_gpu_that_stopped_asks_for_no_larger_batch() -> None:
+    idle_end = [90.0] * 10 + [0.0] * 20
+    found = finding(run(RULE, roomy(gpu0=idle_end), **SMALL), "BATCH-1")
+
+    assert found is not None
+    assert found.severity is Severity.INFO
+    assert found.title.startswith("Room for a larger batch only before the work begins")
+
+
+def test_a_busy_gpu_of_another_node_speaks_against_a_larger_batch() -> None:
+    found = finding(run(RULE, roomy(), roomy("algo-2", gpu0=95.0), **SMALL), "BATCH-1")
+
+    assert found is not None
+    assert found.severity is Severity.INFO
+    assert found.title == "gpu0 on algo-1 has room, but gpu0 on algo-2 has not"

@@ -318,7 +318,7 @@ def test_an_imported_result_is_read_from_its_details() -> None:
 
     (found,) = presented.findings
     assert (found.id, found.measured, found.severity) == ("CPU-1", 55.7621, Severity.CRITICAL)
-    assert "a GPU that the job never uses" in found.text
+    assert "In 0.0 % of those that count it was one core" in found.text
     assert presented.exhibits[0].columns[1].values == (501, 94, 750)
 
 
@@ -345,12 +345,22 @@ def test_a_gpu_that_idles_beside_one_never_used_still_counts() -> None:
     assert found.estimate.share_ratio == 0.75
 
 
+def test_nodes_without_gpus_do_not_hide_a_bottleneck() -> None:
+    other = node_profile(system=system_table({"cpu0": [20.0] * 40}), node="algo-2")
+    result = run(RULE, other, node(starved("b" * 18 + "w" * 4 + "b" * 12 + "w" * 6)), **SMALL)
+    found = finding(result, "CPU-1")
+
+    assert found is not None
+    assert found.title.endswith("75.0 % of the job")
+    assert result.metrics["bottleneck_ratio"] == 0.75
+
+
 @pytest.mark.parametrize(("gpu", "is_touched"), [(1.99, False), (2.0, True)])
 def test_who_leaves_all_gpus_alone_is_told_to_use_them_first(gpu: float, is_touched: bool) -> None:
     found = finding(run(RULE, node(starved("b" * 40, low=gpu)), **SMALL), "CPU-1")
 
     assert found is not None
-    assert found.severity is Severity.CRITICAL
+    assert found.severity is (Severity.CRITICAL if is_touched else Severity.INFO)
     assert found.advice.startswith("No GPU of the job ever works") is not is_touched
 
 

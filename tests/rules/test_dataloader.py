@@ -66,7 +66,12 @@ def test_loaders_below_seventy_percent_of_the_cores_are_too_few(
 
 @pytest.mark.parametrize(("loaders", "n_violations"), [(4, 0), (5, 1)])
 def test_loaders_above_twice_the_cores_are_too_many(loaders: int, n_violations: int) -> None:
-    result = judged(training(loaders=loaders, n_steps=50), cores=2)
+    columns = {f"cpu{core}": [95.0] * 601 for core in range(2)}
+    part = replace(
+        node(training(loaders=loaders, n_steps=50), cores=2),
+        system=system_table(columns, start_s=START_S, interval_s=1.0),
+    )
+    result = run(RULE, part)
     found = finding(result, "DL-2")
 
     assert result.counters.violations == n_violations
@@ -538,3 +543,53 @@ def test_processes_of_one_worker_are_timed_apart() -> None:
     (own,) = rows_of(judged(rows, cores=2), "batch_times")
 
     assert (own["batches"], own["p50_s"], own["slow_batches"]) == (22, 1.0, 0)
+
+
+@pytest.mark.parametrize(("hot_cores", "said"), [(2, "Raise num_workers"), (3, "cheaper to load")])
+def test_more_workers_are_no_advice_where_the_cores_are_used_up(hot_cores: int, said: str) -> None:
+    columns = {f"cpu{core}": [99.0 if core < hot_cores else 10.0] * 601 for core in range(4)}
+    part = replace(
+        node(training(wait_s=0.8, n_steps=50), cores=4),
+        system=system_table(columns, start_s=START_S, interval_s=1.0),
+    )
+    found = finding(run(RULE, part), "DL-1")
+
+    assert found is not None
+    assert said in found.advice
+    assert ("most cores were above 90 %" in found.text) == (hot_cores == 3)
+
+
+def test_waiting_that_wears_off_asks_for_a_cache_not_for_more_workers() -> None:
+    slow = training(wait_s=0.9, n_steps=20)
+    quick = training(wait_s=0.01, n_steps=100)
+    rows = [*slow, *(_later(row, 20.0) for row in quick)]
+    found = finding(judged(rows, cores=4), "DL-1")
+
+    assert found is not None
+    assert "of the waiting lies in the first quarter of the loop" in found.text
+    assert found.advice.startswith("Copy or cache the data before the training")
+
+
+def _later(row: tuple[Any, ...], by_s: float) -> tuple[Any, ...]:
+    return (row[0], row[1], row[2] + by_s, row[3] + by_s, *row[4:])
+
+
+def test_many_loaders_do_no_harm_where_nothing_waits_and_the_cores_have_room() -> None:
+    found = finding(judged(training(loaders=5, n_steps=50), cores=2), "DL-2")
+
+    assert found is not None
+    assert found.severity is Severity.INFO
+    assert found.title == "5 loader processes on 2 cores, which have room"
+
+
+def test_cores_that_wait_for_io_are_not_used_up() -> None:
+    columns = {f"cpu{core}": [99.0] * 601 for core in range(4)}
+    columns |= {f"cpu{core}_iowait": [80.0] * 601 for core in range(4)}
+    part = replace(
+        node(training(wait_s=0.8, n_steps=50), cores=4),
+        system=system_table(columns, start_s=START_S, interval_s=1.0),
+    )
+    found = finding(run(RULE, part), "DL-1")
+
+    assert found is not None
+    assert "Raise num_workers" in found.advice

@@ -244,3 +244,13 @@ def test_an_imported_result_is_read_from_its_details() -> None:
     (found,) = presented.findings
     assert (found.id, found.measured) == ("MEM-1", 7.25)
     assert presented.exhibits[0].n_rows == 1
+
+
+@pytest.mark.parametrize(("use_rise", "severity"), [(9.0, Severity.WARNING), (12.0, Severity.INFO)])
+def test_a_trend_together_with_more_gpu_work_is_load(use_rise: float, severity: Severity) -> None:
+    memory = [float(value) for value in np.linspace(20, 50, 120)]
+    gpu = [float(value) for value in np.linspace(60, 60 + use_rise, 120)]
+    found = finding(run(RULE, node(memory, gpu=gpu), **SMALL), "MEM-2")
+
+    assert found is not None
+    assert found.severity is severity

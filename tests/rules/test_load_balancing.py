@@ -9,8 +9,8 @@ from scipy.spatial.distance import jensenshannon
 from reportgen.profile import NodeProfile
 from reportgen.results import Counters, Details, ReasonCode, RuleResult, Severity, Status
 from reportgen.rules.load_balancing import RULE
-from tests.builders import START_S, node_profile, system_table
-from tests.rules.framework_jobs import finding, rows_of, run
+from tests.builders import START_S, node_profile, span_table, system_table
+from tests.rules.framework_jobs import finding, rows_of, run, step_rows
 
 SMALL = {"patience": 10}
 
@@ -188,3 +188,49 @@ def test_the_distance_is_named_and_has_its_largest_value_beside_it() -> None:
     assert found is not None
     assert found.unit == "Jensen-Shannon distance"
     assert "0.83 apart (Jensen-Shannon distance, 0 to 0.83; threshold 0.2)" in found.text
+
+
+def test_gpus_that_are_never_used_are_no_imbalance_between_those_that_are() -> None:
+    gpus: dict[str, Any] = {"gpu0": [90.0] * 30, "gpu1": [90.0] * 30, "gpu2": [0.0] * 30}
+    found = finding(run(RULE, node(**gpus), **SMALL), "BAL-1")
+
+    assert found is not None
+    assert (found.severity, found.estimate) == (Severity.INFO, None)
+    assert found.title == "Only 2 of 3 GPUs on algo-1 work throughout"
+    assert found.causes == ("GPU-1",)
+
+
+def test_an_imbalance_between_used_gpus_leaves_out_those_that_are_not() -> None:
+    gpus: dict[str, Any] = {"gpu0": [90.0] * 30, "gpu1": [60.0] * 30, "gpu2": [0.0] * 30}
+    found = finding(run(RULE, node(**gpus), **SMALL), "BAL-1")
+
+    assert found is not None
+    assert found.title.endswith("gpu0 is used 90.0 %, gpu1 60.0 %")
+    assert found.severity is Severity.WARNING
+    assert found.estimate is not None
+    assert found.estimate.share_ratio == pytest.approx(1 - 75 / 90, abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("n_workers", "said"), [(1, "instead of DataParallel"), (2, "own already")]
+)
+def test_data_parallel_is_advised_against_only_where_it_may_be_used(
+    n_workers: int, said: str
+) -> None:
+    gpus: dict[str, Any] = {"gpu0": [90.0] * 30, "gpu1": [30.0] * 30}
+    rows = [row for rank in range(n_workers) for row in step_rows([1.0], worker=f"algo-1-{rank}")]
+    part = node_profile(system=system_table(gpus, interval_s=6), spans=span_table(rows))
+    found = finding(run(RULE, part, **SMALL), "BAL-1")
+
+    assert found is not None
+    assert said in found.advice
+
+
+def test_a_gpu_that_stopped_is_no_imbalance() -> None:
+    gpus: dict[str, Any] = {"gpu0": [90.0] * 60, "gpu1": [90.0] * 60}
+    gpus["gpu2"] = [90.0] * 30 + [0.0] * 30
+    found = finding(run(RULE, node(**gpus), **SMALL), "BAL-1")
+
+    assert found is not None
+    assert found.severity is Severity.INFO
+    assert "stopped" in found.advice

@@ -289,3 +289,71 @@ def test_an_imported_gpu_that_never_worked_is_told_as_unused() -> None:
     presented = RULE.present(Counters(rule_triggered=1, violations=1), details, RULE.params(), None)
 
     assert presented.findings[0].title == "1 of 2 GPUs is never used: gpu1 on algo-1"
+
+
+def test_a_job_that_uses_no_gpu_at_all_is_told_to_look_at_its_device() -> None:
+    found = finding(run(RULE, node(gpu0=[0.0] * 30), **SMALL), "GPU-1")
+
+    assert found is not None
+    assert found.title == "The only GPU is never used: gpu0 on algo-1"
+    assert "moved to the GPU" in found.advice
+    assert found.causes == ()
+
+
+def test_a_gpu_that_works_a_little_is_under_used_and_may_have_a_cause() -> None:
+    found = finding(run(RULE, node(gpu0=[5.0] * 30), **SMALL), "GPU-1")
+
+    assert found is not None
+    assert found.title.startswith("GPU under-used")
+    assert "DL-1" in found.causes
+
+
+def test_an_imported_gpu_that_is_busy_at_most_times_idled_for_a_time() -> None:
+    idle: Details = {"gpu_95": 0.0, "gpu_5": 0.0, "gpu_max": 100.0, "p50": 100.0}
+    details: Details = {"algo-1": {"gpu0": idle}}
+    presented = RULE.present(Counters(rule_triggered=1, violations=1), details, RULE.params(), None)
+
+    assert presented.findings[0].severity is Severity.INFO
+    assert "idled for a time only" in presented.findings[0].text
+
+
+@pytest.mark.parametrize(
+    ("values", "said", "advised"),
+    [
+        (
+            [95.0] * 20 + [0.0] * 40,
+            "GPU stopped: gpu0 on algo-1 idles for the last 66.7 %",
+            "ended",
+        ),
+        (
+            [0.0] * 40 + [95.0] * 20,
+            "GPU begins late: gpu0 on algo-1 idles for the first 66.7 %",
+            "Sh",
+        ),
+    ],
+)
+def test_a_gpu_that_works_in_a_part_of_the_time_is_not_called_under_used(
+    values: list[float], said: str, advised: str
+) -> None:
+    found = finding(run(RULE, node(gpu0=values), **SMALL), "GPU-1")
+
+    assert found is not None
+    assert found.title.startswith(said)
+    assert advised in found.advice
+    assert found.causes == ()
+
+
+def test_a_node_whose_gpus_all_idle_is_told_to_be_looked_at() -> None:
+    result = run(RULE, node(gpu0=[90.0] * 20), node(name="algo-2", gpu0=[0.0] * 20), **SMALL)
+    found = finding(result, "GPU-1")
+
+    assert found is not None
+    assert "processes on algo-2" in found.advice
+
+
+def test_a_host_without_room_is_relieved_before_more_work_is_given() -> None:
+    part = node(gpu0=[50.0] * 30, cpu0=[95.0] * 30)
+    found = finding(run(RULE, part, **SMALL), "GPU-1")
+
+    assert found is not None
+    assert "Relieve the CPU first: its cores are at 95.0 %" in found.advice

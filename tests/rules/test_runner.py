@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from reportgen.errors import PluginError
 from reportgen.profile import NodeProfile
 from reportgen.results import RuleId, RuleResult, Status
+from reportgen.results.codec import decode, encode
 from reportgen.rules.base import About, Presentation, Rule
 from reportgen.rules.registry import BUILTIN_RULES, all_rules
 from reportgen.rules.runner import judge_all, measure_part
@@ -60,6 +63,35 @@ def test_a_rule_that_breaks_fails_alone(step: str) -> None:
     assert broken.reason.text == f"The rule broke in {step}: ZeroDivisionError: by nothing"
     assert sound.status is Status.OK
     assert sound.metrics == {"ticks": 0}
+
+
+def returning(*results: object, **fields: Any) -> Any:
+    """Return a ``judge`` that answers with something, or with a result of its own making."""
+    result = RuleResult(id=RuleId("Broken"), status=Status.OK, **fields)
+    return lambda *_: results[0] if results else result
+
+
+@pytest.mark.parametrize(
+    ("judge", "said"),
+    [
+        (returning(None), "TypeError: expected a RuleResult, saw NoneType"),
+        (returning(details={"n": np.int64(3)}), "TypeError: Encoding objects of type numpy.int64"),
+        (returning(details={"n": "\udcff"}), "UnicodeEncodeError: "),
+        (returning(metrics={"n": "many"}), "FormatError: Broken.json is not a rule result"),
+        (judge_ticks, "ValueError: its result is called Ticks, not Broken"),
+    ],
+)
+def test_a_result_that_cannot_be_saved_fails_alone(judge: Any, said: str) -> None:
+    rules = (rule("Broken", judge=judge), rule("Ticks"))
+    params = {item.id: NoParams() for item in rules}
+
+    broken, sound = judge_all([measure_part(node_profile(), rules, params)], rules, params)
+
+    assert (broken.id, broken.status, broken.details) == ("Broken", Status.FAILED, {})
+    assert broken.reason is not None
+    assert broken.reason.text.startswith(f"The rule broke in judge: {said}")
+    assert decode(encode(broken), path="Broken.json") == broken
+    assert sound.status is Status.OK
 
 
 def test_every_result_carries_the_rule_in_words() -> None:
@@ -128,3 +160,20 @@ def test_a_plugin_adds_its_rule(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_plugin_that_is_missing_is_named() -> None:
     with pytest.raises(PluginError, match="no_such_module"):
         all_rules(["no_such_module"])
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "said"),
+    [
+        ("rules_cut_short", "def (", "SyntaxError: invalid syntax"),
+        ("rules_by_nothing", "1 / 0", "ZeroDivisionError: division by zero"),
+    ],
+)
+def test_a_plugin_that_breaks_on_import_is_named_with_its_error(
+    name: str, text: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / f"{name}.py").write_text(text)
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(PluginError, match=f"The plugin {name} cannot be imported .{said}") as told:
+        all_rules([name])
+    assert told.value.hint == f"Mend it until `python -c 'import {name}'` works."

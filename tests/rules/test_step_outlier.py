@@ -443,3 +443,36 @@ def test_of_many_steps_every_so_many_is_a_mark_with_the_last_of_them() -> None:
     assert steps[:3] == [0, 13, 26]
     assert steps[-1] == 4_999
     assert f"{len(steps)} of 5,000 steps" in exhibit.caption
+
+
+def growing(growth: float, *, n_steps: int = 240) -> Any:
+    """Return a worker whose steps grow from one to ``growth`` more over the job."""
+    lengths = [0.3 * (1 + growth * step / n_steps) for step in range(n_steps)]
+    return run(RULE, node(step_rows(lengths, every_s=2.0)))
+
+
+@pytest.mark.parametrize(("growth", "is_told"), [(0.2, False), (0.4, True), (-0.5, False)])
+def test_steps_that_grow_slower_are_told(growth: float, is_told: bool) -> None:
+    found = finding(growing(growth), "STEP-2")
+
+    assert (found is not None) == is_told
+    if found is not None:
+        assert found.title.startswith("TRAIN steps grow slower: from 3")
+        assert found.estimate is not None
+        assert found.estimate.share_ratio == pytest.approx(0.12, abs=0.02)
+
+
+def test_too_few_steps_and_steps_that_jump_about_do_not_grow_slower() -> None:
+    rng = np.random.default_rng(3)
+    restless = [float(value) for value in rng.uniform(0.2, 0.9, 400)]
+
+    assert finding(growing(2.0, n_steps=100), "STEP-2") is None
+    assert finding(run(RULE, node(step_rows(restless))), "STEP-2") is None
+
+
+def test_a_slow_warm_up_does_not_hide_that_steps_grow_slower() -> None:
+    lengths = [5.0] * 10 + [0.3 + step / 400 for step in range(230)]
+    found = finding(run(RULE, node(step_rows(lengths, every_s=6.0))), "STEP-2")
+
+    assert found is not None
+    assert found.severity is Severity.WARNING

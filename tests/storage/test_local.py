@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from reportgen.errors import LocationError
-from reportgen.storage import LocalLocation, read_blocks
+from reportgen.storage import LocalLocation, at_home, read_blocks
 
 
 def test_files_are_listed_by_key_with_sizes(tmp_path: Path) -> None:
@@ -37,6 +37,14 @@ def test_links_are_listed_with_a_problem_and_never_followed(tmp_path: Path) -> N
         ("loop", "a link"),
         ("out", "a link"),
     ]
+
+
+def test_a_tilde_is_the_home_of_somebody_or_a_name_like_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert at_home("~/job") == tmp_path / "job"
+    assert at_home("~nobody-of-that-name/job") == Path("~nobody-of-that-name/job")
 
 
 def test_a_link_to_the_job_itself_may_be_given(tmp_path: Path) -> None:

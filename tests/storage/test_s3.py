@@ -144,6 +144,16 @@ def test_a_denied_object_stops_the_run_instead_of_missing(s3: Bucket, tmp_path: 
         intake.read_node(part)
 
 
+@pytest.mark.parametrize("name", ["run", "run/rank0.json.gz"])
+def test_traces_that_may_be_listed_but_not_read_are_denied_not_absent(
+    s3: Bucket, name: str
+) -> None:
+    s3.put("run/rank0.json.gz", gzip.compress(ranked(0).encode()))
+    s3.trouble.denies_objects = True
+    with pytest.raises(PlaceError, match="Access denied: s3:GetObject"):
+        intake.discover(f"{s3.url}/{name}")
+
+
 def test_a_store_without_etags_is_checked_by_size(s3: Bucket, tmp_path: Path) -> None:
     first, _ = two_minutes(s3, tmp_path)
     s3.trouble.hides_tags = True

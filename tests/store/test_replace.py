@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
+import threading
 from pathlib import Path
 
 import pytest
 
 from reportgen.errors import OutputError, WouldOverwriteError
-from reportgen.store import check_replaceable, open_staging, publish_staging
+from reportgen.store import check_replaceable, open_staging, publish_staging, replace
+from reportgen.store.leftovers import make_staging_folder
 
 OUR_PAGE = '<!DOCTYPE html><head><meta name="generator" content="make-profiler-report 0.1.0">'
 
@@ -61,6 +64,35 @@ def test_a_failure_leaves_the_old_report_and_no_leftovers(tmp_path: Path) -> Non
 
     assert (tmp_path / "profiler-report.ipynb").read_text() == "new"
     assert not list(tmp_path.glob(".profiler-report-*"))
+
+
+def test_a_run_that_begins_beside_another_spares_its_folder_from_the_first_moment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    others: list[threading.Thread] = []
+
+    def make_while_another_begins(output: Path) -> Path:
+        folder = make_staging_folder(output)
+        if not others:
+            others.append(threading.Thread(target=stage, args=(tmp_path,)))
+            others[0].start()
+            others[0].join(0.2)
+        return folder
+
+    monkeypatch.setattr(replace, "make_staging_folder", make_while_another_begins)
+    with open_staging(tmp_path) as staging:
+        others[0].join()
+        assert staging.folder.is_dir()
+
+
+def test_a_lock_that_somebody_else_holds_is_not_waited_for(tmp_path: Path) -> None:
+    handle = os.open(tmp_path, os.O_RDONLY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        stage(tmp_path)
+    finally:
+        os.close(handle)
+    assert (tmp_path / "profiler-report.html").is_file()
 
 
 def test_leftovers_of_a_killed_run_are_removed(tmp_path: Path) -> None:

@@ -61,6 +61,16 @@ def test_the_parts_fill_the_bar_and_add_up_to_a_hundred():
     assert sum(item.width_pct for item in picture.headings) == pytest.approx(100.0)
 
 
+def test_traced_gpus_that_only_copy_are_told_in_the_words_of_traces():
+    picture = picture_of(budget_report({"memory_operations": 60.0, "host_late": 40.0}))
+    assert picture is not None
+    assert [item.name for item in picture.segments] == [
+        "copies and memsets",
+        "waits for a slow host",
+    ]
+    assert picture.says.startswith("The GPUs computed in 0.0 % of their time; 40.0 % of it")
+
+
 def test_the_sentence_says_what_was_lost_and_to_what():
     picture = picture_of(budget_report(INPUT_BOUND))
     assert picture is not None

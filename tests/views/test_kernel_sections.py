@@ -23,21 +23,6 @@ from tests.views import reports, traces
 from tests.views.test_hero import budget_report
 
 UNIX = ChartContext(rule_id="GPUActivity", is_unix=True)
-TOPICS = (
-    "annotated_ranges",
-    "communication",
-    "device_memory",
-    "findings",
-    "gpu_activity",
-    "gpu_dashboard",
-    "host_threads",
-    "idle_time",
-    "kernels",
-    "launches",
-    "not_recorded",
-    "steps",
-    "traced_operators",
-)
 
 
 def html_of(section: Section) -> str:
@@ -49,7 +34,7 @@ def anchors_of(html: str) -> list[str]:
     return re.findall(r' id="([^"]+)"', html)
 
 
-@pytest.mark.parametrize("name", TOPICS)
+@pytest.mark.parametrize("name", traces.SECTIONS)
 def test_a_job_without_traces_has_none_of_the_sections_of_traces(name):
     assert getattr(views, name)(reports.busy_report()).blocks == ()
 
@@ -167,7 +152,7 @@ def test_what_could_win_little_is_a_line_below_a_verdict_without_problem():
 
 def test_every_link_of_the_checks_has_a_place():
     report = traces.traced_report()
-    sections = [getattr(views, name)(report) for name in TOPICS]
+    sections = [getattr(views, name)(report) for name in traces.SECTIONS]
     places = {section.id for section in sections if section.blocks}
     places |= set(anchors_of("".join(map(html_of, sections))))
     links = set(re.findall(r'href="#([^"]+)"', html_of(views.findings(report))))

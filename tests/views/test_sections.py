@@ -28,24 +28,8 @@ from reportgen.views.sections.rules_summary import rule_rows
 from reportgen.views.status import hint_of, rule_state
 from reportgen.views.values import ABSENT
 from reportgen.views.verdict import verdict_of
-from tests.views import reports
+from tests.views import reports, traces
 
-OF_TRACES = {
-    "annotated_ranges",
-    "communication",
-    "device_memory",
-    "findings",
-    "gpu_activity",
-    "gpu_dashboard",
-    "host_threads",
-    "idle_time",
-    "kernels",
-    "launches",
-    "not_recorded",
-    "steps",
-    "traced_operators",
-}
-"""Sections of kernel traces: see test_kernel_sections.py."""
 TOLD_APART = {
     "exhibit",
     "figure",
@@ -55,7 +39,7 @@ TOLD_APART = {
     "operators",
     "step_periodicity",
 }
-SECTIONS = [name for name in views.__all__ if name not in TOLD_APART | OF_TRACES]
+SECTIONS = [name for name in views.__all__ if name not in TOLD_APART | set(traces.SECTIONS)]
 
 
 def _html(section: Section) -> str:

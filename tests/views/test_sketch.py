@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from urllib.parse import unquote
 from xml.etree import ElementTree as ET
 
@@ -161,3 +162,34 @@ def test_an_outline_that_is_filled_in_the_chart_is_filled_in_the_picture():
     made = sketch_of({"data": [square], "layout": layout}, height_px=200)
     assert made is not None
     assert [(mark.fill, mark.stroke) for mark in made.marks] == [("var(--rg-gpu)", "var(--rg-cpu)")]
+
+
+HUGE = 1.5e308
+"""A number that JSON knows; twice as much it does not."""
+ODD = {
+    "boxes": reports.boxes("b", "x", ("gpu0", "gpu1")),
+    "heatmap": reports.heatmap(rows=2, cells=90),
+    "histogram": reports.histogram("h", "x", {"gpu0": 40.0}),
+    "series": reports.steps_series(),
+}
+
+
+@pytest.mark.parametrize("kind", ODD)
+@pytest.mark.parametrize("number", [HUGE, -HUGE])
+def test_a_number_beyond_all_measure_costs_the_picture_at_most(kind: str, number: float):
+    sound = ODD[kind]
+    for place, column in enumerate(sound.columns):
+        if column.name in {"name", "row"}:
+            continue
+        odd = replace(column, values=(number, -number, *column.values[2:]))
+        columns = (*sound.columns[:place], odd, *sound.columns[place + 1 :])
+        assert sound.title in exhibit_block(replace(sound, columns=columns), UNIX).html
+
+
+def test_what_lies_far_outside_a_range_is_drawn_beside_the_panel():
+    drawing = boxes.draw(reports.boxes("b", "x", ("gpu0",)), UNIX)
+    (trace,) = [item for item in drawing.figure["data"] if item["type"] == "box"]
+    far = {**trace, "upperfence": [HUGE]}
+    made = sketch_of({**drawing.figure, "data": [far]}, height_px=drawing.height_px)
+    assert made is not None
+    assert max(max(map(abs, _numbers(mark.path))) for mark in made.marks) < 3 * WIDTH_PX

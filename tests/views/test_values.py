@@ -144,3 +144,10 @@ def test_a_duration_stays_on_one_line():
     assert held.replace("\u00a0", "_") == (
         "63.1_% of it (7_min_34_s) was lost, 3_h_51_min in all, 5_min 2 steps"
     )
+
+
+@pytest.mark.parametrize("time_s", [1e300, -1e300, 253_402_300_799.99])
+def test_what_lies_in_no_year_is_seconds_and_no_date(time_s):
+    assert values.say_instant(time_s).endswith(" s")
+    assert values.say_moment(time_s).endswith(" s")
+    assert values.say_plotly_date(time_s * 1000) is None

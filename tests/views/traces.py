@@ -14,6 +14,23 @@ from reportgen.results import (
 )
 from tests.views import reports
 
+SECTIONS = (
+    "annotated_ranges",
+    "communication",
+    "device_memory",
+    "findings",
+    "gpu_activity",
+    "gpu_dashboard",
+    "host_threads",
+    "idle_time",
+    "kernels",
+    "launches",
+    "not_recorded",
+    "steps",
+    "traced_operators",
+)
+"""The sections of a page of kernel traces."""
+
 LONG_NAME = f"void at::native::kernel<{'Functor, ' * 1_000}float>(int)"
 NO_COLLECTIVES = "No kernel communicates with other GPUs."
 

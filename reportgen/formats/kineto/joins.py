@@ -13,17 +13,49 @@ from reportgen.profile.trace_tables import FlowKind
 def launches(gpu: Columns, calls: Columns, launch_ends: Columns) -> NDArray[np.int32]:
     """Return the row of the call that launched each GPU op, ``ABSENT`` for orphans.
 
-    They share their correlation; of several calls the first is taken, which is the outermost.
-    Ops without correlation are found by the arrow that ends where they start.
+    They share their correlation; of calls inside one another the outermost is taken. Ops without
+    correlation are found by the arrow that ends where they start.
     """
     if not calls:
         return np.full(len(gpu["start_us"]), ABSENT, dtype=np.int32)
     found = _first_match(gpu["correlation"], calls["correlation"])
+    _tell_repeated_apart(found, gpu, calls)
     is_blind = gpu["correlation"] == ABSENT
     if launch_ends and is_blind.any():
         blind = np.flatnonzero(is_blind)
         found[blind] = _along_arrows(gpu["start_us"][blind], calls["start_us"], launch_ends)
     return found
+
+
+def _tell_repeated_apart(found: NDArray[np.int32], gpu: Columns, calls: Columns) -> None:
+    """Give ops whose correlation comes again the last call before them, in place.
+
+    Programs that follow each other in one file count from the same number. An op before all its
+    calls keeps the first.
+    """
+    ordered = np.sort(calls["correlation"])
+    repeated = np.unique(ordered[1:][(ordered[1:] == ordered[:-1]) & (ordered[1:] != ABSENT)])
+    if not len(repeated):
+        return
+    ops = np.flatnonzero(np.isin(gpu["correlation"], repeated))
+    rows = _outermost(np.flatnonzero(np.isin(calls["correlation"], repeated)), calls)
+    key = np.concatenate([calls["correlation"][rows], gpu["correlation"][ops]])
+    time_us = np.concatenate([calls["start_us"][rows], gpu["start_us"][ops]])
+    order = np.lexsort((np.arange(len(key)), time_us, key))  # of equal times calls come first
+    is_op = order >= len(rows)
+    before = np.maximum.accumulate(np.where(is_op, ABSENT, np.arange(len(key))))
+    is_told = is_op & (before != ABSENT) & (key[order[before]] == key[order])
+    found[ops[order[is_told] - len(rows)]] = rows[order[before[is_told]]]
+
+
+def _outermost(rows: NDArray[np.int64], calls: Columns) -> NDArray[np.int64]:
+    """Return calls without those that lie in the one before of the same correlation."""
+    start_us, end_us, key = (calls[name][rows] for name in ("start_us", "end_us", "correlation"))
+    order = np.lexsort((-end_us, start_us, key))
+    is_inner = np.zeros(len(rows), dtype=np.bool_)
+    is_same = np.diff(key[order]) == 0
+    is_inner[order[1:]] = is_same & (np.diff(end_us[order]) <= 0)
+    return rows[~is_inner]
 
 
 def _along_arrows(

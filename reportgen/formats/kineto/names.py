@@ -7,7 +7,10 @@ from pathlib import PurePosixPath
 
 _PATH = re.compile(r"(?<![\w.:/\\-])(?:[A-Za-z]:)?(?:[\\/][^\\/\s:()<>,\"']+)+[\\/](?=[^\\/\s])")
 _LIBRARY = re.compile(r".*[\\/](?:site-packages|dist-packages|python\d\.\d+)[\\/]")
-_RANK = re.compile(r"(?<![A-Za-z])(?:rank|worker)[-_.=]?(\d{1,6})(?!\d)", re.IGNORECASE)
+_RANK = re.compile(
+    r"(?<![A-Za-z])(?:rank|worker(?![-_.=]?\d+_\d+\.\d{10}))[-_.=]?(\d{1,6})(?!\d)", re.IGNORECASE
+)
+"""A worker before a process's number is a host: TensorBoard's ``<host>_<process>.<time>``."""
 _STAMP = re.compile(r"\.(\d{10,19})\.")
 
 _FLOATS = re.compile(r"double|float|half", re.IGNORECASE)

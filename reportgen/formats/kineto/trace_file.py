@@ -28,6 +28,9 @@ class TraceFile:
         losses: what could not be read of its text.
         packing: whether its packed bytes were damaged.
         n_events: events of every kind that could be read, metadata included.
+        n_apart: those that only begin or end something: phases B and E, which no profiler of
+            PyTorch writes.
+        n_uncategorized: spans without a category.
         n_bytes: its size, unpacked.
         n_documents: lists of events in it.
         n_left_out: events of further lists that cannot belong to the first.
@@ -38,6 +41,8 @@ class TraceFile:
     losses: Losses
     packing: Packing
     n_events: int
+    n_apart: int
+    n_uncategorized: int
     n_bytes: int
     n_documents: int
     n_left_out: int
@@ -65,12 +70,15 @@ def read_trace(blocks: Iterable[bytes], *, on_progress: Progress | None = None) 
             on_progress(len(batch.events), text.n_bytes - n_bytes)
             n_bytes = text.n_bytes
     columns.finish()
+    n_of = columns.columns.categories
     return TraceFile(
         header=_header(text.outside, n_left_out=columns.n_left_out),
         tables=build_tables(columns.columns),
         losses=text.losses,
         packing=packing,
-        n_events=sum(columns.columns.categories.values()),
+        n_events=n_of.total(),
+        n_apart=sum(n for (phase, _), n in n_of.items() if phase in {"B", "E"}),
+        n_uncategorized=n_of["X", ""],
         n_bytes=text.n_bytes,
         n_documents=columns.n_documents,
         n_left_out=columns.n_left_out,

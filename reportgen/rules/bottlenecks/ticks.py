@@ -24,6 +24,8 @@ from reportgen.rules.maths.minutes import minutes_of
 from reportgen.rules.saying.verdict import reason_to_skip
 from reportgen.units import NS_PER_MINUTE, NS_PER_US, seconds_key
 
+IDLE_GPUS, HOT_CORES = "GPUs", "CPUs"
+"""AWS's names of the two counts of a bottleneck."""
 GPU_WORKS_PCT = 90.0
 """A GPU above this works: what runs then is compared with bottlenecks. Source: seed 000."""
 
@@ -248,7 +250,7 @@ def bottleneck_details(job: Bottlenecks) -> Details:
         free_ns = time_ns
         while seconds_key(free_ns) in bottlenecks:
             free_ns += NS_PER_US
-        bottlenecks[seconds_key(free_ns)] = {"GPUs": gpus, "CPUs": cores}
+        bottlenecks[seconds_key(free_ns)] = {IDLE_GPUS: gpus, HOT_CORES: cores}
     details: Details = {
         "low_gpu_utilization": sum(node.n_low_ticks for node in job.nodes),
         "bottlenecks": bottlenecks,

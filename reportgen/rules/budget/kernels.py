@@ -203,6 +203,7 @@ def _findings(
             measured=round(share_pct, 4),
             unit="%",
             exhibit=SHARES,
+            causes=_CAUSES.get(part, ()),
         ),
     )
 
@@ -249,3 +250,14 @@ _MEANING: dict[KernelPart, tuple[str, str]] = {
         "Record a few steps more, so that the launches are in the trace.",
     ),
 }
+_CAUSES: dict[KernelPart, tuple[str, ...]] = {
+    KernelPart.EXPOSED_COMMUNICATION: ("COMM-1", "ACT-1"),
+    KernelPart.MEMORY: ("COPY-1", "COPY-2"),
+    KernelPart.CPU_INPUT: ("IDLE-1",),
+    KernelPart.HOST_BLOCKED: ("IDLE-2", "IDLE-3", "IDLE-4", "COPY-1"),
+    KernelPart.HOST_LATE: ("IDLE-5", "KERN-1"),
+    KernelPart.LAUNCH: ("IDLE-6", "KERN-1"),
+    KernelPart.KERNEL_GAP: ("IDLE-7", "KERN-1"),
+    KernelPart.WAITING: ("IDLE-8", "COMM-1"),
+}
+"""The findings that look closer at a part."""

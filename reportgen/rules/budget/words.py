@@ -185,6 +185,7 @@ def _findings(
             measured=round(share_pct, 4),
             unit="%",
             exhibit=SHARES,
+            causes=_CAUSES.get(part, ()),
         ),
     )
 
@@ -244,3 +245,14 @@ _MEANING: dict[Part, tuple[str, str]] = {
         "Record framework events, and look at small kernels, copies and synchronization.",
     ),
 }
+_CAUSES: dict[Part, tuple[str, ...]] = {
+    Part.INITIALIZATION: ("INIT-1",),
+    Part.STRAGGLER: ("STRAG-1", "BAL-1"),
+    Part.IO_WAIT: ("IO-1",),
+    Part.NETWORK: ("SYS-5",),
+    Part.CPU_INPUT: ("DL-1", "DL-2", "DL-5", "CPU-1", "PERIOD-1", "STEP-1"),
+    Part.BETWEEN_STEPS: ("PERIOD-1", "DL-1", "DL-5"),
+    Part.NEVER_USED: ("GPU-1",),
+    Part.UNEXPLAINED: ("GPU-1",),
+}
+"""The findings that look closer at a part."""

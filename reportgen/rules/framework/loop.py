@@ -67,15 +67,12 @@ def reason_without_steps(loop: Loop) -> Reason | None:
     return None
 
 
-def shares_of_time(
-    exhibit_id: str, total_ns: Mapping[str, int], *, title: str, caption: str = ""
-) -> Exhibit:
+def shares_of_time(exhibit_id: str, total_ns: Mapping[str, int], *, title: str) -> Exhibit:
     """Build a ``shares`` exhibit: seconds per part, and percentages that sum to 100.0."""
     return exhibit(
         exhibit_id,
         ExhibitKind.SHARES,
         title=title,
-        caption=caption,
         columns=[
             ("part", "", list(total_ns)),
             ("time_s", "s", [value / NS_PER_S for value in total_ns.values()]),
@@ -85,7 +82,7 @@ def shares_of_time(
 
 
 def shares_from_details(
-    exhibit_id: str, member: JsonValue, *, title: str, caption: str = ""
+    exhibit_id: str, member: JsonValue, *, title: str, caption: str
 ) -> Exhibit | None:
     """Build the same exhibit from a percentage map of AWS's JSON, which knows no seconds.
 

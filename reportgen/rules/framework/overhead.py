@@ -144,9 +144,10 @@ def overhead_finding(overheads: Sequence[Overhead], interval_ns: int | None) -> 
         text=(
             f"{worst.worker} has {say_times(worst.n_with, f'{phase_word(worst.phase)} step')} "
             f"whose {worst.detail.value} were recorded; their median is "
-            f"{say_duration(worst.with_ns / NS_PER_S)}, that of the other "
-            f"{say_count(worst.n_without)} is {say_duration(worst.without_ns / NS_PER_S)}. The "
-            f"recording may be the reason.{_sampling(interval_ns)}"
+            f"{say_duration(worst.with_ns / NS_PER_S)}, that of "
+            f"{say_times(worst.n_without, 'other step')} is "
+            f"{say_duration(worst.without_ns / NS_PER_S)}. The recording may be the reason."
+            f"{_sampling(interval_ns)}"
         ),
         advice="Record the details of few steps, and judge the pace by the other steps.",
         measured=round(longer_pct, 4),

@@ -15,7 +15,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reportgen.profile import SpanTable
-from reportgen.results import Exhibit, ExhibitKind, exhibit
 from reportgen.rules.framework.breakdown import PASS_PHASES, SpanClass, classes_of
 from reportgen.rules.framework.exchange import exchanges_data
 from reportgen.rules.framework.function_time import is_function
@@ -23,14 +22,9 @@ from reportgen.rules.loading.events import INITIALIZE, LoaderRows, loader_rows
 from reportgen.rules.maths.coverage import covered_ns
 from reportgen.rules.maths.groups import rows_by_code, sums_by_code
 from reportgen.rules.maths.intervals import merge_intervals, overlaps_any
-from reportgen.rules.saying.wording import say_some
-from reportgen.units import NS_PER_S, say_count
 
-EXHIBIT = "stages"
-NOT_RECORDED = "not recorded"
 WHOLE_FROM_RATIO = 0.9
 """What was recorded in this share of the steps was recorded in all of them. Source: ours."""
-MOST_NAMES = 3
 
 Mask = NDArray[np.bool_]
 Instants = NDArray[np.int64]
@@ -152,53 +146,6 @@ def merge_stages(parts: Sequence[StageTime]) -> tuple[StageTime, ...]:
                 )
             )
     return tuple(merged)
-
-
-def stage_exhibit(stages: Sequence[StageTime]) -> tuple[Exhibit, ...]:
-    """Return the table of all stages, unknown ones too; nothing without steps."""
-    if not stages:
-        return ()
-    by_stage = {item.stage: item for item in stages}
-    rows = [(stage, by_stage.get(stage)) for stage in Stage]
-    return (
-        exhibit(
-            EXHIBIT,
-            ExhibitKind.TABLE,
-            title="Where in the pipeline the loop's time goes",
-            caption=(
-                "Shares of the training loop, summed over the workers, or of those steps in which "
-                "such events were recorded. Stages may overlap, so shares need not add up to 100. "
-                "A stage that nothing recorded speaks of has no numbers: it is unknown, not 0."
-            ),
-            columns=[
-                ("stage", "", [stage.value for stage, _ in rows]),
-                ("share_pct", "%", [_share_pct(item) for _, item in rows]),
-                ("time_s", "s", [item.time_ns / NS_PER_S if item else None for _, item in rows]),
-                (
-                    "observed_s",
-                    "s",
-                    [item.observed_ns / NS_PER_S if item else None for _, item in rows],
-                ),
-                ("evidence", "", [_evidence(item) for _, item in rows]),
-            ],
-        ),
-    )
-
-
-def _share_pct(item: StageTime | None) -> float | None:
-    if item is None or not item.observed_ns:
-        return None
-    return round(100 * item.time_ns / item.observed_ns, 3)
-
-
-def _evidence(item: StageTime | None) -> str:
-    if item is None:
-        return NOT_RECORDED
-    names = sorted(item.name_ns, key=lambda name: (-item.name_ns[name], name))
-    what = say_some(names, most=MOST_NAMES) if names else "no recorded function"
-    if item.n_steps == item.n_all_steps:
-        return f"{what}; the whole loop"
-    return f"{what}; {say_count(item.n_steps)} of {say_count(item.n_all_steps)} steps"
 
 
 def _masks(spans: SpanTable) -> dict[Stage, Mask]:

@@ -18,7 +18,8 @@ from reportgen.rules.framework.operators import (
     operator_exhibits,
 )
 from reportgen.rules.framework.overhead import Overhead, overhead_exhibit, overhead_finding
-from reportgen.rules.framework.stages import StageTime, stage_exhibit
+from reportgen.rules.framework.stage_exhibit import stage_exhibit
+from reportgen.rules.framework.stages import StageTime
 from reportgen.rules.saying.verdict import estimate_of
 from reportgen.rules.saying.wording import say_times
 from reportgen.rules.steps.pace import (
@@ -171,6 +172,7 @@ def _between_steps(others: float, limits: Limits, where: Where, *, lost_ns: int)
         unit="%",
         estimate=estimate_of(others / 100),
         exhibit="phase_shares",
+        causes=("DL-1", "DL-2", "DL-5", "PERIOD-1") if where.start_s is not None else (),
     )
 
 

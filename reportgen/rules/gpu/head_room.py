@@ -23,6 +23,9 @@ CPU = "cpu"
 MEMORY_SUFFIX = "_memory"
 IDLE_BELOW_PCT = 10.0
 """A GPU below this is idle; decides where its work begins. Source: LowGPUUtilization's p5."""
+ACTIVE_RATIO = 0.2
+"""A window in which a GPU did anything at all in fewer samples than this tells nothing of its
+batch. Source: ours."""
 WORK_WINDOW_RATIO = 0.2
 """A window tells nothing when less than a fifth of it lies in the working range. Source: ours."""
 PERCENT_DIGITS = 9
@@ -69,6 +72,7 @@ class GpuRoom:
     """Minutes in which a node had room beside one GPU.
 
     Attributes:
+        is_used: whether the job uses it.
         last_ns: time of its newest sample.
         judged_ns, roomy_ns: starts of the minutes judged, and of those with room everywhere.
         n_roomy_at_work: how many of the latter do not owe it to an idle start or end.
@@ -78,6 +82,7 @@ class GpuRoom:
     """
 
     gpu: str
+    is_used: bool
     last_ns: int
     judged_ns: NDArray[np.int64]
     roomy_ns: NDArray[np.int64]
@@ -122,6 +127,7 @@ def resource_of(name: str, samples: Samples, window: int) -> Resource:
 def measure_room(
     gpu: str,
     *,
+    is_used: bool,
     cpu: Samples,
     use: Samples,
     memory: Samples,
@@ -149,6 +155,7 @@ def measure_room(
     last = int(rows[-1]) if rows.size else -1
     return GpuRoom(
         gpu=gpu,
+        is_used=is_used,
         last_ns=int(use.time_ns[-1]),
         judged_ns=start_ns[is_judged],
         roomy_ns=start_ns[rows],
@@ -188,6 +195,8 @@ def _is_roomy_at_work(
     """Judge again with only those samples of the window that lie in the GPU's working range."""
     _, use, _ = series
     stop = int(np.searchsorted(use.time_ns, end_ns))
+    if (use.values[max(stop - params.window, 0) : stop] > 0).mean() < ACTIVE_RATIO:
+        return False
     first = max(stop - params.window, work.first)
     if first == stop - params.window and stop <= work.stop:
         return True

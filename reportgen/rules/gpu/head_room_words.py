@@ -16,19 +16,11 @@ from reportgen.results import (
     exhibit,
 )
 from reportgen.rules.base import Presentation
-from reportgen.rules.bottlenecks.host_load import UNTOUCHED_PCT
 from reportgen.rules.gpu.head_room import CPU, MEMORY_SUFFIX, GpuRoom, Params, Resource
 from reportgen.rules.saying.boxes import NamedBox, boxes_exhibit
 from reportgen.rules.saying.places import longest_minutes
 from reportgen.rules.saying.violations import entries_of, last_timestamp_s
-from reportgen.rules.saying.wording import (
-    label,
-    say_of,
-    say_place,
-    say_places,
-    say_some,
-    say_times,
-)
+from reportgen.rules.saying.wording import label, say_of, say_place, say_places, say_times
 from reportgen.units import say_pct
 
 FINDING = "BATCH-1"
@@ -91,25 +83,25 @@ def present_details(counters: Counters, details: Details, params: Params) -> Pre
         NamedBox.from_numbers(label(node, device, n_nodes=n_nodes), numbers)
         for node, device, numbers in entries
     ]
-    gpus = [
-        (node, device)
-        for node, device, _ in entries
-        if device != CPU and not device.endswith(MEMORY_SUFFIX)
-    ]
+    gpus = [(node, device) for node, device, _ in entries if _is_gpu(device)]
+    medians = [its.get("p50", 0.0) for _, device, its in entries if _is_gpu(device)]
+    busy_mostly = min(medians, default=0.0) >= params.gpu_threshold_p95
+    severity, title, why, advice = _weigh_imported(gpus, busy_mostly=busy_mostly)
     finding = Finding(
         id=FINDING,
-        severity=Severity.WARNING,
-        title=f"The batch could be larger: {say_places(gpus)} had room",
+        severity=severity,
+        title=title,
         text=(
             f"{say_times(counters.rule_triggered, 'minute')} (summed over GPUs) had CPU, GPU and "
             f"GPU memory below {say_pct(params.gpu_threshold_p95)} at the 95th percentile of the "
-            f"last {params.window:,} samples. {MEMORY_REMARK}"
+            f"last {say_times(params.window, 'sample')}. {why}{MEMORY_REMARK}"
         ),
-        advice="Raise the batch size step by step, or use a smaller instance.",
+        advice=advice,
         where=Where(start_s=last_timestamp_s(details)),
         threshold=float(params.gpu_threshold_p95),
         unit="%",
         exhibit="boxes",
+        causes=() if gpus else ("GPU-1",),
     )
     boxes = [box for box in named if box is not None]
     return Presentation(
@@ -118,14 +110,45 @@ def present_details(counters: Counters, details: Details, params: Params) -> Pre
     )
 
 
+def _is_gpu(device: str) -> bool:
+    return device != CPU and not device.endswith(MEMORY_SUFFIX)
+
+
+def _weigh_imported(
+    gpus: Sequence[tuple[str, str]], *, busy_mostly: bool
+) -> tuple[Severity, str, str, str]:
+    """Return severity, title, reason and advice; ``gpus`` are those that the job uses."""
+    if not gpus:
+        return (
+            Severity.INFO,
+            "Only GPUs that the job never uses have room for a larger batch",
+            "",
+            "Use these GPUs or take an instance without them; a larger batch changes neither.",
+        )
+    if busy_mostly:
+        return (
+            Severity.INFO,
+            f"Room for a larger batch for a time only: {say_places(gpus)}",
+            "Their median over the whole job is above that. ",
+            "See when they idled: before the first and after the last step nothing is to do.",
+        )
+    return (
+        Severity.WARNING,
+        f"The batch could be larger: {say_places(gpus)} had room",
+        "",
+        "Raise the batch size step by step, or use a smaller instance.",
+    )
+
+
 def _finding(rooms: Sequence[NodeRoom], params: Params) -> Finding:
     roomy = [(room, gpu) for room in rooms for gpu in room.gpus if gpu.n_roomy_at_work]
     found = roomy or [(room, gpu) for room in rooms for gpu in room.gpus if gpu.roomy_ns.size]
+    found = [pair for pair in found if pair[1].is_used] or found
     room, worst = min(found, key=lambda pair: pair[1].gpu_p95_pct)
     n_gpus = sum(len(item.gpus) for item in rooms)
     cpu = room.resources[0].last_window_p95_pct
     names = say_places([(its.node, gpu.gpu) for its, gpu in found])
-    severity, title, why, advice = _weigh(room, worst, is_only_edges=not roomy)
+    severity, title, why, advice, causes = _weigh(room, worst, rooms, is_only_edges=not roomy)
     return Finding(
         id=FINDING,
         severity=severity,
@@ -133,9 +156,10 @@ def _finding(rooms: Sequence[NodeRoom], params: Params) -> Finding:
         text=(
             f"In {worst.roomy_ns.size:,} of {say_times(worst.judged_ns.size, 'judged minute')} "
             f"{say_place(room.node, worst.gpu)} had room: its 95th percentiles over "
-            f"{params.window:,} samples reached at most {say_pct(worst.gpu_p95_pct)} (GPU) and "
-            f"{say_pct(worst.memory_p95_pct)} (GPU memory), the node's CPU had {say_pct(cpu)} in "
-            f"the last window. This concerns {say_of(len(found), n_gpus, 'GPU')} ({names}). "
+            f"{say_times(params.window, 'sample')} reached at most "
+            f"{say_pct(worst.gpu_p95_pct)} (GPU) and {say_pct(worst.memory_p95_pct)} "
+            f"(GPU memory), the node's CPU had {say_pct(cpu)} in the last window. This "
+            f"concerns {say_of(len(found), n_gpus, 'GPU')} ({names}). "
             f"{why}{MEMORY_REMARK}"
         ),
         advice=advice,
@@ -144,27 +168,30 @@ def _finding(rooms: Sequence[NodeRoom], params: Params) -> Finding:
         threshold=float(params.gpu_threshold_p95),
         unit="%",
         exhibit=TABLE,
+        causes=causes,
     )
 
 
 def _weigh(
-    room: NodeRoom, worst: GpuRoom, *, is_only_edges: bool
-) -> tuple[Severity, str, str, str]:
-    """Return severity, title, reason and advice: not every room asks for a larger batch."""
+    room: NodeRoom, worst: GpuRoom, rooms: Sequence[NodeRoom], *, is_only_edges: bool
+) -> tuple[Severity, str, str, str, tuple[str, ...]]:
+    """Return severity, title, reason, advice, causes: not every room asks for a larger batch."""
     place = say_place(room.node, worst.gpu)
+    if not worst.is_used:
+        return (
+            Severity.INFO,
+            f"{place} has room because it is never used",
+            "No batch size changes that. ",
+            "Use this GPU first (see GPU utilization), or take an instance without it.",
+            ("GPU-1",),
+        )
     if is_only_edges:
         return (
             Severity.INFO,
             "Room for a larger batch only before the work begins or after it ends",
-            "At work the GPU itself has no such room. ",
+            "While it works the GPU itself has no such room. ",
             "Nothing to do.",
-        )
-    if _is_never_used(room, worst):
-        return (
-            Severity.INFO,
-            f"{place} has room because it is never used",
-            f"It was below {say_pct(UNTOUCHED_PCT)} all the time: no batch size changes that. ",
-            "Use this GPU first (see GPU utilization), or take an instance without it.",
+            (),
         )
     if room.host_bound_ratio > HOST_BOUND_FROM_RATIO:
         return (
@@ -175,14 +202,21 @@ def _weigh(
                 "core was busy or waited for I/O, so a larger batch would wait as well. "
             ),
             "Relieve the CPU or I/O bottleneck first, then judge the batch size again.",
+            ("DL-1", "DL-2", "DL-5", "CPU-1", "IO-1"),
         )
-    busy = [gpu.gpu for gpu in room.gpus if not gpu.roomy_ns.size]
+    busy = [
+        (its.node, gpu.gpu)
+        for its in rooms
+        for gpu in its.gpus
+        if gpu.is_used and gpu.judged_ns.size and not gpu.roomy_ns.size
+    ]
     if busy:
         return (
             Severity.INFO,
-            f"{place} has room, but {say_some(busy)} on the same node {_has(busy)} not",
-            f"{say_some(busy)} {_has(busy)} no room, so the work is shared unevenly. ",
+            f"{place} has room, but {say_places(busy)} {_has(busy)} not",
+            f"{say_places(busy)} {_has(busy)} no room, so the work is shared unevenly. ",
             "Share the work evenly between the GPUs first, then judge the batch size again.",
+            ("STRAG-1", "BAL-1"),
         )
     return (
         Severity.WARNING,
@@ -192,14 +226,11 @@ def _weigh(
             "Raise the batch size step by step while watching the allocated GPU memory, or use a "
             "smaller instance."
         ),
+        (),
     )
 
 
-def _is_never_used(room: NodeRoom, gpu: GpuRoom) -> bool:
-    return any(item.name == gpu.gpu and item.max_pct < UNTOUCHED_PCT for item in room.resources)
-
-
-def _has(names: Sequence[str]) -> str:
+def _has(names: Sequence[object]) -> str:
     return "has" if len(names) == 1 else "have"
 
 
@@ -217,8 +248,8 @@ def _table(rooms: Sequence[NodeRoom], params: Params) -> Exhibit:
         ExhibitKind.TABLE,
         title="Room of each resource",
         caption=(
-            f"95th percentile of the last {params.window:,} samples against its threshold, and of "
-            "the whole job."
+            f"95th percentile of the last {say_times(params.window, 'sample')} against its "
+            "threshold, and of the whole job."
         ),
         columns=[
             ("node", "", [node for node, _ in rows]),

@@ -10,7 +10,9 @@ from numpy.typing import NDArray
 
 from reportgen.profile.system import Floats
 from reportgen.rules.base import param
+from reportgen.rules.bottlenecks.host_load import GPU_LOW_PCT, used_gpus
 from reportgen.rules.declare import GUIDE, patience
+from reportgen.rules.maths.activity import EDGE_AT_MOST_RATIO, idle_edges
 from reportgen.rules.maths.histograms import (
     N_BINS,
     Counts,
@@ -42,6 +44,7 @@ class GpuLoad:
     """Work of one GPU.
 
     Attributes:
+        is_used: whether the job uses it from start to end, or no longer than it uses the others.
         counts: (50,) histogram of its samples, [0, 2) ... [98, 100].
         aws_counts: (49,) as AWS writes it.
     """
@@ -49,6 +52,7 @@ class GpuLoad:
     gpu: str
     n_samples: int
     mean_pct: float
+    is_used: bool
     counts: Counts
     aws_counts: Counts
 
@@ -76,13 +80,22 @@ class PairDistance:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeLoad:
-    """Load of one node: its GPUs in device order and all pairs of them."""
+    """Load of one node: its GPUs in device order and all pairs of them.
+
+    ``n_workers`` counts the processes of the node that recorded steps.
+    """
 
     node: str
     last_ns: int
+    n_workers: int
     gpus: tuple[GpuLoad, ...]
     pairs: tuple[PairDistance, ...]
     n_uneven_minutes: int
+
+    @property
+    def used(self) -> tuple[GpuLoad, ...]:
+        """Return the GPUs that the job uses throughout."""
+        return tuple(gpu for gpu in self.gpus if gpu.is_used)
 
     @property
     def n_uneven_pairs(self) -> int:
@@ -96,6 +109,7 @@ def measure_load(
     *,
     tick_ns: NDArray[np.int64],
     matrix: Floats,
+    n_workers: int,
     params: Params,
 ) -> NodeLoad:
     """Measure a node.
@@ -104,7 +118,9 @@ def measure_load(
         names: its GPUs in device order.
         tick_ns: (n_ticks,) int64.
         matrix: (n_ticks, n_gpus) utilization, NaN where absent.
+        n_workers: processes of the node that recorded steps.
     """
+    is_used = used_gpus(matrix) & _works_throughout(matrix)
     is_sampled = ~np.isnan(matrix)
     kept = [index for index in range(len(names)) if is_sampled[:, index].any()]
     has_any = is_sampled.any(axis=1)
@@ -115,7 +131,10 @@ def measure_load(
         )
         for index in kept
     ]
-    gpus = tuple(_gpu_load(names[index], matrix[is_sampled[:, index], index]) for index in kept)
+    gpus = tuple(
+        _gpu_load(names[index], matrix[is_sampled[:, index], index], is_used=bool(is_used[index]))
+        for index in kept
+    )
     pairs, is_uneven = [], np.zeros(minutes.start_ns.size, dtype=bool)
     for first, second in combinations(range(len(kept)), 2):
         pair, its_uneven = _pair(
@@ -129,17 +148,31 @@ def measure_load(
     return NodeLoad(
         node=node,
         last_ns=int(tick_ns[-1]) if tick_ns.size else 0,
+        n_workers=n_workers,
         gpus=gpus,
         pairs=tuple(pairs),
         n_uneven_minutes=int(is_uneven.sum()),
     )
 
 
-def _gpu_load(gpu: str, values: Floats) -> GpuLoad:
+def _works_throughout(matrix: Floats) -> NDArray[np.bool_]:
+    """Return (n_gpus,) which GPUs idle no long edge; all where each does."""
+    edges = []
+    for column in matrix.T:
+        values = column[~np.isnan(column)]
+        longest = max(idle_edges(values, idle_below=GPU_LOW_PCT))
+        edges.append(longest < EDGE_AT_MOST_RATIO * max(values.size, 1))
+    throughout = np.array(edges, dtype=bool)
+    reach = np.asarray((matrix >= GPU_LOW_PCT).any(axis=0))
+    return throughout if (throughout & reach).any() else np.ones_like(throughout)
+
+
+def _gpu_load(gpu: str, values: Floats, *, is_used: bool) -> GpuLoad:
     return GpuLoad(
         gpu=gpu,
         n_samples=values.size,
         mean_pct=float(values.mean()),
+        is_used=is_used,
         counts=np.bincount(bin_index(values), minlength=N_BINS),
         aws_counts=aws_histogram(values),
     )

@@ -22,6 +22,12 @@ class UnevenPair:
     pair: PairDistance
 
     @property
+    def is_of_used(self) -> bool:
+        """Return whether the job uses both throughout."""
+        names = {gpu.gpu for gpu in self.load.used}
+        return {self.pair.gpu, self.pair.other_gpu} <= names
+
+    @property
     def means_pct(self) -> tuple[float, float]:
         """Return the mean utilization of both."""
         by_name = {gpu.gpu: gpu.mean_pct for gpu in self.load.gpus}

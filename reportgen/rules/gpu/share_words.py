@@ -41,6 +41,14 @@ ADVICE = (
     "Give every GPU the same work: DistributedDataParallel instead of DataParallel, batches and "
     "shards of equal size, and nothing extra on the first GPU."
 )
+ADVICE_OWN_PROCESSES = (
+    "Each GPU has a process of its own already: give all of them batches and shards of equal size, "
+    "and look at clock, temperature and other load of the one that differs."
+)
+ADVICE_UNUSED = (
+    "Find out why the other GPUs never work or stopped: there is nothing to balance between these "
+    "and the ones that work."
+)
 NO_ADVICE = "Nothing to do unless the GPUs ought to follow the same pattern of load."
 
 
@@ -62,16 +70,18 @@ def _finding(loads: Sequence[NodeLoad], threshold: float) -> Finding:
         for pair in load.pairs
         if pair.n_uneven_minutes
     ]
-    worst = max(uneven, key=lambda item: (item.gap_pct, item.pair.violating_distance))
+    worst = max(
+        uneven, key=lambda item: (item.is_of_used, item.gap_pct, item.pair.violating_distance)
+    )
     load, pair = worst.load, worst.pair
-    is_gap = worst.gap_pct >= GAP_FROM_PCT
+    is_gap = worst.is_of_used and worst.gap_pct >= GAP_FROM_PCT
     recoverable = _recoverable_ratio(load)
     return Finding(
         id=FINDING,
         severity=fault_severity(recoverable) if is_gap else Severity.INFO,
         title=_title(worst, is_gap=is_gap),
         text=_text(worst, uneven, loads, threshold),
-        advice=ADVICE if is_gap else NO_ADVICE,
+        advice=_advice(worst, is_gap=is_gap),
         where=Where(
             node=load.node,
             device=f"{pair.gpu}, {pair.other_gpu}",
@@ -83,16 +93,30 @@ def _finding(loads: Sequence[NodeLoad], threshold: float) -> Finding:
         unit=DISTANCE,
         estimate=estimate_of(recoverable) if is_gap else None,
         exhibit="work",
+        causes=("STRAG-1",) if is_gap else ("GPU-1",),
     )
 
 
+def _advice(worst: UnevenPair, *, is_gap: bool) -> str:
+    if not worst.is_of_used:
+        return ADVICE_UNUSED
+    if not is_gap:
+        return NO_ADVICE
+    has_own_processes = worst.load.n_workers >= len(worst.load.used)
+    return ADVICE_OWN_PROCESSES if has_own_processes else ADVICE
+
+
 def _recoverable_ratio(load: NodeLoad) -> float:
-    """Return what could be won if the busiest GPU only had the mean of the node's work."""
-    means = [gpu.mean_pct for gpu in load.gpus]
-    return 1 - float(np.mean(means)) / max(means) if max(means) > 0 else 0.0
+    """Return what could be won if the busiest GPU only had the mean of the used GPUs' work."""
+    means = [gpu.mean_pct for gpu in load.used]
+    return 1 - float(np.mean(means)) / max(means) if max(means, default=0.0) > 0 else 0.0
 
 
 def _title(worst: UnevenPair, *, is_gap: bool) -> str:
+    if not worst.is_of_used:
+        n_used, n_gpus = len(worst.load.used), len(worst.load.gpus)
+        verb = "works" if n_used == 1 else "work"
+        return f"Only {n_used} of {n_gpus} GPUs on {worst.load.node} {verb} throughout"
     if not is_gap:
         return f"GPUs on {worst.load.node} work differently, but do about equally much"
     one, other = worst.means_pct

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from reportgen.profile.system import Floats
 from reportgen.results import JsonValue
 from reportgen.rules.declare import patience, percentage, window
-from reportgen.rules.maths.activity import WorkRange, work_range
+from reportgen.rules.maths.activity import WorkRange, idle_edges, work_range
 from reportgen.rules.maths.minutes import minutes_of
 from reportgen.rules.maths.quantiles import Box, box_of, percentiles
 from reportgen.rules.maths.windows import window_percentiles
@@ -71,7 +71,11 @@ class GpuUse:
         idle_ratio: share of the working range below ``threshold_p5``.
         hot_when_idle_ratio: share of those idle samples in which a CPU core was busy or waited
             for I/O; ``None`` without idle samples.
-        last_ns: time of its newest sample.
+        idle_before, idle_after: how many samples of the working range lie before its first work
+            and after its last.
+        first_ns, last_ns: times of its oldest and newest sample.
+        first_work_ns, last_work_ns: when it first and last worked.
+        host_mean_pct: mean use of the node's cores over the working range, ``None`` without.
         minutes: what was judged.
         violation: the newest violation by AWS's definition.
     """
@@ -89,6 +93,12 @@ class GpuUse:
     work_p95_pct: float
     idle_ratio: float
     hot_when_idle_ratio: float | None
+    idle_before: int
+    idle_after: int
+    first_ns: int
+    first_work_ns: int
+    last_work_ns: int
+    host_mean_pct: float | None
     last_ns: int
     minutes: JudgedMinutes
     violation: LastViolation | None
@@ -124,6 +134,7 @@ def measure_gpu(
     time_ns: NDArray[np.int64],
     values: Floats,
     is_host_hot: NDArray[np.bool_],
+    host_pct: Floats,
     loop_ns: tuple[int, int] | None,
     params: Params,
 ) -> GpuUse:
@@ -131,12 +142,16 @@ def measure_gpu(
 
     Args:
         time_ns, values, is_host_hot: (n,) of its samples, n >= 1, sorted by time, without NaN.
+        host_pct: (n,) mean use of the node's cores, NaN where absent.
         loop_ns: the training loop, if known.
     """
     work = work_range(time_ns, values, idle_below=params.threshold_p5, loop_ns=loop_ns)
     working = values[work.first : work.stop]
     is_idle = working < params.threshold_p5
     hot = is_host_hot[work.first : work.stop][is_idle]
+    before, after = idle_edges(working, idle_below=params.threshold_p5)
+    host = host_pct[work.first : work.stop]
+    host = host[~np.isnan(host)]
     minutes, stops = _judged_minutes(time_ns, values, work, params)
     work_p5, work_p95 = percentiles(working, (5, 95)).tolist()
     return GpuUse(
@@ -153,6 +168,12 @@ def measure_gpu(
         work_p95_pct=work_p95,
         idle_ratio=float(is_idle.mean()),
         hot_when_idle_ratio=float(hot.mean()) if hot.size else None,
+        idle_before=before,
+        idle_after=after,
+        first_ns=int(time_ns[0]),
+        first_work_ns=int(time_ns[work.first + before]),
+        last_work_ns=int(time_ns[work.stop - 1 - after]),
+        host_mean_pct=float(host.mean()) if host.size else None,
         last_ns=int(time_ns[-1]),
         minutes=minutes,
         violation=_last_violation(gpu, values, minutes, stops, params.window),

@@ -1,4 +1,4 @@
-"""What LowGPUUtilization says: two findings with texts of their own, one table, boxes."""
+"""What LowGPUUtilization says of raw data: two findings with texts of their own, a table, boxes."""
 
 from __future__ import annotations
 
@@ -9,34 +9,28 @@ from numpy.typing import NDArray
 
 from reportgen.results import (
     Counters,
-    Details,
     Estimate,
     Finding,
     Severity,
     Where,
 )
 from reportgen.rules.base import Presentation
-from reportgen.rules.bottlenecks.host_load import UNTOUCHED_PCT
+from reportgen.rules.gpu.stopped import stopped_of
+from reportgen.rules.gpu.unused import Unused
 from reportgen.rules.gpu.use import GpuUse, Params, Verdict, verdict_of
 from reportgen.rules.gpu.use_exhibits import TABLE, utilization_table
 from reportgen.rules.saying.boxes import NamedBox, boxes_exhibit
 from reportgen.rules.saying.places import longest_minutes
 from reportgen.rules.saying.verdict import estimate_of, fault_severity
-from reportgen.rules.saying.violations import entries_of, last_timestamp_s
-from reportgen.rules.saying.wording import (
-    label,
-    say_of,
-    say_place,
-    say_places,
-    say_some,
-    say_times,
-)
+from reportgen.rules.saying.wording import label, say_of, say_place, say_places, say_times
 from reportgen.units import say_pct
 
 UNDER_USED = "GPU-1"
 FLUCTUATING = "GPU-2"
 RARE_RATIO = 0.1
 """A fault in less than a tenth of the judged minutes is only told, not warned of. Source: ours."""
+HOST_BUSY_PCT = 70.0
+"""From this mean of all cores on the host has no room. Source: BatchSize's threshold."""
 HOST_BOUND_RATIO = 0.3
 """From this share of idle samples with a busy or waiting core the host is named first. Ours."""
 
@@ -70,36 +64,6 @@ def present_gpus(counters: Counters, gpus: Sequence[GpuUse], params: Params) -> 
     )
 
 
-def present_details(counters: Counters, details: Details, params: Params) -> Presentation:
-    """Return findings and exhibits from AWS's JSON alone: what the last violation left there."""
-    entries = entries_of(details)
-    if not entries or not counters.rule_triggered:
-        return Presentation()
-    stamp_s = last_timestamp_s(details)
-    findings = []
-    rests = entries
-    for finding_id, field, threshold in (
-        (UNDER_USED, "gpu_95", params.threshold_p95),
-        (FLUCTUATING, "gpu_5", params.threshold_p5),
-    ):
-        found = [item for item in rests if item[2].get(field, threshold) < threshold]
-        rests = [item for item in rests if item not in found]
-        if found:
-            findings.append(
-                _imported(finding_id, field, threshold, found, stamp_s, params, len(entries))
-            )
-    n_nodes = len({node for node, *_ in entries})
-    boxes = [
-        NamedBox.from_numbers(label(node, device, n_nodes=n_nodes), numbers, "gpu_max")
-        for node, device, numbers in entries
-    ]
-    shown = [box for box in boxes if box is not None]
-    return Presentation(
-        findings=tuple(findings),
-        exhibits=(boxes_exhibit("boxes", shown, title="GPU utilization", unit="%"),),
-    )
-
-
 def _under_used(
     gpus: Sequence[GpuUse], every: Sequence[GpuUse], wasted_ratio: float, params: Params
 ) -> Finding:
@@ -109,65 +73,58 @@ def _under_used(
     n_bad = int(minutes.is_low_at_work.sum())
     n_judged = minutes.start_ns.size
     others = _others(gpus, worst)
-    is_none_used = all(gpu.max_pct < UNTOUCHED_PCT for gpu in every)
-    unused = [
-        (gpu.node, gpu.gpu)
-        for gpu in (every if is_none_used else gpus)
-        if is_none_used or gpu.max_pct < params.threshold_p5
-    ]
-    is_unused = is_none_used or (bool(unused) and len(unused) < len(every))
+    unused = Unused.among(
+        [
+            (gpu.node, gpu.gpu, gpu.max_pct)
+            for gpu in every
+            if verdict_of(gpu) is not Verdict.NOT_JUDGED
+        ],
+        idle_below=params.threshold_p5,
+    )
+    stopped = None if unused.places else stopped_of(worst)
     return Finding(
         id=UNDER_USED,
         severity=_severity(gpus, Verdict.UNDER_USED, wasted_ratio),
-        title=(
-            _title_unused(unused, len(every))
-            if is_unused
+        title=unused.title
+        or (
+            stopped.title
+            if stopped
             else f"GPU under-used: the 95th percentile of {say_place(worst.node, worst.gpu)} is "
             f"only {say_pct(lowest)}"
         ),
         text=(
             f"In {n_bad:,} of {say_times(n_judged, 'judged minute')} the 95th percentile of the "
-            f"last {params.window:,} samples was below {say_pct(params.threshold_p95)}; at the "
-            f"lowest it was {say_pct(lowest)}. While at work this GPU was used "
-            f"{say_pct(worst.work_mean_pct)} on average and idle {say_pct(100 * worst.idle_ratio)} "
-            f"of the time. This concerns {say_of(len(gpus), len(every), 'GPU')}{others}."
+            f"last {say_times(params.window, 'sample')} was below "
+            f"{say_pct(params.threshold_p95)}; at the lowest it was {say_pct(lowest)}. While "
+            f"at work this GPU was used {say_pct(worst.work_mean_pct)} on average and idle "
+            f"{say_pct(100 * worst.idle_ratio)} of the time. This concerns "
+            f"{say_of(len(gpus), len(every), 'GPU')}{others}.{stopped.text if stopped else ''}"
         ),
-        advice=_advice_unused(is_none_used=is_none_used)
-        if is_unused
-        else _advice(worst, _more_work(worst, every)),
-        where=_where(worst, minutes.is_low_at_work),
+        advice=unused.advice
+        or (stopped.advice if stopped else _advice(worst, _more_work(worst, every))),
+        where=stopped.where if stopped else _where(worst, minutes.is_low_at_work),
         measured=round(lowest, 4),
         threshold=float(params.threshold_p95),
         unit="%",
-        estimate=None if is_none_used else _estimate(wasted_ratio),
+        estimate=None if unused.is_all else _estimate(wasted_ratio),
         exhibit=TABLE,
+        causes=() if unused.places or stopped else (*CAUSES, "BATCH-1"),
     )
 
 
-ADVICE_UNUSED = (
-    "Start one process per GPU (torchrun, DistributedDataParallel), or take an instance with fewer "
-    "GPUs."
+CAUSES = (
+    "DL-1",
+    "DL-2",
+    "DL-5",
+    "CPU-1",
+    "IO-1",
+    "SYS-5",
+    "PERIOD-1",
+    "STEP-1",
+    "STRAG-1",
+    "BAL-1",
 )
-ADVICE_NONE_USED = (
-    "Check that model and batches are moved to the GPU and that the framework is built for it; a "
-    "job that needs none is cheaper on an instance without."
-)
-
-
-def _advice_unused(*, is_none_used: bool) -> str:
-    return ADVICE_NONE_USED if is_none_used else ADVICE_UNUSED
-
-
-def _title_unused(unused: Sequence[tuple[str, str]], n_gpus: int) -> str:
-    if len(unused) == n_gpus:
-        none = (
-            "The only GPU is never used" if n_gpus == 1 else f"None of {n_gpus} GPUs is ever used"
-        )
-        return f"{none}: {say_places(unused)}"
-    return (
-        f"{say_of(len(unused), n_gpus, 'GPU')} {'is' if len(unused) == 1 else 'are'} never used: "
-        f"{say_places(unused)}"
-    )
+"""The findings that say what an idle GPU waits for."""
 
 
 def _fluctuating(
@@ -187,8 +144,8 @@ def _fluctuating(
         ),
         text=(
             f"In {n_bad:,} of {say_times(minutes.start_ns.size, 'judged minute')} the last "
-            f"{params.window:,} samples reached above {say_pct(params.threshold_p95)} (95th "
-            f"percentile) and fell below {say_pct(params.threshold_p5)} (5th percentile, "
+            f"{say_times(params.window, 'sample')} reached above {say_pct(params.threshold_p95)} "
+            f"(95th percentile) and fell below {say_pct(params.threshold_p5)} (5th percentile, "
             f"{say_pct(lowest)} at the lowest). While at work this GPU was used "
             f"{say_pct(worst.work_mean_pct)} on average. This concerns "
             f"{say_of(len(gpus), len(every), 'GPU')}{others}."
@@ -204,6 +161,7 @@ def _fluctuating(
         unit="%",
         estimate=_estimate(wasted_ratio),
         exhibit=TABLE,
+        causes=CAUSES,
     )
 
 
@@ -225,9 +183,10 @@ def _edges(gpus: Sequence[GpuUse], n_gpus: int, params: Params) -> Finding:
         text=(
             f"{say_place(worst.node, worst.gpu)} missed the thresholds in "
             f"{minutes.n_violations:,} of {say_times(minutes.start_ns.size, 'judged minute')}, but "
-            f"only because the last {params.window:,} samples reached into its idle start or end. "
-            f"At work its 95th percentile is {say_pct(worst.work_p95_pct)} and its mean "
-            f"{say_pct(worst.work_mean_pct)}. This concerns {say_of(len(gpus), n_gpus, 'GPU')}."
+            f"only because the last {say_times(params.window, 'sample')} reached into its idle "
+            f"start or end. At work its 95th percentile is {say_pct(worst.work_p95_pct)} and its "
+            f"mean {say_pct(worst.work_mean_pct)}. This concerns "
+            f"{say_of(len(gpus), n_gpus, 'GPU')}."
         ),
         advice="Nothing to do for the training itself; shorten start-up or upload if they matter.",
         where=_where(worst, minutes.is_low | minutes.is_fluctuating),
@@ -238,61 +197,23 @@ def _edges(gpus: Sequence[GpuUse], n_gpus: int, params: Params) -> Finding:
     )
 
 
-def _imported(
-    finding_id: str,
-    field: str,
-    threshold: float,
-    found: Sequence[tuple[str, str, dict[str, float]]],
-    stamp_s: float | None,
-    params: Params,
-    n_gpus: int,
-) -> Finding:
-    node, device, numbers = min(found, key=lambda item: item[2][field])
-    is_low = finding_id == UNDER_USED
-    highest = [its.get("gpu_max", params.threshold_p5) for *_, its in found]
-    is_none_used = len(found) == n_gpus and max(highest) < UNTOUCHED_PCT
-    unused = [
-        (its_node, its_device)
-        for (its_node, its_device, _), its_max in zip(found, highest, strict=True)
-        if is_none_used or its_max < params.threshold_p5
-    ]
-    is_unused = is_low and (is_none_used or (bool(unused) and len(unused) < n_gpus))
-    what = "under-used" if is_low else "swings between busy and idle"
-    names = say_places([(its_node, its_device) for its_node, its_device, _ in found])
-    return Finding(
-        id=finding_id,
-        severity=Severity.WARNING,
-        title=(
-            _title_unused(unused, n_gpus) if is_unused else f"GPU {what}: {say_place(node, device)}"
-        ),
-        text=(
-            f"The {'95th' if is_low else '5th'} percentile of the last {params.window:,} samples "
-            f"was {say_pct(numbers[field])} when the rule last triggered (threshold "
-            f"{say_pct(threshold)}). Affected: {names}."
-        ),
-        advice=_advice_unused(is_none_used=is_none_used) if is_unused else ADVICE_IMPORTED,
-        where=Where(node=node, device=device, start_s=stamp_s),
-        measured=round(numbers[field], 4),
-        threshold=float(threshold),
-        unit="%",
-        exhibit="boxes",
-    )
-
-
-ADVICE_IMPORTED = (
-    "Look at the CPU, I/O and data loading sections for what the GPU waits for; if there is "
-    "nothing, raise the batch size."
-)
-
-
 def _more_work(worst: GpuUse, every: Sequence[GpuUse]) -> str:
-    busy = [gpu.gpu for gpu in every if gpu.node == worst.node and verdict_of(gpu) is Verdict.FINE]
+    busy = [gpu for gpu in every if verdict_of(gpu) is Verdict.FINE]
     if busy:
+        names = say_places([(gpu.node, gpu.gpu) for gpu in busy])
         return (
-            f"Share the work evenly first: {say_some(busy)} on the same node "
-            f"{'is' if len(busy) == 1 else 'are'} busy (see workload balance)."
+            f"Share the work evenly first: {names} {'is' if len(busy) == 1 else 'are'} busy (see "
+            "workload balance and the pace of the workers)."
         )
-    return "Raise the batch size until the GPU is busy, or use a smaller or fewer GPUs."
+    if worst.host_mean_pct is not None and worst.host_mean_pct >= HOST_BUSY_PCT:
+        return (
+            f"Relieve the CPU first: its cores are at {say_pct(worst.host_mean_pct)} on average; "
+            "load and preprocess more cheaply, or take more cores per GPU."
+        )
+    return (
+        "Give it more work at a time (see batch size), or use a smaller or fewer GPUs; the "
+        "samples do not show that it waits for the host."
+    )
 
 
 def _advice(worst: GpuUse, otherwise: str) -> str:
@@ -300,8 +221,7 @@ def _advice(worst: GpuUse, otherwise: str) -> str:
     if share is not None and share >= HOST_BOUND_RATIO and worst.idle_ratio >= RARE_RATIO:
         return (
             f"Relieve the host first: in {say_pct(100 * share)} of the idle samples a CPU core "
-            "was busy or waited for I/O (more loader workers, cheaper preprocessing, faster "
-            "storage)."
+            "was busy or waited for I/O; find what it did (a sampling profiler shows it)."
         )
     return otherwise
 

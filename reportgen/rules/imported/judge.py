@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from reportgen.results import Counters, Details, Reason, ReasonCode, RuleId, RuleResult, Status
 from reportgen.rules.base import Presentation, Rule, param_values
 from reportgen.rules.imported.parameters import parse_parameters
 from reportgen.rules.imported.remarks import remarks_on
+from reportgen.rules.imported.unused import GpuUse, felt_details
 from reportgen.rules.runner import Failure, guarded, with_about
 from reportgen.rules.saying.verdict import say_too_short
 from reportgen.rules.saying.wording import say_times
@@ -30,12 +32,19 @@ _FRAMEWORK_MEMBERS = ("ratio", "phase", "general")
 
 
 def judge_imported(
-    rule: Rule, counters: Counters, details: Details, rule_parameters: str, *, has_gpu: bool
+    rule: Rule,
+    counters: Counters,
+    details: Details,
+    rule_parameters: str,
+    *,
+    has_gpu: bool,
+    use: GpuUse | None = None,
 ) -> RuleResult:
     """Return the result of a rule that SageMaker ran.
 
     Status (DESIGN §3): ``triggered`` when it triggered; else ``skipped`` when there was no GPU,
-    or no more datapoints than its patience; else ``ok``. The five keys stay as they are.
+    or no more datapoints than its patience; else ``ok``. The five keys stay as they are; findings
+    leave out the GPUs that the job does not use by ``use``.
 
     Edge cases: details of another shape than the rule's make the result ``failed``.
     """
@@ -49,7 +58,7 @@ def judge_imported(
         status = Status.TRIGGERED if counters.rule_triggered else Status.OK
     if status is not Status.SKIPPED:
         sentences += remarks_on(rule.id, counters, details)
-    shown = guarded(rule, "present", counters, details, read.params, None)
+    shown = _presented(rule, counters, details, read.params, use or {})
     if read.unread:
         names = ", ".join(read.unread)
         sentences.append(f"Its parameters {names} could not be read; the defaults are assumed.")
@@ -69,6 +78,16 @@ def judge_imported(
         exhibits=shown.exhibits,
     )
     return with_about(result, rule)
+
+
+def _presented(rule: Rule, counters: Counters, details: Details, params: Any, use: GpuUse) -> Any:
+    """Return exhibits of all that SageMaker wrote, and findings of what the job felt."""
+    shown = guarded(rule, "present", counters, details, params, None)
+    felt = felt_details(rule.id, details, use)
+    if felt == details or isinstance(shown, Failure):
+        return shown
+    said = guarded(rule, "present", counters, felt, params, None)
+    return said if isinstance(said, Failure) else replace(shown, findings=said.findings)
 
 
 def _misshapen(counters: Counters, failure: Failure) -> str:

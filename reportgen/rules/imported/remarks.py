@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 
 from reportgen.results import Counters, Details, JsonValue, RuleId
+from reportgen.rules.saying.wording import say_times
 
 _MEMORY = "_memory"
 _CPU, _GPU = "cpu_functions", "gpu_functions"
@@ -79,8 +80,8 @@ def _balance(counters: Counters, details: Details) -> Iterator[str]:
     worst = max(lost, default=0)
     if worst > 0:
         yield (
-            f"Its histogram ends at {_LAST_EDGE_PCT} %: up to {worst:,} samples of a GPU at 99 and "
-            "100 % are missing."
+            f"Its histogram ends at {_LAST_EDGE_PCT} %: up to {say_times(worst, 'sample')} of a "
+            "GPU at 99 and 100 % are missing."
         )
 
 

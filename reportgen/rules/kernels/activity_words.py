@@ -13,7 +13,8 @@ from reportgen.rules.kernels.activity_shares import ACTIVE, SPLIT, window_of
 from reportgen.rules.kernels.device_time import DeviceTime
 from reportgen.rules.kernels.saying import pct_of, say_device, say_us
 from reportgen.rules.saying.verdict import estimate_of, fault_severity
-from reportgen.units import say_count, say_pct
+from reportgen.rules.saying.wording import say_times
+from reportgen.units import say_pct
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,6 +61,7 @@ def _exposed(rows: Sequence[DeviceTime], limit_pct: float) -> Finding | None:
         unit="%",
         estimate=estimate_of(share_pct / 100),
         exhibit=SPLIT,
+        causes=("COMM-1",),
     )
 
 
@@ -108,7 +110,7 @@ def _reading(ranks: Sequence[RankActivity], rows: Sequence[DeviceTime]) -> Findi
         severity=Severity.INFO,
         title=f"{gpus} active {say_pct(busy_pct)} of {window_of(rows)}",
         text=(
-            f"Any of {say_count(n_ops)} GPU operations ran {say_pct(busy_pct)} of that time; a "
+            f"Any of {say_times(n_ops, 'GPU operation')} ran {say_pct(busy_pct)} of that time; a "
             f"kernel ran {say_pct(kernel_pct)}, which is what nvidia-smi calls GPU-Util."
         ),
         advice="Look at the causes of idling where the idle part is large.",

@@ -99,9 +99,9 @@ def pageable(ranks: Sequence[RankCopies], limit_pct: float) -> Finding | None:
         severity=Severity.WARNING if is_fault else Severity.INFO,
         title=f"{say_bytes(size)} are copied from or to pageable memory",
         text=(
-            f"{say_count(sum(row.count for row in rows))} copies of pageable host memory take "
-            f"{say_us(time_us)}, {say_pct(share_pct)} of the time from the first to the last GPU "
-            "operation; each blocks the host until it is done."
+            f"Copies of pageable host memory ({say_count(sum(row.count for row in rows))} in all) "
+            f"take {say_us(time_us)}, {say_pct(share_pct)} of the time from the first to the last "
+            "GPU operation; each blocks the host until it is done."
         ),
         advice="Set pin_memory=True in the DataLoader, copy with .to(device, non_blocking=True).",
         where=Where(node=worst.node),
@@ -133,8 +133,8 @@ def exposed(ranks: Sequence[RankCopies], limit_pct: float) -> Finding | None:
         text=(
             f"{say_us(exposed_us)} of GPU time, {say_pct(share_pct)} of "
             f"{say_window([device.window for device in devices])}, went by in copies and memsets "
-            f"while no kernel ran; {say_us(each[main])} of it in {main}, of which there are "
-            f"{say_count(counted)}."
+            f"while no kernel ran; {say_us(each[main])} of it in {main} ({say_count(counted)} "
+            "in all)."
         ),
         advice=_advice(main),
         measured=round(share_pct, 4),

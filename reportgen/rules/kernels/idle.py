@@ -86,12 +86,13 @@ def idle_causes(trace: RankTrace, unions: DeviceUnions, window: Window) -> dict[
 def totals_by_cause(causes: Mapping[str, Floats], window: Window) -> dict[str, float]:
     """Return how long a device was idle for each cause, µs; together they are its idle time.
 
-    Every cause is there, also with 0; ``tail`` only in the window of the steps.
+    Every cause is there, also with 0; but ``tail`` in the window of all GPU work only where
+    another device of the rank was the last to end.
     """
     return {
         cause: float(us.sum())
         for cause, us in causes.items()
-        if cause != TAIL or window.kind is WindowKind.STEPS
+        if cause != TAIL or window.kind is WindowKind.STEPS or us.any()
     }
 
 

@@ -16,13 +16,17 @@ from reportgen.rules.kernels.idle import (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fault:
-    """One kind of fault: the causes it joins, and what to say about it."""
+    """One kind of fault: the causes it joins, and what to say about it.
+
+    ``due_to`` are ids of findings that name what lies behind it.
+    """
 
     id: str
     causes: tuple[str, ...]
     title: str
     meaning: str
     advice: str
+    due_to: tuple[str, ...] = ()
 
 
 def _host(*causes: HostCause) -> tuple[str, ...]:
@@ -57,6 +61,7 @@ FAULTS = (
         title="The GPU waits while the host copies",
         meaning="the host came late because it was inside copying calls",
         advice="Copy from pinned memory with non_blocking=True, on a stream of its own.",
+        due_to=("COPY-1",),
     ),
     Fault(
         id="IDLE-4",
@@ -77,6 +82,7 @@ FAULTS = (
             "Launch less and larger: larger batches, torch.compile or CUDA graphs, fused or "
             "foreach optimizers, less Python in the loop."
         ),
+        due_to=("KERN-1",),
     ),
     Fault(
         id="IDLE-6",
@@ -84,6 +90,7 @@ FAULTS = (
         title="The GPU waits inside launch calls",
         meaning="the call that launches the next operation took its time",
         advice="Replay the step as a CUDA graph, or fuse small kernels with torch.compile.",
+        due_to=("KERN-1",),
     ),
     Fault(
         id="IDLE-7",
@@ -91,6 +98,7 @@ FAULTS = (
         title="Short gaps between kernels add up",
         meaning=f"the device paused for less than {SMALL_GAP_US:g} µs between operations",
         advice="Fuse small kernels (torch.compile), enlarge the batch, or use CUDA graphs.",
+        due_to=("KERN-1",),
     ),
     Fault(
         id="IDLE-8",
@@ -101,5 +109,6 @@ FAULTS = (
             "Look at waits between streams, and at collectives that wait for a late rank, in "
             "the moments of these gaps."
         ),
+        due_to=("COMM-1",),
     ),
 )

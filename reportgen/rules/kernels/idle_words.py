@@ -136,8 +136,8 @@ def _finding(
         severity=fault_severity(share_pct / 100),
         title=f"{fault.title}: {say_pct(share_pct)} of the time",
         text=(
-            f"For {say_us(lost_us)}, {say_pct(share_pct)} of {_window(told)}, the GPU was idle "
-            f"because {fault.meaning}."
+            f"For {say_us(lost_us)}, {say_pct(share_pct)} of {_window(told)}, the GPU was "
+            f"idle: {fault.meaning}."
             f"{_of_other_window(rows, fault)}{_of_worst(told, worst, fault)}"
         ),
         advice=fault.advice,
@@ -147,6 +147,7 @@ def _finding(
         unit="%",
         estimate=estimate_of(share_pct / 100),
         exhibit=SHARES,
+        causes=fault.due_to,
     )
 
 

@@ -16,7 +16,8 @@ from reportgen.rules.kernels.kernel_times import (
     category_of,
 )
 from reportgen.rules.kernels.saying import say_us
-from reportgen.units import percentages, say_count
+from reportgen.rules.saying.wording import say_times
+from reportgen.units import percentages
 
 BY_TIME, BY_COUNT = "top_by_time", "top_by_launches"
 _WAYS = {
@@ -138,7 +139,7 @@ def _caption(
     if amount.unit:
         total = say_kernel_time(rows, n_ranks=n_ranks)
         return f"Shares of the time of all kernels{but} ({total})."
-    return f"Shares of all {say_count(sum(row.count for row in rows))} launches{but}."
+    return f"Shares of {say_times(sum(row.count for row in rows), 'launch', 'launches')}{but}."
 
 
 def _labels(rows: Sequence[DurationRow], way: Grouping) -> list[str]:

@@ -9,7 +9,7 @@ from reportgen.rules.kernels.kernel_names import short_names
 from reportgen.rules.kernels.kernel_rankings import BY_COUNT, BY_TIME, Context, say_kernel_time
 from reportgen.rules.kernels.saying import pct_of, say_us
 from reportgen.rules.saying.verdict import estimate_of, fault_severity
-from reportgen.rules.saying.wording import say_times
+from reportgen.rules.saying.wording import say_does, say_times
 from reportgen.units import say_pct
 
 TINY_US = 5.0
@@ -52,7 +52,8 @@ def _tiny(tiny: Tiny, *, limit_pct: float, tiny_pct: float) -> Finding | None:
         severity=fault_severity(idle_pct / 100),
         title=f"{say_pct(count_pct)} of the kernels are shorter than their launch",
         text=(
-            f"{tiny.n_tiny:,} of {say_times(tiny.n_kernels, 'kernel')} take less than "
+            f"{tiny.n_tiny:,} of {say_times(tiny.n_kernels, 'kernel')} "
+            f"{say_does(tiny.n_tiny, 'take')} less than "
             f"{TINY_US:g} µs and less than the call that launches them; before them the GPU idles "
             f"{say_us(tiny.idle_us)}, {say_pct(idle_pct)} of the time from the first to the last "
             f"GPU operation ({say_us(tiny.window_us)} over all GPUs)."

@@ -67,24 +67,35 @@ def findings_of(ranks: Sequence[RankLaunches]) -> tuple[Finding, ...]:
     row = max(rows, key=lambda item: item.p50_us)
     on = "" if len(rows) == 1 else f" on rank {row.rank}, the most of {len(rows)} ranks"
     orphans = sum(item.orphans for item in rows)
-    unseen = (
-        f" Launched before the recording: {say_times(orphans, 'operation')}." if orphans else ""
-    )
+    unseen = f" The trace holds no launch of {say_times(orphans, 'operation')}." if orphans else ""
+    begin = f"{say_us(abs(row.p50_us))} {'before' if row.p50_us < 0 else 'after'} their launch"
     return (
         Finding(
             id="LAUNCH-1",
             severity=Severity.INFO,
-            title=f"Operations begin {say_us(row.p50_us)} after their launch (median){on}",
+            title=f"Operations begin {begin} (median){on}",
             text=(
                 f"95 % begin within {say_us(row.p95_us)} of the call, the last after "
                 f"{say_us(row.max_us)}. A long delay means that the host runs ahead, which is "
-                f"good; one of a few µs that the GPU has nothing in store.{unseen}"
+                f"good; one of a few µs that the GPU has nothing in store.{_early(rows)}{unseen}"
             ),
             advice="Look at the causes of idling where the delay is short.",
             measured=round(row.p50_us, 3),
             unit="us",
             exhibit=BOXES,
         ),
+    )
+
+
+def _early(rows: Sequence[DelayRow]) -> str:
+    """Say how many operations begin before the call that launches them began."""
+    n_early = sum(row.negative for row in rows)
+    if not n_early:
+        return ""
+    begin = "begins" if n_early == 1 else "begin"
+    return (
+        f" {say_times(n_early, 'operation')} {begin} before the launching call: the clocks of host "
+        "and GPU disagree, and delays and causes of idling are wrong by as much."
     )
 
 

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from reportgen.profile.trace import RankTrace
 from reportgen.profile.trace_tables import NONE, SliceKind
-from reportgen.rules.kernels.nesting import innermost_at, nest
+from reportgen.rules.kernels.nesting import ROUNDING_US, innermost_at, nest
 
 Rows = NDArray[np.int64]
 
@@ -15,8 +15,9 @@ Rows = NDArray[np.int64]
 def launching_operators(trace: RankTrace, rows: Rows) -> Rows:
     """Return the operator that launched each of some GPU operations.
 
-    Some versions write the number of the launch where the operator's should stand; there, and
-    where there is no number, it is the innermost operator of the thread at the moment of the call.
+    Some versions write the number of the launch where the operator's should stand; there, where
+    there is no number, and where several operators have it, as of programs that follow each other
+    in one file, it is the innermost operator of the thread at the moment of the call.
 
     Args:
         trace: a rank.
@@ -43,8 +44,9 @@ def _by_id(trace: RankTrace, rows: Rows) -> Rows:
         return found
     order = np.argsort(slices.external_id[known], kind="stable")
     ids = slices.external_id[known][order]
+    is_last = np.append(ids[1:] != ids[:-1], True)
     nearest = np.minimum(np.searchsorted(ids, external), ids.size - 1)
-    is_found = (ids[nearest] == external) & (external != NONE)
+    is_found = (ids[nearest] == external) & (external != NONE) & is_last[nearest]
     found[is_found] = known[order][nearest[is_found]]
     return found
 
@@ -56,9 +58,9 @@ def _by_place(trace: RankTrace, calls: NDArray[np.int32]) -> Rows:
     for one in np.unique(thread).tolist():
         own = np.flatnonzero(is_operator & (trace.slices.thread == one))
         here = thread == one
-        inside = innermost_at(
-            nest(trace.slices.start_us[own], trace.slices.end_us[own]), start_us[here]
-        )
+        nesting = nest(trace.slices.start_us[own], trace.slices.end_us[own])
+        # No operator ends, or is called, within the time by which starts and ends are rounded.
+        inside = innermost_at(nesting, start_us[here] + ROUNDING_US)
         found[here] = np.where(inside == NONE, NONE, own[inside] if own.size else NONE)
     return found
 

@@ -12,6 +12,10 @@ from reportgen.rules.kernels.unions import Floats
 
 Rows = NDArray[np.int64]
 
+ROUNDING_US = 0.25
+"""What starts and ends lie apart that were the same. Source: the spacing of float64 at microseconds
+since 1970, which PyTorch 2.3 writes; ends are sums of two such numbers."""
+
 _MOMENTS_AT_ONCE = 65_536
 """Moments that are looked up together, which bounds the memory. Source: ours."""
 
@@ -21,7 +25,8 @@ class Nesting:
     """Slices of one thread, sorted by (start, -end).
 
     Attributes:
-        start_us, end_us: (n,) float64.
+        start_us: (n,) float64.
+        end_us: (n,) float64 where each leaves the slices that are open.
         parent: (n,) int64 the slice around each, ``NONE`` where there is none.
     """
 
@@ -33,9 +38,30 @@ class Nesting:
 def nest(start_us: Floats, end_us: Floats) -> Nesting:
     """Return the nesting of (n,) slices sorted by (start, -end).
 
-    Edge cases: a slice that ends after the one around it still counts as inside it; nothing is
-    inside one without a length. Any depth takes the same time.
+    Edge cases: a slice that ends after the one around it still counts as inside it, which then
+    ends with it; one that begins in the last moment of another follows it. Nothing is inside a
+    slice without a length. Any depth takes the same time.
     """
+    end_us = _without_rounding(start_us, end_us)
+    parent = _parents(start_us, end_us)
+    inner = np.flatnonzero(parent != NONE)
+    if (end_us[inner] > end_us[parent[inner]] + ROUNDING_US).any():
+        return _walked(start_us, end_us)
+    return Nesting(start_us=start_us, end_us=end_us, parent=parent)
+
+
+def _without_rounding(start_us: Floats, end_us: Floats) -> Floats:
+    """Return ends, those that rounding has put behind the start of the next slice moved there."""
+    if not start_us.size:
+        return end_us
+    last = np.searchsorted(start_us, end_us, side="left") - 1
+    next_us = start_us[np.maximum(last, 0)]
+    is_late = (next_us > start_us) & (end_us - next_us <= ROUNDING_US) & (end_us[last] > end_us)
+    return np.where(is_late, next_us, end_us)
+
+
+def _parents(start_us: Floats, end_us: Floats) -> Rows:
+    """Return the slice around each where any two are apart or one is inside the other."""
     n = start_us.size
     has_length = end_us > start_us
     begun: Rows = np.cumsum(has_length) - has_length
@@ -47,6 +73,23 @@ def nest(start_us: Floats, end_us: Floats) -> Nesting:
     found = keys[np.searchsorted(keys, (depth[inner] - 1) * n + inner) - 1]
     parent = np.full(n, NONE, dtype=np.int64)
     parent[inner] = np.where(found // n == depth[inner] - 1, found % n, NONE)
+    return parent
+
+
+def _walked(start_us: Floats, end_us: Floats) -> Nesting:
+    """Return the nesting where slices overlap, which takes a walk over all of them."""
+    parent = np.full(start_us.size, NONE, dtype=np.int64)
+    is_open: list[int] = []
+    for row, start in enumerate(start_us):
+        while is_open and end_us[is_open[-1]] <= start:
+            is_open.pop()
+        if is_open:
+            parent[row] = is_open[-1]
+        if end_us[row] > start:
+            is_open.append(row)
+    end_us = end_us.copy()
+    for row in np.flatnonzero(parent != NONE)[::-1]:
+        end_us[parent[row]] = max(end_us[parent[row]], end_us[row])
     return Nesting(start_us=start_us, end_us=end_us, parent=parent)
 
 
@@ -57,10 +100,10 @@ def self_us(nesting: Nesting, duration_us: Floats) -> Floats:
     """
     inner = np.flatnonzero(nesting.parent != NONE)
     around = nesting.parent[inner]
-    end_us = nesting.end_us[around]
-    length = np.where(
-        nesting.end_us[inner] <= end_us, duration_us[inner], end_us - nesting.start_us[inner]
-    )
+    taken_us = nesting.end_us - nesting.start_us
+    taken_us = np.where(taken_us > duration_us + ROUNDING_US, taken_us, duration_us)[inner]
+    left_us = nesting.start_us[around] + duration_us[around] - nesting.start_us[inner]
+    length = np.where(taken_us > left_us + ROUNDING_US, left_us, taken_us)
     called_us = np.bincount(around, weights=length, minlength=duration_us.size)
     return np.asarray(np.maximum(duration_us - called_us, 0.0))
 

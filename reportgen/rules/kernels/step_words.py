@@ -8,11 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from reportgen.results import Exhibit, ExhibitKind, Finding, Severity, Where, exhibit
-from reportgen.rules.kernels.saying import pct_of, say_us
-from reportgen.rules.kernels.steps import StepRows
+from reportgen.rules.kernels.saying import say_us
+from reportgen.rules.kernels.steps import StepRows, StepSource
 from reportgen.rules.maths.nice_bins import bin_together, tally_values
 from reportgen.rules.saying.verdict import estimate_of, fault_severity
-from reportgen.rules.saying.wording import say_some
+from reportgen.rules.saying.wording import say_does, say_of, say_some
 from reportgen.units import NS_PER_S, say_count, say_pct
 
 TABLE, HISTOGRAM, PERCENTILES = "steps", "step_times", "step_percentiles"
@@ -87,7 +87,7 @@ def _percentiles(ranks: Sequence[RankSteps]) -> Exhibit:
                 steps.number.size,
                 *points,
                 float(steps.period_us.max()),
-                pct_of(float(steps.gpu_busy_us.sum()), float(steps.period_us.sum())),
+                100 * steps.busy_ratio,
                 int(steps.n_ops[0]),
                 float(np.median(steps.n_ops)),
             )
@@ -109,8 +109,9 @@ def _percentiles(ranks: Sequence[RankSteps]) -> Exhibit:
         ExhibitKind.TABLE,
         title="Step times by rank",
         caption=(
-            "Percentiles of the periods; gpu_busy_pct is of the sum of the periods: the time in "
-            "which operations launched in steps ran. The last columns count GPU operations."
+            "Percentiles of the periods; gpu_busy_pct is the share of them in which a GPU "
+            "operation ran, the mean of the rank's GPUs. The last columns count the operations "
+            "that a step launched."
         ),
         columns=list(columns),
     )
@@ -166,11 +167,14 @@ def _slow_finding(lost: float, rank: RankSteps, steps: StepRows, times: float) -
     return Finding(
         id="STEPT-1",
         severity=fault_severity(lost),
-        title=f"{rows.size} of {steps.number.size} steps take more than {times:g} times the median",
+        title=(
+            f"{say_of(rows.size, steps.number.size, 'step')} {say_does(rows.size, 'take')} more "
+            f"than {times:g} times the median"
+        ),
         text=(
-            f"Steps {names} of {rank.node}; the slowest takes {say_us(slowest_us)}, the median is "
-            f"{say_us(median)}. Without their excess the recorded steps would take "
-            f"{say_pct(100 * lost)} less."
+            f"{'Step' if rows.size == 1 else 'Steps'} {names} of {rank.node}; the slowest "
+            f"takes {say_us(slowest_us)}, the median is {say_us(median)}. Without their excess "
+            f"the recorded steps would take {say_pct(100 * lost)} less."
         ),
         advice="Look for evaluation, checkpoints, logging or recompilation in these steps.",
         where=Where(
@@ -221,6 +225,8 @@ def _say_steps(n_steps: int) -> str:
 
 def _reading(ranks: Sequence[RankSteps]) -> Finding:
     every = np.concatenate([steps.period_us for _, steps in _with_steps(ranks)])
+    source = _with_steps(ranks)[0][1].source
+    guessed = "" if source is StepSource.PROFILER else f" They are told by {source}."
     p50, p95 = np.percentile(every, (50, 95)).tolist()
     return Finding(
         id="STEPT-2",
@@ -230,7 +236,7 @@ def _reading(ranks: Sequence[RankSteps]) -> Finding:
             "One step was recorded."
             if every.size == 1
             else f"{_say_steps(every.size)}: 95 % take up to {say_us(p95)}, the longest takes "
-            f"{say_us(float(every.max()))}."
+            f"{say_us(float(every.max()))}.{guessed}"
         ),
         advice="Compare it with the same job on other settings.",
         measured=round(p50, 3),

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from reportgen.profile.trace import RankTrace
 from reportgen.profile.trace_tables import SliceKind
-from reportgen.rules.kernels.unions import Floats, union_of
+from reportgen.rules.kernels.unions import Floats, covered_us, union_of
 from reportgen.rules.kernels.windows import launch_start_us
 
 LEAST_REPEATS = 3
@@ -44,6 +44,8 @@ class StepRows:
             last step, or before a gap in the numbers, to its own end.
         gpu_busy_us: float64 union of the GPU operations launched in it, added up over devices.
         n_ops: int64 GPU operations launched in it.
+        busy_ratio: share of all periods in which a GPU operation ran, wherever it was launched;
+            the mean of the devices.
     """
 
     source: StepSource
@@ -52,6 +54,7 @@ class StepRows:
     period_us: Floats
     gpu_busy_us: Floats
     n_ops: NDArray[np.int64]
+    busy_ratio: float
 
 
 def step_rows(trace: RankTrace) -> StepRows | None:
@@ -154,7 +157,23 @@ def _rows(
         period_us=period,
         gpu_busy_us=busy_us,
         n_ops=n_ops,
+        busy_ratio=_busy_ratio(trace, start_us, start_us + period),
     )
+
+
+def _busy_ratio(trace: RankTrace, start_us: Floats, end_us: Floats) -> float:
+    """Return the share of some stretches in which a device is busy, 0 without devices."""
+    ops = trace.gpu_ops
+    devices = np.unique(ops.device)
+    length_us = float((end_us - start_us).sum()) * devices.size
+    if length_us <= 0:
+        return 0.0
+    busy_us = 0.0
+    for device in devices:
+        here = ops.device == device
+        union = union_of(ops.start_us[here], ops.end_us[here])
+        busy_us += float(covered_us(union, start_us, end_us).sum())
+    return busy_us / length_us
 
 
 def _on_gpu(trace: RankTrace, start_us: Floats, end_us: Floats) -> tuple[Floats, NDArray[np.int64]]:

@@ -19,6 +19,12 @@ BLOCKING_CALL = re.compile(
     r"(cuda|hip)(Stream|Device|Event)Synchronize|(cuda|hip)Memcpy$|cudaFree|.*Wait"
 )
 """Source: kernel-trace definitions D3."""
+_PYTHON_WAIT = re.compile(
+    r"(?:^|/)threading\.py\(\d+\): (?:wait|join)$|(?:^|/)selectors\.py\(\d+\): select$"
+    r"|^<built-in method (?:acquire|sleep|poll|select) of "
+)
+"""Frames in which Python waits for another thread, a file or a clock, as helper threads mostly do.
+Source: names that CPython and the profiler's tracer write."""
 _STEP = re.compile(r"^ProfilerStep *#")
 """A step spans its thread whatever the thread does."""
 
@@ -73,14 +79,16 @@ def thread_use(trace: RankTrace, window: Window) -> ThreadUse:
     slices, calls = trace.slices, trace.calls
     kinds = (SliceKind.OPERATOR, SliceKind.ANNOTATION, SliceKind.PYTHON)
     is_work = np.isin(slices.kind, kinds) & ~names_like(trace.names, _STEP, slices.name)
+    is_wait = names_like(trace.names, _PYTHON_WAIT, slices.name) & (slices.kind == SliceKind.PYTHON)
     is_blocking = names_like(trace.names, BLOCKING_CALL, calls.name)
     threads = np.union1d(slices.thread, calls.thread)
     found, use = [], None
     for thread in threads[threads != NONE].tolist():
         own = calls.thread == thread
-        worked = _union(slices, is_work & (slices.thread == thread))
+        here = slices.thread == thread
+        worked = join((_union(slices, is_work & here), _union(calls, own)))
         blocked = _union(calls, own & is_blocking)
-        busy = minus(join((worked, _union(calls, own))), blocked)
+        busy = minus(minus(worked, _union(slices, is_wait & here)), blocked)
         time = ThreadTime(
             rank=trace.rank,
             node=trace.node,

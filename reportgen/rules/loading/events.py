@@ -61,7 +61,8 @@ class Waiting:
 
     Attributes:
         first_ns, last_ns: its loop; without steps, the time that its waits cover.
-        waited_ns: union of the recorded waits within the loop.
+        waited_ns: union of the recorded waits within the loop; ``early_ns`` of it lies in the first
+            quarter of the loop.
         expected_ns: the same for all steps, where only some waits were recorded.
         n_waits, n_steps: recorded waits within the loop, and its steps.
         unrecorded_ns: of the loop, in which there are neither samples nor events of the node.
@@ -71,6 +72,7 @@ class Waiting:
     first_ns: int
     last_ns: int
     waited_ns: int
+    early_ns: int
     expected_ns: int
     n_waits: int
     n_steps: int
@@ -146,6 +148,8 @@ def _waiting(
     start_ns = np.clip(every.start_ns, first_ns, last_ns)
     end_ns = np.clip(every.end_ns, first_ns, last_ns)
     waited_ns = union_length_ns(start_ns, end_ns)
+    quarter_ns = first_ns + (last_ns - first_ns) // 4
+    early_ns = union_length_ns(np.minimum(start_ns, quarter_ns), np.minimum(end_ns, quarter_ns))
     n_waits = int(in_loop.sum())
     lost_ns = overlap_ns(*unrecorded, first_ns=first_ns, last_ns=last_ns)
     expected_ns = waited_ns
@@ -159,6 +163,7 @@ def _waiting(
         first_ns=first_ns,
         last_ns=last_ns,
         waited_ns=waited_ns,
+        early_ns=early_ns,
         expected_ns=expected_ns,
         n_waits=n_waits,
         n_steps=steps.n_spans,

@@ -8,6 +8,9 @@ from dataclasses import dataclass
 from reportgen.results import Details
 from reportgen.rules.loading.events import Waiting
 
+EARLY_RATIO = 0.75
+"""Where so much of the waiting lies in the first quarter of the loop it wears off. Source: ours."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
@@ -48,6 +51,14 @@ class Facts:
     def ratio(self) -> float:
         """Return the share of its loop that the worst worker waited, in 0-1."""
         return self.worst.ratio if self.worst else 0.0
+
+    @property
+    def is_early(self) -> bool:
+        """Return whether nearly all waiting lies in the first quarter of the loop."""
+        worst = self.worst
+        if worst is None or worst.expected_ns > worst.waited_ns:
+            return False
+        return worst.early_ns >= EARLY_RATIO * worst.waited_ns > 0
 
     @property
     def matters(self) -> bool:

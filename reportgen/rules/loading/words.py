@@ -30,6 +30,7 @@ DOMINANT_RATIO = 0.25
 class Context:
     """What only raw data give; ``is_judged`` is false when there is too little of it.
 
+    ``are_cores_used_up`` is about the time in which loops waited, ``is_host_full`` about all of it.
     ``is_pipeline_known``: whether the steps of TensorFlow's pipeline have names;
     ``has_processes`` is false where all loading is TensorFlow's.
     """
@@ -40,6 +41,8 @@ class Context:
     has_prefetch: bool
     has_processes: bool
     processes_per_node: int
+    are_cores_used_up: bool
+    is_host_full: bool
     waits: Tally
     waiting: tuple[Waiting, ...]
     loaders: tuple[Loader, ...]
@@ -65,7 +68,7 @@ def present(
         )
     findings: list[Finding] = []
     if facts is not None and context.is_judged:
-        findings += _about_number(facts)
+        findings += _about_number(facts, context)
         findings += _about_memory(facts, context)
         findings += _about_prefetch(facts, context)
     return Presentation(
@@ -79,23 +82,26 @@ def present(
     )
 
 
-def _about_number(facts: Facts) -> list[Finding]:
+def _about_number(facts: Facts, context: Context) -> list[Finding]:
     if not facts.has_processes:
         return [_threads_too_slow(facts) if facts.matters else _threads_keep_up(facts)]
     if facts.is_few:
-        return [_too_few(facts) if facts.matters else _few_but_enough(facts)]
-    found = [_too_many(facts)] if facts.is_many else []
+        if not facts.matters:
+            return [_few_but_enough(facts)]
+        return [_too_few(facts, are_cores_used_up=context.are_cores_used_up)]
+    found = [_too_many(facts, context)] if facts.is_many else []
     if facts.ratio >= DOMINANT_RATIO:
         found.append(_input_bound(facts))
     return found
 
 
-def _too_few(facts: Facts) -> Finding:
+def _too_few(facts: Facts, *, are_cores_used_up: bool) -> Finding:
     assert facts.worst is not None
-    wanted = math.ceil(facts.limits.min_pct / 100 * facts.n_cores / facts.processes)
-    wanted = max(wanted, (facts.num_workers or 0) + 1)
-    now = "" if facts.num_workers is None else f" from {facts.num_workers}"
-    each = "" if facts.processes == 1 else " in each training process"
+    used_up = (
+        " While it waited most cores were above 90 %, so more loader processes would hardly help."
+        if are_cores_used_up
+        else ""
+    )
     return Finding(
         id="DL-1",
         severity=fault_severity(facts.ratio),
@@ -106,10 +112,9 @@ def _too_few(facts: Facts) -> Finding:
         text=(
             f"{_waited(facts.worst)} {_loaders(facts).capitalize()} at work (median) on "
             f"{_cores(facts)}: fewer than {facts.limits.min_pct:g} % of the cores."
+            f"{used_up}{_early(facts)}"
         ),
-        advice=(
-            f"Raise num_workers{now} to {wanted}{each}; then see whether the loop still waits."
-        ),
+        advice=_advice(CHEAPER_BATCHES if are_cores_used_up else _more_workers(facts), facts),
         where=_where(facts.worst),
         measured=float(facts.n_loaders),
         threshold=round(facts.limits.min_pct / 100 * facts.n_cores, 3),
@@ -117,6 +122,38 @@ def _too_few(facts: Facts) -> Finding:
         estimate=estimate_of(facts.ratio),
         exhibit=LOOP_SHARE,
     )
+
+
+CHEAPER_BATCHES = (
+    "Make each batch cheaper to load: preprocess ahead of the training, use fewer and larger "
+    "files, a local copy or a cache, or decode on the GPU."
+)
+
+
+def _early(facts: Facts) -> str:
+    """Say that the waiting wears off, where it does."""
+    if not facts.is_early:
+        return ""
+    assert facts.worst is not None
+    share = say_pct(100 * facts.worst.early_ns / facts.worst.waited_ns)
+    return f" {share} of the waiting lies in the first quarter of the loop."
+
+
+def _advice(otherwise: str, facts: Facts) -> str:
+    if not facts.is_early:
+        return otherwise
+    return (
+        "Copy or cache the data before the training: the first reads are slow, later ones hardly "
+        "make the loop wait."
+    )
+
+
+def _more_workers(facts: Facts) -> str:
+    wanted = math.ceil(facts.limits.min_pct / 100 * facts.n_cores / facts.processes)
+    wanted = max(wanted, (facts.num_workers or 0) + 1)
+    now = "" if facts.num_workers is None else f" from {facts.num_workers}"
+    each = "" if facts.processes == 1 else " in each training process"
+    return f"Raise num_workers{now} to {wanted}{each}; then see whether the loop still waits."
 
 
 def _few_but_enough(facts: Facts) -> Finding:
@@ -144,26 +181,41 @@ def _few_but_enough(facts: Facts) -> Finding:
     )
 
 
-def _too_many(facts: Facts) -> Finding:
+def _too_many(facts: Facts, context: Context) -> Finding:
+    """Return DL-2: a reading where nothing waits and the cores have room nevertheless."""
+    is_felt = facts.matters or facts.worst is None or context.is_host_full
     fitting = max(facts.n_cores // facts.processes, 1)
     now = "" if facts.num_workers is None else f" from {facts.num_workers}"
     each = "" if facts.processes == 1 else " in each training process"
     return Finding(
         id="DL-2",
-        severity=Severity.WARNING,
-        title=f"{_loaders(facts).capitalize()} compete for {_cores(facts)}",
+        severity=Severity.WARNING if is_felt else Severity.INFO,
+        title=(
+            f"{_loaders(facts).capitalize()} compete for {_cores(facts)}"
+            if is_felt
+            else f"{_loaders(facts).capitalize()} on {_cores(facts)}, which have room"
+        ),
         text=(
             f"{_loaders(facts).capitalize()} at work (median) on {_cores(facts)}: more than "
-            f"{facts.limits.max_pct:g} % of the cores. They take time from each other and from "
-            f"the training process.{f' {_waited(facts.worst)}' if facts.worst else ''}"
+            f"{facts.limits.max_pct:g} % of the cores. "
+            f"{_COMPETING if is_felt else _HARMLESS}"
+            f"{f' {_waited(facts.worst)}' if facts.worst else ''}"
         ),
-        advice=f"Lower num_workers{now} to {fitting}{each} and compare the step times.",
+        advice=(
+            f"Lower num_workers{now} to {fitting}{each} and compare the step times."
+            if is_felt
+            else f"Try num_workers of {fitting}{each} when memory is short; else leave it."
+        ),
         where=_where(facts.worst),
         measured=float(facts.n_loaders),
         threshold=round(facts.limits.max_pct / 100 * facts.n_cores, 3),
         unit="loaders",
         exhibit="loaders",
     )
+
+
+_COMPETING = "They take time from each other and from the training process."
+_HARMLESS = "The loop hardly waits and most cores are below 90 %, so they do no harm."
 
 
 def _input_bound(facts: Facts) -> Finding:
@@ -174,12 +226,9 @@ def _input_bound(facts: Facts) -> Finding:
         title=f"Training waits {say_pct(100 * facts.ratio)} of the loop for data",
         text=(
             f"{_waited(facts.worst)} {_loaders(facts).capitalize()} on {_cores(facts)} are not "
-            "too few, so more of them will not help."
+            f"too few, so more of them will not help.{_early(facts)}"
         ),
-        advice=(
-            "Make each batch cheaper to load: preprocess ahead of the training, use fewer and "
-            "larger files, a local copy or a cache, or decode on the GPU."
-        ),
+        advice=_advice(CHEAPER_BATCHES, facts),
         where=_where(facts.worst),
         measured=round(100 * facts.ratio, 4),
         threshold=100 * DOMINANT_RATIO,

@@ -70,3 +70,19 @@ def work_range(
             first = int(busy[0]) if busy[0] <= longest else 0
             stop = int(busy[-1]) + 1 if n_samples - 1 - busy[-1] <= longest else n_samples
     return WorkRange(first=first, stop=stop) if stop > first else WorkRange(first=0, stop=n_samples)
+
+
+def idle_edges(values: Floats, *, idle_below: float) -> tuple[int, int]:
+    """Return how many samples a device idles before its first work, and after its last.
+
+    Args:
+        values: (n,) float64 without NaN.
+        idle_below: a sample below this value is idle, unless it is half of the largest.
+
+    Edge cases: a device that never works has no edges: (0, 0).
+    """
+    largest = float(values.max(initial=0.0))
+    busy = np.flatnonzero((values > 0) & (values >= min(idle_below, largest / 2)))
+    if not busy.size:
+        return 0, 0
+    return int(busy[0]), int(values.size - 1 - busy[-1])

@@ -65,19 +65,18 @@ def tally_values(values_ns: Integers) -> Tally:
     return Tally(width_ns=width_ns, index=index, count=count.astype(np.int64))
 
 
-def bin_together(tallies: Sequence[Tally], *, max_bins: int = DRAWN_BINS) -> Bins:
+def bin_together(tallies: Sequence[Tally]) -> Bins:
     """Return the histograms of several tallies over the same bins of round width.
 
     Args:
         tallies: of any widths; empty ones give zeros.
-        max_bins: the most bins to make.
     """
     filled = [tally for tally in tallies if tally.index.size]
     if not filled:
         nothing = np.zeros((len(tallies), 0), dtype=np.int64)
         return Bins(edge_ns=np.empty(0, dtype=np.int64), counts=nothing)
     width_ns = max(tally.width_ns for tally in filled)
-    width_ns *= _factor([_coarse(tally, width_ns) for tally in filled], max_bins)
+    width_ns *= _factor([_coarse(tally, width_ns) for tally in filled])
     indexes = [_coarse(tally, width_ns) for tally in tallies]
     first = min(int(index[0]) for index in indexes if index.size)
     last = max(int(index[-1]) for index in indexes if index.size)
@@ -95,13 +94,14 @@ def _power_of_ten(least: int) -> int:
     return int(10 ** len(str(least - 1))) if least > 1 else 1
 
 
-def _factor(indexes: Sequence[Integers], max_bins: int) -> int:
+def _factor(indexes: Sequence[Integers]) -> int:
+    """Return how many bins to join so that at most ``DRAWN_BINS`` are left."""
     first = min(int(index[0]) for index in indexes)
     last = max(int(index[-1]) for index in indexes)
     scale = 1
     while True:
         for step in _STEPS:
             factor = scale * step
-            if last // factor - first // factor < max_bins:
+            if last // factor - first // factor < DRAWN_BINS:
                 return factor
         scale *= 10

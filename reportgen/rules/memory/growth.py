@@ -34,6 +34,7 @@ class MemoryGrowth:
     Attributes:
         minute_ns, level_pct: start and level of each minute with samples.
         trend: of the levels at work, per minute; ``None`` with too few minutes.
+        use_trend: the same of GPU utilization, ``None`` where it is unknown.
         n_violations, violation: by AWS's definition.
         largest_increase_pct: the largest increase of any judged sample; ``None`` without one.
         n_episodes, n_lasting: all episodes, and those that last.
@@ -48,6 +49,7 @@ class MemoryGrowth:
     minute_ns: NDArray[np.int64]
     level_pct: Floats
     trend: Trend | None
+    use_trend: Trend | None
     n_violations: int
     largest_increase_pct: float | None
     violation: LastViolation | None
@@ -86,6 +88,7 @@ def measure_growth(
         minute_ns=minutes.start_ns,
         level_pct=level,
         trend=_trend(level) if values.size > params.patience else None,
+        use_trend=_use_trend(time_ns, use),
         n_violations=rows.size,
         largest_increase_pct=float(np.nanmax(judged)) if np.isfinite(judged).any() else None,
         violation=_violation(gpu, time_ns, values, increases, rows),
@@ -156,3 +159,10 @@ def _trend(level: Floats) -> Trend | None:
         return None
     working = level[at_work[0] : at_work[-1] + 1]
     return trend_of(working) if working.size >= TREND_MINUTES else None
+
+
+def _use_trend(time_ns: NDArray[np.int64], use: Floats) -> Trend | None:
+    is_known = ~np.isnan(use)
+    if not is_known.any():
+        return None
+    return _trend(levels_of(use[is_known], minutes_of(time_ns[is_known])))

@@ -12,7 +12,7 @@ from reportgen.results import (
     Where,
 )
 from reportgen.rules.base import Presentation
-from reportgen.rules.memory.episodes import Episode, Params
+from reportgen.rules.memory.episodes import LOAD_RISE_PCT, Episode, Params
 from reportgen.rules.memory.exhibits import (
     CAUTION,
     all_episodes,
@@ -35,6 +35,8 @@ ADVICE = (
     "Log the allocated GPU memory at each step; if it grows as well, look for tensors kept alive "
     "between steps, or save memory with gradient checkpointing."
 )
+
+ADVICE_LOAD = "Nothing to do unless the allocated memory grows too."
 
 
 def present_gpus(gpus: Sequence[MemoryGrowth], params: Params) -> Presentation:
@@ -148,11 +150,17 @@ def _load(gpu: MemoryGrowth, worst: Episode, n_lasting: int) -> tuple[Severity, 
         "together with GPU utilization. "
     )
     title = "GPU memory activity jumps with the load, but does not grow"
-    return Severity.INFO, title, why, "Nothing to do unless the allocated memory grows too."
+    return Severity.INFO, title, why, ADVICE_LOAD
 
 
 def _height(episode: Episode) -> float:
     return (episode.level_after_pct or 0.0) - episode.record_before_pct
+
+
+def _is_load(gpu: MemoryGrowth) -> bool:
+    """Return whether the GPU's utilization climbs too, so that more load explains the trend."""
+    use = gpu.use_trend
+    return use is not None and use.rise >= LOAD_RISE_PCT and use.agreement >= AGREEMENT_FROM
 
 
 def _trend(gpus: Sequence[MemoryGrowth], params: Params) -> Iterator[Finding]:
@@ -163,12 +171,14 @@ def _trend(gpus: Sequence[MemoryGrowth], params: Params) -> Iterator[Finding]:
     ]
     if not rising:
         return
-    gpu, trend = max(rising, key=lambda pair: pair[1].rise)
+    gpu, trend = max(rising, key=lambda pair: (not _is_load(pair[0]), pair[1].rise))
+    is_load = _is_load(gpu)
+    how = "with GPU utilization" if is_load else "over the whole job"
     yield Finding(
         id=TREND,
-        severity=Severity.WARNING,
+        severity=Severity.INFO if is_load else Severity.WARNING,
         title=(
-            f"GPU memory activity climbs over the whole job: {say_place(gpu.node, gpu.gpu)} by "
+            f"GPU memory activity climbs {how}: {say_place(gpu.node, gpu.gpu)} by "
             f"{trend.rise:.1f} points"
         ),
         text=(
@@ -177,7 +187,7 @@ def _trend(gpus: Sequence[MemoryGrowth], params: Params) -> Iterator[Finding]:
             f"(Kendall's tau {trend.agreement:.2f}, told from {AGREEMENT_FROM:.1f}). This concerns "
             f"{say_of(len(rising), len(gpus), 'GPU')}. {CAUTION}"
         ),
-        advice=ADVICE,
+        advice=ADVICE_LOAD if is_load else ADVICE,
         where=Where(
             node=gpu.node,
             device=gpu.gpu,

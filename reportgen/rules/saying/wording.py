@@ -39,9 +39,14 @@ def say_of(part: int, whole: int, noun: str) -> str:
     return f"{part:,} of {whole:,} {noun}{'s' if whole != 1 else ''}"
 
 
-def say_times(count: int, noun: str) -> str:
-    """Count things: ``1 minute``, ``1,250 ticks``."""
-    return f"{count:,} {noun}{'s' if count != 1 else ''}"
+def say_times(count: int, noun: str, plural: str = "") -> str:
+    """Count things: ``1 minute``, ``1,250 ticks``; ``plural`` where an s is not enough."""
+    return f"{count:,} {noun if count == 1 else plural or f'{noun}s'}"
+
+
+def say_does(count: int, verb: str) -> str:
+    """Write what so many things do: ``take``, of one ``takes``."""
+    return f"{verb}s" if count == 1 else verb
 
 
 def label(node: str, device: str, *, n_nodes: int) -> str:

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
-from reportgen.results import Details, Exhibit, ExhibitKind, exhibit
+from reportgen.results import Exhibit, ExhibitKind, exhibit
 from reportgen.results.exhibits import ColumnSpec
 from reportgen.rules.framework.breakdown import merge_breakdowns
-from reportgen.rules.framework.breakdown_exhibits import exhibits_of_breakdown, exhibits_of_members
+from reportgen.rules.framework.breakdown_exhibits import exhibits_of_breakdown
 from reportgen.rules.framework.causes import compared_functions, merge_function_sums
 from reportgen.rules.maths.nice_bins import bin_together
 from reportgen.rules.maths.time_buckets import join_lines, lay_over
 from reportgen.rules.saying.intervals import Interval, intervals_exhibit
+from reportgen.rules.saying.wording import say_times
 from reportgen.rules.steps.series import MEDIAN_FACTOR, SlowSteps, StepSeries, phase_word, preferred
 from reportgen.rules.steps.throughput import pace_over_time, samples_per_s, steps_per_s
-from reportgen.units import NS_PER_S, seconds
+from reportgen.units import NS_PER_S, say_duration, seconds
 
 MOST_LINES = 8
 """More lines than this cannot be told apart in one chart; then they become one band."""
@@ -52,27 +53,6 @@ def exhibits_of_series(
                 "with its full length; largest increase of the share first."
             ),
         ),
-    )
-
-
-def exhibits_of_details(details: Details) -> tuple[Exhibit, ...]:
-    """Return what AWS's JSON holds: statistics, one histogram per worker, what ran meanwhile."""
-    entries = details.get("step_details")
-    workers = {
-        worker: entry
-        for worker, entry in (entries.items() if isinstance(entries, dict) else ())
-        if isinstance(entry, dict) and isinstance(entry.get("step_stats"), dict)
-    }
-    shares = exhibits_of_members(details, prefix=PREFIX, during=DURING)
-    if not workers:
-        return shares
-    return (
-        _steps_of_details(workers),
-        *(
-            _histogram_of_details(worker, entry, is_alone=len(workers) == 1)
-            for worker, entry in workers.items()
-        ),
-        *shares,
     )
 
 
@@ -130,8 +110,8 @@ def _histogram(series: Sequence[StepSeries]) -> Exhibit:
         ends.append(float(edges_s[-1] + (edges_s[-1] - edges_s[-2])))
         counts = [[*row, extra] for row, extra in zip(counts, n_outliers, strict=True)]
         caption = (
-            f"The last bin is an overflow bin: it holds all {sum(n_outliers):,} outliers, the "
-            f"longest of {longest_s:.3g} s."
+            f"The last bin is an overflow bin: it holds {say_times(sum(n_outliers), 'outlier')}, "
+            f"the longest of {say_duration(longest_s)}."
         )
     columns: list[ColumnSpec] = [("bin_start", "s", starts), ("bin_end", "s", ends)]
     columns += [(name, "steps", row) for name, row in zip(_line_names(series), counts, strict=True)]
@@ -171,8 +151,8 @@ def _over_time(series: Sequence[StepSeries]) -> Exhibit:
     time_ns, curves = lay_over(lines)
     n_steps = sum(item.n_steps for item in series)
     caption += (
-        f"{n_steps:,} steps in {time_ns.size:,} intervals; each keeps its shortest, mean and "
-        "longest step."
+        f"{say_times(n_steps, 'step')} in {say_times(time_ns.size, 'interval')}; each keeps its "
+        "shortest, mean and longest step."
     )
     columns: list[ColumnSpec] = [("time_s", "s", time_ns / NS_PER_S)]
     for name, curve in zip(names, curves, strict=True):
@@ -275,44 +255,3 @@ def _line_names(series: Sequence[StepSeries]) -> list[str]:
     if len({item.worker for item in series}) == 1:
         return [phase_word(item.phase) for item in series]
     return [f"{item.worker} {phase_word(item.phase)}" for item in series]
-
-
-def _steps_of_details(workers: Mapping[str, Mapping[str, object]]) -> Exhibit:
-    def stat(entry: Mapping[str, object], name: str) -> object:
-        stats = entry["step_stats"]
-        return stats.get(name) if isinstance(stats, dict) else None
-
-    entries = list(workers.values())
-    columns: list[ColumnSpec] = [
-        ("worker", "", list(workers)),
-        ("phase", "", [phase_word(str(entry.get("phase"))) for entry in entries]),
-    ]
-    columns += [
-        (f"{name}_s", "s", [stat(entry, name) for entry in entries])
-        for name in ("mean", "max", "p99", "p95", "p50", "min")
-    ]
-    columns.append(("outliers", "", [entry.get("number_of_outliers") for entry in entries]))
-    return exhibit(
-        "steps",
-        ExhibitKind.TABLE,
-        title="Step durations by worker",
-        caption="The source keeps one phase of each worker.",
-        columns=columns,
-    )
-
-
-def _histogram_of_details(worker: str, entry: Mapping[str, object], *, is_alone: bool) -> Exhibit:
-    counts, edges = entry.get("probs"), entry.get("binedges")
-    counts = counts if isinstance(counts, list) else []
-    edges = edges if isinstance(edges, list) and len(edges) == len(counts) + 1 else []
-    return exhibit(
-        "step_histogram" if is_alone else f"step_histogram_{worker}",
-        ExhibitKind.HISTOGRAM,
-        title=f"How long steps of {worker} take",
-        caption="Without the outliers.",
-        columns=[
-            ("bin_start", "s", edges[:-1]),
-            ("bin_end", "s", edges[1:]),
-            (worker, "steps", counts if edges else []),
-        ],
-    )

@@ -16,6 +16,7 @@ from reportgen.results import Exhibit, ExhibitKind, Finding, Where, exhibit
 from reportgen.rules.framework.loop import Loop, loop_length_ns
 from reportgen.rules.maths.groups import rows_by_code
 from reportgen.rules.saying.verdict import estimate_of, fault_severity
+from reportgen.rules.saying.wording import say_times
 from reportgen.rules.steps.series import phase_word
 from reportgen.units import NS_PER_S, say_duration, say_pct, seconds
 
@@ -149,7 +150,7 @@ def straggler_finding(found: Straggler, loop: Loop, *, above_pct: float) -> Find
         text=(
             f"The {what} of {pace.worker} take {say_duration(found.median_ns / NS_PER_S)} "
             f"(median), those of the other workers {say_duration(found.usual_ns / NS_PER_S)}"
-            f"{wait}. Over {pace.n_steps:,} steps this is "
+            f"{wait}. Over {say_times(pace.n_steps, 'step')} this is "
             f"{say_duration(found.extra_ns / NS_PER_S)}, {say_pct(100 * share)} of the loop."
         ),
         advice=(

@@ -17,6 +17,7 @@ from reportgen.rules.maths.intervals import overlaps_any
 from reportgen.rules.maths.nice_bins import Tally, tally_values
 from reportgen.rules.maths.outliers import outlier_threshold_ns, outliers_by_minute
 from reportgen.rules.maths.time_buckets import TimeBuckets, bucket_by_time
+from reportgen.rules.steps.slowdown import Slowdown, slowdown_of
 from reportgen.units import NS_PER_S
 
 Integers = NDArray[np.int64]
@@ -83,6 +84,7 @@ class StepSeries:
         reach_ns: from the start of the first to the end of the last.
         stats: of all of them.
         judgement: ``None`` when there are too few steps.
+        slowdown: how they grow slower, ``None`` where they do not.
         outliers: steps above the threshold, ascending by number; empty without a judgement.
         above_median: the longest of the steps above twice the median, longest first.
         n_above_median: how many there are.
@@ -100,6 +102,7 @@ class StepSeries:
     reach_ns: int
     stats: StepStats
     judgement: Judgement | None
+    slowdown: Slowdown | None
     outliers: SlowSteps
     above_median: SlowSteps
     n_above_median: int
@@ -159,6 +162,7 @@ def series_of(
             reach_ns=int(its.end_ns.max() - its.start_ns.min()),
             stats=_stats(its.duration_ns),
             judgement=judgement,
+            slowdown=slowdown_of(its.start_ns, its.duration_ns, min_steps=min_steps),
             outliers=outliers,
             above_median=slow,
             n_above_median=n_slow,

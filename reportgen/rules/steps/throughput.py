@@ -9,8 +9,9 @@ from numpy.typing import NDArray
 
 from reportgen.results import Exhibit, ExhibitKind, exhibit
 from reportgen.rules.maths.time_buckets import coarsen, power_of_two
+from reportgen.rules.saying.wording import say_times
 from reportgen.rules.steps.series import StepSeries, phase_word, preferred
-from reportgen.units import NS_PER_S, say_count, say_duration
+from reportgen.units import NS_PER_S, say_duration
 
 LEAST_STEPS_PER_BIN = 10
 """Fewer, and one step more or less in a bin would look like a change of pace. Source: ours."""
@@ -73,9 +74,9 @@ def pace_over_time(series: Sequence[StepSeries], batch_size: int | None) -> Iter
     remark = ""
     if len(main) > MOST_LINES:
         names, rates = ["mean of the workers"], [_mean(rates)]
-        remark = f" Mean of {say_count(len(main))} workers."
+        remark = f" Mean of {say_times(len(main), 'worker')}."
     if batch_size is not None:
-        remark += f" A step of a worker is {say_count(batch_size)} samples."
+        remark += f" A step of a worker is {say_times(batch_size, 'sample')}."
     yield exhibit(
         "step_pace",
         ExhibitKind.SERIES,

@@ -17,9 +17,11 @@ from reportgen.rules.framework.causes import main_cause
 from reportgen.rules.framework.loop import Loop, loop_length_ns
 from reportgen.rules.maths.outliers import period_of
 from reportgen.rules.saying.verdict import estimate_of, fault_severity
-from reportgen.rules.saying.wording import ordinal, say_some
-from reportgen.rules.steps.exhibits import exhibits_of_details, exhibits_of_series
+from reportgen.rules.saying.wording import ordinal, say_some, say_times
+from reportgen.rules.steps.exhibits import exhibits_of_series
+from reportgen.rules.steps.imported_exhibits import exhibits_of_details
 from reportgen.rules.steps.series import StepSeries, phase_word
+from reportgen.rules.steps.slowdown import slowdown_finding
 from reportgen.units import NS_PER_S, say_count, say_duration, say_pct, seconds
 
 OUTLIERS = "outliers"
@@ -75,6 +77,15 @@ def present_series(
         findings.append(_finding(slow, named_worker(context.series), limits))
     elif counters.rule_triggered:
         findings.append(_earlier(counters, limits))
+    slower = slowdown_finding(
+        [
+            (item.worker, phase_word(item.phase), item.slowdown)
+            for item in context.series
+            if item.slowdown
+        ]
+    )
+    if slower:
+        findings.append(slower)
     return Presentation(
         findings=tuple(findings),
         exhibits=exhibits_of_series(context.series, batch_size=batch_size),
@@ -188,6 +199,7 @@ def _finding(slow: Sequence[SlowSeries], named: str | None, limits: Limits) -> F
         unit="steps",
         estimate=estimate_of(share),
         exhibit=OUTLIERS if worst.threshold_s is not None else "steps",
+        causes=("PERIOD-1",) if period else (),
     )
 
 
@@ -241,7 +253,7 @@ def _earlier(counters: Counters, limits: Limits) -> Finding:
         severity=Severity.INFO,
         title="Step outliers in the first minutes only",
         text=(
-            f"{counters.rule_triggered:,} judgements along the job found more than "
+            f"{say_times(counters.rule_triggered, 'judgement')} along the job found more than "
             f"{limits.n_outliers} outliers; over the whole job there are no more than that."
         ),
         advice="Nothing to do: early steps (warm-up, compilation, first reads) are often slower.",

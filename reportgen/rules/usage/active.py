@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from reportgen.results import Exhibit, ExhibitKind, exhibit
+from reportgen.rules.saying.wording import say_times
 from reportgen.rules.usage.nodes import DeviceCounts, NodeUsage, SampleCounts
-from reportgen.units import percentages, say_count, say_pct
+from reportgen.units import percentages, say_pct
 
 GPU_ACTIVE, CPU_ACTIVE = "gpu_active", "cpu_active"
 
@@ -50,7 +51,7 @@ def _shares(
         ExhibitKind.SHARES,
         title=title,
         caption=(
-            f"Shares of the {say_count(n_samples)} samples of the whole job{_in_loop(devices)}. "
+            f"Shares of the {say_times(n_samples, 'sample')} of the whole job{_in_loop(devices)}. "
             f"{rule}"
         ),
         columns=[

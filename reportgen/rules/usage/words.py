@@ -123,9 +123,19 @@ def _finding(finding_id: str, found: Sequence[NodeReading], n_nodes: int) -> Fin
         threshold=HIGH_PCT,
         unit="%",
         exhibit=TABLE,
+        causes=_CAUSES.get(finding_id, ()),
     )
 
 
+_LOADING = ("DL-1", "DL-2", "DL-5")
+_WAITING = (*_LOADING, "CPU-1", "IO-1", "SYS-5", "STRAG-1", "BAL-1", "GPU-1", "GPU-2")
+_CAUSES = {
+    "SYS-1": (*_WAITING, "BATCH-1"),
+    "SYS-2": _WAITING,
+    "SYS-4": _LOADING,
+    "SYS-6": _WAITING,
+}
+"""The findings that say why a reading is as it is."""
 _DECIDED_BY = {
     "SYS-1": ("gpu", "p95"),
     "SYS-2": ("gpu", "p95"),

@@ -115,7 +115,7 @@ def draw(exhibit: Exhibit, context: ChartContext) -> Drawing:
             "layout": layout(
                 hovermode="x unified",
                 showlegend=len(lines) > 1,
-                xaxis=time_axis(context, anchor=axis_name("y", n_panels - 1)),
+                xaxis=time_axis(context, anchor=axis_name(n_panels - 1)),
                 **panel_axes(lines, found.panels),
             ),
         },
@@ -128,7 +128,7 @@ def draw(exhibit: Exhibit, context: ChartContext) -> Drawing:
 def panel_traces(found: BandInfo, panel: int, time_x: Numbers) -> list[dict[str, Any]]:
     """Return the traces of one panel: envelopes below, lines above."""
     bands = [band for band in found.bands if band.panel == panel]
-    scale, y_axis = found.panels[panel], axis_name("y", panel)
+    scale, y_axis = found.panels[panel], axis_name(panel)
     reaches = [(value_array(band.low, scale), value_array(band.high, scale)) for band in bands]
     if len(bands) > MOST_ENVELOPES:
         low = _extremes(min, [band.low for band in bands])

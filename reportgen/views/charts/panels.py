@@ -11,9 +11,9 @@ from reportgen.views.values import plot_label
 _GAP = 0.06
 
 
-def axis_name(letter: str, index: int) -> str:
-    """Return plotly's short name of the ``index``-th axis: ``y``, ``y2``."""
-    return f"{letter}{index + 1}" if index else letter
+def axis_name(index: int) -> str:
+    """Return plotly's short name of the y axis of a panel, counted from 0: ``y``, ``y2``."""
+    return f"y{index + 1}" if index else "y"
 
 
 def panel_axes(lines: Sequence[tuple[str, int]], scales: Sequence[UnitScale]) -> dict[str, Any]:

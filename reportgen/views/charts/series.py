@@ -98,7 +98,7 @@ def draw(exhibit: Exhibit, context: ChartContext) -> Drawing:
     drawn_layout = layout(
         hovermode="x unified",
         showlegend=len(traces) > 1,
-        xaxis=time_axis(context, anchor=axis_name("y", len(found.panels) - 1)),
+        xaxis=time_axis(context, anchor=axis_name(len(found.panels) - 1)),
         **panel_axes([(line.name, line.panel) for line in found.lines], found.panels),
     )
     return Drawing(
@@ -123,7 +123,7 @@ def _trace(line: Line, time_x: Numbers, scale: UnitScale) -> dict[str, Any]:
         "name": plot_label(line.name),
         "x": time_x,
         "y": value_array(line.values, scale),
-        "yaxis": axis_name("y", line.panel),
+        "yaxis": axis_name(line.panel),
         "hovertemplate": scale.hover,
         "connectgaps": False,
         **({"visible": "legendonly"} if line.is_on_demand else {}),

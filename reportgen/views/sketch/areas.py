@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from reportgen.views.charts.arrays import Numbers
 from reportgen.views.sketch.place import Mark, Place, Trace, Values, list_of
 
@@ -77,10 +79,10 @@ def cell_marks(trace: Trace, place: Place) -> list[Mark]:
         y0, y1 = sorted((round(place.y(row - 0.5)), round(place.y(min(row + tall, n_rows) - 0.5))))
         for column in range(0, n_columns, step):
             mean = _mean(flat, n_columns, range(row, min(row + tall, n_rows)), column, step)
-            if mean is None:
+            if mean is None or not math.isfinite(mean / top):
                 continue
             x0, x1 = (_edge(place, n_columns, at) for at in (column, column + step))
-            shade = min(_SHADES - 1, int(mean / top * (_SHADES - 1) + 0.5))
+            shade = int(min(max(mean / top, 0.0), 1.0) * (_SHADES - 1) + 0.5)
             paths.setdefault(shade, []).append(_rectangle(x0, x1 - x0, y0, max(1, y1 - y0)))
     return [Mark(path="".join(path), fill=f"var(--rg-scale-{k})") for k, path in paths.items()]
 

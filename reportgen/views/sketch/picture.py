@@ -6,6 +6,7 @@ in the table beside it. All colours are tokens, all names stand in HTML.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -158,6 +159,8 @@ def _limits(
     low, high = min(found), max(found)
     if is_from_zero:
         low, high = min(low, 0.0), max(high * _HEADROOM, 0.0)
+    if not math.isfinite(high - low):
+        return None
     return (low, high) if high > low else (low - 0.5, low + 0.5)
 
 

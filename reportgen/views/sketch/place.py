@@ -35,19 +35,23 @@ class Place:
 
     def x(self, value: float) -> float:
         """Return the pixel of a value on the x axis."""
-        low, high = self.x_limits
-        return self.left_px + (value - low) / (high - low) * (self.right_px - self.left_px)
+        return self.left_px + _share(value, self.x_limits) * (self.right_px - self.left_px)
 
     def y(self, value: float) -> float:
         """Return the pixel of a value on the y axis."""
-        low, high = self.y_limits
-        return self.bottom_px - (value - low) / (high - low) * (self.bottom_px - self.top_px)
+        return self.bottom_px - _share(value, self.y_limits) * (self.bottom_px - self.top_px)
 
     @property
     def frame(self) -> Mark:
         """Return the panel's ground line and left edge."""
         path = f"M{self.left_px} {self.top_px}V{self.bottom_px}H{self.right_px}"
         return Mark(path=path, stroke="var(--rg-line)")
+
+
+def _share(value: float, limits: tuple[float, float]) -> float:
+    """Return where a value lies between limits; what is far outside lies one panel beside them."""
+    low, high = limits
+    return min(max((value - low) / (high - low), -1.0), 2.0)
 
 
 def list_of(node: Any) -> Values:

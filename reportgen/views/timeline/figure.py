@@ -82,7 +82,7 @@ def draw(
         notes.append(_note(panel.title, domains[at][1], "bottom"))
         time_x = time_array(panel.found.time_x, context)
         traces += [
-            {**trace, "yaxis": axis_name("y", at), "showlegend": False}
+            {**trace, "yaxis": axis_name(at), "showlegend": False}
             for trace in band.panel_traces(panel.found, 0, time_x)
         ]
     ends = times([extent.start_s, extent.end_s], context)
@@ -99,7 +99,7 @@ def draw(
                 shapes=_loop_lines(lanes, domains[-len(panels)][1] if panels else 1.0, context),
                 xaxis=time_axis(
                     context,
-                    anchor=axis_name("y", len(slots) - 1),
+                    anchor=axis_name(len(slots) - 1),
                     range=ends,
                     automargin=False,
                 ),

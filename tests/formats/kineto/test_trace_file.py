@@ -126,6 +126,21 @@ def test_one_launch_may_own_many_operations() -> None:
     assert read_events(events).tables.gpu_ops.launch.tolist() == [0, 0, 0]
 
 
+def test_a_launch_number_that_comes_again_is_told_by_time() -> None:
+    events = [
+        launch(0, 4),
+        span("cuda_driver", "cuLaunchKernel", 1, 2, correlation=4),  # inside the call before
+        kernel(10, 5, 4),
+        launch(100, 4),
+        kernel(110, 5, 4),
+        kernel(120, 5, 4),
+        launch(200, 5),
+        kernel(190, 5, 5),  # by a clock that disagrees
+    ]
+
+    assert read_events(events).tables.gpu_ops.launch.tolist() == [0, 2, 2, 3]
+
+
 def test_an_operation_without_correlation_is_found_along_its_arrow() -> None:
     events = [
         launch(0, 1),
@@ -242,6 +257,15 @@ def test_of_a_header_only_the_allowed_keys_are_read() -> None:
     assert "SECRET" not in repr(read_header([json.dumps(head).encode()]))
 
 
+def test_events_that_cannot_be_told_are_counted() -> None:
+    begin = span("cpu_op", "aten::mm", 0, 1) | {"ph": "B"}
+    old = {"name": "mm", "ph": "X", "ts": START_US, "dur": 3, "tid": 0, "pid": "CUDA functions"}
+
+    trace = read_events([begin, begin | {"ph": "E"}, old, kernel(0, 1, 1)])
+
+    assert (trace.n_events, trace.n_apart, trace.n_uncategorized) == (4, 2, 1)
+
+
 def test_devices_are_described_as_far_as_the_file_goes() -> None:
     devices = [
         {"id": 1, "name": "AMD Radeon Graphics", "computeMajor": 9, "computeMinor": 4},
@@ -262,6 +286,8 @@ def test_devices_are_described_as_far_as_the_file_goes() -> None:
         ("bs_32_rank0.json.gz", 0),
         ("rank5/trace.json", 5),
         ("ip-10-0-0-1_4711.1623143089861.pt.trace.json", None),
+        ("train-worker-0_31.1623143089861.pt.trace.json", None),
+        ("rank3_31.1623143089861.pt.trace.json", 3),
         ("frank3.json", None),
         ("trace.json", None),
     ],

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from reportgen.results import Exhibit
-from reportgen.rules.framework.stages import merge_stages, stage_exhibit, stages_of
+from reportgen.rules.framework.stage_exhibit import stage_exhibit
+from reportgen.rules.framework.stages import merge_stages, stages_of
 from tests.builders import START_S, span_table
 from tests.rules.framework_jobs import TRAIN
 

@@ -117,6 +117,15 @@ def test_the_window_of_steps_has_a_head_and_a_tail() -> None:
     assert "tail" not in causes(trace, 0)
 
 
+def test_a_device_that_ends_before_another_of_its_rank_has_a_tail() -> None:
+    gpu = [
+        ("a", 0.0, 100.0, {"correlation": 1, "device": 0}),
+        ("b", 0.0, 160.0, {"correlation": 1, "device": 1}),
+    ]
+
+    assert causes(rank_trace(gpu=gpu, calls=[("cudaLaunchKernel", 0.0, 1.0)])) == {"tail": 60}
+
+
 def test_steps_extend_to_the_end_of_what_they_launched() -> None:
     trace = gap_trace((10.0, 1.0), steps=[(1, 0.0, 20.0)])
 

@@ -61,14 +61,41 @@ def test_slices_that_overlap_or_take_no_time_give_no_negative_time() -> None:
     assert self_us_of(nesting).tolist() == [5.0, 10.0, 0.0, 0.0, 0.0]
 
 
-def test_nothing_nests_in_nothing() -> None:
-    nesting = nest(*arrays([]))
+def test_a_slice_whose_end_was_rounded_up_does_not_hold_the_next() -> None:
+    first_end = 953.109 + 16.45  # 969.5590000000001: behind the start of what follows
+    assert first_end > 969.559
+    nesting = nest(*arrays([(900.0, 1000.0), (953.109, first_end), (969.559, 980.0), (970, 975)]))
 
-    assert self_us_of(nesting).size == 0
-    assert innermost_at(nesting, np.array([1.0])).tolist() == [-1]
+    assert nesting.parent.tolist() == [-1, 0, 0, 2]
+    moments = np.array([960.0, 969.6, 972.0, 977.0, 990.0])
+    assert innermost_at(nesting, moments).tolist() == [1, 2, 3, 2, 0]
 
 
-@given(nested())
+def test_what_runs_after_an_overlapped_slice_belongs_to_the_one_still_open() -> None:
+    nesting = nest(*arrays([(0, 30), (0, 10), (9, 20), (12, 14), (25, 26)]))
+
+    assert nesting.parent.tolist() == [-1, 0, 1, 2, 0]
+    moments = np.array([5.0, 11.0, 13.0, 15.0, 21.0])
+    assert innermost_at(nesting, moments).tolist() == [1, 2, 3, 2, 0]
+    assert self_us(nesting, np.array([30.0, 10.0, 11.0, 2.0, 1.0])).tolist() == [9, 9, 9, 2, 1]
+
+
+def spans_of_any_kind() -> st.SearchStrategy[Spans]:
+    """Draw slices that may overlap, all of them longer than rounding."""
+    span = st.tuples(st.integers(0, 30), st.integers(0, 12))
+    return st.lists(span.map(lambda pair: (float(pair[0]), float(sum(pair)))), max_size=12)
+
+
+@given(spans_of_any_kind(), st.integers(0, 50))
+def test_the_innermost_is_the_last_to_begin_of_those_still_open(spans: Spans, moment: int) -> None:
+    start, end = arrays(spans)
+    is_open = (start <= moment + 0.5) & (end > moment + 0.5)
+    expected = int(np.flatnonzero(is_open).max()) if is_open.any() else -1
+
+    assert innermost_at(nest(start, end), np.array([moment + 0.5])).tolist() == [expected]
+
+
+@given(nested() | spans_of_any_kind())
 def test_self_times_add_up_to_the_union(spans: Spans) -> None:
     start, end = arrays(spans)
     reached = -1.0
@@ -78,6 +105,13 @@ def test_self_times_add_up_to_the_union(spans: Spans) -> None:
         reached = max(reached, high)
 
     assert float(self_us_of(nest(start, end)).sum()) == union
+
+
+def test_nothing_nests_in_nothing() -> None:
+    nesting = nest(*arrays([]))
+
+    assert self_us_of(nesting).size == 0
+    assert innermost_at(nesting, np.array([1.0])).tolist() == [-1]
 
 
 def test_any_depth_and_any_number_at_one_moment_take_little_time() -> None:

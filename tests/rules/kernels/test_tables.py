@@ -83,6 +83,16 @@ def test_the_largest_are_told_apart_and_the_rest_is_others() -> None:
     assert len(column(result, "kernels", "name")) == 5
 
 
+@pytest.mark.parametrize(("call_us", "ratio"), [(19.0, 0.0), (31.0, 1.0)])
+def test_kernels_of_a_graph_share_its_launch(call_us: float, ratio: float) -> None:
+    calls = [("cudaGraphLaunch", 0.0, call_us, {"correlation": 1})]
+    gpu: list[Any] = [("k", 40.0 + 10 * n, 3.0, {"correlation": 1}) for n in range(10)]
+
+    metrics = run(kernel_time.RULE, rank_trace(gpu=gpu, calls=calls)).metrics
+
+    assert metrics["tiny_kernels_ratio"] == ratio
+
+
 @pytest.mark.parametrize(("n_long", "is_fault"), [(11, False), (10, True)])
 def test_tiny_kernels_are_a_fault_when_they_are_many_and_the_gpu_waits(
     n_long: int, is_fault: bool
@@ -188,6 +198,28 @@ def test_operators_have_times_of_their_own_and_of_what_they_launched() -> None:
     assert column(result, "operators", "gpu_time_us") == [20.0, 10.0, 0.0]
     assert column(result, "operators", "pct_of_self_time") == pytest.approx([62.5, 25.0, 12.5])
     assert column(result, "top_by_gpu_time", "operator") == column(result, "operators", "name")
+
+
+def test_a_launch_at_the_rounded_end_of_an_operator_is_not_inside() -> None:
+    slices = [("outer", 0.0, 100.0), ("inner", 10.0, 20.000001), ("next", 60.000001, 20.0)]
+    calls = [("cudaLaunchKernel", at, 5.0, {"correlation": at}) for at in (30.0, 60.0)]
+    gpu: list[Any] = [("k", at + 9, 1.0, {"correlation": at}) for at in (30.0, 60.0)]
+
+    result = run(operator_time.RULE, rank_trace(gpu=gpu, calls=calls, slices=slices))
+
+    assert column(result, "operators", "name") == ["outer", "inner", "next"]
+    assert column(result, "operators", "gpu_time_us") == [1.0, 0.0, 1.0]
+
+
+def test_a_number_of_several_operators_tells_none_of_them() -> None:
+    ids = {"external_id": 7}
+    slices = [("first", 0.0, 10.0, ids), ("second", 100.0, 20.0, ids)]
+    calls = [("cudaLaunchKernel", at, 5.0, {"correlation": at}) for at in (1.0, 101.0)]
+    gpu: list[Any] = [("k", at + 9, 1.0, {"correlation": at} | ids) for at in (1.0, 101.0)]
+
+    result = run(operator_time.RULE, rank_trace(gpu=gpu, calls=calls, slices=slices))
+
+    assert column(result, "operators", "gpu_time_us") == [1.0, 1.0]
 
 
 def test_without_operators_it_says_so() -> None:
@@ -326,13 +358,26 @@ def test_steps_have_periods_and_gpu_time() -> None:
     assert column(result, "steps", "gpu_busy_us") == [5.0, 10.0, 5.0]
 
 
+def test_work_that_runs_on_after_its_step_makes_no_gpu_busier_than_full() -> None:
+    steps = [(1, 0.0, 20.0), (2, 20.0, 20.0)]
+    calls = [("cudaLaunchKernel", 1.0, 1.0, {"correlation": 1})]
+    long = ("a", 10.0, 90.0, {"correlation": 1, "device": 0})
+    short = ("b", 10.0, 6.0, {"correlation": 1, "device": 1})
+
+    one = run(step_time.RULE, rank_trace(gpu=[long], calls=calls, steps=steps))
+    two = run(step_time.RULE, rank_trace(gpu=[long, short], calls=calls, steps=steps))
+
+    assert column(one, "step_percentiles", "gpu_busy_pct") == [75.0]
+    assert column(two, "step_percentiles", "gpu_busy_pct") == [(75.0 + 15.0) / 2]
+
+
 @pytest.mark.parametrize(("slow_us", "is_fault"), [(20.0, False), (21.0, True)])
 def test_a_step_is_slow_above_twice_the_median(slow_us: float, is_fault: bool) -> None:
     found = {item.id: item for item in run(step_time.RULE, steps(10, 10, slow_us, 10, 10)).findings}
 
     assert ("STEPT-1" in found) is is_fault
     if is_fault:
-        assert "Steps 7" in found["STEPT-1"].text
+        assert "Step 7" in found["STEPT-1"].text
 
 
 @pytest.mark.parametrize(("n_first", "is_told"), [(4, False), (3, True)])
@@ -375,6 +420,7 @@ def test_steps_are_told_by_annotations_where_the_profiler_told_none(
         assert result.status is Status.SKIPPED
     else:
         assert column(result, "steps", "step") == numbers
+        assert "They are told by" in result.findings[-1].text
 
 
 def test_delays_are_counted_per_call_and_per_operation() -> None:
@@ -396,6 +442,16 @@ def test_delays_are_counted_per_call_and_per_operation() -> None:
     assert column(result, "launch_latency", "max_us") == [10.0, 7.0]
     assert column(result, "launch_latency", "negative") == [0, 1]
     assert column(result, "launch_latency", "orphans") == [1, 1]
+
+
+def test_operations_before_their_launch_tell_of_clocks_that_disagree() -> None:
+    gpu: list[Any] = [("k", 10.0 * n, 1.0, {"correlation": n}) for n in range(3)]
+    late = [("cudaLaunchKernel", 10.0 * n + 6, 1.0, {"correlation": n}) for n in range(3)]
+
+    (said,) = run(launch_latency.RULE, rank_trace(gpu=gpu, calls=late)).findings
+
+    assert said.title == "Operations begin 6 µs before their launch (median)"
+    assert "3 operations begin before the launching call: the clocks of host and GPU" in said.text
 
 
 def test_without_launches_the_table_is_empty() -> None:
@@ -496,6 +552,20 @@ def test_threads_are_busy_but_for_calls_that_block() -> None:
     assert column(result, "blocking_calls", "caller") == ["aten::item"]
 
 
+def test_a_python_thread_that_waits_is_not_busy() -> None:
+    python = {"kind": int(SliceKind.PYTHON)}
+    slices = [
+        ("threading.py(1032): _bootstrap", 0.0, 100.0, python),
+        ("tqdm/_monitor.py(60): run", 1.0, 98.0, python),
+        ("threading.py(359): wait", 10.0, 80.0, python),
+        ("<built-in method sleep of module object at 0x7f>", 92.0, 4.0, python),
+    ]
+    result = run(host_threads.RULE, rank_trace(slices=slices, steps=[(1, 0.0, 100.0)]))
+
+    assert column(result, "host_threads", "busy_us") == [16.0]
+    assert column(result, "host_threads", "blocked_us") == [0.0]
+
+
 @pytest.mark.parametrize(
     "rule", [kernel_time.RULE, launch_latency.RULE, annotations_rule.RULE, kernel_precision.RULE]
 )
@@ -528,6 +598,31 @@ def test_fp32_matrix_kernels_are_a_fault_where_one_switch_helps(
     found = [item for item in run(kernel_precision.RULE, trace).findings if item.id == "PREC-1"]
 
     assert [item.severity.value for item in found] == ([severity] if severity else [])
+
+
+def test_matrix_kernels_are_told_by_their_own_name() -> None:
+    products = [
+        "void implicit_convolve_sgemm<float, float, 1024, 5>(int, int, float const*)",
+        "volta_scudnn_128x64_relu_interior_nn_v1",
+        "void cudnn::detail::dgrad_engine<float, 512, 6>(int, float const*)",
+        "Cijk_Ailk_Bljk_SB_MT64x64x16_SN_K1",
+    ]
+    others = [
+        "void cudnn::bn_bw_1C11_kernel_new<float, float>(float, cudnnTensorStruct, float const*)",
+        "void split_embedding_codegen_forward<float>(fbgemm_gpu::Offsets<float>)",
+        "void nchwToNhwcKernel<float, float, (cudnnKernelDataType_t)0>(int, float const*)",
+        "void convertTensor_kernel<float, float>(float)",
+    ]
+    gpu = [(name, 10.0 * at, 10.0) for at, name in enumerate(products + others)]
+
+    result = run(kernel_precision.RULE, rank_trace(gpu=gpu))
+
+    assert sorted(column(result, "fp32_matrix", "name")) == [
+        "Cijk_Ailk_Bljk_SB_MT64x64x16_SN_K1",
+        "dgrad_engine",
+        "implicit_convolve_sgemm",
+        "volta_scudnn_128x64_relu_interior_nn_v1",
+    ]
 
 
 @pytest.mark.parametrize(("fp32_us", "is_told"), [(19.0, False), (20.0, True)])

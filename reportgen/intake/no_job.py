@@ -1,0 +1,76 @@
+"""Why a path holds no job, said so that the next try finds one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import PurePosixPath
+
+from reportgen.errors import LocationError
+from reportgen.formats import claim, printable
+from reportgen.intake.unread import name_unread, refuse_pickles
+from reportgen.storage import LINK, Location, ObjectInfo
+
+MAX_DEPTH = 4
+"""Folders between the given path and ``system/`` or ``framework/``. Source: formats.md §1."""
+
+_REMEDY = (
+    "Pass the folder that holds profiler-output/, or its system/ and framework/, or kernel traces."
+)
+
+
+def not_a_job(path: str, location: Location) -> LocationError:
+    """Return the error that says what a single file is, if that can be told."""
+    unread = name_unread(location, [ObjectInfo(key=PurePosixPath(path).name, size_bytes=0)])
+    if unread is None:
+        return LocationError(
+            f"{path!r} is a file, not the folder of a job and not a kernel trace.",
+            hint=_REMEDY,
+            path=path,
+            is_file=True,
+        )
+    return LocationError(
+        f"{path!r} is a single file ({unread}); this version cannot read {unread} yet.",
+        hint=_REMEDY,
+        path=path,
+    )
+
+
+def no_job(path: str, location: Location, objects: Sequence[ObjectInfo]) -> LocationError:
+    """Return the error that says best why there is no job under a path."""
+    if not objects:
+        return LocationError(f"The folder {path!r} is empty.", hint=_REMEDY, path=path)
+    refuse_pickles(path, objects)
+    unread = name_unread(location, objects)
+    if unread is not None:
+        return LocationError(
+            f"Found {unread} under {path!r}, and no system metrics or framework events; "
+            f"this version cannot read {unread} yet.",
+            hint=_REMEDY,
+            path=path,
+        )
+    parent = _parent_of_job_folder(location, objects)
+    seen = "1 file" if len(objects) == 1 else f"{len(objects):,} files"
+    links = [info.key for info in objects if info.problem == LINK]
+    if links:
+        return LocationError(
+            f"No profiler files under {path!r} ({seen} seen, none claimed), but "
+            f"{printable(links[0])} there is a link, and links are not followed.",
+            hint="Pass the folder that it points to.",
+            path=path,
+        )
+    return LocationError(
+        f"No profiler files under {path!r} ({seen} seen, none claimed).",
+        hint=_REMEDY if parent is None else f"Pass {parent!r}, which holds the whole job.",
+        path=path,
+    )
+
+
+def _parent_of_job_folder(location: Location, objects: Sequence[ObjectInfo]) -> str | None:
+    """Return the folder to pass when the given one lies inside ``system/`` or ``framework/``."""
+    folder = PurePosixPath(location.root)
+    for inner in (folder, *folder.parents[:MAX_DEPTH]):
+        if inner.name in {"system", "framework"}:
+            below = folder.relative_to(inner.parent)
+            if any(claim(f"{below}/{info.key}") for info in objects):
+                return printable(str(inner.parent)).replace("s3:/", "s3://")
+    return None
