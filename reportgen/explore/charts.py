@@ -18,7 +18,8 @@ from reportgen.explore.windows import window_info
 from reportgen.profile.system import device_order
 from reportgen.results import Exhibit, ExhibitKind, exhibit
 from reportgen.views.charts.layout import ChartContext
-from reportgen.views.exhibits import figure_of, has_shape
+from reportgen.views.exhibits import figure_of
+from reportgen.views.shapes import has_shape
 from reportgen.views.theme import resolved
 from reportgen.views.window import (
     Comparison,

@@ -8,6 +8,7 @@ from itertools import pairwise
 
 from reportgen.results import Exhibit, ExhibitKind
 from reportgen.views.charts.arrays import numbers
+from reportgen.views.shapes import BAND_PARTS, bands_of
 from reportgen.views.tables import (
     FIRST_ROWS,
     MOST_ROWS,
@@ -57,18 +58,15 @@ class Curve:
 
 def curves_of(exhibit: Exhibit) -> tuple[Curve, ...]:
     """Return the curves of a ``series`` or ``band`` exhibit."""
-    columns = {column.name: column for column in exhibit.columns[1:]}
+    columns = {column.name: column for column in exhibit.columns}
     if exhibit.kind is ExhibitKind.BAND:
-        names = [name.removesuffix("_mean") for name in columns if name.endswith("_mean")]
-        parts = [
-            [numbers(columns[name + part].values) for part in ("_min", "_mean", "_max")]
-            for name in names
-        ]
+        names = bands_of(exhibit)
+        parts = [[numbers(columns[name + part].values) for part in BAND_PARTS] for name in names]
         units = [columns[f"{name}_mean"].unit for name in names]
     else:
-        names = list(columns)
-        parts = [[numbers(column.values)] * 3 for column in columns.values()]
-        units = [column.unit for column in columns.values()]
+        names = [column.name for column in exhibit.columns[1:]]
+        parts = [[numbers(columns[name].values)] * 3 for name in names]
+        units = [columns[name].unit for name in names]
     return tuple(
         Curve(name=heading_of(name), unit=unit, low=low, mean=mean, high=high)
         for name, unit, (low, mean, high) in zip(names, units, parts, strict=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -16,9 +17,12 @@ from reportgen.views.charts.layout import ChartContext, Drawing, Figure, aligned
 from reportgen.views.condense import data_of
 from reportgen.views.fragments import figure_text, render
 from reportgen.views.packing import page_form, plotly_form
+from reportgen.views.shapes import has_shape
 from reportgen.views.sketch import sketch_of
 from reportgen.views.tables import headings_of, table_of
 from reportgen.views.values import plot_label, prose
+
+logger = logging.getLogger(__name__)
 
 _TITLE_PX, _TITLE_LENGTH = 64, 110
 _SHARES, _SMALL_CHART = "shares", "small chart"
@@ -27,18 +31,7 @@ _FEW_LINES = 6
 """With more lines, or boxes, a chart needs all of the width for its legend. Source: ours."""
 _WORD = re.compile(r"\w+")
 _UNSAFE = re.compile(r"[^A-Za-z0-9_.-]+")
-
-_SHAPES: Mapping[ExhibitKind, tuple[frozenset[str], int]] = {
-    ExhibitKind.SERIES: (frozenset(), 2),
-    ExhibitKind.HISTOGRAM: (frozenset({"bin_start", "bin_end"}), 3),
-    ExhibitKind.BOXES: (frozenset({"name", "lower", "p25", "p50", "p75", "upper"}), 6),
-    ExhibitKind.BARS: (frozenset(), 2),
-    ExhibitKind.SHARES: (frozenset({"part", "pct"}), 3),
-    ExhibitKind.HEATMAP: (frozenset(), 3),
-    ExhibitKind.SPANS: (frozenset({"lane", "name", "start_s", "end_s"}), 4),
-    ExhibitKind.TABLE: (frozenset(), 0),
-}
-"""Columns that a kind cannot be drawn without, and how many there are at least."""
+_NOT_DRAWN = "This exhibit is of kind “{kind}”, but its values cannot be drawn as such."
 
 _DRAW: Mapping[ExhibitKind, Callable[[Exhibit, ChartContext], Drawing]] = {
     ExhibitKind.SERIES: series.draw,
@@ -52,18 +45,6 @@ _DRAW: Mapping[ExhibitKind, Callable[[Exhibit, ChartContext], Drawing]] = {
 
 _TIMED = frozenset({ExhibitKind.SERIES, ExhibitKind.BAND, ExhibitKind.HEATMAP, ExhibitKind.SPANS})
 """Kinds whose x axis is the job's time: a zoom in one of them zooms all."""
-
-
-def has_shape(exhibit: Exhibit) -> bool:
-    """Return whether an exhibit has the columns of its kind (``results/exhibits.py``)."""
-    names = [column.name for column in exhibit.columns]
-    if exhibit.kind is ExhibitKind.BAND:
-        return any(
-            name.endswith("_mean") and {f"{name[:-5]}_min", f"{name[:-5]}_max"} <= set(names)
-            for name in names
-        )
-    named, least = _SHAPES[exhibit.kind]
-    return named <= set(names) and len(names) >= least
 
 
 def anchor_of(rule_id: str, exhibit_id: str) -> str:
@@ -115,22 +96,36 @@ def _called(word: str, called: Mapping[str, str]) -> str:
 def exhibit_block(exhibit: Exhibit, context: ChartContext, *, title: str = "") -> Block:
     """Return an exhibit as HTML, with a figure where its kind is drawn by script.
 
+    Whatever a stranger's rule put into it, the sections around it stay: what cannot be drawn as its
+    kind is a table that says so, and what does not even fit a table is named.
+
     Args:
         exhibit: what is shown; its own title picks the colours.
         context: of its rule.
         title: what stands above it, if not its own title.
     """
-    frame = {
-        "anchor": anchor_of(context.rule_id, exhibit.id),
-        "title": prose(title or exhibit.title),
-        "caption": prose(_said(exhibit)),
+    for show in (_as_kind, _as_table):
+        try:
+            return show(exhibit, context, title)
+        except Exception:
+            what = f"{context.rule_id}: exhibit {exhibit.id}"
+            logger.debug("%s broke %s", what, show.__name__, exc_info=True)
+    named = {
+        "anchors": [anchor_of(context.rule_id, exhibit.id)],
+        "title": exhibit.title or exhibit.id,
+        "text": "this exhibit cannot be shown.",
+        "hint": f"Its values are in {context.rule_id}.json, exhibit “{exhibit.id}”.",
     }
-    file = f"{context.rule_id}.json"
+    return Block(html=render("absent", items=[named]))
+
+
+def _as_kind(exhibit: Exhibit, context: ChartContext, title: str) -> Block:
+    frame = _frame(exhibit, context, title)
     if exhibit.n_rows == 0:
         return Block(html=render("exhibit_empty", **frame))
     if exhibit.kind is ExhibitKind.TABLE or not has_shape(exhibit):
-        table = table_of(exhibit, is_unix=context.is_unix, file=file)
-        return Block(html=render("exhibit_table", **frame, table=table))
+        return _as_table(exhibit, context, title)
+    file = f"{context.rule_id}.json"
     if exhibit.kind is ExhibitKind.SHARES:
         return Block(html=render("shares", **frame, info=shares.info(exhibit)))
     if exhibit.kind is ExhibitKind.BARS:
@@ -148,6 +143,22 @@ def exhibit_block(exhibit: Exhibit, context: ChartContext, *, title: str = "") -
         table=data_of(exhibit, is_unix=context.is_unix, file=file),
     )
     return Block(html=html, figure=plotly_form(titled(drawing, exhibit.title)))
+
+
+def _as_table(exhibit: Exhibit, context: ChartContext, title: str) -> Block:
+    table = table_of(exhibit, is_unix=context.is_unix, file=f"{context.rule_id}.json")
+    if exhibit.kind is not ExhibitKind.TABLE:
+        remark = f"{_NOT_DRAWN.format(kind=exhibit.kind.value)} {table.remark}".strip()
+        table = replace(table, remark=remark)
+    return Block(html=render("exhibit_table", **_frame(exhibit, context, title), table=table))
+
+
+def _frame(exhibit: Exhibit, context: ChartContext, title: str) -> dict[str, str]:
+    return {
+        "anchor": anchor_of(context.rule_id, exhibit.id),
+        "title": prose(title or exhibit.title),
+        "caption": prose(_said(exhibit)),
+    }
 
 
 def figure_of(exhibit: Exhibit, context: ChartContext) -> Figure:

@@ -13,8 +13,9 @@ from dataclasses import replace
 from reportgen.report import Report
 from reportgen.results import Exhibit, RuleId
 from reportgen.views.charts.arrays import numbers
-from reportgen.views.exhibits import anchor_of, has_shape
+from reportgen.views.exhibits import anchor_of
 from reportgen.views.findings import Also, Card
+from reportgen.views.shapes import has_shape
 
 COUNTED, RHYTHM = RuleId("StepOutlier"), RuleId("StepPeriodicity")
 SAME_FROM_RATIO = 0.9

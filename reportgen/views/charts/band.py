@@ -28,12 +28,12 @@ from reportgen.views.charts.layout import (
 )
 from reportgen.views.charts.panels import axis_name, panel_axes
 from reportgen.views.meaning import Ink, inks
+from reportgen.views.shapes import BAND_PARTS, bands_of
 from reportgen.views.values import heading_of, plot_label
 
 MOST_ENVELOPES = 3
 _JOINT_REMARK = "The shade spans the lowest and highest values of all curves together."
 _PANEL_PX, _FRAME_PX = 180, 80
-_PARTS = ("_min", "_mean", "_max")
 
 Curve = list[float | None]
 
@@ -62,12 +62,7 @@ class BandInfo:
 def info(exhibit: Exhibit, context: ChartContext) -> BandInfo:
     """Return the bands of a ``band`` exhibit; columns that belong to no band are left out."""
     columns = {column.name: column for column in exhibit.columns}
-    names = [
-        name.removesuffix("_mean")
-        for name in columns
-        if name.endswith("_mean")
-        and all(name.removesuffix("_mean") + part in columns for part in _PARTS)
-    ]
+    names = bands_of(exhibit)
     units = list(dict.fromkeys(columns[f"{name}_mean"].unit for name in names))
     colours = inks(names, exhibit.id, exhibit.title)
     highest = {name: numbers(columns[f"{name}_max"].values) for name in names}
@@ -87,7 +82,8 @@ def info(exhibit: Exhibit, context: ChartContext) -> BandInfo:
     for name, ink in zip(names, colours, strict=True):
         panel = units.index(columns[f"{name}_mean"].unit)
         low, mean, high = (
-            scaled(numbers(columns[name + part].values), panels[panel].factor) for part in _PARTS
+            scaled(numbers(columns[name + part].values), panels[panel].factor)
+            for part in BAND_PARTS
         )
         bands.append(
             Band(name=heading_of(name), low=low, mean=mean, high=high, ink=ink, panel=panel)

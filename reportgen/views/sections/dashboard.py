@@ -11,11 +11,12 @@ from reportgen.views.blocks import Block, Section
 from reportgen.views.charts.arrays import numbers
 from reportgen.views.charts.layout import label_room_px
 from reportgen.views.choices import Pane, choices_block
-from reportgen.views.exhibits import anchor_of, exhibit_block, has_shape
+from reportgen.views.exhibits import anchor_of, exhibit_block
 from reportgen.views.kernel_ranking import ranking_block
 from reportgen.views.outline import context_of, has_kernels
 from reportgen.views.sections.panels import PANELS, Choice, Panel
 from reportgen.views.sections.rule import head_block
+from reportgen.views.shapes import has_shape
 
 ID, TITLE = "dashboard", "Dashboard"
 _LEAD = (

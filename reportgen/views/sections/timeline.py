@@ -34,6 +34,8 @@ _LEAD = (
 )
 _SKETCH_SHRINK = 0.8
 """Less, and the names of lanes would lie on their bars."""
+_SHORTEST_S = 1.0
+"""What is shown of a job that was sampled once."""
 _TOOL = "One time axis: drag to zoom, double-click for the whole job"
 
 
@@ -42,10 +44,11 @@ def timeline(report: Report) -> Section:
     is_unix = report.job.clock == "unix"
     context = ChartContext(rule_id=ID, is_unix=is_unix)
     panels = panels_of(report, is_unix=is_unix)
-    lanes = lanes_of(report)
-    extent = _extent(report, panels, lanes, context)
-    if extent is None or not panels:
+    job = _job_extent(report, panels, context)
+    if job is None or not panels:
         return Section(id=ID, title=TITLE)
+    lanes = [lane for lane in lanes_of(report) if _is_of_job(lane, job)]
+    extent = _extent(job, lanes)
     functions = functions_of(report)
     drawing = draw(lanes, panels, extent, context)
     blocks = [
@@ -109,10 +112,8 @@ def _caption(panels: Sequence[Panel], lanes: Sequence[Lane]) -> str:
     return " ".join(said)
 
 
-def _extent(
-    report: Report, panels: Sequence[Panel], lanes: Sequence[Lane], context: ChartContext
-) -> Extent | None:
-    """Return from when to when there is anything to see."""
+def _job_extent(report: Report, panels: Sequence[Panel], context: ChartContext) -> Extent | None:
+    """Return from when to when curves and summary reach."""
     scale = times([1.0], context)[0] or 1.0
     instants = [
         value / scale for panel in panels for value in panel.found.time_x if value is not None
@@ -122,11 +123,24 @@ def _extent(
     summary = report.summary
     known = [seconds_of(text) for text in (summary.start_time, summary.end_time)]
     instants += [time_s for time_s in known if time_s is not None]
-    start_s, end_s = min(instants), max(instants)
+    return Extent(start_s=min(instants), end_s=max(instants))
+
+
+def _is_of_job(lane: Lane, job: Extent) -> bool:
+    """Return whether intervals are on the job's clock: those of another squeeze it to a line."""
+    length_s = max(job.end_s - job.start_s, _SHORTEST_S)
+    return all(
+        span.start_s >= job.start_s - length_s and span.end_s <= job.end_s + length_s
+        for span in lane.spans
+    )
+
+
+def _extent(job: Extent, lanes: Sequence[Lane]) -> Extent:
+    """Return from when to when there is anything to see."""
     spans = [span for lane in lanes for span in lane.spans]
-    start_s = min([start_s, *(span.start_s for span in spans)])
-    end_s = max([end_s, *(span.end_s for span in spans)])
-    return Extent(start_s=start_s, end_s=end_s if end_s > start_s else start_s + 1.0)
+    start_s = min([job.start_s, *(span.start_s for span in spans)])
+    end_s = max([job.end_s, *(span.end_s for span in spans)])
+    return Extent(start_s=start_s, end_s=end_s if end_s > start_s else start_s + _SHORTEST_S)
 
 
 def _facts(

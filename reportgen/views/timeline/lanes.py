@@ -9,9 +9,9 @@ from datetime import datetime
 from reportgen.report import Report
 from reportgen.results import Exhibit, ExhibitKind, RuleId
 from reportgen.views.charts.arrays import numbers
-from reportgen.views.exhibits import has_shape
 from reportgen.views.meaning import PLAIN, hue_of
 from reportgen.views.outline import evidence_of, title_of
+from reportgen.views.shapes import has_shape
 from reportgen.views.values import say, shorten
 
 MOST_SPANS = 400

@@ -10,7 +10,8 @@ from reportgen.report import Report
 from reportgen.results import Exhibit, ExhibitKind, RuleId
 from reportgen.views.charts import band
 from reportgen.views.charts.layout import ChartContext, UnitScale
-from reportgen.views.exhibits import anchor_of, has_shape
+from reportgen.views.exhibits import anchor_of
+from reportgen.views.shapes import has_shape
 
 USAGE, STEPS = RuleId("OverallSystemUsage"), RuleId("StepOutlier")
 SOURCES: tuple[tuple[RuleId, str, str], ...] = (

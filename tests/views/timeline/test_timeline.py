@@ -17,6 +17,7 @@ from reportgen.views.timeline.functions import functions_of
 from reportgen.views.timeline.lanes import MOST_SPANS, lanes_of
 from reportgen.views.timeline.panels import panels_of
 from tests.builders import START_S
+from tests.strange_exhibits import rule_id_of, strange
 from tests.views import reports
 from tests.views.timeline.jobs import training_node, training_report
 
@@ -50,6 +51,18 @@ def test_all_panels_share_the_axis_and_the_margins(report):
     assert domains[-1][0] == pytest.approx(0.0)
     assert all(upper[0] > lower[1] for upper, lower in pairwise(domains))
     assert layout["xaxis"]["range"] == [START_S * 1000, (START_S + 300) * 1000]
+
+
+@pytest.mark.parametrize("values", ["endless", "backwards"])
+def test_intervals_of_another_clock_do_not_squeeze_the_job(report: Report, values: str) -> None:
+    name = rule_id_of(ExhibitKind.SPANS)
+    odd = RuleResult(id=name, status=Status.OK, exhibits=(strange(ExhibitKind.SPANS, values),))
+    beside = replace(
+        report,
+        results={**report.results, name: odd},
+        rules={**report.rules, name: next(iter(report.rules.values()))},
+    )
+    assert html_of(beside) == html_of(report)
 
 
 def test_a_stall_of_ten_seconds_is_visible_in_two_hours():
