@@ -18,12 +18,8 @@ from reportgen.rules.bottlenecks.ticks import (
     join_bottlenecks,
     measure_bottlenecks,
 )
-from reportgen.rules.bottlenecks.words import (
-    NARROW_RATIO,
-    Words,
-    bottleneck_metrics,
-    present_bottlenecks,
-)
+from reportgen.rules.bottlenecks.weight import NARROW_RATIO, bottleneck_metrics
+from reportgen.rules.bottlenecks.words import Words, present_bottlenecks
 from reportgen.rules.declare import patience, percentage
 from reportgen.rules.saying.verdict import conclude
 
