@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from reportgen.profile import NodeProfile, SeriesKind
+from reportgen.profile import NodeProfile
 from reportgen.results import (
     Counters,
     Details,
@@ -21,27 +21,20 @@ from reportgen.results import (
 from reportgen.rules.base import About, Need, Presentation, Rule, param
 from reportgen.rules.framework.loop import HOW_TO_RECORD
 from reportgen.rules.loading import words
-from reportgen.rules.loading.batches import WorkerBatches, batches_of
-from reportgen.rules.loading.events import Waiting, loader_rows, waiting_of, waits_of
 from reportgen.rules.loading.facts import Limits, worst_waiting
-from reportgen.rules.loading.host import are_cores_used_up, hot_in_loop, hot_while_waiting
+from reportgen.rules.loading.host import are_cores_used_up
+from reportgen.rules.loading.node import Measurement, all_waits, measure_node
 from reportgen.rules.loading.seconds import (
     LEAST_SECONDS,
     Seconds,
-    busy_seconds,
     join_seconds,
     median_loaders,
     minutes_out_of_range,
 )
 from reportgen.rules.loading.uses import (
-    LifeTimes,
-    Loader,
-    life_times_of,
-    loaders_of,
     longest_active,
 )
 from reportgen.rules.maths.nice_bins import tally_values
-from reportgen.rules.maths.pauses import unrecorded_ns
 from reportgen.rules.saying.verdict import conclude
 from reportgen.rules.saying.wording import say_times
 from reportgen.units import NS_PER_S
@@ -92,61 +85,9 @@ class Params:
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Measurement:
-    """One node.
-
-    Attributes:
-        n_spans, n_events: framework events, and loader events among them.
-        cores: names of its cores; ``has_gpu`` whether it has a GPU.
-        seconds: its busy seconds.
-        wait_ns: (n,) int64 sorted durations of all waits.
-        waiting: per training process, how its loop waited.
-        hot_ratio, loop_hot_ratio: share of hot cores while it waited, and in the whole loop;
-            ``None`` where unknown.
-    """
-
-    n_spans: int
-    n_events: int
-    cores: tuple[str, ...]
-    has_gpu: bool
-    is_tensorflow: bool
-    is_pytorch: bool
-    is_pipeline_known: bool
-    has_prefetch: bool
-    seconds: Seconds
-    wait_ns: NDArray[np.int64]
-    waiting: tuple[Waiting, ...]
-    hot_ratio: float | None
-    loop_hot_ratio: float | None
-    loaders: tuple[Loader, ...]
-    life_times: tuple[LifeTimes, ...]
-    batches: tuple[WorkerBatches, ...]
-
-
 def measure(part: NodeProfile, params: Params) -> Measurement:  # noqa: ARG001 - a rule's shape
     """Measure the loaders of one node."""
-    spans, rows = part.spans, loader_rows(part.spans)
-    events = rows.fetch | rows.process
-    waits = waits_of(spans, rows)
-    return Measurement(
-        n_spans=spans.n_spans,
-        n_events=int(events.sum()),
-        cores=part.system.names(SeriesKind.CPU_UTILIZATION),
-        has_gpu=bool(part.system.names(SeriesKind.GPU_UTILIZATION)),
-        is_tensorflow=rows.is_tensorflow,
-        is_pytorch=rows.is_pytorch,
-        is_pipeline_known=rows.is_pipeline_known,
-        has_prefetch=rows.has_prefetch,
-        seconds=busy_seconds(spans, events),
-        wait_ns=np.sort(waits.duration_ns),
-        waiting=waiting_of(spans, rows, unrecorded=unrecorded_ns(part.system, spans)),
-        hot_ratio=hot_while_waiting(part.system, waits),
-        loop_hot_ratio=hot_in_loop(part.system, spans.steps()),
-        loaders=loaders_of(spans, rows),
-        life_times=life_times_of(spans, rows),
-        batches=batches_of(spans, rows, part.system),
-    )
+    return measure_node(part)
 
 
 def judge(measurements: Sequence[Measurement], params: Params) -> RuleResult:
@@ -167,7 +108,7 @@ def judge(measurements: Sequence[Measurement], params: Params) -> RuleResult:
         has_prefetch=any(item.has_prefetch for item in measurements),
         has_processes=any(item.is_pytorch or not item.is_tensorflow for item in measurements),
         processes_per_node=max((len(item.waiting) for item in measurements), default=0),
-        waits=tally_values(_all_waits(measurements)),
+        waits=tally_values(all_waits(measurements)),
         are_cores_used_up=are_cores_used_up([item.hot_ratio for item in measurements]),
         is_host_full=are_cores_used_up([item.loop_hot_ratio for item in measurements]),
         waiting=tuple(one for item in measurements for one in item.waiting),
@@ -214,7 +155,7 @@ def _details(measurements: Sequence[Measurement], busy: Seconds, *, n_cores: int
     }
     if any(item.is_tensorflow for item in measurements):
         details["prefetch"] = any(item.has_prefetch for item in measurements)
-    details["dataloading_time"] = _times(_all_waits(measurements))
+    details["dataloading_time"] = _times(all_waits(measurements))
     return details
 
 
@@ -231,11 +172,6 @@ def _times(wait_ns: NDArray[np.int64]) -> dict[str, JsonValue]:
         "probs": counts.tolist(),
         "binedges": edges.tolist(),
     }
-
-
-def _all_waits(measurements: Sequence[Measurement]) -> NDArray[np.int64]:
-    parts = [item.wait_ns for item in measurements]
-    return np.sort(np.concatenate(parts)) if parts else np.empty(0, dtype=np.int64)
 
 
 def _reason(
@@ -269,7 +205,7 @@ def _metrics(
 ) -> dict[str, float | int | None]:
     if not busy.second.size and not context.waiting:
         return {}
-    wait_s = _all_waits(measurements) / NS_PER_S
+    wait_s = all_waits(measurements) / NS_PER_S
     p50, p95 = np.percentile(wait_s, (50, 95)).tolist() if wait_s.size else (None, None)
     worst = worst_waiting(context.waiting)
     return {
