@@ -21,7 +21,7 @@ def test_strange_values_are_shown_whatever_the_kind(kind: ExhibitKind, values: s
     assert anchor_of("Rule", f"{kind}-{values}") in shown.html
 
 
-@pytest.mark.parametrize("kind", set(ExhibitKind) - {ExhibitKind.TABLE})
+@pytest.mark.parametrize("kind", [kind for kind in ExhibitKind if kind is not ExhibitKind.TABLE])
 def test_text_where_numbers_belong_is_a_table_that_says_so(kind: ExhibitKind) -> None:
     shown = exhibit_block(strange(kind, "text"), CONTEXT)
     assert f"kind “{kind}”, but its values {NOT_DRAWN}" in shown.html
