@@ -34,7 +34,7 @@ def test_a_table_of_text_needs_no_excuse() -> None:
 
 
 def test_a_drawing_that_breaks_is_a_table_and_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
-    with caplog.at_level(logging.DEBUG):
+    with caplog.at_level(logging.DEBUG, logger="reportgen"):
         shown = exhibit_block(_no_amount(), CONTEXT)
     assert NOT_DRAWN in shown.html
     assert shown.figure is None
