@@ -50,7 +50,7 @@ _MANY = msgspec.json.Decoder(list[EventArgs | None])
 
 
 class ArgumentRows:
-    """The arguments of one node's events; events with the same bytes share a row."""
+    """The arguments of one node's events; events that say the same mostly share a row."""
 
     def __init__(self) -> None:
         """Start without any."""
