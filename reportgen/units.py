@@ -8,7 +8,12 @@ from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import NewType
 
+from reportgen import text
+
 Ns = NewType("Ns", int)
+
+say_bytes, say_count = text.format_bytes, text.format_count
+say_duration, say_pct = text.format_duration, text.format_pct
 
 NS_PER_US = 1_000
 NS_PER_MS = 1_000_000
@@ -18,9 +23,6 @@ NS_PER_MINUTE = 60 * NS_PER_S
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _SECONDS = re.compile(r"[+-]?\d{1,10}(\.\d{1,9})?")
 _NUMBER = re.compile(r"[+-]?\d+\.?\d*")
-_ROUNDS_UP = 999.5
-"""From here on three digits would be written as 1e+03."""
-_BYTE_PREFIXES = ("B", "kB", "MB", "GB", "TB", "PB", "EB")
 
 
 def seconds(time_ns: int) -> float:
@@ -64,45 +66,6 @@ def parse_instant(text: str) -> int:
         return (in_utc - _EPOCH) // timedelta(microseconds=1) * NS_PER_US
     except OverflowError as err:
         raise ValueError(str(err)) from err
-
-
-def say_duration(duration_s: float) -> str:
-    """Write a duration for people: ``850 ms``, ``12.4 s``, ``11 min 38 s``, ``2 h 05 min``."""
-    if duration_s < 0:
-        said = say_duration(-duration_s)
-        return said if said.startswith("0 ") else f"-{said}"
-    if duration_s < _ROUNDS_UP / 1e6:
-        return f"{duration_s * 1e6:.0f} µs"
-    if duration_s < _ROUNDS_UP / 1000:
-        return f"{duration_s * 1e3:.3g} ms"
-    if duration_s < 60:
-        return f"{duration_s:.3g} s"
-    minutes, rest_s = divmod(round(duration_s), 60)
-    if minutes < 60:
-        return f"{minutes} min {rest_s:02d} s"
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours} h {minutes:02d} min"
-
-
-def say_bytes(size_bytes: float) -> str:
-    """Write a number of bytes with decimal prefixes: ``1.56 MB``."""
-    size = float(size_bytes)
-    for prefix in _BYTE_PREFIXES[:-1]:
-        if abs(size) < _ROUNDS_UP:
-            return f"{size:.3g} {prefix}"
-        size /= 1000
-    digits = f"{size:.3g}" if abs(size) < _ROUNDS_UP else f"{size:,.0f}"
-    return f"{digits} {_BYTE_PREFIXES[-1]}"
-
-
-def say_pct(value_pct: float) -> str:
-    """Write a percentage with one decimal: ``55.0 %``."""
-    return f"{value_pct:.1f} %"
-
-
-def say_count(count: int) -> str:
-    """Write a whole number with thousands apart: ``1,555,200``."""
-    return f"{count:,}"
 
 
 def speedup_at_most(share_ratio: float) -> float | None:

@@ -17,7 +17,7 @@ from reportgen.profile import Quality
 from reportgen.report import DataQuality, Report
 from reportgen.report.codec import encode as encode_report
 from reportgen.results.codec import encode
-from reportgen.rules.base import Rule
+from reportgen.rules.base import AnyRule
 from reportgen.rules.registry import BUILTIN_RULES
 from reportgen.rules.runner import judge_all, measure_part
 from tests.report.test_codec import small_report
@@ -59,7 +59,7 @@ def test_a_full_result_and_a_report_are_valid() -> None:
 
 
 @pytest.mark.parametrize("rule", BUILTIN_RULES, ids=lambda rule: str(rule.id))
-def test_every_rule_writes_valid_files_with_and_without_data(rule: Rule) -> None:
+def test_every_rule_writes_valid_files_with_and_without_data(rule: AnyRule) -> None:
     for parts in ((), (busy_node(), busy_node("algo-2", seed=2))):
         assert complaints("result", encode(run(rule, *parts))) == []
 

@@ -11,7 +11,7 @@ from reportgen.profile import Clock
 from reportgen.profile.system import device_order
 from reportgen.report import Extent, JobHeader, Report
 from reportgen.results import JsonValue, RuleId
-from reportgen.rules.base import Rule
+from reportgen.rules.base import AnyRule
 from reportgen.rules.imported.judge import has_gpus, judge_imported
 from reportgen.rules.imported.unused import gpu_use
 from reportgen.units import NS_PER_US
@@ -35,7 +35,7 @@ def check_import_options(settings: Mapping[str, object]) -> None:
         )
 
 
-def import_results(folder: AwsFolder, rules: Sequence[Rule]) -> Report:
+def import_results(folder: AwsFolder, rules: Sequence[AnyRule]) -> Report:
     """Return the report of a folder of results, in the order of ``rules``."""
     found = folder.results
     has_gpu = has_gpus(

@@ -20,7 +20,7 @@ from reportgen.pipeline.ranges import Wanted, apply_range, check_uncut, wanted_r
 from reportgen.pipeline.timing import timed
 from reportgen.pipeline.work import Measured, executor_for, rules_for, work_on
 from reportgen.profile import JobProfile
-from reportgen.rules.base import Rule
+from reportgen.rules.base import AnyRule
 from reportgen.rules.registry import SAMPLED_RULES, all_rules
 from reportgen.rules.runner import judge_all
 from reportgen.rules.settings import resolve_params, select_rules
@@ -97,7 +97,7 @@ def _size_bytes(job: JobProfile) -> int:
     return sum(file.size_bytes for part in job.parts for file in part.files)
 
 
-def _rules(job: JobProfile, options: Options) -> tuple[Rule, ...]:
+def _rules(job: JobProfile, options: Options) -> tuple[AnyRule, ...]:
     """Return all rules, or only those of samples where no other can run or be named."""
     has_ranks = any(part.rank is not None for part in job.parts)
     names_any = bool(options.rules or options.settings)

@@ -21,7 +21,7 @@ from reportgen.profile import (
 )
 from reportgen.report import Extent
 from reportgen.results import RuleId
-from reportgen.rules.base import Rule
+from reportgen.rules.base import AnyRule
 from reportgen.rules.runner import measure_part, reads
 from reportgen.units import NS_PER_US
 
@@ -56,7 +56,7 @@ class Measured:
 def work_on(
     ref: PartRef,
     *,
-    rules: Sequence[Rule],
+    rules: Sequence[AnyRule],
     params: Mapping[RuleId, Any],
     on_progress: Progress | None = None,
 ) -> Measured:
@@ -85,7 +85,7 @@ def work_on(
     )
 
 
-def rules_for(job: JobProfile, rules: Sequence[Rule]) -> tuple[Rule, ...]:
+def rules_for(job: JobProfile, rules: Sequence[AnyRule]) -> tuple[AnyRule, ...]:
     """Return the rules that read a kind of part which the job has."""
     kinds = {part.rank is not None for part in job.parts}
     return tuple(rule for rule in rules if any(reads(rule, is_rank=kind) for kind in kinds))

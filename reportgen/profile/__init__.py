@@ -16,6 +16,7 @@ from reportgen.profile.job import (
     SourceNote,
     TimeRange,
 )
+from reportgen.profile.memo import Memo, fact
 from reportgen.profile.python import (
     NO_CALLS,
     ProfileInterval,
@@ -35,6 +36,7 @@ __all__ = [
     "Device",
     "JobInfo",
     "JobProfile",
+    "Memo",
     "NodeId",
     "NodeProfile",
     "PartRef",
@@ -55,4 +57,5 @@ __all__ = [
     "SystemTable",
     "Thread",
     "TimeRange",
+    "fact",
 ]

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import NewType
 
+from reportgen.profile.memo import Memo
 from reportgen.profile.python import PythonTable, empty_python
 from reportgen.profile.spans import SpanTable
 from reportgen.profile.system import SystemTable
@@ -119,6 +120,7 @@ class NodeProfile:
     spans: SpanTable
     python: PythonTable = field(default_factory=empty_python)
     notes: tuple[SourceNote, ...] = ()
+    memo: Memo = field(default_factory=Memo, init=False, repr=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

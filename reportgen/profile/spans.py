@@ -8,12 +8,14 @@ event. Rows are sorted by (start, end, phase, name, worker, step).
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from reportgen.profile.memo import Memo
 
 NO_STEP = -1
 STEP_PREFIX = "Step:"
@@ -96,6 +98,7 @@ class SpanTable:
     phases: tuple[str, ...]
     workers: tuple[str, ...]
     sources: tuple[str, ...]
+    memo: Memo = field(default_factory=Memo, init=False, repr=False, compare=False)
 
     @property
     def n_spans(self) -> int:

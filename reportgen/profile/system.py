@@ -8,11 +8,13 @@ then need neither joins nor time windows, and one pass over a column is one pass
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 
 import numpy as np
 from numpy.typing import NDArray
+
+from reportgen.profile.memo import Memo
 
 Floats = NDArray[np.float64]
 Instants = NDArray[np.int64]
@@ -94,6 +96,7 @@ class SystemTable:
     last_ns: int | None
     interval_ns: int | None
     n_samples: int
+    memo: Memo = field(default_factory=Memo, init=False, repr=False, compare=False)
 
     @property
     def n_ticks(self) -> int:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from reportgen.profile.job import Clock, JobInfo, NodeId, SourceNote
+from reportgen.profile.memo import Memo
 from reportgen.profile.trace_tables import (
     CollectiveArgs,
     Flows,
@@ -101,6 +102,7 @@ class RankTrace:
     first_us: float | None = None
     last_us: float | None = None
     notes: tuple[SourceNote, ...] = ()
+    memo: Memo = field(default_factory=Memo, init=False, repr=False, compare=False)
 
     @property
     def n_events(self) -> int:

@@ -2,9 +2,11 @@
 
 from reportgen.results.exhibits import MAX_SERIES_POINTS, column, exhibit
 from reportgen.results.model import (
+    About,
     Column,
     ColumnType,
     Counters,
+    Depth,
     Details,
     Estimate,
     Exhibit,
@@ -13,9 +15,11 @@ from reportgen.results.model import (
     JsonValue,
     Reason,
     ReasonCode,
+    Role,
     RuleId,
     RuleResult,
     Scalar,
+    Section,
     Severity,
     Status,
     Where,
@@ -23,9 +27,11 @@ from reportgen.results.model import (
 
 __all__ = [
     "MAX_SERIES_POINTS",
+    "About",
     "Column",
     "ColumnType",
     "Counters",
+    "Depth",
     "Details",
     "Estimate",
     "Exhibit",
@@ -34,9 +40,11 @@ __all__ = [
     "JsonValue",
     "Reason",
     "ReasonCode",
+    "Role",
     "RuleId",
     "RuleResult",
     "Scalar",
+    "Section",
     "Severity",
     "Status",
     "Where",

@@ -18,7 +18,15 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 
-from reportgen.results.model import COLUMNAR, Column, ColumnType, Exhibit, ExhibitKind, Scalar
+from reportgen.results.model import (
+    COLUMNAR,
+    Column,
+    ColumnType,
+    Exhibit,
+    ExhibitKind,
+    Role,
+    Scalar,
+)
 
 ColumnSpec = tuple[str, str, Iterable[object]]
 MAX_SERIES_POINTS = 2_000
@@ -30,7 +38,9 @@ def exhibit(
     *,
     title: str,
     caption: str = "",
-    columns: Sequence[ColumnSpec],
+    columns: Sequence[Column | ColumnSpec],
+    role: Role | None = None,
+    row_roles: Sequence[Role | None] = (),
 ) -> Exhibit:
     """Build an exhibit.
 
@@ -39,33 +49,56 @@ def exhibit(
         kind: how it is shaped; see the module's list of columns.
         title: what it shows, without a full stop.
         caption: how to read it; says from how many points a series was thinned.
-        columns: (name, unit, values) for each column; numpy arrays are welcome. NaN and
-            infinity become ``None``.
+        columns: made by ``column``, or (name, unit, values) for each; numpy arrays are welcome.
+            NaN and infinity become ``None``.
+        role: what the whole exhibit is about; decides its colour.
+        row_roles: (n_rows,) what each row is about, where rows differ.
 
     Raises:
         ValueError: columns of different length; two lines of one name, of which the JSON of a
             ``series`` or ``band`` could hold only one.
     """
-    built = tuple(column(name, unit, values) for name, unit, values in columns)
+    built = tuple(item if isinstance(item, Column) else column(*item) for item in columns)
     if len({len(item.values) for item in built}) > 1:
         lengths = {item.name: len(item.values) for item in built}
         raise ValueError(f"exhibit {exhibit_id}: columns of different length: {lengths}")
     names = [item.name for item in built]
     if kind in COLUMNAR and len(set(names)) < len(names):
         raise ValueError(f"exhibit {exhibit_id}: two lines of one name: {sorted(names)}")
-    return Exhibit(id=exhibit_id, kind=kind, title=title, caption=caption, columns=built)
+    return Exhibit(
+        id=exhibit_id,
+        kind=kind,
+        title=title,
+        caption=caption,
+        columns=built,
+        role=role,
+        row_roles=tuple(row_roles),
+    )
 
 
-def column(name: str, unit: str, values: Iterable[object]) -> Column:
-    """Build one column; its type is the narrowest that holds all values.
+def column(
+    name: str,
+    unit: str,
+    values: Iterable[object],
+    *,
+    type: ColumnType | None = None,  # noqa: A002 - the name in the JSON
+    role: Role | None = None,
+) -> Column:
+    """Build one column.
 
-    Numbers beside text become text.
+    Args:
+        name: of the column, unique within its exhibit.
+        unit: empty for text and counts.
+        values: NaN and infinity become ``None``.
+        type: of the values; where it is not declared, the narrowest that holds all values, which
+            may differ from job to job. Numbers beside text become text.
+        role: what the column is about; decides its colour.
     """
     plain = tuple(_plain(value) for value in _as_list(values))
-    kind = _type_of(plain)
+    kind = type or _type_of(plain)
     if kind is ColumnType.TEXT:
         plain = tuple(None if value is None else str(value) for value in plain)
-    return Column(name=name, unit=unit, type=kind, values=plain)
+    return Column(name=name, unit=unit, type=kind, values=plain, role=role)
 
 
 def _as_list(values: Iterable[object]) -> Iterable[object]:

@@ -73,6 +73,75 @@ class ColumnType(StrEnum):
     BOOL = "bool"
 
 
+class Role(StrEnum):
+    """What a column, a part or a whole exhibit is about; decides its colour, never its numbers."""
+
+    GPU = "gpu"
+    GPU_MEMORY = "gpu-memory"
+    CPU = "cpu"
+    MEMORY = "memory"
+    IO = "io"
+    NETWORK = "network"
+    STEP = "step"
+    IDLE = "idle"
+    START = "start"
+    OTHER = "other"
+    WARNING = "warning"
+    CRITICAL = "critical"
+
+
+class Depth(StrEnum):
+    """Where an exhibit stands in its section: in sight, or behind a fold."""
+
+    SHOWN = "shown"
+    FOLDED = "folded"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Section:
+    """A section of the page; rules that name the same one share it.
+
+    Attributes:
+        id: its anchor.
+        title: its heading.
+        order: its place on the page, ascending; equal ones stand in the order of the rules.
+    """
+
+    id: str
+    title: str
+    order: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class About:
+    """A rule in words, and where its results stand: feeds the page, the README and the docs.
+
+    Attributes:
+        checks: What it looks for, one sentence.
+        reading: How to read its numbers, one or two sentences.
+        advice: What to do when it finds something, one sentence.
+        title: The heading people read; the runner takes it from the rule.
+        section: Where on the page its results stand; ``None`` is a section of its own at the end.
+        is_quiet: Whether the rule looks for a fault and nothing else: without one its evidence
+            waits behind a fold.
+        is_optional: Whether it is about something that most jobs neither use nor record: without
+            such events it does not apply, unless the profiler was asked to record them.
+        has_counters: Whether its three counters mean something (they are AWS's).
+        hint_when_skipped: How to record what the rule lacked; ``None`` leaves the words to the
+            page, which knows what each reason to skip usually means; empty says nothing.
+    """
+
+    checks: str
+    reading: str
+    advice: str
+    title: str = ""
+    section: Section | None = None
+    is_quiet: bool = False
+    is_optional: bool = False
+    has_counters: bool = False
+    hint_when_skipped: str | None = None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reason:
     """Why a result has its status."""
@@ -133,17 +202,28 @@ class Column:
     unit: str
     type: ColumnType
     values: tuple[Scalar, ...]
+    role: Role | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exhibit:
-    """One piece of evidence: columns of equal length and what they mean."""
+    """One piece of evidence: columns of equal length and what they mean.
+
+    Attributes:
+        depth: whether it waits behind a fold.
+        role: what the whole exhibit is about.
+        row_roles: (n_rows,) what each row is about, for shares and bars; empty where the role of
+            the exhibit holds for all rows.
+    """
 
     id: str
     kind: ExhibitKind
     title: str
     caption: str
     columns: tuple[Column, ...]
+    depth: Depth = Depth.SHOWN
+    role: Role | None = None
+    row_roles: tuple[Role | None, ...] = ()
 
     @property
     def n_rows(self) -> int:
@@ -174,6 +254,7 @@ class RuleResult:
     metrics: Mapping[str, float | int | None] = field(default_factory=dict)
     findings: tuple[Finding, ...] = ()
     exhibits: tuple[Exhibit, ...] = ()
+    about: About | None = None
 
     def exhibit(self, exhibit_id: str) -> Exhibit | None:
         """Return the exhibit with this id, or ``None``."""

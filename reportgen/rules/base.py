@@ -2,13 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields
 from enum import StrEnum
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 from reportgen.profile import NodeProfile, RankTrace
-from reportgen.results import Counters, Details, Exhibit, Finding, RuleId, RuleResult, Scalar
+from reportgen.results import (
+    About,
+    Counters,
+    Details,
+    Exhibit,
+    Finding,
+    Reason,
+    RuleId,
+    RuleResult,
+    Scalar,
+)
+
+__all__ = [
+    "About",
+    "AnyRule",
+    "Need",
+    "Outcome",
+    "ParamSpec",
+    "Params",
+    "Part",
+    "Presentation",
+    "Rule",
+    "param",
+    "param_specs",
+    "param_values",
+    "parameter_text",
+]
 
 
 class Need(StrEnum):
@@ -22,21 +48,6 @@ class Need(StrEnum):
 
 Part = NodeProfile | RankTrace
 """What a rule may be given to measure."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class About:
-    """A rule in words: feeds the page, the README and the docs.
-
-    Attributes:
-        checks: What it looks for, one sentence.
-        reading: How to read its numbers, one or two sentences.
-        advice: What to do when it finds something, one sentence.
-    """
-
-    checks: str
-    reading: str
-    advice: str
 
 
 class Params(Protocol):
@@ -133,22 +144,52 @@ class Presentation:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rule:
-    """One analysis of a job.
+class Outcome:
+    """What a rule found, or why it could not look.
+
+    Attributes:
+        missing: why the rule could not look; its evidence is shown all the same. Plain text is a
+            lack of events.
+        findings: statements; ``None`` among them is left out.
+        exhibits: the evidence.
+        metrics: numbers by which jobs are compared.
+        counters, details: what AWS's rule of this name writes; empty for all other rules.
+    """
+
+    missing: Reason | str | None = None
+    findings: Iterable[Finding | None] = ()
+    exhibits: Iterable[Exhibit] = ()
+    metrics: Mapping[str, float | int | None] = field(default_factory=dict)
+    counters: Counters = field(default_factory=Counters)
+    details: Details = field(default_factory=dict)
+
+
+P = TypeVar("P")
+M = TypeVar("M")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rule(Generic[P, M]):
+    """One analysis of a job; ``P`` is the class of its parameters, ``M`` what it measures.
 
     Attributes:
         id: SageMaker's public name (``LowGPUUtilization``).
         title: the heading people read.
-        about: what it checks, how to read it, what to do.
+        about: what it checks, how to read it, what to do, where its results stand.
         needs: which inputs it reads.
         params: the class of its parameters.
         measure: ``(part, params) -> measurement``; runs where the data are, once per part: a
             ``NodeProfile`` for rules that need system metrics or framework events, a
             ``RankTrace`` for those that need kernel traces, either for those that need both.
             A measurement is any small picklable value.
-        judge: ``(measurements, params) -> RuleResult``; runs once, measurements in node order.
-        present: ``(counters, details, params, context) -> Presentation``; pure. ``context``
-            holds what only raw data give and is ``None`` for imported results.
+        judge: ``(measurements, params) -> Outcome``; runs once, measurements in node order. A
+            ``RuleResult`` is accepted from plugins that build it themselves.
+        from_details: ``(counters, details, params) -> Outcome``; what can be said from a result
+            that AWS's rule of this name wrote. ``None`` for rules that AWS does not have.
+        present: the same as ``from_details``, with ``None`` as fourth argument, of plugins that
+            were written before there was an ``Outcome``.
+        folded: exhibits that wait behind a fold, as patterns of their ids: what repeats, or shows
+            in more detail, what the page shows.
         describe_params: writes ``RuleParameters``; AWS's order is the order of declaration.
         param_aliases: other names under which a parameter may be set.
 
@@ -160,9 +201,15 @@ class Rule:
     title: str
     about: About
     needs: tuple[Need, ...]
-    params: type[Any]
-    measure: Callable[[Any, Any], Any]
-    judge: Callable[[Sequence[Any], Any], RuleResult]
-    present: Callable[[Counters, Details, Any, Any], Presentation]
+    params: type[P]
+    measure: Callable[[Any, P], M]
+    judge: Callable[[Sequence[M], P], Outcome | RuleResult]
+    from_details: Callable[[Counters, Details, P], Outcome] | None = None
+    present: Callable[[Counters, Details, Any, Any], Presentation] | None = None
+    folded: tuple[str, ...] = ()
     describe_params: Callable[[Any], str] = parameter_text
     param_aliases: Mapping[str, str] = field(default_factory=dict)
+
+
+AnyRule = Rule[Any, Any]
+"""A rule whose parameters and measurements do not matter."""

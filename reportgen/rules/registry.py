@@ -26,15 +26,15 @@ from reportgen.rules import (
     step_outlier,
     step_periodicity,
 )
-from reportgen.rules.base import Rule, param_specs
+from reportgen.rules.base import AnyRule, Rule, param_specs
 
 ENTRY_POINT_GROUP = "reportgen.rules"
 
 if TYPE_CHECKING:
-    BUILTIN_RULES: tuple[Rule, ...]
+    BUILTIN_RULES: tuple[AnyRule, ...]
     """Every rule of ours, in the order of the report."""
 
-SAMPLED_RULES: tuple[Rule, ...] = (
+SAMPLED_RULES: tuple[AnyRule, ...] = (
     overall_system_usage.RULE,
     gpu_time_budget.RULE,
     overall_framework_metrics.RULE,
@@ -63,15 +63,15 @@ def __getattr__(name: str) -> object:
     return _every_rule()
 
 
-def _every_rule() -> tuple[Rule, ...]:
+def _every_rule() -> tuple[AnyRule, ...]:
     from reportgen.rules.trace_rules import TRACE_RULES
 
     return (*SAMPLED_RULES, *TRACE_RULES)
 
 
 def all_rules(
-    plugins: Sequence[str] = (), *, builtin: Sequence[Rule] | None = None
-) -> tuple[Rule, ...]:
+    plugins: Sequence[str] = (), *, builtin: Sequence[AnyRule] | None = None
+) -> tuple[AnyRule, ...]:
     """Return the built-in rules, those of installed packages, and those of ``plugins``.
 
     Args:
@@ -97,7 +97,7 @@ def all_rules(
     return _without_clashes(rules)
 
 
-def _from_module(name: str) -> tuple[Rule, ...]:
+def _from_module(name: str) -> tuple[AnyRule, ...]:
     try:
         module = import_module(name)
     except Exception as err:
@@ -116,7 +116,7 @@ def _say(err: Exception) -> str:
     return f"{type(err).__name__}: {err}"
 
 
-def _checked(loaded: object, source: str) -> tuple[Rule, ...]:
+def _checked(loaded: object, source: str) -> tuple[AnyRule, ...]:
     rules = loaded if isinstance(loaded, tuple) else (loaded,)
     for rule in rules:
         if not isinstance(rule, Rule):
@@ -137,7 +137,7 @@ def _checked(loaded: object, source: str) -> tuple[Rule, ...]:
     return tuple(rule for rule in rules if isinstance(rule, Rule))
 
 
-def _without_clashes(rules: Sequence[Rule]) -> tuple[Rule, ...]:
+def _without_clashes(rules: Sequence[AnyRule]) -> tuple[AnyRule, ...]:
     seen: set[str] = set()
     for rule in rules:
         if rule.id.lower() in seen:

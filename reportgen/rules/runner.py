@@ -9,16 +9,20 @@ from typing import Any
 
 from reportgen.profile import RankTrace
 from reportgen.results import (
+    Counters,
+    Details,
     ExhibitKind,
+    Finding,
     Reason,
     ReasonCode,
     RuleId,
     RuleResult,
+    Severity,
     Status,
     exhibit,
 )
 from reportgen.results.codec import decode, encode
-from reportgen.rules.base import Need, Part, Rule, param_values
+from reportgen.rules.base import AnyRule, Need, Outcome, Part, Presentation, param_values
 
 logger = logging.getLogger(__name__)
 
@@ -33,27 +37,27 @@ class Failure:
 
 
 def measure_part(
-    part: Part, rules: Sequence[Rule], params: Mapping[RuleId, Any]
+    part: Part, rules: Sequence[AnyRule], params: Mapping[RuleId, Any]
 ) -> dict[RuleId, Any]:
     """Return what each rule measures on one part; a rule that breaks yields a ``Failure``.
 
     Rules that read other kinds of parts are left out.
     """
     return {
-        rule.id: guarded(rule, "measure", part, params[rule.id])
+        rule.id: guarded(rule, "measure", rule.measure, part, params[rule.id])
         for rule in rules
         if reads(rule, is_rank=isinstance(part, RankTrace))
     }
 
 
-def reads(rule: Rule, *, is_rank: bool) -> bool:
+def reads(rule: AnyRule, *, is_rank: bool) -> bool:
     """Return whether a rule measures parts that are ranks, or parts that are nodes."""
     kinds = {need is Need.KERNELS for need in rule.needs} or {False}
     return is_rank in kinds
 
 
 def judge_all(
-    measured: Sequence[Mapping[RuleId, Any]], rules: Sequence[Rule], params: Mapping[RuleId, Any]
+    measured: Sequence[Mapping[RuleId, Any]], rules: Sequence[AnyRule], params: Mapping[RuleId, Any]
 ) -> tuple[RuleResult, ...]:
     """Return the result of every rule, in the order of ``rules``.
 
@@ -68,7 +72,7 @@ def judge_all(
     )
 
 
-def _judge(rule: Rule, measurements: list[Any], params: Any) -> RuleResult:
+def _judge(rule: AnyRule, measurements: list[Any], params: Any) -> RuleResult:
     failure = next((item for item in measurements if isinstance(item, Failure)), None)
     judged = failure or _judged(rule, measurements, params)
     if isinstance(judged, RuleResult):
@@ -85,37 +89,93 @@ def _judge(rule: Rule, measurements: list[Any], params: Any) -> RuleResult:
     return with_about(failed, rule)
 
 
-def _judged(rule: Rule, measurements: list[Any], params: Any) -> RuleResult | Failure:
+def judge(rule: AnyRule, measurements: Sequence[Any], params: Any) -> RuleResult:
+    """Return what a rule makes of its measurements.
+
+    Raises:
+        Exception: whatever the rule raises.
+        TypeError: the rule returned neither an ``Outcome`` nor a ``RuleResult``.
+    """
+    judged = rule.judge(measurements, params)
+    if isinstance(judged, RuleResult):
+        return judged
+    if not isinstance(judged, Outcome):
+        raise TypeError(f"expected an Outcome or a RuleResult, saw {type(judged).__name__}")
+    missing = judged.missing
+    if not measurements and rule.needs == (Need.KERNELS,):
+        missing = "No kernel trace was given."
+    if isinstance(missing, str):
+        missing = Reason(code=ReasonCode.NO_EVENTS, text=missing) if missing else None
+    findings = tuple(item for item in judged.findings if item is not None)
+    return RuleResult(
+        id=rule.id,
+        status=_status(missing, judged.counters, findings),
+        reason=missing,
+        counters=judged.counters,
+        details=judged.details,
+        rule_parameters=rule.describe_params(params),
+        params=param_values(params),
+        metrics=judged.metrics,
+        findings=findings,
+        exhibits=tuple(judged.exhibits),
+    )
+
+
+def _status(reason: Reason | None, counters: Counters, findings: Sequence[Finding]) -> Status:
+    """Return ``triggered`` for AWS's triggers, or for a finding that is more than a reading."""
+    if reason:
+        return Status.SKIPPED
+    is_fault = any(finding.severity is not Severity.INFO for finding in findings)
+    return Status.TRIGGERED if counters.rule_triggered > 0 or is_fault else Status.OK
+
+
+def present_details(
+    rule: AnyRule, counters: Counters, details: Details, params: Any
+) -> Presentation:
+    """Return what a rule says of a result that AWS's rule of this name wrote."""
+    if rule.from_details is not None:
+        found = rule.from_details(counters, details, params)
+        return Presentation(
+            findings=tuple(item for item in found.findings if item is not None),
+            exhibits=tuple(found.exhibits),
+        )
+    return rule.present(counters, details, params, None) if rule.present else Presentation()
+
+
+def _judged(rule: AnyRule, measurements: list[Any], params: Any) -> RuleResult | Failure:
     """Return what a rule says, or why it says nothing that can be saved."""
-    judged = guarded(rule, "judge", measurements, params)
-    if not isinstance(judged, Failure):
-        judged = _attempt(rule, "judge", _saveable, judged, rule.id)
+    judged = guarded(rule, "judge", _saveable_judgement, rule, measurements, params)
     assert isinstance(judged, RuleResult | Failure)
     return judged
 
 
-def _saveable(judged: object, rule_id: RuleId) -> RuleResult:
+def _saveable_judgement(rule: AnyRule, measurements: list[Any], params: Any) -> RuleResult:
+    return _saveable(judge(rule, measurements, params), rule.id)
+
+
+def _saveable(judged: RuleResult, rule_id: RuleId) -> RuleResult:
     """Return a result that can be saved under the rule's name and read again.
 
     Raises:
-        TypeError: it is no result, or holds what JSON does not know.
+        TypeError: it holds what JSON does not know.
         ValueError: it is called like another rule, which it would replace.
         FormatError: a value is not of the type that its place wants.
     """
-    if not isinstance(judged, RuleResult):
-        raise TypeError(f"expected a RuleResult, saw {type(judged).__name__}")
     if judged.id != rule_id:
         raise ValueError(f"its result is called {judged.id}, not {rule_id}")
     decode(encode(judged), path=f"{rule_id}.json")
     return judged
 
 
-def guarded(rule: Rule, step: str, *args: Any) -> Any:
-    """Run a step of a rule; return what it returns, or a ``Failure`` when it breaks."""
-    return _attempt(rule, step, getattr(rule, step), *args)
+def guarded(rule: AnyRule, step: str, work: Callable[..., Any], *args: Any) -> Any:
+    """Do some work of a rule; return what it returns, or a ``Failure`` when it breaks.
 
-
-def _attempt(rule: Rule, step: str, work: Callable[..., Any], *args: Any) -> Any:
+    Args:
+        rule: whose work it is.
+        step: what the work is called in the message.
+        work: called with ``args``.
+        *args: of the work.
+    """
     try:
         return work(*args)
     except Exception as err:
@@ -123,7 +183,7 @@ def _attempt(rule: Rule, step: str, work: Callable[..., Any], *args: Any) -> Any
         return Failure(text=f"The rule broke in {step}: {type(err).__name__}: {err}")
 
 
-def with_about(result: RuleResult, rule: Rule) -> RuleResult:
+def with_about(result: RuleResult, rule: AnyRule) -> RuleResult:
     """Append the rule's own words: the page draws from results alone and knows no rules."""
     words = {
         "title": rule.title,

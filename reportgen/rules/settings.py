@@ -13,10 +13,10 @@ from typing import Any
 
 from reportgen.errors import ConfigError
 from reportgen.results import RuleId, Scalar
-from reportgen.rules.base import ParamSpec, Rule, param_specs
+from reportgen.rules.base import AnyRule, ParamSpec, param_specs
 
 
-def resolve_params(rules: Sequence[Rule], settings: Mapping[str, object]) -> dict[RuleId, Any]:
+def resolve_params(rules: Sequence[AnyRule], settings: Mapping[str, object]) -> dict[RuleId, Any]:
     """Return the parameters of each rule, defaults replaced by what was set.
 
     Args:
@@ -33,7 +33,7 @@ def resolve_params(rules: Sequence[Rule], settings: Mapping[str, object]) -> dic
     return {rule.id: rule.params(**chosen[rule.id]) for rule in rules}
 
 
-def select_rules(rules: Sequence[Rule], wanted: Sequence[str]) -> tuple[Rule, ...]:
+def select_rules(rules: Sequence[AnyRule], wanted: Sequence[str]) -> tuple[AnyRule, ...]:
     """Return the rules named in ``wanted`` (case ignored) in the order of ``rules``.
 
     Raises:
@@ -43,7 +43,7 @@ def select_rules(rules: Sequence[Rule], wanted: Sequence[str]) -> tuple[Rule, ..
     return tuple(rule for rule in rules if rule.id in ids)
 
 
-def find_rule(rules: Sequence[Rule], name: str) -> Rule:
+def find_rule(rules: Sequence[AnyRule], name: str) -> AnyRule:
     """Return the rule of this name, case ignored.
 
     Raises:
@@ -60,7 +60,7 @@ def find_rule(rules: Sequence[Rule], name: str) -> Rule:
     )
 
 
-def find_param(rules: Sequence[Rule], key: str) -> tuple[Rule, ParamSpec]:
+def find_param(rules: Sequence[AnyRule], key: str) -> tuple[AnyRule, ParamSpec]:
     """Return the rule and parameter that ``Rule.param`` or ``Rule_param`` names.
 
     Raises:

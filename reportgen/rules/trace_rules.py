@@ -17,9 +17,9 @@ from reportgen.rules import (
     operator_time,
     step_time,
 )
-from reportgen.rules.base import Rule
+from reportgen.rules.base import AnyRule
 
-TRACE_RULES: tuple[Rule, ...] = (
+TRACE_RULES: tuple[AnyRule, ...] = (
     gpu_activity.RULE,
     idle_time.RULE,
     kernel_time.RULE,

@@ -13,7 +13,7 @@ from reportgen.pipeline import work
 from reportgen.pipeline.work import executor_for, rules_for, work_on
 from reportgen.profile import Clock, JobProfile
 from reportgen.results import RuleId
-from reportgen.rules.base import Need, Part, Rule
+from reportgen.rules.base import AnyRule, Need, Part
 from reportgen.rules.registry import BUILTIN_RULES
 from reportgen.rules.runner import judge_all
 from reportgen.rules.settings import resolve_params
@@ -23,7 +23,7 @@ from tests.traces import ranked, write_trace
 SYSTEM = next(rule for rule in BUILTIN_RULES if rule.needs == (Need.SYSTEM,))
 
 
-def of_kind(name: str, *needs: Need) -> Rule:
+def of_kind(name: str, *needs: Need) -> AnyRule:
     """A rule that measures the name of the part."""
 
     def measure(part: Part, _: object) -> str:

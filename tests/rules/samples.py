@@ -20,7 +20,7 @@ from reportgen.profile import (
 )
 from reportgen.profile.trace_tables import SliceKind
 from reportgen.results import RuleResult
-from reportgen.rules.base import Part, Rule
+from reportgen.rules.base import AnyRule, Part
 from reportgen.rules.registry import BUILTIN_RULES
 from reportgen.rules.runner import judge_all, measure_part, reads
 from tests.builders import START_S, node_profile, span_table, system_table
@@ -29,7 +29,7 @@ from tests.rules.kernels.builders import rank_trace
 STEP_US = 1_000.0
 
 
-def run(rule: Rule, *parts: Part, params: Any = None) -> RuleResult:
+def run(rule: AnyRule, *parts: Part, params: Any = None) -> RuleResult:
     """Run one rule as the runner does."""
     chosen = {rule.id: params or rule.params()}
     measured = [measure_part(part, (rule,), chosen) for part in parts]

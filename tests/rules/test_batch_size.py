@@ -7,6 +7,7 @@ import pytest
 from reportgen.profile import NodeProfile
 from reportgen.results import Counters, Details, ReasonCode, Severity, Status
 from reportgen.rules.batch_size import RULE
+from reportgen.rules.runner import present_details
 from tests.builders import START_S, node_profile, system_table
 from tests.rules.framework_jobs import finding, rows_of, run
 
@@ -175,8 +176,8 @@ def test_an_imported_result_is_read_from_its_details() -> None:
         "last_timestamp": 1783330200000000,
     }
 
-    presented = RULE.present(
-        Counters(rule_triggered=6, violations=6, datapoints=1184), details, RULE.params(), None
+    presented = present_details(
+        RULE, Counters(rule_triggered=6, violations=6, datapoints=1184), details, RULE.params()
     )
 
     (found,) = presented.findings
@@ -200,7 +201,9 @@ def test_gpus_that_are_never_used_ask_for_no_larger_batch() -> None:
 def test_imported_room_of_a_gpu_that_is_busy_at_most_times_is_a_reading() -> None:
     box: Details = {"p25": 98.0, "p50": 100.0, "p75": 100.0, "p95": 100.0, "upper": 1, "lower": 1}
     details: Details = {"algo-1": {"cpu": box, "gpu0": box, "gpu0_memory": box}}
-    presented = RULE.present(Counters(rule_triggered=2, violations=2), details, RULE.params(), None)
+    presented = present_details(
+        RULE, Counters(rule_triggered=2, violations=2), details, RULE.params()
+    )
 
     (found,) = presented.findings
     assert found.severity is Severity.INFO

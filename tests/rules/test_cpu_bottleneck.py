@@ -7,6 +7,7 @@ import pytest
 from reportgen.profile import NodeProfile
 from reportgen.results import Counters, Details, ReasonCode, Severity, Status
 from reportgen.rules.cpu_bottleneck import RULE
+from reportgen.rules.runner import present_details
 from reportgen.units import seconds_key
 from tests.builders import START_S, node_profile, ns, span_table, system_table
 from tests.rules.framework_jobs import TRAIN, finding, rows_of, run
@@ -312,8 +313,8 @@ def test_an_imported_result_is_read_from_its_details() -> None:
         "phase_time": {},
     }
 
-    presented = RULE.present(
-        Counters(rule_triggered=3, violations=750, datapoints=1345), details, RULE.params(), None
+    presented = present_details(
+        RULE, Counters(rule_triggered=3, violations=750, datapoints=1345), details, RULE.params()
     )
 
     (found,) = presented.findings

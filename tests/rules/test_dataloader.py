@@ -9,6 +9,7 @@ import pytest
 
 from reportgen.results import Counters, ReasonCode, Severity, Status
 from reportgen.rules.dataloader import RULE
+from reportgen.rules.runner import present_details
 from tests.builders import START_S, node_profile, span_table, system_table
 from tests.rules.framework_jobs import finding, node, rows_of, run, sampled_again, step_rows
 
@@ -456,7 +457,7 @@ def test_the_order_of_rows_does_not_matter() -> None:
 
 def test_an_imported_result_does_not_claim_that_training_waits() -> None:
     result = judged(training(wait_s=0.5), cores=4)
-    presented = RULE.present(result.counters, result.details, RULE.params(), None)
+    presented = present_details(RULE, result.counters, result.details, RULE.params())
 
     assert [item.id for item in presented.findings] == ["DL-1"]
     assert "does not tell whether training waits" in presented.findings[0].text

@@ -8,6 +8,7 @@ from reportgen.results import Counters, Details, ReasonCode, Severity, Status
 from reportgen.rules.gpu_memory_increase import RULE
 from reportgen.rules.memory.episodes import Params
 from reportgen.rules.memory.growth import increases_of
+from reportgen.rules.runner import present_details
 from tests.builders import START_S, node_profile, system_table
 from tests.rules.framework_jobs import finding, rows_of, run
 
@@ -237,8 +238,8 @@ def test_an_imported_result_is_read_from_its_details() -> None:
     entry |= {"p95": 39.0, "upper": 41.0, "lower": 0.0}
     details: Details = {"algo-1": {"gpu0": entry}, "last_timestamp": 1783158000000000}
 
-    presented = RULE.present(
-        Counters(rule_triggered=59, violations=59, datapoints=1310), details, RULE.params(), None
+    presented = present_details(
+        RULE, Counters(rule_triggered=59, violations=59, datapoints=1310), details, RULE.params()
     )
 
     (found,) = presented.findings

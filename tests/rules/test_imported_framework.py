@@ -16,7 +16,8 @@ from reportgen.rules import (
     overall_framework_metrics,
     step_outlier,
 )
-from reportgen.rules.base import Presentation, Rule
+from reportgen.rules.base import AnyRule, Presentation
+from reportgen.rules.runner import present_details
 from tests.shared_data import SHARED_DATA, needs_shared_data
 
 pytestmark = needs_shared_data
@@ -30,19 +31,19 @@ RULES = (
 REPORTS = sorted((SHARED_DATA / "aws-reports").glob("*"))
 
 
-def imported(rule: Rule, folder: Path) -> tuple[Counters, dict[str, Any], Presentation]:
+def imported(rule: AnyRule, folder: Path) -> tuple[Counters, dict[str, Any], Presentation]:
     aws = json.loads((folder / f"{rule.id}.json").read_text())
     counters = Counters(
         rule_triggered=aws["RuleTriggered"],
         violations=aws["Violations"],
         datapoints=aws["Datapoints"],
     )
-    return counters, aws["Details"], rule.present(counters, aws["Details"], rule.params(), None)
+    return counters, aws["Details"], present_details(rule, counters, aws["Details"], rule.params())
 
 
 @pytest.mark.parametrize("folder", REPORTS, ids=lambda folder: folder.name)
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: str(rule.id))
-def test_real_results_are_shown_and_saved(rule: Rule, folder: Path) -> None:
+def test_real_results_are_shown_and_saved(rule: AnyRule, folder: Path) -> None:
     counters, details, presented = imported(rule, folder)
     result = RuleResult(
         id=rule.id,

@@ -9,6 +9,7 @@ from scipy.spatial.distance import jensenshannon
 from reportgen.profile import NodeProfile
 from reportgen.results import Counters, Details, ReasonCode, RuleResult, Severity, Status
 from reportgen.rules.load_balancing import RULE
+from reportgen.rules.runner import present_details
 from tests.builders import START_S, node_profile, span_table, system_table
 from tests.rules.framework_jobs import finding, rows_of, run, step_rows
 
@@ -171,8 +172,8 @@ def test_an_imported_result_is_read_from_its_details() -> None:
         }
     }
 
-    presented = RULE.present(
-        Counters(rule_triggered=2, violations=2, datapoints=1185), details, RULE.params(), None
+    presented = present_details(
+        RULE, Counters(rule_triggered=2, violations=2, datapoints=1185), details, RULE.params()
     )
 
     (found,) = presented.findings

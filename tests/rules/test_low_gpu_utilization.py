@@ -8,6 +8,7 @@ import pytest
 from reportgen.profile import NodeProfile
 from reportgen.results import Counters, Details, ReasonCode, Severity, Status
 from reportgen.rules.low_gpu_utilization import RULE
+from reportgen.rules.runner import present_details
 from tests.builders import START_S, node_profile, span_table, system_table
 from tests.rules.framework_jobs import finding, rows_of, run
 
@@ -71,7 +72,9 @@ def test_a_job_that_leaves_all_its_gpus_alone_is_not_told_to_raise_the_batch(
     assert found.severity is Severity.CRITICAL
     assert "moved to the GPU" in found.advice
     assert found.estimate is None
-    (imported,) = RULE.present(result.counters, result.details, RULE.params(**SMALL), None).findings
+    (imported,) = present_details(
+        RULE, result.counters, result.details, RULE.params(**SMALL)
+    ).findings
     assert (imported.title, imported.advice) == (found.title, found.advice)
 
 
@@ -251,8 +254,8 @@ def test_an_imported_result_is_read_from_its_details() -> None:
     entry |= {"p95": 95.0, "upper": 99.0, "lower": 0.0}
     details: Details = {"algo-1": {"gpu0": entry}, "last_timestamp": 1783158000000000}
 
-    presented = RULE.present(
-        Counters(rule_triggered=3, violations=3, datapoints=1310), details, RULE.params(), None
+    presented = present_details(
+        RULE, Counters(rule_triggered=3, violations=3, datapoints=1310), details, RULE.params()
     )
 
     (found,) = presented.findings
@@ -261,7 +264,7 @@ def test_an_imported_result_is_read_from_its_details() -> None:
 
 
 def test_a_quiet_imported_result_has_nothing_to_say() -> None:
-    presented = RULE.present(Counters(datapoints=1310), {}, RULE.params(), None)
+    presented = present_details(RULE, Counters(datapoints=1310), {}, RULE.params())
 
     assert presented.findings == ()
     assert presented.exhibits == ()
@@ -286,7 +289,9 @@ def test_an_imported_gpu_that_never_worked_is_told_as_unused() -> None:
     busy: Details = {"gpu_95": 90.0, "gpu_5": 50.0, "gpu_max": 99.0}
     unused: Details = {"gpu_95": 0.0, "gpu_5": 0.0, "gpu_max": 8.0}
     details: Details = {"algo-1": {"gpu0": busy, "gpu1": unused}}
-    presented = RULE.present(Counters(rule_triggered=1, violations=1), details, RULE.params(), None)
+    presented = present_details(
+        RULE, Counters(rule_triggered=1, violations=1), details, RULE.params()
+    )
 
     assert presented.findings[0].title == "1 of 2 GPUs is never used: gpu1 on algo-1"
 
@@ -311,7 +316,9 @@ def test_a_gpu_that_works_a_little_is_under_used_and_may_have_a_cause() -> None:
 def test_an_imported_gpu_that_is_busy_at_most_times_idled_for_a_time() -> None:
     idle: Details = {"gpu_95": 0.0, "gpu_5": 0.0, "gpu_max": 100.0, "p50": 100.0}
     details: Details = {"algo-1": {"gpu0": idle}}
-    presented = RULE.present(Counters(rule_triggered=1, violations=1), details, RULE.params(), None)
+    presented = present_details(
+        RULE, Counters(rule_triggered=1, violations=1), details, RULE.params()
+    )
 
     assert presented.findings[0].severity is Severity.INFO
     assert "idled for a time only" in presented.findings[0].text

@@ -4,6 +4,7 @@ import pytest
 
 from reportgen.results import Counters, ReasonCode, Severity, Status
 from reportgen.rules.max_initialization_time import RULE
+from reportgen.rules.runner import present_details
 from tests.builders import START_S, node_profile, span_table, system_table
 from tests.rules.framework_jobs import finding, node, rows_of, run, step_rows
 
@@ -131,7 +132,7 @@ def test_without_steps_it_is_skipped_but_tells_the_job(rows, code: ReasonCode) -
 
 def test_an_imported_result_shows_the_same_phases() -> None:
     result = run(RULE, started_after(30.0))
-    presented = RULE.present(result.counters, result.details, RULE.params(), None)
+    presented = present_details(RULE, result.counters, result.details, RULE.params())
 
     assert presented.exhibits[0].columns == result.exhibits[0].columns
     assert "where its last step begins" in presented.exhibits[0].caption

@@ -29,7 +29,7 @@ from reportgen.rules import (
     low_gpu_utilization,
     overall_system_usage,
 )
-from reportgen.rules.base import Rule
+from reportgen.rules.base import AnyRule
 from tests.rules.framework_jobs import finding, rows_of, run
 from tests.shared_data import ORACLE_JOBS, SHARED_DATA, needs_shared_data
 
@@ -87,7 +87,7 @@ def _folder(job: str) -> Path:
     return SHARED_DATA / "oracle" / job
 
 
-def ours_and_theirs(rule: Rule, job: str, cut: str) -> tuple[RuleResult, Any]:
+def ours_and_theirs(rule: AnyRule, job: str, cut: str) -> tuple[RuleResult, Any]:
     set_by_user = _json(job, f"{cut}/parameters.json") if cut.endswith("default") else {}
     ours = run(rule, *parts_until(job, cut), **set_by_user.get(rule.id, {}))
     theirs = _json(job, f"{cut}/{rule.id}.json")
@@ -126,7 +126,7 @@ def assert_equal(ours: Any, theirs: Any) -> None:
 
 @every_cut
 @pytest.mark.parametrize("rule", AS_AWS, ids=lambda rule: str(rule.id))
-def test_gpu_use_and_gpu_memory_equal_aws_entirely(rule: Rule, job: str, cut: str) -> None:
+def test_gpu_use_and_gpu_memory_equal_aws_entirely(rule: AnyRule, job: str, cut: str) -> None:
     ours, theirs = ours_and_theirs(rule, job, cut)
 
     assert counters(ours) == aws_counters(theirs)
@@ -178,7 +178,9 @@ def test_system_usage_equals_aws_to_its_last_digit(job: str, cut: str) -> None:
 
 @every_cut
 @pytest.mark.parametrize("rule", BOTTLENECKS, ids=lambda rule: str(rule.id))
-def test_bottlenecks_are_those_of_aws_and_the_few_it_lost(rule: Rule, job: str, cut: str) -> None:
+def test_bottlenecks_are_those_of_aws_and_the_few_it_lost(
+    rule: AnyRule, job: str, cut: str
+) -> None:
     ours, theirs = ours_and_theirs(rule, job, cut)
     found: Any = ours.details["bottlenecks"]
     expected = theirs["Details"]["bottlenecks"]

@@ -8,6 +8,7 @@ import pytest
 
 from reportgen.results import Counters, ReasonCode, Severity, Status
 from reportgen.rules.overall_framework_metrics import RULE
+from reportgen.rules.runner import present_details
 from tests.builders import START_S
 from tests.rules.framework_jobs import (
     EVAL,
@@ -289,7 +290,7 @@ def test_an_imported_result_shows_its_shares_and_says_what_cannot_be() -> None:
         "CPU_total": {"a": 300, "b": 100},
         "forward_backward": {"Forward pass": 20.0, "Backward pass": 80.0},
     }
-    presented = RULE.present(Counters(), details, RULE.params(), None)
+    presented = present_details(RULE, Counters(), details, RULE.params())
     by_id = {item.id: item for item in presented.exhibits}
 
     assert set(by_id) == {"phase_shares", "operator_ratio", "forward_backward", "cpu_operators"}

@@ -14,7 +14,7 @@ from reportgen.errors import PluginError
 from reportgen.profile import NodeProfile
 from reportgen.results import RuleId, RuleResult, Status
 from reportgen.results.codec import decode, encode
-from reportgen.rules.base import About, Presentation, Rule
+from reportgen.rules.base import About, AnyRule, Presentation, Rule
 from reportgen.rules.registry import BUILTIN_RULES, all_rules
 from reportgen.rules.runner import judge_all, measure_part
 from tests.builders import node_profile
@@ -37,7 +37,7 @@ def break_down(*_: Any) -> Any:
     raise ZeroDivisionError("by nothing")
 
 
-def rule(rule_id: str, *, measure: Any = count_ticks, judge: Any = judge_ticks) -> Rule:
+def rule(rule_id: str, *, measure: Any = count_ticks, judge: Any = judge_ticks) -> AnyRule:
     return Rule(
         id=RuleId(rule_id),
         title="Ticks <b>",
@@ -74,7 +74,7 @@ def returning(*results: object, **fields: Any) -> Any:
 @pytest.mark.parametrize(
     ("judge", "said"),
     [
-        (returning(None), "TypeError: expected a RuleResult, saw NoneType"),
+        (returning(None), "TypeError: expected an Outcome or a RuleResult, saw NoneType"),
         (returning(details={"n": np.int64(3)}), "TypeError: Encoding objects of type numpy.int64"),
         (returning(details={"n": "\udcff"}), "UnicodeEncodeError: "),
         (returning(metrics={"n": "many"}), "FormatError: Broken.json is not a rule result"),

@@ -9,7 +9,7 @@ import pytest
 
 from reportgen.errors import ConfigError
 from reportgen.results import RuleId
-from reportgen.rules.base import About, Presentation, Rule, param, parameter_text
+from reportgen.rules.base import About, AnyRule, Presentation, Rule, param, parameter_text
 from reportgen.rules.kernel_time import RULE as KERNELS
 from reportgen.rules.settings import resolve_params, select_rules
 
@@ -25,7 +25,7 @@ class DemoParams:
     )
 
 
-def rule(name: str) -> Rule:
+def rule(name: str) -> AnyRule:
     def never(*_: Any) -> Any:
         raise AssertionError
 

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from reportgen.results import Counters, Details, ReasonCode, Severity, Status
+from reportgen.rules.runner import present_details
 from reportgen.rules.step_outlier import RULE
 from reportgen.rules.steps.words import named_worker
 from tests.builders import START_S
@@ -398,7 +399,7 @@ def test_without_steps_it_is_skipped(rows: list[Any], code: ReasonCode) -> None:
 
 def test_an_imported_result_names_the_slow_steps() -> None:
     result = run(RULE, node(step_rows(with_slow(650, every(50, 13)))))
-    presented = RULE.present(result.counters, result.details, RULE.params(), None)
+    presented = present_details(RULE, result.counters, result.details, RULE.params())
 
     assert [item.id for item in presented.findings] == ["STEP-1"]
     assert "every 50th step" in presented.findings[0].title
@@ -419,7 +420,9 @@ def test_an_imported_step_of_two_epochs_is_named_once() -> None:
             }
         }
     }
-    presented = RULE.present(Counters(rule_triggered=1, violations=1), details, RULE.params(), None)
+    presented = present_details(
+        RULE, Counters(rule_triggered=1, violations=1), details, RULE.params()
+    )
 
     assert "step 1, 3, 4, 8, 9, 10, 11, 12 and 3 more." in presented.findings[0].text
 

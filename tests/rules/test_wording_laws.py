@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from reportgen.profile import NodeProfile
-from reportgen.rules.base import Part, Rule, param_specs
+from reportgen.rules.base import AnyRule, Part, param_specs
 from reportgen.rules.settings import checked_value
 from tests.builders import START_S, node_profile, span_table, system_table
 from tests.rules.kernels.builders import rank_trace
@@ -163,7 +163,7 @@ def job_of(name: str, *, is_rank: bool) -> tuple[Part, ...]:
     return (RANKS if is_rank else NODES)[name]()
 
 
-def params_of(rule: Rule, *, end: str) -> Any:
+def params_of(rule: AnyRule, *, end: str) -> Any:
     """Return a rule's parameters: the defaults, or all at the least or most that they may be."""
     chosen = {}
     for spec in param_specs(rule.params):
@@ -177,7 +177,7 @@ def params_of(rule: Rule, *, end: str) -> Any:
 @pytest.mark.parametrize("end", ["default", "least", "most"])
 @pytest.mark.parametrize("job", NODES)
 @pytest.mark.parametrize("rule", cases(is_rank=False))
-def test_every_sentence_about_nodes_is_well_written(rule: Rule, job: str, end: str) -> None:
+def test_every_sentence_about_nodes_is_well_written(rule: AnyRule, job: str, end: str) -> None:
     result = run(rule, *job_of(job, is_rank=False), params=params_of(rule, end=end))
 
     assert result.status.value != "failed", result.reason
@@ -187,7 +187,7 @@ def test_every_sentence_about_nodes_is_well_written(rule: Rule, job: str, end: s
 @pytest.mark.parametrize("end", ["default", "least", "most"])
 @pytest.mark.parametrize("job", RANKS)
 @pytest.mark.parametrize("rule", cases(is_rank=True))
-def test_every_sentence_about_ranks_is_well_written(rule: Rule, job: str, end: str) -> None:
+def test_every_sentence_about_ranks_is_well_written(rule: AnyRule, job: str, end: str) -> None:
     result = run(rule, *job_of(job, is_rank=True), params=params_of(rule, end=end))
 
     assert result.status.value != "failed", result.reason

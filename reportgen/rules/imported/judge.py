@@ -1,4 +1,4 @@
-"""From SageMaker's five keys to a result, through the rule's own ``present``."""
+"""From SageMaker's five keys to a result, through the rule's own ``from_details``."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from dataclasses import replace
 from typing import Any
 
 from reportgen.results import Counters, Details, Reason, ReasonCode, RuleId, RuleResult, Status
-from reportgen.rules.base import Presentation, Rule, param_values
+from reportgen.rules.base import AnyRule, Presentation, param_values
 from reportgen.rules.imported.parameters import parse_parameters
 from reportgen.rules.imported.remarks import remarks_on
 from reportgen.rules.imported.unused import GpuUse, felt_details
-from reportgen.rules.runner import Failure, guarded, with_about
+from reportgen.rules.runner import Failure, guarded, present_details, with_about
 from reportgen.rules.saying.verdict import say_too_short
 from reportgen.rules.saying.wording import say_times
 
@@ -32,7 +32,7 @@ _FRAMEWORK_MEMBERS = ("ratio", "phase", "general")
 
 
 def judge_imported(
-    rule: Rule,
+    rule: AnyRule,
     counters: Counters,
     details: Details,
     rule_parameters: str,
@@ -80,13 +80,15 @@ def judge_imported(
     return with_about(result, rule)
 
 
-def _presented(rule: Rule, counters: Counters, details: Details, params: Any, use: GpuUse) -> Any:
+def _presented(
+    rule: AnyRule, counters: Counters, details: Details, params: Any, use: GpuUse
+) -> Any:
     """Return exhibits of all that SageMaker wrote, and findings of what the job felt."""
-    shown = guarded(rule, "present", counters, details, params, None)
+    shown = guarded(rule, "present", present_details, rule, counters, details, params)
     felt = felt_details(rule.id, details, use)
     if felt == details or isinstance(shown, Failure):
         return shown
-    said = guarded(rule, "present", counters, felt, params, None)
+    said = guarded(rule, "present", present_details, rule, counters, felt, params)
     return said if isinstance(said, Failure) else replace(shown, findings=said.findings)
 
 
@@ -110,7 +112,9 @@ def has_gpus(details: Mapping[RuleId, Details], datapoints: Mapping[RuleId, int]
     return any(seen) if seen else True
 
 
-def _lack(rule: Rule, counters: Counters, details: Details, params: Any, *, has_gpu: bool) -> str:
+def _lack(
+    rule: AnyRule, counters: Counters, details: Details, params: Any, *, has_gpu: bool
+) -> str:
     """Return why SageMaker's rule cannot have looked, or an empty text."""
     if rule.id in GPU_RULES and not has_gpu:
         return "The job has no GPU."

@@ -7,7 +7,7 @@ from typing import Any
 
 from reportgen.errors import ConfigError
 from reportgen.results import Scalar
-from reportgen.rules.base import Rule, param_specs
+from reportgen.rules.base import AnyRule, param_specs
 from reportgen.rules.settings import checked_value
 
 
@@ -19,7 +19,7 @@ class ImportedParams:
     unread: tuple[str, ...] = ()
 
 
-def parse_parameters(rule: Rule, text: str) -> ImportedParams:
+def parse_parameters(rule: AnyRule, text: str) -> ImportedParams:
     r"""Read ``"threshold:50\ncpu_threshold:90"``; what is absent or not valid has its default.
 
     Aliases count (StepOutlier prints ``threshold`` for ``stddev``); the rule's own name wins.

@@ -12,7 +12,7 @@ import pytest
 
 from reportgen.results import Status
 from reportgen.results.codec import encode
-from reportgen.rules.base import Rule
+from reportgen.rules.base import AnyRule
 from tests.rules.kernels.builders import rank_trace
 from tests.rules.samples import assert_finite, busy_trace, cases, illegal, ranks, run
 
@@ -22,7 +22,7 @@ every_rule = pytest.mark.parametrize("rule", cases(is_rank=True))
 
 
 @every_rule
-def test_one_kernel_without_a_launch_breaks_nothing(rule: Rule) -> None:
+def test_one_kernel_without_a_launch_breaks_nothing(rule: AnyRule) -> None:
     result = run(rule, rank_trace(gpu=[("k", 5.0, 0.0)]))
 
     assert result.status is not Status.FAILED, result.reason
@@ -30,19 +30,19 @@ def test_one_kernel_without_a_launch_breaks_nothing(rule: Rule) -> None:
 
 
 @every_rule
-def test_a_host_without_gpu_work_breaks_nothing(rule: Rule) -> None:
+def test_a_host_without_gpu_work_breaks_nothing(rule: AnyRule) -> None:
     trace = rank_trace(slices=[("aten::mm", 0.0, 5.0)], steps=[(1, 0.0, 9.0)])
 
     assert run(rule, trace).status is not Status.FAILED
 
 
 @every_rule
-def test_a_busy_pair_of_ranks_is_judged(rule: Rule) -> None:
+def test_a_busy_pair_of_ranks_is_judged(rule: AnyRule) -> None:
     assert run(rule, *ranks()).status in (Status.OK, Status.TRIGGERED)
 
 
 @every_rule
-def test_the_input_stays_as_it_was(rule: Rule) -> None:
+def test_the_input_stays_as_it_was(rule: AnyRule) -> None:
     part = busy_trace()
     before = pickle.dumps(part)
 
@@ -52,7 +52,7 @@ def test_the_input_stays_as_it_was(rule: Rule) -> None:
 
 
 @every_rule
-def test_codes_of_names_do_not_matter(rule: Rule) -> None:
+def test_codes_of_names_do_not_matter(rule: AnyRule) -> None:
     part = busy_trace()
     n_names = len(part.names)
     renamed: dict[str, Any] = {"names": tuple(reversed(part.names))}

@@ -26,7 +26,7 @@ from reportgen.rules import (
     operator_time,
     step_time,
 )
-from reportgen.rules.base import Rule
+from reportgen.rules.base import AnyRule
 from reportgen.rules.kernels.copies import direction_of
 from reportgen.rules.kernels.kernel_names import short_names
 from tests.rules.kernels.builders import rank_trace
@@ -569,7 +569,7 @@ def test_a_python_thread_that_waits_is_not_busy() -> None:
 @pytest.mark.parametrize(
     "rule", [kernel_time.RULE, launch_latency.RULE, annotations_rule.RULE, kernel_precision.RULE]
 )
-def test_how_many_are_shown_can_be_set(rule: Rule) -> None:
+def test_how_many_are_shown_can_be_set(rule: AnyRule) -> None:
     assert rule.params().top == 15
 
 

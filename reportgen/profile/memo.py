@@ -1,0 +1,65 @@
+"""Facts of one part, each computed once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, Protocol, TypeVar
+
+_T = TypeVar("_T")
+
+
+class Memo:
+    """What was computed from a part so far; it lives and dies with the part.
+
+    It is never sent to another process with the part, and a changed copy starts empty.
+    """
+
+    __slots__ = ("_kept",)
+
+    def __init__(self) -> None:
+        self._kept: dict[Callable[[Any], Any], Any] = {}
+
+    def __reduce__(self) -> tuple[type[Memo], tuple[()]]:
+        return Memo, ()
+
+    def get(self, compute: Callable[[Any], _T], part: object) -> _T:
+        """Return ``compute(part)``, computed at the first call."""
+        if compute not in self._kept:
+            self._kept[compute] = compute(part)
+        kept: _T = self._kept[compute]
+        return kept
+
+
+class HasMemo(Protocol):
+    """A part that keeps what was computed from it."""
+
+    @property
+    def memo(self) -> Memo:
+        """Return what was computed so far."""
+
+
+_P = TypeVar("_P", bound=HasMemo)
+
+
+def fact(compute: Callable[[_P], _T]) -> Callable[[_P], _T]:
+    """Make a function of a part compute once for each part.
+
+    Use it for what two rules need. What a fact returns is shared: nobody may change it.
+
+    Example:
+        >>> class Part:
+        ...     memo = Memo()
+        >>> @fact
+        ... def answer(part: Part) -> list[int]:
+        ...     return [42]
+        >>> part = Part()
+        >>> answer(part) is answer(part)
+        True
+    """
+
+    @wraps(compute)
+    def computed_once(part: _P) -> _T:
+        return part.memo.get(compute, part)
+
+    return computed_once

@@ -1,0 +1,307 @@
+"""What a rule is written with: rows that are their own table, messages, parts that merge.
+
+A rule file reads from top to bottom: its words (``About`` and the ``Message`` of each finding), its
+parameters, the rows that it measures and shows, ``measure``, ``judge``, ``RULE``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from typing import Any, TypeVar, dataclass_transform
+
+from reportgen.results import (
+    Column,
+    ColumnType,
+    Estimate,
+    Exhibit,
+    ExhibitKind,
+    Finding,
+    Role,
+    Severity,
+    Where,
+    column,
+    exhibit,
+)
+from reportgen.text import plural, write
+from reportgen.units import percentages, speedup_at_most
+
+CRITICAL_FROM_RATIO = 0.5
+"""A fault that may cost half of the time is critical: mending it may double the speed."""
+
+_T = TypeVar("_T")
+_K = TypeVar("_K")
+_V = TypeVar("_V")
+
+
+# Rows that are tables
+
+
+def col(
+    unit: str = "",
+    *,
+    name: str = "",
+    role: Role | None = None,
+    per: float | None = None,
+    digits: int | None = None,
+) -> Any:
+    """Declare a field of a row that is a column of its table, in the order of declaration.
+
+    Args:
+        unit: of the column; empty for text and counts.
+        name: of the column; the field's own name by default.
+        role: what the column is about.
+        per: values are divided by it for the table: nanoseconds are shown in µs by ``NS_PER_US``.
+        digits: values are rounded to so many digits.
+    """
+    meta = {"unit": unit, "name": name, "role": role, "per": per, "digits": digits}
+    return field(metadata={"column": meta})
+
+
+def merged(reduce: Callable[[Sequence[Any]], Any]) -> Any:
+    """Declare how the values of a field over all parts become one value.
+
+    ``n_ops: int = merged(sum)`` adds them up; see ``merge``.
+
+    Args:
+        reduce: from the values of all parts, in their order, to one value: ``sum``, ``max``,
+            ``concat``, ``sum_by_key``.
+    """
+    return field(metadata={"reduce": reduce})
+
+
+@dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(col, merged))
+def row(cls: type[_T]) -> type[_T]:
+    """Make a frozen class of a measurement whose ``col`` fields are the columns of a table.
+
+    Other fields are part of the measurement, but not of the table.
+    """
+    return dataclass(frozen=True, slots=True, kw_only=True)(cls)
+
+
+def columns_of(rows: Sequence[object], kind: type[Any]) -> list[Column]:
+    """Return the columns of some rows of one kind; also those of no rows at all."""
+    return [
+        column(
+            meta["name"] or item.name,
+            meta["unit"],
+            [_shown(getattr(entry, item.name), meta["per"], meta["digits"]) for entry in rows],
+            type=ColumnType.FLOAT if meta["per"] else _type_of(str(item.type)),
+            role=meta["role"],
+        )
+        for item in fields(kind)
+        if (meta := item.metadata.get("column"))
+    ]
+
+
+_TYPES = {"int": ColumnType.INT, "float": ColumnType.FLOAT, "bool": ColumnType.BOOL}
+
+
+def _type_of(annotation: str) -> ColumnType:
+    """Return the type that a field declares; names of all kinds are text."""
+    return _TYPES.get(annotation.removesuffix(" | None"), ColumnType.TEXT)
+
+
+def _shown(value: Any, per: float | None, digits: int | None) -> Any:
+    if value is None:
+        return None
+    scaled = value if per is None else value / per
+    return scaled if digits is None else round(scaled, digits)
+
+
+def table(
+    exhibit_id: str,
+    rows: Sequence[object],
+    kind: type[Any],
+    *,
+    title: str,
+    caption: str = "",
+    drawn_as: ExhibitKind = ExhibitKind.TABLE,
+    role: Role | None = None,
+) -> Exhibit:
+    """Return rows as a table, or as another kind of exhibit that has their columns.
+
+    Args:
+        exhibit_id: stable id, unique within the result.
+        rows: of one kind, made with ``row``.
+        kind: their class, which declares the columns.
+        title: what the table shows, without a full stop.
+        caption: how to read it.
+        drawn_as: the kind of exhibit.
+        role: what the whole exhibit is about.
+    """
+    columns = columns_of(rows, kind)
+    return exhibit(exhibit_id, drawn_as, title=title, caption=caption, columns=columns, role=role)
+
+
+def ranking(
+    exhibit_id: str,
+    parts: Sequence[tuple[str, float]],
+    *,
+    title: str,
+    caption: str = "",
+    name: str = "part",
+    amount: tuple[str, str],
+    most: int | None = None,
+    others: str = "part",
+    per: float = 1,
+    drawn_as: ExhibitKind = ExhibitKind.SHARES,
+    roles: Sequence[Role | None] = (),
+    role: Role | None = None,
+) -> Exhibit:
+    """Return parts of a whole: a name, a percentage and an amount each.
+
+    Args:
+        exhibit_id: stable id, unique within the result.
+        parts: name and amount, in the order in which they are shown.
+        title: what is shared out, without a full stop.
+        caption: how to read it; where parts are added up, how many are shown is appended.
+        name: of the column of names.
+        amount: name and unit of the column of amounts.
+        most: so many parts are shown one by one, the rest is added up as ``others``.
+        others: what a part is called where the rest is counted.
+        per: amounts are divided by it for the table; percentages do not change.
+        drawn_as: shares or bars.
+        roles: what each of ``parts`` is about.
+        role: what the whole exhibit is about.
+    """
+    shown, rest = list(parts[:most]), parts[most:] if most is not None else ()
+    row_roles = list(roles[:most])
+    if rest:
+        shown.append((f"others ({plural(len(rest), others)})", sum(value for _, value in rest)))
+        caption = f"{caption} Showing {most} of {len(parts):,}; the table has all.".strip()
+        row_roles += [Role.OTHER] if row_roles else []
+    values = [value for _, value in shown]
+    return exhibit(
+        exhibit_id,
+        drawn_as,
+        title=title,
+        caption=caption,
+        columns=[
+            column(name, "", [label for label, _ in shown], type=ColumnType.TEXT),
+            column("pct", "%", percentages(values), type=ColumnType.FLOAT),
+            column(*amount, [value / per for value in values], type=ColumnType.FLOAT),
+        ],
+        role=role,
+        row_roles=row_roles,
+    )
+
+
+# Findings
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Message:
+    """A finding in words; what stands in braces is filled as ``reportgen.text.write`` does.
+
+    Attributes:
+        id: of the finding, stable: ``GPU-1``.
+        title, text, advice: what was found, with numbers; what to try.
+        severity: where the finding does not say another one.
+        unit: of what was measured.
+        exhibit: the id of the exhibit that shows it.
+        causes: ids of findings that name the cause of this one.
+    """
+
+    id: str
+    title: str
+    text: str
+    advice: str
+    severity: Severity = Severity.INFO
+    unit: str = "%"
+    exhibit: str | None = None
+    causes: tuple[str, ...] = ()
+
+    def finding(
+        self,
+        *,
+        measured: float | None,
+        threshold: float | None = None,
+        where: Where | None = None,
+        severity: Severity | None = None,
+        share: float | None = None,
+        exhibit: str | None = None,
+        advice: str | None = None,
+        causes: tuple[str, ...] | None = None,
+        **values: object,
+    ) -> Finding:
+        """Return the finding with its numbers.
+
+        Args:
+            measured: the value that was found; rounded to 4 digits in the finding.
+            threshold: the limit that it crossed.
+            where: place and time.
+            severity: another one than the message's.
+            share: recoverable share of the time in 0-1, an upper bound.
+            exhibit: another one than the message's.
+            advice: another one than the message's.
+            causes: others than the message's.
+            **values: what the words name, beside ``measured`` and ``threshold``.
+        """
+        values = {"measured": measured, "threshold": threshold, **values}
+        return Finding(
+            id=self.id,
+            severity=severity or self.severity,
+            title=write(self.title, **values),
+            text=write(self.text, **values),
+            advice=write(self.advice if advice is None else advice, **values),
+            where=where or Where(),
+            measured=None if measured is None else round(measured, 4),
+            threshold=None if threshold is None else float(threshold),
+            unit=self.unit,
+            estimate=estimate_of(share),
+            exhibit=exhibit or self.exhibit,
+            causes=self.causes if causes is None else causes,
+        )
+
+
+def fault_severity(recoverable_ratio: float | None) -> Severity:
+    """Return how much a fault matters by the share of the time it may cost."""
+    if recoverable_ratio is not None and recoverable_ratio >= CRITICAL_FROM_RATIO:
+        return Severity.CRITICAL
+    return Severity.WARNING
+
+
+def estimate_of(recoverable_ratio: float | None) -> Estimate | None:
+    """Return the estimate of a recoverable share, ``None`` when there is nothing to win."""
+    if recoverable_ratio is None or recoverable_ratio <= 0:
+        return None
+    share = round(min(recoverable_ratio, 1.0), 6)
+    return Estimate(share_ratio=share, speedup_at_most=speedup_at_most(share))
+
+
+# Measurements of several parts that become one
+
+
+def merge(items: Sequence[_T]) -> _T:
+    """Return several measurements of one class as one.
+
+    A field that was declared with ``merged`` is reduced; any other is that of the first one.
+
+    Raises:
+        IndexError: there are no items.
+    """
+    first: Any = items[0]
+    joined: _T = type(first)(
+        **{
+            item.name: reduce([getattr(one, item.name) for one in items])
+            if (reduce := item.metadata.get("reduce"))
+            else getattr(first, item.name)
+            for item in fields(first)
+        }
+    )
+    return joined
+
+
+def concat(parts: Iterable[Iterable[_T]]) -> tuple[_T, ...]:
+    """Return the members of all parts, one after the other."""
+    return tuple(item for part in parts for item in part)
+
+
+def sum_by_key(parts: Iterable[Mapping[_K, _V]]) -> dict[_K, _V]:
+    """Return the sum of each key over all parts, in the order in which keys appear first."""
+    totals: dict[_K, Any] = {}
+    for part in parts:
+        for key, value in part.items():
+            totals[key] = totals[key] + value if key in totals else value
+    return totals

@@ -1,0 +1,160 @@
+"""How numbers, lists and places are written for people; the only place that writes a number.
+
+``write`` fills a text: ``write("{share:pct} of {n:count step}", share=12.3, n=2)``.
+"""
+
+from __future__ import annotations
+
+import string
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+_NS_PER_S = 1_000_000_000
+_ROUNDS_UP = 999.5
+"""From here on three digits would be written as 1e+03."""
+_BYTE_PREFIXES = ("B", "kB", "MB", "GB", "TB", "PB", "EB")
+
+
+def format_duration(duration_s: float) -> str:
+    """Write a duration for people: ``850 ms``, ``12.4 s``, ``11 min 38 s``, ``2 h 05 min``."""
+    if duration_s < 0:
+        text = format_duration(-duration_s)
+        return text if text.startswith("0 ") else f"-{text}"
+    if duration_s < _ROUNDS_UP / 1e6:
+        return f"{duration_s * 1e6:.0f} µs"
+    if duration_s < _ROUNDS_UP / 1000:
+        return f"{duration_s * 1e3:.3g} ms"
+    if duration_s < 60:
+        return f"{duration_s:.3g} s"
+    minutes, rest_s = divmod(round(duration_s), 60)
+    if minutes < 60:
+        return f"{minutes} min {rest_s:02d} s"
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes:02d} min"
+
+
+def format_bytes(size_bytes: float) -> str:
+    """Write a number of bytes with decimal prefixes: ``1.56 MB``."""
+    size = float(size_bytes)
+    for prefix in _BYTE_PREFIXES[:-1]:
+        if abs(size) < _ROUNDS_UP:
+            return f"{size:.3g} {prefix}"
+        size /= 1000
+    digits = f"{size:.3g}" if abs(size) < _ROUNDS_UP else f"{size:,.0f}"
+    return f"{digits} {_BYTE_PREFIXES[-1]}"
+
+
+def format_pct(value_pct: float) -> str:
+    """Write a percentage with one decimal: ``55.0 %``."""
+    return f"{value_pct:.1f} %"
+
+
+def format_count(count: int) -> str:
+    """Write a whole number with thousands apart: ``1,555,200``."""
+    return f"{count:,}"
+
+
+def join_names(names: Sequence[str], *, most: int = 3) -> str:
+    """Name the first few: ``gpu0, gpu1, gpu2 and 5 more``."""
+    if len(names) > most + 1:
+        return f"{', '.join(names[:most])} and {len(names) - most} more"
+    if len(names) > 1:
+        return f"{', '.join(names[:-1])} and {names[-1]}"
+    return "".join(names)
+
+
+def format_place(node: str, device: str) -> str:
+    """Name a device: ``gpu1 on algo-2``."""
+    return f"{device} on {node}"
+
+
+def format_places(places: Sequence[tuple[str, str]]) -> str:
+    """Name devices, each with its node; a node that all of them share only once.
+
+    Example:
+        >>> format_places([("algo-1", "gpu1"), ("algo-1", "gpu2")])
+        'gpu1 and gpu2 on algo-1'
+    """
+    nodes = {node for node, _ in places}
+    if len(nodes) != 1:
+        return join_names([format_place(node, device) for node, device in places])
+    return format_place(nodes.pop(), join_names([device for _, device in places]))
+
+
+def part_of(part: int, whole: int, noun: str) -> str:
+    """Count a part of a whole: ``3 of 4 GPUs``, ``the only GPU``, ``both GPUs``, ``all 4 GPUs``."""
+    if part == whole:
+        return {1: f"the only {noun}", 2: f"both {noun}s"}.get(whole, f"all {whole:,} {noun}s")
+    return f"{part:,} of {whole:,} {noun}{'s' if whole != 1 else ''}"
+
+
+def plural(count: int, noun: str, plural: str = "") -> str:
+    """Count things: ``1 minute``, ``1,250 ticks``; ``plural`` where an s is not enough."""
+    return f"{count:,} {noun if count == 1 else plural or f'{noun}s'}"
+
+
+def verb(count: int, verb: str) -> str:
+    """Write what so many things do: ``take``, of one ``takes``."""
+    return f"{verb}s" if count == 1 else verb
+
+
+def device_label(node: str, device: str, *, n_nodes: int) -> str:
+    """Label a device in a chart: ``gpu0``, or ``algo-2 gpu0`` when there are several nodes."""
+    return device if n_nodes == 1 else f"{node} {device}"
+
+
+def ordinal(number: int) -> str:
+    """Write a rank: ``50th``, ``2nd``, ``111th``."""
+    last_two = number % 100
+    suffix = "th" if 10 <= last_two <= 20 else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
+    return f"{number:,}{suffix}"
+
+
+def format_ns(duration_ns: float) -> str:
+    """Write a duration in nanoseconds for people; see ``format_duration``."""
+    return format_duration(duration_ns / _NS_PER_S)
+
+
+_FORMATS: Mapping[str, Callable[[Any], str]] = {
+    "pct": format_pct,
+    "s": format_duration,
+    "ns": format_ns,
+    "bytes": format_bytes,
+    "n": format_count,
+    "names": join_names,
+}
+
+
+class _Writer(string.Formatter):
+    def format_field(self, value: Any, format_spec: str) -> str:
+        kind, _, words = format_spec.partition(" ")
+        if kind == "count":
+            return plural(value, *words.split("/"))
+        if kind == "verb":
+            return verb(value, words)
+        known = _FORMATS.get(format_spec)
+        return known(value) if known else str(super().format_field(value, format_spec))
+
+
+_WRITER = _Writer()
+
+
+def write(text: str, /, **values: object) -> str:
+    """Return a text with its values written for people.
+
+    Args:
+        text: a format string. Beside Python's own format specifications these are known:
+            ``pct`` (0-100), ``s`` (seconds), ``ns`` (nanoseconds), ``bytes``, ``n`` (a whole
+            number with thousands apart), ``count step`` (``1 step``, ``2 steps``;
+            ``count match/matches`` where an s is not enough), ``verb take`` (``takes`` for 1,
+            ``take`` for more), ``names`` (the first of a list of names).
+        **values: by name.
+
+    Raises:
+        KeyError: the text names a value that is absent.
+
+    Example:
+        >>> write("{share:pct} of {n:count step}", share=12.34, n=2)
+        '12.3 % of 2 steps'
+    """
+    return _WRITER.vformat(text, (), values)
