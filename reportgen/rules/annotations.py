@@ -17,6 +17,7 @@ from reportgen.results import (
     ReasonCode,
     RuleId,
     RuleResult,
+    Section,
     exhibit,
 )
 from reportgen.rules.base import About, Need, Presentation, Rule
@@ -37,6 +38,8 @@ ABOUT = About(
         "differ only by the number at their end are one; ranges of the framework are left out."
     ),
     advice="Mark the phases of a step to see which of them to improve.",
+    section=Section(id="annotations", title="Annotations", order=120),
+    hint_when_skipped='Mark parts of the script: with torch.profiler.record_function("name"): …',
 )
 
 
@@ -181,4 +184,5 @@ RULE = Rule(
     measure=measure,
     judge=judge,
     present=present,
+    folded=("histogram_*",),
 )

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from reportgen.profile import NodeId, NodeProfile, SeriesKind
-from reportgen.results import Counters, Details, Reason, ReasonCode, RuleId, RuleResult
+from reportgen.results import Counters, Details, Reason, ReasonCode, RuleId, RuleResult, Section
 from reportgen.rules.base import About, Need, Presentation, Rule
 from reportgen.rules.bottlenecks.host_load import GPU_LOW_PCT, is_host_hot, low_used_gpus, used_gpus
 from reportgen.rules.gpu import head_room_words
@@ -39,6 +39,9 @@ ABOUT = About(
         "Raise the batch size step by step while watching the allocated GPU memory; if the model "
         "cannot use more, take a smaller instance."
     ),
+    section=Section(id="batch-size", title="Batch size", order=200),
+    is_quiet=True,
+    has_counters=True,
 )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from reportgen.profile.trace import RankTrace
-from reportgen.results import Counters, Details, Reason, ReasonCode, RuleId, RuleResult
+from reportgen.results import Counters, Details, Reason, ReasonCode, RuleId, RuleResult, Section
 from reportgen.rules.base import About, Need, Presentation, Rule
 from reportgen.rules.kernels.collective_exhibits import Context, exhibits_of, stragglers_of
 from reportgen.rules.kernels.collective_words import findings_of
@@ -32,6 +32,12 @@ ABOUT = About(
         "lie within 1 ms."
     ),
     advice="Speed up the rank that comes last before buying a faster network.",
+    section=Section(id="communication", title="Communication", order=80),
+    is_optional=True,
+    hint_when_skipped=(
+        "Trace several ranks of the job (each writes its own file) and put the files into one "
+        "folder."
+    ),
 )
 
 
@@ -120,4 +126,5 @@ RULE = Rule(
     measure=measure,
     judge=judge,
     present=present,
+    folded=("waits",),
 )

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from reportgen.profile import NodeProfile, SeriesKind
-from reportgen.results import Counters, Details, RuleId, RuleResult, Severity
+from reportgen.results import Counters, Details, RuleId, RuleResult, Section, Severity
 from reportgen.rules.base import About, Need, Presentation, Rule
 from reportgen.rules.bottlenecks.host_load import USED_UP_RATIO
 from reportgen.rules.bottlenecks.ticks import (
@@ -35,6 +35,9 @@ ABOUT = About(
         "Give the data loader more workers and let it prefetch; preprocess ahead of time or on "
         "the GPU; take an instance with more cores per GPU."
     ),
+    section=Section(id="cpu-bottlenecks", title="CPU bottlenecks", order=210),
+    is_quiet=True,
+    has_counters=True,
 )
 
 
@@ -122,4 +125,5 @@ RULE = Rule(
     measure=measure,
     judge=judge,
     present=present,
+    folded=("intervals",),
 )

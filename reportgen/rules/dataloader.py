@@ -17,6 +17,7 @@ from reportgen.results import (
     ReasonCode,
     RuleId,
     RuleResult,
+    Section,
 )
 from reportgen.rules.base import About, Need, Presentation, Rule, param
 from reportgen.rules.framework.loop import HOW_TO_RECORD
@@ -53,6 +54,8 @@ ABOUT = About(
         "If the loop waits: more workers up to the number of cores, prefetching, cheaper "
         "preprocessing, faster storage. If there are more workers than cores: fewer."
     ),
+    section=Section(id="data-loading", title="Data loading", order=180),
+    has_counters=True,
 )
 
 
@@ -228,4 +231,5 @@ RULE = Rule(
     measure=measure,
     judge=judge,
     present=present,
+    folded=("batch_functions", "workers"),
 )

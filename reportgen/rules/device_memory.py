@@ -19,6 +19,7 @@ from reportgen.results import (
     ReasonCode,
     RuleId,
     RuleResult,
+    Section,
     Severity,
     Where,
     exhibit,
@@ -41,6 +42,7 @@ ABOUT = About(
         "grows from step to step is a leak; reserved without allocated is fragmentation."
     ),
     advice="Keep no tensors with their graphs (loss.item(), detach()) beyond a step.",
+    section=Section(id="device-memory", title="Memory", order=90),
 )
 
 

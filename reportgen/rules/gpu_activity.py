@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from reportgen.profile.trace import RankTrace
 from reportgen.profile.trace_tables import GpuKind
-from reportgen.results import Counters, Details, RuleId, RuleResult
+from reportgen.results import Counters, Details, RuleId, RuleResult, Section
 from reportgen.rules.base import About, Need, Presentation, Rule
 from reportgen.rules.kernels.activity_exhibits import (
     RankActivity,
@@ -31,6 +31,8 @@ ABOUT = About(
         "The parts exclude each other and add up to the window, which is always named."
     ),
     advice="Look for what the GPUs waited for, then hide communication and copies behind compute.",
+    section=Section(id="gpu-activity", title="GPU activity", order=30),
+    hint_when_skipped="Trace a job that uses a GPU, with ProfilerActivity.CUDA as an activity.",
 )
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from reportgen.profile import NodeId, NodeProfile, SeriesKind
-from reportgen.results import Counters, Details, RuleId, RuleResult
+from reportgen.results import Counters, Details, RuleId, RuleResult, Section
 from reportgen.rules.base import About, Need, Presentation, Rule
 from reportgen.rules.memory import words
 from reportgen.rules.memory.episodes import Params
@@ -29,6 +29,9 @@ ABOUT = About(
         "Log the allocated memory at each step; if it grows, look for tensors kept alive between "
         "steps, or use gradient checkpointing."
     ),
+    section=Section(id="gpu-memory", title="GPU memory", order=240),
+    is_quiet=True,
+    has_counters=True,
 )
 
 
@@ -128,4 +131,5 @@ RULE = Rule(
     measure=measure,
     judge=judge,
     present=present,
+    folded=("intervals",),
 )

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from reportgen.profile import NodeProfile, RankTrace
-from reportgen.results import Counters, Details, Reason, ReasonCode, RuleId, RuleResult
+from reportgen.results import Counters, Details, Reason, ReasonCode, RuleId, RuleResult, Section
 from reportgen.rules.base import About, Need, Presentation, Rule, param
 from reportgen.rules.budget.parts import NodeBudget, measure_budget
 from reportgen.rules.budget.words import metrics_of, present_budget
@@ -32,6 +32,7 @@ ABOUT = About(
         "copies, and why it idled."
     ),
     advice="Begin with the largest part that is not busy.",
+    section=Section(id="gpu-time", title="GPU time budget", order=20),
 )
 
 
@@ -126,4 +127,5 @@ RULE = Rule(
     measure=measure,
     judge=judge,
     present=present,
+    folded=("gpu_time_budget", "intervals"),
 )

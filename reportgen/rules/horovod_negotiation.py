@@ -49,6 +49,8 @@ ABOUT = About(
         "Look at the machine of the rank that is last: its input pipeline, its share of the data, "
         "its GPU's clock and temperature, other work on its host."
     ),
+    is_optional=True,
+    hint_when_skipped="",
 )
 
 

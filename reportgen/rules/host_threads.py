@@ -17,6 +17,7 @@ from reportgen.results import (
     ReasonCode,
     RuleId,
     RuleResult,
+    Section,
     exhibit,
 )
 from reportgen.rules.base import About, Need, Presentation, Rule
@@ -42,6 +43,7 @@ ABOUT = About(
         "other processes and do not show: this is no CPU utilization."
     ),
     advice="Remove blocking calls from the loop, and move work off the thread that launches.",
+    section=Section(id="host-threads", title="Host threads", order=110),
 )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from reportgen.profile.trace import RankTrace
-from reportgen.results import Counters, Details, RuleId, RuleResult
+from reportgen.results import Counters, Details, RuleId, RuleResult, Section
 from reportgen.rules.base import About, Need, Presentation, Rule
 from reportgen.rules.kernels.device_time import DeviceUnions, time_in, unions_of
 from reportgen.rules.kernels.idle import causes_of_gaps, gaps_in, totals_by_cause
@@ -32,6 +32,7 @@ ABOUT = About(
         "time. The speed-up is an upper bound: what is gained if the cause vanishes."
     ),
     advice="Begin with the largest cause; the bound tells what it can be worth.",
+    section=Section(id="idle-time", title="Idle time", order=40),
 )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from reportgen.profile import NodeProfile, SeriesKind
-from reportgen.results import Counters, Details, RuleId, RuleResult, Severity
+from reportgen.results import Counters, Details, RuleId, RuleResult, Section, Severity
 from reportgen.rules.base import About, Need, Presentation, Rule
 from reportgen.rules.bottlenecks.ticks import (
     Bottlenecks,
@@ -34,6 +34,9 @@ ABOUT = About(
         "Read fewer and larger files, use faster storage or stream the data, and prefetch or cache "
         "what is read again."
     ),
+    section=Section(id="io-bottlenecks", title="I/O bottlenecks", order=220),
+    is_quiet=True,
+    has_counters=True,
 )
 
 
@@ -115,4 +118,5 @@ RULE = Rule(
     measure=measure,
     judge=judge,
     present=present,
+    folded=("intervals",),
 )

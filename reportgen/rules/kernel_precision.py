@@ -10,7 +10,7 @@ import numpy as np
 
 from reportgen.profile.trace import RankTrace
 from reportgen.profile.trace_tables import GpuKind
-from reportgen.results import Counters, Details, RuleId, RuleResult
+from reportgen.results import Counters, Details, RuleId, RuleResult, Section
 from reportgen.rules.base import About, Need, Presentation, Rule
 from reportgen.rules.kernels.communication import communication_names, is_communication
 from reportgen.rules.kernels.kernel_names import read_precision, short_name
@@ -42,6 +42,7 @@ ABOUT = About(
         "operator that launched it; else it is Unknown. Communication is left out."
     ),
     advice="Let matrix products run on tensor cores: TF32, BF16 or FP16.",
+    section=Section(id="kernels", title="Kernels", order=60),
 )
 _MATRIX = re.compile(
     r"gemm|conv(?!ert)|[a-z]cudnn|dgrad|wgrad|fprop|winograd|matmul|^Cijk_", re.IGNORECASE
@@ -176,4 +177,5 @@ RULE = Rule(
     measure=measure,
     judge=judge,
     present=present,
+    folded=("precision",),
 )

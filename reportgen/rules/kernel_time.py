@@ -9,7 +9,7 @@ import numpy as np
 
 from reportgen.profile.trace import RankTrace
 from reportgen.profile.trace_tables import NONE, GpuKind
-from reportgen.results import Counters, Details, RuleId, RuleResult
+from reportgen.results import Counters, Details, RuleId, RuleResult, Section
 from reportgen.rules.base import About, Need, Presentation, Rule
 from reportgen.rules.kernels.communication import communication_names
 from reportgen.rules.kernels.device_time import unions_of
@@ -35,6 +35,7 @@ ABOUT = About(
         "cannot keep the GPU busy however many there are."
     ),
     advice="Improve or fuse the first few by time, and those launched most.",
+    section=Section(id="kernels", title="Kernels", order=60),
 )
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from reportgen.profile.trace import RankTrace
 from reportgen.profile.trace_tables import NONE
-from reportgen.results import Counters, Details, RuleId, RuleResult
+from reportgen.results import Counters, Details, RuleId, RuleResult, Section
 from reportgen.rules.base import About, Need, Presentation, Rule
 from reportgen.rules.kernels.launch_words import (
     LAUNCH,
@@ -34,6 +34,7 @@ ABOUT = About(
         "that the GPU waits for each launch."
     ),
     advice="Where delays are short and the GPU idles, launch less often: fuse, compile, graphs.",
+    section=Section(id="launches", title="Launches", order=100),
 )
 
 
@@ -133,4 +134,5 @@ RULE = Rule(
     measure=measure,
     judge=judge,
     present=present,
+    folded=("slowest_launches",),
 )

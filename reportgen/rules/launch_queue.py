@@ -16,6 +16,7 @@ from reportgen.results import (
     Finding,
     RuleId,
     RuleResult,
+    Section,
     Severity,
     Where,
     exhibit,
@@ -49,6 +50,7 @@ ABOUT = About(
         "nothing."
     ),
     advice="Where the queue is empty and the GPU idles, the host is the bottleneck.",
+    section=Section(id="launches", title="Launches", order=100),
 )
 
 

@@ -8,7 +8,16 @@ from dataclasses import dataclass
 import numpy as np
 
 from reportgen.profile import NodeId, NodeProfile, SeriesKind
-from reportgen.results import Counters, Details, JsonValue, Reason, ReasonCode, RuleId, RuleResult
+from reportgen.results import (
+    Counters,
+    Details,
+    JsonValue,
+    Reason,
+    ReasonCode,
+    RuleId,
+    RuleResult,
+    Section,
+)
 from reportgen.rules.base import About, Need, Presentation, Rule
 from reportgen.rules.gpu import share_words
 from reportgen.rules.gpu.share import NodeLoad, Params, measure_load
@@ -25,6 +34,9 @@ ABOUT = About(
     advice=(
         "Use DistributedDataParallel instead of DataParallel, and shard data and batches evenly."
     ),
+    section=Section(id="workload-balance", title="Workload balance", order=170),
+    is_quiet=True,
+    has_counters=True,
 )
 
 

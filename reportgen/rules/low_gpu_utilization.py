@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from reportgen.profile import NodeId, NodeProfile, SeriesKind
-from reportgen.results import Counters, Details, RuleId, RuleResult
+from reportgen.results import Counters, Details, RuleId, RuleResult, Section
 from reportgen.rules.base import About, Need, Presentation, Rule
 from reportgen.rules.bottlenecks.host_load import is_host_hot
 from reportgen.rules.gpu import use_imported, use_words
@@ -30,6 +30,8 @@ ABOUT = About(
         "Remove what the GPU waits for (data loading, CPU, I/O, synchronisation) first; when it "
         "waits for nothing, give it more work with a larger batch, or use a smaller GPU."
     ),
+    section=Section(id="gpu-utilization", title="GPU utilization", order=160),
+    has_counters=True,
 )
 
 

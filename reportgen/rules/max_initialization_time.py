@@ -17,6 +17,7 @@ from reportgen.results import (
     Reason,
     RuleId,
     RuleResult,
+    Section,
     Severity,
     Where,
     exhibit,
@@ -43,6 +44,9 @@ ABOUT = About(
         "Stream the data instead of copying them first, use a smaller image, cache what is "
         "downloaded or compiled, and move preprocessing out of the training job."
     ),
+    section=Section(id="initialization", title="Initialization", order=250),
+    is_quiet=True,
+    has_counters=True,
 )
 
 
@@ -266,4 +270,5 @@ RULE = Rule(
     measure=measure,
     judge=judge,
     present=present,
+    folded=("phases",),
 )

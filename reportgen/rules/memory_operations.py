@@ -15,6 +15,7 @@ from reportgen.results import (
     ExhibitKind,
     RuleId,
     RuleResult,
+    Section,
     exhibit,
 )
 from reportgen.rules.base import About, Need, Presentation, Rule
@@ -42,6 +43,7 @@ ABOUT = About(
         "while no kernel does is exposed: it makes the step longer."
     ),
     advice="Pin host memory and copy with non_blocking=True.",
+    section=Section(id="device-memory", title="Memory", order=90),
 )
 
 

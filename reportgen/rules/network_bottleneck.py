@@ -11,7 +11,16 @@ from numpy.typing import NDArray
 
 from reportgen.profile import NodeId, NodeProfile, SeriesKind
 from reportgen.profile.system import Floats
-from reportgen.results import Counters, Details, JsonValue, Reason, ReasonCode, RuleId, RuleResult
+from reportgen.results import (
+    Counters,
+    Details,
+    JsonValue,
+    Reason,
+    ReasonCode,
+    RuleId,
+    RuleResult,
+    Section,
+)
 from reportgen.rules.base import About, Need, Presentation, Rule, param
 from reportgen.rules.declare import patience, percentage
 from reportgen.rules.maths.minutes import minutes_of
@@ -42,6 +51,8 @@ ABOUT = About(
         "Send less: smaller or compressed records, a local copy or cache of what is read again; "
         "or take an instance with more network bandwidth."
     ),
+    section=Section(id="network-bottlenecks", title="Network bottlenecks", order=230),
+    is_quiet=True,
 )
 _SOURCE = "ours, rules-spec §16a"
 
@@ -266,4 +277,5 @@ RULE = Rule(
     measure=measure,
     judge=judge,
     present=present,
+    folded=("intervals",),
 )

@@ -16,6 +16,7 @@ from reportgen.results import (
     ReasonCode,
     RuleId,
     RuleResult,
+    Section,
     Severity,
     exhibit,
 )
@@ -35,6 +36,8 @@ ABOUT = About(
         "not, so only self times add up. GPU time is that of what an operator launched itself."
     ),
     advice="Look for operators that take the host long but give the GPU little to do.",
+    section=Section(id="traced-operators", title="Traced operators", order=70),
+    hint_when_skipped="Trace with ProfilerActivity.CPU as an activity.",
 )
 
 

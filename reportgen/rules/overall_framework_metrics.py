@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from reportgen.profile import Clock, NodeProfile
-from reportgen.results import Counters, Details, Reason, ReasonCode, RuleId, RuleResult
+from reportgen.results import Counters, Details, Reason, ReasonCode, RuleId, RuleResult, Section
 from reportgen.rules.base import About, Need, Presentation, Rule, param
 from reportgen.rules.framework import words
 from reportgen.rules.framework.breakdown import (
@@ -40,6 +40,8 @@ ABOUT = About(
         "Large 'others': look at data loading, callbacks, logging and checkpoints. A dominant "
         "operator: mixed precision, a fused or compiled version, another memory layout."
     ),
+    section=Section(id="framework", title="Framework", order=130),
+    has_counters=True,
 )
 
 
@@ -196,4 +198,11 @@ RULE = Rule(
     measure=measure,
     judge=judge,
     present=present,
+    folded=(
+        "cpu_operator_bars",
+        "function_time",
+        "gpu_operator_bars",
+        "gpu_operators_by_device",
+        "overhead",
+    ),
 )

@@ -9,7 +9,7 @@ from statistics import fmean
 import numpy as np
 
 from reportgen.profile import NodeProfile
-from reportgen.results import Counters, Details, JsonValue, RuleId, RuleResult
+from reportgen.results import Counters, Details, JsonValue, RuleId, RuleResult, Section
 from reportgen.rules.base import About, Need, Presentation, Rule
 from reportgen.rules.saying.verdict import conclude, reason_to_skip
 from reportgen.rules.usage import words
@@ -27,6 +27,8 @@ ABOUT = About(
         "transmitted. GPU memory is the activity of the memory controller."
     ),
     advice="Choose the instance by the resource that is used up; the others show what is paid for.",
+    section=Section(id="system-usage", title="System usage", order=10),
+    has_counters=True,
 )
 DECIMALS = 2
 """AWS rounds to two decimals. Source: rules-spec §10."""
@@ -146,4 +148,5 @@ RULE = Rule(
     measure=measure,
     judge=judge,
     present=present,
+    folded=("sample_counts",),
 )

@@ -14,6 +14,7 @@ from reportgen.results import (
     ReasonCode,
     RuleId,
     RuleResult,
+    Section,
     Severity,
 )
 from reportgen.rules.base import About, Need, Presentation, Rule, param
@@ -51,6 +52,12 @@ ABOUT = About(
     advice=(
         "Log, save and evaluate less often, or in another thread or process; let values stay on "
         "the GPU until they are needed."
+    ),
+    section=Section(id="python-functions", title="Python functions", order=190),
+    is_optional=True,
+    hint_when_skipped=(
+        "To record them, pass a PythonProfilingConfig in the job's FrameworkProfile: it runs "
+        "cProfile or pyinstrument over the steps that you name."
     ),
 )
 

@@ -16,6 +16,7 @@ from reportgen.results import (
     ReasonCode,
     RuleId,
     RuleResult,
+    Section,
 )
 from reportgen.rules.base import About, Need, Presentation, Rule, param
 from reportgen.rules.framework.breakdown import MemberOrder, breakdown_details, merge_breakdowns
@@ -44,6 +45,8 @@ ABOUT = About(
         "See what happens at those steps: callbacks, checkpoints, logging, validation, a slow "
         "read; run it less often or in a thread of its own."
     ),
+    section=Section(id="step-durations", title="Step durations", order=140),
+    has_counters=True,
 )
 
 
@@ -258,4 +261,5 @@ RULE = Rule(
     present=present,
     describe_params=describe_params,
     param_aliases={"threshold": "stddev"},
+    folded=("intervals", "median_outliers", "step_series"),
 )

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from reportgen.profile import NodeProfile
-from reportgen.results import Counters, Details, Reason, ReasonCode, RuleId, RuleResult
+from reportgen.results import Counters, Details, Reason, ReasonCode, RuleId, RuleResult, Section
 from reportgen.rules.base import About, Need, Presentation, Rule, param
 from reportgen.rules.framework.loop import Loop, join_loops, loop_of, reason_without_steps
 from reportgen.rules.periods import words
@@ -28,6 +28,7 @@ ABOUT = About(
         "Find what the script does in that rhythm (callback, checkpoint, logging, validation); "
         "run it in a thread of its own, less often, or on the GPU."
     ),
+    section=Section(id="step-periodicity", title="Periodic slow steps", order=150),
 )
 
 
@@ -119,4 +120,5 @@ RULE = Rule(
     measure=measure,
     judge=judge,
     present=present,
+    folded=("intervals",),
 )

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from reportgen.profile.trace import RankTrace
-from reportgen.results import Counters, Details, Reason, ReasonCode, RuleId, RuleResult
+from reportgen.results import Counters, Details, Reason, ReasonCode, RuleId, RuleResult, Section
 from reportgen.rules.base import About, Need, Presentation, Rule, param
 from reportgen.rules.kernels.saying import OURS, reason_without_gpu, result_of
 from reportgen.rules.kernels.step_words import RankSteps, exhibits_of, findings_of
@@ -23,6 +23,8 @@ ABOUT = About(
         "busy is the time in which operations launched in the step ran."
     ),
     advice="Look at what the slow steps do that the others do not.",
+    section=Section(id="steps", title="Steps", order=50),
+    hint_when_skipped="Call prof.step() at the end of each training step.",
 )
 
 
