@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from reportgen.facts.groups import sums_by_code
+from reportgen.facts.intervals import merge_intervals, overlaps_any, spans_any_moment
 from reportgen.profile import SpanTable
 from reportgen.profile.spans import STEP_PREFIX
 from reportgen.rules.framework.causes import Cause, FunctionSums, main_cause
-from reportgen.rules.maths.groups import sums_by_code
-from reportgen.rules.maths.intervals import merge_intervals, overlaps_any, spans_any_moment
 from reportgen.units import NS_PER_US
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from reportgen.rules.maths.intervals import merge_intervals
+from reportgen.facts.intervals import merge_intervals
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from reportgen.facts.distributions import jensen_shannon, pct_histogram
 from reportgen.profile.system import device_order
-from reportgen.rules.maths.histograms import jensen_shannon, pct_histogram
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -12,7 +12,7 @@ from reportgen.explore.frames import SYSTEM_COLUMNS
 from reportgen.explore.job import Job
 from reportgen.explore.selection import Instant, instant_ns, rows_named
 from reportgen.explore.statistics import STEP
-from reportgen.rules.maths.thinning import thin
+from reportgen.facts.resample import thin
 from reportgen.views.window import Window, WindowLane, WindowLine
 
 if TYPE_CHECKING:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from reportgen.facts.distributions import bin_together, box_of, tally_values
 from reportgen.profile.trace import RankTrace
 from reportgen.results import (
     Counters,
@@ -24,8 +25,6 @@ from reportgen.rules.base import About, Need, Presentation, Rule
 from reportgen.rules.kernels.annotations import AnnotationValues, annotation_values
 from reportgen.rules.kernels.saying import result_of, top_k
 from reportgen.rules.kernels.unions import Floats
-from reportgen.rules.maths.nice_bins import bin_together, tally_values
-from reportgen.rules.maths.quantiles import box_of
 from reportgen.rules.saying.boxes import NamedBox, boxes_exhibit
 from reportgen.rules.saying.wording import say_times
 

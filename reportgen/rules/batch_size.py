@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from reportgen.facts.activity import training_loop_ns
+from reportgen.facts.distributions import box_of
 from reportgen.profile import NodeId, NodeProfile, SeriesKind
 from reportgen.results import Counters, Details, Reason, ReasonCode, RuleId, RuleResult, Section
 from reportgen.rules.base import About, Need, Presentation, Rule
@@ -22,8 +24,6 @@ from reportgen.rules.gpu.head_room import (
     resource_of,
 )
 from reportgen.rules.gpu.head_room_words import NodeRoom
-from reportgen.rules.maths.activity import training_loop_ns
-from reportgen.rules.maths.quantiles import box_of
 from reportgen.rules.saying.verdict import conclude, reason_to_skip
 from reportgen.rules.saying.violations import LastViolation, box_member, violation_details
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from reportgen.facts.distributions import tally_values
 from reportgen.profile import NodeProfile
 from reportgen.results import (
     Counters,
@@ -35,7 +36,6 @@ from reportgen.rules.loading.seconds import (
 from reportgen.rules.loading.uses import (
     longest_active,
 )
-from reportgen.rules.maths.nice_bins import tally_values
 from reportgen.rules.saying.verdict import conclude
 from reportgen.rules.saying.wording import say_times
 from reportgen.units import NS_PER_S

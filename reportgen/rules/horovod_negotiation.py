@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from reportgen.facts.distributions import Tally
 from reportgen.profile import NodeProfile
 from reportgen.results import (
     Counters,
@@ -19,7 +20,6 @@ from reportgen.results import (
     Where,
 )
 from reportgen.rules.base import About, Need, Presentation, Rule, param
-from reportgen.rules.maths.nice_bins import Tally
 from reportgen.rules.negotiation.exhibits import RANKS, exhibits_of
 from reportgen.rules.negotiation.waits import (
     Negotiations,

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from reportgen.facts.distributions import box_of
 from reportgen.profile.trace import RankTrace
 from reportgen.profile.trace_tables import NONE
 from reportgen.results import Counters, Details, RuleId, RuleResult, Section
@@ -23,7 +24,6 @@ from reportgen.rules.kernels.launch_words import (
 from reportgen.rules.kernels.saying import reason_without_gpu, result_of, top_k
 from reportgen.rules.kernels.unions import Floats
 from reportgen.rules.kernels.windows import launch_end_us, launch_start_us, own_clock_us
-from reportgen.rules.maths.quantiles import box_of
 
 ID = RuleId("LaunchLatency")
 MOST_SLOWEST = 1_000

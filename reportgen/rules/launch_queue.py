@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from reportgen.facts.resample import ThinCurve, thin
 from reportgen.profile.trace import RankTrace
 from reportgen.results import (
     Counters,
@@ -36,7 +37,6 @@ from reportgen.rules.kernels.saying import (
     say_us,
     share_limit,
 )
-from reportgen.rules.maths.thinning import ThinCurve, thin
 from reportgen.rules.saying.wording import say_times
 from reportgen.units import NS_PER_S, NS_PER_US, say_pct
 

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from reportgen.facts.activity import training_loop_ns
+from reportgen.facts.samples import mean_over
 from reportgen.profile import NodeId, NodeProfile, SeriesKind
 from reportgen.results import Counters, Details, RuleId, RuleResult, Section
 from reportgen.rules.base import About, Need, Presentation, Rule
 from reportgen.rules.bottlenecks.host_load import is_host_hot
 from reportgen.rules.gpu import use_imported, use_words
 from reportgen.rules.gpu.use import GpuUse, Params, measure_gpu
-from reportgen.rules.maths.activity import training_loop_ns
-from reportgen.rules.maths.totals import mean_over
 from reportgen.rules.saying.verdict import conclude, reason_to_skip
 from reportgen.rules.saying.violations import violation_details
 

@@ -9,6 +9,8 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from reportgen.facts.intervals import runs_of
+from reportgen.facts.minutes import minutes_of
 from reportgen.profile import NodeId, NodeProfile, SeriesKind
 from reportgen.profile.system import Floats
 from reportgen.results import (
@@ -23,8 +25,6 @@ from reportgen.results import (
 )
 from reportgen.rules.base import About, Need, Presentation, Rule, param
 from reportgen.rules.declare import patience, percentage
-from reportgen.rules.maths.minutes import minutes_of
-from reportgen.rules.maths.runs import runs_of
 from reportgen.rules.network.ticks import (
     FLOOR_BYTES_PER_S,
     GPU_IDLE_PCT,

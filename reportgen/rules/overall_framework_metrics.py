@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from reportgen.facts.activity import unrecorded_ns
+from reportgen.facts.groups import rows_by_code
+from reportgen.facts.intervals import covered_ns
 from reportgen.profile import Clock, NodeProfile
 from reportgen.results import Counters, Details, Reason, ReasonCode, RuleId, RuleResult, Section
 from reportgen.rules.base import About, Need, Presentation, Rule, param
@@ -22,8 +25,6 @@ from reportgen.rules.framework.loop import HOW_TO_RECORD, Loop, join_loops, loop
 from reportgen.rules.framework.operators import Operator, operators_of
 from reportgen.rules.framework.overhead import Overhead, overheads_of
 from reportgen.rules.framework.stages import StageTime, merge_stages, stages_of
-from reportgen.rules.maths.groups import rows_by_code
-from reportgen.rules.maths.pauses import overlap_ns, unrecorded_ns
 from reportgen.rules.saying.verdict import conclude
 from reportgen.rules.saying.wording import say_times
 from reportgen.rules.steps.pace import Pace, paces_of
@@ -121,11 +122,11 @@ def _lost_ns(part: NodeProfile) -> int:
     steps = part.spans.steps()
     starts, ends = unrecorded_ns(part.system, part.spans)
     return sum(
-        overlap_ns(
+        covered_ns(
             starts,
             ends,
-            first_ns=int(steps.start_ns[rows].min()),
-            last_ns=int(steps.end_ns[rows].max()),
+            int(steps.start_ns[rows].min()),
+            int(steps.end_ns[rows].max()),
         )
         for _, rows in rows_by_code(steps.worker)
     )

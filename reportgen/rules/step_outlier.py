@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from reportgen.facts.groups import Rows
 from reportgen.profile import NodeProfile
 from reportgen.results import (
     Counters,
@@ -21,7 +22,6 @@ from reportgen.results import (
 from reportgen.rules.base import About, Need, Presentation, Rule, param
 from reportgen.rules.framework.breakdown import MemberOrder, breakdown_details, merge_breakdowns
 from reportgen.rules.framework.loop import Loop, join_loops, loop_of, reason_without_steps
-from reportgen.rules.maths.groups import Rows
 from reportgen.rules.saying.verdict import conclude
 from reportgen.rules.saying.wording import say_times
 from reportgen.rules.steps import words

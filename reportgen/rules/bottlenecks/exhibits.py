@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from reportgen.facts.intervals import runs_of
 from reportgen.results import Counters, Details, Exhibit, ExhibitKind, exhibit
 from reportgen.rules.bottlenecks.ticks import (
     GPU_WORKS_PCT,
@@ -17,7 +18,6 @@ from reportgen.rules.bottlenecks.ticks import (
 )
 from reportgen.rules.framework.breakdown_exhibits import exhibits_of_breakdown, exhibits_of_members
 from reportgen.rules.framework.causes import compared_functions
-from reportgen.rules.maths.runs import runs_of
 from reportgen.rules.saying.wording import say_times
 from reportgen.units import percentages, say_pct, seconds
 

@@ -8,6 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from reportgen.facts.activity import training_loop_ns
+from reportgen.facts.intervals import spans_any_moment
+from reportgen.facts.minutes import minutes_of
 from reportgen.profile import NodeProfile, SeriesKind
 from reportgen.results import Counters, Details, JsonValue, Reason, ReasonCode
 from reportgen.rules.bottlenecks.host_load import UNTOUCHED_PCT, hot_cores, low_gpus, low_used_gpus
@@ -18,9 +21,6 @@ from reportgen.rules.framework.breakdown import (
     merge_breakdowns,
 )
 from reportgen.rules.framework.causes import FunctionSums, function_sums, merge_function_sums
-from reportgen.rules.maths.activity import training_loop_ns
-from reportgen.rules.maths.intervals import spans_any_moment
-from reportgen.rules.maths.minutes import minutes_of
 from reportgen.rules.saying.verdict import reason_to_skip
 from reportgen.units import NS_PER_MINUTE, NS_PER_US, seconds_key
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from reportgen.facts.intervals import runs_of
 from reportgen.profile.system import Instants
-from reportgen.rules.maths.runs import runs_of
 
 LEAST_TICKS = 2
 """One idle sample does not tell how long a GPU idled. Source: ours."""

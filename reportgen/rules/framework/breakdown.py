@@ -13,11 +13,11 @@ from enum import Enum, IntEnum
 import numpy as np
 from numpy.typing import NDArray
 
+from reportgen.facts.groups import rows_by_code, sums_by_code
+from reportgen.facts.intervals import union_length_ns
 from reportgen.profile import SpanTable
 from reportgen.results import Details, JsonValue
 from reportgen.rules.framework.exchange import SOURCES
-from reportgen.rules.maths.groups import rows_by_code, sums_by_code
-from reportgen.rules.maths.intervals import union_length_ns
 from reportgen.units import NS_PER_US
 
 LISTED_FROM_RATIO = 0.02

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from reportgen.facts.groups import sums_by_code
 from reportgen.profile import SpanTable
 from reportgen.profile.spans import STEP_PREFIX
 from reportgen.results import Exhibit, ExhibitKind, exhibit
-from reportgen.rules.maths.groups import sums_by_code
 from reportgen.units import NS_PER_S, say_pct
 
 LEAST_INCREASE = 1.5

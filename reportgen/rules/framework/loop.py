@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from reportgen.facts.activity import training_loop_ns
 from reportgen.profile import SpanTable
 from reportgen.results import Exhibit, ExhibitKind, JsonValue, Reason, ReasonCode, exhibit
-from reportgen.rules.maths.activity import training_loop_ns
 from reportgen.rules.saying.wording import say_times
 from reportgen.units import NS_PER_S, percentages, say_pct
 

@@ -7,15 +7,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from reportgen.facts.activity import WorkRange, work_range
+from reportgen.facts.distributions import Box, box_of, percentiles
+from reportgen.facts.minutes import minutes_of, window_percentiles
+from reportgen.facts.samples import mean_over
 from reportgen.profile import SystemTable
 from reportgen.profile.system import Floats, SeriesKind
 from reportgen.results import JsonValue
 from reportgen.rules.declare import patience, percentage, window
-from reportgen.rules.maths.activity import WorkRange, work_range
-from reportgen.rules.maths.minutes import minutes_of
-from reportgen.rules.maths.quantiles import Box, box_of, percentiles
-from reportgen.rules.maths.totals import mean_over
-from reportgen.rules.maths.windows import window_percentiles
 from reportgen.rules.saying.violations import LastViolation, box_member
 from reportgen.units import NS_PER_MINUTE
 

@@ -8,19 +8,13 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
+from reportgen.facts.activity import EDGE_AT_MOST_RATIO, idle_edges
+from reportgen.facts.distributions import N_BINS, Counts, aws_histogram, bin_index, jensen_shannon
+from reportgen.facts.minutes import minutes_of
 from reportgen.profile.system import Floats
 from reportgen.rules.base import param
 from reportgen.rules.bottlenecks.host_load import GPU_LOW_PCT, used_gpus
 from reportgen.rules.declare import GUIDE, patience
-from reportgen.rules.maths.activity import EDGE_AT_MOST_RATIO, idle_edges
-from reportgen.rules.maths.histograms import (
-    N_BINS,
-    Counts,
-    aws_histogram,
-    bin_index,
-    jensen_shannon,
-)
-from reportgen.rules.maths.minutes import minutes_of
 from reportgen.units import NS_PER_MINUTE
 
 

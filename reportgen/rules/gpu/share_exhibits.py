@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from reportgen.facts.distributions import BIN_PCT, N_BINS
 from reportgen.results import Exhibit, ExhibitKind, exhibit
 from reportgen.rules.gpu.share import GpuLoad, NodeLoad, PairDistance
-from reportgen.rules.maths.histograms import BIN_PCT, N_BINS
 from reportgen.rules.saying.wording import label
 
 MAX_GROUPS = 16

@@ -7,6 +7,7 @@ from math import log, sqrt
 
 import numpy as np
 
+from reportgen.facts.distributions import AWS_N_BINS
 from reportgen.results import (
     Counters,
     Details,
@@ -26,7 +27,6 @@ from reportgen.rules.gpu.share_exhibits import (
     shares_pct,
     work_table,
 )
-from reportgen.rules.maths.histograms import AWS_N_BINS
 from reportgen.rules.saying.verdict import estimate_of, fault_severity
 from reportgen.rules.saying.wording import label, say_of, say_places, say_some
 from reportgen.units import NS_PER_MINUTE, say_pct, seconds

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from reportgen.facts.activity import EDGE_AT_MOST_RATIO
 from reportgen.results import Where
 from reportgen.rules.gpu.use import GpuUse
-from reportgen.rules.maths.activity import EDGE_AT_MOST_RATIO
 from reportgen.rules.saying.wording import say_place
 from reportgen.units import NS_PER_S, say_duration, say_pct, seconds
 
@@ -24,7 +24,7 @@ class Stopped:
 def stopped_of(gpu: GpuUse) -> Stopped | None:
     """Return what to say of a GPU that idles for long at one edge, ``None`` of others.
 
-    Source: ours; an edge of a quarter of the working range, as in ``maths.activity``.
+    An edge of a quarter of the working range, as in ``facts.activity``.
     """
     ratio = max(gpu.idle_before, gpu.idle_after) / gpu.n_work_samples
     if ratio < EDGE_AT_MOST_RATIO:

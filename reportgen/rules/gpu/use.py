@@ -9,13 +9,12 @@ from enum import StrEnum
 import numpy as np
 from numpy.typing import NDArray
 
+from reportgen.facts.activity import WorkRange, idle_edges, work_range
+from reportgen.facts.distributions import Box, box_of, percentiles
+from reportgen.facts.minutes import minutes_of, window_percentiles
 from reportgen.profile.system import Floats
 from reportgen.results import JsonValue
 from reportgen.rules.declare import patience, percentage, window
-from reportgen.rules.maths.activity import WorkRange, idle_edges, work_range
-from reportgen.rules.maths.minutes import minutes_of
-from reportgen.rules.maths.quantiles import Box, box_of, percentiles
-from reportgen.rules.maths.windows import window_percentiles
 from reportgen.rules.saying.violations import LastViolation, box_member
 
 WORK_WINDOW_RATIO = 0.2

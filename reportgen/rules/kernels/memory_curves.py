@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from reportgen.facts.resample import ThinCurve, thin
 from reportgen.profile.trace import RankTrace
 from reportgen.profile.trace_tables import HOST_MEMORY, NONE
 from reportgen.rules.kernels.unions import Floats
-from reportgen.rules.maths.thinning import ThinCurve, thin
 from reportgen.units import NS_PER_US
 
 Bytes = NDArray[np.float64]

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from reportgen.facts.distributions import bin_together, tally_values
 from reportgen.results import Exhibit, ExhibitKind, Finding, Severity, Where, exhibit
 from reportgen.rules.kernels.saying import say_us
 from reportgen.rules.kernels.steps import StepRows, StepSource
-from reportgen.rules.maths.nice_bins import bin_together, tally_values
 from reportgen.rules.saying.verdict import estimate_of, fault_severity
 from reportgen.rules.saying.wording import say_does, say_of, say_some
 from reportgen.units import NS_PER_S, say_count, say_pct

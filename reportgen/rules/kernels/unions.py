@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from reportgen.rules.maths.intervals import merge_intervals
+from reportgen.facts.intervals import merge_intervals
 
 Floats = NDArray[np.float64]
 

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from reportgen.facts.intervals import overlaps_any
+from reportgen.facts.samples import totals_over
 from reportgen.profile import SeriesKind, SpanTable, SystemTable
 from reportgen.results import Exhibit, ExhibitKind, exhibit
 from reportgen.rules.framework.causes import (
@@ -16,8 +18,6 @@ from reportgen.rules.framework.causes import (
     function_sums,
     merge_function_sums,
 )
-from reportgen.rules.maths.intervals import overlaps_any
-from reportgen.rules.maths.totals import totals_over
 
 KINDS = {
     "gpu_pct": SeriesKind.GPU_UTILIZATION,

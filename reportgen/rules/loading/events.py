@@ -11,11 +11,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from reportgen.facts.groups import joint_codes, rows_by_code
+from reportgen.facts.intervals import covered_ns, union_length_ns
+from reportgen.facts.nesting import parents_of
 from reportgen.profile import SpanTable
-from reportgen.rules.maths.groups import joint_codes, rows_by_code
-from reportgen.rules.maths.intervals import union_length_ns
-from reportgen.rules.maths.nesting import parents_of
-from reportgen.rules.maths.pauses import overlap_ns
 
 INITIALIZE = "DataLoaderIterInitialize"
 FETCH = "DataLoaderIter"
@@ -151,7 +150,7 @@ def _waiting(
     quarter_ns = first_ns + (last_ns - first_ns) // 4
     early_ns = union_length_ns(np.minimum(start_ns, quarter_ns), np.minimum(end_ns, quarter_ns))
     n_waits = int(in_loop.sum())
-    lost_ns = overlap_ns(*unrecorded, first_ns=first_ns, last_ns=last_ns)
+    lost_ns = covered_ns(*unrecorded, first_ns, last_ns)
     expected_ns = waited_ns
     if 0 < n_waits < RECORDED_RATIO * steps.n_spans:
         mean_ns = int(waits.duration_ns[in_loop].sum()) / n_waits

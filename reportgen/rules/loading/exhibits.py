@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from reportgen.facts.distributions import Tally, bin_together
 from reportgen.results import Details, Exhibit, ExhibitKind, exhibit
 from reportgen.rules.loading.events import Waiting
-from reportgen.rules.maths.nice_bins import Tally, bin_together
 from reportgen.units import NS_PER_S, percentages, say_duration
 
 WAITS = "waits"

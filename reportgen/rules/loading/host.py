@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from reportgen.facts.intervals import overlaps_any
 from reportgen.profile import SeriesKind, SpanTable, SystemTable
 from reportgen.profile.system import Instants
 from reportgen.rules.bottlenecks.host_load import (
@@ -15,7 +16,6 @@ from reportgen.rules.bottlenecks.host_load import (
     Counts,
     hot_cores,
 )
-from reportgen.rules.maths.intervals import overlaps_any
 
 LEAST_TICKS = 10
 """Fewer samples within waits do not tell. Source: ours."""

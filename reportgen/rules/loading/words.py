@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from reportgen.facts.distributions import Tally
 from reportgen.results import Counters, Details, Finding, Severity
 from reportgen.rules.base import Presentation
 from reportgen.rules.loading.batches import WorkerBatches, batch_exhibits
@@ -17,7 +18,6 @@ from reportgen.rules.loading.facts import Facts, Limits, facts_of
 from reportgen.rules.loading.number_words import about_number
 from reportgen.rules.loading.phrases import say_cores, say_loaders, where_of
 from reportgen.rules.loading.uses import LifeTimes, Loader, loader_exhibits
-from reportgen.rules.maths.nice_bins import Tally
 from reportgen.units import say_pct
 
 

@@ -7,12 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from reportgen.facts.distributions import percentiles
+from reportgen.facts.intervals import runs_of
+from reportgen.facts.minutes import Minutes, minutes_of, window_percentiles
 from reportgen.profile.system import Floats
 from reportgen.rules.declare import patience, percentage, window
-from reportgen.rules.maths.minutes import Minutes, minutes_of
-from reportgen.rules.maths.quantiles import percentiles
-from reportgen.rules.maths.runs import runs_of
-from reportgen.rules.maths.windows import window_percentiles
 from reportgen.units import NS_PER_MINUTE
 
 LEVEL_PCT = 95.0

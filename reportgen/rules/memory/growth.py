@@ -7,11 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from reportgen.facts.distributions import Box, box_of, percentiles
+from reportgen.facts.minutes import minutes_of
+from reportgen.facts.trend import Trend, trend_of
 from reportgen.profile.system import Floats
 from reportgen.results import JsonValue
-from reportgen.rules.maths.minutes import minutes_of
-from reportgen.rules.maths.quantiles import Box, box_of, percentiles
-from reportgen.rules.maths.trends import Trend, trend_of
 from reportgen.rules.memory.episodes import (
     IDLE_LEVEL_PCT,
     Episode,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from reportgen.facts.distributions import Tally, bin_together
 from reportgen.results import Exhibit, ExhibitKind, exhibit
-from reportgen.rules.maths.nice_bins import Tally, bin_together
 from reportgen.rules.negotiation.waits import RankWait, TensorWait
 from reportgen.units import NS_PER_S
 

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from reportgen.facts.distributions import Tally, tally_values
+from reportgen.facts.groups import joint_codes, rows_by_code, sums_by_code
+from reportgen.facts.intervals import union_length_ns
 from reportgen.profile import SpanSource, SpanTable
-from reportgen.rules.maths.groups import joint_codes, rows_by_code, sums_by_code
-from reportgen.rules.maths.intervals import union_length_ns
-from reportgen.rules.maths.nice_bins import Tally, tally_values
 
 NEGOTIATE = "NEGOTIATE_"
 MOST_TENSORS = 500

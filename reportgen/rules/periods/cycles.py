@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from reportgen.facts.groups import rows_by_code
 from reportgen.profile import NO_STEP, SpanTable
-from reportgen.rules.maths.groups import rows_by_code
 
 Integers = NDArray[np.int64]
 MOST_STEPS_PER_RECORDED = 1_000

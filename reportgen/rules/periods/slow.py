@@ -9,9 +9,9 @@ from enum import StrEnum
 import numpy as np
 from numpy.typing import NDArray
 
-from reportgen.rules.maths.baseline import scatter_of, usual_of
-from reportgen.rules.maths.rhythm import FALSE_ALARM_LOG10, Rhythm, find_rhythm, members_of
-from reportgen.rules.maths.runs import runs_of
+from reportgen.facts.intervals import runs_of
+from reportgen.facts.rhythm import FALSE_ALARM_LOG10, Rhythm, find_rhythm, members_of
+from reportgen.facts.trend import scatter_of, usual_of
 from reportgen.rules.periods.cycles import Cycles
 from reportgen.units import NS_PER_S
 

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from reportgen.facts.groups import rows_by_code
 from reportgen.profile import PythonTable, SpanTable
 from reportgen.rules.loading.events import loader_rows, waits_of
-from reportgen.rules.maths.groups import rows_by_code
 from reportgen.rules.python.sums import ProfileSum, join_sums, sum_of
 from reportgen.units import NS_PER_US
 

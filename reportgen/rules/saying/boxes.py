@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from reportgen.facts.distributions import Box
 from reportgen.results import Exhibit, ExhibitKind, exhibit
-from reportgen.rules.maths.quantiles import Box
 
 MAX_BOXES = 64
 """More boxes than this cannot be told apart in a chart; all numbers stay in tables. Ours."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from reportgen.facts.intervals import runs_of
 from reportgen.results import Where
-from reportgen.rules.maths.runs import runs_of
 from reportgen.units import NS_PER_MINUTE, seconds
 
 

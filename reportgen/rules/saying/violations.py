@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from reportgen.facts.distributions import Box
 from reportgen.results import Details, JsonValue
-from reportgen.rules.maths.quantiles import Box
 from reportgen.units import NS_PER_MINUTE, minute_start_us
 
 LAST_TIMESTAMP = "last_timestamp"

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from reportgen.facts.activity import training_loop_ns
+from reportgen.facts.samples import sum_over
 from reportgen.profile import NodeProfile, SeriesKind
 from reportgen.profile.system import Floats
 from reportgen.results import Exhibit, ExhibitKind, exhibit
-from reportgen.rules.maths.activity import training_loop_ns
-from reportgen.rules.maths.totals import sum_over
 from reportgen.units import say_bytes
 
 EXHIBIT = "startup_rates"

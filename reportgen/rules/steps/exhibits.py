@@ -6,13 +6,13 @@ from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
+from reportgen.facts.distributions import bin_together
+from reportgen.facts.resample import join_lines, lay_over
 from reportgen.results import Exhibit, ExhibitKind, exhibit
 from reportgen.results.exhibits import ColumnSpec
 from reportgen.rules.framework.breakdown import merge_breakdowns
 from reportgen.rules.framework.breakdown_exhibits import exhibits_of_breakdown
 from reportgen.rules.framework.causes import compared_functions, merge_function_sums
-from reportgen.rules.maths.nice_bins import bin_together
-from reportgen.rules.maths.time_buckets import join_lines, lay_over
 from reportgen.rules.saying.intervals import Interval, intervals_exhibit
 from reportgen.rules.saying.wording import say_times
 from reportgen.rules.steps.series import MEDIAN_FACTOR, SlowSteps, StepSeries, phase_word, preferred
@@ -148,18 +148,19 @@ def _over_time(series: Sequence[StepSeries]) -> Exhibit:
     if len(lines) > MOST_LINES:
         caption = f"Minimum, mean and maximum over the {len(lines)} workers and phases. "
         lines, names = [join_lines(lines)], ["all workers"]
-    time_ns, curves = lay_over(lines)
+    over_time = lay_over(lines)
     n_steps = sum(item.n_steps for item in series)
+    n_intervals = over_time.time_ns.size
     caption += (
-        f"{say_times(n_steps, 'step')} in {say_times(time_ns.size, 'interval')}; each keeps its "
+        f"{say_times(n_steps, 'step')} in {say_times(n_intervals, 'interval')}; each keeps its "
         "shortest, mean and longest step."
     )
-    columns: list[ColumnSpec] = [("time_s", "s", time_ns / NS_PER_S)]
-    for name, curve in zip(names, curves, strict=True):
+    columns: list[ColumnSpec] = [("time_s", "s", over_time.time_ns / NS_PER_S)]
+    for row, name in enumerate(names):
         columns += [
-            (f"{name}_min", "s", np.round(curve.low, SECONDS_DIGITS)),
-            (f"{name}_mean", "s", np.round(curve.mean, SECONDS_DIGITS)),
-            (f"{name}_max", "s", np.round(curve.high, SECONDS_DIGITS)),
+            (f"{name}_min", "s", np.round(over_time.low[row], SECONDS_DIGITS)),
+            (f"{name}_mean", "s", np.round(over_time.mean[row], SECONDS_DIGITS)),
+            (f"{name}_max", "s", np.round(over_time.high[row], SECONDS_DIGITS)),
         ]
     return exhibit(
         "step_series",

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from reportgen.facts.groups import rows_by_code
 from reportgen.profile import SpanTable
 from reportgen.results import Exhibit, ExhibitKind, Finding, Where, exhibit
 from reportgen.rules.framework.loop import Loop, loop_length_ns
-from reportgen.rules.maths.groups import rows_by_code
 from reportgen.rules.saying.verdict import estimate_of, fault_severity
 from reportgen.rules.saying.wording import say_times
 from reportgen.rules.steps.series import phase_word

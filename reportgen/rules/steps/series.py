@@ -8,15 +8,15 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from reportgen.facts.distributions import Tally, tally_values
+from reportgen.facts.groups import rows_by_code
+from reportgen.facts.intervals import overlaps_any
+from reportgen.facts.resample import TimeBuckets, bucket_by_time
 from reportgen.profile import SpanTable
 from reportgen.profile.spans import empty_spans
 from reportgen.rules.framework.breakdown import Breakdown, breakdown_of
 from reportgen.rules.framework.causes import FunctionSums, function_sums
-from reportgen.rules.maths.groups import rows_by_code
-from reportgen.rules.maths.intervals import overlaps_any
-from reportgen.rules.maths.nice_bins import Tally, tally_values
-from reportgen.rules.maths.outliers import outlier_threshold_ns, outliers_by_minute
-from reportgen.rules.maths.time_buckets import TimeBuckets, bucket_by_time
+from reportgen.rules.steps.outliers import outlier_threshold_ns, outliers_by_minute
 from reportgen.rules.steps.slowdown import Slowdown, slowdown_of
 from reportgen.units import NS_PER_S
 

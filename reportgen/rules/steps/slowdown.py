@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from reportgen.facts.trend import trend_of
 from reportgen.results import Finding, Where
-from reportgen.rules.maths.trends import trend_of
 from reportgen.rules.saying.verdict import estimate_of, fault_severity
 from reportgen.rules.saying.wording import say_some
 from reportgen.units import NS_PER_S, say_duration, say_pct, seconds

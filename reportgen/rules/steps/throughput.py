@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from reportgen.facts.resample import coarsen, power_of_two
 from reportgen.results import Exhibit, ExhibitKind, exhibit
-from reportgen.rules.maths.time_buckets import coarsen, power_of_two
 from reportgen.rules.saying.wording import say_times
 from reportgen.rules.steps.series import StepSeries, phase_word, preferred
 from reportgen.units import NS_PER_S, say_duration

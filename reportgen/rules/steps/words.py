@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from reportgen.facts.rhythm import period_of
 from reportgen.results import (
     Counters,
     Details,
@@ -15,7 +16,6 @@ from reportgen.results import (
 from reportgen.rules.base import Presentation
 from reportgen.rules.framework.causes import main_cause
 from reportgen.rules.framework.loop import Loop, loop_length_ns
-from reportgen.rules.maths.outliers import period_of
 from reportgen.rules.saying.verdict import estimate_of, fault_severity
 from reportgen.rules.saying.wording import ordinal, say_some, say_times
 from reportgen.rules.steps.exhibits import exhibits_of_series

@@ -7,10 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from reportgen.facts.distributions import BIN_PCT, N_BINS, Counts
+from reportgen.facts.resample import ThinCurve, align
 from reportgen.results import Exhibit, ExhibitKind, exhibit
-from reportgen.rules.maths.curves import align
-from reportgen.rules.maths.histograms import BIN_PCT, N_BINS, Counts
-from reportgen.rules.maths.thinning import ThinCurve
 from reportgen.rules.saying.wording import label
 from reportgen.rules.usage.nodes import ALL_CORES, NodeUsage, Quantity, SampleCounts
 from reportgen.units import NS_PER_S, say_count

@@ -8,14 +8,12 @@ from enum import StrEnum
 
 import numpy as np
 
+from reportgen.facts.activity import training_loop_ns
+from reportgen.facts.distributions import Counts, pct_histogram, percentiles
+from reportgen.facts.resample import MAX_BUCKETS, ThinCurve, even_buckets, thin
+from reportgen.facts.samples import mean_over, present_values, sum_over
 from reportgen.profile import SeriesKind, SpanTable, SystemTable
 from reportgen.profile.system import Floats
-from reportgen.rules.maths.activity import training_loop_ns
-from reportgen.rules.maths.curves import even_buckets
-from reportgen.rules.maths.histograms import Counts, pct_histogram
-from reportgen.rules.maths.quantiles import percentiles, present_values
-from reportgen.rules.maths.thinning import MAX_BUCKETS, ThinCurve, thin
-from reportgen.rules.maths.totals import mean_over, sum_over
 from reportgen.rules.usage.recording import Recording, recording_of
 
 HALF_PCT = 50.0

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from reportgen.facts.activity import least_pause_ns, sampling_pauses
 from reportgen.profile import SystemTable
 from reportgen.results import Exhibit, ExhibitKind, Finding, Severity, Where, exhibit
-from reportgen.rules.maths.pauses import least_pause_ns, sampling_pauses
 from reportgen.rules.saying.wording import say_of, say_times
 from reportgen.units import NS_PER_S, say_duration, say_pct, seconds
 

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from reportgen.rules.maths.quantiles import Box
+from reportgen.facts.distributions import Box
 from reportgen.rules.saying.boxes import MAX_BOXES, NamedBox, boxes_exhibit
 
 NUMBERS = {"p25": 1.0, "p50": 2.0, "p75": 3.0, "p95": 4.0, "upper": 5.0, "lower": 0.0, "top": 9.0}

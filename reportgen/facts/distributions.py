@@ -1,0 +1,215 @@
+"""How values are distributed: percentiles and boxes, histograms, and how far apart two of them are.
+
+Histograms of percentages have fixed bins. Those of durations are added up over nodes and end in
+round numbers: each node counts its values in fine bins whose width is a power of ten; the bins of
+several nodes nest, so they add up exactly, and any multiple of them is a histogram with readable
+edges.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reportgen.profile.system import Floats
+
+WHISKER_REACH = 1.5
+N_BINS = 50
+BIN_PCT = 2
+AWS_N_BINS = 49
+FINE_BINS = 1_000
+DRAWN_BINS = 60
+_STEPS = (1, 2, 5)
+
+Counts = NDArray[np.int64]
+Integers = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Box:
+    """A box plot in numbers: quartiles, p95, and Tukey's whiskers held to the data's range."""
+
+    p25: float
+    p50: float
+    p75: float
+    p95: float
+    upper: float
+    lower: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tally:
+    """Counts in bins [index * width, (index + 1) * width) that hold something.
+
+    Attributes:
+        width_ns: a power of ten.
+        index: (m,) int64, ascending.
+        count: (m,) int64, > 0.
+    """
+
+    width_ns: int
+    index: Integers
+    count: Integers
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bins:
+    """Histograms over common bins.
+
+    Attributes:
+        edge_ns: (n_bins + 1,) int64; empty without values.
+        counts: (n_tallies, n_bins) int64.
+    """
+
+    edge_ns: Integers
+    counts: Integers
+
+
+def percentiles(values: Floats, points_pct: tuple[float, ...]) -> NDArray[np.float64]:
+    """Return percentiles by linear interpolation between order statistics.
+
+    Args:
+        values: (n,) float64 without NaN, n >= 1.
+        points_pct: which percentiles, 0-100.
+
+    Returns:
+        (n_points,) float64.
+
+    Edge cases: AWS's numbers carry the rounding of this numpy function (docs/rules.md).
+    """
+    return np.asarray(np.percentile(values, points_pct))
+
+
+def box_of(values: Floats) -> Box:
+    """Return the box of (n,) values without NaN, n >= 1.
+
+    As in AWS's results, upper = min(max, p75 + 1.5 IQR) and lower = max(min, p25 - 1.5 IQR).
+    """
+    p25, p50, p75, p95 = (float(value) for value in percentiles(values, (25, 50, 75, 95)))
+    reach = WHISKER_REACH * (p75 - p25)
+    return Box(
+        p25=p25,
+        p50=p50,
+        p75=p75,
+        p95=p95,
+        upper=min(p75 + reach, float(values.max())),
+        lower=max(p25 - reach, float(values.min())),
+    )
+
+
+def bin_index(values: Floats) -> NDArray[np.int64]:
+    """Return the bin of each value: [0, 2), [2, 4) ... [98, 100]; beyond the range the edge bin.
+
+    Args:
+        values: (n,) float64 percentages without NaN.
+    """
+    return np.asarray(np.clip(np.floor(values / BIN_PCT), 0, N_BINS - 1).astype(np.int64))
+
+
+def pct_histogram(values: Floats) -> Counts:
+    """Return (50,) counts of percentages; NaN is left out and no sample is lost.
+
+    Args:
+        values: (n,) or (n_ticks, n_series) float64.
+    """
+    counts = np.zeros(N_BINS, dtype=np.int64)
+    for column in np.atleast_2d(values.T):
+        counts += np.bincount(bin_index(column[~np.isnan(column)]), minlength=N_BINS)
+    return counts
+
+
+def aws_histogram(values: Floats) -> Counts:
+    """Return the (49,) counts that AWS writes (docs/rules.md).
+
+    The edges are 0, 2 ... 98; the last bin is closed, values above 98 are dropped.
+
+    Args:
+        values: (n,) float64 without NaN.
+    """
+    counts, _ = np.histogram(values, bins=AWS_N_BINS, range=(0, AWS_N_BINS * BIN_PCT))
+    return counts
+
+
+def jensen_shannon(counts: Counts, other_counts: Counts) -> Floats:
+    """Return the Jensen-Shannon distance of histograms, row by row.
+
+    Args:
+        counts, other_counts: (..., n_bins) counts, each row with at least one sample.
+
+    Returns:
+        (...) float64 in 0-0.8326: sqrt((KL(p, m) + KL(q, m)) / 2), natural logarithm; equals
+        ``scipy.spatial.distance.jensenshannon``.
+    """
+    p = counts / counts.sum(axis=-1, keepdims=True)
+    q = other_counts / other_counts.sum(axis=-1, keepdims=True)
+    middle = (p + q) / 2
+    divergence = _relative_entropy(p, middle) + _relative_entropy(q, middle)
+    return np.asarray(np.sqrt(np.maximum(divergence, 0) / 2))
+
+
+def _relative_entropy(p: Floats, middle: Floats) -> Floats:
+    ratio = np.divide(p, middle, out=np.ones_like(p), where=p > 0)
+    return np.asarray((p * np.log(ratio)).sum(axis=-1))
+
+
+def tally_values(values_ns: Integers) -> Tally:
+    """Count values in fine bins.
+
+    Args:
+        values_ns: (n,) int64, >= 0, any order.
+
+    Returns:
+        A tally of at most 10,000 bins that are no finer than about a thousandth of the largest
+        value, so that equal values share a bin of visible width.
+    """
+    if values_ns.size == 0:
+        return Tally(width_ns=1, index=values_ns, count=values_ns)
+    reach_ns = max(int(values_ns.max() - values_ns.min()) // FINE_BINS, 1)
+    width_ns = _power_of_ten(max(reach_ns, int(values_ns.max()) // (10 * FINE_BINS)))
+    index, count = np.unique(values_ns // width_ns, return_counts=True)
+    return Tally(width_ns=width_ns, index=index, count=count.astype(np.int64))
+
+
+def bin_together(tallies: Sequence[Tally]) -> Bins:
+    """Return the histograms of several tallies over the same bins of round width.
+
+    Args:
+        tallies: of any widths; empty ones give zeros.
+    """
+    filled = [tally for tally in tallies if tally.index.size]
+    if not filled:
+        nothing = np.zeros((len(tallies), 0), dtype=np.int64)
+        return Bins(edge_ns=np.empty(0, dtype=np.int64), counts=nothing)
+    width_ns = max(tally.width_ns for tally in filled)
+    width_ns *= _factor([_coarse(tally, width_ns) for tally in filled])
+    indexes = [_coarse(tally, width_ns) for tally in tallies]
+    first = min(int(index[0]) for index in indexes if index.size)
+    last = max(int(index[-1]) for index in indexes if index.size)
+    counts = np.zeros((len(tallies), last - first + 1), dtype=np.int64)
+    for row, (tally, index) in enumerate(zip(tallies, indexes, strict=True)):
+        np.add.at(counts[row], index - first, tally.count)
+    return Bins(edge_ns=np.arange(first, last + 2, dtype=np.int64) * width_ns, counts=counts)
+
+
+def _coarse(tally: Tally, width_ns: int) -> Integers:
+    return tally.index * tally.width_ns // width_ns
+
+
+def _power_of_ten(least: int) -> int:
+    return int(10 ** len(str(least - 1))) if least > 1 else 1
+
+
+def _factor(indexes: Sequence[Integers]) -> int:
+    """Return how many bins to join so that at most ``DRAWN_BINS`` are left."""
+    first = min(int(index[0]) for index in indexes)
+    last = max(int(index[-1]) for index in indexes)
+    scale = 1
+    while True:
+        for step in _STEPS:
+            factor = scale * step
+            if last // factor - first // factor < DRAWN_BINS:
+                return factor
+        scale *= 10

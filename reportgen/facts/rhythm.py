@@ -1,0 +1,262 @@
+"""Whether events recur at equal distances, against the chance that they only seem to.
+
+Events lie at places 0 … length. A grid of one period and one phase covers a part of all places;
+if K events were strewn at random, how many of them would lie on it is known (hypergeometric). A
+rhythm is a grid that holds so many of them that no grid would do so by chance, with the number
+of grids that might have been tried taken into account (Bonferroni).
+
+``period_of`` is the simple question about a few step numbers: are most distances equal?
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reportgen.profile.system import Floats
+
+Integers = NDArray[np.int64]
+
+LEAST_EVENTS = 4
+"""Three equal distances are the fewest that are not chance."""
+LEAST_HIT_RATIO = 0.65
+"""The share of the expected occurrences of a rhythm that must be there."""
+JITTER_RATIO = 0.05
+"""A timer that is asked once a step comes late by a little; this much of its period."""
+FALSE_ALARM_LOG10 = -2.5
+"""At most three in a thousand series of random events may be taken for a rhythm."""
+PERIODIC_FROM_RATIO = 0.75
+"""The share of the distances between steps that must be equal (``period_of``)."""
+MISSING_LOG10 = 0.5
+"""An occurrence that is missing makes a rhythm less likely by so much: else half of a period, with
+a few outliers between, would look as good as the period."""
+MOST_CANDIDATES = 64
+MOST_NEIGHBOURS = 8
+MOST_HARMONICS = 4
+FFT_PLACES_AT_MOST = 1 << 20
+MOST_COVERED_RATIO = 0.5
+MOST_TERMS = 24
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rhythm:
+    """Events at equal distances.
+
+    Attributes:
+        period: distance of two occurrences, in places.
+        first: place of occurrence 0.
+        tolerance: how far an event may lie from its occurrence.
+        members: (m,) int64 rows of the events on the grid, one per occurrence.
+        number: (m,) int64 which occurrence each is, ascending.
+        n_expected: occurrences from the first to the last of them.
+        log10_chance: that some grid holds so many random events, at most 0.
+    """
+
+    period: float
+    first: float
+    tolerance: float
+    members: Integers
+    number: Integers
+    n_expected: int
+    log10_chance: float
+
+    @property
+    def score(self) -> float:
+        """Return the number by which rhythms are compared; the lowest is the surest."""
+        return self.log10_chance + MISSING_LOG10 * (self.n_expected - self.members.size)
+
+
+def find_rhythm(
+    places: Floats,
+    length: float,
+    *,
+    least_period: float = 3.0,
+    false_alarm_log10: float = FALSE_ALARM_LOG10,
+) -> Rhythm | None:
+    """Return the rhythm that is least likely to be chance, ``None`` when all may be.
+
+    Args:
+        places: (n,) float64 ascending, no two within one place of each other.
+        length: how many places there are.
+        least_period: no shorter period is tried.
+        false_alarm_log10: how likely chance may be taken for a rhythm.
+
+    Edge cases: fewer than ``LEAST_EVENTS`` events, or as many as half of the places: ``None``.
+    """
+    if not LEAST_EVENTS <= places.size <= MOST_COVERED_RATIO * length:
+        return None
+    found = [
+        rhythm
+        for period, tolerance in _grids(places, length, least_period)
+        if (rhythm := _fit(places, length, period, tolerance)) is not None
+    ]
+    sure = [rhythm for rhythm in found if rhythm.log10_chance < false_alarm_log10]
+    return min(sure, key=lambda item: (item.score, item.period), default=None)
+
+
+def period_of(steps: Sequence[int]) -> int | None:
+    """Return the distance at which steps repeat, or ``None`` when they do not.
+
+    Args:
+        steps: step numbers, any order; repeats are ignored.
+
+    Edge cases: neighbours (distance 1) are a stretch, not a period.
+    """
+    ordered = sorted(set(steps))
+    if len(ordered) < LEAST_EVENTS:
+        return None
+    distances = [after - before for before, after in pairwise(ordered)]
+    period, times = min(Counter(distances).items(), key=lambda item: (-item[1], item[0]))
+    return period if period > 1 and times >= PERIODIC_FROM_RATIO * len(distances) else None
+
+
+def _grids(places: Floats, length: float, least_period: float) -> Iterator[tuple[float, float]]:
+    """Yield periods to try and the tolerance to try each with."""
+    for period in _candidates(places, length, least_period).tolist():
+        yield float(round(period)), 0.0
+        if round(period) >= 2 * least_period:
+            yield float(round(period)), 1.0
+        if period >= 4 * least_period:
+            yield period, 1.0
+        if JITTER_RATIO * period > 1.0:
+            yield period, JITTER_RATIO * period
+
+
+def _candidates(places: Floats, length: float, least_period: float) -> Floats:
+    """Return the periods that the spectrum or the distances of neighbours suggest."""
+    far = min(MOST_NEIGHBOURS, places.size - 1)
+    distances = np.concatenate([places[skip:] - places[:-skip] for skip in range(1, far + 1)])
+    usual, count = np.unique(np.round(distances), return_counts=True)
+    order = np.lexsort((usual, -count))[: MOST_CANDIDATES // 2]
+    periods = np.concatenate((usual[order], _spectral(places, length)))
+    longest = length / (LEAST_EVENTS - 1)
+    return np.unique(periods[(periods >= least_period) & (periods <= longest)])
+
+
+def _spectral(places: Floats, length: float) -> Floats:
+    """Return the periods of the highest peaks of the events' spectrum, and their multiples."""
+    n_places = int(min(length, FFT_PLACES_AT_MOST)) + 1
+    scale = n_places / (length + 1)
+    train = np.bincount(np.minimum(places * scale, n_places - 1).astype(np.int64))
+    size = 1 << (4 * n_places - 1).bit_length()
+    power = np.abs(np.fft.rfft(train, size)) ** 2
+    peak = np.flatnonzero((power[1:-1] >= power[:-2]) & (power[1:-1] > power[2:])) + 1
+    peak = peak[(peak >= 2 * size / n_places)]
+    highest = peak[np.argsort(-power[peak], kind="stable")][: MOST_CANDIDATES // 4]
+    base = size / np.sort(highest) / scale
+    return np.concatenate([base * harmonic for harmonic in range(1, MOST_HARMONICS + 1)])
+
+
+def _fit(places: Floats, length: float, period: float, tolerance: float) -> Rhythm | None:
+    """Return the best phase of a period; one that is not whole is fitted to the events on it."""
+    phase, count = _best_phase(places, period, tolerance)
+    by_chance = places.size * min((2 * tolerance + 1) / period, 1.0)
+    if count < max(LEAST_EVENTS, by_chance + math.sqrt(by_chance)):
+        return None
+    for _ in range(0 if period.is_integer() else 2):
+        nearest = np.round((places - phase) / period)
+        is_near = np.abs(places - phase - nearest * period) <= tolerance
+        if np.unique(nearest[is_near]).size < LEAST_EVENTS:
+            return None
+        period, phase = _line(nearest[is_near], places[is_near])
+    members, number = members_of(places, np.zeros(places.shape), period, phase, tolerance)
+    if members.size < LEAST_EVENTS:
+        return None
+    n_expected = int(number[-1] - number[0]) + 1
+    if members.size < LEAST_HIT_RATIO * n_expected:
+        return None
+    return Rhythm(
+        period=period,
+        first=phase + float(number[0]) * period,
+        tolerance=tolerance,
+        members=members,
+        number=number - number[0],
+        n_expected=n_expected,
+        log10_chance=_log10_chance(
+            int(members.size), places.size, length, period=period, tolerance=tolerance
+        ),
+    )
+
+
+def members_of(
+    places: Floats, weight: Floats, period: float, first: float, tolerance: float
+) -> tuple[Integers, Integers]:
+    """Return the rows of the events on a grid and their occurrences, one event for each.
+
+    Args:
+        places: (n,) float64 ascending.
+        weight: (n,) float64; of several events near one occurrence the heaviest belongs to it,
+            of equally heavy ones the nearest.
+        period, first, tolerance: the grid.
+    """
+    number = np.round((places - first) / period).astype(np.int64)
+    away = np.abs(places - first - number * period)
+    rows = np.flatnonzero(away <= tolerance + 1e-6)
+    rows = rows[np.lexsort((away[rows], -weight[rows], number[rows]))]
+    occurrence, at = np.unique(number[rows], return_index=True)
+    return rows[at], occurrence
+
+
+def _best_phase(places: Floats, period: float, tolerance: float) -> tuple[float, int]:
+    """Return the middle of the window of residues that holds most events, and how many."""
+    residue = np.sort(places % period)
+    twice = np.concatenate((residue, residue + period))
+    stop = np.searchsorted(twice, residue + 2 * tolerance + 1e-6, side="right")
+    count = stop - np.arange(residue.size)
+    best = int(count.argmax())
+    return float((twice[best] + twice[stop[best] - 1]) / 2), int(count[best])
+
+
+def _line(number: Floats, places: Floats) -> tuple[float, float]:
+    """Return slope and intercept of the straight line through the events (least squares)."""
+    centre, middle = number.mean(), places.mean()
+    slope = float(((number - centre) * (places - middle)).sum() / np.square(number - centre).sum())
+    return slope, float(middle - slope * centre)
+
+
+def _log10_chance(
+    n_hits: int, n_events: int, length: float, *, period: float, tolerance: float
+) -> float:
+    """Return how likely some grid of this tolerance holds so many of the events by chance.
+
+    Of whole periods there are length² / 18 grids (periods up to a third of the length, each with
+    as many phases as places); others differ as soon as their last occurrences do: length² / 3.
+    Phases within the tolerance of each other are one grid.
+    """
+    slots = 2 * tolerance + 1
+    n_places = round(length)
+    covered = min(round(math.ceil(length / period) * slots), n_places)
+    if covered > MOST_COVERED_RATIO * n_places:
+        return 0.0
+    grids = length**2 / ((18 if period.is_integer() else 3) * slots)
+    return min(_log10_tail(n_hits, n_events, covered, n_places) + math.log10(grids), 0.0)
+
+
+def _log10_tail(n_hits: int, n_events: int, covered: int, n_places: int) -> float:
+    """Return log10 of P(at least so many of the events lie on the covered places).
+
+    Above the mean the terms fall quickly: the first ``MOST_TERMS`` are the sum.
+    """
+    if n_hits <= n_events * covered / n_places:
+        return 0.0
+    last = min(n_events, covered, n_hits + MOST_TERMS - 1)
+    logs = [
+        _log_choose(covered, hits) + _log_choose(n_places - covered, n_events - hits)
+        for hits in range(n_hits, last + 1)
+        if n_events - hits <= n_places - covered
+    ]
+    if not logs:
+        return 0.0
+    top = max(logs)
+    total = top + math.log(math.fsum(math.exp(term - top) for term in logs))
+    return min((total - _log_choose(n_places, n_events)) / math.log(10), 0.0)
+
+
+def _log_choose(n: int, k: int) -> float:
+    return math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1)

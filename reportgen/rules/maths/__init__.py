@@ -1,1 +1,0 @@
-"""Arithmetic that several rules share: quantiles, minutes, intervals, thinning."""

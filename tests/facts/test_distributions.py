@@ -1,0 +1,195 @@
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from scipy.spatial.distance import jensenshannon
+
+from reportgen.facts.distributions import (
+    Box,
+    aws_histogram,
+    bin_index,
+    bin_together,
+    box_of,
+    jensen_shannon,
+    pct_histogram,
+    percentiles,
+    tally_values,
+)
+
+values_ns = st.lists(st.integers(0, 10**12), min_size=1, max_size=60)
+
+
+def ints(values: list[int]) -> np.ndarray:
+    return np.array(values, dtype=np.int64)
+
+
+def test_bins_are_round_and_hold_every_value() -> None:
+    bins = bin_together([tally_values(ints([401_000_000, 402_000_000, 449_000_000]))])
+
+    assert bins.edge_ns[0] == 401_000_000
+    assert bins.edge_ns[1] - bins.edge_ns[0] == 1_000_000
+    assert bins.counts[0].tolist()[:2] == [1, 1]
+    assert bins.counts[0].tolist()[-1] == 1
+    assert bins.counts.sum() == 3
+
+
+def test_equal_values_share_one_bin_of_visible_width() -> None:
+    bins = bin_together([tally_values(ints([4_000_000] * 116))])
+
+    assert bins.counts.tolist() == [[116]]
+    assert bins.edge_ns[1] - bins.edge_ns[0] >= 100
+
+
+def test_workers_of_different_spread_share_bins() -> None:
+    narrow, wide = tally_values(ints([1_000, 1_001])), tally_values(ints([0, 10_000_000]))
+    bins = bin_together([narrow, wide])
+
+    assert bins.counts.sum(axis=1).tolist() == [2, 2]
+    assert bins.counts[0, 0] == 2
+
+
+def test_no_values_make_no_bins() -> None:
+    bins = bin_together([tally_values(ints([]))])
+
+    assert bins.edge_ns.size == 0
+    assert bins.counts.shape == (1, 0)
+
+
+@given(st.lists(values_ns, min_size=1, max_size=4))
+def test_bins_hold_each_value_once_in_its_place(groups: list[list[int]]) -> None:
+    bins = bin_together([tally_values(ints(group)) for group in groups])
+
+    assert bins.counts.shape[1] <= 60
+    for group, counts in zip(groups, bins.counts, strict=True):
+        expected, _ = np.histogram(ints(group), bins=np.append(bins.edge_ns[:-1], 2**62))
+        np.testing.assert_array_equal(counts, expected)
+
+
+@pytest.mark.parametrize("width_power", range(1, 12))
+def test_the_width_is_one_two_or_five_times_a_power_of_ten(width_power: int) -> None:
+    values = ints([0, 7 * 10**width_power, 35 * 10**width_power])
+    bins = bin_together([tally_values(values)])
+    width = int(bins.edge_ns[1] - bins.edge_ns[0])
+
+    assert str(width).rstrip("0") in {"1", "2", "5"}
+
+
+@pytest.mark.parametrize(
+    ("value", "place"),
+    [(0.0, 0), (1.99, 0), (2.0, 1), (97.99, 48), (98.0, 49), (100.0, 49), (-1.0, 0), (250.0, 49)],
+)
+def test_a_value_goes_to_its_bin_and_what_is_out_of_range_to_the_edge(
+    value: float, place: int
+) -> None:
+    assert bin_index(np.array([value])).tolist() == [place]
+
+
+def test_no_sample_is_lost_but_absent_ones() -> None:
+    counts = pct_histogram(np.array([[0.0, 99.0], [np.nan, 100.0]]))
+
+    assert counts.sum() == 3
+    assert (counts[0], counts[49]) == (1, 2)
+    assert counts.size == 50
+
+
+def test_aws_closes_its_last_bin_and_drops_what_is_above_98() -> None:
+    counts = aws_histogram(np.array([96.0, 98.0, 98.01, 99.0, 100.0, 1.0, 2.0]))
+
+    assert counts.size == 49
+    assert counts.sum() == 4
+    assert (counts[48], counts[0], counts[1]) == (2, 1, 1)
+
+
+counts_50 = arrays(np.int64, 50, elements=st.integers(0, 2000)).filter(lambda row: row.sum() > 0)
+
+
+@given(counts_50, counts_50)
+def test_the_distance_is_scipys(one: np.ndarray, other: np.ndarray) -> None:
+    # Two nearly equal histograms have a divergence of a few 1e-17, whose root is about 1e-8.
+    assert float(jensen_shannon(one, other)) == pytest.approx(
+        float(jensenshannon(one, other)), abs=3e-8
+    )
+
+
+def test_the_distance_is_scipys_to_the_last_digits_for_different_histograms() -> None:
+    one, other = np.arange(50), np.arange(50)[::-1].copy()
+
+    assert float(jensen_shannon(one, other)) == pytest.approx(
+        float(jensenshannon(one, other)), abs=1e-12
+    )
+
+
+def test_equal_histograms_are_at_distance_zero_and_disjoint_ones_at_most() -> None:
+    busy, idle = np.zeros(50, dtype=np.int64), np.zeros(50, dtype=np.int64)
+    busy[49], idle[0] = 1000, 1000
+
+    assert float(jensen_shannon(busy, busy)) == 0.0
+    assert float(jensen_shannon(busy, idle)) == pytest.approx(np.sqrt(np.log(2)), abs=1e-12)
+
+
+def test_rows_are_compared_one_by_one() -> None:
+    busy, idle = np.eye(50, dtype=np.int64)[49], np.eye(50, dtype=np.int64)[0]
+
+    found = jensen_shannon(np.stack([busy, busy]), np.stack([busy, idle]))
+
+    np.testing.assert_allclose(found, [0.0, np.sqrt(np.log(2))], atol=1e-12)
+
+
+def test_percentiles_are_numpys_linear_ones() -> None:
+    values = np.arange(500, dtype=np.float64)
+
+    # 0.95 * 499 with the rounding that AWS's numbers carry as well.
+    assert percentiles(values, (95,)).tolist() == [474.04999999999995]
+
+
+def test_whiskers_are_held_to_the_data() -> None:
+    values = np.array([10.0, 20.0, 30.0, 40.0, 50.0])
+
+    assert box_of(values) == Box(p25=20, p50=30, p75=40, p95=48, upper=50, lower=10)
+
+
+def test_whiskers_leave_outliers_outside() -> None:
+    values = np.array([0.0, 50.0, 50.0, 52.0, 54.0, 54.0, 100.0])
+
+    box = box_of(values)
+
+    assert (box.p25, box.p75) == (50, 54)
+    assert (box.lower, box.upper) == (44, 60)
+
+
+def test_one_value_is_a_box() -> None:
+    assert box_of(np.array([7.0])) == Box(p25=7, p50=7, p75=7, p95=7, upper=7, lower=7)
+
+
+@given(st.lists(st.floats(-1e9, 1e9), min_size=1, max_size=40), st.floats(0, 100))
+def test_a_percentile_lies_where_exact_fractions_put_it(
+    values: list[float], point_pct: float
+) -> None:
+    ordered = [Fraction(value) for value in sorted(values)]
+    place = Fraction(point_pct) / 100 * (len(ordered) - 1)
+    below = min(int(place), len(ordered) - 1)
+    above = min(below + 1, len(ordered) - 1)
+    expected = float(ordered[below] + (ordered[above] - ordered[below]) * (place - below))
+
+    (found,) = percentiles(np.array(values), (point_pct,))
+
+    # The place itself is rounded to a double: between neighbours far apart that moves the value.
+    reach = float(ordered[-1] - ordered[0])
+    np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12 * (1 + reach))
+
+
+@given(st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=40))
+def test_a_box_is_in_order_and_inside_the_data(values: list[float]) -> None:
+    box = box_of(np.array(values))
+
+    assert min(values) <= box.lower
+    assert box.upper <= max(values)
+    assert box.p25 <= box.p50 <= box.p75 <= box.p95
+    reach = 1.5 * (box.p75 - box.p25)
+    assert box.upper == min(max(values), box.p75 + reach)
+    assert box.lower == max(min(values), box.p25 - reach)
