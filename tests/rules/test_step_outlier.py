@@ -479,3 +479,13 @@ def test_a_slow_warm_up_does_not_hide_that_steps_grow_slower() -> None:
 
     assert found is not None
     assert found.severity is Severity.WARNING
+
+
+def test_phases_that_end_in_the_same_word_are_two_lines() -> None:
+    other = "Step:Trainer.TRAIN"
+    rows = step_rows([0.1] * 200) + step_rows([0.2] * 200, phase=other)
+    curves = run(RULE, node(rows)).exhibit("step_series")
+
+    assert curves is not None
+    names = [column.name for column in curves.columns[1:]]
+    assert {name.rpartition("_")[0] for name in names} == {TRAIN, other}

@@ -161,6 +161,31 @@ def test_two_periods_at_once_are_two_findings(first: int) -> None:
     )
 
 
+def test_two_rhythms_of_one_period_are_told_apart_by_their_first_steps() -> None:
+    duration_s = steady(2000)
+    duration_s[9::100] += 0.3
+    duration_s[49::100] += 1.0
+    result = run(RULE, job(duration_s))
+    assert len(result.findings) == 2
+    labels = ["every 100 steps from step 49", "every 100 steps from step 9"]
+    cycles = result.exhibit("cycles")
+    assert cycles is not None
+    assert [column.name for column in cycles.columns[2:]] == [f"slow {name}" for name in labels]
+    assert [row["period"] for row in rows_of(result, "periods")] == labels
+    assert {row["period"] for row in rows_of(result, "slow_functions")} == set(labels)
+    assert {row["name"] for row in rows_of(result, "intervals")[:2]} == {
+        f"step 9, slow {labels[1]}",
+        f"step 49, slow {labels[0]}",
+    }
+
+
+def test_a_rhythm_of_its_own_period_is_named_by_it_alone() -> None:
+    duration_s = every(50, 2000, 0.3)
+    duration_s[120::200] += 1.0
+    listed = rows_of(run(RULE, job(duration_s)), "periods")
+    assert {row["period"] for row in listed} == {"every 50 steps", "every 200 steps"}
+
+
 def test_a_timer_in_steps_that_vary_is_told_in_seconds() -> None:
     noise = np.random.default_rng(3)
     duration_s = 0.3 * np.exp(0.4 * noise.standard_normal(1000))

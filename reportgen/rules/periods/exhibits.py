@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -16,6 +17,9 @@ from reportgen.rules.periods.slow import Unit
 from reportgen.rules.saying.intervals import Interval, intervals_exhibit
 from reportgen.rules.steps.series import phase_word
 from reportgen.units import NS_PER_S, say_count, say_duration, seconds
+
+Label = Callable[[Group, Member], str]
+"""What a rhythm is called in one of its workers."""
 
 CYCLES = "cycles"
 MOST_FUNCTIONS = 12
@@ -34,36 +38,56 @@ def exhibits_of(groups: Sequence[Group], told: Sequence[Group]) -> tuple[Exhibit
     """
     if not groups:
         return ()
+    label = _labels(groups)
     if not told:
-        return (_periods(groups),)
+        return (_periods(groups, label),)
     return (
-        _cycles(told),
-        _periods(groups),
-        _functions(told),
-        *_loads(told),
+        _cycles(told, label),
+        _periods(groups, label),
+        _functions(told, label),
+        *_loads(told, label),
         intervals_exhibit(
-            _intervals(told),
+            _intervals(told, label),
             title="When steps were slow in a rhythm",
             n_all=sum(member.period.n_found for group in told for member in group.members),
         ),
     )
 
 
-def name_of(group: Group) -> str:
-    """Name a rhythm: ``every 50 steps``, ``every 30 s``."""
+def _labels(groups: Sequence[Group]) -> Label:
+    """Return what names rhythms: ``every 50 steps``, ``every 30 s``.
+
+    Two rhythms of one worker can have the same period; their first steps then tell them apart:
+    ``every 50 steps from step 9``.
+    """
+    n_alike = Counter(_place(group, member) for group in groups for member in group.members)
+
+    def label(group: Group, member: Member) -> str:
+        if n_alike[_place(group, member)] < 2:
+            return _every(group)
+        return f"{_every(group)} from step {int(member.period.slowest.step[0])}"
+
+    return label
+
+
+def _place(group: Group, member: Member) -> tuple[str, str, str]:
+    return member.series.worker, member.series.phase, _every(group)
+
+
+def _every(group: Group) -> str:
     period = group.main.period
     if period.unit is Unit.SECONDS:
         return f"every {say_duration(period.period_s)}"
     return f"every {period.period_steps:g} steps"
 
 
-def _cycles(groups: Sequence[Group]) -> Exhibit:
+def _cycles(groups: Sequence[Group], label: Label) -> Exhibit:
     """Return the steps of the worker in which a rhythm costs most, slow ones in own columns."""
     series = groups[0].main.series
     drawn = series.drawn
     assert drawn is not None
     own = [
-        (name_of(group), member.period.slowest)
+        (label(group, member), member.period.slowest)
         for group in groups
         for member in group.members
         if member.series is series
@@ -105,8 +129,8 @@ def _together(parts: Sequence[Points]) -> tuple[np.ndarray, np.ndarray]:
     return start_ns, np.concatenate([part.length_ns for part in parts])[first]
 
 
-def _periods(groups: Sequence[Group]) -> Exhibit:
-    rows = [(name_of(group), member) for group in groups for member in group.members]
+def _periods(groups: Sequence[Group], label: Label) -> Exhibit:
+    rows = [(label(group, member), member) for group in groups for member in group.members]
     members = [member for _, member in rows]
     periods = [member.period for member in members]
     return exhibit(
@@ -140,7 +164,7 @@ def _part(member: Member) -> str:
     return "pause before the next step" if member.period.is_between else "step"
 
 
-def _functions(groups: Sequence[Group]) -> Exhibit:
+def _functions(groups: Sequence[Group], label: Label) -> Exhibit:
     rows = []
     for group in groups:
         contents = merge_contents([member.period.contents for member in group.members])
@@ -159,7 +183,7 @@ def _functions(groups: Sequence[Group]) -> Exhibit:
             "its usual rate has evidence 0, what filled all of the extra time 100 %."
         ),
         columns=[
-            ("period", "", [name_of(group) for group, _ in rows]),
+            ("period", "", [label(group, group.main) for group, _ in rows]),
             ("function", "", [item.part.label for _, item in rows]),
             ("slow_s", "s", [item.slow_ns / NS_PER_S for _, item in rows]),
             ("normal_s", "s", [item.normal_ns / NS_PER_S for _, item in rows]),
@@ -174,9 +198,9 @@ def _functions(groups: Sequence[Group]) -> Exhibit:
     )
 
 
-def _loads(groups: Sequence[Group]) -> tuple[Exhibit, ...]:
+def _loads(groups: Sequence[Group], label: Label) -> tuple[Exhibit, ...]:
     rows = [
-        (name_of(group), member, gauge, load)
+        (label(group, member), member, gauge, load)
         for group in groups
         for member in _one_per_node(group)
         for gauge, load in member.period.loads.by_gauge.items()
@@ -214,12 +238,12 @@ def _one_per_node(group: Group) -> list[Member]:
     return list(best.values())
 
 
-def _intervals(groups: Sequence[Group]) -> list[Interval]:
+def _intervals(groups: Sequence[Group], label: Label) -> list[Interval]:
     return [
         Interval(
             node=member.series.node,
             device=member.series.worker,
-            what=f"step {step}, slow {name_of(group)}",
+            what=f"step {step}, slow {label(group, member)}",
             start_s=seconds(start_ns),
             end_s=seconds(end_ns),
         )

@@ -251,8 +251,12 @@ def _slow_table(
 
 
 def _line_names(series: Sequence[StepSeries]) -> list[str]:
-    if len({item.phase for item in series}) == 1:
+    """Name lines by what differs; phases in full where two of them end in the same word."""
+    words = {item.phase: phase_word(item.phase) for item in series}
+    if len(words) == 1:
         return [item.worker for item in series]
+    if len(set(words.values())) < len(words):
+        words = {phase: phase for phase in words}
     if len({item.worker for item in series}) == 1:
-        return [phase_word(item.phase) for item in series]
-    return [f"{item.worker} {phase_word(item.phase)}" for item in series]
+        return [words[item.phase] for item in series]
+    return [f"{item.worker} {words[item.phase]}" for item in series]
