@@ -1,4 +1,7 @@
-"""Which rules there are: ours, and those of installed packages and plugins."""
+"""Which rules there are: ours, and those of installed packages and plugins.
+
+A rule of ours is registered by the name of its module, here and nowhere else.
+"""
 
 from __future__ import annotations
 
@@ -8,65 +11,70 @@ from importlib.metadata import entry_points
 from typing import TYPE_CHECKING
 
 from reportgen.errors import PluginError
-from reportgen.rules import (
-    batch_size,
-    cpu_bottleneck,
-    dataloader,
-    gpu_memory_increase,
-    gpu_time_budget,
-    horovod_negotiation,
-    io_bottleneck,
-    load_balancing,
-    low_gpu_utilization,
-    max_initialization_time,
-    network_bottleneck,
-    overall_framework_metrics,
-    overall_system_usage,
-    python_functions,
-    step_outlier,
-    step_periodicity,
-)
 from reportgen.rules.base import AnyRule, Rule, param_specs
 
 ENTRY_POINT_GROUP = "reportgen.rules"
+_OF_SAMPLES = (
+    "overall_system_usage",
+    "gpu_time_budget",
+    "overall_framework_metrics",
+    "max_initialization_time",
+    "step_outlier",
+    "step_periodicity",
+    "low_gpu_utilization",
+    "load_balancing",
+    "dataloader",
+    "python_functions",
+    "horovod_negotiation",
+    "batch_size",
+    "cpu_bottleneck",
+    "io_bottleneck",
+    "network_bottleneck",
+    "gpu_memory_increase",
+)
+"""Modules of the rules that read samples and framework events, in the order of the report."""
+_OF_TRACES = (
+    "gpu_activity",
+    "idle_time",
+    "kernel_time",
+    "kernel_precision",
+    "operator_time",
+    "memory_operations",
+    "step_time",
+    "collectives",
+    "launch_latency",
+    "launch_queue",
+    "annotations",
+    "host_threads",
+    "device_memory",
+)
+"""Modules of the rules that read kernel traces alone, in the order of the report. They take a tenth
+of a second to import and wait until they are asked for."""
 
 if TYPE_CHECKING:
     BUILTIN_RULES: tuple[AnyRule, ...]
     """Every rule of ours, in the order of the report."""
+    SAMPLED_RULES: tuple[AnyRule, ...]
+    """The rules that read samples and framework events."""
+    TRACE_RULES: tuple[AnyRule, ...]
+    """The rules that read kernel traces alone."""
 
-SAMPLED_RULES: tuple[AnyRule, ...] = (
-    overall_system_usage.RULE,
-    gpu_time_budget.RULE,
-    overall_framework_metrics.RULE,
-    max_initialization_time.RULE,
-    step_outlier.RULE,
-    step_periodicity.RULE,
-    low_gpu_utilization.RULE,
-    load_balancing.RULE,
-    dataloader.RULE,
-    python_functions.RULE,
-    horovod_negotiation.RULE,
-    batch_size.RULE,
-    cpu_bottleneck.RULE,
-    io_bottleneck.RULE,
-    network_bottleneck.RULE,
-    gpu_memory_increase.RULE,
-)
-"""The rules that read samples and framework events. Those of kernel traces take a tenth of a
-second to import and wait until they are asked for."""
+_GROUPS = {
+    "BUILTIN_RULES": (*_OF_SAMPLES, *_OF_TRACES),
+    "SAMPLED_RULES": _OF_SAMPLES,
+    "TRACE_RULES": _OF_TRACES,
+}
 
 
-def __getattr__(name: str) -> object:
-    """Import the rules of kernel traces when all rules are asked for (PEP 562)."""
-    if name != "BUILTIN_RULES":
+def __getattr__(name: str) -> tuple[AnyRule, ...]:
+    """Import rules when they are asked for (PEP 562)."""
+    if name not in _GROUPS:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return _every_rule()
+    return _builtin(_GROUPS[name])
 
 
-def _every_rule() -> tuple[AnyRule, ...]:
-    from reportgen.rules.trace_rules import TRACE_RULES
-
-    return (*SAMPLED_RULES, *TRACE_RULES)
+def _builtin(modules: Sequence[str]) -> tuple[AnyRule, ...]:
+    return tuple(import_module(f"reportgen.rules.{module}").RULE for module in modules)
 
 
 def all_rules(
@@ -81,7 +89,7 @@ def all_rules(
     Raises:
         PluginError: a plugin cannot be imported, holds no rule, or takes a name in use.
     """
-    rules = list(_every_rule() if builtin is None else builtin)
+    rules = list(_builtin(_GROUPS["BUILTIN_RULES"]) if builtin is None else builtin)
     for entry in sorted(entry_points(group=ENTRY_POINT_GROUP), key=lambda item: item.name):
         try:
             loaded = entry.load()

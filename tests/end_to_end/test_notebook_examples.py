@@ -15,7 +15,7 @@ import reportgen
 from report_notebook import build
 from reportgen import views
 from reportgen.report import Report
-from reportgen.rules.trace_rules import TRACE_RULES
+from reportgen.rules.registry import TRACE_RULES
 from sample_data.python_profiles import write_python_profiles
 from tests.end_to_end.command import run_command
 from tests.test_docs import ROOT
