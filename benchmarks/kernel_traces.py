@@ -15,7 +15,7 @@ from workloads import ROOT
 
 N_STEPS = 2_950
 FASTER = LIGHTER = 10.0
-"""Source: DESIGN §11."""
+"""The promise of docs/performance.md."""
 
 THEIR_ROUNDS = 1
 """Runs of theirs, which take minutes; ours are repeated as asked for."""

@@ -24,7 +24,7 @@ from workloads import ROOT, SMALL_HOUR, make_workload
 
 DRAWN_BUDGET_S = 1.5
 SIZE_BUDGET_BYTES = 2_500_000
-"""Source: DESIGN §11."""
+"""The promise of docs/performance.md."""
 
 FIRST_CHART = "timeline-axis"
 _TRACED_S = 8

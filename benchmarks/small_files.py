@@ -21,7 +21,7 @@ OBJECT_BYTES = 4_000
 N_FILES = 100_000
 N_NODES = 50
 LESS_CPU = 8.0
-"""Our client's CPU time for the objects, against boto3's. Source: DESIGN §11."""
+"""Our client's CPU time for the objects, against boto3's: the promise of docs/performance.md."""
 
 READING_BUDGET_S = 10.0
 _FIRST_MINUTE_S = 1_774_260_000

@@ -11,7 +11,8 @@ from sample_data.spec import Fault, JobSpec
 
 JIFFIES_PER_S = 100  # the kernel counts CPU time in hundredths of a second
 _GPU_LEVEL_PCT = 96.0
-_GPU_MEMORY_RATIO = 0.23  # 0.2 x 22 points stay under the memory rule's 5 (rules-spec §5)
+_GPU_MEMORY_RATIO = 0.23
+"""0.2 x 22 points stay under the memory rule's 5 (docs/rules.md, GPUMemoryIncrease)."""
 _IMBALANCE_LEVELS = (0.97, 0.36, 0.31, 0.27)
 _LEAK_PCT = 60.0
 _DOWNLOAD_S = 18.0

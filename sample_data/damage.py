@@ -21,8 +21,9 @@ class Damage:
 def damage_files(spec: JobSpec, *, root: Path) -> Damage:
     """Plant the file faults of a job below ``root``.
 
-    A truncated file ends after ``"NodeId":"algo-N"`` in its last line (formats §2.3); garbage
-    stands between two whole lines in the middle of a file. Both on every node.
+    A truncated file ends after ``"NodeId":"algo-N"`` in its last line (docs/formats.md, Older
+    system files); garbage stands between two whole lines in the middle of a file. Both on every
+    node.
     """
     n_truncated = n_garbage = 0
     for node in range(spec.nodes):

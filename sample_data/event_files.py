@@ -67,7 +67,7 @@ def render_timeline(events: Sequence[Event], base_us: int) -> str:
     """Return one file: header, then each event; phases are named when they first appear.
 
     The newest writer numbers the first phase 0 like the header, and names it again before each
-    of its events (formats §3.3).
+    of its events (docs/formats.md, Base time).
     """
     base = f'{{"start_time_since_epoch_in_micros": {base_us}}}'
     lines = [_metadata("process_name", 0, base), _sort_index(0)]

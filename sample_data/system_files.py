@@ -129,7 +129,8 @@ def _lateness_us(spec: JobSpec, ticks: Integers, rng: np.random.Generator) -> In
     """Return (n, 5) how long after the instant each group of ``GROUPS`` is stamped.
 
     Steady state 0.2-0.3 ms apart, network last and up to 45 ms late at the start or now and then
-    (formats §2.2); with the fault, any group but the GPU's up to 80 ms late.
+    (docs/formats.md, Lines of system metrics); with the fault, any group but the GPU's up to 80 ms
+    late.
     """
     n = ticks.shape[0]
     gpu = rng.integers(900, 1600, (n, 1))

@@ -1,4 +1,7 @@
-"""What the framework's two timelines of a worker say about a schedule (formats §4.1, §4.2)."""
+"""What the framework's two timelines of a worker say about a schedule.
+
+Source: docs/formats.md, Steps; docs/formats.md, PyTorch events.
+"""
 
 from __future__ import annotations
 

@@ -9,8 +9,10 @@ from sample_data.spec import GENERATOR_VERSION, Fault, JobSpec, node_name
 from sample_data.system_files import gap_ticks
 from sample_data.timelines import profiled_steps, workers
 
-PATIENCE_SAMPLES = 1000  # the rules judge nothing before more than so many (rules-spec §0.3)
-MIN_STEPS = 100  # of one kind, before step times are judged (rules-spec §9)
+PATIENCE_SAMPLES = 1000
+"""The rules judge nothing before more than so many (docs/rules.md, Patience)."""
+MIN_STEPS = 100
+"""Step times are judged from more steps of one kind than this (docs/rules.md, StepOutlier)."""
 N_OUTLIERS = 10
 
 _FAULT_FINDINGS = (

@@ -1,7 +1,8 @@
 """The names of smdebug's analysis tools over ``reportgen.open``: change the imports, keep the rest.
 
 A thin layer: everything here delegates. Where the original was wrong, the right answer is
-returned and the docstring says so. Signatures: smdebug 1.0.34 and seeds 000, 001, 003.
+returned and the docstring says so. Signatures: smdebug 1.0.34 and AWS's
+public example notebooks.
 """
 
 from reportgen.compat.charts import (

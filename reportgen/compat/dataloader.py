@@ -59,7 +59,7 @@ class PT_dataloader_analysis:  # noqa: N801  # the name people know
     ) -> pd.DataFrame:
         """Print the time from batch to batch; return the outliers, gaps between epochs left out.
 
-        The range restricts the batches; the patterns belong to ``plot_the_window`` (the seed's
+        The range restricts the batches; the patterns belong to ``plot_the_window`` (AWS's
         documentation shows them here) and are accepted.
         """
         del select_events, select_dimensions

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from reportgen.engine.executor import Item, Result
 
 MAX_THREADS = 4
-"""Parts in work at once: each may hold some hundred MB while it is read. Source: ours."""
+"""Parts in work at once: each may hold some hundred MB while it is read."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,7 +1,7 @@
 """Tables of the intake as pandas frames with the columns people know from smdebug.
 
-Source of names, types and origin: formats.md §10. Times are texts in UTC and whole microseconds
-since the job's origin, the minute of its first system file.
+Source of names, types and origin: docs/formats.md, Frames. Times are texts in UTC and whole
+microseconds since the job's origin, the minute of its first system file.
 """
 
 from __future__ import annotations

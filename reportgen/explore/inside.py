@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 STALL_MARGIN_PCT = 10.0
-"""CPU and GPU medians must both be lower by so much to speak of a stall. Source: ours."""
+"""CPU and GPU medians must both be lower by so much to speak of a stall: less may
+be the scatter of a few samples."""
 _USE = {"GPUUtilization": "GPU", "CPUUtilization": "CPU", "I/OWaitPercentage": "I/O wait"}
 
 

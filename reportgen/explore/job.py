@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 _PartKey = tuple[str, tuple[FileRef, ...]]
 _POLL_S = 5.0
 _MOST_KEPT_SPANS = 4_000_000
-"""Events kept in memory for the next look at them, 25 bytes each. Source: ours."""
+"""Events kept in memory for the next look at them: 25 bytes each, so 100 MB at most."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from reportgen.explore.job import Job
 
 GPU_IDLE_PCT, GPU_BUSY_PCT, CPU_HOT_PCT = 10.0, 90.0, 90.0
-"""Source: seed 000; the rule CPUBottleneck compares strictly, this analysis counts 10 % as idle."""
+"""Source: docs/rules.md, Ranges of use. The rule CPUBottleneck compares strictly, this analysis
+counts 10 % as idle."""
 GPU_CLASSES = (
     "initialization",
     "finalization",

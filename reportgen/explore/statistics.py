@@ -16,7 +16,10 @@ if TYPE_CHECKING:
 
 STEP = "Step:"
 USAGE_RANGES = ((90.0, 100.0), (10.0, 90.0), (0.0, 10.0))
-"""Ranges of use in percent. Source: features 000-21; an edge belongs to the lower range."""
+"""Ranges of use in percent. An edge belongs to the lower range.
+
+Source: docs/rules.md, Ranges of use.
+"""
 
 
 def durations(events: pd.DataFrame, *, by: str = "framework_metric") -> pd.DataFrame:
@@ -109,7 +112,8 @@ def workload_distances(samples: pd.DataFrame) -> pd.DataFrame:
     Returns:
         One row per pair: ``nodeID``, ``gpu``, ``other_gpu``, ``distance`` (Jensen-Shannon, of
         histograms over 0-100 % in bins of 2 %): 0 for equal use, 0.83 where one is busy whenever
-        the other is idle. Seed 000 calls more than 0.5 unbalanced, the rule LoadBalancing 0.2.
+        the other is idle. AWS's example notebook calls more than 0.5 unbalanced, the rule
+        LoadBalancing 0.2.
     """
     import pandas as pd
 

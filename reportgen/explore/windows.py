@@ -22,7 +22,7 @@ MOST_LANES = 20
 MOST_EVENTS = 4_000
 MOST_MARKERS = 400
 MOST_STEPS = 2_000
-"""What one figure shows at most, so that a browser draws it at once. Source: ours."""
+"""What one figure shows at most, so that a browser draws it at once."""
 
 _PERCENT_TYPES = ("gpu", "cpu", "memory")
 

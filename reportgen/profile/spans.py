@@ -22,7 +22,10 @@ STEP_PREFIX = "Step:"
 
 
 class SpanSource(StrEnum):
-    """Which writer made the event; decides how it is classified (oracle §10)."""
+    """Which writer made the event; decides how it is classified.
+
+    Source: docs/rules.md, Breakdown of framework events.
+    """
 
     PYTHON = "pythontimeline"
     MODEL = "model_timeline"
@@ -52,7 +55,7 @@ class SpanArguments:
         pin_memory: (k,) 1 or 0.
         bytes_fetched: (k,) ``args.bytes_fetched``.
         label: (k,) codes into ``labels``: ``args.layer_name``, else ``args.name``; frames show it
-            in place of the event's name (formats §10).
+            in place of the event's name (docs/formats.md, Frames).
         labels: vocabulary of ``label``.
     """
 

@@ -1,8 +1,8 @@
 """One node's system metrics on a grid of ticks.
 
-A *tick* is one sampling instant of a node (rules-spec §0.6). Every series has at most one sample
-in a tick, so a node is a dense matrix: rows are ticks in order of time, columns are series. Rules
-then need neither joins nor time windows, and one pass over a column is one pass over memory.
+A *tick* is one sampling instant of a node (docs/rules.md, Ticks). Every series has at most one
+sample in a tick, so a node is a dense matrix: rows are ticks in order of time, columns are series.
+Rules then need neither joins nor time windows, and one pass over a column is one pass over memory.
 """
 
 from __future__ import annotations

@@ -8,7 +8,8 @@ from dataclasses import replace
 from reportgen.results import Finding, RuleResult, Severity
 
 EXPLAINS_RATIO = 0.5
-"""A cause accounts for at least half of what its effect may cost. Source: ours."""
+"""A cause accounts for at least half of what its effect may cost; with less,
+removing it would leave most of the effect."""
 
 _SEVERITY_RANK = {severity: rank for rank, severity in enumerate(Severity)}
 

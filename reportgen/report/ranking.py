@@ -14,7 +14,7 @@ def rank_findings(results: Sequence[RuleResult]) -> tuple[RankedFinding, ...]:
 
     Order: severity; what has fewer causes among the findings; recoverable share of the time
     (largest first; none counts as 0); the order of the rules and of their findings.
-    Counters of different rules are never compared: their units differ (rules-spec §13).
+    Counters of different rules are never compared: their units differ (docs/rules.md, Counters).
     """
     ranked = [
         RankedFinding(rule=result.id, finding=finding)

@@ -45,7 +45,7 @@ def summarize(extent: Extent) -> JobSummary:
     """Return the summary of a job.
 
     A loop that begins before the first sample or ends after the last one makes its neighbour 0,
-    never negative (features 004-20).
+    never negative (docs/rules.md, Job summary).
     """
     first_ns, last_ns = extent.first_ns, extent.last_ns
     if first_ns is None or last_ns is None:

@@ -1,6 +1,6 @@
 """One rule result as JSON bytes and back.
 
-The first five keys are AWS's, in AWS's order (source: rules-spec §0.1); ``reportgen`` holds ours.
+The first five keys are AWS's, in AWS's order (docs/rules.md, Five keys); ``reportgen`` holds ours.
 History of ``format``: 1, first version.
 """
 

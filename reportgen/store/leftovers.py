@@ -13,7 +13,7 @@ from pathlib import Path
 _PREFIX = ".profiler-report-"
 _SUFFIX = ".tmp"
 _LONGEST_WAIT_S, _PAUSE_S = 1.0, 0.01
-"""For another run to make its staging folder, which takes milliseconds. Source: ours."""
+"""For another run to make its staging folder, which takes milliseconds."""
 
 ASIDE = "old"
 """The folder in a staging folder that holds the old results while the new ones take their place."""

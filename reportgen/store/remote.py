@@ -19,7 +19,7 @@ _PRODUCTS = (OUTPUT_NOTEBOOK, OUTPUT_SUMMARY, OUTPUT_PAGE)
 """In the order in which they are uploaded: the page is last."""
 
 _LARGEST_BYTES = 1 << 28
-"""What is larger was not written by us, so its content need not be looked at. Source: ours."""
+"""What is larger was not written by us, so its content need not be looked at."""
 
 _N_THREADS = 8
 

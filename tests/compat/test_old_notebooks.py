@@ -56,7 +56,7 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> TrainingJob:
 
 @pytest.mark.slow
 def test_the_walk_through_the_frames_of_2020(job: TrainingJob) -> None:
-    """Seed 000 from its first cell to the comparison of slow with normal steps."""
+    """AWS's notebook of 2020 from its first cell to the comparison of slow with normal steps."""
     job.wait_for_sys_profiling_data_to_be_available()
     system, framework = PandasFrame(job.profiler_s3_output_path).get_latest_data()
     assert min(system["timestamp"]) < max(system["timestamp"])
@@ -84,7 +84,7 @@ def test_the_walk_through_the_frames_of_2020(job: TrainingJob) -> None:
 
 
 def test_the_walk_through_the_data_loader(job: TrainingJob) -> None:
-    """Seed 003: every method, and the window that it plots."""
+    """AWS's notebook on data loaders: every method, and the window that it plots."""
     analysis = PT_dataloader_analysis(PandasFrame(job.profiler_s3_output_path))
     for method in (
         analysis.analyze_dataloaderIter_initialization,

@@ -1,7 +1,7 @@
-"""Seed 000 computed a second time: raw files with ``json``, sums with plain pandas loops.
+"""AWS's notebook of 2020 computed again: raw files with ``json``, sums with plain pandas loops.
 
 Nothing of the package is used here, and nothing is fast. Where the notebook of 2020 was wrong
-(features 000-18 to 000-33, column "trap") the definition is the corrected one.
+(docs/rules.md, Slow against normal) the definition is the corrected one.
 """
 
 from __future__ import annotations

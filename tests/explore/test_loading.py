@@ -1,4 +1,4 @@
-"""The data-loader analysis, by hand: features 003."""
+"""The data-loader analysis, by hand (docs/rules.md, Slow batches)."""
 
 from __future__ import annotations
 

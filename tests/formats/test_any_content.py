@@ -40,7 +40,7 @@ Known = tuple[str, str, str, float, float]
 
 
 def known(sample: dict[str, Any]) -> Known:
-    """Return what a sample says, by the rules of the format (formats.md §2)."""
+    """Return what a sample says, by the rules of the format (docs/formats.md, System metrics)."""
     names = (sample["Type"], sample["Name"], sample.get("Dimension", ""))
     return (*names, float(sample["Value"]), float(sample["Timestamp"]))
 

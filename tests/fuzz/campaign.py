@@ -17,7 +17,7 @@ from typing import Self
 from tests.fuzz.formats import FORMATS
 
 CASE_LIMIT_S = 60.0
-"""A case takes a second; what takes longer than this on a busy machine hangs. Source: ours."""
+"""A case takes a second; what takes longer than this on a busy machine hangs."""
 
 _PAGE_EVERY = 4
 

@@ -13,7 +13,7 @@ import traceback
 from pathlib import Path
 
 _MEMORY_BYTES = 6 << 30
-"""Address space of the worker; what needs more is an attack that worked. Source: ours."""
+"""Address space of the worker; what needs more is an attack that worked."""
 
 
 def main() -> int:

@@ -1,4 +1,4 @@
-"""Samples to ticks: rules-spec §0.6, by hand-made numbers and by random lateness."""
+"""Samples to ticks (docs/rules.md, Ticks): by hand-made numbers and by random lateness."""
 
 from __future__ import annotations
 
