@@ -8,8 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from typing import Any, TypeVar, dataclass_transform
+from typing import Any, Literal, TypeVar, dataclass_transform
 
+import numpy as np
+from numpy.typing import NDArray
+
+from reportgen.facts.distributions import Box
+from reportgen.facts.intervals import runs_of
 from reportgen.results import (
     Column,
     ColumnType,
@@ -17,17 +22,25 @@ from reportgen.results import (
     Exhibit,
     ExhibitKind,
     Finding,
+    Reason,
+    ReasonCode,
     Role,
     Severity,
     Where,
     column,
     exhibit,
 )
+from reportgen.rules.base import param
 from reportgen.text import plural, write
-from reportgen.units import percentages, speedup_at_most
+from reportgen.units import NS_PER_MINUTE, percentages, seconds, speedup_at_most
 
 CRITICAL_FROM_RATIO = 0.5
 """A fault that may cost half of the time is critical: mending it may double the speed."""
+MOST_BOXES = 64
+"""More boxes than this cannot be told apart in a chart; all numbers stay in tables."""
+MOST_INTERVALS = 200
+"""More intervals than this cannot be told apart on an axis of time; the longest stay."""
+AWS_DEFAULTS = "the defaults of SageMaker's built-in profiler rules (docs/rules.md)"
 
 _T = TypeVar("_T")
 _K = TypeVar("_K")
@@ -58,6 +71,26 @@ def col(
     return field(metadata={"column": meta})
 
 
+def derived(
+    get: Callable[[Any], Any],
+    unit: str = "",
+    *,
+    name: str = "",
+    role: Role | None = None,
+    digits: int | None = None,
+    init: Literal[False] = False,
+) -> Any:
+    """Declare a column whose values are computed from the other fields of each row.
+
+    Args:
+        get: from a row to the value that the table shows.
+        unit, name, role, digits: as of ``col``.
+        init: for the type checker: nobody passes a value.
+    """
+    meta = {"unit": unit, "name": name, "role": role, "per": None, "digits": digits, "get": get}
+    return field(init=init, default=None, repr=False, compare=False, metadata={"column": meta})
+
+
 def merged(reduce: Callable[[Sequence[Any]], Any]) -> Any:
     """Declare how the values of a field over all parts become one value.
 
@@ -70,7 +103,9 @@ def merged(reduce: Callable[[Sequence[Any]], Any]) -> Any:
     return field(metadata={"reduce": reduce})
 
 
-@dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(col, merged))
+@dataclass_transform(
+    frozen_default=True, kw_only_default=True, field_specifiers=(col, derived, merged)
+)
 def row(cls: type[_T]) -> type[_T]:
     """Make a frozen class of a measurement whose ``col`` fields are the columns of a table.
 
@@ -85,7 +120,7 @@ def columns_of(rows: Sequence[object], kind: type[Any]) -> list[Column]:
         column(
             meta["name"] or item.name,
             meta["unit"],
-            [_shown(getattr(entry, item.name), meta["per"], meta["digits"]) for entry in rows],
+            [_shown(entry, item.name, meta) for entry in rows],
             type=ColumnType.FLOAT if meta["per"] else _type_of(str(item.type)),
             role=meta["role"],
         )
@@ -102,11 +137,12 @@ def _type_of(annotation: str) -> ColumnType:
     return _TYPES.get(annotation.removesuffix(" | None"), ColumnType.TEXT)
 
 
-def _shown(value: Any, per: float | None, digits: int | None) -> Any:
+def _shown(entry: object, name: str, meta: Mapping[str, Any]) -> Any:
+    value = meta["get"](entry) if "get" in meta else getattr(entry, name)
     if value is None:
         return None
-    scaled = value if per is None else value / per
-    return scaled if digits is None else round(scaled, digits)
+    scaled = value if meta["per"] is None else value / meta["per"]
+    return scaled if meta["digits"] is None else round(scaled, meta["digits"])
 
 
 def table(
@@ -184,6 +220,104 @@ def ranking(
         ],
         role=role,
         row_roles=row_roles,
+    )
+
+
+def boxes(
+    exhibit_id: str,
+    items: Sequence[tuple[str, Box, float | None]],
+    *,
+    title: str,
+    unit: str,
+    role: Role | None = None,
+    row_roles: Sequence[Role | None] = (),
+) -> Exhibit:
+    """Return the first ``MOST_BOXES`` box plots; the caption says when some are missing.
+
+    Args:
+        exhibit_id: stable id, unique within the result.
+        items: what each box is about, the box, and the largest value if it is known.
+        title: what is distributed, without a full stop.
+        unit: of the values.
+        role: what the whole exhibit is about.
+        row_roles: what each box is about.
+    """
+    shown = items[:MOST_BOXES]
+    caption = (
+        "Box: 25th to 75th percentile with the median; whiskers reach to the last value within 1.5 "
+        "times the box (Tukey), not to p5 and p95."
+    )
+    if len(shown) < len(items):
+        caption += f" The first {len(shown)} of {len(items)}."
+    marks = [
+        (mark, [round(getattr(box, mark), 4) for _, box, _ in shown])
+        for mark in ("lower", "p25", "p50", "p75", "upper", "p95")
+    ]
+    largest = [None if most is None else round(most, 4) for *_, most in shown]
+    return exhibit(
+        exhibit_id,
+        ExhibitKind.BOXES,
+        title=title,
+        caption=caption,
+        columns=[
+            column("name", "", [name for name, *_ in shown], type=ColumnType.TEXT),
+            *(
+                column(mark, unit, values, type=ColumnType.FLOAT)
+                for mark, values in (*marks, ("max", largest))
+            ),
+        ],
+        role=role,
+        row_roles=row_roles[:MOST_BOXES],
+    )
+
+
+def _lane(item: Interval) -> str:
+    """Name a line of the chart: a worker's name holds its node's, a GPU's does not."""
+    is_whole = not item.device or item.device.startswith(f"{item.node}-")
+    return (item.device or item.node) if is_whole else f"{item.node} {item.device}"
+
+
+@row
+class Interval:
+    """A stretch of time in which something was detected, in one shape for all rules.
+
+    Attributes:
+        what: in a few words.
+        start_s, end_s: Unix seconds.
+        node, device: where; a device is a GPU or a worker, empty for the whole node.
+    """
+
+    lane: str = derived(_lane)
+    what: str = col(name="name")
+    start_s: float = col("s")
+    end_s: float = col("s")
+    node: str = col()
+    device: str
+    shown_device: str | None = derived(lambda item: item.device or None, name="device")
+
+
+def intervals(
+    items: Sequence[Interval], *, title: str, caption: str = "", n_all: int | None = None
+) -> Exhibit:
+    """Return the longest ``MOST_INTERVALS`` as spans in order of time, with the id "intervals".
+
+    Args:
+        items: any order, at least one.
+        title: what they are.
+        caption: how to read them; how many were left out is added.
+        n_all: how many there are where not all are given.
+    """
+
+    def place(item: Interval) -> tuple[float, float, str, str, str]:
+        return item.start_s, item.end_s, item.node, item.device, item.what
+
+    longest = sorted(items, key=lambda item: (item.start_s - item.end_s, place(item)))
+    shown = sorted(longest[:MOST_INTERVALS], key=place)
+    n_all = n_all or len(items)
+    if len(shown) < n_all:
+        caption = f"{caption} The {len(shown):,} longest of {n_all:,}.".strip()
+    return table(
+        "intervals", shown, Interval, title=title, caption=caption, drawn_as=ExhibitKind.SPANS
     )
 
 
@@ -270,6 +404,85 @@ def estimate_of(recoverable_ratio: float | None) -> Estimate | None:
     return Estimate(share_ratio=share, speedup_at_most=speedup_at_most(share))
 
 
+def longest_minutes(
+    node: str, device: str, minutes_ns: NDArray[np.int64], *, last_ns: int
+) -> Where:
+    """Return the longest run of neighbouring minutes, the first of equally long ones.
+
+    Args:
+        node, device: whose minutes they are.
+        minutes_ns: (m,) int64 starts of minutes, sorted, m >= 1.
+        last_ns: the newest sample; the stretch ends there at the latest.
+    """
+    runs = runs_of(minutes_ns, max_step=NS_PER_MINUTE)
+    longest = int(runs.n_members.argmax())
+    end_ns = int(minutes_ns[runs.last[longest]]) + NS_PER_MINUTE
+    return Where(
+        node=node,
+        device=device,
+        start_s=seconds(minutes_ns[runs.first[longest]]),
+        end_s=seconds(min(end_ns, last_ns)),
+    )
+
+
+# Parameters of rules that read samples, and whether they saw enough
+
+
+def percentage(default: float, meaning: str) -> Any:
+    """Declare a parameter that is a percentage of 0-100."""
+    return param(default, unit="%", meaning=meaning, source=AWS_DEFAULTS, minimum=0, maximum=100)
+
+
+def patience() -> Any:
+    """Declare how many samples must be exceeded before a rule judges."""
+    return _n_samples(1000, "judge only once more than this many samples exist", minimum=1)
+
+
+def window(default: int, *, minimum: int = 1) -> Any:
+    """Declare how many of the newest samples are looked at."""
+    return _n_samples(default, "how many of the newest samples are looked at", minimum=minimum)
+
+
+def _n_samples(default: int, meaning: str, *, minimum: int) -> Any:
+    return param(
+        default,
+        unit="samples",
+        meaning=meaning,
+        source=AWS_DEFAULTS,
+        minimum=minimum,
+        is_whole=True,
+    )
+
+
+def reason_to_skip(
+    *, n_ticks: int, n_gpus: int | None, n_samples: int, patience: int
+) -> Reason | None:
+    """Return why a rule that reads samples cannot look, or ``None`` when it can.
+
+    Args:
+        n_ticks: sampling instants of all nodes.
+        n_gpus: GPUs of all nodes; ``None`` for a rule that needs none.
+        n_samples: samples of the node that has most.
+        patience: how many samples must be exceeded: as many are too few.
+    """
+    if n_ticks == 0:
+        return Reason(code=ReasonCode.TOO_FEW_SAMPLES, text="There are no system metrics.")
+    if n_gpus == 0:
+        return Reason(code=ReasonCode.NO_GPU, text="The job has no GPU.")
+    if n_samples <= patience:
+        return Reason(code=ReasonCode.TOO_FEW_SAMPLES, text=too_short(n_samples, patience=patience))
+    return None
+
+
+def too_short(n_samples: int, *, patience: int) -> str:
+    """Return the sentence that there are no more samples than ``patience``."""
+    return write(
+        "Too short to judge: {n_samples:count sample}, more than {patience:n} are needed.",
+        n_samples=n_samples,
+        patience=patience,
+    )
+
+
 # Measurements of several parts that become one
 
 
@@ -288,6 +501,7 @@ def merge(items: Sequence[_T]) -> _T:
             if (reduce := item.metadata.get("reduce"))
             else getattr(first, item.name)
             for item in fields(first)
+            if item.init
         }
     )
     return joined

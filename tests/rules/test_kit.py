@@ -10,6 +10,7 @@ from reportgen.rules.kit import (
     col,
     columns_of,
     concat,
+    derived,
     merge,
     merged,
     ranking,
@@ -50,6 +51,23 @@ def test_the_types_of_columns_are_declared_whatever_the_values() -> None:
 
     assert [item.type for item in columns_of(QUEUES, Queue)] == declared
     assert [item.type for item in columns_of([], Queue)] == declared
+
+
+@row
+class Share:
+    done: int = col()
+    rest: int = derived(lambda item: 10 - item.done)
+    total: int
+
+
+def test_a_derived_column_is_computed_from_its_row_and_never_passed() -> None:
+    one = Share(done=3, total=10)
+
+    assert [(item.name, item.values) for item in columns_of([one], Share)] == [
+        ("done", (3,)),
+        ("rest", (7,)),
+    ]
+    assert one == Share(done=3, total=10) == merge([one, Share(done=4, total=10)])
 
 
 FULL = Message(

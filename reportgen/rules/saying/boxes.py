@@ -6,14 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from reportgen.facts.distributions import Box
-from reportgen.results import Exhibit, ExhibitKind, exhibit
+from reportgen.results import Exhibit
+from reportgen.rules.kit import MOST_BOXES, boxes
 
-MAX_BOXES = 64
-"""More boxes than this cannot be told apart in a chart; all numbers stay in tables. Ours."""
-CAPTION = (
-    "Box: 25th to 75th percentile with the median; whiskers reach to the last value within 1.5 "
-    "times the box (Tukey), not to p5 and p95."
-)
+MAX_BOXES = MOST_BOXES
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,27 +39,7 @@ class NamedBox:
         return cls(name=name, box=box, largest=numbers.get(largest))
 
 
-def boxes_exhibit(exhibit_id: str, boxes: Sequence[NamedBox], *, title: str, unit: str) -> Exhibit:
-    """Return a ``boxes`` exhibit of the first ``MAX_BOXES``; the caption says when some miss."""
-    shown = boxes[:MAX_BOXES]
-    rest = f" The first {len(shown)} of {len(boxes)}." if len(shown) < len(boxes) else ""
-    return exhibit(
-        exhibit_id,
-        ExhibitKind.BOXES,
-        title=title,
-        caption=CAPTION + rest,
-        columns=[
-            ("name", "", [item.name for item in shown]),
-            ("lower", unit, [round(item.box.lower, 4) for item in shown]),
-            ("p25", unit, [round(item.box.p25, 4) for item in shown]),
-            ("p50", unit, [round(item.box.p50, 4) for item in shown]),
-            ("p75", unit, [round(item.box.p75, 4) for item in shown]),
-            ("upper", unit, [round(item.box.upper, 4) for item in shown]),
-            ("p95", unit, [round(item.box.p95, 4) for item in shown]),
-            (
-                "max",
-                unit,
-                [None if item.largest is None else round(item.largest, 4) for item in shown],
-            ),
-        ],
-    )
+def boxes_exhibit(exhibit_id: str, items: Sequence[NamedBox], *, title: str, unit: str) -> Exhibit:
+    """Return a ``boxes`` exhibit; see ``kit.boxes``."""
+    named = [(item.name, item.box, item.largest) for item in items]
+    return boxes(exhibit_id, named, title=title, unit=unit)
