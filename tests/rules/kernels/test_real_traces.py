@@ -148,8 +148,8 @@ def test_utilization_over_time_has_the_mean_of_the_window(name: str) -> None:
                 for row in rows
                 if (row["rank"], row["window"]) == (trace.rank, window.kind.value)
             ]
-            agree(float(use.busy_us.sum()), *busy)
-            agree(float(use.length_us.sum()), window.length_us)
+            agree(float(use.busy_ns.sum()) / 1000, *busy)
+            agree(float(use.length_ns.sum()) / 1000, window.length_ns / 1000)
             assert 120 <= use.time_s.size <= 300
 
 
