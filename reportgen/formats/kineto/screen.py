@@ -25,6 +25,9 @@ OVERRUN_NS = 100 * NS_PER_US
 """Overlaps on one stream beyond this are broken ends, below it are real. Source: definitions 2.1,
 real overlaps are up to 13 us; TraceLens#669."""
 
+NS_TOLD_BELOW_US = 2**43
+"""Below, float64 tells whole nanoseconds apart: files that count from a base of their own are."""
+
 ROW = "row"
 """Column that keeps the place of a row in the file while rows are dropped and sorted."""
 
@@ -84,17 +87,23 @@ def to_origin(table: Columns, base_us: int) -> None:
     ``start_us`` and ``duration_us`` become ``start_ns``, ``end_ns`` and ``duration_ns``. Profilers
     write up to three decimals, which are whole nanoseconds; further decimals are rounded.
 
-    Ends are summed before they are moved, as everyone does who reads the file: the figures that
-    others publish carry the rounding of that sum. The subtraction itself is exact.
+    An end is start plus duration. Where float64 does not hold nanoseconds, as since 1970, the two
+    are summed before they are moved, as everyone does who reads the file: the figures that others
+    publish carry the rounding of that sum. The subtraction itself is exact.
     """
     if not table:
         return
     start_us = table.pop("start_us")
-    if "duration_us" in table:
-        duration_us = table.pop("duration_us")
+    table["start_ns"] = _whole_ns(start_us - base_us)
+    if "duration_us" not in table:
+        return
+    duration_us = table.pop("duration_us")
+    if base_us < NS_TOLD_BELOW_US:
+        table["duration_ns"] = _whole_ns(duration_us)
+        table["end_ns"] = table["start_ns"] + table["duration_ns"]
+    else:
         table["end_ns"] = _whole_ns((start_us + duration_us) - base_us)
         table["duration_ns"] = _whole_ns(duration_us)
-    table["start_ns"] = _whole_ns(start_us - base_us)
 
 
 def _whole_ns(time_us: Column) -> Column:

@@ -118,6 +118,9 @@ def _percentiles(ranks: Sequence[RankSteps]) -> Exhibit:
 def _table(ranks: Sequence[RankSteps]) -> Exhibit:
     pairs = _with_steps(ranks)
     counts = [steps.number.size for _, steps in pairs]
+    starts_ns = [
+        rank.clock_ns + start_ns for rank, steps in pairs for start_ns in steps.start_ns.tolist()
+    ]
     return exhibit(
         TABLE,
         ExhibitKind.TABLE,
@@ -130,12 +133,7 @@ def _table(ranks: Sequence[RankSteps]) -> Exhibit:
         columns=[
             ("rank", "", np.repeat([rank.rank for rank, _ in pairs], counts)),
             ("step", "", np.concatenate([steps.number for _, steps in pairs])),
-            (
-                "start_us",
-                "us",
-                np.concatenate([rank.clock_ns + steps.start_ns for rank, steps in pairs])
-                / NS_PER_US,
-            ),
+            ("start_us", "us", [start_ns / NS_PER_US for start_ns in starts_ns]),
             (
                 "period_us",
                 "us",
