@@ -16,12 +16,11 @@ from numpy.typing import NDArray
 from reportgen.intake import read, read_events
 from reportgen.profile import NO_STEP, PartRef, RankTrace, SpanSource, SpanTable
 from reportgen.profile.spans import NUMBER_COLUMNS, STEP_PREFIX, SpanArguments, code_type
-from reportgen.profile.trace_tables import SliceKind
+from reportgen.profile.trace_tables import SliceKind, Times
 from reportgen.rules.kernels.host_activity import loader_rows
 from reportgen.rules.kernels.steps import StepRows, step_rows
-from reportgen.rules.kernels.windows import launch_start_us
+from reportgen.rules.kernels.windows import launch_start_ns
 from reportgen.rules.loading.events import OPERATORS
-from reportgen.units import NS_PER_US
 
 STEP = f"{STEP_PREFIX}ModeKeys.GLOBAL"
 _SLICES = {
@@ -94,22 +93,22 @@ def _host_slices(trace: RankTrace, steps: StepRows | None, phases: list[str]) ->
     is_step = np.array([name.startswith(_PROFILER_STEP) for name in (*trace.names, "")])
     kept = np.flatnonzero(~is_step[slices.name])
     return {
-        **_times(trace, slices.start_us[kept], slices.end_us[kept]),
+        **_times(trace, slices.start_ns[kept], slices.end_ns[kept]),
         **_threads(trace, slices.thread[kept]),
         "name": slices.name[kept],
         "phase": phase[kept],
-        "step": _step_at(steps, slices.start_us[kept]),
+        "step": _step_at(steps, slices.start_ns[kept]),
     }
 
 
 def _host_calls(trace: RankTrace, steps: StepRows | None, phase: int) -> _Columns:
     calls = trace.calls
     return {
-        **_times(trace, calls.start_us, calls.end_us),
+        **_times(trace, calls.start_ns, calls.end_ns),
         **_threads(trace, calls.thread),
         "name": calls.name,
         "phase": np.full(calls.name.shape, phase),
-        "step": _step_at(steps, calls.start_us),
+        "step": _step_at(steps, calls.start_ns),
     }
 
 
@@ -117,19 +116,19 @@ def _gpu_ops(trace: RankTrace, steps: StepRows | None, first_phase: int) -> _Col
     ops = trace.gpu_ops
     absent = np.full(ops.name.shape, -1)
     return {
-        **_times(trace, ops.start_us, ops.end_us),
+        **_times(trace, ops.start_ns, ops.end_ns),
         "os_pid": absent,
         "tid": ops.stream,
         "name": ops.name,
         "phase": first_phase + np.unique(ops.device, return_inverse=True)[1].reshape(-1),
-        "step": _step_at(steps, launch_start_us(trace)),
+        "step": _step_at(steps, launch_start_ns(trace)),
     }
 
 
 def _steps(trace: RankTrace, steps: StepRows, phase: int) -> _Columns:
     absent = np.full(steps.number.shape, -1)
     return {
-        **_times(trace, steps.start_us, steps.start_us + steps.period_us),
+        **_times(trace, steps.start_ns, steps.start_ns + steps.period_ns),
         "os_pid": absent,
         "tid": absent,
         "name": np.full_like(absent, len(trace.names)),
@@ -138,25 +137,20 @@ def _steps(trace: RankTrace, steps: StepRows, phase: int) -> _Columns:
     }
 
 
-def _step_at(steps: StepRows | None, time_us: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Return the number of the step at each instant; NaN, and what is in no step, has none."""
+def _step_at(steps: StepRows | None, time_ns: Times) -> NDArray[np.int64]:
+    """Return the number of the step at each instant; what is in no step, or ``NONE``, has none."""
     if steps is None or not steps.number.size:
-        return np.full(time_us.shape, NO_STEP, dtype=np.int64)
-    order = np.argsort(steps.start_us, kind="stable")
-    start_us, number = steps.start_us[order], steps.number[order]
-    end_us = start_us + steps.period_us[order]
-    place = np.searchsorted(start_us, time_us, side="right") - 1
-    is_inside = (place >= 0) & (time_us <= end_us[np.maximum(place, 0)])
+        return np.full(time_ns.shape, NO_STEP, dtype=np.int64)
+    order = np.argsort(steps.start_ns, kind="stable")
+    start_ns, number = steps.start_ns[order], steps.number[order]
+    end_ns = start_ns + steps.period_ns[order]
+    place = np.searchsorted(start_ns, time_ns, side="right") - 1
+    is_inside = (place >= 0) & (time_ns <= end_ns[np.maximum(place, 0)])
     return np.where(is_inside, number[np.maximum(place, 0)], NO_STEP)
 
 
-def _times(
-    trace: RankTrace, start_us: NDArray[np.float64], end_us: NDArray[np.float64]
-) -> _Columns:
-    start_ns, end_ns = (
-        np.rint(time_us * NS_PER_US).astype(np.int64) + trace.origin_ns
-        for time_us in (start_us, end_us)
-    )
+def _times(trace: RankTrace, start_ns: Times, end_ns: Times) -> _Columns:
+    start_ns, end_ns = (trace.origin_ns + time_ns for time_ns in (start_ns, end_ns))
     return {"start_ns": start_ns, "end_ns": np.maximum(start_ns, end_ns)}
 
 

@@ -16,8 +16,8 @@ _FEW_OPS_RATIO = 0.8
 """A first step with fewer GPU ops than this share of the median lost some. Source: kernel-trace
 definitions, section 4 (11)."""
 
-_JITTER_US = 1.0
-"""Annotations that cross by less are rounded. Source: ours; times of 2.3 are 0.25 us apart."""
+_JITTER_NS = 1_000
+"""Annotations that cross by less are rounded. Times of PyTorch 2.3 are 250 ns apart."""
 
 _SAY_ORPHAN = (
     "{n} GPU [operation has|operations have] no launch in the trace and [counts|count] as GPU time"
@@ -49,7 +49,7 @@ def _overlaps(tables: TraceTables) -> list[str]:
     Source: kernel-trace definitions, section 4 (12); pytorch#174555.
     """
     said = []
-    n_steps = int(np.count_nonzero(tables.steps.end_us[:-1] > tables.steps.start_us[1:]))
+    n_steps = int(np.count_nonzero(tables.steps.end_ns[:-1] > tables.steps.start_ns[1:]))
     if n_steps:
         overlap = "profiler step overlaps" if n_steps == 1 else "profiler steps overlap"
         said.append(f"{say_count(n_steps)} {overlap} the next one: the starts of steps are used.")
@@ -67,25 +67,25 @@ def _overlaps(tables: TraceTables) -> list[str]:
 def crossing_annotations(slices: HostSlices) -> int:
     """Return how many annotations begin inside another one of their thread and end after it."""
     rows = np.flatnonzero(slices.kind == SliceKind.ANNOTATION)
-    thread, start_us, end_us = slices.thread[rows], slices.start_us[rows], slices.end_us[rows]
+    thread, start_ns, end_ns = slices.thread[rows], slices.start_ns[rows], slices.end_ns[rows]
     n_crossing = 0
     for code in np.unique(thread):
         of_thread = thread == code
-        n_crossing += _crossing(start_us[of_thread].tolist(), end_us[of_thread].tolist())
+        n_crossing += _crossing(start_ns[of_thread].tolist(), end_ns[of_thread].tolist())
     return n_crossing
 
 
-def _crossing(starts_us: list[float], ends_us: list[float]) -> int:
+def _crossing(starts_ns: list[int], ends_ns: list[int]) -> int:
     """Return how many spans, sorted by start, contain the end of one that began before."""
-    open_ends_us: list[float] = []
+    open_ends_ns: list[int] = []
     n_before = n_crossing = 0
-    for start_us, end_us in zip(starts_us, ends_us, strict=True):
-        while starts_us[n_before] < start_us - _JITTER_US:
-            heapq.heappush(open_ends_us, ends_us[n_before])
+    for start_ns, end_ns in zip(starts_ns, ends_ns, strict=True):
+        while starts_ns[n_before] < start_ns - _JITTER_NS:
+            heapq.heappush(open_ends_ns, ends_ns[n_before])
             n_before += 1
-        while open_ends_us and open_ends_us[0] <= start_us + _JITTER_US:
-            heapq.heappop(open_ends_us)
-        n_crossing += bool(open_ends_us) and open_ends_us[0] < end_us - _JITTER_US
+        while open_ends_ns and open_ends_ns[0] <= start_ns + _JITTER_NS:
+            heapq.heappop(open_ends_ns)
+        n_crossing += bool(open_ends_ns) and open_ends_ns[0] < end_ns - _JITTER_NS
     return n_crossing
 
 
@@ -106,6 +106,6 @@ def _ops_by_step(tables: TraceTables) -> list[int]:
     launched = tables.gpu_ops.launch[tables.gpu_ops.launch != NONE]
     if not n_rows(steps) or not len(launched):
         return []
-    at_us = np.sort(tables.calls.start_us[launched])
-    edges = np.searchsorted(at_us, np.stack([steps.start_us, steps.end_us]))
+    at_ns = np.sort(tables.calls.start_ns[launched])
+    edges = np.searchsorted(at_ns, np.stack([steps.start_ns, steps.end_ns]))
     return [int(number) for number in edges[1] - edges[0]]

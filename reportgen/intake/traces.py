@@ -16,7 +16,7 @@ from reportgen.intake.trace_oddities import tell_oddities
 from reportgen.profile import Clock, PartRef, Quality, RankTrace, SourceNote
 from reportgen.profile.trace_tables import NONE, n_rows
 from reportgen.storage import read_blocks
-from reportgen.units import NS_PER_S, NS_PER_US, say_count
+from reportgen.units import NS_PER_S, say_count
 
 _UNIX_NS = range(1_262_304_000 * NS_PER_S, 4_102_444_800 * NS_PER_S)
 """2010 to 2100: what lies outside is no wall clock. Source: ours; PyTorch is younger."""
@@ -45,8 +45,8 @@ def read_rank(ref: PartRef, *, on_progress: Progress | None = None) -> RankTrace
     _tell_losses(trace, file.key, tally)
     tell_oddities(trace.tables, file.key, tally)
     tables, header = trace.tables, trace.header
-    origin_ns = (header.base_ns or 0) + tables.base_us * NS_PER_US
-    extent_us = _extent_us(tables)
+    origin_ns = (header.base_ns or 0) + tables.origin_ns
+    extent_ns = _extent_ns(tables)
     return RankTrace(
         node=ref.node,
         job=ref.job,
@@ -73,9 +73,9 @@ def read_rank(ref: PartRef, *, on_progress: Progress | None = None) -> RankTrace
         devices=header.devices,
         versions=header.versions,
         recorded=header.recorded,
-        first_us=extent_us[0] if extent_us else None,
-        last_us=extent_us[1] if extent_us else None,
-        notes=(*tally.notes(), *_silent_count(is_read=extent_us is not None)),
+        first_ns=extent_ns[0] if extent_ns else None,
+        last_ns=extent_ns[1] if extent_ns else None,
+        notes=(*tally.notes(), *_silent_count(is_read=extent_ns is not None)),
     )
 
 
@@ -95,18 +95,18 @@ def _blocks_until_trouble(blocks: Iterator[bytes], key: str, tally: Tally) -> It
         tally.remark(err.message, path=key)
 
 
-def _extent_us(tables: TraceTables) -> tuple[float, float] | None:
+def _extent_ns(tables: TraceTables) -> tuple[int, int] | None:
     timed = [table for table in (tables.gpu_ops, tables.calls, tables.slices) if n_rows(table)]
     if not timed:
         return None
-    first_us = min(float(table.start_us.min()) for table in timed)
-    return first_us, max(float(table.end_us.max()) for table in timed)
+    first_ns = min(int(table.start_ns.min()) for table in timed)
+    return first_ns, max(int(table.end_ns.max()) for table in timed)
 
 
 def _tell_losses(trace: TraceFile, key: str, tally: Tally) -> None:
     """Say in numbers what of a file could not be read."""
     losses, tables = trace.losses, trace.tables
-    if _extent_us(tables) is None:
+    if _extent_ns(tables) is None:
         what = _SAY_NO_TRACE if trace.n_bytes else "{n} [file was|files were] empty"
         tally.add(Quality.FILES_SKIPPED, key, what=what)
     tally.add(Quality.BYTES_LOST, key, losses.bytes_cut_off, what=_SAY_CUT_OFF)

@@ -124,18 +124,13 @@ def extent_of(part: NodeProfile) -> Extent:
 
 def extent_of_trace(trace: RankTrace) -> Extent:
     """Return first and last instants of a kernel trace: of its events and its steps."""
-    if trace.first_us is None or trace.last_us is None:
+    if trace.first_ns is None or trace.last_ns is None:
         return Extent()
-    steps = trace.steps
-    has_steps = len(steps.start_us) > 0
+    steps, origin_ns = trace.steps, trace.origin_ns
+    has_steps = len(steps.start_ns) > 0
     return Extent(
-        first_event_ns=_instant_ns(trace, trace.first_us),
-        last_event_ns=_instant_ns(trace, trace.last_us),
-        first_step_ns=_instant_ns(trace, float(steps.start_us.min())) if has_steps else None,
-        last_step_ns=_instant_ns(trace, float(steps.end_us.max())) if has_steps else None,
+        first_event_ns=origin_ns + trace.first_ns,
+        last_event_ns=origin_ns + trace.last_ns,
+        first_step_ns=origin_ns + int(steps.start_ns.min()) if has_steps else None,
+        last_step_ns=origin_ns + int(steps.end_ns.max()) if has_steps else None,
     )
-
-
-def _instant_ns(trace: RankTrace, time_us: float) -> int:
-    """Return an instant, rounded to whole nanoseconds."""
-    return trace.origin_ns + round(time_us * NS_PER_US)

@@ -70,7 +70,8 @@ class RankTrace:
         devices: GPUs by id; may be empty, or hold GPUs that ran nothing.
         versions: ``cuda_runtime``, ``hip_driver``, ``nccl`` ... as text.
         recorded: what the profiler was asked to record.
-        first_us, last_us: first start and last end of all timed events; ``None`` without any.
+        first_ns, last_ns: first start and last end of all timed events, after the origin;
+            ``None`` without any.
         notes: what was skipped, lost and recovered.
     """
 
@@ -99,8 +100,8 @@ class RankTrace:
     recorded: frozenset[Recorded] = frozenset()
     is_rank_known: bool = False
     world_size: int | None = None
-    first_us: float | None = None
-    last_us: float | None = None
+    first_ns: int | None = None
+    last_ns: int | None = None
     notes: tuple[SourceNote, ...] = ()
     memo: Memo = field(default_factory=Memo, init=False, repr=False, compare=False)
 

@@ -1,9 +1,10 @@
 """The tables of a kernel trace: columns of equal length, texts as codes into vocabularies.
 
-Times are float64 microseconds after the origin of their trace. ``end_us`` is the rounded sum
-``ts + dur`` of the file, moved to the origin exactly; unions are made of ``start_us`` and
-``end_us``, sums of ``duration_us``. The two differ by the spacing of large float64: up to 0.25 us
-where a file counts microseconds since 1970 with decimals (PyTorch 2.3).
+Times are int64 nanoseconds after the origin of their trace, which is not after any of them: none
+is below 0. Times that a file writes with more than three decimals of a microsecond were rounded
+to whole nanoseconds. ``end_ns`` is the sum ``ts + dur`` of the file as float64 holds it; unions are
+made of ``start_ns`` and ``end_ns``, sums of ``duration_ns``. The two differ by the spacing of large
+float64: up to 250 ns where a file counts microseconds since 1970 with decimals (PyTorch 2.3).
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+Times = NDArray[np.int64]
 Codes = NDArray[np.int32]
 Numbers = NDArray[np.int64]
 
@@ -55,7 +56,7 @@ class GpuOps:
     """Kernels, copies and memsets, sorted by (start, end, place in the file).
 
     Attributes:
-        start_us, end_us, duration_us: (n,) float64, see the module.
+        start_ns, end_ns, duration_ns: (n,) int64, see the module.
         kind: (n,) int8, a ``GpuKind``.
         device: (n,) int32 number of the device in the file.
         stream: (n,) int64 number of the stream.
@@ -67,12 +68,12 @@ class GpuOps:
         collective: (n,) int32 row of ``collectives`` or ``NONE``.
         shape: (n,) int32 code into ``shapes``: grid and block, ``NONE`` where absent.
         is_overrun: (n,) bool its end passed the start of the next op of its stream by more than
-            100 us and was clipped to it in ``end_us`` (device timestamps overrun).
+            100 µs and was clipped to it in ``end_ns`` (device timestamps overrun).
     """
 
-    start_us: Floats
-    end_us: Floats
-    duration_us: Floats
+    start_ns: Times
+    end_ns: Times
+    duration_ns: Times
     kind: NDArray[np.int8]
     device: Codes
     stream: Numbers
@@ -91,15 +92,15 @@ class HostCalls:
     """Calls of the GPU's runtime and driver, sorted by (start, end, place in the file).
 
     Attributes:
-        start_us, end_us, duration_us: (n,) float64, see the module.
+        start_ns, end_ns, duration_ns: (n,) int64, see the module.
         thread: (n,) int32 code into ``threads``.
         name: (n,) int32 code into ``names``: ``cudaLaunchKernel``.
         correlation, external_id: (n,) int64, ``NONE`` where absent.
     """
 
-    start_us: Floats
-    end_us: Floats
-    duration_us: Floats
+    start_ns: Times
+    end_ns: Times
+    duration_ns: Times
     thread: Codes
     name: Codes
     correlation: Numbers
@@ -111,7 +112,7 @@ class HostSlices:
     """Operators, annotations and Python functions, sorted by (start, -end, place in the file).
 
     Attributes:
-        start_us, end_us, duration_us: (n,) float64, see the module.
+        start_ns, end_ns, duration_ns: (n,) int64, see the module.
         thread: (n,) int32 code into ``threads``.
         name: (n,) int32 code into ``names``.
         kind: (n,) int8, a ``SliceKind``.
@@ -120,9 +121,9 @@ class HostSlices:
             inputs, ``NONE`` where it has none or shapes were not recorded.
     """
 
-    start_us: Floats
-    end_us: Floats
-    duration_us: Floats
+    start_ns: Times
+    end_ns: Times
+    duration_ns: Times
     thread: Codes
     name: Codes
     kind: NDArray[np.int8]
@@ -135,14 +136,14 @@ class Steps:
     """Steps as the host saw them (``ProfilerStep#n``), sorted by start.
 
     Attributes:
-        start_us, end_us, duration_us: (n,) float64, see the module.
+        start_ns, end_ns, duration_ns: (n,) int64, see the module.
         number: (n,) int64 number of the step.
         thread: (n,) int32 code into ``threads``.
     """
 
-    start_us: Floats
-    end_us: Floats
-    duration_us: Floats
+    start_ns: Times
+    end_ns: Times
+    duration_ns: Times
     number: Numbers
     thread: Codes
 
@@ -152,14 +153,14 @@ class MemoryEvents:
     """Allocations and frees, sorted by time; equal times in the order of the file.
 
     Attributes:
-        time_us: (n,) float64.
+        time_ns: (n,) int64, see the module.
         device_type: (n,) int8, ``HOST_MEMORY`` or the number of another type.
         device: (n,) int32 device, ``NONE`` for the host.
         change_bytes: (n,) int64 taken (positive) or given back (negative).
         allocated_bytes, reserved_bytes: (n,) int64 totals after it; ``NONE`` in traces of 2021.
     """
 
-    time_us: Floats
+    time_ns: Times
     device_type: NDArray[np.int8]
     device: Codes
     change_bytes: Numbers
@@ -199,16 +200,16 @@ class SyncEvents:
     """Waits that the device side recorded (``cuda_sync``), sorted by (start, end).
 
     Attributes:
-        start_us, end_us, duration_us: (n,) float64, see the module.
+        start_ns, end_ns, duration_ns: (n,) int64, see the module.
         name: (n,) int32 code into ``names``: ``Stream Sync``.
         device: (n,) int32 device, ``NONE`` where absent.
         stream: (n,) int64 stream, ``NONE`` where absent.
         correlation: (n,) int64, ``NONE`` where absent.
     """
 
-    start_us: Floats
-    end_us: Floats
-    duration_us: Floats
+    start_ns: Times
+    end_ns: Times
+    duration_ns: Times
     name: Codes
     device: Codes
     stream: Numbers
@@ -221,13 +222,13 @@ class Flows:
 
     Attributes:
         kind: (n,) int8, a ``FlowKind``.
-        start_us, end_us: (n,) float64 where it leaves and where it arrives.
+        start_ns, end_ns: (n,) int64 when it leaves and where it arrives.
         from_thread, to_thread: (n,) int32 codes into ``threads``.
     """
 
     kind: NDArray[np.int8]
-    start_us: Floats
-    end_us: Floats
+    start_ns: Times
+    end_ns: Times
     from_thread: Codes
     to_thread: Codes
 
@@ -278,9 +279,7 @@ _CODES = {
 
 
 def column_dtype(name: str) -> type[np.generic]:
-    """Return the dtype of a column: times are float64, codes and rows int32, numbers int64."""
-    if name.endswith("_us"):
-        return np.float64
+    """Return the dtype of a column: codes and rows are int32, times and numbers int64."""
     return _NARROW.get(name, np.int32 if name in _CODES else np.int64)
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from reportgen.facts.distributions import bin_together, box_of, tally_values
 from reportgen.profile.trace import RankTrace
+from reportgen.profile.trace_tables import Times
 from reportgen.results import (
     Counters,
     Details,
@@ -24,9 +25,9 @@ from reportgen.results import (
 from reportgen.rules.base import About, Need, Presentation, Rule
 from reportgen.rules.kernels.annotations import AnnotationValues, annotation_values
 from reportgen.rules.kernels.saying import result_of, top_k
-from reportgen.rules.kernels.unions import Floats
 from reportgen.rules.saying.boxes import NamedBox, boxes_exhibit
 from reportgen.rules.saying.wording import say_times
+from reportgen.units import NS_PER_US
 
 ID = RuleId("Annotations")
 TABLE, BOXES, HISTOGRAM = "annotations", "annotation_durations", "histogram"
@@ -51,16 +52,16 @@ class Params:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """One annotation over all ranks; durations (n,) float64, ascending."""
+    """One annotation over all ranks; durations (n,) int64, ascending."""
 
     name: str
-    duration_us: Floats
-    gpu_us: float
+    duration_ns: Times
+    gpu_ns: int
 
     @property
-    def sum_us(self) -> float:
+    def sum_ns(self) -> int:
         """Return the durations added up."""
-        return float(self.duration_us.sum())
+        return int(self.duration_ns.sum())
 
 
 def measure(
@@ -101,12 +102,12 @@ def _joined(values: Sequence[AnnotationValues]) -> list[Row]:
     rows = [
         Row(
             name=name,
-            duration_us=np.sort(np.concatenate([item.duration_us for item in items])),
-            gpu_us=sum(item.gpu_us for item in items),
+            duration_ns=np.sort(np.concatenate([item.duration_ns for item in items])),
+            gpu_ns=sum(item.gpu_ns for item in items),
         )
         for name, items in groups.items()
     ]
-    return sorted(rows, key=lambda row: (-row.sum_us, row.name))
+    return sorted(rows, key=lambda row: (-row.sum_ns, row.name))
 
 
 def present(
@@ -123,7 +124,11 @@ def present(
     boxes = boxes_exhibit(
         BOXES,
         [
-            NamedBox(name=row.name, box=box_of(row.duration_us), largest=float(row.duration_us[-1]))
+            NamedBox(
+                name=row.name,
+                box=box_of(row.duration_ns / NS_PER_US),
+                largest=float(row.duration_ns[-1]) / NS_PER_US,
+            )
             for row in shown
         ],
         title="Durations of annotations",
@@ -132,13 +137,13 @@ def present(
     histograms = [
         _histogram(f"{HISTOGRAM}_{place}", row)
         for place, row in enumerate(shown, start=1)
-        if row.duration_us.size > 1
+        if row.duration_ns.size > 1
     ]
     return Presentation(exhibits=(boxes, *histograms, _table(rows)))
 
 
 def _table(rows: Sequence[Row]) -> Exhibit:
-    points = [np.percentile(row.duration_us, (50, 95)).tolist() for row in rows]
+    points = [np.percentile(row.duration_ns, (50, 95)).tolist() for row in rows]
     return exhibit(
         TABLE,
         ExhibitKind.TABLE,
@@ -149,23 +154,23 @@ def _table(rows: Sequence[Row]) -> Exhibit:
         ),
         columns=[
             ("name", "", [row.name for row in rows]),
-            ("count", "", [row.duration_us.size for row in rows]),
-            ("sum_us", "us", [row.sum_us for row in rows]),
-            ("p50_us", "us", [p50 for p50, _ in points]),
-            ("p95_us", "us", [p95 for _, p95 in points]),
-            ("gpu_time_us", "us", [row.gpu_us for row in rows]),
+            ("count", "", [row.duration_ns.size for row in rows]),
+            ("sum_us", "us", [row.sum_ns / NS_PER_US for row in rows]),
+            ("p50_us", "us", [p50 / NS_PER_US for p50, _ in points]),
+            ("p95_us", "us", [p95 / NS_PER_US for _, p95 in points]),
+            ("gpu_time_us", "us", [row.gpu_ns / NS_PER_US for row in rows]),
         ],
     )
 
 
 def _histogram(exhibit_id: str, row: Row) -> Exhibit:
-    bins = bin_together([tally_values((row.duration_us * 1000).astype(np.int64))])
-    edges = bins.edge_ns / 1000
+    bins = bin_together([tally_values(row.duration_ns)])
+    edges = bins.edge_ns / NS_PER_US
     return exhibit(
         exhibit_id,
         ExhibitKind.HISTOGRAM,
         title=f"Durations of {row.name}",
-        caption=f"{say_times(row.duration_us.size, 'instance')} on the host.",
+        caption=f"{say_times(row.duration_ns.size, 'instance')} on the host.",
         columns=[
             ("bin_start", "us", edges[:-1]),
             ("bin_end", "us", edges[1:]),

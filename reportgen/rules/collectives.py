@@ -22,6 +22,7 @@ from reportgen.rules.kernels.saying import (
     result_of,
     share_limit,
 )
+from reportgen.units import NS_PER_US
 
 ID = RuleId("Collectives")
 ABOUT = About(
@@ -83,18 +84,18 @@ def _reason(ranks: Sequence[RankCollectives]) -> Reason | None:
 def _metrics(context: Context) -> dict[str, float | int | None]:
     if not context.ranks:
         return {}
-    window_us = sum(rank.window_us for rank in context.ranks)
-    communication_us = sum(rank.communication_us for rank in context.ranks)
+    window_ns = sum(rank.window_ns for rank in context.ranks)
+    communication_ns = sum(rank.communication_ns for rank in context.ranks)
     metrics: dict[str, float | int | None] = {
         "n_collectives": len(context.agreeing),
-        "communication_ratio": ratio_of(communication_us, window_us),
+        "communication_ratio": ratio_of(communication_ns, window_ns),
     }
     if context.agreeing:
         stragglers = stragglers_of(context.agreeing)
-        waiting = sum(item.total_wait_us for item in stragglers)
-        metrics["waiting_us"] = waiting
-        metrics["transfer_us"] = sum(match.transfer_us for match in context.agreeing)
-        metrics["waiting_ratio"] = ratio_of(waiting, sum(item.duration_us for item in stragglers))
+        waiting = sum(item.total_wait_ns for item in stragglers)
+        metrics["waiting_us"] = waiting / NS_PER_US
+        metrics["transfer_us"] = sum(match.transfer_ns for match in context.agreeing) / NS_PER_US
+        metrics["waiting_ratio"] = ratio_of(waiting, sum(item.duration_ns for item in stragglers))
     return metrics
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from reportgen.profile.system import Floats
 from reportgen.profile.trace import RankTrace
 from reportgen.profile.trace_tables import NONE
 from reportgen.results import (
@@ -27,7 +28,6 @@ from reportgen.results import (
 from reportgen.rules.base import About, Need, Presentation, Rule
 from reportgen.rules.kernels.memory_curves import MemoryCurve, memory_curves
 from reportgen.rules.kernels.saying import pct_of, result_of, share_limit
-from reportgen.rules.kernels.unions import Floats
 from reportgen.rules.saying.wording import say_times
 from reportgen.units import NS_PER_S, say_bytes, say_pct
 

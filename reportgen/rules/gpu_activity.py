@@ -14,14 +14,14 @@ from reportgen.rules.kernels.activity_exhibits import (
     exhibits_of,
     headline_rows,
 )
-from reportgen.rules.kernels.activity_shares import split_us
+from reportgen.rules.kernels.activity_shares import split_ns
 from reportgen.rules.kernels.activity_words import Limits, findings_of
 from reportgen.rules.kernels.communication import communication_names
 from reportgen.rules.kernels.device_time import time_in, unions_of
 from reportgen.rules.kernels.host_activity import SYNC_CALL, names_like
 from reportgen.rules.kernels.saying import ratio_of, reason_without_gpu, result_of, share_limit
 from reportgen.rules.kernels.use_over_time import fine_use
-from reportgen.rules.kernels.windows import headline, own_clock_us, windows_of
+from reportgen.rules.kernels.windows import headline, own_clock_ns, windows_of
 
 ID = RuleId("GPUActivity")
 ABOUT = About(
@@ -56,19 +56,19 @@ def measure(part: RankTrace, params: Params) -> RankActivity:
     ops = part.gpu_ops
     is_kernel = ops.kind == GpuKind.KERNEL
     is_sync = names_like(part.names, SYNC_CALL, part.calls.name)
-    sync_us = part.calls.duration_us[is_sync].sum() + part.syncs.duration_us.sum()
+    sync_ns = part.calls.duration_ns[is_sync].sum() + part.syncs.duration_ns.sum()
     return RankActivity(
         rank=part.rank,
         node=part.node,
-        n_ops=ops.start_us.size,
+        n_ops=ops.start_ns.size,
         local_size=len(part.devices) if part.is_rank_known else 0,
-        clock_us=own_clock_us(part),
+        clock_ns=own_clock_ns(part),
         devices=tuple(
             time_in(device, window, rank=part.rank) for device in unions for window in windows
         ),
-        kernel_sum_us=float(ops.duration_us[is_kernel].sum()),
-        memory_sum_us=float(ops.duration_us[~is_kernel].sum()),
-        sync_sum_us=float(sync_us),
+        kernel_sum_ns=int(ops.duration_ns[is_kernel].sum()),
+        memory_sum_ns=int(ops.duration_ns[~is_kernel].sum()),
+        sync_sum_ns=int(sync_ns),
         use=tuple(
             fine_use(
                 device.busy,
@@ -100,18 +100,18 @@ def _metrics(ranks: Sequence[RankActivity]) -> dict[str, float | int | None]:
     rows = headline_rows(ranks)
     if not rows:
         return {}
-    window_us = sum(row.window.length_us for row in rows)
-    communication_us = sum(row.communication_us for row in rows)
+    window_ns = sum(row.window.length_ns for row in rows)
+    communication_ns = sum(row.communication_ns for row in rows)
     parts = {
-        f"{name.replace(' ', '_')}_ratio": ratio_of(us, window_us)
-        for name, us in split_us(rows).items()
+        f"{name.replace(' ', '_')}_ratio": ratio_of(time_ns, window_ns)
+        for name, time_ns in split_ns(rows).items()
     }
     return {
-        "gpu_active_ratio": ratio_of(sum(row.busy_us for row in rows), window_us),
-        "kernel_active_ratio": ratio_of(sum(row.kernel_us for row in rows), window_us),
+        "gpu_active_ratio": ratio_of(sum(row.busy_ns for row in rows), window_ns),
+        "kernel_active_ratio": ratio_of(sum(row.kernel_ns for row in rows), window_ns),
         **parts,
         "communication_overlapped_ratio": ratio_of(
-            sum(row.overlap_us for row in rows), communication_us
+            sum(row.overlap_ns for row in rows), communication_ns
         ),
     }
 

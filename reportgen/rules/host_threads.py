@@ -21,7 +21,7 @@ from reportgen.results import (
     exhibit,
 )
 from reportgen.rules.base import About, Need, Presentation, Rule
-from reportgen.rules.kernels.saying import pct_of, result_of, say_us
+from reportgen.rules.kernels.saying import pct_of, result_of, say_ns
 from reportgen.rules.kernels.threads import (
     CallRow,
     ThreadTime,
@@ -31,6 +31,7 @@ from reportgen.rules.kernels.threads import (
     thread_use,
 )
 from reportgen.rules.kernels.use_over_time import FineUse, begin_together, use_together
+from reportgen.units import NS_PER_US
 
 ID = RuleId("HostThreads")
 TABLE, CURVE, CALLS = "host_threads", "busy_threads", "blocking_calls"
@@ -108,7 +109,7 @@ def _curve(ranks: Sequence[FineUse]) -> Exhibit:
     shown = ranks[:MOST_LINES]
     use = use_together(begin_together(shown))
     with np.errstate(invalid="ignore"):
-        busy = use.busy_us / use.length_us
+        busy = use.busy_ns / use.length_ns
     lines = [(rank.node, "threads", busy[place]) for place, rank in enumerate(shown)]
     rest = f" The first {len(shown)} of {len(ranks)} ranks." if len(shown) < len(ranks) else ""
     return exhibit(
@@ -116,7 +117,7 @@ def _curve(ranks: Sequence[FineUse]) -> Exhibit:
         ExhibitKind.SERIES,
         title="Traced host threads at work",
         caption=(
-            f"How many were busy, averaged over bins of {say_us(use.width_ns / 1000)}; calls that "
+            f"How many were busy, averaged over bins of {say_ns(use.width_ns)}; calls that "
             "wait for the GPU do not count, nor do loader workers, which are other processes."
             f"{rest}"
         ),
@@ -125,11 +126,11 @@ def _curve(ranks: Sequence[FineUse]) -> Exhibit:
 
 
 def _calls(calls: Sequence[CallRow]) -> tuple[Exhibit, ...]:
-    totals: dict[tuple[str, str], list[float]] = {}
+    totals: dict[tuple[str, str], list[int]] = {}
     for call in calls:
-        entry = totals.setdefault((call.name, call.caller), [0, 0.0])
+        entry = totals.setdefault((call.name, call.caller), [0, 0])
         entry[0] += call.count
-        entry[1] += call.time_us
+        entry[1] += call.time_ns
     if not totals:
         return ()
     rows = sorted(totals.items(), key=lambda item: (-item[1][1], item[0]))
@@ -142,8 +143,8 @@ def _calls(calls: Sequence[CallRow]) -> tuple[Exhibit, ...]:
             columns=[
                 ("name", "", [name for (name, _), _ in rows]),
                 ("caller", "", [caller for (_, caller), _ in rows]),
-                ("count", "", [int(count) for _, (count, _) in rows]),
-                ("time_us", "us", [time_us for _, (_, time_us) in rows]),
+                ("count", "", [count for _, (count, _) in rows]),
+                ("time_us", "us", [time_ns / NS_PER_US for _, (_, time_ns) in rows]),
             ],
         ),
     )
@@ -161,10 +162,10 @@ def _table(threads: Sequence[ThreadTime]) -> Exhibit:
         columns=[
             ("rank", "", [item.rank for item in threads]),
             ("thread", "", [item.thread for item in threads]),
-            ("window_us", "us", [item.window_us for item in threads]),
-            ("busy_us", "us", [item.busy_us for item in threads]),
-            ("blocked_us", "us", [item.blocked_us for item in threads]),
-            ("busy_pct", "%", [pct_of(item.busy_us, item.window_us) for item in threads]),
+            ("window_us", "us", [item.window_ns / NS_PER_US for item in threads]),
+            ("busy_us", "us", [item.busy_ns / NS_PER_US for item in threads]),
+            ("blocked_us", "us", [item.blocked_ns / NS_PER_US for item in threads]),
+            ("busy_pct", "%", [pct_of(item.busy_ns, item.window_ns) for item in threads]),
         ],
     )
 

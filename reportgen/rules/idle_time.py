@@ -18,7 +18,7 @@ from reportgen.rules.kernels.idle_words import (
     exhibits_of,
     findings_of,
     headline_rows,
-    totals_us,
+    totals_ns,
 )
 from reportgen.rules.kernels.saying import ratio_of, reason_without_gpu, result_of, share_limit
 from reportgen.rules.kernels.windows import Window, windows_of
@@ -70,7 +70,7 @@ def measure(part: RankTrace, params: Params) -> Measurement:
         for unions in unions_of(part)
         for window in windows_of(part)
     ]
-    return Measurement(n_ops=part.gpu_ops.start_us.size, rows=tuple(rows))
+    return Measurement(n_ops=part.gpu_ops.start_ns.size, rows=tuple(rows))
 
 
 def _row(trace: RankTrace, unions: DeviceUnions, window: Window, params: Params) -> DeviceIdle:
@@ -81,8 +81,8 @@ def _row(trace: RankTrace, unions: DeviceUnions, window: Window, params: Params)
         node=trace.node,
         device=unions.device,
         window=window,
-        busy_us=time_in(unions, window, rank=trace.rank).busy_us,
-        cause_us=totals_by_cause(causes, window),
+        busy_ns=time_in(unions, window, rank=trace.rank).busy_ns,
+        cause_ns=totals_by_cause(causes, window),
         long=long_stretches(
             trace,
             gaps,
@@ -110,12 +110,12 @@ def judge(measurements: Sequence[Measurement], params: Params) -> RuleResult:
 
 def _metrics(rows: Sequence[DeviceIdle]) -> dict[str, float | int | None]:
     told = headline_rows(rows)
-    window_us = sum(row.window.length_us for row in told)
+    window_ns = sum(row.window.length_ns for row in told)
     return {
         f"{'gpu_' if name == BUSY else 'idle_'}{name.replace(':', '_')}_ratio": ratio_of(
-            us, window_us
+            time_ns, window_ns
         )
-        for name, us in totals_us(told).items()
+        for name, time_ns in totals_ns(told).items()
         if told
     }
 

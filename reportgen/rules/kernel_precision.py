@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from reportgen.facts.groups import sums_by_code
 from reportgen.profile.trace import RankTrace
 from reportgen.profile.trace_tables import GpuKind
 from reportgen.results import Counters, Details, RuleId, RuleResult, Section
@@ -23,7 +24,7 @@ from reportgen.rules.kernels.precision_words import (
     exhibits_of,
     findings_of,
     join_times,
-    on_matrix_units_us,
+    on_matrix_units_ns,
 )
 from reportgen.rules.kernels.saying import (
     ratio_of,
@@ -67,9 +68,9 @@ class Measurement:
     """One rank; see ``Context``."""
 
     n_ops: int
-    times_us: Times
-    fp32_matrix_us: Mapping[str, float]
-    window_us: float
+    times_ns: Times
+    fp32_matrix_ns: Mapping[str, int]
+    window_ns: int
     capability: float | None
 
 
@@ -78,25 +79,25 @@ def measure(part: RankTrace, params: Params) -> Measurement:
     windows = windows_of(part)
     n_devices = np.unique(part.gpu_ops.device).size
     return Measurement(
-        n_ops=part.gpu_ops.start_us.size,
-        times_us=precision_times(part, params.communication_names),
-        fp32_matrix_us=_fp32_matrix_us(part, params.communication_names),
-        window_us=windows[0].length_us * n_devices if windows else 0.0,
+        n_ops=part.gpu_ops.start_ns.size,
+        times_ns=precision_times(part, params.communication_names),
+        fp32_matrix_ns=_fp32_matrix_ns(part, params.communication_names),
+        window_ns=windows[0].length_ns * n_devices if windows else 0,
         capability=_capability(part),
     )
 
 
-def _fp32_matrix_us(trace: RankTrace, also: str | None) -> dict[str, float]:
+def _fp32_matrix_ns(trace: RankTrace, also: str | None) -> dict[str, int]:
     ops = trace.gpu_ops
     rows = ops.kind == GpuKind.KERNEL
-    spent = np.bincount(ops.name[rows], weights=ops.duration_us[rows], minlength=len(trace.names))
+    spent = sums_by_code(ops.name[rows], ops.duration_ns[rows], len(trace.names))
     found = {}
     for code in np.flatnonzero(spent):
         name = trace.names[code]
         reading = read_precision(name)
         is_plain = reading.precision is Precision.FP32 and not reading.tensor_core
         if is_plain and _MATRIX.search(short_name(name)) and not is_communication(name, also):
-            found[name] = float(spent[code])
+            found[name] = int(spent[code])
     return found
 
 
@@ -118,15 +119,15 @@ def _capability(trace: RankTrace) -> float | None:
 
 def judge(measurements: Sequence[Measurement], params: Params) -> RuleResult:
     """Join the ranks."""
-    matrix: dict[str, float] = {}
+    matrix: dict[str, int] = {}
     for rank in measurements:
-        for name, time_us in rank.fp32_matrix_us.items():
-            matrix[name] = matrix.get(name, 0.0) + time_us
+        for name, time_ns in rank.fp32_matrix_ns.items():
+            matrix[name] = matrix.get(name, 0) + time_ns
     known = [rank.capability for rank in measurements if rank.capability is not None]
     context = Context(
-        times_us=join_times([rank.times_us for rank in measurements]),
-        fp32_matrix_us=matrix,
-        window_us=sum(rank.window_us for rank in measurements),
+        times_ns=join_times([rank.times_ns for rank in measurements]),
+        fp32_matrix_ns=matrix,
+        window_ns=sum(rank.window_ns for rank in measurements),
         capability=min(known, default=None),
     )
     return result_of(
@@ -141,15 +142,17 @@ def judge(measurements: Sequence[Measurement], params: Params) -> RuleResult:
 
 
 def _metrics(context: Context) -> dict[str, float | int | None]:
-    totals = by_precision(context.times_us)
+    totals = by_precision(context.times_ns)
     every = sum(totals.values())
     if not totals:
         return {}
-    shares = {f"{item.value.lower()}_ratio": ratio_of(us, every) for item, us in totals.items()}
+    shares = {
+        f"{item.value.lower()}_ratio": ratio_of(time_ns, every) for item, time_ns in totals.items()
+    }
     return {
         **shares,
-        "tensor_core_ratio": ratio_of(on_matrix_units_us(context.times_us), every),
-        "fp32_matrix_ratio": ratio_of(sum(context.fp32_matrix_us.values()), every),
+        "tensor_core_ratio": ratio_of(on_matrix_units_ns(context.times_ns), every),
+        "fp32_matrix_ratio": ratio_of(sum(context.fp32_matrix_ns.values()), every),
     }
 
 

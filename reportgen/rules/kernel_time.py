@@ -17,7 +17,7 @@ from reportgen.rules.kernels.idle import gaps_in
 from reportgen.rules.kernels.kernel_exhibits import exhibits_of
 from reportgen.rules.kernels.kernel_rankings import Context
 from reportgen.rules.kernels.kernel_times import KernelValues, join_kernels, kernel_values
-from reportgen.rules.kernels.kernel_words import TINY_US, Tiny, findings_of
+from reportgen.rules.kernels.kernel_words import TINY_NS, Tiny, findings_of
 from reportgen.rules.kernels.saying import (
     pct_of,
     reason_without_gpu,
@@ -26,6 +26,7 @@ from reportgen.rules.kernels.saying import (
     top_k,
 )
 from reportgen.rules.kernels.windows import windows_of
+from reportgen.units import NS_PER_US
 
 ID = RuleId("KernelTime")
 ABOUT = About(
@@ -59,7 +60,7 @@ class Measurement:
 
     n_ops: int
     kernels: KernelValues
-    profile_us: float
+    profile_ns: int
     tiny: Tiny
 
 
@@ -76,9 +77,9 @@ def measure(part: RankTrace, params: Params) -> Measurement:
     windows = windows_of(part)
     n_devices = np.unique(part.gpu_ops.device).size
     return Measurement(
-        n_ops=part.gpu_ops.start_us.size,
+        n_ops=part.gpu_ops.start_ns.size,
         kernels=kernel_values(part, params.communication_names),
-        profile_us=windows[0].length_us * n_devices if windows else 0.0,
+        profile_ns=windows[0].length_ns * n_devices if windows else 0,
         tiny=_tiny_of(part) if windows else Tiny(),
     )
 
@@ -86,24 +87,24 @@ def measure(part: RankTrace, params: Params) -> Measurement:
 def _tiny_of(trace: RankTrace) -> Tiny:
     ops = trace.gpu_ops
     is_launched = (ops.kind == GpuKind.KERNEL) & (ops.launch != NONE)
-    call_us = np.full(ops.launch.shape, np.nan)
+    call_ns = np.full(ops.launch.shape, np.nan)
     launch = ops.launch[is_launched]
     # Of a call that launches many kernels, as that of a graph does, each bears its part.
-    call_us[is_launched] = trace.calls.duration_us[launch] / np.bincount(launch)[launch]
-    is_tiny = is_launched & (ops.duration_us < TINY_US) & (ops.duration_us < call_us)
+    call_ns[is_launched] = trace.calls.duration_ns[launch] / np.bincount(launch)[launch]
+    is_tiny = is_launched & (ops.duration_ns < TINY_NS) & (ops.duration_ns < call_ns)
     window = windows_of(trace)[0]
     devices = unions_of(trace)
-    idle_us = 0.0
+    idle_ns = 0
     for unions in devices:
         gaps = gaps_in(trace, unions, window)
-        begins = np.unique(ops.start_us[is_tiny & (ops.device == unions.device)])
-        is_before = np.isin(gaps.high_us, begins)
-        idle_us += float((gaps.high_us - gaps.low_us)[is_before].sum())
+        begins = np.unique(ops.start_ns[is_tiny & (ops.device == unions.device)])
+        is_before = np.isin(gaps.high_ns, begins)
+        idle_ns += int((gaps.high_ns - gaps.low_ns)[is_before].sum())
     return Tiny(
         n_kernels=int(is_launched.sum()),
         n_tiny=int(is_tiny.sum()),
-        idle_us=idle_us,
-        window_us=window.length_us * len(devices),
+        idle_ns=idle_ns,
+        window_ns=window.length_ns * len(devices),
     )
 
 
@@ -112,7 +113,7 @@ def judge(measurements: Sequence[Measurement], params: Params) -> RuleResult:
     joined = Joined(
         context=Context(
             kernels=join_kernels([rank.kernels for rank in measurements]),
-            profile_us=sum(rank.profile_us for rank in measurements),
+            profile_ns=sum(rank.profile_ns for rank in measurements),
             n_ranks=len(measurements),
         ),
         tiny=_joined([rank.tiny for rank in measurements]),
@@ -132,8 +133,8 @@ def _joined(tiny: Sequence[Tiny]) -> Tiny:
     return Tiny(
         n_kernels=sum(rank.n_kernels for rank in tiny),
         n_tiny=sum(rank.n_tiny for rank in tiny),
-        idle_us=sum(rank.idle_us for rank in tiny),
-        window_us=sum(rank.window_us for rank in tiny),
+        idle_ns=sum(rank.idle_ns for rank in tiny),
+        window_ns=sum(rank.window_ns for rank in tiny),
     )
 
 
@@ -144,7 +145,7 @@ def _metrics(joined: Joined) -> dict[str, float | int | None]:
     return {
         "n_kernels": sum(row.count for row in rows),
         "n_distinct_kernels": len(rows),
-        "kernel_time_us": sum(row.sum_us for row in rows),
+        "kernel_time_us": sum(row.sum_ns for row in rows) / NS_PER_US,
         "tiny_kernels_ratio": round(pct_of(joined.tiny.n_tiny, joined.tiny.n_kernels) / 100, 6),
     }
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from reportgen.facts.distributions import box_of
 from reportgen.profile.trace import RankTrace
-from reportgen.profile.trace_tables import NONE
+from reportgen.profile.trace_tables import NONE, Times
 from reportgen.results import Counters, Details, RuleId, RuleResult, Section
 from reportgen.rules.base import About, Need, Presentation, Rule
 from reportgen.rules.kernels.launch_words import (
@@ -22,8 +22,8 @@ from reportgen.rules.kernels.launch_words import (
     findings_of,
 )
 from reportgen.rules.kernels.saying import reason_without_gpu, result_of, top_k
-from reportgen.rules.kernels.unions import Floats
-from reportgen.rules.kernels.windows import launch_end_us, launch_start_us, own_clock_us
+from reportgen.rules.kernels.windows import launch_end_ns, launch_start_ns, own_clock_ns
+from reportgen.units import NS_PER_US
 
 ID = RuleId("LaunchLatency")
 MOST_SLOWEST = 1_000
@@ -53,42 +53,42 @@ def measure(part: RankTrace, params: Params) -> RankLaunches:
     # Operations are sorted by their start: the first row of a call is its first operation.
     _, place = np.unique(ops.launch[rows], return_index=True)
     first = rows[np.sort(place)]
-    launched_us = ops.start_us[first] - launch_start_us(part)[first]
-    queued_us = ops.start_us[rows] - launch_end_us(part)[rows]
-    longest = first[np.argsort(-launched_us, kind="stable")[: min(params.top, MOST_SLOWEST)]]
-    delays = launch_start_us(part)
+    launched_ns = ops.start_ns[first] - launch_start_ns(part)[first]
+    queued_ns = ops.start_ns[rows] - launch_end_ns(part)[rows]
+    longest = first[np.argsort(-launched_ns, kind="stable")[: min(params.top, MOST_SLOWEST)]]
+    delays = launch_start_ns(part)
     return RankLaunches(
-        n_ops=ops.start_us.size,
+        n_ops=ops.start_ns.size,
         rows=tuple(
             _row(part.rank, name, values, orphans)
-            for name, values in ((LAUNCH, launched_us), (QUEUE, queued_us))
+            for name, values in ((LAUNCH, launched_ns), (QUEUE, queued_ns))
             if values.size
         ),
         slowest=tuple(
             SlowLaunch(
                 rank=part.rank,
                 name=part.names[ops.name[row]],
-                start_us=own_clock_us(part) + float(ops.start_us[row]),
-                delay_us=float(ops.start_us[row] - delays[row]),
+                start_ns=own_clock_ns(part) + int(ops.start_ns[row]),
+                delay_ns=int(ops.start_ns[row] - delays[row]),
             )
             for row in longest.tolist()
         ),
     )
 
 
-def _row(rank: int, delay: str, values: Floats, orphans: int) -> DelayRow:
-    box = box_of(values)
+def _row(rank: int, delay: str, values: Times, orphans: int) -> DelayRow:
+    box = box_of(values.astype(np.float64))
     return DelayRow(
         rank=rank,
         delay=delay,
         count=values.size,
-        lower_us=box.lower,
-        p25_us=box.p25,
-        p50_us=box.p50,
-        p75_us=box.p75,
-        upper_us=box.upper,
-        p95_us=box.p95,
-        max_us=float(values.max()),
+        lower_ns=box.lower,
+        p25_ns=box.p25,
+        p50_ns=box.p50,
+        p75_ns=box.p75,
+        upper_ns=box.upper,
+        p95_ns=box.p95,
+        max_ns=int(values.max()),
         negative=int((values < 0).sum()),
         orphans=orphans,
     )
@@ -105,7 +105,7 @@ def judge(measurements: Sequence[RankLaunches], params: Params) -> RuleResult:
         ),
         presentation=present(Counters(), {}, params, measurements),
         metrics={
-            f"{delay}_p50_max_us": max(row.p50_us for row in rows if row.delay == delay)
+            f"{delay}_p50_max_us": max(row.p50_ns for row in rows if row.delay == delay) / NS_PER_US
             for delay in (LAUNCH, QUEUE)
             if rows
         },

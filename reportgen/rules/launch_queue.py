@@ -28,13 +28,13 @@ from reportgen.rules.kernels.queue import (
     QueueDepth,
     mean_depth,
     queue_depths,
-    time_full_us,
+    time_full_ns,
 )
 from reportgen.rules.kernels.saying import (
     pct_of,
     reason_without_gpu,
     result_of,
-    say_us,
+    say_ns,
     share_limit,
 )
 from reportgen.rules.saying.wording import say_times
@@ -72,10 +72,10 @@ class StreamQueue:
     device: int
     stream: int
     n_launches: int
-    longest_us: float
+    longest_ns: int
     mean: float
     largest: int
-    full_us: float
+    full_ns: int
     curve: ThinCurve | None
 
 
@@ -92,7 +92,7 @@ def measure(part: RankTrace, params: Params) -> Measurement:  # noqa: ARG001 - a
     queues = queue_depths(part)
     deepest = max(queues, key=lambda item: int(item.depth.max()), default=None)
     return Measurement(
-        n_ops=part.gpu_ops.start_us.size,
+        n_ops=part.gpu_ops.start_ns.size,
         queues=tuple(_queue(part, item, has_curve=item is deepest) for item in queues),
     )
 
@@ -104,18 +104,16 @@ def _queue(trace: RankTrace, queue: QueueDepth, *, has_curve: bool) -> StreamQue
         device=queue.device,
         stream=queue.stream,
         n_launches=queue.n_launches,
-        longest_us=queue.longest_us,
+        longest_ns=queue.longest_ns,
         mean=mean_depth(queue),
         largest=int(queue.depth.max()),
-        full_us=time_full_us(queue),
+        full_ns=time_full_ns(queue),
         curve=_thinned(trace, queue) if has_curve else None,
     )
 
 
 def _thinned(trace: RankTrace, queue: QueueDepth) -> ThinCurve:
-    time_ns = (queue.time_us * NS_PER_US).astype(np.int64)
-    time_ns += trace.origin_ns
-    return thin(time_ns, queue.depth.astype(np.float64))
+    return thin(trace.origin_ns + queue.time_ns, queue.depth.astype(np.float64))
 
 
 def judge(measurements: Sequence[Measurement], params: Params) -> RuleResult:
@@ -188,25 +186,25 @@ def _table(queues: Sequence[StreamQueue]) -> Exhibit:
             ("device", "", [item.device for item in queues]),
             ("stream", "", [item.stream for item in queues]),
             ("launches", "", [item.n_launches for item in queues]),
-            ("window_us", "us", [item.longest_us for item in queues]),
+            ("window_us", "us", [item.longest_ns / NS_PER_US for item in queues]),
             ("mean_depth", "", [item.mean for item in queues]),
             ("max_depth", "", [item.largest for item in queues]),
-            ("full_us", "us", [item.full_us for item in queues]),
+            ("full_us", "us", [item.full_ns / NS_PER_US for item in queues]),
         ],
     )
 
 
 def _full(queues: Sequence[StreamQueue], limit_pct: float) -> Finding | None:
-    fullest = max(queues, key=lambda item: pct_of(item.full_us, item.longest_us))
-    share_pct = pct_of(fullest.full_us, fullest.longest_us)
-    if share_pct < limit_pct or fullest.full_us <= 0:
+    fullest = max(queues, key=lambda item: pct_of(item.full_ns, item.longest_ns))
+    share_pct = pct_of(fullest.full_ns, fullest.longest_ns)
+    if share_pct < limit_pct or fullest.full_ns <= 0:
         return None
     return Finding(
         id="QUEUE-1",
         severity=Severity.INFO,
         title=f"The launch queue is full {say_pct(share_pct)} of the time",
         text=(
-            f"For {say_us(fullest.full_us)} of {say_us(fullest.longest_us)} stream "
+            f"For {say_ns(fullest.full_ns)} of {say_ns(fullest.longest_ns)} stream "
             f"{fullest.stream} of {fullest.node} held at least {FULL_FROM:,} operations: the host "
             "is ahead and blocks in launch calls. The GPU is the bottleneck, not the host."
         ),

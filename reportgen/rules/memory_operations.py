@@ -26,12 +26,12 @@ from reportgen.rules.kernels.saying import (
     ratio_of,
     reason_without_gpu,
     result_of,
-    say_us,
+    say_ns,
     share_limit,
 )
 from reportgen.rules.kernels.time_shares import time_shares
 from reportgen.rules.kernels.windows import windows_of
-from reportgen.units import say_pct
+from reportgen.units import NS_PER_US, say_pct
 
 ID = RuleId("MemoryOperations")
 SHARES = "memory_shares"
@@ -64,9 +64,9 @@ def measure(part: RankTrace, params: Params) -> RankCopies:  # noqa: ARG001 - a 
     windows = windows_of(part)
     return RankCopies(
         node=part.node,
-        n_ops=part.gpu_ops.start_us.size,
+        n_ops=part.gpu_ops.start_ns.size,
         rows=copy_rows(part),
-        window_us=windows[0].length_us * np.unique(part.gpu_ops.device).size if windows else 0.0,
+        window_ns=windows[0].length_ns * np.unique(part.gpu_ops.device).size if windows else 0,
         exposed=exposed_of(part),
     )
 
@@ -74,7 +74,7 @@ def measure(part: RankTrace, params: Params) -> RankCopies:  # noqa: ARG001 - a 
 def judge(measurements: Sequence[RankCopies], params: Params) -> RuleResult:
     """Join the ranks."""
     rows = [row for rank in measurements for row in rank.rows]
-    window_us = sum(rank.window_us for rank in measurements)
+    window_ns = sum(rank.window_ns for rank in measurements)
     return result_of(
         ID,
         params=params,
@@ -83,13 +83,13 @@ def judge(measurements: Sequence[RankCopies], params: Params) -> RuleResult:
         ),
         presentation=present(Counters(), {}, params, measurements),
         metrics={
-            "memory_time_ratio": ratio_of(sum(row.time_us for row in rows), window_us),
+            "memory_time_ratio": ratio_of(sum(row.time_ns for row in rows), window_ns),
             "pageable_time_ratio": ratio_of(
-                sum(row.time_us for row in rows if row.is_pageable), window_us
+                sum(row.time_ns for row in rows if row.is_pageable), window_ns
             ),
             "bytes_moved": sum(row.bytes for row in rows),
         }
-        if window_us
+        if window_ns
         else {},
     )
 
@@ -113,24 +113,24 @@ def present(
 
 def _exhibits(ranks: Sequence[RankCopies]) -> tuple[Exhibit, ...]:
     rows = [row for rank in ranks for row in rank.rows]
-    window_us = sum(rank.window_us for rank in ranks)
-    return (_shares(rows, window_us), _table(rows)) if rows else (_table(rows),)
+    window_ns = sum(rank.window_ns for rank in ranks)
+    return (_shares(rows, window_ns), _table(rows)) if rows else (_table(rows),)
 
 
-def _shares(rows: Sequence[CopyRow], window_us: float) -> Exhibit:
-    totals: dict[str, float] = {}
+def _shares(rows: Sequence[CopyRow], window_ns: int) -> Exhibit:
+    totals: dict[str, int] = {}
     for row in rows:
         name = f"{row.direction} ({row.kinds})" if row.is_pageable else row.direction
-        totals[name] = totals.get(name, 0.0) + row.time_us
+        totals[name] = totals.get(name, 0) + row.time_ns
     every = sum(totals.values())
     return time_shares(
         SHARES,
         totals,
         title="Memory operations by direction",
         caption=(
-            f"Shares of the time of all copies and memsets, {say_us(every)}, which is "
-            f"{say_pct(pct_of(every, window_us))} of the time from the first to the last GPU "
-            f"operation ({say_us(window_us)} over all GPUs)."
+            f"Shares of the time of all copies and memsets, {say_ns(every)}, which is "
+            f"{say_pct(pct_of(every, window_ns))} of the time from the first to the last GPU "
+            f"operation ({say_ns(window_ns)} over all GPUs)."
         ),
     )
 
@@ -149,7 +149,7 @@ def _table(rows: Sequence[CopyRow]) -> Exhibit:
             ("direction", "", [row.direction for row in rows]),
             ("kinds", "", [row.kinds for row in rows]),
             ("count", "", [row.count for row in rows]),
-            ("time_us", "us", [row.time_us for row in rows]),
+            ("time_us", "us", [row.time_ns / NS_PER_US for row in rows]),
             ("bytes", "bytes", [row.bytes for row in rows]),
             ("gb_per_s", "GB/s", [row.gb_per_s for row in rows]),
         ],

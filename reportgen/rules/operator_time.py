@@ -23,9 +23,9 @@ from reportgen.results import (
 from reportgen.rules.base import About, Need, Presentation, Rule
 from reportgen.rules.kernels.durations import DurationRow, join_ranks
 from reportgen.rules.kernels.operators import OperatorValues, operator_values
-from reportgen.rules.kernels.saying import pct_of, result_of, say_us, top_k
+from reportgen.rules.kernels.saying import pct_of, result_of, say_ns, top_k
 from reportgen.rules.saying.wording import say_times
-from reportgen.units import percentages, say_pct
+from reportgen.units import NS_PER_US, percentages, say_pct
 
 ID = RuleId("OperatorTime")
 TABLE, BY_HOST, BY_GPU = "operators", "top_by_self_time", "top_by_gpu_time"
@@ -50,11 +50,11 @@ class Params:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """One operator over all ranks, µs."""
+    """One operator over all ranks, ns."""
 
     figures: DurationRow
-    self_us: float
-    gpu_us: float
+    self_ns: int
+    gpu_ns: int
 
     @property
     def name(self) -> str:
@@ -78,8 +78,8 @@ def judge(measurements: Sequence[OperatorValues], params: Params) -> RuleResult:
         metrics={
             "n_operators": sum(row.figures.count for row in rows),
             "n_distinct_operators": len(rows),
-            "self_time_us": sum(row.self_us for row in rows),
-            "gpu_time_us": sum(row.gpu_us for row in rows),
+            "self_time_us": sum(row.self_ns for row in rows) / NS_PER_US,
+            "gpu_time_us": sum(row.gpu_ns for row in rows) / NS_PER_US,
         }
         if rows
         else {},
@@ -94,18 +94,18 @@ def _reason(n_ranks: int) -> Reason:
 def _joined(ranks: Sequence[OperatorValues]) -> list[Row]:
     """Return every operator over all ranks, by self time, ties by name."""
 
-    def over_ranks(totals: Sequence[Mapping[str, float]], name: str) -> float:
-        return sum(rank.get(name, 0.0) for rank in totals)
+    def over_ranks(totals: Sequence[Mapping[str, int]], name: str) -> int:
+        return sum(rank.get(name, 0) for rank in totals)
 
     rows = [
         Row(
             figures=figures,
-            self_us=over_ranks([rank.self_us for rank in ranks], figures.key[0]),
-            gpu_us=over_ranks([rank.gpu_us for rank in ranks], figures.key[0]),
+            self_ns=over_ranks([rank.self_ns for rank in ranks], figures.key[0]),
+            gpu_ns=over_ranks([rank.gpu_ns for rank in ranks], figures.key[0]),
         )
         for figures in join_ranks([rank.durations for rank in ranks])
     ]
-    return sorted(rows, key=lambda row: (-row.self_us, row.name))
+    return sorted(rows, key=lambda row: (-row.self_ns, row.name))
 
 
 def present(
@@ -118,11 +118,11 @@ def present(
     rows = context or ()
     if not rows:
         return Presentation()
-    by_gpu = sorted(rows, key=lambda row: (-row.gpu_us, row.name))
-    rankings = [_ranking(BY_HOST, rows, [row.self_us for row in rows], top=params.top)]
-    if by_gpu[0].gpu_us > 0:
-        gpu_us = [row.gpu_us for row in by_gpu]
-        rankings.append(_ranking(BY_GPU, by_gpu, gpu_us, top=params.top))
+    by_gpu = sorted(rows, key=lambda row: (-row.gpu_ns, row.name))
+    rankings = [_ranking(BY_HOST, rows, [row.self_ns for row in rows], top=params.top)]
+    if by_gpu[0].gpu_ns > 0:
+        gpu_ns = [row.gpu_ns for row in by_gpu]
+        rankings.append(_ranking(BY_GPU, by_gpu, gpu_ns, top=params.top))
     return Presentation(findings=(_reading(rows),), exhibits=(*rankings, _table(rows)))
 
 
@@ -133,14 +133,12 @@ _CAPTIONS = {
 }
 
 
-def _ranking(
-    exhibit_id: str, rows: Sequence[Row], times_us: Sequence[float], *, top: int
-) -> Exhibit:
-    names, values = [row.name for row in rows[:top]], list(times_us[:top])
-    caption = f"{_CAPTIONS[exhibit_id]} ({say_us(sum(times_us))})."
+def _ranking(exhibit_id: str, rows: Sequence[Row], times_ns: Sequence[int], *, top: int) -> Exhibit:
+    names, values = [row.name for row in rows[:top]], list(times_ns[:top])
+    caption = f"{_CAPTIONS[exhibit_id]} ({say_ns(sum(times_ns))})."
     if len(rows) > top:
         names.append(f"others ({say_times(len(rows) - top, 'operator')})")
-        values.append(sum(times_us[top:]))
+        values.append(sum(times_ns[top:]))
         caption += f" Showing {top} of {len(rows):,}; the table has all."
     return exhibit(
         exhibit_id,
@@ -150,13 +148,13 @@ def _ranking(
         columns=[
             ("operator", "", names),
             ("pct", "%", percentages(values)),
-            ("time_us", "us", values),
+            ("time_us", "us", [value / NS_PER_US for value in values]),
         ],
     )
 
 
 def _table(rows: Sequence[Row]) -> Exhibit:
-    every_us = sum(row.self_us for row in rows)
+    every_ns = sum(row.self_ns for row in rows)
     return exhibit(
         TABLE,
         ExhibitKind.TABLE,
@@ -169,30 +167,30 @@ def _table(rows: Sequence[Row]) -> Exhibit:
         columns=[
             ("name", "", [row.name for row in rows]),
             ("count", "", [row.figures.count for row in rows]),
-            ("sum_us", "us", [row.figures.sum_us for row in rows]),
-            ("self_us", "us", [row.self_us for row in rows]),
-            ("pct_of_self_time", "%", [pct_of(row.self_us, every_us) for row in rows]),
-            ("mean_us", "us", [row.figures.mean_us for row in rows]),
-            ("p50_us", "us", [row.figures.p50_us for row in rows]),
-            ("p95_us", "us", [row.figures.p95_us for row in rows]),
-            ("min_us", "us", [row.figures.min_us for row in rows]),
-            ("max_us", "us", [row.figures.max_us for row in rows]),
-            ("std_us", "us", [row.figures.std_us for row in rows]),
-            ("gpu_time_us", "us", [row.gpu_us for row in rows]),
+            ("sum_us", "us", [row.figures.sum_ns / NS_PER_US for row in rows]),
+            ("self_us", "us", [row.self_ns / NS_PER_US for row in rows]),
+            ("pct_of_self_time", "%", [pct_of(row.self_ns, every_ns) for row in rows]),
+            ("mean_us", "us", [row.figures.mean_ns / NS_PER_US for row in rows]),
+            ("p50_us", "us", [row.figures.p50_ns / NS_PER_US for row in rows]),
+            ("p95_us", "us", [row.figures.p95_ns / NS_PER_US for row in rows]),
+            ("min_us", "us", [row.figures.min_ns / NS_PER_US for row in rows]),
+            ("max_us", "us", [row.figures.max_ns / NS_PER_US for row in rows]),
+            ("std_us", "us", [row.figures.std_ns / NS_PER_US for row in rows]),
+            ("gpu_time_us", "us", [row.gpu_ns / NS_PER_US for row in rows]),
         ],
     )
 
 
 def _reading(rows: Sequence[Row]) -> Finding:
     first = rows[0]
-    every_us = sum(row.self_us for row in rows)
-    share_pct = pct_of(first.self_us, every_us)
+    every_ns = sum(row.self_ns for row in rows)
+    share_pct = pct_of(first.self_ns, every_ns)
     return Finding(
         id="OPER-1",
         severity=Severity.INFO,
         title=f"{first.name} takes most of the host's time in operators: {say_pct(share_pct)}",
         text=(
-            f"{say_us(first.self_us)} of {say_us(every_us)} in "
+            f"{say_ns(first.self_ns)} of {say_ns(every_ns)} in "
             f"{say_times(first.figures.count, 'call')}, what they call left out; "
             f"{say_times(len(rows), 'different operator')} ran."
         ),

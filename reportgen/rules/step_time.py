@@ -13,7 +13,8 @@ from reportgen.rules.base import About, Need, Presentation, Rule, param
 from reportgen.rules.kernels.saying import OURS, reason_without_gpu, result_of
 from reportgen.rules.kernels.step_words import RankSteps, exhibits_of, findings_of
 from reportgen.rules.kernels.steps import step_rows
-from reportgen.rules.kernels.windows import own_clock_us
+from reportgen.rules.kernels.windows import own_clock_ns
+from reportgen.units import NS_PER_US
 
 ID = RuleId("StepTime")
 ABOUT = About(
@@ -54,9 +55,9 @@ def measure(part: RankTrace, params: Params) -> RankSteps:  # noqa: ARG001 - a r
     return RankSteps(
         rank=part.rank,
         node=part.node,
-        n_ops=part.gpu_ops.start_us.size,
+        n_ops=part.gpu_ops.start_ns.size,
         origin_ns=part.origin_ns,
-        clock_us=own_clock_us(part),
+        clock_ns=own_clock_ns(part),
         steps=step_rows(part),
     )
 
@@ -83,17 +84,17 @@ def _reason(ranks: Sequence[RankSteps]) -> Reason | None:
 
 
 def _metrics(ranks: Sequence[RankSteps]) -> dict[str, float | int | None]:
-    periods = [rank.steps.period_us for rank in ranks if rank.steps]
+    periods = [rank.steps.period_ns for rank in ranks if rank.steps]
     if not periods:
         return {}
     every = np.concatenate(periods)
-    p50, p95, p99 = np.percentile(every, (50, 95, 99)).tolist()
+    p50, p95, p99 = (np.percentile(every, (50, 95, 99)) / NS_PER_US).tolist()
     return {
         "n_steps": int(every.size),
         "step_p50_us": p50,
         "step_p95_us": p95,
         "step_p99_us": p99,
-        "step_max_us": float(every.max()),
+        "step_max_us": float(every.max()) / NS_PER_US,
     }
 
 

@@ -280,8 +280,8 @@ def test_steps_and_annotations_that_cross_are_kept_and_counted(tmp_path: Path) -
     trace = read_one(tmp_path)
 
     assert n_rows(trace.slices) == len(events) - 1
-    assert trace.steps.start_us.tolist() == [0.0, 100.0, 200.0]
-    assert trace.steps.duration_us.tolist() == [103.0, 103.0, 100.0]
+    assert trace.steps.start_ns.tolist() == [0, 100_000, 200_000]
+    assert trace.steps.duration_ns.tolist() == [103_000, 103_000, 100_000]
     assert "2 profiler steps overlap the next one" in notes_of(trace)
     assert "3 annotations begin inside another one" in notes_of(trace)
 

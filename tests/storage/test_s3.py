@@ -245,4 +245,4 @@ def test_kernel_traces_are_read_from_a_bucket(s3: Bucket) -> None:
     single = intake.discover(f"{s3.url}/run/rank1.json.gz")
     (trace,) = [intake.read(part) for part in single.parts]
     assert isinstance(trace, RankTrace)
-    assert (trace.rank, trace.gpu_ops.duration_us.tolist()) == (1, [30.0] * 4)
+    assert (trace.rank, trace.gpu_ops.duration_ns.tolist()) == (1, [30_000] * 4)

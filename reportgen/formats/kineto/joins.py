@@ -17,13 +17,13 @@ def launches(gpu: Columns, calls: Columns, launch_ends: Columns) -> NDArray[np.i
     correlation are found by the arrow that ends where they start.
     """
     if not calls:
-        return np.full(len(gpu["start_us"]), ABSENT, dtype=np.int32)
+        return np.full(len(gpu["start_ns"]), ABSENT, dtype=np.int32)
     found = _first_match(gpu["correlation"], calls["correlation"])
     _tell_repeated_apart(found, gpu, calls)
     is_blind = gpu["correlation"] == ABSENT
     if launch_ends and is_blind.any():
         blind = np.flatnonzero(is_blind)
-        found[blind] = _along_arrows(gpu["start_us"][blind], calls["start_us"], launch_ends)
+        found[blind] = _along_arrows(gpu["start_ns"][blind], calls["start_ns"], launch_ends)
     return found
 
 
@@ -40,8 +40,8 @@ def _tell_repeated_apart(found: NDArray[np.int32], gpu: Columns, calls: Columns)
     ops = np.flatnonzero(np.isin(gpu["correlation"], repeated))
     rows = _outermost(np.flatnonzero(np.isin(calls["correlation"], repeated)), calls)
     key = np.concatenate([calls["correlation"][rows], gpu["correlation"][ops]])
-    time_us = np.concatenate([calls["start_us"][rows], gpu["start_us"][ops]])
-    order = np.lexsort((np.arange(len(key)), time_us, key))  # of equal times calls come first
+    time_ns = np.concatenate([calls["start_ns"][rows], gpu["start_ns"][ops]])
+    order = np.lexsort((np.arange(len(key)), time_ns, key))  # of equal times calls come first
     is_op = order >= len(rows)
     before = np.maximum.accumulate(np.where(is_op, ABSENT, np.arange(len(key))))
     is_told = is_op & (before != ABSENT) & (key[order[before]] == key[order])
@@ -50,24 +50,22 @@ def _tell_repeated_apart(found: NDArray[np.int32], gpu: Columns, calls: Columns)
 
 def _outermost(rows: NDArray[np.int64], calls: Columns) -> NDArray[np.int64]:
     """Return calls without those that lie in the one before of the same correlation."""
-    start_us, end_us, key = (calls[name][rows] for name in ("start_us", "end_us", "correlation"))
-    order = np.lexsort((-end_us, start_us, key))
+    start_ns, end_ns, key = (calls[name][rows] for name in ("start_ns", "end_ns", "correlation"))
+    order = np.lexsort((-end_ns, start_ns, key))
     is_inner = np.zeros(len(rows), dtype=np.bool_)
     is_same = np.diff(key[order]) == 0
-    is_inner[order[1:]] = is_same & (np.diff(end_us[order]) <= 0)
+    is_inner[order[1:]] = is_same & (np.diff(end_ns[order]) <= 0)
     return rows[~is_inner]
 
 
-def _along_arrows(
-    gpu_start_us: NDArray[np.float64], call_start_us: NDArray[np.float64], ends: Columns
-) -> NDArray[np.int32]:
+def _along_arrows(gpu_start_ns: Column, call_start_ns: Column, ends: Columns) -> NDArray[np.int32]:
     """Return the row of the call at whose start an arrow leaves that ends where an op starts."""
     is_start = ends["is_start"]
-    arrival = _first_match(gpu_start_us, ends["start_us"][~is_start])
+    arrival = _first_match(gpu_start_ns, ends["start_ns"][~is_start])
     arrow = np.where(arrival == ABSENT, ABSENT, _taken(ends["id"][~is_start], arrival))
     departure = _first_match(arrow, ends["id"][is_start])
-    left_us = _taken(ends["start_us"][is_start], departure)
-    return _first_match(np.where(departure == ABSENT, np.nan, left_us), call_start_us)
+    left_ns = _taken(ends["start_ns"][is_start], departure)
+    return _first_match(np.where(departure == ABSENT, ABSENT, left_ns), call_start_ns)
 
 
 def _taken(column: Column, rows: NDArray[np.int32]) -> Column:
@@ -95,8 +93,8 @@ def pair_flows(ends: Columns) -> Columns:
     arrivals = arrivals[place] if len(place) else arrivals[:0]
     return {
         "kind": np.full(len(starts), FlowKind.FORWARD_BACKWARD, dtype=np.int8),
-        "start_us": ends["start_us"][starts],
-        "end_us": ends["start_us"][arrivals],
+        "start_ns": ends["start_ns"][starts],
+        "end_ns": ends["start_ns"][arrivals],
         "from_thread": ends["thread"][starts],
         "to_thread": ends["thread"][arrivals],
     }

@@ -1,4 +1,8 @@
-"""Raw columns of a kernel trace without impossible times, on one origin and in order."""
+"""Raw columns of a kernel trace without impossible times, on one origin and in order.
+
+Raw columns count as the file does, in float64 microseconds: only these can hold a time that is
+absent or far too large. What is left after ``screen`` counts int64 ns from ``to_origin`` on.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +11,8 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from reportgen.formats.kineto.growing import Columns, mapped
+from reportgen.formats.kineto.growing import Column, Columns, mapped
+from reportgen.units import NS_PER_US
 
 _DAY_US = 86_400e6
 MAX_DURATION_US = 7 * _DAY_US
@@ -16,9 +21,12 @@ MAX_DURATION_US = 7 * _DAY_US
 MAX_DISTANCE_US = 7 * _DAY_US
 """Events this far from most others have broken times. Source: ours, as for durations."""
 
-OVERRUN_US = 100.0
+OVERRUN_NS = 100 * NS_PER_US
 """Overlaps on one stream beyond this are broken ends, below it are real. Source: definitions 2.1,
 real overlaps are up to 13 us; TraceLens#669."""
+
+NS_TOLD_BELOW_US = 2**43
+"""Below, float64 tells whole nanoseconds apart: files that count from a base of their own are."""
 
 ROW = "row"
 """Column that keeps the place of a row in the file while rows are dropped and sorted."""
@@ -74,25 +82,43 @@ def whole_base_us(tables: Mapping[str, Columns]) -> int:
 
 
 def to_origin(table: Columns, base_us: int) -> None:
-    """Move the times of a table to an origin, in place.
+    """Turn the times of a table into int64 ns after an origin, in place.
 
-    Ends are summed before they are moved, as everyone does who reads the file: the figures that
-    others publish carry the rounding of that sum. The subtraction itself is exact.
+    ``start_us`` and ``duration_us`` become ``start_ns``, ``end_ns`` and ``duration_ns``. Profilers
+    write up to three decimals, which are whole nanoseconds; further decimals are rounded.
+
+    An end is start plus duration. Where float64 does not hold nanoseconds, as since 1970, the two
+    are summed before they are moved, as everyone does who reads the file: the figures that others
+    publish carry the rounding of that sum. The subtraction itself is exact.
     """
     if not table:
         return
-    if "duration_us" in table:
-        table["end_us"] = (table["start_us"] + table["duration_us"]) - base_us
-    table["start_us"] -= base_us
+    start_us = table.pop("start_us")
+    table["start_ns"] = _whole_ns(start_us - base_us)
+    if "duration_us" not in table:
+        return
+    duration_us = table.pop("duration_us")
+    if base_us < NS_TOLD_BELOW_US:
+        table["duration_ns"] = _whole_ns(duration_us)
+        table["end_ns"] = table["start_ns"] + table["duration_ns"]
+    else:
+        table["end_ns"] = _whole_ns((start_us + duration_us) - base_us)
+        table["duration_ns"] = _whole_ns(duration_us)
+
+
+def _whole_ns(time_us: Column) -> Column:
+    """Return times as int64 ns; ``time_us`` is used up."""
+    time_us *= NS_PER_US
+    return np.rint(time_us, out=time_us).astype(np.int64)
 
 
 def sort_rows(table: Columns, *, is_outer_first: bool = False) -> None:
     """Sort a table by start and end, in place; of equal starts the longest first if asked for."""
     if not table:
         return
-    keys = [table["start_us"]]
-    if "end_us" in table:
-        keys.insert(0, -table["end_us"] if is_outer_first else table["end_us"])
+    keys = [table["start_ns"]]
+    if "end_ns" in table:
+        keys.insert(0, -table["end_ns"] if is_outer_first else table["end_ns"])
     take_rows(table, np.lexsort(keys))
 
 
@@ -106,14 +132,14 @@ def take_rows(table: Columns, rows: NDArray[np.bool_] | NDArray[np.int64]) -> No
 
 def clip_overruns(table: Columns) -> None:
     """Add ``is_overrun`` to sorted GPU ops and clip the ends of those that overrun."""
-    n_rows = len(table["start_us"])
+    n_rows = len(table["start_ns"])
     order = np.lexsort((np.arange(n_rows), table["stream"], table["device"]))
-    start_us, end_us = table["start_us"][order], table["end_us"][order]
+    start_ns, end_ns = table["start_ns"][order], table["end_ns"][order]
     device, stream = table["device"][order], table["stream"][order]
     is_same = (device[1:] == device[:-1]) & (stream[1:] == stream[:-1])
     is_over = np.zeros(n_rows, dtype=np.bool_)
-    is_over[:-1] = is_same & (end_us[:-1] - start_us[1:] > OVERRUN_US)
-    following_us = np.append(start_us[1:], np.inf)
-    table["end_us"][order] = np.where(is_over, following_us, end_us)
+    is_over[:-1] = is_same & (end_ns[:-1] - start_ns[1:] > OVERRUN_NS)
+    following_ns = np.append(start_ns[1:], end_ns[-1:])
+    table["end_ns"][order] = np.where(is_over, following_ns, end_ns)
     table["is_overrun"] = np.empty_like(is_over)
     table["is_overrun"][order] = is_over

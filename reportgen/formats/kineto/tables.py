@@ -39,6 +39,7 @@ from reportgen.profile.trace_tables import (
     column_dtype,
     empty_table,
 )
+from reportgen.units import NS_PER_US
 
 _STEP = re.compile(r"ProfilerStep\s*\*?\s*#\s*(\d{1,15})")
 _ANNOTATION = re.compile(r"ProfilerStep|enumerate\(DataLoader\)|Optimizer\.")
@@ -50,12 +51,12 @@ class TraceTables:
     """The tables and vocabularies of one trace; see ``RankTrace``.
 
     Attributes:
-        base_us: origin of the tables in the file's own microseconds, a whole number.
+        origin_ns: zero of the tables in the file's own clock, a whole number of microseconds.
         bad_durations: events left out because they last less than nothing, or more than a week.
         bad_times: events left out because they lie more than a week from the others.
     """
 
-    base_us: int
+    origin_ns: int
     bad_durations: int
     bad_times: int
     gpu_ops: GpuOps
@@ -89,7 +90,7 @@ def build_tables(columns: TraceColumns) -> TraceTables:
     slices = _table(HostSlices, raw["slices"])
     words = columns.vocabularies
     return TraceTables(
-        base_us=base_us,
+        origin_ns=base_us * NS_PER_US,
         bad_durations=bad_durations,
         bad_times=bad_times,
         gpu_ops=_table(GpuOps, raw["gpu_ops"]),
@@ -172,9 +173,9 @@ def _steps(slices: HostSlices, names: tuple[str, ...]) -> Steps:
     rows = np.flatnonzero(numbers[slices.name] != ABSENT)
     rows = rows[slices.kind[rows] != SliceKind.PYTHON]
     return Steps(
-        start_us=slices.start_us[rows],
-        end_us=slices.end_us[rows],
-        duration_us=slices.duration_us[rows],
+        start_ns=slices.start_ns[rows],
+        end_ns=slices.end_ns[rows],
+        duration_ns=slices.duration_ns[rows],
         number=numbers[slices.name[rows]],
         thread=slices.thread[rows],
     )
@@ -183,7 +184,7 @@ def _steps(slices: HostSlices, names: tuple[str, ...]) -> Steps:
 def _memory(raw: Columns) -> MemoryEvents:
     if not raw:
         return empty_table(MemoryEvents)
-    raw["time_us"] = raw.pop("start_us")
+    raw["time_ns"] = raw.pop("start_ns")
     raw["device"] = np.where(raw["device_type"] == HOST_MEMORY, ABSENT, raw["device"])
     raw["device_type"] = np.clip(raw["device_type"], ABSENT, 127)
     return _table(MemoryEvents, raw)

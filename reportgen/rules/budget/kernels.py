@@ -19,9 +19,9 @@ from reportgen.rules.kernels.idle import (
     WAITING,
     idle_causes,
 )
-from reportgen.rules.kernels.saying import US_PER_S, pct_of, say_us, say_window
+from reportgen.rules.kernels.saying import pct_of, say_ns, say_window
 from reportgen.rules.kernels.windows import Window, headline, windows_of
-from reportgen.units import NS_PER_US, percentages, say_pct
+from reportgen.units import NS_PER_S, percentages, say_pct
 
 
 class KernelPart(StrEnum):
@@ -57,11 +57,11 @@ _OF_CAUSE = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeviceBudget:
-    """One device: µs of each part; together they are its window."""
+    """One device: ns of each part; together they are its window."""
 
     device: str
     window: Window
-    part_us: Mapping[KernelPart, float]
+    part_ns: Mapping[KernelPart, int]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,26 +84,26 @@ def rank_budget(trace: RankTrace, also: str | None = None) -> RankBudget:
 
 def _device(trace: RankTrace, unions: DeviceUnions, window: Window) -> DeviceBudget:
     time = time_in(unions, window, rank=trace.rank)
-    parts = dict.fromkeys(KernelPart, 0.0)
-    parts[KernelPart.COMPUTE] = time.compute_us
-    parts[KernelPart.EXPOSED_COMMUNICATION] = time.exposed_communication_us
-    parts[KernelPart.MEMORY] = time.busy_us - time.kernel_us
-    for cause, cause_us in idle_causes(trace, unions, window).items():
-        parts[_OF_CAUSE.get(cause, KernelPart.UNEXPLAINED)] += cause_us
-    return DeviceBudget(device=f"gpu{unions.device}", window=window, part_us=parts)
+    parts = dict.fromkeys(KernelPart, 0)
+    parts[KernelPart.COMPUTE] = time.compute_ns
+    parts[KernelPart.EXPOSED_COMMUNICATION] = time.exposed_communication_ns
+    parts[KernelPart.MEMORY] = time.busy_ns - time.kernel_ns
+    for cause, cause_ns in idle_causes(trace, unions, window).items():
+        parts[_OF_CAUSE.get(cause, KernelPart.UNEXPLAINED)] += cause_ns
+    return DeviceBudget(device=f"gpu{unions.device}", window=window, part_ns=parts)
 
 
-def totals_us(ranks: Sequence[RankBudget]) -> dict[KernelPart, float]:
+def totals_ns(ranks: Sequence[RankBudget]) -> dict[KernelPart, int]:
     """Return the time of each part over all devices, every part in order."""
     devices = [device for rank in ranks for device in rank.devices]
-    return {part: sum(item.part_us[part] for item in devices) for part in KernelPart}
+    return {part: sum(item.part_ns[part] for item in devices) for part in KernelPart}
 
 
 def metrics_of_kernels(
     ranks: Sequence[RankBudget], usd_per_gpu_hour: float | None
 ) -> dict[str, float | int | None]:
     """Return the ratios of the windows of all devices, and with a price what they cost."""
-    totals = totals_us(ranks)
+    totals = totals_ns(ranks)
     every = sum(totals.values())
     idle = tuple(part for part in KernelPart if part not in BUSY)
     groups = {"gpu_busy": BUSY, "gpu_idle": idle} | {part.value: (part,) for part in KernelPart}
@@ -111,22 +111,22 @@ def metrics_of_kernels(
         return {}
     costs: dict[str, float | int | None] = {}
     if usd_per_gpu_hour is not None:
-        idle_us = sum(totals[part] for part in idle)
+        idle_ns = sum(totals[part] for part in idle)
         costs["gpu_usd"] = _usd(every, usd_per_gpu_hour)
-        costs["gpu_idle_usd"] = _usd(idle_us, usd_per_gpu_hour)
+        costs["gpu_idle_usd"] = _usd(idle_ns, usd_per_gpu_hour)
     return {
         f"{name}_ratio": round(sum(totals[part] for part in parts) / every, 6)
         for name, parts in groups.items()
     } | costs
 
 
-def _usd(time_us: float, usd_per_gpu_hour: float | None) -> float | None:
-    return usd_of(round(time_us * NS_PER_US), usd_per_gpu_hour)
+def _usd(time_ns: int, usd_per_gpu_hour: float | None) -> float | None:
+    return usd_of(time_ns, usd_per_gpu_hour)
 
 
 def present_kernels(ranks: Sequence[RankBudget], usd_per_gpu_hour: float | None) -> Presentation:
     """Return the reading, the bar and the table, which say that they are from kernels."""
-    totals = {part: us for part, us in totals_us(ranks).items() if us > 0}
+    totals = {part: time_ns for part, time_ns in totals_ns(ranks).items() if time_ns > 0}
     if not totals:
         return Presentation()
     return Presentation(
@@ -135,7 +135,7 @@ def present_kernels(ranks: Sequence[RankBudget], usd_per_gpu_hour: float | None)
     )
 
 
-def _shares(ranks: Sequence[RankBudget], totals: Mapping[KernelPart, float]) -> Exhibit:
+def _shares(ranks: Sequence[RankBudget], totals: Mapping[KernelPart, int]) -> Exhibit:
     return exhibit(
         SHARES,
         ExhibitKind.SHARES,
@@ -143,7 +143,7 @@ def _shares(ranks: Sequence[RankBudget], totals: Mapping[KernelPart, float]) -> 
         caption=f"Computed from kernels, exact. Shares of {_window(ranks)}.",
         columns=[
             ("part", "", [part.value for part in totals]),
-            ("gpu_s", "s", [us / US_PER_S for us in totals.values()]),
+            ("gpu_s", "s", [time_ns / NS_PER_S for time_ns in totals.values()]),
             ("pct", "%", percentages(list(totals.values()))),
         ],
     )
@@ -151,11 +151,11 @@ def _shares(ranks: Sequence[RankBudget], totals: Mapping[KernelPart, float]) -> 
 
 def _table(ranks: Sequence[RankBudget], usd_per_gpu_hour: float | None) -> Exhibit:
     rows = [
-        (rank.node, item.device, part, us)
+        (rank.node, item.device, part, time_ns)
         for rank in ranks
         for item in rank.devices
-        for part, us in item.part_us.items()
-        if us > 0
+        for part, time_ns in item.part_ns.items()
+        if time_ns > 0
     ]
     return exhibit(
         TABLE,
@@ -169,7 +169,7 @@ def _table(ranks: Sequence[RankBudget], usd_per_gpu_hour: float | None) -> Exhib
             ("node", "", [row[0] for row in rows]),
             ("device", "", [row[1] for row in rows]),
             ("part", "", [row[2].value for row in rows]),
-            ("gpu_s", "s", [row[3] / US_PER_S for row in rows]),
+            ("gpu_s", "s", [row[3] / NS_PER_S for row in rows]),
             ("pct", "%", percentages([row[3] for row in rows])),
             ("usd", "USD", [_usd(row[3], usd_per_gpu_hour) for row in rows]),
             ("cpu_hot_gpu_s", "s", [None for _ in rows]),
@@ -177,10 +177,8 @@ def _table(ranks: Sequence[RankBudget], usd_per_gpu_hour: float | None) -> Exhib
     )
 
 
-def _findings(
-    ranks: Sequence[RankBudget], totals: Mapping[KernelPart, float]
-) -> tuple[Finding, ...]:
-    told = {part: us for part, us in totals.items() if part in _MEANING}
+def _findings(ranks: Sequence[RankBudget], totals: Mapping[KernelPart, int]) -> tuple[Finding, ...]:
+    told = {part: time_ns for part, time_ns in totals.items() if part in _MEANING}
     if not told:
         return ()
     part = max(told, key=lambda item: told[item])
@@ -189,14 +187,14 @@ def _findings(
     if share_pct < LEAST_TOLD_PCT:
         return ()
     meaning, advice = _MEANING[part]
-    busy_pct = pct_of(sum(totals.get(item, 0.0) for item in BUSY), every)
+    busy_pct = pct_of(sum(totals.get(item, 0) for item in BUSY), every)
     return (
         Finding(
             id="GPU-3",
             severity=Severity.INFO,
             title=f"The most GPU time without compute went by {meaning}: {say_pct(share_pct)}",
             text=(
-                f"{say_us(told[part])} of GPU time, {say_pct(share_pct)} of {_window(ranks)}; the "
+                f"{say_ns(told[part])} of GPU time, {say_pct(share_pct)} of {_window(ranks)}; the "
                 f"GPUs were busy {say_pct(busy_pct)}. Computed from kernels."
             ),
             advice=advice,

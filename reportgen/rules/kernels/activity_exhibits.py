@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from reportgen.profile.system import Floats
 from reportgen.results import Exhibit, ExhibitKind, exhibit
 from reportgen.rules.kernels.activity_shares import (
     active_time,
@@ -16,8 +17,7 @@ from reportgen.rules.kernels.activity_shares import (
     window_of,
 )
 from reportgen.rules.kernels.device_time import DeviceTime
-from reportgen.rules.kernels.saying import pct_of, say_us
-from reportgen.rules.kernels.unions import Floats
+from reportgen.rules.kernels.saying import pct_of, say_ns
 from reportgen.rules.kernels.use_over_time import (
     FineUse,
     Use,
@@ -26,7 +26,7 @@ from reportgen.rules.kernels.use_over_time import (
     use_together,
 )
 from reportgen.rules.kernels.windows import WindowKind
-from reportgen.units import say_pct
+from reportgen.units import NS_PER_US, say_pct
 
 TABLE, CURVE = "activity_by_device", "utilization"
 MOST_LINES = 16
@@ -38,9 +38,9 @@ class RankActivity:
 
     Attributes:
         local_size: GPUs of the node, 0 where the trace does not tell them.
-        clock_us: what the trace's own clock showed at its origin.
+        clock_ns: what the trace's own clock showed at its origin.
         devices: a row per device and window.
-        kernel_sum_us, memory_sum_us, sync_sum_us: durations added up, not united.
+        kernel_sum_ns, memory_sum_ns, sync_sum_ns: durations added up, not united.
         use: busy time over the headline window, one per device.
     """
 
@@ -48,11 +48,11 @@ class RankActivity:
     node: str
     n_ops: int
     local_size: int
-    clock_us: float
+    clock_ns: int
     devices: tuple[DeviceTime, ...]
-    kernel_sum_us: float
-    memory_sum_us: float
-    sync_sum_us: float
+    kernel_sum_ns: int
+    memory_sum_ns: int
+    sync_sum_ns: int
     use: tuple[FineUse, ...]
 
 
@@ -72,9 +72,9 @@ def exhibits_of(ranks: Sequence[RankActivity]) -> tuple[Exhibit, ...]:
     if not rows:
         return ()
     sums = sums_of(
-        kernels_us=sum(rank.kernel_sum_us for rank in ranks),
-        memory_us=sum(rank.memory_sum_us for rank in ranks),
-        synchronization_us=sum(rank.sync_sum_us for rank in ranks),
+        kernels_ns=sum(rank.kernel_sum_ns for rank in ranks),
+        memory_ns=sum(rank.memory_sum_ns for rank in ranks),
+        synchronization_ns=sum(rank.sync_sum_ns for rank in ranks),
     )
     shares = (activity_split(rows), *overlap(rows), sums)
     return (active_time(rows), _curve(ranks), *shares, table_of(ranks))
@@ -82,8 +82,9 @@ def exhibits_of(ranks: Sequence[RankActivity]) -> tuple[Exhibit, ...]:
 
 def table_of(ranks: Sequence[RankActivity]) -> Exhibit:
     """Return every device in every window, exact."""
-    clocks = {rank.rank: rank.clock_us for rank in ranks}
+    clocks = {rank.rank: rank.clock_ns for rank in ranks}
     rows = [item for rank in ranks for item in rank.devices]
+    starts_ns = [clocks[row.rank] + row.window.start_ns for row in rows]
     return exhibit(
         TABLE,
         ExhibitKind.TABLE,
@@ -98,19 +99,19 @@ def table_of(ranks: Sequence[RankActivity]) -> Exhibit:
             ("rank", "", [row.rank for row in rows]),
             ("device", "", [row.device for row in rows]),
             ("window", "", [row.window.kind.value for row in rows]),
-            ("window_start_us", "us", [clocks[row.rank] + row.window.start_us for row in rows]),
-            ("window_us", "us", [row.window.length_us for row in rows]),
-            ("busy_us", "us", [row.busy_us for row in rows]),
-            ("idle_us", "us", [row.idle_us for row in rows]),
-            ("kernel_us", "us", [row.kernel_us for row in rows]),
-            ("compute_us", "us", [row.compute_us for row in rows]),
-            ("communication_us", "us", [row.communication_us for row in rows]),
-            ("memory_us", "us", [row.memory_us for row in rows]),
-            ("overlap_us", "us", [row.overlap_us for row in rows]),
+            ("window_start_us", "us", [start_ns / NS_PER_US for start_ns in starts_ns]),
+            ("window_us", "us", [row.window.length_ns / NS_PER_US for row in rows]),
+            ("busy_us", "us", [row.busy_ns / NS_PER_US for row in rows]),
+            ("idle_us", "us", [row.idle_ns / NS_PER_US for row in rows]),
+            ("kernel_us", "us", [row.kernel_ns / NS_PER_US for row in rows]),
+            ("compute_us", "us", [row.compute_ns / NS_PER_US for row in rows]),
+            ("communication_us", "us", [row.communication_ns / NS_PER_US for row in rows]),
+            ("memory_us", "us", [row.memory_ns / NS_PER_US for row in rows]),
+            ("overlap_us", "us", [row.overlap_ns / NS_PER_US for row in rows]),
             (
                 "exposed_communication_us",
                 "us",
-                [row.exposed_communication_us for row in rows],
+                [row.exposed_communication_ns / NS_PER_US for row in rows],
             ),
         ],
     )
@@ -123,14 +124,14 @@ def _curve(ranks: Sequence[RankActivity]) -> Exhibit:
     names = _line_names(ranks)
     rest = f" The first {MOST_LINES} of {len(names)} GPUs." if len(names) > MOST_LINES else ""
     with np.errstate(invalid="ignore"):
-        each = 100 * use.busy_us / use.length_us
+        each = 100 * use.busy_ns / use.length_ns
     lines = [(name, "%", each[row]) for row, name in enumerate(names[:MOST_LINES])]
     return exhibit(
         CURVE,
         ExhibitKind.SERIES,
         title=f"GPU utilization over time: {say_pct(_active_pct(ranks))} on average",
         caption=(
-            f"Busy share of bins of {say_us(use.width_ns / 1000)} over "
+            f"Busy share of bins of {say_ns(use.width_ns)} over "
             f"{window_of(headline_rows(ranks))}: any kernel, copy or memset.{apart}{rest}"
         ),
         columns=[("time_s", "s", use.time_s), *_means(ranks, use), *lines],
@@ -139,7 +140,7 @@ def _curve(ranks: Sequence[RankActivity]) -> Exhibit:
 
 def _active_pct(ranks: Sequence[RankActivity]) -> float:
     rows = headline_rows(ranks)
-    return pct_of(sum(row.busy_us for row in rows), sum(row.window.length_us for row in rows))
+    return pct_of(sum(row.busy_ns for row in rows), sum(row.window.length_ns for row in rows))
 
 
 def _means(ranks: Sequence[RankActivity], use: Use) -> list[tuple[str, str, Floats]]:
@@ -155,7 +156,7 @@ def _means(ranks: Sequence[RankActivity], use: Use) -> list[tuple[str, str, Floa
     for node, rows in sorted(places.items()):
         name = "mean of GPUs" if len(places) == 1 else f"mean of GPUs of node {node}"
         with np.errstate(invalid="ignore"):
-            mean = 100 * use.busy_us[rows].sum(axis=0) / use.length_us[rows].sum(axis=0)
+            mean = 100 * use.busy_ns[rows].sum(axis=0) / use.length_ns[rows].sum(axis=0)
         means.append((name, "%", mean))
     return means[:MOST_LINES]
 

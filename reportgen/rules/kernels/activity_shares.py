@@ -6,31 +6,31 @@ from collections.abc import Sequence
 
 from reportgen.results import Exhibit
 from reportgen.rules.kernels.device_time import DeviceTime
-from reportgen.rules.kernels.saying import pct_of, say_us, say_window
+from reportgen.rules.kernels.saying import pct_of, say_ns, say_window
 from reportgen.rules.kernels.time_shares import time_shares
 from reportgen.units import say_pct
 
 ACTIVE, SPLIT, OVERLAP, SUMS = "active_time", "activity_split", "overlap", "activity_sums"
 
 
-def split_us(rows: Sequence[DeviceTime]) -> dict[str, float]:
+def split_ns(rows: Sequence[DeviceTime]) -> dict[str, int]:
     """Return the exclusive parts of the windows, added up over devices; they fill the windows."""
     return {
-        "compute": sum(row.compute_us - row.overlap_us for row in rows),
-        "compute with communication": sum(row.overlap_us for row in rows),
-        "exposed communication": sum(row.exposed_communication_us for row in rows),
-        "memory operations": sum(row.busy_us - row.kernel_us for row in rows),
-        "idle": sum(row.idle_us for row in rows),
+        "compute": sum(row.compute_ns - row.overlap_ns for row in rows),
+        "compute with communication": sum(row.overlap_ns for row in rows),
+        "exposed communication": sum(row.exposed_communication_ns for row in rows),
+        "memory operations": sum(row.busy_ns - row.kernel_ns for row in rows),
+        "idle": sum(row.idle_ns for row in rows),
     }
 
 
 def active_time(rows: Sequence[DeviceTime]) -> Exhibit:
     """Return active against idle time, by both of its definitions."""
-    window_us = sum(row.window.length_us for row in rows)
-    kernel_pct = pct_of(sum(row.kernel_us for row in rows), window_us)
+    window_ns = sum(row.window.length_ns for row in rows)
+    kernel_pct = pct_of(sum(row.kernel_ns for row in rows), window_ns)
     return time_shares(
         ACTIVE,
-        {"active": sum(row.busy_us for row in rows), "idle": sum(row.idle_us for row in rows)},
+        {"active": sum(row.busy_ns for row in rows), "idle": sum(row.idle_ns for row in rows)},
         title="GPU active time",
         caption=(
             f"Shares of {window_of(rows)}. Active: a kernel, copy or memset runs. Kernels alone "
@@ -43,7 +43,7 @@ def activity_split(rows: Sequence[DeviceTime]) -> Exhibit:
     """Return the parts that exclude each other."""
     return time_shares(
         SPLIT,
-        split_us(rows),
+        split_ns(rows),
         title="What the GPUs did",
         caption=(
             f"Shares of {window_of(rows)}. Every moment is in one part; memory operations are "
@@ -54,33 +54,33 @@ def activity_split(rows: Sequence[DeviceTime]) -> Exhibit:
 
 def overlap(rows: Sequence[DeviceTime]) -> tuple[Exhibit, ...]:
     """Return how much of communication hides behind compute; nothing without communication."""
-    hidden_us = sum(row.overlap_us for row in rows)
-    exposed_us = sum(row.exposed_communication_us for row in rows)
-    communication_us = hidden_us + exposed_us
-    if communication_us <= 0:
+    hidden_ns = sum(row.overlap_ns for row in rows)
+    exposed_ns = sum(row.exposed_communication_ns for row in rows)
+    communication_ns = hidden_ns + exposed_ns
+    if communication_ns <= 0:
         return ()
-    share_pct = pct_of(communication_us, sum(row.window.length_us for row in rows))
+    share_pct = pct_of(communication_ns, sum(row.window.length_ns for row in rows))
     return (
         time_shares(
             OVERLAP,
-            {"communication behind compute": hidden_us, "exposed communication": exposed_us},
+            {"communication behind compute": hidden_ns, "exposed communication": exposed_ns},
             title="Overlap of communication and compute",
             caption=(
-                f"Shares of the {say_us(communication_us)} in which communication kernels ran, "
+                f"Shares of the {say_ns(communication_ns)} in which communication kernels ran, "
                 f"{say_pct(share_pct)} of {window_of(rows)}."
             ),
         ),
     )
 
 
-def sums_of(*, kernels_us: float, memory_us: float, synchronization_us: float) -> Exhibit:
+def sums_of(*, kernels_ns: int, memory_ns: int, synchronization_ns: int) -> Exhibit:
     """Return durations added up, as SageMaker Profiler divides the activity."""
     return time_shares(
         SUMS,
         {
-            "kernels": kernels_us,
-            "memory operations": memory_us,
-            "synchronization": synchronization_us,
+            "kernels": kernels_ns,
+            "memory operations": memory_ns,
+            "synchronization": synchronization_ns,
         },
         title="Durations of kernels, memory operations and synchronization",
         caption=(

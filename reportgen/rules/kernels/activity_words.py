@@ -11,7 +11,7 @@ from reportgen.results import Finding, Severity, Where
 from reportgen.rules.kernels.activity_exhibits import TABLE, RankActivity, headline_rows
 from reportgen.rules.kernels.activity_shares import ACTIVE, SPLIT, window_of
 from reportgen.rules.kernels.device_time import DeviceTime
-from reportgen.rules.kernels.saying import pct_of, say_device, say_us
+from reportgen.rules.kernels.saying import pct_of, say_device, say_ns
 from reportgen.rules.saying.verdict import estimate_of, fault_severity
 from reportgen.rules.saying.wording import say_times
 from reportgen.units import say_pct
@@ -35,19 +35,19 @@ def findings_of(ranks: Sequence[RankActivity], limits: Limits) -> tuple[Finding,
 
 
 def _exposed(rows: Sequence[DeviceTime], limit_pct: float) -> Finding | None:
-    window_us = sum(row.window.length_us for row in rows)
-    exposed_us = sum(row.exposed_communication_us for row in rows)
-    share_pct = pct_of(exposed_us, window_us)
-    if share_pct < limit_pct or exposed_us <= 0:
+    window_ns = sum(row.window.length_ns for row in rows)
+    exposed_ns = sum(row.exposed_communication_ns for row in rows)
+    share_pct = pct_of(exposed_ns, window_ns)
+    if share_pct < limit_pct or exposed_ns <= 0:
         return None
-    communication_us = sum(row.communication_us for row in rows)
-    hidden_pct = pct_of(communication_us - exposed_us, communication_us)
+    communication_ns = sum(row.communication_ns for row in rows)
+    hidden_pct = pct_of(communication_ns - exposed_ns, communication_ns)
     return Finding(
         id="ACT-1",
         severity=fault_severity(share_pct / 100),
         title=f"Communication that hides behind no compute takes {say_pct(share_pct)}",
         text=(
-            f"{say_us(exposed_us)} of GPU time, {say_pct(share_pct)} of {window_of(rows)}, went by "
+            f"{say_ns(exposed_ns)} of GPU time, {say_pct(share_pct)} of {window_of(rows)}, went by "
             "in communication kernels with nothing computed beside them; "
             f"{say_pct(hidden_pct)} of the communication overlaps with compute. Communication "
             "kernels also wait for other ranks: see the collectives."
@@ -71,11 +71,11 @@ def _uneven(
     """Compare the ranks by the compute in their headline windows; one device has no peers."""
     if len(rows) < 2:
         return None
-    compute = np.array([row.compute_us for row in rows])
-    mean_us = float(compute.mean())
+    compute = np.array([row.compute_ns for row in rows])
+    mean_ns = float(compute.mean())
     worst = int(compute.argmax())
-    above_pct = pct_of(float(compute[worst]) - mean_us, mean_us)
-    saved = (float(compute[worst]) - mean_us) / rows[worst].window.length_us
+    above_pct = pct_of(float(compute[worst]) - mean_ns, mean_ns)
+    saved = (float(compute[worst]) - mean_ns) / rows[worst].window.length_ns
     if above_pct < limit_pct or 100 * saved < 1:
         return None
     row = rows[worst]
@@ -86,8 +86,8 @@ def _uneven(
         severity=Severity.WARNING,
         title=f"The ranks compute unevenly: {name} {say_pct(above_pct)} above the mean",
         text=(
-            f"{name} computes {say_us(row.compute_us)} where the mean of {len(rows)} GPUs is "
-            f"{say_us(mean_us)}; each in its own window: {window_of(rows)}. The others wait for it."
+            f"{name} computes {say_ns(row.compute_ns)} where the mean of {len(rows)} GPUs is "
+            f"{say_ns(mean_ns)}; each in its own window: {window_of(rows)}. The others wait for it."
         ),
         advice="Give each rank an equal share: balance shards, tables, sequence lengths or layers.",
         where=Where(node=nodes[row.rank], device=f"gpu{row.device}"),
@@ -100,9 +100,9 @@ def _uneven(
 
 
 def _reading(ranks: Sequence[RankActivity], rows: Sequence[DeviceTime]) -> Finding:
-    window_us = sum(row.window.length_us for row in rows)
-    busy_pct = pct_of(sum(row.busy_us for row in rows), window_us)
-    kernel_pct = pct_of(sum(row.kernel_us for row in rows), window_us)
+    window_ns = sum(row.window.length_ns for row in rows)
+    busy_pct = pct_of(sum(row.busy_ns for row in rows), window_ns)
+    kernel_pct = pct_of(sum(row.kernel_ns for row in rows), window_ns)
     n_ops = sum(rank.n_ops for rank in ranks)
     gpus = "The GPU was" if len(rows) == 1 else f"{len(rows)} GPUs were"
     return Finding(

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reportgen.profile.trace import RankTrace
-from reportgen.profile.trace_tables import NONE, SliceKind
-from reportgen.rules.kernels.unions import Floats, union_of
-from reportgen.rules.kernels.windows import launch_start_us
+from reportgen.profile.trace_tables import NONE, SliceKind, Times
+from reportgen.rules.kernels.unions import union_of
+from reportgen.rules.kernels.windows import launch_start_ns
 
 _INTERNAL = re.compile(
     r"^(ProfilerStep *#|nccl:|c10d::|gloo:|Optimizer\.|enumerate\(DataLoader\)#"
@@ -26,13 +26,13 @@ class AnnotationValues:
     """All instances of one annotation on one rank; numbers at the end of names are left out.
 
     Attributes:
-        duration_us: (n,) float64 on the host.
-        gpu_us: time in which GPU operations launched inside ran, added up over instances.
+        duration_ns: (n,) int64 on the host.
+        gpu_ns: time in which GPU operations launched inside ran, added up over instances.
     """
 
     name: str
-    duration_us: Floats
-    gpu_us: float
+    duration_ns: Times
+    gpu_ns: int
 
 
 def annotation_values(trace: RankTrace) -> tuple[AnnotationValues, ...]:
@@ -48,8 +48,8 @@ def annotation_values(trace: RankTrace) -> tuple[AnnotationValues, ...]:
     return tuple(
         AnnotationValues(
             name=name,
-            duration_us=np.sort(slices.duration_us[own]),
-            gpu_us=_gpu_us(trace, launches, own),
+            duration_ns=np.sort(slices.duration_ns[own]),
+            gpu_ns=_gpu_ns(trace, launches, own),
         )
         for name, codes in sorted(groups.items())
         for own in (rows[np.isin(slices.name[rows], codes)],)
@@ -71,37 +71,37 @@ class _Launches:
     """GPU operations by the moment of their launch: (n,) rows, moments and threads."""
 
     row: NDArray[np.int64]
-    time_us: Floats
+    time_ns: Times
     thread: NDArray[np.int32]
 
     @classmethod
     def of(cls, trace: RankTrace) -> _Launches:
-        launched = launch_start_us(trace)
-        rows = np.flatnonzero(~np.isnan(launched))
+        launched = launch_start_ns(trace)
+        rows = np.flatnonzero(launched != NONE)
         rows = rows[np.argsort(launched[rows], kind="stable")]
         return cls(
             row=rows,
-            time_us=launched[rows],
+            time_ns=launched[rows],
             thread=trace.calls.thread[trace.gpu_ops.launch[rows]],
         )
 
     def on(self, threads: set[int]) -> _Launches:
         """Return the launches of some threads."""
         here = np.isin(self.thread, list(threads))
-        return _Launches(row=self.row[here], time_us=self.time_us[here], thread=self.thread[here])
+        return _Launches(row=self.row[here], time_ns=self.time_ns[here], thread=self.thread[here])
 
 
-def _gpu_us(trace: RankTrace, launches: _Launches, rows: NDArray[np.int64]) -> float:
+def _gpu_ns(trace: RankTrace, launches: _Launches, rows: NDArray[np.int64]) -> int:
     """Add up the GPU time of instances: what their thread launched, or one that it woke."""
-    ops, slices, total = trace.gpu_ops, trace.slices, 0.0
+    ops, slices, total = trace.gpu_ops, trace.slices, 0
     for thread in np.unique(slices.thread[rows]).tolist():
         woken = trace.flows.to_thread[trace.flows.from_thread == thread]
         own = launches.on({thread, *woken.tolist()} - {NONE})
         here = rows[slices.thread[rows] == thread]
-        first = np.searchsorted(own.time_us, slices.start_us[here], side="left")
-        after = np.searchsorted(own.time_us, slices.end_us[here], side="right")
+        first = np.searchsorted(own.time_ns, slices.start_ns[here], side="left")
+        after = np.searchsorted(own.time_ns, slices.end_ns[here], side="right")
         busy = np.flatnonzero(after > first)
         for low, high in zip(first[busy].tolist(), after[busy].tolist(), strict=True):
             at = own.row[low:high]
-            total += union_of(ops.start_us[at], ops.end_us[at]).length_us
+            total += union_of(ops.start_ns[at], ops.end_ns[at]).length_ns
     return total

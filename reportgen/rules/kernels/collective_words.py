@@ -9,9 +9,9 @@ from reportgen.rules.kernels.collective_exhibits import (
     Context,
     stragglers_of,
 )
-from reportgen.rules.kernels.collectives import AGREE_WITHIN_US
+from reportgen.rules.kernels.collectives import AGREE_WITHIN_NS
 from reportgen.rules.kernels.kernel_names import short_names
-from reportgen.rules.kernels.saying import pct_of, say_us
+from reportgen.rules.kernels.saying import pct_of, say_ns
 from reportgen.rules.saying.verdict import estimate_of, fault_severity
 from reportgen.rules.saying.wording import say_times
 from reportgen.units import say_pct
@@ -28,18 +28,18 @@ def findings_of(context: Context, *, limit_pct: float, window_pct: float) -> tup
 def _waiting(context: Context, limit_pct: float, window_pct: float) -> Finding | None:
     matches = context.agreeing
     stragglers = stragglers_of(matches)
-    waiting = sum(item.total_wait_us for item in stragglers)
-    every = sum(item.duration_us for item in stragglers)
+    waiting = sum(item.total_wait_ns for item in stragglers)
+    every = sum(item.duration_ns for item in stragglers)
     share_pct = pct_of(waiting, every)
-    windows = {rank.rank: rank.window_us for rank in context.ranks}
+    windows = {rank.rank: rank.window_ns for rank in context.ranks}
     of_window_pct = pct_of(waiting, sum(windows.values()))
     if share_pct < limit_pct or of_window_pct < window_pct or waiting <= 0:
         return None
-    late = max(stragglers, key=lambda item: (item.last_arrivals, -item.total_wait_us, -item.rank))
-    most = max(stragglers, key=lambda item: pct_of(item.total_wait_us, windows[item.rank]))
-    bound = min(pct_of(most.total_wait_us, windows[most.rank]) / 100, 0.99)
+    late = max(stragglers, key=lambda item: (item.last_arrivals, -item.total_wait_ns, -item.rank))
+    most = max(stragglers, key=lambda item: pct_of(item.total_wait_ns, windows[item.rank]))
+    bound = min(pct_of(most.total_wait_ns, windows[most.rank]) / 100, 0.99)
     nodes = {rank.rank: rank.node for rank in context.ranks}
-    transfer = sum(match.transfer_us for match in matches)
+    transfer = sum(match.transfer_ns for match in matches)
     return Finding(
         id="COMM-1",
         severity=fault_severity(bound),
@@ -48,11 +48,11 @@ def _waiting(context: Context, limit_pct: float, window_pct: float) -> Finding |
             f"most often"
         ),
         text=(
-            f"In {say_times(len(matches), 'collective')} the ranks spend {say_us(every)}, of which "
-            f"{say_us(waiting)} is waiting for the last rank, {say_pct(of_window_pct)} of the "
-            f"windows of all ranks; the transfers alone take {say_us(transfer)} on each. "
+            f"In {say_times(len(matches), 'collective')} the ranks spend {say_ns(every)}, of which "
+            f"{say_ns(waiting)} is waiting for the last rank, {say_pct(of_window_pct)} of the "
+            f"windows of all ranks; the transfers alone take {say_ns(transfer)} on each. "
             f"Rank {late.rank} arrives last in {late.last_arrivals} of {len(matches)} and waits "
-            f"{say_us(late.total_wait_us)}; rank {most.rank} waits {say_us(most.total_wait_us)}, "
+            f"{say_ns(late.total_wait_ns)}; rank {most.rank} waits {say_ns(most.total_wait_ns)}, "
             f"{say_pct(100 * bound)} of its window, which is the bound."
         ),
         advice=(
@@ -75,10 +75,10 @@ def _not_comparable(context: Context) -> Finding:
     elif not context.matches:
         why = f"The ranks share no collective ({names[0]} and others differ in group or number)."
     else:
-        spread = max(match.end_spread_us for match in context.matches)
+        spread = max(match.end_spread_ns for match in context.matches)
         why = (
-            f"The ends of one collective lie up to {say_us(spread)} apart on the ranks, more than "
-            f"{say_us(AGREE_WITHIN_US)}: their clocks differ, or collectives are missing."
+            f"The ends of one collective lie up to {say_ns(spread)} apart on the ranks, more than "
+            f"{say_ns(AGREE_WITHIN_NS)}: their clocks differ, or collectives are missing."
         )
     return Finding(
         id="COMM-2",

@@ -9,13 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reportgen.profile.trace import RankTrace
-from reportgen.profile.trace_tables import NONE
+from reportgen.profile.trace_tables import NONE, Times
 from reportgen.rules.kernels.device_time import communication_rows, time_in, unions_of
-from reportgen.rules.kernels.unions import Floats
 from reportgen.rules.kernels.windows import headline, windows_of
+from reportgen.units import NS_PER_MS
 
-AGREE_WITHIN_US = 1_000.0
-"""Ends of one collective lie this close where clocks agree. Source: D20 (real: 7 µs)."""
+AGREE_WITHIN_NS = NS_PER_MS
+"""Ends of one collective lie this close where clocks agree. Source: D20 (real: 7 ns)."""
 AGREE_RATIO = 0.95
 """So many of the collectives must end together; what does not is no match. Source: ours."""
 _BYTES = {
@@ -48,8 +48,8 @@ class RankCollectives:
     Attributes:
         has_ops: whether the rank has any GPU operation.
         origin_ns: zero of the times, ns UTC.
-        window_us: length of the headline window, times devices.
-        start_us, end_us, duration_us: float64.
+        window_ns: length of the headline window, times devices.
+        start_ns, end_ns, duration_ns: int64.
         name: kernel, or the collective that it says to be.
         group: process group and its ranks as text, ``""`` where unknown.
         seq: number in the group, ``NONE`` where unknown.
@@ -61,11 +61,11 @@ class RankCollectives:
     node: str
     has_ops: bool
     origin_ns: int
-    window_us: float
-    communication_us: float
-    start_us: Floats
-    end_us: Floats
-    duration_us: Floats
+    window_ns: int
+    communication_ns: int
+    start_ns: Times
+    end_ns: Times
+    duration_ns: Times
     name: tuple[str, ...]
     group: tuple[str, ...]
     seq: NDArray[np.int64]
@@ -79,32 +79,32 @@ class Match:
 
     Attributes:
         index: place among the collectives of its group, or the number that the ranks agree on.
-        start_us: against the first rank's origin.
-        end_spread_us: from the first to the last end.
+        start_ns: against the first rank's origin.
+        end_spread_ns: from the first to the last end.
     """
 
     group: str
     index: int
     name: str
     rank: tuple[int, ...]
-    start_us: Floats
-    duration_us: Floats
-    end_spread_us: float
+    start_ns: Times
+    duration_ns: Times
+    end_spread_ns: int
 
     @property
-    def transfer_us(self) -> float:
+    def transfer_ns(self) -> int:
         """Return the time of the rank that waited least: the transfer itself."""
-        return float(self.duration_us.min())
+        return int(self.duration_ns.min())
 
     @property
-    def wait_us(self) -> Floats:
+    def wait_ns(self) -> Times:
         """Return how long each rank was there before the last one."""
-        return np.asarray(self.start_us.max() - self.start_us)
+        return np.asarray(self.start_ns.max() - self.start_ns)
 
     @property
     def last_rank(self) -> int:
         """Return the rank that arrived last."""
-        return self.rank[int(self.start_us.argmax())]
+        return self.rank[int(self.start_ns.argmax())]
 
 
 def rank_collectives(trace: RankTrace, also: str | None = None) -> RankCollectives:
@@ -136,13 +136,13 @@ def rank_collectives(trace: RankTrace, also: str | None = None) -> RankCollectiv
     return RankCollectives(
         rank=trace.rank,
         node=trace.node,
-        has_ops=ops.start_us.size > 0,
+        has_ops=ops.start_ns.size > 0,
         origin_ns=trace.origin_ns,
-        window_us=sum(item.window.length_us for item in times),
-        communication_us=sum(item.communication_us for item in times),
-        start_us=ops.start_us[rows],
-        end_us=ops.end_us[rows],
-        duration_us=ops.duration_us[rows],
+        window_ns=sum(item.window.length_ns for item in times),
+        communication_ns=sum(item.communication_ns for item in times),
+        start_ns=ops.start_ns[rows],
+        end_ns=ops.end_ns[rows],
+        duration_ns=ops.duration_ns[rows],
         name=tuple(said or own for said, own in zip(name, kernel, strict=True)),
         group=tuple(f"{text} {of}".strip() for text, of in zip(group, ranks, strict=True)),
         seq=of_args(args.seq),
@@ -167,7 +167,7 @@ def match_ranks(ranks: Sequence[RankCollectives]) -> list[Match]:
 
 def ends_together(matches: Sequence[Match]) -> float:
     """Return the share of the collectives whose ends agree; 0 without any."""
-    agreeing = sum(match.end_spread_us <= AGREE_WITHIN_US for match in matches)
+    agreeing = sum(match.end_spread_ns <= AGREE_WITHIN_NS for match in matches)
     return agreeing / len(matches) if matches else 0.0
 
 
@@ -182,7 +182,7 @@ def _match(ranks: Sequence[RankCollectives], *, from_last: bool) -> list[Match]:
         for key, members in groups.items()
         if len({rank.rank for rank, _ in members}) > 1
     ]
-    return sorted(matches, key=lambda match: (float(match.start_us.min()), match.group, match.name))
+    return sorted(matches, key=lambda match: (int(match.start_ns.min()), match.group, match.name))
 
 
 def _keys(rank: RankCollectives, *, from_last: bool) -> list[tuple[tuple[str, str, int, int], int]]:
@@ -203,17 +203,17 @@ def _matched(
 ) -> Match:
     group, name, seq, occurrence = key
     ordered = sorted(members, key=lambda member: member[0].rank)
-    shift = np.array([(rank.origin_ns - origin_ns) / 1000 for rank, _ in ordered])
-    start = np.array([rank.start_us[row] for rank, row in ordered]) + shift
-    end = np.array([rank.end_us[row] for rank, row in ordered]) + shift
+    shift = np.array([rank.origin_ns - origin_ns for rank, _ in ordered])
+    start = np.array([rank.start_ns[row] for rank, row in ordered]) + shift
+    end = np.array([rank.end_ns[row] for rank, row in ordered]) + shift
     return Match(
         group=group,
         index=seq if seq != NONE else occurrence,
         name=name,
         rank=tuple(rank.rank for rank, _ in ordered),
-        start_us=start,
-        duration_us=np.array([rank.duration_us[row] for rank, row in ordered]),
-        end_spread_us=float(end.max() - end.min()),
+        start_ns=start,
+        duration_ns=np.array([rank.duration_ns[row] for rank, row in ordered]),
+        end_spread_ns=int(end.max() - end.min()),
     )
 
 

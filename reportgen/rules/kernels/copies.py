@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from reportgen.facts.groups import sums_by_code
 from reportgen.profile.trace import RankTrace
 from reportgen.profile.trace_tables import NONE, GpuKind
 
@@ -27,15 +28,15 @@ class CopyRow:
     direction: str
     kinds: str
     count: int
-    time_us: float
+    time_ns: int
     bytes: int
 
     @property
     def gb_per_s(self) -> float | None:
         """Return the bandwidth in 10^9 bytes per second, ``None`` without time or bytes."""
-        if self.time_us <= 0 or self.bytes <= 0:
+        if self.time_ns <= 0 or self.bytes <= 0:
             return None
-        return self.bytes / self.time_us / 1000
+        return self.bytes / self.time_ns
 
     @property
     def is_pageable(self) -> bool:
@@ -46,21 +47,20 @@ class CopyRow:
 def copy_rows(trace: RankTrace) -> tuple[CopyRow, ...]:
     """Return the copies and memsets of a rank, by direction, then kinds."""
     ops = trace.gpu_ops
-    totals: dict[tuple[str, str], tuple[int, float, int]] = {}
+    totals: dict[tuple[str, str], tuple[int, int, int]] = {}
     rows = np.flatnonzero(ops.kind != GpuKind.KERNEL)
     is_set = (ops.kind[rows] == GpuKind.MEMSET).astype(np.int64)
     codes, place = np.unique(ops.name[rows] * 2 + is_set, return_inverse=True)
     counts = np.bincount(place, minlength=codes.size)
-    times_us = np.bincount(place, weights=ops.duration_us[rows], minlength=codes.size)
-    moved = np.zeros(codes.size, dtype=np.int64)
-    np.add.at(moved, place, np.where(ops.bytes[rows] == NONE, 0, ops.bytes[rows]))
+    times_ns = sums_by_code(place, ops.duration_ns[rows], codes.size)
+    moved = sums_by_code(place, np.where(ops.bytes[rows] == NONE, 0, ops.bytes[rows]), codes.size)
     for at, code in enumerate(codes.tolist()):
         name = trace.names[code // 2]
         key = (MEMSET if code % 2 else direction_of(name), kinds_of(name))
-        count, time_us, size = totals.get(key, (0, 0.0, 0))
+        count, time_ns, size = totals.get(key, (0, 0, 0))
         totals[key] = (
             count + int(counts[at]),
-            time_us + float(times_us[at]),
+            time_ns + int(times_ns[at]),
             size + int(moved[at]),
         )
     return tuple(
@@ -69,10 +69,10 @@ def copy_rows(trace: RankTrace) -> tuple[CopyRow, ...]:
             direction=direction,
             kinds=kinds,
             count=count,
-            time_us=time_us,
+            time_ns=time_ns,
             bytes=size,
         )
-        for (direction, kinds), (count, time_us, size) in sorted(
+        for (direction, kinds), (count, time_ns, size) in sorted(
             totals.items(), key=lambda item: (DIRECTIONS.index(item[0][0]), item[0][1])
         )
     )

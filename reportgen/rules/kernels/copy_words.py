@@ -12,8 +12,8 @@ from reportgen.profile.trace_tables import GpuKind
 from reportgen.results import Finding, Severity, Where
 from reportgen.rules.kernels.copies import MEMSET, CopyRow, direction_of
 from reportgen.rules.kernels.device_time import time_in, unions_of
-from reportgen.rules.kernels.saying import pct_of, say_us, say_window
-from reportgen.rules.kernels.unions import clip, overlap_us, union_of
+from reportgen.rules.kernels.saying import pct_of, say_ns, say_window
+from reportgen.rules.kernels.unions import clip, overlap_ns, union_of
 from reportgen.rules.kernels.windows import Window, headline, windows_of
 from reportgen.rules.saying.verdict import estimate_of, fault_severity
 from reportgen.units import say_bytes, say_count, say_pct
@@ -34,14 +34,14 @@ class Exposed:
     """Copies and memsets of one device while no kernel ran, in its headline window.
 
     Attributes:
-        total_us: their union.
-        direction_us: of each direction on its own; directions may overlap.
+        total_ns: their union.
+        direction_ns: of each direction on its own; directions may overlap.
     """
 
     device: int
     window: Window
-    total_us: float
-    direction_us: Mapping[str, float]
+    total_ns: int
+    direction_ns: Mapping[str, int]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,7 +51,7 @@ class RankCopies:
     node: str
     n_ops: int
     rows: tuple[CopyRow, ...]
-    window_us: float
+    window_ns: int
     exposed: tuple[Exposed, ...]
 
 
@@ -70,16 +70,16 @@ def exposed_of(trace: RankTrace) -> tuple[Exposed, ...]:
         for direction in sorted(set(directions[is_copy].tolist())):
             rows = is_copy & (directions == direction)
             ran = clip(
-                union_of(ops.start_us[rows], ops.end_us[rows]), window.start_us, window.end_us
+                union_of(ops.start_ns[rows], ops.end_ns[rows]), window.start_ns, window.end_ns
             )
-            each[direction] = ran.length_us - overlap_us(ran, unions.kernel)
+            each[direction] = ran.length_ns - overlap_ns(ran, unions.kernel)
         time = time_in(unions, window, rank=trace.rank)
         found.append(
             Exposed(
                 device=unions.device,
                 window=window,
-                total_us=time.busy_us - time.kernel_us,
-                direction_us=each,
+                total_ns=time.busy_ns - time.kernel_ns,
+                direction_ns=each,
             )
         )
     return tuple(found)
@@ -88,19 +88,19 @@ def exposed_of(trace: RankTrace) -> tuple[Exposed, ...]:
 def pageable(ranks: Sequence[RankCopies], limit_pct: float) -> Finding | None:
     """Return copies of pageable memory: a fault from their share on, else a reading."""
     rows = [row for rank in ranks for row in rank.rows if row.is_pageable]
-    time_us, size = sum(row.time_us for row in rows), sum(row.bytes for row in rows)
-    share_pct = pct_of(time_us, sum(rank.window_us for rank in ranks))
+    time_ns, size = sum(row.time_ns for row in rows), sum(row.bytes for row in rows)
+    share_pct = pct_of(time_ns, sum(rank.window_ns for rank in ranks))
     is_fault = share_pct >= limit_pct
     if not rows or (size < WORTH_TELLING_BYTES and not is_fault):
         return None
-    worst = max(ranks, key=lambda rank: sum(row.time_us for row in rank.rows if row.is_pageable))
+    worst = max(ranks, key=lambda rank: sum(row.time_ns for row in rank.rows if row.is_pageable))
     return Finding(
         id="COPY-1",
         severity=Severity.WARNING if is_fault else Severity.INFO,
         title=f"{say_bytes(size)} are copied from or to pageable memory",
         text=(
             f"Copies of pageable host memory ({say_count(sum(row.count for row in rows))} in all) "
-            f"take {say_us(time_us)}, {say_pct(share_pct)} of the time from the first to the last "
+            f"take {say_ns(time_ns)}, {say_pct(share_pct)} of the time from the first to the last "
             "GPU operation; each blocks the host until it is done."
         ),
         advice="Set pin_memory=True in the DataLoader, copy with .to(device, non_blocking=True).",
@@ -116,14 +116,14 @@ def pageable(ranks: Sequence[RankCopies], limit_pct: float) -> Finding | None:
 def exposed(ranks: Sequence[RankCopies], limit_pct: float) -> Finding | None:
     """Return copies and memsets that hide behind no kernel, if they cost their share."""
     devices = [device for rank in ranks for device in rank.exposed]
-    exposed_us = sum(device.total_us for device in devices)
-    share_pct = pct_of(exposed_us, sum(device.window.length_us for device in devices))
-    if share_pct < limit_pct or exposed_us <= 0:
+    exposed_ns = sum(device.total_ns for device in devices)
+    share_pct = pct_of(exposed_ns, sum(device.window.length_ns for device in devices))
+    if share_pct < limit_pct or exposed_ns <= 0:
         return None
-    each: dict[str, float] = {}
+    each: dict[str, int] = {}
     for device in devices:
-        for direction, time_us in device.direction_us.items():
-            each[direction] = each.get(direction, 0.0) + time_us
+        for direction, time_ns in device.direction_ns.items():
+            each[direction] = each.get(direction, 0) + time_ns
     main = max(each, key=lambda direction: each[direction])
     counted = sum(row.count for rank in ranks for row in rank.rows if row.direction == main)
     return Finding(
@@ -131,9 +131,9 @@ def exposed(ranks: Sequence[RankCopies], limit_pct: float) -> Finding | None:
         severity=fault_severity(share_pct / 100),
         title=f"Copies that hide behind no kernel take {say_pct(share_pct)}, mostly {main}",
         text=(
-            f"{say_us(exposed_us)} of GPU time, {say_pct(share_pct)} of "
+            f"{say_ns(exposed_ns)} of GPU time, {say_pct(share_pct)} of "
             f"{say_window([device.window for device in devices])}, went by in copies and memsets "
-            f"while no kernel ran; {say_us(each[main])} of it in {main} ({say_count(counted)} "
+            f"while no kernel ran; {say_ns(each[main])} of it in {main} ({say_count(counted)} "
             "in all)."
         ),
         advice=_advice(main),

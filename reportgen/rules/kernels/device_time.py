@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from reportgen.profile.trace import RankTrace
 from reportgen.profile.trace_tables import NONE, GpuKind
 from reportgen.rules.kernels.communication import is_communication
-from reportgen.rules.kernels.unions import Union, clip, overlap_us, union_of
+from reportgen.rules.kernels.unions import Union, clip, overlap_ns, union_of
 from reportgen.rules.kernels.windows import Window
 
 Mask = NDArray[np.bool_]
@@ -30,34 +30,34 @@ class DeviceUnions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeviceTime:
-    """One device in one window, all in µs.
+    """One device in one window, all in ns.
 
     Attributes:
-        busy_us: any operation ran.
-        kernel_us, compute_us, communication_us, memory_us: a kernel, a kernel that is no
+        busy_ns: any operation ran.
+        kernel_ns, compute_ns, communication_ns, memory_ns: a kernel, a kernel that is no
             communication, a communication kernel, a copy or memset ran.
-        overlap_us: communication and compute ran together.
+        overlap_ns: communication and compute ran together.
     """
 
     rank: int
     device: int
     window: Window
-    busy_us: float
-    kernel_us: float
-    compute_us: float
-    communication_us: float
-    memory_us: float
-    overlap_us: float
+    busy_ns: int
+    kernel_ns: int
+    compute_ns: int
+    communication_ns: int
+    memory_ns: int
+    overlap_ns: int
 
     @property
-    def idle_us(self) -> float:
+    def idle_ns(self) -> int:
         """Return how long nothing ran."""
-        return self.window.length_us - self.busy_us
+        return self.window.length_ns - self.busy_ns
 
     @property
-    def exposed_communication_us(self) -> float:
+    def exposed_communication_ns(self) -> int:
         """Return how long communication ran without compute."""
-        return self.communication_us - self.overlap_us
+        return self.communication_ns - self.overlap_ns
 
 
 def communication_rows(trace: RankTrace, also: str | None = None) -> Mask:
@@ -78,7 +78,7 @@ def unions_of(trace: RankTrace, also: str | None = None) -> tuple[DeviceUnions, 
     is_comm = communication_rows(trace, also)
 
     def of(rows: Mask) -> Union:
-        return union_of(ops.start_us[rows], ops.end_us[rows])
+        return union_of(ops.start_ns[rows], ops.end_ns[rows])
 
     found = []
     for device in np.unique(ops.device):
@@ -100,17 +100,17 @@ def time_in(unions: DeviceUnions, window: Window, *, rank: int) -> DeviceTime:
     """Return the lengths of a device's unions inside a window."""
 
     def inside(union: Union) -> Union:
-        return clip(union, window.start_us, window.end_us)
+        return clip(union, window.start_ns, window.end_ns)
 
     compute, communication = inside(unions.compute), inside(unions.communication)
     return DeviceTime(
         rank=rank,
         device=unions.device,
         window=window,
-        busy_us=inside(unions.busy).length_us,
-        kernel_us=inside(unions.kernel).length_us,
-        compute_us=compute.length_us,
-        communication_us=communication.length_us,
-        memory_us=inside(unions.memory).length_us,
-        overlap_us=overlap_us(compute, communication),
+        busy_ns=inside(unions.busy).length_ns,
+        kernel_ns=inside(unions.kernel).length_ns,
+        compute_ns=compute.length_ns,
+        communication_ns=communication.length_ns,
+        memory_ns=inside(unions.memory).length_ns,
+        overlap_ns=overlap_ns(compute, communication),
     )

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from reportgen.rules.kernels.unions import Floats
+from reportgen.profile.trace_tables import Times
 
 Counts = NDArray[np.int64]
 Key = tuple[str, ...]
@@ -21,50 +21,50 @@ class DurationValues:
     Attributes:
         keys: what is told apart, each once.
         place: (n,) int32 place in ``keys``, ascending.
-        duration_us: (n,) float64, ascending within a key.
+        duration_ns: (n,) int64, ascending within a key.
         count: (n,) int64, > 0.
     """
 
     keys: tuple[Key, ...]
     place: NDArray[np.int32]
-    duration_us: Floats
+    duration_ns: Times
     count: Counts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DurationRow:
-    """One key over all ranks; durations in µs, ``std_us`` with n - 1."""
+    """One key over all ranks; durations in ns, ``std_ns`` with n - 1."""
 
     key: Key
     count: int
-    sum_us: float
-    p50_us: float
-    p95_us: float
-    min_us: float
-    max_us: float
-    std_us: float
+    sum_ns: int
+    p50_ns: float
+    p95_ns: float
+    min_ns: int
+    max_ns: int
+    std_ns: float
 
     @property
-    def mean_us(self) -> float:
+    def mean_ns(self) -> float:
         """Return the mean duration."""
-        return self.sum_us / self.count
+        return self.sum_ns / self.count
 
 
 def duration_values(
-    keys: Sequence[Key], place: NDArray[np.int64], duration_us: Floats
+    keys: Sequence[Key], place: NDArray[np.int64], duration_ns: Times
 ) -> DurationValues:
     """Return durations by key.
 
     Args:
         keys: names of the groups; equal ones are joined, and those without durations left out.
         place: (n,) group of each duration.
-        duration_us: (n,) durations in any order.
+        duration_ns: (n,) durations in any order.
     """
     known = {key: at for at, key in enumerate(dict.fromkeys(keys))}
     joined = np.array([known[key] for key in keys], dtype=np.int64)
     used, own = np.unique(joined[place] if place.size else joined[:0], return_inverse=True)
-    order = np.lexsort((duration_us, own))
-    at, duration = own[order], duration_us[order]
+    order = np.lexsort((duration_ns, own))
+    at, duration = own[order], duration_ns[order]
     is_new = np.ones(at.shape, dtype=bool)
     is_new[1:] = (np.diff(at) != 0) | (np.diff(duration) != 0)
     first = np.flatnonzero(is_new)
@@ -72,7 +72,7 @@ def duration_values(
     return DurationValues(
         keys=tuple(names[item] for item in used),
         place=at[first].astype(np.int32),
-        duration_us=duration[first],
+        duration_ns=duration[first],
         count=np.diff(np.append(first, at.size)),
     )
 
@@ -84,7 +84,7 @@ def join_ranks(ranks: Sequence[DurationValues]) -> list[DurationRow]:
         [np.array([places[k] for k in rank.keys], dtype=np.int64)[rank.place] for rank in ranks]
         or [np.empty(0, dtype=np.int64)]
     )
-    duration = np.concatenate([rank.duration_us for rank in ranks] or [np.empty(0)])
+    duration = np.concatenate([rank.duration_ns for rank in ranks] or [np.empty(0, dtype=np.int64)])
     count = np.concatenate([rank.count for rank in ranks] or [np.empty(0, dtype=np.int64)])
     order = np.lexsort((duration, place))
     place, duration, count = place[order], duration[order], count[order]
@@ -93,26 +93,26 @@ def join_ranks(ranks: Sequence[DurationValues]) -> list[DurationRow]:
         _row(key, duration[low:high], count[low:high])
         for key, low, high in zip(places, first[:-1], first[1:], strict=True)
     ]
-    return sorted(rows, key=lambda row: (-row.sum_us, row.key))
+    return sorted(rows, key=lambda row: (-row.sum_ns, row.key))
 
 
-def _row(key: Key, duration_us: Floats, count: Counts) -> DurationRow:
+def _row(key: Key, duration_ns: Times, count: Counts) -> DurationRow:
     n = int(count.sum())
-    total = float((duration_us * count).sum())
-    square = float((count * np.square(duration_us - total / n)).sum())
+    total = int((duration_ns * count).sum())
+    square = float((count * np.square(duration_ns - total / n)).sum())
     return DurationRow(
         key=key,
         count=n,
-        sum_us=total,
-        p50_us=_percentile(duration_us, count, 50),
-        p95_us=_percentile(duration_us, count, 95),
-        min_us=float(duration_us[0]),
-        max_us=float(duration_us[-1]),
-        std_us=float(np.sqrt(square / (n - 1))) if n > 1 else 0.0,
+        sum_ns=total,
+        p50_ns=_percentile(duration_ns, count, 50),
+        p95_ns=_percentile(duration_ns, count, 95),
+        min_ns=int(duration_ns[0]),
+        max_ns=int(duration_ns[-1]),
+        std_ns=float(np.sqrt(square / (n - 1))) if n > 1 else 0.0,
     )
 
 
-def _percentile(values: Floats, count: Counts, point_pct: float) -> float:
+def _percentile(values: Times, count: Counts, point_pct: float) -> float:
     """Return a percentile by linear interpolation of values that occur several times."""
     reached = np.cumsum(count)
     place = (int(reached[-1]) - 1) * point_pct / 100

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reportgen.profile.trace import RankTrace
-from reportgen.profile.trace_tables import Floats, SliceKind
-from reportgen.rules.kernels.unions import Union, covered_us, join, union_of
+from reportgen.profile.trace_tables import SliceKind, Times
+from reportgen.rules.kernels.unions import Union, covered_ns, join, union_of
 
 Mask = NDArray[np.bool_]
 
@@ -95,10 +95,10 @@ def causes_of(trace: RankTrace, rows: CauseRows, thread: int) -> ThreadCauses:
     own_slices, own_calls = slices.thread == thread, calls.thread == thread
 
     def of_slices(mask: Mask) -> Union:
-        return union_of(slices.start_us[mask], slices.end_us[mask])
+        return union_of(slices.start_ns[mask], slices.end_ns[mask])
 
     def of_calls(mask: Mask) -> Union:
-        return union_of(calls.start_us[own_calls & mask], calls.end_us[own_calls & mask])
+        return union_of(calls.start_ns[own_calls & mask], calls.end_ns[own_calls & mask])
 
     unions = (
         of_slices(rows.loader),
@@ -112,11 +112,9 @@ def causes_of(trace: RankTrace, rows: CauseRows, thread: int) -> ThreadCauses:
     return ThreadCauses(up_to=tuple(join(unions[: n + 1]) for n in range(len(unions))))
 
 
-def split_by_cause(
-    causes: ThreadCauses, low_us: Floats, high_us: Floats
-) -> dict[HostCause, Floats]:
-    """Return (n,) µs that each cause takes of the ranges [low, high]; the rest is ``OTHER``."""
-    reached = [covered_us(union, low_us, high_us) for union in causes.up_to]
-    ends = [np.zeros(low_us.shape), *reached, high_us - low_us]
+def split_by_cause(causes: ThreadCauses, low_ns: Times, high_ns: Times) -> dict[HostCause, Times]:
+    """Return (n,) ns that each cause takes of the ranges [low, high]; the rest is ``OTHER``."""
+    reached = [covered_ns(union, low_ns, high_ns) for union in causes.up_to]
+    ends = [np.zeros_like(low_ns), *reached, high_ns - low_ns]
     parts = np.diff(ends, axis=0)
     return dict(zip(HostCause, parts, strict=True))

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reportgen.profile.trace import RankTrace
-from reportgen.profile.trace_tables import NONE, Floats
+from reportgen.profile.trace_tables import NONE, Times
 from reportgen.rules.kernels.device_time import DeviceUnions
 from reportgen.rules.kernels.host_activity import (
     HostCause,
@@ -25,12 +25,14 @@ from reportgen.rules.kernels.unions import gaps_of
 from reportgen.rules.kernels.windows import (
     Window,
     WindowKind,
-    launch_end_us,
-    launch_start_us,
+    launch_end_ns,
+    launch_start_ns,
 )
+from reportgen.units import NS_PER_US
 
-SMALL_GAP_US = 30.0
+SMALL_GAP_NS = 30 * NS_PER_US
 """A shorter rest is a gap between kernels, a longer one a wait. Source: D16, HTA's default."""
+SMALL_GAP = f"{SMALL_GAP_NS // NS_PER_US} µs"
 
 HOST_LATE = "host_late:"
 IN_LAUNCH_CALL = "in_launch_call"
@@ -45,93 +47,93 @@ class Gaps:
     """The idle stretches of one device in one window, (n,) each, in order.
 
     Attributes:
-        low_us, high_us: from when to when.
-        call_us, returned_us: begin and end of the call that launched the operation after the
-            gap, held inside the gap; NaN where it was not recorded.
+        low_ns, high_ns: from when to when.
+        call_ns, returned_ns: begin and end of the call that launched the operation after the
+            gap, held inside the gap; ``NONE`` where it was not recorded.
         thread: the thread of that call, ``NONE`` where it was not recorded.
         is_tail: nothing of the window comes after it.
         before: row of ``gpu_ops`` of the operation that ends the gap, ``NONE`` for the tail.
     """
 
-    low_us: Floats
-    high_us: Floats
-    call_us: Floats
-    returned_us: Floats
+    low_ns: Times
+    high_ns: Times
+    call_ns: Times
+    returned_ns: Times
     thread: NDArray[np.int32]
     is_tail: NDArray[np.bool_]
     before: NDArray[np.int64]
 
 
-def causes_of_gaps(trace: RankTrace, gaps: Gaps) -> Mapping[str, Floats]:
-    """Return (n,) µs of each gap for each cause; over all causes they fill the gaps."""
-    is_known = ~np.isnan(gaps.call_us)
-    length_us = gaps.high_us - gaps.low_us
-    rest_us = np.where(is_known, gaps.high_us - gaps.returned_us, 0.0)
-    is_small = rest_us < SMALL_GAP_US
+def causes_of_gaps(trace: RankTrace, gaps: Gaps) -> Mapping[str, Times]:
+    """Return (n,) ns of each gap for each cause; over all causes they fill the gaps."""
+    is_known = gaps.call_ns != NONE
+    length_ns = gaps.high_ns - gaps.low_ns
+    rest_ns = np.where(is_known, gaps.high_ns - gaps.returned_ns, 0)
+    is_small = rest_ns < SMALL_GAP_NS
     return {
-        **{f"{HOST_LATE}{cause}": us for cause, us in _host_late(trace, gaps).items()},
-        IN_LAUNCH_CALL: np.where(is_known, gaps.returned_us - gaps.call_us, 0.0),
-        KERNEL_GAP: np.where(is_small, rest_us, 0.0),
-        WAITING: np.where(is_small, 0.0, rest_us),
-        LAUNCH_NOT_RECORDED: np.where(is_known | gaps.is_tail, 0.0, length_us),
-        TAIL: np.where(gaps.is_tail, length_us, 0.0),
+        **{f"{HOST_LATE}{cause}": time_ns for cause, time_ns in _host_late(trace, gaps).items()},
+        IN_LAUNCH_CALL: np.where(is_known, gaps.returned_ns - gaps.call_ns, 0),
+        KERNEL_GAP: np.where(is_small, rest_ns, 0),
+        WAITING: np.where(is_small, 0, rest_ns),
+        LAUNCH_NOT_RECORDED: np.where(is_known | gaps.is_tail, 0, length_ns),
+        TAIL: np.where(gaps.is_tail, length_ns, 0),
     }
 
 
-def idle_causes(trace: RankTrace, unions: DeviceUnions, window: Window) -> dict[str, float]:
-    """Return how long a device was idle for each cause, µs; see ``totals_by_cause``."""
+def idle_causes(trace: RankTrace, unions: DeviceUnions, window: Window) -> dict[str, int]:
+    """Return how long a device was idle for each cause, ns; see ``totals_by_cause``."""
     return totals_by_cause(causes_of_gaps(trace, gaps_in(trace, unions, window)), window)
 
 
-def totals_by_cause(causes: Mapping[str, Floats], window: Window) -> dict[str, float]:
-    """Return how long a device was idle for each cause, µs; together they are its idle time.
+def totals_by_cause(causes: Mapping[str, Times], window: Window) -> dict[str, int]:
+    """Return how long a device was idle for each cause, ns; together they are its idle time.
 
     Every cause is there, also with 0; but ``tail`` in the window of all GPU work only where
     another device of the rank was the last to end.
     """
     return {
-        cause: float(us.sum())
-        for cause, us in causes.items()
-        if cause != TAIL or window.kind is WindowKind.STEPS or us.any()
+        cause: int(time_ns.sum())
+        for cause, time_ns in causes.items()
+        if cause != TAIL or window.kind is WindowKind.STEPS or time_ns.any()
     }
 
 
 def gaps_in(trace: RankTrace, unions: DeviceUnions, window: Window) -> Gaps:
     """Return the gaps of a device and the launches of the operations that end them."""
     ops = trace.gpu_ops
-    idle = gaps_of(unions.busy, window.start_us, window.end_us)
-    low, high = idle.start_us, idle.end_us
+    idle = gaps_of(unions.busy, window.start_ns, window.end_ns)
+    low, high = idle.start_ns, idle.end_ns
     rows = np.flatnonzero(ops.device == unions.device)
-    launched, returned = launch_start_us(trace)[rows], launch_end_us(trace)[rows]
+    launched, returned = launch_start_ns(trace)[rows], launch_end_ns(trace)[rows]
     # Of operations that start together, the one that was launched first ends the gap.
-    order = np.lexsort((np.nan_to_num(launched, nan=-np.inf), ops.start_us[rows]))
-    place = np.searchsorted(ops.start_us[rows][order], high, side="left")
-    is_tail = (place == rows.size) | (high >= window.end_us)
+    order = np.lexsort((launched, ops.start_ns[rows]))
+    place = np.searchsorted(ops.start_ns[rows][order], high, side="left")
+    is_tail = (place == rows.size) | (high >= window.end_ns)
     after = order[np.minimum(place, rows.size - 1)]
-    call = np.where(is_tail, np.nan, np.clip(launched[after], low, high))
-    end = np.where(is_tail, np.nan, np.clip(returned[after], call, high))
     launch = ops.launch[rows][after]
-    is_known = ~np.isnan(call)
+    is_known = ~is_tail & (launch != NONE)
+    call = np.where(is_known, np.clip(launched[after], low, high), NONE)
+    end = np.where(is_known, np.clip(returned[after], call, high), NONE)
     thread = np.full(low.shape, NONE, dtype=np.int32)
     thread[is_known] = trace.calls.thread[launch[is_known]]
     return Gaps(
-        low_us=low,
-        high_us=high,
-        call_us=call,
-        returned_us=end,
+        low_ns=low,
+        high_ns=high,
+        call_ns=call,
+        returned_ns=end,
         thread=thread,
         is_tail=is_tail,
         before=np.where(is_tail, NONE, rows[after]),
     )
 
 
-def _host_late(trace: RankTrace, gaps: Gaps) -> Mapping[HostCause, Floats]:
-    late_us = {cause: np.zeros(gaps.low_us.shape) for cause in HostCause}
+def _host_late(trace: RankTrace, gaps: Gaps) -> Mapping[HostCause, Times]:
+    late_ns = {cause: np.zeros_like(gaps.low_ns) for cause in HostCause}
     rows = cause_rows(trace)
     for thread in np.unique(gaps.thread[gaps.thread != NONE]):
         own = gaps.thread == thread
         causes = causes_of(trace, rows, int(thread))
-        split = split_by_cause(causes, gaps.low_us[own], gaps.call_us[own])
-        for cause, us in split.items():
-            late_us[cause][own] = us
-    return late_us
+        split = split_by_cause(causes, gaps.low_ns[own], gaps.call_ns[own])
+        for cause, time_ns in split.items():
+            late_ns[cause][own] = time_ns
+    return late_ns

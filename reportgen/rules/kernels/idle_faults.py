@@ -9,7 +9,7 @@ from reportgen.rules.kernels.idle import (
     HOST_LATE,
     IN_LAUNCH_CALL,
     KERNEL_GAP,
-    SMALL_GAP_US,
+    SMALL_GAP,
     WAITING,
 )
 
@@ -96,7 +96,7 @@ FAULTS = (
         id="IDLE-7",
         causes=(KERNEL_GAP,),
         title="Short gaps between kernels add up",
-        meaning=f"the device paused for less than {SMALL_GAP_US:g} µs between operations",
+        meaning=f"the device paused for less than {SMALL_GAP} between operations",
         advice="Fuse small kernels (torch.compile), enlarge the batch, or use CUDA graphs.",
         due_to=("KERN-1",),
     ),

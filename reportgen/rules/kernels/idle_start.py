@@ -13,11 +13,11 @@ from reportgen.rules.kernels.idle_stretches import (
     place_of,
     say_before,
 )
-from reportgen.rules.kernels.saying import US_PER_S, pct_of, say_us, say_window
+from reportgen.rules.kernels.saying import pct_of, say_ns, say_window
 from reportgen.rules.kernels.windows import WindowKind
-from reportgen.units import say_pct
+from reportgen.units import NS_PER_S, say_pct
 
-LEAST_START_US = 1.0 * US_PER_S
+LEAST_START_NS = NS_PER_S
 """A context and libraries take seconds; a shorter stretch may be anything. Source: ours."""
 
 
@@ -35,11 +35,11 @@ def start_of(
     if not with_any or any(item.window.kind is WindowKind.STEPS for _, item in devices):
         return None
     longest = [(node, item, _longest(item)) for node, item in with_any]
-    node, item, stretch = max(longest, key=lambda entry: entry[2].length_us)
+    node, item, stretch = max(longest, key=lambda entry: entry[2].length_ns)
     share_pct = pct_of(
-        sum(one.length_us for _, _, one in longest), sum(i.window.length_us for _, i in devices)
+        sum(one.length_ns for _, _, one in longest), sum(i.window.length_ns for _, i in devices)
     )
-    if share_pct < limit_pct or stretch.length_us < LEAST_START_US:
+    if share_pct < limit_pct or stretch.length_ns < LEAST_START_NS:
         return None
     window = say_window([item.window for _, item in devices])
     cause = words.get(stretch.cause, stretch.cause)
@@ -48,7 +48,7 @@ def start_of(
         severity=Severity.WARNING,
         title=f"One idle stretch takes {say_pct(share_pct)}: it looks like a start, not like steps",
         text=(
-            f"For {say_us(stretch.length_us)} before {say_before(stretch)} nothing ran on the GPU "
+            f"For {say_ns(stretch.length_ns)} before {say_before(stretch)} nothing ran on the GPU "
             f"({cause}); that is {say_pct(share_pct)} of {window}. No steps were recorded. "
             "Creating a context, loading libraries and choosing algorithms happen once; shares of "
             "such a recording say little of training."
@@ -72,4 +72,4 @@ def of_a_start(fault: Finding) -> Finding:
 
 
 def _longest(item: DeviceStretches) -> Stretch:
-    return max(item.stretches, key=lambda stretch: stretch.length_us)
+    return max(item.stretches, key=lambda stretch: stretch.length_ns)

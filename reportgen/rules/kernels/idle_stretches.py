@@ -9,11 +9,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from reportgen.profile.trace import RankTrace
-from reportgen.profile.trace_tables import NONE, Floats
+from reportgen.profile.trace_tables import NONE, Times
 from reportgen.results import Exhibit, ExhibitKind, Where, exhibit
 from reportgen.rules.kernels.idle import Gaps
 from reportgen.rules.kernels.kernel_names import short_name
-from reportgen.rules.kernels.saying import pct_of, say_device, say_range, say_us
+from reportgen.rules.kernels.saying import pct_of, say_device, say_ns, say_range
 from reportgen.rules.kernels.use_over_time import are_far_apart
 from reportgen.rules.kernels.windows import Window
 from reportgen.units import NS_PER_S, NS_PER_US, say_count, say_pct
@@ -26,22 +26,22 @@ AT_THE_END = "the end of the window"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stretch:
-    """A stretch in which a device did nothing, µs of its trace.
+    """A stretch in which a device did nothing, ns of its trace.
 
     Attributes:
         cause: the cause that takes most of it.
         before: name of the operation that ended it.
     """
 
-    start_us: float
-    end_us: float
+    start_ns: int
+    end_ns: int
     cause: str
     before: str
 
     @property
-    def length_us(self) -> float:
+    def length_ns(self) -> int:
         """Return how long it took."""
-        return self.end_us - self.start_us
+        return self.end_ns - self.start_ns
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,7 +50,7 @@ class DeviceStretches:
 
     Attributes:
         origin_ns: zero of the times, ns UTC.
-        least_us: shorter ones are left out.
+        least_ns: shorter ones are left out.
         stretches: in order of time.
     """
 
@@ -58,14 +58,14 @@ class DeviceStretches:
     device: int
     origin_ns: int
     window: Window
-    least_us: float
+    least_ns: float
     stretches: tuple[Stretch, ...]
 
 
 def long_stretches(
     trace: RankTrace,
     gaps: Gaps,
-    causes: Mapping[str, Floats],
+    causes: Mapping[str, Times],
     *,
     device: int,
     window: Window,
@@ -76,14 +76,14 @@ def long_stretches(
     Args:
         trace: a rank.
         gaps: those of one of its devices in one window.
-        causes: (n,) µs of each gap for each cause.
+        causes: (n,) ns of each gap for each cause.
         device: the device.
         window: the window.
         least_pct: share of the window.
     """
-    least_us = window.length_us * least_pct / 100
-    length_us = gaps.high_us - gaps.low_us
-    rows = np.flatnonzero((length_us >= least_us) & (length_us > 0))
+    least_ns = window.length_ns * least_pct / 100
+    length_ns = gaps.high_ns - gaps.low_ns
+    rows = np.flatnonzero((length_ns >= least_ns) & (length_ns > 0))
     names = list(causes)
     largest = np.argmax(np.array(list(causes.values()))[:, rows], axis=0)
     before = [
@@ -92,8 +92,8 @@ def long_stretches(
     ]
     stretches = tuple(
         Stretch(
-            start_us=float(gaps.low_us[row]),
-            end_us=float(gaps.high_us[row]),
+            start_ns=int(gaps.low_ns[row]),
+            end_ns=int(gaps.high_ns[row]),
             cause=names[cause],
             before=name,
         )
@@ -104,7 +104,7 @@ def long_stretches(
         device=device,
         origin_ns=trace.origin_ns,
         window=window,
-        least_us=least_us,
+        least_ns=least_ns,
         stretches=stretches,
     )
 
@@ -116,17 +116,17 @@ def stretches_exhibit(
     every = [(item, stretch) for item in devices for stretch in item.stretches]
     if not every:
         return ()
-    every.sort(key=lambda pair: (-pair[1].length_us, pair[0].rank, pair[1].start_us))
+    every.sort(key=lambda pair: (-pair[1].length_ns, pair[0].rank, pair[1].start_ns))
     shown = every[:MOST_STRETCHES]
-    shown.sort(key=lambda pair: (pair[0].rank, pair[0].device, pair[1].start_us))
+    shown.sort(key=lambda pair: (pair[0].rank, pair[0].device, pair[1].start_ns))
     shift_ns, is_apart = _shifts_ns(devices)
     rest = f" The longest {len(shown):,} are listed." if len(every) > len(shown) else ""
     apart = " Recorded far apart: all begin with the first." if is_apart else ""
-    length_us = sum(stretch.length_us for _, stretch in every)
-    window_us = sum(item.window.length_us for item in devices)
+    length_ns = sum(stretch.length_ns for _, stretch in every)
+    window_ns = sum(item.window.length_ns for item in devices)
 
-    def at_s(item: DeviceStretches, time_us: float) -> float:
-        return (item.origin_ns + shift_ns[item.rank] + round(time_us * NS_PER_US)) / NS_PER_S
+    def at_s(item: DeviceStretches, time_ns: int) -> float:
+        return (item.origin_ns + shift_ns[item.rank] + time_ns) / NS_PER_S
 
     return (
         exhibit(
@@ -135,16 +135,16 @@ def stretches_exhibit(
             title="Long idle stretches",
             caption=(
                 f"{_times(len(every))} nothing ran on the GPU for at least "
-                f"{say_range([item.least_us for item in devices])}; together "
-                f"{say_us(length_us)}, {say_pct(pct_of(length_us, window_us))} of the time. By "
+                f"{say_range([item.least_ns for item in devices])}; together "
+                f"{say_ns(length_ns)}, {say_pct(pct_of(length_ns, window_ns))} of the time. By "
                 f"the cause that takes most of each: {_counted(every, words)}.{apart}{rest}"
             ),
             columns=[
                 ("lane", "", [_lane(item, n_ranks) for item, _ in shown]),
                 ("name", "", [words.get(one.cause, one.cause) for _, one in shown]),
-                ("start_s", "s", [at_s(item, one.start_us) for item, one in shown]),
-                ("end_s", "s", [at_s(item, one.end_us) for item, one in shown]),
-                ("duration_us", "us", [one.length_us for _, one in shown]),
+                ("start_s", "s", [at_s(item, one.start_ns) for item, one in shown]),
+                ("end_s", "s", [at_s(item, one.end_ns) for item, one in shown]),
+                ("duration_us", "us", [one.length_ns / NS_PER_US for _, one in shown]),
                 ("before", "", [say_before(one) for _, one in shown]),
             ],
         ),
@@ -172,8 +172,7 @@ def say_before(stretch: Stretch) -> str:
 
 def place_of(node: str, item: DeviceStretches, stretch: Stretch) -> Where:
     """Return where and when a stretch was."""
-    ends_us = (stretch.start_us, stretch.end_us)
-    start_ns, end_ns = (item.origin_ns + round(time_us * NS_PER_US) for time_us in ends_us)
+    start_ns, end_ns = (item.origin_ns + time_ns for time_ns in (stretch.start_ns, stretch.end_ns))
     return Where(
         node=node, device=f"gpu{item.device}", start_s=start_ns / NS_PER_S, end_s=end_ns / NS_PER_S
     )
@@ -184,8 +183,8 @@ def _shifts_ns(devices: Sequence[DeviceStretches]) -> tuple[dict[int, int], bool
 
     As in the curve of utilization: recordings far apart all begin with the first.
     """
-    begins = [item.origin_ns + round(item.window.start_us * NS_PER_US) for item in devices]
-    ends = [item.origin_ns + round(item.window.end_us * NS_PER_US) for item in devices]
+    begins = [item.origin_ns + item.window.start_ns for item in devices]
+    ends = [item.origin_ns + item.window.end_ns for item in devices]
     is_apart = are_far_apart(begins, ends)
     pairs = zip(devices, begins, strict=True)
     return {item.rank: min(begins) - begin if is_apart else 0 for item, begin in pairs}, is_apart

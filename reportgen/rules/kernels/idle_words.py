@@ -12,18 +12,18 @@ from reportgen.rules.kernels.idle import (
     IN_LAUNCH_CALL,
     KERNEL_GAP,
     LAUNCH_NOT_RECORDED,
-    SMALL_GAP_US,
+    SMALL_GAP,
     TAIL,
     WAITING,
 )
 from reportgen.rules.kernels.idle_faults import FAULTS, LOADER, Fault
 from reportgen.rules.kernels.idle_start import of_a_start, start_of
 from reportgen.rules.kernels.idle_stretches import DeviceStretches, place_of, stretches_exhibit
-from reportgen.rules.kernels.saying import pct_of, say_us, say_window
+from reportgen.rules.kernels.saying import pct_of, say_ns, say_window
 from reportgen.rules.kernels.time_shares import time_shares
 from reportgen.rules.kernels.windows import Window, WindowKind
 from reportgen.rules.saying.verdict import estimate_of, fault_severity
-from reportgen.units import say_pct
+from reportgen.units import NS_PER_US, say_pct
 
 TABLE, SHARES = "idle_causes", "idle_shares"
 BUSY = "busy"
@@ -31,7 +31,7 @@ BUSY = "busy"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeviceIdle:
-    """Why one device was idle in one window: µs by cause; with ``busy_us`` they fill it.
+    """Why one device was idle in one window: ns by cause; with ``busy_ns`` they fill it.
 
     Attributes:
         long: its long idle stretches.
@@ -41,8 +41,8 @@ class DeviceIdle:
     node: str
     device: int
     window: Window
-    busy_us: float
-    cause_us: Mapping[str, float]
+    busy_ns: int
+    cause_ns: Mapping[str, int]
     long: DeviceStretches
 
 
@@ -57,7 +57,7 @@ class Limits:
 
 def table_of(rows: Sequence[DeviceIdle]) -> Exhibit:
     """Return every cause of every device and window, exact."""
-    flat = [(row, cause, us) for row in rows for cause, us in row.cause_us.items()]
+    flat = [(row, cause, time_ns) for row in rows for cause, time_ns in row.cause_ns.items()]
     return exhibit(
         TABLE,
         ExhibitKind.TABLE,
@@ -65,7 +65,7 @@ def table_of(rows: Sequence[DeviceIdle]) -> Exhibit:
         caption=(
             "Each gap is split by the call that launched the operation after it: before the call "
             "the host was late, for the reason that its thread was busy with; inside it; after "
-            f"it a kernel_gap (less than {SMALL_GAP_US:g} µs) or waiting. The rows of one window "
+            f"it a kernel_gap (less than {SMALL_GAP}) or waiting. The rows of one window "
             "add up to its idle time; tail is after the last operation."
         ),
         columns=[
@@ -73,7 +73,7 @@ def table_of(rows: Sequence[DeviceIdle]) -> Exhibit:
             ("device", "", [row.device for row, _, _ in flat]),
             ("window", "", [row.window.kind.value for row, _, _ in flat]),
             ("cause", "", [cause for _, cause, _ in flat]),
-            ("time_us", "us", [us for _, _, us in flat]),
+            ("time_us", "us", [time_ns / NS_PER_US for _, _, time_ns in flat]),
         ],
     )
 
@@ -86,12 +86,12 @@ def headline_rows(rows: Sequence[DeviceIdle]) -> list[DeviceIdle]:
     ]
 
 
-def totals_us(rows: Sequence[DeviceIdle]) -> dict[str, float]:
+def totals_ns(rows: Sequence[DeviceIdle]) -> dict[str, int]:
     """Return busy time and each cause that occurs, added up over devices; they fill the windows."""
-    names = dict.fromkeys(cause for row in rows for cause in row.cause_us)
-    totals = {name: sum(row.cause_us.get(name, 0.0) for row in rows) for name in names}
-    busy = {BUSY: sum(row.busy_us for row in rows)}
-    return busy | {name: us for name, us in totals.items() if us > 0}
+    names = dict.fromkeys(cause for row in rows for cause in row.cause_ns)
+    totals = {name: sum(row.cause_ns.get(name, 0) for row in rows) for name in names}
+    busy = {BUSY: sum(row.busy_ns for row in rows)}
+    return busy | {name: time_ns for name, time_ns in totals.items() if time_ns > 0}
 
 
 def exhibits_of(rows: Sequence[DeviceIdle]) -> tuple[Exhibit, ...]:
@@ -99,10 +99,10 @@ def exhibits_of(rows: Sequence[DeviceIdle]) -> tuple[Exhibit, ...]:
     told = headline_rows(rows)
     if not told:
         return ()
-    totals = totals_us(told)
+    totals = totals_ns(told)
     shares = time_shares(
         SHARES,
-        {_words(name): us for name, us in totals.items()},
+        {_words(name): time_ns for name, time_ns in totals.items()},
         title="Why the GPUs idled",
         caption=f"Shares of {_window(told)}.",
     )
@@ -130,13 +130,13 @@ def _finding(
 ) -> Finding:
     share_pct = _share_pct(told, fault)
     worst = max(told, key=lambda row: _share_pct([row], fault))
-    lost_us = sum(_lost_us(row, fault) for row in told)
+    lost_ns = sum(_lost_ns(row, fault) for row in told)
     return Finding(
         id=fault.id,
         severity=fault_severity(share_pct / 100),
         title=f"{fault.title}: {say_pct(share_pct)} of the time",
         text=(
-            f"For {say_us(lost_us)}, {say_pct(share_pct)} of {_window(told)}, the GPU was "
+            f"For {say_ns(lost_ns)}, {say_pct(share_pct)} of {_window(told)}, the GPU was "
             f"idle: {fault.meaning}."
             f"{_of_other_window(rows, fault)}{_of_worst(told, worst, fault)}"
         ),
@@ -156,7 +156,7 @@ def _place_of(row: DeviceIdle, fault: Fault) -> Where:
     own = [stretch for stretch in row.long.stretches if stretch.cause in fault.causes]
     if not own:
         return Where(node=row.node, device=f"gpu{row.device}")
-    return place_of(row.node, row.long, max(own, key=lambda stretch: stretch.length_us))
+    return place_of(row.node, row.long, max(own, key=lambda stretch: stretch.length_ns))
 
 
 def _of_other_window(rows: Sequence[DeviceIdle], fault: Fault) -> str:
@@ -176,12 +176,12 @@ def _of_worst(told: Sequence[DeviceIdle], worst: DeviceIdle, fault: Fault) -> st
 
 def _share_pct(rows: Sequence[DeviceIdle], fault: Fault) -> float:
     return pct_of(
-        sum(_lost_us(row, fault) for row in rows), sum(row.window.length_us for row in rows)
+        sum(_lost_ns(row, fault) for row in rows), sum(row.window.length_ns for row in rows)
     )
 
 
-def _lost_us(row: DeviceIdle, fault: Fault) -> float:
-    return sum(row.cause_us.get(cause, 0.0) for cause in fault.causes)
+def _lost_ns(row: DeviceIdle, fault: Fault) -> int:
+    return sum(row.cause_ns.get(cause, 0) for cause in fault.causes)
 
 
 def _window(rows: Sequence[DeviceIdle]) -> str:

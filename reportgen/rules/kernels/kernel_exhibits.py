@@ -9,7 +9,8 @@ from reportgen.results.exhibits import ColumnSpec
 from reportgen.rules.kernels.durations import DurationRow
 from reportgen.rules.kernels.kernel_rankings import Context, category_in, rankings_of
 from reportgen.rules.kernels.kernel_times import Grouping, category_of
-from reportgen.rules.kernels.saying import pct_of, say_us
+from reportgen.rules.kernels.saying import pct_of, say_ns
+from reportgen.units import NS_PER_US
 
 TABLE = "kernels"
 _CAPTIONS = {
@@ -45,7 +46,7 @@ def _by_name(context: Context) -> Exhibit:
         caption=(
             "Over all ranks, by total time. pct_of_kernel_time is of the time of all kernels; "
             "pct_of_profile_time is of the time from the first to the last GPU operation, times "
-            f"devices ({say_us(context.profile_us)}); kernels that run at the same time all "
+            f"devices ({say_ns(context.profile_ns)}); kernels that run at the same time all "
             "count. Precision is read off the name, else off the inputs of the operator."
         ),
         columns=[
@@ -84,16 +85,16 @@ def _grouped(context: Context, way: Grouping) -> Exhibit:
 
 def _figures(rows: Sequence[DurationRow], context: Context) -> list[ColumnSpec]:
     """Return the columns of figures that every table of kernels has."""
-    kernel_us = sum(row.sum_us for row in rows)
+    kernel_ns = sum(row.sum_ns for row in rows)
     return [
         ("count", "", [row.count for row in rows]),
-        ("sum_us", "us", [row.sum_us for row in rows]),
-        ("mean_us", "us", [row.mean_us for row in rows]),
-        ("p50_us", "us", [row.p50_us for row in rows]),
-        ("p95_us", "us", [row.p95_us for row in rows]),
-        ("min_us", "us", [row.min_us for row in rows]),
-        ("max_us", "us", [row.max_us for row in rows]),
-        ("std_us", "us", [row.std_us for row in rows]),
-        ("pct_of_kernel_time", "%", [pct_of(row.sum_us, kernel_us) for row in rows]),
-        ("pct_of_profile_time", "%", [pct_of(row.sum_us, context.profile_us) for row in rows]),
+        ("sum_us", "us", [row.sum_ns / NS_PER_US for row in rows]),
+        ("mean_us", "us", [row.mean_ns / NS_PER_US for row in rows]),
+        ("p50_us", "us", [row.p50_ns / NS_PER_US for row in rows]),
+        ("p95_us", "us", [row.p95_ns / NS_PER_US for row in rows]),
+        ("min_us", "us", [row.min_ns / NS_PER_US for row in rows]),
+        ("max_us", "us", [row.max_ns / NS_PER_US for row in rows]),
+        ("std_us", "us", [row.std_ns / NS_PER_US for row in rows]),
+        ("pct_of_kernel_time", "%", [pct_of(row.sum_ns, kernel_ns) for row in rows]),
+        ("pct_of_profile_time", "%", [pct_of(row.sum_ns, context.profile_ns) for row in rows]),
     ]

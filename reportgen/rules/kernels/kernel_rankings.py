@@ -15,9 +15,9 @@ from reportgen.rules.kernels.kernel_times import (
     Kernels,
     category_of,
 )
-from reportgen.rules.kernels.saying import say_us
+from reportgen.rules.kernels.saying import say_ns
 from reportgen.rules.saying.wording import say_times
-from reportgen.units import percentages
+from reportgen.units import NS_PER_US, percentages
 
 BY_TIME, BY_COUNT = "top_by_time", "top_by_launches"
 _WAYS = {
@@ -39,7 +39,7 @@ class Context:
     """All ranks: their kernels, and windows times devices."""
 
     kernels: Kernels
-    profile_us: float
+    profile_ns: int
     n_ranks: int
 
 
@@ -52,8 +52,11 @@ class _Amount:
     unit: str
     title: str
 
-    def of(self, row: DurationRow) -> float:
-        return row.sum_us if self.unit else row.count
+    def of(self, row: DurationRow) -> int:
+        return row.sum_ns if self.unit else row.count
+
+    def shown(self, value: int) -> float:
+        return value / NS_PER_US if self.unit else value
 
 
 _AMOUNTS = (
@@ -124,7 +127,7 @@ def _ranking(
         caption=caption,
         columns=[
             ("part", "", labels),
-            (amount.name, amount.unit, values),
+            (amount.name, amount.unit, [amount.shown(value) for value in values]),
             ("pct", "%", percentages(values)),
             ("full_name", "", full),
             ("category", "", categories),
@@ -164,5 +167,5 @@ def category_in(way: Grouping, row: DurationRow, kernels: Kernels) -> str:
 
 def say_kernel_time(rows: Sequence[DurationRow], *, n_ranks: int) -> str:
     """Say how long some kernels took, and over how many ranks."""
-    total = say_us(sum(row.sum_us for row in rows))
+    total = say_ns(sum(row.sum_ns for row in rows))
     return total if n_ranks == 1 else f"{total} over {n_ranks} ranks"

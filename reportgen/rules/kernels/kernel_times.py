@@ -92,7 +92,7 @@ def kernel_values(trace: RankTrace, also: str | None = None) -> KernelValues:
         width = int(code.max(initial=0)) + 2
         pairs, place = np.unique(name * width + code + 1, return_inverse=True)
         keys = [key_of(names[pair // width], pair % width - 1) for pair in pairs.tolist()]
-        values[way] = duration_values(keys, place, ops.duration_us[rows])
+        values[way] = duration_values(keys, place, ops.duration_ns[rows])
     return KernelValues(values=values, readings=readings)
 
 

@@ -7,14 +7,14 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
+from reportgen.facts.groups import sums_by_code
 from reportgen.profile.trace import RankTrace
-from reportgen.profile.trace_tables import NONE, GpuKind
+from reportgen.profile.trace_tables import NONE, GpuKind, Times
 from reportgen.rules.kernels.device_time import communication_rows
 from reportgen.rules.kernels.kernel_names import read_precision
 from reportgen.rules.kernels.launchers import launching_operators
 from reportgen.rules.kernels.precision import COMM, Precision, Reading
 from reportgen.rules.kernels.type_names import floating_type
-from reportgen.rules.kernels.unions import Floats
 
 
 def readings_of(trace: RankTrace, also: str | None = None) -> tuple[Reading, ...]:
@@ -24,26 +24,24 @@ def readings_of(trace: RankTrace, also: str | None = None) -> tuple[Reading, ...
     ``also`` finds further names of communication, a regular expression.
     """
     found = []
-    for reading, time_us in _times(trace, also):
-        best = max(time_us, key=lambda item: time_us[item])
+    for reading, time_ns in _times(trace, also):
+        best = max(time_ns, key=lambda item: time_ns[item])
         found.append(Reading(best, tensor_core=reading.tensor_core))
     return tuple(found)
 
 
-def precision_times(
-    trace: RankTrace, also: str | None = None
-) -> dict[tuple[Precision, bool], float]:
-    """Return µs of kernels by precision and use of matrix units; ``also`` as above."""
-    totals: dict[tuple[Precision, bool], float] = {}
-    for reading, time_us in _times(trace, also):
-        for precision, spent_us in time_us.items():
+def precision_times(trace: RankTrace, also: str | None = None) -> dict[tuple[Precision, bool], int]:
+    """Return ns of kernels by precision and use of matrix units; ``also`` as above."""
+    totals: dict[tuple[Precision, bool], int] = {}
+    for reading, time_ns in _times(trace, also):
+        for precision, spent_ns in time_ns.items():
             key = (precision, reading.tensor_core)
-            totals[key] = totals.get(key, 0.0) + spent_us
+            totals[key] = totals.get(key, 0) + spent_ns
     return totals
 
 
-def _times(trace: RankTrace, also: str | None) -> Iterator[tuple[Reading, dict[Precision, float]]]:
-    """Yield for each kernel name what it says and µs by precision; at least one each."""
+def _times(trace: RankTrace, also: str | None) -> Iterator[tuple[Reading, dict[Precision, int]]]:
+    """Yield for each kernel name what it says and ns by precision; at least one each."""
     rows = np.flatnonzero(trace.gpu_ops.kind == GpuKind.KERNEL)
     codes, place = np.unique(trace.gpu_ops.name[rows], return_inverse=True)
     communicating = set(trace.gpu_ops.name[communication_rows(trace, also)].tolist())
@@ -52,33 +50,31 @@ def _times(trace: RankTrace, also: str | None) -> Iterator[tuple[Reading, dict[P
     for code, spent in zip(codes.tolist(), by_type, strict=True):
         reading = COMM if code in communicating else read_precision(trace.names[code])
         if reading.precision is not Precision.UNKNOWN:
-            yield reading, {reading.precision: float(spent.sum())}
+            yield reading, {reading.precision: int(spent.sum())}
         else:
             yield reading, _added_up(types, spent)
 
 
-def _added_up(types: list[Precision], spent_us: Floats) -> dict[Precision, float]:
-    """Return µs by precision; where all launches that tell it agree, the others have it too."""
-    totals: dict[Precision, float] = {}
-    for column in np.flatnonzero(spent_us):
+def _added_up(types: list[Precision], spent_ns: Times) -> dict[Precision, int]:
+    """Return ns by precision; where all launches that tell it agree, the others have it too."""
+    totals: dict[Precision, int] = {}
+    for column in np.flatnonzero(spent_ns):
         precision = types[column]
-        totals[precision] = totals.get(precision, 0.0) + float(spent_us[column])
+        totals[precision] = totals.get(precision, 0) + int(spent_ns[column])
     known = [precision for precision in totals if precision is not Precision.UNKNOWN]
     if len(known) == 1:
         return {known[0]: sum(totals.values())}
-    return totals or {Precision.UNKNOWN: 0.0}
+    return totals or {Precision.UNKNOWN: 0}
 
 
 def _time_by_input_type(
     trace: RankTrace, rows: NDArray[np.int64], place: NDArray[np.int64], *, n_names: int
-) -> NDArray[np.float64]:
-    """Return (n_names, 1 + n_types) µs of kernels by input type, the first column: unknown."""
+) -> Times:
+    """Return (n_names, 1 + n_types) ns of kernels by input type, the first column: unknown."""
     n_columns = 1 + len(trace.input_types)
     cell = place * n_columns + 1 + _input_types(trace, rows)
-    spent = np.bincount(
-        cell, weights=trace.gpu_ops.duration_us[rows], minlength=n_names * n_columns
-    )
-    return np.asarray(spent.reshape(n_names, n_columns), dtype=np.float64)
+    spent_ns = sums_by_code(cell, trace.gpu_ops.duration_ns[rows], n_names * n_columns)
+    return spent_ns.reshape(n_names, n_columns)
 
 
 def _input_types(trace: RankTrace, rows: NDArray[np.int64]) -> NDArray[np.int32]:

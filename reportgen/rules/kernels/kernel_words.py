@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from reportgen.results import Finding, Severity
 from reportgen.rules.kernels.kernel_names import short_names
 from reportgen.rules.kernels.kernel_rankings import BY_COUNT, BY_TIME, Context, say_kernel_time
-from reportgen.rules.kernels.saying import pct_of, say_us
+from reportgen.rules.kernels.saying import pct_of, say_ns
 from reportgen.rules.saying.verdict import estimate_of, fault_severity
 from reportgen.rules.saying.wording import say_does, say_times
-from reportgen.units import say_pct
+from reportgen.units import NS_PER_US, say_pct
 
-TINY_US = 5.0
+TINY_NS = 5 * NS_PER_US
 """A shorter kernel that is also shorter than its launch is launch-bound. Source: D5."""
 
 
@@ -22,14 +22,14 @@ class Tiny:
 
     Attributes:
         n_kernels, n_tiny: kernels with a recorded launch, and those that are tiny.
-        idle_us: idle time right before tiny kernels.
-        window_us: windows of all devices, first to last GPU operation.
+        idle_ns: idle time right before tiny kernels.
+        window_ns: windows of all devices, first to last GPU operation.
     """
 
     n_kernels: int = 0
     n_tiny: int = 0
-    idle_us: float = 0.0
-    window_us: float = 0.0
+    idle_ns: int = 0
+    window_ns: int = 0
 
 
 def findings_of(
@@ -44,8 +44,8 @@ def findings_of(
 
 def _tiny(tiny: Tiny, *, limit_pct: float, tiny_pct: float) -> Finding | None:
     count_pct = pct_of(tiny.n_tiny, tiny.n_kernels)
-    idle_pct = pct_of(tiny.idle_us, tiny.window_us)
-    if count_pct < tiny_pct or idle_pct < limit_pct or tiny.idle_us <= 0:
+    idle_pct = pct_of(tiny.idle_ns, tiny.window_ns)
+    if count_pct < tiny_pct or idle_pct < limit_pct or tiny.idle_ns <= 0:
         return None
     return Finding(
         id="KERN-1",
@@ -54,9 +54,9 @@ def _tiny(tiny: Tiny, *, limit_pct: float, tiny_pct: float) -> Finding | None:
         text=(
             f"{tiny.n_tiny:,} of {say_times(tiny.n_kernels, 'kernel')} "
             f"{say_does(tiny.n_tiny, 'take')} less than "
-            f"{TINY_US:g} µs and less than the call that launches them; before them the GPU idles "
-            f"{say_us(tiny.idle_us)}, {say_pct(idle_pct)} of the time from the first to the last "
-            f"GPU operation ({say_us(tiny.window_us)} over all GPUs)."
+            f"{TINY_NS // NS_PER_US} µs and less than the call that launches them; before them the "
+            f"GPU idles {say_ns(tiny.idle_ns)}, {say_pct(idle_pct)} of the time from the first to "
+            f"the last GPU operation ({say_ns(tiny.window_ns)} over all GPUs)."
         ),
         advice="Fuse them: torch.compile, CUDA graphs, fused optimizers, or a larger batch.",
         measured=round(count_pct, 4),
@@ -70,16 +70,16 @@ def _tiny(tiny: Tiny, *, limit_pct: float, tiny_pct: float) -> Finding | None:
 def _reading(context: Context) -> Finding:
     every = context.kernels.by_name
     first = every[0]
-    kernel_us = sum(row.sum_us for row in every)
-    share_pct = pct_of(first.sum_us, kernel_us)
+    kernel_ns = sum(row.sum_ns for row in every)
+    share_pct = pct_of(first.sum_ns, kernel_ns)
     return Finding(
         id="KERN-2",
         severity=Severity.INFO,
         title=f"The kernel that takes most time takes {say_pct(share_pct)} of kernel time",
         text=(
-            f"{short_names([first.key[0]])[0]}: {say_us(first.sum_us)} of "
+            f"{short_names([first.key[0]])[0]}: {say_ns(first.sum_ns)} of "
             f"{say_kernel_time(every, n_ranks=context.n_ranks)} "
-            f"in {say_times(first.count, 'run')}, {say_us(first.mean_us)} on average, "
+            f"in {say_times(first.count, 'run')}, {say_ns(first.mean_ns)} on average, "
             f"of {say_times(len(every), 'different kernel')} in all."
         ),
         advice="A faster version of the first few kernels is worth most.",

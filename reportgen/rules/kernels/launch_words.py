@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 from reportgen.results import Exhibit, ExhibitKind, Finding, Severity, exhibit
 from reportgen.rules.kernels.kernel_names import short_names
-from reportgen.rules.kernels.saying import say_us
+from reportgen.rules.kernels.saying import say_ns
 from reportgen.rules.saying.wording import say_times
+from reportgen.units import NS_PER_US
 
 TABLE, BOXES, SLOWEST = "launch_latency", "launch_delays", "slowest_launches"
 LAUNCH, QUEUE = "launch", "queue"
@@ -21,25 +22,25 @@ class DelayRow:
     rank: int
     delay: str
     count: int
-    lower_us: float
-    p25_us: float
-    p50_us: float
-    p75_us: float
-    upper_us: float
-    p95_us: float
-    max_us: float
+    lower_ns: float
+    p25_ns: float
+    p50_ns: float
+    p75_ns: float
+    upper_ns: float
+    p95_ns: float
+    max_ns: int
     negative: int
     orphans: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SlowLaunch:
-    """One operation that began long after it was launched; ``start_us`` in the trace's clock."""
+    """One operation that began long after it was launched; ``start_ns`` in the trace's clock."""
 
     rank: int
     name: str
-    start_us: float
-    delay_us: float
+    start_ns: int
+    delay_ns: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,23 +65,23 @@ def findings_of(ranks: Sequence[RankLaunches]) -> tuple[Finding, ...]:
     rows = [row for rank in ranks for row in rank.rows if row.delay == LAUNCH]
     if not rows:
         return ()
-    row = max(rows, key=lambda item: item.p50_us)
+    row = max(rows, key=lambda item: item.p50_ns)
     on = "" if len(rows) == 1 else f" on rank {row.rank}, the most of {len(rows)} ranks"
     orphans = sum(item.orphans for item in rows)
     unseen = f" The trace holds no launch of {say_times(orphans, 'operation')}." if orphans else ""
-    begin = f"{say_us(abs(row.p50_us))} {'before' if row.p50_us < 0 else 'after'} their launch"
+    begin = f"{say_ns(abs(row.p50_ns))} {'before' if row.p50_ns < 0 else 'after'} their launch"
     return (
         Finding(
             id="LAUNCH-1",
             severity=Severity.INFO,
             title=f"Operations begin {begin} (median){on}",
             text=(
-                f"95 % begin within {say_us(row.p95_us)} of the call, the last after "
-                f"{say_us(row.max_us)}. A long delay means that the host runs ahead, which is "
+                f"95 % begin within {say_ns(row.p95_ns)} of the call, the last after "
+                f"{say_ns(row.max_ns)}. A long delay means that the host runs ahead, which is "
                 f"good; one of a few µs that the GPU has nothing in store.{_early(rows)}{unseen}"
             ),
             advice="Look at the causes of idling where the delay is short.",
-            measured=round(row.p50_us, 3),
+            measured=round(row.p50_ns / NS_PER_US, 3),
             unit="us",
             exhibit=BOXES,
         ),
@@ -112,11 +113,11 @@ def _boxes(rows: Sequence[DelayRow]) -> Exhibit:
         ),
         columns=[
             ("name", "", [f"rank {row.rank} {row.delay}" if many else row.delay for row in rows]),
-            ("lower", "us", [row.lower_us for row in rows]),
-            ("p25", "us", [row.p25_us for row in rows]),
-            ("p50", "us", [row.p50_us for row in rows]),
-            ("p75", "us", [row.p75_us for row in rows]),
-            ("upper", "us", [row.upper_us for row in rows]),
+            ("lower", "us", [row.lower_ns / NS_PER_US for row in rows]),
+            ("p25", "us", [row.p25_ns / NS_PER_US for row in rows]),
+            ("p50", "us", [row.p50_ns / NS_PER_US for row in rows]),
+            ("p75", "us", [row.p75_ns / NS_PER_US for row in rows]),
+            ("upper", "us", [row.upper_ns / NS_PER_US for row in rows]),
         ],
     )
 
@@ -135,9 +136,9 @@ def _table(rows: Sequence[DelayRow]) -> Exhibit:
             ("rank", "", [row.rank for row in rows]),
             ("delay", "", [row.delay for row in rows]),
             ("count", "", [row.count for row in rows]),
-            ("p50_us", "us", [row.p50_us for row in rows]),
-            ("p95_us", "us", [row.p95_us for row in rows]),
-            ("max_us", "us", [row.max_us for row in rows]),
+            ("p50_us", "us", [row.p50_ns / NS_PER_US for row in rows]),
+            ("p95_us", "us", [row.p95_ns / NS_PER_US for row in rows]),
+            ("max_us", "us", [row.max_ns / NS_PER_US for row in rows]),
             ("negative", "", [row.negative for row in rows]),
             ("orphans", "", [row.orphans for row in rows]),
         ],
@@ -146,7 +147,7 @@ def _table(rows: Sequence[DelayRow]) -> Exhibit:
 
 def _slowest(ranks: Sequence[RankLaunches], top: int) -> Exhibit:
     every = [item for rank in ranks for item in rank.slowest]
-    rows = sorted(every, key=lambda item: (-item.delay_us, item.rank, item.start_us))[:top]
+    rows = sorted(every, key=lambda item: (-item.delay_ns, item.rank, item.start_ns))[:top]
     return exhibit(
         SLOWEST,
         ExhibitKind.TABLE,
@@ -155,7 +156,7 @@ def _slowest(ranks: Sequence[RankLaunches], top: int) -> Exhibit:
         columns=[
             ("name", "", short_names([row.name for row in rows])),
             ("rank", "", [row.rank for row in rows]),
-            ("start_us", "us", [row.start_us for row in rows]),
-            ("delay_us", "us", [row.delay_us for row in rows]),
+            ("start_us", "us", [row.start_ns / NS_PER_US for row in rows]),
+            ("delay_us", "us", [row.delay_ns / NS_PER_US for row in rows]),
         ],
     )

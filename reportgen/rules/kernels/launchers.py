@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from reportgen.profile.trace import RankTrace
 from reportgen.profile.trace_tables import NONE, SliceKind
-from reportgen.rules.kernels.nesting import ROUNDING_US, innermost_at, nest
+from reportgen.rules.kernels.nesting import ROUNDING_NS, innermost_at, nest
 
 Rows = NDArray[np.int64]
 
@@ -53,14 +53,14 @@ def _by_id(trace: RankTrace, rows: Rows) -> Rows:
 
 def _by_place(trace: RankTrace, calls: NDArray[np.int32]) -> Rows:
     found = np.full(calls.shape, NONE, dtype=np.int64)
-    thread, start_us = trace.calls.thread[calls], trace.calls.start_us[calls]
+    thread, start_ns = trace.calls.thread[calls], trace.calls.start_ns[calls]
     is_operator = _are_operators(trace)
     for one in np.unique(thread).tolist():
         own = np.flatnonzero(is_operator & (trace.slices.thread == one))
         here = thread == one
-        nesting = nest(trace.slices.start_us[own], trace.slices.end_us[own])
+        nesting = nest(trace.slices.start_ns[own], trace.slices.end_ns[own])
         # No operator ends, or is called, within the time by which starts and ends are rounded.
-        inside = innermost_at(nesting, start_us[here] + ROUNDING_US)
+        inside = innermost_at(nesting, start_ns[here] + ROUNDING_NS)
         found[here] = np.where(inside == NONE, NONE, own[inside] if own.size else NONE)
     return found
 

@@ -8,12 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reportgen.facts.resample import ThinCurve, thin
+from reportgen.profile.system import Floats
 from reportgen.profile.trace import RankTrace
-from reportgen.profile.trace_tables import HOST_MEMORY, NONE
-from reportgen.rules.kernels.unions import Floats
-from reportgen.units import NS_PER_US
+from reportgen.profile.trace_tables import HOST_MEMORY, NONE, Times
 
-Bytes = NDArray[np.float64]
 MOST_POINTS = 600
 
 
@@ -56,28 +54,28 @@ def memory_curves(trace: RankTrace) -> tuple[MemoryCurve, ...]:
 
 def _curve(trace: RankTrace, device: int, rows: NDArray[np.bool_]) -> MemoryCurve:
     memory = trace.memory
-    time_us = memory.time_us[rows]
+    time_ns = memory.time_ns[rows]
     totals, reserved = memory.allocated_bytes[rows], memory.reserved_bytes[rows]
     is_relative = bool((totals == NONE).any())
     allocated = (np.cumsum(memory.change_bytes[rows]) if is_relative else totals).astype(np.float64)
     has_reserved = not is_relative and bool((reserved > 0).any())
     held = reserved.astype(np.float64)
-    time_ns = trace.origin_ns + (time_us * NS_PER_US).astype(np.int64)
+    instant_ns = trace.origin_ns + time_ns
     return MemoryCurve(
         rank=trace.rank,
         node=trace.node,
         device=device,
-        n_events=time_us.size,
+        n_events=time_ns.size,
         is_relative=is_relative,
-        allocated=thin(time_ns, allocated, buckets=MOST_POINTS),
-        reserved=thin(time_ns, held, buckets=MOST_POINTS) if has_reserved else None,
+        allocated=thin(instant_ns, allocated, buckets=MOST_POINTS),
+        reserved=thin(instant_ns, held, buckets=MOST_POINTS) if has_reserved else None,
         peak_allocated_bytes=float(allocated.max()),
         peak_reserved_bytes=float(held.max()) if has_reserved else None,
-        at_steps=_at(trace.steps.start_us, time_us, allocated),
-        reserved_at_steps=_at(trace.steps.start_us, time_us, held) if has_reserved else np.empty(0),
+        at_steps=_at(trace.steps.start_ns, time_ns, allocated),
+        reserved_at_steps=_at(trace.steps.start_ns, time_ns, held) if has_reserved else np.empty(0),
     )
 
 
-def _at(moment_us: Floats, time_us: Floats, values: Bytes) -> Floats:
-    place = np.searchsorted(time_us, moment_us, side="right") - 1
+def _at(moment_ns: Times, time_ns: Times, values: Floats) -> Floats:
+    place = np.searchsorted(time_ns, moment_ns, side="right") - 1
     return np.where(place >= 0, values[np.maximum(place, 0)], np.nan)

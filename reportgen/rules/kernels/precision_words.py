@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from reportgen.results import Exhibit, ExhibitKind, Finding, Severity, exhibit
 from reportgen.rules.kernels.kernel_names import short_names
 from reportgen.rules.kernels.precision import FOLDED, Precision
-from reportgen.rules.kernels.saying import pct_of, say_us
+from reportgen.rules.kernels.saying import pct_of, say_ns
 from reportgen.rules.kernels.time_shares import time_shares
 from reportgen.rules.saying.verdict import estimate_of
-from reportgen.units import say_pct
+from reportgen.units import NS_PER_US, say_pct
 
 TABLE, SHARES, UNITS, MATRIX = "precision", "precision_shares", "matrix_units", "fp32_matrix"
 FOLDED_SHARES = "precision_shares_folded"
@@ -24,7 +24,7 @@ TF32_FROM = 8.0
 MATRIX_UNITS_FROM = 7.0
 """Compute capabilities with TF32, and with any tensor cores. Source: CUDA programming guide."""
 
-Times = Mapping[tuple[Precision, bool], float]
+Times = Mapping[tuple[Precision, bool], int]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,41 +32,41 @@ class Context:
     """All ranks.
 
     Attributes:
-        times_us: time of kernels by precision and use of matrix units, communication too.
-        fp32_matrix_us: time of each FP32 matrix kernel on ordinary cores, by name.
-        window_us: first to last GPU operation, over all devices.
+        times_ns: time of kernels by precision and use of matrix units, communication too.
+        fp32_matrix_ns: time of each FP32 matrix kernel on ordinary cores, by name.
+        window_ns: first to last GPU operation, over all devices.
         capability: the lowest compute capability of the devices, ``None`` where unknown.
     """
 
-    times_us: Times
-    fp32_matrix_us: Mapping[str, float]
-    window_us: float
+    times_ns: Times
+    fp32_matrix_ns: Mapping[str, int]
+    window_ns: int
     capability: float | None
 
 
-def by_precision(times_us: Times) -> dict[Precision, float]:
+def by_precision(times_ns: Times) -> dict[Precision, int]:
     """Return the time of each precision that occurs, most first, communication left out."""
-    totals: dict[Precision, float] = {}
-    for (precision, _), time_us in times_us.items():
+    totals: dict[Precision, int] = {}
+    for (precision, _), time_ns in times_ns.items():
         if precision is not Precision.COMM:
-            totals[precision] = totals.get(precision, 0.0) + time_us
+            totals[precision] = totals.get(precision, 0) + time_ns
     order = list(Precision)
     return dict(sorted(totals.items(), key=lambda item: (-item[1], order.index(item[0]))))
 
 
-def on_matrix_units_us(times_us: Times) -> float:
+def on_matrix_units_ns(times_ns: Times) -> int:
     """Return the time of kernels on tensor cores or MFMA."""
-    return sum(time_us for (_, is_matrix), time_us in times_us.items() if is_matrix)
+    return sum(time_ns for (_, is_matrix), time_ns in times_ns.items() if is_matrix)
 
 
 def exhibits_of(context: Context, *, top: int) -> tuple[Exhibit, ...]:
     """Return the shares of precisions and matrix units, and the tables behind them."""
-    totals = by_precision(context.times_us)
+    totals = by_precision(context.times_ns)
     if not totals:
         return ()
     every = sum(totals.values())
-    matrix_us = on_matrix_units_us(context.times_us)
-    caption = f"Shares of the time of all kernels but communication ({say_us(every)})."
+    matrix_ns = on_matrix_units_ns(context.times_ns)
+    caption = f"Shares of the time of all kernels but communication ({say_ns(every)})."
     names, values = [item.value for item in totals], list(totals.values())
     shares = time_shares(
         SHARES,
@@ -85,7 +85,7 @@ def exhibits_of(context: Context, *, top: int) -> tuple[Exhibit, ...]:
     )
     units = time_shares(
         UNITS,
-        {"tensor cores": matrix_us, "other units": every - matrix_us},
+        {"tensor cores": matrix_ns, "other units": every - matrix_ns},
         title="Kernel time on tensor cores",
         caption=f"{caption} Tensor cores, or AMD's matrix cores, as far as names tell.",
     )
@@ -96,25 +96,25 @@ def exhibits_of(context: Context, *, top: int) -> tuple[Exhibit, ...]:
         caption=caption,
         columns=[
             ("precision", "", names),
-            ("time_us", "us", values),
+            ("time_us", "us", [value / NS_PER_US for value in values]),
             ("pct", "%", [pct_of(value, every) for value in values]),
         ],
     )
     return (shares, as_sagemaker, units, *_matrix(context, top=top), table)
 
 
-def folded(totals_us: Mapping[Precision, float]) -> dict[str, float]:
+def folded(totals_ns: Mapping[Precision, int]) -> dict[str, int]:
     """Return the time of each of SageMaker Profiler's formats that occurs, most first."""
     found = {
-        name: sum(totals_us.get(item, 0.0) for item in joined) for name, joined in FOLDED.items()
+        name: sum(totals_ns.get(item, 0) for item in joined) for name, joined in FOLDED.items()
     }
-    occurring = [name for name in found if any(item in totals_us for item in FOLDED[name])]
+    occurring = [name for name in found if any(item in totals_ns for item in FOLDED[name])]
     return {name: found[name] for name in sorted(occurring, key=lambda name: -found[name])}
 
 
 def findings_of(context: Context, *, limit_pct: float) -> tuple[Finding, ...]:
     """Return FP32 matrix kernels as a fault, and the precisions as a reading."""
-    totals = by_precision(context.times_us)
+    totals = by_precision(context.times_ns)
     if not totals:
         return ()
     fp32 = _fp32(context, sum(totals.values()), limit_pct)
@@ -122,10 +122,10 @@ def findings_of(context: Context, *, limit_pct: float) -> tuple[Finding, ...]:
 
 
 def _matrix(context: Context, *, top: int) -> tuple[Exhibit, ...]:
-    ordered = sorted(context.fp32_matrix_us.items(), key=lambda item: (-item[1], item[0]))[:top]
+    ordered = sorted(context.fp32_matrix_ns.items(), key=lambda item: (-item[1], item[0]))[:top]
     if not ordered:
         return ()
-    more = len(context.fp32_matrix_us) - len(ordered)
+    more = len(context.fp32_matrix_ns) - len(ordered)
     rest = f" {more} more are in the table of kernels." if more else ""
     return (
         exhibit(
@@ -135,17 +135,17 @@ def _matrix(context: Context, *, top: int) -> tuple[Exhibit, ...]:
             caption=f"Matrix products and convolutions that could use tensor cores.{rest}",
             columns=[
                 ("name", "", short_names([name for name, _ in ordered])),
-                ("time_us", "us", [time_us for _, time_us in ordered]),
+                ("time_us", "us", [time_ns / NS_PER_US for _, time_ns in ordered]),
             ],
         ),
     )
 
 
-def _fp32(context: Context, kernel_us: float, limit_pct: float) -> Finding | None:
-    fp32_us = sum(context.fp32_matrix_us.values())
-    share_pct = pct_of(fp32_us, kernel_us)
+def _fp32(context: Context, kernel_ns: float, limit_pct: float) -> Finding | None:
+    fp32_ns = sum(context.fp32_matrix_ns.values())
+    share_pct = pct_of(fp32_ns, kernel_ns)
     has_units = context.capability is None or context.capability >= MATRIX_UNITS_FROM
-    saved = fp32_us / max(context.window_us, fp32_us, 1e-9) * (1 - 1 / FASTER_TIMES)
+    saved = fp32_ns / max(context.window_ns, fp32_ns, 1e-9) * (1 - 1 / FASTER_TIMES)
     if share_pct < limit_pct or saved < LEAST_SAVED_RATIO or not has_units:
         return None
     return Finding(
@@ -153,9 +153,9 @@ def _fp32(context: Context, kernel_us: float, limit_pct: float) -> Finding | Non
         severity=Severity.WARNING if _has_tf32(context.capability) else Severity.INFO,
         title=f"{say_pct(share_pct)} of kernel time is FP32 matrix products without tensor cores",
         text=(
-            f"{say_us(fp32_us)} of {say_us(kernel_us)} of kernel time, "
-            f"{say_pct(pct_of(fp32_us, context.window_us))} of the time from the first to the "
-            f"last GPU operation ({say_us(context.window_us)} over all GPUs), went into FP32 "
+            f"{say_ns(fp32_ns)} of {say_ns(kernel_ns)} of kernel time, "
+            f"{say_pct(pct_of(fp32_ns, context.window_ns))} of the time from the first to the "
+            f"last GPU operation ({say_ns(context.window_ns)} over all GPUs), went into FP32 "
             "matrix products and convolutions on ordinary cores. The bound takes tensor cores "
             f"as {FASTER_TIMES} times faster."
         ),
@@ -186,11 +186,11 @@ def _advice(capability: float | None) -> str:
     )
 
 
-def _reading(context: Context, totals: Mapping[Precision, float]) -> Finding:
+def _reading(context: Context, totals: Mapping[Precision, int]) -> Finding:
     every = sum(totals.values())
     main = next(iter(totals))
-    matrix_pct = pct_of(on_matrix_units_us(context.times_us), every)
-    unknown_pct = pct_of(totals.get(Precision.UNKNOWN, 0.0), every)
+    matrix_pct = pct_of(on_matrix_units_ns(context.times_ns), every)
+    unknown_pct = pct_of(totals.get(Precision.UNKNOWN, 0), every)
     return Finding(
         id="PREC-2",
         severity=Severity.INFO,
@@ -199,7 +199,7 @@ def _reading(context: Context, totals: Mapping[Precision, float]) -> Finding:
             f"{say_pct(matrix_pct)} runs on tensor cores"
         ),
         text=(
-            f"Of {say_us(every)} in kernels other than communication; the precision of "
+            f"Of {say_ns(every)} in kernels other than communication; the precision of "
             f"{say_pct(unknown_pct)} is unknown."
         ),
         advice="Lower precision is faster where the model bears it.",
@@ -211,8 +211,8 @@ def _reading(context: Context, totals: Mapping[Precision, float]) -> Finding:
 
 def join_times(ranks: Sequence[Times]) -> Times:
     """Return the times of several ranks added up."""
-    totals: dict[tuple[Precision, bool], float] = {}
+    totals: dict[tuple[Precision, bool], int] = {}
     for rank in ranks:
-        for key, time_us in rank.items():
-            totals[key] = totals.get(key, 0.0) + time_us
+        for key, time_ns in rank.items():
+            totals[key] = totals.get(key, 0) + time_ns
     return totals

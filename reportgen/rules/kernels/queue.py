@@ -7,9 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from reportgen.profile.trace import RankTrace
-from reportgen.profile.trace_tables import NONE
-from reportgen.rules.kernels.unions import Floats
-from reportgen.rules.kernels.windows import launch_end_us
+from reportgen.profile.trace_tables import NONE, Times
+from reportgen.rules.kernels.windows import launch_end_ns
 
 FULL_FROM = 1_000
 """From here on the hardware's queue (about 1,024) is full and blocks the host. Source: D17."""
@@ -20,21 +19,21 @@ class QueueDepth:
     """A stream's queue as a step function.
 
     Attributes:
-        time_us: (n,) float64, ascending: when it changes.
+        time_ns: (n,) int64, ascending: when it changes.
         depth: (n,) int64, depth from that moment on; it ends with 0.
         n_launches: operations with a recorded launch.
     """
 
     device: int
     stream: int
-    time_us: Floats
+    time_ns: Times
     depth: np.ndarray[tuple[int], np.dtype[np.int64]]
     n_launches: int
 
     @property
-    def longest_us(self) -> float:
+    def longest_ns(self) -> int:
         """Return the time from the first launch to the last begin."""
-        return float(self.time_us[-1] - self.time_us[0]) if self.time_us.size else 0.0
+        return int(self.time_ns[-1] - self.time_ns[0]) if self.time_ns.size else 0
 
 
 def queue_depths(trace: RankTrace) -> tuple[QueueDepth, ...]:
@@ -45,8 +44,8 @@ def queue_depths(trace: RankTrace) -> tuple[QueueDepth, ...]:
     """
     ops = trace.gpu_ops
     rows = np.flatnonzero(ops.launch != NONE)
-    begun = ops.start_us[rows]
-    returned = np.minimum(launch_end_us(trace)[rows], begun)
+    begun = ops.start_ns[rows]
+    returned = np.minimum(launch_end_ns(trace)[rows], begun)
     found = []
     for device in np.unique(ops.device[rows]).tolist():
         on_device = ops.device[rows] == device
@@ -56,30 +55,30 @@ def queue_depths(trace: RankTrace) -> tuple[QueueDepth, ...]:
     return tuple(found)
 
 
-def time_full_us(queue: QueueDepth) -> float:
+def time_full_ns(queue: QueueDepth) -> int:
     """Return how long a queue was as full as the hardware allows."""
     is_full = queue.depth[:-1] >= FULL_FROM
-    return float(np.diff(queue.time_us)[is_full].sum())
+    return int(np.diff(queue.time_ns)[is_full].sum())
 
 
 def mean_depth(queue: QueueDepth) -> float:
     """Return the depth averaged over time, 0 for an instant."""
-    longest_us = queue.longest_us
-    if longest_us <= 0:
+    longest_ns = queue.longest_ns
+    if longest_ns <= 0:
         return 0.0
-    return float((np.diff(queue.time_us) * queue.depth[:-1]).sum() / longest_us)
+    return float((np.diff(queue.time_ns) * queue.depth[:-1]).sum() / longest_ns)
 
 
-def _depth(device: int, stream: int, joined_us: Floats, begun_us: Floats) -> QueueDepth:
-    time = np.concatenate([joined_us, begun_us])
-    change = np.repeat(np.array([1, -1], dtype=np.int8), joined_us.size)
+def _depth(device: int, stream: int, joined_ns: Times, begun_ns: Times) -> QueueDepth:
+    time = np.concatenate([joined_ns, begun_ns])
+    change = np.repeat(np.array([1, -1], dtype=np.int8), joined_ns.size)
     order = np.argsort(time, kind="stable")
     depth = np.cumsum(change[order], dtype=np.int64)
     time.sort()  # instead of time[order]: queues are twice as long as all operations
     return QueueDepth(
         device=device,
         stream=stream,
-        time_us=time,
+        time_ns=time,
         depth=depth,
-        n_launches=joined_us.size,
+        n_launches=joined_ns.size,
     )

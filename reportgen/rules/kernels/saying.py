@@ -9,9 +9,8 @@ from reportgen.results import Counters, Reason, ReasonCode, RuleId, RuleResult
 from reportgen.rules.base import Presentation, param
 from reportgen.rules.kernels.windows import Window, WindowKind
 from reportgen.rules.saying.verdict import conclude
-from reportgen.units import say_duration
+from reportgen.units import NS_PER_S, say_duration
 
-US_PER_S = 1_000_000
 OURS = "ours"
 TOP = 15
 """So many are told apart in charts; the tables are complete. Source: seed 002."""
@@ -64,14 +63,14 @@ def result_of(
     )
 
 
-def say_us(time_us: float) -> str:
-    """Write a duration in µs for people."""
-    return say_duration(time_us / US_PER_S)
+def say_ns(time_ns: float) -> str:
+    """Write a duration in ns for people."""
+    return say_duration(time_ns / NS_PER_S)
 
 
 def say_window(windows: Sequence[Window]) -> str:
     """Name a window and its length: ``the steps (1.07 s)``; several ranks: the range of lengths."""
-    lengths = [window.length_us for window in windows]
+    lengths = [window.length_ns for window in windows]
     kinds = {window.kind for window in windows}
     if kinds == {WindowKind.STEPS}:
         name = "the recorded steps"
@@ -82,9 +81,9 @@ def say_window(windows: Sequence[Window]) -> str:
     return f"{name} ({say_range(lengths)})"
 
 
-def say_range(lengths_us: Sequence[float]) -> str:
+def say_range(lengths_ns: Sequence[float]) -> str:
     """Write durations of several ranks: ``12.5 ms to 19.9 ms, by rank``; equal ones once."""
-    low, high = say_us(min(lengths_us)), say_us(max(lengths_us))
+    low, high = say_ns(min(lengths_ns)), say_ns(max(lengths_ns))
     return low if low == high else f"{low} to {high}, by rank"
 
 

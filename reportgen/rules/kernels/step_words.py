@@ -9,11 +9,11 @@ import numpy as np
 
 from reportgen.facts.distributions import bin_together, tally_values
 from reportgen.results import Exhibit, ExhibitKind, Finding, Severity, Where, exhibit
-from reportgen.rules.kernels.saying import say_us
+from reportgen.rules.kernels.saying import say_ns
 from reportgen.rules.kernels.steps import StepRows, StepSource
 from reportgen.rules.saying.verdict import estimate_of, fault_severity
 from reportgen.rules.saying.wording import say_does, say_of, say_some
-from reportgen.units import NS_PER_S, say_count, say_pct
+from reportgen.units import NS_PER_S, NS_PER_US, say_count, say_pct
 
 TABLE, HISTOGRAM, PERCENTILES = "steps", "step_times", "step_percentiles"
 MOST_GROUPS = 16
@@ -26,13 +26,13 @@ _POINTS = (50, 95, 99)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RankSteps:
-    """One rank; ``clock_us`` is what the trace's own clock showed at its origin."""
+    """One rank; ``clock_ns`` is what the trace's own clock showed at its origin."""
 
     rank: int
     node: str
     n_ops: int
     origin_ns: int
-    clock_us: float
+    clock_ns: int
     steps: StepRows | None
 
 
@@ -54,20 +54,18 @@ def _with_steps(ranks: Sequence[RankSteps]) -> list[tuple[RankSteps, StepRows]]:
 def _histogram(ranks: Sequence[RankSteps]) -> Exhibit:
     pairs = _with_steps(ranks)
     shown = pairs[:MOST_GROUPS]
-    bins = bin_together(
-        [tally_values((steps.period_us * 1000).astype(np.int64)) for _, steps in shown]
-    )
-    edges = bins.edge_ns / 1000
+    bins = bin_together([tally_values(steps.period_ns) for _, steps in shown])
+    edges = bins.edge_ns / NS_PER_US
     names = ["steps"] if len(shown) == 1 else [rank.node for rank, _ in shown]
     n_steps = sum(steps.number.size for _, steps in shown)
     rest = f" The first {len(shown)} of {len(pairs)} ranks." if len(shown) < len(pairs) else ""
     p50, p95, p99 = np.percentile(
-        np.concatenate([steps.period_us for _, steps in pairs]), _POINTS
+        np.concatenate([steps.period_ns for _, steps in pairs]), _POINTS
     ).tolist()
     return exhibit(
         HISTOGRAM,
         ExhibitKind.HISTOGRAM,
-        title=f"Step times: median {say_us(p50)}, p95 {say_us(p95)}, p99 {say_us(p99)}",
+        title=f"Step times: median {say_ns(p50)}, p95 {say_ns(p95)}, p99 {say_ns(p99)}",
         caption=f"{_say_steps(n_steps)}, told by {shown[0][1].source}.{rest}",
         columns=[
             ("bin_start", "us", edges[:-1]),
@@ -80,13 +78,13 @@ def _histogram(ranks: Sequence[RankSteps]) -> Exhibit:
 def _percentiles(ranks: Sequence[RankSteps]) -> Exhibit:
     rows = []
     for rank, steps in _with_steps(ranks):
-        points = np.percentile(steps.period_us, _POINTS).tolist()
+        points = np.percentile(steps.period_ns, _POINTS).tolist()
         rows.append(
             (
                 rank.rank,
                 steps.number.size,
-                *points,
-                float(steps.period_us.max()),
+                *(point / NS_PER_US for point in points),
+                float(steps.period_ns.max()) / NS_PER_US,
                 100 * steps.busy_ratio,
                 int(steps.n_ops[0]),
                 float(np.median(steps.n_ops)),
@@ -120,6 +118,9 @@ def _percentiles(ranks: Sequence[RankSteps]) -> Exhibit:
 def _table(ranks: Sequence[RankSteps]) -> Exhibit:
     pairs = _with_steps(ranks)
     counts = [steps.number.size for _, steps in pairs]
+    starts_ns = [
+        rank.clock_ns + start_ns for rank, steps in pairs for start_ns in steps.start_ns.tolist()
+    ]
     return exhibit(
         TABLE,
         ExhibitKind.TABLE,
@@ -132,13 +133,17 @@ def _table(ranks: Sequence[RankSteps]) -> Exhibit:
         columns=[
             ("rank", "", np.repeat([rank.rank for rank, _ in pairs], counts)),
             ("step", "", np.concatenate([steps.number for _, steps in pairs])),
+            ("start_us", "us", [start_ns / NS_PER_US for start_ns in starts_ns]),
             (
-                "start_us",
+                "period_us",
                 "us",
-                np.concatenate([rank.clock_us + steps.start_us for rank, steps in pairs]),
+                np.concatenate([steps.period_ns for _, steps in pairs]) / NS_PER_US,
             ),
-            ("period_us", "us", np.concatenate([steps.period_us for _, steps in pairs])),
-            ("gpu_busy_us", "us", np.concatenate([steps.gpu_busy_us for _, steps in pairs])),
+            (
+                "gpu_busy_us",
+                "us",
+                np.concatenate([steps.gpu_busy_ns for _, steps in pairs]) / NS_PER_US,
+            ),
         ],
     )
 
@@ -149,20 +154,20 @@ def _slow(ranks: Sequence[RankSteps], times: float, least: int) -> Finding | Non
     for rank, steps in _with_steps(ranks):
         if steps.number.size < least:
             continue
-        median = float(np.median(steps.period_us))
-        is_slow = steps.period_us > times * median
-        lost = float((steps.period_us[is_slow] - median).sum() / steps.period_us.sum())
+        median = float(np.median(steps.period_ns))
+        is_slow = steps.period_ns > times * median
+        lost = float((steps.period_ns[is_slow] - median).sum() / steps.period_ns.sum())
         if lost > 0 and (worst is None or lost > worst[0]):
             worst = (lost, rank, steps)
     return _slow_finding(*worst, times) if worst else None
 
 
 def _slow_finding(lost: float, rank: RankSteps, steps: StepRows, times: float) -> Finding:
-    median = float(np.median(steps.period_us))
-    rows = np.flatnonzero(steps.period_us > times * median)
-    longest = int(rows[steps.period_us[rows].argmax()])
-    start_s = rank.origin_ns / NS_PER_S + float(steps.start_us[longest]) / 1e6
-    slowest_us = float(steps.period_us[longest])
+    median = float(np.median(steps.period_ns))
+    rows = np.flatnonzero(steps.period_ns > times * median)
+    longest = int(rows[steps.period_ns[rows].argmax()])
+    start_s = (rank.origin_ns + int(steps.start_ns[longest])) / NS_PER_S
+    slowest_ns = int(steps.period_ns[longest])
     names = say_some([str(number) for number in steps.number[rows].tolist()])
     return Finding(
         id="STEPT-1",
@@ -173,16 +178,16 @@ def _slow_finding(lost: float, rank: RankSteps, steps: StepRows, times: float) -
         ),
         text=(
             f"{'Step' if rows.size == 1 else 'Steps'} {names} of {rank.node}; the slowest "
-            f"takes {say_us(slowest_us)}, the median is {say_us(median)}. Without their excess "
+            f"takes {say_ns(slowest_ns)}, the median is {say_ns(median)}. Without their excess "
             f"the recorded steps would take {say_pct(100 * lost)} less."
         ),
         advice="Look for evaluation, checkpoints, logging or recompilation in these steps.",
         where=Where(
             node=rank.node,
             start_s=start_s,
-            end_s=start_s + slowest_us / 1e6,
+            end_s=start_s + slowest_ns / NS_PER_S,
         ),
-        measured=round(slowest_us / median, 2) if median > 0 else None,
+        measured=round(slowest_ns / median, 2) if median > 0 else None,
         threshold=times,
         unit="times the median",
         estimate=estimate_of(lost),
@@ -224,22 +229,22 @@ def _say_steps(n_steps: int) -> str:
 
 
 def _reading(ranks: Sequence[RankSteps]) -> Finding:
-    every = np.concatenate([steps.period_us for _, steps in _with_steps(ranks)])
+    every = np.concatenate([steps.period_ns for _, steps in _with_steps(ranks)])
     source = _with_steps(ranks)[0][1].source
     guessed = "" if source is StepSource.PROFILER else f" They are told by {source}."
     p50, p95 = np.percentile(every, (50, 95)).tolist()
     return Finding(
         id="STEPT-2",
         severity=Severity.INFO,
-        title=f"A step takes {say_us(p50)} (median)",
+        title=f"A step takes {say_ns(p50)} (median)",
         text=(
             "One step was recorded."
             if every.size == 1
-            else f"{_say_steps(every.size)}: 95 % take up to {say_us(p95)}, the longest takes "
-            f"{say_us(float(every.max()))}.{guessed}"
+            else f"{_say_steps(every.size)}: 95 % take up to {say_ns(p95)}, the longest takes "
+            f"{say_ns(int(every.max()))}.{guessed}"
         ),
         advice="Compare it with the same job on other settings.",
-        measured=round(p50, 3),
+        measured=round(p50 / NS_PER_US, 3),
         unit="us",
         exhibit=HISTOGRAM,
     )

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reportgen.profile.trace import RankTrace
-from reportgen.profile.trace_tables import SliceKind
-from reportgen.rules.kernels.unions import Floats, covered_us, union_of
-from reportgen.rules.kernels.windows import launch_start_us
+from reportgen.profile.trace_tables import NONE, SliceKind, Times
+from reportgen.rules.kernels.unions import covered_ns, union_of
+from reportgen.rules.kernels.windows import launch_start_ns
 
 LEAST_REPEATS = 3
 """An annotation that comes less often is no step. Source: ours."""
@@ -40,9 +40,9 @@ class StepRows:
     Attributes:
         source: what told them.
         number: int64.
-        start_us, period_us: float64; a period lasts to the start of the next step, that of the
+        start_ns, period_ns: int64; a period lasts to the start of the next step, that of the
             last step, or before a gap in the numbers, to its own end.
-        gpu_busy_us: float64 union of the GPU operations launched in it, added up over devices.
+        gpu_busy_ns: int64 union of the GPU operations launched in it, added up over devices.
         n_ops: int64 GPU operations launched in it.
         busy_ratio: share of all periods in which a GPU operation ran, wherever it was launched;
             the mean of the devices.
@@ -50,9 +50,9 @@ class StepRows:
 
     source: StepSource
     number: NDArray[np.int64]
-    start_us: Floats
-    period_us: Floats
-    gpu_busy_us: Floats
+    start_ns: Times
+    period_ns: Times
+    gpu_busy_ns: Times
     n_ops: NDArray[np.int64]
     busy_ratio: float
 
@@ -63,13 +63,13 @@ def step_rows(trace: RankTrace) -> StepRows | None:
     Source: kernel-trace definitions D6.
     """
     steps = trace.steps
-    if steps.start_us.size:
+    if steps.start_ns.size:
         return _rows(
             trace,
             StepSource.PROFILER,
             steps.number,
-            start_us=steps.start_us,
-            duration_us=steps.duration_us,
+            start_ns=steps.start_ns,
+            duration_ns=steps.duration_ns,
         )
     return _numbered(trace) or _by_optimizer(trace) or _repeated(trace)
 
@@ -93,26 +93,26 @@ def _by_optimizer(trace: RankTrace) -> StepRows | None:
     rows = _annotations(trace, codes[:1])
     if rows.size < LEAST_REPEATS:
         return None
-    start = trace.slices.start_us[rows]
+    start = trace.slices.start_ns[rows]
     number = np.arange(rows.size - 1, dtype=np.int64)
     return _rows(
-        trace, StepSource.OPTIMIZER, number, start_us=start[:-1], duration_us=np.diff(start)
+        trace, StepSource.OPTIMIZER, number, start_ns=start[:-1], duration_ns=np.diff(start)
     )
 
 
 def _repeated(trace: RankTrace) -> StepRows | None:
     """Return the annotation that took most time among those that repeat."""
     best: NDArray[np.int64] = np.empty(0, dtype=np.int64)
-    best_us = 0.0
+    best_ns = 0
     groups: dict[str, list[int]] = {}
     for code, name in enumerate(trace.names):
         if not _INTERNAL.match(name):
             groups.setdefault(_NUMBER.sub("*", name), []).append(code)
     for codes in groups.values():
         rows = _annotations(trace, codes)
-        spent_us = float(trace.slices.duration_us[rows].sum())
-        if rows.size >= LEAST_REPEATS and spent_us > best_us and _is_apart(trace, rows):
-            best, best_us = rows, spent_us
+        spent_ns = int(trace.slices.duration_ns[rows].sum())
+        if rows.size >= LEAST_REPEATS and spent_ns > best_ns and _is_apart(trace, rows):
+            best, best_ns = rows, spent_ns
     if not best.size:
         return None
     return _of_slices(trace, StepSource.REPEATED, best, np.arange(best.size, dtype=np.int64))
@@ -125,7 +125,7 @@ def _annotations(trace: RankTrace, codes: list[int]) -> NDArray[np.int64]:
 
 def _is_apart(trace: RankTrace, rows: NDArray[np.int64]) -> bool:
     """Return whether slices follow each other: nested ones are no steps."""
-    start, end = trace.slices.start_us[rows], trace.slices.end_us[rows]
+    start, end = trace.slices.start_ns[rows], trace.slices.end_ns[rows]
     return bool((start[1:] >= end[:-1]).all())
 
 
@@ -134,7 +134,7 @@ def _of_slices(
 ) -> StepRows:
     slices = trace.slices
     return _rows(
-        trace, source, number, start_us=slices.start_us[rows], duration_us=slices.duration_us[rows]
+        trace, source, number, start_ns=slices.start_ns[rows], duration_ns=slices.duration_ns[rows]
     )
 
 
@@ -143,52 +143,52 @@ def _rows(
     source: StepSource,
     number: NDArray[np.int64],
     *,
-    start_us: Floats,
-    duration_us: Floats,
+    start_ns: Times,
+    duration_ns: Times,
 ) -> StepRows:
-    period = duration_us.copy()
+    period = duration_ns.copy()
     follows = np.diff(number) == 1
-    period[:-1] = np.where(follows, np.diff(start_us), period[:-1])
-    busy_us, n_ops = _on_gpu(trace, start_us, start_us + duration_us)
+    period[:-1] = np.where(follows, np.diff(start_ns), period[:-1])
+    busy_ns, n_ops = _on_gpu(trace, start_ns, start_ns + duration_ns)
     return StepRows(
         source=source,
         number=number,
-        start_us=start_us,
-        period_us=period,
-        gpu_busy_us=busy_us,
+        start_ns=start_ns,
+        period_ns=period,
+        gpu_busy_ns=busy_ns,
         n_ops=n_ops,
-        busy_ratio=_busy_ratio(trace, start_us, start_us + period),
+        busy_ratio=_busy_ratio(trace, start_ns, start_ns + period),
     )
 
 
-def _busy_ratio(trace: RankTrace, start_us: Floats, end_us: Floats) -> float:
+def _busy_ratio(trace: RankTrace, start_ns: Times, end_ns: Times) -> float:
     """Return the share of some stretches in which a device is busy, 0 without devices."""
     ops = trace.gpu_ops
     devices = np.unique(ops.device)
-    length_us = float((end_us - start_us).sum()) * devices.size
-    if length_us <= 0:
+    length_ns = int((end_ns - start_ns).sum()) * devices.size
+    if length_ns <= 0:
         return 0.0
-    busy_us = 0.0
+    busy_ns = 0
     for device in devices:
         here = ops.device == device
-        union = union_of(ops.start_us[here], ops.end_us[here])
-        busy_us += float(covered_us(union, start_us, end_us).sum())
-    return busy_us / length_us
+        union = union_of(ops.start_ns[here], ops.end_ns[here])
+        busy_ns += int(covered_ns(union, start_ns, end_ns).sum())
+    return busy_ns / length_ns
 
 
-def _on_gpu(trace: RankTrace, start_us: Floats, end_us: Floats) -> tuple[Floats, NDArray[np.int64]]:
+def _on_gpu(trace: RankTrace, start_ns: Times, end_ns: Times) -> tuple[Times, NDArray[np.int64]]:
     """Return how long what each step launched ran, and how many operations that were."""
     ops = trace.gpu_ops
-    launched = launch_start_us(trace)
-    busy = np.zeros(start_us.shape)
-    count = np.zeros(start_us.shape, dtype=np.int64)
+    launched = launch_start_ns(trace)
+    busy = np.zeros_like(start_ns)
+    count = np.zeros(start_ns.shape, dtype=np.int64)
     for device in np.unique(ops.device):
-        here = np.flatnonzero((ops.device == device) & ~np.isnan(launched))
+        here = np.flatnonzero((ops.device == device) & (launched != NONE))
         order = here[np.argsort(launched[here], kind="stable")]
-        first = np.searchsorted(launched[order], start_us, side="left")
-        after = np.searchsorted(launched[order], end_us, side="left")
+        first = np.searchsorted(launched[order], start_ns, side="left")
+        after = np.searchsorted(launched[order], end_ns, side="left")
         count += after - first
         for step, (low, high) in enumerate(zip(first.tolist(), after.tolist(), strict=True)):
             rows = order[low:high]
-            busy[step] += union_of(ops.start_us[rows], ops.end_us[rows]).length_us
+            busy[step] += union_of(ops.start_ns[rows], ops.end_ns[rows]).length_ns
     return busy, count

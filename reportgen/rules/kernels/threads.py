@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from reportgen.profile.trace import RankTrace
 from reportgen.profile.trace_tables import NONE, HostCalls, HostSlices, SliceKind
 from reportgen.rules.kernels.host_activity import names_like
-from reportgen.rules.kernels.unions import Union, clip, covered_us, join, overlap_us, union_of
+from reportgen.rules.kernels.unions import Union, clip, covered_ns, join, overlap_ns, union_of
 from reportgen.rules.kernels.use_over_time import FineUse, fine_use
 from reportgen.rules.kernels.windows import Window, WindowKind
 
@@ -31,14 +31,14 @@ _STEP = re.compile(r"^ProfilerStep *#")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ThreadTime:
-    """One host thread of a rank over the window, µs."""
+    """One host thread of a rank over the window, ns."""
 
     rank: int
     node: str
     thread: str
-    busy_us: float
-    blocked_us: float
-    window_us: float
+    busy_ns: int
+    blocked_ns: int
+    window_ns: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,22 +56,22 @@ class CallRow:
     name: str
     caller: str
     count: int
-    time_us: float
+    time_ns: int
 
 
 def host_window(trace: RankTrace) -> Window | None:
     """Return the window of the steps, else from the first to the last event of a thread."""
     slices, calls, steps = trace.slices, trace.calls, trace.steps
-    if steps.start_us.size:
-        kind, tables = WindowKind.STEPS, [(steps.start_us, steps.end_us)]
+    if steps.start_ns.size:
+        kind, tables = WindowKind.STEPS, [(steps.start_ns, steps.end_ns)]
     else:
         kind = WindowKind.GPU
-        tables = [(slices.start_us, slices.end_us), (calls.start_us, calls.end_us)]
+        tables = [(slices.start_ns, slices.end_ns), (calls.start_ns, calls.end_ns)]
     starts = np.concatenate([start for start, _ in tables])
     ends = np.concatenate([end for _, end in tables])
     if not starts.size or ends.max() <= starts.min():
         return None
-    return Window(kind=kind, start_us=float(starts.min()), end_us=float(ends.max()))
+    return Window(kind=kind, start_ns=int(starts.min()), end_ns=int(ends.max()))
 
 
 def thread_use(trace: RankTrace, window: Window) -> ThreadUse:
@@ -93,30 +93,30 @@ def thread_use(trace: RankTrace, window: Window) -> ThreadUse:
             rank=trace.rank,
             node=trace.node,
             thread=trace.threads[thread].tid,
-            busy_us=clip(busy, window.start_us, window.end_us).length_us,
-            blocked_us=clip(blocked, window.start_us, window.end_us).length_us,
-            window_us=window.length_us,
+            busy_ns=clip(busy, window.start_ns, window.end_ns).length_ns,
+            blocked_ns=clip(blocked, window.start_ns, window.end_ns).length_ns,
+            window_ns=window.length_ns,
         )
         found.append(time)
         own = fine_use(busy, window, origin_ns=trace.origin_ns, node=trace.node, device="")
-        use = own if use is None else replace(use, busy_us=use.busy_us + own.busy_us)
-    found.sort(key=lambda item: (-item.busy_us, item.thread))
+        use = own if use is None else replace(use, busy_ns=use.busy_ns + own.busy_ns)
+    found.sort(key=lambda item: (-item.busy_ns, item.thread))
     return ThreadUse(threads=tuple(found), use=use)
 
 
 def _union(table: HostSlices | HostCalls, rows: NDArray[np.bool_]) -> Union:
-    return union_of(table.start_us[rows], table.end_us[rows])
+    return union_of(table.start_ns[rows], table.end_ns[rows])
 
 
 def minus(union: Union, other: Union) -> Union:
     """Return the part of a union that another does not cover."""
-    if not union.start_us.size or not other.start_us.size or overlap_us(union, other) <= 0:
+    if not union.start_ns.size or not other.start_ns.size or overlap_ns(union, other) <= 0:
         return union
-    edges = np.unique(np.concatenate([union.start_us, union.end_us, other.start_us, other.end_us]))
+    edges = np.unique(np.concatenate([union.start_ns, union.end_ns, other.start_ns, other.end_ns]))
     low, high = edges[:-1], edges[1:]
     length = high - low
-    is_kept = (covered_us(union, low, high) > length / 2) & (
-        covered_us(other, low, high) < length / 2
+    is_kept = (covered_ns(union, low, high) > length / 2) & (
+        covered_ns(other, low, high) < length / 2
     )
     return union_of(low[is_kept], high[is_kept])
 
@@ -129,14 +129,14 @@ def blocking_calls(trace: RankTrace) -> tuple[CallRow, ...]:
     order = known[np.argsort(slices.external_id[known], kind="stable")]
     ids = slices.external_id[order]
     place = np.searchsorted(ids, calls.external_id[rows])
-    totals: dict[tuple[str, str], tuple[int, float]] = {}
+    totals: dict[tuple[str, str], tuple[int, int]] = {}
     for row, at in zip(rows.tolist(), place.tolist(), strict=True):
         is_known = at < ids.size and ids[at] == calls.external_id[row] != NONE
         caller = trace.names[slices.name[order[at]]] if is_known else ""
         key = (trace.names[calls.name[row]], caller)
-        count, time_us = totals.get(key, (0, 0.0))
-        totals[key] = (count + 1, time_us + float(calls.duration_us[row]))
+        count, time_ns = totals.get(key, (0, 0))
+        totals[key] = (count + 1, time_ns + int(calls.duration_ns[row]))
     return tuple(
-        CallRow(name=name, caller=caller, count=count, time_us=time_us)
-        for (name, caller), (count, time_us) in totals.items()
+        CallRow(name=name, caller=caller, count=count, time_ns=time_ns)
+        for (name, caller), (count, time_ns) in totals.items()
     )

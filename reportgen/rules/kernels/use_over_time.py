@@ -7,9 +7,10 @@ from dataclasses import dataclass, replace
 from math import floor, log10
 
 import numpy as np
-from numpy.typing import NDArray
 
-from reportgen.rules.kernels.unions import Floats, Union, clip, covered_us
+from reportgen.profile.system import Floats
+from reportgen.profile.trace_tables import Times
+from reportgen.rules.kernels.unions import Union, clip, covered_ns
 from reportgen.rules.kernels.windows import Window
 from reportgen.units import NS_PER_S
 
@@ -29,15 +30,15 @@ class FineUse:
     Attributes:
         width_ns: a power of ten.
         first: number of the first bin; it begins at first * width_ns, ns UTC.
-        busy_us, length_us: (n,) float64, busy time and how much of the bin is in the window.
+        busy_ns, length_ns: (n,) int64, busy time and how much of the bin is in the window.
     """
 
     node: str
     device: str
     width_ns: int
     first: int
-    busy_us: Floats
-    length_us: Floats
+    busy_ns: Times
+    length_ns: Times
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,30 +48,30 @@ class Use:
     Attributes:
         time_s: (n,) float64 start of each bin, Unix seconds (or seconds of the trace).
         width_ns: width of the bins.
-        busy_us, length_us: (n_devices, n) float64.
+        busy_ns, length_ns: (n_devices, n) int64.
     """
 
     time_s: Floats
     width_ns: int
-    busy_us: NDArray[np.float64]
-    length_us: NDArray[np.float64]
+    busy_ns: Times
+    length_ns: Times
 
 
 def fine_use(busy: Union, window: Window, *, origin_ns: int, node: str, device: str) -> FineUse:
     """Return the busy time of a device in fine bins over a window."""
-    width_ns = _fine_width_ns(window.length_us)
-    first = (origin_ns + floor(window.start_us * 1000)) // width_ns
-    last = (origin_ns + floor(window.end_us * 1000)) // width_ns
+    width_ns = _fine_width_ns(window.length_ns)
+    first = (origin_ns + window.start_ns) // width_ns
+    last = (origin_ns + window.end_ns) // width_ns
     edge_ns = np.arange(first, last + 2, dtype=np.int64) * width_ns - origin_ns
-    edge_us = np.clip(edge_ns / 1000, window.start_us, window.end_us)
-    inside = clip(busy, window.start_us, window.end_us)
+    edge_ns = np.clip(edge_ns, window.start_ns, window.end_ns)
+    inside = clip(busy, window.start_ns, window.end_ns)
     return FineUse(
         node=node,
         device=device,
         width_ns=width_ns,
         first=first,
-        busy_us=covered_us(inside, edge_us[:-1], edge_us[1:]),
-        length_us=np.diff(edge_us),
+        busy_ns=covered_ns(inside, edge_ns[:-1], edge_ns[1:]),
+        length_ns=np.diff(edge_ns),
     )
 
 
@@ -89,7 +90,7 @@ def begin_together(devices: Sequence[FineUse]) -> list[FineUse]:
 def is_far_apart(devices: Sequence[FineUse]) -> bool:
     """Return whether all of them take much longer than the longest of them."""
     begins_ns = [item.first * item.width_ns for item in devices]
-    ends_ns = [(item.first + item.busy_us.size) * item.width_ns for item in devices]
+    ends_ns = [(item.first + item.busy_ns.size) * item.width_ns for item in devices]
     return are_far_apart(begins_ns, ends_ns)
 
 
@@ -103,23 +104,23 @@ def use_together(devices: Sequence[FineUse]) -> Use:
     """Return several devices, at least one, over common bins of round width."""
     width_ns = max(item.width_ns for item in devices)
     first_ns = min(item.first * item.width_ns for item in devices)
-    last_ns = max((item.first + item.busy_us.size) * item.width_ns for item in devices)
+    last_ns = max((item.first + item.busy_ns.size) * item.width_ns for item in devices)
     width_ns *= _factor(last_ns - first_ns, width_ns)
     first = first_ns // width_ns
     n_bins = -(-last_ns // width_ns) - first
-    busy_us, length_us = np.zeros((2, len(devices), n_bins))
+    busy_ns, length_ns = np.zeros((2, len(devices), n_bins), dtype=np.int64)
     for row, item in enumerate(devices):
-        index = (item.first + np.arange(item.busy_us.size)) * item.width_ns // width_ns - first
-        np.add.at(busy_us[row], index, item.busy_us)
-        np.add.at(length_us[row], index, item.length_us)
+        index = (item.first + np.arange(item.busy_ns.size)) * item.width_ns // width_ns - first
+        np.add.at(busy_ns[row], index, item.busy_ns)
+        np.add.at(length_ns[row], index, item.length_ns)
     start_ns = np.arange(first, first + n_bins, dtype=np.int64) * width_ns
     return Use(
-        time_s=start_ns / NS_PER_S, width_ns=int(width_ns), busy_us=busy_us, length_us=length_us
+        time_s=start_ns / NS_PER_S, width_ns=int(width_ns), busy_ns=busy_ns, length_ns=length_ns
     )
 
 
-def _fine_width_ns(window_us: float) -> int:
-    return int(10 ** max(floor(log10(max(window_us * 1000 / FINE_BINS, 1))), 0))
+def _fine_width_ns(window_ns: int) -> int:
+    return int(10 ** max(floor(log10(max(window_ns / FINE_BINS, 1))), 0))
 
 
 def _factor(reach_ns: int, width_ns: int) -> int:

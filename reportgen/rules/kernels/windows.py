@@ -8,8 +8,7 @@ from enum import StrEnum
 import numpy as np
 
 from reportgen.profile.trace import RankTrace
-from reportgen.profile.trace_tables import NONE, Floats
-from reportgen.units import NS_PER_US
+from reportgen.profile.trace_tables import NONE, Times
 
 
 class WindowKind(StrEnum):
@@ -21,16 +20,16 @@ class WindowKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Window:
-    """From when to when, µs after the origin of the trace."""
+    """From when to when, ns after the origin of the trace."""
 
     kind: WindowKind
-    start_us: float
-    end_us: float
+    start_ns: int
+    end_ns: int
 
     @property
-    def length_us(self) -> float:
+    def length_ns(self) -> int:
         """Return its length."""
-        return self.end_us - self.start_us
+        return self.end_ns - self.start_ns
 
 
 def windows_of(trace: RankTrace) -> tuple[Window, ...]:
@@ -45,12 +44,12 @@ def windows_of(trace: RankTrace) -> tuple[Window, ...]:
     Source: kernel-trace definitions 2.1.
     """
     ops = trace.gpu_ops
-    if ops.start_us.size == 0:
+    if ops.start_ns.size == 0:
         return ()
     of_gpu = Window(
         kind=WindowKind.GPU,
-        start_us=float(ops.start_us.min()),
-        end_us=float(ops.end_us.max()),
+        start_ns=int(ops.start_ns.min()),
+        end_ns=int(ops.end_ns.max()),
     )
     of_steps = _window_of_steps(trace)
     return (of_gpu, of_steps) if of_steps else (of_gpu,)
@@ -61,24 +60,24 @@ def headline(windows: tuple[Window, ...]) -> Window:
     return windows[-1]
 
 
-def launch_start_us(trace: RankTrace) -> Floats:
-    """Return (n_ops,) float64 when each GPU operation was launched, NaN for orphans."""
-    return _of_launch(trace, trace.calls.start_us)
+def launch_start_ns(trace: RankTrace) -> Times:
+    """Return (n_ops,) int64 when each GPU operation was launched, ``NONE`` for orphans."""
+    return _of_launch(trace, trace.calls.start_ns)
 
 
-def launch_end_us(trace: RankTrace) -> Floats:
-    """Return (n_ops,) float64 when each launching call returned, NaN for orphans."""
-    return _of_launch(trace, trace.calls.end_us)
+def launch_end_ns(trace: RankTrace) -> Times:
+    """Return (n_ops,) int64 when each launching call returned, ``NONE`` for orphans."""
+    return _of_launch(trace, trace.calls.end_ns)
 
 
-def own_clock_us(trace: RankTrace) -> float:
+def own_clock_ns(trace: RankTrace) -> int:
     """Return what the trace's own clock showed at its origin: add it to get times of the file."""
-    return (trace.origin_ns - trace.base_ns) / NS_PER_US
+    return trace.origin_ns - trace.base_ns
 
 
-def _of_launch(trace: RankTrace, values: Floats) -> Floats:
+def _of_launch(trace: RankTrace, values: Times) -> Times:
     launch = trace.gpu_ops.launch
-    found = np.full(launch.shape, np.nan)
+    found = np.full(launch.shape, NONE, dtype=np.int64)
     is_known = launch != NONE
     found[is_known] = values[launch[is_known]]
     return found
@@ -86,12 +85,12 @@ def _of_launch(trace: RankTrace, values: Floats) -> Floats:
 
 def _window_of_steps(trace: RankTrace) -> Window | None:
     steps = trace.steps
-    if steps.start_us.size == 0:
+    if steps.start_ns.size == 0:
         return None
-    start_us, end_us = float(steps.start_us.min()), float(steps.end_us.max())
-    launched_us = launch_start_us(trace)
-    is_inside = (launched_us >= start_us) & (launched_us <= end_us)
-    last_us = float(trace.gpu_ops.end_us[is_inside].max(initial=end_us))
-    if last_us <= start_us:
+    start_ns, end_ns = int(steps.start_ns.min()), int(steps.end_ns.max())
+    launched_ns = launch_start_ns(trace)
+    is_inside = (launched_ns >= start_ns) & (launched_ns <= end_ns)
+    last_ns = int(trace.gpu_ops.end_ns[is_inside].max(initial=end_ns))
+    if last_ns <= start_ns:
         return None
-    return Window(kind=WindowKind.STEPS, start_us=start_us, end_us=last_us)
+    return Window(kind=WindowKind.STEPS, start_ns=start_ns, end_ns=last_ns)

@@ -7,7 +7,6 @@ import json
 import random
 from typing import Any
 
-import numpy as np
 import pytest
 
 from reportgen.formats.kineto import TraceFile
@@ -211,7 +210,7 @@ def test_durations_that_overflow_are_dropped_and_counted(duration_us: float) -> 
 
     assert kernels_of(trace) == ALL_NAMES
     assert trace.tables.bad_durations == 1
-    assert trace.tables.gpu_ops.end_us.max() == 180.0
+    assert trace.tables.gpu_ops.end_ns.max() == 180_000
 
 
 def test_an_event_far_from_all_others_does_not_stretch_the_time() -> None:
@@ -220,7 +219,7 @@ def test_an_event_far_from_all_others_does_not_stretch_the_time() -> None:
 
     assert kernels_of(trace) == ALL_NAMES
     assert trace.tables.bad_times == 1
-    assert trace.tables.base_us == int(START_US)
+    assert trace.tables.origin_ns == 1000 * int(START_US)
 
 
 def test_an_absurd_end_of_recording_is_no_event() -> None:
@@ -228,7 +227,7 @@ def test_an_absurd_end_of_recording_is_no_event() -> None:
 
     trace = read_text(trace_text([*small_events(), end]))
 
-    assert trace.tables.gpu_ops.end_us.max() == 180.0
+    assert trace.tables.gpu_ops.end_ns.max() == 180_000
     assert trace.tables.bad_times == 0
 
 
@@ -275,7 +274,7 @@ def test_overlapping_spans_are_all_kept() -> None:
 
     ops = read_text(trace_text(events)).tables.gpu_ops
 
-    assert ops.end_us.tolist() == [10.0, 18.0]
+    assert ops.end_ns.tolist() == [10_000, 18_000]
     assert not ops.is_overrun.any()
 
 
@@ -285,8 +284,8 @@ def test_an_end_far_behind_the_next_start_is_cut_to_it() -> None:
     ops = read_text(trace_text(events)).tables.gpu_ops
 
     assert ops.is_overrun.tolist() == [True, False]
-    assert ops.end_us.tolist() == [80.0, 90.0]
-    assert ops.duration_us.tolist() == [500.0, 10.0]
+    assert ops.end_ns.tolist() == [80_000, 90_000]
+    assert ops.duration_ns.tolist() == [500_000, 10_000]
 
 
 def test_tables_of_which_nothing_is_left_are_empty() -> None:
@@ -318,5 +317,5 @@ def test_random_damage_is_never_a_failure_and_times_stay_possible() -> None:
                 [b"", bytes(size), text[:size], b'"', b"}", b"]", b"\xff\\", b"1e999", b"{"]
             )
         ops = read_text(bytes(text)).tables.gpu_ops
-        assert np.isfinite(ops.end_us).all()
-        assert (ops.duration_us >= 0).all()
+        assert (ops.end_ns >= ops.start_ns).all()
+        assert (ops.duration_ns >= 0).all()

@@ -41,9 +41,23 @@ def test_times_count_from_the_last_whole_microsecond_before_everything() -> None
 
     trace = read_events(events)
 
-    assert trace.tables.base_us == int(START_US)
-    assert trace.tables.gpu_ops.start_us.tolist() == [0.25, 10.75]
-    assert trace.tables.gpu_ops.end_us.tolist() == [1.75, 12.75]
+    assert trace.tables.origin_ns == 1000 * int(START_US)
+    assert trace.tables.gpu_ops.start_ns.tolist() == [250, 10_750]
+    assert trace.tables.gpu_ops.end_ns.tolist() == [1_750, 12_750]
+
+
+def test_decimals_beyond_a_nanosecond_are_rounded() -> None:
+    event = kernel(0, 1.9996, 1)
+    texts = ("104412345.0625", "104412347.0004999", '"104412349.9996"')
+    written = json.dumps([event | {"ts": n, "tid": n} for n in range(3)])
+    for n, text in enumerate(texts):
+        written = written.replace(f'"ts": {n},', f'"ts": {text},')
+
+    ops = read_text(written).tables.gpu_ops
+
+    assert ops.start_ns.tolist() == [62, 2_000, 5_000]
+    assert ops.duration_ns.tolist() == [2_000] * 3
+    assert {ops.start_ns.dtype, ops.end_ns.dtype, ops.duration_ns.dtype} == {np.dtype(np.int64)}
 
 
 def test_ends_carry_the_rounding_of_the_file_and_durations_do_not() -> None:
@@ -52,8 +66,8 @@ def test_ends_carry_the_rounding_of_the_file_and_durations_do_not() -> None:
 
     ops = read_events([event]).tables.gpu_ops
 
-    assert ops.end_us[0] == (start_us + 4.928) - start_us == 5.0
-    assert ops.duration_us[0] == 4.928
+    assert ops.end_ns[0] == 1000 * ((start_us + 4.928) - start_us) == 5_000
+    assert ops.duration_ns[0] == 4_928
 
 
 def test_traces_of_2021_have_the_same_tables() -> None:
@@ -162,8 +176,8 @@ def test_forward_and_backward_are_joined_by_their_arrow() -> None:
 
     tables = read_events(events).tables
 
-    assert tables.flows.start_us.tolist() == [1.0]
-    assert tables.flows.end_us.tolist() == [4.0]
+    assert tables.flows.start_ns.tolist() == [1_000]
+    assert tables.flows.end_ns.tolist() == [4_000]
     assert [tables.threads[code].tid for code in tables.flows.to_thread] == ["9"]
 
 
@@ -207,7 +221,7 @@ def test_times_written_as_text_are_times() -> None:
 
     ops = read_events([event]).tables.gpu_ops
 
-    assert ops.duration_us.tolist() == [5.5]
+    assert ops.duration_ns.tolist() == [5_500]
 
 
 def test_numbers_beyond_64_bits_are_no_numbers() -> None:
@@ -228,7 +242,7 @@ def test_the_order_of_the_file_does_not_matter() -> None:
 
     forward, backward = read_events(events).tables, read_events(events[::-1]).tables
 
-    assert np.array_equal(forward.gpu_ops.start_us, backward.gpu_ops.start_us)
+    assert np.array_equal(forward.gpu_ops.start_ns, backward.gpu_ops.start_ns)
     assert np.array_equal(forward.gpu_ops.launch, backward.gpu_ops.launch)
     assert forward.steps.number.tolist() == backward.steps.number.tolist() == [0, 1]
 

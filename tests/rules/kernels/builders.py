@@ -1,4 +1,4 @@
-"""Small kernel traces from a few readable rows; times in µs."""
+"""Small kernel traces from a few readable rows; times in µs, which become ns."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from reportgen.profile.job import NodeId
 from reportgen.profile.trace import RankTrace, Thread
@@ -22,6 +23,7 @@ from reportgen.profile.trace_tables import (
     Steps,
     SyncEvents,
 )
+from reportgen.units import NS_PER_US
 from tests.builders import job_info
 
 Row = tuple[str, float, float] | tuple[str, float, float, Mapping[str, Any]]
@@ -107,7 +109,7 @@ def rank_trace(
             thread=words.codes("threads", step_rows, "thread", MAIN),
         ),
         memory=MemoryEvents(
-            time_us=np.array([row["time"] for row in moments], dtype=np.float64),
+            time_ns=_ns([row["time"] for row in moments]),
             device_type=_ints(moments, "device_type", np.int8, 1),
             device=_ints(moments, "device", np.int32, 0),
             change_bytes=_ints(moments, "change", np.int64, 0),
@@ -135,8 +137,8 @@ def rank_trace(
         ),
         flows=Flows(
             kind=np.zeros(len(arrows), dtype=np.int8),
-            start_us=np.array([row[0] for row in arrows], dtype=np.float64),
-            end_us=np.array([row[2] for row in arrows], dtype=np.float64),
+            start_ns=_ns([row[0] for row in arrows]),
+            end_ns=_ns([row[2] for row in arrows]),
             from_thread=words.of("threads", [row[1] for row in arrows]),
             to_thread=words.of("threads", [row[3] for row in arrows]),
         ),
@@ -186,9 +188,13 @@ def _rows(rows: Sequence[Row], *, longest_first: bool = False) -> list[dict[str,
 
 
 def _times(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    start = np.array([row["start"] for row in rows], dtype=np.float64)
-    duration = np.array([row["duration"] for row in rows], dtype=np.float64)
-    return {"start_us": start, "end_us": start + duration, "duration_us": duration}
+    start_ns = _ns([row["start"] for row in rows])
+    duration_ns = _ns([row["duration"] for row in rows])
+    return {"start_ns": start_ns, "end_ns": start_ns + duration_ns, "duration_ns": duration_ns}
+
+
+def _ns(times_us: Sequence[float]) -> NDArray[np.int64]:
+    return np.rint(np.array(times_us, dtype=np.float64) * NS_PER_US).astype(np.int64)
 
 
 def _ints(

@@ -73,8 +73,9 @@ class RawTrace:
         every = events_of(path)
         timed = [event for event in every if event.get("ph") == "X"]
         gpu = [event for event in timed if event.get("cat") in GPU_KINDS]
-        self.start = np.array([float(event["ts"]) for event in gpu])
-        self.end = np.array([float(event["ts"]) + float(event["dur"]) for event in gpu])
+        self.base = min(int(float(event["ts"])) for event in timed)
+        self.start = self.after_base([float(event["ts"]) for event in gpu])
+        self.end = self.after_base([float(event["ts"]) + float(event["dur"]) for event in gpu])
         self.duration = np.array([float(event["dur"]) for event in gpu])
         self.names = np.array([event["name"] for event in gpu], dtype=object)
         self.kind = np.array([GPU_KINDS[event["cat"]] for event in gpu])
@@ -94,14 +95,20 @@ class RawTrace:
                 if correlation is not None:
                     calls[correlation] = event
         found = [calls.get(event["args"].get("correlation")) for event in gpu]
-        self.launch_start = np.array([np.nan if c is None else float(c["ts"]) for c in found])
-        self.launch_end = np.array(
+        self.launch_start = self.after_base(
+            [np.nan if c is None else float(c["ts"]) for c in found]
+        )
+        self.launch_end = self.after_base(
             [np.nan if c is None else float(c["ts"]) + float(c["dur"]) for c in found]
         )
 
         loaders = [event for event in timed if LOADER.match(event["name"])]
-        self.loader_start = np.array([float(event["ts"]) for event in loaders])
-        self.loader_end = np.array([float(e["ts"]) + float(e["dur"]) for e in loaders])
+        self.loader_start = self.after_base([float(event["ts"]) for event in loaders])
+        self.loader_end = self.after_base([float(e["ts"]) + float(e["dur"]) for e in loaders])
+
+    def after_base(self, times: list[float]) -> Floats:
+        """Return times after a whole microsecond, rid of what float64 adds to their decimals."""
+        return np.round(np.array(times, dtype=np.float64) - self.base, 3)
 
 
 def basics(trace: RawTrace) -> dict[str, float]:

@@ -32,7 +32,7 @@ def gap_trace(call: tuple[float, float] | None, **more: Any) -> RankTrace:
 def causes(trace: RankTrace, place: int = 0) -> dict[str, float]:
     """Return the causes of the first device in a window that are not 0."""
     found = idle_causes(trace, unions_of(trace)[0], windows_of(trace)[place])
-    return {cause: time_us for cause, time_us in found.items() if time_us}
+    return {cause: time_ns / 1000 for cause, time_ns in found.items() if time_ns}
 
 
 @pytest.mark.parametrize(
@@ -111,7 +111,7 @@ def test_the_window_of_steps_has_a_head_and_a_tail() -> None:
 
     found = causes(trace, 1)
 
-    assert windows_of(trace)[1].length_us == 450
+    assert windows_of(trace)[1].length_ns == 450_000
     assert found["tail"] == 100
     assert found["host_late:other"] == 150
     assert "tail" not in causes(trace, 0)
@@ -129,7 +129,7 @@ def test_a_device_that_ends_before_another_of_its_rank_has_a_tail() -> None:
 def test_steps_extend_to_the_end_of_what_they_launched() -> None:
     trace = gap_trace((10.0, 1.0), steps=[(1, 0.0, 20.0)])
 
-    assert windows_of(trace)[1].end_us == 300
+    assert windows_of(trace)[1].end_ns == 300_000
 
 
 def test_devices_are_told_apart_in_the_window_of_their_rank() -> None:
@@ -150,15 +150,15 @@ def test_overlapping_communication_is_hidden_the_rest_is_exposed() -> None:
 
     time = time_in(unions_of(trace)[0], windows_of(trace)[0], rank=0)
 
-    assert (time.overlap_us, time.exposed_communication_us) == (20, 40)
-    assert (time.compute_us, time.communication_us, time.busy_us) == (60, 60, 100)
+    assert (time.overlap_ns, time.exposed_communication_ns) == (20_000, 40_000)
+    assert (time.compute_ns, time.communication_ns, time.busy_ns) == (60_000, 60_000, 100_000)
 
 
 def test_a_kernel_that_says_its_collective_is_communication() -> None:
     gpu = [("mystery", 0.0, 5.0, {"collective": {"name": "allreduce"}})]
     trace = rank_trace(gpu=gpu)
 
-    assert time_in(unions_of(trace)[0], windows_of(trace)[0], rank=0).communication_us == 5
+    assert time_in(unions_of(trace)[0], windows_of(trace)[0], rank=0).communication_ns == 5_000
 
 
 @pytest.mark.parametrize(("late_us", "is_fault"), [(4.9, False), (5.0, True)])

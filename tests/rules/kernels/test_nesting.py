@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -9,21 +11,26 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from reportgen.rules.kernels import nesting as nesting_room
-from reportgen.rules.kernels.nesting import Nesting, innermost_at, nest, self_us
+from reportgen.rules.kernels.nesting import Nesting, innermost_at, nest, self_ns
 
 Spans = list[tuple[float, float]]
 
 
-def arrays(spans: Spans) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return starts and ends in the order of a trace's slices."""
+def arrays(spans: Spans) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return starts and ends of slices in µs as ns, in the order of a trace's slices."""
     ordered = sorted(spans, key=lambda span: (span[0], -span[1]))
-    pairs = np.array(ordered, dtype=np.float64).reshape(-1, 2)
+    pairs = ns(ordered).reshape(-1, 2)
     return pairs[:, 0], pairs[:, 1]
 
 
+def ns(times_us: Sequence[object]) -> NDArray[np.int64]:
+    """Return times in µs as ns."""
+    return np.rint(1000 * np.array(times_us, dtype=np.float64)).astype(np.int64)
+
+
 def self_us_of(nesting: Nesting) -> NDArray[np.float64]:
-    """Return self times of slices whose ends are exact."""
-    return self_us(nesting, nesting.end_us - nesting.start_us)
+    """Return self times in µs of slices whose ends are exact."""
+    return self_ns(nesting, nesting.end_ns - nesting.start_ns) / 1000
 
 
 @st.composite
@@ -48,11 +55,11 @@ def test_self_time_leaves_out_what_is_inside() -> None:
 
 def test_the_innermost_slice_around_a_moment_is_found() -> None:
     nesting = nest(*arrays([(0, 100), (10, 40), (15, 20), (200, 210)]))
-    moments = np.array([-1.0, 0.0, 15.0, 30.0, 41.0, 150.0, 210.0])
+    moments = ns([-1, 0, 15, 30, 41, 150, 210])
 
     assert innermost_at(nesting, moments).tolist() == [-1, 0, 2, 1, 0, -1, -1]
     touching = nest(*arrays([(0, 10), (10, 20), (10, 20)]))
-    assert innermost_at(touching, np.array([9.0, 10.0, 20.0])).tolist() == [0, 2, -1]
+    assert innermost_at(touching, ns([9, 10, 20])).tolist() == [0, 2, -1]
 
 
 def test_slices_that_overlap_or_take_no_time_give_no_negative_time() -> None:
@@ -62,12 +69,11 @@ def test_slices_that_overlap_or_take_no_time_give_no_negative_time() -> None:
 
 
 def test_a_slice_whose_end_was_rounded_up_does_not_hold_the_next() -> None:
-    first_end = 953.109 + 16.45  # 969.5590000000001: behind the start of what follows
-    assert first_end > 969.559
+    first_end = 969.8  # behind the start of what follows, by less than 0.25
     nesting = nest(*arrays([(900.0, 1000.0), (953.109, first_end), (969.559, 980.0), (970, 975)]))
 
     assert nesting.parent.tolist() == [-1, 0, 0, 2]
-    moments = np.array([960.0, 969.6, 972.0, 977.0, 990.0])
+    moments = ns([960, 969.6, 972, 977, 990])
     assert innermost_at(nesting, moments).tolist() == [1, 2, 3, 2, 0]
 
 
@@ -75,9 +81,9 @@ def test_what_runs_after_an_overlapped_slice_belongs_to_the_one_still_open() -> 
     nesting = nest(*arrays([(0, 30), (0, 10), (9, 20), (12, 14), (25, 26)]))
 
     assert nesting.parent.tolist() == [-1, 0, 1, 2, 0]
-    moments = np.array([5.0, 11.0, 13.0, 15.0, 21.0])
+    moments = ns([5, 11, 13, 15, 21])
     assert innermost_at(nesting, moments).tolist() == [1, 2, 3, 2, 0]
-    assert self_us(nesting, np.array([30.0, 10.0, 11.0, 2.0, 1.0])).tolist() == [9, 9, 9, 2, 1]
+    assert (self_ns(nesting, ns([30, 10, 11, 2, 1])) // 1000).tolist() == [9, 9, 9, 2, 1]
 
 
 def spans_of_any_kind() -> st.SearchStrategy[Spans]:
@@ -89,46 +95,47 @@ def spans_of_any_kind() -> st.SearchStrategy[Spans]:
 @given(spans_of_any_kind(), st.integers(0, 50))
 def test_the_innermost_is_the_last_to_begin_of_those_still_open(spans: Spans, moment: int) -> None:
     start, end = arrays(spans)
-    is_open = (start <= moment + 0.5) & (end > moment + 0.5)
+    time_ns = 1000 * moment + 500
+    is_open = (start <= time_ns) & (end > time_ns)
     expected = int(np.flatnonzero(is_open).max()) if is_open.any() else -1
 
-    assert innermost_at(nest(start, end), np.array([moment + 0.5])).tolist() == [expected]
+    assert innermost_at(nest(start, end), np.array([time_ns])).tolist() == [expected]
 
 
 @given(nested() | spans_of_any_kind())
 def test_self_times_add_up_to_the_union(spans: Spans) -> None:
     start, end = arrays(spans)
-    reached = -1.0
-    union = 0.0
+    reached = -1
+    union = 0
     for low, high in zip(start.tolist(), end.tolist(), strict=True):
-        union += max(high - max(low, reached), 0.0)
+        union += max(high - max(low, reached), 0)
         reached = max(reached, high)
 
-    assert float(self_us_of(nest(start, end)).sum()) == union
+    assert self_us_of(nest(start, end)).sum() == union / 1000
 
 
 def test_nothing_nests_in_nothing() -> None:
     nesting = nest(*arrays([]))
 
     assert self_us_of(nesting).size == 0
-    assert innermost_at(nesting, np.array([1.0])).tolist() == [-1]
+    assert innermost_at(nesting, np.array([1_000])).tolist() == [-1]
 
 
 def test_any_depth_and_any_number_at_one_moment_take_little_time() -> None:
     n = 100_000
-    deep = nest(np.arange(n, dtype=np.float64), np.arange(3 * n, 2 * n, -1, dtype=np.float64))
-    at_once = nest(np.zeros(n), np.zeros(n))
+    deep = nest(np.arange(n), np.arange(3 * n, 2 * n, -1))
+    at_once = nest(np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int64))
 
     assert deep.parent[:3].tolist() == [-1, 0, 1]
-    assert innermost_at(deep, np.full(n, 2.5 * n))[0] == n // 2 - 1
-    assert self_us_of(at_once).sum() == 0.0
-    assert innermost_at(at_once, np.zeros(n)).max() == -1
+    assert innermost_at(deep, np.full(n, 5 * n // 2))[0] == n // 2 - 1
+    assert self_us_of(at_once).sum() == 0
+    assert innermost_at(at_once, np.zeros(n, dtype=np.int64)).max() == -1
 
 
 def test_many_moments_are_looked_up_as_few_are(monkeypatch: pytest.MonkeyPatch) -> None:
-    nesting = nest(np.array([0.0, 1.0, 2.0, 6.0]), np.array([5.0, 4.0, 3.0, 7.0]))
-    time_us = np.arange(-1.0, 9.0, 0.5)
-    whole = innermost_at(nesting, time_us)
+    nesting = nest(ns([0, 1, 2, 6]), ns([5, 4, 3, 7]))
+    time_ns = np.arange(-1_000, 9_000, 500)
+    whole = innermost_at(nesting, time_ns)
     assert whole.tolist()[4:8] == [1, 1, 2, 2]
     monkeypatch.setattr(nesting_room, "_MOMENTS_AT_ONCE", 3)
-    assert innermost_at(nesting, time_us).tolist() == whole.tolist()
+    assert innermost_at(nesting, time_ns).tolist() == whole.tolist()

@@ -30,7 +30,9 @@ OTHER_NAMES = {
 }
 EXPECTED = tuple(sorted(path.stem for path in (KINETO / "expected").glob("*.json")))
 KERNEL_RULES = tuple(rule for rule in BUILTIN_RULES if reads(rule, is_rank=True))
-CLOSE_US = 0.01
+CLOSE_US = 0.001
+PUBLISHED_CLOSE_US = 0.05
+"""Published figures add up many float64 µs, which lie 0.0005 µs apart near 4e12."""
 MEASURED_SPEEDUP = 1.39
 """ResNet-50 with 4 loader workers instead of none: median step 176.3 to 126.5 ms."""
 
@@ -97,10 +99,12 @@ def by_rank(name: str) -> Iterator[tuple[int, dict[str, Any], second.RawTrace]]:
         yield trace.rank, raw, second_of(path)
 
 
-def agree(found: float, *others: float) -> None:
-    """Assert that figures are equal to the hundredth of a microsecond."""
-    for other in others:
+def agree(found: float, *own: float, published: float | None = None) -> None:
+    """Assert that figures are equal to the nanosecond, to published ones as far as these go."""
+    for other in own:
         assert found == pytest.approx(other, abs=CLOSE_US, rel=0)
+    if published is not None:
+        assert found == pytest.approx(published, abs=PUBLISHED_CLOSE_US, rel=0)
 
 
 @every_set
@@ -109,10 +113,10 @@ def test_activity_equals_the_unions_of_the_raw_trace(name: str) -> None:
     for rank, raw, trace in by_rank(name):
         (row,) = (item for item in rows if (item["rank"], item["window"]) == (rank, "gpu"))
         own = second.basics(trace)
-        agree(row["window_us"], raw["span"], own["span"])
+        agree(row["window_us"], own["span"], published=raw["span"])
         for column in ("busy", "idle", "compute", "communication", "memory", "overlap"):
-            agree(row[f"{column}_us"], raw[column], own[column])
-        agree(row["busy_us"] - row["compute_us"], raw["non_compute"])
+            agree(row[f"{column}_us"], own[column], published=raw[column])
+        agree(row["busy_us"] - row["compute_us"], published=raw["non_compute"])
 
 
 @every_set
@@ -148,8 +152,8 @@ def test_utilization_over_time_has_the_mean_of_the_window(name: str) -> None:
                 for row in rows
                 if (row["rank"], row["window"]) == (trace.rank, window.kind.value)
             ]
-            agree(float(use.busy_us.sum()), *busy)
-            agree(float(use.length_us.sum()), window.length_us)
+            agree(float(use.busy_ns.sum()) / 1000, *busy)
+            agree(float(use.length_ns.sum()) / 1000, window.length_ns / 1000)
             assert 120 <= use.time_s.size <= 300
 
 
@@ -203,7 +207,7 @@ def test_launch_delays_equal_the_raw_trace(name: str) -> None:
         (row,) = (item for item in rows if (item["rank"], item["delay"]) == (rank, "queue"))
         expected, own = raw["launch_latency_from_call_end"], second.queue_delay(trace)
         for key in ("p50", "p95", "max"):
-            agree(row[f"{key}_us"], expected[key], own[key])
+            agree(row[f"{key}_us"], own[key], published=expected[key])
         assert row["count"] == expected["matched"]
         assert row["orphans"] == expected["orphans"]
         assert row["negative"] == expected["negative"]
@@ -229,7 +233,7 @@ def test_idle_causes_equal_the_raw_trace_and_add_up(name: str) -> None:
             "launch_not_recorded": found["launch_not_recorded"],
             "host_late_inside_DataLoader_next": found["host_late:dataloader"],
         }.items():
-            agree(value, expected[key], own[key])
+            agree(value, own[key], published=expected[key])
     for item in activity:
         place = (item["rank"], item["device"], item["window"])
         causes = [
