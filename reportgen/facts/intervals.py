@@ -1,39 +1,112 @@
-"""Sets of time intervals: their union, how much it covers, what meets them, runs of neighbours."""
+"""Sets of time intervals: union, overlap, gaps, what they cover, what meets them, runs."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 Instants = NDArray[np.int64]
-Times = TypeVar("Times", NDArray[np.int64], NDArray[np.float64])
 
 
-def merge_intervals(start: Times, end: Times) -> tuple[Times, Times]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Union:
+    """Disjoint intervals in order; touching ones are one.
+
+    Attributes:
+        start_ns, end_ns: (m,) int64, start_ns[i] <= end_ns[i] < start_ns[i + 1].
+    """
+
+    start_ns: Instants
+    end_ns: Instants
+
+    @property
+    def length_ns(self) -> int:
+        """Return the total length."""
+        return int((self.end_ns - self.start_ns).sum())
+
+
+def union_of(start_ns: Instants, end_ns: Instants) -> Union:
+    """Return the union of (n,) closed intervals in any order, end_ns >= start_ns."""
+    starts, ends = merge_intervals(start_ns, end_ns)
+    return Union(start_ns=starts, end_ns=ends)
+
+
+def merge_intervals(start_ns: Instants, end_ns: Instants) -> tuple[Instants, Instants]:
     """Return the union of closed intervals as disjoint intervals in order.
 
     Args:
-        start, end: (n,) in one unit, int64 ns or float64 µs, end >= start, any order.
+        start_ns, end_ns: (n,) int64, end_ns >= start_ns, any order.
 
     Returns:
         Two (m,) arrays, m <= n; touching intervals are one.
     """
-    if start.size == 0:
-        return start, end
-    order = np.argsort(start, kind="stable")
-    starts, reach = start[order], np.maximum.accumulate(end[order])
+    if start_ns.size == 0:
+        return start_ns, end_ns
+    order = np.argsort(start_ns, kind="stable")
+    starts, reach = start_ns[order], np.maximum.accumulate(end_ns[order])
     opens = np.concatenate(([True], starts[1:] > reach[:-1]))
     closes = np.append(np.flatnonzero(opens)[1:] - 1, starts.size - 1)
     return starts[opens], reach[closes]
 
 
+def join(unions: tuple[Union, ...]) -> Union:
+    """Return the union of unions."""
+    starts = np.concatenate([item.start_ns for item in unions])
+    ends = np.concatenate([item.end_ns for item in unions])
+    return union_of(starts, ends)
+
+
+def clip(union: Union, low_ns: int, high_ns: int) -> Union:
+    """Return the part of a union inside a window."""
+    is_inside = (union.end_ns > low_ns) & (union.start_ns < high_ns)
+    return Union(
+        start_ns=np.maximum(union.start_ns[is_inside], low_ns),
+        end_ns=np.minimum(union.end_ns[is_inside], high_ns),
+    )
+
+
+def gaps_of(union: Union, low_ns: int, high_ns: int) -> Union:
+    """Return the part of a window outside a union; gaps have a length above 0."""
+    inside = clip(union, low_ns, high_ns)
+    starts = np.append(low_ns, inside.end_ns)
+    ends = np.append(inside.start_ns, high_ns)
+    is_open = ends > starts
+    return Union(start_ns=starts[is_open], end_ns=ends[is_open])
+
+
+def minus(union: Union, other: Union) -> Union:
+    """Return the part of a union that another does not cover."""
+    if overlap_ns(union, other) == 0:
+        return union
+    edges = np.unique(np.concatenate([union.start_ns, union.end_ns, other.start_ns, other.end_ns]))
+    low, high = edges[:-1], edges[1:]
+    is_kept = (covered_each(union, low, high) > 0) & (covered_each(other, low, high) == 0)
+    return union_of(low[is_kept], high[is_kept])
+
+
+def overlap_ns(one: Union, other: Union) -> int:
+    """Return the length of the intersection of two unions."""
+    return int(covered_each(other, one.start_ns, one.end_ns).sum())
+
+
+def covered_each(union: Union, low_ns: Instants, high_ns: Instants) -> Instants:
+    """Return how much of each range [low, high] lies in a union.
+
+    Args:
+        union: the union.
+        low_ns, high_ns: (n,) int64, high_ns >= low_ns.
+
+    Returns:
+        (n,) int64 ns.
+    """
+    return _covered_until(union, high_ns) - _covered_until(union, low_ns)
+
+
 def union_length_ns(start_ns: Instants, end_ns: Instants) -> int:
     """Return the total length of the union of intervals."""
-    starts, ends = merge_intervals(start_ns, end_ns)
-    return int((ends - starts).sum())
+    return union_of(start_ns, end_ns).length_ns
 
 
 def covered_before(start_ns: Instants, end_ns: Instants, at_ns: Instants) -> Instants:
@@ -46,14 +119,7 @@ def covered_before(start_ns: Instants, end_ns: Instants, at_ns: Instants) -> Ins
     Returns:
         (m,) int64 ns; the difference of two of them is the covered time between both.
     """
-    starts, ends = merge_intervals(start_ns, end_ns)
-    if starts.size == 0:
-        return np.zeros(at_ns.shape, dtype=np.int64)
-    before = np.concatenate(([0], np.cumsum(ends - starts)))
-    place = np.searchsorted(starts, at_ns, side="right") - 1
-    at = np.maximum(place, 0)
-    inside = np.clip(at_ns - starts[at], 0, ends[at] - starts[at])
-    return np.where(place < 0, 0, before[at] + inside)
+    return _covered_until(union_of(start_ns, end_ns), at_ns)
 
 
 def covered_ns(
@@ -65,9 +131,18 @@ def covered_ns(
         start_ns, end_ns: (n,) int64, the intervals, any order.
         first_ns, last_ns: the windows: (m,) int64, or the two ends of one.
     """
-    until_first = covered_before(start_ns, end_ns, np.atleast_1d(first_ns))
-    until_last = covered_before(start_ns, end_ns, np.atleast_1d(last_ns))
-    return int((until_last - until_first).sum())
+    union = union_of(start_ns, end_ns)
+    return int(covered_each(union, np.atleast_1d(first_ns), np.atleast_1d(last_ns)).sum())
+
+
+def _covered_until(union: Union, at_ns: Instants) -> Instants:
+    """Return (m,) the length of the part of a union before each of (m,) instants."""
+    if union.start_ns.size == 0:
+        return np.zeros(at_ns.shape, dtype=np.int64)
+    before = np.append(0, np.cumsum(union.end_ns - union.start_ns))
+    place = np.searchsorted(union.start_ns, at_ns, side="right")
+    beyond = np.maximum(union.end_ns[np.maximum(place - 1, 0)] - at_ns, 0)
+    return np.where(place == 0, 0, before[place] - beyond)
 
 
 def spans_any_moment(

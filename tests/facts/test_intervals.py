@@ -7,12 +7,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reportgen.facts.intervals import (
+    Union,
+    clip,
+    covered_each,
     covered_ns,
+    gaps_of,
+    join,
     merge_intervals,
+    minus,
+    overlap_ns,
     overlaps_any,
     runs_of,
     spans_any_moment,
     union_length_ns,
+    union_of,
 )
 
 Pairs = list[tuple[int, int]]
@@ -122,3 +130,59 @@ def test_runs_are_those_of_a_slow_loop(places: list[int], max_step: int) -> None
     assert found.n_members.tolist() == [len(run) for run in runs]
     assert [places[index] for index in found.first] == [run[0] for run in runs]
     assert [places[index] for index in found.last] == [run[-1] for run in runs]
+
+
+def of(rows: Pairs) -> Union:
+    """Return the union of (start, end) rows."""
+    return union_of(*ends(rows))
+
+
+def cells(rows: Pairs) -> set[int]:
+    """Return the unit cells that (start, end) rows cover."""
+    return {cell for low, high in rows for cell in range(low, high)}
+
+
+def test_touching_intervals_are_one() -> None:
+    union = of([(5, 7), (0, 2), (2, 3)])
+
+    assert union.start_ns.tolist() == [0, 5]
+    assert union.end_ns.tolist() == [3, 7]
+    assert union.length_ns == 5
+
+
+def test_nothing_has_no_length_and_is_one_gap() -> None:
+    union = of([])
+
+    assert union.length_ns == 0
+    assert covered_each(union, np.array([0]), np.array([9])).tolist() == [0]
+    assert gaps_of(union, 2, 5).length_ns == 3
+
+
+def test_gaps_and_union_fill_the_window() -> None:
+    union = of([(1, 2), (4, 9)])
+
+    gaps = gaps_of(union, 0, 8)
+
+    assert list(zip(gaps.start_ns, gaps.end_ns, strict=True)) == [(0, 1), (2, 4)]
+    assert gaps.length_ns + clip(union, 0, 8).length_ns == 8
+
+
+@given(pairs, pairs)
+def test_lengths_follow_the_law_of_unions(one: Pairs, two: Pairs) -> None:
+    a, b = of(one), of(two)
+
+    assert a.length_ns == len(cells(one))
+    assert join((a, b)).length_ns == len(cells(one) | cells(two))
+    assert overlap_ns(a, b) == len(cells(one) & cells(two))
+    assert a.length_ns + b.length_ns - join((a, b)).length_ns == overlap_ns(a, b)
+    assert minus(a, b).length_ns == len(cells(one) - cells(two))
+
+
+@given(pairs, st.integers(0, 80), st.integers(0, 30))
+def test_a_window_is_covered_or_gap(rows: Pairs, low: int, length: int) -> None:
+    union, high = of(rows), low + length
+    inside = len(cells(rows) & set(range(low, high)))
+
+    assert covered_each(union, np.array([low]), np.array([high]))[0] == inside
+    assert clip(union, low, high).length_ns == inside
+    assert gaps_of(union, low, high).length_ns == length - inside

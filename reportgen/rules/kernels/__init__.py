@@ -1,1 +1,1 @@
-"""What the rules over kernel traces share: names, unions of intervals, idle causes, words."""
+"""What the rules over kernel traces share: names, windows, idle causes, words."""

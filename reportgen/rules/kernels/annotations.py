@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from reportgen.facts.intervals import union_of
 from reportgen.profile.trace import RankTrace
 from reportgen.profile.trace_tables import NONE, SliceKind, Times
-from reportgen.rules.kernels.unions import union_of
 from reportgen.rules.kernels.windows import launch_start_ns
 
 _INTERNAL = re.compile(

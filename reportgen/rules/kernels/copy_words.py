@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from reportgen.facts.intervals import clip, overlap_ns, union_of
 from reportgen.profile.trace import RankTrace
 from reportgen.profile.trace_tables import GpuKind
 from reportgen.results import Finding, Severity, Where
 from reportgen.rules.kernels.copies import MEMSET, CopyRow, direction_of
 from reportgen.rules.kernels.device_time import time_in, unions_of
 from reportgen.rules.kernels.saying import pct_of, say_ns, say_window
-from reportgen.rules.kernels.unions import clip, overlap_ns, union_of
 from reportgen.rules.kernels.windows import Window, headline, windows_of
 from reportgen.rules.saying.verdict import estimate_of, fault_severity
 from reportgen.units import say_bytes, say_count, say_pct

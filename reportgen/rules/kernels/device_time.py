@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from reportgen.facts.intervals import Union, clip, overlap_ns, union_of
 from reportgen.profile.trace import RankTrace
 from reportgen.profile.trace_tables import NONE, GpuKind
 from reportgen.rules.kernels.communication import is_communication
-from reportgen.rules.kernels.unions import Union, clip, overlap_ns, union_of
 from reportgen.rules.kernels.windows import Window
 
 Mask = NDArray[np.bool_]

@@ -9,9 +9,9 @@ from enum import StrEnum
 import numpy as np
 from numpy.typing import NDArray
 
+from reportgen.facts.intervals import Union, covered_each, join, union_of
 from reportgen.profile.trace import RankTrace
 from reportgen.profile.trace_tables import SliceKind, Times
-from reportgen.rules.kernels.unions import Union, covered_ns, join, union_of
 
 Mask = NDArray[np.bool_]
 
@@ -114,7 +114,7 @@ def causes_of(trace: RankTrace, rows: CauseRows, thread: int) -> ThreadCauses:
 
 def split_by_cause(causes: ThreadCauses, low_ns: Times, high_ns: Times) -> dict[HostCause, Times]:
     """Return (n,) ns that each cause takes of the ranges [low, high]; the rest is ``OTHER``."""
-    reached = [covered_ns(union, low_ns, high_ns) for union in causes.up_to]
+    reached = [covered_each(union, low_ns, high_ns) for union in causes.up_to]
     ends = [np.zeros_like(low_ns), *reached, high_ns - low_ns]
     parts = np.diff(ends, axis=0)
     return dict(zip(HostCause, parts, strict=True))

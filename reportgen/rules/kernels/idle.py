@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from reportgen.facts.intervals import gaps_of
 from reportgen.profile.trace import RankTrace
 from reportgen.profile.trace_tables import NONE, Times
 from reportgen.rules.kernels.device_time import DeviceUnions
@@ -21,7 +22,6 @@ from reportgen.rules.kernels.host_activity import (
     causes_of,
     split_by_cause,
 )
-from reportgen.rules.kernels.unions import gaps_of
 from reportgen.rules.kernels.windows import (
     Window,
     WindowKind,

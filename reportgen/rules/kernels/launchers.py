@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from reportgen.facts.nesting import ROUNDING_NS, innermost_at, nest
 from reportgen.profile.trace import RankTrace
 from reportgen.profile.trace_tables import NONE, SliceKind
-from reportgen.rules.kernels.nesting import ROUNDING_NS, innermost_at, nest
 
 Rows = NDArray[np.int64]
 

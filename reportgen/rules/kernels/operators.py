@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reportgen.facts.groups import sums_by_code
+from reportgen.facts.nesting import nest, self_ns
 from reportgen.profile.trace import RankTrace
 from reportgen.profile.trace_tables import NONE, SliceKind, Times
 from reportgen.rules.kernels.durations import DurationValues, duration_values
 from reportgen.rules.kernels.launchers import launching_operators
-from reportgen.rules.kernels.nesting import nest, self_ns
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

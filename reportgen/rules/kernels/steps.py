@@ -9,9 +9,9 @@ from enum import StrEnum
 import numpy as np
 from numpy.typing import NDArray
 
+from reportgen.facts.intervals import covered_each, union_of
 from reportgen.profile.trace import RankTrace
 from reportgen.profile.trace_tables import NONE, SliceKind, Times
-from reportgen.rules.kernels.unions import covered_ns, union_of
 from reportgen.rules.kernels.windows import launch_start_ns
 
 LEAST_REPEATS = 3
@@ -172,7 +172,7 @@ def _busy_ratio(trace: RankTrace, start_ns: Times, end_ns: Times) -> float:
     for device in devices:
         here = ops.device == device
         union = union_of(ops.start_ns[here], ops.end_ns[here])
-        busy_ns += int(covered_ns(union, start_ns, end_ns).sum())
+        busy_ns += int(covered_each(union, start_ns, end_ns).sum())
     return busy_ns / length_ns
 
 

@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from reportgen.facts.intervals import Union, clip, join, minus, union_of
 from reportgen.profile.trace import RankTrace
 from reportgen.profile.trace_tables import NONE, HostCalls, HostSlices, SliceKind
 from reportgen.rules.kernels.host_activity import names_like
-from reportgen.rules.kernels.unions import Union, clip, covered_ns, join, overlap_ns, union_of
 from reportgen.rules.kernels.use_over_time import FineUse, fine_use
 from reportgen.rules.kernels.windows import Window, WindowKind
 
@@ -106,19 +106,6 @@ def thread_use(trace: RankTrace, window: Window) -> ThreadUse:
 
 def _union(table: HostSlices | HostCalls, rows: NDArray[np.bool_]) -> Union:
     return union_of(table.start_ns[rows], table.end_ns[rows])
-
-
-def minus(union: Union, other: Union) -> Union:
-    """Return the part of a union that another does not cover."""
-    if not union.start_ns.size or not other.start_ns.size or overlap_ns(union, other) <= 0:
-        return union
-    edges = np.unique(np.concatenate([union.start_ns, union.end_ns, other.start_ns, other.end_ns]))
-    low, high = edges[:-1], edges[1:]
-    length = high - low
-    is_kept = (covered_ns(union, low, high) > length / 2) & (
-        covered_ns(other, low, high) < length / 2
-    )
-    return union_of(low[is_kept], high[is_kept])
 
 
 def blocking_calls(trace: RankTrace) -> tuple[CallRow, ...]:

@@ -8,9 +8,9 @@ from math import floor, log10
 
 import numpy as np
 
+from reportgen.facts.intervals import Union, clip, covered_each
 from reportgen.profile.system import Floats
 from reportgen.profile.trace_tables import Times
-from reportgen.rules.kernels.unions import Union, clip, covered_ns
 from reportgen.rules.kernels.windows import Window
 from reportgen.units import NS_PER_S
 
@@ -70,7 +70,7 @@ def fine_use(busy: Union, window: Window, *, origin_ns: int, node: str, device: 
         device=device,
         width_ns=width_ns,
         first=first,
-        busy_ns=covered_ns(inside, edge_ns[:-1], edge_ns[1:]),
+        busy_ns=covered_each(inside, edge_ns[:-1], edge_ns[1:]),
         length_ns=np.diff(edge_ns),
     )
 

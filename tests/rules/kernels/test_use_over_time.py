@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reportgen.rules.kernels.unions import union_of
+from reportgen.facts.intervals import union_of
 from reportgen.rules.kernels.use_over_time import (
     FineUse,
     begin_together,
