@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from reportgen.facts.loader import loader_rows
 from reportgen.intake import SampleTable
 from reportgen.profile import NO_STEP, SpanTable
-from reportgen.rules.loading.events import loader_rows
 from reportgen.units import NS_PER_US
 
 if TYPE_CHECKING:

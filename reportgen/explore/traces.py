@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from reportgen.facts.loader import OPERATORS
 from reportgen.intake import read, read_events
 from reportgen.profile import NO_STEP, PartRef, RankTrace, SpanSource, SpanTable
 from reportgen.profile.spans import NUMBER_COLUMNS, STEP_PREFIX, SpanArguments, code_type
@@ -20,7 +21,6 @@ from reportgen.profile.trace_tables import SliceKind, Times
 from reportgen.rules.kernels.host_activity import loader_rows
 from reportgen.rules.kernels.steps import StepRows, step_rows
 from reportgen.rules.kernels.windows import launch_start_ns
-from reportgen.rules.loading.events import OPERATORS
 
 STEP = f"{STEP_PREFIX}ModeKeys.GLOBAL"
 _SLICES = {

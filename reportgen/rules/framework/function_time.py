@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 
 from reportgen.facts.groups import joint_codes, rows_by_code, sums_by_code
 from reportgen.facts.intervals import covered_before, merge_intervals
+from reportgen.facts.loader import PROCESS
 from reportgen.profile import SpanTable
 from reportgen.results import Exhibit, ExhibitKind, exhibit
 from reportgen.rules.framework.breakdown import SpanClass, classes_of
-from reportgen.rules.loading.events import PROCESS
 from reportgen.rules.saying.wording import say_some
 from reportgen.units import NS_PER_S, say_duration
 

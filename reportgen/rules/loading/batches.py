@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reportgen.facts.groups import rows_by_code
+from reportgen.facts.loader import LoaderRows, waits_of
 from reportgen.profile import SpanTable, SystemTable
 from reportgen.results import Exhibit, ExhibitKind, exhibit
 from reportgen.rules.loading.contents import (
@@ -19,7 +20,6 @@ from reportgen.rules.loading.contents import (
     contents_of,
     use_between,
 )
-from reportgen.rules.loading.events import LoaderRows, waits_of
 from reportgen.units import NS_PER_S
 
 SLOW_FACTOR = 2.0

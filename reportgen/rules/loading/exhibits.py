@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from reportgen.facts.distributions import Tally, bin_together
+from reportgen.facts.loader import Waiting
 from reportgen.results import Details, Exhibit, ExhibitKind, exhibit
-from reportgen.rules.loading.events import Waiting
 from reportgen.units import NS_PER_S, percentages, say_duration
 
 WAITS = "waits"

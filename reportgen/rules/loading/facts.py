@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from reportgen.facts.loader import Waiting
 from reportgen.results import Details
-from reportgen.rules.loading.events import Waiting
 
 EARLY_RATIO = 0.75
 """Where so much of the waiting lies in the first quarter of the loop it wears off. Source: ours."""

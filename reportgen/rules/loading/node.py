@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reportgen.facts.activity import unrecorded_ns
+from reportgen.facts.loader import Waiting, loader_rows, waiting_of, waits_of
 from reportgen.profile import NodeProfile, SeriesKind
 from reportgen.rules.loading.batches import WorkerBatches, batches_of
-from reportgen.rules.loading.events import Waiting, loader_rows, waiting_of, waits_of
 from reportgen.rules.loading.host import hot_in_loop, hot_while_waiting
 from reportgen.rules.loading.seconds import Seconds, busy_seconds
 from reportgen.rules.loading.uses import LifeTimes, Loader, life_times_of, loaders_of

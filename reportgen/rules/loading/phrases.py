@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from reportgen.facts.loader import Waiting
 from reportgen.results import Where
-from reportgen.rules.loading.events import Waiting
 from reportgen.rules.loading.facts import Facts
 from reportgen.rules.saying.wording import say_times
 from reportgen.units import NS_PER_S, say_duration, say_pct, seconds

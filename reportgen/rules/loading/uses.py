@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from reportgen.facts.groups import joint_codes, rows_by_code
+from reportgen.facts.loader import LoaderRows, waits_of
 from reportgen.profile import SpanTable
 from reportgen.results import Exhibit, ExhibitKind, exhibit
-from reportgen.rules.loading.events import LoaderRows, waits_of
 from reportgen.units import NS_PER_S
 
 UNKNOWN = -1

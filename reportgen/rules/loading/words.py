@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from reportgen.facts.distributions import Tally
+from reportgen.facts.loader import Waiting
 from reportgen.results import Counters, Details, Finding, Severity
 from reportgen.rules.base import Presentation
 from reportgen.rules.loading.batches import WorkerBatches, batch_exhibits
-from reportgen.rules.loading.events import Waiting
 from reportgen.rules.loading.exhibits import (
     histogram_of_details,
     loop_share,

@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 
 from reportgen.facts.groups import rows_by_code, sums_by_code
 from reportgen.facts.intervals import covered_ns, merge_intervals, overlaps_any
+from reportgen.facts.loader import INITIALIZE, loader_rows
 from reportgen.facts.samples import mean_over
 from reportgen.profile import SeriesKind, SpanTable, SystemTable
 from reportgen.profile.system import Floats
 from reportgen.rules.framework.function_time import is_function, labels_of
-from reportgen.rules.loading.events import INITIALIZE, loader_rows
 from reportgen.rules.periods.cycles import Cycles
 from reportgen.rules.periods.slow import Events
 

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reportgen.facts.groups import rows_by_code
+from reportgen.facts.loader import loader_rows, waits_of
 from reportgen.profile import PythonTable, SpanTable
-from reportgen.rules.loading.events import loader_rows, waits_of
 from reportgen.rules.python.sums import ProfileSum, join_sums, sum_of
 from reportgen.units import NS_PER_US
 
