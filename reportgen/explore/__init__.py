@@ -1,6 +1,7 @@
 """Analysis by hand: a job's frames, and what ran at some moments against others."""
 
 from reportgen.explore.causes import (
+    Cause,
     Moments,
     active_at,
     at_moments,
@@ -12,7 +13,6 @@ from reportgen.explore.causes import (
     phases_at,
 )
 from reportgen.explore.job import Job, Latest, open_job, wait_for_job
-from reportgen.rules.framework.causes import Cause
 
 __all__ = [
     "Cause",

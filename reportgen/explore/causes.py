@@ -9,16 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from reportgen.facts.groups import sums_by_code
-from reportgen.facts.intervals import merge_intervals, overlaps_any, spans_any_moment
+from reportgen.facts.inside import FunctionSums, function_table, is_step, largest_increase
+from reportgen.facts.intervals import overlaps_any, spans_any_moment
 from reportgen.profile import SpanTable
-from reportgen.profile.spans import STEP_PREFIX
-from reportgen.rules.framework.causes import Cause, FunctionSums, main_cause
+from reportgen.rules.functions import cause_text
 from reportgen.units import NS_PER_US
 
 if TYPE_CHECKING:
@@ -34,6 +33,20 @@ class Moments:
     at_ns: Instants
     start_ns: Instants
     end_ns: Instants
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cause:
+    """The function whose share of the time rose most, in numbers and in a sentence.
+
+    ``factor`` is share by other share, infinite when the function did not run otherwise.
+    """
+
+    name: str
+    share_pct: float
+    other_share_pct: float
+    factor: float
+    text: str
 
 
 def at_moments(time_ns: Instants) -> Moments:
@@ -71,12 +84,12 @@ def functions_at(spans: SpanTable, moments: Moments) -> pd.DataFrame:
         (sum of full durations), ``mean_us`` (total by count), ``inside_us`` (the part of the
         total that lies in the intervals; NaN for instants), ``share_pct`` (of all totals).
     """
-    return _sums(spans, active_at(spans, moments) & ~_is_step(spans), moments)
+    return _sums(spans, active_at(spans, moments) & ~is_step(spans), moments)
 
 
 def phases_at(spans: SpanTable, moments: Moments) -> pd.DataFrame:
     """Return the step phases (``Step:ModeKeys.TRAIN``) at some moments; columns as functions."""
-    return _sums(spans, active_at(spans, moments) & _is_step(spans), moments)
+    return _sums(spans, active_at(spans, moments) & is_step(spans), moments)
 
 
 def merge_functions(tables: Sequence[pd.DataFrame]) -> pd.DataFrame:
@@ -130,40 +143,43 @@ def cause_of(
         ``None`` when the evidence is thin, so that no sentence is said: the function ran fewer
         than ten times at the moments, or fewer events than that are on the other side in all.
     """
-    return main_cause(_sums_of(functions), _sums_of(others), at=at, against=against)
+    found = largest_increase(_sums_of(functions), _sums_of(others))
+    if found is None:
+        return None
+    return Cause(
+        name=found.name,
+        share_pct=found.share_pct,
+        other_share_pct=found.other_share_pct,
+        factor=found.factor,
+        text=cause_text(found, at=at, against=against),
+    )
 
 
 def _sums_of(functions: pd.DataFrame) -> FunctionSums:
-    return {
-        (row.function, row.process): (int(row.events), round(row.total_us * NS_PER_US))
-        for row in functions.rename(columns={"count": "events"}).itertuples(index=False)
-    }
-
-
-def _is_step(spans: SpanTable) -> NDArray[np.bool_]:
-    is_step = np.array([STEP_PREFIX in phase for phase in spans.phases], dtype=np.bool_)
-    return is_step[spans.phase] if is_step.size else np.zeros(spans.phase.shape, dtype=np.bool_)
+    keys = list(zip(functions["function"], functions["process"], strict=True))
+    total_ns = [round(total_us * NS_PER_US) for total_us in functions["total_us"]]
+    return FunctionSums(
+        count=dict(zip(keys, functions["count"].tolist(), strict=True)),
+        total_ns=dict(zip(keys, total_ns, strict=True)),
+    )
 
 
 def _sums(spans: SpanTable, rows: NDArray[np.bool_], moments: Moments) -> pd.DataFrame:
     import pandas as pd
 
-    places = np.flatnonzero(rows)
-    start_ns, end_ns = spans.start_ns[places], spans.end_ns[places]
-    n_phases = max(len(spans.phases), 1)
-    words, name = spans.called()
-    pair = name[places].astype(np.int64) * n_phases + spans.phase[places]
-    count = np.bincount(pair, minlength=1)
-    keys = np.flatnonzero(count)
-    code = (np.cumsum(count > 0) - 1)[pair]
-    columns: dict[str, Any] = {
-        "function": [words[key // n_phases] for key in keys.tolist()],
-        "process": [spans.phases[key % n_phases] for key in keys.tolist()],
-        "count": count[keys],
-        "total_us": sums_by_code(code, end_ns - start_ns, keys.size) / NS_PER_US,
-        "inside_us": _inside_us(start_ns, end_ns, moments, code, keys.size),
-    }
-    return _finished(pd.DataFrame(columns))
+    windows = (moments.start_ns, moments.end_ns)
+    found = function_table(spans, rows, called=spans.called(), windows=windows)
+    return _finished(
+        pd.DataFrame(
+            {
+                "function": [function for function, _ in found.keys],
+                "process": [process for _, process in found.keys],
+                "count": found.count,
+                "total_us": found.total_ns / NS_PER_US,
+                "inside_us": found.inside_ns / NS_PER_US if moments.start_ns.size else np.nan,
+            }
+        )
+    )
 
 
 _SUMMED = ("function", "process", "count", "total_us", "inside_us")
@@ -180,27 +196,3 @@ def _finished(sums: pd.DataFrame) -> pd.DataFrame:
     return frame.sort_values(
         ["total_us", "function", "process"], ascending=[False, True, True], ignore_index=True
     )
-
-
-def _inside_us(
-    start_ns: Instants,
-    end_ns: Instants,
-    moments: Moments,
-    code: NDArray[np.int64],
-    n_codes: int,
-) -> NDArray[np.float64]:
-    """Return how much of each function's time lies in the intervals, each stretch once."""
-    if not moments.start_ns.size:
-        return np.full(n_codes, np.nan)
-    starts, ends = merge_intervals(moments.start_ns, moments.end_ns)
-    covered = np.concatenate([[0], np.cumsum(ends - starts)])
-
-    def before(time_ns: Instants) -> Instants:
-        """Return how much of the intervals lies before an instant."""
-        place = np.searchsorted(starts, time_ns, side="right")
-        last = np.maximum(place - 1, 0)
-        partial = np.minimum(time_ns, ends[last]) - starts[last]
-        inside = covered[last] + np.maximum(partial, 0)
-        return np.where(place > 0, inside, 0).astype(np.int64)
-
-    return sums_by_code(code, before(end_ns) - before(start_ns), n_codes) / NS_PER_US

@@ -21,7 +21,7 @@ from reportgen.results import (
     Section,
 )
 from reportgen.rules.base import About, Need, Presentation, Rule, param
-from reportgen.rules.framework.loop import HOW_TO_RECORD
+from reportgen.rules.kit import HOW_TO_RECORD
 from reportgen.rules.loading import words
 from reportgen.rules.loading.facts import Limits, worst_waiting
 from reportgen.rules.loading.host import are_cores_used_up

@@ -6,7 +6,7 @@ parameters, the rows that it measures and shows, ``measure``, ``judge``, ``RULE`
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any, Literal, TypeVar, dataclass_transform
 
@@ -15,6 +15,8 @@ from numpy.typing import NDArray
 
 from reportgen.facts.distributions import Box
 from reportgen.facts.intervals import runs_of
+from reportgen.facts.parts import concat, merge, merged, sum_by_key
+from reportgen.facts.steps import Loop
 from reportgen.results import (
     Column,
     ColumnType,
@@ -34,6 +36,37 @@ from reportgen.rules.base import param
 from reportgen.text import plural, write
 from reportgen.units import NS_PER_MINUTE, percentages, seconds, speedup_at_most
 
+__all__ = [
+    "AWS_DEFAULTS",
+    "CRITICAL_FROM_RATIO",
+    "HOW_TO_RECORD",
+    "MOST_BOXES",
+    "MOST_INTERVALS",
+    "Interval",
+    "Message",
+    "boxes",
+    "col",
+    "columns_of",
+    "concat",
+    "derived",
+    "estimate_of",
+    "fault_severity",
+    "intervals",
+    "longest_minutes",
+    "merge",
+    "merged",
+    "patience",
+    "percentage",
+    "ranking",
+    "reason_to_skip",
+    "reason_without_steps",
+    "row",
+    "sum_by_key",
+    "table",
+    "too_short",
+    "window",
+]
+
 CRITICAL_FROM_RATIO = 0.5
 """A fault that may cost half of the time is critical: mending it may double the speed."""
 MOST_BOXES = 64
@@ -43,8 +76,6 @@ MOST_INTERVALS = 200
 AWS_DEFAULTS = "the defaults of SageMaker's built-in profiler rules (docs/rules.md)"
 
 _T = TypeVar("_T")
-_K = TypeVar("_K")
-_V = TypeVar("_V")
 
 
 # Rows that are tables
@@ -89,18 +120,6 @@ def derived(
     """
     meta = {"unit": unit, "name": name, "role": role, "per": None, "digits": digits, "get": get}
     return field(init=init, default=None, repr=False, compare=False, metadata={"column": meta})
-
-
-def merged(reduce: Callable[[Sequence[Any]], Any]) -> Any:
-    """Declare how the values of a field over all parts become one value.
-
-    ``n_ops: int = merged(sum)`` adds them up; see ``merge``.
-
-    Args:
-        reduce: from the values of all parts, in their order, to one value: ``sum``, ``max``,
-            ``concat``, ``sum_by_key``.
-    """
-    return field(metadata={"reduce": reduce})
 
 
 @dataclass_transform(
@@ -483,39 +502,15 @@ def too_short(n_samples: int, *, patience: int) -> str:
     )
 
 
-# Measurements of several parts that become one
+HOW_TO_RECORD = "Switch on framework profiling (or import a trace) to get this part."
 
 
-def merge(items: Sequence[_T]) -> _T:
-    """Return several measurements of one class as one.
-
-    A field that was declared with ``merged`` is reduced; any other is that of the first one.
-
-    Raises:
-        IndexError: there are no items.
-    """
-    first: Any = items[0]
-    joined: _T = type(first)(
-        **{
-            item.name: reduce([getattr(one, item.name) for one in items])
-            if (reduce := item.metadata.get("reduce"))
-            else getattr(first, item.name)
-            for item in fields(first)
-            if item.init
-        }
-    )
-    return joined
-
-
-def concat(parts: Iterable[Iterable[_T]]) -> tuple[_T, ...]:
-    """Return the members of all parts, one after the other."""
-    return tuple(item for part in parts for item in part)
-
-
-def sum_by_key(parts: Iterable[Mapping[_K, _V]]) -> dict[_K, _V]:
-    """Return the sum of each key over all parts, in the order in which keys appear first."""
-    totals: dict[_K, Any] = {}
-    for part in parts:
-        for key, value in part.items():
-            totals[key] = totals[key] + value if key in totals else value
-    return totals
+def reason_without_steps(loop: Loop) -> Reason | None:
+    """Return why a rule about steps cannot look: no framework events, or none that is a step."""
+    if loop.n_spans == 0:
+        text = f"The job has no framework events. {HOW_TO_RECORD}"
+        return Reason(code=ReasonCode.NO_FRAMEWORK_METRICS, text=text)
+    if loop.n_steps == 0:
+        text = write("Of {n:count framework event} none is a training step.", n=loop.n_spans)
+        return Reason(code=ReasonCode.NO_STEPS, text=text)
+    return None

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TypeGuard
 
+from reportgen.facts.parts import merge
+from reportgen.facts.steps import Loop, loop_of
 from reportgen.profile import NodeProfile
 from reportgen.results import (
     Counters,
@@ -23,7 +25,7 @@ from reportgen.results import (
     exhibit,
 )
 from reportgen.rules.base import About, Need, Presentation, Rule, param
-from reportgen.rules.framework.loop import Loop, join_loops, loop_of, reason_without_steps
+from reportgen.rules.kit import reason_without_steps
 from reportgen.rules.saying.verdict import conclude, estimate_of, fault_severity
 from reportgen.rules.startup.rates import Rate, rates_exhibit, say_rates, startup_rates
 from reportgen.units import NS_PER_US, percentages, say_duration, say_pct, seconds
@@ -99,7 +101,7 @@ def measure(part: NodeProfile, params: Params) -> Measurement:  # noqa: ARG001 -
 
 def judge(measurements: Sequence[Measurement], params: Params) -> RuleResult:
     """Decide once for the job: is the first step later than the threshold."""
-    loop = join_loops([item.loop for item in measurements])
+    loop = merge([Loop(), *(item.loop for item in measurements)])
     details = _details(measurements, loop)
     phases = _phases(details)
     context = Context(rates=tuple(rate for item in measurements for rate in item.rates))

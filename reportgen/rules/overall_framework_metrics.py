@@ -6,28 +6,23 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from reportgen.facts.activity import unrecorded_ns
+from reportgen.facts.breakdown import Breakdown, SpanClass, breakdown_of
 from reportgen.facts.groups import rows_by_code
 from reportgen.facts.intervals import covered_ns
+from reportgen.facts.parts import merge
+from reportgen.facts.steps import Loop, Pace, loop_of, paces_of
 from reportgen.profile import Clock, NodeProfile
 from reportgen.results import Counters, Details, Reason, ReasonCode, RuleId, RuleResult, Section
+from reportgen.rules.aws.breakdown import MemberOrder, breakdown_details
 from reportgen.rules.base import About, Need, Presentation, Rule, param
 from reportgen.rules.framework import words
-from reportgen.rules.framework.breakdown import (
-    Breakdown,
-    MemberOrder,
-    SpanClass,
-    breakdown_details,
-    breakdown_of,
-    merge_breakdowns,
-)
 from reportgen.rules.framework.function_time import FunctionTimes, function_times_of
-from reportgen.rules.framework.loop import HOW_TO_RECORD, Loop, join_loops, loop_of
 from reportgen.rules.framework.operators import Operator, operators_of
 from reportgen.rules.framework.overhead import Overhead, overheads_of
 from reportgen.rules.framework.stages import StageTime, merge_stages, stages_of
+from reportgen.rules.kit import HOW_TO_RECORD
 from reportgen.rules.saying.verdict import conclude
 from reportgen.rules.saying.wording import say_times
-from reportgen.rules.steps.pace import Pace, paces_of
 
 ID = RuleId("OverallFrameworkMetrics")
 
@@ -135,8 +130,8 @@ def _lost_ns(part: NodeProfile) -> int:
 def judge(measurements: Sequence[Measurement], params: Params) -> RuleResult:
     """Add up the nodes; AWS's counters stay 0 by definition."""
     context = words.Context(
-        loop=join_loops([item.loop for item in measurements]),
-        breakdown=merge_breakdowns(item.breakdown for item in measurements),
+        loop=merge([Loop(), *(item.loop for item in measurements)]),
+        breakdown=merge([Breakdown(), *(item.breakdown for item in measurements)]),
         cpu_operators=tuple(one for item in measurements for one in item.cpu_operators),
         gpu_operators=tuple(one for item in measurements for one in item.gpu_operators),
         paces=tuple(pace for item in measurements for pace in item.paces),

@@ -7,7 +7,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from reportgen.facts.breakdown import Breakdown
 from reportgen.facts.groups import Rows
+from reportgen.facts.parts import merge
+from reportgen.facts.steps import Loop, loop_of, phase_word
 from reportgen.profile import NodeProfile
 from reportgen.results import (
     Counters,
@@ -19,13 +22,13 @@ from reportgen.results import (
     RuleResult,
     Section,
 )
+from reportgen.rules.aws.breakdown import MemberOrder, breakdown_details
 from reportgen.rules.base import About, Need, Presentation, Rule, param
-from reportgen.rules.framework.breakdown import MemberOrder, breakdown_details, merge_breakdowns
-from reportgen.rules.framework.loop import Loop, join_loops, loop_of, reason_without_steps
+from reportgen.rules.kit import reason_without_steps
 from reportgen.rules.saying.verdict import conclude
 from reportgen.rules.saying.wording import say_times
 from reportgen.rules.steps import words
-from reportgen.rules.steps.series import StepSeries, phase_word, preferred, series_of
+from reportgen.rules.steps.series import StepSeries, preferred, series_of
 from reportgen.rules.steps.throughput import main_series, throughput_metrics
 from reportgen.units import NS_PER_MINUTE, say_count
 
@@ -128,7 +131,7 @@ def measure(part: NodeProfile, params: Params) -> Measurement:
 
 def judge(measurements: Sequence[Measurement], params: Params) -> RuleResult:
     """Count triggers of all workers and phases and say what the slow steps have in common."""
-    loop = join_loops([item.loop for item in measurements])
+    loop = merge([Loop(), *(item.loop for item in measurements)])
     series = tuple(item for node in measurements for item in node.series)
     minutes = [node.minute_ns for node in measurements]
     minute_ns = np.unique(np.concatenate(minutes)) if minutes else np.empty(0, dtype=np.int64)
@@ -139,7 +142,7 @@ def judge(measurements: Sequence[Measurement], params: Params) -> RuleResult:
     )
     details: Details = {"step_details": _step_details(series)}
     if counters.rule_triggered:
-        during = merge_breakdowns(item.during_outliers for item in series)
+        during = merge([Breakdown(), *(item.during_outliers for item in series)])
         details |= breakdown_details(during, with_others=False, order=MemberOrder.OVERALL)
     result = conclude(
         ID,

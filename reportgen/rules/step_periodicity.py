@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from reportgen.facts.parts import merge
+from reportgen.facts.steps import Loop, loop_of
 from reportgen.profile import NodeProfile
 from reportgen.results import Counters, Details, Reason, ReasonCode, RuleId, RuleResult, Section
 from reportgen.rules.base import About, Need, Presentation, Rule, param
-from reportgen.rules.framework.loop import Loop, join_loops, loop_of, reason_without_steps
+from reportgen.rules.kit import reason_without_steps
 from reportgen.rules.periods import words
 from reportgen.rules.periods.groups import group_periods
 from reportgen.rules.periods.measured import SeriesPeriods, series_periods
@@ -69,7 +71,7 @@ def measure(part: NodeProfile, params: Params) -> Measurement:  # noqa: ARG001 -
 
 def judge(measurements: Sequence[Measurement], params: Params) -> RuleResult:
     """Join the rhythms that workers share; those of series that are too short do not count."""
-    loop = join_loops([item.loop for item in measurements])
+    loop = merge([Loop(), *(item.loop for item in measurements)])
     series = tuple(item for node in measurements for item in node.series)
     enough = [item for item in series if item.n_steps >= params.min_steps]
     context = words.Context(series=series, groups=group_periods(enough))

@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import pytest
 
 from reportgen.results import ColumnType, ExhibitKind, Role, Severity
@@ -9,13 +7,10 @@ from reportgen.rules.kit import (
     Message,
     col,
     columns_of,
-    concat,
     derived,
     merge,
-    merged,
     ranking,
     row,
-    sum_by_key,
     table,
 )
 from reportgen.units import NS_PER_US
@@ -121,26 +116,3 @@ def test_a_ranking_that_shows_all_counts_nothing_up() -> None:
     built = ranking("top", [("a", 1)], title="Top", amount=("n", ""), most=2)
 
     assert (built.n_rows, built.caption, built.row_roles) == (1, "", ())
-
-
-@row
-class Copies:
-    rank: int
-    n_ops: int = merged(sum)
-    deepest: int = merged(max)
-    names: tuple[str, ...] = merged(concat)
-    spent_ns: Mapping[str, int] = merged(sum_by_key)
-
-
-def test_measurements_merge_as_their_fields_declare() -> None:
-    one = Copies(rank=0, n_ops=1, deepest=5, names=("x",), spent_ns={"h2d": 1, "d2h": 2})
-    two = Copies(rank=1, n_ops=2, deepest=3, names=("y", "x"), spent_ns={"d2h": 3, "p2p": 4})
-
-    assert merge([one, two]) == Copies(
-        rank=0,
-        n_ops=3,
-        deepest=5,
-        names=("x", "y", "x"),
-        spent_ns={"h2d": 1, "d2h": 5, "p2p": 4},
-    )
-    assert merge([one]) == one

@@ -10,14 +10,14 @@ from numpy.typing import NDArray
 
 from reportgen.facts.intervals import runs_of
 from reportgen.results import Counters, Details, Exhibit, ExhibitKind, exhibit
+from reportgen.rules.aws.breakdown import exhibits_of_breakdown, exhibits_of_members
 from reportgen.rules.bottlenecks.ticks import (
     GPU_WORKS_PCT,
     Bottlenecks,
     Limits,
     NodeBottlenecks,
 )
-from reportgen.rules.framework.breakdown_exhibits import exhibits_of_breakdown, exhibits_of_members
-from reportgen.rules.framework.causes import compared_functions
+from reportgen.rules.functions import compared_functions
 from reportgen.rules.saying.wording import say_times
 from reportgen.units import percentages, say_pct, seconds
 

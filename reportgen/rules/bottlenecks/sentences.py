@@ -6,11 +6,12 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from reportgen.facts.breakdown import Breakdown
+from reportgen.facts.inside import largest_increase
 from reportgen.rules.bottlenecks.exhibits import Interval
 from reportgen.rules.bottlenecks.ticks import Bottlenecks, Limits, NodeBottlenecks
 from reportgen.rules.bottlenecks.weight import Weight
-from reportgen.rules.framework.breakdown import Breakdown
-from reportgen.rules.framework.causes import main_cause
+from reportgen.rules.functions import cause_text
 from reportgen.rules.saying.wording import say_does, say_times
 from reportgen.units import NS_PER_S, say_duration, say_pct
 
@@ -84,13 +85,10 @@ def say_what_ran(breakdown: Breakdown) -> Sequence[str]:
 
 def say_what_stands_out(job: Bottlenecks) -> Sequence[str]:
     """Name the function that takes much more of the time than while a GPU works, if one does."""
-    cause = main_cause(
-        job.functions,
-        job.functions_at_work,
-        at="during bottlenecks",
-        against="while a GPU works",
-    )
-    return [cause.text] if cause else []
+    cause = largest_increase(job.functions, job.functions_at_work)
+    if cause is None:
+        return []
+    return [cause_text(cause, at="during bottlenecks", against="while a GPU works")]
 
 
 def _largest(total_ns: Mapping[str, int]) -> str:

@@ -9,18 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reportgen.facts.activity import training_loop_ns
+from reportgen.facts.breakdown import Breakdown, breakdown_of
+from reportgen.facts.inside import FunctionSums, function_sums
 from reportgen.facts.intervals import spans_any_moment
 from reportgen.facts.minutes import minutes_of
+from reportgen.facts.parts import merge
 from reportgen.profile import NodeProfile, SeriesKind
 from reportgen.results import Counters, Details, JsonValue, Reason, ReasonCode
+from reportgen.rules.aws.breakdown import breakdown_details
 from reportgen.rules.bottlenecks.host_load import UNTOUCHED_PCT, hot_cores, low_gpus, low_used_gpus
-from reportgen.rules.framework.breakdown import (
-    Breakdown,
-    breakdown_details,
-    breakdown_of,
-    merge_breakdowns,
-)
-from reportgen.rules.framework.causes import FunctionSums, function_sums, merge_function_sums
 from reportgen.rules.saying.verdict import reason_to_skip
 from reportgen.units import NS_PER_MINUTE, NS_PER_US, seconds_key
 
@@ -134,7 +131,7 @@ def measure_bottlenecks(part: NodeProfile, kind: SeriesKind, limits: Limits) -> 
         loop=_loop_counts(training_loop_ns(spans), system.tick_ns, felt_ns),
         breakdown=breakdown_of(spans.where(active)),
         functions=function_sums(spans, active),
-        functions_at_work=_at_work(part) if time_ns.size else {},
+        functions_at_work=_at_work(part) if time_ns.size else FunctionSums(),
     )
 
 
@@ -210,9 +207,9 @@ def join_bottlenecks(nodes: Sequence[NodeBottlenecks], limits: Limits) -> Bottle
             datapoints=sum(node.n_ticks for node in nodes),
         ),
         peak_pct=float(shares_pct.max(initial=0.0)),
-        breakdown=merge_breakdowns([node.breakdown for node in nodes]),
-        functions=merge_function_sums(node.functions for node in nodes),
-        functions_at_work=merge_function_sums(node.functions_at_work for node in nodes),
+        breakdown=merge([Breakdown(), *(node.breakdown for node in nodes)]),
+        functions=merge([FunctionSums(), *(node.functions for node in nodes)]),
+        functions_at_work=merge([FunctionSums(), *(node.functions_at_work for node in nodes)]),
     )
 
 

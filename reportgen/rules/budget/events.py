@@ -7,12 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from reportgen.facts.breakdown import exchanges_data
 from reportgen.facts.groups import rows_by_code
 from reportgen.facts.intervals import overlaps_any
 from reportgen.facts.loader import loader_rows
 from reportgen.profile import SpanTable
 from reportgen.profile.system import Instants
-from reportgen.rules.framework.exchange import exchanges_data
 
 Mask = NDArray[np.bool_]
 

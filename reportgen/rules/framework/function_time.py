@@ -7,19 +7,17 @@ row, the union of all their events.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from reportgen.facts.groups import joint_codes, rows_by_code, sums_by_code
+from reportgen.facts.groups import rows_by_code, sums_by_code
+from reportgen.facts.inside import is_function, labels_of
 from reportgen.facts.intervals import covered_before, merge_intervals
-from reportgen.facts.loader import PROCESS
 from reportgen.profile import SpanTable
 from reportgen.results import Exhibit, ExhibitKind, exhibit
-from reportgen.rules.framework.breakdown import SpanClass, classes_of
 from reportgen.rules.saying.wording import say_some
 from reportgen.units import NS_PER_S, say_duration
 
@@ -59,33 +57,6 @@ class FunctionTimes:
     is_relative: bool = False
     width_ns: int = 1
     rows: tuple[FunctionRow, ...] = ()
-
-
-def is_function(spans: SpanTable) -> NDArray[np.bool_]:
-    """Return an (n,) mask of the events that are functions: neither steps nor process lives."""
-    is_other = spans.in_phases((PROCESS,)) | (classes_of(spans) == SpanClass.STEP)
-    return np.asarray(~is_other)
-
-
-def labels_of(spans: SpanTable) -> tuple[Integers, tuple[str, ...]]:
-    """Return (n,) codes of functions, and their labels.
-
-    A function is a name within a phase, because a model's name stands in its forward and its
-    backward events. The phases of communication are tensors: there the name alone is the function.
-    """
-    is_horovod = classes_of(spans) == SpanClass.HOROVOD
-    phase = np.where(is_horovod, -1, spans.phase)
-    codes = joint_codes(phase, spans.name)
-    _, first = np.unique(codes, return_index=True)
-    pairs = [(int(phase[row]), int(spans.name[row])) for row in first.tolist()]
-    n_phases = Counter(name for _, name in pairs)
-    labels = tuple(
-        spans.names[name]
-        if n_phases[name] == 1
-        else f"{spans.names[name]} ({spans.phases[code] if code >= 0 else 'communication'})"
-        for code, name in pairs
-    )
-    return np.searchsorted(codes[first], codes), labels
 
 
 def function_times_of(spans: SpanTable, *, node: str, is_relative: bool = False) -> FunctionTimes:

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from reportgen.facts.breakdown import SpanClass, classes_of, listed, shares_pct
 from reportgen.facts.groups import joint_codes, rows_by_code, sums_by_code
 from reportgen.facts.nesting import self_times_ns
 from reportgen.profile import SpanTable
 from reportgen.results import Details, Exhibit, ExhibitKind, exhibit
 from reportgen.results.exhibits import ColumnSpec
-from reportgen.rules.framework.breakdown import SpanClass, classes_of, listed, shares_pct
 from reportgen.units import NS_PER_S, NS_PER_US, percentages
 
 MOST_OPERATORS = 20

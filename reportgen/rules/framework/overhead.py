@@ -9,13 +9,13 @@ from enum import StrEnum
 import numpy as np
 from numpy.typing import NDArray
 
+from reportgen.facts.breakdown import SpanClass, classes_of
 from reportgen.facts.groups import rows_by_code
 from reportgen.facts.intervals import overlaps_any
+from reportgen.facts.steps import phase_word
 from reportgen.profile import SpanTable
 from reportgen.results import Exhibit, ExhibitKind, Finding, Severity, exhibit
-from reportgen.rules.framework.breakdown import SpanClass, classes_of
 from reportgen.rules.saying.wording import say_times
-from reportgen.rules.steps.series import phase_word
 from reportgen.units import NS_PER_MS, NS_PER_S, say_count, say_duration, say_pct
 
 EXHIBIT = "overhead"

@@ -14,13 +14,12 @@ from enum import StrEnum
 import numpy as np
 from numpy.typing import NDArray
 
+from reportgen.facts.breakdown import PASS_PHASES, SpanClass, classes_of, exchanges_data
 from reportgen.facts.groups import rows_by_code, sums_by_code
+from reportgen.facts.inside import is_function
 from reportgen.facts.intervals import covered_ns, merge_intervals, overlaps_any
 from reportgen.facts.loader import INITIALIZE, LoaderRows, loader_rows
 from reportgen.profile import SpanTable
-from reportgen.rules.framework.breakdown import PASS_PHASES, SpanClass, classes_of
-from reportgen.rules.framework.exchange import exchanges_data
-from reportgen.rules.framework.function_time import is_function
 
 WHOLE_FROM_RATIO = 0.9
 """What was recorded in this share of the steps was recorded in all of them. Source: ours."""

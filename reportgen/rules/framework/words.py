@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from reportgen.facts.breakdown import OTHERS, Breakdown
+from reportgen.facts.steps import PREFERRED_PHASES, Loop, Pace, find_straggler, phase_word
 from reportgen.results import Details, Exhibit, Finding, JsonValue, Severity, Where
+from reportgen.rules.aws.breakdown import exhibits_of_breakdown, exhibits_of_members
 from reportgen.rules.base import Presentation
-from reportgen.rules.framework.breakdown import OTHERS, Breakdown
-from reportgen.rules.framework.breakdown_exhibits import exhibits_of_breakdown, exhibits_of_members
 from reportgen.rules.framework.function_time import FunctionTimes, function_exhibit
-from reportgen.rules.framework.loop import Loop
 from reportgen.rules.framework.operators import (
     Operator,
     join_operators,
@@ -18,17 +18,11 @@ from reportgen.rules.framework.operators import (
     operator_exhibits,
 )
 from reportgen.rules.framework.overhead import Overhead, overhead_exhibit, overhead_finding
+from reportgen.rules.framework.pace import pace_exhibits, straggler_finding
 from reportgen.rules.framework.stage_exhibit import stage_exhibit
 from reportgen.rules.framework.stages import StageTime
 from reportgen.rules.saying.verdict import estimate_of
 from reportgen.rules.saying.wording import say_times
-from reportgen.rules.steps.pace import (
-    Pace,
-    find_straggler,
-    pace_exhibits,
-    straggler_finding,
-)
-from reportgen.rules.steps.series import PREFERRED_PHASES, phase_word
 from reportgen.units import NS_PER_S, say_duration, say_pct, seconds
 
 _ADVICE_BY_WORD = (
@@ -135,7 +129,11 @@ def main_paces(paces: Sequence[Pace]) -> list[Pace]:
 
 
 def _straggler(context: Context, limits: Limits) -> Finding | None:
-    found = find_straggler(main_paces(context.paces), context.loop, above_pct=limits.straggler_pct)
+    found = find_straggler(
+        main_paces(context.paces),
+        loop_ns=context.loop.length_ns,
+        above_pct=limits.straggler_pct,
+    )
     if found is None:
         return None
     return straggler_finding(found, context.loop, above_pct=limits.straggler_pct)

@@ -8,16 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from reportgen.facts.inside import FunctionSums, function_sums
 from reportgen.facts.intervals import overlaps_any
+from reportgen.facts.parts import merge
 from reportgen.facts.samples import totals_over
 from reportgen.profile import SeriesKind, SpanTable, SystemTable
 from reportgen.results import Exhibit, ExhibitKind, exhibit
-from reportgen.rules.framework.causes import (
-    FunctionSums,
-    compared_functions,
-    function_sums,
-    merge_function_sums,
-)
+from reportgen.rules.functions import compared_functions
 
 KINDS = {
     "gpu_pct": SeriesKind.GPU_UTILIZATION,
@@ -124,8 +121,8 @@ def content_exhibits(contents: Sequence[BatchContents]) -> tuple[Exhibit, ...]:
         ),
         *compared_functions(
             FUNCTIONS,
-            merge_function_sums(item.functions for item in contents),
-            merge_function_sums(item.other_functions for item in contents),
+            merge([item.functions for item in contents]),
+            merge([item.other_functions for item in contents]),
             title="Functions in slow batches and in the others",
             caption=(
                 "Other columns: batches that are not slow. Each event counts once on a side, with "

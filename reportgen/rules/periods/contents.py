@@ -10,13 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reportgen.facts.groups import rows_by_code, sums_by_code
+from reportgen.facts.inside import is_function, labels_of
 from reportgen.facts.intervals import covered_ns, merge_intervals, overlaps_any
 from reportgen.facts.loader import INITIALIZE, loader_rows
 from reportgen.facts.samples import mean_over
+from reportgen.facts.steps import Steps
 from reportgen.profile import SeriesKind, SpanTable, SystemTable
 from reportgen.profile.system import Floats
-from reportgen.rules.framework.function_time import is_function, labels_of
-from reportgen.rules.periods.cycles import Cycles
 from reportgen.rules.periods.slow import Events
 
 MOST_FUNCTIONS = 40
@@ -114,7 +114,7 @@ class Loads:
     by_gauge: Mapping[Gauge, Load] = field(default_factory=dict)
 
 
-def is_between_steps(cycles: Cycles, events: Events, is_normal: Mask) -> bool:
+def is_between_steps(cycles: Steps, events: Events, is_normal: Mask) -> bool:
     """Return whether the pauses behind slow steps cost more than the steps themselves."""
     usual_ns = _median(cycles.end_ns - cycles.start_ns, is_normal)
     usual_pause_ns = _median(cycles.next_ns - cycles.end_ns, is_normal)
@@ -124,15 +124,15 @@ def is_between_steps(cycles: Cycles, events: Events, is_normal: Mask) -> bool:
     return pause_ns > step_ns
 
 
-def normal_rows(cycles: Cycles, events: Events) -> Mask:
+def normal_rows(cycles: Steps, events: Events) -> Mask:
     """Return an (n,) mask of the cycles that belong to no stretch of slow ones."""
-    edges = np.zeros(cycles.step.size + 1, dtype=np.int64)
+    edges = np.zeros(cycles.number.size + 1, dtype=np.int64)
     np.add.at(edges, events.first, 1)
     np.add.at(edges, events.last + 1, -1)
     return np.asarray(np.cumsum(edges[:-1]) == 0)
 
 
-def slow_windows(cycles: Cycles, events: Events, *, is_between: bool) -> Windows:
+def slow_windows(cycles: Steps, events: Events, *, is_between: bool) -> Windows:
     """Return the slow steps, or the pauses behind them."""
     rows = _members(events)
     if is_between:
@@ -140,7 +140,7 @@ def slow_windows(cycles: Cycles, events: Events, *, is_between: bool) -> Windows
     return Windows(first_ns=cycles.start_ns[rows], last_ns=cycles.end_ns[rows])
 
 
-def normal_windows(cycles: Cycles, is_normal: Mask, *, is_between: bool) -> Windows:
+def normal_windows(cycles: Steps, is_normal: Mask, *, is_between: bool) -> Windows:
     """Return the other steps, or the pauses behind them."""
     first_ns = cycles.end_ns if is_between else cycles.start_ns
     last_ns = cycles.next_ns if is_between else cycles.end_ns

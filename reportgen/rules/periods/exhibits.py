@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from reportgen.facts.steps import phase_word
 from reportgen.results import Exhibit, ExhibitKind, exhibit
 from reportgen.results.exhibits import ColumnSpec
 from reportgen.rules.periods.causes import compare
@@ -15,7 +16,6 @@ from reportgen.rules.periods.groups import Group, Member
 from reportgen.rules.periods.measured import Points
 from reportgen.rules.periods.slow import Unit
 from reportgen.rules.saying.intervals import Interval, intervals_exhibit
-from reportgen.rules.steps.series import phase_word
 from reportgen.units import NS_PER_S, say_count, say_duration, seconds
 
 Label = Callable[[Group, Member], str]

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from reportgen.facts.steps import Steps, steps_of
 from reportgen.profile import NodeProfile
 from reportgen.results import MAX_SERIES_POINTS
 from reportgen.rules.periods.contents import (
@@ -21,7 +22,6 @@ from reportgen.rules.periods.contents import (
     normal_windows,
     slow_windows,
 )
-from reportgen.rules.periods.cycles import Cycles, cycles_of
 from reportgen.rules.periods.slow import Recurrence, Unit, recurrences_of, slow_events
 
 MOST_MARKS = 500
@@ -96,16 +96,16 @@ class SeriesPeriods:
 
 def series_periods(part: NodeProfile) -> Iterator[SeriesPeriods]:
     """Yield the rhythms of each worker and phase of a node."""
-    for cycles in cycles_of(part.spans):
+    for cycles in steps_of(part.spans):
         events = slow_events(cycles)
         is_normal = normal_rows(cycles, events)
         found = recurrences_of(cycles, events)
-        usual = cycles.length_ns[is_normal] if is_normal.any() else cycles.length_ns
+        usual = cycles.cycle_ns[is_normal] if is_normal.any() else cycles.cycle_ns
         yield SeriesPeriods(
             node=part.node,
             worker=cycles.worker,
             phase=cycles.phase,
-            n_steps=int(cycles.step.size),
+            n_steps=int(cycles.number.size),
             usual_ns=float(np.median(usual)),
             loop_ns=cycles.loop_ns,
             periods=tuple(_period(part, cycles, is_normal, item) for item in found),
@@ -114,7 +114,7 @@ def series_periods(part: NodeProfile) -> Iterator[SeriesPeriods]:
 
 
 def _period(
-    part: NodeProfile, cycles: Cycles, is_normal: NDArray[np.bool_], found: Recurrence
+    part: NodeProfile, cycles: Steps, is_normal: NDArray[np.bool_], found: Recurrence
 ) -> Period:
     events = found.events
     between = is_between_steps(cycles, events, is_normal)
@@ -141,21 +141,21 @@ def _period(
     )
 
 
-def _points(cycles: Cycles, rows: Integers) -> Points:
+def _points(cycles: Steps, rows: Integers) -> Points:
     return Points(
-        step=cycles.step[rows],
+        step=cycles.number[rows],
         start_ns=cycles.start_ns[rows],
-        length_ns=cycles.length_ns[rows],
+        length_ns=cycles.cycle_ns[rows],
     )
 
 
-def _drawn(cycles: Cycles) -> Points:
+def _drawn(cycles: Steps) -> Points:
     """Return at most as many steps as a line may have, of equal stretches the longest each."""
-    n_steps = cycles.step.size
+    n_steps = cycles.number.size
     most = MAX_SERIES_POINTS - MOST_MARKS
     if n_steps <= most:
         return _points(cycles, np.arange(n_steps))
     edges = np.linspace(0, n_steps, most + 1).astype(np.int64)[:-1]
     stretch = np.searchsorted(edges, np.arange(n_steps), side="right") - 1
-    order = np.lexsort((-cycles.length_ns, stretch))
+    order = np.lexsort((-cycles.cycle_ns, stretch))
     return _points(cycles, order[np.searchsorted(stretch[order], np.arange(most))])

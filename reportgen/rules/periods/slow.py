@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from reportgen.facts.intervals import runs_of
 from reportgen.facts.rhythm import FALSE_ALARM_LOG10, Rhythm, find_rhythm, members_of
+from reportgen.facts.steps import Steps
 from reportgen.facts.trend import scatter_of, usual_of
-from reportgen.rules.periods.cycles import Cycles
 from reportgen.units import NS_PER_S
 
 SLOW_FROM_DEVIATIONS = 4.0
@@ -94,9 +94,9 @@ class Recurrence:
     events: Events
 
 
-def slow_events(cycles: Cycles) -> Events:
+def slow_events(cycles: Steps) -> Events:
     """Return the stretches of slow cycles of a series."""
-    length_ns = cycles.length_ns.astype(np.float64)
+    length_ns = cycles.cycle_ns.astype(np.float64)
     usual_ns = usual_of(length_ns)
     excess_ns = length_ns - usual_ns
     least_ns = np.maximum(SLOW_FROM_DEVIATIONS * scatter_of(excess_ns), SLOW_FROM_RATIO * usual_ns)
@@ -112,7 +112,7 @@ def slow_events(cycles: Cycles) -> Events:
     )
 
 
-def recurrences_of(cycles: Cycles, events: Events) -> tuple[Recurrence, ...]:
+def recurrences_of(cycles: Steps, events: Events) -> tuple[Recurrence, ...]:
     """Return the rhythms of slow cycles, the surest first; an event belongs to one at most."""
     found: list[Recurrence] = []
     left = events
@@ -131,10 +131,10 @@ def recurrences_of(cycles: Cycles, events: Events) -> tuple[Recurrence, ...]:
 
 
 def _best(
-    cycles: Cycles, events: Events, *, false_alarm: float
+    cycles: Steps, events: Events, *, false_alarm: float
 ) -> tuple[Recurrence, Integers] | None:
     """Return the surest rhythm of the events and its rows, ``None`` when there is none."""
-    n_cycles = cycles.step.size
+    n_cycles = cycles.number.size
     if n_cycles == 0 or events.row.size == 0:
         return None
     found: list[tuple[float, Unit, Rhythm]] = []
@@ -182,10 +182,10 @@ def _strongest(events: Events, mask: Mask) -> Integers:
     return rows
 
 
-def _places(cycles: Cycles, rows: Integers, unit: Unit) -> tuple[Floats, float]:
+def _places(cycles: Steps, rows: Integers, unit: Unit) -> tuple[Floats, float]:
     """Return where cycles lie in steps, or in time counted in mean cycles; and the length."""
     if unit is Unit.STEPS:
-        number = cycles.step - cycles.step[0]
+        number = cycles.number - cycles.number[0]
         return number[rows].astype(np.float64), float(number[-1] + 1)
     since_ns = cycles.start_ns - cycles.start_ns[0]
     mean_ns = max(float(since_ns[-1]) / max(since_ns.size - 1, 1), 1.0)
@@ -193,7 +193,7 @@ def _places(cycles: Cycles, rows: Integers, unit: Unit) -> tuple[Floats, float]:
 
 
 def _gathered(
-    cycles: Cycles, events: Events, *, unit: Unit, rhythm: Rhythm
+    cycles: Steps, events: Events, *, unit: Unit, rhythm: Rhythm
 ) -> tuple[Recurrence, Integers]:
     """Return all events on the grid of a rhythm, whatever level it was found on."""
     places, _ = _places(cycles, events.row, unit)
@@ -207,9 +207,9 @@ def _gathered(
     return _recurrence(cycles, events.where(rows), number, unit=unit), rows
 
 
-def _recurrence(cycles: Cycles, events: Events, number: Integers, *, unit: Unit) -> Recurrence:
+def _recurrence(cycles: Steps, events: Events, number: Integers, *, unit: Unit) -> Recurrence:
     distance = np.diff(number)
-    steps = np.diff(cycles.step[events.row]) / distance
+    steps = np.diff(cycles.number[events.row]) / distance
     times_s = np.diff(cycles.start_ns[events.row]) / distance / NS_PER_S
     return Recurrence(
         unit=unit,
@@ -220,7 +220,7 @@ def _recurrence(cycles: Cycles, events: Events, number: Integers, *, unit: Unit)
     )
 
 
-def _split(cycles: Cycles, found: Recurrence) -> Sequence[Recurrence]:
+def _split(cycles: Steps, found: Recurrence) -> Sequence[Recurrence]:
     """Return a rhythm, or two of them where some of its occurrences cost clearly more.
 
     Every 50th step is slow and every 200th is much slower: the second is a rhythm among the

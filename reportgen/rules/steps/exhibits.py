@@ -7,15 +7,17 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 
 from reportgen.facts.distributions import bin_together
+from reportgen.facts.parts import merge
 from reportgen.facts.resample import join_lines, lay_over
+from reportgen.facts.slow import MEDIAN_FACTOR
+from reportgen.facts.steps import phase_word
 from reportgen.results import Exhibit, ExhibitKind, exhibit
 from reportgen.results.exhibits import ColumnSpec
-from reportgen.rules.framework.breakdown import merge_breakdowns
-from reportgen.rules.framework.breakdown_exhibits import exhibits_of_breakdown
-from reportgen.rules.framework.causes import compared_functions, merge_function_sums
+from reportgen.rules.aws.breakdown import exhibits_of_breakdown
+from reportgen.rules.functions import compared_functions
 from reportgen.rules.saying.intervals import Interval, intervals_exhibit
 from reportgen.rules.saying.wording import say_times
-from reportgen.rules.steps.series import MEDIAN_FACTOR, SlowSteps, StepSeries, phase_word, preferred
+from reportgen.rules.steps.series import SlowSteps, StepSeries, preferred
 from reportgen.rules.steps.throughput import pace_over_time, samples_per_s, steps_per_s
 from reportgen.units import NS_PER_S, say_duration, seconds
 
@@ -32,7 +34,7 @@ def exhibits_of_series(
     """Return all exhibits; none without steps."""
     if not series:
         return ()
-    during = merge_breakdowns(item.during_outliers for item in series)
+    during = merge([item.during_outliers for item in series])
     return (
         _steps(series, batch_size),
         _histogram(series),
@@ -45,8 +47,8 @@ def exhibits_of_series(
         *exhibits_of_breakdown(during, with_others=False, prefix=PREFIX, during=DURING),
         *compared_functions(
             f"{PREFIX}functions",
-            merge_function_sums(item.functions for item in series),
-            merge_function_sums(item.other_functions for item in series),
+            merge([item.functions for item in series]),
+            merge([item.other_functions for item in series]),
             title="Functions in slow steps and in the others",
             caption=(
                 "Workers and phases with too many slow steps. Each event counts once on a side, "

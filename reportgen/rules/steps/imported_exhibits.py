@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from reportgen.facts.steps import phase_word
 from reportgen.results import Details, Exhibit, ExhibitKind, exhibit
 from reportgen.results.exhibits import ColumnSpec
-from reportgen.rules.framework.breakdown_exhibits import exhibits_of_members
+from reportgen.rules.aws.breakdown import exhibits_of_members
 from reportgen.rules.steps.exhibits import DURING, PREFIX
-from reportgen.rules.steps.series import phase_word
 
 
 def exhibits_of_details(details: Details) -> tuple[Exhibit, ...]:

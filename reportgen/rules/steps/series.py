@@ -8,15 +8,16 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from reportgen.facts.breakdown import Breakdown, breakdown_of
 from reportgen.facts.distributions import Tally, tally_values
 from reportgen.facts.groups import rows_by_code
+from reportgen.facts.inside import FunctionSums, function_sums
 from reportgen.facts.intervals import overlaps_any
 from reportgen.facts.resample import TimeBuckets, bucket_by_time
+from reportgen.facts.slow import MEDIAN_FACTOR, deviation_threshold_ns, outliers_by_minute
+from reportgen.facts.steps import PREFERRED_PHASES, phase_word
 from reportgen.profile import SpanTable
 from reportgen.profile.spans import empty_spans
-from reportgen.rules.framework.breakdown import Breakdown, breakdown_of
-from reportgen.rules.framework.causes import FunctionSums, function_sums
-from reportgen.rules.steps.outliers import outlier_threshold_ns, outliers_by_minute
 from reportgen.rules.steps.slowdown import Slowdown, slowdown_of
 from reportgen.units import NS_PER_S
 
@@ -24,12 +25,9 @@ Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 AWS_BINS = 100
-MEDIAN_FACTOR = 2
-"""A step of more than twice the median is slow, equality is not. Source: features 000-24."""
 MOST_MEDIAN_OUTLIERS = 2_000
 MOST_MARKS = 400
 """Steps whose numbers a time axis can be marked with. Source: ours."""
-PREFERRED_PHASES = ("TRAIN", "GLOBAL")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,11 +112,6 @@ class StepSeries:
     other_functions: FunctionSums
 
 
-def phase_word(phase: str) -> str:
-    """Return ``TRAIN`` of ``Step:ModeKeys.TRAIN``."""
-    return phase.rpartition(".")[2] or phase
-
-
 def preferred(series: list[StepSeries]) -> StepSeries:
     """Return the series AWS's one entry per worker is about: TRAIN, GLOBAL, or most steps."""
     for word in PREFERRED_PHASES:
@@ -197,7 +190,7 @@ def _judge(steps: SpanTable, *, stddev: float, min_steps: int) -> Judgement | No
     normal_s = steps.duration_ns[~_outlier_mask(steps, stddev)] / NS_PER_S
     bin_count, bin_edge_s = np.histogram(normal_s, bins=AWS_BINS)
     return Judgement(
-        threshold_s=outlier_threshold_ns(steps.duration_ns, stddev) / NS_PER_S,
+        threshold_s=deviation_threshold_ns(steps.duration_ns, stddev) / NS_PER_S,
         stddev_s=float(np.sort(steps.duration_ns).astype(np.float64).std()) / NS_PER_S,
         bin_count=bin_count.astype(np.int64),
         bin_edge_s=bin_edge_s,
@@ -210,7 +203,7 @@ def _outlier_mask(steps: SpanTable, stddev: float | None) -> NDArray[np.bool_]:
     duration_ns = steps.duration_ns
     if stddev is None:
         return np.zeros(duration_ns.shape, dtype=bool)
-    return np.asarray(duration_ns > outlier_threshold_ns(duration_ns, stddev))
+    return np.asarray(duration_ns > deviation_threshold_ns(duration_ns, stddev))
 
 
 def _by_number(steps: SpanTable) -> SlowSteps:

@@ -8,9 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reportgen.facts.resample import coarsen, power_of_two
+from reportgen.facts.steps import phase_word
 from reportgen.results import Exhibit, ExhibitKind, exhibit
 from reportgen.rules.saying.wording import say_times
-from reportgen.rules.steps.series import StepSeries, phase_word, preferred
+from reportgen.rules.steps.series import StepSeries, preferred
 from reportgen.units import NS_PER_S, say_duration
 
 LEAST_STEPS_PER_BIN = 10

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from reportgen.facts.inside import largest_increase
 from reportgen.facts.rhythm import period_of
+from reportgen.facts.steps import Loop, phase_word
 from reportgen.results import (
     Counters,
     Details,
@@ -14,17 +16,17 @@ from reportgen.results import (
     Where,
 )
 from reportgen.rules.base import Presentation
-from reportgen.rules.framework.causes import main_cause
-from reportgen.rules.framework.loop import Loop, loop_length_ns
+from reportgen.rules.functions import cause_text
 from reportgen.rules.saying.verdict import estimate_of, fault_severity
 from reportgen.rules.saying.wording import ordinal, say_some, say_times
 from reportgen.rules.steps.exhibits import exhibits_of_series
 from reportgen.rules.steps.imported_exhibits import exhibits_of_details
-from reportgen.rules.steps.series import StepSeries, phase_word
+from reportgen.rules.steps.series import StepSeries
 from reportgen.rules.steps.slowdown import slowdown_finding
 from reportgen.units import NS_PER_S, say_count, say_duration, say_pct, seconds
 
 OUTLIERS = "outliers"
+IN_THESE, IN_OTHERS = "in these steps", "in the others"
 FAIR_SHARE_FACTOR = 2
 """A worker with more than twice its fair share of outliers is named. Source: features 004-35."""
 
@@ -121,11 +123,9 @@ def _slow(series: StepSeries, loop: Loop) -> SlowSeries:
     worst = int(outliers.duration_ns.argmax())
     start_ns = int(outliers.start_ns[worst])
     extra_ns = int(outliers.duration_ns.sum()) - outliers.step.size * series.stats.p50_s * NS_PER_S
-    loop_ns = loop_length_ns(loop)
+    loop_ns = loop.length_ns
     assert series.judgement is not None
-    cause = main_cause(
-        series.functions, series.other_functions, at="in these steps", against="in the others"
-    )
+    cause = largest_increase(series.functions, series.other_functions)
     return SlowSeries(
         worker=series.worker,
         phase=series.phase,
@@ -136,7 +136,9 @@ def _slow(series: StepSeries, loop: Loop) -> SlowSeries:
         longest_s=seconds(int(outliers.duration_ns[worst])),
         threshold_s=series.judgement.threshold_s,
         extra_ratio=max(extra_ns, 0) / loop_ns if loop_ns else None,
-        cause=f" {cause.text}" if cause else "",
+        cause=f" {cause_text(cause, at='in these steps', against='in the others')}"
+        if cause
+        else "",
         where=Where(
             node=series.worker.rpartition("-")[0] or None,
             device=series.worker,

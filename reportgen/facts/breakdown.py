@@ -1,27 +1,26 @@
-"""Where the time of framework events went: the sums behind AWS's breakdown members.
+"""What kind of event each is, and where the time of framework events went.
 
-Used whole by OverallFrameworkMetrics, and by the rules that ask what ran at certain moments.
-Each event counts once with its full duration (source: rules-spec §1 and §11, oracle §10-§11).
+The sums are those behind the breakdown members of AWS's rules (docs/rules.md): of all events, or
+of those that ran at certain moments. Each event counts once with its full duration.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, fields
-from enum import Enum, IntEnum
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import IntEnum
 
 import numpy as np
 from numpy.typing import NDArray
 
 from reportgen.facts.groups import rows_by_code, sums_by_code
 from reportgen.facts.intervals import union_length_ns
-from reportgen.profile import SpanTable
-from reportgen.results import Details, JsonValue
-from reportgen.rules.framework.exchange import SOURCES
-from reportgen.units import NS_PER_US
+from reportgen.facts.parts import merged, sum_by_key
+from reportgen.profile import SpanSource, SpanTable
 
 LISTED_FROM_RATIO = 0.02
-"""Operators and Horovod activities with more than 2 % are listed. Source: rules-spec §11."""
+"""Operators and Horovod activities with more than 2 % are listed, as in AWS's results."""
 
 FORWARD_PASS = "Forward pass"  # noqa: S105 - a word of AWS's JSON
 BACKWARD_PASS = "Backward pass"  # noqa: S105 - a word of AWS's JSON
@@ -31,11 +30,20 @@ PASS_PHASES = (
     (("Forward",), ("Backward(post-forward)",)),
     (("ForwardPass",), ("ComputeGradient", "ApplyGradient")),
 )
-"""Forward and backward phases; the first pair that has both counts. Source: rules-spec §11."""
+"""Forward and backward phases; the first pair that has both counts (docs/rules.md)."""
+
+EXCHANGE_SOURCES = frozenset({SpanSource.HOROVOD.value, SpanSource.SMDATAPARALLEL.value})
+_EXCHANGE_PHASES = ("NcclManager",)
+_EXCHANGE_NAME = re.compile(
+    r"nccl|horovod|all_?reduce|all_?gather|reduce_?scatter|all_?to_?all|(^|::)broadcast_?$",
+    re.IGNORECASE,
+)
+"""Names of c10d and Horovod (docs/formats.md). Tensors that are broadcast to another shape
+(``aten::broadcast_tensors``) stay where they are."""
 
 
 class SpanClass(IntEnum):
-    """What an event is, in the order in which the classes are tried (oracle §10)."""
+    """What an event is, in the order in which the classes are tried (docs/rules.md)."""
 
     CPU = 0
     GPU = 1
@@ -45,16 +53,9 @@ class SpanClass(IntEnum):
     HOROVOD = 5
 
 
-class MemberOrder(Enum):
-    """The two orders of AWS's members: OverallFrameworkMetrics' and the bottleneck rules'."""
-
-    OVERALL = ("phases", "operators")
-    BOTTLENECK = ("operators", "phases")
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Breakdown:
-    """Sums of event durations in ns by name; additive over nodes.
+    """Sums of event durations in ns by name; ``merge`` adds up those of several nodes.
 
     Attributes:
         device_ns: by phase of the operator events: ``cpu_functions``, ``gpu_functions-dev:0``.
@@ -67,14 +68,14 @@ class Breakdown:
         horovod_ns: by activity of Horovod timelines.
     """
 
-    device_ns: Mapping[str, int] = field(default_factory=dict)
-    cpu_ns: Mapping[str, int] = field(default_factory=dict)
-    gpu_ns: Mapping[str, int] = field(default_factory=dict)
-    step_ns: Mapping[str, int] = field(default_factory=dict)
-    others_ns: int = 0
-    pass_ns: Mapping[str, int] = field(default_factory=dict)
-    general_ns: Mapping[str, int] = field(default_factory=dict)
-    horovod_ns: Mapping[str, int] = field(default_factory=dict)
+    device_ns: Mapping[str, int] = merged(sum_by_key, default_factory=dict)
+    cpu_ns: Mapping[str, int] = merged(sum_by_key, default_factory=dict)
+    gpu_ns: Mapping[str, int] = merged(sum_by_key, default_factory=dict)
+    step_ns: Mapping[str, int] = merged(sum_by_key, default_factory=dict)
+    others_ns: int = merged(sum, default=0)
+    pass_ns: Mapping[str, int] = merged(sum_by_key, default_factory=dict)
+    general_ns: Mapping[str, int] = merged(sum_by_key, default_factory=dict)
+    horovod_ns: Mapping[str, int] = merged(sum_by_key, default_factory=dict)
 
 
 def class_of_phase(phase: str) -> SpanClass:
@@ -98,10 +99,21 @@ def classes_of(spans: SpanTable) -> NDArray[np.int64]:
     which may well contain "cpu".
     """
     by_phase = np.array([class_of_phase(phase) for phase in spans.phases], dtype=np.int64)
-    is_horovod = np.array([source in SOURCES for source in spans.sources], dtype=bool)
+    is_horovod = np.array([source in EXCHANGE_SOURCES for source in spans.sources], dtype=bool)
     if spans.n_spans == 0:
         return np.empty(0, dtype=np.int64)
     return np.where(is_horovod[spans.source], np.int64(SpanClass.HOROVOD), by_phase[spans.phase])
+
+
+def exchanges_data(spans: SpanTable) -> NDArray[np.bool_]:
+    """Return an (n,) mask of the events in which workers exchange data.
+
+    They are known by their writer, their phase or their name.
+    """
+    sources = [code for code, source in enumerate(spans.sources) if source in EXCHANGE_SOURCES]
+    names = [code for code, name in enumerate(spans.names) if _EXCHANGE_NAME.search(name)]
+    is_named = np.isin(spans.source, sources) | np.isin(spans.name, names)
+    return np.asarray(is_named | spans.in_phases(_EXCHANGE_PHASES))
 
 
 def breakdown_of(spans: SpanTable) -> Breakdown:
@@ -143,50 +155,6 @@ def breakdown_of(spans: SpanTable) -> Breakdown:
     )
 
 
-def merge_breakdowns(breakdowns: Iterable[Breakdown]) -> Breakdown:
-    """Add up the breakdowns of several nodes."""
-    parts = list(breakdowns)
-    merged: dict[str, dict[str, int]] = {}
-    for item in fields(Breakdown):
-        if item.name == "others_ns":
-            continue
-        total: dict[str, int] = {}
-        for part in parts:
-            for name, value in getattr(part, item.name).items():
-                total[name] = total.get(name, 0) + value
-        merged[item.name] = total
-    return Breakdown(others_ns=sum(part.others_ns for part in parts), **merged)
-
-
-def breakdown_details(
-    breakdown: Breakdown, *, with_others: bool, order: MemberOrder = MemberOrder.BOTTLENECK
-) -> Details:
-    """Return AWS's members ``ratio … horovod`` with correct labels.
-
-    Args:
-        breakdown: the sums.
-        with_others: whether ``phase`` tells the time between steps; only OverallFrameworkMetrics.
-        order: the order of members; source rules-spec §1 and §11.
-
-    Edge cases: without events exactly ``{"ratio": {}, "phase": {}, "phase_time": {}}``.
-    """
-    steps = dict(breakdown.step_ns)
-    if with_others and steps:
-        steps[OTHERS] = breakdown.others_ns
-    operators = _operator_members("CPU", breakdown.cpu_ns)
-    operators |= _operator_members("GPU", breakdown.gpu_ns)
-    phases: Details = {"phase": shares_pct(steps), "phase_time": {}}
-    blocks = {"operators": operators, "phases": phases}
-    device_first = "cpu" if order is MemberOrder.BOTTLENECK else "gpu"
-    devices = sorted(breakdown.device_ns, key=lambda name: (device_first not in name, name))
-    details: Details = {"ratio": shares_pct({name: breakdown.device_ns[name] for name in devices})}
-    for block in order.value:
-        details |= blocks[block]
-    details |= _present({"general": shares_pct(largest_first(breakdown.general_ns))})
-    details |= _present({"forward_backward": shares_pct(forward_backward_ns(breakdown))})
-    return details | _present({"horovod": shares_pct(listed(breakdown.horovod_ns))})
-
-
 def forward_backward_ns(breakdown: Breakdown) -> dict[str, int]:
     """Return the time of both passes, or ``{}`` when only one of them was recorded."""
     for forward, backward in PASS_PHASES:
@@ -205,7 +173,7 @@ def listed(total_ns: Mapping[str, int]) -> dict[str, int]:
     return {name: value for name, value in largest_first(total_ns).items() if value > least_ns}
 
 
-def shares_pct(total_ns: Mapping[str, int]) -> dict[str, JsonValue]:
+def shares_pct(total_ns: Mapping[str, int]) -> dict[str, float]:
     """Return percentages of the sum in the same order; ``{}`` when there is nothing to share."""
     whole = sum(total_ns.values())
     return {name: 100 * value / whole for name, value in total_ns.items()} if whole else {}
@@ -214,20 +182,6 @@ def shares_pct(total_ns: Mapping[str, int]) -> dict[str, JsonValue]:
 def largest_first(total_ns: Mapping[str, int]) -> dict[str, int]:
     """Return the entries by value, largest first, then by name."""
     return dict(sorted(total_ns.items(), key=lambda item: (-item[1], item[0])))
-
-
-def _operator_members(device: str, total_ns: Mapping[str, int]) -> Details:
-    entries = listed(total_ns)
-    if not entries:
-        return {}
-    total_us: dict[str, JsonValue] = {
-        name: round(value / NS_PER_US) for name, value in entries.items()
-    }
-    return {device: shares_pct(entries), f"{device}_total": total_us}
-
-
-def _present(members: Details) -> Details:
-    return {name: value for name, value in members.items() if value}
 
 
 def _name_sums(spans: SpanTable, rows: NDArray[np.bool_]) -> dict[str, int]:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from reportgen.rules.periods.cycles import Cycles, cycles_of
+from reportgen.facts.steps import Steps, steps_of
 from tests.builders import START_S, span_table
 from tests.rules.framework_jobs import EVAL, TRAIN
 
 
-def cycles(*rows: tuple[float, float, int | None], phase: str = TRAIN) -> Cycles:
+def cycles(*rows: tuple[float, float, int | None], phase: str = TRAIN) -> Steps:
     """Return the one series of steps (start, end, number), seconds after the start."""
-    (found,) = cycles_of(span_table([_row(phase, *row) for row in rows]))
+    (found,) = steps_of(span_table([_row(phase, *row) for row in rows]))
     return found
 
 
@@ -20,8 +20,8 @@ def _row(phase: str, start_s: float, end_s: float, step: int | None) -> tuple[An
     return (phase, phase, START_S + start_s, START_S + end_s, more)
 
 
-def lengths_s(found: Cycles) -> list[float]:
-    return [round(length / 1e9, 6) for length in found.length_ns.tolist()]
+def lengths_s(found: Steps) -> list[float]:
+    return [round(length / 1e9, 6) for length in found.cycle_ns.tolist()]
 
 
 def test_a_cycle_lasts_until_the_next_step() -> None:
@@ -32,7 +32,7 @@ def test_a_cycle_lasts_until_the_next_step() -> None:
 
 def test_a_step_of_another_phase_ends_the_pause() -> None:
     rows = [_row(TRAIN, 0, 1, 0), _row(EVAL, 1.2, 9, 0), _row(TRAIN, 10, 11, 1)]
-    train = next(found for found in cycles_of(span_table(rows)) if found.phase == TRAIN)
+    train = next(found for found in steps_of(span_table(rows)) if found.phase == TRAIN)
     assert lengths_s(train) == [1.2, 1.0]
 
 
@@ -45,10 +45,10 @@ def test_steps_that_are_missing_are_no_pause() -> None:
 
 
 def test_numbers_that_begin_anew_or_are_absent_or_are_no_numbers_give_way_to_places() -> None:
-    assert cycles((0, 1, 5), (1, 2, 6), (2, 3, 7)).step.tolist() == [5, 6, 7]
-    assert cycles((0, 1, 5), (1, 2, 6), (2, 3, 0)).step.tolist() == [0, 1, 2]
-    assert cycles((0, 1, None), (1, 2, None)).step.tolist() == [0, 1]
-    assert cycles((0, 1, 10), (1, 2, 10**15)).step.tolist() == [0, 1]
+    assert cycles((0, 1, 5), (1, 2, 6), (2, 3, 7)).number.tolist() == [5, 6, 7]
+    assert cycles((0, 1, 5), (1, 2, 6), (2, 3, 0)).number.tolist() == [0, 1, 2]
+    assert cycles((0, 1, None), (1, 2, None)).number.tolist() == [0, 1]
+    assert cycles((0, 1, 10), (1, 2, 10**15)).number.tolist() == [0, 1]
 
 
 def test_workers_are_apart() -> None:
@@ -56,7 +56,7 @@ def test_workers_are_apart() -> None:
         (TRAIN, TRAIN, START_S + at, START_S + at + 1, {"worker": f"algo-1-{27 + at % 2}"})
         for at in range(4)
     ]
-    assert [(found.worker, found.step.size) for found in cycles_of(span_table(rows))] == [
+    assert [(found.worker, found.step.size) for found in steps_of(span_table(rows))] == [
         ("algo-1-27", 2),
         ("algo-1-28", 2),
     ]

@@ -1,4 +1,12 @@
-"""Outliers of a series of durations, judged minute by minute as AWS's rule does."""
+"""Which of some durations are slow, by several definitions side by side.
+
+* ``deviation_threshold_ns``: longer than the mean plus a few standard deviations, as AWS's rule
+  judges steps; ``outliers_by_minute`` repeats this along the job. Slow steps raise both the mean
+  and the deviation, so that many of them hide each other.
+* ``above_median``: longer than twice the median of the whole job; does not follow a drift.
+* ``excess_of``: longer than the usual duration at that time by its scatter; follows a drift and
+  finds small differences in steady series, which a search for rhythms needs.
+"""
 
 from __future__ import annotations
 
@@ -6,11 +14,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reportgen.facts.minutes import minutes_of
+from reportgen.facts.trend import scatter_of, usual_of
+from reportgen.profile.system import Floats
+
+MEDIAN_FACTOR = 2
+"""A step of more than twice the median is slow; one of exactly that is normal."""
+SLOW_FROM_DEVIATIONS = 4.0
+SLOW_FROM_RATIO = 0.05
+"""A cycle is slow when it exceeds the usual one by four deviations, which plain scatter hardly ever
+does, and by 5 %, below which the difference is not worth a search."""
 
 Integers = NDArray[np.int64]
+Mask = NDArray[np.bool_]
 
 
-def outlier_threshold_ns(duration_ns: Integers, stddev: float) -> float:
+def deviation_threshold_ns(duration_ns: Integers, stddev: float) -> float:
     """Return mean + stddev x population standard deviation of (n,) durations, n >= 1.
 
     As AWS's rule does (docs/rules.md). In whole ns, so that equal durations have exactly no
@@ -43,7 +61,7 @@ def outliers_by_minute(
     if stops.size == 0:
         return stops, stops
     thresholds = _thresholds_ns(duration, stops, stddev)
-    thresholds[-1] = outlier_threshold_ns(duration, stddev)
+    thresholds[-1] = deviation_threshold_ns(duration, stddev)
     high = np.flatnonzero(duration > thresholds.min())
     counts = [
         int(np.count_nonzero(duration[high[: np.searchsorted(high, stop)]] > threshold))
@@ -52,7 +70,7 @@ def outliers_by_minute(
     return minutes.start_ns[is_judged], np.array(counts, dtype=np.int64)
 
 
-def _thresholds_ns(duration: Integers, stops: Integers, stddev: float) -> NDArray[np.float64]:
+def _thresholds_ns(duration: Integers, stops: Integers, stddev: float) -> Floats:
     """Return the threshold over the first ``stop`` durations for each stop, in one pass."""
     centre = int(np.median(duration))
     shifted = duration - centre
@@ -60,3 +78,23 @@ def _thresholds_ns(duration: Integers, stops: Integers, stddev: float) -> NDArra
     mean_square = np.cumsum(np.square(shifted.astype(np.float64)))[stops - 1] / stops
     variance = np.maximum(mean_square - np.square(mean), 0.0)
     return np.asarray(centre + mean + stddev * np.sqrt(variance))
+
+
+def above_median(duration: Integers, *, factor: float = MEDIAN_FACTOR) -> Mask:
+    """Return an (n,) mask of the durations longer than ``factor`` medians, n >= 1, any unit."""
+    return np.asarray(duration > factor * np.median(duration))
+
+
+def excess_of(duration_ns: Floats) -> tuple[Floats, Mask]:
+    """Return by how much durations exceed the usual one at their time, and which are slow.
+
+    Args:
+        duration_ns: (n,) float64 in order of time, n >= 1.
+
+    Returns:
+        (n,) float64 ns, negative for the faster ones, and (n,) bool.
+    """
+    usual_ns = usual_of(duration_ns)
+    excess_ns = duration_ns - usual_ns
+    least_ns = np.maximum(SLOW_FROM_DEVIATIONS * scatter_of(excess_ns), SLOW_FROM_RATIO * usual_ns)
+    return excess_ns, excess_ns > least_ns

@@ -5,14 +5,10 @@ from typing import Any
 
 import pytest
 
+from reportgen.facts.breakdown import Breakdown, breakdown_of
+from reportgen.facts.parts import merge
 from reportgen.profile import SpanSource
-from reportgen.rules.framework.breakdown import (
-    Breakdown,
-    MemberOrder,
-    breakdown_details,
-    breakdown_of,
-    merge_breakdowns,
-)
+from reportgen.rules.aws.breakdown import MemberOrder, breakdown_details
 from tests.builders import span_table
 from tests.rules.framework_jobs import EVAL, TRAIN
 
@@ -27,7 +23,7 @@ def details_of(*rows: tuple[Any, ...], others: bool = True) -> dict[str, Any]:
 
 def test_without_events_the_members_are_empty() -> None:
     assert details_of() == EMPTY
-    assert breakdown_details(merge_breakdowns([]), with_others=True) == EMPTY
+    assert breakdown_details(Breakdown(), with_others=True) == EMPTY
 
 
 def test_time_between_steps_is_the_gap_not_half_of_it() -> None:
@@ -176,12 +172,11 @@ def test_instants_alone_share_nothing() -> None:
 def test_nodes_add_up() -> None:
     one = breakdown_of(span_table([(TRAIN, TRAIN, 0, 3), (TRAIN, TRAIN, 5, 8)]))
     other = breakdown_of(span_table([(TRAIN, TRAIN, 0, 2), ("Forward", "Net", 0, 1)]))
-    merged = merge_breakdowns([one, other])
+    merged = merge([Breakdown(), one, other])
 
     assert merged.step_ns == {TRAIN: 8_000_000_000}
     assert merged.others_ns == 2_000_000_000
     assert merged.general_ns == {"Forward": 1_000_000_000}
-    assert merge_breakdowns([]) == Breakdown()
 
 
 def test_a_breakdown_can_travel() -> None:

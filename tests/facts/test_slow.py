@@ -3,8 +3,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from reportgen.facts.rhythm import period_of
-from reportgen.rules.steps.outliers import outlier_threshold_ns, outliers_by_minute
+from reportgen.facts.slow import (
+    above_median,
+    deviation_threshold_ns,
+    excess_of,
+    outliers_by_minute,
+)
 from reportgen.units import NS_PER_MINUTE, NS_PER_S
 
 
@@ -14,13 +18,13 @@ def ints(values: list[int]) -> np.ndarray:
 
 def test_the_threshold_uses_the_population_deviation() -> None:
     # mean 5, population variance ((-3)^2 + 3 * 1^2) / 4 = 3; the sample variance would be 4
-    assert outlier_threshold_ns(ints([2, 6, 6, 6]), 3) == pytest.approx(5 + 3 * 3**0.5, rel=1e-15)
+    assert deviation_threshold_ns(ints([2, 6, 6, 6]), 3) == pytest.approx(5 + 3 * 3**0.5, rel=1e-15)
 
 
 def test_equal_durations_have_no_outlier() -> None:
     durations = ints([100_000_001] * 101)
 
-    assert not (durations > outlier_threshold_ns(durations, 3)).any()
+    assert not (durations > deviation_threshold_ns(durations, 3)).any()
 
 
 def test_a_series_is_judged_only_with_more_than_enough_steps() -> None:
@@ -61,22 +65,20 @@ def test_minute_by_minute_equals_judging_each_beginning_alone() -> None:
 
     for minute, count in zip(minutes, counts, strict=True):
         so_far = durations[ends < minute + NS_PER_MINUTE]
-        assert count == (so_far > outlier_threshold_ns(so_far, 2)).sum()
+        assert count == (so_far > deviation_threshold_ns(so_far, 2)).sum()
 
 
-@pytest.mark.parametrize(
-    ("steps", "period"),
-    [
-        ([49, 99, 149, 199], 50),
-        ([199, 49, 149, 99, 99], 50),
-        ([150, 217, 284, 351, 418, 485], 67),
-        ([10, 60, 110, 160, 173, 210], None),
-        ([10, 60, 110, 160, 210, 223], 50),
-        ([49, 99, 149], None),
-        ([5, 6, 7, 8, 9], None),
-        ([1, 7, 30, 31, 90], None),
-        ([], None),
-    ],
-)
-def test_a_period_needs_equal_distances(steps: list[int], period: int | None) -> None:
-    assert period_of(steps) == period
+def test_a_duration_of_exactly_twice_the_median_is_normal() -> None:
+    assert above_median(ints([1, 1, 1, 2, 3])).tolist() == [False] * 4 + [True]
+    assert above_median(ints([1, 1, 1, 2, 3]), factor=1.5).tolist() == [False] * 3 + [True] * 2
+
+
+def test_what_is_slow_against_its_time_follows_a_drift() -> None:
+    rng = np.random.default_rng(1)
+    durations = np.linspace(100, 200, 640) + rng.normal(0, 1, 640)
+    durations[50] += 40
+    excess, is_slow = excess_of(durations)
+
+    assert np.flatnonzero(is_slow).tolist() == [50]
+    assert excess[50] == pytest.approx(40, abs=8)
+    assert not (durations[50] > durations[-50:]).any()

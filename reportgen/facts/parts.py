@@ -1,0 +1,69 @@
+"""Measurements of several parts of a job that become one: each field says how."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import field, fields
+from typing import Any, TypeVar
+
+_T = TypeVar("_T")
+_K = TypeVar("_K")
+_V = TypeVar("_V")
+
+
+def merged(reduce: Callable[[Sequence[Any]], Any], **options: Any) -> Any:
+    """Declare how the values of a field over all parts become one value.
+
+    ``n_ops: int = merged(sum)`` adds them up; see ``merge``.
+
+    Args:
+        reduce: from the values of all parts, in their order, to one value: ``sum``, ``max``,
+            ``concat``, ``sum_by_key``, ``least``, ``greatest``, or ``merge`` itself.
+        **options: of ``dataclasses.field``, such as a default.
+    """
+    return field(metadata={"reduce": reduce}, **options)
+
+
+def merge(items: Sequence[_T]) -> _T:
+    """Return several measurements of one class as one.
+
+    A field that was declared with ``merged`` is reduced; any other is that of the first one.
+
+    Raises:
+        IndexError: there are no items.
+    """
+    first: Any = items[0]
+    joined: _T = type(first)(
+        **{
+            item.name: reduce([getattr(one, item.name) for one in items])
+            if (reduce := item.metadata.get("reduce"))
+            else getattr(first, item.name)
+            for item in fields(first)
+            if item.init
+        }
+    )
+    return joined
+
+
+def concat(parts: Iterable[Iterable[_T]]) -> tuple[_T, ...]:
+    """Return the members of all parts, one after the other."""
+    return tuple(item for part in parts for item in part)
+
+
+def sum_by_key(parts: Iterable[Mapping[_K, _V]]) -> dict[_K, _V]:
+    """Return the sum of each key over all parts, in the order in which keys appear first."""
+    totals: dict[_K, Any] = {}
+    for part in parts:
+        for key, value in part.items():
+            totals[key] = totals[key] + value if key in totals else value
+    return totals
+
+
+def least(values: Iterable[int | None]) -> int | None:
+    """Return the smallest of the values that are there, ``None`` without any."""
+    return min((value for value in values if value is not None), default=None)
+
+
+def greatest(values: Iterable[int | None]) -> int | None:
+    """Return the largest of the values that are there, ``None`` without any."""
+    return max((value for value in values if value is not None), default=None)

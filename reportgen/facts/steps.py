@@ -1,0 +1,259 @@
+"""Training steps: by worker and phase, with the pauses behind them; the loop; who lags behind."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reportgen.facts.activity import training_loop_ns
+from reportgen.facts.groups import rows_by_code
+from reportgen.facts.parts import greatest, least, merged
+from reportgen.profile import NO_STEP, SpanTable
+from reportgen.profile.memo import fact
+
+PREFERRED_PHASES = ("TRAIN", "GLOBAL")
+"""The phases that stand for the training, the better one first."""
+MOST_STEPS_PER_RECORDED = 1_000
+"""Numbers that grow faster than this are times or ids and do not give the order of steps."""
+FORWARD = "Forward"
+LEAST_STEPS = 10
+"""With fewer steps of a worker its pace is chance."""
+LEAST_EXTRA_RATIO = 0.02
+"""A worker whose extra time is below 2 % of the loop does not hold up the others noticeably."""
+SAME_LENGTH_RATIO = 0.02
+"""Steps whose medians differ by at most 2 % end together: the workers wait for each other."""
+
+Integers = NDArray[np.int64]
+
+
+def phase_word(phase: str) -> str:
+    """Return ``TRAIN`` of ``Step:ModeKeys.TRAIN``."""
+    return phase.rpartition(".")[2] or phase
+
+
+# The training loop
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Loop:
+    """How many events and steps a node has, and its training loop in ns UTC.
+
+    ``merge`` makes one loop of those of several nodes.
+    """
+
+    n_spans: int = merged(sum, default=0)
+    n_steps: int = merged(sum, default=0)
+    start_ns: int | None = merged(least, default=None)
+    end_ns: int | None = merged(greatest, default=None)
+
+    @property
+    def length_ns(self) -> int:
+        """Return its length, 0 without steps."""
+        return 0 if self.start_ns is None or self.end_ns is None else self.end_ns - self.start_ns
+
+
+@fact
+def loop_of(spans: SpanTable) -> Loop:
+    """Return the training loop of one node: first start to last end over all step events."""
+    start_ns, end_ns = training_loop_ns(spans) or (None, None)
+    n_steps = spans.steps().n_spans
+    return Loop(n_spans=spans.n_spans, n_steps=n_steps, start_ns=start_ns, end_ns=end_ns)
+
+
+# Steps and cycles
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Steps:
+    """The steps of one worker and phase in order of their starts, (n,) int64 each.
+
+    A cycle is a step and the pause until the next one, so that nothing between is lost.
+
+    Attributes:
+        worker, phase: ``algo-1-27``, ``Step:ModeKeys.TRAIN``.
+        step: their numbers as recorded, ``NO_STEP`` where absent.
+        start_ns, end_ns: of the steps.
+        next_ns: start of the worker's next step of any phase; ``end_ns`` when steps overlap, for
+            the last one, and when the next recorded step is not the next one that ran.
+        loop_ns: from the worker's first to its last step of any phase.
+    """
+
+    worker: str
+    phase: str
+    step: Integers
+    start_ns: Integers
+    end_ns: Integers
+    next_ns: Integers
+    loop_ns: int
+
+    @property
+    def duration_ns(self) -> Integers:
+        """Return how long each step takes."""
+        return self.end_ns - self.start_ns
+
+    @property
+    def cycle_ns(self) -> Integers:
+        """Return how long each cycle takes: the step and the pause behind it."""
+        return self.next_ns - self.start_ns
+
+    @property
+    def number(self) -> Integers:
+        """Return the numbers of steps where they give their order, else their places."""
+        places = np.arange(self.step.size, dtype=np.int64)
+        if places.size == 0 or self.step[0] <= NO_STEP or not (np.diff(self.step) > 0).all():
+            return places
+        is_dense = int(self.step[-1]) - int(self.step[0]) < MOST_STEPS_PER_RECORDED * places.size
+        return self.step if is_dense else places
+
+
+@fact
+def steps_of(spans: SpanTable) -> tuple[Steps, ...]:
+    """Return the steps of one node, by worker, then by phase."""
+    found = []
+    for its in _by_worker(spans):
+        next_ns = _next_ns(its)
+        loop_ns = int(its.end_ns.max() - its.start_ns.min())
+        step = its.step
+        for phase, rows in rows_by_code(its.phase):
+            found.append(
+                Steps(
+                    worker=its.workers[its.worker[0]],
+                    phase=its.phases[phase],
+                    step=step[rows],
+                    start_ns=its.start_ns[rows],
+                    end_ns=its.end_ns[rows],
+                    next_ns=next_ns[rows],
+                    loop_ns=loop_ns,
+                )
+            )
+    return tuple(found)
+
+
+def _by_worker(spans: SpanTable) -> Iterator[SpanTable]:
+    """Yield the steps of each worker in order of time."""
+    steps = spans.steps()
+    for _, rows in rows_by_code(steps.worker):
+        yield steps.where(rows[np.lexsort((steps.end_ns[rows], steps.start_ns[rows]))])
+
+
+def _next_ns(steps: SpanTable) -> Integers:
+    """Return where the pause behind each step ends; ``steps`` are of one worker, by start."""
+    follows = np.append(steps.start_ns[1:], steps.end_ns[-1:])
+    is_same = np.append(steps.phase[1:] == steps.phase[:-1], False)
+    distance = np.append(np.diff(steps.step), 0)
+    is_unrecorded = is_same & (distance > 1) & (steps.step != NO_STEP)
+    return np.where(is_unrecorded, steps.end_ns, np.maximum(follows, steps.end_ns))
+
+
+# The pace of the workers
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pace:
+    """One worker in one step phase: medians and sums of its steps and forward passes in ns."""
+
+    worker: str
+    phase: str
+    n_steps: int
+    step_median_ns: float
+    step_total_ns: int
+    n_forward: int
+    forward_median_ns: float | None
+    forward_total_ns: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Straggler:
+    """A worker that computes longer than the others.
+
+    Workers that train one model wait for each other in every step, so their steps are equally
+    long. What a worker does before it waits is compared: the forward pass, which holds no
+    communication.
+
+    Attributes:
+        by_forward: whether forward passes were compared, or whole steps.
+        usual_ns: median over the other workers of their median.
+        extra_ns: its time in total less that of the usual other worker.
+        extra_ratio: the same as a share of the loop.
+        is_waited_for: whether the steps of all workers are equally long nonetheless.
+    """
+
+    pace: Pace
+    by_forward: bool
+    median_ns: float
+    usual_ns: float
+    extra_ns: float
+    extra_ratio: float
+    is_waited_for: bool
+
+    @property
+    def longer_pct(self) -> float:
+        """Return by how many percent it is longer."""
+        return 100 * (self.median_ns / self.usual_ns - 1)
+
+
+def paces_of(spans: SpanTable) -> tuple[Pace, ...]:
+    """Return the pace of each worker and step phase of one node."""
+    forward = spans.where(spans.in_phases((FORWARD,)))
+    paces = []
+    for its in _by_worker(spans):
+        own = forward.where(forward.worker == its.worker[0])
+        step_of = np.searchsorted(its.start_ns, own.start_ns, side="right") - 1
+        is_inside = (step_of >= 0) & (own.start_ns <= its.end_ns[np.maximum(step_of, 0)])
+        phase_of = np.where(is_inside, its.phase[np.maximum(step_of, 0)], -1)
+        for phase, members in rows_by_code(its.phase):
+            step_ns = its.duration_ns[members]
+            forward_ns = own.duration_ns[phase_of == phase]
+            paces.append(
+                Pace(
+                    worker=its.workers[its.worker[0]],
+                    phase=its.phases[phase],
+                    n_steps=int(step_ns.size),
+                    step_median_ns=float(np.median(step_ns)),
+                    step_total_ns=int(step_ns.sum()),
+                    n_forward=int(forward_ns.size),
+                    forward_median_ns=float(np.median(forward_ns)) if forward_ns.size else None,
+                    forward_total_ns=int(forward_ns.sum()),
+                )
+            )
+    return tuple(paces)
+
+
+def find_straggler(paces: Sequence[Pace], *, loop_ns: int, above_pct: float) -> Straggler | None:
+    """Return the worker that holds up the others, if there is one.
+
+    Args:
+        paces: all workers of the job in one phase.
+        loop_ns: the length of the job's loop.
+        above_pct: a straggler is longer than the usual other worker by more than this.
+
+    Edge cases: one worker, or fewer than ``LEAST_STEPS`` steps of one of them: ``None``.
+    """
+    if len(paces) < 2 or min(pace.n_steps for pace in paces) < LEAST_STEPS:
+        return None
+    by_forward = min(pace.n_forward for pace in paces) >= LEAST_STEPS
+
+    def median_ns(pace: Pace) -> float:
+        return (pace.forward_median_ns or 0.0) if by_forward else pace.step_median_ns
+
+    def total_ns(pace: Pace) -> int:
+        return pace.forward_total_ns if by_forward else pace.step_total_ns
+
+    slowest = max(paces, key=lambda pace: (median_ns(pace), pace.worker))
+    others = [pace for pace in paces if pace is not slowest]
+    step_ns = [pace.step_median_ns for pace in paces]
+    extra_ns = total_ns(slowest) - float(np.median([total_ns(pace) for pace in others]))
+    found = Straggler(
+        pace=slowest,
+        by_forward=by_forward,
+        median_ns=median_ns(slowest),
+        usual_ns=float(np.median([median_ns(pace) for pace in others])),
+        extra_ns=extra_ns,
+        extra_ratio=extra_ns / loop_ns if loop_ns else 0.0,
+        is_waited_for=max(step_ns) <= (1 + SAME_LENGTH_RATIO) * min(step_ns),
+    )
+    is_slow = found.usual_ns > 0 and found.longer_pct > above_pct
+    return found if is_slow and found.extra_ratio >= LEAST_EXTRA_RATIO else None

@@ -1,0 +1,1 @@
+"""What only the results of AWS's rules need."""

@@ -1,0 +1,197 @@
+"""The breakdown members of AWS's results, ``ratio`` to ``horovod``: written, read, and drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import Enum
+
+from reportgen.facts.breakdown import (
+    FORWARD_PASS,
+    OTHERS,
+    Breakdown,
+    forward_backward_ns,
+    largest_first,
+    listed,
+    shares_pct,
+)
+from reportgen.results import (
+    Column,
+    ColumnType,
+    Details,
+    Exhibit,
+    ExhibitKind,
+    Role,
+    column,
+    exhibit,
+)
+from reportgen.text import format_pct
+from reportgen.units import NS_PER_S, NS_PER_US, percentages
+
+_TITLES: Mapping[str, tuple[str, str]] = {
+    "phase": ("phase_shares", "Step phases"),
+    "forward_backward": ("forward_backward", "Forward and backward passes"),
+    "ratio": ("operator_ratio", "Operators by device"),
+    "general": ("general", "Other framework work"),
+    "horovod": ("horovod", "Communication activities"),
+}
+"""AWS's member -> our exhibit id and title."""
+
+
+class MemberOrder(Enum):
+    """The two orders of AWS's members: OverallFrameworkMetrics' and the bottleneck rules'."""
+
+    OVERALL = ("phases", "operators")
+    BOTTLENECK = ("operators", "phases")
+
+
+def breakdown_details(
+    breakdown: Breakdown, *, with_others: bool, order: MemberOrder = MemberOrder.BOTTLENECK
+) -> Details:
+    """Return AWS's members with correct labels.
+
+    Args:
+        breakdown: the sums.
+        with_others: whether ``phase`` has the time between steps; only OverallFrameworkMetrics.
+        order: the order of members (docs/rules.md).
+
+    Edge cases: without events exactly ``{"ratio": {}, "phase": {}, "phase_time": {}}``.
+    """
+    steps = dict(breakdown.step_ns)
+    if with_others and steps:
+        steps[OTHERS] = breakdown.others_ns
+    operators = _operators("CPU", breakdown.cpu_ns) | _operators("GPU", breakdown.gpu_ns)
+    blocks: dict[str, Details] = {
+        "operators": operators,
+        "phases": {"phase": _pct(steps), "phase_time": {}},
+    }
+    device_first = "cpu" if order is MemberOrder.BOTTLENECK else "gpu"
+    devices = sorted(breakdown.device_ns, key=lambda name: (device_first not in name, name))
+    details: Details = {"ratio": _pct({name: breakdown.device_ns[name] for name in devices})}
+    for block in order.value:
+        details |= blocks[block]
+    rest = {
+        "general": largest_first(breakdown.general_ns),
+        "forward_backward": forward_backward_ns(breakdown),
+        "horovod": listed(breakdown.horovod_ns),
+    }
+    return details | {name: share for name, total in rest.items() if (share := _pct(total))}
+
+
+def _operators(device: str, total_ns: Mapping[str, int]) -> Details:
+    entries = listed(total_ns)
+    if not entries:
+        return {}
+    total_us: Details = {name: round(value / NS_PER_US) for name, value in entries.items()}
+    return {device: _pct(entries), f"{device}_total": total_us}
+
+
+def _pct(total_ns: Mapping[str, int]) -> Details:
+    return {**shares_pct(total_ns)}
+
+
+def exhibits_of_breakdown(
+    breakdown: Breakdown, *, with_others: bool, prefix: str = "", during: str = ""
+) -> tuple[Exhibit, ...]:
+    """Return one ``shares`` exhibit per member that has something to share.
+
+    Args:
+        breakdown: the sums.
+        with_others: whether the phases include the time between steps.
+        prefix: put before the ids, ``"outlier_"``.
+        during: put behind the titles, ``" during slow steps"``.
+    """
+    steps = largest_first(breakdown.step_ns)
+    if with_others and steps:
+        steps[OTHERS] = breakdown.others_ns
+    totals = {
+        "phase": steps,
+        "forward_backward": forward_backward_ns(breakdown),
+        "ratio": largest_first(breakdown.device_ns),
+        "general": largest_first(breakdown.general_ns),
+        "horovod": largest_first(breakdown.horovod_ns),
+    }
+    return tuple(
+        exhibit(
+            f"{prefix}{exhibit_id}",
+            ExhibitKind.SHARES,
+            title=f"{title}{during}",
+            columns=_columns(
+                list(total), [value / NS_PER_S for value in total.values()], _percentages(total)
+            ),
+            row_roles=[_role(member, name) for name in total],
+        )
+        for member, (exhibit_id, title) in _TITLES.items()
+        if sum((total := totals[member]).values())
+    )
+
+
+def exhibits_of_members(
+    details: Details, *, prefix: str = "", during: str = ""
+) -> tuple[Exhibit, ...]:
+    """Return the same exhibits from AWS's JSON, which has percentages only.
+
+    Numbers known to be wrong are shown as they are, with a remark. Negative parts, which AWS's
+    ``others`` may be, cannot be drawn: then the caption holds AWS's values, and the parts that
+    are drawn add up to 100.
+    """
+    found = []
+    for member, (exhibit_id, title) in _TITLES.items():
+        entry = details.get(member)
+        if not isinstance(entry, dict) or not entry:
+            continue
+        parts = {name: float(pct) for name, pct in entry.items() if isinstance(pct, int | float)}
+        kept = {name: value for name, value in parts.items() if value >= 0}
+        pct, caption = list(kept.values()), _remark(details, member)
+        if len(kept) < len(parts):
+            given = ", ".join(f"{name} {format_pct(value)}" for name, value in parts.items())
+            pct = list(percentages(pct))
+            caption += (
+                f" AWS's shares are impossible ({given}); without the negative ones they are these."
+            )
+        found.append(
+            exhibit(
+                f"{prefix}{exhibit_id}",
+                ExhibitKind.SHARES,
+                title=f"{title}{during}",
+                caption=caption.strip(),
+                columns=_columns(list(kept), [None for _ in kept], pct),
+                row_roles=[_role(member, name) for name in kept],
+            )
+        )
+    return tuple(found)
+
+
+def _percentages(total_ns: Mapping[str, int]) -> list[float]:
+    return list(percentages(list(total_ns.values())))
+
+
+def _columns(parts: list[str], time_s: list[float] | list[None], pct: list[float]) -> list[Column]:
+    return [
+        column("part", "", parts, type=ColumnType.TEXT),
+        column("time_s", "s", time_s, type=ColumnType.FLOAT),
+        column("pct", "%", pct, type=ColumnType.FLOAT),
+    ]
+
+
+def _role(member: str, name: str) -> Role | None:
+    """Return what a part is about, ``None`` for work of the framework that may be anything."""
+    if name == OTHERS:
+        return Role.IDLE
+    if member == "ratio":
+        return Role.CPU if "cpu" in name.casefold() else Role.GPU
+    if member == "general":
+        return Role.IO if "loader" in name.casefold() else None
+    if member == "horovod":
+        return Role.NETWORK
+    return Role.GPU if name == FORWARD_PASS else Role.STEP
+
+
+def _remark(details: Details, member: str) -> str:
+    """Return what is known to be wrong with AWS's member (docs/rules.md)."""
+    phase, ratio = details.get("phase"), details.get("ratio")
+    is_overall = isinstance(phase, dict) and OTHERS in phase
+    if member == "phase" and is_overall:
+        return "AWS's rule tells about half of the time between steps."
+    if member == "ratio" and not is_overall and isinstance(ratio, dict) and len(ratio) > 1:
+        return "AWS's rule swaps the labels of CPU and GPU here."
+    return ""

@@ -1,0 +1,79 @@
+"""Functions at some moments against others, as several rules show and say it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from reportgen.facts.inside import FunctionSums, Increase
+from reportgen.results import Exhibit
+from reportgen.rules.kit import col, row, table
+from reportgen.text import write
+from reportgen.units import NS_PER_S
+
+
+@row
+class _Compared:
+    function: str = col()
+    phase: str = col()
+    count: int = col()
+    mean_s: float | None = col("s")
+    share_pct: float = col("%")
+    other_count: int = col()
+    other_mean_s: float | None = col("s")
+    other_share_pct: float = col("%")
+    times_as_long: float | None = col()
+
+
+def compared_functions(
+    exhibit_id: str, sums: FunctionSums, others: FunctionSums, *, title: str, caption: str
+) -> Iterator[Exhibit]:
+    """Yield the table of both sides, largest increase of the share first; none without events."""
+    if not sums.count:
+        return
+    share, other_share = sums.share_pct, others.share_pct
+    mean, other_mean = (
+        {key: total_ns / side.count[key] / NS_PER_S for key, total_ns in side.total_ns.items()}
+        for side in (sums, others)
+    )
+    keys = sorted(
+        {*sums.count, *others.count},
+        key=lambda key: (other_share.get(key, 0.0) - share.get(key, 0.0), key),
+    )
+    rows = [
+        _Compared(
+            function=key[0],
+            phase=key[1],
+            count=sums.count.get(key, 0),
+            mean_s=mean.get(key),
+            share_pct=share.get(key, 0.0),
+            other_count=others.count.get(key, 0),
+            other_mean_s=other_mean.get(key),
+            other_share_pct=other_share.get(key, 0.0),
+            times_as_long=mean[key] / usual
+            if key in mean and (usual := other_mean.get(key))
+            else None,
+        )
+        for key in keys
+    ]
+    yield table(exhibit_id, rows, _Compared, title=title, caption=caption)
+
+
+def cause_text(found: Increase, *, at: str, against: str) -> str:
+    """Say which function takes more of the time.
+
+    Args:
+        found: the function.
+        at, against: what the moments are, and the others: ``"during bottlenecks"``.
+    """
+    times = ": {factor:.1f} times as much" if found.other_share_pct else ""
+    return write(
+        "{name} takes {share:pct} of the time of all functions {at} and {other:pct} {against}"
+        + times
+        + ".",
+        name=found.name,
+        share=found.share_pct,
+        other=found.other_share_pct,
+        factor=found.factor,
+        at=at,
+        against=against,
+    )

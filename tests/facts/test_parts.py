@@ -1,0 +1,36 @@
+"""Measurements of several parts become one as their fields declare."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from reportgen.facts.parts import concat, greatest, least, merge, merged, sum_by_key
+
+
+@dataclass(frozen=True, kw_only=True)
+class Copies:
+    rank: int
+    n_ops: int = merged(sum)
+    deepest: int = merged(max)
+    names: tuple[str, ...] = merged(concat)
+    spent_ns: Mapping[str, int] = merged(sum_by_key)
+
+
+def test_measurements_merge_as_their_fields_declare() -> None:
+    one = Copies(rank=0, n_ops=1, deepest=5, names=("x",), spent_ns={"h2d": 1, "d2h": 2})
+    two = Copies(rank=1, n_ops=2, deepest=3, names=("y", "x"), spent_ns={"d2h": 3, "p2p": 4})
+
+    assert merge([one, two]) == Copies(
+        rank=0,
+        n_ops=3,
+        deepest=5,
+        names=("x", "y", "x"),
+        spent_ns={"h2d": 1, "d2h": 5, "p2p": 4},
+    )
+    assert merge([one]) == one
+
+
+def test_values_that_are_absent_do_not_count() -> None:
+    assert (least([None, 3, 2]), greatest([None, 3, 2])) == (2, 3)
+    assert (least([None]), greatest([])) == (None, None)
