@@ -93,9 +93,9 @@ def plural(count: int, noun: str, plural: str = "") -> str:
     return f"{count:,} {noun if count == 1 else plural or f'{noun}s'}"
 
 
-def verb(count: int, verb: str) -> str:
-    """Write what so many things do: ``take``, of one ``takes``."""
-    return f"{verb}s" if count == 1 else verb
+def verb(count: int, verb: str, of_one: str = "") -> str:
+    """Write what so many things do: ``take``, of one ``takes``; ``of_one`` where no s is added."""
+    return (of_one or f"{verb}s") if count == 1 else verb
 
 
 def device_label(node: str, device: str, *, n_nodes: int) -> str:
@@ -131,7 +131,7 @@ class _Writer(string.Formatter):
         if kind == "count":
             return plural(value, *words.split("/"))
         if kind == "verb":
-            return verb(value, words)
+            return verb(value, *words.split("/"))
         known = _FORMATS.get(format_spec)
         return known(value) if known else str(super().format_field(value, format_spec))
 
@@ -147,7 +147,8 @@ def write(text: str, /, **values: object) -> str:
             ``pct`` (0-100), ``s`` (seconds), ``ns`` (nanoseconds), ``bytes``, ``n`` (a whole
             number with thousands apart), ``count step`` (``1 step``, ``2 steps``;
             ``count match/matches`` where an s is not enough), ``verb take`` (``takes`` for 1,
-            ``take`` for more), ``names`` (the first of a list of names).
+            ``take`` for more; ``verb are/is`` where no s is added), ``names`` (the first of a list
+            of names).
         **values: by name.
 
     Raises:

@@ -26,8 +26,9 @@ Rows = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Samples:
-    """One series without its gaps: (n,) times and values, sorted by time."""
+    """One series without its gaps: (n,) rows of the table, times and values, sorted by time."""
 
+    row: Rows
     time_ns: Instants
     values: Floats
 
@@ -38,8 +39,8 @@ class Samples:
 
 def samples_of(system: SystemTable, values: Floats) -> Samples:
     """Return the samples of (n_ticks,) values, NaN left out."""
-    is_sampled = ~np.isnan(values)
-    return Samples(time_ns=system.tick_ns[is_sampled], values=values[is_sampled])
+    row = np.flatnonzero(~np.isnan(values))
+    return Samples(row=row, time_ns=system.tick_ns[row], values=values[row])
 
 
 def samples_by_gpu(system: SystemTable, kind: SeriesKind) -> dict[str, Samples]:

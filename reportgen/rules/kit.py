@@ -13,7 +13,7 @@ from typing import Any, Literal, TypeVar, dataclass_transform
 import numpy as np
 from numpy.typing import NDArray
 
-from reportgen.facts.distributions import Box
+from reportgen.facts.distributions import BIN_PCT, Box
 from reportgen.facts.intervals import runs_of
 from reportgen.facts.parts import concat, merge, merged, sum_by_key
 from reportgen.facts.steps import Loop
@@ -287,6 +287,38 @@ def boxes(
         ],
         role=role,
         row_roles=row_roles[:MOST_BOXES],
+    )
+
+
+def pct_bins(
+    exhibit_id: str,
+    groups: Sequence[tuple[str, Sequence[object]]],
+    *,
+    title: str,
+    caption: str,
+    role: Role | None = None,
+) -> Exhibit:
+    """Return histograms of percentages.
+
+    Args:
+        exhibit_id: stable id, unique within the result.
+        groups: at least one: a name, and counts in bins of 2 % that begin at 0.
+        title: what was counted, without a full stop.
+        caption: how to read it.
+        role: what all groups are about.
+    """
+    starts = [BIN_PCT * index for index in range(len(groups[0][1]))]
+    edges = {"bin_start": starts, "bin_end": [start + BIN_PCT for start in starts]}
+    return exhibit(
+        exhibit_id,
+        ExhibitKind.HISTOGRAM,
+        title=title,
+        caption=caption,
+        columns=[
+            *(column(name, "%", values, type=ColumnType.INT) for name, values in edges.items()),
+            *(column(name, "", counts, type=ColumnType.INT, role=role) for name, counts in groups),
+        ],
+        role=role,
     )
 
 

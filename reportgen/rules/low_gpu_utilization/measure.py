@@ -1,0 +1,247 @@
+"""What LowGPUUtilization measures: how each GPU of a node was used, minute by minute."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reportgen.facts.activity import EDGE_AT_MOST_RATIO, WorkRange, idle_edges, work_range
+from reportgen.facts.activity import training_loop_ns as loop_of
+from reportgen.facts.distributions import Box, box_of, percentiles
+from reportgen.facts.gpu_use import (
+    IDLE_BELOW_PCT,
+    PERCENT_DIGITS,
+    Samples,
+    samples_by_gpu,
+    windows_at_work,
+)
+from reportgen.facts.host_load import cores_mean_pct, is_host_hot
+from reportgen.facts.minutes import minutes_of, window_percentiles
+from reportgen.facts.samples import present_values
+from reportgen.profile import NodeProfile, SeriesKind
+from reportgen.profile.system import Floats, Instants
+from reportgen.rules.kit import col, derived, patience, percentage, row, window
+from reportgen.rules.saying.violations import LastViolation, box_member
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Params:
+    """Parameters in AWS's order."""
+
+    threshold_p95: float = percentage(70, "under-used when the 95th percentile is below this")
+    threshold_p5: float = percentage(
+        IDLE_BELOW_PCT, "fluctuating when the 5th percentile is below this"
+    )
+    window: int = window(500)
+    patience: int = patience()
+
+
+class Verdict(StrEnum):
+    """What is wrong with a GPU."""
+
+    UNDER_USED = "under-used"
+    FLUCTUATING = "fluctuating"
+    EDGES = "idle only at start or end"
+    FINE = "fine"
+    NOT_JUDGED = "not judged"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FaultyMinutes:
+    """The minutes in which a GPU was under-used, or those in which it fluctuated.
+
+    Attributes:
+        start_ns: (k,) starts of the minutes by AWS's definition, over the last window.
+        work_ns: (m,) the same, only over the samples of the window in the GPU's working range.
+        lowest_pct: the lowest percentile in the latter: the 95th, or the 5th of one that
+            fluctuated; infinite without any.
+    """
+
+    start_ns: Instants
+    work_ns: Instants
+    lowest_pct: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IdleEdge:
+    """The time before a GPU first worked, or after it last worked, if it is long.
+
+    ``ratio`` is its share of the working range.
+    """
+
+    is_start: bool
+    ratio: float
+    start_ns: int
+    end_ns: int
+
+
+def verdict_of(gpu: GpuUse) -> Verdict:
+    """Return what is wrong with a GPU: the condition that held in more minutes at work."""
+    low, fluctuating = gpu.low.work_ns.size, gpu.fluctuating.work_ns.size
+    if not gpu.judged_minutes:
+        return Verdict.NOT_JUDGED
+    if low and low >= fluctuating:
+        return Verdict.UNDER_USED
+    if fluctuating:
+        return Verdict.FLUCTUATING
+    return Verdict.EDGES if gpu.n_violations else Verdict.FINE
+
+
+@row
+class GpuUse:
+    """Use of one GPU.
+
+    Attributes:
+        mean_pct, p5_pct, p95_pct, max_pct, box: over its whole history.
+        work_mean_pct, work_p5_pct, work_p95_pct: over its working range.
+        idle_ratio: share of the working range below ``threshold_p5``.
+        hot_when_idle_ratio: share of those idle samples in which a CPU core was busy or waited
+            for I/O; ``None`` without idle samples.
+        host_mean_pct: mean use of the node's cores over the working range, ``None`` without.
+        edge: the longer idle edge of the working range, if it is a quarter of it.
+        last_ns: time of its newest sample.
+        violation: the newest violation by AWS's definition.
+    """
+
+    node: str = col()
+    gpu: str = col()
+    verdict: str = derived(verdict_of)
+    mean_pct: float = col("%", digits=2)
+    p5_pct: float = col("%", digits=2)
+    p95_pct: float = derived(lambda gpu: gpu.box.p95, "%", digits=2)
+    max_pct: float = col("%", digits=2)
+    work_mean_pct: float = col("%", digits=2)
+    work_p5_pct: float = col("%", digits=2)
+    work_p95_pct: float = col("%", digits=2)
+    work_idle_pct: float = derived(lambda gpu: 100 * gpu.idle_ratio, "%", digits=2)
+    judged_minutes: int = col()
+    under_used_minutes: int = derived(lambda gpu: gpu.low.work_ns.size)
+    fluctuating_minutes: int = derived(lambda gpu: gpu.fluctuating.work_ns.size)
+    aws_violations: int = derived(lambda gpu: gpu.n_violations)
+    n_samples: int = col(name="samples")
+    box: Box
+    idle_ratio: float
+    hot_when_idle_ratio: float | None
+    host_mean_pct: float | None
+    edge: IdleEdge | None
+    last_ns: int
+    low: FaultyMinutes
+    fluctuating: FaultyMinutes
+    violation: LastViolation | None
+
+    @property
+    def n_violations(self) -> int:
+        """Return the number of violations as AWS counts them."""
+        return self.low.start_ns.size + self.fluctuating.start_ns.size
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeGpus:
+    """One node: how many ticks it has and how each of its GPUs was used."""
+
+    node: str
+    n_ticks: int
+    gpus: tuple[GpuUse, ...]
+
+
+def measure(part: NodeProfile, params: Params) -> NodeGpus:
+    """Measure every GPU of a node; a GPU without a single sample does not exist."""
+    samples = samples_by_gpu(part.system, SeriesKind.GPU_UTILIZATION)
+    gpus = [_measure_gpu(part, gpu, own, params) for gpu, own in samples.items()]
+    return NodeGpus(node=part.node, n_ticks=part.system.n_ticks, gpus=tuple(gpus))
+
+
+def _measure_gpu(part: NodeProfile, gpu: str, samples: Samples, params: Params) -> GpuUse:
+    time_ns, values, idle_below = samples.time_ns, samples.values, params.threshold_p5
+    work = work_range(time_ns, values, idle_below=idle_below, loop_ns=loop_of(part.spans))
+    working, ticks = values[work.first : work.stop], samples.row[work.first : work.stop]
+    is_idle = working < idle_below
+    hot = is_host_hot(part.system)[ticks][is_idle]
+    host = present_values(cores_mean_pct(part.system)[ticks])
+    every = minutes_of(time_ns)
+    is_judged = every.stop > params.patience
+    start_ns, stops = every.start_ns[is_judged], every.stop[is_judged]
+    plain = window_percentiles(values, stops, window=params.window, points_pct=(95, 5))
+    at_work = _at_work(values, stops, plain, work, params.window)
+    is_bad, is_bad_at_work = _conditions(plain, params), _conditions(at_work, params)
+    low, fluctuating = (
+        FaultyMinutes(
+            start_ns=start_ns[is_bad[kind]],
+            work_ns=start_ns[is_bad_at_work[kind]],
+            lowest_pct=float(at_work[is_bad_at_work[kind], kind].min(initial=np.inf)),
+        )
+        for kind in (0, 1)
+    )
+    violating = is_bad[0] | is_bad[1]
+    work_p5, work_p95 = percentiles(working, (5, 95)).tolist()
+    return GpuUse(
+        node=part.node,
+        gpu=gpu,
+        n_samples=values.size,
+        box=box_of(values),
+        mean_pct=float(values.mean()),
+        p5_pct=float(percentiles(values, (5,))[0]),
+        max_pct=float(values.max()),
+        work_mean_pct=float(working.mean()),
+        work_p5_pct=work_p5,
+        work_p95_pct=work_p95,
+        idle_ratio=float(is_idle.mean()),
+        hot_when_idle_ratio=float(hot.mean()) if hot.size else None,
+        host_mean_pct=float(host.mean()) if host.size else None,
+        edge=_idle_edge(samples, work, idle_below),
+        last_ns=int(time_ns[-1]),
+        judged_minutes=start_ns.size,
+        low=low,
+        fluctuating=fluctuating,
+        violation=_violation(gpu, values, start_ns[violating], stops[violating], params.window),
+    )
+
+
+def _idle_edge(samples: Samples, work: WorkRange, idle_below: float) -> IdleEdge | None:
+    time_ns = samples.time_ns
+    before, after = idle_edges(samples.values[work.first : work.stop], idle_below=idle_below)
+    ratio = max(before, after) / work.n_samples
+    if ratio < EDGE_AT_MOST_RATIO:
+        return None
+    is_start = before > after
+    first, last = (0, work.first + before) if is_start else (work.stop - 1 - after, -1)
+    return IdleEdge(
+        is_start=is_start, ratio=ratio, start_ns=int(time_ns[first]), end_ns=int(time_ns[last])
+    )
+
+
+def _at_work(
+    values: Floats, stops: Instants, plain: Floats, work: WorkRange, window: int
+) -> Floats:
+    """Return (m, 2) p95 and p5 of what of each window lies in the working range, else NaN."""
+    found = plain.copy()
+    first, stop = windows_at_work(stops, work, window=window)
+    for at in np.flatnonzero(stop - first < window).tolist():
+        inside = values[first[at] : stop[at]]
+        found[at] = percentiles(inside, (95, 5)) if inside.size else np.nan
+    return found
+
+
+def _conditions(pairs: Floats, params: Params) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Return (m,) which pairs of p95 and p5 are under-used, and (m,) which fluctuate."""
+    p95, p5 = np.round(pairs, PERCENT_DIGITS).T
+    is_fluctuating = (p95 > params.threshold_p95) & (p5 < params.threshold_p5)
+    return p95 < params.threshold_p95, is_fluctuating
+
+
+def _violation(
+    gpu: str, values: Floats, minute_ns: Instants, stops: Instants, window: int
+) -> LastViolation | None:
+    if not minute_ns.size:
+        return None
+    history = values[: stops[-1]]
+    p95, p5 = percentiles(history[-window:], (95, 5)).tolist()
+    peaks = {"gpu_max": float(history.max()), "gpu_95": p95, "gpu_5": p5}
+    return LastViolation(
+        first_ns=int(minute_ns[0]),
+        last_ns=int(minute_ns[-1]),
+        members={gpu: {**peaks, **box_member(box_of(history))}},
+    )

@@ -1,0 +1,148 @@
+"""What LowGPUUtilization says: GPU-1 and GPU-2, and the words for what may lie behind them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from reportgen.rules.kit import Message
+
+WAITS = (
+    "DL-1",
+    "DL-2",
+    "DL-5",
+    "CPU-1",
+    "IO-1",
+    "SYS-5",
+    "PERIOD-1",
+    "STEP-1",
+    "STRAG-1",
+    "BAL-1",
+)
+"""The findings that say what an idle GPU waits for."""
+
+# A GPU that is under-used
+
+UNDER_USED = Message(
+    id="GPU-1",
+    title="GPU under-used: the 95th percentile of {place} is only {measured:pct}",
+    text=(
+        "In {n_bad:n} of {gpu.judged_minutes:count judged minute} the 95th percentile of the last "
+        "{window:count sample} was below {threshold:pct}; at the lowest it was {measured:pct}. "
+        "While at work this GPU was used {gpu.work_mean_pct:pct} on average and idle {idle:pct} of "
+        "the time. This concerns {concerned}."
+    ),
+    advice=(
+        "Give it more work at a time (see batch size), or use a smaller or fewer GPUs; the samples "
+        "do not show that it waits for the host."
+    ),
+    exhibit="utilization",
+    causes=(*WAITS, "BATCH-1"),
+)
+BEGAN_LATE = replace(
+    UNDER_USED,
+    title="GPU begins late: {place} idles for the first {edge_pct:pct} of the time",
+    text=UNDER_USED.text + " It first worked {edge_ns:ns} after its first sample.",
+    advice=(
+        "Shorten what runs before its work begins: downloads, preprocessing, compilation, waiting "
+        "for other workers."
+    ),
+    causes=(),
+)
+STOPPED = replace(
+    BEGAN_LATE,
+    title="GPU stopped: {place} idles for the last {edge_pct:pct} of the time",
+    text=UNDER_USED.text + " It last worked {edge_ns:ns} before its last sample.",
+    advice=(
+        "Find out what ended its work then: if training was over, end the job sooner; if not, its "
+        "process hung or died."
+    ),
+)
+NONE_USED = "None of {n_gpus:n} GPUs is ever used: {unused}"
+NEVER_USED = "{which} {n_unused:verb are/is} never used: {unused}"
+USE_ANY = (
+    "Check that model and batches are moved to the GPU and that the framework is built for it; a "
+    "job that needs none is cheaper on an instance without."
+)
+USE_NODES = (
+    "See whether the processes on {nodes:names} run and joined the others; start them, or take "
+    "fewer nodes."
+)
+USE_ALL = (
+    "Start one process per GPU (torchrun, DistributedDataParallel), or take an instance with fewer "
+    "GPUs."
+)
+SHARE_WORK = (
+    "Share the work evenly first: {busy} {n_busy:verb are/is} busy (see workload balance and the "
+    "pace of the workers)."
+)
+RELIEVE_CPU = (
+    "Relieve the CPU first: its cores are at {gpu.host_mean_pct:pct} on average; load and "
+    "preprocess more cheaply, or take more cores per GPU."
+)
+RELIEVE_HOST = (
+    "Relieve the host first: in {hot:pct} of the idle samples a CPU core was busy or waited for "
+    "I/O; find what it did (a sampling profiler shows it)."
+)
+
+# A GPU that swings between busy and idle
+
+FLUCTUATING = Message(
+    id="GPU-2",
+    title=("GPU swings between busy and idle: {place} is idle {idle:pct} of its working time"),
+    text=(
+        "In {n_bad:n} of {gpu.judged_minutes:count judged minute} the last {window:count sample} "
+        "reached above {threshold_p95:pct} (95th percentile) and fell below {threshold:pct} (5th "
+        "percentile, {measured:pct} at the lowest). While at work this GPU was used "
+        "{gpu.work_mean_pct:pct} on average. This concerns {concerned}."
+    ),
+    advice=(
+        "Find what the GPU waits for between its bursts: data loading, synchronisation with other "
+        "GPUs, checkpoints or logging."
+    ),
+    exhibit="utilization",
+    causes=WAITS,
+)
+
+# Faults that cost the training nothing, and results of SageMaker
+
+EDGES = Message(
+    id=UNDER_USED.id,
+    title="GPU idle only before the work begins or after it ends",
+    text=(
+        "{place} missed the thresholds in {n_bad:n} of {gpu.judged_minutes:count judged minute}, "
+        "but only because the last {window:count sample} reached into its idle start or end. At "
+        "work its 95th percentile is {measured:pct} and its mean {gpu.work_mean_pct:pct}. This "
+        "concerns {concerned}."
+    ),
+    advice="Nothing to do for the training itself; shorten start-up or upload if they matter.",
+    exhibit="utilization",
+)
+IMPORTED_LOW = Message(
+    id=UNDER_USED.id,
+    title="GPU under-used: {place}",
+    text=(
+        "The 95th percentile of the last {window:count sample} was {measured:pct} when the rule "
+        "last triggered (threshold {threshold:pct}). Affected: {affected}."
+    ),
+    advice=(
+        "Look at the CPU, I/O and data loading sections for what the GPU waits for; if there is "
+        "nothing, raise the batch size."
+    ),
+    exhibit="boxes",
+    causes=("CPU-1", "IO-1", "BATCH-1"),
+)
+IMPORTED_FLUCTUATING = replace(
+    IMPORTED_LOW,
+    id=FLUCTUATING.id,
+    title="GPU swings between busy and idle: {place}",
+    text=IMPORTED_LOW.text.replace("95th", "5th"),
+)
+IMPORTED_FOR_A_TIME = replace(
+    IMPORTED_LOW,
+    text=IMPORTED_LOW.text
+    + " Their median over the whole job is above it: they idled for a time only.",
+    advice=(
+        "See when they idled: before the first and after the last step the training loses nothing."
+    ),
+    causes=(),
+)
