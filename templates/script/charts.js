@@ -18,7 +18,8 @@ var reportCharts = (function () {
     displaylogo: false,
     responsive: true,
     showTips: false,
-    modeBarButtonsToRemove: ["select2d", "lasso2d", "autoScale2d", "sendDataToCloud", "toImage"]
+    modeBarButtonsToRemove: ["select2d", "lasso2d", "autoScale2d", "sendDataToCloud", "toImage"],
+    modeBarButtonsToAdd: reportSaving.buttons
   };
 
   function bytesOf(base64) {
