@@ -41,14 +41,12 @@ class Library:
     """A script as the page carries it.
 
     Attributes:
-        packed: gzipped, in base 85 with ``,`` for ``<``, which could begin a comment.
-        n_bytes: how long the gzipped script is.
+        packed: gzipped, in base 64.
         digest: what the policy allows it by.
         style_ids: ids of style sheets that it adds unless an element has them; for maps, 83 kB.
     """
 
     packed: str
-    n_bytes: int
     digest: str
     style_ids: tuple[str, ...]
 
@@ -112,10 +110,8 @@ def _listed_as(text: str, kind: str, listed: list[str]) -> str | None:
 
 
 def _packed(text: str) -> Library:
-    packed = pack(text)
     return Library(
-        packed=packed.text,
-        n_bytes=packed.n_bytes,
+        packed=pack(text),
         digest=digest(text),
         style_ids=tuple(_STYLE_ID.findall(text)),
     )

@@ -22,10 +22,10 @@ EARLY_SCRIPTS = ("early.js",)
 SCRIPTS = (
     "folds.js",
     "times.js",
+    "saving.js",
     "charts.js",
     "timeline.js",
     "tables.js",
-    "saving.js",
     "search.js",
     "page.js",
 )

@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import re
 import urllib.error
+import urllib.request
 from collections.abc import Mapping
 from functools import lru_cache
+from http.client import HTTPException
 from typing import Any
 
 from reportgen.errors import PlaceError
-from reportgen.storage.http import Request, ask
 from reportgen.storage.s3_credentials import find_credentials
 
 DEFAULT_REGION = "us-east-1"
@@ -47,11 +48,11 @@ def _matters(variable: str) -> bool:
 
 @lru_cache(maxsize=_N_REMEMBERED)
 def _access(bucket: str, _environment: tuple[tuple[str, str], ...]) -> Mapping[str, Any]:
-    address = endpoint()
+    address, region = endpoint(), region_of(bucket)
     return {
-        "region": region_of(bucket),
         **({"endpoint": address} if address else {}),
-        **find_credentials(),
+        **find_credentials(region),
+        "region": region,
     }
 
 
@@ -71,8 +72,10 @@ def region_of(bucket: str) -> str:
     url = f"{endpoint() or amazon_address(_own_region())}/{bucket}"
     named: str | None = None
     try:
-        answer = ask(Request(url=url, method="HEAD"), timeout_s=_HEAD_TIMEOUT_S, by_proxy=True)
-        named = answer.headers.get(_REGION_HEADER)
+        head = urllib.request.Request(url, method="HEAD")  # noqa: S310  # the user's own address
+        opener = urllib.request.build_opener(_WithoutRedirects)
+        with opener.open(head, timeout=_HEAD_TIMEOUT_S) as answer:
+            named = answer.headers.get(_REGION_HEADER)
     except urllib.error.HTTPError as err:
         named = err.headers.get(_REGION_HEADER)
         if err.code == 404:
@@ -81,9 +84,16 @@ def region_of(bucket: str) -> str:
                 hint="Check the spelling, and --endpoint-url if the store is not Amazon's.",
                 path=f"s3://{bucket}",
             ) from None
-    except (OSError, ValueError):
+    except (OSError, ValueError, HTTPException):
         pass
     return named if named and re.fullmatch(r"[a-z0-9-]+", named) else _own_region()
+
+
+class _WithoutRedirects(urllib.request.HTTPRedirectHandler):
+    """A redirect is the answer: it names the region."""
+
+    def redirect_request(self, *_args: Any) -> None:
+        """Follow nothing."""
 
 
 def amazon_address(region: str) -> str:

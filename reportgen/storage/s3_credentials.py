@@ -1,49 +1,51 @@
-"""Credentials as the AWS CLI finds them, in its order."""
+"""Credentials as the AWS CLI finds them, in its order.
+
+With the extra ``aws`` botocore finds and renews them. Without it obstore does, which knows the keys
+of the environment, web identities, the roles of ECS tasks and those of instances. Addresses of
+services never reach a message: they say nothing to people and much to strangers.
+"""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Mapping
 from datetime import timedelta
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from reportgen.errors import PlaceError
 from reportgen.storage.local import at_home
-from reportgen.storage.s3_roles import (
-    CONTAINER_VARIABLES,
-    container_credentials,
-    instance_credentials,
-    renewed_instance_credentials,
-)
-from reportgen.storage.s3_web_identity import TOKEN_FILE_VARIABLE, web_identity_credentials
-
-if TYPE_CHECKING:
-    from obstore.store import S3Credential
 
 _KEYS = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY")
 _EXTRA = "pip install 'make-profiler-report[aws]'"
-_ROLES_OF_MACHINES = ("container-role", "iam-role")
-"""What boto3 calls the two; we ask them ourselves, for no longer than ``ROLE_TIMEOUT_S``."""
+_WEB_IDENTITY = "AWS_WEB_IDENTITY_TOKEN_FILE"
+_ECS_TASK = "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI"
+_CONTAINER = "AWS_CONTAINER_CREDENTIALS_FULL_URI"
 
-_ASKED_AGAIN = timedelta(minutes=10)
-"""How long keys of boto3 are used before it is asked whether they are still good. It renews keys
-that end in less than this by itself. Source: botocore, ``_mandatory_refresh_timeout``."""
+_METADATA_TIMEOUT_S = 0.75
+"""Of each of the two requests to an instance's metadata service: a machine without one should not
+wait for more than 2 s in all."""
+
+_ROLE_TIMEOUT = timedelta(seconds=1.5)
+_STS_TIMEOUT_S = 10
 
 
-def find_credentials() -> Mapping[str, Any]:
+def find_credentials(region: str) -> Mapping[str, Any]:
     """Return what ``S3Store`` needs to sign requests.
 
     In this order: none when unsigned, keys of the environment, a web identity, profiles (with the
     extra ``aws``), the role of the container, the role of the instance.
 
+    Args:
+        region: whose token service is asked where the environment and the profile name no region.
+
     Raises:
         PlaceError: nothing was found (the message says where was looked), or what was found
             cannot be used.
     """
-    env = os.environ
-    keys = [bool(env.get(name)) for name in _KEYS]
+    keys = [bool(os.environ.get(name)) for name in _KEYS]
     if is_unsigned():
         return {"skip_signature": True}
     if any(keys) and not all(keys):
@@ -53,26 +55,14 @@ def find_credentials() -> Mapping[str, Any]:
         )
     if all(keys):
         return {}
-    if env.get(TOKEN_FILE_VARIABLE):
-        return _asked_now(web_identity_credentials)
-    provider = _from_profile(env.get("AWS_PROFILE"))
-    if provider is not None:
-        return {"credential_provider": provider}
-    if any(env.get(name) for name in CONTAINER_VARIABLES):
-        return _asked_now(container_credentials)
-    if instance_credentials() is not None:
-        return {"credential_provider": renewed_instance_credentials}
-    raise PlaceError(
-        "No AWS credentials found (looked at: environment, profiles, container role, "
-        "instance role).",
-        hint="Run `aws sso login`, set AWS_PROFILE, or pass --no-sign-request." + _say_extra(),
-    )
-
-
-def _asked_now(provider: Callable[[], S3Credential]) -> Mapping[str, Any]:
-    """Ask once at the start, so that what is wrong is said as it is."""
-    provider()
-    return {"credential_provider": provider}
+    found = _from_botocore(region) if _has_extra() else _from_obstore(region)
+    if found is None:
+        raise PlaceError(
+            "No AWS credentials found (looked at: environment, profiles, container role, "
+            "instance role).",
+            hint="Run `aws sso login`, set AWS_PROFILE, or pass --no-sign-request." + _say_extra(),
+        )
+    return found
 
 
 def is_unsigned() -> bool:
@@ -99,44 +89,40 @@ def _profile_files() -> list[Path]:
     return [path for path in paths if path.is_file()]
 
 
-def _from_profile(profile: str | None) -> Any:
-    """Return a provider that reads a profile, or ``None`` when no profile has credentials."""
-    if not profile and not _profile_files():
-        return None
-    if not _has_extra():
-        if not profile:
-            return None
-        raise PlaceError(
-            f"The profile {profile!r} (AWS_PROFILE or --profile) needs the extra `aws`.",
-            hint=f"Run: {_EXTRA}",
-        )
+def _from_botocore(region: str) -> Mapping[str, Any] | None:
+    """Return a provider of the keys that botocore finds, or ``None`` when it finds none.
+
+    botocore renews keys before they end, so it is asked for each request: 12 µs, where keys that
+    are kept here could be used after their end.
+    """
     from botocore.exceptions import BotoCoreError, ClientError
 
     try:
-        session = _session(profile or None)
+        session = _session(region)
         found = session.get_credentials()
         if found is None:
             return None
         found.get_frozen_credentials()
     except (BotoCoreError, ClientError, OSError, ValueError) as err:
-        raise PlaceError(
-            f"The profile {profile or 'default'!r} gives no credentials ({_kind(err)}).",
-            hint=f"Run `aws sso login{f' --profile {profile}' if profile else ''}`, "
-            "or check the profile with `aws configure list`.",
-        ) from err
+        raise _unusable(_source_of(err), f"({_kind(err)})") from err
     from obstore.auth.boto3 import Boto3CredentialProvider
 
-    return Boto3CredentialProvider(session, ttl=_ASKED_AGAIN)
+    return {"credential_provider": Boto3CredentialProvider(session, ttl=timedelta(0))}
 
 
-def _session(profile: str | None) -> Any:
-    """Return a session of botocore that asks no machine for its role."""
+def _session(region: str) -> Any:
+    """Return a session of botocore that waits for no service for minutes."""
     import botocore.session
+    from botocore.config import Config
+    from botocore.configprovider import ConstantProvider
 
-    session = botocore.session.Session(profile=profile)
-    resolver = session.get_component("credential_provider")
-    for name in _ROLES_OF_MACHINES:
-        resolver.remove(name)
+    session = botocore.session.Session()
+    timeout = ConstantProvider(_METADATA_TIMEOUT_S)
+    session.get_component("config_store").set_config_provider("metadata_service_timeout", timeout)
+    limits = {"connect_timeout": _STS_TIMEOUT_S, "read_timeout": _STS_TIMEOUT_S}
+    session.set_default_client_config(Config(**limits, retries={"max_attempts": 1}))
+    if session.get_config_variable("region") is None:
+        session.set_config_variable("region", region)
     return session
 
 
@@ -144,3 +130,88 @@ def _kind(err: Exception) -> str:
     """Return what went wrong in a word: texts of boto3 may hold addresses and account numbers."""
     code = getattr(err, "response", {}).get("Error", {}).get("Code")
     return str(code or type(err).__name__)
+
+
+def _source_of(err: Exception) -> str:
+    """Return the variable that names the source whose credentials cannot be used."""
+    if getattr(err, "kwargs", {}).get("provider") == "container-role":
+        return _CONTAINER
+    if _is_set(_WEB_IDENTITY):
+        return _WEB_IDENTITY
+    is_refused = _is_set(_CONTAINER) and isinstance(err, OSError | ValueError)
+    return _CONTAINER if is_refused else "AWS_PROFILE"
+
+
+def _from_obstore(region: str) -> Mapping[str, Any] | None:
+    """Return how obstore asks for the role of this machine, or ``None`` when it has none.
+
+    obstore reads the variables of a web identity and of an ECS task by itself.
+
+    Raises:
+        PlaceError: the extra ``aws`` is needed, or the role gives no credentials.
+    """
+    env = os.environ
+    if env.get("AWS_PROFILE") and not _is_set(_WEB_IDENTITY):
+        profile = f"The profile {env['AWS_PROFILE']!r} (AWS_PROFILE or --profile)"
+        raise PlaceError(f"{profile} needs the extra `aws`.", hint=f"Run: {_EXTRA}")
+    source = next((name for name in (_WEB_IDENTITY, _ECS_TASK, _CONTAINER) if _is_set(name)), None)
+    if source == _WEB_IDENTITY and not _is_set("AWS_ROLE_ARN"):
+        raise _unusable(source, "because AWS_ROLE_ARN is not set")
+    if source == _CONTAINER:
+        raise PlaceError(f"{_CONTAINER} needs the extra `aws`.", hint=f"Run: {_EXTRA}")
+    if source is None and env.get("AWS_EC2_METADATA_DISABLED", "").lower() == "true":
+        return None
+    config = {"region": region, "imdsv1_fallback": True, **_metadata_endpoint()}
+    problem = _sign_with(config)
+    if problem is None:
+        return config
+    if source is None:
+        return None
+    raise _unusable(source, problem)
+
+
+def _metadata_endpoint() -> Mapping[str, str]:
+    """Return the address of the metadata service, where it is not the usual one."""
+    is_v6 = os.environ.get("AWS_EC2_METADATA_SERVICE_ENDPOINT_MODE", "").lower() == "ipv6"
+    address = os.environ.get("AWS_EC2_METADATA_SERVICE_ENDPOINT", "")
+    address = address or ("http://[fd00:ec2::254]" if is_v6 else "")
+    return {"metadata_endpoint": address.rstrip("/")} if address else {}
+
+
+def _sign_with(config: Mapping[str, Any]) -> str | None:
+    """Sign a request that is never sent; return what went wrong, ``None`` if nothing did."""
+    import obstore
+    from obstore.store import S3Store
+
+    store = S3Store(
+        "bucket",
+        client_options={"allow_http": True, "timeout": _ROLE_TIMEOUT},
+        retry_config={"max_retries": 0, "retry_timeout": _ROLE_TIMEOUT},
+        **config,
+    )
+    try:
+        obstore.sign(store, "GET", "key", timedelta(minutes=1))
+    except obstore.exceptions.BaseError as err:
+        status = re.search(r"status code: (\d{3})", str(err))
+        return f"(its service answered {status[1]})" if status else "(its service did not answer)"
+    return None
+
+
+def _is_set(name: str) -> bool:
+    return bool(os.environ.get(name))
+
+
+def _unusable(source: str, why: str) -> PlaceError:
+    """Return the error of credentials that were found and cannot be used."""
+    if source == _WEB_IDENTITY:
+        subject = "The web identity of this machine"
+        hint = f"Check AWS_ROLE_ARN and {_WEB_IDENTITY}, or choose a profile with --profile."
+    elif source in {_ECS_TASK, _CONTAINER}:
+        subject = "The role of this container"
+        hint = "Check the role, set AWS_PROFILE, or pass --no-sign-request."
+    else:
+        profile = os.environ.get("AWS_PROFILE")
+        subject = f"The profile {profile or 'default'!r}"
+        login = f"aws sso login{f' --profile {profile}' if profile else ''}"
+        hint = f"Run `{login}`, or check the profile with `aws configure list`."
+    return PlaceError(f"{subject} gives no credentials {why}.", hint=hint)

@@ -37,10 +37,10 @@ def script_json(tree: object) -> Markup:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FigureText:
-    """A figure's JSON for a script element; packed when ``n_bytes`` is not ``None``."""
+    """A figure's JSON for a script element, plain or packed."""
 
     text: Markup
-    n_bytes: int | None = None
+    is_packed: bool = False
 
 
 def figure_text(tree: object) -> FigureText:
@@ -48,8 +48,7 @@ def figure_text(tree: object) -> FigureText:
     plain = script_json(tree)
     if len(plain) < _PACKED_FROM:
         return FigureText(text=plain)
-    packed = pack(plain)
-    return FigureText(text=Markup(packed.text), n_bytes=packed.n_bytes)  # noqa: S704 - holds no <
+    return FigureText(text=Markup(pack(plain)), is_packed=True)  # noqa: S704 - holds no <
 
 
 def notebook_style() -> str:

@@ -18,7 +18,8 @@ var reportCharts = (function () {
     displaylogo: false,
     responsive: true,
     showTips: false,
-    modeBarButtonsToRemove: ["select2d", "lasso2d", "autoScale2d", "sendDataToCloud", "toImage"]
+    modeBarButtonsToRemove: ["select2d", "lasso2d", "autoScale2d", "sendDataToCloud", "toImage"],
+    modeBarButtonsToAdd: reportSaving.buttons
   };
 
   function bytesOf(base64) {
@@ -28,25 +29,10 @@ var reportCharts = (function () {
     return bytes;
   }
 
-  /* Base 85, as `_in_base_85` in reportgen/publish/page.py writes it. */
-  function bytesOf85(text, count) {
-    var digits = new Uint8Array(128);
-    "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz!#$%&()*+-;,=>?@^_`{|}~"
-      .split("").forEach(function (letter, digit) { digits[letter.charCodeAt(0)] = digit; });
-    var words = new DataView(new ArrayBuffer(text.length / 5 * 4));
-    for (var at = 0, place = 0; at < text.length; place += 4) {
-      var word = 0;
-      for (var end = at + 5; at < end; at++) word = word * 85 + digits[text.charCodeAt(at)];
-      words.setUint32(place, word);
-    }
-    return new Uint8Array(words.buffer, 0, count);
-  }
-
   /* The text of a script element, packed or plain; inflating it leaves the page free. */
   function textOf(element) {
-    if (!element.dataset.bytes) return Promise.resolve(element.textContent);
-    var packed = bytesOf85(element.textContent.trim(), Number(element.dataset.bytes));
-    var stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
+    if (!("packed" in element.dataset)) return Promise.resolve(element.textContent);
+    var stream = new Blob([bytesOf(element.textContent)]).stream().pipeThrough(new DecompressionStream("gzip"));
     return new Response(stream).text();
   }
 

@@ -1,65 +1,46 @@
-/* Charts as files: PNG or SVG with the chart's title, drawn by plotly from what the page holds. */
-(function () {
+/* Charts as files: two buttons in plotly's own bar, PNG and SVG, with the chart's title. Gives
+   `reportSaving`. */
+var reportSaving = (function () {
   "use strict";
-  var SCALE = 2;
   var TITLE_PX = 52;
 
-  function nameOf(figure, ending) {
-    var job = document.title.replace(/[^A-Za-z0-9._-]+/g, "-").slice(0, 60);
-    return (job + "-" + figure.id.replace(/--/g, "-")).replace(/^-+|-+$/g, "") + "." + ending;
+  function nameOf(figure) {
+    return (document.title.slice(0, 60) + "-" + figure.id).replace(/[^A-Za-z0-9._]+/g, "-").replace(/^-/, "");
   }
 
-  function imageOf(figure, format) {
-    var plot = figure.querySelector(".rg-plot");
+  function titled(figure, plot, size) {
     var title = figure.querySelector("figcaption h3");
     var style = getComputedStyle(document.documentElement);
-    var layout = Object.assign({}, plot.layout);
     var harmless = (title ? title.textContent : "").replace(/&/g, "&amp;").replace(/</g, "&lt;");
-    layout.paper_bgcolor = style.getPropertyValue("--rg-surface").trim();
-    layout.title = { text: harmless, x: 0, xref: "paper", y: 0.98, yanchor: "top", font: { size: 15, color: style.getPropertyValue("--rg-text").trim() } };
-    layout.margin = Object.assign({}, layout.margin, { t: (layout.margin && layout.margin.t || 8) + TITLE_PX });
-    layout.autosize = false;
-    var size = { width: plot.clientWidth, height: plot.clientHeight + TITLE_PX };
-    return window.Plotly.toImage(
-      { data: plot.data, layout: Object.assign(layout, size) },
-      Object.assign({ format: format, scale: format === "png" ? SCALE : 1 }, size)
-    );
-  }
-
-  function save(figure, format) {
-    return reportCharts.wake(figure)
-      .then(function () { return imageOf(figure, format); })
-      .then(function (url) {
-        var link = document.createElement("a");
-        link.href = url;
-        link.download = nameOf(figure, format);
-        document.body.appendChild(link);
-        link.click();
-        link.remove();
-      });
-  }
-
-  function tool(figure, format) {
-    var made = document.createElement("button");
-    made.type = "button";
-    made.className = "rg-tool";
-    made.textContent = format.toUpperCase();
-    made.title = "Save this chart as " + format.toUpperCase();
-    made.addEventListener("click", function () {
-      made.disabled = true;
-      save(figure, format).catch(function () {
-        document.getElementById("rg-said").textContent = "The chart could not be saved here.";
-      }).then(function () { made.disabled = false; });
+    var top = plot.layout.margin && plot.layout.margin.t || 8;
+    return Object.assign({}, plot.layout, size, {
+      autosize: false,
+      paper_bgcolor: style.getPropertyValue("--rg-surface").trim(),
+      title: { text: harmless, x: 0, xref: "paper", y: 0.98, yanchor: "top", font: { size: 15, color: style.getPropertyValue("--rg-text").trim() } },
+      margin: Object.assign({}, plot.layout.margin, { t: top + TITLE_PX })
     });
-    return made;
   }
 
-  reportCharts.figures.forEach(function (figure) {
-    var caption = figure.querySelector("figcaption");
-    if (!caption) return;
-    var place = document.createElement("div");
-    place.className = "rg-tools";
-    ["png", "svg"].forEach(function (format) { place.appendChild(tool(figure, format)); });
-    caption.appendChild(place);
-  });
+  function save(plot, format) {
+    var figure = plot.closest("figure");
+    var size = { width: plot.clientWidth, height: plot.clientHeight + TITLE_PX };
+    var options = { format: format, filename: nameOf(figure), scale: format === "png" ? 2 : 1 };
+    window.Plotly.downloadImage(
+      { data: plot.data, layout: titled(figure, plot, size) }, Object.assign(options, size)
+    ).catch(function () {
+      document.getElementById("rg-said").textContent = "The chart could not be saved here.";
+    });
+  }
+
+  function button(format) {
+    return {
+      name: "Save this chart as " + format.toUpperCase(),
+      icon: function () {
+        return Object.assign(document.createElement("small"), { textContent: format.toUpperCase() });
+      },
+      click: function (plot) { save(plot, format); }
+    };
+  }
+
+  return { buttons: ["png", "svg"].map(button) };
 })();

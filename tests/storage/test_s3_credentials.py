@@ -12,7 +12,7 @@ import pytest
 
 from reportgen.errors import PlaceError
 from reportgen.storage import open_location
-from tests.role_service import RoleService, running_role_service
+from tests.role_service import RoleService, running_role_service, write_certificate
 from tests.s3_server import Bucket
 
 pytestmark = pytest.mark.slow
@@ -64,19 +64,30 @@ def test_a_container_has_the_keys_of_its_role(
     monkeypatch.setenv("AWS_CONTAINER_AUTHORIZATION_TOKEN", "wrong")
     error = refused(bucket)
     assert error.message == (
-        "The role of this container gives no credentials: its service answered 401."
+        "The role of this container gives no credentials (CredentialRetrievalError)."
     )
-    (tmp_path / "token").write_text("token-of-the-container\n")
+    monkeypatch.setenv("AWS_CONTAINER_AUTHORIZATION_TOKEN", "token-of-the-container")
+    assert keys_used(bucket) == {"ASIAROLE1"}
+    (tmp_path / "token").write_text("token-of-the-container")
+    monkeypatch.setenv("AWS_CONTAINER_AUTHORIZATION_TOKEN", "wrong")
     monkeypatch.setenv("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE", str(tmp_path / "token"))
-    assert keys_used(bucket) <= {"ASIAROLE1", "ASIAROLE2"}
-    assert service.seen == ["/v1/credentials"] * (1 + service.n_given)
+    assert keys_used(bucket) == {"ASIAROLE1", "ASIAROLE2"}
+    monkeypatch.setenv("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE", str(tmp_path / "none"))
+    assert "The role of this container gives no credentials (" in refused(bucket).message
 
 
+@pytest.mark.parametrize("has_extra", [True, False])
 def test_keys_of_a_role_are_asked_for_again_before_they_end(
-    bucket: Bucket, service: RoleService, monkeypatch: pytest.MonkeyPatch
+    bucket: Bucket, service: RoleService, monkeypatch: pytest.MonkeyPatch, has_extra: bool
 ) -> None:
     service.lasts_s = 1
-    monkeypatch.setenv("AWS_CONTAINER_CREDENTIALS_FULL_URI", f"{service.address}/v1/credentials")
+    if has_extra:
+        uri = f"{service.address}/v1/credentials"
+        monkeypatch.setenv("AWS_CONTAINER_CREDENTIALS_FULL_URI", uri)
+    else:
+        monkeypatch.setitem(sys.modules, "boto3", None)
+        monkeypatch.delenv("AWS_EC2_METADATA_DISABLED")
+        monkeypatch.setenv(METADATA, service.address)
     place = open_location(bucket.url)
     place.read_bytes("x")
     before = set(bucket.trouble.signers)
@@ -89,35 +100,80 @@ def test_a_container_service_elsewhere_is_not_asked_without_encryption(
     bucket: Bucket, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("AWS_CONTAINER_CREDENTIALS_FULL_URI", "http://example.invalid/keys")
-    assert "neither encrypted nor of this machine" in refused(bucket).message
+    message = "The role of this container gives no credentials (ValueError)."
+    assert refused(bucket).message == message
 
 
-@pytest.mark.parametrize("knows_sessions", [True, False])
-def test_an_instance_has_the_keys_of_its_role(
-    bucket: Bucket, service: RoleService, monkeypatch: pytest.MonkeyPatch, knows_sessions: bool
-) -> None:
-    service.knows_sessions = knows_sessions
-    monkeypatch.delenv("AWS_EC2_METADATA_DISABLED")
-    monkeypatch.setenv(METADATA, service.address)
-    assert keys_used(bucket) <= {"ASIAROLE1", "ASIAROLE2"}
-
-
-def test_an_instance_that_may_not_be_asked_is_left_alone(
+def test_an_ecs_task_has_the_keys_of_its_role_without_the_extra(
     bucket: Bucket, service: RoleService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setitem(sys.modules, "boto3", None)
+    monkeypatch.setenv("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI", "/v2/credentials/task")
+    monkeypatch.setenv("http_proxy", service.address)  # stands for the fixed address of ECS
+    monkeypatch.setenv("no_proxy", "127.0.0.1")
+    (key,) = keys_used(bucket)
+    assert key.startswith("ASIAROLE")
+    assert set(service.seen) == {"/v2/credentials/task"}
+
+    service.denies = True
+    monkeypatch.setenv("AWS_REGION", "eu-central-1")  # else what was found before is remembered
+    assert refused(bucket).message == (
+        "The role of this container gives no credentials (its service answered 403)."
+    )
+
+
+def test_other_containers_need_the_extra(bucket: Bucket, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "boto3", None)
+    monkeypatch.setenv("AWS_CONTAINER_CREDENTIALS_FULL_URI", "http://example.invalid/keys")
+    error = refused(bucket)
+    assert error.message == "AWS_CONTAINER_CREDENTIALS_FULL_URI needs the extra `aws`."
+    assert error.hint == "Run: pip install 'make-profiler-report[aws]'"
+
+
+@pytest.mark.parametrize("has_extra", [True, False])
+@pytest.mark.parametrize("status_v1", [None, 403, 404, 405])
+def test_an_instance_has_the_keys_of_its_role(
+    bucket: Bucket,
+    service: RoleService,
+    monkeypatch: pytest.MonkeyPatch,
+    has_extra: bool,
+    status_v1: int | None,
+) -> None:
+    if not has_extra:
+        monkeypatch.setitem(sys.modules, "boto3", None)
+    service.status_without_sessions = status_v1
+    monkeypatch.delenv("AWS_EC2_METADATA_DISABLED")
+    monkeypatch.setenv(METADATA, service.address)
+    if status_v1 in {404, 405} and not has_extra:
+        assert "No AWS credentials found" in refused(bucket).message
+        return
+    (key,) = keys_used(bucket)
+    assert key.startswith("ASIAROLE")
+
+
+@pytest.mark.parametrize("has_extra", [True, False])
+def test_an_instance_that_may_not_be_asked_is_left_alone(
+    bucket: Bucket, service: RoleService, monkeypatch: pytest.MonkeyPatch, has_extra: bool
+) -> None:
+    if not has_extra:
+        monkeypatch.setitem(sys.modules, "boto3", None)
     monkeypatch.setenv(METADATA, service.address)
     refused(bucket)
     assert service.seen == []
 
 
+@pytest.mark.parametrize("has_extra", [True, False])
 def test_a_silent_metadata_address_costs_less_than_two_seconds(
-    bucket: Bucket, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    bucket: Bucket, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, has_extra: bool
 ) -> None:
     monkeypatch.delenv("AWS_EC2_METADATA_DISABLED")
-    write_aws(tmp_path, "config", "[default]\nregion = eu-central-1\n")
+    if has_extra:
+        pytest.importorskip("boto3")
+        write_aws(tmp_path, "config", "[default]\nregion = eu-central-1\n")
+    else:
+        monkeypatch.setitem(sys.modules, "boto3", None)
     with socket.create_server(("127.0.0.1", 0)) as silent:
         monkeypatch.setenv(METADATA, f"http://127.0.0.1:{silent.getsockname()[1]}")
-        pytest.importorskip("boto3")
         began = time.monotonic()
         error = refused(bucket)
         assert time.monotonic() - began < 2
@@ -132,14 +188,38 @@ def test_a_web_identity_gets_the_keys_of_its_role(
 ) -> None:
     (tmp_path / "identity").write_text("token-of.the.pod")
     monkeypatch.setenv("AWS_WEB_IDENTITY_TOKEN_FILE", str(tmp_path / "identity"))
-    assert refused(bucket).message.endswith("AWS_ROLE_ARN is not set.")
+    subject = "The web identity of this machine gives no credentials "
+    assert refused(bucket).message == f"{subject}(InvalidConfigError)."
+    assert refused(bucket).hint.startswith("Check AWS_ROLE_ARN and AWS_WEB_IDENTITY_TOKEN_FILE")
     monkeypatch.setenv("AWS_ROLE_ARN", "arn:aws:iam::123456789012:role/team")
     (key,) = keys_used(bucket)
     assert key.startswith("ASIA")
 
     bucket.trouble.denies = "POST"
     monkeypatch.setenv("AWS_ROLE_SESSION_NAME", "another")
-    assert refused(bucket).message.endswith("AWS STS answered 403.")
+    assert refused(bucket).message == f"{subject}(ClientError)."
+
+
+def test_a_web_identity_needs_no_extra(
+    bucket: Bucket, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setitem(sys.modules, "boto3", None)
+    write_certificate(tmp_path / "certificate.pem")
+    monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "certificate.pem"))
+    (tmp_path / "identity").write_text("token-of.the.pod")
+    monkeypatch.setenv("AWS_WEB_IDENTITY_TOKEN_FILE", str(tmp_path / "identity"))
+    subject = "The web identity of this machine gives no credentials "
+    assert refused(bucket).message == f"{subject}because AWS_ROLE_ARN is not set."
+    monkeypatch.setenv("AWS_ROLE_ARN", "arn:aws:iam::123456789012:role/team")
+    with running_role_service(certificate=tmp_path / "certificate.pem") as service:
+        service.secret = "token-of.the.pod"
+        monkeypatch.setenv("AWS_ENDPOINT_URL_STS", service.address)
+        (key,) = keys_used(bucket)
+        assert key.startswith("ASIAROLE")
+
+        service.denies = True
+        monkeypatch.setenv("AWS_ROLE_SESSION_NAME", "another")
+        assert refused(bucket).message == f"{subject}(its service answered 403)."
 
 
 @pytest.mark.parametrize("variable", ["AWS_PROFILE", None])

@@ -51,12 +51,12 @@ def test_a_chart_carries_its_numbers_as_a_table_and_its_title_in_words(name):
 
 
 def test_a_curve_of_660_buckets_stays_small():
-    """660 instants of 4 bytes, two lines of 3 x 2 bytes each, a quarter more for base 85."""
+    """660 instants of 4 bytes, two lines of 3 x 2 bytes each, a third more for base 64."""
     (script,) = re.findall(
-        r'<script type="application/json" data-bytes="\d+">(.*?)</script>',
+        r'<script type="application/json" data-packed>(.*?)</script>',
         exhibit_block(EXHIBITS["band"], CONTEXT).html,
     )
-    assert len(script) < 660 * (4 + 2 * 3 * 2) * 5 / 4 + 2_000
+    assert len(script) < 660 * (4 + 2 * 3 * 2) * 4 / 3 + 2_000
 
 
 def test_json_cannot_end_the_script_it_stands_in():
