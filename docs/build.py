@@ -15,7 +15,7 @@ from reportgen.intake import discover, read
 from reportgen.results import Exhibit, ExhibitKind, RuleResult, Scalar
 from reportgen.rules.base import Rule, param_specs
 from reportgen.rules.registry import BUILTIN_RULES
-from reportgen.rules.runner import ABOUT, judge_all, measure_part
+from reportgen.rules.runner import judge_all, measure_part
 from reportgen.rules.settings import resolve_params, valid_range
 from sample_data.horovod import horovod_bytes, late_rank, negotiation_lines
 from sample_data.make import make_job
@@ -71,7 +71,6 @@ def exhibit_table() -> str:
     rows.extend(
         f"| `{rule_id}` | `{item.id}` | {item.kind} | {_columns(item)} |"
         for (rule_id, _), item in sorted(found.items(), key=lambda pair: pair[0])
-        if item.id != ABOUT
     )
     return "\n".join(rows)
 

@@ -10,7 +10,8 @@ import json
 import sys
 import types
 import typing
-from dataclasses import fields
+from collections.abc import Collection, Mapping
+from dataclasses import MISSING, fields
 from enum import Enum
 from pathlib import Path
 from typing import Any
@@ -19,9 +20,19 @@ from reportgen.profile import Clock, Quality
 from reportgen.profiling import Profiling
 from reportgen.report import JobHeader, JobSummary, QualityNote, RuleEntry
 from reportgen.report import codec as report_codec
-from reportgen.results import ExhibitKind, Finding, Reason, Status
+from reportgen.results import (
+    About,
+    Column,
+    Exhibit,
+    ExhibitKind,
+    Finding,
+    PackedTable,
+    Reason,
+    Status,
+    place,
+)
 from reportgen.results import codec as result_codec
-from reportgen.results.model import COLUMNAR, ColumnType
+from reportgen.results.model import COLUMNAR
 
 FOLDER = Path(__file__).resolve().parent / "schema"
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
@@ -44,22 +55,35 @@ def schema_of(kind: Any) -> dict[str, Any]:
         return {"enum": [member.value for member in kind]}
     if typing.get_origin(kind) is tuple:
         return _list_of(schema_of(typing.get_args(kind)[0]))
+    if typing.get_origin(kind) is Mapping:
+        return _map_of(schema_of(typing.get_args(kind)[1]))
     if kind in _PLAIN:
         return {"type": _PLAIN[kind]}
     if isinstance(kind, type) and hasattr(kind, "__dataclass_fields__"):
-        hints = typing.get_type_hints(kind)
-        names = [item.name for item in fields(kind)]
         unsaved = result_codec.UNSAVED if kind is Finding else ()
-        return closed({name: schema_of(hints[name]) for name in names if name not in unsaved})
+        return closed(_fields_of(kind, unsaved), optional=_optional(kind))
     raise TypeError(f"no schema for {kind!r}")
 
 
-def closed(properties: dict[str, Any]) -> dict[str, Any]:
-    """Return an object that has exactly these keys."""
+def _fields_of(kind: Any, left_out: Collection[str]) -> dict[str, Any]:
+    hints = typing.get_type_hints(kind)
+    names = [item.name for item in fields(kind) if item.name not in left_out]
+    return {name: schema_of(hints[name]) for name in names}
+
+
+def _optional(kind: Any) -> frozenset[str]:
+    """Return what a declaration leaves out where it is as by default."""
+    if kind.__module__ != place.__name__ and kind not in (About, Column, Exhibit):
+        return frozenset()
+    return frozenset(item.name for item in fields(kind) if item.default is not MISSING)
+
+
+def closed(properties: dict[str, Any], *, optional: Collection[str] = ()) -> dict[str, Any]:
+    """Return an object that has these keys and no others."""
     return {
         "type": "object",
         "properties": properties,
-        "required": list(properties),
+        "required": [name for name in properties if name not in optional],
         "additionalProperties": False,
     }
 
@@ -80,15 +104,16 @@ def _map_of(values: dict[str, Any]) -> dict[str, Any]:
 
 def _exhibit() -> dict[str, Any]:
     """Return an exhibit: rows, or for curves columns under ``data``."""
-    text = {"type": "string"}
-    column = closed({"name": text, "unit": text, "type": schema_of(ColumnType)})
-    head = {"id": text, "title": text, "caption": text, "columns": _list_of(column)}
+    column = closed(_fields_of(Column, {"values"}), optional=_optional(Column))
+    head = {**_fields_of(Exhibit, {"kind", "columns"}), "columns": _list_of(column)}
     in_columns = [kind.value for kind in COLUMNAR]
     in_rows = [kind.value for kind in ExhibitKind if kind.value not in in_columns]
+    data, rows = _map_of(_list_of(_SCALARS)), _list_of(_list_of(_SCALARS))
+    optional = _optional(Exhibit)
     return {
         "anyOf": [
-            closed({**head, "kind": {"enum": in_columns}, "data": _map_of(_list_of(_SCALARS))}),
-            closed({**head, "kind": {"enum": in_rows}, "rows": _list_of(_list_of(_SCALARS))}),
+            closed({**head, "kind": {"enum": in_columns}, "data": data}, optional=optional),
+            closed({**head, "kind": {"enum": in_rows}, "rows": rows}, optional=optional),
         ]
     }
 
@@ -100,10 +125,12 @@ def result_schema() -> dict[str, Any]:
         "id": {"type": "string"},
         "status": schema_of(Status),
         "reason": schema_of(Reason | None),
+        "about": schema_of(About | None),
         "params": _map_of(_SCALARS),
         "metrics": _map_of({"type": ["number", "null"]}),
         "findings": _list_of(schema_of(Finding)),
         "exhibits": _list_of(_exhibit()),
+        "data": _list_of(schema_of(PackedTable)),
     }
     five: dict[str, Any] = dict.fromkeys(result_codec.AWS_KEYS, _COUNT)
     five |= {"Details": {"type": "object"}, "RuleParameters": {"type": "string"}}

@@ -82,7 +82,7 @@ def test_results_of_the_oracle_jobs_are_valid(job: str) -> None:
         (["Details"], []),
         (["Extra"], 1),
         (["reportgen", "status"], "fine"),
-        (["reportgen", "format"], 2),
+        (["reportgen", "format"], 3),
         (["reportgen", "reason"], {"code": "bored", "text": ""}),
         (["reportgen", "metrics"], {"a": "1"}),
         (["reportgen", "findings", 0, "severity"], "bad"),
@@ -91,6 +91,10 @@ def test_results_of_the_oracle_jobs_are_valid(job: str) -> None:
         (["reportgen", "exhibits", 0, "kind"], "pie"),
         (["reportgen", "exhibits", 0, "columns", 0, "type"], "date"),
         (["reportgen", "exhibits", 0, "rows"], [[{}]]),
+        (["reportgen", "exhibits", 3, "place", "dashboard"], {"headline": "no order"}),
+        (["reportgen", "exhibits", 3, "role"], "purple"),
+        (["reportgen", "about"], {"title": "T"}),
+        (["reportgen", "data", 0, "columns", 0, "packed"], [1]),
     ],
 )
 def test_what_is_no_result_is_refused(path: list[str | int], value: object) -> None:

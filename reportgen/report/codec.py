@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict
 from typing import Any
 
 import msgspec
@@ -19,14 +18,8 @@ from reportgen.report.model import (
     Report,
     RuleEntry,
 )
-from reportgen.results import RuleId, RuleResult, Status
-from reportgen.results.codec import (
-    NOT_OURS,
-    finding_from_tree,
-    finding_tree,
-    reason_from_tree,
-    reason_tree,
-)
+from reportgen.results import RuleId, RuleResult
+from reportgen.results.codec import NOT_OURS, finding_from_tree, finding_tree
 
 FORMAT = 1
 
@@ -36,20 +29,17 @@ def encode(report: Report) -> bytes:
     tree = {
         "format": FORMAT,
         "report_id": report.report_id,
-        "job": asdict(report.job),
-        "summary": asdict(report.summary),
-        "nodes": list(report.nodes),
+        "job": report.job,
+        "summary": report.summary,
+        "nodes": report.nodes,
         "sampling_interval_ms": report.sampling_interval_ms,
         "findings": [
             {"rule": ranked.rule, **finding_tree(ranked.finding)} for ranked in report.findings
         ],
-        "rules": {rule_id: _entry_tree(entry) for rule_id, entry in report.rules.items()},
-        "data_quality": {
-            **report.data_quality.counters,
-            "notes": [asdict(note) for note in report.data_quality.notes],
-        },
-        "versions": dict(report.versions),
-        "profiling": None if report.profiling is None else asdict(report.profiling),
+        "rules": report.rules,
+        "data_quality": {**report.data_quality.counters, "notes": report.data_quality.notes},
+        "versions": report.versions,
+        "profiling": report.profiling,
     }
     return msgspec.json.format(msgspec.json.encode(tree), indent=1) + b"\n"
 
@@ -82,22 +72,6 @@ def decode(raw: bytes, *, path: str, results: Mapping[RuleId, RuleResult]) -> Re
         ) from err
 
 
-def _entry_tree(entry: RuleEntry) -> dict[str, Any]:
-    return {
-        "status": entry.status.value,
-        "reason": reason_tree(entry.reason),
-        "file": entry.file,
-    }
-
-
-def _entry(tree: dict[str, Any]) -> RuleEntry:
-    return RuleEntry(
-        status=Status(tree["status"]),
-        reason=reason_from_tree(tree["reason"]),
-        file=msgspec.convert(tree["file"], str),
-    )
-
-
 def _report(tree: dict[str, Any], results: Mapping[RuleId, RuleResult]) -> Report:
     quality = msgspec.convert(tree["data_quality"], dict[str, Any])
     notes = msgspec.convert(quality.pop("notes"), tuple[QualityNote, ...])
@@ -113,7 +87,7 @@ def _report(tree: dict[str, Any], results: Mapping[RuleId, RuleResult]) -> Repor
             )
             for item in tree["findings"]
         ),
-        rules={RuleId(rule_id): _entry(entry) for rule_id, entry in tree["rules"].items()},
+        rules=msgspec.convert(tree["rules"], dict[RuleId, RuleEntry]),
         data_quality=DataQuality(counters=msgspec.convert(quality, dict[str, int]), notes=notes),
         versions=msgspec.convert(tree["versions"], dict[str, str]),
         profiling=msgspec.convert(tree.get("profiling"), Profiling | None),

@@ -1,13 +1,15 @@
 """One rule result as JSON bytes and back.
 
 The first five keys are AWS's, in AWS's order (docs/rules.md, Five keys); ``reportgen`` holds ours.
-History of ``format``: 1, first version.
+History of ``format``: 1, first version; 2, what the page and later readers need is declared:
+``about`` (a table among the exhibits before), ``data``, and of exhibits and columns ``depth``,
+``role``, ``row_roles`` and ``place``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import MISSING, fields, is_dataclass, replace
 from typing import Annotated, Any
 
 import msgspec
@@ -15,12 +17,12 @@ import msgspec
 from reportgen.errors import FormatError
 from reportgen.results.model import (
     COLUMNAR,
-    Column,
+    About,
     ColumnType,
     Counters,
     Exhibit,
-    ExhibitKind,
     Finding,
+    PackedTable,
     Reason,
     RuleId,
     RuleResult,
@@ -28,7 +30,7 @@ from reportgen.results.model import (
     Status,
 )
 
-FORMAT = 1
+FORMAT, FIRST_FORMAT = 2, 1
 UNSAVED = frozenset({"causes"})
 """Fields of a finding that shape the report and are in no file."""
 NOT_OURS = (
@@ -75,17 +77,19 @@ def _our_tree(result: RuleResult) -> dict[str, Any]:
     return {
         "format": FORMAT,
         "id": result.id,
-        "status": result.status.value,
-        "reason": reason_tree(result.reason),
-        "params": dict(result.params),
-        "metrics": dict(result.metrics),
+        "status": result.status,
+        "reason": result.reason,
+        "about": None if result.about is None else lean(result.about),
+        "params": result.params,
+        "metrics": result.metrics,
         "findings": [finding_tree(finding) for finding in result.findings],
         "exhibits": [_exhibit_tree(exhibit) for exhibit in result.exhibits],
+        "data": result.data,
     }
 
 
 def decode(raw: bytes, *, path: str) -> RuleResult:
-    """Read the bytes of an ``<Id>.json`` that we wrote.
+    """Read the bytes of an ``<Id>.json`` that we wrote, in this format or the first one.
 
     Args:
         raw: the file's bytes.
@@ -98,13 +102,13 @@ def decode(raw: bytes, *, path: str) -> RuleResult:
         tree: Any = msgspec.json.decode(raw)
         ours = tree["reportgen"]
         version = ours["format"]
-        if version != FORMAT:
+        if version not in (FIRST_FORMAT, FORMAT):
             raise FormatError(
                 f"{path} has result format {version}; this version reads format {FORMAT}.",
                 hint="Update with: pip install -U make-profiler-report",
                 path=path,
             )
-        return _result(tree, ours)
+        return _result(tree, _from_first(ours) if version == FIRST_FORMAT else ours)
     except NOT_OURS as err:
         raise FormatError(
             f"{path} is not a rule result of make-profiler-report ({type(err).__name__}: {err}).",
@@ -113,32 +117,25 @@ def decode(raw: bytes, *, path: str) -> RuleResult:
         ) from err
 
 
+def lean(value: Any) -> Any:
+    """Return a declaration as JSON, without what is as it is by default."""
+    if is_dataclass(value):
+        return {
+            item.name: lean(held)
+            for item in fields(value)
+            if (held := getattr(value, item.name)) != item.default or item.default is MISSING
+        }
+    if isinstance(value, tuple):
+        return [lean(item) for item in value]
+    return value
+
+
 def finding_tree(finding: Finding) -> dict[str, Any]:
     """Return a finding as the JSON object that result files and ``report.json`` hold."""
-    where = finding.where
-    estimate = finding.estimate
     return {
-        "id": finding.id,
-        "severity": finding.severity.value,
-        "title": finding.title,
-        "text": finding.text,
-        "where": {
-            "node": where.node,
-            "device": where.device,
-            "start_s": where.start_s,
-            "end_s": where.end_s,
-        },
-        "measured": finding.measured,
-        "threshold": finding.threshold,
-        "unit": finding.unit,
-        "advice": finding.advice,
-        "estimate": None
-        if estimate is None
-        else {
-            "share_ratio": estimate.share_ratio,
-            "speedup_at_most": estimate.speedup_at_most,
-        },
-        "exhibit": finding.exhibit,
+        item.name: getattr(finding, item.name)
+        for item in fields(finding)
+        if item.name not in UNSAVED
     }
 
 
@@ -155,27 +152,14 @@ def finding_from_tree(tree: dict[str, Any]) -> Finding:
     return msgspec.convert({name: tree[name] for name in saved}, Finding)
 
 
-def reason_tree(reason: Reason | None) -> dict[str, str] | None:
-    """Return a reason as the JSON object that result files and ``report.json`` hold."""
-    return None if reason is None else {"code": reason.code.value, "text": reason.text}
-
-
 def _exhibit_tree(exhibit: Exhibit) -> dict[str, Any]:
-    tree: dict[str, Any] = {
-        "id": exhibit.id,
-        "kind": exhibit.kind.value,
-        "title": exhibit.title,
-        "caption": exhibit.caption,
-        "columns": [
-            {"name": column.name, "unit": column.unit, "type": column.type.value}
-            for column in exhibit.columns
-        ],
-    }
+    tree = lean(replace(exhibit, columns=()))
+    tree["columns"] = [lean(replace(column, values=())) for column in exhibit.columns]
+    for head in tree["columns"]:
+        del head["values"]
     if exhibit.kind in COLUMNAR:
-        tree["data"] = {column.name: column.values for column in exhibit.columns}
-    else:
-        tree["rows"] = list(zip(*(column.values for column in exhibit.columns), strict=True))
-    return tree
+        return {**tree, "data": {column.name: column.values for column in exhibit.columns}}
+    return {**tree, "rows": list(zip(*(column.values for column in exhibit.columns), strict=True))}
 
 
 def _exhibit(tree: dict[str, Any]) -> Exhibit:
@@ -186,28 +170,12 @@ def _exhibit(tree: dict[str, Any]) -> Exhibit:
         values = list(zip(*tree["rows"], strict=True))
     else:
         values = [() for _ in heads]
-    columns = tuple(_column(head, items) for head, items in zip(heads, values, strict=True))
-    if len({len(column.values) for column in columns}) > 1:
+    if len(set(map(len, values))) > 1:
         raise ValueError(f"columns of {tree['id']} differ in length")
-    return Exhibit(
-        id=msgspec.convert(tree["id"], str),
-        kind=ExhibitKind(tree["kind"]),
-        title=msgspec.convert(tree["title"], str),
-        caption=msgspec.convert(tree["caption"], str),
-        columns=columns,
-    )
-
-
-def _column(head: dict[str, Any], values: tuple[Any, ...]) -> Column:
-    """Return a column whose values are of the type it declares."""
-    kind = ColumnType(head["type"])
-    msgspec.convert(values, _VALUES[kind])
-    return Column(
-        name=msgspec.convert(head["name"], str),
-        unit=msgspec.convert(head["unit"], str),
-        type=kind,
-        values=values,
-    )
+    for head, items in zip(heads, values, strict=True):
+        msgspec.convert(items, _VALUES[ColumnType(head["type"])])
+    columns = [{**head, "values": items} for head, items in zip(heads, values, strict=True)]
+    return msgspec.convert({**tree, "columns": columns}, Exhibit)
 
 
 _VALUES: Mapping[ColumnType, Any] = {
@@ -216,21 +184,14 @@ _VALUES: Mapping[ColumnType, Any] = {
     ColumnType.TEXT: tuple[str | None, ...],
     ColumnType.BOOL: tuple[bool | None, ...],
 }
-
-
 _COUNT: Any = Annotated[int, msgspec.Meta(ge=0)]
-
-
-def reason_from_tree(tree: Any) -> Reason | None:
-    """Read a reason back from its JSON object."""
-    return msgspec.convert(tree, Reason | None)
 
 
 def _result(tree: dict[str, Any], ours: dict[str, Any]) -> RuleResult:
     return RuleResult(
         id=RuleId(msgspec.convert(ours["id"], str)),
         status=Status(ours["status"]),
-        reason=reason_from_tree(ours["reason"]),
+        reason=msgspec.convert(ours["reason"], Reason | None),
         counters=Counters(
             rule_triggered=msgspec.convert(tree["RuleTriggered"], _COUNT),
             violations=msgspec.convert(tree["Violations"], _COUNT),
@@ -242,4 +203,16 @@ def _result(tree: dict[str, Any], ours: dict[str, Any]) -> RuleResult:
         metrics=msgspec.convert(ours["metrics"], dict[str, int | float | None]),
         findings=tuple(finding_from_tree(item) for item in ours["findings"]),
         exhibits=tuple(_exhibit(item) for item in ours["exhibits"]),
+        data=msgspec.convert(ours["data"], tuple[PackedTable, ...]),
+        about=msgspec.convert(ours["about"], About | None),
     )
+
+
+def _from_first(ours: dict[str, Any]) -> dict[str, Any]:
+    """Return our key of format 1 as it is in this one: the rule's words were its last exhibit.
+
+    Where its results stand was known to the page alone; see ``reportgen.store.load``.
+    """
+    evidence = [item for item in ours["exhibits"] if item["id"] != "about"]
+    words = [dict(item["rows"]) for item in ours["exhibits"] if item["id"] == "about"]
+    return {**ours, "exhibits": evidence, "about": words[0] if words else None, "data": []}

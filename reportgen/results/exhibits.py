@@ -24,9 +24,9 @@ from reportgen.results.model import (
     ColumnType,
     Exhibit,
     ExhibitKind,
-    Role,
     Scalar,
 )
+from reportgen.results.place import NOWHERE, Place, Role
 
 ColumnSpec = tuple[str, str, Iterable[object]]
 MAX_SERIES_POINTS = 2_000
@@ -41,6 +41,7 @@ def exhibit(
     columns: Sequence[Column | ColumnSpec],
     role: Role | None = None,
     row_roles: Sequence[Role | None] = (),
+    place: Place = NOWHERE,
 ) -> Exhibit:
     """Build an exhibit.
 
@@ -53,6 +54,7 @@ def exhibit(
             NaN and infinity become ``None``.
         role: what the whole exhibit is about; decides its colour.
         row_roles: (n_rows,) what each row is about, where rows differ.
+        place: where it stands, if not in its turn in the section of its rule.
 
     Raises:
         ValueError: columns of different length; two lines of one name, of which the JSON of a
@@ -73,6 +75,7 @@ def exhibit(
         columns=built,
         role=role,
         row_roles=tuple(row_roles),
+        place=place,
     )
 
 

@@ -10,6 +10,9 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import NewType
 
+from reportgen.profiling import ProfilingKind
+from reportgen.results.place import NOWHERE, Depth, Place, Role, Section
+
 RuleId = NewType("RuleId", str)
 
 Scalar = str | int | float | bool | None
@@ -73,45 +76,6 @@ class ColumnType(StrEnum):
     BOOL = "bool"
 
 
-class Role(StrEnum):
-    """What a column, a part or a whole exhibit is about; decides its colour, never its numbers."""
-
-    GPU = "gpu"
-    GPU_MEMORY = "gpu-memory"
-    CPU = "cpu"
-    MEMORY = "memory"
-    IO = "io"
-    NETWORK = "network"
-    STEP = "step"
-    IDLE = "idle"
-    START = "start"
-    OTHER = "other"
-    WARNING = "warning"
-    CRITICAL = "critical"
-
-
-class Depth(StrEnum):
-    """Where an exhibit stands in its section: in sight, or behind a fold."""
-
-    SHOWN = "shown"
-    FOLDED = "folded"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Section:
-    """A section of the page; rules that name the same one share it.
-
-    Attributes:
-        id: its anchor.
-        title: its heading.
-        order: its place on the page, ascending; equal ones stand in the order of the rules.
-    """
-
-    id: str
-    title: str
-    order: int
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class About:
     """A rule in words, and where its results stand: feeds the page, the README and the docs.
@@ -122,6 +86,9 @@ class About:
         advice: What to do when it finds something, one sentence.
         title: The heading people read; the runner takes it from the rule.
         section: Where on the page its results stand; ``None`` is a section of its own at the end.
+        further: Sections for exhibits that are placed in them.
+        needs: What the rule reads; the runner takes it from the rule.
+        recorded_by: The kind of profiling that records what it reads.
         is_quiet: Whether the rule looks for a fault and nothing else: without one its evidence
             waits behind a fold.
         is_optional: Whether it is about something that most jobs neither use nor record: without
@@ -136,6 +103,9 @@ class About:
     advice: str
     title: str = ""
     section: Section | None = None
+    further: tuple[Section, ...] = ()
+    needs: tuple[str, ...] = ()
+    recorded_by: ProfilingKind | None = None
     is_quiet: bool = False
     is_optional: bool = False
     has_counters: bool = False
@@ -184,11 +154,11 @@ class Finding:
     severity: Severity
     title: str
     text: str
-    advice: str
     where: Where = field(default_factory=Where)
     measured: float | None = None
     threshold: float | None = None
     unit: str = ""
+    advice: str
     estimate: Estimate | None = None
     exhibit: str | None = None
     causes: tuple[str, ...] = ()
@@ -214,6 +184,7 @@ class Exhibit:
         role: what the whole exhibit is about.
         row_roles: (n_rows,) what each row is about, for shares and bars; empty where the role of
             the exhibit holds for all rows.
+        place: where else it stands than in its turn in the section of its rule.
     """
 
     id: str
@@ -224,6 +195,7 @@ class Exhibit:
     depth: Depth = Depth.SHOWN
     role: Role | None = None
     row_roles: tuple[Role | None, ...] = ()
+    place: Place = NOWHERE
 
     @property
     def n_rows(self) -> int:
@@ -241,6 +213,34 @@ class Counters:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PackedColumn:
+    """Whole numbers of one unit as text: see ``reportgen.results.packed``."""
+
+    name: str
+    unit: str
+    packed: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PackedTable:
+    """Numbers to compute with, not to draw: columns of equal length, written small.
+
+    Attributes:
+        id: what the rows are; several tables of one rule may share it.
+        of: of what: ``{"worker": "algo-1/0", "phase": "Step:TRAIN"}``; unique for one id.
+        n_rows: how many rows the columns have.
+        n_measured: how many were measured; where that is more, a row is the mean of a block of
+            them, and the column ``count`` says of how many.
+    """
+
+    id: str
+    of: Mapping[str, str]
+    n_rows: int
+    n_measured: int
+    columns: tuple[PackedColumn, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RuleResult:
     """All that one rule says: AWS's five keys and ours."""
 
@@ -254,6 +254,7 @@ class RuleResult:
     metrics: Mapping[str, float | int | None] = field(default_factory=dict)
     findings: tuple[Finding, ...] = ()
     exhibits: tuple[Exhibit, ...] = ()
+    data: tuple[PackedTable, ...] = ()
     about: About | None = None
 
     def exhibit(self, exhibit_id: str) -> Exhibit | None:

@@ -14,6 +14,8 @@ from reportgen.results import (
     Details,
     Exhibit,
     Finding,
+    PackedTable,
+    Place,
     Reason,
     RuleId,
     RuleResult,
@@ -153,6 +155,7 @@ class Outcome:
         findings: statements; ``None`` among them is left out.
         exhibits: the evidence.
         metrics: numbers by which jobs are compared.
+        data: numbers to compute with that no exhibit shows; see ``reportgen.results.packed``.
         counters, details: what AWS's rule of this name writes; empty for all other rules.
     """
 
@@ -160,6 +163,7 @@ class Outcome:
     findings: Iterable[Finding | None] = ()
     exhibits: Iterable[Exhibit] = ()
     metrics: Mapping[str, float | int | None] = field(default_factory=dict)
+    data: Iterable[PackedTable] = ()
     counters: Counters = field(default_factory=Counters)
     details: Details = field(default_factory=dict)
 
@@ -190,6 +194,8 @@ class Rule(Generic[P, M]):
             were written before there was an ``Outcome``.
         folded: exhibits that wait behind a fold, as patterns of their ids: what repeats, or shows
             in more detail, what the page shows.
+        places: where exhibits stand if not in their turn in the rule's section, by patterns of
+            their ids; the first that fits counts.
         describe_params: writes ``RuleParameters``; AWS's order is the order of declaration.
         param_aliases: other names under which a parameter may be set.
 
@@ -207,6 +213,7 @@ class Rule(Generic[P, M]):
     from_details: Callable[[Counters, Details, P], Outcome] | None = None
     present: Callable[[Counters, Details, Any, Any], Presentation] | None = None
     folded: tuple[str, ...] = ()
+    places: Mapping[str, Place] = field(default_factory=dict)
     describe_params: Callable[[Any], str] = parameter_text
     param_aliases: Mapping[str, str] = field(default_factory=dict)
 

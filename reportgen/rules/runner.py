@@ -5,13 +5,16 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
 from typing import Any
 
 from reportgen.profile import RankTrace
 from reportgen.results import (
+    NOWHERE,
     Counters,
+    Depth,
     Details,
-    ExhibitKind,
+    Exhibit,
     Finding,
     Reason,
     ReasonCode,
@@ -19,7 +22,6 @@ from reportgen.results import (
     RuleResult,
     Severity,
     Status,
-    exhibit,
 )
 from reportgen.results.codec import decode, encode
 from reportgen.rules.base import AnyRule, Need, Outcome, Part, Presentation, param_values
@@ -27,6 +29,7 @@ from reportgen.rules.base import AnyRule, Need, Outcome, Part, Presentation, par
 logger = logging.getLogger(__name__)
 
 ABOUT = "about"
+"""The id of the table that held a rule's words in format 1; plugins keep it free."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,6 +121,7 @@ def judge(rule: AnyRule, measurements: Sequence[Any], params: Any) -> RuleResult
         metrics=judged.metrics,
         findings=findings,
         exhibits=tuple(judged.exhibits),
+        data=tuple(judged.data),
     )
 
 
@@ -184,17 +188,20 @@ def guarded(rule: AnyRule, step: str, work: Callable[..., Any], *args: Any) -> A
 
 
 def with_about(result: RuleResult, rule: AnyRule) -> RuleResult:
-    """Append the rule's own words: the page draws from results alone and knows no rules."""
-    words = {
-        "title": rule.title,
-        "checks": rule.about.checks,
-        "reading": rule.about.reading,
-        "advice": rule.about.advice,
-    }
-    about = exhibit(
-        ABOUT,
-        ExhibitKind.TABLE,
-        title="About this analysis",
-        columns=[("what", "", list(words)), ("text", "", list(words.values()))],
+    """Add what the rule declares: the page draws from results alone and knows no rules."""
+    needs = tuple(need.value for need in rule.needs)
+    return replace(
+        result,
+        about=replace(rule.about, title=rule.title, needs=needs),
+        exhibits=tuple(_placed(item, rule) for item in result.exhibits if item.id != ABOUT),
     )
-    return replace(result, exhibits=(*result.exhibits, about))
+
+
+def _placed(item: Exhibit, rule: AnyRule) -> Exhibit:
+    """Return an exhibit with its declared place and depth; what the exhibit says itself counts."""
+    place = item.place
+    if place == NOWHERE:
+        found = (place for pattern, place in rule.places.items() if fnmatchcase(item.id, pattern))
+        place = next(found, NOWHERE)
+    is_folded = any(fnmatchcase(item.id, pattern) for pattern in rule.folded)
+    return replace(item, place=place, depth=Depth.FOLDED if is_folded else item.depth)

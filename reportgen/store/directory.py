@@ -58,8 +58,19 @@ def load(report_dir: str | Path) -> Report:
     for rule_id, entry in named.rules.items():
         path = folder / Path(entry.file).name
         if path.is_file():
-            results[rule_id] = result_codec.decode(_read(path), path=str(path))
+            results[rule_id] = _declared(result_codec.decode(_read(path), path=str(path)))
     return codec.decode(raw, path=str(folder / REPORT_FILE), results=results)
+
+
+def _declared(result: RuleResult) -> RuleResult:
+    """Return a result with what it does not declare: in format 1 only the page knew its place."""
+    if result.about is not None and result.about.needs:
+        return result
+    from reportgen.rules.registry import BUILTIN_RULES
+    from reportgen.rules.runner import with_about
+
+    rule = next((rule for rule in BUILTIN_RULES if rule.id == result.id), None)
+    return with_about(result, rule) if rule else result
 
 
 def _encoded(result: RuleResult, originals: Mapping[RuleId, bytes]) -> bytes:

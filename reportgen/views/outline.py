@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from reportgen.report import Report
-from reportgen.results import Exhibit, Finding, RuleId, RuleResult, Status
+from reportgen.results import About, Finding, RuleId, RuleResult, Status
 from reportgen.views.charts.layout import ChartContext
 from reportgen.views.exhibits import anchor_of
 
-ABOUT = "about"
 ALL_CHECKS_ID = "rules-summary"
 
 SECTION_OF_RULE: dict[str, str] = {
@@ -74,23 +73,14 @@ def context_of(rule_id: str, report: Report) -> ChartContext:
     return ChartContext(rule_id=rule_id, is_unix=report.job.clock == "unix")
 
 
-def about_of(result: RuleResult | None) -> dict[str, str]:
-    """Return the rule's own words by name: ``title``, ``checks``, ``reading``, ``advice``."""
-    about = result.exhibit(ABOUT) if result else None
-    if about is None or len(about.columns) < 2:
-        return {}
-    keys, texts = about.columns[0].values, about.columns[1].values
-    return {str(key): str(text) for key, text in zip(keys, texts, strict=True) if text is not None}
+def about_of(result: RuleResult | None) -> About:
+    """Return the rule in its own words; empty ones where they are not at hand."""
+    return result.about if result and result.about else About(checks="", reading="", advice="")
 
 
 def title_of(rule_id: str, report: Report) -> str:
     """Return a rule's title, or its id where its words are not at hand."""
-    return about_of(report.results.get(RuleId(rule_id))).get("title", rule_id)
-
-
-def evidence_of(result: RuleResult) -> tuple[Exhibit, ...]:
-    """Return a result's exhibits without the rule's words about itself."""
-    return tuple(exhibit for exhibit in result.exhibits if exhibit.id != ABOUT)
+    return about_of(report.results.get(RuleId(rule_id))).title or rule_id
 
 
 def is_about_operators(exhibit_id: str | None) -> bool:

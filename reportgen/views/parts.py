@@ -10,7 +10,7 @@ from reportgen.results import Exhibit, RuleId
 from reportgen.views.blocks import Section
 from reportgen.views.charts.layout import Figure
 from reportgen.views.exhibits import anchor_of, exhibit_block, figure_of
-from reportgen.views.outline import context_of, evidence_of
+from reportgen.views.outline import context_of
 from reportgen.views.theme import resolved
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ def _find(report: Report, rule_id: str, exhibit_id: str) -> Exhibit:
         )
     found = result.exhibit(exhibit_id)
     if found is None:
-        known = ", ".join(item.id for item in evidence_of(result)) or "none"
+        known = ", ".join(item.id for item in result.exhibits) or "none"
         raise PluginError(
             f"{rule_id} has no exhibit {exhibit_id}.",
             hint=f"It has: {known}.",

@@ -91,7 +91,7 @@ def test_numbers_on_the_page_are_those_of_the_json(made: Path) -> None:
         ours = json.loads((made / "profiler-report" / f"{rule}.json").read_text())["reportgen"]
         shown = numbers_in(section_text(page, section))
         wanted = [("Datapoints", aws["Datapoints"])]
-        if any(exhibit["id"] != "about" for exhibit in ours["exhibits"]):
+        if ours["exhibits"]:
             wanted += picked(rule, aws["Details"])
         if ours["status"] != "skipped":
             wanted += [(key, aws[key]) for key in ("RuleTriggered", "Violations")]

@@ -10,21 +10,34 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reportgen.errors import FormatError
+from reportgen.profiling import ProfilingKind
 from reportgen.results import (
+    About,
+    BudgetWords,
+    Choice,
+    ColumnType,
     Counters,
+    DashboardPanel,
     Estimate,
     ExhibitKind,
     Finding,
+    Place,
     Reason,
     ReasonCode,
+    Role,
     RuleId,
     RuleResult,
+    Section,
     Severity,
     Status,
+    TimelineTrack,
+    Track,
     Where,
+    column,
     exhibit,
 )
 from reportgen.results.codec import decode, encode
+from reportgen.results.packed import pack
 
 
 def full_result() -> RuleResult:
@@ -65,8 +78,51 @@ def full_result() -> RuleResult:
                 columns=[("time_s", "s", np.array([1.0, 2.0])), ("gpu0", "%", np.array([3, 4]))],
             ),
             exhibit("none", ExhibitKind.TABLE, title="Empty", columns=[("a", "", [])]),
+            exhibit(
+                "parts",
+                ExhibitKind.SHARES,
+                title="Parts",
+                columns=[
+                    column("part", "", ["busy"], type=ColumnType.TEXT),
+                    column("gpu_s", "s", [None], type=ColumnType.FLOAT, role=Role.GPU),
+                    column("pct", "%", [100.0], type=ColumnType.FLOAT),
+                ],
+                role=Role.IDLE,
+                row_roles=[Role.GPU],
+                place=Place(
+                    section="gpu",
+                    dashboard=DashboardPanel(order=1, headline="{title}: {pct}", is_wide=True),
+                    timeline=TimelineTrack(kind=Track.LANE, role=Role.WARNING),
+                    choice=Choice(group="parts", question="Group by", label="part"),
+                    words=(WORDS,),
+                ),
+            ),
+        ),
+        data=(pack("steps", {"start_ns": [10, 20], "duration_ns": [3, 4]}, of={"worker": "a"}),),
+        about=About(
+            title="GPU use",
+            checks="c",
+            reading="r",
+            advice="a",
+            section=Section(id="gpu", title="GPUs", order=1),
+            further=(Section(id="more", title="More", order=2, lead="l"),),
+            needs=("system metrics",),
+            recorded_by=ProfilingKind.DETAILED,
+            is_quiet=True,
+            hint_when_skipped="",
         ),
     )
+
+
+WORDS = BudgetWords(
+    names={"busy": "at work"},
+    did="worked in",
+    work=("busy",),
+    causes={},
+    aside=(),
+    aside_says="",
+    groups={"Work": ("busy",)},
+)
 
 
 def test_the_five_keys_of_aws_come_first_and_in_order() -> None:
@@ -86,20 +142,63 @@ def test_the_five_keys_of_aws_come_first_and_in_order() -> None:
         "id",
         "status",
         "reason",
+        "about",
         "params",
         "metrics",
         "findings",
         "exhibits",
+        "data",
     ]
 
 
 def test_tables_are_rows_and_curves_are_columns() -> None:
-    table, curve, empty = json.loads(encode(full_result()))["reportgen"]["exhibits"]
+    table, curve, empty, _ = json.loads(encode(full_result()))["reportgen"]["exhibits"]
 
     assert table["rows"] == [["algo-1", 41.2], ["algo-2", None]]
     assert table["columns"][1] == {"name": "p95_pct", "unit": "%", "type": "float"}
     assert curve["data"] == {"time_s": [1.0, 2.0], "gpu0": [3, 4]}
     assert empty["rows"] == []
+
+
+def test_what_is_as_it_is_by_default_is_left_out() -> None:
+    ours = json.loads(encode(full_result()))["reportgen"]
+    table, *_, parts = ours["exhibits"]
+
+    assert list(table) == ["id", "kind", "title", "caption", "columns", "rows"]
+    assert parts["columns"][1] == {"name": "gpu_s", "unit": "s", "type": "float", "role": "gpu"}
+    assert (parts["role"], parts["row_roles"]) == ("idle", ["gpu"])
+    assert parts["place"]["dashboard"] == {
+        "order": 1,
+        "headline": "{title}: {pct}",
+        "is_wide": True,
+    }
+    assert ours["about"]["section"] == {"id": "gpu", "title": "GPUs", "order": 1}
+    assert "is_optional" not in ours["about"]
+
+
+def test_words_of_format_1_become_the_object() -> None:
+    tree = json.loads(encode(full_result()))
+    ours = tree["reportgen"]
+    ours["format"] = 1
+    del ours["about"], ours["data"], ours["exhibits"][3:]
+    ours["exhibits"].append(
+        {
+            "id": "about",
+            "kind": "table",
+            "title": "About this analysis",
+            "caption": "",
+            "columns": [
+                {"name": "what", "unit": "", "type": "text"},
+                {"name": "text", "unit": "", "type": "text"},
+            ],
+            "rows": [["title", "T"], ["checks", "c"], ["reading", "r"], ["advice", "a"]],
+        }
+    )
+    read = decode(json.dumps(tree).encode(), path="x.json")
+
+    assert read.about == About(title="T", checks="c", reading="r", advice="a")
+    assert read.exhibits == full_result().exhibits[:3]
+    assert read.data == ()
 
 
 def test_a_result_survives_the_round_trip() -> None:
@@ -128,9 +227,9 @@ def test_what_is_no_result_of_ours_is_named(raw: bytes) -> None:
 
 
 def test_a_newer_format_asks_for_an_update() -> None:
-    raw = encode(full_result()).replace(b'"format":1', b'"format":2')
+    raw = encode(full_result()).replace(b'"format":2', b'"format":3')
 
-    with pytest.raises(FormatError, match=r"format 2.*pip install -U make-profiler-report"):
+    with pytest.raises(FormatError, match=r"format 3.*pip install -U make-profiler-report"):
         decode(raw, path="x.json")
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +12,18 @@ import pytest
 
 from reportgen.errors import PluginError
 from reportgen.profile import NodeProfile
-from reportgen.results import RuleId, RuleResult, Status
+from reportgen.results import (
+    NOWHERE,
+    Depth,
+    ExhibitKind,
+    Place,
+    RuleId,
+    RuleResult,
+    Status,
+    exhibit,
+)
 from reportgen.results.codec import decode, encode
-from reportgen.rules.base import About, AnyRule, Presentation, Rule
+from reportgen.rules.base import About, AnyRule, Outcome, Presentation, Rule
 from reportgen.rules.registry import BUILTIN_RULES, all_rules
 from reportgen.rules.runner import judge_all, measure_part
 from tests.builders import node_profile
@@ -98,10 +107,23 @@ def test_every_result_carries_the_rule_in_words() -> None:
     rules = (rule("Ticks"),)
     (result,) = judge_all([{RuleId("Ticks"): 3}], rules, {RuleId("Ticks"): NoParams()})
 
-    about = result.exhibit("about")
-    assert about is not None
-    assert about.columns[0].values == ("title", "checks", "reading", "advice")
-    assert about.columns[1].values == ("Ticks <b>", "c", "r", "a")
+    assert result.about == About(title="Ticks <b>", checks="c", reading="r", advice="a")
+
+
+def test_exhibits_are_placed_as_the_rule_declares() -> None:
+    shown, placed, own = (
+        exhibit(name, ExhibitKind.TABLE, title="T", columns=[("a", "", [1])], place=place)
+        for name, place in (("shown", NOWHERE), ("top_2", NOWHERE), ("top_own", Place(section="x")))
+    )
+    ticks = replace(
+        rule("Ticks", judge=lambda *_: Outcome(exhibits=(shown, placed, own))),
+        folded=("sh*",),
+        places={"top_*": Place(section="tops"), "*": NOWHERE},
+    )
+    (result,) = judge_all([{RuleId("Ticks"): 3}], (ticks,), {RuleId("Ticks"): NoParams()})
+
+    assert [item.depth for item in result.exhibits] == [Depth.FOLDED, Depth.SHOWN, Depth.SHOWN]
+    assert [item.place.section for item in result.exhibits] == ["", "tops", "x"]
 
 
 def test_the_built_in_rules_are_sagemakers_and_ours() -> None:

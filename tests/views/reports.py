@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+from dataclasses import replace
 
 from reportgen.profiling import Profiling
 from reportgen.report import (
@@ -16,6 +17,7 @@ from reportgen.report import (
     rank_findings,
 )
 from reportgen.results import (
+    About,
     Counters,
     Estimate,
     Exhibit,
@@ -30,6 +32,8 @@ from reportgen.results import (
     Where,
     exhibit,
 )
+from reportgen.rules.registry import BUILTIN_RULES
+from reportgen.rules.runner import with_about
 
 START_S = 1_783_071_000.0
 DURATION_S = 3_600.0
@@ -111,17 +115,17 @@ _WORDS = {
 }
 
 
-def about(rule_id: str) -> Exhibit:
-    """Return the table of words that the runner appends to each result."""
-    return exhibit(
-        "about",
-        ExhibitKind.TABLE,
-        title="About this analysis",
-        columns=[
-            ("what", "", ["title", "checks", "reading", "advice"]),
-            ("text", "", list(_WORDS[rule_id])),
-        ],
-    )
+def declared(result: RuleResult) -> RuleResult:
+    """Return a result with what the rule of its name declares, in the words of these tests."""
+    rule = next((rule for rule in BUILTIN_RULES if rule.id == result.id), None)
+    result = with_about(result, rule) if rule else result
+    words = _WORDS.get(result.id)
+    if words is None:
+        return result
+    title, checks, reading, advice = words
+    about = result.about or About(checks="", reading="", advice="")
+    about = replace(about, title=title, checks=checks, reading=reading, advice=advice)
+    return replace(result, about=about)
 
 
 def times(n_points: int = N_POINTS) -> list[float]:
@@ -360,10 +364,9 @@ def result(
     reason: Reason | None = None,
     metrics: dict[str, float | int | None] | None = None,
 ) -> RuleResult:
-    """Return a result that ends in the rule's own words."""
-    words = (about(rule_id),) if rule_id in _WORDS else ()
+    """Return a result with the rule's own words."""
     triggered, violations, datapoints = counters
-    return RuleResult(
+    made = RuleResult(
         id=RuleId(rule_id),
         status=status,
         reason=reason,
@@ -372,8 +375,9 @@ def result(
         params={"threshold": 50, "patience": 1000, "mode": None},
         metrics=metrics or {},
         findings=findings,
-        exhibits=(*exhibits, *words),
+        exhibits=exhibits,
     )
+    return declared(made)
 
 
 def skipped(rule_id: str, code: ReasonCode, text: str) -> RuleResult:

@@ -302,7 +302,7 @@ def test_checks_that_do_not_apply_are_said_once_and_folded():
     assert [(entry.title, entry.reason, entry.link) for entry in outside.entries] == [
         ("GPU utilization", "", "#gpu-utilization"),
         ("Batch size", "The job has no GPU.", "#batch-size"),
-        ("HorovodNegotiation", "No Horovod timeline.", "#rules-summary"),
+        ("Horovod negotiation", "No Horovod timeline.", "#rules-summary"),
     ]
     assert views.other_rules(report).parts == ()
     assert "Not applicable here: 3 checks" in _html(views.header(report))

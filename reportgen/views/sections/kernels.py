@@ -196,7 +196,7 @@ def _topic(section_id: str, report: Report) -> Section:
 
 
 def _lead(rule_ids: Sequence[str], report: Report) -> str:
-    said = [about_of(report.results.get(RuleId(rule_id))).get("checks", "") for rule_id in rule_ids]
+    said = [about_of(report.results.get(RuleId(rule_id))).checks for rule_id in rule_ids]
     return " ".join(filter(None, said))
 
 

@@ -12,7 +12,7 @@ from reportgen.views.blocks import Block, Section, State
 from reportgen.views.depth import blocks_of
 from reportgen.views.findings import Card, card_of
 from reportgen.views.fragments import render
-from reportgen.views.outline import about_of, evidence_of, section_id_of
+from reportgen.views.outline import about_of, section_id_of, title_of
 from reportgen.views.status import hint_of, rule_state
 from reportgen.views.values import ABSENT, say, say_number
 
@@ -73,12 +73,12 @@ def rule_section(
         elsewhere: exhibits that another section shows; their findings stay here.
     """
     about = about_of(report.results.get(RuleId(rule_id)))
-    heading = title or about.get("title", rule_id)
+    heading = title or title_of(rule_id, report)
     anchor = section_id or section_id_of(rule_id)
     if RuleId(rule_id) not in report.rules:
         return Section(id=anchor, title=heading)
     state = rule_state(rule_id, report)
-    head = head_block(heading, state, about.get("checks", ""))
+    head = head_block(heading, state, about.checks)
     blocks = rule_blocks(report, rule_id, shows=shows, elsewhere=elsewhere)
     return Section(id=anchor, title=heading, state=state, blocks=(head, *blocks))
 
@@ -104,14 +104,12 @@ def rule_blocks(
     findings = [item for item in findings_of(rule_id, report) if shows(item.exhibit)]
     blocks += card_blocks(rule_id, findings, report)
     if result is not None:
-        exhibits = [
-            item for item in evidence_of(result) if shows(item.id) and item.id not in elsewhere
-        ]
-        if exhibits and about.get("reading"):
-            blocks.append(Block(html=render("reading", text=about["reading"])))
+        exhibits = [item for item in result.exhibits if shows(item.id) and item.id not in elsewhere]
+        if exhibits and about.reading:
+            blocks.append(Block(html=render("reading", text=about.reading)))
         blocks += blocks_of(exhibits, rule_id, report)
         file = report.rules[RuleId(rule_id)].file
-        blocks.append(_foot(result, file, about.get("advice", "")))
+        blocks.append(_foot(result, file, about.advice))
     return blocks
 
 

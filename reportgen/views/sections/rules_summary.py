@@ -67,9 +67,9 @@ def rule_rows(report: Report) -> tuple[RuleRow, ...]:
         rows.append(
             RuleRow(
                 rule_id=rule_id,
-                title=about.get("title", rule_id),
+                title=about.title or rule_id,
                 link=link_to(rule_id, report),
-                checks=about.get("checks", ""),
+                checks=about.checks,
                 kind=kind,
                 word=entry.status.value,
                 rank=MILDEST_FIRST.index(kind),
@@ -79,7 +79,7 @@ def rule_rows(report: Report) -> tuple[RuleRow, ...]:
                 datapoints=counted[2],
                 sort_key="" if counted[0] == ABSENT else counted[0].replace(",", ""),
                 params=say_params(result.params) if result else (),
-                advice=about.get("advice", ""),
+                advice=about.advice,
             )
         )
     return tuple(rows)

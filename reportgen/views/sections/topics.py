@@ -9,7 +9,6 @@ from reportgen.views.blocks import Section, Sections, State
 from reportgen.views.depth import blocks_of
 from reportgen.views.outline import (
     SECTION_OF_RULE,
-    evidence_of,
     is_about_operators,
     is_of_traces,
 )
@@ -64,7 +63,7 @@ def operators(report: Report) -> Section:
     result = report.results.get(RuleId(_FRAMEWORK))
     if result is None or result.status in {Status.SKIPPED, Status.FAILED}:
         return Section(id=_OPERATORS_ID, title=_OPERATORS_TITLE)
-    exhibits = [item for item in evidence_of(result) if is_about_operators(item.id)]
+    exhibits = [item for item in result.exhibits if is_about_operators(item.id)]
     if not exhibits:
         state = State(kind="skipped", word="not recorded")
         why = why_not_recorded(ProfilingKind.DETAILED, report)

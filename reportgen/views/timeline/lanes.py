@@ -10,7 +10,7 @@ from reportgen.report import Report
 from reportgen.results import Exhibit, ExhibitKind, RuleId
 from reportgen.views.charts.arrays import numbers
 from reportgen.views.meaning import PLAIN, hue_of
-from reportgen.views.outline import evidence_of, title_of
+from reportgen.views.outline import title_of
 from reportgen.views.shapes import has_shape
 from reportgen.views.values import say, shorten
 
@@ -106,7 +106,7 @@ def _detected(report: Report) -> Iterator[Lane]:
     for rule_id, result in report.results.items():
         exhibits = [
             item
-            for item in evidence_of(result)
+            for item in result.exhibits
             if item.kind is ExhibitKind.SPANS and item.n_rows and has_shape(item)
         ]
         for item in exhibits:

@@ -1,0 +1,203 @@
+"""Where an exhibit stands on the page beside its rule's section: declared, never guessed.
+
+A rule declares a ``Place`` for patterns of its exhibits' ids; the runner writes it onto the
+exhibits, and the page is drawn from the JSON alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from reportgen.profiling import ProfilingKind
+
+
+class Role(StrEnum):
+    """What a column, a part or a whole exhibit is about; decides its colour, never its numbers."""
+
+    GPU = "gpu"
+    GPU_MEMORY = "gpu-memory"
+    CPU = "cpu"
+    MEMORY = "memory"
+    IO = "io"
+    NETWORK = "network"
+    STEP = "step"
+    IDLE = "idle"
+    START = "start"
+    OTHER = "other"
+    WARNING = "warning"
+    CRITICAL = "critical"
+
+
+class Depth(StrEnum):
+    """Where an exhibit stands in its section: in sight, or behind a fold."""
+
+    SHOWN = "shown"
+    FOLDED = "folded"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Section:
+    """A section of the page; rules that name the same one share it.
+
+    Attributes:
+        id: its anchor.
+        title: its heading.
+        order: its place on the page, ascending; equal ones stand in the order of the rules.
+        lead: what it shows; what its rules check where it is empty.
+        missing: what is lacking where the rule looked and none of its exhibits is there, and
+            ``hint`` how to record it; the section is then left out where it is empty.
+        recorded_by: the kind of profiling that records what it shows.
+    """
+
+    id: str
+    title: str
+    order: int
+    lead: str = ""
+    missing: str = ""
+    hint: str = ""
+    recorded_by: ProfilingKind | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DashboardPanel:
+    """A picture of the dashboard, which is shown where one of its panels ``opens`` it.
+
+    Attributes:
+        order: its place, ascending.
+        headline: its title, in which ``{title}`` is the exhibit's own and any other name in
+            braces the value of that column in one row; the exhibit's title where it is empty.
+        row_of: the column whose largest value picks that row; the first row where it is empty.
+        passed_over: names of rows that are never picked as the largest.
+        row_noun: what a row is (``kernel``); shares are then bars below each other, for names that
+            are many and long.
+        is_wide: whether it fills the width.
+        shares_axis: whether its time axis is the one of all panels that say so.
+        opens: whether there is a dashboard where the job has this exhibit.
+    """
+
+    order: int
+    headline: str = ""
+    row_of: str = ""
+    passed_over: tuple[str, ...] = ()
+    row_noun: str = ""
+    is_wide: bool = False
+    shares_axis: bool = False
+    opens: bool = False
+
+
+class Track(StrEnum):
+    """What an exhibit is in the timeline.
+
+    ``panel``: a band as curves; ``lane``: spans, or a table with ``start_s`` and ``duration_s``, as
+    intervals; ``steps``: a series of step numbers under the pointer; ``functions``: a heatmap of
+    seconds as the table that follows the range in view; ``below``: a chart of its own below it.
+    """
+
+    PANEL = "panel"
+    LANE = "lane"
+    STEPS = "steps"
+    FUNCTIONS = "functions"
+    BELOW = "below"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TimelineTrack:
+    """What an exhibit is in the timeline.
+
+    Attributes:
+        kind: curves, intervals, steps, …
+        title: of the panel or lane; where several exhibits of a rule are the same lane, the first
+            with rows is drawn.
+        order: of panels, ascending.
+        role: the colour of a lane.
+        is_only_here: whether the section of the rule leaves it out where there is a timeline.
+    """
+
+    kind: Track
+    title: str = ""
+    order: int = 0
+    role: Role | None = None
+    is_only_here: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choice:
+    """One of several exhibits of a rule that say the same in other groups; the reader chooses.
+
+    Attributes:
+        group: what they have in common; the first of them is shown first.
+        question: what is chosen: ``Group by``.
+        label: what this one is called.
+        twin: the id of the same exhibit with something left out, and ``switch`` the words of the
+            tick box that leaves it out.
+    """
+
+    group: str
+    question: str
+    label: str
+    twin: str = ""
+    switch: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BudgetWords:
+    """What the parts of a whole time are called in the first picture, and how they are told.
+
+    Attributes:
+        names: what each part is called; the first words that name all parts of an exhibit are its.
+        did: what was done in the parts ``work``: ``worked in``.
+        work: parts that are work.
+        partly: the part of ``work`` that was less than full.
+        causes: parts that are idling, and to what the time was lost.
+        gaps: causes in which nothing was waited for: it idled.
+        aside: parts beside the work, and ``aside_says`` what went by in them.
+        tells_aside: whether ``aside`` is told beside a loss.
+        unmeasured: the part that was not measured.
+        plain: parts that keep their names in tables, since what they are depends on the job.
+        groups: neighbouring parts with a common heading, from left to right.
+        has_window: whether the caption says what the whole is.
+    """
+
+    names: Mapping[str, str]
+    did: str
+    work: tuple[str, ...]
+    causes: Mapping[str, str]
+    aside: tuple[str, ...]
+    aside_says: str
+    groups: Mapping[str, tuple[str, ...]]
+    gaps: tuple[str, ...] = ()
+    plain: tuple[str, ...] = ()
+    partly: str = ""
+    unmeasured: str = ""
+    tells_aside: bool = False
+    has_window: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """Where an exhibit stands, if not in its turn in the section of its rule.
+
+    Attributes:
+        section: the id of a further section of its rule (``About.further``).
+        dashboard: its panel in the dashboard; the section then only leads to it.
+        timeline: what it is in the timeline.
+        choice: with which others it shares one place.
+        retells: ``Rule/exhibit`` whose intervals tell the same where nearly all of this exhibit's
+            begin together with them: the findings are then one story.
+        words: of the parts that it names.
+        is_first_picture: whether it is the bar at the top of the page.
+    """
+
+    section: str = ""
+    dashboard: DashboardPanel | None = None
+    timeline: TimelineTrack | None = None
+    choice: Choice | None = None
+    retells: str = ""
+    words: tuple[BudgetWords, ...] = ()
+    is_first_picture: bool = False
+
+
+NOWHERE = Place()
+"""An exhibit in its turn in the section of its rule."""
