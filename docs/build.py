@@ -113,12 +113,12 @@ def rewritten(text: str, *, name: str, table: str) -> str:
 
 def fresh_documents() -> dict[Path, str]:
     """Return each document that holds generated tables, as it should be."""
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    readme = rewritten(readme, name="rules", table=rule_table())
-    readme = rewritten(readme, name="parameters", table=parameter_table())
-    contract = (ROOT / "docs" / "json.md").read_text(encoding="utf-8")
-    contract = rewritten(contract, name="exhibits", table=exhibit_table())
-    return {ROOT / "README.md": readme, ROOT / "docs" / "json.md": contract}
+    path = ROOT / "docs" / "reference.md"
+    text = path.read_text(encoding="utf-8")
+    tables = {"rules": rule_table(), "parameters": parameter_table(), "exhibits": exhibit_table()}
+    for name, table in tables.items():
+        text = rewritten(text, name=name, table=table)
+    return {path: text}
 
 
 def _sorted_rules() -> list[Rule]:

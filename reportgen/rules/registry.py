@@ -131,7 +131,7 @@ def _checked(loaded: object, source: str) -> tuple[AnyRule, ...]:
             raise PluginError(
                 f"{source} holds no rule: expected a `reportgen.rules.base.Rule` named RULE, or "
                 f"a tuple of them named RULES, saw {type(rule).__name__}.",
-                hint="See 'Add a rule' in the README.",
+                hint="See docs/adding-a-rule.md.",
                 rule_id=source,
             )
         try:
@@ -139,7 +139,7 @@ def _checked(loaded: object, source: str) -> tuple[AnyRule, ...]:
         except TypeError as err:
             raise PluginError(
                 f"The rule {rule.id} of {source} has parameters that cannot be set ({err}).",
-                hint="See 'Add a rule' in the README.",
+                hint="See docs/adding-a-rule.md.",
                 rule_id=rule.id,
             ) from err
     return tuple(rule for rule in rules if isinstance(rule, Rule))

@@ -102,8 +102,11 @@ def test_an_empty_job_is_skipped_with_a_reason(rule: AnyRule, is_rank: bool) -> 
 
 @every_node_rule
 def test_parameters_are_printed_as_aws_prints_them(rule: AnyRule) -> None:
-    assert rule.describe_params(rule.params()) == DEFAULT_PARAMETERS[rule.id]
-    assert run(rule).rule_parameters == DEFAULT_PARAMETERS[rule.id]
+    printed = run(rule).rule_parameters
+
+    assert printed == rule.describe_params(rule.params())
+    if rule.about.has_counters or rule.id in DEFAULT_PARAMETERS:
+        assert printed == DEFAULT_PARAMETERS[rule.id]
 
 
 @pytest.mark.parametrize("rule", BUILTIN_RULES, ids=lambda rule: str(rule.id))
