@@ -3,6 +3,7 @@
   "use strict";
   var SCALE = 2;
   var TITLE_PX = 52;
+  var PIE_PX = 640;
 
   function nameOf(figure, ending) {
     var job = document.title.replace(/[^A-Za-z0-9._-]+/g, "-").slice(0, 60);
@@ -19,7 +20,10 @@
     layout.title = { text: harmless, x: 0, xref: "paper", y: 0.98, yanchor: "top", font: { size: 15, color: style.getPropertyValue("--rg-text").trim() } };
     layout.margin = Object.assign({}, layout.margin, { t: (layout.margin && layout.margin.t || 8) + TITLE_PX });
     layout.autosize = false;
-    var size = { width: plot.clientWidth, height: plot.clientHeight + TITLE_PX };
+    /* A pie is saved with the legend that the table is on the page. */
+    layout.showlegend = layout.showlegend || Boolean(plot.closest(".rg-pie"));
+    var width = plot.closest(".rg-pie") ? PIE_PX : plot.clientWidth;
+    var size = { width: width, height: plot.clientHeight + TITLE_PX };
     return window.Plotly.toImage(
       { data: plot.data, layout: Object.assign(layout, size) },
       Object.assign({ format: format, scale: format === "png" ? SCALE : 1 }, size)
@@ -57,7 +61,8 @@
   reportCharts.figures.forEach(function (figure) {
     var caption = figure.querySelector("figcaption");
     if (!caption) return;
-    var place = document.createElement("div");
+    /* A table that is the chart's legend has its tools there already. */
+    var place = caption.querySelector(".rg-tools") || document.createElement("div");
     place.className = "rg-tools";
     ["png", "svg"].forEach(function (format) { place.appendChild(tool(figure, format)); });
     caption.appendChild(place);
