@@ -17,7 +17,7 @@ from threading import Lock
 from reportgen.letters import pack
 from reportgen.publish.policy import digest
 
-DRAWN_KINDS = ("bar", "box", "heatmap")
+DRAWN_KINDS = ("bar", "box", "heatmap", "pie")
 """What the report's own charts are made of, next to ``scatter``, which is in plotly's core."""
 
 _WRAPPER_STARTS = '"use strict";var Plotly=(()=>{'

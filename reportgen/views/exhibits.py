@@ -12,7 +12,17 @@ from markupsafe import Markup
 
 from reportgen.results import Exhibit, ExhibitKind
 from reportgen.views.blocks import Block
-from reportgen.views.charts import band, bars, boxes, heatmap, histogram, series, shares, spans
+from reportgen.views.charts import (
+    band,
+    bars,
+    boxes,
+    heatmap,
+    histogram,
+    pie,
+    series,
+    shares,
+    spans,
+)
 from reportgen.views.charts.layout import ChartContext, Drawing, Figure, aligned
 from reportgen.views.condense import data_of
 from reportgen.views.fragments import figure_text, render
@@ -20,7 +30,7 @@ from reportgen.views.packing import page_form, plotly_form
 from reportgen.views.shapes import has_shape
 from reportgen.views.sketch import sketch_of
 from reportgen.views.tables import headings_of, table_of
-from reportgen.views.values import plot_label, prose
+from reportgen.views.values import heading_of, plot_label, prose
 
 logger = logging.getLogger(__name__)
 
@@ -120,6 +130,7 @@ def exhibit_block(exhibit: Exhibit, context: ChartContext, *, title: str = "") -
 
 
 def _as_kind(exhibit: Exhibit, context: ChartContext, title: str) -> Block:
+    exhibit = shares.as_shares(exhibit)
     frame = _frame(exhibit, context, title)
     if exhibit.n_rows == 0:
         return Block(html=render("exhibit_empty", **frame))
@@ -127,9 +138,11 @@ def _as_kind(exhibit: Exhibit, context: ChartContext, title: str) -> Block:
         return _as_table(exhibit, context, title)
     file = f"{context.rule_id}.json"
     if exhibit.kind is ExhibitKind.SHARES:
-        return Block(html=render("shares", **frame, info=shares.info(exhibit)))
+        found = shares.info(exhibit)
+        picture = pie_html(found.parts, frame["title"]) if shares.is_pie(exhibit) else ""
+        return Block(html=render("shares", **frame, info=found, pie=picture))
     if exhibit.kind is ExhibitKind.BARS:
-        return Block(html=render("bars", **frame, info=bars.info(exhibit, file=file)))
+        return _as_bars(exhibit, frame, file)
     drawing = _DRAW[exhibit.kind](exhibit, context)
     if context.left_px is not None:
         drawing = aligned(drawing, context.left_px)
@@ -143,6 +156,37 @@ def _as_kind(exhibit: Exhibit, context: ChartContext, title: str) -> Block:
         table=data_of(exhibit, is_unix=context.is_unix, file=file),
     )
     return Block(html=html, figure=plotly_form(titled(drawing, exhibit.title)))
+
+
+def _as_bars(exhibit: Exhibit, frame: Mapping[str, str], file: str) -> Block:
+    found, whole = bars.info(exhibit, file=file), shares.whole_of(exhibit)
+    if whole is None:
+        return Block(html=render("bars", **frame, info=found, pie="", pie_of=""))
+    parts = shares.parts_of_bars(exhibit, whole)
+    shown, _ = shares.split(parts)
+    return Block(
+        html=render(
+            "bars",
+            **frame,
+            info=bars.with_swatches(found, shares.swatches_of(parts)),
+            pie=pie_html(shown, frame["title"]),
+            pie_of="" if whole.unit == "%" else heading_of(whole.name),
+        )
+    )
+
+
+def pie_html(parts: Sequence[shares.Part], title: str) -> Markup | str:
+    """Return the pie of some parts and its plain picture; nothing where there is none."""
+    drawing = pie.draw(parts, title=title)
+    if drawing is None:
+        return ""
+    return render(
+        "pie",
+        drawing=drawing,
+        json=figure_text(page_form(drawing.figure)),
+        sketch=sketch_of(drawing.figure, height_px=drawing.height_px),
+        alt=drawing.alt,
+    )
 
 
 def _as_table(exhibit: Exhibit, context: ChartContext, title: str) -> Block:
@@ -165,8 +209,13 @@ def figure_of(exhibit: Exhibit, context: ChartContext) -> Figure:
     """Return plotly's figure of an exhibit.
 
     Raises:
-        ValueError: its kind is shown as HTML (``shares``, ``bars``, ``table``).
+        ValueError: its kind is shown as HTML (``bars``, ``table``, and ``shares`` that are a bar).
     """
+    if exhibit.kind is ExhibitKind.SHARES and shares.is_pie(exhibit):
+        drawing = pie.draw(shares.info(exhibit).parts, title=exhibit.title)
+        if drawing is not None:
+            drawing.figure["layout"]["showlegend"] = True
+            return plotly_form(titled(drawing, exhibit.title))
     if exhibit.kind not in _DRAW:
         raise ValueError(
             f"exhibit {exhibit.id} of {context.rule_id} is of kind {exhibit.kind.value}, which is "

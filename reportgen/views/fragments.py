@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -18,6 +19,7 @@ from reportgen.views.values import LONGEST_TEXT, shorten
 
 _NOTEBOOK_SHEETS = ("tokens.css", "components.css", "timeline.css", "notebook.css")
 _PACKED_FROM = 2_000
+_BREAKS = re.compile(r"(?<=[_:./])(?=[^_:./\s])|(?<=[a-z])(?=[A-Z])")
 _ESCAPES = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"}
 
 
@@ -70,11 +72,18 @@ def _environment() -> Environment:
         auto_reload=False,
     )
     environment.filters |= {
+        "breakable": _breakable,
         "embedded": _embedded,
         "resolved": resolved,
         "with_fallback": with_fallback,
     }
     return environment
+
+
+def _breakable(name: str) -> Markup:
+    """Return a name that a narrow column breaks after punctuation, not within a word."""
+    pieces = _BREAKS.split(shorten(name, most=LONGEST_TEXT).text)
+    return Markup("<wbr>").join(pieces)
 
 
 def _embedded(svg: str) -> Markup:

@@ -67,12 +67,18 @@ _SHADES = ((0.0, 0.0), (0.36, 0.0), (-0.42, 0.0), (0.16, -0.055))
 
 _TOKEN = re.compile(r"var\(--rg-([a-z0-9-]+)\)")
 _FILL_ALPHA = 0.2
+_TEXTS = ("#ffffff", "#000000")
 
 
 def shade(hue: str, index: int) -> str:
     """Return the token of the ``index``-th line of one meaning: ``var(--rg-gpu-2)``."""
     step = index % N_SHADES
     return f"var(--rg-{hue})" if step == 0 else f"var(--rg-{hue}-{step})"
+
+
+def on(hue: str, index: int) -> str:
+    """Return the token of a text that lies on the ``index``-th colour of a meaning."""
+    return shade(f"on-{hue}", index)
 
 
 def dash(index: int) -> str:
@@ -101,6 +107,9 @@ def tokens(theme: str) -> dict[str, str]:
         values[name] = base
         for step in range(1, N_SHADES):
             values[f"{name}-{step}"] = _mixed(base, *_SHADES[step])
+        for step in range(N_SHADES):
+            ink = f"{name}-{step}" if step else name
+            values[f"on-{ink}"] = _readable_on(values[ink])
         red, green, blue = _channels(base)
         values[f"{name}-fill"] = f"rgba({red},{green},{blue},{_FILL_ALPHA})"
     for step, value in enumerate(SCALES[theme]):
@@ -166,6 +175,25 @@ def _declarations(theme: str) -> str:
 
 def _channels(colour: str) -> tuple[int, int, int]:
     return int(colour[1:3], 16), int(colour[3:5], 16), int(colour[5:7], 16)
+
+
+def _readable_on(colour: str) -> str:
+    """Return white or black, whichever stands out more: at least 4.5:1 on every colour."""
+    return max(_TEXTS, key=lambda text: contrast(text, colour))
+
+
+def contrast(one: str, other: str) -> float:
+    """Return the contrast of two colours, 1-21 (WCAG 2.2, relative luminance)."""
+    dark, light = sorted(map(_luminance, (one, other)))
+    return (light + 0.05) / (dark + 0.05)
+
+
+def _luminance(colour: str) -> float:
+    shares = (channel / 255 for channel in _channels(colour))
+    linear = [
+        item / 12.92 if item <= 0.04045 else ((item + 0.055) / 1.055) ** 2.4 for item in shares
+    ]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 
 
 def _mixed(colour: str, amount: float, turn: float) -> str:

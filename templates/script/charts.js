@@ -127,9 +127,10 @@ var reportCharts = (function () {
     if (axis && axis.type === "date") axis.nticks = ticksIn(width);
   }
 
-  /* As wide as a sheet, with as many instants below it as find room there. */
+  /* As wide as a sheet, with as many instants below it as find room there; a pie keeps its size. */
   function fitSheet(figure, width) {
     var plot = figure.querySelector(".rg-plot");
+    if (plot.closest(".rg-pie")) return Promise.resolve();
     var axis = plot.layout && plot.layout.xaxis;
     var more = axis && axis.type === "date" ? { "xaxis.nticks": ticksIn(width) } : {};
     return window.Plotly.relayout(plot, Object.assign({ width: width, autosize: false }, more));
@@ -160,8 +161,10 @@ var reportCharts = (function () {
   /* Drawn charts cost thousands of elements: beyond mostAwake those farthest from the window are
      taken apart, and drawn again when they come near. */
   function isAwake(figure) { return awake.indexOf(figure) >= 0; }
-  /* One in a closed fold has no size to be drawn in. */
-  function hasRoom(figure) { return !figure.closest("details:not([open])"); }
+  /* One in a closed fold, or in a view that is not chosen, has no size to be drawn in. */
+  function hasRoom(figure) {
+    return !figure.closest("details:not([open])") && figure.getClientRects().length > 0;
+  }
   function putToSleep(figure) {
     awake.splice(awake.indexOf(figure), 1);
     window.Plotly.purge(figure.querySelector(".rg-plot"));
@@ -204,7 +207,7 @@ var reportCharts = (function () {
   /* For print: at once if the library is there, as a browser does not wait for promises. */
   function drawAll() {
     isPrinting = true;
-    return Promise.all(figures.map(function (figure) {
+    return Promise.all(figures.filter(hasRoom).map(function (figure) {
       if (!window.Plotly || isAwake(figure) || figure.dataset.failed) return drawSoon(figure);
       figure.dataset.asked = "yes";
       return draw(figure, window.Plotly);

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from reportgen.views.charts import pie
 from tests.browser.test_accessibility import LOOKS, _complaints
 from tests.browser.watching import draw, opened, scroll_through
 
@@ -15,6 +16,10 @@ pytestmark = pytest.mark.browser
 
 ROOT = Path(__file__).resolve().parents[2]
 TRACES = ROOT / "sample_data" / "kernel_traces"
+EDGES = (
+    "it => { const box = it.getBoundingClientRect();"
+    " return [box.left, box.top, box.right, box.bottom]; }"
+)
 
 
 @pytest.fixture(scope="session")
@@ -78,6 +83,60 @@ def test_charts_over_the_same_time_begin_and_end_at_the_same_place(browser, trac
                 )
             )
         assert edges[0] == edges[1]
+
+
+def test_a_pie_in_a_view_is_drawn_when_the_view_is_chosen(browser, traced_page):
+    with opened(browser, traced_page, has_idle_time=True) as watched:
+        page = watched.page
+        draw(page, "KernelTime--top_by_time")
+        hidden = page.locator("[id='KernelTime--top_by_time_operator']")
+        assert hidden.get_attribute("data-drawn") is None
+        page.locator("label", has_text="operator").first.click()
+        page.wait_for_function(
+            "() => document.getElementById('KernelTime--top_by_time_operator').dataset.drawn"
+        )
+        left, top, right, bottom = hidden.locator(".main-svg").first.evaluate(EDGES)
+        assert right - left == bottom - top == pie.SIZE_PX
+        assert watched.complaints == []
+
+
+@pytest.mark.parametrize(("width", "is_beside"), [(1280, True), (360, False)])
+def test_the_table_stands_beside_its_pie_and_on_a_phone_below(
+    browser, traced_page, width, is_beside
+):
+    with opened(browser, traced_page, viewport={"width": width, "height": 900}) as watched:
+        page = watched.page
+        draw(page, "GPUActivity--activity_split")
+        figure = page.locator("[id='GPUActivity--activity_split']")
+        _, _, right, bottom = figure.locator(".main-svg").first.evaluate(EDGES)
+        table = figure.locator("table").evaluate(EDGES)
+        assert (table[0] >= right) is is_beside
+        assert (table[1] >= bottom) is not is_beside
+        assert table[2] <= width
+
+
+def test_every_name_lies_within_its_pie_and_no_two_meet(browser, traced_page):
+    with opened(browser, traced_page) as watched:
+        page = watched.page
+        scroll_through(page)
+        boxes = page.evaluate(
+            "[...document.querySelectorAll('.rg-pie')].filter(pie => pie.getClientRects().length)"
+            ".map(pie => [pie, ...pie.querySelectorAll('.annotation-text')].map(it => {"
+            " const box = it.getBoundingClientRect();"
+            " return [box.left, box.top, box.right, box.bottom]; }))"
+        )
+        assert sum(len(names) for _, *names in boxes) > 10
+        for (left, top, right, bottom), *names in boxes:
+            for at, name in enumerate(names):
+                assert left <= name[0] < name[2] <= right
+                assert top <= name[1] < name[3] <= bottom
+                for other in names[:at]:
+                    assert (
+                        name[2] <= other[0]
+                        or other[2] <= name[0]
+                        or name[3] <= other[1]
+                        or other[3] <= name[1]
+                    )
 
 
 def test_on_paper_instants_of_milliseconds_stand_apart(browser, traced_page):

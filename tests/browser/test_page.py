@@ -21,7 +21,7 @@ from tests.views import reports
 
 pytestmark = pytest.mark.browser
 
-N_CHARTS = 11
+N_CHARTS = 15
 
 
 def test_the_page_asks_for_nothing_and_draws_every_chart(browser, busy_page):

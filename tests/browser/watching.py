@@ -13,9 +13,10 @@ if TYPE_CHECKING:
 
 ALL_DRAWN = (
     "() => [...document.querySelectorAll('figure.chart')]"
-    ".filter(f => !f.closest('details:not([open])')).every(f => f.dataset.drawn === 'yes')"
+    ".filter(f => !f.closest('details:not([open])') && f.getClientRects().length)"
+    ".every(f => f.dataset.drawn === 'yes')"
 )
-"""Those in a closed fold are drawn when it opens."""
+"""Those in a closed fold are drawn when it opens, those in a view when it is chosen."""
 DRAW_TIMEOUT_MS = 60_000
 POLLING_MS = 100
 """By the clock: a browser without a screen can stop making frames, and polling by frame with it."""

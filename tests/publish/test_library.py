@@ -42,6 +42,7 @@ def test_a_script_that_looks_otherwise_stays_whole(text, why):
 
 def test_the_installed_library_is_known_and_shrinks():
     text = library._unwrapped(library._plotly_text())
+    assert "pie" in DRAWN_KINDS
     assert len(with_kinds(text, DRAWN_KINDS)) < len(text)
     assert len(own_library().packed) < len(whole_library().packed)
     assert own_library().digest != whole_library().digest

@@ -10,11 +10,12 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from reportgen.results import ExhibitKind, exhibit
-from reportgen.views.charts import band, boxes, heatmap, histogram, series, spans
+from reportgen.views.charts import band, boxes, heatmap, histogram, pie, series, shares, spans
 from reportgen.views.charts.layout import ChartContext, Drawing
 from reportgen.views.exhibits import exhibit_block
 from reportgen.views.sketch import WIDTH_PX, Sketch, sketch_of
 from reportgen.views.sketch.curves import MOST_POINTS
+from reportgen.views.theme import N_SHADES
 from tests.views import reports
 
 UNIX = ChartContext(rule_id="Rule", is_unix=True)
@@ -27,6 +28,44 @@ DRAWINGS = {
     "heatmap": heatmap.draw(reports.heatmap(), UNIX),
     "spans": spans.draw(reports.spans("s", "x"), UNIX),
 }
+
+
+PIES = {
+    "parts": {"forward": 60.0, "backward": 39.9, "others": 0.1},
+    "one part": {"forward": 1.0},
+    "many of one meaning": {f"cpu{at}": 8.0 - at for at in range(8)},
+}
+
+
+def _pie(name: str) -> Drawing:
+    made = pie.draw(shares.info(reports.shares("s", "x", PIES[name])).parts, title="x")
+    assert made is not None
+    return made
+
+
+@pytest.mark.parametrize("name", PIES)
+def test_a_pie_has_a_picture_of_its_size_with_its_names(name):
+    drawing = _pie(name)
+    made = _sketch(drawing)
+    assert (made.width_px, made.height_px) == (drawing.height_px, drawing.height_px)
+    n_sectors = sum(mark.fill != "url(#hatched)" for mark in made.marks)
+    assert n_sectors == len(PIES[name])
+    assert (n_sectors < len(made.marks)) is (len(PIES[name]) > N_SHADES)
+    for mark in made.marks:
+        assert re.fullmatch(r"[MLAz\d .]+", mark.path)
+        assert all(0 <= number <= made.width_px for number in _numbers(mark.path))
+    assert any(label.text == next(iter(PIES[name])) for label in made.labels)
+
+
+def test_the_picture_of_a_pie_is_svg_with_text_that_can_be_read_on_its_colour():
+    html = exhibit_block(reports.shares("s", "x", PIES["many of one meaning"]), UNIX).html
+    picture = re.search(r'src="data:image/svg\+xml,([^"]+)"', html)
+    assert picture
+    root = ET.fromstring(unquote(picture[1]))
+    assert root.find(f"{SVG}pattern") is not None
+    texts = root.findall(f".//{SVG}text")
+    assert texts
+    assert all("--rg-on-cpu" in text.get("fill", "") for text in texts)
 
 
 def _sketch(drawing: Drawing) -> Sketch:

@@ -43,6 +43,17 @@ def test_text_is_readable_on_both_grounds(text, ground, mode):
     assert _contrast(values[text], values[ground]) >= 4.5
 
 
+@pytest.mark.parametrize("mode", ["light", "dark"])
+@pytest.mark.parametrize("hue", theme.HUES)
+def test_text_is_readable_on_every_shade_of_every_meaning(hue, mode):
+    for step in range(theme.N_SHADES):
+        text, ground = (
+            str(theme.resolved(token, theme=mode))
+            for token in (theme.on(hue, step), theme.shade(hue, step))
+        )
+        assert _contrast(text, ground) >= 4.5
+
+
 def test_the_style_sheet_is_the_themes():
     """Run ``make notebook`` after a change of the theme."""
     path = templates_dir() / "style" / "tokens.css"

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 from reportgen.results import ColumnType, Exhibit
 from reportgen.views.charts.arrays import numbers
@@ -35,11 +36,12 @@ class GroupHead:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BarRow:
-    """One name: a value per group, then the further texts."""
+    """One name: a value per group, then the further texts; ``swatch`` is its part of a pie."""
 
     name: Shown
     bars: tuple[Bar, ...]
     texts: tuple[Shown, ...]
+    swatch: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,6 +115,19 @@ def info(exhibit: Exhibit, *, file: str) -> BarsInfo:
         folded=rows[first:],
         remark=f"{hidden:,} more rows are in {file}, exhibit “{exhibit.id}”." if hidden else "",
     )
+
+
+def with_swatches(info: BarsInfo, swatches: Sequence[str]) -> BarsInfo:
+    """Return the rows with a swatch each, as the legend of a pie.
+
+    Args:
+        info: of a ``bars`` exhibit.
+        swatches: at least one per row, in the exhibit's order.
+    """
+    rows = [*info.rows, *info.folded]
+    marked = tuple(replace(row, swatch=swatch) for row, swatch in zip(rows, swatches, strict=False))
+    n_first = len(info.rows)
+    return replace(info, rows=marked[:n_first], folded=marked[n_first:])
 
 
 def _width(value: float | None, longest: float) -> float:

@@ -1,15 +1,16 @@
-"""``shares``: what a whole is made of, as one bar and its legend; no script needed."""
+"""``shares``: what a whole is made of, as a pie or as one bar, and its legend."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from reportgen.names import clean
-from reportgen.results import Exhibit, Scalar
+from reportgen.results import Column, ColumnType, Exhibit, ExhibitKind, Scalar
 from reportgen.units import say_pct
 from reportgen.views.charts.arrays import numbers
 from reportgen.views.hero_words import BUDGET, said_parts
-from reportgen.views.meaning import inks
+from reportgen.views.meaning import Ink, inks
 from reportgen.views.theme import N_SHADES
 from reportgen.views.values import (
     Shown,
@@ -25,23 +26,44 @@ FULL_NAME = "full_name"
 MOST_PARTS = 8
 SMALL_BELOW_PCT = 1.0
 _LABEL_FROM_PCT = 9.0
+_BARS = frozenset({BUDGET})
+"""The GPU time budget stays a bar: its parts are a scale from work to loss, read in that order."""
+_OTHERS = "others"
+_OTHERS_HUE = "idle"
+_SELF = "self_"
+_WHOLE_PCT = 0.5
+"""Shares that add up to 100 within this are those of a whole: each was rounded."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Part:
-    """One part of a whole. ``bar_label`` is empty where the bar is too narrow for it."""
+    """One part of a whole, its share rounded for drawing."""
 
     name: Shown
     amount: Shown
     pct: Shown
     width_pct: float
-    ink: str
-    bar_label: str
+    colour: Ink
+
+    @property
+    def ink(self) -> str:
+        """Return the classes that paint it."""
+        return ink_class(self.colour.hue, self.colour.index)
+
+    @property
+    def is_hatched(self) -> bool:
+        """Return whether a pattern tells it from another part of its colour."""
+        return self.colour.index >= N_SHADES
+
+    @property
+    def bar_label(self) -> str:
+        """Return what stands on it in a bar: nothing where the bar is too narrow for it."""
+        return self.pct.text if self.width_pct >= _LABEL_FROM_PCT else ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SharesInfo:
-    """What a share bar shows; parts in the order of the exhibit, small ones as one at the end.
+    """What a pie or a bar shows; parts in the order of the exhibit, small ones as one at the end.
 
     SageMaker's results hold shares alone: ``has_amounts`` is then false.
     """
@@ -54,34 +76,84 @@ class SharesInfo:
     has_amounts: bool = True
 
 
-def info(exhibit: Exhibit) -> SharesInfo:
-    """Return the parts of a ``shares`` exhibit.
+def is_pie(exhibit: Exhibit) -> bool:
+    """Return whether parts of a whole are drawn as a pie, not as one bar."""
+    return exhibit.id not in _BARS
 
-    Many tiny parts are one part in the bar, "others (n)", and rows of their own in the legend.
+
+def as_shares(exhibit: Exhibit) -> Exhibit:
+    """Return a list of names with SageMaker's shares of them as ``shares``, else what is given.
+
+    It has a text column, an amount and ``aws_pct``, which adds up to 100.
     """
     columns = {column.name: column for column in exhibit.columns}
-    names = [str(name) for name in columns["part"].values]
-    told = said_parts(names) if exhibit.id == BUDGET else names
-    percentages = [value or 0.0 for value in numbers(columns["pct"].values)]
-    amount = next(item for item in exhibit.columns if item.name not in {"part", "pct", FULL_NAME})
-    full_names = columns[FULL_NAME].values if FULL_NAME in columns else (None,) * len(names)
-    colours = inks(names, exhibit.id, exhibit.title)
-    parts = [
+    pct = columns.pop("aws_pct", None)
+    if exhibit.kind is not ExhibitKind.TABLE or pct is None or len(columns) != 2:
+        return exhibit
+    name, amount = columns.values()
+    if name.type is not ColumnType.TEXT or not _is_whole(pct):
+        return exhibit
+    parts = (replace(name, name="part"), amount, replace(pct, name="pct"))
+    return replace(exhibit, kind=ExhibitKind.SHARES, columns=parts)
+
+
+def whole_of(exhibit: Exhibit) -> Column | None:
+    """Return the group of a ``bars`` exhibit whose values are the parts of a whole, if one is.
+
+    The only one in percent, if it adds up to 100; or times without what runs inside, which
+    therefore do not overlap.
+    """
+    groups = [column for column in exhibit.columns[1:] if column.type is not ColumnType.TEXT]
+    shares = [column for column in groups if column.unit == "%"]
+    if len(shares) == 1 and _is_whole(shares[0]):
+        return shares[0]
+    own = [column for column in groups if column.name.startswith(_SELF)]
+    return own[0] if len(own) == 1 and _is_positive(own[0]) else None
+
+
+def _is_positive(column: Column) -> bool:
+    values = numbers(column.values)
+    return all(value is not None and value >= 0 for value in values) and any(values)
+
+
+def _is_whole(column: Column) -> bool:
+    total = sum(value or 0.0 for value in numbers(column.values))
+    return _is_positive(column) and abs(total - 100) <= _WHOLE_PCT
+
+
+def parts_of_bars(exhibit: Exhibit, whole: Column) -> list[Part]:
+    """Return the rows of a ``bars`` exhibit as parts of the whole that one of its groups is."""
+    names = [str(name) for name in exhibit.columns[0].values]
+    amounts = [value or 0.0 for value in numbers(whole.values)]
+    total = sum(amounts)
+    return [
         Part(
-            name=named(said, full),
-            amount=shown_value(value, amount.unit),
-            pct=Shown(text=say_pct(pct), exact=exactly(pct)),
-            width_pct=round(pct, 3),
-            ink=ink_class(ink.hue, ink.index),
-            bar_label=say_pct(pct) if pct >= _LABEL_FROM_PCT else "",
+            name=shorten(name),
+            amount=shown_value(amount, whole.unit) if whole.unit != "%" else Shown(text=""),
+            pct=Shown(text=say_pct(100 * amount / total), exact=exactly(100 * amount / total)),
+            width_pct=round(100 * amount / total, 3),
+            colour=colour,
         )
-        for said, full, value, pct, ink in zip(
-            told, full_names, amount.values, percentages, colours, strict=True
+        for name, amount, colour in zip(
+            names, amounts, inks(names, exhibit.id, exhibit.title), strict=True
         )
     ]
-    kept, small = _split(parts)
-    if small:
-        kept.append(_others(small, sum(item.width_pct for item in small)))
+
+
+def swatches_of(parts: Sequence[Part]) -> tuple[str, ...]:
+    """Return what paints the swatch of each part in a table beside its pie."""
+    kept, small = split(parts)
+    return tuple(kept[-1].ink if part in small else part.ink for part in parts)
+
+
+def info(exhibit: Exhibit) -> SharesInfo:
+    """Return what a ``shares`` exhibit shows.
+
+    Of many parts the smallest are one in the picture, "others (n)", and rows of their own in the
+    legend.
+    """
+    kept, small = split(parts_of(exhibit))
+    amount = _amount_of(exhibit)
     return SharesInfo(
         label=exhibit.title,
         amount_head=heading_of(amount.name),
@@ -90,6 +162,37 @@ def info(exhibit: Exhibit) -> SharesInfo:
         folded=tuple(small),
         has_amounts=any(value is not None for value in amount.values),
     )
+
+
+def parts_of(exhibit: Exhibit) -> list[Part]:
+    """Return all parts of a ``shares`` exhibit, in its order."""
+    columns = {column.name: column for column in exhibit.columns}
+    names = [str(name) for name in columns["part"].values]
+    told = said_parts(names) if exhibit.id == BUDGET else names
+    percentages = [value or 0.0 for value in numbers(columns["pct"].values)]
+    amount = _amount_of(exhibit)
+    full_names = columns[FULL_NAME].values if FULL_NAME in columns else (None,) * len(names)
+    return [
+        Part(
+            name=named(said, full),
+            amount=shown_value(value, amount.unit),
+            pct=Shown(text=say_pct(pct), exact=exactly(pct)),
+            width_pct=round(pct, 3),
+            colour=colour,
+        )
+        for said, full, value, pct, colour in zip(
+            told,
+            full_names,
+            amount.values,
+            percentages,
+            inks(names, exhibit.id, exhibit.title),
+            strict=True,
+        )
+    ]
+
+
+def _amount_of(exhibit: Exhibit) -> Column:
+    return next(item for item in exhibit.columns if item.name not in {"part", "pct", FULL_NAME})
 
 
 def named(name: Scalar, full_name: Scalar) -> Shown:
@@ -106,22 +209,28 @@ def ink_class(hue: str, index: int) -> str:
     return f"{shade} rg-hatched" if index >= N_SHADES else shade
 
 
-def _split(parts: list[Part]) -> tuple[list[Part], list[Part]]:
-    """Keep the largest parts where there are many; those too small to see are a group."""
+def split(parts: Sequence[Part]) -> tuple[list[Part], list[Part]]:
+    """Return what a picture shows, and the parts that are one in it, "others (n)", if any.
+
+    Where there are many parts the largest stay; those too small to see, and what its rule already
+    calls the others, do not.
+    """
     if len(parts) <= MOST_PARTS:
-        return parts, []
-    by_size = sorted(parts, key=lambda part: -part.width_pct)[: MOST_PARTS - 1]
+        return list(parts), []
+    named = [part for part in parts if not part.name.text.startswith(_OTHERS)]
+    by_size = sorted(named, key=lambda part: -part.width_pct)[: MOST_PARTS - 1]
     kept = [part for part in parts if part in by_size and part.width_pct >= SMALL_BELOW_PCT]
     small = [part for part in parts if part not in kept]
-    return kept, small
+    return [*kept, _others(small, kept)], small
 
 
-def _others(small: list[Part], width_pct: float) -> Part:
+def _others(small: Sequence[Part], kept: Sequence[Part]) -> Part:
+    pct = sum(part.width_pct for part in small)
+    is_counted = not any(part.name.text.startswith(_OTHERS) for part in small)
     return Part(
-        name=Shown(text=f"others ({len(small)})"),
+        name=Shown(text=f"{_OTHERS} ({len(small)})" if is_counted else _OTHERS),
         amount=Shown(text=""),
-        pct=Shown(text=say_pct(width_pct), exact=exactly(round(width_pct, 3))),
-        width_pct=round(width_pct, 3),
-        ink="rg-ink-idle",
-        bar_label=say_pct(width_pct) if width_pct >= _LABEL_FROM_PCT else "",
+        pct=Shown(text=say_pct(pct), exact=exactly(round(pct, 3))),
+        width_pct=round(pct, 3),
+        colour=Ink(hue=_OTHERS_HUE, index=sum(part.colour.hue == _OTHERS_HUE for part in kept)),
     )

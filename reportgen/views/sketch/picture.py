@@ -14,6 +14,7 @@ from typing import Any
 from reportgen.views.charts.layout import Figure
 from reportgen.views.sketch.marks import marks_of, values_of
 from reportgen.views.sketch.place import Mark, Place
+from reportgen.views.sketch.sectors import sector_marks
 from reportgen.views.values import say_instant, say_number
 
 WIDTH_PX = 720
@@ -26,18 +27,24 @@ _HEADROOM = 1.04
 _LABEL_LENGTH = 9
 _LABELLED_ROW_PX = 13
 _UNDER_PX = 8
+_BASELINE_PX = 4
 
 Limits = tuple[float, float]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Label:
-    """A word at an axis: ``anchor`` is SVG's ``start``, ``middle`` or ``end``."""
+    """A word: ``anchor`` is SVG's ``start``, ``middle`` or ``end``.
+
+    ``colour`` is its own, if it has one, and ``ground`` what covers the stripes behind it.
+    """
 
     text: str
-    x: int
-    y: int
+    x: float
+    y: float
     anchor: str
+    colour: str = ""
+    ground: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,6 +85,8 @@ def sketch_of(
         most_px: the picture is no taller.
         shrink: how tall the picture is, as a share of the chart's height.
     """
+    if figure["data"] and figure["data"][0]["type"] == "pie":
+        return _pie(figure, height_px)
     layout = figure["layout"]
     traces = [item for item in figure["data"] if item.get("visible", True) is True][:most_traces]
     x_limits = _limits(layout.get("xaxis", {}), _all_values(traces, "x"), is_from_zero=False)
@@ -109,6 +118,38 @@ def sketch_of(
         keys=tuple(keys[:MOST_KEYS]) if len(keys) > 1 else (),
         n_left_out=max(0, len(figure["data"]) - most_traces),
     )
+
+
+def _pie(figure: Figure, size_px: int) -> Sketch:
+    """Return the pie as large as the chart, with its names at the same places."""
+    labels = [
+        Label(
+            text=_plain(line),
+            x=round(size_px / 2 + note["xshift"], 1),
+            y=round(size_px / 2 - note["yshift"] + baseline, 1),
+            anchor="middle",
+            colour=note["font"]["color"],
+            ground=note.get("bgcolor", ""),
+        )
+        for note in figure["layout"]["annotations"]
+        for line, baseline in _baselines(note["text"].split("<br>"))
+    ]
+    radius_px = size_px / 2 - figure["layout"]["margin"]["t"]
+    return Sketch(
+        width_px=size_px,
+        height_px=size_px,
+        frames=(),
+        marks=tuple(sector_marks(figure["data"][0], radius_px=radius_px, middle_px=size_px / 2)),
+        labels=tuple(labels),
+        keys=(),
+        n_left_out=0,
+    )
+
+
+def _baselines(lines: Sequence[str]) -> list[tuple[str, float]]:
+    """Return each line with its baseline below the middle of all of them."""
+    first = -(len(lines) - 1) / 2 * _LABELLED_ROW_PX + _BASELINE_PX
+    return [(line, first + at * _LABELLED_ROW_PX) for at, line in enumerate(lines)]
 
 
 def _y_axes(layout: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:

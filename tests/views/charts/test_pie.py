@@ -1,0 +1,200 @@
+"""Pies: which exhibits are one, what is in them, and where names lie."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from reportgen.results import Exhibit, ExhibitKind, exhibit
+from reportgen.views.charts import bars, pie, shares
+from reportgen.views.charts.layout import ChartContext, Drawing
+from reportgen.views.charts.pie import Sector, label_of
+from reportgen.views.exhibits import exhibit_block, figure_of
+from reportgen.views.hero_words import BUDGET
+from reportgen.views.kernel_ranking import parts_of
+from tests.views import reports, traces
+
+UNIX = ChartContext(rule_id="Rule", is_unix=True)
+
+
+def drawn(parts: dict[str, float]) -> Drawing:
+    """Return the pie of some parts."""
+    made = pie.draw(shares.info(reports.shares("s", "Parts", parts)).parts, title="Parts")
+    assert made is not None
+    return made
+
+
+def names_in(drawing: Drawing) -> list[str]:
+    """Return what stands in a pie."""
+    return [note["text"].split("<br>")[0] for note in drawing.figure["layout"]["annotations"]]
+
+
+def operators(*columns: tuple[str, str, list[float]], kind: ExhibitKind) -> Exhibit:
+    """Return a list of operators."""
+    names = ("operator", "", [f"aten::op{at}" for at in range(len(columns[0][2]))])
+    return exhibit("operators", kind, title="Operators", columns=[names, *columns])
+
+
+def test_parts_go_round_from_twelve_o_clock_in_the_order_of_the_exhibit() -> None:
+    (trace,) = drawn({"forward": 1.0, "backward": 3.0}).figure["data"]
+    assert trace["values"] == [25.0, 75.0]
+    assert (trace["direction"], trace["sort"]) == ("clockwise", False)
+    assert trace["text"] == ["forward", "backward"]
+
+
+def test_large_parts_carry_name_and_share_and_small_ones_are_left_to_the_legend() -> None:
+    drawing = drawn({"forward": 60.0, "backward": 38.0, "others": 2.0})
+    assert names_in(drawing) == ["forward", "backward"]
+    assert drawing.figure["layout"]["annotations"][0]["text"] == "forward<br>60.0 %"
+    assert "others 2.0 %" in drawing.alt
+
+
+def test_a_part_that_is_all_has_its_name_in_the_middle_and_no_sides() -> None:
+    drawing = drawn({"cpu_functions": 5.0, "gpu_functions": 0.0})
+    (note,) = drawing.figure["layout"]["annotations"]
+    assert (note["xshift"], note["yshift"]) == (0, 0)
+    (trace,) = drawing.figure["data"]
+    assert (len(trace["values"]), trace["marker"]["line"]["width"]) == (1, 0)
+
+
+def test_parts_of_nothing_have_no_pie_but_their_table() -> None:
+    nothing = exhibit(
+        "s",
+        ExhibitKind.SHARES,
+        title="Parts",
+        columns=[("part", "", ["a"]), ("time_s", "s", [0.0]), ("pct", "%", [0.0])],
+    )
+    html = exhibit_block(nothing, UNIX).html
+    assert "rg-pie" not in html
+    assert "<table" in html
+
+
+def test_a_long_name_is_broken_or_shortened_and_whole_under_the_mouse() -> None:
+    long = "exposed communication of all ranks with each other"
+    drawing = drawn({long: 70.0, "aten::cudnn_convolution_backward": 30.0})
+    first, second = (note["text"] for note in drawing.figure["layout"]["annotations"])
+    assert first.endswith("<br>70.0 %")
+    assert "…" in second
+    assert drawing.figure["data"][0]["text"] == [long, "aten::cudnn_convolution_backward"]
+
+
+@given(
+    st.floats(0, math.tau),
+    st.floats(0.01, 1),
+    st.text(st.sampled_from("abim MW_.:-"), min_size=1, max_size=40),
+)
+def test_every_line_lies_in_its_own_sector(start: float, share: float, name: str) -> None:
+    exhibit_ = reports.shares("s", "x", {name: share, "rest": 1.001 - share})
+    sector = Sector(start=start, end=start + math.tau * share)
+    label = label_of(shares.info(exhibit_).parts[0], sector)
+    if label is None:
+        return
+    assert len(label.lines) <= 4
+    top = label.y - len(label.lines) / 2 * pie.LINE_PX
+    for at, line in enumerate(label.lines):
+        half = pie._width_px(line) / 2
+        middle = top + (at + 0.5) * pie.LINE_PX
+        assert sector.holds(label.x - half, middle)
+        assert sector.holds(label.x + half, middle)
+
+
+@pytest.mark.parametrize(("n_parts", "n_sectors"), [(2, 2), (8, 8), (9, 8), (30, 8)])
+def test_of_more_than_eight_parts_the_smallest_are_one(n_parts: int, n_sectors: int) -> None:
+    made = reports.shares("s", "x", {f"part {at}": 40.0 - at for at in range(n_parts)})
+    found = shares.info(made)
+    assert len(found.parts) == n_sectors
+    assert len(found.folded) == (0 if n_parts <= 8 else n_parts - 7)
+    assert sum(part.width_pct for part in found.parts) == pytest.approx(100, abs=0.5)
+
+
+def test_what_a_rule_calls_others_joins_the_others() -> None:
+    parts = {"others (161 operators)": 60.0, **{f"op {at}": 5.0 for at in range(8)}}
+    found = shares.info(reports.shares("s", "x", parts))
+    assert [part.name.text for part in found.parts] == [f"op {at}" for at in range(7)] + ["others"]
+
+
+def test_others_are_told_from_what_is_idle() -> None:
+    parts = {"idle": 20.0, **{f"step {at}": 10.0 - at for at in range(8)}}
+    found = shares.info(reports.shares("s", "x", parts))
+    inks = [part.ink for part in found.parts]
+    assert len(set(inks)) == len(inks)
+
+
+def test_shares_are_pies_and_the_gpu_time_budget_is_a_bar() -> None:
+    phases = exhibit_block(reports.shares("phases", "Phases", {"a": 1.0, "b": 2.0}), UNIX).html
+    assert "rg-pie" in phases
+    assert "rg-stack" not in phases
+    budget = reports.shares(BUDGET, "Budget", {"busy_high": 1.0, "straggler": 2.0})
+    bar = exhibit_block(budget, UNIX).html
+    assert "rg-stack" in bar
+    assert "rg-pie" not in bar
+    assert figure_of(reports.shares("phases", "P", {"a": 1.0}), UNIX)["data"][0]["type"] == "pie"
+    with pytest.raises(ValueError, match="not drawn by plotly"):
+        figure_of(budget, UNIX)
+
+
+def test_bars_in_percent_of_a_whole_are_the_legend_of_a_pie() -> None:
+    bars_ = operators(
+        ("pct", "%", [60.0, 39.9]), ("time_us", "us", [6.0, 4.0]), kind=ExhibitKind.BARS
+    )
+    html = exhibit_block(bars_, UNIX).html
+    assert "rg-pie" in html
+    assert "rg-bars rg-legend" in html
+    assert html.count("rg-swatch") == 2
+    assert "The pie shows" not in html
+
+
+def test_operators_are_divided_by_their_self_time_which_does_not_overlap() -> None:
+    made = operators(
+        ("total_s", "s", [9.0, 8.0]), ("self_s", "s", [1.0, 3.0]), kind=ExhibitKind.BARS
+    )
+    whole = shares.whole_of(made)
+    assert whole is not None
+    assert whole.name == "self_s"
+    assert [part.width_pct for part in shares.parts_of_bars(made, whole)] == [25.0, 75.0]
+    assert "The pie shows the shares of “self”." in exhibit_block(made, UNIX).html
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [
+        [("pct", "%", [60.0, 30.0])],
+        [("pct", "%", [110.0, -10.0])],
+        [("last_pct", "%", [60.0, 40.0]), ("fair_pct", "%", [50.0, 50.0])],
+        [("time_s", "s", [1.0, 2.0])],
+        [("self_s", "s", [0.0, 0.0])],
+    ],
+)
+def test_bars_that_are_no_whole_have_no_pie(columns: list[tuple[str, str, list[float]]]) -> None:
+    made = operators(*columns, kind=ExhibitKind.BARS)
+    assert shares.whole_of(made) is None
+    assert "rg-pie" not in exhibit_block(made, UNIX).html
+
+
+def test_the_operators_that_sagemaker_lists_are_a_pie() -> None:
+    total = ("total_us", "us", [3.0, 1.0])
+    listed = operators(total, ("aws_pct", "%", [75.0, 25.0]), kind=ExhibitKind.TABLE)
+    assert "rg-pie" in exhibit_block(listed, UNIX).html
+    of_ours = operators(
+        total,
+        ("self_pct", "%", [1.0, 99.0]),
+        ("aws_pct", "%", [75.0, 25.0]),
+        kind=ExhibitKind.TABLE,
+    )
+    part = operators(total, ("aws_pct", "%", [60.0, 25.0]), kind=ExhibitKind.TABLE)
+    for table in (of_ours, part):
+        assert shares.as_shares(table) is table
+
+
+def test_kernels_are_painted_by_category_each_in_a_shade_that_its_row_has_too() -> None:
+    made = parts_of(traces.ranking())
+    assert [part.colour.hue for part in made] == ["gpu", "network", "idle"]
+    swatches = shares.swatches_of(made)
+    info = bars.with_swatches(
+        bars.info(operators(("n", "", [1.0, 2.0, 3.0]), kind=ExhibitKind.BARS), file="x.json"),
+        swatches,
+    )
+    assert tuple(row.swatch for row in info.rows) == swatches
