@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from reportgen.results import Details, JsonValue, RuleId
+from reportgen.rules.batch_size.measure import MEMORY_SUFFIX
 from reportgen.rules.bottlenecks.ticks import IDLE_GPUS
-from reportgen.rules.gpu.head_room import MEMORY_SUFFIX
 
 GpuUse = Mapping[str, Mapping[str, bool]]
 """Node to GPU to whether the job uses it."""
