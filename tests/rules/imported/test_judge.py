@@ -57,7 +57,7 @@ def test_details_that_break_a_rule_fail_this_rule_only() -> None:
     def broken(*_: object) -> Any:
         raise KeyError("workloads")
 
-    rule = replace(RULES[RuleId("LoadBalancing")], present=broken)
+    rule = replace(RULES[RuleId("LoadBalancing")], from_details=broken)
     details: Any = {"algo-1": {"workloads": {"gpu0": [1], "gpu1": [1]}}}
     result = judge_imported(rule, Counters(datapoints=2000), details, "", has_gpu=True)
     assert result.status is Status.FAILED

@@ -1,0 +1,305 @@
+"""What OverallSystemUsage says: one reading for each kind of node, and when nodes were lost."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from statistics import fmean
+
+import numpy as np
+
+from reportgen.results import Counters, Details, Exhibit, Finding, JsonValue, Where
+from reportgen.rules.base import Outcome
+from reportgen.rules.kit import Message, col, derived, reason_to_skip, row, sum_by_key, table
+from reportgen.rules.overall_system_usage.measure import NodeUsage, Params, Quantity, Recording
+from reportgen.rules.overall_system_usage.tables import Totals, exhibits_of, totals_of
+from reportgen.text import format_ns, join_names, part_of, plural, write
+from reportgen.units import NS_PER_S, seconds
+
+HIGH_PCT = 70.0
+"""From here on AWS's report calls a resource well used (docs/rules.md)."""
+DECIMALS = 2
+"""AWS rounds its statistics to two decimals."""
+STATISTICS = ("max", "p99", "p95", "p50", "min")
+_LOADING = ("DL-1", "DL-2", "DL-5")
+_WAITING = (*_LOADING, "CPU-1", "IO-1", "SYS-5", "STRAG-1", "BAL-1", "GPU-1", "GPU-2")
+
+BOTH_HAVE_ROOM = Message(
+    id="SYS-1",
+    title="GPU and CPU both have room: GPU p95 {measured:pct}",
+    text="{scope}{node}: {levels}.",
+    advice="Raise the batch size or the number of loader workers, or take a smaller instance.",
+    exhibit="usage",
+    causes=(*_WAITING, "BATCH-1"),
+)
+CPU_IS_BUSY = replace(
+    BOTH_HAVE_ROOM,
+    id="SYS-2",
+    title="GPUs have room while the CPU is busy: GPU p95 {measured:pct}",
+    advice="Move work off the CPU: more efficient loading, prefetching, preprocessing on the GPU.",
+    causes=_WAITING,
+)
+WELL_USED = replace(
+    BOTH_HAVE_ROOM,
+    id="SYS-3",
+    title="GPUs are well used: GPU median {measured:pct}",
+    advice="Look at the operators for what is left to win.",
+    causes=(),
+)
+CPUS_WELL_USED = replace(
+    BOTH_HAVE_ROOM,
+    id="SYS-4",
+    title="The job runs on CPUs, which are well used: CPU p95 {measured:pct}",
+    advice="Try an instance with a GPU or with more cores, and compare the cost of a step.",
+    causes=_LOADING,
+)
+CPUS_HAVE_ROOM = replace(
+    CPUS_WELL_USED,
+    title="The job runs on CPUs, which have room: CPU p95 {measured:pct}",
+    advice="Use more threads or loader workers, or take a smaller instance.",
+)
+BUSY_AT_TIMES = replace(
+    BOTH_HAVE_ROOM,
+    id="SYS-6",
+    title="GPUs are busy at times and idle at others: GPU median {measured:pct}",
+    advice="Look at the curve of GPU use, and at what held the GPUs up when it was low.",
+    causes=_WAITING,
+)
+NOT_SAMPLED = Message(
+    id="SYS-7",
+    title="{node} was not sampled for {lost_ns:ns} of the job",
+    text=(
+        "{node} has no samples in {measured:pct} of the time from the first to the last sample of "
+        "the job: {parts}. This concerns {concerned}. What happened then is unknown and counts "
+        "nowhere."
+    ),
+    advice=(
+        "Unless profiling was paused on purpose, look in the job's log for a restart, an "
+        "interruption or a node that stopped; compare the clocks of the nodes."
+    ),
+    exhibit="not_sampled",
+)
+LATE, PAUSE, LOST = "before its first sample", "between its samples", "after its last sample"
+
+
+@row
+class UsageRow:
+    """Statistics of one resource of one node, as AWS's details have them."""
+
+    node: str = col()
+    metric: str = col()
+    unit: str = derived(lambda row: "bytes/s" if row.metric == Quantity.NETWORK else "%")
+    largest: float = col(name="max")
+    p99: float = col()
+    p95: float = col()
+    p50: float = col()
+    smallest: float = col(name="min")
+
+
+@row
+class Absence:
+    """A stretch of the job in which a node was not sampled."""
+
+    node: str = col()
+    part: str = col()
+    start_ns: int = col("s", name="start_s", per=NS_PER_S)
+    end_ns: int = col("s", name="end_s", per=NS_PER_S)
+    duration_s: float = derived(lambda its: its.length_ns / NS_PER_S, "s")
+
+    @property
+    def length_ns(self) -> int:
+        """Return how long it took."""
+        return self.end_ns - self.start_ns
+
+
+def judge(nodes: Sequence[NodeUsage], _params: Params) -> Outcome:
+    """Write down the statistics of every node and read them."""
+    details: Details = {
+        quantity.value: {
+            node.node: {name: _rounded(usage.statistics[name]) for name in STATISTICS}
+            for node in nodes
+            if (usage := node.usages.get(quantity))
+        }
+        for quantity in Quantity
+    }
+    n_ticks = sum(node.n_ticks for node in nodes)
+    rows, totals = _usage_rows(details), totals_of(nodes)
+    recordings = {node.node: node.recording for node in nodes if node.recording}
+    absences = _absences(recordings) if rows else []
+    platform = [node.node for node in nodes if node.is_platform_network]
+    return Outcome(
+        missing=reason_to_skip(n_ticks=n_ticks, n_gpus=None, n_samples=n_ticks, patience=0),
+        counters=Counters(datapoints=max((node.n_cpu_samples for node in nodes), default=0)),
+        details=details,
+        findings=[*_readings(rows), _not_sampled(absences, recordings) if absences else None],
+        exhibits=[*_tables(rows, absences, platform), *exhibits_of(nodes, totals)] if rows else (),
+        metrics=_metrics(nodes, totals),
+    )
+
+
+def _rounded(value: float) -> JsonValue:
+    """Round as AWS does: what is not positive is the integer 0."""
+    return float(np.round(value, DECIMALS)) if value > 0 else 0
+
+
+def _metrics(nodes: Sequence[NodeUsage], totals: Totals) -> dict[str, float | int | None]:
+    found: dict[str, float | int | None] = {}
+    for name, quantity, statistic, join in (
+        ("gpu_mean_pct", Quantity.GPU, "mean", fmean),
+        ("gpu_p95_pct", Quantity.GPU, "p95", fmean),
+        ("gpu_memory_mean_pct", Quantity.GPU_MEMORY, "mean", fmean),
+        ("cpu_mean_pct", Quantity.CPU, "mean", fmean),
+        ("cpu_p95_pct", Quantity.CPU, "p95", fmean),
+        ("io_wait_mean_pct", Quantity.IO_WAIT, "mean", fmean),
+        ("host_memory_max_pct", Quantity.HOST_MEMORY, "max", max),
+        ("network_mean_bytes_per_s", Quantity.NETWORK, "mean", fmean),
+        ("network_max_bytes_per_s", Quantity.NETWORK, "max", max),
+    ):
+        usages = [usage for node in nodes if (usage := node.usages.get(quantity))]
+        if usages:
+            found[name] = round(join([usage.statistics[statistic] for usage in usages]), 4)
+    for role, total in totals.items():
+        if n_samples := total.job.n_samples:
+            found[f"{role}_samples"] = n_samples
+            found[f"{role}_zero_ratio"] = round(total.job.n_zero / n_samples, 6)
+            found[f"{role}_below_50_ratio"] = round(total.job.n_below_half / n_samples, 6)
+    return found
+
+
+def from_details(_counters: Counters, details: Details, _params: Params) -> Outcome:
+    """Read the statistics that SageMaker wrote."""
+    rows = _usage_rows(details)
+    return Outcome(findings=_readings(rows), exhibits=_tables(rows, [], []) if rows else ())
+
+
+def _usage_rows(details: Details) -> list[UsageRow]:
+    """Return the statistics in AWS's order; incomplete entries are left out."""
+    rows = []
+    for quantity in Quantity:
+        nodes = details.get(quantity.value)
+        for node, entry in nodes.items() if isinstance(nodes, dict) else ():
+            numbers = entry if isinstance(entry, dict) else {}
+            values = [numbers.get(name) for name in STATISTICS]
+            known = [float(value) for value in values if isinstance(value, int | float)]
+            if len(known) == len(STATISTICS):
+                largest, p99, p95, p50, smallest = known
+                rows.append(
+                    UsageRow(
+                        node=node,
+                        metric=quantity.value,
+                        largest=largest,
+                        p99=p99,
+                        p95=p95,
+                        p50=p50,
+                        smallest=smallest,
+                    )
+                )
+    return rows
+
+
+def _tables(
+    rows: Sequence[UsageRow], absences: Sequence[Absence], platform: Sequence[str]
+) -> Iterator[Exhibit]:
+    caption = "Over all sampling instants of the job."
+    if platform:
+        caption += (
+            f" Network on {join_names(platform)} is SageMaker's own traffic: no samples of the "
+            "training container exist."
+        )
+    yield table("usage", rows, UsageRow, title="Use of each resource", caption=caption)
+    if absences:
+        yield table(
+            "not_sampled",
+            absences,
+            Absence,
+            title="When nodes were not sampled",
+            caption=(
+                "Stretches of more than 3 minutes and 5 samples, from the job's first to its last."
+            ),
+        )
+
+
+def _readings(rows: Sequence[UsageRow]) -> list[Finding]:
+    """Return the readings SYS-1 to SYS-4 and SYS-6, each once for all nodes it holds for."""
+    nodes: dict[str, dict[str, UsageRow]] = {}
+    for item in rows:
+        nodes.setdefault(item.node, {})[item.metric] = item
+    by_id: dict[str, list[tuple[float, Message, str]]] = {}
+    for node, its in nodes.items():
+        for message, level_pct in _reading(its.get(Quantity.GPU), its.get(Quantity.CPU)):
+            by_id.setdefault(message.id, []).append((level_pct, message, node))
+    findings = []
+    for _, found in sorted(by_id.items()):
+        level_pct, message, node = min(found, key=lambda item: item[0])
+        scope = f"On {part_of(len(found), len(nodes), 'node')}; lowest on "
+        levels = [
+            write(
+                "{name} p95 {its.p95:pct}, median {its.p50:pct}", name=name, its=nodes[node][name]
+            )
+            for name in (Quantity.GPU, Quantity.CPU)
+            if name in nodes[node]
+        ]
+        findings.append(
+            message.finding(
+                measured=level_pct,
+                threshold=HIGH_PCT,
+                where=Where(node=node),
+                scope=scope if len(nodes) > 1 else "",
+                node=node,
+                levels="; ".join(levels),
+            )
+        )
+    return findings
+
+
+def _reading(gpu: UsageRow | None, cpu: UsageRow | None) -> Iterator[tuple[Message, float]]:
+    """Yield which reading fits a node, and the level that decides it."""
+    if gpu is None:
+        if cpu:
+            yield CPUS_WELL_USED if cpu.p95 >= HIGH_PCT else CPUS_HAVE_ROOM, cpu.p95
+    elif gpu.p95 < HIGH_PCT and cpu:
+        yield CPU_IS_BUSY if cpu.p95 >= HIGH_PCT else BOTH_HAVE_ROOM, gpu.p95
+    else:
+        yield WELL_USED if gpu.p50 > HIGH_PCT else BUSY_AT_TIMES, gpu.p50
+
+
+def _absences(recordings: Mapping[str, Recording]) -> list[Absence]:
+    """Return when nodes were not sampled for minutes, node by node."""
+    first_ns = min(its.first_ns for its in recordings.values())
+    last_ns = max(its.last_ns for its in recordings.values())
+    return [
+        Absence(node=node, part=part, start_ns=start_ns, end_ns=end_ns)
+        for node, its in recordings.items()
+        for part, start_ns, end_ns in (
+            (LATE, first_ns, its.first_ns),
+            *((PAUSE, *pause) for pause in its.pauses),
+            (LOST, its.last_ns, last_ns),
+        )
+        if end_ns - start_ns > its.least_ns
+    ]
+
+
+def _not_sampled(absences: Sequence[Absence], recordings: Mapping[str, Recording]) -> Finding:
+    """Return the reading of the node that was not sampled for longest."""
+    job_ns = max(its.last_ns for its in recordings.values()) - min(
+        its.first_ns for its in recordings.values()
+    )
+    total_ns = sum_by_key([{item.node: item.length_ns} for item in absences])
+    worst = max(total_ns, key=lambda node: total_ns[node])
+    its = [item for item in absences if item.node == worst]
+    longest = max(its, key=lambda item: item.length_ns)
+    lost_ns = sum_by_key([{item.part: item.length_ns} for item in its])
+    n_pauses = sum(item.part == PAUSE for item in its)
+    pauses = f" ({plural(n_pauses, 'pause')})"
+    parts = [
+        f"{format_ns(length_ns)} {part}{pauses if part == PAUSE else ''}"
+        for part, length_ns in lost_ns.items()
+    ]
+    return NOT_SAMPLED.finding(
+        measured=100 * total_ns[worst] / job_ns,
+        where=Where(node=worst, start_s=seconds(longest.start_ns), end_s=seconds(longest.end_ns)),
+        node=worst,
+        lost_ns=total_ns[worst],
+        parts=", ".join(parts),
+        concerned=part_of(len(total_ns), len(recordings), "node"),
+    )

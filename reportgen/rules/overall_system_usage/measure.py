@@ -1,0 +1,235 @@
+"""What OverallSystemUsage measures: how one node used its resources, and when it was sampled."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+import numpy as np
+
+from reportgen.facts.activity import least_pause_ns, sampling_pauses, training_loop_ns
+from reportgen.facts.distributions import Counts, pct_histogram, percentiles
+from reportgen.facts.host_load import cores_mean_pct
+from reportgen.facts.resample import MAX_BUCKETS, ThinCurve, even_buckets, thin
+from reportgen.facts.samples import mean_over, present_values, sum_over
+from reportgen.profile import NodeProfile, SeriesKind, SystemTable
+from reportgen.profile.system import Floats
+from reportgen.results import Role
+from reportgen.rules.kit import col, derived, merge, merged, row
+
+HALF_PCT = 50.0
+"""Samples at zero and samples below half of the utilization are counted."""
+ALL_CORES = "all cores"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Params:
+    """This rule has no parameters."""
+
+
+class Quantity(StrEnum):
+    """AWS's six resources, in AWS's order and words (docs/rules.md)."""
+
+    NETWORK = "Network"
+    GPU = "GPU"
+    CPU = "CPU"
+    HOST_MEMORY = "CPU memory"
+    GPU_MEMORY = "GPU memory"
+    IO_WAIT = "I/O"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Usage:
+    """One resource of one node: max, p99, p95, p50, min and mean, and its curve over time."""
+
+    statistics: Mapping[str, float]
+    curve: ThinCurve
+
+
+@row
+class SampleCounts:
+    """Samples of one or several devices: histogram, at zero, below 50 %.
+
+    Attributes:
+        counts: (50,) of [0, 2) ... [98, 100]; their sum is the number of samples.
+    """
+
+    counts: Counts = merged(sum)
+    n_zero: int = merged(sum)
+    n_below_half: int = merged(sum)
+
+    @property
+    def n_samples(self) -> int:
+        """Return the number of samples."""
+        return int(self.counts.sum())
+
+    @property
+    def n_active(self) -> int:
+        """Return the number of samples above zero."""
+        return self.n_samples - self.n_zero
+
+
+def _known(loops: Sequence[SampleCounts | None]) -> SampleCounts | None:
+    known = [loop for loop in loops if loop]
+    return merge(known) if known else None
+
+
+@row
+class DeviceCounts:
+    """Utilization samples of one GPU, of all cores of a node, or of several of these.
+
+    Attributes:
+        device: ``gpu0`` or ``all cores``.
+        loop: strictly inside the training loop of the node; ``None`` without step events.
+    """
+
+    node: str = col()
+    device: str = col()
+    samples: int = derived(lambda its: its.job.n_samples)
+    at_zero: int = derived(lambda its: its.job.n_zero)
+    below_50: int = derived(lambda its: its.job.n_below_half)
+    loop_samples: int | None = derived(lambda its: its.loop and its.loop.n_samples)
+    loop_at_zero: int | None = derived(lambda its: its.loop and its.loop.n_zero)
+    loop_below_50: int | None = derived(lambda its: its.loop and its.loop.n_below_half)
+    role: Role
+    job: SampleCounts = merged(merge)
+    loop: SampleCounts | None = merged(_known)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recording:
+    """When a node was sampled: first and last tick, and the pauses longer than ``least_ns``."""
+
+    first_ns: int
+    last_ns: int
+    least_ns: int
+    pauses: tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeUsage:
+    """Everything OverallSystemUsage keeps of a node.
+
+    Attributes:
+        usages: resources with samples, in AWS's order.
+        gpu_curves: (GPU, curve) of the utilization of each GPU.
+        is_platform_network: no ``Algorithm`` samples exist, so network is SageMaker's own traffic.
+        recording: when it was sampled; ``None`` without samples.
+    """
+
+    node: str
+    n_ticks: int
+    n_cpu_samples: int
+    usages: Mapping[Quantity, Usage]
+    gpu_curves: tuple[tuple[str, ThinCurve], ...]
+    devices: tuple[DeviceCounts, ...]
+    is_platform_network: bool
+    recording: Recording | None
+
+
+def measure(part: NodeProfile, _params: Params) -> NodeUsage:
+    """Measure a node; resources without samples are left out.
+
+    CPU and I/O wait are means over the cores, GPU and GPU memory means over the GPUs; the network
+    is what the training container received plus what it transmitted.
+    """
+    system = part.system
+    network, is_platform = _network(system)
+    values = {
+        Quantity.NETWORK: network,
+        Quantity.GPU: mean_over(system.matrix(SeriesKind.GPU_UTILIZATION)),
+        Quantity.CPU: cores_mean_pct(system),
+        Quantity.HOST_MEMORY: mean_over(system.matrix(SeriesKind.HOST_MEMORY)),
+        Quantity.GPU_MEMORY: mean_over(system.matrix(SeriesKind.GPU_MEMORY)),
+        Quantity.IO_WAIT: mean_over(system.matrix(SeriesKind.IO_WAIT)),
+    }
+    names = system.names(SeriesKind.GPU_UTILIZATION)
+    columns = system.matrix(SeriesKind.GPU_UTILIZATION).T
+    return NodeUsage(
+        node=part.node,
+        n_ticks=system.n_ticks,
+        n_cpu_samples=present_values(values[Quantity.CPU]).size,
+        usages={
+            quantity: _usage(system, its)
+            for quantity, its in values.items()
+            if not np.isnan(its).all()
+        },
+        gpu_curves=tuple(
+            (name, _curve(system, column)) for name, column in zip(names, columns, strict=True)
+        ),
+        devices=tuple(_devices(part)),
+        is_platform_network=is_platform,
+        recording=_recording(system) if system.n_ticks else None,
+    )
+
+
+def _network(system: SystemTable) -> tuple[Floats, bool]:
+    """Return the traffic of the training container; if it is absent, SageMaker's own and true."""
+    kinds = (SeriesKind.RECEIVE_ALGORITHM, SeriesKind.TRANSMIT_ALGORITHM)
+    own = sum_over(np.hstack([system.matrix(kind) for kind in kinds]))
+    if not np.isnan(own).all():
+        return own, False
+    kinds = (SeriesKind.RECEIVE_PLATFORM, SeriesKind.TRANSMIT_PLATFORM)
+    platform = sum_over(np.hstack([system.matrix(kind) for kind in kinds]))
+    return platform, not np.isnan(platform).all()
+
+
+def _usage(system: SystemTable, values: Floats) -> Usage:
+    present = present_values(values)
+    p99, p95, p50 = percentiles(present, (99, 95, 50)).tolist()
+    return Usage(
+        statistics={
+            "max": float(present.max()),
+            "p99": p99,
+            "p95": p95,
+            "p50": p50,
+            "min": float(present.min()),
+            "mean": float(present.mean()),
+        },
+        curve=_curve(system, values),
+    )
+
+
+def _curve(system: SystemTable, values: Floats) -> ThinCurve:
+    buckets = even_buckets(values.size, most=MAX_BUCKETS)
+    return thin(system.tick_ns, values, buckets=buckets)
+
+
+def _devices(part: NodeProfile) -> Iterator[DeviceCounts]:
+    system, loop_ns, inside = part.system, training_loop_ns(part.spans), None
+    if loop_ns is not None:
+        first = np.searchsorted(system.tick_ns, loop_ns[0], side="right")
+        inside = slice(first, np.searchsorted(system.tick_ns, loop_ns[1], side="left"))
+    gpus = system.matrix(SeriesKind.GPU_UTILIZATION)
+    cores = system.matrix(SeriesKind.CPU_UTILIZATION)
+    names = system.names(SeriesKind.GPU_UTILIZATION)
+    devices = [(name, gpus[:, [at]]) for at, name in enumerate(names)]
+    if cores.size:
+        devices.append((ALL_CORES, cores))
+    for device, matrix in devices:
+        yield DeviceCounts(
+            node=part.node,
+            device=device,
+            role=Role.CPU if matrix is cores else Role.GPU,
+            job=_count(matrix),
+            loop=None if inside is None else _count(matrix[inside]),
+        )
+
+
+def _count(matrix: Floats) -> SampleCounts:
+    return SampleCounts(
+        counts=pct_histogram(matrix),
+        n_zero=int(np.count_nonzero(matrix == 0)),
+        n_below_half=int(np.count_nonzero(matrix < HALF_PCT)),
+    )
+
+
+def _recording(system: SystemTable) -> Recording:
+    starts, ends = sampling_pauses(system)
+    return Recording(
+        first_ns=int(system.tick_ns[0]),
+        last_ns=int(system.tick_ns[-1]),
+        least_ns=least_pause_ns(system.interval_ns),
+        pauses=tuple(zip(starts.tolist(), ends.tolist(), strict=True)),
+    )

@@ -1,0 +1,236 @@
+"""Evidence of system usage: active time, curves, a heat map, histograms and counts of samples."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from statistics import fmean
+
+import numpy as np
+
+from reportgen.facts.resample import ThinCurve, align
+from reportgen.profile.system import Instants
+from reportgen.results import Column, ColumnType, Exhibit, ExhibitKind, Role, column, exhibit
+from reportgen.rules.kit import merge, pct_bins, table
+from reportgen.rules.overall_system_usage.measure import (
+    ALL_CORES,
+    DeviceCounts,
+    NodeUsage,
+    Quantity,
+)
+from reportgen.text import device_label, plural, write
+from reportgen.units import NS_PER_S, percentages
+
+MAX_LINES = 16
+MAX_CELLS = 600
+MIN_CELLS = 120
+CELLS_OF_ALL_LINES = 4_800
+"""Many lines get fewer cells each, so that the page stays small."""
+TIME_DIGITS = 3
+MAX_HEAT_CELLS = 240
+CELLS_OF_ALL_ROWS = 48_000
+"""A heat map's cells per device, and of all together: 512 GPUs have 93 each."""
+
+_CURVES = (
+    (Quantity.GPU, "gpu", "GPU utilization over time", Role.GPU),
+    (Quantity.CPU, "cpu", "CPU utilization over time, mean of the cores", Role.CPU),
+    (Quantity.GPU_MEMORY, "gpu_memory", "GPU memory activity over time", Role.GPU_MEMORY),
+    (Quantity.IO_WAIT, "io_wait", "I/O wait over time, mean of the cores", Role.IO),
+    (Quantity.HOST_MEMORY, "host_memory", "Host memory over time", Role.MEMORY),
+    (Quantity.NETWORK, "network", "Network traffic over time", Role.NETWORK),
+)
+_ACTIVE = {
+    Role.GPU: (
+        "A GPU is active in a sample above 0 %. A kernel trace tells it otherwise, by the time in "
+        "which a kernel, copy or memset ran."
+    ),
+    Role.CPU: "A core is active in a sample above 0 %; each core counts by itself.",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Line:
+    """One curve: of a GPU, or of a whole node, whose ``device`` is empty.
+
+    ``mean`` ranks lines when there are too many.
+    """
+
+    node: str
+    device: str
+    mean: float
+    curve: ThinCurve
+
+
+Totals = Mapping[Role, DeviceCounts]
+"""The samples of all GPUs and of all cores of the job."""
+
+
+def totals_of(nodes: Sequence[NodeUsage]) -> Totals:
+    """Return the samples of all GPUs and of all cores, where there are any."""
+    found = {}
+    for role, name in ((Role.GPU, "all GPUs"), (Role.CPU, ALL_CORES)):
+        devices = [its for node in nodes for its in node.devices if its.role is role]
+        if devices:
+            found[role] = replace(merge(devices), node="all nodes", device=name)
+    return found
+
+
+def exhibits_of(nodes: Sequence[NodeUsage], totals: Totals) -> Iterator[Exhibit]:
+    """Yield the evidence in the order in which it is read."""
+    for role, total in totals.items():
+        if total.job.n_samples:
+            yield _active(role, total)
+    gpus, n_nodes = _gpu_lines(nodes), len(nodes)
+    for quantity, name, title, role in _CURVES:
+        lines = gpus if quantity is Quantity.GPU and len(gpus) <= MAX_LINES else []
+        lines = lines or _node_lines(nodes, quantity)
+        if lines:
+            yield _band(f"{name}_over_time", lines, n_nodes, title=title, role=role)
+    lines = gpus or _node_lines(nodes, Quantity.CPU)
+    if len(lines) > 1:
+        yield _heatmap(lines, Role.GPU if gpus else Role.CPU)
+    for role, what in ((Role.GPU, "GPU"), (Role.CPU, "CPU core")):
+        if role in totals:
+            yield pct_bins(
+                f"{role}_histogram",
+                _groups(totals[role]),
+                title=f"{what} samples by utilization",
+                caption="All devices of all nodes; the last bin holds 98 to 100 %.",
+                role=role,
+            )
+    devices = [device for node in nodes for device in node.devices]
+    if devices:
+        n_of = Counter(device.role for device in devices)
+        yield table(
+            "sample_counts",
+            [*devices, *(total for role, total in totals.items() if n_of[role] > 1)],
+            DeviceCounts,
+            title="Samples at zero and below 50 % utilization",
+            caption=(
+                "CPU samples are counted core by core; the loop is that of the node's own steps."
+            ),
+        )
+
+
+def _active(role: Role, total: DeviceCounts) -> Exhibit:
+    """Return the shares of active and idle samples of all GPUs or cores."""
+    job, loop = total.job, total.loop
+    in_loop = ""
+    if loop and loop.n_samples:
+        pct = 100 * loop.n_active / loop.n_samples
+        in_loop = write("; within the training loop {pct:pct} are active", pct=pct)
+    caption = f"Shares of the {plural(job.n_samples, 'sample')} of the whole job{in_loop}."
+    counts = (job.n_active, job.n_zero)
+    return exhibit(
+        f"{role}_active",
+        ExhibitKind.SHARES,
+        title=f"{role.upper()} active time by samples",
+        caption=f"{caption} {_ACTIVE[role]}",
+        columns=[
+            column("part", "", ["active", "idle"], type=ColumnType.TEXT),
+            column("samples", "", counts, type=ColumnType.INT),
+            column("pct", "%", percentages(counts), type=ColumnType.FLOAT),
+        ],
+        row_roles=(role, Role.IDLE),
+    )
+
+
+def _groups(total: DeviceCounts) -> list[tuple[str, list[int]]]:
+    groups = [("whole job", total.job.counts.tolist())]
+    if total.loop:
+        groups.append(("training loop", total.loop.counts.tolist()))
+    return groups
+
+
+def _gpu_lines(nodes: Sequence[NodeUsage]) -> list[Line]:
+    return [
+        Line(node=node.node, device=gpu, mean=float(np.nanmean(curve.mean)), curve=curve)
+        for node in nodes
+        for gpu, curve in node.gpu_curves
+        if not np.isnan(curve.mean).all()
+    ]
+
+
+def _node_lines(nodes: Sequence[NodeUsage], quantity: Quantity) -> list[Line]:
+    return [
+        Line(node=node.node, device="", mean=usage.statistics["mean"], curve=usage.curve)
+        for node in nodes
+        if (usage := node.usages.get(quantity))
+    ]
+
+
+def _band(
+    exhibit_id: str, lines: Sequence[Line], n_nodes: int, *, title: str, role: Role
+) -> Exhibit:
+    unit, digits = ("bytes/s", 0) if role is Role.NETWORK else ("%", 2)
+    shown = _extremes(lines)
+    cells = min(MAX_CELLS, max(MIN_CELLS, CELLS_OF_ALL_LINES // len(shown)))
+    aligned = align([line.curve for line in shown], cells=cells)
+    columns = [_times(aligned.time_ns)]
+    for row, line in enumerate(shown):
+        name = device_label(line.node, line.device, n_nodes=n_nodes) if line.device else line.node
+        for part, values in (("min", aligned.low), ("mean", aligned.mean), ("max", aligned.high)):
+            rounded = np.round(values[row], digits)
+            columns.append(column(f"{name}_{part}", unit, rounded, type=ColumnType.FLOAT))
+    caption = "Minimum, mean and maximum of each stretch of time."
+    n_points = max(line.curve.n_points for line in shown)
+    if n_points > aligned.time_ns.size:
+        caption += f" Thinned from {n_points:,} instants, minimum and maximum kept."
+    if len(shown) < len(lines):
+        half = MAX_LINES // 2
+        caption += (
+            f" {len(shown)} of {len(lines)} nodes: the {half} with the lowest and the {half} with "
+            "the highest mean; the table of usage has all."
+        )
+    return exhibit(
+        exhibit_id, ExhibitKind.BAND, title=title, caption=caption, columns=columns, role=role
+    )
+
+
+def _times(time_ns: Instants, n_rows: int = 1) -> Column:
+    time_s = np.tile(np.round(time_ns / NS_PER_S, TIME_DIGITS), n_rows)
+    return column("time_s", "s", time_s, type=ColumnType.FLOAT)
+
+
+def _extremes(lines: Sequence[Line]) -> list[Line]:
+    """Return all lines, or the lowest and the highest when there are too many, in order."""
+    if len(lines) <= MAX_LINES:
+        return list(lines)
+    ranked = sorted(range(len(lines)), key=lambda index: lines[index].mean)
+    kept = sorted((*ranked[: MAX_LINES // 2], *ranked[-(MAX_LINES // 2) :]))
+    return [lines[index] for index in kept]
+
+
+def _heatmap(lines: Sequence[Line], role: Role) -> Exhibit:
+    """Return several devices over time, those of the least used node first."""
+    means: dict[str, list[float]] = {}
+    for line in lines:
+        means.setdefault(line.node, []).append(line.mean)
+    rows = sorted(lines, key=lambda line: fmean(means[line.node]))
+    cells = min(MAX_HEAT_CELLS, max(1, CELLS_OF_ALL_ROWS // len(rows)))
+    aligned = align([line.curve for line in rows], cells=cells)
+    n_cells = aligned.time_ns.size
+    what = role.upper()
+    return exhibit(
+        "device_heatmap",
+        ExhibitKind.HEATMAP,
+        title=f"{what} utilization of every {'GPU' if role is Role.GPU else 'node'} over time",
+        caption=(
+            "Mean of each stretch of time; the node that is used least stands first. An empty "
+            "cell was not measured."
+        ),
+        columns=[
+            _repeated("row", [f"{its.node} {its.device}".strip() for its in rows], n_cells),
+            _times(aligned.time_ns, len(rows)),
+            column(f"{role}_pct", "%", np.round(aligned.mean, 1).ravel(), type=ColumnType.FLOAT),
+            column(
+                "node", "", np.repeat([its.node for its in rows], n_cells), type=ColumnType.TEXT
+            ),
+        ],
+        role=role,
+    )
+
+
+def _repeated(name: str, rows: Sequence[str], n_cells: int) -> Column:
+    return column(name, "", np.repeat(rows, n_cells), type=ColumnType.TEXT)

@@ -1,1 +1,0 @@
-"""How much of each resource a node used: the ground of OverallSystemUsage."""
