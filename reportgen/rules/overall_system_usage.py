@@ -9,7 +9,17 @@ from statistics import fmean
 import numpy as np
 
 from reportgen.profile import NodeProfile
-from reportgen.results import Counters, Details, JsonValue, RuleId, RuleResult, Section
+from reportgen.results import (
+    Counters,
+    Details,
+    JsonValue,
+    Place,
+    RuleId,
+    RuleResult,
+    Section,
+    TimelineTrack,
+    Track,
+)
 from reportgen.rules.base import About, Need, Presentation, Rule
 from reportgen.rules.saying.verdict import conclude, reason_to_skip
 from reportgen.rules.usage import words
@@ -139,6 +149,13 @@ _METRICS: tuple[
 )
 
 
+def _curves(title: str, order: int) -> Place:
+    """Return the place of curves that stand in the timeline alone; 20 are the steps there."""
+    return Place(
+        timeline=TimelineTrack(kind=Track.PANEL, title=title, order=order, is_only_here=True)
+    )
+
+
 RULE = Rule(
     id=ID,
     title="System usage",
@@ -149,4 +166,13 @@ RULE = Rule(
     judge=judge,
     present=present,
     folded=("sample_counts",),
+    places={
+        "device_heatmap": Place(timeline=TimelineTrack(kind=Track.BELOW, is_only_here=True)),
+        "gpu_over_time": _curves("GPU utilization", 10),
+        "gpu_memory_over_time": _curves("GPU memory activity", 30),
+        "cpu_over_time": _curves("CPU utilization, mean of the cores", 40),
+        "io_wait_over_time": _curves("I/O wait, mean of the cores", 50),
+        "host_memory_over_time": _curves("Host memory", 60),
+        "network_over_time": _curves("Network", 70),
+    },
 )
