@@ -27,7 +27,7 @@ SHOTS = (
     # name, job, width, height, colour scheme, place to show ("" is the top)
     ("report", "input_bound", 1280, 860, "light", ""),
     ("curves", "straggler", 1280, 860, "dark", "timeline-axis"),
-    ("dashboard", TRACES, 1280, 860, "light", "GPUActivity--utilization"),
+    ("dashboard", TRACES, 1280, 860, "light", "GPUActivity--active_time"),
     ("phone", "straggler", 390, 844, "light", ""),
 )
 DRAWN_WITHIN_MS, SETTLED_MS, POLLING_MS = 60_000, 1_500, 100
