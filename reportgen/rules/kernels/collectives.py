@@ -15,7 +15,7 @@ from reportgen.rules.kernels.windows import headline, windows_of
 from reportgen.units import NS_PER_MS
 
 AGREE_WITHIN_NS = NS_PER_MS
-"""Ends of one collective lie this close where clocks agree. Source: D20 (real: 7 ns)."""
+"""Ends of one collective lie this close where clocks agree. Source: D20 (real: 7 µs)."""
 AGREE_RATIO = 0.95
 """So many of the collectives must end together; what does not is no match. Source: ours."""
 _BYTES = {
