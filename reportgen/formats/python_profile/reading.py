@@ -16,9 +16,9 @@ from reportgen.engine import start_interpreter
 
 _CHILD = ("-I", "-S", str(Path(__file__).with_name("child.py")))
 _SECONDS_EACH = 20.0
-"""A profile that takes longer to read is given up. Source: ours; real ones take 20 ms."""
+"""A profile that takes longer to read is given up; real ones take 20 ms."""
 MOST_BYTES = 64_000_000
-"""Larger profiles are not read. Source: ours; real ones have some hundred kB."""
+"""Larger profiles are not read; real ones have some hundred kB."""
 TOO_LARGE = f"it is larger than {MOST_BYTES // 10**6} MB"
 OUT_OF_LIMITS = "reading it took too much time or memory"
 """What is said of a profile that made its reader die."""
