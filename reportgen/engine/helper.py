@@ -1,111 +1,85 @@
-"""A second Python process that computes beside this one: for work that holds the interpreter lock.
-
-A plain subprocess with pickles on its pipes. ``multiprocessing`` would import the caller's main
-module again, and forking a process with threads can lock up.
-"""
+"""A function that runs in another interpreter: for work that holds the interpreter lock."""
 
 from __future__ import annotations
 
 import os
 import pickle
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from types import TracebackType
-from typing import Any, Self
+from contextlib import ExitStack, contextmanager, suppress
+from typing import Any
 
-from reportgen.engine.interpreter import command_to_run, stdout_for_answers
+from reportgen.engine.interpreter import arguments_to_run, start_interpreter
 
 _END = None
+_LAST_MOMENT_S = 5.0
+"""A process that sends nothing more has this long to end by itself and to say why."""
 
 
 class HelperError(Exception):
-    """The process did not answer to the end; the work has to be done here."""
+    """The process did not answer to the end; the text says what became of it."""
 
 
-class Helper:
-    """Runs one generator function in another process.
+@contextmanager
+def run_in_helper(fn: Callable[..., Iterator[object]], *args: object) -> Iterator[Iterator[Any]]:
+    """Run a generator function in another process and give what it yields.
 
-    Use as a context manager; the process is gone afterwards, whatever happened.
+    The process is gone when the context ends, whatever happened.
+
+    Args:
+        fn: a module's function; yields what can be pickled, and never ``None``.
+        args: what it is called with; can be pickled.
+
+    Raises:
+        HelperError: no process can be started here; or, from what is given, the process failed or
+            was killed before the end.
     """
-
-    def __init__(self, fn: Callable[..., Iterator[object]], *args: object) -> None:
-        """Start the process.
-
-        Args:
-            fn: a module's function; yields what can be pickled, and never ``None``.
-            args: what it is called with; can be pickled.
-
-        Raises:
-            HelperError: no process can be started here.
-        """
+    task = pickle.dumps((fn, args), protocol=pickle.HIGHEST_PROTOCOL)
+    with ExitStack() as exits:
         try:
-            self._process = subprocess.Popen(  # noqa: S603  # our own interpreter and module
-                command_to_run(serve),
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL,
-            )
+            process = exits.enter_context(start_interpreter(arguments_to_run(serve)))
+            assert process.stdin is not None
+            process.stdin.write(task)
+            process.stdin.close()
         except (OSError, ValueError) as err:
-            raise HelperError("cannot start a process") from err
-        self._task = (fn, args)
-        self._send()
+            raise HelperError("could not be started") from err
+        yield _results(process)
 
-    def _send(self) -> None:
-        assert self._process.stdin is not None
+
+def _results(process: subprocess.Popen[bytes]) -> Iterator[Any]:
+    assert process.stdout is not None
+    while True:
         try:
-            pickle.dump(self._task, self._process.stdin, protocol=pickle.HIGHEST_PROTOCOL)
-            self._process.stdin.close()
-        except OSError as err:
-            self._stop()
-            raise HelperError("the process ended at once") from err
-
-    def __enter__(self) -> Self:
-        """Return the helper."""
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        """End the process."""
-        self._stop()
-
-    def _stop(self) -> None:
-        self._process.kill()
-        for pipe in (self._process.stdin, self._process.stdout):
-            if pipe is not None:
-                pipe.close()
-        self._process.wait()
-
-    def results(self) -> Iterator[Any]:
-        """Yield what the function yields.
-
-        Raises:
-            HelperError: the process failed or was killed before the end.
-        """
-        assert self._process.stdout is not None
-        while True:
-            try:
-                result = pickle.load(self._process.stdout)  # noqa: S301  # our own process wrote it
-            except (EOFError, OSError, pickle.UnpicklingError) as err:
-                raise HelperError("the process ended too early") from err
-            if result is _END:
-                return
-            yield result
+            result = pickle.load(process.stdout)  # noqa: S301  # our own process wrote it
+        except (EOFError, OSError, pickle.UnpicklingError) as err:
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(_LAST_MOMENT_S)
+            raise HelperError(f"ended with {process.returncode} instead of an answer") from err
+        if result is _END:
+            return
+        yield result
 
 
 def serve() -> None:
-    """Do one task that comes on stdin; what it yields goes to stdout. Runs in the helper."""
-    out = stdout_for_answers()
-    fn, args = pickle.load(sys.stdin.buffer)  # noqa: S301  # the process that started us wrote it
-    with out:
-        for result in fn(*args):
-            pickle.dump(result, out, protocol=pickle.HIGHEST_PROTOCOL)
-            out.flush()
-        pickle.dump(_END, out)
+    """Do one task that comes on stdin; what it yields goes to stdout. Runs in the helper.
+
+    Ctrl-C is for the process that started this one, and stdout for answers alone: whatever else is
+    printed goes to stderr.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    out = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+    try:
+        with out:
+            fn, args = pickle.load(sys.stdin.buffer)  # noqa: S301  # who started us wrote it
+            for result in fn(*args):
+                pickle.dump(result, out, protocol=pickle.HIGHEST_PROTOCOL)
+                out.flush()
+            pickle.dump(_END, out)
+    except Exception:  # noqa: BLE001  # the work is done again, and fails again, where it was asked
+        sys.exit(1)
 
 
 def spare_cores() -> int:

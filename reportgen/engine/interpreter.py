@@ -1,15 +1,46 @@
-"""Another interpreter that runs a function of this package, and how it hands back answers."""
+"""Another Python interpreter with pipes to and from it: the one way in which we start a process.
+
+A plain subprocess: ``multiprocessing`` would import the caller's main module again, and forking a
+process with threads can lock up.
+"""
 
 from __future__ import annotations
 
-import os
+import subprocess
 import sys
-from collections.abc import Callable
-from typing import BinaryIO
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 
 
-def command_to_run(fn: Callable[[], None]) -> list[str]:
-    """Return the command that runs a function in an interpreter of its own.
+@contextmanager
+def start_interpreter(
+    arguments: Sequence[str], *, is_silent: bool = False
+) -> Iterator[subprocess.Popen[bytes]]:
+    """Start an interpreter; it is killed when the context ends, whatever happened.
+
+    Args:
+        arguments: what follows ``python`` on its command line.
+        is_silent: whether its stderr is dropped instead of going where ours goes.
+
+    Raises:
+        OSError, ValueError: no process can be started here.
+    """
+    process = subprocess.Popen(  # noqa: S603  # our own interpreter and code, no shell
+        [sys.executable, *arguments],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL if is_silent else None,
+    )
+    try:
+        yield process
+    finally:
+        process.kill()
+        with suppress(OSError), process:  # closes the pipes, though not everything was sent
+            pass
+
+
+def arguments_to_run(fn: Callable[[], None]) -> list[str]:
+    """Return the arguments with which an interpreter runs a function.
 
     That interpreter finds modules where this one does. The folder in which it is started is no
     such place (``-P``): a ``queue.py`` that lies beside somebody's traces is not ours to run. Where
@@ -24,11 +55,4 @@ def command_to_run(fn: Callable[[], None]) -> list[str]:
         f"import sys; sys.path[:] = {first!r}; from {fn.__module__} import {fn.__name__}; "
         f"sys.path[:] = {places!r}; {fn.__name__}()"
     )
-    return [sys.executable, "-P", "-c", code]
-
-
-def stdout_for_answers() -> BinaryIO:
-    """Return stdout for answers alone: whatever else is printed from now on goes to stderr."""
-    out = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
-    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
-    return out
+    return ["-P", "-c", code]

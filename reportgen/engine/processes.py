@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import os
 import pickle
-import subprocess
-import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from reportgen.engine.executor import Item, Result
-from reportgen.engine.interpreter import command_to_run, stdout_for_answers
+from reportgen.engine.helper import HelperError, run_in_helper
 from reportgen.engine.local import MAX_THREADS, LocalExecutor
 from reportgen.errors import ReportgenError
 
@@ -48,39 +46,28 @@ class ProcessExecutor:
 
 def _run(packed: bytes) -> Any:
     """Work on one item in a new process; raise what it raised."""
-    with subprocess.Popen(  # noqa: S603  # our own code, no shell
-        command_to_run(work), stdin=subprocess.PIPE, stdout=subprocess.PIPE
-    ) as process:
-        try:
-            answer, _ = process.communicate(packed)
-        except BaseException:
-            process.kill()
-            raise
-    if process.returncode:
+    try:
+        with run_in_helper(_attempt, packed) as answers:
+            (answer,) = answers
+    except HelperError as err:
         raise ReportgenError(
-            f"A process that read a part of the job ended with {process.returncode} instead of an "
-            "answer.",
+            f"A process that read a part of the job {err}.",
             hint="A kill (-9) mostly means too little memory: pass fewer traces at once.",
-        )
+        ) from err
     is_done, result = pickle.loads(answer)  # noqa: S301  # written by our own process
     if is_done:
         return result
     raise result
 
 
-def work() -> None:
-    """Be such a process: read a function and an item, write what the function returns."""
-    import signal
-
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to handle
-    out = stdout_for_answers()
-    fn, item = pickle.load(sys.stdin.buffer)  # noqa: S301  # written by our parent
+def _attempt(packed: bytes) -> Iterator[bytes]:
+    """Yield what a function returns for an item, or what it raises. Runs in the helper."""
     try:
+        fn, item = pickle.loads(packed)  # noqa: S301  # the process that started us wrote it
         answer = pickle.dumps((True, fn(item)))
-    except Exception as err:  # noqa: BLE001  # raised again by the parent
+    except Exception as err:  # noqa: BLE001  # raised again where the work was asked for
         answer = _packed_error(err)
-    with out:
-        out.write(answer)
+    yield answer
 
 
 def _packed_error(err: Exception) -> bytes:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from itertools import chain, pairwise
 
-from reportgen.engine import Helper, HelperError, spare_cores, split
+from reportgen.engine import HelperError, run_in_helper, spare_cores, split
 from reportgen.formats import FileEvents, Tally, read_event_files
 from reportgen.formats.horovod import with_instants
 from reportgen.intake.span_limits import extent_of
@@ -102,10 +102,10 @@ def _read_together(
     """
     store, told = _store_for([*own, *chain.from_iterable(others)]), Tally()
     with ExitStack() as exits:
-        helpers = [exits.enter_context(Helper(read_packed, run)) for run in others]
+        helpers = [exits.enter_context(run_in_helper(read_packed, run)) for run in others]
         _read_here(own, store, told, on_progress)
-        for run, helper in zip(others, helpers, strict=True):
-            n_before, results = store.n_spans, helper.results()
+        for run, results in zip(others, helpers, strict=True):
+            n_before = store.n_spans
             told.merge(next(results))
             store.absorb(next(results), results)
             if on_progress is not None:

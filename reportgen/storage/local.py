@@ -11,7 +11,7 @@ from reportgen.errors import LocationError
 from reportgen.storage.location import LINK, ObjectInfo
 
 MAX_DEPTH = 16
-"""Folders below this depth are not listed. The deepest AWS layout has 11. Source: ours."""
+"""Folders below this depth are not listed. The deepest AWS layout has 11."""
 _CHUNK_BYTES = 1 << 24
 
 
@@ -49,11 +49,7 @@ class LocalLocation:
 
     def read_head(self, key: str, size_bytes: int) -> bytes:
         """Return the beginning of a file; raise ``LocationError`` when it cannot be read."""
-        try:
-            with Path(self.local_path(key)).open("rb") as file:
-                return file.read(size_bytes)
-        except OSError as err:
-            raise self._unreadable(key, err) from err
+        return self.read_range(key, 0, size_bytes)
 
     def read_range(self, key: str, start: int, n_bytes: int) -> bytes:
         """Return a part of a file, shorter at its end."""

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from reportgen.errors import LocationError, PlaceError
 
 N_THREADS = 32
-"""Objects fetched at once. Source: DESIGN §2, measured 16 to 128."""
+"""Objects fetched at once; 16 to 128 were measured."""
 
 AHEAD_BYTES = 64_000_000
-"""What may be fetched before it is wanted; one larger file is fetched alone. Source: ours."""
+"""What may be fetched before it is wanted; one larger file is fetched alone."""
 
 _RUN_FILES = 16
 _RUN_BYTES = 1_000_000

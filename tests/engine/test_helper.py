@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reportgen.engine import Helper, HelperError, split
+from reportgen.engine import HelperError, run_in_helper, split
 
 
 def squares(n: int) -> Iterator[int]:
@@ -35,33 +35,48 @@ def killed() -> Iterator[str]:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
+def interrupted() -> Iterator[str]:
+    os.kill(os.getpid(), signal.SIGINT)
+    yield "not for me"
+
+
 def own_id() -> Iterator[int]:
     yield os.getpid()
     yield from iter(int, 1)  # never ends
 
 
 def test_what_the_function_yields_arrives_in_order() -> None:
-    with Helper(squares, 5) as helper:
-        assert list(helper.results()) == [0, 1, 4, 9, 16]
+    with run_in_helper(squares, 5) as results:
+        assert list(results) == [0, 1, 4, 9, 16]
 
 
 def test_more_than_a_pipe_holds_arrives() -> None:
-    with Helper(large, 3_000_000) as helper:
-        assert [len(part) for part in helper.results()] == [3_000_000] * 2
+    with run_in_helper(large, 3_000_000) as results:
+        assert [len(part) for part in results] == [3_000_000] * 2
 
 
 @pytest.mark.parametrize("fn", [failing, killed])
 def test_a_failure_is_an_error_after_what_came_before(fn: object) -> None:
-    with Helper(fn) as helper:  # type: ignore[arg-type]  # both are generator functions
-        results = helper.results()
+    with run_in_helper(fn) as results:  # type: ignore[arg-type]  # both are generator functions
         assert next(results) == "first"
         with pytest.raises(HelperError):
             next(results)
 
 
+def test_ctrl_c_is_for_the_process_that_started_it() -> None:
+    with run_in_helper(interrupted) as results:
+        assert list(results) == ["not for me"]
+
+
+def test_a_failure_says_nothing_on_stderr(capfd: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(HelperError), run_in_helper(failing) as results:
+        list(results)
+    assert capfd.readouterr().err == ""
+
+
 def test_the_process_is_gone_afterwards() -> None:
-    with Helper(own_id) as helper:
-        process = next(helper.results())
+    with run_in_helper(own_id) as results:
+        process = next(results)
     with pytest.raises(ProcessLookupError):
         os.kill(process, 0)
 
@@ -71,8 +86,8 @@ def test_without_a_python_to_start_there_is_an_error(
     monkeypatch: pytest.MonkeyPatch, python: str
 ) -> None:
     monkeypatch.setattr(sys, "executable", python)
-    with pytest.raises(HelperError), Helper(squares, 100_000) as helper:
-        list(helper.results())
+    with pytest.raises(HelperError), run_in_helper(squares, 100_000) as results:
+        list(results)
 
 
 @given(st.lists(st.integers(0, 100), max_size=30), st.integers(0, 4), st.integers(0, 500))

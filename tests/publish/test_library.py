@@ -14,6 +14,7 @@ HANDED = (
 )
 LONG = "long, " * 200 + r"and it\'s over"
 WORKER = f"var w=W((e,t)=>{{\"use strict\";t.exports='{LONG}'}});"
+WORKER_OF_MAPS_BYTES = 500_000
 LISTED = "R.register([B(),P()]);return R;"
 
 
@@ -40,9 +41,16 @@ def test_a_script_that_looks_otherwise_stays_whole(text, why):
     assert with_kinds(text + WORKER, ("bar",)) == text + WORKER, why
 
 
-def test_the_installed_library_is_known_and_shrinks():
-    text = library._unwrapped(library._plotly_text())
+def test_the_installed_library_is_known_and_each_change_is_made():
+    whole = library._plotly_text()
+    text = library._unwrapped(whole)
+    assert text in whole
+    assert len(text) < len(whole)
     assert "pie" in DRAWN_KINDS
-    assert len(with_kinds(text, DRAWN_KINDS)) < len(text)
+    made = with_kinds(text, DRAWN_KINDS)
+    (registered,) = library._REGISTERED.findall(made)
+    assert registered.count("()") == len(DRAWN_KINDS)
+    assert len(text) - len(made) > WORKER_OF_MAPS_BYTES
+    assert own_library().style_ids
     assert len(own_library().packed) < len(whole_library().packed)
     assert own_library().digest != whole_library().digest

@@ -18,7 +18,7 @@ MEMORY_BYTES = 1 << 30
 MOST_FUNCTIONS = 200_000
 MOST_CALLS = 10**15
 MOST_S = 10**9
-"""Larger numbers were not measured: 30 years. Source: ours."""
+"""Larger numbers were not measured: 30 years."""
 _KEY_LENGTH, _VALUE_LENGTH = 3, 5
 
 

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import json
 import selectors
-import subprocess
-import sys
 import time
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
+from subprocess import Popen
 from typing import IO, Any
 
-_CHILD = Path(__file__).with_name("child.py")
+from reportgen.engine import start_interpreter
+
+_CHILD = ("-I", "-S", str(Path(__file__).with_name("child.py")))
 _SECONDS_EACH = 20.0
-"""A profile that takes longer to read is given up. Source: ours; real ones take 20 ms."""
+"""A profile that takes longer to read is given up; real ones take 20 ms."""
 MOST_BYTES = 64_000_000
-"""Larger profiles are not read. Source: ours; real ones have some hundred kB."""
+"""Larger profiles are not read; real ones have some hundred kB."""
 TOO_LARGE = f"it is larger than {MOST_BYTES // 10**6} MB"
 OUT_OF_LIMITS = "reading it took too much time or memory"
 """What is said of a profile that made its reader die."""
@@ -66,8 +67,8 @@ def read_profiles(contents: Iterable[tuple[str, bytes]]) -> Iterator[ProfileCont
     cProfile's dumps are read by a child process with a limit on memory and time; when it dies,
     the profile that killed it has a problem and the next child goes on.
     """
-    child: _Child | None = None
-    try:
+    child: Popen[bytes] | None = None
+    with ExitStack() as exits:
         for profiler, content in contents:
             if not content:
                 yield ProfileContent(problem="it is empty")
@@ -76,48 +77,27 @@ def read_profiles(contents: Iterable[tuple[str, bytes]]) -> Iterator[ProfileCont
             elif profiler == "pyinstrument":
                 yield _read_tree(content)
             else:
-                child = child or _Child()
-                answer = child.ask(content)
+                child = child or exits.enter_context(start_interpreter(_CHILD, is_silent=True))
+                answer = _ask(child, content)
                 if answer is None:
-                    child.stop()
+                    exits.close()
                     child = None
                     yield ProfileContent(problem=OUT_OF_LIMITS)
                 else:
                     yield _from_rows(answer)
-    finally:
-        if child is not None:
-            child.stop()
 
 
-class _Child:
-    """The process that reads marshal."""
-
-    def __init__(self) -> None:
-        self._process = subprocess.Popen(  # noqa: S603  # our own script, no shell
-            [sys.executable, "-I", "-S", str(_CHILD)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-        )
-
-    def ask(self, content: bytes) -> Any | None:
-        """Return the answer to one profile; ``None`` when there is none in time."""
-        source, target = self._process.stdin, self._process.stdout
-        assert source is not None
-        assert target is not None
-        try:
-            source.write(len(content).to_bytes(8, "big") + content)
-            source.flush()
-            line = _line_in_time(target, _SECONDS_EACH)
-            return json.loads(line) if line.endswith(b"\n") else None
-        except (OSError, ValueError):
-            return None
-
-    def stop(self) -> None:
-        """End the process."""
-        self._process.kill()
-        with suppress(OSError):
-            self._process.communicate()
+def _ask(child: Popen[bytes], content: bytes) -> Any | None:
+    """Return the child's answer to one profile; ``None`` when there is none in time."""
+    assert child.stdin is not None
+    assert child.stdout is not None
+    try:
+        child.stdin.write(len(content).to_bytes(8, "big") + content)
+        child.stdin.flush()
+        line = _line_in_time(child.stdout, _SECONDS_EACH)
+        return json.loads(line) if line.endswith(b"\n") else None
+    except (OSError, ValueError):
+        return None
 
 
 def _line_in_time(stream: IO[bytes], timeout_s: float) -> bytes:
