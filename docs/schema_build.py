@@ -75,7 +75,11 @@ def _optional(kind: Any) -> frozenset[str]:
     """Return what a declaration leaves out where it is as by default."""
     if kind.__module__ != place.__name__ and kind not in (About, Column, Exhibit):
         return frozenset()
-    return frozenset(item.name for item in fields(kind) if item.default is not MISSING)
+    return frozenset(
+        item.name
+        for item in fields(kind)
+        if item.default is not MISSING or item.default_factory is not MISSING
+    )
 
 
 def closed(properties: dict[str, Any], *, optional: Collection[str] = ()) -> dict[str, Any]:

@@ -24,11 +24,14 @@ from reportgen.results.model import (
     Where,
 )
 from reportgen.results.place import (
+    FIRST_PART,
+    LARGEST_PART,
     NOWHERE,
-    BudgetWords,
+    OTHERS,
     Choice,
     DashboardPanel,
     Depth,
+    PartWords,
     Place,
     Role,
     Section,
@@ -37,10 +40,12 @@ from reportgen.results.place import (
 )
 
 __all__ = [
+    "FIRST_PART",
+    "LARGEST_PART",
     "MAX_SERIES_POINTS",
     "NOWHERE",
+    "OTHERS",
     "About",
-    "BudgetWords",
     "Choice",
     "Column",
     "ColumnType",
@@ -55,6 +60,7 @@ __all__ = [
     "JsonValue",
     "PackedColumn",
     "PackedTable",
+    "PartWords",
     "Place",
     "Reason",
     "ReasonCode",

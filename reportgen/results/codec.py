@@ -9,7 +9,7 @@ History of ``format``: 1, first version; 2, what the page and later readers need
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import MISSING, fields, is_dataclass, replace
+from dataclasses import MISSING, Field, fields, is_dataclass, replace
 from typing import Annotated, Any
 
 import msgspec
@@ -123,11 +123,15 @@ def lean(value: Any) -> Any:
         return {
             item.name: lean(held)
             for item in fields(value)
-            if (held := getattr(value, item.name)) != item.default or item.default is MISSING
+            if (held := getattr(value, item.name)) != _default_of(item)
         }
     if isinstance(value, tuple):
         return [lean(item) for item in value]
     return value
+
+
+def _default_of(item: Field[Any]) -> Any:
+    return item.default if item.default_factory is MISSING else item.default_factory()
 
 
 def finding_tree(finding: Finding) -> dict[str, Any]:

@@ -7,10 +7,17 @@ exhibits, and the page is drawn from the JSON alone.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 from reportgen.profiling import ProfilingKind
+
+OTHERS = "others ("
+"""How the name of a part begins that adds up the rest: ``others (12 kernels)``."""
+FIRST_PART = "{title}: {pct}"
+"""A headline: ``GPU active time: 56.6 %``."""
+LARGEST_PART = "{title}: {pct} {part}"
+"""A headline, with ``row_of="pct"``: ``Why the GPUs idled: 31 % waits for the data loader``."""
 
 
 class Role(StrEnum):
@@ -69,7 +76,7 @@ class DashboardPanel:
         headline: its title, in which ``{title}`` is the exhibit's own and any other name in
             braces the value of that column in one row; the exhibit's title where it is empty.
         row_of: the column whose largest value picks that row; the first row where it is empty.
-        passed_over: names of rows that are never picked as the largest.
+        passed_over: beginnings of names of rows that are never picked as the largest.
         row_noun: what a row is (``kernel``); shares are then bars below each other, for names that
             are many and long.
         is_wide: whether it fills the width.
@@ -80,7 +87,7 @@ class DashboardPanel:
     order: int
     headline: str = ""
     row_of: str = ""
-    passed_over: tuple[str, ...] = ()
+    passed_over: tuple[str, ...] = (OTHERS,)
     row_noun: str = ""
     is_wide: bool = False
     shares_axis: bool = False
@@ -142,36 +149,34 @@ class Choice:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BudgetWords:
-    """What the parts of a whole time are called in the first picture, and how they are told.
+class PartWords:
+    """What the parts of a whole time are called; for the first picture also how they are told.
 
     Attributes:
-        names: what each part is called; the first words that name all parts of an exhibit are its.
+        names: what each part is called, in tables too.
         did: what was done in the parts ``work``: ``worked in``.
         work: parts that are work.
         partly: the part of ``work`` that was less than full.
         causes: parts that are idling, and to what the time was lost.
         gaps: causes in which nothing was waited for: it idled.
-        aside: parts beside the work, and ``aside_says`` what went by in them.
-        tells_aside: whether ``aside`` is told beside a loss.
+        aside: parts beside the work and what they are called in the first picture.
+        aside_says: what went by in them; ``tells_aside``: whether also beside a loss.
         unmeasured: the part that was not measured.
-        plain: parts that keep their names in tables, since what they are depends on the job.
         groups: neighbouring parts with a common heading, from left to right.
         has_window: whether the caption says what the whole is.
     """
 
     names: Mapping[str, str]
-    did: str
-    work: tuple[str, ...]
-    causes: Mapping[str, str]
-    aside: tuple[str, ...]
-    aside_says: str
-    groups: Mapping[str, tuple[str, ...]]
-    gaps: tuple[str, ...] = ()
-    plain: tuple[str, ...] = ()
+    did: str = ""
+    work: tuple[str, ...] = ()
     partly: str = ""
-    unmeasured: str = ""
+    causes: Mapping[str, str] = field(default_factory=dict)
+    gaps: tuple[str, ...] = ()
+    aside: Mapping[str, str] = field(default_factory=dict)
+    aside_says: str = ""
     tells_aside: bool = False
+    unmeasured: str = ""
+    groups: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     has_window: bool = False
 
 
@@ -186,8 +191,7 @@ class Place:
         choice: with which others it shares one place.
         retells: ``Rule/exhibit`` whose intervals tell the same where nearly all of this exhibit's
             begin together with them: the findings are then one story.
-        words: of the parts that it names.
-        is_first_picture: whether it is the bar at the top of the page.
+        words: of the parts that it names; of several those that name most of them.
     """
 
     section: str = ""
@@ -195,8 +199,7 @@ class Place:
     timeline: TimelineTrack | None = None
     choice: Choice | None = None
     retells: str = ""
-    words: tuple[BudgetWords, ...] = ()
-    is_first_picture: bool = False
+    words: tuple[PartWords, ...] = ()
 
 
 NOWHERE = Place()

@@ -12,9 +12,11 @@ from reportgen.profile.trace import RankTrace
 from reportgen.profile.trace_tables import Times
 from reportgen.results import (
     Counters,
+    DashboardPanel,
     Details,
     Exhibit,
     ExhibitKind,
+    Place,
     Reason,
     ReasonCode,
     RuleId,
@@ -189,4 +191,5 @@ RULE = Rule(
     judge=judge,
     present=present,
     folded=("histogram_*",),
+    places={"annotation_durations": Place(dashboard=DashboardPanel(order=200, is_wide=True))},
 )

@@ -6,7 +6,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from reportgen.profile.trace import RankTrace
-from reportgen.results import Counters, Details, Reason, ReasonCode, RuleId, RuleResult, Section
+from reportgen.results import (
+    LARGEST_PART,
+    Counters,
+    DashboardPanel,
+    Details,
+    Place,
+    Reason,
+    ReasonCode,
+    RuleId,
+    RuleResult,
+    Section,
+)
 from reportgen.rules.base import About, Need, Presentation, Rule
 from reportgen.rules.kernels.collective_exhibits import Context, exhibits_of, stragglers_of
 from reportgen.rules.kernels.collective_words import findings_of
@@ -128,4 +139,10 @@ RULE = Rule(
     judge=judge,
     present=present,
     folded=("waits",),
+    places={
+        "transfer_and_waiting": Place(
+            dashboard=DashboardPanel(order=70, headline=LARGEST_PART, row_of="pct")
+        ),
+        "waiting_by_rank": Place(dashboard=DashboardPanel(order=90, is_wide=True)),
+    },
 )

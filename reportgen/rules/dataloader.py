@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from reportgen.facts.distributions import tally_values
 from reportgen.profile import NodeProfile
+from reportgen.profiling import ProfilingKind
 from reportgen.results import (
     Counters,
     Details,
@@ -56,6 +57,7 @@ ABOUT = About(
     ),
     section=Section(id="data-loading", title="Data loading", order=180),
     has_counters=True,
+    recorded_by=ProfilingKind.LOADER,
 )
 
 

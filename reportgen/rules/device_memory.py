@@ -12,10 +12,12 @@ from reportgen.profile.trace import RankTrace
 from reportgen.profile.trace_tables import NONE
 from reportgen.results import (
     Counters,
+    DashboardPanel,
     Details,
     Exhibit,
     ExhibitKind,
     Finding,
+    Place,
     Reason,
     ReasonCode,
     RuleId,
@@ -226,4 +228,5 @@ RULE = Rule(
     measure=measure,
     judge=judge,
     present=present,
+    places={"memory_over_time": Place(dashboard=DashboardPanel(order=160))},
 )

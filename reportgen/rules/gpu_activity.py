@@ -7,7 +7,17 @@ from dataclasses import dataclass
 
 from reportgen.profile.trace import RankTrace
 from reportgen.profile.trace_tables import GpuKind
-from reportgen.results import Counters, Details, RuleId, RuleResult, Section
+from reportgen.results import (
+    FIRST_PART,
+    LARGEST_PART,
+    Counters,
+    DashboardPanel,
+    Details,
+    Place,
+    RuleId,
+    RuleResult,
+    Section,
+)
 from reportgen.rules.base import About, Need, Presentation, Rule
 from reportgen.rules.kernels.activity_exhibits import (
     RankActivity,
@@ -130,6 +140,10 @@ def present(
     return Presentation(findings=findings_of(ranks, limits), exhibits=exhibits_of(ranks))
 
 
+def _largest(order: int) -> Place:
+    return Place(dashboard=DashboardPanel(order=order, headline=LARGEST_PART, row_of="pct"))
+
+
 RULE = Rule(
     id=ID,
     title="GPU activity",
@@ -139,4 +153,11 @@ RULE = Rule(
     measure=measure,
     judge=judge,
     present=present,
+    places={
+        "active_time": Place(dashboard=DashboardPanel(order=10, headline=FIRST_PART, opens=True)),
+        "activity_split": _largest(20),
+        "utilization": Place(dashboard=DashboardPanel(order=30, is_wide=True, shares_axis=True)),
+        "overlap": _largest(80),
+        "activity_sums": _largest(150),
+    },
 )

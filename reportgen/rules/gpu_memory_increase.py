@@ -8,7 +8,17 @@ from dataclasses import dataclass
 import numpy as np
 
 from reportgen.profile import NodeId, NodeProfile, SeriesKind
-from reportgen.results import Counters, Details, RuleId, RuleResult, Section
+from reportgen.results import (
+    Counters,
+    Details,
+    Place,
+    Role,
+    RuleId,
+    RuleResult,
+    Section,
+    TimelineTrack,
+    Track,
+)
 from reportgen.rules.base import About, Need, Presentation, Rule
 from reportgen.rules.memory import words
 from reportgen.rules.memory.episodes import Params
@@ -132,4 +142,11 @@ RULE = Rule(
     judge=judge,
     present=present,
     folded=("intervals",),
+    places={
+        "intervals": Place(
+            timeline=TimelineTrack(
+                kind=Track.LANE, title="Jumps of GPU memory", role=Role.GPU_MEMORY
+            )
+        )
+    },
 )

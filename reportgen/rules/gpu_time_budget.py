@@ -7,9 +7,22 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from reportgen.profile import NodeProfile, RankTrace
-from reportgen.results import Counters, Details, Reason, ReasonCode, RuleId, RuleResult, Section
+from reportgen.results import (
+    Counters,
+    Details,
+    Place,
+    Reason,
+    ReasonCode,
+    Role,
+    RuleId,
+    RuleResult,
+    Section,
+    TimelineTrack,
+    Track,
+)
 from reportgen.rules.base import About, Need, Presentation, Rule, param
 from reportgen.rules.budget.parts import NodeBudget, measure_budget
+from reportgen.rules.budget.picture import PARTS, PICTURE_WORDS
 from reportgen.rules.budget.words import metrics_of, present_budget
 from reportgen.rules.kernels.communication import communication_names
 from reportgen.rules.saying.verdict import conclude, reason_to_skip
@@ -33,6 +46,7 @@ ABOUT = About(
     ),
     advice="Begin with the largest part that is not busy.",
     section=Section(id="gpu-time", title="GPU time budget", order=20),
+    first_picture="budget",
 )
 
 
@@ -128,4 +142,12 @@ RULE = Rule(
     judge=judge,
     present=present,
     folded=("gpu_time_budget", "intervals"),
+    places={
+        "budget": Place(words=PICTURE_WORDS),
+        "gpu_time_budget": Place(words=PARTS),
+        "idle_stretches": Place(words=PARTS),
+        "intervals": Place(
+            timeline=TimelineTrack(kind=Track.LANE, title="Idle GPUs", role=Role.IDLE)
+        ),
+    },
 )

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from reportgen.facts.distributions import Tally
 from reportgen.profile import NodeProfile
+from reportgen.profiling import ProfilingKind
 from reportgen.results import (
     Counters,
     Details,
@@ -51,6 +52,7 @@ ABOUT = About(
     ),
     is_optional=True,
     hint_when_skipped="",
+    recorded_by=ProfilingKind.HOROVOD,
 )
 
 

@@ -10,9 +10,11 @@ import numpy as np
 from reportgen.profile.trace import RankTrace
 from reportgen.results import (
     Counters,
+    DashboardPanel,
     Details,
     Exhibit,
     ExhibitKind,
+    Place,
     Reason,
     ReasonCode,
     RuleId,
@@ -179,4 +181,5 @@ RULE = Rule(
     measure=measure,
     judge=judge,
     present=present,
+    places={"busy_threads": Place(dashboard=DashboardPanel(order=190))},
 )

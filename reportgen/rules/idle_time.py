@@ -6,7 +6,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from reportgen.profile.trace import RankTrace
-from reportgen.results import Counters, Details, RuleId, RuleResult, Section
+from reportgen.results import (
+    LARGEST_PART,
+    OTHERS,
+    Counters,
+    DashboardPanel,
+    Details,
+    Place,
+    RuleId,
+    RuleResult,
+    Section,
+)
 from reportgen.rules.base import About, Need, Presentation, Rule
 from reportgen.rules.kernels.device_time import DeviceUnions, time_in, unions_of
 from reportgen.rules.kernels.idle import causes_of_gaps, gaps_in, totals_by_cause
@@ -145,4 +155,23 @@ RULE = Rule(
     measure=measure,
     judge=judge,
     present=present,
+    places={
+        "idle_stretches": Place(
+            dashboard=DashboardPanel(
+                order=40,
+                headline="{title}: the longest {duration_us} before {before}",
+                row_of="duration_us",
+                is_wide=True,
+                shares_axis=True,
+            )
+        ),
+        "idle_shares": Place(
+            dashboard=DashboardPanel(
+                order=50,
+                headline=LARGEST_PART,
+                row_of="pct",
+                passed_over=(OTHERS, "GPU busy"),
+            )
+        ),
+    },
 )

@@ -11,7 +11,18 @@ import numpy as np
 from reportgen.facts.groups import sums_by_code
 from reportgen.profile.trace import RankTrace
 from reportgen.profile.trace_tables import GpuKind
-from reportgen.results import Counters, Details, RuleId, RuleResult, Section
+from reportgen.results import (
+    FIRST_PART,
+    LARGEST_PART,
+    Choice,
+    Counters,
+    DashboardPanel,
+    Details,
+    Place,
+    RuleId,
+    RuleResult,
+    Section,
+)
 from reportgen.rules.base import About, Need, Presentation, Rule
 from reportgen.rules.kernels.communication import communication_names, is_communication
 from reportgen.rules.kernels.kernel_names import read_precision, short_name
@@ -171,6 +182,13 @@ def present(
     )
 
 
+def _shares(formats: str) -> Place:
+    return Place(
+        dashboard=DashboardPanel(order=120, headline=LARGEST_PART, row_of="pct"),
+        choice=Choice(group="precision_shares", question="Formats", label=formats),
+    )
+
+
 RULE = Rule(
     id=ID,
     title="Kernel precision",
@@ -181,4 +199,9 @@ RULE = Rule(
     judge=judge,
     present=present,
     folded=("precision",),
+    places={
+        "precision_shares": _shares("as they are"),
+        "precision_shares_folded": _shares("as SageMaker Profiler shows them"),
+        "matrix_units": Place(dashboard=DashboardPanel(order=130, headline=FIRST_PART)),
+    },
 )

@@ -9,7 +9,17 @@ import numpy as np
 
 from reportgen.profile.trace import RankTrace
 from reportgen.profile.trace_tables import NONE, GpuKind
-from reportgen.results import Counters, Details, RuleId, RuleResult, Section
+from reportgen.results import (
+    LARGEST_PART,
+    Choice,
+    Counters,
+    DashboardPanel,
+    Details,
+    Place,
+    RuleId,
+    RuleResult,
+    Section,
+)
 from reportgen.rules.base import About, Need, Presentation, Rule
 from reportgen.rules.kernels.communication import communication_names
 from reportgen.rules.kernels.device_time import unions_of
@@ -170,6 +180,42 @@ def present(
     )
 
 
+_GROUPS = {
+    "": ("name", "kernel"),
+    "shape": ("name, grid and block", "kernel"),
+    "operator": ("operator", "operator"),
+    "category": ("category", "category"),
+}
+"""By what kernels are added up: what the choice is called, and what a row is then."""
+_TABLES = {
+    f"kernels_by_{way}" if way else "kernels": Place(
+        choice=Choice(group="tables", question="Group by", label=label)
+    )
+    for way, (label, _) in _GROUPS.items()
+}
+
+
+def _ranked(by: str, order: int) -> dict[str, Place]:
+    """Return where the rankings stand that the reader chooses from."""
+    group = f"top_by_{by}"
+    ids = {way: f"{group}_{way}" if way else group for way in _GROUPS}
+    return {
+        ids[way]: Place(
+            dashboard=DashboardPanel(
+                order=order, headline=LARGEST_PART, row_of="pct", row_noun=noun, is_wide=True
+            ),
+            choice=Choice(
+                group=group,
+                question="Group by",
+                label=label,
+                twin=f"{ids[way]}_compute",
+                switch="Leave out communication",
+            ),
+        )
+        for way, (label, noun) in _GROUPS.items()
+    }
+
+
 RULE = Rule(
     id=ID,
     title="Kernels",
@@ -179,4 +225,5 @@ RULE = Rule(
     measure=measure,
     judge=judge,
     present=present,
+    places={**_ranked("time", 100), **_ranked("launches", 110), **_TABLES},
 )

@@ -10,7 +10,7 @@ import numpy as np
 from reportgen.facts.distributions import box_of
 from reportgen.profile.trace import RankTrace
 from reportgen.profile.trace_tables import NONE, Times
-from reportgen.results import Counters, Details, RuleId, RuleResult, Section
+from reportgen.results import Counters, DashboardPanel, Details, Place, RuleId, RuleResult, Section
 from reportgen.rules.base import About, Need, Presentation, Rule
 from reportgen.rules.kernels.launch_words import (
     LAUNCH,
@@ -135,4 +135,5 @@ RULE = Rule(
     judge=judge,
     present=present,
     folded=("slowest_launches",),
+    places={"launch_delays": Place(dashboard=DashboardPanel(order=180))},
 )

@@ -11,10 +11,12 @@ from reportgen.facts.resample import ThinCurve, thin
 from reportgen.profile.trace import RankTrace
 from reportgen.results import (
     Counters,
+    DashboardPanel,
     Details,
     Exhibit,
     ExhibitKind,
     Finding,
+    Place,
     RuleId,
     RuleResult,
     Section,
@@ -226,4 +228,5 @@ RULE = Rule(
     measure=measure,
     judge=judge,
     present=present,
+    places={"queue_over_time": Place(dashboard=DashboardPanel(order=170))},
 )

@@ -9,10 +9,13 @@ import numpy as np
 
 from reportgen.profile.trace import RankTrace
 from reportgen.results import (
+    LARGEST_PART,
     Counters,
+    DashboardPanel,
     Details,
     Exhibit,
     ExhibitKind,
+    Place,
     RuleId,
     RuleResult,
     Section,
@@ -165,4 +168,9 @@ RULE = Rule(
     measure=measure,
     judge=judge,
     present=present,
+    places={
+        "memory_shares": Place(
+            dashboard=DashboardPanel(order=140, headline=LARGEST_PART, row_of="pct")
+        )
+    },
 )

@@ -12,7 +12,19 @@ from reportgen.facts.intervals import covered_ns
 from reportgen.facts.parts import merge
 from reportgen.facts.steps import Loop, Pace, loop_of, paces_of
 from reportgen.profile import Clock, NodeProfile
-from reportgen.results import Counters, Details, Reason, ReasonCode, RuleId, RuleResult, Section
+from reportgen.profiling import ProfilingKind
+from reportgen.results import (
+    Counters,
+    Details,
+    Place,
+    Reason,
+    ReasonCode,
+    RuleId,
+    RuleResult,
+    Section,
+    TimelineTrack,
+    Track,
+)
 from reportgen.rules.aws.breakdown import MemberOrder, breakdown_details
 from reportgen.rules.base import About, Need, Presentation, Rule, param
 from reportgen.rules.framework import words
@@ -26,6 +38,18 @@ from reportgen.rules.saying.wording import say_times
 
 ID = RuleId("OverallFrameworkMetrics")
 
+OPERATORS = Section(
+    id="operators",
+    title="Operators",
+    order=135,
+    lead="The framework's operators by the time they took, on the CPU and on the GPU.",
+    missing="The framework events hold no operators.",
+    hint=(
+        "To record them, pass a DetailedProfilingConfig in the job's FrameworkProfile: it traces "
+        "every operator of the steps that you name."
+    ),
+    recorded_by=ProfilingKind.DETAILED,
+)
 ABOUT = About(
     checks="Where the framework's time went: phases, passes, operators, communication.",
     reading=(
@@ -38,6 +62,7 @@ ABOUT = About(
     ),
     section=Section(id="framework", title="Framework", order=130),
     has_counters=True,
+    further=(OPERATORS,),
 )
 
 
@@ -201,4 +226,8 @@ RULE = Rule(
         "gpu_operators_by_device",
         "overhead",
     ),
+    places={
+        "function_time": Place(timeline=TimelineTrack(kind=Track.FUNCTIONS)),
+        "*operator*": Place(section=OPERATORS.id),
+    },
 )

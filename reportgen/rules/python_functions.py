@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from reportgen.profile import NodeProfile
+from reportgen.profiling import ProfilingKind
 from reportgen.results import (
     Counters,
     Details,
@@ -59,6 +60,7 @@ ABOUT = About(
         "To record them, pass a PythonProfilingConfig in the job's FrameworkProfile: it runs "
         "cProfile or pyinstrument over the steps that you name."
     ),
+    recorded_by=ProfilingKind.PYTHON,
 )
 
 

@@ -16,11 +16,15 @@ from reportgen.results import (
     Counters,
     Details,
     JsonValue,
+    Place,
     Reason,
     ReasonCode,
+    Role,
     RuleId,
     RuleResult,
     Section,
+    TimelineTrack,
+    Track,
 )
 from reportgen.rules.aws.breakdown import MemberOrder, breakdown_details
 from reportgen.rules.base import About, Need, Presentation, Rule, param
@@ -253,6 +257,8 @@ def _metrics(series: Sequence[StepSeries], batch_size: int | None) -> dict[str, 
     }
 
 
+_SLOW_STEPS = TimelineTrack(kind=Track.LANE, title="Slow steps", role=Role.WARNING)
+
 RULE = Rule(
     id=ID,
     title="Step durations",
@@ -265,4 +271,13 @@ RULE = Rule(
     describe_params=describe_params,
     param_aliases={"threshold": "stddev"},
     folded=("intervals", "median_outliers", "step_series"),
+    places={
+        "step_series": Place(
+            timeline=TimelineTrack(kind=Track.PANEL, title="Step duration", order=20)
+        ),
+        "step_numbers": Place(timeline=TimelineTrack(kind=Track.STEPS, is_only_here=True)),
+        "intervals": Place(timeline=_SLOW_STEPS),
+        "outliers": Place(timeline=_SLOW_STEPS, retells="StepPeriodicity/intervals"),
+        "median_outliers": Place(timeline=_SLOW_STEPS),
+    },
 )

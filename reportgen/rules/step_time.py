@@ -8,7 +8,17 @@ from dataclasses import dataclass
 import numpy as np
 
 from reportgen.profile.trace import RankTrace
-from reportgen.results import Counters, Details, Reason, ReasonCode, RuleId, RuleResult, Section
+from reportgen.results import (
+    Counters,
+    DashboardPanel,
+    Details,
+    Place,
+    Reason,
+    ReasonCode,
+    RuleId,
+    RuleResult,
+    Section,
+)
 from reportgen.rules.base import About, Need, Presentation, Rule, param
 from reportgen.rules.kernels.saying import OURS, reason_without_gpu, result_of
 from reportgen.rules.kernels.step_words import RankSteps, exhibits_of, findings_of
@@ -123,4 +133,5 @@ RULE = Rule(
     measure=measure,
     judge=judge,
     present=present,
+    places={"step_times": Place(dashboard=DashboardPanel(order=60))},
 )

@@ -13,7 +13,6 @@ from reportgen.errors import FormatError
 from reportgen.profiling import ProfilingKind
 from reportgen.results import (
     About,
-    BudgetWords,
     Choice,
     ColumnType,
     Counters,
@@ -21,6 +20,7 @@ from reportgen.results import (
     Estimate,
     ExhibitKind,
     Finding,
+    PartWords,
     Place,
     Reason,
     ReasonCode,
@@ -114,13 +114,11 @@ def full_result() -> RuleResult:
     )
 
 
-WORDS = BudgetWords(
+WORDS = PartWords(
     names={"busy": "at work"},
     did="worked in",
     work=("busy",),
-    causes={},
-    aside=(),
-    aside_says="",
+    aside={},
     groups={"Work": ("busy",)},
 )
 
