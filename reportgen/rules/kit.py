@@ -204,7 +204,7 @@ def ranking(
     roles: Sequence[Role | None] = (),
     role: Role | None = None,
 ) -> Exhibit:
-    """Return parts of a whole: a name, a percentage and an amount each.
+    """Return parts of a whole: a name, an amount and a percentage each; bars in reverse order.
 
     Args:
         exhibit_id: stable id, unique within the result.
@@ -227,6 +227,10 @@ def ranking(
         caption = f"{caption} Showing {most} of {len(parts):,}; the table has all.".strip()
         row_roles += [Role.OTHER] if row_roles else []
     values = [value for _, value in shown]
+    numbers = [
+        column(*amount, [value / per for value in values], type=ColumnType.FLOAT),
+        column("pct", "%", percentages(values), type=ColumnType.FLOAT),
+    ]
     return exhibit(
         exhibit_id,
         drawn_as,
@@ -234,8 +238,7 @@ def ranking(
         caption=caption,
         columns=[
             column(name, "", [label for label, _ in shown], type=ColumnType.TEXT),
-            column("pct", "%", percentages(values), type=ColumnType.FLOAT),
-            column(*amount, [value / per for value in values], type=ColumnType.FLOAT),
+            *(numbers if drawn_as is ExhibitKind.SHARES else reversed(numbers)),
         ],
         role=role,
         row_roles=row_roles,

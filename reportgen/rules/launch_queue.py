@@ -1,49 +1,38 @@
-"""LaunchQueue: how much work each stream had in store, from kernel traces."""
+"""LaunchQueue: how many launched operations wait on each stream, from kernel traces."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from reportgen.facts.resample import ThinCurve, thin
 from reportgen.profile.trace import RankTrace
+from reportgen.profile.trace_tables import NONE, Times
 from reportgen.results import (
-    Counters,
+    ColumnType,
     DashboardPanel,
-    Details,
     Exhibit,
     ExhibitKind,
-    Finding,
     Place,
     RuleId,
-    RuleResult,
     Section,
-    Severity,
     Where,
+    column,
     exhibit,
 )
-from reportgen.rules.base import About, Need, Presentation, Rule
-from reportgen.rules.kernels.queue import (
-    FULL_FROM,
-    QueueDepth,
-    mean_depth,
-    queue_depths,
-    time_full_ns,
-)
-from reportgen.rules.kernels.saying import (
-    pct_of,
-    reason_without_gpu,
-    result_of,
-    say_ns,
-    share_limit,
-)
-from reportgen.rules.saying.wording import say_times
-from reportgen.units import NS_PER_S, NS_PER_US, say_pct
+from reportgen.rules.base import About, Need, Outcome, Rule
+from reportgen.rules.kernels.saying import pct_of, reason_without_gpu, share_limit
+from reportgen.rules.kernels.windows import launch_end_ns
+from reportgen.rules.kit import Message, col, row, table
+from reportgen.text import write
+from reportgen.units import NS_PER_S, NS_PER_US
 
-ID = RuleId("LaunchQueue")
-TABLE, CURVE = "queue_depth", "queue_over_time"
+FULL_FROM = 1_000
+"""At this depth the hardware's queue (about 1,024) is full and blocks the host. Source:
+docs/definitions.md, Launch queue."""
 ABOUT = About(
     checks="How many launched operations wait on each stream.",
     reading=(
@@ -54,179 +43,170 @@ ABOUT = About(
     advice="Where the queue is empty and the GPU idles, the host is the bottleneck.",
     section=Section(id="launches", title="Launches", order=100),
 )
+FULL = Message(
+    id="QUEUE-1",
+    title="The launch queue is full {measured:pct} of the time",
+    text=(
+        "For {full:ns} of {length:ns} stream {stream} of {node} held at least {full_from:n} "
+        "operations: the host is ahead and blocks in launch calls. The GPU is the bottleneck, not "
+        "the host."
+    ),
+    advice="Speed up the GPU's work; the host's does not matter here.",
+    exhibit="queue_depth",
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Params:
-    """When a full queue is told."""
+    """When a full queue is reported."""
 
     threshold_full_pct: float = share_limit(
         1.0, "a full queue is told from this share of the time on"
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@row
 class StreamQueue:
-    """One stream of a rank; ``curve`` is thinned, of the rank's deepest queue only."""
+    """One stream of a rank; ``curve`` is the thinned depth, of the rank's deepest queue only."""
 
-    rank: int
     node: str
-    device: int
-    stream: int
-    n_launches: int
-    longest_ns: int
-    mean: float
-    largest: int
-    full_ns: int
+    rank: int = col()
+    device: int = col()
+    stream: int = col()
+    launches: int = col()
+    length_ns: int = col("us", name="window_us", per=NS_PER_US)
+    mean_depth: float = col()
+    max_depth: int = col()
+    full_ns: int = col("us", name="full_us", per=NS_PER_US)
     curve: ThinCurve | None
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Measurement:
-    """One rank."""
-
-    n_ops: int
-    queues: tuple[StreamQueue, ...]
+    @property
+    def full_pct(self) -> float:
+        """Return the share of its time in which the queue was full."""
+        return pct_of(self.full_ns, self.length_ns)
 
 
-def measure(part: RankTrace, params: Params) -> Measurement:  # noqa: ARG001 - a rule's shape
-    """Measure the queues of a rank."""
-    queues = queue_depths(part)
-    deepest = max(queues, key=lambda item: int(item.depth.max()), default=None)
-    return Measurement(
-        n_ops=part.gpu_ops.start_ns.size,
-        queues=tuple(_queue(part, item, has_curve=item is deepest) for item in queues),
-    )
+def measure(trace: RankTrace, _params: Params) -> tuple[int, tuple[StreamQueue, ...]]:
+    """Return the number of GPU operations of a rank, and its queues."""
+    queues = list(_depths(trace))
+    deepest = max((int(depth.max()) for *_, depth in queues), default=0)
+    found: list[StreamQueue] = []
+    for device, stream, time_ns, depth in queues:
+        length_ns = int(time_ns[-1] - time_ns[0])
+        lasting_ns = np.diff(time_ns)
+        is_deepest = int(depth.max()) == deepest and all(item.curve is None for item in found)
+        found.append(
+            StreamQueue(
+                node=trace.node,
+                rank=trace.rank,
+                device=device,
+                stream=stream,
+                launches=time_ns.size // 2,
+                length_ns=length_ns,
+                mean_depth=float((lasting_ns * depth[:-1]).sum() / length_ns) if length_ns else 0.0,
+                max_depth=int(depth.max()),
+                full_ns=int(lasting_ns[depth[:-1] >= FULL_FROM].sum()),
+                curve=thin(trace.origin_ns + time_ns, depth.astype(np.float64))
+                if is_deepest
+                else None,
+            )
+        )
+    return trace.gpu_ops.start_ns.size, tuple(found)
 
 
-def _queue(trace: RankTrace, queue: QueueDepth, *, has_curve: bool) -> StreamQueue:
-    return StreamQueue(
-        rank=trace.rank,
-        node=trace.node,
-        device=queue.device,
-        stream=queue.stream,
-        n_launches=queue.n_launches,
-        longest_ns=queue.longest_ns,
-        mean=mean_depth(queue),
-        largest=int(queue.depth.max()),
-        full_ns=time_full_ns(queue),
-        curve=_thinned(trace, queue) if has_curve else None,
-    )
+def _depths(trace: RankTrace) -> Iterator[tuple[int, int, Times, NDArray[np.int64]]]:
+    """Yield device, stream, and the queue's depth as a step function that ends with 0.
+
+    An operation joins the queue when its launch returned, or at its start where that came first,
+    and leaves at its start.
+    """
+    ops = trace.gpu_ops
+    rows = np.flatnonzero(ops.launch != NONE)
+    start_ns = ops.start_ns[rows]
+    joined_ns = np.minimum(launch_end_ns(trace)[rows], start_ns)
+    streams = zip(ops.device[rows].tolist(), ops.stream[rows].tolist(), strict=True)
+    for device, stream in sorted(set(streams)):
+        here = (ops.device[rows] == device) & (ops.stream[rows] == stream)
+        time_ns = np.concatenate([joined_ns[here], start_ns[here]])
+        change = np.repeat(np.array([1, -1], dtype=np.int8), time_ns.size // 2)
+        depth = np.cumsum(change[np.argsort(time_ns, kind="stable")], dtype=np.int64)
+        time_ns.sort()  # instead of time_ns[order]: queues are twice as long as all operations
+        yield device, stream, time_ns, depth
 
 
-def _thinned(trace: RankTrace, queue: QueueDepth) -> ThinCurve:
-    return thin(trace.origin_ns + queue.time_ns, queue.depth.astype(np.float64))
-
-
-def judge(measurements: Sequence[Measurement], params: Params) -> RuleResult:
-    """Join the ranks."""
-    queues = [queue for rank in measurements for queue in rank.queues]
-    return result_of(
-        ID,
-        params=params,
-        reason=reason_without_gpu(
-            n_ranks=len(measurements), n_ops=sum(rank.n_ops for rank in measurements)
-        ),
-        presentation=present(Counters(), {}, params, queues),
-        metrics={"queue_max": max(queue.largest for queue in queues)} if queues else {},
-    )
-
-
-def present(
-    counters: Counters,  # noqa: ARG001 - a rule's shape
-    details: Details,  # noqa: ARG001
-    params: Params,
-    context: Sequence[StreamQueue] | None,
-) -> Presentation:
-    """Say how full the queues were; ``context`` is the streams of all ranks."""
-    queues = context or ()
+def judge(ranks: Sequence[tuple[int, tuple[StreamQueue, ...]]], params: Params) -> Outcome:
+    """Report how full the queues were."""
+    queues = [queue for _, of_rank in ranks for queue in of_rank]
+    missing = reason_without_gpu(n_ranks=len(ranks), n_ops=sum(n_ops for n_ops, _ in ranks))
     if not queues:
-        return Presentation()
-    deepest = max(queues, key=lambda item: (item.curve is not None, item.largest))
-    found = _full(queues, params.threshold_full_pct)
-    return Presentation(
-        findings=(found,) if found else (),
-        exhibits=(*_curve(deepest), _table(queues)),
+        return Outcome(missing=missing)
+    deepest = max(queues, key=lambda item: (item.curve is not None, item.max_depth))
+    fullest = max(queues, key=lambda item: item.full_pct)
+    is_full = fullest.full_ns > 0 and fullest.full_pct >= params.threshold_full_pct
+    full = FULL.finding(
+        measured=fullest.full_pct,
+        threshold=params.threshold_full_pct,
+        where=Where(node=fullest.node, device=f"gpu{fullest.device}"),
+        full=fullest.full_ns,
+        length=fullest.length_ns,
+        stream=fullest.stream,
+        node=fullest.node,
+        full_from=FULL_FROM,
     )
-
-
-def _curve(queue: StreamQueue) -> tuple[Exhibit, ...]:
-    if queue.curve is None:
-        return ()
-    curve = queue.curve
-    return (
-        exhibit(
-            CURVE,
-            ExhibitKind.BAND,
-            title=f"Launch queue: up to {say_times(queue.largest, 'operation')} in store",
-            caption=(
-                f"Launched but not begun, on stream {queue.stream} of {queue.node}, the deepest "
-                f"queue; {say_times(curve.n_points, 'change')} in "
-                f"{say_times(curve.time_ns.size, 'point')}, extremes kept."
-            ),
-            columns=[
-                ("time_s", "s", curve.time_ns / NS_PER_S),
-                ("operations_min", "", curve.low),
-                ("operations_mean", "", curve.mean),
-                ("operations_max", "", curve.high),
-            ],
-        ),
-    )
-
-
-def _table(queues: Sequence[StreamQueue]) -> Exhibit:
-    return exhibit(
-        TABLE,
-        ExhibitKind.TABLE,
+    by_stream = table(
+        "queue_depth",
+        queues,
+        StreamQueue,
         title="Queues by rank, device and stream",
         caption=(
             "From the first recorded launch to the last begin: depth averaged over time and at "
             f"most; full is how long at least {FULL_FROM:,} operations were in store."
         ),
+    )
+    return Outcome(
+        missing=missing,
+        findings=[full] if is_full else [],
+        exhibits=[*_curve(deepest), by_stream],
+        metrics={"queue_max": max(queue.max_depth for queue in queues)},
+    )
+
+
+def _curve(queue: StreamQueue) -> Iterator[Exhibit]:
+    curve = queue.curve
+    if curve is None:
+        return
+    columns = {
+        "time_s": ("s", curve.time_ns / NS_PER_S),
+        "operations_min": ("", curve.low),
+        "operations_mean": ("", curve.mean),
+        "operations_max": ("", curve.high),
+    }
+    yield exhibit(
+        "queue_over_time",
+        ExhibitKind.BAND,
+        title=write("Launch queue: up to {n:count operation} in store", n=queue.max_depth),
+        caption=write(
+            "Launched but not begun, on stream {stream} of {node}, the deepest queue; "
+            "{n:count change} in {kept:count point}, extremes kept.",
+            stream=queue.stream,
+            node=queue.node,
+            n=curve.n_points,
+            kept=curve.time_ns.size,
+        ),
         columns=[
-            ("rank", "", [item.rank for item in queues]),
-            ("device", "", [item.device for item in queues]),
-            ("stream", "", [item.stream for item in queues]),
-            ("launches", "", [item.n_launches for item in queues]),
-            ("window_us", "us", [item.longest_ns / NS_PER_US for item in queues]),
-            ("mean_depth", "", [item.mean for item in queues]),
-            ("max_depth", "", [item.largest for item in queues]),
-            ("full_us", "us", [item.full_ns / NS_PER_US for item in queues]),
+            column(name, unit, values, type=ColumnType.FLOAT)
+            for name, (unit, values) in columns.items()
         ],
     )
 
 
-def _full(queues: Sequence[StreamQueue], limit_pct: float) -> Finding | None:
-    fullest = max(queues, key=lambda item: pct_of(item.full_ns, item.longest_ns))
-    share_pct = pct_of(fullest.full_ns, fullest.longest_ns)
-    if share_pct < limit_pct or fullest.full_ns <= 0:
-        return None
-    return Finding(
-        id="QUEUE-1",
-        severity=Severity.INFO,
-        title=f"The launch queue is full {say_pct(share_pct)} of the time",
-        text=(
-            f"For {say_ns(fullest.full_ns)} of {say_ns(fullest.longest_ns)} stream "
-            f"{fullest.stream} of {fullest.node} held at least {FULL_FROM:,} operations: the host "
-            "is ahead and blocks in launch calls. The GPU is the bottleneck, not the host."
-        ),
-        advice="Speed up the GPU's work; the host's does not matter here.",
-        where=Where(node=fullest.node, device=f"gpu{fullest.device}"),
-        measured=round(share_pct, 4),
-        threshold=limit_pct,
-        unit="%",
-        exhibit=TABLE,
-    )
-
-
 RULE = Rule(
-    id=ID,
+    id=RuleId("LaunchQueue"),
     title="Launch queue",
     about=ABOUT,
     needs=(Need.KERNELS,),
     params=Params,
     measure=measure,
     judge=judge,
-    present=present,
     places={"queue_over_time": Place(dashboard=DashboardPanel(order=170))},
 )

@@ -5,30 +5,22 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from reportgen.profile.trace import RankTrace
-from reportgen.results import (
-    Counters,
-    Details,
-    Exhibit,
-    ExhibitKind,
-    Finding,
-    Reason,
-    ReasonCode,
-    RuleId,
-    RuleResult,
-    Section,
-    Severity,
-    exhibit,
-)
-from reportgen.rules.base import About, Need, Presentation, Rule
-from reportgen.rules.kernels.durations import DurationRow, join_ranks
-from reportgen.rules.kernels.operators import OperatorValues, operator_values
-from reportgen.rules.kernels.saying import pct_of, result_of, say_ns, top_k
-from reportgen.rules.saying.wording import say_times
-from reportgen.units import NS_PER_US, percentages, say_pct
+import numpy as np
+from numpy.typing import NDArray
 
-ID = RuleId("OperatorTime")
-TABLE, BY_HOST, BY_GPU = "operators", "top_by_self_time", "top_by_gpu_time"
+from reportgen.facts.durations import DurationValues, duration_values, join_ranks
+from reportgen.facts.groups import sums_by_code
+from reportgen.facts.nesting import nest, self_ns
+from reportgen.facts.operators import launching_operators
+from reportgen.profile.trace import RankTrace
+from reportgen.profile.trace_tables import NONE, SliceKind, Times
+from reportgen.results import ExhibitKind, Role, RuleId, Section
+from reportgen.rules.base import About, Need, Outcome, Rule
+from reportgen.rules.kernels.saying import pct_of, top_k
+from reportgen.rules.kit import Message, col, ranking, row, sum_by_key, table
+from reportgen.text import write
+from reportgen.units import NS_PER_US
+
 ABOUT = About(
     checks="How long the framework's operators ran on the host, and what they cost on the GPU.",
     reading=(
@@ -39,175 +31,191 @@ ABOUT = About(
     section=Section(id="traced-operators", title="Traced operators", order=70),
     hint_when_skipped="Trace with ProfilerActivity.CPU as an activity.",
 )
+READING = Message(
+    id="OPER-1",
+    title="{name} takes most of the host's time in operators: {measured:pct}",
+    text=(
+        "{own:ns} of {every:ns} in {calls:count call}, what they call left out; "
+        "{operators:count different operator} ran."
+    ),
+    advice="Where the host is too slow for the GPU, call it less often or on larger tensors.",
+    exhibit="top_by_self_time",
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Params:
-    """How many operators are told apart in rankings."""
+    """How many operators rankings show one by one."""
 
     top: int = top_k()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
-    """One operator over all ranks, ns."""
+class RankOperators:
+    """The operators of a rank by name.
 
-    figures: DurationRow
-    self_ns: int
-    gpu_ns: int
+    Attributes:
+        durations: on the host, with what they called.
+        self_ns: on the host, without the operators that they called.
+        gpu_ns: durations of the GPU operations that they launched themselves.
+    """
 
-    @property
-    def name(self) -> str:
-        """Return its name."""
-        return self.figures.key[0]
+    durations: DurationValues
+    self_ns: Mapping[str, int]
+    gpu_ns: Mapping[str, int]
 
 
-def measure(part: RankTrace, params: Params) -> OperatorValues:  # noqa: ARG001 - a rule's shape
+@row
+class Operator:
+    """One operator over all ranks."""
+
+    name: str = col()
+    count: int = col()
+    sum_ns: int = col("us", name="sum_us", per=NS_PER_US)
+    self_ns: int = col("us", name="self_us", per=NS_PER_US)
+    pct_of_self_time: float = col("%")
+    mean_ns: float = col("us", name="mean_us", per=NS_PER_US)
+    p50_ns: float = col("us", name="p50_us", per=NS_PER_US)
+    p95_ns: float = col("us", name="p95_us", per=NS_PER_US)
+    min_ns: int = col("us", name="min_us", per=NS_PER_US)
+    max_ns: int = col("us", name="max_us", per=NS_PER_US)
+    std_ns: float = col("us", name="std_us", per=NS_PER_US)
+    gpu_ns: int = col("us", name="gpu_time_us", per=NS_PER_US)
+
+
+_OF_DURATIONS = ("count", "sum_ns", "mean_ns", "p50_ns", "p95_ns", "min_ns", "max_ns", "std_ns")
+
+
+def measure(trace: RankTrace, _params: Params) -> RankOperators:
     """Measure the operators of a rank."""
-    return operator_values(part)
+    slices = trace.slices
+    rows = np.flatnonzero(slices.kind == SliceKind.OPERATOR)
+    codes, place = np.unique(slices.name[rows], return_inverse=True)
+    names = [trace.names[code] for code in codes]
 
+    def by_name(time_ns: Times) -> dict[str, int]:
+        return dict(zip(names, sums_by_code(place, time_ns, len(names)).tolist(), strict=True))
 
-def judge(measurements: Sequence[OperatorValues], params: Params) -> RuleResult:
-    """Join the ranks."""
-    rows = _joined(measurements)
-    return result_of(
-        ID,
-        params=params,
-        reason=None if rows else _reason(len(measurements)),
-        presentation=present(Counters(), {}, params, rows),
-        metrics={
-            "n_operators": sum(row.figures.count for row in rows),
-            "n_distinct_operators": len(rows),
-            "self_time_us": sum(row.self_ns for row in rows) / NS_PER_US,
-            "gpu_time_us": sum(row.gpu_ns for row in rows) / NS_PER_US,
-        }
-        if rows
-        else {},
+    return RankOperators(
+        durations=duration_values([(text,) for text in names], place, slices.duration_ns[rows]),
+        self_ns=by_name(_self_ns(trace, rows)),
+        gpu_ns=by_name(_launched_ns(trace)[rows]),
     )
 
 
-def _reason(n_ranks: int) -> Reason:
-    text = "The trace holds no operators." if n_ranks else "No kernel trace was given."
-    return Reason(code=ReasonCode.NO_EVENTS, text=text)
+def _self_ns(trace: RankTrace, rows: NDArray[np.int64]) -> Times:
+    """Return (n,) ns of each operator without those that it called on its thread."""
+    slices = trace.slices
+    found = np.zeros(rows.shape, dtype=np.int64)
+    for thread in np.unique(slices.thread[rows]).tolist():
+        here = slices.thread[rows] == thread
+        at = rows[here]
+        nesting = nest(slices.start_ns[at], slices.end_ns[at])
+        found[here] = self_ns(nesting, slices.duration_ns[at])
+    return found
 
 
-def _joined(ranks: Sequence[OperatorValues]) -> list[Row]:
-    """Return every operator over all ranks, by self time, ties by name."""
-
-    def over_ranks(totals: Sequence[Mapping[str, int]], name: str) -> int:
-        return sum(rank.get(name, 0) for rank in totals)
-
-    rows = [
-        Row(
-            figures=figures,
-            self_ns=over_ranks([rank.self_ns for rank in ranks], figures.key[0]),
-            gpu_ns=over_ranks([rank.gpu_ns for rank in ranks], figures.key[0]),
-        )
-        for figures in join_ranks([rank.durations for rank in ranks])
-    ]
-    return sorted(rows, key=lambda row: (-row.self_ns, row.name))
+def _launched_ns(trace: RankTrace) -> Times:
+    """Return (n_slices,) ns of the GPU operations that each slice launched."""
+    ops = trace.gpu_ops
+    operator = launching_operators(trace, np.arange(ops.start_ns.size))
+    is_known = operator != NONE
+    return sums_by_code(operator[is_known], ops.duration_ns[is_known], trace.slices.start_ns.size)
 
 
-def present(
-    counters: Counters,  # noqa: ARG001 - a rule's shape
-    details: Details,  # noqa: ARG001
-    params: Params,
-    context: Sequence[Row] | None,
-) -> Presentation:
-    """Say which operators took the time; ``context`` is a row each, by self time."""
-    rows = context or ()
+def judge(ranks: Sequence[RankOperators], params: Params) -> Outcome:
+    """Report which operators took the time, by self time, ties by name."""
+    rows = _over_ranks(ranks)
     if not rows:
-        return Presentation()
-    by_gpu = sorted(rows, key=lambda row: (-row.gpu_ns, row.name))
-    rankings = [_ranking(BY_HOST, rows, [row.self_ns for row in rows], top=params.top)]
-    if by_gpu[0].gpu_ns > 0:
-        gpu_ns = [row.gpu_ns for row in by_gpu]
-        rankings.append(_ranking(BY_GPU, by_gpu, gpu_ns, top=params.top))
-    return Presentation(findings=(_reading(rows),), exhibits=(*rankings, _table(rows)))
-
-
-_TITLES = {BY_HOST: "Operators by self time on the host", BY_GPU: "Operators by time on the GPU"}
-_CAPTIONS = {
-    BY_HOST: "Shares of the self time of all operators, over all threads",
-    BY_GPU: "Shares of the GPU time that operators launched themselves",
-}
-
-
-def _ranking(exhibit_id: str, rows: Sequence[Row], times_ns: Sequence[int], *, top: int) -> Exhibit:
-    names, values = [row.name for row in rows[:top]], list(times_ns[:top])
-    caption = f"{_CAPTIONS[exhibit_id]} ({say_ns(sum(times_ns))})."
-    if len(rows) > top:
-        names.append(f"others ({say_times(len(rows) - top, 'operator')})")
-        values.append(sum(times_ns[top:]))
-        caption += f" Showing {top} of {len(rows):,}; the table has all."
-    return exhibit(
-        exhibit_id,
-        ExhibitKind.BARS,
-        title=_TITLES[exhibit_id],
-        caption=caption,
-        columns=[
-            ("operator", "", names),
-            ("pct", "%", percentages(values)),
-            ("time_us", "us", [value / NS_PER_US for value in values]),
-        ],
+        return Outcome(missing="The trace holds no operators.")
+    first = rows[0]
+    self_time_ns, gpu_time_ns = sum(item.self_ns for item in rows), sum(i.gpu_ns for i in rows)
+    by_host = ranking(
+        "top_by_self_time",
+        [(item.name, item.self_ns) for item in rows],
+        title="Operators by self time on the host",
+        caption=write(
+            "Shares of the self time of all operators, over all threads ({every:ns}).",
+            every=self_time_ns,
+        ),
+        name="operator",
+        amount=("time_us", "us"),
+        most=params.top,
+        others="operator",
+        per=NS_PER_US,
+        drawn_as=ExhibitKind.BARS,
+        role=Role.CPU,
     )
-
-
-def _table(rows: Sequence[Row]) -> Exhibit:
-    every_ns = sum(row.self_ns for row in rows)
-    return exhibit(
-        TABLE,
-        ExhibitKind.TABLE,
+    by_gpu = ranking(
+        "top_by_gpu_time",
+        sorted(((item.name, item.gpu_ns) for item in rows), key=lambda part: (-part[1], part[0])),
+        title="Operators by time on the GPU",
+        caption=write(
+            "Shares of the GPU time that operators launched themselves ({every:ns}).",
+            every=gpu_time_ns,
+        ),
+        name="operator",
+        amount=("time_us", "us"),
+        most=params.top,
+        others="operator",
+        per=NS_PER_US,
+        drawn_as=ExhibitKind.BARS,
+        role=Role.GPU,
+    )
+    every = table(
+        "operators",
+        rows,
+        Operator,
         title="All operators",
         caption=(
             "Over all ranks and threads, by self time. Durations are the host's and hold what the "
             "operator called; pct_of_self_time is of the self time of all operators; gpu_time_us "
             "adds up the durations of the GPU operations that it launched itself."
         ),
-        columns=[
-            ("name", "", [row.name for row in rows]),
-            ("count", "", [row.figures.count for row in rows]),
-            ("sum_us", "us", [row.figures.sum_ns / NS_PER_US for row in rows]),
-            ("self_us", "us", [row.self_ns / NS_PER_US for row in rows]),
-            ("pct_of_self_time", "%", [pct_of(row.self_ns, every_ns) for row in rows]),
-            ("mean_us", "us", [row.figures.mean_ns / NS_PER_US for row in rows]),
-            ("p50_us", "us", [row.figures.p50_ns / NS_PER_US for row in rows]),
-            ("p95_us", "us", [row.figures.p95_ns / NS_PER_US for row in rows]),
-            ("min_us", "us", [row.figures.min_ns / NS_PER_US for row in rows]),
-            ("max_us", "us", [row.figures.max_ns / NS_PER_US for row in rows]),
-            ("std_us", "us", [row.figures.std_ns / NS_PER_US for row in rows]),
-            ("gpu_time_us", "us", [row.gpu_ns / NS_PER_US for row in rows]),
-        ],
+    )
+    reading = READING.finding(
+        measured=first.pct_of_self_time,
+        name=first.name,
+        own=first.self_ns,
+        every=self_time_ns,
+        calls=first.count,
+        operators=len(rows),
+    )
+    return Outcome(
+        findings=[reading],
+        exhibits=[by_host, *([by_gpu] if gpu_time_ns > 0 else []), every],
+        metrics={
+            "n_operators": sum(item.count for item in rows),
+            "n_distinct_operators": len(rows),
+            "self_time_us": self_time_ns / NS_PER_US,
+            "gpu_time_us": gpu_time_ns / NS_PER_US,
+        },
     )
 
 
-def _reading(rows: Sequence[Row]) -> Finding:
-    first = rows[0]
-    every_ns = sum(row.self_ns for row in rows)
-    share_pct = pct_of(first.self_ns, every_ns)
-    return Finding(
-        id="OPER-1",
-        severity=Severity.INFO,
-        title=f"{first.name} takes most of the host's time in operators: {say_pct(share_pct)}",
-        text=(
-            f"{say_ns(first.self_ns)} of {say_ns(every_ns)} in "
-            f"{say_times(first.figures.count, 'call')}, what they call left out; "
-            f"{say_times(len(rows), 'different operator')} ran."
-        ),
-        advice="Where the host is too slow for the GPU, call it less often or on larger tensors.",
-        measured=round(share_pct, 4),
-        unit="%",
-        exhibit=BY_HOST,
-    )
+def _over_ranks(ranks: Sequence[RankOperators]) -> list[Operator]:
+    own_ns = sum_by_key(rank.self_ns for rank in ranks)
+    gpu_ns = sum_by_key(rank.gpu_ns for rank in ranks)
+    every_ns = sum(own_ns.values())
+    rows = [
+        Operator(
+            name=item.key[0],
+            self_ns=own_ns[item.key[0]],
+            pct_of_self_time=pct_of(own_ns[item.key[0]], every_ns),
+            gpu_ns=gpu_ns[item.key[0]],
+            **{figure: getattr(item, figure) for figure in _OF_DURATIONS},
+        )
+        for item in join_ranks([rank.durations for rank in ranks])
+    ]
+    return sorted(rows, key=lambda item: (-item.self_ns, item.name))
 
 
 RULE = Rule(
-    id=ID,
+    id=RuleId("OperatorTime"),
     title="Operators",
     about=ABOUT,
     needs=(Need.KERNELS,),
     params=Params,
     measure=measure,
     judge=judge,
-    present=present,
 )

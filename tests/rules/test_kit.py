@@ -105,8 +105,8 @@ def test_a_ranking_adds_up_what_it_does_not_show() -> None:
 
     assert [item.values for item in built.columns] == [
         ("a", "b", "others (2 operators)"),
-        (37.5, 25.0, 37.5),
         (3.0, 2.0, 3.0),
+        (37.5, 25.0, 37.5),
     ]
     assert built.caption == "By time. Showing 2 of 4; the table has all."
     assert built.row_roles == (Role.GPU, Role.GPU, Role.OTHER)

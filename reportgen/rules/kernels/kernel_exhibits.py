@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from reportgen.facts.durations import DurationRow
 from reportgen.results import Exhibit, ExhibitKind, exhibit
 from reportgen.results.exhibits import ColumnSpec
-from reportgen.rules.kernels.durations import DurationRow
 from reportgen.rules.kernels.kernel_rankings import Context, category_in, rankings_of
 from reportgen.rules.kernels.kernel_times import Grouping, category_of
 from reportgen.rules.kernels.saying import pct_of, say_ns

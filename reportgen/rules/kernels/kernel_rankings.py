@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from reportgen.facts.durations import DurationRow
 from reportgen.results import Exhibit, ExhibitKind, exhibit
-from reportgen.rules.kernels.durations import DurationRow
 from reportgen.rules.kernels.kernel_names import short_names
 from reportgen.rules.kernels.kernel_times import (
     COMPUTE,

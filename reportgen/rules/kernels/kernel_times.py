@@ -10,17 +10,17 @@ from enum import StrEnum
 import numpy as np
 from numpy.typing import NDArray
 
-from reportgen.profile.trace import RankTrace
-from reportgen.profile.trace_tables import NONE, GpuKind
-from reportgen.rules.kernels.durations import (
+from reportgen.facts.durations import (
     DurationRow,
     DurationValues,
     Key,
     duration_values,
     join_ranks,
 )
+from reportgen.facts.operators import launching_operators
+from reportgen.profile.trace import RankTrace
+from reportgen.profile.trace_tables import NONE, GpuKind
 from reportgen.rules.kernels.kernel_types import readings_of
-from reportgen.rules.kernels.launchers import launching_operators
 from reportgen.rules.kernels.precision import UNKNOWN, Precision, Reading
 
 Rows = NDArray[np.int64] | NDArray[np.int32]

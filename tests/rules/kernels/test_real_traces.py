@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from reportgen.facts.operators import launching_operators
 from reportgen.intake import discover, read
 from reportgen.profile.trace import RankTrace
 from reportgen.profile.trace_tables import NONE
 from reportgen.report import rank_findings
 from reportgen.results import Exhibit, RuleResult, Severity
-from reportgen.rules.kernels.launchers import launching_operators
 from reportgen.rules.registry import BUILTIN_RULES
 from reportgen.rules.runner import judge_all, measure_part, reads
 from tests.rules.kernels import second
