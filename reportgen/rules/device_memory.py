@@ -2,41 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
+from reportgen.facts.resample import ThinCurve, thin
 from reportgen.profile.system import Floats
 from reportgen.profile.trace import RankTrace
-from reportgen.profile.trace_tables import NONE
+from reportgen.profile.trace_tables import HOST_MEMORY, NONE, Times
 from reportgen.results import (
-    Counters,
     DashboardPanel,
-    Details,
     Exhibit,
     ExhibitKind,
     Finding,
     Place,
-    Reason,
-    ReasonCode,
+    Role,
     RuleId,
-    RuleResult,
     Section,
     Severity,
     Where,
     exhibit,
 )
-from reportgen.rules.base import About, Need, Presentation, Rule
-from reportgen.rules.kernels.memory_curves import MemoryCurve, memory_curves
-from reportgen.rules.kernels.saying import pct_of, result_of, share_limit
-from reportgen.rules.saying.wording import say_times
-from reportgen.units import NS_PER_S, say_bytes, say_pct
+from reportgen.rules.base import About, Need, Outcome, Rule
+from reportgen.rules.kernels.saying import pct_of, share_limit
+from reportgen.rules.kit import Message, col, concat, derived, floats, row, table
+from reportgen.text import write
+from reportgen.units import NS_PER_S
 
-ID = RuleId("DeviceMemory")
-TABLE, CURVE = "device_memory", "memory_over_time"
 LEAST_STEPS = 4
-"""Three steps in a row that all grow are the fewest that are not chance. Source: ours."""
+"""Three steps in a row that all grow are the fewest that are hardly chance."""
+MOST_POINTS = 600
+MOST_FINDINGS = 2
+"""The same code runs on every rank, so further devices repeat the first ones."""
 ABOUT = About(
     checks="How much memory tensors and the caching allocator held, and whether it grows.",
     reading=(
@@ -46,6 +45,31 @@ ABOUT = About(
     advice="Keep no tensors with their graphs (loss.item(), detach()) beyond a step.",
     section=Section(id="device-memory", title="Memory", order=90),
 )
+GROWING = Message(
+    id="DMEM-1",
+    title="Memory that is allocated grows by {per_step:bytes} in every step",
+    text=(
+        "From the first to the last of {n_steps} steps {place} of {node} gains {grown:bytes}, "
+        "{measured:pct} of the peak."
+    ),
+    advice="Look for tensors that are kept beyond a step: losses in lists, hooks, caches.",
+    severity=Severity.WARNING,
+    exhibit="device_memory",
+)
+FRAGMENTING = Message(
+    id="DMEM-2",
+    title="Memory that is reserved grows by {per_step:bytes} in every step",
+    text=GROWING.text,
+    advice="Look for shapes that change; expandable_segments:True lets the allocator reuse more.",
+    severity=Severity.WARNING,
+    exhibit="device_memory",
+)
+CURVE_TITLE = "Memory of {place} on {node}: up to {peak:bytes} allocated"
+CURVE_CAPTION = (
+    "The device with the highest peak; {events:count event} in {points:count point}, the most of "
+    "each is kept.{relative}"
+)
+RELATIVE = " Totals were not recorded: it counts from the first event."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,176 +81,168 @@ class Params:
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Measurement:
-    """One rank's curves."""
-
-    curves: tuple[MemoryCurve, ...]
-
-
-def measure(part: RankTrace, params: Params) -> Measurement:  # noqa: ARG001 - a rule's shape
-    """Measure the memory of a rank."""
-    return Measurement(curves=memory_curves(part))
-
-
-def judge(measurements: Sequence[Measurement], params: Params) -> RuleResult:
-    """Join the ranks."""
-    curves = [curve for rank in measurements for curve in rank.curves]
-    on_gpu = [curve for curve in curves if curve.device != NONE]
-    return result_of(
-        ID,
-        params=params,
-        reason=_reason(len(measurements), curves),
-        presentation=present(Counters(), {}, params, curves),
-        metrics={"gpu_peak_allocated_bytes": max(curve.peak_allocated_bytes for curve in on_gpu)}
-        if on_gpu
-        else {},
-    )
-
-
-def _reason(n_ranks: int, curves: Sequence[MemoryCurve]) -> Reason | None:
-    if curves:
-        return None
-    text = (
-        "No memory was recorded: pass profile_memory=True to the profiler."
-        if n_ranks
-        else "No kernel trace was given."
-    )
-    return Reason(code=ReasonCode.NO_EVENTS, text=text)
-
-
-def present(
-    counters: Counters,  # noqa: ARG001 - a rule's shape
-    details: Details,  # noqa: ARG001
-    params: Params,
-    context: Sequence[MemoryCurve] | None,
-) -> Presentation:
-    """Say how memory went; ``context`` is the curves of all ranks."""
-    curves = context or ()
-    if not curves:
-        return Presentation()
-    drawn = max(curves, key=lambda curve: (curve.device != NONE, curve.peak_allocated_bytes))
-    found = [
-        finding
-        for curve in curves
-        for finding in _growth(curve, params.threshold_growth_pct)
-        if curve.device != NONE
-    ]
-    return Presentation(findings=tuple(found[:2]), exhibits=(_curve(drawn), _table(curves)))
-
-
-def _place(curve: MemoryCurve) -> str:
-    return "host" if curve.device == NONE else f"gpu{curve.device}"
-
-
-def _curve(curve: MemoryCurve) -> Exhibit:
-    name = _place(curve)
-    lines = [(f"{name} allocated", "bytes", curve.allocated.high)]
-    if curve.reserved is not None:
-        lines.append((f"{name} reserved", "bytes", curve.reserved.high))
-    relative = (
-        " Totals were not recorded: it counts from the first event." if curve.is_relative else ""
-    )
-    return exhibit(
-        CURVE,
-        ExhibitKind.SERIES,
-        title=(
-            f"Memory of {name} on {curve.node}: "
-            f"up to {say_bytes(curve.peak_allocated_bytes)} allocated"
-        ),
-        caption=(
-            f"The device with the highest peak; {say_times(curve.n_events, 'event')} in "
-            f"{say_times(curve.allocated.time_ns.size, 'point')}, the most of each is kept."
-            f"{relative}"
-        ),
-        columns=[("time_s", "s", curve.allocated.time_ns / NS_PER_S), *lines],
-    )
-
-
-def _table(curves: Sequence[MemoryCurve]) -> Exhibit:
-    return exhibit(
-        TABLE,
-        ExhibitKind.TABLE,
-        title="Memory by rank and device",
-        caption=(
-            "Peaks of what tensors used and of what the allocator held; growth is from the begin "
-            "of the first to that of the last step, absent without steps."
-        ),
-        columns=[
-            ("rank", "", [curve.rank for curve in curves]),
-            ("device", "", [_place(curve) for curve in curves]),
-            ("events", "", [curve.n_events for curve in curves]),
-            ("peak_allocated_bytes", "bytes", [curve.peak_allocated_bytes for curve in curves]),
-            ("peak_reserved_bytes", "bytes", [curve.peak_reserved_bytes for curve in curves]),
-            ("growth_bytes", "bytes", [_grown(curve.at_steps) for curve in curves]),
-            (
-                "reserved_growth_bytes",
-                "bytes",
-                [_grown(curve.reserved_at_steps) for curve in curves],
-            ),
-        ],
-    )
-
-
 def _grown(at_steps: Floats) -> float | None:
     known = at_steps[~np.isnan(at_steps)]
     return float(known[-1] - known[0]) if known.size > 1 else None
 
 
-def _growth(curve: MemoryCurve, limit_pct: float) -> list[Finding]:
-    kinds = (
-        ("DMEM-1", "allocated", curve.at_steps, curve.peak_allocated_bytes),
-        ("DMEM-2", "reserved", curve.reserved_at_steps, curve.peak_reserved_bytes or 0.0),
+@row
+class MemoryCurve:
+    """One device, or the host's memory, of a rank.
+
+    Attributes:
+        place: ``gpu0``, or ``host``.
+        peak_reserved_bytes: ``None`` where it was not recorded, as ``reserved``.
+        is_relative: totals were not recorded; the curve counts changes from 0.
+        allocated, reserved: thinned curves in bytes.
+        at_steps, reserved_at_steps: (n_steps,) float64 bytes when each step began, NaN before
+            the first event.
+    """
+
+    node: str
+    rank: int = col()
+    place: str = col(name="device")
+    events: int = col()
+    peak_allocated_bytes: float = col("bytes")
+    peak_reserved_bytes: float | None = col("bytes")
+    growth_bytes: float | None = derived(lambda item: _grown(item.at_steps), "bytes")
+    reserved_growth_bytes: float | None = derived(
+        lambda item: _grown(item.reserved_at_steps), "bytes"
     )
-    found = []
-    for finding_id, kind, at_steps, peak in kinds:
+    is_relative: bool
+    allocated: ThinCurve
+    reserved: ThinCurve | None
+    at_steps: Floats
+    reserved_at_steps: Floats
+
+    @property
+    def is_host(self) -> bool:
+        """Return whether this is the memory of the host."""
+        return self.place == "host"
+
+
+def measure(trace: RankTrace, _params: Params) -> tuple[MemoryCurve, ...]:
+    """Return the curve of each device of a rank that has memory events, the host's last."""
+    memory = trace.memory
+    is_host = memory.device_type == HOST_MEMORY
+    found = [
+        _curve(trace, f"gpu{device}", ~is_host & (memory.device == device))
+        for device in np.unique(memory.device[~is_host]).tolist()
+    ]
+    return (*found, *((_curve(trace, "host", is_host),) if is_host.any() else ()))
+
+
+def _curve(trace: RankTrace, place: str, rows: NDArray[np.bool_]) -> MemoryCurve:
+    memory = trace.memory
+    time_ns = memory.time_ns[rows]
+    totals, reserved = memory.allocated_bytes[rows], memory.reserved_bytes[rows]
+    is_relative = bool((totals == NONE).any())
+    allocated = (np.cumsum(memory.change_bytes[rows]) if is_relative else totals).astype(np.float64)
+    has_reserved = not is_relative and bool((reserved > 0).any())
+    held = reserved.astype(np.float64)
+    instant_ns = trace.origin_ns + time_ns
+    return MemoryCurve(
+        rank=trace.rank,
+        node=trace.node,
+        place=place,
+        events=time_ns.size,
+        is_relative=is_relative,
+        allocated=thin(instant_ns, allocated, buckets=MOST_POINTS),
+        reserved=thin(instant_ns, held, buckets=MOST_POINTS) if has_reserved else None,
+        peak_allocated_bytes=float(allocated.max()),
+        peak_reserved_bytes=float(held.max()) if has_reserved else None,
+        at_steps=_at(trace.steps.start_ns, time_ns, allocated),
+        reserved_at_steps=_at(trace.steps.start_ns, time_ns, held) if has_reserved else np.empty(0),
+    )
+
+
+def _at(moment_ns: Times, time_ns: Times, values: Floats) -> Floats:
+    place = np.searchsorted(time_ns, moment_ns, side="right") - 1
+    return np.where(place >= 0, values[np.maximum(place, 0)], np.nan)
+
+
+def judge(ranks: Sequence[Sequence[MemoryCurve]], params: Params) -> Outcome:
+    """Report how memory went, and where it grows in every step."""
+    curves = concat(ranks)
+    if not curves:
+        text = "No memory was recorded: pass profile_memory=True to the profiler."
+        return Outcome(missing=text)
+    on_gpu = [curve for curve in curves if not curve.is_host]
+    drawn = max(curves, key=lambda curve: (not curve.is_host, curve.peak_allocated_bytes))
+    growing = [item for curve in on_gpu for item in _growth(curve, params.threshold_growth_pct)]
+    by_device = table(
+        "device_memory",
+        curves,
+        MemoryCurve,
+        title="Memory by rank and device",
+        caption=(
+            "Peaks of what tensors used and of what the allocator held; growth is from the begin "
+            "of the first to that of the last step, absent without steps."
+        ),
+    )
+    peaks = [curve.peak_allocated_bytes for curve in on_gpu]
+    return Outcome(
+        findings=growing[:MOST_FINDINGS],
+        exhibits=[_over_time(drawn), by_device],
+        metrics={"gpu_peak_allocated_bytes": max(peaks)} if peaks else {},
+    )
+
+
+def _growth(curve: MemoryCurve, limit_pct: float) -> Iterator[Finding]:
+    for message, at_steps, peak_bytes in (
+        (GROWING, curve.at_steps, curve.peak_allocated_bytes),
+        (FRAGMENTING, curve.reserved_at_steps, curve.peak_reserved_bytes or 0.0),
+    ):
         known = at_steps[~np.isnan(at_steps)]
         if known.size < LEAST_STEPS or not (np.diff(known) > 0).all():
             continue
-        grown = float(known[-1] - known[0])
-        share_pct = pct_of(grown, peak)
+        grown_bytes = float(known[-1] - known[0])
+        share_pct = pct_of(grown_bytes, peak_bytes)
         if share_pct >= limit_pct:
-            found.append(
-                _growing(curve, finding_id, kind, (grown, share_pct, limit_pct, known.size))
+            yield message.finding(
+                measured=share_pct,
+                threshold=limit_pct,
+                where=Where(node=curve.node, device=curve.place),
+                per_step=grown_bytes / (known.size - 1),
+                n_steps=known.size,
+                place=curve.place,
+                node=curve.node,
+                grown=grown_bytes,
             )
-    return found
 
 
-def _growing(
-    curve: MemoryCurve, finding_id: str, kind: str, grown: tuple[float, float, float, int]
-) -> Finding:
-    size, share_pct, limit_pct, n_steps = grown
-    per_step = say_bytes(size / (n_steps - 1))
-    advice = (
-        "Look for tensors that are kept beyond a step: losses in lists, hooks, caches."
-        if kind == "allocated"
-        else "Look for shapes that change; expandable_segments:True lets the allocator reuse more."
-    )
-    return Finding(
-        id=finding_id,
-        severity=Severity.WARNING,
-        title=f"Memory that is {kind} grows by {per_step} in every step",
-        text=(
-            f"From the first to the last of {n_steps} steps {_place(curve)} of {curve.node} gains "
-            f"{say_bytes(size)}, {say_pct(share_pct)} of the peak."
+def _over_time(curve: MemoryCurve) -> Exhibit:
+    lines = [
+        (f"{curve.place} {kind}", "bytes", line.high)
+        for kind, line in (("allocated", curve.allocated), ("reserved", curve.reserved))
+        if line is not None
+    ]
+    return exhibit(
+        "memory_over_time",
+        ExhibitKind.SERIES,
+        title=write(
+            CURVE_TITLE, place=curve.place, node=curve.node, peak=curve.peak_allocated_bytes
         ),
-        advice=advice,
-        where=Where(node=curve.node, device=_place(curve)),
-        measured=round(share_pct, 4),
-        threshold=limit_pct,
-        unit="%",
-        exhibit=TABLE,
+        caption=write(
+            CURVE_CAPTION,
+            events=curve.events,
+            points=curve.allocated.time_ns.size,
+            relative=RELATIVE if curve.is_relative else "",
+        ),
+        columns=[
+            *floats(("time_s", "s", curve.allocated.time_ns / NS_PER_S)),
+            *floats(*lines, role=Role.MEMORY if curve.is_host else Role.GPU_MEMORY),
+        ],
     )
 
 
 RULE = Rule(
-    id=ID,
+    id=RuleId("DeviceMemory"),
     title="Device memory",
     about=ABOUT,
     needs=(Need.KERNELS,),
     params=Params,
     measure=measure,
     judge=judge,
-    present=present,
     places={"memory_over_time": Place(dashboard=DashboardPanel(order=160))},
 )

@@ -6,7 +6,7 @@ parameters, the rows that it measures and shows, ``measure``, ``judge``, ``RULE`
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any, Literal, TypeVar, dataclass_transform
 
@@ -51,6 +51,7 @@ __all__ = [
     "derived",
     "estimate_of",
     "fault_severity",
+    "floats",
     "intervals",
     "longest_minutes",
     "merge",
@@ -162,6 +163,15 @@ def _shown(entry: object, name: str, meta: Mapping[str, Any]) -> Any:
         return None
     scaled = value if meta["per"] is None else value / meta["per"]
     return scaled if meta["digits"] is None else round(scaled, meta["digits"])
+
+
+def floats(
+    *specs: tuple[str, str, Iterable[object]], role: Role | None = None
+) -> tuple[Column, ...]:
+    """Return columns of numbers: (name, unit, values) each."""
+    return tuple(
+        column(name, unit, values, type=ColumnType.FLOAT, role=role) for name, unit, values in specs
+    )
 
 
 def table(

@@ -10,23 +10,30 @@ import numpy as np
 from reportgen.facts.distributions import box_of
 from reportgen.profile.trace import RankTrace
 from reportgen.profile.trace_tables import NONE, Times
-from reportgen.results import Counters, DashboardPanel, Details, Place, RuleId, RuleResult, Section
-from reportgen.rules.base import About, Need, Presentation, Rule
-from reportgen.rules.kernels.launch_words import (
-    LAUNCH,
-    QUEUE,
-    DelayRow,
-    RankLaunches,
-    SlowLaunch,
-    exhibits_of,
-    findings_of,
+from reportgen.results import (
+    ColumnType,
+    DashboardPanel,
+    Exhibit,
+    ExhibitKind,
+    Finding,
+    Place,
+    Role,
+    RuleId,
+    Section,
+    column,
+    exhibit,
 )
-from reportgen.rules.kernels.saying import reason_without_gpu, result_of, top_k
+from reportgen.rules.base import About, Need, Outcome, Rule
+from reportgen.rules.kernels.kernel_names import short_names
+from reportgen.rules.kernels.saying import reason_without_gpu, top_k
 from reportgen.rules.kernels.windows import launch_end_ns, launch_start_ns, own_clock_ns
+from reportgen.rules.kit import Message, col, concat, floats, row, table
+from reportgen.text import write
 from reportgen.units import NS_PER_US
 
-ID = RuleId("LaunchLatency")
+LAUNCH, QUEUE = "launch", "queue"
 MOST_SLOWEST = 1_000
+"""More launches than this are never listed, whatever the parameter says; nobody reads them."""
 ABOUT = About(
     checks="How long after its launch each operation begins on the GPU.",
     reading=(
@@ -35,6 +42,24 @@ ABOUT = About(
     ),
     advice="Where delays are short and the GPU idles, launch less often: fuse, compile, graphs.",
     section=Section(id="launches", title="Launches", order=100),
+)
+READING = Message(
+    id="LAUNCH-1",
+    title="Operations begin {begin} their launch (median){on}",
+    text=(
+        "95 % begin within {p95:ns} of the call, the last after {longest:ns}. A long delay means "
+        "that the host runs ahead, which is good; one of a few µs that the GPU has nothing in "
+        "store.{early}{unseen}"
+    ),
+    advice="Look at the causes of idling where the delay is short.",
+    unit="us",
+    exhibit="launch_delays",
+)
+ON_RANK = " on rank {rank}, the most of {n_ranks} ranks"
+UNSEEN = " The trace holds no launch of {orphans:count operation}."
+EARLY = (
+    " {n:count operation} {n:verb begin} before the launching call: the clocks of host and GPU "
+    "disagree, and delays and causes of idling are wrong by as much."
 )
 
 
@@ -45,40 +70,76 @@ class Params:
     top: int = top_k()
 
 
-def measure(part: RankTrace, params: Params) -> RankLaunches:
+@row
+class Delays:
+    """One kind of delay on one rank; ``negative`` of ``count`` are below 0."""
+
+    rank: int = col()
+    delay: str = col()
+    count: int = col()
+    lower_ns: float
+    p25_ns: float
+    p50_ns: float = col("us", name="p50_us", per=NS_PER_US)
+    p75_ns: float
+    upper_ns: float
+    p95_ns: float = col("us", name="p95_us", per=NS_PER_US)
+    max_ns: int = col("us", name="max_us", per=NS_PER_US)
+    negative: int = col()
+    orphans: int = col()
+
+
+@row
+class SlowLaunch:
+    """One operation that began long after it was launched; ``start_ns`` in the trace's clock."""
+
+    name: str = col()
+    rank: int = col()
+    start_ns: int = col("us", name="start_us", per=NS_PER_US)
+    delay_ns: int = col("us", name="delay_us", per=NS_PER_US)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RankLaunches:
+    """One rank."""
+
+    n_ops: int
+    delays: tuple[Delays, ...]
+    slowest: tuple[SlowLaunch, ...]
+
+
+def measure(trace: RankTrace, params: Params) -> RankLaunches:
     """Measure the delays of a rank."""
-    ops = part.gpu_ops
+    ops = trace.gpu_ops
+    start_ns, end_ns = launch_start_ns(trace), launch_end_ns(trace)
     rows = np.flatnonzero(ops.launch != NONE)
-    orphans = ops.launch.size - rows.size
     # Operations are sorted by their start: the first row of a call is its first operation.
     _, place = np.unique(ops.launch[rows], return_index=True)
     first = rows[np.sort(place)]
-    launched_ns = ops.start_ns[first] - launch_start_ns(part)[first]
-    queued_ns = ops.start_ns[rows] - launch_end_ns(part)[rows]
+    launched_ns = ops.start_ns[first] - start_ns[first]
+    queued_ns = ops.start_ns[rows] - end_ns[rows]
     longest = first[np.argsort(-launched_ns, kind="stable")[: min(params.top, MOST_SLOWEST)]]
-    delays = launch_start_ns(part)
     return RankLaunches(
         n_ops=ops.start_ns.size,
-        rows=tuple(
-            _row(part.rank, name, values, orphans)
+        delays=tuple(
+            _delays(trace.rank, name, values, orphans=ops.launch.size - rows.size)
             for name, values in ((LAUNCH, launched_ns), (QUEUE, queued_ns))
             if values.size
         ),
         slowest=tuple(
             SlowLaunch(
-                rank=part.rank,
-                name=part.names[ops.name[row]],
-                start_ns=own_clock_ns(part) + int(ops.start_ns[row]),
-                delay_ns=int(ops.start_ns[row] - delays[row]),
+                rank=trace.rank,
+                name=trace.names[ops.name[at]],
+                start_ns=own_clock_ns(trace) + int(ops.start_ns[at]),
+                delay_ns=int(ops.start_ns[at] - start_ns[at]),
             )
-            for row in longest.tolist()
+            for at in longest.tolist()
         ),
     )
 
 
-def _row(rank: int, delay: str, values: Times, orphans: int) -> DelayRow:
+def _delays(rank: int, delay: str, values: Times, *, orphans: int) -> Delays:
     box = box_of(values.astype(np.float64))
-    return DelayRow(
+    return Delays(
         rank=rank,
         delay=delay,
         count=values.size,
@@ -94,46 +155,99 @@ def _row(rank: int, delay: str, values: Times, orphans: int) -> DelayRow:
     )
 
 
-def judge(measurements: Sequence[RankLaunches], params: Params) -> RuleResult:
-    """Join the ranks."""
-    rows = [row for rank in measurements for row in rank.rows]
-    return result_of(
-        ID,
-        params=params,
-        reason=reason_without_gpu(
-            n_ranks=len(measurements), n_ops=sum(rank.n_ops for rank in measurements)
+def judge(ranks: Sequence[RankLaunches], params: Params) -> Outcome:
+    """Report how launches reach the GPU."""
+    missing = reason_without_gpu(n_ranks=len(ranks), n_ops=sum(rank.n_ops for rank in ranks))
+    if missing:
+        return Outcome(missing=missing)
+    rows = concat(rank.delays for rank in ranks)
+    by_rank = table(
+        "launch_latency",
+        rows,
+        Delays,
+        title="Launch delays by rank",
+        caption=(
+            "launch: start on the GPU minus begin of the call, of the first operation of each "
+            "call. queue: minus its end, of every operation. Nothing is clipped; orphans have no "
+            "recorded call."
         ),
-        presentation=present(Counters(), {}, params, measurements),
+    )
+    if not rows:
+        return Outcome(exhibits=[by_rank])
+    return Outcome(
+        findings=[_reading([item for item in rows if item.delay == LAUNCH])],
+        exhibits=[_boxes(rows), _slowest(ranks, params.top), by_rank],
         metrics={
-            f"{delay}_p50_max_us": max(row.p50_ns for row in rows if row.delay == delay) / NS_PER_US
+            f"{delay}_p50_max_us": max(r.p50_ns for r in rows if r.delay == delay) / NS_PER_US
             for delay in (LAUNCH, QUEUE)
-            if rows
         },
     )
 
 
-def present(
-    counters: Counters,  # noqa: ARG001 - a rule's shape
-    details: Details,  # noqa: ARG001
-    params: Params,
-    context: Sequence[RankLaunches] | None,
-) -> Presentation:
-    """Say how launches reach the GPU; ``context`` is the ranks."""
-    ranks = [rank for rank in context or () if rank.n_ops]
-    if not ranks:
-        return Presentation()
-    return Presentation(findings=findings_of(ranks), exhibits=exhibits_of(ranks, top=params.top))
+def _reading(rows: Sequence[Delays]) -> Finding:
+    most = max(rows, key=lambda item: item.p50_ns)
+    orphans, n_early = sum(item.orphans for item in rows), sum(item.negative for item in rows)
+    side = "before" if most.p50_ns < 0 else "after"
+    return READING.finding(
+        measured=round(most.p50_ns / NS_PER_US, 3),
+        begin=write("{delay:ns} {side}", delay=abs(most.p50_ns), side=side),
+        on=write(ON_RANK, rank=most.rank, n_ranks=len(rows)) if len(rows) > 1 else "",
+        p95=most.p95_ns,
+        longest=most.max_ns,
+        early=write(EARLY, n=n_early) if n_early else "",
+        unseen=write(UNSEEN, orphans=orphans) if orphans else "",
+    )
+
+
+def _boxes(rows: Sequence[Delays]) -> Exhibit:
+    has_ranks = len({item.rank for item in rows}) > 1
+    names = [f"rank {item.rank} {item.delay}" if has_ranks else item.delay for item in rows]
+    return exhibit(
+        "launch_delays",
+        ExhibitKind.BOXES,
+        title="From launch to start on the GPU",
+        caption=(
+            "launch: from the begin of the call, queue: from its end, negative where the "
+            "operation began before the call returned. Box: 25th to 75th percentile with the "
+            "median; whiskers within 1.5 times the box."
+        ),
+        columns=[
+            column("name", "", names, type=ColumnType.TEXT),
+            *floats(
+                *(
+                    (mark, "us", [getattr(item, f"{mark}_ns") / NS_PER_US for item in rows])
+                    for mark in ("lower", "p25", "p50", "p75", "upper")
+                )
+            ),
+        ],
+        role=Role.GPU,
+    )
+
+
+def _slowest(ranks: Sequence[RankLaunches], top: int) -> Exhibit:
+    every = concat(rank.slowest for rank in ranks)
+    rows = sorted(every, key=lambda item: (-item.delay_ns, item.rank, item.start_ns))[:top]
+    names = short_names([item.name for item in rows])
+    return table(
+        "slowest_launches",
+        [
+            SlowLaunch(name=name, rank=item.rank, start_ns=item.start_ns, delay_ns=item.delay_ns)
+            for name, item in zip(names, rows, strict=True)
+        ],
+        SlowLaunch,
+        title="The longest launch delays",
+        caption=f"The {len(rows)} longest; start_us is in the trace's own clock.",
+    )
 
 
 RULE = Rule(
-    id=ID,
+    id=RuleId("LaunchLatency"),
     title="Launch latency",
     about=ABOUT,
     needs=(Need.KERNELS,),
     params=Params,
     measure=measure,
     judge=judge,
-    present=present,
     folded=("slowest_launches",),
     places={"launch_delays": Place(dashboard=DashboardPanel(order=180))},
 )

@@ -12,7 +12,6 @@ from reportgen.facts.resample import ThinCurve, thin
 from reportgen.profile.trace import RankTrace
 from reportgen.profile.trace_tables import NONE, Times
 from reportgen.results import (
-    ColumnType,
     DashboardPanel,
     Exhibit,
     ExhibitKind,
@@ -20,13 +19,12 @@ from reportgen.results import (
     RuleId,
     Section,
     Where,
-    column,
     exhibit,
 )
 from reportgen.rules.base import About, Need, Outcome, Rule
 from reportgen.rules.kernels.saying import pct_of, reason_without_gpu, share_limit
 from reportgen.rules.kernels.windows import launch_end_ns
-from reportgen.rules.kit import Message, col, row, table
+from reportgen.rules.kit import Message, col, floats, row, table
 from reportgen.text import write
 from reportgen.units import NS_PER_S, NS_PER_US
 
@@ -175,12 +173,6 @@ def _curve(queue: StreamQueue) -> Iterator[Exhibit]:
     curve = queue.curve
     if curve is None:
         return
-    columns = {
-        "time_s": ("s", curve.time_ns / NS_PER_S),
-        "operations_min": ("", curve.low),
-        "operations_mean": ("", curve.mean),
-        "operations_max": ("", curve.high),
-    }
     yield exhibit(
         "queue_over_time",
         ExhibitKind.BAND,
@@ -193,10 +185,12 @@ def _curve(queue: StreamQueue) -> Iterator[Exhibit]:
             n=curve.n_points,
             kept=curve.time_ns.size,
         ),
-        columns=[
-            column(name, unit, values, type=ColumnType.FLOAT)
-            for name, (unit, values) in columns.items()
-        ],
+        columns=floats(
+            ("time_s", "s", curve.time_ns / NS_PER_S),
+            ("operations_min", "", curve.low),
+            ("operations_mean", "", curve.mean),
+            ("operations_max", "", curve.high),
+        ),
     )
 
 

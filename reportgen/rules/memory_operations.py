@@ -2,42 +2,56 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from reportgen.facts.groups import sums_by_code
+from reportgen.facts.intervals import clip, overlap_ns, union_of
 from reportgen.profile.trace import RankTrace
+from reportgen.profile.trace_tables import NONE, GpuKind
 from reportgen.results import (
     LARGEST_PART,
-    Counters,
     DashboardPanel,
-    Details,
     Exhibit,
-    ExhibitKind,
+    Finding,
     Place,
+    Role,
     RuleId,
-    RuleResult,
     Section,
-    exhibit,
+    Severity,
+    Where,
 )
-from reportgen.rules.base import About, Need, Presentation, Rule
-from reportgen.rules.kernels.copies import CopyRow, copy_rows
-from reportgen.rules.kernels.copy_words import TABLE, RankCopies, exposed, exposed_of, pageable
+from reportgen.rules.base import About, Need, Outcome, Rule
+from reportgen.rules.kernels.device_time import time_in, unions_of
 from reportgen.rules.kernels.saying import (
     pct_of,
     ratio_of,
     reason_without_gpu,
-    result_of,
-    say_ns,
+    say_window,
     share_limit,
 )
-from reportgen.rules.kernels.time_shares import time_shares
-from reportgen.rules.kernels.windows import windows_of
-from reportgen.units import NS_PER_US, say_pct
+from reportgen.rules.kernels.windows import Window, headline, windows_of
+from reportgen.rules.kit import (
+    Message,
+    col,
+    concat,
+    derived,
+    fault_severity,
+    ranking,
+    row,
+    sum_by_key,
+    table,
+)
+from reportgen.text import write
+from reportgen.units import NS_PER_US
 
-ID = RuleId("MemoryOperations")
-SHARES = "memory_shares"
+MEMSET, OTHER, PAGEABLE = "Memset", "other", "Pageable"
+DIRECTIONS = ("HtoD", "DtoH", "DtoD", "PtoP", "HtoH", MEMSET, OTHER)
+LEAST_BYTES = 1_000_000
+"""Fewer bytes from pageable memory are flags and losses, not batches."""
 ABOUT = About(
     checks="What is copied and set in GPU memory: by direction, with bytes and bandwidth.",
     reading=(
@@ -47,6 +61,39 @@ ABOUT = About(
     ),
     advice="Pin host memory and copy with non_blocking=True.",
     section=Section(id="device-memory", title="Memory", order=90),
+)
+PAGEABLE_COPIES = Message(
+    id="COPY-1",
+    title="{size:bytes} are copied from or to pageable memory",
+    text=(
+        "Copies of pageable host memory ({count:n} in all) take {time:ns}, {measured:pct} of the "
+        "time from the first to the last GPU operation; each blocks the host until it is done."
+    ),
+    advice="Set pin_memory=True in the DataLoader, copy with .to(device, non_blocking=True).",
+    exhibit="memory_operations",
+)
+EXPOSED = Message(
+    id="COPY-2",
+    title="Copies that hide behind no kernel take {measured:pct}, mostly {main}",
+    text=(
+        "{exposed:ns} of GPU time, {measured:pct} of {window}, went by in copies and memsets while "
+        "no kernel ran; {most:ns} of it in {main} ({count:n} in all)."
+    ),
+    advice="Copy on a stream of its own from pinned memory, one batch ahead of the step.",
+    exhibit="memory_operations",
+)
+ADVICE = {
+    "DtoD": (
+        "Copy less on the device: write into the target (out=, in-place), avoid clone, cat and "
+        "contiguous in the loop, and let torch.compile fuse the rest."
+    ),
+    MEMSET: (
+        "Clear less: optimizer.zero_grad(set_to_none=True), torch.empty where all is written."
+    ),
+}
+SHARES_CAPTION = (
+    "Shares of the time of all copies and memsets, {every:ns}, which is {share:pct} of the time "
+    "from the first to the last GPU operation ({window:ns} over all GPUs)."
 )
 
 
@@ -62,112 +109,245 @@ class Params:
     )
 
 
-def measure(part: RankTrace, params: Params) -> RankCopies:  # noqa: ARG001 - a rule's shape
+def _gb_per_s(copies: Copies) -> float | None:
+    has_both = copies.time_ns > 0 and copies.bytes > 0
+    return copies.bytes / copies.time_ns if has_both else None
+
+
+@row
+class Copies:
+    """One direction between two kinds of memory on one rank; ``bytes`` 0 where not recorded."""
+
+    rank: int = col()
+    direction: str = col()
+    kinds: str = col()
+    count: int = col()
+    time_ns: int = col("us", name="time_us", per=NS_PER_US)
+    bytes: int = col("bytes")
+    gb_per_s: float | None = derived(_gb_per_s, "GB/s")
+
+    @property
+    def is_pageable(self) -> bool:
+        """Return whether it crosses to or from host memory that is not pinned."""
+        return self.direction in {"HtoD", "DtoH"} and PAGEABLE in self.kinds
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExposedCopies:
+    """Copies and memsets of one device while no kernel ran, in its headline window.
+
+    Attributes:
+        total_ns: their union.
+        direction_ns: of each direction by itself; directions may overlap.
+    """
+
+    window: Window
+    total_ns: int
+    direction_ns: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RankCopies:
+    """One rank: its copies, its window times devices, and what hides behind no kernel."""
+
+    node: str
+    n_ops: int
+    rows: tuple[Copies, ...]
+    window_ns: int
+    exposed: tuple[ExposedCopies, ...]
+
+
+def measure(trace: RankTrace, _params: Params) -> RankCopies:
     """Measure the memory operations of a rank."""
-    windows = windows_of(part)
+    windows = windows_of(trace)
+    n_devices = np.unique(trace.gpu_ops.device).size
     return RankCopies(
-        node=part.node,
-        n_ops=part.gpu_ops.start_ns.size,
-        rows=copy_rows(part),
-        window_ns=windows[0].length_ns * np.unique(part.gpu_ops.device).size if windows else 0,
-        exposed=exposed_of(part),
+        node=trace.node,
+        n_ops=trace.gpu_ops.start_ns.size,
+        rows=_copies(trace),
+        window_ns=windows[0].length_ns * n_devices if windows else 0,
+        exposed=_exposed(trace, headline(windows)) if windows else (),
     )
 
 
-def judge(measurements: Sequence[RankCopies], params: Params) -> RuleResult:
-    """Join the ranks."""
-    rows = [row for rank in measurements for row in rank.rows]
-    window_ns = sum(rank.window_ns for rank in measurements)
-    return result_of(
-        ID,
-        params=params,
-        reason=reason_without_gpu(
-            n_ranks=len(measurements), n_ops=sum(rank.n_ops for rank in measurements)
+def _copies(trace: RankTrace) -> tuple[Copies, ...]:
+    """Return the copies and memsets of a rank, by direction, then kinds."""
+    ops = trace.gpu_ops
+    totals: dict[tuple[str, str], tuple[int, int, int]] = {}
+    rows = np.flatnonzero(ops.kind != GpuKind.KERNEL)
+    is_set = (ops.kind[rows] == GpuKind.MEMSET).astype(np.int64)
+    codes, place = np.unique(ops.name[rows] * 2 + is_set, return_inverse=True)
+    moved = np.where(ops.bytes[rows] == NONE, 0, ops.bytes[rows])
+    sums = (np.ones_like(place), ops.duration_ns[rows], moved)
+    by_code = np.stack([sums_by_code(place, values, codes.size) for values in sums], axis=1)
+    for code, added in zip(codes.tolist(), by_code.tolist(), strict=True):
+        name = trace.names[code // 2]
+        key = (MEMSET if code % 2 else direction_of(name), kinds_of(name))
+        count, time_ns, size = totals.get(key, (0, 0, 0))
+        totals[key] = (count + added[0], time_ns + added[1], size + added[2])
+    return tuple(
+        Copies(
+            rank=trace.rank, direction=way, kinds=kinds, count=count, time_ns=time_ns, bytes=size
+        )
+        for (way, kinds), (count, time_ns, size) in sorted(
+            totals.items(), key=lambda item: (DIRECTIONS.index(item[0][0]), item[0][1])
+        )
+    )
+
+
+_DIRECTION = re.compile(r"([HDPA])to([HDPA])")
+_WORDS = re.compile(r"(Host|Device|Peer)To(Host|Device|Peer)", re.IGNORECASE)
+_KINDS = re.compile(r"\(([^()]*)\)")
+
+
+def direction_of(name: str) -> str:
+    """Return the direction in a copy's name; arrays lie on the device.
+
+    Example:
+        >>> direction_of("Memcpy HtoD (Pageable -> Device)"), direction_of("CopyDeviceToHost")
+        ('HtoD', 'DtoH')
+    """
+    match = _DIRECTION.search(name) or _WORDS.search(name)
+    if match is None:
+        return OTHER
+    source, target = (text[0].upper().replace("A", "D") for text in match.groups())
+    found = f"{source}to{target}"
+    if found in DIRECTIONS:
+        return found
+    return "PtoP" if "P" in found else OTHER
+
+
+def kinds_of(name: str) -> str:
+    """Return the kinds of memory in a copy's name, as the profiler writes them, or ``""``."""
+    match = _KINDS.search(name)
+    return match[1].strip() if match else ""
+
+
+def _exposed(trace: RankTrace, window: Window) -> tuple[ExposedCopies, ...]:
+    """Return the copies of each device that hide behind no kernel."""
+    ops = trace.gpu_ops
+    directions = np.array([direction_of(name) for name in trace.names], dtype=object)[ops.name]
+    directions[ops.kind == GpuKind.MEMSET] = MEMSET
+    found = []
+    for unions in unions_of(trace):
+        is_copy = (ops.device == unions.device) & (ops.kind != GpuKind.KERNEL)
+        each = {}
+        for direction in sorted(set(directions[is_copy].tolist())):
+            rows = is_copy & (directions == direction)
+            every = union_of(ops.start_ns[rows], ops.end_ns[rows])
+            ran = clip(every, window.start_ns, window.end_ns)
+            each[direction] = ran.length_ns - overlap_ns(ran, unions.kernel)
+        time = time_in(unions, window, rank=trace.rank)
+        total_ns = time.busy_ns - time.kernel_ns
+        found.append(ExposedCopies(window=window, total_ns=total_ns, direction_ns=each))
+    return tuple(found)
+
+
+def judge(ranks: Sequence[RankCopies], params: Params) -> Outcome:
+    """Report what was moved, what of it was pageable, and what hides behind no kernel."""
+    missing = reason_without_gpu(n_ranks=len(ranks), n_ops=sum(rank.n_ops for rank in ranks))
+    if missing:
+        return Outcome(missing=missing)
+    rows = concat(rank.rows for rank in ranks)
+    window_ns = sum(rank.window_ns for rank in ranks)
+    pageable_ns = sum(item.time_ns for item in rows if item.is_pageable)
+    by_rank = table(
+        "memory_operations",
+        rows,
+        Copies,
+        title="Memory operations by rank, direction and kinds of memory",
+        caption=(
+            "Durations are added up. gb_per_s is 10^9 bytes per second of copying; bytes are 0 "
+            "and the bandwidth absent where the trace does not say them."
         ),
-        presentation=present(Counters(), {}, params, measurements),
+    )
+    return Outcome(
+        findings=[
+            _pageable_finding(ranks, params.threshold_pageable_pct),
+            _exposed_finding(ranks, params.threshold_exposed_pct),
+        ],
+        exhibits=[*([_shares(rows, window_ns)] if rows else []), by_rank],
         metrics={
-            "memory_time_ratio": ratio_of(sum(row.time_ns for row in rows), window_ns),
-            "pageable_time_ratio": ratio_of(
-                sum(row.time_ns for row in rows if row.is_pageable), window_ns
-            ),
-            "bytes_moved": sum(row.bytes for row in rows),
+            "memory_time_ratio": ratio_of(sum(item.time_ns for item in rows), window_ns),
+            "pageable_time_ratio": ratio_of(pageable_ns, window_ns),
+            "bytes_moved": sum(item.bytes for item in rows),
         }
         if window_ns
         else {},
     )
 
 
-def present(
-    counters: Counters,  # noqa: ARG001 - a rule's shape
-    details: Details,  # noqa: ARG001
-    params: Params,
-    context: Sequence[RankCopies] | None,
-) -> Presentation:
-    """Say what was moved; ``context`` is the measurements."""
-    ranks = [rank for rank in context or () if rank.n_ops]
-    if not ranks:
-        return Presentation()
-    found = (
-        pageable(ranks, params.threshold_pageable_pct),
-        exposed(ranks, params.threshold_exposed_pct),
+def _shares(rows: Sequence[Copies], window_ns: int) -> Exhibit:
+    totals = sum_by_key(
+        {f"{item.direction} ({item.kinds})" if item.is_pageable else item.direction: item.time_ns}
+        for item in rows
     )
-    return Presentation(findings=tuple(item for item in found if item), exhibits=_exhibits(ranks))
-
-
-def _exhibits(ranks: Sequence[RankCopies]) -> tuple[Exhibit, ...]:
-    rows = [row for rank in ranks for row in rank.rows]
-    window_ns = sum(rank.window_ns for rank in ranks)
-    return (_shares(rows, window_ns), _table(rows)) if rows else (_table(rows),)
-
-
-def _shares(rows: Sequence[CopyRow], window_ns: int) -> Exhibit:
-    totals: dict[str, int] = {}
-    for row in rows:
-        name = f"{row.direction} ({row.kinds})" if row.is_pageable else row.direction
-        totals[name] = totals.get(name, 0) + row.time_ns
-    every = sum(totals.values())
-    return time_shares(
-        SHARES,
-        totals,
+    every_ns = sum(totals.values())
+    return ranking(
+        "memory_shares",
+        list(totals.items()),
         title="Memory operations by direction",
-        caption=(
-            f"Shares of the time of all copies and memsets, {say_ns(every)}, which is "
-            f"{say_pct(pct_of(every, window_ns))} of the time from the first to the last GPU "
-            f"operation ({say_ns(window_ns)} over all GPUs)."
+        caption=write(
+            SHARES_CAPTION, every=every_ns, share=pct_of(every_ns, window_ns), window=window_ns
         ),
+        amount=("time_us", "us"),
+        per=NS_PER_US,
+        role=Role.MEMORY,
     )
 
 
-def _table(rows: Sequence[CopyRow]) -> Exhibit:
-    return exhibit(
-        TABLE,
-        ExhibitKind.TABLE,
-        title="Memory operations by rank, direction and kinds of memory",
-        caption=(
-            "Durations are added up. gb_per_s is 10^9 bytes per second of copying; bytes are 0 "
-            "and the bandwidth absent where the trace does not say them."
-        ),
-        columns=[
-            ("rank", "", [row.rank for row in rows]),
-            ("direction", "", [row.direction for row in rows]),
-            ("kinds", "", [row.kinds for row in rows]),
-            ("count", "", [row.count for row in rows]),
-            ("time_us", "us", [row.time_ns / NS_PER_US for row in rows]),
-            ("bytes", "bytes", [row.bytes for row in rows]),
-            ("gb_per_s", "GB/s", [row.gb_per_s for row in rows]),
-        ],
+def _pageable_finding(ranks: Sequence[RankCopies], limit_pct: float) -> Finding | None:
+    """Return copies of pageable memory: a fault from their share on, else a reading."""
+    rows = [item for rank in ranks for item in rank.rows if item.is_pageable]
+    time_ns, size = sum(item.time_ns for item in rows), sum(item.bytes for item in rows)
+    share_pct = pct_of(time_ns, sum(rank.window_ns for rank in ranks))
+    is_fault = share_pct >= limit_pct
+    if not rows or (size < LEAST_BYTES and not is_fault):
+        return None
+    worst = max(ranks, key=lambda rank: sum(r.time_ns for r in rank.rows if r.is_pageable))
+    return PAGEABLE_COPIES.finding(
+        severity=Severity.WARNING if is_fault else Severity.INFO,
+        measured=share_pct,
+        threshold=limit_pct,
+        where=Where(node=worst.node),
+        share=share_pct / 100 if is_fault else None,
+        size=size,
+        count=sum(item.count for item in rows),
+        time=time_ns,
+    )
+
+
+def _exposed_finding(ranks: Sequence[RankCopies], limit_pct: float) -> Finding | None:
+    """Return copies and memsets that hide behind no kernel, if they cost their share."""
+    devices = concat(rank.exposed for rank in ranks)
+    exposed_ns = sum(device.total_ns for device in devices)
+    share_pct = pct_of(exposed_ns, sum(device.window.length_ns for device in devices))
+    if share_pct < limit_pct or exposed_ns <= 0:
+        return None
+    each_ns = sum_by_key(device.direction_ns for device in devices)
+    main = max(each_ns, key=lambda direction: each_ns[direction])
+    return EXPOSED.finding(
+        severity=fault_severity(share_pct / 100),
+        measured=share_pct,
+        threshold=limit_pct,
+        share=share_pct / 100,
+        advice=ADVICE.get(main),
+        main=main,
+        exposed=exposed_ns,
+        most=each_ns[main],
+        window=say_window([device.window for device in devices]),
+        count=sum(r.count for rank in ranks for r in rank.rows if r.direction == main),
     )
 
 
 RULE = Rule(
-    id=ID,
+    id=RuleId("MemoryOperations"),
     title="Memory operations",
     about=ABOUT,
     needs=(Need.KERNELS,),
     params=Params,
     measure=measure,
     judge=judge,
-    present=present,
     places={
         "memory_shares": Place(
             dashboard=DashboardPanel(order=140, headline=LARGEST_PART, row_of="pct")

@@ -27,8 +27,8 @@ from reportgen.rules import (
     step_time,
 )
 from reportgen.rules.base import AnyRule
-from reportgen.rules.kernels.copies import direction_of
 from reportgen.rules.kernels.kernel_names import short_names
+from reportgen.rules.memory_operations import direction_of
 from tests.rules.kernels.builders import rank_trace
 from tests.rules.samples import run
 
