@@ -9,8 +9,10 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from reportgen.facts.gpu_use import IDLE_BELOW_PCT
 from reportgen.facts.intervals import runs_of
 from reportgen.facts.minutes import minutes_of
+from reportgen.facts.network_load import FLOOR_BYTES_PER_S, NETWORK_BUSY_PCT, starvation_of
 from reportgen.profile import NodeId, NodeProfile, SeriesKind
 from reportgen.profile.system import Floats
 from reportgen.results import (
@@ -25,12 +27,6 @@ from reportgen.results import (
 )
 from reportgen.rules.base import About, Need, Presentation, Rule, param
 from reportgen.rules.declare import patience, percentage
-from reportgen.rules.network.ticks import (
-    FLOOR_BYTES_PER_S,
-    GPU_IDLE_PCT,
-    NETWORK_BUSY_PCT,
-    starvation_of,
-)
 from reportgen.rules.network.words import Episode, Least, present_episodes
 from reportgen.rules.saying.verdict import conclude, reason_to_skip
 from reportgen.units import NS_PER_S, seconds
@@ -61,7 +57,7 @@ _SOURCE = "ours, rules-spec §16a"
 class Params:
     """Parameters in the order of rules-spec §16a."""
 
-    gpu_threshold: float = percentage(GPU_IDLE_PCT, "a GPU below this idles")
+    gpu_threshold: float = percentage(IDLE_BELOW_PCT, "a GPU below this idles")
     network_threshold: float = percentage(
         NETWORK_BUSY_PCT, "received bytes from this share of the limit on"
     )
@@ -116,7 +112,8 @@ def measure(part: NodeProfile, params: Params) -> Measurement:
     found = starvation_of(
         system,
         gpu_pct=params.gpu_threshold,
-        least=_least(params),
+        busy_pct=params.network_threshold,
+        floor_bytes_per_s=params.floor_bytes_per_s,
         limit_bytes_per_s=params.limit_bytes_per_s,
     )
     received, is_starved = found.received, found.is_starved

@@ -1,4 +1,4 @@
-"""Ticks in which a node receives as much as its network gives while one of its GPUs idles."""
+"""When a node receives as much as its network gives while one of its GPUs idles."""
 
 from __future__ import annotations
 
@@ -7,16 +7,17 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from reportgen.facts.gpu_use import IDLE_BELOW_PCT
 from reportgen.profile import SeriesKind, SystemTable
 from reportgen.profile.system import Floats
-from reportgen.rules.network.words import Least
 
 OWN_LIMIT_PCT = 99
-"""Percentile of a node's own rates that stands for the limit of its network."""
-GPU_IDLE_PCT = 10
+"""The percentile of a node's own rates that stands for the limit of its network: the few highest
+rates may be bursts between two samples."""
 NETWORK_BUSY_PCT = 90
 FLOOR_BYTES_PER_S = 10_000_000
-"""Defaults of NetworkBottleneck. Source of all: rules-spec §16a."""
+"""Defaults of NetworkBottleneck (docs/rules.md): the network is busy from this share of its limit
+on, and never below this rate, so that a network which is hardly used is not busy."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,8 +40,9 @@ class Starvation:
 def starvation_of(
     system: SystemTable,
     *,
-    gpu_pct: float = GPU_IDLE_PCT,
-    least: Least | None = None,
+    gpu_pct: float = IDLE_BELOW_PCT,
+    busy_pct: float = NETWORK_BUSY_PCT,
+    floor_bytes_per_s: float = FLOOR_BYTES_PER_S,
     limit_bytes_per_s: float | None = None,
 ) -> Starvation:
     """Find the starved ticks of one node.
@@ -48,10 +50,9 @@ def starvation_of(
     Args:
         system: the node's samples.
         gpu_pct: a GPU below this idles.
-        least: from which rate on the network is busy; the rule's defaults when not given.
+        busy_pct, floor_bytes_per_s: as of ``busy_from``.
         limit_bytes_per_s: of the network; ``None`` takes the node's own 99th percentile.
     """
-    least = least or Least(share_pct=NETWORK_BUSY_PCT, floor_bytes_per_s=FLOOR_BYTES_PER_S)
     use = system.matrix(SeriesKind.GPU_UTILIZATION)
     received = system.matrix(SeriesKind.RECEIVE_ALGORITHM).sum(axis=1)
     if not system.names(SeriesKind.RECEIVE_ALGORITHM):
@@ -60,11 +61,22 @@ def starvation_of(
     limit = _limit(received, limit_bytes_per_s)
     is_starved = np.zeros(system.n_ticks, dtype=np.bool_)
     if limit is not None:
-        is_idle = (use < gpu_pct).any(axis=1)
-        is_starved = has_both & is_idle & (received >= least.of(limit))
+        least = busy_from(limit, busy_pct=busy_pct, floor_bytes_per_s=floor_bytes_per_s)
+        is_starved = has_both & (use < gpu_pct).any(axis=1) & (received >= least)
     return Starvation(
         received=received, has_both=has_both, is_starved=is_starved, limit_bytes_per_s=limit
     )
+
+
+def busy_from(limit_bytes_per_s: float, *, busy_pct: float, floor_bytes_per_s: float) -> float:
+    """Return the rate in bytes/s from which on a network is busy.
+
+    Args:
+        limit_bytes_per_s: what the network can receive.
+        busy_pct: from this share of the limit on.
+        floor_bytes_per_s: but never below this rate.
+    """
+    return max(limit_bytes_per_s * busy_pct / 100, floor_bytes_per_s)
 
 
 def _limit(received: Floats, given: float | None) -> float | None:

@@ -1,8 +1,11 @@
 from __future__ import annotations
 
+from reportgen.facts.distributions import Box
 from reportgen.results import Details
-from reportgen.rules.saying.violations import (
+from reportgen.rules.aws.details import (
     LastViolation,
+    box_member,
+    box_of_numbers,
     entries_of,
     last_timestamp_s,
     violation_details,
@@ -51,3 +54,21 @@ def test_entries_are_read_back_and_what_is_no_number_is_left_out() -> None:
     assert entries_of(details) == [("algo-1", "gpu0", {"p50": 3.0})]
     assert last_timestamp_s(details) == 1783158000.0
     assert last_timestamp_s({"last_timestamp": "soon"}) is None
+
+
+def test_a_box_is_read_from_exactly_its_numbers() -> None:
+    box = Box(p25=1.0, p50=2.0, p75=3.0, p95=4.0, upper=5.0, lower=0.0)
+    numbers = {
+        "p25": 1.0,
+        "p50": 2.0,
+        "p75": 3.0,
+        "p95": 4.0,
+        "upper": 5.0,
+        "lower": 0.0,
+        "top": 9.0,
+    }
+
+    assert list(box_member(box)) == ["p25", "p50", "p75", "p95", "upper", "lower"]
+    assert box_of_numbers("gpu0", numbers, largest="top") == ("gpu0", box, 9.0)
+    assert box_of_numbers("cpu", numbers) == ("cpu", box, None)
+    assert box_of_numbers("gpu0", {"p25": 1.0}) is None

@@ -1,0 +1,103 @@
+"""AWS's ``Details`` of rules that keep the last violation of each device: written and read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
+
+from reportgen.facts.distributions import Box
+from reportgen.results import Details, JsonValue
+from reportgen.units import NS_PER_MINUTE, minute_start_us
+
+LAST_TIMESTAMP = "last_timestamp"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LastViolation:
+    """The newest violation of a device, ready for the JSON.
+
+    Attributes:
+        first_ns, last_ns: times of the first and of the newest violation.
+        members: what it adds to the entry of its node.
+    """
+
+    first_ns: int
+    last_ns: int
+    members: Mapping[str, JsonValue]
+
+
+def violation_details(nodes: Iterable[tuple[str, Sequence[LastViolation]]]) -> Details:
+    """Return ``{node: {device: …}, "last_timestamp": µs, …}``; ``{}`` without violations.
+
+    Nodes and devices stand in the order of their first violation, minute by minute, and
+    ``last_timestamp`` (start of the minute of the newest violation) after the first node
+    (docs/rules.md, LowGPUUtilization).
+
+    Args:
+        nodes: (node, violations of its devices in device order), in node order.
+    """
+    found = [
+        (item.first_ns // NS_PER_MINUTE, place, node, item)
+        for place, (node, items) in enumerate(nodes)
+        for item in items
+    ]
+    found.sort(key=lambda entry: entry[:2])
+    details: Details = {}
+    for _, _, node, item in found:
+        entry = details.setdefault(node, {})
+        assert isinstance(entry, dict)
+        entry.update(item.members)
+        details.setdefault(LAST_TIMESTAMP, 0)
+    if found:
+        details[LAST_TIMESTAMP] = minute_start_us(max(item.last_ns for *_, item in found))
+    return details
+
+
+def box_member(box: Box) -> dict[str, JsonValue]:
+    """Return a box in AWS's order of fields."""
+    return asdict(box)
+
+
+def box_of_numbers(
+    name: str, numbers: Mapping[str, float], *, largest: str = ""
+) -> tuple[str, Box, float | None] | None:
+    """Return the box of an entry for ``kit.boxes``, ``None`` when one of its fields is missing.
+
+    Args:
+        name: what the box is about.
+        numbers: of the entry.
+        largest: the name of the largest value among them, where AWS writes it.
+    """
+    marks = [field.name for field in fields(Box)]
+    if not numbers.keys() >= set(marks):
+        return None
+    return name, Box(**{mark: numbers[mark] for mark in marks}), numbers.get(largest)
+
+
+def entries_of(details: Details) -> list[tuple[str, str, dict[str, float]]]:
+    """Return (node, device, numbers) of each entry; the way back from ``violation_details``.
+
+    Edge cases: members that are no numbers are left out, so that a foreign file cannot break a
+    report.
+    """
+    return [
+        (node, device, _numbers(entry))
+        for node, devices in details.items()
+        if node != LAST_TIMESTAMP and isinstance(devices, dict)
+        for device, entry in devices.items()
+        if isinstance(entry, dict)
+    ]
+
+
+def _numbers(entry: Mapping[str, JsonValue]) -> dict[str, float]:
+    return {
+        key: float(value)
+        for key, value in entry.items()
+        if isinstance(value, int | float) and not isinstance(value, bool)
+    }
+
+
+def last_timestamp_s(details: Details) -> float | None:
+    """Return the start of the minute of the newest violation in Unix seconds."""
+    stamp = details.get(LAST_TIMESTAMP)
+    return stamp / 1e6 if isinstance(stamp, int | float) and not isinstance(stamp, bool) else None
