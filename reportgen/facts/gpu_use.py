@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from reportgen.facts.activity import WorkRange
+from reportgen.facts.activity import EDGE_AT_MOST_RATIO, WorkRange, idle_edges
+from reportgen.facts.samples import present_values
 from reportgen.profile import SeriesKind, SystemTable
 from reportgen.profile.system import Floats, Instants
 
@@ -77,6 +78,17 @@ def used_gpus(use: Floats, *, above: float = IDLE_BELOW_PCT) -> NDArray[np.bool_
     """
     reach = np.asarray((use >= above).any(axis=0))
     return reach if reach.any() else np.asarray((use >= UNTOUCHED_PCT).any(axis=0))
+
+
+def used_throughout(use: Floats) -> NDArray[np.bool_]:
+    """Return (n_gpus,) which of the used GPUs idle no long edge; all of them where each does."""
+    is_short = np.zeros(use.shape[1], dtype=bool)
+    for at, column in enumerate(use.T):
+        values = present_values(column)
+        longest = max(idle_edges(values, idle_below=IDLE_BELOW_PCT))
+        is_short[at] = longest < EDGE_AT_MOST_RATIO * max(values.size, 1)
+    reach = (use >= IDLE_BELOW_PCT).any(axis=0)
+    return used_gpus(use) & is_short if (reach & is_short).any() else used_gpus(use)
 
 
 def windows_at_work(stops: Rows, work: WorkRange, *, window: int) -> tuple[Rows, Rows]:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from operator import attrgetter
 from typing import Any
 
 import numpy as np
 
 from reportgen.facts.gpu_use import UNTOUCHED_PCT
-from reportgen.profile.system import Instants
 from reportgen.results import Counters, Details, Exhibit, Finding, Role, Severity, Where
 from reportgen.rules.base import Outcome
 from reportgen.rules.kit import (
@@ -23,7 +21,6 @@ from reportgen.rules.kit import (
 )
 from reportgen.rules.low_gpu_utilization import texts
 from reportgen.rules.low_gpu_utilization.measure import (
-    FaultyMinutes,
     GpuUse,
     NodeGpus,
     Params,
@@ -42,8 +39,6 @@ HOST_BUSY_PCT = 70.0
 HOST_BOUND_RATIO = 0.3
 """From this share of idle samples with a busy or waiting core on the host is named first: idle
 samples meet such a core by chance as well, but hardly in every third."""
-
-LOW, SWINGS = attrgetter("low"), attrgetter("fluctuating")
 
 Place = tuple[str, str]
 Entry = tuple[str, str, dict[str, float]]
@@ -98,19 +93,17 @@ def _exhibits(gpus: Sequence[GpuUse]) -> tuple[Exhibit, ...]:
     )
 
 
-def _findings(gpus: Sequence[GpuUse], params: Params) -> list[Finding]:
-    by_verdict: dict[Verdict, list[GpuUse]] = {}
-    for gpu in gpus:
-        by_verdict.setdefault(verdict_of(gpu), []).append(gpu)
-    finders = {Verdict.UNDER_USED: _under_used, Verdict.FLUCTUATING: _fluctuating}
-    found = [
-        find(by_verdict[verdict], gpus, params)
-        for verdict, find in finders.items()
-        if verdict in by_verdict
-    ]
-    if not found and Verdict.EDGES in by_verdict:
-        return [_edges(by_verdict[Verdict.EDGES], len(gpus), params)]
-    return found
+def _findings(gpus: Sequence[GpuUse], params: Params) -> Iterator[Finding]:
+    low, swings, edges = (
+        [gpu for gpu in gpus if verdict_of(gpu) is verdict]
+        for verdict in (Verdict.UNDER_USED, Verdict.FLUCTUATING, Verdict.EDGES)
+    )
+    if low:
+        yield _under_used(low, gpus, params)
+    if swings:
+        yield _fluctuating(swings, gpus, params)
+    if edges and not low and not swings:
+        yield _edges(edges, gpus, params)
 
 
 def _under_used(gpus: Sequence[GpuUse], every: Sequence[GpuUse], params: Params) -> Finding:
@@ -118,35 +111,22 @@ def _under_used(gpus: Sequence[GpuUse], every: Sequence[GpuUse], params: Params)
     judged = [(gpu.node, gpu.gpu, gpu.max_pct) for gpu in every if gpu.judged_minutes]
     unused = _never_used(judged, idle_below=params.threshold_p5)
     busy = [(gpu.node, gpu.gpu) for gpu in every if verdict_of(gpu) is Verdict.FINE]
-    edge, host_pct = worst.edge, worst.host_mean_pct
     message, values, where = texts.UNDER_USED, dict[str, Any](), None
     if unused:
         message, values = _as_unused(message, unused, judged)
-    elif edge:
+    elif edge := worst.edge:
         message = texts.BEGAN_LATE if edge.is_start else texts.STOPPED
-        values = {"edge_pct": 100 * edge.ratio, "edge_ns": edge.end_ns - edge.start_ns}
-        span_s = {"start_s": seconds(edge.start_ns), "end_s": seconds(edge.end_ns)}
-        where = Where(node=worst.node, device=worst.gpu, **span_s)
+        start_s, end_s = seconds(edge.start_ns), seconds(edge.end_ns)
+        where = Where(node=worst.node, device=worst.gpu, start_s=start_s, end_s=end_s)
     elif _waits_for_host(worst):
         message = replace(message, advice=texts.RELIEVE_HOST)
     elif busy:
         message = replace(message, advice=texts.SHARE_WORK)
         values = {"busy": format_places(busy), "n_busy": len(busy)}
-    elif host_pct is not None and host_pct >= HOST_BUSY_PCT:
+    elif (worst.host_mean_pct or 0.0) >= HOST_BUSY_PCT:
         message = replace(message, advice=texts.RELIEVE_CPU)
-    threshold, wins = params.threshold_p95, len(unused) < len(judged)
-    return _finding(
-        message,
-        worst,
-        gpus,
-        every,
-        params,
-        LOW,
-        where=where,
-        threshold=threshold,
-        wins=wins,
-        **values,
-    )
+    can_win = len(unused) < len(judged)
+    return _finding(message, worst, gpus, every, params, where=where, can_win=can_win, **values)
 
 
 def _fluctuating(gpus: Sequence[GpuUse], every: Sequence[GpuUse], params: Params) -> Finding:
@@ -154,7 +134,7 @@ def _fluctuating(gpus: Sequence[GpuUse], every: Sequence[GpuUse], params: Params
     message = texts.FLUCTUATING
     if _waits_for_host(worst):
         message = replace(message, advice=texts.RELIEVE_HOST)
-    return _finding(message, worst, gpus, every, params, SWINGS, threshold=params.threshold_p5)
+    return _finding(message, worst, gpus, every, params)
 
 
 def _finding(
@@ -163,56 +143,45 @@ def _finding(
     gpus: Sequence[GpuUse],
     every: Sequence[GpuUse],
     params: Params,
-    fault_of: Callable[[GpuUse], FaultyMinutes],
     *,
-    threshold: float,
     where: Where | None = None,
-    wins: bool = True,
+    can_win: bool = True,
     **values: Any,
 ) -> Finding:
     """Return what a message says of the GPUs with one fault, and of the worst of them."""
-    fault = fault_of(worst)
+    is_low = message.id == texts.UNDER_USED.id
+    fault, *faults = (gpu.low if is_low else gpu.fluctuating for gpu in (worst, *gpus))
+    shares = (its.work_ns.size / gpu.judged_minutes for its, gpu in zip(faults, gpus, strict=True))
     wasted = 1 - float(np.mean([gpu.work_mean_pct for gpu in every])) / 100
-    is_rare = max(fault_of(gpu).work_ns.size / gpu.judged_minutes for gpu in gpus) < RARE_RATIO
     others = [(gpu.node, gpu.gpu) for gpu in gpus if gpu is not worst]
     also = f" (also {format_places(others)})" if others else ""
     return message.finding(
         measured=fault.lowest_pct,
-        threshold=threshold,
-        where=where or _longest(worst, fault.work_ns),
-        severity=Severity.INFO if is_rare else fault_severity(wasted),
-        share=wasted if wins else None,
+        threshold=params.threshold_p95 if is_low else params.threshold_p5,
+        where=where or longest_minutes(worst.node, worst.gpu, fault.work_ns, last_ns=worst.last_ns),
+        severity=Severity.INFO if max(shares) < RARE_RATIO else fault_severity(wasted),
+        share=wasted if can_win else None,
         gpu=worst,
-        place=format_place(worst.node, worst.gpu),
-        idle=100 * worst.idle_ratio,
-        hot=100 * (worst.hot_when_idle_ratio or 0),
-        n_bad=fault.work_ns.size,
-        window=params.window,
-        threshold_p95=params.threshold_p95,
+        fault=fault,
+        params=params,
+        hot=100 * (worst.hot_when_idle_ratio or 0.0),
         concerned=part_of(len(gpus), len(every), "GPU") + also,
         **values,
     )
 
 
-def _edges(gpus: Sequence[GpuUse], n_gpus: int, params: Params) -> Finding:
+def _edges(gpus: Sequence[GpuUse], every: Sequence[GpuUse], params: Params) -> Finding:
     worst = max(gpus, key=lambda gpu: gpu.n_violations)
     is_low = worst.low.start_ns.size >= worst.fluctuating.start_ns.size
     minutes_ns = np.sort(np.concatenate([worst.low.start_ns, worst.fluctuating.start_ns]))
-    message = texts.EDGES if is_low else replace(texts.EDGES, id=texts.FLUCTUATING.id)
-    return message.finding(
+    return replace(texts.EDGES, id=(texts.UNDER_USED if is_low else texts.FLUCTUATING).id).finding(
         measured=worst.work_p95_pct,
         threshold=params.threshold_p95,
-        where=_longest(worst, minutes_ns),
+        where=longest_minutes(worst.node, worst.gpu, minutes_ns, last_ns=worst.last_ns),
         gpu=worst,
-        place=format_place(worst.node, worst.gpu),
-        n_bad=worst.n_violations,
-        window=params.window,
-        concerned=part_of(len(gpus), n_gpus, "GPU"),
+        params=params,
+        concerned=part_of(len(gpus), len(every), "GPU"),
     )
-
-
-def _longest(gpu: GpuUse, minutes_ns: Instants) -> Where:
-    return longest_minutes(gpu.node, gpu.gpu, minutes_ns, last_ns=gpu.last_ns)
 
 
 def _waits_for_host(gpu: GpuUse) -> bool:
@@ -262,12 +231,13 @@ def from_details(counters: Counters, details: Details, params: Params) -> Outcom
         for node, gpu, numbers in entries
     ]
     shown = [(box.name, box.box, box.largest) for box in named if box]
+    findings = [_imported_low(low, entries, details, params)] if low else []
+    if swings:
+        message, threshold = texts.IMPORTED_FLUCTUATING, params.threshold_p5
+        findings.append(_imported(message, swings, "gpu_5", threshold, details, params))
+    title = "GPU utilization"
     return Outcome(
-        findings=[
-            _imported_low(low, entries, details, params) if low else None,
-            _imported_swings(swings, details, params) if swings else None,
-        ],
-        exhibits=[boxes("boxes", shown, title="GPU utilization", unit="%", role=Role.GPU)],
+        findings=findings, exhibits=[boxes("boxes", shown, title=title, unit="%", role=Role.GPU)]
     )
 
 
@@ -280,32 +250,29 @@ def _imported_low(
     share = len(unused) / len(known) if unused else None
     message = texts.IMPORTED_FOR_A_TIME if is_brief else texts.IMPORTED_LOW
     message, values = _as_unused(message, unused, known) if unused else (message, {})
+    severity = Severity.INFO if is_brief else fault_severity(share)
+    can_win = len(unused) < len(known)
+    values |= {"severity": severity, "share": share if can_win else None}
+    return _imported(message, found, "gpu_95", params.threshold_p95, details, params, **values)
+
+
+def _imported(
+    message: Message,
+    found: Sequence[Entry],
+    field: str,
+    threshold: float,
+    details: Details,
+    params: Params,
+    **values: Any,
+) -> Finding:
+    """Return what a message says of the entries of SageMaker's details with one fault."""
+    node, gpu, numbers = min(found, key=lambda entry: entry[2][field])
     return message.finding(
-        **_imported_values(found, "gpu_95", details, params),
-        threshold=params.threshold_p95,
-        severity=Severity.INFO if is_brief else fault_severity(share),
-        share=share if len(unused) < len(known) else None,
+        measured=numbers[field],
+        threshold=threshold,
+        where=Where(node=node, device=gpu, start_s=last_timestamp_s(details)),
+        place=format_place(node, gpu),
+        params=params,
+        affected=format_places([(its_node, its_gpu) for its_node, its_gpu, _ in found]),
         **values,
     )
-
-
-def _imported_swings(found: Sequence[Entry], details: Details, params: Params) -> Finding:
-    return texts.IMPORTED_FLUCTUATING.finding(
-        **_imported_values(found, "gpu_5", details, params),
-        threshold=params.threshold_p5,
-        severity=fault_severity(None),
-    )
-
-
-def _imported_values(
-    found: Sequence[Entry], field: str, details: Details, params: Params
-) -> dict[str, Any]:
-    """Return what a finding says of the entries of SageMaker's details with one fault."""
-    node, gpu, numbers = min(found, key=lambda entry: entry[2][field])
-    return {
-        "measured": numbers[field],
-        "where": Where(node=node, device=gpu, start_s=last_timestamp_s(details)),
-        "place": format_place(node, gpu),
-        "window": params.window,
-        "affected": format_places([(its_node, its_gpu) for its_node, its_gpu, _ in found]),
-    }

@@ -49,7 +49,7 @@ class Verdict(StrEnum):
     NOT_JUDGED = "not judged"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@row
 class FaultyMinutes:
     """The minutes in which a GPU was under-used, or those in which it fluctuated.
 
@@ -65,17 +65,19 @@ class FaultyMinutes:
     lowest_pct: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@row
 class IdleEdge:
-    """The time before a GPU first worked, or after it last worked, if it is long.
-
-    ``ratio`` is its share of the working range.
-    """
+    """The time before a GPU first worked, or after it last worked; ``pct`` of its working range."""
 
     is_start: bool
-    ratio: float
+    pct: float
     start_ns: int
     end_ns: int
+
+    @property
+    def length_ns(self) -> int:
+        """Return how long it took."""
+        return self.end_ns - self.start_ns
 
 
 def verdict_of(gpu: GpuUse) -> Verdict:
@@ -116,7 +118,7 @@ class GpuUse:
     work_mean_pct: float = col("%", digits=2)
     work_p5_pct: float = col("%", digits=2)
     work_p95_pct: float = col("%", digits=2)
-    work_idle_pct: float = derived(lambda gpu: 100 * gpu.idle_ratio, "%", digits=2)
+    work_idle_pct: float = derived(lambda gpu: gpu.idle_pct, "%", digits=2)
     judged_minutes: int = col()
     under_used_minutes: int = derived(lambda gpu: gpu.low.work_ns.size)
     fluctuating_minutes: int = derived(lambda gpu: gpu.fluctuating.work_ns.size)
@@ -133,12 +135,17 @@ class GpuUse:
     violation: LastViolation | None
 
     @property
+    def idle_pct(self) -> float:
+        """Return ``idle_ratio`` in 0-100."""
+        return 100 * self.idle_ratio
+
+    @property
     def n_violations(self) -> int:
         """Return the number of violations as AWS counts them."""
         return self.low.start_ns.size + self.fluctuating.start_ns.size
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@row
 class NodeGpus:
     """One node: how many ticks it has and how each of its GPUs was used."""
 
@@ -209,7 +216,10 @@ def _idle_edge(samples: Samples, work: WorkRange, idle_below: float) -> IdleEdge
     is_start = before > after
     first, last = (0, work.first + before) if is_start else (work.stop - 1 - after, -1)
     return IdleEdge(
-        is_start=is_start, ratio=ratio, start_ns=int(time_ns[first]), end_ns=int(time_ns[last])
+        is_start=is_start,
+        pct=100 * ratio,
+        start_ns=int(time_ns[first]),
+        end_ns=int(time_ns[last]),
     )
 
 

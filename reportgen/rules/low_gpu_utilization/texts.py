@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from reportgen.results import Severity
 from reportgen.rules.kit import Message
 
 WAITS = (
@@ -24,12 +25,12 @@ WAITS = (
 
 UNDER_USED = Message(
     id="GPU-1",
-    title="GPU under-used: the 95th percentile of {place} is only {measured:pct}",
+    title="GPU under-used: the 95th percentile of {gpu.gpu} on {gpu.node} is only {measured:pct}",
     text=(
-        "In {n_bad:n} of {gpu.judged_minutes:count judged minute} the 95th percentile of the last "
-        "{window:count sample} was below {threshold:pct}; at the lowest it was {measured:pct}. "
-        "While at work this GPU was used {gpu.work_mean_pct:pct} on average and idle {idle:pct} of "
-        "the time. This concerns {concerned}."
+        "In {fault.work_ns.size:n} of {gpu.judged_minutes:count judged minute} the 95th percentile "
+        "of the last {params.window:count sample} was below {threshold:pct}; at the lowest it was "
+        "{measured:pct}. While at work this GPU was used {gpu.work_mean_pct:pct} on average and "
+        "idle {gpu.idle_pct:pct} of the time. This concerns {concerned}."
     ),
     advice=(
         "Give it more work at a time (see batch size), or use a smaller or fewer GPUs; the samples "
@@ -40,8 +41,11 @@ UNDER_USED = Message(
 )
 BEGAN_LATE = replace(
     UNDER_USED,
-    title="GPU begins late: {place} idles for the first {edge_pct:pct} of the time",
-    text=UNDER_USED.text + " It first worked {edge_ns:ns} after its first sample.",
+    title=(
+        "GPU begins late: {gpu.gpu} on {gpu.node} idles for the first {gpu.edge.pct:pct} of the "
+        "time"
+    ),
+    text=UNDER_USED.text + " It first worked {gpu.edge.length_ns:ns} after its first sample.",
     advice=(
         "Shorten what runs before its work begins: downloads, preprocessing, compilation, waiting "
         "for other workers."
@@ -50,8 +54,8 @@ BEGAN_LATE = replace(
 )
 STOPPED = replace(
     BEGAN_LATE,
-    title="GPU stopped: {place} idles for the last {edge_pct:pct} of the time",
-    text=UNDER_USED.text + " It last worked {edge_ns:ns} before its last sample.",
+    title="GPU stopped: {gpu.gpu} on {gpu.node} idles for the last {gpu.edge.pct:pct} of the time",
+    text=UNDER_USED.text + " It last worked {gpu.edge.length_ns:ns} before its last sample.",
     advice=(
         "Find out what ended its work then: if training was over, end the job sooner; if not, its "
         "process hung or died."
@@ -88,12 +92,15 @@ RELIEVE_HOST = (
 
 FLUCTUATING = Message(
     id="GPU-2",
-    title=("GPU swings between busy and idle: {place} is idle {idle:pct} of its working time"),
+    title=(
+        "GPU swings between busy and idle: {gpu.gpu} on {gpu.node} is idle {gpu.idle_pct:pct} of "
+        "its working time"
+    ),
     text=(
-        "In {n_bad:n} of {gpu.judged_minutes:count judged minute} the last {window:count sample} "
-        "reached above {threshold_p95:pct} (95th percentile) and fell below {threshold:pct} (5th "
-        "percentile, {measured:pct} at the lowest). While at work this GPU was used "
-        "{gpu.work_mean_pct:pct} on average. This concerns {concerned}."
+        "In {fault.work_ns.size:n} of {gpu.judged_minutes:count judged minute} the last "
+        "{params.window:count sample} reached above {params.threshold_p95:pct} (95th percentile) "
+        "and fell below {threshold:pct} (5th percentile, {measured:pct} at the lowest). While at "
+        "work this GPU was used {gpu.work_mean_pct:pct} on average. This concerns {concerned}."
     ),
     advice=(
         "Find what the GPU waits for between its bursts: data loading, synchronisation with other "
@@ -109,10 +116,11 @@ EDGES = Message(
     id=UNDER_USED.id,
     title="GPU idle only before the work begins or after it ends",
     text=(
-        "{place} missed the thresholds in {n_bad:n} of {gpu.judged_minutes:count judged minute}, "
-        "but only because the last {window:count sample} reached into its idle start or end. At "
-        "work its 95th percentile is {measured:pct} and its mean {gpu.work_mean_pct:pct}. This "
-        "concerns {concerned}."
+        "{gpu.gpu} on {gpu.node} missed the thresholds in {gpu.n_violations:n} of "
+        "{gpu.judged_minutes:count judged minute}, but only because the last "
+        "{params.window:count sample} reached into its idle start or end. At work its 95th "
+        "percentile is {measured:pct} and its mean {gpu.work_mean_pct:pct}. This concerns "
+        "{concerned}."
     ),
     advice="Nothing to do for the training itself; shorten start-up or upload if they matter.",
     exhibit="utilization",
@@ -121,8 +129,8 @@ IMPORTED_LOW = Message(
     id=UNDER_USED.id,
     title="GPU under-used: {place}",
     text=(
-        "The 95th percentile of the last {window:count sample} was {measured:pct} when the rule "
-        "last triggered (threshold {threshold:pct}). Affected: {affected}."
+        "The 95th percentile of the last {params.window:count sample} was {measured:pct} when the "
+        "rule last triggered (threshold {threshold:pct}). Affected: {affected}."
     ),
     advice=(
         "Look at the CPU, I/O and data loading sections for what the GPU waits for; if there is "
@@ -136,6 +144,7 @@ IMPORTED_FLUCTUATING = replace(
     id=FLUCTUATING.id,
     title="GPU swings between busy and idle: {place}",
     text=IMPORTED_LOW.text.replace("95th", "5th"),
+    severity=Severity.WARNING,
 )
 IMPORTED_FOR_A_TIME = replace(
     IMPORTED_LOW,

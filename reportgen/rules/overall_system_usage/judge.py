@@ -11,7 +11,13 @@ import numpy as np
 from reportgen.results import Counters, Details, Exhibit, Finding, JsonValue, Where
 from reportgen.rules.base import Outcome
 from reportgen.rules.kit import Message, col, derived, reason_to_skip, row, sum_by_key, table
-from reportgen.rules.overall_system_usage.measure import NodeUsage, Params, Quantity, Recording
+from reportgen.rules.overall_system_usage.measure import (
+    STATISTICS,
+    NodeUsage,
+    Params,
+    Quantity,
+    Recording,
+)
 from reportgen.rules.overall_system_usage.tables import Totals, exhibits_of, totals_of
 from reportgen.text import format_ns, join_names, part_of, plural, write
 from reportgen.units import NS_PER_S, seconds
@@ -20,7 +26,6 @@ HIGH_PCT = 70.0
 """From here on AWS's report calls a resource well used (docs/rules.md)."""
 DECIMALS = 2
 """AWS rounds its statistics to two decimals."""
-STATISTICS = ("max", "p99", "p95", "p50", "min")
 _LOADING = ("DL-1", "DL-2", "DL-5")
 _WAITING = (*_LOADING, "CPU-1", "IO-1", "SYS-5", "STRAG-1", "BAL-1", "GPU-1", "GPU-2")
 
@@ -89,11 +94,11 @@ class UsageRow:
     node: str = col()
     metric: str = col()
     unit: str = derived(lambda row: "bytes/s" if row.metric == Quantity.NETWORK else "%")
-    largest: float = col(name="max")
+    max: float = col()
     p99: float = col()
     p95: float = col()
     p50: float = col()
-    smallest: float = col(name="min")
+    min: float = col()
 
 
 @row
@@ -179,21 +184,13 @@ def _usage_rows(details: Details) -> list[UsageRow]:
         nodes = details.get(quantity.value)
         for node, entry in nodes.items() if isinstance(nodes, dict) else ():
             numbers = entry if isinstance(entry, dict) else {}
-            values = [numbers.get(name) for name in STATISTICS]
-            known = [float(value) for value in values if isinstance(value, int | float)]
-            if len(known) == len(STATISTICS):
-                largest, p99, p95, p50, smallest = known
-                rows.append(
-                    UsageRow(
-                        node=node,
-                        metric=quantity.value,
-                        largest=largest,
-                        p99=p99,
-                        p95=p95,
-                        p50=p50,
-                        smallest=smallest,
-                    )
-                )
+            values = {
+                name: float(value)
+                for name in STATISTICS
+                if isinstance(value := numbers.get(name), int | float)
+            }
+            if len(values) == len(STATISTICS):
+                rows.append(UsageRow(node=node, metric=quantity.value, **values))
     return rows
 
 

@@ -21,6 +21,8 @@ from reportgen.rules.kit import col, derived, merge, merged, row
 HALF_PCT = 50.0
 """Samples at zero and samples below half of the utilization are counted."""
 ALL_CORES = "all cores"
+STATISTICS = {"max": 100.0, "p99": 99.0, "p95": 95.0, "p50": 50.0, "min": 0.0}
+"""AWS's statistics of a resource, and which percentiles they are."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,9 +41,9 @@ class Quantity(StrEnum):
     IO_WAIT = "I/O"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@row
 class Usage:
-    """One resource of one node: max, p99, p95, p50, min and mean, and its curve over time."""
+    """One resource of one node: ``STATISTICS`` and the mean, and its curve over time."""
 
     statistics: Mapping[str, float]
     curve: ThinCurve
@@ -97,7 +99,7 @@ class DeviceCounts:
     loop: SampleCounts | None = merged(_known)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@row
 class Recording:
     """When a node was sampled: first and last tick, and the pauses longer than ``least_ns``."""
 
@@ -107,7 +109,7 @@ class Recording:
     pauses: tuple[tuple[int, int], ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@row
 class NodeUsage:
     """Everything OverallSystemUsage keeps of a node.
 
@@ -177,18 +179,9 @@ def _network(system: SystemTable) -> tuple[Floats, bool]:
 
 def _usage(system: SystemTable, values: Floats) -> Usage:
     present = present_values(values)
-    p99, p95, p50 = percentiles(present, (99, 95, 50)).tolist()
-    return Usage(
-        statistics={
-            "max": float(present.max()),
-            "p99": p99,
-            "p95": p95,
-            "p50": p50,
-            "min": float(present.min()),
-            "mean": float(present.mean()),
-        },
-        curve=_curve(system, values),
-    )
+    levels = percentiles(present, tuple(STATISTICS.values())).tolist()
+    statistics = dict(zip(STATISTICS, levels, strict=True)) | {"mean": float(present.mean())}
+    return Usage(statistics=statistics, curve=_curve(system, values))
 
 
 def _curve(system: SystemTable, values: Floats) -> ThinCurve:

@@ -1,0 +1,431 @@
+"""LoadBalancing: the GPUs of a node do not share the work evenly."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from reportgen.facts.distributions import (
+    AWS_N_BINS,
+    N_BINS,
+    Counts,
+    aws_histogram,
+    bin_index,
+    jensen_shannon,
+    pct_histogram,
+)
+from reportgen.facts.gpu_use import Samples, samples_by_gpu, used_throughout
+from reportgen.facts.minutes import minutes_of
+from reportgen.profile import NodeProfile, SeriesKind
+from reportgen.profile.system import Instants
+from reportgen.results import (
+    Counters,
+    Details,
+    Exhibit,
+    Finding,
+    JsonValue,
+    Reason,
+    ReasonCode,
+    Role,
+    RuleId,
+    Section,
+    Severity,
+    Where,
+)
+from reportgen.rules.base import About, Need, Outcome, Rule, param
+from reportgen.rules.kit import (
+    AWS_DEFAULTS,
+    Message,
+    col,
+    derived,
+    fault_severity,
+    patience,
+    pct_bins,
+    reason_to_skip,
+    row,
+    table,
+)
+from reportgen.text import device_label, format_places, join_names, part_of, write
+from reportgen.units import NS_PER_MINUTE, seconds
+
+GAP_FROM_PCT = 10.0
+"""Pairs whose mean utilization differs by less share the work, whatever their distance."""
+MOST_GROUPS = 16
+"""More histograms than this cannot be told apart; then only those of the most uneven nodes."""
+
+ABOUT = About(
+    checks="Whether the GPUs of a node share the work evenly.",
+    reading=(
+        "Every minute the histograms of utilization of each pair of GPUs on a node are compared; "
+        "the Jensen-Shannon distance is 0 for equal histograms and at most 0.83. Samples of 98 to "
+        "100 % have a bin of their own, which AWS's rule dropped."
+    ),
+    advice=(
+        "Use DistributedDataParallel instead of DataParallel, and shard data and batches evenly."
+    ),
+    section=Section(id="workload-balance", title="Workload balance", order=170),
+    is_quiet=True,
+    has_counters=True,
+)
+UNEVEN = Message(
+    id="BAL-1",
+    title=(
+        "Work is shared unevenly on {pair.node}: {pair.gpu} is used {pair.means_pct[0]:pct}, "
+        "{pair.other_gpu} {pair.means_pct[1]:pct}"
+    ),
+    text=(
+        "The histograms of {pair.gpu} and {pair.other_gpu} last lay {measured:.2f} apart "
+        "(Jensen-Shannon distance, 0 to 0.83; threshold {threshold:g}). Share of the node's work: "
+        "{shares}. {affected} of GPUs exceeded the threshold: {places}."
+    ),
+    advice=(
+        "Give every GPU the same work: DistributedDataParallel instead of DataParallel, batches "
+        "and shards of equal size, and nothing extra on the first GPU."
+    ),
+    unit="Jensen-Shannon distance",
+    exhibit="work",
+    causes=("STRAG-1",),
+)
+UNEVEN_PROCESSES = replace(
+    UNEVEN,
+    advice=(
+        "Each GPU has a process of its own already: give all of them batches and shards of equal "
+        "size, and look at clock, temperature and other load of the one that differs."
+    ),
+)
+OTHER_PATTERN = replace(
+    UNEVEN,
+    title="GPUs on {pair.node} work differently, but do about equally much",
+    advice="Nothing to do unless the GPUs ought to follow the same pattern of load.",
+    causes=("GPU-1",),
+)
+PARTLY_USED = replace(
+    OTHER_PATTERN,
+    title="Only {n_used} of {n_gpus} GPUs on {pair.node} {n_used:verb work} throughout",
+    advice=(
+        "Find out why the other GPUs never work or stopped: there is nothing to balance between "
+        "these and the ones that work."
+    ),
+)
+IMPORTED = replace(
+    UNEVEN,
+    title="Work is shared unevenly on {node}: {gpu} and {other}",
+    text=(
+        "The distance of their histograms is {measured:.2f} (Jensen-Shannon distance, 0 to 0.83; "
+        "threshold {threshold:g}). Above the threshold: {places}."
+    ),
+    severity=Severity.WARNING,
+    exhibit="workloads",
+    causes=(),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Params:
+    """Parameters in AWS's order."""
+
+    threshold: float = param(
+        0.2,
+        unit="",
+        meaning="uneven when the distance of two GPUs' histograms exceeds this (0 to 0.8326)",
+        source=AWS_DEFAULTS,
+        minimum=0,
+        maximum=1,
+    )
+    patience: int = patience()
+
+
+@row
+class GpuLoad:
+    """Work of one GPU.
+
+    Attributes:
+        share_pct: its share of the sum of the means of its node's GPUs.
+        is_used: whether the job uses it from start to end, or no longer than it uses the others.
+        counts: (50,) histogram of its samples, [0, 2) ... [98, 100].
+        aws_counts: (49,) as AWS writes it.
+    """
+
+    node: str = col()
+    gpu: str = col()
+    mean_pct: float = col("%", digits=2)
+    share_pct: float = col("%", digits=2)
+    n_samples: int = col(name="samples")
+    is_used: bool
+    counts: Counts
+    aws_counts: Counts
+
+
+@row
+class PairDistance:
+    """How far apart the histograms of two GPUs of a node are.
+
+    Attributes:
+        distance: over the whole job.
+        uneven_distance: in the newest minute in which it exceeded the threshold, if it ever did.
+        judged_minutes: those in which both GPUs had more than ``patience`` samples.
+        uneven_ns: starts of those of them in which the distance exceeded the threshold.
+        means_pct: mean utilization of both.
+        is_of_used: whether the job uses both throughout.
+    """
+
+    node: str = col()
+    gpu: str = col()
+    other_gpu: str = col()
+    distance: float = col(digits=6)
+    uneven_distance: float | None = col(name="last_uneven_distance", digits=6)
+    mean_gap_pct: float = derived(lambda pair: pair.gap_pct, "points", digits=2)
+    uneven_minutes: int = derived(lambda pair: pair.uneven_ns.size)
+    judged_minutes: int = col()
+    uneven_ns: Instants
+    means_pct: tuple[float, float]
+    is_of_used: bool
+
+    @property
+    def gap_pct(self) -> float:
+        """Return how far the means lie apart."""
+        return abs(self.means_pct[0] - self.means_pct[1])
+
+
+@row
+class NodeLoad:
+    """Load of one node: its GPUs in device order and all pairs of them.
+
+    ``n_workers`` counts the processes of the node that recorded steps.
+    """
+
+    node: str
+    n_ticks: int
+    last_ns: int
+    n_workers: int
+    gpus: tuple[GpuLoad, ...]
+    pairs: tuple[PairDistance, ...]
+
+
+def measure(part: NodeProfile, params: Params) -> NodeLoad:
+    """Measure a node; GPUs without samples do not exist."""
+    system, kind = part.system, SeriesKind.GPU_UTILIZATION
+    matrix, samples = system.matrix(kind), samples_by_gpu(system, kind)
+    minute_ns = minutes_of(system.tick_ns[~np.isnan(matrix).all(axis=1)]).start_ns
+    is_used = dict(zip(system.names(kind), used_throughout(matrix).tolist(), strict=True))
+    total = sum(float(own.values.mean()) for own in samples.values())
+    gpus = [
+        _gpu_load(part.node, gpu, own, total_pct=total, is_used=is_used[gpu])
+        for gpu, own in samples.items()
+    ]
+    histories = [_history(own, minute_ns) for own in samples.values()]
+    every = combinations(zip(gpus, histories, strict=True), 2)
+    return NodeLoad(
+        node=part.node,
+        n_ticks=system.n_ticks,
+        last_ns=int(system.tick_ns[-1]) if system.n_ticks else 0,
+        n_workers=np.unique(part.spans.steps().worker).size,
+        gpus=tuple(gpus),
+        pairs=tuple(_pair(one, other, minute_ns, params) for one, other in every),
+    )
+
+
+def _gpu_load(node: str, gpu: str, samples: Samples, *, total_pct: float, is_used: bool) -> GpuLoad:
+    mean_pct = float(samples.values.mean())
+    return GpuLoad(
+        node=node,
+        gpu=gpu,
+        n_samples=samples.values.size,
+        mean_pct=mean_pct,
+        share_pct=100 * mean_pct / total_pct if total_pct else 0.0,
+        is_used=is_used,
+        counts=pct_histogram(samples.values),
+        aws_counts=aws_histogram(samples.values),
+    )
+
+
+def _history(samples: Samples, minute_ns: Instants) -> Counts:
+    """Return (n_minutes, 50) histograms of all samples up to the end of each minute."""
+    minute = np.searchsorted(minute_ns, samples.time_ns // NS_PER_MINUTE * NS_PER_MINUTE)
+    place = minute * N_BINS + bin_index(samples.values)
+    flat = np.bincount(place, minlength=minute_ns.size * N_BINS)
+    return flat.reshape(minute_ns.size, N_BINS).cumsum(axis=0)
+
+
+def _pair(
+    one: tuple[GpuLoad, Counts], other: tuple[GpuLoad, Counts], minute_ns: Instants, params: Params
+) -> PairDistance:
+    """Compare two GPUs, each with the histories of its samples."""
+    (gpu, history), (other_gpu, other_history) = one, other
+    n_samples = np.minimum(history.sum(axis=1), other_history.sum(axis=1))
+    is_judged = n_samples > params.patience
+    distances = jensen_shannon(history[is_judged], other_history[is_judged])
+    is_uneven = distances > params.threshold
+    return PairDistance(
+        node=gpu.node,
+        gpu=gpu.gpu,
+        other_gpu=other_gpu.gpu,
+        distance=float(jensen_shannon(gpu.counts, other_gpu.counts)),
+        uneven_distance=float(distances[is_uneven][-1]) if is_uneven.any() else None,
+        judged_minutes=int(is_judged.sum()),
+        uneven_ns=minute_ns[is_judged][is_uneven],
+        means_pct=(gpu.mean_pct, other_gpu.mean_pct),
+        is_of_used=gpu.is_used and other_gpu.is_used,
+    )
+
+
+def judge(loads: Sequence[NodeLoad], params: Params) -> Outcome:
+    """Count (node, minute) with an uneven pair, and the pairs, over all nodes."""
+    pairs = [pair for load in loads for pair in load.pairs]
+    n_gpus = [len(load.gpus) for load in loads]
+    n_samples = max((gpu.n_samples for load in loads for gpu in load.gpus), default=0)
+    missing = reason_to_skip(
+        n_ticks=sum(load.n_ticks for load in loads),
+        n_gpus=sum(n_gpus),
+        n_samples=n_samples,
+        patience=params.patience,
+    )
+    if max(n_gpus, default=0) == 1:
+        text = "There is only one GPU per node, nothing to compare."
+        missing = Reason(code=ReasonCode.NO_GPU, text=text)
+    uneven = [pair for pair in pairs if pair.uneven_ns.size]
+    minutes = {(pair.node, start_ns) for pair in uneven for start_ns in pair.uneven_ns.tolist()}
+    return Outcome(
+        missing=missing,
+        counters=Counters(
+            rule_triggered=len(minutes),
+            violations=sum(pair.uneven_ns.size for pair in uneven),
+            datapoints=n_samples,
+        ),
+        details={load.node: _entry(load) for load in loads if load.gpus},
+        findings=[_finding(loads, uneven, params)] if uneven else [],
+        exhibits=_exhibits(loads, pairs, params) if any(n_gpus) else [],
+        metrics={"distance_max": round(max(pair.distance for pair in pairs), 6)} if pairs else {},
+    )
+
+
+def _entry(load: NodeLoad) -> dict[str, JsonValue]:
+    """Return AWS's member of a node; ``distances`` only of uneven pairs (docs/rules.md)."""
+    entry: dict[str, Any] = {"workloads": {gpu.gpu: gpu.aws_counts.tolist() for gpu in load.gpus}}
+    for pair in load.pairs:
+        if pair.uneven_distance is not None:
+            others = entry.setdefault("distances", {}).setdefault(pair.gpu, {})
+            others[pair.other_gpu] = pair.uneven_distance
+    return entry
+
+
+def _finding(loads: Sequence[NodeLoad], uneven: Sequence[PairDistance], params: Params) -> Finding:
+    worst = max(uneven, key=lambda pair: (pair.is_of_used, pair.gap_pct, pair.uneven_distance))
+    load = next(load for load in loads if load.node == worst.node)
+    used = [gpu.mean_pct for gpu in load.gpus if gpu.is_used]
+    is_gap = worst.is_of_used and worst.gap_pct >= GAP_FROM_PCT
+    # What could be won if the busiest GPU only had the mean of the used GPUs' work.
+    share = 1 - float(np.mean(used)) / max(used) if max(used, default=0.0) > 0 else 0.0
+    message = OTHER_PATTERN if worst.is_of_used else PARTLY_USED
+    if is_gap:
+        message = UNEVEN_PROCESSES if load.n_workers >= len(used) else UNEVEN
+    shares = [write("{gpu.gpu} {gpu.share_pct:pct}", gpu=gpu) for gpu in load.gpus]
+    n_pairs = sum(len(load.pairs) for load in loads)
+    return message.finding(
+        measured=worst.uneven_distance,
+        threshold=params.threshold,
+        where=Where(
+            node=worst.node,
+            device=f"{worst.gpu}, {worst.other_gpu}",
+            start_s=seconds(worst.uneven_ns[0]),
+            end_s=seconds(min(int(worst.uneven_ns[-1]) + NS_PER_MINUTE, load.last_ns)),
+        ),
+        severity=fault_severity(share) if is_gap else Severity.INFO,
+        share=share if is_gap else None,
+        pair=worst,
+        shares=join_names(shares, most=8),
+        affected=part_of(len(uneven), n_pairs, "pair").capitalize(),
+        places=format_places([(pair.node, f"{pair.gpu} – {pair.other_gpu}") for pair in uneven]),
+        n_used=len(used),
+        n_gpus=len(load.gpus),
+    )
+
+
+def _exhibits(
+    loads: Sequence[NodeLoad], pairs: Sequence[PairDistance], params: Params
+) -> Iterator[Exhibit]:
+    gpus = [gpu for load in loads for gpu in load.gpus]
+    title = "Share of the work of each GPU on its node"
+    caption = "Mean utilization over the whole job, and its share of the node's sum."
+    yield table("work", gpus, GpuLoad, title=title, caption=caption)
+    title = "Distance of the utilization histograms of each pair of GPUs"
+    caption = "Jensen-Shannon distance over the whole job, 0 (equal) to 0.83; uneven above "
+    caption += f"{params.threshold:g}."
+    if pairs:
+        pairs = sorted(pairs, key=_nearness)
+        yield table("distances", pairs, PairDistance, title=title, caption=caption)
+    shown: list[GpuLoad] = []
+    for load in sorted(loads, key=lambda load: min(map(_nearness, load.pairs), default=0.0)):
+        if load.gpus and (not shown or len(shown) + len(load.gpus) <= MOST_GROUPS):
+            shown += load.gpus
+    caption = "All samples of the job; the last bin holds 98 to 100 %."
+    if len(shown) < len(gpus):
+        caption += f" {len(shown)} of {len(gpus)} GPUs, the most uneven nodes."
+    labels = [device_label(gpu.node, gpu.gpu, n_nodes=len(loads)) for gpu in shown]
+    counts = [gpu.counts.tolist() for gpu in shown]
+    yield _histogram(list(zip(labels, counts, strict=True)), caption)
+
+
+def _nearness(pair: PairDistance) -> float:
+    return -pair.distance
+
+
+def _histogram(groups: Sequence[tuple[str, Sequence[object]]], caption: str) -> Exhibit:
+    title = "Samples by GPU utilization"
+    return pct_bins("workloads", groups, title=title, caption=caption, role=Role.GPU)
+
+
+def from_details(counters: Counters, details: Details, params: Params) -> Outcome:
+    """Return finding and histogram from what SageMaker wrote."""
+    nodes = {node: entry for node, entry in details.items() if isinstance(entry, dict)}
+    groups = [
+        (device_label(node, gpu, n_nodes=len(nodes)), counts)
+        for node, entry in nodes.items()
+        for gpu, counts in _members(entry.get("workloads")).items()
+        if isinstance(counts, list) and len(counts) == AWS_N_BINS
+    ]
+    pairs = [
+        (float(distance), node, gpu, other)
+        for node, entry in nodes.items()
+        for gpu, others in _members(entry.get("distances")).items()
+        for other, distance in _members(others).items()
+        if isinstance(distance, int | float)
+    ]
+    caption = "As AWS writes it: samples of 99 and 100 % are missing."
+    return Outcome(
+        findings=[_imported(pairs, params)] if pairs and counters.rule_triggered else [],
+        exhibits=[_histogram(groups[:MOST_GROUPS], caption)] if groups else [],
+    )
+
+
+def _members(entry: JsonValue) -> Mapping[str, JsonValue]:
+    return entry if isinstance(entry, dict) else {}
+
+
+def _imported(pairs: Sequence[tuple[float, str, str, str]], params: Params) -> Finding:
+    distance, node, gpu, other = max(pairs)
+    return IMPORTED.finding(
+        measured=distance,
+        threshold=params.threshold,
+        where=Where(node=node, device=f"{gpu}, {other}"),
+        node=node,
+        gpu=gpu,
+        other=other,
+        places=format_places([(its, f"{one} – {two}") for _, its, one, two in pairs]),
+    )
+
+
+RULE = Rule(
+    id=RuleId("LoadBalancing"),
+    title="Workload balance",
+    about=ABOUT,
+    needs=(Need.SYSTEM,),
+    params=Params,
+    measure=measure,
+    judge=judge,
+    from_details=from_details,
+)
