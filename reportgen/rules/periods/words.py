@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from reportgen.facts.steps import phase_word
 from reportgen.results import Finding, Severity, Where
 from reportgen.rules.base import Presentation
+from reportgen.rules.kit import CHEAP_RATIO
 from reportgen.rules.periods.causes import Compared, cause_of, compare
 from reportgen.rules.periods.contents import Gauge, Load, Work, merge_contents
 from reportgen.rules.periods.exhibits import CYCLES, exhibits_of
@@ -16,7 +17,6 @@ from reportgen.rules.periods.measured import SeriesPeriods
 from reportgen.rules.periods.slow import Unit
 from reportgen.rules.saying.verdict import estimate_of, fault_severity
 from reportgen.rules.saying.wording import ordinal, say_some, say_times
-from reportgen.rules.steps.words import CHEAP_RATIO
 from reportgen.units import NS_PER_S, say_count, say_duration, say_pct, seconds
 
 MOST_NUMBERS = 6
