@@ -28,14 +28,20 @@ Integers = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 
 
-def deviation_threshold_ns(duration_ns: Integers, stddev: float) -> float:
-    """Return mean + stddev x population standard deviation of (n,) durations, n >= 1.
+def mean_and_deviation_ns(duration_ns: Integers) -> tuple[float, float]:
+    """Return mean and population standard deviation of (n,) durations, n >= 1.
 
-    As AWS's rule does (docs/rules.md). In whole ns, so that equal durations have exactly no
-    deviation, and sorted, so that the order of the rows does not show in the last digit.
+    In whole ns, so that equal durations have exactly no deviation, and sorted, so that the order
+    of the rows does not show in the last digit.
     """
     values = np.sort(duration_ns).astype(np.float64)
-    return float(values.mean() + stddev * values.std())
+    return float(values.mean()), float(values.std())
+
+
+def deviation_threshold_ns(duration_ns: Integers, stddev: float) -> float:
+    """Return mean + stddev x deviation, as AWS's rule does (docs/rules.md)."""
+    mean_ns, deviation_ns = mean_and_deviation_ns(duration_ns)
+    return mean_ns + stddev * deviation_ns
 
 
 def outliers_by_minute(

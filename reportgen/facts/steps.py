@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -75,6 +75,7 @@ class Steps:
     Attributes:
         worker, phase: ``algo-1-27``, ``Step:ModeKeys.TRAIN``.
         step: their numbers as recorded, ``NO_STEP`` where absent.
+        number: the same where the numbers give the order of all steps, else their places.
         start_ns, end_ns: of the steps.
         next_ns: start of the worker's next step of any phase; ``end_ns`` when steps overlap, for
             the last one, and when the next recorded step is not the next one that ran.
@@ -84,10 +85,16 @@ class Steps:
     worker: str
     phase: str
     step: Integers
+    number: Integers
     start_ns: Integers
     end_ns: Integers
     next_ns: Integers
     loop_ns: int
+
+    @property
+    def n_steps(self) -> int:
+        """Return how many steps there are."""
+        return int(self.step.size)
 
     @property
     def duration_ns(self) -> Integers:
@@ -99,14 +106,12 @@ class Steps:
         """Return how long each cycle takes: the step and the pause behind it."""
         return self.next_ns - self.start_ns
 
-    @property
-    def number(self) -> Integers:
-        """Return the numbers of steps where they give their order, else their places."""
-        places = np.arange(self.step.size, dtype=np.int64)
-        if places.size == 0 or self.step[0] <= NO_STEP or not (np.diff(self.step) > 0).all():
-            return places
-        is_dense = int(self.step[-1]) - int(self.step[0]) < MOST_STEPS_PER_RECORDED * places.size
-        return self.step if is_dense else places
+    def where(self, rows: NDArray[np.bool_] | Integers) -> Steps:
+        """Return some of the steps."""
+        return replace(self, **{name: getattr(self, name)[rows] for name in _COLUMNS})
+
+
+_COLUMNS = ("step", "number", "start_ns", "end_ns", "next_ns")
 
 
 @fact
@@ -123,6 +128,7 @@ def steps_of(spans: SpanTable) -> tuple[Steps, ...]:
                     worker=its.workers[its.worker[0]],
                     phase=its.phases[phase],
                     step=step[rows],
+                    number=_order(step[rows]),
                     start_ns=its.start_ns[rows],
                     end_ns=its.end_ns[rows],
                     next_ns=next_ns[rows],
@@ -130,6 +136,15 @@ def steps_of(spans: SpanTable) -> tuple[Steps, ...]:
                 )
             )
     return tuple(found)
+
+
+def _order(step: Integers) -> Integers:
+    """Return the numbers of steps where they give their order, else their places."""
+    places = np.arange(step.size, dtype=np.int64)
+    if step.size == 0 or step[0] <= NO_STEP or not (np.diff(step) > 0).all():
+        return places
+    is_dense = int(step[-1]) - int(step[0]) < MOST_STEPS_PER_RECORDED * step.size
+    return step if is_dense else places
 
 
 def _by_worker(spans: SpanTable) -> Iterator[SpanTable]:

@@ -38,6 +38,7 @@ from reportgen.units import NS_PER_MINUTE, percentages, seconds, speedup_at_most
 
 __all__ = [
     "AWS_DEFAULTS",
+    "CHEAP_RATIO",
     "CRITICAL_FROM_RATIO",
     "HOW_TO_RECORD",
     "MOST_BOXES",
@@ -48,6 +49,7 @@ __all__ = [
     "col",
     "columns_of",
     "concat",
+    "cost_severity",
     "derived",
     "estimate_of",
     "fault_severity",
@@ -57,6 +59,7 @@ __all__ = [
     "merge",
     "merged",
     "patience",
+    "pct_bins",
     "percentage",
     "ranking",
     "reason_to_skip",
@@ -70,6 +73,9 @@ __all__ = [
 
 CRITICAL_FROM_RATIO = 0.5
 """A fault that may cost half of the time is critical: mending it may double the speed."""
+CHEAP_RATIO = 0.01
+"""What costs less than 1 % of the loop is no fault: of many thousand steps with plain random
+scatter some always lie above three deviations."""
 MOST_BOXES = 64
 """More boxes than this cannot be told apart in a chart; all numbers stay in tables."""
 MOST_INTERVALS = 200
@@ -458,6 +464,12 @@ def fault_severity(recoverable_ratio: float | None) -> Severity:
     if recoverable_ratio is not None and recoverable_ratio >= CRITICAL_FROM_RATIO:
         return Severity.CRITICAL
     return Severity.WARNING
+
+
+def cost_severity(recoverable_ratio: float | None) -> Severity:
+    """Return the same; a cost of less than ``CHEAP_RATIO`` is only a reading."""
+    is_cheap = recoverable_ratio is not None and recoverable_ratio < CHEAP_RATIO
+    return Severity.INFO if is_cheap else fault_severity(recoverable_ratio)
 
 
 def estimate_of(recoverable_ratio: float | None) -> Estimate | None:

@@ -7,10 +7,11 @@ import numpy as np
 import pytest
 
 from reportgen.results import Counters, Details, ReasonCode, Severity, Status
+from reportgen.results.packed import unpack
 from reportgen.rules.runner import present_details
 from reportgen.rules.step_outlier import RULE
-from reportgen.rules.steps.words import named_worker
-from tests.builders import START_S
+from reportgen.rules.step_outlier.judge import named_worker
+from tests.builders import START_S, ns
 from tests.rules.framework_jobs import EVAL, TRAIN, finding, node, rows_of, run, step_rows
 
 GLOBAL = "Step:ModeKeys.GLOBAL"
@@ -272,7 +273,7 @@ def test_a_worker_is_named_above_twice_its_fair_share(
     ]
     series = [one for part in parts for one in RULE.measure(part, RULE.params()).series]
 
-    assert [item.outliers.step.size for item in series] == outliers
+    assert [item.outliers.n_steps for item in series] == outliers
     assert named_worker(series) == named
 
 
@@ -489,3 +490,32 @@ def test_phases_that_end_in_the_same_word_are_two_lines() -> None:
     assert curves is not None
     names = [column.name for column in curves.columns[1:]]
     assert {name.rpartition("_")[0] for name in names} == {TRAIN, other}
+
+
+def test_all_steps_are_data_whatever_is_drawn_or_judged() -> None:
+    rows = [
+        *step_rows(with_slow(300, [7]), worker="algo-1-9"),
+        *step_rows([0.1] * 5, worker="algo-1-10", first=3),
+        *step_rows([0.2] * 4, phase=EVAL, worker="algo-1-9", start_s=START_S + 400),
+    ]
+    data = run(RULE, node(rows), mode="TRAIN").data
+
+    assert [(table.id, table.of["worker"], table.of["phase"], table.n_rows) for table in data] == [
+        ("steps", "algo-1-9", EVAL, 4),
+        ("steps", "algo-1-9", TRAIN, 300),
+        ("steps", "algo-1-10", TRAIN, 5),
+    ]
+    steps = unpack(data[1])
+    assert steps["duration_ns"].tolist() == [
+        900_000_000 if step == 7 else 100_000_000 for step in range(300)
+    ]
+    assert steps["start_ns"].tolist() == [ns(START_S + step) for step in range(300)]
+    assert unpack(data[2])["step"].tolist() == [3, 4, 5, 6, 7]
+
+
+def test_steps_without_numbers_are_data_without_numbers() -> None:
+    rows = [(TRAIN, TRAIN, START_S + at, START_S + at + 0.5) for at in range(3)]
+    (data,) = run(RULE, node(rows)).data
+
+    assert list(unpack(data)) == ["start_ns", "duration_ns"]
+    assert run(RULE, node([])).data == ()

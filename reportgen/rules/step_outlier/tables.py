@@ -1,0 +1,403 @@
+"""The evidence about steps: statistics, histogram, durations and pace over time, slow steps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
+
+from reportgen.facts.distributions import bin_together
+from reportgen.facts.resample import coarsen, join_lines, lay_over, power_of_two
+from reportgen.facts.steps import PREFERRED_PHASES, Steps, phase_word
+from reportgen.profile.system import Floats
+from reportgen.results import (
+    Column,
+    ColumnType,
+    Details,
+    Exhibit,
+    ExhibitKind,
+    Role,
+    column,
+    exhibit,
+)
+from reportgen.rules.aws.breakdown import exhibits_of_breakdown, exhibits_of_members
+from reportgen.rules.functions import compared_functions
+from reportgen.rules.kit import Interval, col, columns_of, intervals, merge, row, table
+from reportgen.rules.step_outlier import texts
+from reportgen.rules.step_outlier.measure import Integers, StepSeries
+from reportgen.text import plural, write
+from reportgen.units import NS_PER_S, seconds
+
+MOST_LINES = 8
+"""More lines than this cannot be told apart in one chart; then they become one."""
+SECONDS_DIGITS = 6
+PACE_DIGITS = 4
+TIME_DIGITS = 3
+LEAST_STEPS_PER_BIN = 10
+"""Fewer, and one step more or less in a bin would look like a change of pace."""
+MOST_BINS = 120
+LEAST_BINS = 3
+STATISTICS = ("mean", "max", "p99", "p95", "p50", "min")
+_PREFIX = "outlier_"
+_DURING = " during slow steps"
+
+
+def preferred(series: Sequence[StepSeries]) -> StepSeries:
+    """Return the series that stands for the others: TRAIN, GLOBAL, or most steps."""
+    for word in PREFERRED_PHASES:
+        for item in series:
+            if item.word == word:
+                return item
+    return max(series, key=lambda item: (item.n_steps, item.phase))
+
+
+def main_series(series: Sequence[StepSeries]) -> list[StepSeries]:
+    """Return the series of the phase that stands for the training."""
+    phase = preferred(series).phase
+    return [item for item in series if item.phase == phase]
+
+
+def exhibits_of_series(
+    series: Sequence[StepSeries], *, batch_size: int | None
+) -> Iterator[Exhibit]:
+    """Yield all evidence; nothing without steps."""
+    if not series:
+        return
+    yield _statistics(series, batch_size)
+    yield _histogram(series)
+    yield _over_time(series)
+    yield from _pace_over_time(main_series(series), batch_size)
+    yield _numbers(preferred(series))
+    yield _slow_steps(
+        "outliers",
+        [(item, item.outliers) for item in series],
+        title="Outlier steps",
+        caption="Steps longer than the threshold of their worker and phase.",
+    )
+    yield _above_median(series)
+    yield from _intervals(series)
+    during = merge([item.during_outliers for item in series])
+    yield from exhibits_of_breakdown(during, with_others=False, prefix=_PREFIX, during=_DURING)
+    yield from compared_functions(
+        f"{_PREFIX}functions",
+        merge([item.functions for item in series]),
+        merge([item.other_functions for item in series]),
+        title="Functions in slow steps and in the others",
+        caption=(
+            "Workers and phases with too many slow steps. Each event counts once on a side, with "
+            "its full length; largest increase of the share first."
+        ),
+    )
+
+
+def _statistics(series: Sequence[StepSeries], batch_size: int | None) -> Exhibit:
+    columns = columns_of(series, StepSeries)
+    if batch_size is not None:
+        rates = [item.per_second(batch_size, digits=2) for item in series]
+        columns.insert(4, _floats("samples_per_s", "/s", rates))
+    return exhibit(
+        "steps",
+        ExhibitKind.TABLE,
+        title="Step durations by worker and phase",
+        caption=(
+            "Statistics include the outliers. Steps per second are counted from the first to the "
+            "last step, with the time between them. A series with too few steps is not judged "
+            "and has no threshold."
+        ),
+        columns=columns,
+    )
+
+
+def _histogram(series: Sequence[StepSeries]) -> Exhibit:
+    bins = bin_together([item.normal for item in series])
+    edges_s = bins.edge_ns / NS_PER_S
+    starts, ends = edges_s[:-1].tolist(), edges_s[1:].tolist()
+    counts = [line.tolist() for line in bins.counts]
+    slow = [item for item in series if item.outliers.n_steps]
+    caption = "All steps of each worker and phase."
+    if slow:
+        starts.append(float(edges_s[-1]))
+        ends.append(float(edges_s[-1] + (edges_s[-1] - edges_s[-2])))
+        for line, item in zip(counts, series, strict=True):
+            line.append(item.outliers.n_steps)
+        caption = write(
+            "The last bin is an overflow bin: it holds {n:count outlier}, the longest of "
+            "{longest:s}.",
+            n=sum(item.outliers.n_steps for item in slow),
+            longest=max(item.max_s for item in slow),
+        )
+    return exhibit(
+        "step_histogram",
+        ExhibitKind.HISTOGRAM,
+        title="How long steps take",
+        caption=caption,
+        columns=[
+            _floats("bin_start", "s", starts),
+            _floats("bin_end", "s", ends),
+            *(
+                column(name, "steps", line, type=ColumnType.INT)
+                for name, line in zip(_line_names(series), counts, strict=True)
+            ),
+        ],
+        role=Role.STEP,
+    )
+
+
+def _over_time(series: Sequence[StepSeries]) -> Exhibit:
+    lines, names = [item.buckets for item in series], _line_names(series)
+    caption = ""
+    if len(lines) > MOST_LINES:
+        caption = f"Minimum, mean and maximum over the {len(lines)} workers and phases. "
+        lines, names = [join_lines(lines)], ["all workers"]
+    found = lay_over(lines)
+    marks = {"min": found.low, "mean": found.mean, "max": found.high}
+    caption += write(
+        "{n:count step} in {n_intervals:count interval}; each keeps its shortest, mean and longest "
+        "step.",
+        n=sum(item.n_steps for item in series),
+        n_intervals=found.time_ns.size,
+    )
+    return exhibit(
+        "step_series",
+        ExhibitKind.BAND,
+        title="Step durations over time",
+        caption=caption,
+        columns=[
+            _floats("time_s", "s", found.time_ns / NS_PER_S),
+            *(
+                _floats(f"{name}_{mark}", "s", np.round(values[line], SECONDS_DIGITS))
+                for line, name in enumerate(names)
+                for mark, values in marks.items()
+            ),
+        ],
+        role=Role.STEP,
+    )
+
+
+def _numbers(shown: StepSeries) -> Exhibit:
+    """Return at what time which step began: of one worker, as all count the same steps."""
+    marks, thinned = shown.marks, ""
+    if marks.n_steps < shown.n_steps:
+        thinned = f" {marks.n_steps:,} of {shown.n_steps:,} steps."
+    return exhibit(
+        "step_numbers",
+        ExhibitKind.SERIES,
+        title="Step numbers over time",
+        caption=f"When the steps of {shown.worker} ({shown.word}) began.{thinned}",
+        columns=[
+            _floats("time_s", "s", marks.start_ns / NS_PER_S),
+            column("step", "", marks.step, type=ColumnType.INT),
+        ],
+        role=Role.STEP,
+    )
+
+
+@row
+class SlowStep:
+    """A step that is slow."""
+
+    worker: str = col()
+    phase: str = col()
+    step: int = col()
+    start_ns: int = col("s", name="start_s", per=NS_PER_S)
+    duration_ns: int = col("s", name="duration_s", per=NS_PER_S)
+    factor_of_median: float | None = col(digits=2)
+
+
+def _slow_steps(
+    exhibit_id: str, parts: Sequence[tuple[StepSeries, Steps]], *, title: str, caption: str
+) -> Exhibit:
+    rows = [
+        SlowStep(
+            worker=item.worker,
+            phase=item.word,
+            step=step,
+            start_ns=start_ns,
+            duration_ns=duration_ns,
+            factor_of_median=duration_ns / NS_PER_S / item.p50_s if item.p50_s else None,
+        )
+        for item, slow in parts
+        for step, start_ns, duration_ns in _each(slow.step, slow.start_ns, slow.duration_ns)
+    ]
+    return table(exhibit_id, rows, SlowStep, title=title, caption=caption)
+
+
+def _each(*columns: Integers) -> Iterator[tuple[int, ...]]:
+    return zip(*(values.tolist() for values in columns), strict=True)
+
+
+def _above_median(series: Sequence[StepSeries]) -> Exhibit:
+    n_all = sum(item.above_twice_median for item in series)
+    n_shown = sum(item.slowest.n_steps for item in series)
+    rest = f" The {n_shown:,} longest of {n_all:,} are listed." if n_shown < n_all else ""
+    return _slow_steps(
+        "median_outliers",
+        [(item, item.slowest) for item in series],
+        title=texts.ABOVE_MEDIAN,
+        caption=f"Another definition than the rule's; a step of exactly that is normal.{rest}",
+    )
+
+
+def _intervals(series: Sequence[StepSeries]) -> Iterator[Exhibit]:
+    """Yield when the outliers were, nothing without any."""
+    found = [
+        Interval(
+            node=item.worker.rpartition("-")[0],
+            device=item.worker,
+            what=f"{item.word} step {step}, outlier",
+            start_s=seconds(start_ns),
+            end_s=seconds(end_ns),
+        )
+        for item in series
+        for step, start_ns, end_ns in _each(
+            item.outliers.step, item.outliers.start_ns, item.outliers.end_ns
+        )
+    ]
+    if found:
+        yield intervals(found, title="When outlier steps ran")
+
+
+def _line_names(series: Sequence[StepSeries]) -> list[str]:
+    """Name lines by what differs; phases in full where two of them end in the same word."""
+    words = {item.phase: item.word for item in series}
+    if len(words) == 1:
+        return [item.worker for item in series]
+    if len(set(words.values())) < len(words):
+        words = {phase: phase for phase in words}
+    if len({item.worker for item in series}) == 1:
+        return [words[item.phase] for item in series]
+    return [f"{item.worker} {words[item.phase]}" for item in series]
+
+
+def _floats(name: str, unit: str, values: Sequence[float | None] | Floats) -> Column:
+    return column(name, unit, values, type=ColumnType.FLOAT)
+
+
+# Steps per second over time
+
+
+def _pace_over_time(main: Sequence[StepSeries], batch_size: int | None) -> Iterator[Exhibit]:
+    """Yield the steps a second in each stretch of time; nothing for a short loop.
+
+    A stretch without a step has 0; one of which less than half lies between a worker's first and
+    last step has no value for that worker.
+    """
+    start_ns = min(item.start_ns for item in main)
+    end_ns = max(item.start_ns + item.reach_ns for item in main)
+    width_ns = power_of_two(
+        max(
+            LEAST_STEPS_PER_BIN * max(item.reach_ns // item.n_steps for item in main),
+            (end_ns - start_ns) // MOST_BINS,
+            *(item.buckets.width_ns for item in main),
+        )
+    )
+    edge_ns = np.arange(start_ns // width_ns, end_ns // width_ns + 2, dtype=np.int64) * width_ns
+    if edge_ns.size <= LEAST_BINS:
+        return
+    names, rates = [item.worker for item in main], [_rates(item, edge_ns) for item in main]
+    remark = ""
+    if len(main) > MOST_LINES:
+        names, rates = (
+            ["mean of the workers"],
+            [np.round(np.ma.masked_invalid(rates).mean(axis=0).filled(np.nan), PACE_DIGITS)],
+        )
+        remark = f" Mean of {plural(len(main), 'worker')}."
+    if batch_size is not None:
+        remark += f" A step of a worker is {plural(batch_size, 'sample')}."
+    middle_s = np.round((edge_ns[:-1] + width_ns // 2) / NS_PER_S, TIME_DIGITS)
+    yield exhibit(
+        "step_pace",
+        ExhibitKind.SERIES,
+        title="Steps per second over time",
+        caption=write(
+            "{phase} steps that began in each stretch of {width:ns}, with the time between them."
+            "{remark}",
+            phase=main[0].word,
+            width=width_ns,
+            remark=remark,
+        ),
+        columns=[
+            _floats("time_s", "s", middle_s),
+            *(_floats(name, "steps/s", rate) for name, rate in zip(names, rates, strict=True)),
+        ],
+        role=Role.STEP,
+    )
+
+
+def _rates(item: StepSeries, edge_ns: Integers) -> Floats:
+    """Return (n_bins,) steps per second, NaN where the worker was there for less than half."""
+    width_ns = int(edge_ns[1] - edge_ns[0])
+    steps = coarsen(item.buckets, width_ns)
+    count = np.zeros(edge_ns.size - 1)
+    count[steps.index - edge_ns[0] // width_ns] = steps.count
+    length_ns = np.minimum(edge_ns[1:], item.start_ns + item.reach_ns)
+    length_ns = np.maximum(length_ns - np.maximum(edge_ns[:-1], item.start_ns), 0)
+    is_there = 2 * length_ns >= width_ns
+    rate = np.full(count.shape, np.nan)
+    rate[is_there] = count[is_there] * NS_PER_S / length_ns[is_there]
+    return np.round(rate, PACE_DIGITS)
+
+
+# From the result of AWS's rule
+
+
+def exhibits_of_details(details: Details) -> Iterator[Exhibit]:
+    """Yield what AWS's JSON holds: statistics, one histogram per worker, what ran meanwhile."""
+    entries = details.get("step_details")
+    workers = {
+        worker: entry
+        for worker, entry in (entries.items() if isinstance(entries, dict) else ())
+        if isinstance(entry, dict) and isinstance(entry.get("step_stats"), dict)
+    }
+    if workers:
+        yield _steps_of_details(workers)
+    for worker, entry in workers.items():
+        yield _histogram_of_details(worker, entry, is_alone=len(workers) == 1)
+    yield from exhibits_of_members(details, prefix=_PREFIX, during=_DURING)
+
+
+def number(value: object) -> float | None:
+    """Return a number of AWS's JSON, ``None`` where there is something else."""
+    return value if isinstance(value, int | float) and not isinstance(value, bool) else None
+
+
+def _steps_of_details(workers: Mapping[str, Mapping[str, object]]) -> Exhibit:
+    entries = list(workers.values())
+    stats = [found if isinstance(found := entry["step_stats"], dict) else {} for entry in entries]
+    phases = [phase_word(str(entry.get("phase"))) for entry in entries]
+    n_outliers = [number(entry.get("number_of_outliers")) for entry in entries]
+    return exhibit(
+        "steps",
+        ExhibitKind.TABLE,
+        title="Step durations by worker",
+        caption="The source keeps one phase of each worker.",
+        columns=[
+            column("worker", "", list(workers), type=ColumnType.TEXT),
+            column("phase", "", phases, type=ColumnType.TEXT),
+            *(
+                _floats(f"{name}_s", "s", [number(one.get(name)) for one in stats])
+                for name in STATISTICS
+            ),
+            _floats("outliers", "", n_outliers),
+        ],
+    )
+
+
+def _histogram_of_details(worker: str, entry: Mapping[str, object], *, is_alone: bool) -> Exhibit:
+    counts, edges = (
+        [number(value) for value in found] if isinstance(found := entry.get(name), list) else []
+        for name in ("probs", "binedges")
+    )
+    is_whole = len(edges) == len(counts) + 1
+    return exhibit(
+        "step_histogram" if is_alone else f"step_histogram_{worker}",
+        ExhibitKind.HISTOGRAM,
+        title=f"How long steps of {worker} take",
+        caption="Without the outliers.",
+        columns=[
+            _floats("bin_start", "s", edges[:-1] if is_whole else []),
+            _floats("bin_end", "s", edges[1:] if is_whole else []),
+            _floats(worker, "steps", counts if is_whole else []),
+        ],
+        role=Role.STEP,
+    )

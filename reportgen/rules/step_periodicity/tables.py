@@ -1,0 +1,246 @@
+"""The evidence for rhythms: steps with the slow ones marked, what ran in them, the GPUs' use."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from reportgen.facts.inside import Contents, Work
+from reportgen.facts.steps import Steps
+from reportgen.results import ColumnType, Exhibit, ExhibitKind, Role, column, exhibit
+from reportgen.rules.kit import Interval, col, derived, intervals, merge, row, table
+from reportgen.rules.step_periodicity.measure import Group, Period
+from reportgen.text import write
+from reportgen.units import NS_PER_S, seconds
+
+MOST_FUNCTIONS = 12
+LISTED_FROM_RATIO = 0.01
+"""So many functions of a rhythm are listed, those that differ by 1 % of the extra time or more,
+by the size of the difference; the others hardly matter."""
+ALWAYS_THERE_RATIO = 0.98
+"""What fills normal steps as well says nothing about slow ones."""
+DIGITS = 6
+
+
+@row
+class Compared:
+    """One function per slow and per normal step.
+
+    Attributes:
+        excess_ratio: how much of the extra time of a slow step it took; negative when it took
+            less than in a normal one.
+        evidence_ratio: the same beyond what something that always runs at its usual rate would
+            have taken: 0 for a background thread, 1 for what filled all of the extra time.
+    """
+
+    label: str = col(name="period")
+    function: str = col()
+    slow_ns: float = col("s", name="slow_s", per=NS_PER_S)
+    normal_ns: float = col("s", name="normal_s", per=NS_PER_S)
+    difference_s: float = derived(lambda item: (item.slow_ns - item.normal_ns) / NS_PER_S, "s")
+    of_extra_time_pct: float = derived(lambda item: 100 * item.excess_ratio, "%")
+    evidence_pct: float = derived(lambda item: 100 * max(item.evidence_ratio, 0.0), "%")
+    work: Work
+    excess_ratio: float
+    evidence_ratio: float
+
+
+def compare(group: Group) -> list[Compared]:
+    """Return the functions by how much more time they took in slow steps, most first.
+
+    Edge cases: without a normal step, or when slow ones are no longer, there is nothing to say.
+    """
+    contents = merge([member.contents for member in group.members])
+    if not contents.n_slow or not contents.n_normal:
+        return []
+    normal_ns = contents.normal_ns / contents.n_normal
+    extra_ns = contents.slow_ns / contents.n_slow - normal_ns
+    if extra_ns <= 0:
+        return []
+    found = [
+        _compared(group.main.label, key, contents, normal_ns=normal_ns, extra_ns=extra_ns)
+        for key in contents.in_slow_ns
+    ]
+    return sorted(found, key=lambda item: (-item.excess_ratio, item.function))
+
+
+def _compared(
+    label: str, key: tuple[str, Work], contents: Contents, *, normal_ns: float, extra_ns: float
+) -> Compared:
+    its_slow_ns = contents.in_slow_ns[key] / contents.n_slow
+    its_normal_ns = contents.in_normal_ns[key] / contents.n_normal
+    rate = its_normal_ns / normal_ns if normal_ns else 0.0
+    excess_ratio = (its_slow_ns - its_normal_ns) / extra_ns
+    is_constant = rate > ALWAYS_THERE_RATIO
+    return Compared(
+        label=label,
+        function=key[0],
+        work=key[1],
+        slow_ns=its_slow_ns,
+        normal_ns=its_normal_ns,
+        excess_ratio=excess_ratio,
+        evidence_ratio=0.0 if is_constant else (excess_ratio - rate) / (1 - rate),
+    )
+
+
+@row
+class _NodeLoad:
+    period: str = col()
+    node: str = col()
+    gauge: str = col()
+    inside_pct: float | None = col("%")
+    outside_pct: float | None = col("%")
+    samples_inside: int = col()
+    samples_outside: int = col()
+
+
+def exhibits_of(groups: Sequence[Group], told: Sequence[Group]) -> Iterator[Exhibit]:
+    """Yield the table of all rhythms, and the evidence for those that are told.
+
+    Args:
+        groups: all rhythms, the costliest first.
+        told: the first of them, which cost enough to be told.
+    """
+    if told:
+        yield _cycles(told)
+    if groups:
+        yield table(
+            "periods",
+            [member for group in groups for member in group.members],
+            Period,
+            title="Rhythms of slow steps by worker",
+            caption=(
+                "Costs are above the usual cycle at that time; shares are of the worker's loop. "
+                "Cheap rhythms stand in this table only."
+            ),
+        )
+    if told:
+        yield _functions(told)
+        yield from _loads(told)
+        yield intervals(
+            [item for group in told for member in group.members for item in _intervals(member)],
+            title="When steps were slow in a rhythm",
+            n_all=sum(member.n_found for group in told for member in group.members),
+        )
+
+
+def _cycles(groups: Sequence[Group]) -> Exhibit:
+    """Return the steps of the worker in which a rhythm costs most, slow ones in own columns."""
+    main = groups[0].main
+    own = [
+        member
+        for group in groups
+        for member in group.members
+        if (member.worker, member.phase) == (main.worker, main.phase)
+    ]
+    start_ns, length_ns = _together([main.drawn, *(member.slowest for member in own)])
+    length_s = np.round(length_ns / NS_PER_S, DIGITS)
+    lines = {"step_and_pause_s": length_s}
+    for member in own:
+        is_slow = np.isin(start_ns, member.slowest.start_ns)
+        lines[f"slow {member.label}"] = np.where(is_slow, length_s, np.nan)
+    thinned = (
+        " {n:n} of {n_steps:n} steps are drawn, of each stretch the longest."
+        if start_ns.size < main.n_steps
+        else ""
+    )
+    return exhibit(
+        "cycles",
+        ExhibitKind.SERIES,
+        title=f"Steps of {main.worker} ({main.word}) with the pause behind each",
+        caption=write(
+            "From the start of a step to that of the next one; slow ones are marked." + thinned,
+            n=start_ns.size,
+            n_steps=main.n_steps,
+        ),
+        columns=[
+            column("time_s", "s", start_ns / NS_PER_S, type=ColumnType.FLOAT),
+            *(
+                column(
+                    name,
+                    "s",
+                    values,
+                    type=ColumnType.FLOAT,
+                    role=Role.WARNING if name.startswith("slow ") else Role.STEP,
+                )
+                for name, values in lines.items()
+            ),
+        ],
+    )
+
+
+def _together(parts: Sequence[Steps]) -> tuple[np.ndarray, np.ndarray]:
+    """Return starts and lengths of the cycles of all parts, each once, in order of time."""
+    start_ns, first = np.unique(
+        np.concatenate([part.start_ns for part in parts]), return_index=True
+    )
+    return start_ns, np.concatenate([part.cycle_ns for part in parts])[first]
+
+
+def _functions(groups: Sequence[Group]) -> Exhibit:
+    rows: list[Compared] = []
+    for group in groups:
+        differing = [item for item in compare(group) if abs(item.excess_ratio) >= LISTED_FROM_RATIO]
+        largest = sorted(differing, key=lambda item: -abs(item.excess_ratio))[:MOST_FUNCTIONS]
+        rows += [item for item in differing if item in largest]
+    return table(
+        "slow_functions",
+        rows,
+        Compared,
+        title="What ran in slow steps and in normal ones",
+        caption=(
+            "Means per step, or per pause where the pause is slow, over all workers of the "
+            "rhythm. A function inside another counts in both. What runs in the background at "
+            "its usual rate has evidence 0, what filled all of the extra time 100 %."
+        ),
+    )
+
+
+def _loads(groups: Sequence[Group]) -> Iterator[Exhibit]:
+    rows = [
+        _NodeLoad(
+            period=member.label,
+            node=member.node,
+            gauge=gauge,
+            inside_pct=load.inside_pct,
+            outside_pct=load.outside_pct,
+            samples_inside=load.n_inside,
+            samples_outside=load.n_outside,
+        )
+        for group in groups
+        for member in _one_per_node(group)
+        for gauge, load in member.loads.items()
+    ]
+    if rows:
+        yield table(
+            "inside_outside",
+            rows,
+            _NodeLoad,
+            title="How busy the node was inside and outside slow steps",
+            caption=(
+                "Means over the samples of the training loop, by node for its costliest worker; "
+                "without a value where no sample fell."
+            ),
+        )
+
+
+def _one_per_node(group: Group) -> list[Period]:
+    best: dict[str, Period] = {}
+    for member in group.members:
+        known = best.get(member.node)
+        if known is None or member.cost_ratio > known.cost_ratio:
+            best[member.node] = member
+    return list(best.values())
+
+
+def _intervals(member: Period) -> Iterator[Interval]:
+    windows, numbers = member.windows, member.slowest.number.tolist()
+    for number, start_ns, end_ns in zip(numbers, windows.first_ns, windows.last_ns, strict=True):
+        yield Interval(
+            node=member.node,
+            device=member.worker,
+            what=f"step {number}, slow {member.label}",
+            start_s=seconds(start_ns),
+            end_s=seconds(end_ns),
+        )

@@ -1,1 +1,0 @@
-"""How long the steps took and which worker lags: the ground of StepOutlier."""
