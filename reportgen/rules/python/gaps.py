@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reportgen.facts.groups import rows_by_code
-from reportgen.facts.loader import loader_rows, waits_of
+from reportgen.facts.loader import waits_of
 from reportgen.profile import PythonTable, SpanTable
 from reportgen.rules.python.sums import ProfileSum, join_sums, sum_of
 from reportgen.units import NS_PER_US
@@ -46,7 +46,7 @@ class Gaps:
 
 def gaps_of(spans: SpanTable, table: PythonTable) -> tuple[Gaps, ...]:
     """Return the gaps of each worker of a node; none without waits or forward passes."""
-    waits = waits_of(spans, loader_rows(spans))
+    waits = waits_of(spans)
     forward = spans.where(spans.in_phases(_FORWARD))
     begins = forward if forward.n_spans else spans.steps()
     found = []
