@@ -88,6 +88,7 @@ def col(
     role: Role | None = None,
     per: float | None = None,
     digits: int | None = None,
+    reduce: Callable[[Sequence[Any]], Any] | None = None,
 ) -> Any:
     """Declare a field of a row that is a column of its table, in the order of declaration.
 
@@ -97,9 +98,10 @@ def col(
         role: what the column is about.
         per: values are divided by it for the table: nanoseconds are shown in µs by ``NS_PER_US``.
         digits: values are rounded to so many digits.
+        reduce: how the values of merged rows become one; see ``merged``.
     """
     meta = {"unit": unit, "name": name, "role": role, "per": per, "digits": digits}
-    return field(metadata={"column": meta})
+    return field(metadata={"column": meta, "reduce": reduce})
 
 
 def derived(
