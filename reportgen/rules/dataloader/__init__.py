@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from reportgen.profiling import ProfilingKind
 from reportgen.results import RuleId, Section
 from reportgen.rules.base import About, Need, Rule
 from reportgen.rules.dataloader.judge import from_details, judge
@@ -20,6 +21,7 @@ ABOUT = About(
     ),
     section=Section(id="data-loading", title="Data loading", order=180),
     has_counters=True,
+    recorded_by=ProfilingKind.LOADER,
 )
 
 RULE = Rule(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from reportgen.profiling import ProfilingKind
 from reportgen.results import RuleId
 from reportgen.rules.base import About, Need, Rule
 from reportgen.rules.horovod_negotiation.judge import LATE, judge
@@ -16,6 +17,7 @@ ABOUT = About(
     advice=LATE.advice,
     is_optional=True,
     hint_when_skipped="",
+    recorded_by=ProfilingKind.HOROVOD,
 )
 
 RULE = Rule(
