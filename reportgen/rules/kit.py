@@ -6,7 +6,7 @@ parameters, the rows that it measures and shows, ``measure``, ``judge``, ``RULE`
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any, Literal, TypeVar, dataclass_transform
 
@@ -51,6 +51,7 @@ __all__ = [
     "derived",
     "estimate_of",
     "fault_severity",
+    "histogram",
     "intervals",
     "longest_minutes",
     "merge",
@@ -309,15 +310,50 @@ def pct_bins(
         caption: how to read it.
         role: what all groups are about.
     """
-    starts = [BIN_PCT * index for index in range(len(groups[0][1]))]
-    edges = {"bin_start": starts, "bin_end": [start + BIN_PCT for start in starts]}
+    edges = range(0, BIN_PCT * (len(groups[0][1]) + 1), BIN_PCT)
+    return histogram(
+        exhibit_id,
+        edges,
+        groups,
+        title=title,
+        caption=caption,
+        unit="%",
+        edge_type=ColumnType.INT,
+        role=role,
+    )
+
+
+def histogram(
+    exhibit_id: str,
+    edges: Sequence[Any] | NDArray[Any],
+    groups: Sequence[tuple[str, Iterable[object]]],
+    *,
+    title: str,
+    caption: str = "",
+    unit: str,
+    edge_type: ColumnType = ColumnType.FLOAT,
+    role: Role | None = None,
+) -> Exhibit:
+    """Return histograms over common bins.
+
+    Args:
+        exhibit_id: stable id, unique within the result.
+        edges: (n + 1,) of the bins.
+        groups: a name and (n,) counts each.
+        title: what was counted, without a full stop.
+        caption: how to read it.
+        unit: of the edges.
+        edge_type: of the edges.
+        role: what all groups are about.
+    """
     return exhibit(
         exhibit_id,
         ExhibitKind.HISTOGRAM,
         title=title,
         caption=caption,
         columns=[
-            *(column(name, "%", values, type=ColumnType.INT) for name, values in edges.items()),
+            column("bin_start", unit, edges[:-1], type=edge_type),
+            column("bin_end", unit, edges[1:], type=edge_type),
             *(column(name, "", counts, type=ColumnType.INT, role=role) for name, counts in groups),
         ],
         role=role,

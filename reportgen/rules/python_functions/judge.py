@@ -52,8 +52,8 @@ BEFORE_FORWARD = Message(
     title="Before the forward pass most time goes to {first}",
     text=(
         f"{{n_covered:n}} of {{n_gaps:count time}} {STAGE} ({{covered_s:s}}) "
-        "{n_covered:verb lie} in {longest.n_profiles:count profile} of {longest.own_s:s}. Most own time there, besides "
-        "loading data and the model: {named}."
+        "{n_covered:verb lie} in {longest.n_profiles:count profile} of {longest.own_s:s}. Most own "
+        "time there, besides loading data and the model: {named}."
     ),
     advice="Move what does not train out of the loop, or do it less often.",
     unit="s",
