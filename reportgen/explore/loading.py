@@ -12,13 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reportgen.explore.statistics import STEP
-from reportgen.rules.loading.batches import too_many_steps
+from reportgen.facts.loader import INITIALIZE, PROCESS, too_many_steps
+from reportgen.facts.slow import MEDIAN_FACTOR
 
 if TYPE_CHECKING:
     import pandas as pd
 
-OUTLIER_FACTOR = 2.0
-INITIALIZE, WORKER = "DataLoaderIterInitialize", "DataLoaderWorker"
+OUTLIER_FACTOR = float(MEDIAN_FACTOR)
 
 
 def initializations(frame: pd.DataFrame) -> pd.DataFrame:
@@ -56,12 +56,12 @@ def initialization_times(frame: pd.DataFrame) -> pd.DataFrame:
 
 def worker_times(frame: pd.DataFrame) -> pd.DataFrame:
     """Return the life times of worker processes, in order of time: not the time they worked."""
-    return _in_order(frame[frame["process"] == WORKER])
+    return _in_order(frame[frame["process"] == PROCESS])
 
 
 def waits(frame: pd.DataFrame) -> pd.DataFrame:
     """Return the calls of GetNext, in which training waits for a batch, in order of time."""
-    return _in_order(frame[~frame["process"].isin([INITIALIZE, WORKER])])
+    return _in_order(frame[~frame["process"].isin([INITIALIZE, PROCESS])])
 
 
 def outliers(

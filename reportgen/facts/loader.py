@@ -1,20 +1,24 @@
-"""Which framework events load data, and how long the training loop waited for them.
+"""Data loaders in framework events: which events load, how long the loop waited, how many loaders.
 
-PyTorch and TensorFlow write different events (source: formats §4.2, §4.3). A *wait* is the time
-in which the training process asks for the next batch; the life time of a loader process is not.
+PyTorch and TensorFlow write different events (docs/formats.md, PyTorch events; docs/formats.md,
+TensorFlow events). A *wait* is the time in which the training process asks for the next batch; the
+life time of a loader process is not.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from reportgen.facts.groups import joint_codes, rows_by_code
-from reportgen.facts.intervals import covered_ns, union_length_ns
+from reportgen.facts.intervals import Instants, covered_ns, union_length_ns
 from reportgen.facts.nesting import parents_of
 from reportgen.profile import SpanTable
+from reportgen.profile.memo import fact
+from reportgen.units import NS_PER_S
 
 INITIALIZE = "DataLoaderIterInitialize"
 FETCH = "DataLoaderIter"
@@ -22,12 +26,22 @@ PROCESS = "DataLoaderWorker"
 TENSORFLOW = "DataIterator"
 OPERATORS = "cpu_functions"
 _ENDS = frozenset({"dataset::GetNext", "IteratorGetNextOp::DoCompute"})
-"""The end of every TensorFlow pipeline, whatever is in it. Source: formats §4.3."""
+"""The end of every TensorFlow pipeline, whatever is in it (docs/formats.md, TensorFlow events)."""
 RECORDED_RATIO = 0.9
-"""With waits for fewer of the steps than this, the others are estimated from their mean. Ours."""
+"""Where waits were recorded for fewer of the steps than this, the others are estimated from their
+mean; a few are missing at the ends of every recording."""
+UNRECORDED_FACTOR = 3
+"""More than so many times the usual number of steps between two waits: waits of some steps were
+not recorded (docs/rules.md, Slow batches)."""
+LEAST_SECONDS = 10
+"""SageMaker judges from more than ten busy seconds on (docs/rules.md, Dataloader)."""
+SECONDS_PER_MINUTE = 60
 
 Integers = NDArray[np.int64]
 Mask = NDArray[np.bool_]
+
+
+# Which events they are
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,6 +68,67 @@ class LoaderRows:
     has_prefetch: bool
 
 
+@fact
+def loader_rows(spans: SpanTable) -> LoaderRows:
+    """Find the loader events of one node."""
+    in_tensorflow = spans.in_phases((TENSORFLOW,))
+    is_end = np.isin(spans.name, [code for code, name in enumerate(spans.names) if name in _ENDS])
+    return LoaderRows(
+        initialize=spans.in_phases((INITIALIZE,)),
+        fetch=spans.in_phases((FETCH,)) | _outermost(spans, in_tensorflow),
+        process=spans.in_phases((PROCESS,)),
+        next_call=spans.in_phases((OPERATORS,)) & _names_with(spans, "__next__"),
+        is_tensorflow=bool(in_tensorflow.any()),
+        is_pytorch=bool(spans.in_phases((INITIALIZE, FETCH, PROCESS)).any()),
+        is_pipeline_known=bool((in_tensorflow & ~is_end).any()),
+        has_prefetch=bool((in_tensorflow & _names_with(spans, "Prefetch")).any()),
+    )
+
+
+@fact
+def waits_of(spans: SpanTable) -> SpanTable:
+    """Return the events that are counted as waits: fetches, else ``__next__`` operators."""
+    rows = loader_rows(spans)
+    return spans.where(rows.fetch if rows.fetch.any() else rows.next_call)
+
+
+def _names_with(spans: SpanTable, word: str) -> Mask:
+    return np.isin(spans.name, [code for code, name in enumerate(spans.names) if word in name])
+
+
+def _outermost(spans: SpanTable, in_tensorflow: Mask) -> Mask:
+    """Return which of TensorFlow's requests lie in no other one of their worker and thread.
+
+    Where the op that hands batches to the loop was recorded (``IteratorGetNextOp``), only that
+    one waits; the others then run ahead of it.
+    """
+    requests = in_tensorflow & _names_with(spans, "GetNext")
+    handing_over = requests & _names_with(spans, "IteratorGetNextOp")
+    chosen = np.flatnonzero(handing_over if handing_over.any() else requests)
+    mask = np.zeros(requests.shape, dtype=bool)
+    if chosen.size:
+        its = spans.where(chosen)
+        parents = parents_of(its.start_ns, its.end_ns, joint_codes(its.worker, its.tid))
+        mask[chosen[parents < 0]] = True
+    return mask
+
+
+def too_many_steps(n_steps: Integers, is_usual: Mask) -> Mask:
+    """Return where so many steps began between two waits that others were not recorded.
+
+    Args:
+        n_steps: (n,) steps that began in between.
+        is_usual: (n,) which of them the median is of.
+    """
+    if not is_usual.any():
+        return np.zeros(n_steps.shape, dtype=np.bool_)
+    usual = max(float(np.median(n_steps[is_usual])), 1.0)
+    return np.asarray(n_steps > UNRECORDED_FACTOR * usual)
+
+
+# How long the training loop waited
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Waiting:
     """How one worker's loop waited.
@@ -75,7 +150,7 @@ class Waiting:
     expected_ns: int
     n_waits: int
     n_steps: int
-    unrecorded_ns: int = 0
+    unrecorded_ns: int
 
     @property
     def loop_ns(self) -> int:
@@ -88,121 +163,128 @@ class Waiting:
         return self.expected_ns / self.loop_ns if self.loop_ns else 0.0
 
 
-def loader_rows(spans: SpanTable) -> LoaderRows:
-    """Find the loader events of one node."""
-    names_with = _names_with(spans, "GetNext")
-    in_tensorflow = spans.in_phases((TENSORFLOW,))
-    operators = spans.in_phases((OPERATORS,))
-    return LoaderRows(
-        initialize=spans.in_phases((INITIALIZE,)),
-        fetch=spans.in_phases((FETCH,)) | _outermost(spans, in_tensorflow & names_with),
-        process=spans.in_phases((PROCESS,)),
-        next_call=operators & _names_with(spans, "__next__"),
-        is_tensorflow=bool(in_tensorflow.any()),
-        is_pytorch=bool(spans.in_phases((INITIALIZE, FETCH, PROCESS)).any()),
-        is_pipeline_known=bool((in_tensorflow & ~_has_name(spans, _ENDS)).any()),
-        has_prefetch=bool((in_tensorflow & _names_with(spans, "Prefetch")).any()),
+def waiting_of(spans: SpanTable, *, unrecorded: tuple[Instants, Instants]) -> tuple[Waiting, ...]:
+    """Return how the loop of each worker of one node waited; workers without waits are left out.
+
+    Args:
+        spans: the node's events.
+        unrecorded: start and end of the stretches of which nothing is known.
+    """
+    rows, waits, steps = loader_rows(spans), waits_of(spans), spans.steps()
+    every = spans.where(rows.fetch | rows.next_call)
+    return tuple(
+        _waiting(
+            waits.where(its),
+            every.where(every.worker == worker),
+            steps.where(steps.worker == worker),
+            unrecorded,
+        )
+        for worker, its in rows_by_code(waits.worker)
     )
 
 
-def waits_of(spans: SpanTable, rows: LoaderRows) -> SpanTable:
-    """Return the events that are counted as waits: fetches, else ``__next__`` operators."""
-    return spans.where(rows.fetch if rows.fetch.any() else rows.next_call)
-
-
-def waiting_of(
-    spans: SpanTable, rows: LoaderRows, *, unrecorded: tuple[Integers, Integers]
-) -> tuple[Waiting, ...]:
-    """Return how the loop of each worker of one node waited; workers without waits are left out.
-
-    ``unrecorded``: start and end of the stretches of which nothing is known.
-    """
-    waits, every = waits_of(spans, rows), spans.where(rows.fetch | rows.next_call)
-    steps = spans.steps()
-    found = []
-    for worker, its in rows_by_code(waits.worker):
-        own_steps = steps.where(steps.worker == worker)
-        found.append(
-            _waiting(
-                spans.workers[worker],
-                waits.where(its),
-                every.where(every.worker == worker),
-                own_steps,
-                unrecorded,
-            )
-        )
-    return tuple(found)
-
-
 def _waiting(
-    worker: str,
-    waits: SpanTable,
-    every: SpanTable,
-    steps: SpanTable,
-    unrecorded: tuple[Integers, Integers],
+    waits: SpanTable, every: SpanTable, steps: SpanTable, unrecorded: tuple[Instants, Instants]
 ) -> Waiting:
     timed = steps if steps.n_spans else every
     first_ns, last_ns = int(timed.start_ns.min()), int(timed.end_ns.max())
     in_loop = (waits.end_ns > first_ns) & (waits.start_ns < last_ns)
+    n_waits, n_steps = int(in_loop.sum()), steps.n_spans
     start_ns = np.clip(every.start_ns, first_ns, last_ns)
     end_ns = np.clip(every.end_ns, first_ns, last_ns)
-    waited_ns = union_length_ns(start_ns, end_ns)
+    waited_ns = expected_ns = union_length_ns(start_ns, end_ns)
     quarter_ns = first_ns + (last_ns - first_ns) // 4
-    early_ns = union_length_ns(np.minimum(start_ns, quarter_ns), np.minimum(end_ns, quarter_ns))
-    n_waits = int(in_loop.sum())
     lost_ns = covered_ns(*unrecorded, first_ns, last_ns)
-    expected_ns = waited_ns
-    if 0 < n_waits < RECORDED_RATIO * steps.n_spans:
+    if 0 < n_waits < RECORDED_RATIO * n_steps:
+        # Waits that were not recorded can only lie where no step ran and something was recorded.
+        busy_ns = union_length_ns(
+            np.concatenate((steps.start_ns, start_ns)), np.concatenate((steps.end_ns, end_ns))
+        )
+        free_ns = last_ns - first_ns - lost_ns - busy_ns + waited_ns
         mean_ns = int(waits.duration_ns[in_loop].sum()) / n_waits
-        between_ns = _outside(steps, first_ns, last_ns) - lost_ns
-        free_ns = between_ns + _inside(steps, start_ns, end_ns)
-        expected_ns = max(waited_ns, min(round(mean_ns * steps.n_spans), free_ns))
+        expected_ns = max(waited_ns, min(round(mean_ns * n_steps), free_ns))
     return Waiting(
-        worker=worker,
+        worker=waits.workers[waits.worker[0]],
         first_ns=first_ns,
         last_ns=last_ns,
         waited_ns=waited_ns,
-        early_ns=early_ns,
+        early_ns=union_length_ns(np.minimum(start_ns, quarter_ns), np.minimum(end_ns, quarter_ns)),
         expected_ns=expected_ns,
         n_waits=n_waits,
-        n_steps=steps.n_spans,
+        n_steps=n_steps,
         unrecorded_ns=lost_ns,
     )
 
 
-def _outside(steps: SpanTable, first_ns: int, last_ns: int) -> int:
-    """Return the time between steps: what unrecorded waits can have taken at most."""
-    return last_ns - first_ns - union_length_ns(steps.start_ns, steps.end_ns)
+# How many loaders were at work
 
 
-def _inside(steps: SpanTable, start_ns: Integers, end_ns: Integers) -> int:
-    """Return the length of the recorded waits that lies within steps."""
-    both = union_length_ns(
-        np.concatenate((steps.start_ns, start_ns)), np.concatenate((steps.end_ns, end_ns))
-    )
-    return union_length_ns(steps.start_ns, steps.end_ns) + union_length_ns(start_ns, end_ns) - both
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seconds:
+    """One-second buckets with loader activity: (n,) Unix second, and loaders at work in it.
 
-
-def _names_with(spans: SpanTable, word: str) -> Mask:
-    codes = [code for code, name in enumerate(spans.names) if word in name]
-    return np.isin(spans.name, codes)
-
-
-def _has_name(spans: SpanTable, names: frozenset[str]) -> Mask:
-    return np.isin(spans.name, [code for code, name in enumerate(spans.names) if name in names])
-
-
-def _outermost(spans: SpanTable, rows: Mask) -> Mask:
-    """Return which of the rows lie in no other row of their worker and thread.
-
-    Where the op that hands batches to the loop was recorded (``IteratorGetNextOp``), only that
-    one waits; the others then run ahead of it.
+    SageMaker counts loaders in this way (docs/rules.md, Dataloader).
     """
-    handing_over = rows & _names_with(spans, "IteratorGetNextOp")
-    chosen = np.flatnonzero(handing_over if handing_over.any() else rows)
-    mask = np.zeros(rows.shape, dtype=bool)
-    if chosen.size:
-        its = spans.where(chosen)
-        parents = parents_of(its.start_ns, its.end_ns, joint_codes(its.worker, its.tid))
-        mask[chosen[parents < 0]] = True
-    return mask
+
+    second: Integers
+    n_loaders: Integers
+
+
+def busy_seconds(spans: SpanTable) -> Seconds:
+    """Return how many loader processes of one node began something in each second.
+
+    Edge cases: an event without a process id stands for its worker's own process.
+    """
+    rows = loader_rows(spans)
+    its = spans.where(rows.fetch | rows.process)
+    pid = its.os_pid
+    loader = np.where(pid >= 0, pid, -1 - its.worker.astype(np.int64))
+    second = its.start_ns // NS_PER_S
+    _, first = np.unique(joint_codes(second, loader), return_index=True)
+    found, n_loaders = np.unique(second[first], return_counts=True)
+    return Seconds(second=found, n_loaders=n_loaders.astype(np.int64))
+
+
+def join_seconds(parts: Sequence[Seconds]) -> Seconds:
+    """Return the busy seconds of a job; of several nodes the one with most loaders counts.
+
+    Cores are per node, so loaders of different nodes are never added up.
+    """
+    second, place = np.unique(np.concatenate([part.second for part in parts]), return_inverse=True)
+    most = np.zeros(second.shape, dtype=np.int64)
+    np.maximum.at(most, place, np.concatenate([part.n_loaders for part in parts]))
+    return Seconds(second=second, n_loaders=most)
+
+
+def median_loaders(busy: Seconds) -> float:
+    """Return the median number of loaders over all busy seconds, 0 without any."""
+    return float(np.median(busy.n_loaders)) if busy.n_loaders.size else 0.0
+
+
+def minutes_out_of_range(busy: Seconds, *, fewest: float, most: float) -> int:
+    """Return how often the median so far was out of range in a minute with loader events.
+
+    Args:
+        busy: seconds of the job.
+        fewest, most: the range; on its edges all is well.
+
+    The median is truncated like SageMaker's before it is compared (docs/rules.md, Dataloader).
+    """
+    violations = n_seen = 0
+    by_value = np.zeros(int(busy.n_loaders.max(initial=0)) + 1, dtype=np.int64)
+    _, first = np.unique(busy.second // SECONDS_PER_MINUTE, return_index=True)
+    for values in np.split(busy.n_loaders, first[1:]):
+        by_value += np.bincount(values, minlength=by_value.size)
+        n_seen += values.size
+        if n_seen > LEAST_SECONDS:
+            n_loaders = int(_median(by_value))
+            violations += int(n_loaders < fewest) + int(n_loaders > most)
+    return violations
+
+
+def _median(by_value: Integers) -> float:
+    """Return the median of whole numbers counted by value, one at least."""
+    so_far = np.cumsum(by_value)
+    n = int(so_far[-1])
+    lower, upper = np.searchsorted(so_far, ((n - 1) // 2, n // 2), side="right").tolist()
+    return float(lower + upper) / 2

@@ -45,6 +45,14 @@ def merge(items: Sequence[_T]) -> _T:
     return joined
 
 
+def merge_by(items: Iterable[_T], key: Callable[[_T], _K]) -> dict[_K, _T]:
+    """Return the items of each key merged, in the order in which keys appear first."""
+    groups: dict[_K, list[_T]] = {}
+    for item in items:
+        groups.setdefault(key(item), []).append(item)
+    return {name: merge(group) if len(group) > 1 else group[0] for name, group in groups.items()}
+
+
 def concat(parts: Iterable[Iterable[_T]]) -> tuple[_T, ...]:
     """Return the members of all parts, one after the other."""
     return tuple(item for part in parts for item in part)

@@ -4,6 +4,7 @@
   judges steps; ``outliers_by_minute`` repeats this along the job. Slow steps raise both the mean
   and the deviation, so that many of them hide each other.
 * ``above_median``: longer than twice the median of the whole job; does not follow a drift.
+  ``from_median``: at least twice the median, as smdebug judges batches.
 * ``excess_of``: longer than the usual duration at that time by its scatter; follows a drift and
   finds small differences in steady series, which a search for rhythms needs.
 """
@@ -89,6 +90,15 @@ def _thresholds_ns(duration: Integers, stops: Integers, stddev: float) -> Floats
 def above_median(duration: Integers, *, factor: float = MEDIAN_FACTOR) -> Mask:
     """Return an (n,) mask of the durations longer than ``factor`` medians, n >= 1, any unit."""
     return np.asarray(duration > factor * np.median(duration))
+
+
+def from_median(duration: Integers, *, factor: float = MEDIAN_FACTOR) -> Mask:
+    """Return an (n,) mask of the durations of ``factor`` medians or more, any unit.
+
+    Edge cases: of a median of 0 nothing is a multiple.
+    """
+    median = np.median(duration) if duration.size else 0
+    return np.asarray((duration >= factor * median) & (median > 0))
 
 
 def excess_of(duration_ns: Floats) -> tuple[Floats, Mask]:

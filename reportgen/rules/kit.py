@@ -54,6 +54,7 @@ __all__ = [
     "estimate_of",
     "fault_severity",
     "floats",
+    "histogram",
     "intervals",
     "longest_minutes",
     "merge",
@@ -95,6 +96,7 @@ def col(
     role: Role | None = None,
     per: float | None = None,
     digits: int | None = None,
+    reduce: Callable[[Sequence[Any]], Any] | None = None,
 ) -> Any:
     """Declare a field of a row that is a column of its table, in the order of declaration.
 
@@ -104,9 +106,10 @@ def col(
         role: what the column is about.
         per: values are divided by it for the table: nanoseconds are shown in µs by ``NS_PER_US``.
         digits: values are rounded to so many digits.
+        reduce: how the values of merged rows become one; see ``merged``.
     """
     meta = {"unit": unit, "name": name, "role": role, "per": per, "digits": digits}
-    return field(metadata={"column": meta})
+    return field(metadata={"column": meta, "reduce": reduce})
 
 
 def derived(
@@ -326,15 +329,50 @@ def pct_bins(
         caption: how to read it.
         role: what all groups are about.
     """
-    starts = [BIN_PCT * index for index in range(len(groups[0][1]))]
-    edges = {"bin_start": starts, "bin_end": [start + BIN_PCT for start in starts]}
+    edges = range(0, BIN_PCT * (len(groups[0][1]) + 1), BIN_PCT)
+    return histogram(
+        exhibit_id,
+        edges,
+        groups,
+        title=title,
+        caption=caption,
+        unit="%",
+        edge_type=ColumnType.INT,
+        role=role,
+    )
+
+
+def histogram(
+    exhibit_id: str,
+    edges: Sequence[Any] | NDArray[Any],
+    groups: Sequence[tuple[str, Iterable[object]]],
+    *,
+    title: str,
+    caption: str = "",
+    unit: str,
+    edge_type: ColumnType = ColumnType.FLOAT,
+    role: Role | None = None,
+) -> Exhibit:
+    """Return histograms over common bins.
+
+    Args:
+        exhibit_id: stable id, unique within the result.
+        edges: (n + 1,) of the bins.
+        groups: a name and (n,) counts each.
+        title: what was counted, without a full stop.
+        caption: how to read it.
+        unit: of the edges.
+        edge_type: of the edges.
+        role: what all groups are about.
+    """
     return exhibit(
         exhibit_id,
         ExhibitKind.HISTOGRAM,
         title=title,
         caption=caption,
         columns=[
-            *(column(name, "%", values, type=ColumnType.INT) for name, values in edges.items()),
+            column("bin_start", unit, edges[:-1], type=edge_type),
+            column("bin_end", unit, edges[1:], type=edge_type),
             *(column(name, "", counts, type=ColumnType.INT, role=role) for name, counts in groups),
         ],
         role=role,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from reportgen.facts.parts import concat, greatest, least, merge, merged, sum_by_key
+from reportgen.facts.parts import concat, greatest, least, merge, merge_by, merged, sum_by_key
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,6 +29,19 @@ def test_measurements_merge_as_their_fields_declare() -> None:
         spent_ns={"h2d": 1, "d2h": 5, "p2p": 4},
     )
     assert merge([one]) == one
+
+
+def test_measurements_of_one_key_merge_and_keys_stay_in_order() -> None:
+    items = [
+        Copies(rank=rank, n_ops=n_ops, deepest=n_ops, names=(), spent_ns={})
+        for rank, n_ops in ((2, 1), (0, 5), (2, 3))
+    ]
+    found = merge_by(items, lambda item: item.rank)
+
+    assert [(rank, item.n_ops, item.deepest) for rank, item in found.items()] == [
+        (2, 4, 3),
+        (0, 5, 5),
+    ]
 
 
 def test_values_that_are_absent_do_not_count() -> None:

@@ -11,7 +11,7 @@ from reportgen import intake
 from reportgen.errors import AmbiguousJobError
 from reportgen.formats import Tally, Vocabulary, read_event_file
 from reportgen.profile import Clock, NodeProfile, Quality, RankTrace
-from reportgen.rules.negotiation.waits import negotiations_of
+from reportgen.rules.horovod_negotiation.measure import Params, measure
 from reportgen.units import NS_PER_S
 from tests.shared_data import ORACLE_JOBS, SHARED_DATA, needs_shared_data
 
@@ -89,7 +89,7 @@ def test_the_impossible_durations_of_the_horovod_sample_are_those_of_instants() 
 
 def test_the_original_horovod_sample_names_the_rank_that_was_ready_last() -> None:
     (profile,) = read("smdebug/horovod_timeline_small.json")
-    found = negotiations_of(profile.spans)
+    found = measure(profile, Params())
     assert (found.n_negotiations, found.n_unclear) == (2, 0)
     (late,) = (rank for rank in found.ranks if rank.n_last)
     assert (late.rank, late.n_last, late.others_waited_ns) == (5, 2, 681_799_000)

@@ -65,6 +65,18 @@ def test_a_derived_column_is_computed_from_its_row_and_never_passed() -> None:
     assert one == Share(done=3, total=10) == merge([one, Share(done=4, total=10)])
 
 
+@row
+class Waited:
+    rank: int = col()
+    waited_ns: int = col("us", name="waited_us", per=NS_PER_US, reduce=sum)
+
+
+def test_a_column_may_say_how_it_merges() -> None:
+    assert merge([Waited(rank=3, waited_ns=1_000), Waited(rank=3, waited_ns=500)]) == Waited(
+        rank=3, waited_ns=1_500
+    )
+
+
 FULL = Message(
     id="QUEUE-1",
     title="The queue is full {measured:pct} of the time",

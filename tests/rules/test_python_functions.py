@@ -9,11 +9,12 @@ from typing import Any
 import pytest
 
 from reportgen import intake
+from reportgen.facts.python_profiles import Kind, kind_of, place_of, stage_of
 from reportgen.profile import ProfileInterval, ProfileMoment, PythonFunction
 from reportgen.results import Finding, ReasonCode, RuleResult, Severity, Status
 from reportgen.results.codec import encode
-from reportgen.rules.python.names import Kind, kind_of, place_of, stage_of
-from reportgen.rules.python_functions import RULE, Params
+from reportgen.rules.python_functions import RULE
+from reportgen.rules.python_functions.measure import Params
 from reportgen.rules.runner import judge_all, measure_part
 from sample_data.python_profiles import (
     BETWEEN,

@@ -1,0 +1,249 @@
+"""Python profiles merged by the stage that they cover, and what their functions are called and do.
+
+Of a path only what tells functions apart is kept, so that no home folder reaches a report.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reportgen.facts.groups import sums_by_code
+from reportgen.facts.parts import concat, merge_by, merged
+from reportgen.profile import NO_CALLS, ProfileInterval, PythonFunction, PythonTable
+
+_BUILT_IN = "~"
+_PACKAGES = re.compile(r".*(?:/(?:site|dist)-packages/|/lib/python\d[\d.]*/)")
+_HOME = re.compile(r"(?:[A-Za-z]:)?/(?:.*/)?(?:(?:home|Users)/[^/]+|root)/")
+_OWN_PARTS = 2
+_METHOD = re.compile(
+    r"<(?:slot wrapper|method|built-in method) '(?P<name>.+)' of '(?P<of>.+)' objects>"
+)
+_FUNCTION = re.compile(r"<built-in (?:method|function) (?P<name>[^<> ]+)>")
+
+_MODES = {
+    "train": "training", "eval": "evaluation", "predict": "prediction", "global": "training",
+}  # fmt: skip
+_BEFORE, _AFTER = "prestepzero", "posthookclose"
+_PHASES = {
+    ("stepstart", "forwardpassend"): "forward",
+    ("forwardpassend", "stepstart"): "backward, between steps",
+    ("forwardpassend", "stepend"): "backward",
+    ("stepstart", "stepend"): "in steps",
+    ("stepend", "stepstart"): "between steps",
+    ("stepstart", "stepstart"): "whole steps",
+}
+
+BEFORE_STEPS = "before the first step"
+
+
+class Kind(StrEnum):
+    """What a function works at, as far as its file and name tell."""
+
+    PROFILER = "the profiler itself"
+    LOGGING = "logging and printing"
+    SAVING = "saving"
+    METRICS = "metrics"
+    LOADING = "loading data"
+    DEVICE = "waiting for the device"
+    MODEL = "the model"
+    OTHER = ""
+
+
+_PATTERNS = {
+    Kind.PROFILER: r"/(?:smdebug|pyinstrument|torch/profiler|tensorflow/python/profiler)/|_lsprof",
+    Kind.LOGGING: (
+        r"/(?:logging|tqdm|wandb|mlflow|tensorboard\w*|tensorflow/python/summary)/"
+        r"|builtins\.print>|/loguru/|/rich/"
+    ),
+    Kind.SAVING: (
+        r"/torch/serialization\.py|/torch/distributed/checkpoint/|/(?:h5py|safetensors)/"
+        r"|_?pickle\.dumps?>|/tensorflow/python/(?:saved_model|checkpoint|training/saving)/"
+    ),
+    Kind.METRICS: r"/(?:sklearn/metrics|torchmetrics|torcheval|keras/metrics|evaluate)(?:/|\.py)",
+    Kind.LOADING: r"/(?:torch/utils/data|tensorflow/python/data|torchvision|webdataset)/",
+    Kind.DEVICE: (
+        r"method '?(?:item|cpu|numpy|tolist)'? of '?torch|\.?synchronize>|/torch/cuda/.*sync"
+    ),
+    Kind.MODEL: (
+        r"/torch/(?:nn|autograd|optim)/|run_backward|method torch[._]|torch\._C\._nn"
+        r"|/(?:tensorflow/python/(?:eager|ops|keras)|keras)/|_pywrap_tfe\.TFE_Py_\w*Execute"
+    ),
+}
+"""What file and name of a function hold, the first that fits."""
+_KINDS = {kind: re.compile(pattern) for kind, pattern in _PATTERNS.items()}
+
+
+def stage_of(interval: ProfileInterval) -> str:
+    """Return which part of the job a profile covers: ``training: forward``.
+
+    Example:
+        >>> from reportgen.profile import ProfileMoment
+        >>> start = ProfileMoment(mode="train", step=5, phase="stepstart", time_us=1)
+        >>> end = ProfileMoment(mode="train", step=5, phase="forwardpassend", time_us=2)
+        >>> stage_of(ProfileInterval(start=start, end=end))
+        'training: forward'
+    """
+    start, end = interval.start, interval.end
+    if start.mode.lower() == _BEFORE:
+        return BEFORE_STEPS
+    mode = _MODES.get(start.mode.lower(), start.mode)
+    if end.mode.lower() == _AFTER or end.step is None:
+        return f"{mode}: to the end of the job"
+    ends = (start.phase.lower(), end.phase.lower())
+    phase = _PHASES.get(ends, f"{start.phase} to {end.phase}")
+    if end.mode != start.mode:
+        phase += f", until {_MODES.get(end.mode.lower(), end.mode)}"
+    return f"{mode}: {phase}"
+
+
+def name_of(function: PythonFunction) -> str:
+    """Return a function's name as people write it.
+
+    Example:
+        >>> built_in = "<method 'read' of '_io.FileIO' objects>"
+        >>> name_of(PythonFunction(file="~", line=0, name=built_in))
+        '_io.FileIO.read'
+    """
+    if match := _METHOD.fullmatch(function.name):
+        return f"{match['of']}.{match['name']}"
+    match = _FUNCTION.fullmatch(function.name)
+    return match["name"] if match else function.name
+
+
+def place_of(function: PythonFunction) -> str:
+    """Return where a function is defined: its package and file, or its folder and file.
+
+    Example:
+        >>> place_of(PythonFunction(file="/home/ann/job/train.py", line=7, name="step"))
+        'job/train.py:7'
+        >>> path = "/usr/lib/python3.11/site-packages/torch/nn/modules/conv.py"
+        >>> place_of(PythonFunction(file=path, line=443, name="forward"))
+        'torch/…/conv.py:443'
+    """
+    if function.file == _BUILT_IN:
+        return "built-in"
+    path = function.file.replace("\\", "/")
+    packaged = _PACKAGES.sub("", path)
+    if packaged == path:
+        own = _HOME.sub("", path).split("/")
+        return f"{'/'.join(own[-_OWN_PARTS:])}:{function.line}"
+    package, *folders, file = packaged.split("/") if "/" in packaged else ("", packaged)
+    return f"{'/'.join([package] * bool(package) + ['…'] * bool(folders) + [file])}:{function.line}"
+
+
+def kind_of(function: PythonFunction) -> Kind:
+    """Return what a function works at; ``OTHER`` where its name does not tell."""
+    text = f"/{function.file.replace(chr(92), '/')} {function.name}"
+    return next((kind for kind, pattern in _KINDS.items() if pattern.search(text)), Kind.OTHER)
+
+
+# Sums over profiles
+
+
+def _calls(parts: Sequence[int | None]) -> int | None:
+    counts = [count for count in parts if count is not None]
+    return sum(counts) if len(counts) == len(parts) else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FunctionSum:
+    """One function over some profiles; ``calls`` is ``None`` where the profiler samples."""
+
+    function: PythonFunction
+    calls: int | None = merged(_calls)
+    own_s: float = merged(sum)
+    cumulative_s: float = merged(sum)
+
+
+def _join_functions(parts: Iterable[Iterable[FunctionSum]]) -> tuple[FunctionSum, ...]:
+    found = merge_by(concat(parts), lambda item: item.function)
+    return tuple(found[function] for function in sorted(found))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProfileSum:
+    """Some profiles merged.
+
+    Attributes:
+        profiler: ``cprofile`` or ``pyinstrument``, never both.
+        stage: which part of the job they cover.
+        first_us: when the first began, µs UTC.
+        n_profiles, covered_us: how many they are, and their lengths added up.
+        own_s: own times of all functions added up: the time that was profiled.
+        functions: each function once, sorted by where it is defined.
+    """
+
+    profiler: str
+    stage: str
+    first_us: int = merged(min)
+    n_profiles: int = merged(sum)
+    covered_us: int = merged(sum)
+    own_s: float = merged(sum)
+    functions: tuple[FunctionSum, ...] = merged(_join_functions)
+
+
+def sums_by_stage(table: PythonTable) -> tuple[ProfileSum, ...]:
+    """Return a node's profiles merged by profiler and stage."""
+    groups: dict[tuple[str, str], list[int]] = {}
+    for place, profile in enumerate(table.profiles):
+        groups.setdefault((profile.profiler, stage_of(profile.interval)), []).append(place)
+    return tuple(
+        sum_of(table, np.array(places), stage=stage) for (_, stage), places in groups.items()
+    )
+
+
+def sum_of(table: PythonTable, places: NDArray[np.int64], *, stage: str) -> ProfileSum:
+    """Return some profiles of one profiler merged.
+
+    Args:
+        table: the node's profiles.
+        places: (k,) places in ``table.profiles``, one at least.
+        stage: what they are called together.
+    """
+    profiles = [table.profiles[place] for place in places.tolist()]
+    ends_us = [
+        (profile.interval.start.time_us, profile.interval.end.time_us) for profile in profiles
+    ]
+    rows = np.isin(table.profile, places)
+    codes, inverse = np.unique(table.function[rows], return_inverse=True)
+    own_s, cumulative_s = (
+        np.bincount(inverse, of[rows], minlength=codes.size)
+        for of in (table.own_s, table.cumulative_s)
+    )
+    has_calls = bool((table.calls[rows] != NO_CALLS).all())
+    calls = sums_by_code(inverse, table.calls[rows], codes.size)
+    columns = (codes.tolist(), calls.tolist(), own_s.tolist(), cumulative_s.tolist())
+    functions = [
+        FunctionSum(
+            function=table.functions[code],
+            calls=count if has_calls else None,
+            own_s=own,
+            cumulative_s=cumulative,
+        )
+        for code, count, own, cumulative in zip(*columns, strict=True)
+    ]
+    return ProfileSum(
+        profiler=profiles[0].profiler,
+        stage=stage,
+        first_us=min(start_us for start_us, _ in ends_us),
+        n_profiles=len(profiles),
+        covered_us=sum(max(end_us - start_us, 0) for start_us, end_us in ends_us),
+        own_s=float(own_s.sum()),
+        functions=tuple(sorted(functions, key=lambda item: item.function)),
+    )
+
+
+def join_sums(sums: Iterable[ProfileSum], *, stage: str | None = None) -> tuple[ProfileSum, ...]:
+    """Return sums of several nodes merged by profiler and stage, in order of their time.
+
+    ``stage`` renames all of them first, so that only profilers stay apart.
+    """
+    named = [replace(item, stage=stage or item.stage) for item in sums]
+    joined = merge_by(named, lambda item: (item.profiler, item.stage)).values()
+    return tuple(sorted(joined, key=lambda item: (item.first_us, item.profiler, item.stage)))

@@ -1,0 +1,338 @@
+"""What Dataloader measures on a node: waits, loaders, batches, and how busy the host was."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from reportgen.facts.activity import training_loop_ns, unrecorded_ns
+from reportgen.facts.groups import joint_codes, rows_by_code
+from reportgen.facts.host_load import CPU_HOT_PCT, IO_HOT_PCT, hot_cores
+from reportgen.facts.inside import function_sums
+from reportgen.facts.intervals import Instants, overlaps_any
+from reportgen.facts.loader import (
+    Integers,
+    Mask,
+    Seconds,
+    Waiting,
+    busy_seconds,
+    join_seconds,
+    loader_rows,
+    too_many_steps,
+    waiting_of,
+    waits_of,
+)
+from reportgen.facts.parts import concat, merged
+from reportgen.facts.samples import totals_over
+from reportgen.facts.slow import from_median
+from reportgen.profile import NodeProfile, SeriesKind, SpanTable, SystemTable
+from reportgen.profile.system import Floats
+from reportgen.rules.base import param
+from reportgen.rules.dataloader.tables import (
+    DEVICES,
+    MOST_SLOW,
+    Contents,
+    LifeTimes,
+    Loader,
+    SlowBatch,
+    SlowWait,
+    WorkerBatches,
+)
+from reportgen.rules.kit import AWS_DEFAULTS, row
+
+LEAST_TICKS = 10
+"""The median of fewer samples says little about a stretch of time."""
+UNKNOWN = -1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Params:
+    """Parameters in AWS's order, then ours."""
+
+    min_threshold: float = param(
+        70,
+        unit="% of the cores",
+        meaning="fewer loader processes than this are too few",
+        source=AWS_DEFAULTS,
+        minimum=0,
+    )
+    max_threshold: float = param(
+        200,
+        unit="% of the cores",
+        meaning="more loader processes than this are too many",
+        source=AWS_DEFAULTS,
+        minimum=0,
+    )
+    wait_pct: float = param(
+        10,
+        unit="% of the loop",
+        meaning="waiting for data matters from this share on",
+        source="a loop that waits less can hardly become faster by other loaders",
+        minimum=0,
+        maximum=100,
+        is_printed=False,
+    )
+
+
+def _all_waits(parts: Sequence[Instants]) -> Instants:
+    return np.sort(np.concatenate(parts))
+
+
+@row
+class NodeLoaders:
+    """One node, or all nodes of a job.
+
+    Attributes:
+        n_spans, n_events: framework events, and loader events among them.
+        cores: names of the cores; those of several nodes are not added up.
+        has_gpu: whether it has a GPU.
+        has_processes: whether batches are loaded by processes; TensorFlow loads in threads.
+        n_processes: training processes of a node that load data.
+        wait_ns: (n,) sorted durations of all waits.
+        waiting: per training process, how its loop waited.
+        hot_ratio, loop_hot_ratio: of each node, the share of hot cores while it waited, and in
+            the whole loop, where known.
+    """
+
+    n_spans: int = merged(sum)
+    n_events: int = merged(sum)
+    cores: frozenset[str] = merged(lambda parts: frozenset().union(*parts))
+    has_gpu: bool = merged(any)
+    has_processes: bool = merged(any)
+    n_processes: int = merged(max)
+    is_tensorflow: bool = merged(any)
+    is_pipeline_known: bool = merged(any)
+    has_prefetch: bool = merged(any)
+    seconds: Seconds = merged(join_seconds)
+    wait_ns: Instants = merged(_all_waits)
+    waiting: tuple[Waiting, ...] = merged(concat)
+    hot_ratio: tuple[float, ...] = merged(concat)
+    loop_hot_ratio: tuple[float, ...] = merged(concat)
+    loaders: tuple[Loader, ...] = merged(concat)
+    life_times: tuple[LifeTimes, ...] = merged(concat)
+    batches: tuple[WorkerBatches, ...] = merged(concat)
+
+
+def measure(part: NodeProfile, _params: Params) -> NodeLoaders:
+    """Measure the loaders of one node."""
+    spans, system = part.spans, part.system
+    rows, waits, loop_ns = loader_rows(spans), waits_of(spans), training_loop_ns(spans)
+    waiting = waiting_of(spans, unrecorded=unrecorded_ns(system, spans))
+    return NodeLoaders(
+        n_spans=spans.n_spans,
+        n_events=int((rows.fetch | rows.process).sum()),
+        cores=frozenset(system.names(SeriesKind.CPU_UTILIZATION)),
+        has_gpu=bool(system.names(SeriesKind.GPU_UTILIZATION)),
+        has_processes=rows.is_pytorch or not rows.is_tensorflow,
+        n_processes=len(waiting),
+        is_tensorflow=rows.is_tensorflow,
+        is_pipeline_known=rows.is_pipeline_known,
+        has_prefetch=rows.has_prefetch,
+        seconds=busy_seconds(spans),
+        wait_ns=np.sort(waits.duration_ns),
+        waiting=waiting,
+        hot_ratio=_hot_ratio(system, (waits.start_ns, waits.end_ns)),
+        loop_hot_ratio=_hot_ratio(system, np.array([loop_ns]).T) if loop_ns else (),
+        loaders=tuple(_loaders(spans)),
+        life_times=tuple(_life_times(spans.where(rows.process))),
+        batches=tuple(
+            _worker_batches(waits.where(its), part) for _, its in rows_by_code(waits.worker)
+        ),
+    )
+
+
+def _hot_ratio(
+    system: SystemTable, stretches: tuple[Instants, Instants] | Instants
+) -> tuple[float, ...]:
+    """Return the median share of hot cores of a node over the ticks within some stretches, 0-1.
+
+    A core that waits for I/O is not hot, though its utilization includes the waiting.
+
+    Edge cases: nothing without cores, or with fewer than ``LEAST_TICKS`` such ticks.
+    """
+    n_cores = len(system.names(SeriesKind.CPU_UTILIZATION))
+    is_within = overlaps_any(system.tick_ns, system.tick_ns, *stretches)
+    if not n_cores or int(is_within.sum()) < LEAST_TICKS:
+        return ()
+    waiting = hot_cores(system, SeriesKind.IO_WAIT, above=IO_HOT_PCT)
+    hot = hot_cores(system, SeriesKind.CPU_UTILIZATION, above=CPU_HOT_PCT)
+    return (float(np.median(np.maximum(hot - waiting, 0)[is_within])) / n_cores,)
+
+
+# Loaders
+
+
+def _loaders(spans: SpanTable) -> Iterator[Loader]:
+    """Yield the loaders of one node, by worker.
+
+    A batch belongs to the loader that its worker set up last. Batches before any set-up belong to
+    a loader of which nothing but the name of the iterator is known.
+    """
+    rows, waits = loader_rows(spans), waits_of(spans)
+    set_up = spans.where(rows.initialize)
+    busy = spans.where(rows.fetch | rows.next_call | rows.process | rows.initialize)
+    for worker, its in rows_by_code(busy.worker):
+        own, own_waits = set_up.where(set_up.worker == worker), waits.where(waits.worker == worker)
+        own = own.where(np.argsort(own.start_ns, kind="stable"))
+        place = np.searchsorted(own.start_ns, own_waits.start_ns, side="right") - 1
+        before = own_waits.where(place < 0)
+        for _, members in rows_by_code(before.name):
+            yield _loader(before, members, waits=before.where(members))
+        until_ns = np.append(own.start_ns[1:], int(busy.end_ns[its].max()))
+        for _, members in rows_by_code(joint_codes(own.name, own.num_workers, own.pin_memory)):
+            active_ns = int((until_ns[members] - own.start_ns[members]).sum())
+            own_batches = own_waits.where(np.isin(place, members))
+            yield _loader(own, members, waits=own_batches, active_ns=active_ns)
+
+
+def _loader(
+    spans: SpanTable, members: Integers, *, waits: SpanTable, active_ns: int | None = None
+) -> Loader:
+    """Return a loader by the events in which it was set up, or by its waits without such events."""
+    first, wait_ns, is_set_up = int(members[0]), waits.duration_ns, active_ns is not None
+    num_workers, pinned = int(spans.num_workers[first]), int(spans.pin_memory[first])
+    name = spans.names[spans.name[first]].rpartition("#")[2]
+    for ending in (".__init__", ".__next__", "::GetNext"):
+        name = name.removesuffix(ending)
+    if active_ns is None:
+        active_ns = int(waits.end_ns.max() - waits.start_ns.min())
+    return Loader(
+        worker=spans.workers[spans.worker[first]],
+        iterator=name,
+        num_workers=num_workers if is_set_up and num_workers != UNKNOWN else None,
+        pin_memory=bool(pinned) if is_set_up and pinned != UNKNOWN else None,
+        n_initialized=int(members.size) if is_set_up else 0,
+        active_ns=active_ns,
+        n_waits=waits.n_spans,
+        median_wait_ns=float(np.median(wait_ns)) if wait_ns.size else None,
+        longest_wait_ns=int(wait_ns.max()) if wait_ns.size else None,
+    )
+
+
+def _life_times(processes: SpanTable) -> Iterator[LifeTimes]:
+    for worker, members in rows_by_code(processes.worker):
+        yield LifeTimes(
+            worker=processes.workers[worker],
+            n_processes=int(members.size),
+            median_ns=float(np.median(processes.duration_ns[members])),
+            longest_ns=int(processes.duration_ns[members].max()),
+        )
+
+
+# Batches
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Times:
+    """Batches or waits of one training process, (n,) each: start, end, and the loader process."""
+
+    start_ns: Integers
+    end_ns: Integers
+    loader: Integers
+
+    @property
+    def lasted_ns(self) -> Integers:
+        """Return (n,) how long each took."""
+        return self.end_ns - self.start_ns
+
+    @property
+    def median_ns(self) -> float:
+        """Return the median, 0 without any."""
+        return float(np.median(self.lasted_ns)) if self.start_ns.size else 0.0
+
+    @property
+    def is_slow(self) -> Mask:
+        """Return (n,) which are slow."""
+        return from_median(self.lasted_ns)
+
+
+def _worker_batches(waits: SpanTable, part: NodeProfile) -> WorkerBatches:
+    """Return the batch times of the training process that waited, one row of ``waits`` at least."""
+    spans, worker = part.spans, waits.worker[0]
+    waits = waits.where(np.lexsort((waits.end_ns, waits.start_ns, waits.os_pid)))
+    start_ns, pid, loader = waits.start_ns, waits.os_pid, waits.worker_id
+    set_up_ns, step_ns = (
+        np.sort(its.start_ns[its.worker == worker])
+        for its in (spans.where(loader_rows(spans).initialize), spans.steps())
+    )
+    is_same = pid[1:] == pid[:-1]
+    is_gap = is_same & (np.diff(np.searchsorted(set_up_ns, start_ns, side="right")) > 0)
+    n_steps = np.diff(np.searchsorted(step_ns, start_ns))
+    is_unrecorded = is_same & ~is_gap & too_many_steps(n_steps, is_same & ~is_gap)
+    at = np.flatnonzero(is_same & ~is_gap & ~is_unrecorded)
+    calls = _Times(start_ns=start_ns, end_ns=waits.end_ns, loader=loader)
+    times = _Times(start_ns=start_ns[at], end_ns=start_ns[at + 1], loader=loader[at + 1])
+    name, is_slow = spans.workers[worker], times.is_slow
+    totals, counts = _samples(part.system, times)
+    use_pct = np.divide(totals, counts, out=np.full(totals.shape, np.nan), where=counts > 0)
+    return WorkerBatches(
+        worker=name,
+        n_batches=int(at.size),
+        p50_ns=times.median_ns,
+        p95_ns=float(np.percentile(times.lasted_ns, 95)) if at.size else 0.0,
+        max_ns=int(times.lasted_ns.max(initial=0)),
+        n_slow_batches=int(is_slow.sum()),
+        n_slow_waits=int(calls.is_slow.sum()),
+        n_gaps=int(is_gap.sum()),
+        n_unrecorded=int(is_unrecorded.sum()),
+        slow_batches=tuple(
+            SlowBatch(
+                worker=name,
+                **values,
+                **dict(zip(DEVICES, use_pct[at].tolist(), strict=True)),
+            )
+            for at, values in _slowest(times)
+        ),
+        slow_waits=tuple(SlowWait(worker=name, **values) for _, values in _slowest(calls)),
+        contents=_contents(spans.where(spans.worker == worker), times, (totals, counts))
+        if is_slow.any()
+        else None,
+    )
+
+
+def _slowest(times: _Times) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Yield the slowest, the longest first: its row, and the columns that all tables have."""
+    slow, median_ns = np.flatnonzero(times.is_slow), times.median_ns
+    order = np.lexsort((times.start_ns[slow], -times.lasted_ns[slow]))
+    for at in slow[order][:MOST_SLOW].tolist():
+        start_ns, end_ns = int(times.start_ns[at]), int(times.end_ns[at])
+        loader = int(times.loader[at])
+        yield (
+            at,
+            {
+                "start_ns": start_ns,
+                "end_ns": end_ns,
+                "factor_of_median": (end_ns - start_ns) / median_ns,
+                "loader_worker": loader if loader >= 0 else None,
+            },
+        )
+
+
+def _samples(system: SystemTable, times: _Times) -> tuple[Floats, Integers]:
+    """Return (n, 3) sums and counts of the samples of ``DEVICES`` from each start to each end."""
+    first, after = (np.searchsorted(system.tick_ns, at) for at in (times.start_ns, times.end_ns))
+    totals, counts = [], []
+    for kind in DEVICES.values():
+        total, count = (np.append(0, np.cumsum(of)) for of in totals_over(system.matrix(kind)))
+        totals.append(total[after] - total[first])
+        counts.append(count[after] - count[first])
+    return np.column_stack(totals), np.column_stack(counts)
+
+
+def _contents(spans: SpanTable, times: _Times, samples: tuple[Floats, Integers]) -> Contents:
+    """Return what was in slow and in other batches of the process with these events."""
+    sides = (times.is_slow, ~times.is_slow)
+    totals, counts = (np.array([of[side].sum(axis=0) for side in sides]) for of in samples)
+    functions, other_functions = (
+        function_sums(
+            spans,
+            overlaps_any(spans.start_ns, spans.end_ns, times.start_ns[side], times.end_ns[side]),
+        )
+        for side in sides
+    )
+    return Contents(
+        use=totals, n_samples=counts, functions=functions, other_functions=other_functions
+    )

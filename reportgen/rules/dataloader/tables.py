@@ -1,0 +1,319 @@
+"""The rows that Dataloader measures, which are its tables, and its other exhibits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from reportgen.facts.distributions import bin_together, tally_values
+from reportgen.facts.inside import FunctionSums
+from reportgen.facts.intervals import Instants
+from reportgen.facts.loader import Integers, Waiting
+from reportgen.facts.parts import merge, merged
+from reportgen.facts.slow import MEDIAN_FACTOR
+from reportgen.profile import SeriesKind
+from reportgen.profile.system import Floats
+from reportgen.results import (
+    Column,
+    ColumnType,
+    Details,
+    Exhibit,
+    ExhibitKind,
+    Role,
+    column,
+    exhibit,
+)
+from reportgen.rules.functions import compared_functions
+from reportgen.rules.kit import col, derived, row, table
+from reportgen.text import write
+from reportgen.units import NS_PER_S, percentages
+
+DEVICES = {
+    "gpu_pct": SeriesKind.GPU_UTILIZATION,
+    "cpu_pct": SeriesKind.CPU_UTILIZATION,
+    "io_wait_pct": SeriesKind.IO_WAIT,
+}
+"""Samples that are compared between slow and other batches, by the column that shows them."""
+MOST_SLOW = 50
+"""More slow batches or waits than this fill a table that nobody reads; the slowest stay."""
+
+
+@row
+class Loader:
+    """One way in which a worker set up its loaders; ``None`` is what was not recorded.
+
+    Attributes:
+        iterator: class of the iterator, ``_MultiProcessingDataLoaderIter``.
+        num_workers, pin_memory: as set.
+        n_initialized: how often.
+        active_ns: time from each set-up to the next one of the worker (or its last event).
+        n_waits, median_wait_ns, longest_wait_ns: of the batches asked for meanwhile.
+    """
+
+    worker: str = col()
+    iterator: str = col()
+    num_workers: int | None = col()
+    pin_memory: bool | None = col()
+    n_initialized: int = col(name="initialized")
+    active_ns: int = col("s", name="active_s", per=NS_PER_S)
+    n_waits: int = col(name="waits")
+    median_wait_ns: float | None = col("s", name="median_wait_s", per=NS_PER_S)
+    longest_wait_ns: int | None = col("s", name="max_wait_s", per=NS_PER_S)
+
+
+@row
+class LifeTimes:
+    """Life times of the loader processes of one worker."""
+
+    worker: str = col()
+    n_processes: int = col(name="processes")
+    median_ns: float = col("s", name="median_life_s", per=NS_PER_S)
+    longest_ns: int = col("s", name="max_life_s", per=NS_PER_S)
+
+
+@row
+class SlowWait:
+    """One of the longest waits; ``loader_worker`` was asked, if that was recorded."""
+
+    worker: str = col()
+    start_ns: int = col("s", name="start_s", per=NS_PER_S)
+    end_ns: int = col("s", name="end_s", per=NS_PER_S)
+    wait_s: float = derived(lambda item: (item.end_ns - item.start_ns) / NS_PER_S, "s")
+    factor_of_median: float = col()
+    loader_worker: int | None = col()
+
+
+@row
+class SlowBatch:
+    """One of the slowest batches, and the means of the samples in it; NaN without any."""
+
+    worker: str = col()
+    start_ns: int = col("s", name="start_s", per=NS_PER_S)
+    end_ns: int = col("s", name="end_s", per=NS_PER_S)
+    batch_s: float = derived(lambda item: (item.end_ns - item.start_ns) / NS_PER_S, "s")
+    factor_of_median: float = col()
+    loader_worker: int | None = col()
+    gpu_pct: float = col("%")
+    cpu_pct: float = col("%")
+    io_wait_pct: float = col("%")
+
+
+@row
+class BatchUse:
+    """The mean use of devices in slow batches, or in the others; NaN without samples."""
+
+    batches: str = col()
+    gpu_pct: float = col("%")
+    cpu_pct: float = col("%")
+    io_wait_pct: float = col("%")
+    n_samples: int = col(name="samples")
+
+
+@row
+class Contents:
+    """What was in the slow batches of a process and in its others.
+
+    Attributes:
+        use, n_samples: (2, 3) sums and counts of the samples of ``DEVICES``.
+        functions, other_functions: what overlaps slow batches, and others.
+    """
+
+    use: Floats = merged(sum)
+    n_samples: Integers = merged(sum)
+    functions: FunctionSums = merged(merge)
+    other_functions: FunctionSums = merged(merge)
+
+
+@row
+class WorkerBatches:
+    """One training process and its loader processes.
+
+    Attributes:
+        n_batches: times from one wait's start to the next of the same process, gaps between
+            epochs left out.
+        p50_ns, p95_ns, max_ns: of the batch times; 0 without any.
+        n_slow_batches, n_slow_waits: all of them; ``slow_batches`` and ``slow_waits`` are the
+            slowest.
+        n_gaps: an iterator was set up in between.
+        n_unrecorded: times left out because many steps began in between: waits of some steps
+            only were recorded.
+        contents: ``None`` without a slow batch.
+    """
+
+    worker: str = col()
+    n_batches: int = col(name="batches")
+    p50_ns: float = col("s", name="p50_s", per=NS_PER_S)
+    p95_ns: float = col("s", name="p95_s", per=NS_PER_S)
+    max_ns: int = col("s", name="max_s", per=NS_PER_S)
+    n_slow_batches: int = col(name="slow_batches")
+    n_slow_waits: int = col(name="slow_waits")
+    n_gaps: int = col(name="epoch_gaps")
+    n_unrecorded: int = col(name="unrecorded")
+    slow_batches: tuple[SlowBatch, ...]
+    slow_waits: tuple[SlowWait, ...]
+    contents: Contents | None
+
+
+def loop_share(waiting: Sequence[Waiting]) -> Iterator[Exhibit]:
+    """Yield how much of the loops was waiting; nothing without waits."""
+    if not waiting:
+        return
+    loop_ns = sum(item.loop_ns for item in waiting)
+    waited_ns = sum(item.expected_ns for item in waiting)
+    recorded_ns = sum(item.waited_ns for item in waiting)
+    lost_ns = sum(item.unrecorded_ns for item in waiting)
+    parts_s = (waited_ns / NS_PER_S, max(loop_ns - waited_ns, 0) / NS_PER_S)
+    caption = "Union of the waits of each worker, as part of its loop, summed over the workers."
+    if lost_ns:
+        caption += write(" {lost_ns:ns} without any record are left out.", lost_ns=lost_ns)
+    if waited_ns > recorded_ns:
+        caption += write(
+            " Not every wait was recorded: {recorded_ns:ns} were, the rest is estimated from their "
+            "mean.",
+            recorded_ns=recorded_ns,
+        )
+    yield exhibit(
+        "loop_share",
+        ExhibitKind.SHARES,
+        title="Waiting for data in the training loop",
+        caption=caption,
+        columns=[
+            column("part", "", ["waiting for data", "rest of the loop"], type=ColumnType.TEXT),
+            column("time_s", "s", parts_s, type=ColumnType.FLOAT),
+            column("pct", "%", percentages(parts_s), type=ColumnType.FLOAT),
+        ],
+        row_roles=(Role.IO, Role.IDLE),
+    )
+
+
+def wait_histogram(wait_ns: Instants) -> Iterator[Exhibit]:
+    """Yield the histogram of all waits; nothing without waits."""
+    bins = bin_together([tally_values(wait_ns)])
+    if bins.edge_ns.size:
+        title = "How long the loop waits for a batch"
+        caption = "Each recorded wait of all workers, initialization and validation included."
+        counts = column("waits", "", bins.counts[0], type=ColumnType.INT, role=Role.IO)
+        yield _histogram((bins.edge_ns / NS_PER_S).tolist(), counts, title=title, caption=caption)
+
+
+def histogram_of_details(details: Details) -> Iterator[Exhibit]:
+    """Yield the histogram that AWS's details hold."""
+    times = details.get("dataloading_time")
+    times = times if isinstance(times, dict) else {}
+    counts, edges = times.get("probs"), times.get("binedges")
+    if isinstance(counts, list) and isinstance(edges, list) and len(edges) == len(counts) + 1:
+        yield _histogram(
+            edges,
+            column("events", "", counts, type=ColumnType.INT, role=Role.IO),
+            title="Durations of loader events",
+            caption="The source mixes waits with life times of loader processes.",
+        )
+
+
+def _histogram(edges: Sequence[object], counts: Column, *, title: str, caption: str) -> Exhibit:
+    return exhibit(
+        "waits",
+        ExhibitKind.HISTOGRAM,
+        title=title,
+        caption=caption,
+        columns=[
+            column("bin_start", "s", edges[:-1], type=ColumnType.FLOAT),
+            column("bin_end", "s", edges[1:], type=ColumnType.FLOAT),
+            counts,
+        ],
+    )
+
+
+def batch_exhibits(workers: Sequence[WorkerBatches]) -> Iterator[Exhibit]:
+    """Yield the table of batch times, and those of slow batches and slow waits if there are."""
+    timed = [item for item in workers if item.n_batches]
+    if not timed:
+        return
+    yield table(
+        "batch_times",
+        timed,
+        WorkerBatches,
+        title="Time from batch to batch",
+        caption=(
+            "From the start of one wait to the start of the next of the same process. A gap in "
+            "which an iterator was set up spans validation or the end of an epoch: it is "
+            "counted apart, and so is a time in which many steps began without a recorded wait. "
+            f"Slow is from {MEDIAN_FACTOR} medians on."
+        ),
+    )
+    yield from _slowest(
+        SlowBatch,
+        [slow for item in timed for slow in item.slow_batches],
+        "slow_batches",
+        title="Slow batches",
+        n_all=sum(item.n_slow_batches for item in timed),
+        caption=(
+            "From the start of one wait to the start of the next of the same process; gaps "
+            "between epochs left out."
+        ),
+    )
+    contents = [item.contents for item in timed if item.contents]
+    if contents:
+        yield from _contents(merge(contents))
+    yield from _slowest(
+        SlowWait,
+        [slow for item in timed for slow in item.slow_waits],
+        "slow_waits",
+        title="Long waits for a batch",
+        n_all=sum(item.n_slow_waits for item in timed),
+        caption="Single calls in which the loop waited.",
+    )
+
+
+def _slowest(
+    kind: type[Any], rows: Sequence[Any], exhibit_id: str, *, title: str, n_all: int, caption: str
+) -> Iterator[Exhibit]:
+    shown = sorted(rows, key=lambda item: (item.start_ns - item.end_ns, item.start_ns, item.worker))
+    shown = shown[:MOST_SLOW]
+    if n_all > len(shown):
+        caption += f" The {len(shown)} longest of {n_all:,}."
+    if shown:
+        yield table(exhibit_id, shown, kind, title=title, caption=caption)
+
+
+def _contents(contents: Contents) -> Iterator[Exhibit]:
+    """Yield the use of devices and the functions in slow and other batches."""
+    counts = contents.n_samples
+    means = np.divide(contents.use, counts, out=np.full(counts.shape, np.nan), where=counts > 0)
+    sides = zip(("slow", "others"), means.tolist(), counts.sum(axis=1).tolist(), strict=True)
+    yield table(
+        "batch_use",
+        [
+            BatchUse(batches=side, n_samples=n, **dict(zip(DEVICES, use, strict=True)))
+            for side, use, n in sides
+        ],
+        BatchUse,
+        title="Use of devices in slow batches and in the others",
+        caption="Means over all devices of the node; short batches may hold no sample.",
+    )
+    yield from compared_functions(
+        "batch_functions",
+        contents.functions,
+        contents.other_functions,
+        title="Functions in slow batches and in the others",
+        caption=(
+            "Other columns: batches that are not slow. Each event counts once on a side, with "
+            "its full length; largest increase of the share first."
+        ),
+    )
+
+
+def loader_exhibits(
+    loaders: Sequence[Loader], life_times: Sequence[LifeTimes]
+) -> Iterator[Exhibit]:
+    """Yield the table of loaders, and that of their processes when there are any."""
+    if loaders:
+        caption = "A wait is the time in which the training loop asks for the next batch."
+        title = "Data loaders by worker and set-up"
+        yield table("loaders", loaders, Loader, title=title, caption=caption)
+    if life_times:
+        caption = "From start to end of a process, idle or not; they are made anew every epoch."
+        title = "Life times of loader processes"
+        yield table("workers", life_times, LifeTimes, title=title, caption=caption)

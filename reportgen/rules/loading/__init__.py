@@ -1,1 +1,0 @@
-"""What the data loaders did and how long training waited: the ground of Dataloader."""

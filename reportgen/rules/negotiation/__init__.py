@@ -1,1 +1,0 @@
-"""Which rank the others waited for before each collective, as Horovod's coordinator saw it."""

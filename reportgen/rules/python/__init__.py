@@ -1,1 +1,0 @@
-"""What the rule about Python profiles is made of."""

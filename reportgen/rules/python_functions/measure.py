@@ -1,0 +1,192 @@
+"""What PythonFunctions measures: profiles by stage, and which of them cover what does not train.
+
+The time between the end of a wait for a batch and the next forward pass is no training: copies,
+metrics, printing. A Python profile that covers it says which functions ran (docs/rules.md, Work
+that does not train).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from reportgen.facts.groups import rows_by_code
+from reportgen.facts.loader import waits_of
+from reportgen.facts.parts import concat, merged
+from reportgen.facts.python_profiles import (
+    ProfileSum,
+    join_sums,
+    name_of,
+    stage_of,
+    sum_of,
+    sums_by_stage,
+)
+from reportgen.profile import NodeProfile, PythonTable, SpanTable
+from reportgen.profile.system import Instants
+from reportgen.rules.base import param
+from reportgen.rules.kit import col, derived, row
+from reportgen.units import NS_PER_S, NS_PER_US
+
+STAGE = "from the batch to the forward pass"
+LEAST_COVER = 0.9
+"""A profile covers a time when it covers so much of it: the clock of a profile and that of the
+events are read one after the other, by the same hook."""
+US_PER_S = 1_000_000
+_FORWARD = ("Forward", "ForwardPass")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Params:
+    """Parameters of ours; AWS has no such rule."""
+
+    min_share_pct: float = param(
+        10,
+        unit="% of the profiled time",
+        meaning="a function that logs, saves or computes metrics is told from this share on",
+        source="as for the wait of the data loader: less is hardly felt",
+        minimum=0,
+        maximum=100,
+    )
+
+
+@row
+class Profile:
+    """One profile: its own times added up, and the function that took most of them."""
+
+    worker: str = col()
+    profiler: str = col()
+    stage: str = col()
+    first_step: int | None = col()
+    last_step: int | None = col()
+    start_us: int = col("s", name="start_s", per=US_PER_S)
+    end_us: int = col("s", name="end_s", per=US_PER_S)
+    profiled_s: float = col("s")
+    longest: str | None = col()
+    longest_own_s: float = col("s")
+
+
+@row
+class Gaps:
+    """One worker's times from a batch to the forward pass.
+
+    Attributes:
+        n_gaps, gap_ns: how many, and how long together.
+        n_covered: those that a Python profile covers; ``covered_ns``: what it covers of them.
+        profiles: the shortest profiles that cover them, merged; one for each profiler.
+    """
+
+    worker: str = col()
+    n_gaps: int = col(name="gaps")
+    gap_ns: int = col("s", name="gap_s", per=NS_PER_S)
+    n_covered: int = col(name="profiled_gaps")
+    covered_ns: int = col("s", name="profiled_s", per=NS_PER_S)
+    remark: str = derived(
+        lambda item: "" if item.n_covered else "no Python profile for this window"
+    )
+    profiles: tuple[ProfileSum, ...]
+
+
+@row
+class NodeProfiles:
+    """One node or all: its profiles, merged by stage, and the times before its forward passes."""
+
+    profiles: tuple[Profile, ...] = merged(concat)
+    stages: tuple[ProfileSum, ...] = merged(lambda parts: join_sums(concat(parts)))
+    gaps: tuple[Gaps, ...] = merged(concat)
+
+
+def measure(part: NodeProfile, _params: Params) -> NodeProfiles:
+    """Merge the profiles of one node."""
+    table = part.python
+    if not table.profiles:
+        return NodeProfiles(profiles=(), stages=(), gaps=())
+    return NodeProfiles(
+        profiles=tuple(_profiles(table)),
+        stages=sums_by_stage(table),
+        gaps=tuple(_gaps_of_workers(part.spans, table)),
+    )
+
+
+def _profiles(table: PythonTable) -> Iterator[Profile]:
+    """Yield each profile of a node in short."""
+    n_profiles = len(table.profiles)
+    own_s = np.bincount(table.profile, table.own_s, minlength=n_profiles).tolist()
+    order = np.lexsort((table.own_s, table.profile))
+    stops = np.searchsorted(table.profile[order], np.arange(n_profiles), side="right")
+    has_rows = np.bincount(table.profile, minlength=n_profiles) > 0
+    for place, profile in enumerate(table.profiles):
+        start, end = profile.interval.start, profile.interval.end
+        longest = int(order[stops[place] - 1]) if has_rows[place] else None
+        yield Profile(
+            worker=profile.worker,
+            profiler=profile.profiler,
+            stage=stage_of(profile.interval),
+            first_step=start.step,
+            last_step=end.step,
+            start_us=start.time_us,
+            end_us=end.time_us,
+            profiled_s=own_s[place],
+            longest=None if longest is None else name_of(table.functions[table.function[longest]]),
+            longest_own_s=0.0 if longest is None else float(table.own_s[longest]),
+        )
+
+
+def _gaps_of_workers(spans: SpanTable, table: PythonTable) -> Iterator[Gaps]:
+    """Yield the gaps of each worker of a node; none without waits or forward passes."""
+    waits, forward = waits_of(spans), spans.where(spans.in_phases(_FORWARD))
+    begins = forward if forward.n_spans else spans.steps()
+    for worker, its in rows_by_code(waits.worker):
+        start_ns, end_ns = _gaps(
+            waits.where(its), np.sort(begins.start_ns[begins.worker == worker])
+        )
+        if start_ns.size:
+            yield _covered(spans.workers[worker], start_ns, end_ns, table)
+
+
+def _gaps(waits: SpanTable, begin_ns: Instants) -> tuple[Instants, Instants]:
+    """Return starts and ends of the times after the last wait before each forward pass."""
+    end_ns, start_ns = np.sort(waits.end_ns), np.sort(waits.start_ns)
+    after = np.searchsorted(end_ns, begin_ns, side="right") - 1
+    begun = np.searchsorted(start_ns, begin_ns, side="left") - 1
+    is_first = np.diff(after, prepend=-2) != 0
+    chosen = (after >= 0) & (after == begun) & is_first
+    return end_ns[after[chosen]], begin_ns[chosen]
+
+
+def _covered(worker: str, start_ns: Instants, end_ns: Instants, table: PythonTable) -> Gaps:
+    cover = np.full(start_ns.shape, -1, dtype=np.int64)
+    common_ns = np.zeros(start_ns.shape, dtype=np.int64)
+    for from_ns, to_ns, place in _longest_first(worker, table):
+        near = slice(np.searchsorted(end_ns, from_ns), np.searchsorted(start_ns, to_ns, "right"))
+        begin_ns, until_ns = start_ns[near], end_ns[near]
+        both_ns = np.minimum(until_ns, to_ns) - np.maximum(begin_ns, from_ns)
+        is_covered = both_ns >= LEAST_COVER * (until_ns - begin_ns)
+        cover[near] = np.where(is_covered, place, cover[near])
+        common_ns[near] = np.where(is_covered, both_ns, common_ns[near])
+    places = np.unique(cover[cover >= 0])
+    profiler = np.array([table.profiles[place].profiler for place in places.tolist()], dtype=object)
+    sums = [sum_of(table, places[profiler == name], stage=STAGE) for name in sorted(set(profiler))]
+    return Gaps(
+        worker=worker,
+        n_gaps=int(start_ns.size),
+        gap_ns=int((end_ns - start_ns).sum()),
+        n_covered=int((cover >= 0).sum()),
+        covered_ns=int(common_ns.sum()),
+        profiles=join_sums(sums),
+    )
+
+
+def _longest_first(worker: str, table: PythonTable) -> list[tuple[int, int, int]]:
+    """Return start, end and place of a worker's profiles, the shortest at the end."""
+    limits = [
+        (
+            profile.interval.start.time_us * NS_PER_US,
+            (profile.interval.end.time_us + 1) * NS_PER_US,
+            place,
+        )
+        for place, profile in enumerate(table.profiles)
+        if profile.worker == worker
+    ]
+    return sorted(limits, key=lambda item: (item[0] - item[1], item))
