@@ -11,9 +11,9 @@ from reportgen.profile import Clock
 from reportgen.profile.system import device_order
 from reportgen.report import Extent, JobHeader, Report
 from reportgen.results import JsonValue, RuleId
+from reportgen.rules.aws.imported import has_gpus, judge_imported
+from reportgen.rules.aws.unused_gpus import gpu_use
 from reportgen.rules.base import AnyRule
-from reportgen.rules.imported.judge import has_gpus, judge_imported
-from reportgen.rules.imported.unused import gpu_use
 from reportgen.units import NS_PER_US
 
 _US_PER_S = 1_000_000

@@ -10,6 +10,10 @@ from reportgen.results import Details, JsonValue
 from reportgen.units import NS_PER_MINUTE, minute_start_us
 
 LAST_TIMESTAMP = "last_timestamp"
+MEMORY_SUFFIX = "_memory"
+"""Behind the name of a GPU where its memory is meant."""
+IDLE_GPUS, HOT_CORES = "GPUs", "CPUs"
+"""AWS's names of the two counts of a bottleneck."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,18 +16,22 @@ from reportgen.results import (
     Severity,
     Where,
 )
+from reportgen.rules.aws.details import (
+    MEMORY_SUFFIX,
+    box_of_numbers,
+    entries_of,
+    last_timestamp_s,
+    violation_details,
+)
 from reportgen.rules.base import Outcome
 from reportgen.rules.batch_size.measure import (
     CPU,
-    MEMORY_SUFFIX,
     GpuRoom,
     NodeRoom,
     Params,
     Resource,
 )
 from reportgen.rules.kit import Message, boxes, longest_minutes, reason_to_skip, table
-from reportgen.rules.saying.boxes import NamedBox
-from reportgen.rules.saying.violations import entries_of, last_timestamp_s, violation_details
 from reportgen.text import device_label, format_place, format_places, part_of, plural
 
 HOST_BOUND_FROM_PCT = 50.0
@@ -222,8 +226,8 @@ def from_details(counters: Counters, details: Details, params: Params) -> Outcom
     shown, roles = [], []
     for node, name, numbers in entries:
         label = device_label(node, name, n_nodes=n_nodes)
-        if (box := NamedBox.from_numbers(label, numbers)) is not None:
-            shown.append((label, box.box, box.largest))
+        if (box := box_of_numbers(label, numbers)) is not None:
+            shown.append(box)
             roles.append(_role(name))
     title = "CPU, GPU and GPU memory"
     return Outcome(

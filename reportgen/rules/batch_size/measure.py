@@ -24,11 +24,11 @@ from reportgen.facts.host_load import cores_mean_pct, is_host_hot
 from reportgen.facts.minutes import minutes_of, window_percentiles
 from reportgen.profile import NodeProfile, SeriesKind
 from reportgen.profile.system import Floats, Instants
+from reportgen.rules.aws.details import MEMORY_SUFFIX, LastViolation, box_member
 from reportgen.rules.kit import col, derived, patience, percentage, row, window
-from reportgen.rules.saying.violations import LastViolation, box_member
 from reportgen.units import NS_PER_MINUTE
 
-CPU, MEMORY_SUFFIX = "cpu", "_memory"
+CPU = "cpu"
 ACTIVE_RATIO = 0.2
 """A window in which a GPU did nothing at all in more than four of five samples says nothing about
 its batch."""

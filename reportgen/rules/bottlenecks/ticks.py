@@ -17,12 +17,11 @@ from reportgen.facts.parts import merge
 from reportgen.profile import NodeProfile, SeriesKind
 from reportgen.results import Counters, Details, JsonValue, Reason, ReasonCode
 from reportgen.rules.aws.breakdown import breakdown_details
+from reportgen.rules.aws.details import HOT_CORES, IDLE_GPUS
 from reportgen.rules.bottlenecks.host_load import UNTOUCHED_PCT, hot_cores, low_gpus, low_used_gpus
 from reportgen.rules.saying.verdict import reason_to_skip
 from reportgen.units import NS_PER_MINUTE, NS_PER_US, seconds_key
 
-IDLE_GPUS, HOT_CORES = "GPUs", "CPUs"
-"""AWS's names of the two counts of a bottleneck."""
 GPU_WORKS_PCT = 90.0
 """A GPU above this works: what runs then is compared with bottlenecks. Source: seed 000."""
 

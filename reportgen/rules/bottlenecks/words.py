@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from reportgen.results import Counters, Details, Finding, Severity, Where
+from reportgen.rules.aws.details import HOT_CORES, IDLE_GPUS
 from reportgen.rules.base import Presentation
 from reportgen.rules.bottlenecks.exhibits import (
     exhibits_of,
@@ -23,8 +24,6 @@ from reportgen.rules.bottlenecks.sentences import (
     say_width,
 )
 from reportgen.rules.bottlenecks.ticks import (
-    HOT_CORES,
-    IDLE_GPUS,
     Bottlenecks,
     Limits,
 )

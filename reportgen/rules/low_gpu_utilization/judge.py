@@ -10,6 +10,12 @@ import numpy as np
 
 from reportgen.facts.gpu_use import UNTOUCHED_PCT
 from reportgen.results import Counters, Details, Exhibit, Finding, Role, Severity, Where
+from reportgen.rules.aws.details import (
+    box_of_numbers,
+    entries_of,
+    last_timestamp_s,
+    violation_details,
+)
 from reportgen.rules.base import Outcome
 from reportgen.rules.kit import (
     Message,
@@ -27,8 +33,6 @@ from reportgen.rules.low_gpu_utilization.measure import (
     Verdict,
     verdict_of,
 )
-from reportgen.rules.saying.boxes import NamedBox
-from reportgen.rules.saying.violations import entries_of, last_timestamp_s, violation_details
 from reportgen.text import device_label, format_place, format_places, part_of
 from reportgen.units import seconds
 
@@ -227,10 +231,10 @@ def from_details(counters: Counters, details: Details, params: Params) -> Outcom
     swings = [entry for entry in rest if entry[2].get("gpu_5", 100.0) < params.threshold_p5]
     n_nodes = len({node for node, *_ in entries})
     named = [
-        NamedBox.from_numbers(device_label(node, gpu, n_nodes=n_nodes), numbers, "gpu_max")
+        box_of_numbers(device_label(node, gpu, n_nodes=n_nodes), numbers, largest="gpu_max")
         for node, gpu, numbers in entries
     ]
-    shown = [(box.name, box.box, box.largest) for box in named if box]
+    shown = [box for box in named if box]
     findings = [_imported_low(low, entries, details, params)] if low else []
     if swings:
         message, threshold = texts.IMPORTED_FLUCTUATING, params.threshold_p5

@@ -23,8 +23,8 @@ from reportgen.facts.minutes import minutes_of, window_percentiles
 from reportgen.facts.samples import present_values
 from reportgen.profile import NodeProfile, SeriesKind
 from reportgen.profile.system import Floats, Instants
+from reportgen.rules.aws.details import LastViolation, box_member
 from reportgen.rules.kit import col, derived, patience, percentage, row, window
-from reportgen.rules.saying.violations import LastViolation, box_member
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from reportgen.results import Details, JsonValue, RuleId
-from reportgen.rules.batch_size.measure import MEMORY_SUFFIX
-from reportgen.rules.bottlenecks.ticks import IDLE_GPUS
+from reportgen.rules.aws.details import IDLE_GPUS, MEMORY_SUFFIX
 
 GpuUse = Mapping[str, Mapping[str, bool]]
 """Node to GPU to whether the job uses it."""
@@ -14,7 +13,8 @@ GpuUse = Mapping[str, Mapping[str, bool]]
 _IDLE_BINS = 5
 """The first bins of AWS's workload histograms, 0 to 10 %."""
 _COMPLETE_RATIO = 0.95
-"""Histograms that lack more samples than this had some at 99 and 100 %, which AWS drops. Ours."""
+"""Histograms that lack more samples than this had some at 99 and 100 %, which AWS drops: a GPU
+that lacks a few may have been sampled for a shorter time."""
 
 
 def gpu_use(balance: Details, n_samples: int) -> GpuUse:

@@ -1,7 +1,7 @@
 """Where SageMaker's numbers are known to be wrong: said beside them, never corrected.
 
-Source: oracle.md §2-§10, observed by running SageMaker's rules of 2020 and seen in results of
-real jobs; docs/aws-differences.md holds the effects.
+They were observed by running SageMaker's rules of 2020 and seen in results of real jobs
+(docs/rules.md, Imported results); docs/aws-differences.md holds the effects.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 
 from reportgen.results import Counters, Details, JsonValue, RuleId
-from reportgen.rules.saying.wording import say_times
+from reportgen.text import plural
 
 _MEMORY = "_memory"
 _CPU, _GPU = "cpu_functions", "gpu_functions"
@@ -33,7 +33,7 @@ def _bottlenecks(counters: Counters, details: Details) -> Iterator[str]:
 
 
 def _swapped(details: Details) -> Iterator[str]:
-    """Say that CPU and GPU changed places, where the listed sums show it (oracle §10)."""
+    """Say that CPU and GPU changed places, where the listed sums show it."""
     sums = [_sum(details.get(name)) for name in ("CPU_total", "GPU_total")]
     ratio = details.get("ratio")
     if not isinstance(ratio, dict) or not all(sums):
@@ -80,7 +80,7 @@ def _balance(counters: Counters, details: Details) -> Iterator[str]:
     worst = max(lost, default=0)
     if worst > 0:
         yield (
-            f"Its histogram ends at {_LAST_EDGE_PCT} %: up to {say_times(worst, 'sample')} of a "
+            f"Its histogram ends at {_LAST_EDGE_PCT} %: up to {plural(worst, 'sample')} of a "
             "GPU at 99 and 100 % are missing."
         )
 

@@ -8,9 +8,8 @@ from typing import Any
 import pytest
 
 from reportgen.results import Counters, ReasonCode, RuleId, Status
-from reportgen.rules.imported.judge import has_gpus, judge_imported
-from reportgen.rules.imported.parameters import parse_parameters
-from reportgen.rules.imported.remarks import remarks_on
+from reportgen.rules.aws.imported import has_gpus, judge_imported, parse_parameters
+from reportgen.rules.aws.remarks import remarks_on
 from reportgen.rules.registry import BUILTIN_RULES
 
 RULES = {rule.id: rule for rule in BUILTIN_RULES}
@@ -81,15 +80,15 @@ def test_usage_says_whether_there_is_a_gpu() -> None:
 
 @pytest.mark.parametrize("rule", BUILTIN_RULES, ids=lambda rule: rule.id)
 def test_parameters_that_a_rule_prints_are_read_back(rule: Any) -> None:
-    read = parse_parameters(rule, rule.describe_params(rule.params()))
-    assert (read.params, read.unread) == (rule.params(), ())
+    assert parse_parameters(rule, rule.describe_params(rule.params())) == (rule.params(), ())
 
 
 def test_parameters_that_cannot_be_are_named_and_defaults_stand() -> None:
-    read = parse_parameters(RULES[RuleId("LoadBalancing")], "threshold:0.5\npatience:-3\nnew:1\n?")
-    assert read.params.threshold == 0.5
-    assert read.params.patience == 1000
-    assert read.unread == ("new", "patience")
+    text = "threshold:0.5\npatience:-3\nnew:1\n?"
+    params, unread = parse_parameters(RULES[RuleId("LoadBalancing")], text)
+    assert params.threshold == 0.5
+    assert params.patience == 1000
+    assert unread == ("new", "patience")
 
 
 def remarks(name: str, details: Any, *, triggered: int = 1, datapoints: int = 2000) -> str:

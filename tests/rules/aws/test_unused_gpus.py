@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from reportgen.results import Details, RuleId
-from reportgen.rules.imported.unused import felt_details, gpu_use
+from reportgen.rules.aws.unused_gpus import felt_details, gpu_use
 
 N_BINS = 49
 IDLE = [2000] + [0] * (N_BINS - 1)

@@ -1,0 +1,160 @@
+"""From SageMaker's five keys to a result, through the rule's own ``from_details``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from reportgen.errors import ConfigError
+from reportgen.results import (
+    Counters,
+    Details,
+    Reason,
+    ReasonCode,
+    RuleId,
+    RuleResult,
+    Scalar,
+    Status,
+)
+from reportgen.rules.aws.remarks import remarks_on
+from reportgen.rules.aws.unused_gpus import GpuUse, felt_details
+from reportgen.rules.base import AnyRule, Presentation, param_specs, param_values
+from reportgen.rules.kit import too_short
+from reportgen.rules.runner import Failure, guarded, present_details, with_about
+from reportgen.rules.settings import checked_value
+from reportgen.text import plural
+
+_BALANCE = "LoadBalancing"
+_SAMPLED_GPU_RULES = frozenset({"GPUMemoryIncrease", _BALANCE, "LowGPUUtilization"})
+"""Their datapoints are samples of a GPU."""
+_GPU_RULES = _SAMPLED_GPU_RULES | {"BatchSize", "CPUBottleneck", "IOBottleneck"}
+_FRAMEWORK_MEMBERS = ("ratio", "phase", "general")
+
+
+def judge_imported(
+    rule: AnyRule,
+    counters: Counters,
+    details: Details,
+    rule_parameters: str,
+    *,
+    has_gpu: bool,
+    use: GpuUse | None = None,
+) -> RuleResult:
+    """Return the result of a rule that SageMaker ran.
+
+    Status: ``triggered`` when it triggered; else ``skipped`` when there was no GPU, or no more
+    datapoints than its patience; else ``ok`` (docs/rules.md, Imported results). The five keys stay
+    as they are; findings leave out the GPUs that the job does not use by ``use``.
+
+    Edge cases: details of another shape than the rule's make the result ``failed``.
+    """
+    params, unread = parse_parameters(rule, rule_parameters)
+    lack = _lack(rule, counters, details, params, has_gpu=has_gpu)
+    lack = "" if counters.rule_triggered else lack
+    sentences = [lack] if lack else []
+    sentences.append("Computed by SageMaker.")
+    if not lack:
+        sentences += remarks_on(rule.id, counters, details)
+    if unread:
+        names = ", ".join(unread)
+        sentences.append(f"Its parameters {names} could not be read; the defaults are assumed.")
+    status = Status.TRIGGERED if counters.rule_triggered else Status.SKIPPED if lack else Status.OK
+    code = ReasonCode.IMPORTED
+    shown = _presented(rule, counters, details, params, use or {})
+    if isinstance(shown, Failure):
+        status, code, sentences = Status.FAILED, ReasonCode.ERROR, [_misshapen(counters, shown)]
+        shown = Presentation()
+    result = RuleResult(
+        id=rule.id,
+        status=status,
+        reason=Reason(code=code, text=" ".join(sentences)),
+        counters=counters,
+        details=details,
+        rule_parameters=rule_parameters,
+        params=param_values(params),
+        findings=() if status is Status.SKIPPED else shown.findings,
+        exhibits=shown.exhibits,
+    )
+    return with_about(result, rule)
+
+
+def _presented(
+    rule: AnyRule, counters: Counters, details: Details, params: Any, use: GpuUse
+) -> Presentation | Failure:
+    """Return exhibits of all that SageMaker wrote, and findings of what the job felt."""
+
+    def present(told: Details) -> Presentation | Failure:
+        shown = guarded(rule, "present", present_details, rule, counters, told, params)
+        assert isinstance(shown, Presentation | Failure)
+        return shown
+
+    shown, felt = present(details), felt_details(rule.id, details, use)
+    if felt == details or isinstance(shown, Failure):
+        return shown
+    said = present(felt)
+    return said if isinstance(said, Failure) else replace(shown, findings=said.findings)
+
+
+def _misshapen(counters: Counters, failure: Failure) -> str:
+    return (
+        f"SageMaker's rule triggered {plural(counters.rule_triggered, 'time')}, but its details "
+        f"are not of the shape that it writes and cannot be shown. ({failure.text})"
+    )
+
+
+def parse_parameters(rule: AnyRule, text: str) -> tuple[Any, tuple[str, ...]]:
+    r"""Read ``"threshold:50\ncpu_threshold:90"``; what is absent or not valid has its default.
+
+    Aliases count (StepOutlier prints ``threshold`` for ``stddev``); the rule's own name wins.
+
+    Returns:
+        The parameters, and the names of those whose printed value could not be used.
+    """
+    specs = {spec.name: spec for spec in param_specs(rule.params)}
+    printed = dict(line.partition(":")[::2] for line in text.splitlines() if ":" in line)
+    chosen: dict[str, Scalar] = {}
+    unread = []
+    for given in sorted(printed, key=lambda name: name in specs):
+        name = given if given in specs else rule.param_aliases.get(given)
+        if name is None:
+            unread.append(given)
+            continue
+        try:
+            chosen[name] = checked_value(f"{rule.id}.{name}", specs[name], printed[given])
+        except ConfigError:
+            unread.append(given)
+    return rule.params(**chosen), tuple(sorted(unread))
+
+
+def has_gpus(details: Mapping[RuleId, Details], datapoints: Mapping[RuleId, int]) -> bool:
+    """Return whether any result saw a GPU; where none can tell, yes."""
+    usage = details.get(RuleId("OverallSystemUsage"), {})
+    if "GPU" in usage:
+        return bool(usage["GPU"])
+    seen = [count for rule_id, count in datapoints.items() if rule_id in _SAMPLED_GPU_RULES]
+    return any(seen) if seen else True
+
+
+def _lack(
+    rule: AnyRule, counters: Counters, details: Details, params: Any, *, has_gpu: bool
+) -> str:
+    """Return why SageMaker's rule cannot have looked, or an empty text."""
+    if rule.id in _GPU_RULES and not has_gpu:
+        return "The job has no GPU."
+    if rule.id == _BALANCE and _has_single_gpus(details):
+        return "Each node has one GPU: there is nothing to balance."
+    if rule.id == "OverallFrameworkMetrics":
+        seen = any(details.get(member) for member in _FRAMEWORK_MEMBERS)
+        return "" if seen else "No framework metrics were recorded."
+    patience = getattr(params, "patience", 0)
+    if counters.datapoints > patience:
+        return ""
+    if not counters.datapoints:
+        return "It saw no data."
+    return too_short(counters.datapoints, patience=patience)
+
+
+def _has_single_gpus(details: Details) -> bool:
+    loads = [node.get("workloads") for node in details.values() if isinstance(node, dict)]
+    return bool(loads) and all(isinstance(load, dict) and len(load) < 2 for load in loads)
