@@ -6,7 +6,7 @@ import csv
 
 import pytest
 
-from reportgen.rules.kernels.communication import is_communication
+from reportgen.facts.device_busy import is_communication
 from reportgen.rules.kernels.kernel_names import read_precision
 from reportgen.rules.kernels.precision import Precision
 from tests.shared_data import SHARED_DATA, needs_shared_data
