@@ -8,12 +8,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from reportgen.facts.kernel_names import short_name
 from reportgen.facts.use_over_time import is_far_apart
 from reportgen.profile.trace import RankTrace
 from reportgen.profile.trace_tables import NONE, Times
 from reportgen.results import Exhibit, ExhibitKind, Where, exhibit
 from reportgen.rules.kernels.idle import Gaps
-from reportgen.rules.kernels.kernel_names import short_name
 from reportgen.rules.kernels.saying import pct_of, say_device, say_ns, say_range
 from reportgen.rules.kernels.windows import Window
 from reportgen.units import NS_PER_S, NS_PER_US, say_count, say_pct
