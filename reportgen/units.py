@@ -82,6 +82,16 @@ def speedup_at_most(share_ratio: float) -> float | None:
     return round(1 / (1 - share_ratio), 2) if share_ratio < 1 else None
 
 
+def pct_of(part: float, whole: float) -> float:
+    """Return a part in percent of the whole, 0 of nothing."""
+    return 100 * part / whole if whole > 0 else 0.0
+
+
+def ratio_of(part: float, whole: float) -> float | None:
+    """Return a part as a ratio for the metrics, ``None`` of nothing."""
+    return round(part / whole, 6) if whole > 0 else None
+
+
 def percentages(parts: Sequence[float], *, decimals: int = 4) -> tuple[float, ...]:
     """Return parts as percentages of their sum that add up to exactly 100.
 

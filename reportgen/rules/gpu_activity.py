@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from reportgen.facts.use_over_time import fine_use
 from reportgen.profile.trace import RankTrace
 from reportgen.profile.trace_tables import GpuKind
 from reportgen.results import (
@@ -30,7 +31,6 @@ from reportgen.rules.kernels.communication import communication_names
 from reportgen.rules.kernels.device_time import time_in, unions_of
 from reportgen.rules.kernels.host_activity import SYNC_CALL, names_like
 from reportgen.rules.kernels.saying import ratio_of, reason_without_gpu, result_of, share_limit
-from reportgen.rules.kernels.use_over_time import fine_use
 from reportgen.rules.kernels.windows import headline, own_clock_ns, windows_of
 
 ID = RuleId("GPUActivity")

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from reportgen.facts.use_over_time import FineUse, begin_together, use_together
 from reportgen.profile.trace import RankTrace
 from reportgen.results import (
     Counters,
@@ -32,7 +33,6 @@ from reportgen.rules.kernels.threads import (
     host_window,
     thread_use,
 )
-from reportgen.rules.kernels.use_over_time import FineUse, begin_together, use_together
 from reportgen.units import NS_PER_US
 
 ID = RuleId("HostThreads")

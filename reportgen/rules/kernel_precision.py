@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from reportgen.facts.groups import sums_by_code
+from reportgen.facts.kernel_names import Precision, read_precision, short_name
 from reportgen.profile.trace import RankTrace
 from reportgen.profile.trace_tables import GpuKind
 from reportgen.results import (
@@ -25,9 +26,7 @@ from reportgen.results import (
 )
 from reportgen.rules.base import About, Need, Presentation, Rule
 from reportgen.rules.kernels.communication import communication_names, is_communication
-from reportgen.rules.kernels.kernel_names import read_precision, short_name
 from reportgen.rules.kernels.kernel_types import precision_times
-from reportgen.rules.kernels.precision import Precision
 from reportgen.rules.kernels.precision_words import (
     Context,
     Times,

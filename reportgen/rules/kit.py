@@ -13,6 +13,7 @@ from typing import Any, Literal, TypeVar, dataclass_transform
 import numpy as np
 from numpy.typing import NDArray
 
+from reportgen.facts.device_busy import Window, WindowKind
 from reportgen.facts.distributions import BIN_PCT, Box
 from reportgen.facts.intervals import runs_of
 from reportgen.facts.parts import concat, merge, merged, sum_by_key
@@ -33,7 +34,7 @@ from reportgen.results import (
     exhibit,
 )
 from reportgen.rules.base import param
-from reportgen.text import plural, write
+from reportgen.text import format_ns_range, plural, write
 from reportgen.units import NS_PER_MINUTE, percentages, seconds, speedup_at_most
 
 __all__ = [
@@ -48,6 +49,7 @@ __all__ = [
     "boxes",
     "col",
     "columns_of",
+    "communication_names",
     "concat",
     "cost_severity",
     "derived",
@@ -64,12 +66,16 @@ __all__ = [
     "percentage",
     "ranking",
     "reason_to_skip",
+    "reason_without_gpu",
     "reason_without_steps",
     "row",
+    "share_limit",
     "sum_by_key",
     "table",
     "too_short",
+    "top_k",
     "window",
+    "window_name",
 ]
 
 CRITICAL_FROM_RATIO = 0.5
@@ -609,3 +615,61 @@ def reason_without_steps(loop: Loop) -> Reason | None:
         text = write("Of {n:count framework event} none is a training step.", n=loop.n_spans)
         return Reason(code=ReasonCode.NO_STEPS, text=text)
     return None
+
+
+# Rules that read kernel traces
+
+TOP = 15
+"""So many of the largest are shown one by one, as SageMaker Profiler's dashboards do; the tables
+are complete."""
+
+
+def top_k() -> Any:
+    """Declare how many of the largest are shown one by one."""
+    return param(
+        TOP,
+        unit="",
+        meaning="how many of the largest are shown one by one; the rest is one sector",
+        source="SageMaker Profiler's dashboards show 15",
+        minimum=1,
+        maximum=1000,
+        is_whole=True,
+    )
+
+
+def share_limit(default: float, meaning: str) -> Any:
+    """Declare a threshold: the share of the window above which something is reported."""
+    source = "chosen: a smaller share is hardly worth the effort to win it back"
+    return param(default, unit="%", meaning=meaning, source=source, minimum=0, maximum=100)
+
+
+def communication_names() -> Any:
+    """Declare which names of kernels are communication besides those that are known."""
+    return param(
+        None,
+        unit="",
+        meaning=(
+            "kernels whose name this regular expression finds, case ignored, are communication too"
+        ),
+        source="docs/definitions.md, Communication kernels",
+        is_pattern=True,
+        may_be_none=True,
+        is_printed=False,
+    )
+
+
+def reason_without_gpu(n_ops: int) -> Reason | None:
+    """Return why a rule about GPU operations cannot look, ``None`` when there are any."""
+    text = "The trace holds no GPU operations."
+    return None if n_ops else Reason(code=ReasonCode.NO_GPU, text=text)
+
+
+def window_name(windows: Sequence[Window]) -> str:
+    """Name the windows of some ranks, at least one, and their length, or the range of lengths."""
+    names = {
+        WindowKind.STEPS: "the recorded steps",
+        WindowKind.GPU: "the time from the first to the last GPU operation",
+    }
+    kinds = {item.kind for item in windows}
+    name = names[kinds.pop()] if len(kinds) == 1 else "each rank's window"
+    return f"{name} ({format_ns_range([item.length_ns for item in windows])})"

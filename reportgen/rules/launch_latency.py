@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from reportgen.facts.distributions import box_of
+from reportgen.facts.kernel_names import short_names
 from reportgen.profile.trace import RankTrace
 from reportgen.profile.trace_tables import NONE, Times
 from reportgen.results import (
@@ -24,7 +25,6 @@ from reportgen.results import (
     exhibit,
 )
 from reportgen.rules.base import About, Need, Outcome, Rule
-from reportgen.rules.kernels.kernel_names import short_names
 from reportgen.rules.kernels.saying import reason_without_gpu, top_k
 from reportgen.rules.kernels.windows import launch_end_ns, launch_start_ns, own_clock_ns
 from reportgen.rules.kit import Message, col, concat, floats, row, table

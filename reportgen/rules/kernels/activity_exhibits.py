@@ -7,6 +7,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from reportgen.facts.use_over_time import (
+    FineUse,
+    Use,
+    begin_together,
+    is_far_apart,
+    use_together,
+)
 from reportgen.profile.system import Floats
 from reportgen.results import Exhibit, ExhibitKind, exhibit
 from reportgen.rules.kernels.activity_shares import (
@@ -18,13 +25,6 @@ from reportgen.rules.kernels.activity_shares import (
 )
 from reportgen.rules.kernels.device_time import DeviceTime
 from reportgen.rules.kernels.saying import pct_of, say_ns
-from reportgen.rules.kernels.use_over_time import (
-    FineUse,
-    Use,
-    begin_together,
-    is_far_apart,
-    use_together,
-)
 from reportgen.rules.kernels.windows import WindowKind
 from reportgen.units import NS_PER_US, say_pct
 
@@ -120,7 +120,11 @@ def table_of(ranks: Sequence[RankActivity]) -> Exhibit:
 def _curve(ranks: Sequence[RankActivity]) -> Exhibit:
     devices = [item for rank in ranks for item in rank.use]
     use = use_together(begin_together(devices))
-    apart = " Recorded far apart: all begin with the first." if is_far_apart(devices) else ""
+    apart = (
+        " Recorded far apart: all begin with the first."
+        if is_far_apart([d.reach_ns for d in devices])
+        else ""
+    )
     names = _line_names(ranks)
     rest = f" The first {MOST_LINES} of {len(names)} GPUs." if len(names) > MOST_LINES else ""
     with np.errstate(invalid="ignore"):

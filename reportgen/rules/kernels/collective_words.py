@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from reportgen.facts.kernel_names import short_names
 from reportgen.results import Finding, Severity, Where
 from reportgen.rules.kernels.collective_exhibits import (
     ARRIVALS,
@@ -10,7 +11,6 @@ from reportgen.rules.kernels.collective_exhibits import (
     stragglers_of,
 )
 from reportgen.rules.kernels.collectives import AGREE_WITHIN_NS
-from reportgen.rules.kernels.kernel_names import short_names
 from reportgen.rules.kernels.saying import pct_of, say_ns
 from reportgen.rules.saying.verdict import estimate_of, fault_severity
 from reportgen.rules.saying.wording import say_times

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from reportgen.facts.kernel_names import short_name
+from reportgen.facts.use_over_time import is_far_apart
 from reportgen.profile.trace import RankTrace
 from reportgen.profile.trace_tables import NONE, Times
 from reportgen.results import Exhibit, ExhibitKind, Where, exhibit
 from reportgen.rules.kernels.idle import Gaps
-from reportgen.rules.kernels.kernel_names import short_name
 from reportgen.rules.kernels.saying import pct_of, say_device, say_ns, say_range
-from reportgen.rules.kernels.use_over_time import are_far_apart
 from reportgen.rules.kernels.windows import Window
 from reportgen.units import NS_PER_S, NS_PER_US, say_count, say_pct
 
@@ -185,6 +185,6 @@ def _shifts_ns(devices: Sequence[DeviceStretches]) -> tuple[dict[int, int], bool
     """
     begins = [item.origin_ns + item.window.start_ns for item in devices]
     ends = [item.origin_ns + item.window.end_ns for item in devices]
-    is_apart = are_far_apart(begins, ends)
+    is_apart = is_far_apart(list(zip(begins, ends, strict=True)))
     pairs = zip(devices, begins, strict=True)
     return {item.rank: min(begins) - begin if is_apart else 0 for item, begin in pairs}, is_apart

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from reportgen.facts.durations import DurationRow
+from reportgen.facts.kernel_names import short_names
 from reportgen.results import Exhibit, ExhibitKind, exhibit
-from reportgen.rules.kernels.kernel_names import short_names
 from reportgen.rules.kernels.kernel_times import (
     COMPUTE,
     NOT_TOLD,

@@ -17,11 +17,11 @@ from reportgen.facts.durations import (
     duration_values,
     join_ranks,
 )
+from reportgen.facts.kernel_names import UNKNOWN, Precision, Reading
 from reportgen.facts.operators import launching_operators
 from reportgen.profile.trace import RankTrace
 from reportgen.profile.trace_tables import NONE, GpuKind
 from reportgen.rules.kernels.kernel_types import readings_of
-from reportgen.rules.kernels.precision import UNKNOWN, Precision, Reading
 
 Rows = NDArray[np.int64] | NDArray[np.int32]
 COMMUNICATION, COMPUTE = "communication", "compute"

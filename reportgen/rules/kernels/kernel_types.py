@@ -8,13 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reportgen.facts.groups import sums_by_code
+from reportgen.facts.kernel_names import COMM, Precision, Reading, floating_type, read_precision
 from reportgen.facts.operators import launching_operators
 from reportgen.profile.trace import RankTrace
 from reportgen.profile.trace_tables import NONE, GpuKind, Times
 from reportgen.rules.kernels.device_time import communication_rows
-from reportgen.rules.kernels.kernel_names import read_precision
-from reportgen.rules.kernels.precision import COMM, Precision, Reading
-from reportgen.rules.kernels.type_names import floating_type
 
 
 def readings_of(trace: RankTrace, also: str | None = None) -> tuple[Reading, ...]:

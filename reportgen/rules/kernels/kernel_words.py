@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from reportgen.facts.kernel_names import short_names
 from reportgen.results import Finding, Severity
-from reportgen.rules.kernels.kernel_names import short_names
 from reportgen.rules.kernels.kernel_rankings import BY_COUNT, BY_TIME, Context, say_kernel_time
 from reportgen.rules.kernels.saying import pct_of, say_ns
 from reportgen.rules.saying.verdict import estimate_of, fault_severity

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from reportgen.facts.kernel_names import Precision, short_names
 from reportgen.results import Exhibit, ExhibitKind, Finding, Severity, exhibit
-from reportgen.rules.kernels.kernel_names import short_names
-from reportgen.rules.kernels.precision import FOLDED, Precision
 from reportgen.rules.kernels.saying import pct_of, say_ns
 from reportgen.rules.kernels.time_shares import time_shares
 from reportgen.rules.saying.verdict import estimate_of
@@ -15,6 +14,15 @@ from reportgen.units import NS_PER_US, say_pct
 
 TABLE, SHARES, UNITS, MATRIX = "precision", "precision_shares", "matrix_units", "fp32_matrix"
 FOLDED_SHARES = "precision_shares_folded"
+FOLDED: dict[str, tuple[Precision, ...]] = {
+    "FP32": (Precision.FP32, Precision.TF32),
+    "FP16": (Precision.FP16, Precision.BF16),
+    "INT32": (Precision.INT64, Precision.INT32, Precision.INT16),
+    "INT8": (Precision.INT8,),
+    "other": (Precision.FP64, Precision.FP8, Precision.FP4),
+    "Unknown": (Precision.UNKNOWN,),
+}
+"""The four formats that SageMaker Profiler knows, each with those nearest to it, and the rest."""
 FASTER_TIMES = 8
 """Matrix units multiply at least eight times faster than ordinary cores in FP32 (V100: 125 to 15.7
 TFLOPS in FP16, A100: 156 to 19.5 in TF32, datasheets)."""

@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reportgen.facts.intervals import Union, clip, join, minus, union_of
+from reportgen.facts.use_over_time import FineUse, fine_use
 from reportgen.profile.trace import RankTrace
 from reportgen.profile.trace_tables import NONE, HostCalls, HostSlices, SliceKind
 from reportgen.rules.kernels.host_activity import names_like
-from reportgen.rules.kernels.use_over_time import FineUse, fine_use
 from reportgen.rules.kernels.windows import Window, WindowKind
 
 BLOCKING_CALL = re.compile(

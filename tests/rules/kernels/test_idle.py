@@ -6,13 +6,12 @@ from typing import Any
 
 import pytest
 
+from reportgen.facts.device_busy import time_in, unions_of, windows_of
 from reportgen.profile.trace import RankTrace
 from reportgen.profile.trace_tables import SliceKind
 from reportgen.results import Severity, Status
 from reportgen.rules import gpu_activity, gpu_time_budget, idle_time
-from reportgen.rules.kernels.device_time import time_in, unions_of
 from reportgen.rules.kernels.idle import idle_causes
-from reportgen.rules.kernels.windows import windows_of
 from tests.rules.kernels.builders import rank_trace
 from tests.rules.samples import run
 

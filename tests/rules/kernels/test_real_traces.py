@@ -136,9 +136,8 @@ def test_the_parts_of_the_activity_fill_the_window(name: str) -> None:
 
 @every_set
 def test_utilization_over_time_has_the_mean_of_the_window(name: str) -> None:
-    from reportgen.rules.kernels.device_time import unions_of
-    from reportgen.rules.kernels.use_over_time import fine_use, use_together
-    from reportgen.rules.kernels.windows import headline, windows_of
+    from reportgen.facts.device_busy import headline, unions_of, windows_of
+    from reportgen.facts.use_over_time import fine_use, use_together
 
     for trace in traces_of(name):
         window = headline(windows_of(trace))

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from reportgen.facts.kernel_names import short_names
 from reportgen.profile.trace import Device, RankTrace
 from reportgen.profile.trace_tables import SliceKind
 from reportgen.results import RuleResult, Status
@@ -27,7 +28,6 @@ from reportgen.rules import (
     step_time,
 )
 from reportgen.rules.base import AnyRule
-from reportgen.rules.kernels.kernel_names import short_names
 from reportgen.rules.memory_operations import direction_of
 from tests.rules.kernels.builders import rank_trace
 from tests.rules.samples import run

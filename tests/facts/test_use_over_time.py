@@ -6,15 +6,15 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
+from reportgen.facts.device_busy import Window, WindowKind
 from reportgen.facts.intervals import union_of
-from reportgen.rules.kernels.use_over_time import (
+from reportgen.facts.use_over_time import (
     FineUse,
     begin_together,
     fine_use,
     is_far_apart,
     use_together,
 )
-from reportgen.rules.kernels.windows import Window, WindowKind
 
 
 def fine(start_ns: int, length_ns: int, *, origin_ns: int = 0) -> FineUse:
@@ -52,7 +52,7 @@ def test_a_common_window_gives_120_to_300_bins_of_round_width() -> None:
 def test_recordings_far_apart_begin_together() -> None:
     devices = [fine(0, 10_000_000), fine(0, 10_000_000, origin_ns=3_600_000_000_000)]
 
-    assert is_far_apart(devices)
+    assert is_far_apart([item.reach_ns for item in devices])
     use = use_together(begin_together(devices))
     assert use.time_s.size <= 300
     assert (use.length_ns > 0).all(axis=0).sum() > 100

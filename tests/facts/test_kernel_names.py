@@ -6,9 +6,8 @@ import csv
 
 import pytest
 
-from reportgen.rules.kernels.communication import is_communication
-from reportgen.rules.kernels.kernel_names import read_precision
-from reportgen.rules.kernels.precision import Precision
+from reportgen.facts.device_busy import is_communication
+from reportgen.facts.kernel_names import Precision, read_precision
 from tests.shared_data import SHARED_DATA, needs_shared_data
 
 CASES = SHARED_DATA / "kineto" / "kernel-precision-cases.tsv"

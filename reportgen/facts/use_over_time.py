@@ -1,4 +1,4 @@
-"""How busy each GPU was over time, in bins whose mean is exactly the figure of the window."""
+"""How busy a device was over time, in bins whose mean is exactly the figure of its window."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from math import floor, log10
 
 import numpy as np
 
+from reportgen.facts.device_busy import Window
 from reportgen.facts.intervals import Union, clip, covered_each
 from reportgen.profile.system import Floats
 from reportgen.profile.trace_tables import Times
-from reportgen.rules.kernels.windows import Window
 from reportgen.units import NS_PER_S
 
 FINE_BINS = 1_500
 """At least so many bins are measured, at most ten times as many: the drawn ones are joined."""
 MOST_BINS = 300
-"""Drawn bins are 120 to 300. Source: kernel-trace definitions D2."""
+"""Drawn bins are 120 to 300 (docs/definitions.md, Utilization over time)."""
 FAR_APART = 4
-"""Recordings that span more than so many times the longest do not belong on one axis. Ours."""
-_FACTORS = (1, 2, 5)
+"""Recordings that span more than so many times the longest of them would each be a dot on a common
+axis of time."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,6 +39,11 @@ class FineUse:
     first: int
     busy_ns: Times
     length_ns: Times
+
+    @property
+    def reach_ns(self) -> tuple[int, int]:
+        """Return start and end of its bins, ns UTC."""
+        return self.first * self.width_ns, (self.first + self.busy_ns.size) * self.width_ns
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,7 +64,7 @@ class Use:
 
 def fine_use(busy: Union, window: Window, *, origin_ns: int, node: str, device: str) -> FineUse:
     """Return the busy time of a device in fine bins over a window."""
-    width_ns = _fine_width_ns(window.length_ns)
+    width_ns = int(10 ** max(floor(log10(max(window.length_ns / FINE_BINS, 1))), 0))
     first = (origin_ns + window.start_ns) // width_ns
     last = (origin_ns + window.end_ns) // width_ns
     edge_ns = np.arange(first, last + 2, dtype=np.int64) * width_ns - origin_ns
@@ -81,30 +86,27 @@ def begin_together(devices: Sequence[FineUse]) -> list[FineUse]:
     Ranks of one job that were recorded at other times, or whose clocks differ, would each be a
     dot on a common axis.
     """
-    if not is_far_apart(devices):
+    if not is_far_apart([item.reach_ns for item in devices]):
         return list(devices)
-    first_ns = min(item.first * item.width_ns for item in devices)
+    first_ns = min(item.reach_ns[0] for item in devices)
     return [replace(item, first=first_ns // item.width_ns) for item in devices]
 
 
-def is_far_apart(devices: Sequence[FineUse]) -> bool:
-    """Return whether all of them take much longer than the longest of them."""
-    begins_ns = [item.first * item.width_ns for item in devices]
-    ends_ns = [(item.first + item.busy_ns.size) * item.width_ns for item in devices]
-    return are_far_apart(begins_ns, ends_ns)
+def is_far_apart(reaches_ns: Sequence[tuple[int, int]]) -> bool:
+    """Return whether recordings, at least one, span much more time than the longest of them.
 
-
-def are_far_apart(begins_ns: Sequence[int], ends_ns: Sequence[int]) -> bool:
-    """Return whether recordings, at least one, span much more time than the longest of them."""
-    longest_ns = max(end - begin for begin, end in zip(begins_ns, ends_ns, strict=True))
-    return max(ends_ns) - min(begins_ns) > FAR_APART * longest_ns
+    ``reaches_ns`` are start and end of each.
+    """
+    begins_ns, ends_ns = zip(*reaches_ns, strict=True)
+    longest_ns = max(end - begin for begin, end in reaches_ns)
+    return bool(max(ends_ns) - min(begins_ns) > FAR_APART * longest_ns)
 
 
 def use_together(devices: Sequence[FineUse]) -> Use:
     """Return several devices, at least one, over common bins of round width."""
     width_ns = max(item.width_ns for item in devices)
-    first_ns = min(item.first * item.width_ns for item in devices)
-    last_ns = max((item.first + item.busy_ns.size) * item.width_ns for item in devices)
+    first_ns = min(item.reach_ns[0] for item in devices)
+    last_ns = max(item.reach_ns[1] for item in devices)
     width_ns *= _factor(last_ns - first_ns, width_ns)
     first = first_ns // width_ns
     n_bins = -(-last_ns // width_ns) - first
@@ -119,14 +121,11 @@ def use_together(devices: Sequence[FineUse]) -> Use:
     )
 
 
-def _fine_width_ns(window_ns: int) -> int:
-    return int(10 ** max(floor(log10(max(window_ns / FINE_BINS, 1))), 0))
-
-
 def _factor(reach_ns: int, width_ns: int) -> int:
+    """Return by what fine bins are widened: the first of 1, 2, 5, 10, … with few enough bins."""
     scale = 1
     while True:
-        for factor in _FACTORS:
-            if reach_ns // (width_ns * scale * factor) + 2 <= MOST_BINS:
-                return scale * factor
+        for factor in (scale, 2 * scale, 5 * scale):
+            if reach_ns // (width_ns * factor) + 2 <= MOST_BINS:
+                return factor
         scale *= 10

@@ -1,0 +1,331 @@
+"""What a kernel's name says: its number format, matrix units, and a short name for people.
+
+The first family of libraries that knows a name answers (docs/definitions.md, Kernel precision).
+The format is that in which the multiplication runs: of mixed factors the wider one; of kernels that
+do not multiply matrices the narrowest floating type that is named. Nothing is guessed: what no
+family knows is ``Unknown``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from reportgen.facts.device_busy import is_communication
+
+
+class Precision(StrEnum):
+    """Number formats; ``COMM`` stands for kernels that move data between GPUs."""
+
+    FP64 = "FP64"
+    FP32 = "FP32"
+    TF32 = "TF32"
+    FP16 = "FP16"
+    BF16 = "BF16"
+    FP8 = "FP8"
+    FP4 = "FP4"
+    INT8 = "INT8"
+    INT16 = "INT16"
+    INT32 = "INT32"
+    INT64 = "INT64"
+    COMM = "Comm"
+    UNKNOWN = "Unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What a name says: the format, and whether matrix units (tensor cores, MFMA) are used."""
+
+    precision: Precision
+    tensor_core: bool
+
+
+UNKNOWN = Reading(Precision.UNKNOWN, tensor_core=False)
+COMM = Reading(Precision.COMM, tensor_core=False)
+
+
+def read_precision(name: str) -> Reading:
+    """Return in which format a kernel computes and whether on matrix units, by its name.
+
+    Example:
+        >>> read_precision("volta_sgemm_64x64_nt")
+        Reading(precision=<Precision.FP32: 'FP32'>, tensor_core=False)
+    """
+    if is_communication(name):
+        return COMM
+    for pattern, read in _LIBRARIES:
+        if (match := pattern.search(name)) and (reading := read(match)):
+            return reading
+    precision = _by_types(name)
+    is_matrix = precision in _MATRIX_TYPES and _MATRIX_HINT.search(name) is not None
+    return Reading(precision, tensor_core=is_matrix)
+
+
+# Names that libraries of matrix kernels write, each in its own way
+
+
+def _types(text: str) -> dict[str, Precision]:
+    """Return what each way of writing a type means, from ``"h FP16, t BF16"``."""
+    pairs = (pair.split() for pair in text.split(", "))
+    return {written: Precision(meant) for written, meant in pairs}
+
+
+_WRITTEN = _types(
+    "fp64 FP64, f64 FP64, fp32 FP32, f32 FP32, tf32 TF32, fp16 FP16, f16 FP16, half FP16, "
+    "bf16 BF16, bfloat16 BF16, fp8 FP8, e4m3 FP8, mxe4m3 FP8, e5m2 FP8, mxe5m2 FP8, fp4 FP4, "
+    "mxfp4 FP4, nvfp4 FP4, e2m1 FP4, mxe2m1 FP4, int8 INT8, i8 INT8, s8 INT8, u8 INT8"
+)
+"""How most libraries write types, lower case."""
+_BITS = {
+    Precision.FP4: 4,
+    Precision.FP8: 8,
+    Precision.INT8: 8,
+    Precision.FP16: 16,
+    Precision.BF16: 16,
+    Precision.TF32: 19,
+    Precision.FP32: 32,
+    Precision.FP64: 64,
+}
+_TENSILE_TYPES = re.compile(
+    r"(?P<FP8>F8|B8)|(?P<INT8>I8)|(?P<BF16>BB|B_|BS|B$)|(?P<FP16>H)|(?P<FP32>S)|(?P<FP64>D)"
+)
+_TENSILE_MATRIX_UNITS = re.compile(r"_MI\d+x\d+")
+_NVJET_LETTERS = _types("h FP16, t BF16, s TF32, q FP8, r FP8, d FP64, o FP4, i INT8")
+_GEMM_LETTERS = _types("s FP32, h FP16, d FP64, c FP32, z FP64, i INT8")
+_AFTER_SHAPE = re.compile(
+    r"(?:_relu|_sliced\w+?|_optimized|_analytic)?_(bf16|tf32|fp16|f16|s8|u8|i8)(?:_|$)"
+)
+_TF32_SHAPE = "1688"
+_BEFORE_TF32 = re.compile(r"turing|sm75|cutlass_75")
+_CK_USHORT = re.compile(r"(?<=[EI_])t+f?t+(?=[A-Z])")
+_CK_MATRIX = re.compile(r"gemm|fmha|xdl|wmma|conv", re.IGNORECASE)
+_TRTLLM_TYPES = re.compile(r"MxE[245]m[123]|E[245]m[123]|Bfloat16|Fp16|Fp32|MxFp4|NvFp4|Fp8")
+
+
+def _tensile(match: re.Match[str]) -> Reading | None:
+    """Read rocBLAS and hipBLASLt: ``Cijk_<A>_<B>_<types>_…_MT…``."""
+    types = _TENSILE_TYPES.match(match[1])
+    if types is None:
+        return None
+    is_matrix = _TENSILE_MATRIX_UNITS.search(match.string) is not None
+    return Reading(Precision[str(types.lastgroup)], tensor_core=is_matrix)
+
+
+def _nvjet(match: re.Match[str]) -> Reading | None:
+    """Read cuBLAS's ``nvjet_<code>_``: one letter per type, of A first, of B where it differs."""
+    letters = match[1][:2] if len(match[1]) > 4 else match[1][:1]
+    known = all(letter in _NVJET_LETTERS for letter in letters)
+    return _widest(_NVJET_LETTERS[letter] for letter in letters) if known else None
+
+
+def _xmma(match: re.Match[str]) -> Reading:
+    """Read ``xmma_…_<A><B>_<C><D>_<E>``; single precision runs without tensor cores."""
+    precision = Precision.TF32 if "tf32" in match.string else _WRITTEN[match[1]]
+    return Reading(precision, tensor_core=precision is not Precision.FP32)
+
+
+def _cutlass3(match: re.Match[str]) -> Reading:
+    """Read ``cutlass3x_smNN_tensorop_…gemm_<A>_<B>_``; single precision on tensor cores is TF32."""
+    is_matrix, precision = match[1] == "tensorop", _WRITTEN[match[2]]
+    is_tf32 = is_matrix and precision is Precision.FP32
+    return Reading(Precision.TF32 if is_tf32 else precision, tensor_core=is_matrix)
+
+
+def _instruction(match: re.Match[str]) -> Reading:
+    """Read names with an accumulator's letter and the shape of the instruction: ``s1688gemm``."""
+    after = _AFTER_SHAPE.match(match.string, match.end())
+    written = match[4] or (after[1] if after else None) or match[1]
+    if written:
+        precision = _WRITTEN[written]
+    elif match[2] == "s":
+        is_tf32 = match[3] == _TF32_SHAPE and not _BEFORE_TF32.search(match.string)
+        precision = Precision.TF32 if is_tf32 else Precision.FP16
+    else:
+        precision = _GEMM_LETTERS[match[2]]
+    return Reading(precision, tensor_core=True)
+
+
+def _plain(match: re.Match[str]) -> Reading:
+    """Read matrix kernels on ordinary cores: ``volta_sgemm``, ``scudnn``, ``simt_sgemm``."""
+    return Reading(_GEMM_LETTERS[match[1] or match[2] or match[3]], tensor_core=False)
+
+
+def _composable(match: re.Match[str]) -> Reading | None:
+    """Read mangled Composable Kernel names: ``DF16b`` is BF16, ``DF16_`` FP16, ``ttt`` BF16."""
+    name = match.string
+    is_matrix = _CK_MATRIX.search(name) is not None
+    if "DF16b" in name or _CK_USHORT.search(name):
+        return Reading(Precision.BF16, tensor_core=is_matrix)
+    return Reading(Precision.FP16, tensor_core=is_matrix) if "DF16_" in name else None
+
+
+def _trtllm(match: re.Match[str]) -> Reading | None:
+    """Read products that TensorRT-LLM generates: ``bmm_<out>_<A><B>_Fp32_``."""
+    return _widest(_WRITTEN[found.lower()] for found in _TRTLLM_TYPES.findall(match[1]))
+
+
+def _one_type(match: re.Match[str]) -> Reading:
+    """Read names that write one type: ``igemm_…_bf16_`` of MIOpen, ``fmhaSm100aKernel_QE4m3``."""
+    return Reading(_WRITTEN[match[1].lower()], tensor_core=True)
+
+
+def _triton(match: re.Match[str]) -> Reading | None:
+    """Read Triton's ``_matmul_ogs_<layout>_<out>x<A>x<B>_``."""
+    return _widest(_WRITTEN[found] for found in match.groups() if found in _WRITTEN)
+
+
+def _widest(types: Iterable[Precision]) -> Reading | None:
+    """Return the type with the most bits on matrix units, the first of equals."""
+    widest = max(types, key=lambda item: _BITS[item], default=None)
+    return Reading(widest, tensor_core=True) if widest else None
+
+
+_A_TYPE = r"bf16|tf32|f16|f32|f64|e4m3|e5m2|e2m1|i8|s8|u8"
+_LIBRARIES: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], Reading | None]], ...] = (
+    (re.compile(r"Cijk_[A-Z][a-z]+_[A-Z][a-z]+_(.+?)_MT\d"), _tensile),
+    (re.compile(r"nvjet_(?:sm\d+_)?([a-z]{3,5})_"), _nvjet),
+    (re.compile(rf"xmma_\w*?_({_A_TYPE})(?:{_A_TYPE})_(?:{_A_TYPE}|i32)+_"), _xmma),
+    (re.compile(rf"cutlass3x_sm\d+_(tensorop|simt)_\w*?gemm_({_A_TYPE})_"), _cutlass3),
+    (
+        re.compile(
+            r"(?:(bf16|tf32|fp16|f16)_)?([shdi])(884|1688|16816|161616|16832|8816|32x8x16|16864)"
+            r"(bf16|tf32|fp16|f16)?(gemm|cudnn|fprop|dgrad|wgrad)"
+        ),
+        _instruction,
+    ),
+    (
+        re.compile(
+            r"(?:^|_)(?:volta|ampere|maxwell|turing|hopper|sm\d+|simt|cudnn)\w*?_g?c?([shdczi])"
+            r"(?:gemm|cudnn)|(?:^|[\s:_])([shdcz])gemm(?:_|\b)|\bg?([cz])gemm_"
+        ),
+        _plain,
+    ),
+    (re.compile(r"igemm_(?:fwd|bwd|wrw)_gtc\w*?_n\w+?_(bf16|fp16|fp32|int8)_"), _one_type),
+    (re.compile(r"^_ZN(?:2ck|7ck_tile)"), _composable),
+    (re.compile(r"^bmm_\w+?_((?:MxE|E|Fp|Bfloat|Mx)[A-Za-z0-9]+?)_Fp32_"), _trtllm),
+    (re.compile(r"fmhaSm1\d\d\w*?_Q(?:kv)?(E4m3|E5m2|E2m1|Bfloat16|Fp16|Fp32)"), _one_type),
+    (re.compile(r"_matmul_ogs_\w+?_[a-z0-9]+x([a-z]+\d+\w*?)x([a-z]+\d+\w*?)_"), _triton),
+)
+"""The first that matches a name and can read it answers."""
+
+
+# Types in a C++ name
+
+
+_FLOATING = (
+    (re.compile(r"float8|fp8(?!kvcache)|e4m3|e5m2", re.IGNORECASE), Precision.FP8),
+    (re.compile(r"bfloat16|\bbf16|^_Z.*DF16b", re.IGNORECASE), Precision.BF16),
+    (
+        re.compile(r"c10::Half|\b_*half2?(_t)?\b|::half_t|\bfp16|^_Z.*DF16_", re.IGNORECASE),
+        Precision.FP16,
+    ),
+    (re.compile(r"tfloat32|\btf32", re.IGNORECASE), Precision.TF32),
+    (re.compile(r"\bfloat[1-4]?\b"), Precision.FP32),
+    (re.compile(r"\bdouble[1-4]?\b"), Precision.FP64),
+)
+"""Narrow types first: a kernel that mixes them is named after the narrowest."""
+_WHOLE = (
+    (re.compile(r"(?<!unsigned )\b(long|int64_t)\b"), Precision.INT64),
+    (
+        re.compile(r"\b(bool|u?int8_t|(signed |unsigned )?char)\b(?!\s*(const)?\s*\*)"),
+        Precision.INT8,
+    ),
+    (re.compile(r"\bshort\b"), Precision.INT16),
+    (re.compile(r"(?<!unsigned )\bint(32_t)?\b"), Precision.INT32),
+)
+_OPAQUE = re.compile(r"OpaqueType<|batched_transpose_\w*half|^transpose_(NCHW|CNHW)", re.IGNORECASE)
+"""Copies that move bytes of any 16- or 32-bit type."""
+_MATRIX_HINT = re.compile(
+    r"fmha|flash_(fwd|bwd)|flash::.*(fwd|bwd)|grouped_gemm|GroupedGemm|FlashAttn|mha_(fwd|bwd)"
+)
+"""Attention and grouped GEMMs multiply on matrix units although no shape is in their name."""
+_MATRIX_TYPES = {
+    Precision.FP16,
+    Precision.BF16,
+    Precision.FP8,
+    Precision.FP4,
+    Precision.TF32,
+    Precision.UNKNOWN,
+}
+
+
+def _by_types(name: str) -> Precision:
+    """Return the type that the template arguments of a name say, else its parameters."""
+    if _OPAQUE.search(name):
+        return Precision.UNKNOWN
+    for families in (_FLOATING, _WHOLE):
+        for text in _split_parameters(name):
+            for pattern, precision in families:
+                if pattern.search(text):
+                    return precision
+    return Precision.UNKNOWN
+
+
+def floating_type(text: str) -> Precision:
+    """Return the precision that one type says (``c10::BFloat16``), ``UNKNOWN`` if not floating."""
+    found = (precision for pattern, precision in _FLOATING if pattern.search(text))
+    return next(found, Precision.UNKNOWN)
+
+
+def _split_parameters(name: str) -> tuple[str, str]:
+    """Return a name without its last balanced parameter list, and that list.
+
+    Example:
+        >>> _split_parameters("void fill<float>(int, Array<char*, 2>)")
+        ('void fill<float>', '(int, Array<char*, 2>)')
+    """
+    text = name.rstrip()
+    if not text.endswith(")"):
+        return name, ""
+    depth = 0
+    for place in range(len(text) - 1, -1, -1):
+        depth += (text[place] == ")") - (text[place] == "(")
+        if depth == 0:
+            return text[:place], text[place:]
+    return name, ""
+
+
+# Names for people
+
+
+_NAMESPACE = re.compile(r"\(anonymous namespace\)::|<unnamed>::|\b[a-z_][A-Za-z0-9_]*::")
+_TEMPLATE = re.compile(r"<[^<>]*>")
+_WHAT_IT_DOES = re.compile(
+    r"\b(?!gpu_kernel_impl)(\w+Functor\w*|\w+Ops?\b|\w+_kernel_(?:impl|cuda)\w*|cutlass\w+gemm\w*)"
+)
+_GENERIC = re.compile(r"elementwise|reduce_kernel|multi_tensor_apply|cutlass::Kernel|Kernel2?$")
+
+
+def short_name(name: str) -> str:
+    """Return a kernel's name without parameters, template arguments and namespaces.
+
+    What a generic kernel does is appended.
+
+    Example:
+        >>> short_name("void at::native::vectorized_elementwise_kernel<4, at::native::AddFunctor"
+        ...            "<float>, Array<char*, 3> >(int, Array<char*, 3>)")
+        'vectorized_elementwise_kernel AddFunctor'
+    """
+    template, _ = _split_parameters(name)
+    bare = template.removeprefix("void ").strip()
+    before = None
+    while before != bare:
+        before, bare = bare, _TEMPLATE.sub("", bare)
+    bare = _NAMESPACE.sub("", bare).strip()
+    if not bare:
+        return name
+    does = _WHAT_IT_DOES.search(template) if _GENERIC.search(bare) else None
+    return f"{bare} {does[1]}" if does and does[1] not in bare else bare
+
+
+def short_names(names: Sequence[str]) -> list[str]:
+    """Return a short name for each; those that would be alike get a number."""
+    seen: dict[str, int] = {}
+    found = []
+    for name in names:
+        label = short_name(name)
+        seen[label] = seen.get(label, 0) + 1
+        found.append(label if seen[label] == 1 else f"{label} ({seen[label]})")
+    return found
