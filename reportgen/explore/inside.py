@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from reportgen.facts.intervals import merge_intervals
+from reportgen.facts.intervals import overlaps_any
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -123,20 +123,9 @@ def _of_node(named: pd.Series, node: str) -> NDArray[np.bool_]:
 def _is_inside(samples: pd.DataFrame, intervals: pd.DataFrame) -> NDArray[np.bool_]:
     """Return which samples lie in an interval of their node, both ends included."""
     inside = np.zeros(len(samples), dtype=bool)
-    time_us = samples["timestamp_us"].to_numpy()
-    for node in samples["nodeID"].unique():
-        is_own = _of_node(intervals["nodeID"], node)
-        own = intervals[is_own]
-        starts, ends = merge_intervals(
-            own["start_time_us"].to_numpy(dtype=np.int64),
-            own["end_time_us"].to_numpy(dtype=np.int64),
-        )
-        if not starts.size:
-            continue
-        place = np.searchsorted(starts, time_us, side="right") - 1
-        inside |= (
-            (samples["nodeID"] == node).to_numpy()
-            & (place >= 0)
-            & (time_us <= ends[np.maximum(place, 0)])
-        )
+    edges = ["start_time_us", "end_time_us"]
+    for node, rows in samples.groupby("nodeID").indices.items():
+        own = intervals.loc[_of_node(intervals["nodeID"], str(node)), edges]
+        time_us = samples["timestamp_us"].to_numpy()[rows]
+        inside[rows] = overlaps_any(time_us, time_us, *own.to_numpy(dtype=np.int64).T)
     return inside

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from reportgen.explore.loading import OUTLIER_FACTOR, batch_times, only_batches
 from reportgen.explore.statistics import STEP
+from reportgen.facts.slow import MEDIAN_FACTOR, above_median
 from reportgen.profile.system import device_order
 from reportgen.units import NS_PER_US
 
@@ -187,7 +188,7 @@ def gpu_classes(
 
 
 def split_steps(
-    framework: pd.DataFrame, *, factor: float = 2.0
+    framework: pd.DataFrame, *, factor: float = MEDIAN_FACTOR
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Return slow steps, slowest first, and all others.
 
@@ -202,9 +203,10 @@ def split_steps(
     columns += ["start_time_us", "end_time_us"]
     steps = framework.loc[framework["process"].str.startswith(STEP), columns]
     steps = steps.assign(duration_us=steps["end_time_us"] - steps["start_time_us"])
-    median = steps.groupby(["process", "nodeID"])["duration_us"].transform("median")
+    lasted = steps.groupby(["process", "nodeID"])["duration_us"]
+    median = lasted.transform("median")
     steps = steps.assign(factor_of_median=steps["duration_us"] / median.where(median > 0))
-    is_slow = steps["duration_us"] > factor * median
+    is_slow = lasted.transform(lambda its: above_median(its.to_numpy(), factor=factor)) == 1
     slow = steps[is_slow].sort_values(["duration_us", "start_time_us"], ascending=[False, True])
     return slow.reset_index(drop=True), steps[~is_slow].reset_index(drop=True)
 

@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from reportgen.facts.distributions import jensen_shannon, pct_histogram
+from reportgen.profile.spans import STEP_PREFIX
 from reportgen.profile.system import device_order
 
 if TYPE_CHECKING:
     import pandas as pd
+    from pandas.api.typing import SeriesGroupBy
 
-STEP = "Step:"
+STEP = STEP_PREFIX
 USAGE_RANGES = ((90.0, 100.0), (10.0, 90.0), (0.0, 10.0))
 """Ranges of use in percent. An edge belongs to the lower range.
 
@@ -34,7 +36,7 @@ def durations(events: pd.DataFrame, *, by: str = "framework_metric") -> pd.DataF
         ``p95_us``, ``p99_us``, ``max_us``.
     """
     lasted = (events["end_time_us"] - events["start_time_us"]).rename("duration_us")
-    return _described(lasted, events[by]).sort_values(
+    return _lasted(lasted, events[by]).sort_values(
         ["total_us", by], ascending=[False, True], ignore_index=True
     )
 
@@ -55,7 +57,7 @@ def step_durations(events: pd.DataFrame, *, by: str = "framework_metric") -> pd.
         start_us=("start_time_us", "min"), end_us=("end_time_us", "max")
     )
     lasted = (spans["end_us"] - spans["start_us"]).rename("duration_us").reset_index()
-    return _described(lasted["duration_us"], lasted[by])
+    return _lasted(lasted["duration_us"], lasted[by])
 
 
 def utilization(samples: pd.DataFrame, *, phases: pd.DataFrame | None = None) -> pd.DataFrame:
@@ -74,11 +76,7 @@ def utilization(samples: pd.DataFrame, *, phases: pd.DataFrame | None = None) ->
         samples = samples.assign(phase=_phase_of(samples["timestamp_us"], phases))
         samples = samples[samples["phase"] != ""]
         keys = ["phase", *keys]
-    frame = samples.groupby(keys, sort=True)["value"].agg(
-        ["count", "mean", "min", _p50, _p95, _p99, "max"]
-    )
-    frame.columns = ["count", "mean", "min", "p50", "p95", "p99", "max"]
-    return frame.reset_index()
+    return _described(samples.groupby(keys, sort=True)["value"])
 
 
 def usage_ranges(
@@ -205,23 +203,21 @@ def _phase_of(time_us: pd.Series, phases: pd.DataFrame) -> pd.Series:
     return pd.Series(found, index=time_us.index)
 
 
-def _described(values_us: pd.Series, keys: pd.Series) -> pd.DataFrame:
+def _lasted(values_us: pd.Series, keys: pd.Series) -> pd.DataFrame:
     """Return statistics of some µs for each key."""
-    frame = values_us.groupby(keys, sort=True).agg(
-        ["count", "sum", "mean", "min", _p50, _p95, _p99, "max"]
-    )
-    names = ("total", "mean", "min", "p50", "p95", "p99", "max")
-    frame.columns = ["count", *(f"{name}_us" for name in names)]
-    return frame.reset_index()
+    return _described(values_us.groupby(keys, sort=True), total=["total"], unit="_us")
 
 
-def _p50(values: pd.Series) -> float:
-    return float(values.quantile(0.5))
-
-
-def _p95(values: pd.Series) -> float:
-    return float(values.quantile(0.95))
-
-
-def _p99(values: pd.Series) -> float:
-    return float(values.quantile(0.99))
+def _described(groups: SeriesGroupBy, *, total: Sequence[str] = (), unit: str = "") -> pd.DataFrame:
+    """Return count and statistics of each group, the names with the unit."""
+    functions: dict[str, Any] = {
+        **dict.fromkeys(total, "sum"),
+        "mean": "mean",
+        "min": "min",
+        "p50": lambda values: float(values.quantile(0.5)),
+        "p95": lambda values: float(values.quantile(0.95)),
+        "p99": lambda values: float(values.quantile(0.99)),
+        "max": "max",
+    }
+    named = {f"{name}{unit}": function for name, function in functions.items()}
+    return groups.agg(count="count", **named).reset_index()

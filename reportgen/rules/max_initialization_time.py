@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeGuard
 
-from reportgen.facts.parts import merge
+import numpy as np
+
+from reportgen.facts.activity import training_loop_ns
+from reportgen.facts.parts import greatest, least
+from reportgen.facts.samples import sum_over
 from reportgen.facts.steps import Loop, loop_of
-from reportgen.profile import NodeProfile
+from reportgen.profile import NodeProfile, SeriesKind
 from reportgen.results import (
+    ColumnType,
     Counters,
     Details,
     Exhibit,
@@ -17,24 +22,34 @@ from reportgen.results import (
     Finding,
     JsonValue,
     Reason,
+    Role,
     RuleId,
-    RuleResult,
     Section,
     Severity,
     Where,
+    column,
     exhibit,
 )
-from reportgen.rules.base import About, Need, Presentation, Rule, param
-from reportgen.rules.kit import reason_without_steps
-from reportgen.rules.saying.verdict import conclude, estimate_of, fault_severity
-from reportgen.rules.startup.rates import Rate, rates_exhibit, say_rates, startup_rates
-from reportgen.units import NS_PER_US, percentages, say_duration, say_pct, seconds
+from reportgen.rules.base import About, Need, Outcome, Rule, param
+from reportgen.rules.kit import (
+    AWS_DEFAULTS,
+    Message,
+    col,
+    concat,
+    fault_severity,
+    merge,
+    merged,
+    reason_without_steps,
+    row,
+    table,
+)
+from reportgen.text import write
+from reportgen.units import NS_PER_US, percentages, seconds
 
-ID = RuleId("MaxInitializationTime")
-SECONDS_PER_MINUTE = 60
 SHORT_START_S = 60.0
-"""Start-up below a minute is no fault, even when a short loop is shorter still. Source: ours."""
-PHASES = "phases"
+"""Start-up below a minute is no fault, even when a short loop is shorter still."""
+QUIET_BYTES_PER_S = 1_000_000
+"""Below one megabyte a second nothing is copied that could explain a wait."""
 
 ABOUT = About(
     checks="Whether the job spends too long on start-up before its first training step.",
@@ -50,6 +65,35 @@ ABOUT = About(
     is_quiet=True,
     has_counters=True,
 )
+LONG = Message(
+    id="INIT-1",
+    title="Start-up took {measured:s} before the first step",
+    text=(
+        "The first step began {measured:s} after the first sample ({limit}); the training loop "
+        "lasted {loop_s:s}. Start-up is {share_pct:pct} of the job.{meanwhile}"
+    ),
+    advice=ABOUT.advice,
+    unit="s",
+    exhibit="phases",
+)
+SHORT_ADVICE = "Nothing to do unless such short jobs run often; then keep the container warm."
+QUIET = (
+    " Meanwhile network and disks were nearly quiet (at most {mean:bytes}/s on average): the time "
+    "went into something else, such as imports, compilation or the start of processes."
+)
+UNKNOWN = (
+    "{text} The job ran {ran:s}, longer than the limit of {limit:s}; how much of it was start-up "
+    "is unknown."
+)
+AWS_END = "in AWS's result the loop ends where its last step begins"
+OUR_END = "a loop that ends later leaves no finalization"
+
+_KINDS: Mapping[str, tuple[SeriesKind, ...]] = {
+    "received": (SeriesKind.RECEIVE_ALGORITHM, SeriesKind.RECEIVE_PLATFORM),
+    "sent": (SeriesKind.TRANSMIT_ALGORITHM, SeriesKind.TRANSMIT_PLATFORM),
+    "read from disk": (SeriesKind.READ_RATE,),
+    "written to disk": (SeriesKind.WRITE_RATE,),
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,203 +104,234 @@ class Params:
         20,
         unit="min",
         meaning="the first step may begin so many minutes after the first sample",
-        source="AWS developer guide, list of built-in profiler rules",
+        source=AWS_DEFAULTS,
         minimum=0,
     )
 
+    @property
+    def limit_s(self) -> float:
+        """Return the threshold in seconds."""
+        return 60 * self.threshold
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+
+@row
+class StartupRate:
+    """One rate of one node in bytes/s; ``loop_mean`` is ``None`` without a sample in the loop."""
+
+    node: str = col()
+    what: str = col()
+    mean: float = col("bytes/s", digits=1)
+    highest: float = col("bytes/s", digits=1)
+    loop_mean: float | None = col("bytes/s", digits=1)
+    samples: int = col()
+
+
+@row
 class Measurement:
-    """One node: its first and last sample (event, where nothing was sampled), loop and rates."""
+    """One node, or all of them merged.
 
-    first_ns: int | None
-    last_ns: int | None
-    is_sampled: bool
-    loop: Loop
-    rates: tuple[Rate, ...]
+    Attributes:
+        loop: the training loop.
+        first_ns, last_ns: first and last sample.
+        first_event_ns, last_event_ns: start of the first event, end of the last.
+        rates: of the network and the disks before the first step.
+    """
+
+    loop: Loop = merged(merge, default_factory=Loop)
+    first_ns: int | None = merged(least, default=None)
+    last_ns: int | None = merged(greatest, default=None)
+    first_event_ns: int | None = merged(least, default=None)
+    last_event_ns: int | None = merged(greatest, default=None)
+    rates: tuple[StartupRate, ...] = merged(concat, default=())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Context:
-    """What only raw data give: the rates of each node before its first step."""
+class Phases:
+    """The start of a job, and how long initialization, training loop and finalization took."""
 
-    rates: tuple[Rate, ...]
+    start_s: float
+    parts_s: tuple[float, float, float]
 
 
-def measure(part: NodeProfile, params: Params) -> Measurement:  # noqa: ARG001 - a rule's shape
+def measure(part: NodeProfile, _params: Params) -> Measurement:
     """Measure one node."""
     system, spans = part.system, part.spans
-    is_sampled = system.first_ns is not None
-    first_ns, last_ns = system.first_ns, system.last_ns
-    if not is_sampled and spans.n_spans:
-        first_ns, last_ns = int(spans.start_ns.min()), int(spans.end_ns.max())
     return Measurement(
-        first_ns=first_ns,
-        last_ns=last_ns,
-        is_sampled=is_sampled,
         loop=loop_of(spans),
-        rates=startup_rates(part),
+        first_ns=system.first_ns,
+        last_ns=system.last_ns,
+        first_event_ns=int(spans.start_ns.min()) if spans.n_spans else None,
+        last_event_ns=int(spans.end_ns.max()) if spans.n_spans else None,
+        rates=tuple(_rates(part)),
     )
 
 
-def judge(measurements: Sequence[Measurement], params: Params) -> RuleResult:
+def _rates(part: NodeProfile) -> Iterator[StartupRate]:
+    """Yield the rates of one node before its first step, those that were sampled then."""
+    loop_ns = training_loop_ns(part.spans)
+    if loop_ns is None:
+        return
+    tick_ns = part.system.tick_ns
+    is_before = tick_ns < loop_ns[0]
+    is_in_loop = ~is_before & (tick_ns <= loop_ns[1])
+    for what, kinds in _KINDS.items():
+        rate = sum_over(np.hstack([part.system.matrix(kind) for kind in kinds]))
+        before, inside = (rate[rows & np.isfinite(rate)] for rows in (is_before, is_in_loop))
+        if before.size:
+            yield StartupRate(
+                node=part.node,
+                what=what,
+                mean=float(before.mean()),
+                highest=float(before.max()),
+                loop_mean=float(inside.mean()) if inside.size else None,
+                samples=before.size,
+            )
+
+
+def judge(measurements: Sequence[Measurement], params: Params) -> Outcome:
     """Decide once for the job: is the first step later than the threshold."""
-    loop = merge([Loop(), *(item.loop for item in measurements)])
-    details = _details(measurements, loop)
+    job = merge([Measurement(), *measurements])
+    details = _details(job)
     phases = _phases(details)
-    context = Context(rates=tuple(rate for item in measurements for rate in item.rates))
-    is_late = phases is not None and phases.before_s > params.threshold * SECONDS_PER_MINUTE
-    counters = Counters(
-        rule_triggered=int(is_late), violations=int(is_late), datapoints=loop.n_steps
-    )
-    return conclude(
-        ID,
-        params=params,
-        reason=_reason(loop, details, params),
-        counters=counters,
+    is_late = int(phases is not None and phases.parts_s[0] > params.limit_s)
+    metrics = ("initialization_s", "training_loop_s", "finalization_s")
+    return Outcome(
+        missing=_missing(job.loop, details, params),
+        findings=[_finding(phases, params, meanwhile=_meanwhile(job.rates))],
+        exhibits=[*_phases_exhibit(phases, end=OUR_END), *_rates_exhibit(job.rates)],
+        metrics=dict(zip(metrics, phases.parts_s, strict=True)) if phases else {},
+        counters=Counters(rule_triggered=is_late, violations=is_late, datapoints=job.loop.n_steps),
         details=details,
-        metrics=_metrics(phases),
-        presentation=present(counters, details, params, context),
     )
 
 
-def present(
-    counters: Counters,  # noqa: ARG001 - a rule's shape
-    details: Details,
-    params: Params,
-    context: Context | None,
-) -> Presentation:
-    """Say how the job's time divides: ``Details`` tell, ``context`` says that they are ours."""
+def from_details(_counters: Counters, details: Details, params: Params) -> Outcome:
+    """Say how the job's time divides by AWS's result."""
     phases = _phases(details)
-    if phases is None:
-        return Presentation()
-    rates = context.rates if context else ()
-    finding = _finding(phases, params, said=say_rates(rates))
-    return Presentation(
-        findings=(finding,) if finding else (),
-        exhibits=(_phases_exhibit(phases, is_ours=context is not None), *rates_exhibit(rates)),
+    return Outcome(
+        findings=[_finding(phases, params, meanwhile="")],
+        exhibits=_phases_exhibit(phases, end=AWS_END),
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Phases:
-    start_s: float
-    before_s: float
-    loop_s: float
-    after_s: float
-
-    @property
-    def total_s(self) -> float:
-        return self.before_s + self.loop_s + self.after_s
-
-
-def _details(measurements: Sequence[Measurement], loop: Loop) -> Details:
-    """Return AWS's details; ``last`` is the latest end of a step (source: oracle §11)."""
-    sampled = [item for item in measurements if item.is_sampled] or measurements
-    firsts = [item.first_ns for item in sampled if item.first_ns is not None]
-    lasts = [item.last_ns for item in sampled if item.last_ns is not None]
-    step_num: dict[str, JsonValue] = {}
+def _details(job: Measurement) -> Details:
+    """Return AWS's details; ``last`` is the latest end of a step (docs/rules.md)."""
+    loop, step_num = job.loop, dict[str, JsonValue]()
     if loop.start_ns is not None and loop.end_ns is not None:
         step_num = {"first": loop.start_ns // NS_PER_US, "last": loop.end_ns // NS_PER_US}
+    is_sampled = job.first_ns is not None
+    first_ns = job.first_ns if is_sampled else job.first_event_ns
+    last_ns = job.last_ns if is_sampled else job.last_event_ns
     return {
         "step_num": step_num,
-        "job_start": seconds(min(firsts)) if firsts else None,
-        "job_end": seconds(max(lasts)) if lasts else None,
+        "job_start": None if first_ns is None else seconds(first_ns),
+        "job_end": None if last_ns is None else seconds(last_ns),
     }
 
 
-def _reason(loop: Loop, details: Details, params: Params) -> Reason | None:
+def _missing(loop: Loop, details: Details, params: Params) -> Reason | None:
     reason = reason_without_steps(loop)
     start, end = details["job_start"], details["job_end"]
     if reason is None or not (_is_number(start) and _is_number(end)):
         return reason
-    threshold_s = params.threshold * SECONDS_PER_MINUTE
-    if end - start <= threshold_s:
+    if end - start <= params.limit_s:
         return reason
-    note = (
-        f"The job ran {say_duration(end - start)}, longer than the limit of "
-        f"{say_duration(threshold_s)}; how much of it was start-up is unknown."
-    )
-    return replace(reason, text=f"{reason.text} {note}")
+    text = write(UNKNOWN, text=reason.text, ran=end - start, limit=params.limit_s)
+    return replace(reason, text=text)
 
 
-def _phases(details: Details) -> _Phases | None:
-    step_num, job_start, job_end = (
-        details.get(name) for name in ("step_num", "job_start", "job_end")
-    )
+def _phases(details: Details) -> Phases | None:
+    step_num = details.get("step_num")
     if not isinstance(step_num, dict) or not step_num:
         return None
-    first, last = step_num.get("first"), step_num.get("last")
-    numbers = [float(value) for value in (first, last, job_start, job_end) if _is_number(value)]
-    if len(numbers) < 4:
+    given = [step_num.get("first"), step_num.get("last")]
+    given += [details.get("job_start"), details.get("job_end")]
+    numbers = [float(value) for value in given if _is_number(value)]
+    if len(numbers) < len(given):
         return None
     first_us, last_us, start_s, end_s = numbers
-    return _Phases(
+    return Phases(
         start_s=start_s,
-        before_s=round(max(first_us / 1e6 - start_s, 0.0), 6),
-        loop_s=round((last_us - first_us) / 1e6, 6),
-        after_s=round(max(end_s - last_us / 1e6, 0.0), 6),
+        parts_s=(
+            round(max(first_us / 1e6 - start_s, 0.0), 6),
+            round((last_us - first_us) / 1e6, 6),
+            round(max(end_s - last_us / 1e6, 0.0), 6),
+        ),
     )
 
 
-def _metrics(phases: _Phases | None) -> dict[str, float | int | None]:
-    if phases is None:
-        return {}
-    return {
-        "initialization_s": phases.before_s,
-        "training_loop_s": phases.loop_s,
-        "finalization_s": phases.after_s,
-    }
-
-
-def _finding(phases: _Phases, params: Params, *, said: str) -> Finding | None:
+def _finding(phases: Phases | None, params: Params, *, meanwhile: str) -> Finding | None:
     """Return INIT-1; a loop shorter than what follows it was hardly recorded as a whole."""
-    threshold_s = params.threshold * SECONDS_PER_MINUTE
-    is_late = phases.before_s > threshold_s
-    dominates = phases.before_s > phases.loop_s >= phases.after_s
-    if not is_late and not dominates:
+    if phases is None:
         return None
-    share = phases.before_s / phases.total_s if phases.total_s else 0.0
-    is_fault = is_late or phases.before_s >= SHORT_START_S
-    limit = f"the limit is {say_duration(threshold_s)}" if is_late else "longer than the loop"
-    return Finding(
-        id="INIT-1",
+    before_s, loop_s, after_s = parts_s = phases.parts_s
+    is_late = before_s > params.limit_s
+    if not is_late and not before_s > loop_s >= after_s:
+        return None
+    share = before_s / sum(parts_s) if sum(parts_s) else 0.0
+    is_fault = is_late or before_s >= SHORT_START_S
+    found = LONG.finding(
+        measured=before_s,
+        threshold=params.limit_s if is_late else loop_s,
+        where=Where(start_s=phases.start_s, end_s=phases.start_s + before_s),
         severity=fault_severity(share) if is_fault else Severity.INFO,
-        title=f"Start-up took {say_duration(phases.before_s)} before the first step",
-        text=(
-            f"The first step began {say_duration(phases.before_s)} after the first sample "
-            f"({limit}); the training loop lasted {say_duration(phases.loop_s)}. Start-up is "
-            f"{say_pct(100 * share)} of the job.{' ' if said else ''}{said}"
-        ),
-        advice=(
-            ABOUT.advice
-            if is_fault
-            else "Nothing to do unless such short jobs run often; then keep the container warm."
-        ),
-        where=Where(start_s=phases.start_s, end_s=phases.start_s + phases.before_s),
-        measured=round(phases.before_s, 3),
-        threshold=threshold_s if is_late else phases.loop_s,
-        unit="s",
-        estimate=estimate_of(share),
-        exhibit=PHASES,
+        share=share,
+        advice=None if is_fault else SHORT_ADVICE,
+        limit=write("the limit is {s:s}", s=params.limit_s) if is_late else "longer than the loop",
+        loop_s=loop_s,
+        share_pct=100 * share,
+        meanwhile=meanwhile,
     )
+    return replace(found, measured=round(before_s, 3))
 
 
-def _phases_exhibit(phases: _Phases, *, is_ours: bool) -> Exhibit:
-    end = "a loop that ends later leaves no finalization"
-    aws_end = "in AWS's result the loop ends where its last step begins"
-    parts = (phases.before_s, phases.loop_s, phases.after_s)
-    return exhibit(
-        PHASES,
+def _meanwhile(rates: Sequence[StartupRate]) -> str:
+    """Say what the busiest node received and read meanwhile; empty where nothing was sampled."""
+    incoming = [rate for rate in rates if rate.what in ("received", "read from disk")]
+    if not incoming:
+        return ""
+    busiest = max(incoming, key=lambda rate: (rate.mean, rate.node))
+    if busiest.mean < QUIET_BYTES_PER_S:
+        return write(QUIET, mean=busiest.mean)
+    told = [
+        write("{rate.what} {rate.mean:bytes}/s (at most {rate.highest:bytes}/s)", rate=rate)
+        for rate in incoming
+        if rate.node == busiest.node
+    ]
+    return f" Meanwhile on {busiest.node} on average: {', '.join(told)}."
+
+
+def _phases_exhibit(phases: Phases | None, *, end: str) -> Iterator[Exhibit]:
+    if phases is None:
+        return
+    names = ("initialization", "training loop", "finalization")
+    pct = percentages(phases.parts_s, decimals=1)
+    yield exhibit(
+        "phases",
         ExhibitKind.SHARES,
         title="Phases of the job",
-        caption=f"From the first sample to the last; {end if is_ours else aws_end}.",
+        caption=f"From the first sample to the last; {end}.",
         columns=[
-            ("part", "", ["initialization", "training loop", "finalization"]),
-            ("time_s", "s", parts),
-            ("pct", "%", percentages(parts, decimals=1)),
+            column("part", "", names, type=ColumnType.TEXT),
+            column("time_s", "s", phases.parts_s, type=ColumnType.FLOAT),
+            column("pct", "%", pct, type=ColumnType.FLOAT),
         ],
+        row_roles=(Role.START, Role.GPU, Role.OTHER),
     )
+
+
+def _rates_exhibit(rates: Sequence[StartupRate]) -> Iterator[Exhibit]:
+    if rates:
+        yield table(
+            "startup_rates",
+            rates,
+            StartupRate,
+            title="Network and disks before the first step",
+            caption=(
+                "Means over the samples before the node's first step, and over its training loop. "
+                "Received and sent add up the container's and the platform's network."
+            ),
+        )
 
 
 def _is_number(value: object) -> TypeGuard[float]:
@@ -264,13 +339,13 @@ def _is_number(value: object) -> TypeGuard[float]:
 
 
 RULE = Rule(
-    id=ID,
+    id=RuleId("MaxInitializationTime"),
     title="Initialization time",
     about=ABOUT,
     needs=(Need.SYSTEM, Need.FRAMEWORK),
     params=Params,
     measure=measure,
     judge=judge,
-    present=present,
+    from_details=from_details,
     folded=("phases",),
 )

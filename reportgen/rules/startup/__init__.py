@@ -1,1 +1,0 @@
-"""What a node's network and disks did before its first step."""
