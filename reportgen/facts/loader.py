@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reportgen.facts.groups import joint_codes, rows_by_code
-from reportgen.facts.intervals import Instants, covered_ns, union_length_ns
+from reportgen.facts.intervals import Instants, clip, covered_ns, join, union_of
 from reportgen.facts.nesting import parents_of
 from reportgen.profile import SpanTable
 from reportgen.profile.memo import fact
@@ -190,25 +190,20 @@ def _waiting(
     first_ns, last_ns = int(timed.start_ns.min()), int(timed.end_ns.max())
     in_loop = (waits.end_ns > first_ns) & (waits.start_ns < last_ns)
     n_waits, n_steps = int(in_loop.sum()), steps.n_spans
-    start_ns = np.clip(every.start_ns, first_ns, last_ns)
-    end_ns = np.clip(every.end_ns, first_ns, last_ns)
-    waited_ns = expected_ns = union_length_ns(start_ns, end_ns)
-    quarter_ns = first_ns + (last_ns - first_ns) // 4
-    lost_ns = covered_ns(*unrecorded, first_ns, last_ns)
+    waited = clip(union_of(every.start_ns, every.end_ns), first_ns, last_ns)
+    lost_ns, expected_ns = covered_ns(*unrecorded, first_ns, last_ns), waited.length_ns
     if 0 < n_waits < RECORDED_RATIO * n_steps:
         # Waits that were not recorded can only lie where no step ran and something was recorded.
-        busy_ns = union_length_ns(
-            np.concatenate((steps.start_ns, start_ns)), np.concatenate((steps.end_ns, end_ns))
-        )
-        free_ns = last_ns - first_ns - lost_ns - busy_ns + waited_ns
+        busy = join((union_of(steps.start_ns, steps.end_ns), waited))
+        free_ns = last_ns - first_ns - lost_ns - busy.length_ns + waited.length_ns
         mean_ns = int(waits.duration_ns[in_loop].sum()) / n_waits
-        expected_ns = max(waited_ns, min(round(mean_ns * n_steps), free_ns))
+        expected_ns = max(expected_ns, min(round(mean_ns * n_steps), free_ns))
     return Waiting(
         worker=waits.workers[waits.worker[0]],
         first_ns=first_ns,
         last_ns=last_ns,
-        waited_ns=waited_ns,
-        early_ns=union_length_ns(np.minimum(start_ns, quarter_ns), np.minimum(end_ns, quarter_ns)),
+        waited_ns=waited.length_ns,
+        early_ns=clip(waited, first_ns, first_ns + (last_ns - first_ns) // 4).length_ns,
         expected_ns=expected_ns,
         n_waits=n_waits,
         n_steps=n_steps,
@@ -270,21 +265,12 @@ def minutes_out_of_range(busy: Seconds, *, fewest: float, most: float) -> int:
 
     The median is truncated like SageMaker's before it is compared (docs/rules.md, Dataloader).
     """
-    violations = n_seen = 0
-    by_value = np.zeros(int(busy.n_loaders.max(initial=0)) + 1, dtype=np.int64)
-    _, first = np.unique(busy.second // SECONDS_PER_MINUTE, return_index=True)
-    for values in np.split(busy.n_loaders, first[1:]):
-        by_value += np.bincount(values, minlength=by_value.size)
-        n_seen += values.size
-        if n_seen > LEAST_SECONDS:
-            n_loaders = int(_median(by_value))
-            violations += int(n_loaders < fewest) + int(n_loaders > most)
-    return violations
-
-
-def _median(by_value: Integers) -> float:
-    """Return the median of whole numbers counted by value, one at least."""
-    so_far = np.cumsum(by_value)
-    n = int(so_far[-1])
-    lower, upper = np.searchsorted(so_far, ((n - 1) // 2, n // 2), side="right").tolist()
-    return float(lower + upper) / 2
+    _, minute = np.unique(busy.second // SECONDS_PER_MINUTE, return_inverse=True)
+    shape = (minute.max(initial=-1) + 1, busy.n_loaders.max(initial=0) + 1)
+    counts = np.zeros(shape, dtype=np.int64)
+    np.add.at(counts, (minute, busy.n_loaders), 1)
+    so_far = counts.cumsum(axis=0).cumsum(axis=1)
+    n_seen = so_far[:, -1:]
+    lower, upper = ((so_far <= at).sum(axis=1) for at in ((n_seen - 1) // 2, n_seen // 2))
+    median = ((lower + upper) // 2)[n_seen[:, 0] > LEAST_SECONDS]
+    return int((median < fewest).sum() + (median > most).sum())

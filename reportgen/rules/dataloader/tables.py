@@ -16,7 +16,6 @@ from reportgen.facts.slow import MEDIAN_FACTOR
 from reportgen.profile import SeriesKind
 from reportgen.profile.system import Floats
 from reportgen.results import (
-    Column,
     ColumnType,
     Details,
     Exhibit,
@@ -26,7 +25,7 @@ from reportgen.results import (
     exhibit,
 )
 from reportgen.rules.functions import compared_functions
-from reportgen.rules.kit import col, derived, row, table
+from reportgen.rules.kit import col, derived, histogram, row, table
 from reportgen.text import write
 from reportgen.units import NS_PER_S, percentages
 
@@ -192,10 +191,15 @@ def wait_histogram(wait_ns: Instants) -> Iterator[Exhibit]:
     """Yield the histogram of all waits; nothing without waits."""
     bins = bin_together([tally_values(wait_ns)])
     if bins.edge_ns.size:
-        title = "How long the loop waits for a batch"
-        caption = "Each recorded wait of all workers, initialization and validation included."
-        counts = column("waits", "", bins.counts[0], type=ColumnType.INT, role=Role.IO)
-        yield _histogram((bins.edge_ns / NS_PER_S).tolist(), counts, title=title, caption=caption)
+        yield histogram(
+            "waits",
+            bins.edge_ns / NS_PER_S,
+            [("waits", bins.counts[0])],
+            title="How long the loop waits for a batch",
+            caption="Each recorded wait of all workers, initialization and validation included.",
+            unit="s",
+            role=Role.IO,
+        )
 
 
 def histogram_of_details(details: Details) -> Iterator[Exhibit]:
@@ -204,26 +208,15 @@ def histogram_of_details(details: Details) -> Iterator[Exhibit]:
     times = times if isinstance(times, dict) else {}
     counts, edges = times.get("probs"), times.get("binedges")
     if isinstance(counts, list) and isinstance(edges, list) and len(edges) == len(counts) + 1:
-        yield _histogram(
+        yield histogram(
+            "waits",
             edges,
-            column("events", "", counts, type=ColumnType.INT, role=Role.IO),
+            [("events", counts)],
             title="Durations of loader events",
             caption="The source mixes waits with life times of loader processes.",
+            unit="s",
+            role=Role.IO,
         )
-
-
-def _histogram(edges: Sequence[object], counts: Column, *, title: str, caption: str) -> Exhibit:
-    return exhibit(
-        "waits",
-        ExhibitKind.HISTOGRAM,
-        title=title,
-        caption=caption,
-        columns=[
-            column("bin_start", "s", edges[:-1], type=ColumnType.FLOAT),
-            column("bin_end", "s", edges[1:], type=ColumnType.FLOAT),
-            counts,
-        ],
-    )
 
 
 def batch_exhibits(workers: Sequence[WorkerBatches]) -> Iterator[Exhibit]:

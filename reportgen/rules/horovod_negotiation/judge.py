@@ -8,7 +8,6 @@ from collections.abc import Iterator, Sequence
 from reportgen.facts.distributions import bin_together
 from reportgen.facts.parts import merge
 from reportgen.results import (
-    ColumnType,
     Exhibit,
     ExhibitKind,
     Finding,
@@ -17,8 +16,6 @@ from reportgen.results import (
     Role,
     Severity,
     Where,
-    column,
-    exhibit,
 )
 from reportgen.rules.base import Outcome
 from reportgen.rules.horovod_negotiation.measure import (
@@ -28,7 +25,7 @@ from reportgen.rules.horovod_negotiation.measure import (
     TensorWait,
     longest_first,
 )
-from reportgen.rules.kit import Message, derived, fault_severity, row, table
+from reportgen.rules.kit import Message, derived, fault_severity, histogram, row, table
 from reportgen.text import write
 from reportgen.units import NS_PER_S
 
@@ -179,17 +176,14 @@ def _exhibits(job: Negotiations) -> Iterator[Exhibit]:
         ),
     )
     bins = bin_together(job.waits)
-    edge_s, counts = bins.edge_ns / NS_PER_S, bins.counts.sum(axis=0)
-    yield exhibit(
+    yield histogram(
         "wait_histogram",
-        ExhibitKind.HISTOGRAM,
+        bins.edge_ns / NS_PER_S,
+        [("negotiations", bins.counts.sum(axis=0))],
         title="How long the first rank waited for the last",
         caption="All negotiations in which at least two ranks were seen ready.",
-        columns=[
-            column("bin_start", "s", edge_s[:-1], type=ColumnType.FLOAT),
-            column("bin_end", "s", edge_s[1:], type=ColumnType.FLOAT),
-            column("negotiations", "", counts, type=ColumnType.INT, role=Role.IO),
-        ],
+        unit="s",
+        role=Role.IO,
     )
     longest = sorted(job.tensors, key=longest_first)[:MOST_TENSORS]
     yield table(

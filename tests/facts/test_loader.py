@@ -1,0 +1,97 @@
+"""Which events load data, how long the loop waited, and how many loaders were at work."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from reportgen.facts.loader import (
+    Seconds,
+    busy_seconds,
+    join_seconds,
+    loader_rows,
+    minutes_out_of_range,
+    too_many_steps,
+    waiting_of,
+    waits_of,
+)
+from reportgen.profile import SpanTable
+from tests.builders import START_S, span_table
+from tests.rules.framework_jobs import step_rows
+
+NOTHING = (np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64))
+
+
+def fetches(*times: tuple[float, float], pid: int = 70) -> list[tuple[Any, ...]]:
+    return [
+        ("DataLoaderIter", "It::GetNext", START_S + begin, START_S + end, {"os_pid": pid})
+        for begin, end in times
+    ]
+
+
+def table(rows: list[tuple[Any, ...]]) -> SpanTable:
+    return span_table(rows, worker="algo-1-27")
+
+
+def seconds(*pairs: tuple[int, int]) -> Seconds:
+    second, n_loaders = np.array(pairs, dtype=np.int64).T
+    return Seconds(second=second, n_loaders=n_loaders)
+
+
+def test_waits_are_fetches_and_operators_only_where_nothing_was_fetched() -> None:
+    called = ("cpu_functions", "It.__next__", START_S, START_S + 1)
+    both = table([called, *fetches((0, 0.5))])
+
+    assert waits_of(both).n_spans == 1
+    assert waits_of(both).duration_ns.tolist() == [500_000_000]
+    assert waits_of(table([called])).duration_ns.tolist() == [1_000_000_000]
+    assert loader_rows(both) is loader_rows(both)
+
+
+def test_waiting_is_cut_to_the_loop_and_counts_overlaps_once() -> None:
+    rows = [
+        *step_rows([1.0] * 3, every_s=3.0),
+        *fetches((-5, 0.5), (1, 2), (1.5, 2), (7, 9)),
+    ]
+    (found,) = waiting_of(table(rows), unrecorded=NOTHING)
+
+    assert (found.loop_ns, found.n_waits, found.n_steps) == (7_000_000_000, 3, 3)
+    assert (found.waited_ns, found.early_ns) == (1_500_000_000, 1_250_000_000)
+    assert found.ratio == pytest.approx(1.5 / 7)
+
+
+def test_steps_that_began_without_a_recorded_wait_are_seen_by_their_number() -> None:
+    n_steps = np.array([1, 1, 3, 4, 9])
+    is_usual = np.array([True, True, True, True, False])
+
+    assert too_many_steps(n_steps, is_usual).tolist() == [False, False, False, False, True]
+    assert not too_many_steps(n_steps, np.zeros(5, dtype=bool)).any()
+
+
+def test_a_process_counts_once_in_a_second_and_nodes_are_not_added_up() -> None:
+    one = busy_seconds(table([*fetches((0.1, 0.2), (0.3, 0.4)), *fetches((0.5, 2.0), pid=71)]))
+    other = busy_seconds(table(fetches((0.1, 0.2), (1.1, 1.2))))
+    job = join_seconds([one, other])
+
+    assert (one.n_loaders.tolist(), other.n_loaders.tolist()) == ([2], [1, 1])
+    assert (job.second - int(START_S)).tolist() == [0, 1]
+    assert job.n_loaders.tolist() == [2, 1]
+
+
+def test_minutes_count_from_eleven_seconds_on_and_on_the_edges_all_is_well() -> None:
+    first = [(at, 2) for at in range(10)]
+    busy = seconds(*first, (60, 2), (120, 9), (180, 9))
+
+    assert minutes_out_of_range(seconds(*first), fewest=3, most=9) == 0
+    assert minutes_out_of_range(busy, fewest=3, most=9) == 3
+    assert minutes_out_of_range(busy, fewest=2, most=2) == 0
+    assert minutes_out_of_range(busy, fewest=0, most=1) == 3
+
+
+def test_the_median_of_loaders_so_far_is_truncated() -> None:
+    busy = seconds(*((at, 1) for at in range(6)), *((at, 2) for at in range(6, 12)))
+
+    assert minutes_out_of_range(busy, fewest=1, most=1) == 0
+    assert minutes_out_of_range(busy, fewest=1.5, most=2) == 1
