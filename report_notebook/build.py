@@ -50,9 +50,9 @@ def _name_of(cell: Any) -> str:
     tags = cell.metadata.get("tags", [])
     if "parameters" in tags:
         return "parameters"
-    called = re.search(r"views\.(\w+)\(", cell.source)
+    called = re.search(r'views\.(?:section\(report, "([\w-]+)"|(\w+)\()', cell.source)
     if cell.cell_type == "code":
-        words = called[1] if called else "load"
+        words = called[1] or called[2] if called else "load"
     elif "try-this" in tags:
         words = f"try {cell.source.splitlines()[0].partition(':')[2]}"
     else:

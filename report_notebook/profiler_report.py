@@ -44,7 +44,7 @@ report = reportgen.load(report_dir)
 # `report.findings[0].finding.measured` is a plain number.
 
 # %%
-views.header(report)
+views.section(report, "overview")
 
 # %% [markdown] tags=["notebook-only", "try-this"]
 # **Try this**: what every finding says, and what removing its cause could win at most.
@@ -62,7 +62,7 @@ views.header(report)
 # it by topic. Curves of single GPUs wait in the legend of the chart over time.
 
 # %%
-views.gpu_dashboard(report)
+views.section(report, "dashboard")
 
 # %% [markdown] tags=["notebook-only", "try-this"]
 # **Try this**: how busy each GPU of a trace was, over its recorded steps.
@@ -78,7 +78,7 @@ views.gpu_dashboard(report)
 # Where the page opens on a dashboard, the findings stand below it; else they are in the overview.
 
 # %%
-views.findings(report)
+views.section(report, "findings")
 
 # %% [markdown] tags=["notebook-only"]
 # ## Timeline
@@ -89,7 +89,7 @@ views.findings(report)
 # and the table of functions follows the range in view.
 
 # %%
-views.timeline(report)
+views.section(report, "timeline")
 
 # %% [markdown] tags=["notebook-only", "try-this"]
 # **Try this**: the functions of the second minute, in seconds.
@@ -110,7 +110,7 @@ views.timeline(report)
 # The numbers: `report.summary.job_duration_in_seconds`, `report.summary.initialization_pct` …
 
 # %%
-views.job_summary(report)
+views.section(report, "job-summary")
 
 # %% [markdown] tags=["notebook-only", "try-this"]
 # **Try this**: how long the job would take without its start and its end.
@@ -127,7 +127,7 @@ views.job_summary(report)
 # the timeline.
 
 # %%
-views.system_usage(report)
+views.section(report, "system-usage")
 
 # %% [markdown] tags=["notebook-only", "try-this"]
 # **Try this**: the table as a pandas frame, sorted by what was busiest.
@@ -144,7 +144,7 @@ views.system_usage(report)
 # 100 %; what was not sampled is a part of its own.
 
 # %%
-views.gpu_time(report)
+views.section(report, "gpu-time")
 
 # %% [markdown] tags=["notebook-only", "try-this"]
 # **Try this**: idle GPU time per GPU and cause, in hours.
@@ -160,7 +160,7 @@ views.gpu_time(report)
 # Active is the union of kernels, copies and memsets, so what runs at the same time counts once.
 
 # %%
-views.gpu_activity(report)
+views.section(report, "gpu-activity")
 
 # %% [markdown] tags=["notebook-only", "try-this"]
 # **Try this**: communication that hides behind no compute, per GPU.
@@ -175,7 +175,7 @@ views.gpu_activity(report)
 # Each gap on a GPU, by what its host did before it launched the next operation.
 
 # %%
-views.idle_time(report)
+views.section(report, "idle-time")
 
 # %% [markdown] tags=["notebook-only", "try-this"]
 # **Try this**: the causes of idling by rank.
@@ -191,7 +191,7 @@ views.idle_time(report)
 # From the start of a step to the start of the next, as `prof.step()` told them.
 
 # %%
-views.steps(report)
+views.section(report, "steps")
 
 # %% [markdown] tags=["notebook-only", "try-this"]
 # **Try this**: the slowest steps.
@@ -206,7 +206,7 @@ views.steps(report)
 # Every kernel with its count, durations and number format.
 
 # %%
-views.kernels(report)
+views.section(report, "kernels")
 
 # %% [markdown] tags=["notebook-only", "try-this"]
 # **Try this**: kernels with a word in their name.
@@ -222,7 +222,7 @@ views.kernels(report)
 # Self time leaves out what an operator called, so that self times add up.
 
 # %%
-views.traced_operators(report)
+views.section(report, "traced-operators")
 
 # %% [markdown] tags=["notebook-only", "try-this"]
 # **Try this**: operators that keep the host busy and the GPU idle.
@@ -238,7 +238,7 @@ views.traced_operators(report)
 # A collective ends on all ranks at once; who came early waited in it.
 
 # %%
-views.communication(report)
+views.section(report, "communication")
 
 # %% [markdown] tags=["notebook-only", "try-this"]
 # **Try this**: the collectives with the longest transfer.
@@ -253,7 +253,7 @@ views.communication(report)
 # Copies by direction, and what tensors and the allocator held.
 
 # %%
-views.device_memory(report)
+views.section(report, "device-memory")
 
 # %% [markdown] tags=["notebook-only", "try-this"]
 # **Try this**: bandwidth by direction.
@@ -269,7 +269,7 @@ views.device_memory(report)
 # How far the host runs ahead of the GPU.
 
 # %%
-views.launches(report)
+views.section(report, "launches")
 
 # %% [markdown] tags=["notebook-only", "try-this"]
 # **Try this**: the deepest queues.
@@ -284,7 +284,7 @@ views.launches(report)
 # What the traced threads did; loader workers are other processes and not among them.
 
 # %%
-views.host_threads(report)
+views.section(report, "host-threads")
 
 # %% [markdown] tags=["notebook-only", "try-this"]
 # **Try this**: calls that block the host.
@@ -299,7 +299,7 @@ views.host_threads(report)
 # The ranges that the script marks with `record_function`.
 
 # %%
-views.annotated_ranges(report)
+views.section(report, "annotations")
 
 # %% [markdown] tags=["notebook-only", "try-this"]
 # **Try this**: the first ten annotations as numbers.
@@ -315,7 +315,7 @@ views.annotated_ranges(report)
 # the steps, forward against backward pass, CPU against GPU operators.
 
 # %%
-views.framework(report)
+views.section(report, "framework")
 
 # %% [markdown] tags=["notebook-only", "try-this"]
 # **Try this**: the phases as numbers.
@@ -331,7 +331,7 @@ views.framework(report)
 # operator time, not of the job.
 
 # %%
-views.operators(report)
+views.section(report, "operators")
 
 # %% [markdown] tags=["notebook-only", "try-this"]
 # **Try this**: operators with a word in their name.
@@ -350,7 +350,7 @@ views.operators(report)
 # Other thresholds: `make-profiler-report JOB --set LowGPUUtilization.threshold_p95=60`.
 
 # %%
-views.rules_summary(report)
+views.section(report, "rules-summary")
 
 # %% [markdown] tags=["notebook-only", "try-this"]
 # **Try this**: how each check ended, and why.
@@ -366,7 +366,7 @@ views.rules_summary(report)
 # number of standard deviations. A click on the legend of the histogram hides a worker.
 
 # %%
-views.step_durations(report)
+views.section(report, "step-durations")
 
 # %% [markdown] tags=["notebook-only", "try-this"]
 # **Try this**: the slowest steps.
@@ -383,7 +383,7 @@ views.step_durations(report)
 # callbacks, validation. Each rhythm says what it costs and what ran in it.
 
 # %%
-views.step_periodicity(report)
+views.section(report, "step-periodicity")
 
 # %% [markdown] tags=["notebook-only", "try-this"]
 # **Try this**: what the rhythm costs, as numbers.
@@ -399,7 +399,7 @@ views.step_periodicity(report)
 # first asks for larger batches, the second for whatever the GPU waits for.
 
 # %%
-views.gpu_utilization(report)
+views.section(report, "gpu-utilization")
 
 # %% [markdown] tags=["notebook-only", "try-this"]
 # **Try this**: GPUs whose median is far from their peak.
@@ -416,7 +416,7 @@ views.gpu_utilization(report)
 # distance between two of them is 0 when they are alike and 0.83 when they have nothing in common.
 
 # %%
-views.workload_balance(report)
+views.section(report, "workload-balance")
 
 # %% [markdown] tags=["notebook-only", "try-this"]
 # **Try this**: the share of the work of each GPU.
@@ -432,7 +432,7 @@ views.workload_balance(report)
 # workers are a problem only where training waits for them.
 
 # %%
-views.data_loading(report)
+views.section(report, "data-loading")
 
 # %% [markdown] tags=["notebook-only", "try-this"]
 # **Try this**: each loader with its longest wait.
@@ -448,7 +448,7 @@ views.data_loading(report)
 # step, in steps, between them; and what ran between a batch and the forward pass.
 
 # %%
-views.python_functions(report)
+views.section(report, "python-functions")
 
 # %% [markdown] tags=["notebook-only", "try-this"]
 # **Try this**: the functions that took most time themselves.
@@ -464,7 +464,7 @@ views.python_functions(report)
 # of the memory at the start make this check blind.
 
 # %%
-views.batch_size(report)
+views.section(report, "batch-size")
 
 # %% [markdown] tags=["notebook-only", "try-this"]
 # **Try this**: what room is left up to the threshold.
@@ -480,7 +480,7 @@ views.batch_size(report)
 # Moments at which a GPU idled while a CPU core was fully busy, and what ran at those moments.
 
 # %%
-views.cpu_bottlenecks(report)
+views.section(report, "cpu-bottlenecks")
 
 # %% [markdown] tags=["notebook-only", "try-this"]
 # **Try this**: the longest bottlenecks.
@@ -496,7 +496,7 @@ views.cpu_bottlenecks(report)
 # Moments at which a GPU idled while the CPU waited for disk or network.
 
 # %%
-views.io_bottlenecks(report)
+views.section(report, "io-bottlenecks")
 
 # %% [markdown] tags=["notebook-only", "try-this"]
 # **Try this**: when they happened.
@@ -512,7 +512,7 @@ views.io_bottlenecks(report)
 # a known limit (`--set NetworkBottleneck.limit_bytes_per_s=N`) the job's own maximum stands for it.
 
 # %%
-views.network_bottlenecks(report)
+views.section(report, "network-bottlenecks")
 
 # %% [markdown] tags=["notebook-only", "try-this"]
 # **Try this**: the numbers that a comparison of two jobs would read.
@@ -528,7 +528,7 @@ views.network_bottlenecks(report)
 # the memory controller, which follows the load; it is not the amount of memory in use.
 
 # %%
-views.gpu_memory(report)
+views.section(report, "gpu-memory")
 
 # %% [markdown] tags=["notebook-only", "try-this"]
 # **Try this**: GPUs whose memory metric rises.
@@ -544,7 +544,7 @@ views.gpu_memory(report)
 # The time until the first step: image pull, data download, graph building.
 
 # %%
-views.initialization(report)
+views.section(report, "initialization")
 
 # %% [markdown] tags=["notebook-only", "try-this"]
 # **Try this**: the same as numbers.
@@ -578,7 +578,7 @@ views.other_rules(report)
 # What kernel traces could not tell, and how to record it next time.
 
 # %%
-views.not_recorded(report)
+views.section(report, "not-recorded")
 
 # %% [markdown] tags=["notebook-only"]
 # ## Your own chart
@@ -600,7 +600,7 @@ views.not_recorded(report)
 # What was odd about the input, and what computed the numbers.
 
 # %%
-views.data_quality(report)
+views.section(report, "data-quality")
 
 # %%
-views.appendix(report)
+views.section(report, "appendix")

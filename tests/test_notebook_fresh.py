@@ -1,6 +1,7 @@
 """The committed notebook is the one that its script makes, and holds to the house's rules."""
 
 import ast
+import re
 
 import nbformat
 import pytest
@@ -55,12 +56,25 @@ def test_code_cells_hold_at_most_three_statements(notebook):
 
 
 def test_every_section_of_the_package_is_called_once(notebook):
-    from reportgen import views
+    from reportgen.views.sections.walk import FUNCTIONS, WHOLE_PAGE
 
     code = "\n".join(cell.source for cell in notebook.cells if cell.cell_type == "code")
-    called = [name for name in views.__all__ if f"views.{name}(" in code]
-    assert set(views.__all__) - set(called) == {"exhibit", "figure", "frame", "rule_section"}
-    assert all(code.count(f"views.{name}(") == 1 for name in called)
+    shown = re.findall(r'^views\.section\(report, "([\w-]+)"\)$', code, flags=re.MULTILINE)
+    assert sorted(shown) == sorted([*WHOLE_PAGE, *FUNCTIONS.values()])
+    assert code.count("views.other_rules(report)") == 1
+
+
+def test_sections_of_rules_stand_in_the_declared_order(notebook):
+    from reportgen.rules.registry import BUILTIN_RULES
+
+    abouts = [rule.about for rule in BUILTIN_RULES]
+    declared = [item for about in abouts for item in (about.section, *about.further) if item]
+    order = {item.id: item.order for item in declared}
+    code = "\n".join(cell.source for cell in notebook.cells if cell.cell_type == "code")
+    shown = re.findall(r'views\.section\(report, "([\w-]+)"\)', code)
+    places = [order[section_id] for section_id in shown if section_id in order]
+    assert places == sorted(places)
+    assert len(places) == len(order)
 
 
 def test_text_cells_stay_out_of_the_page(notebook):

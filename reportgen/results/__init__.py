@@ -37,6 +37,7 @@ from reportgen.results.place import (
     Section,
     TimelineTrack,
     Track,
+    words_for,
 )
 
 __all__ = [
@@ -76,4 +77,5 @@ __all__ = [
     "Where",
     "column",
     "exhibit",
+    "words_for",
 ]

@@ -94,6 +94,7 @@ class About:
         is_optional: Whether it is about something that most jobs neither use nor record: without
             such events it does not apply, unless the profiler was asked to record them.
         has_counters: Whether its three counters mean something (they are AWS's).
+        opens_dashboard: Whether there is a dashboard where this rule looked.
         first_picture: The exhibit of shares that is the bar at the top of the page.
         hint_when_skipped: How to record what the rule lacked; ``None`` leaves the words to the
             page, which knows what each reason to skip usually means; empty says nothing.
@@ -110,6 +111,7 @@ class About:
     is_quiet: bool = False
     is_optional: bool = False
     has_counters: bool = False
+    opens_dashboard: bool = False
     first_picture: str = ""
     hint_when_skipped: str | None = None
 

@@ -6,7 +6,7 @@ exhibits, and the page is drawn from the JSON alone.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -69,7 +69,7 @@ class Section:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DashboardPanel:
-    """A picture of the dashboard, which is shown where one of its panels ``opens`` it.
+    """A picture of the dashboard.
 
     Attributes:
         order: its place, ascending.
@@ -81,7 +81,6 @@ class DashboardPanel:
             are many and long.
         is_wide: whether it fills the width.
         shares_axis: whether its time axis is the one of all panels that say so.
-        opens: whether there is a dashboard where the job has this exhibit.
     """
 
     order: int
@@ -91,7 +90,6 @@ class DashboardPanel:
     row_noun: str = ""
     is_wide: bool = False
     shares_axis: bool = False
-    opens: bool = False
 
 
 class Track(StrEnum):
@@ -204,3 +202,10 @@ class Place:
 
 NOWHERE = Place()
 """An exhibit in its turn in the section of its rule."""
+
+
+def words_for(place: Place, parts: Iterable[str]) -> PartWords:
+    """Return the words that name most of some parts, the first of equal ones; else none at all."""
+    present = set(parts)
+    known = [len(present & (words.names.keys() | words.aside.keys())) for words in place.words]
+    return place.words[known.index(max(known))] if known else PartWords(names={})

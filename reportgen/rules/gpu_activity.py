@@ -43,6 +43,7 @@ ABOUT = About(
     advice="Look for what the GPUs waited for, then hide communication and copies behind compute.",
     section=Section(id="gpu-activity", title="GPU activity", order=30),
     hint_when_skipped="Trace a job that uses a GPU, with ProfilerActivity.CUDA as an activity.",
+    opens_dashboard=True,
 )
 
 
@@ -154,7 +155,7 @@ RULE = Rule(
     judge=judge,
     present=present,
     places={
-        "active_time": Place(dashboard=DashboardPanel(order=10, headline=FIRST_PART, opens=True)),
+        "active_time": Place(dashboard=DashboardPanel(order=10, headline=FIRST_PART)),
         "activity_split": _largest(20),
         "utilization": Place(dashboard=DashboardPanel(order=30, is_wide=True, shares_axis=True)),
         "overlap": _largest(80),

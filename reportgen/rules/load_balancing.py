@@ -70,6 +70,7 @@ ABOUT = About(
     section=Section(id="workload-balance", title="Workload balance", order=170),
     is_quiet=True,
     has_counters=True,
+    hint_when_skipped="",
 )
 UNEVEN = Message(
     id="BAL-1",

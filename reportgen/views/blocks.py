@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from reportgen.views.charts.layout import Figure
+from reportgen.views.fragments import render
 from reportgen.views.theme import resolved
 
 PLOTLY_MIME = "application/vnd.plotly.v1+json"
@@ -89,6 +90,11 @@ class Sections:
 
     def _repr_html_(self) -> str:
         return "".join(part._repr_html_() for part in self.parts)
+
+
+def head_block(title: str, state: State | None, lead: str) -> Block:
+    """Return a section's heading."""
+    return Block(html=render("section_head", title=title, state=state, lead=lead))
 
 
 def outputs(section: Section) -> Iterator[Output]:

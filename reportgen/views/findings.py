@@ -38,6 +38,7 @@ class Card:
     """A finding ready to be printed; empty texts are left out. ``anchor`` leads to it."""
 
     id: str
+    rule_id: str
     anchor: str
     severity: str
     word: str
@@ -68,6 +69,7 @@ def card_of(rule_id: str, finding: Finding, report: Report) -> Card:
     gain, gain_note = _gain(finding)
     return Card(
         id=finding.id,
+        rule_id=rule_id,
         anchor=anchor_of(rule_id, f"finding-{finding.id}"),
         severity=finding.severity.value,
         word=_WORDS[finding.severity],

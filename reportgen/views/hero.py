@@ -10,17 +10,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from reportgen.report import Report
-from reportgen.results import Exhibit, RuleId, RuleResult, Status
+from reportgen.results import Exhibit, ExhibitKind, PartWords, RuleResult, Status, words_for
 from reportgen.units import percentages, say_duration, say_pct
 from reportgen.views.charts.arrays import numbers
 from reportgen.views.charts.shares import ink_class
-from reportgen.views.hero_words import TRACED, Words, words_for
 from reportgen.views.labels import WIDE_PX, Place, heading_pct, place_labels
 from reportgen.views.meaning import inks
+from reportgen.views.outline import about_of, section_of
 from reportgen.views.values import heading_of, prose, shorten
 
-BUDGET, SHARES, TABLE = RuleId("GPUTimeBudget"), "budget", "gpu_time_budget"
-USAGE = RuleId("OverallSystemUsage")
+_CPU_PCT, _IO_PCT = "cpu_mean_pct", "io_wait_mean_pct"
+"""Metrics that the picture of a job without a GPU is made of."""
 TOLD_FROM_PCT = 5.0
 """Less idle time than this is not what a job's verdict is about. Source: ours."""
 _SEEN_FROM_PCT = 3.0
@@ -97,50 +97,58 @@ def whole_lines_of(picture: Picture | None) -> Picture | None:
 
 def picture_of(report: Report) -> Picture | None:
     """Return the first picture: of GPU time, else of CPU time, else a sentence why not."""
-    result = report.results.get(BUDGET)
-    budget = result.exhibit(SHARES) if result else None
-    if result is not None and budget is not None and budget.n_rows:
-        return _gpu_picture(result, budget)
-    entry = report.rules.get(BUDGET)
-    if entry is None or entry.status is not Status.SKIPPED or entry.reason is None:
-        return None
-    return _cpu_picture(report) or Picture(
-        says=f"There is no picture of the GPU time: {entry.reason.text}",
-        whole="",
-        alt="",
-        link="#gpu-time",
-    )
+    for rule_id, entry in report.rules.items():
+        about, link = about_of(rule_id, report), f"#{section_of(rule_id, report).id}"
+        if not about.first_picture:
+            continue
+        result = report.results[rule_id]
+        whole = result.exhibit(about.first_picture)
+        if whole is not None and whole.n_rows:
+            return _gpu_picture(result, whole, link)
+        if entry.status is Status.SKIPPED and entry.reason is not None:
+            why = f"There is no picture of the GPU time: {entry.reason.text}"
+            return _cpu_picture(report) or Picture(says=why, whole="", alt="", link=link)
+    return None
 
 
-def _gpu_picture(result: RuleResult, budget: Exhibit) -> Picture:
-    words = words_for([str(name) for name in budget.columns[0].values])
+def _gpu_picture(result: RuleResult, budget: Exhibit, link: str) -> Picture:
+    words = words_for(budget.place, [str(name) for name in budget.columns[0].values])
     parts = _parts_of(budget, words)
     total_s = sum(part.value for part in parts)
     price = result.params.get("usd_per_gpu_hour")
     usd = float(price) / _S_PER_HOUR if isinstance(price, int | float) else None
     shown = _folded(parts, words)
-    table = result.exhibit(TABLE)
-    n_gpus = (
-        len(set(zip(*(column.values for column in table.columns[:2]), strict=True))) if table else 0
-    )
+    n_gpus = _count_gpus(result)
     whole = _say_whole(total_s, n_gpus) + (f", {say_usd(total_s * usd)}" if usd is not None else "")
-    window = f". {budget.caption}" if words is TRACED and budget.caption else ""
+    window = f". {budget.caption}" if words.has_window and budget.caption else ""
     return Picture(
         says=_says(parts, usd, words, outside_s=_worked_outside_s(result, parts, words)),
         whole=f"{whole}{window}",
         alt=f"Bar of all GPU time, {whole}: {_listed(shown)}.",
-        link="#gpu-time",
+        link=link,
         segments=_segments(shown, [_say_amount(part.value, usd) for part in shown]),
         headings=_headings(shown, words.groups),
     )
 
 
+def _count_gpus(result: RuleResult) -> int:
+    """Return how many GPUs the table of parts names; 0 without one."""
+    tables = (item for item in result.exhibits if item.kind is ExhibitKind.TABLE)
+    columns = next((item.columns for item in tables if _names_parts(item)), ())
+    return len(set(zip(*(column.values for column in columns[:2]), strict=True)))
+
+
+def _names_parts(table: Exhibit) -> bool:
+    return any(column.name == "part" for column in table.columns)
+
+
 def _cpu_picture(report: Report) -> Picture | None:
-    usage = report.results.get(USAGE)
-    used = usage.metrics.get("cpu_mean_pct") if usage else None
+    found = (item for item in report.results.values() if item.metrics.get(_CPU_PCT) is not None)
+    usage = next(found, None)
+    used = usage.metrics[_CPU_PCT] if usage else None
     if usage is None or used is None:
         return None
-    waited = usage.metrics.get("io_wait_mean_pct") or 0.0
+    waited = usage.metrics.get(_IO_PCT) or 0.0
     waited = waited if used + waited <= 100 else 0.0
     amounts = {"CPU in use": used, "waits for I/O": waited, "idle": max(100 - used - waited, 0.0)}
     shown = {name: value for name, value in amounts.items() if value >= _LEAST_CPU_PCT}
@@ -153,33 +161,34 @@ def _cpu_picture(report: Report) -> Picture | None:
         says=f"No GPU was recorded. The CPU cores worked in {say_pct(used)} of the time.",
         whole="the time of all CPU cores, mean of the nodes",
         alt=f"Bar of all CPU time: {_listed(parts)}.",
-        link="#system-usage",
+        link=f"#{section_of(usage.id, report).id}",
         segments=_segments(parts, ["" for _ in parts]),
     )
 
 
-def _parts_of(budget: Exhibit, words: Words) -> list[_Part]:
+def _parts_of(budget: Exhibit, words: PartWords) -> list[_Part]:
     """Return the parts from left to right: work, idling from its largest cause on, the rest."""
     columns = {column.name: column.values for column in budget.columns}
     names = [str(name) for name in columns["part"]]
     values = [value or 0.0 for value in numbers(columns["gpu_s"])]
     colours = inks(names, budget.id, budget.title)
+    called = {**words.names, **words.aside}
     found = {
         name: _Part(
             key=name,
-            name=words.names.get(name) or shorten(heading_of(name), most=32).text,
+            name=called.get(name) or shorten(heading_of(name), most=32).text,
             value=value,
             pct=pct,
             ink=ink_class(ink.hue, ink.index),
         )
         for name, value, pct, ink in zip(names, values, percentages(values), colours, strict=True)
     }
-    order = [name for _, members in words.groups for name in _by_size(members, found, words)]
+    order = [name for members in words.groups.values() for name in _by_size(members, found, words)]
     order += [name for name in found if name not in order]
     return [found[name] for name in order if found[name].value > 0]
 
 
-def _folded(parts: Sequence[_Part], words: Words) -> list[_Part]:
+def _folded(parts: Sequence[_Part], words: PartWords) -> list[_Part]:
     """Join the causes of idling that are too small to be seen, if there are several."""
     small = [part for part in parts if part.key in words.causes and part.pct < _SEEN_FROM_PCT]
     if len(small) < 2:
@@ -196,7 +205,7 @@ def _folded(parts: Sequence[_Part], words: Words) -> list[_Part]:
     return [*kept[:place], joined, *kept[place:]]
 
 
-def _by_size(members: Sequence[str], found: Mapping[str, _Part], words: Words) -> list[str]:
+def _by_size(members: Sequence[str], found: Mapping[str, _Part], words: PartWords) -> list[str]:
     present = [name for name in members if name in found]
     is_idle = any(name in words.causes for name in members)
     return sorted(present, key=lambda name: -found[name].value) if is_idle else present
@@ -233,12 +242,10 @@ def _segments(parts: Sequence[_Part], amounts: Sequence[str]) -> tuple[Segment, 
     )
 
 
-def _headings(
-    parts: Sequence[_Part], groups: Sequence[tuple[str, tuple[str, ...]]]
-) -> tuple[Heading, ...]:
+def _headings(parts: Sequence[_Part], groups: Mapping[str, tuple[str, ...]]) -> tuple[Heading, ...]:
     total = sum(part.value for part in parts) or 1.0
     made = []
-    for text, members in groups:
+    for text, members in groups.items():
         its = [part for part in parts if part.key in members]
         if not its:
             continue
@@ -255,7 +262,7 @@ def _headings(
     return tuple(made)
 
 
-def _worked_outside_s(result: RuleResult, parts: Sequence[_Part], words: Words) -> float:
+def _worked_outside_s(result: RuleResult, parts: Sequence[_Part], words: PartWords) -> float:
     """Return the GPU time at work outside the recorded loop, 0 where it hardly matters."""
     aside_s = sum(part.value for part in parts if part.key in words.aside)
     outside_s = result.metrics.get("worked_outside_loop_s") or 0.0
@@ -263,7 +270,7 @@ def _worked_outside_s(result: RuleResult, parts: Sequence[_Part], words: Words) 
 
 
 def _says(
-    parts: Sequence[_Part], usd: float | None, words: Words, *, outside_s: float = 0.0
+    parts: Sequence[_Part], usd: float | None, words: PartWords, *, outside_s: float = 0.0
 ) -> str:
     """Return the sentence for whoever pays: how much was work, how much was lost, and to what.
 
@@ -274,7 +281,7 @@ def _says(
     idle_s, idle_pct = sum(part.value for part in idle), sum(part.pct for part in idle)
     done_pct = sum(pcts.get(key, 0.0) for key in words.work)
     worked = f"The GPUs {words.did} {say_pct(done_pct)} of their time"
-    partly = pcts.get("busy_partial", 0.0)
+    partly = pcts.get(words.partly, 0.0)
     if partly >= _PARTLY_FROM_PCT:
         worked += f" ({say_pct(partly)} at less than 90 % load)"
     outside_pct = 100 * outside_s / sum(part.value for part in parts)
@@ -282,7 +289,7 @@ def _says(
     if is_unrecorded:
         worked += f" in the recorded loop and in {say_pct(outside_pct)} before or after it"
     aside_pct = sum(pcts.get(key, 0.0) for key in words.aside)
-    unmeasured_pct = pcts.get("not_measured", 0.0)
+    unmeasured_pct = pcts.get(words.unmeasured, 0.0)
     if unmeasured_pct >= _UNTOLD_FROM_PCT:
         return (
             f"{say_pct(unmeasured_pct)} of the GPUs' time was not measured: too much to judge it."
@@ -290,7 +297,7 @@ def _says(
     lost = say_usd(idle_s * usd) if usd is not None else _say_hours(idle_s)
     idled = f"{say_pct(idle_pct)} of it ({lost}) was lost {_cause(idle, words)}" if idle else ""
     aside = f"{say_pct(aside_pct)} of it {words.aside_says}"
-    if idle_pct >= TOLD_FROM_PCT and aside_pct >= TOLD_FROM_PCT and words is TRACED:
+    if idle_pct >= TOLD_FROM_PCT and aside_pct >= TOLD_FROM_PCT and words.tells_aside:
         return f"{worked}; {aside}, {idled}."
     if idle_pct >= TOLD_FROM_PCT:
         return f"{worked}; {idled}."
@@ -301,7 +308,7 @@ def _says(
     return f"{worked}; {say_pct(idle_pct)} of it was lost waiting."
 
 
-def _cause(idle: Sequence[_Part], words: Words) -> str:
+def _cause(idle: Sequence[_Part], words: PartWords) -> str:
     """Return to what idle time was lost: ``waiting, mostly for I/O``."""
     largest = max(idle, key=lambda part: part.value).key
     verb = "idling" if largest in words.gaps else "waiting"

@@ -12,12 +12,6 @@ _NOT_CONFIGURED = "not configured"
 _LAST_S = 4_102_444_800
 """2100: later starts are no times. Source: ours."""
 
-_KIND_OF_RULE: dict[str, ProfilingKind] = {
-    "Dataloader": ProfilingKind.LOADER,
-    "PythonFunctions": ProfilingKind.PYTHON,
-    "HorovodNegotiation": ProfilingKind.HOROVOD,
-}
-
 
 def profiling_table(profiling: Profiling) -> Exhibit:
     """Return what was to be recorded, a row for each kind of data."""
@@ -43,17 +37,12 @@ def profiling_table(profiling: Profiling) -> Exhibit:
     )
 
 
-def was_asked_for(rule_id: str, report: Report) -> bool:
-    """Return whether the profiler was asked to record what a rule reads, as far as one can tell."""
-    asked, kind = report.profiling, _KIND_OF_RULE.get(rule_id)
+def was_asked_for(kind: ProfilingKind | None, report: Report) -> bool:
+    """Return whether the profiler was asked to record something, as far as one can tell."""
+    asked = report.profiling
     if asked is None or kind is None or asked.is_disabled:
         return False
     return asked.window(kind) is not None or kind in asked.unreadable
-
-
-def why_absent(rule_id: str, report: Report) -> str:
-    """Return whether what a rule lacks was configured; empty where nobody can tell."""
-    return why_not_recorded(_KIND_OF_RULE.get(rule_id), report)
 
 
 def why_not_recorded(kind: ProfilingKind | None, report: Report) -> str:

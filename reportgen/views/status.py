@@ -7,28 +7,10 @@ from collections import Counter
 from reportgen.report import Report
 from reportgen.results import ReasonCode, RuleId, Severity, Status
 from reportgen.views.blocks import State
-from reportgen.views.outline import SECTION_OF_RULE, is_of_traces, section_id_of
-from reportgen.views.profiling import was_asked_for, why_absent
+from reportgen.views.outline import KERNELS, SYSTEM, about_of, is_of_traces, section_of
+from reportgen.views.profiling import was_asked_for, why_not_recorded
 
 MILDEST_FIRST = ("skipped", "ok", "info", "warning", "failed", "critical")
-
-_OPTIONAL = frozenset({"Collectives", "HorovodNegotiation", "PythonFunctions"})
-"""Rules about what most jobs neither use nor record; they apply where it was asked for."""
-
-_TRACE_HINTS: dict[str, str] = {
-    "GPUActivity": "Trace a job that uses a GPU, with ProfilerActivity.CUDA as an activity.",
-    "StepTime": "Call prof.step() at the end of each training step.",
-    "Collectives": (
-        "Trace several ranks of the job (each writes its own file) and put the files into one "
-        "folder."
-    ),
-    "OperatorTime": "Trace with ProfilerActivity.CPU as an activity.",
-    "Annotations": 'Mark parts of the script: with torch.profiler.record_function("name"): …',
-}
-"""How to record with the PyTorch profiler what a rule over kernel traces lacked."""
-
-_OF_ANY_GPU = RuleId("LowGPUUtilization")
-"""Its rule looks at each GPU by itself."""
 
 _HINTS: dict[ReasonCode, str] = {
     ReasonCode.NO_GPU: (
@@ -55,21 +37,10 @@ _TOO_FEW_EVENTS_HINT = "Profile for longer."
 _NO_SAMPLES_HINT = (
     "To record them, leave SageMaker's profiler on: it samples the machines unless it is disabled."
 )
-_OF_SAMPLES = frozenset({"GPUTimeBudget", "OverallSystemUsage"})
-"""Rules that count samples without a patience."""
 _UNRECORDED = frozenset(
     {ReasonCode.NO_STEPS, ReasonCode.NO_FRAMEWORK_METRICS, ReasonCode.NO_EVENTS}
 )
 """Reasons that a look at the profiler's configuration may explain."""
-
-_RULE_HINTS: dict[str, str] = {
-    "PythonFunctions": (
-        "To record them, pass a PythonProfilingConfig in the job's FrameworkProfile: it runs "
-        "cProfile or pyinstrument over the steps that you name."
-    ),
-    "HorovodNegotiation": "",
-}
-"""How to record what a rule over one kind of event lacked; empty where its reason says it."""
 
 _PATIENCE_HINT = " Or judge with fewer samples: --set {rule_id}.patience=N."
 _ERROR_HINT = "The other checks are not affected. Run with --verbose to see where it broke."
@@ -103,55 +74,69 @@ def is_applicable(rule_id: str, report: Report) -> bool:
     One that does not apply has nothing to say about the job; one that could not look lacks data.
     Samples show whether a job has a GPU; a trace without one may only have left it out.
     """
-    entry = report.rules[RuleId(rule_id)]
+    entry, about = report.rules[RuleId(rule_id)], about_of(rule_id, report)
     if entry.status is not Status.SKIPPED or entry.reason is None:
         return True
     if entry.reason.code is ReasonCode.NO_GPU:
         return is_of_traces(report)
-    if entry.reason.code is not ReasonCode.NO_EVENTS or rule_id not in _OPTIONAL:
+    if entry.reason.code is not ReasonCode.NO_EVENTS or not about.is_optional:
         return True
-    return was_asked_for(rule_id, report)
+    return was_asked_for(about.recorded_by, report)
 
 
-def _has_gpu(report: Report) -> bool:
-    """Return whether samples of a GPU were judged, or were too few: a rule may need several."""
-    entry = report.rules.get(_OF_ANY_GPU)
-    return entry is not None and (
-        entry.reason is None or entry.reason.code is not ReasonCode.NO_GPU
-    )
+def is_unrecorded(rule_id: str, report: Report) -> bool:
+    """Return whether a rule is not in its section, but in the list of what was not recorded."""
+    needs = about_of(rule_id, report).needs
+    is_of_kernels = needs == (KERNELS,) or (KERNELS in needs and is_of_traces(report))
+    return is_of_kernels and report.rules[RuleId(rule_id)].status is Status.SKIPPED
 
 
 def link_to(rule_id: str, report: Report) -> str:
     """Return where a rule's section stands; empty where it has none.
 
-    Rules of plugins and of optional ways of training have one only where they apply.
+    Rules without a declared section have one only where they apply.
     """
-    is_shown = rule_id in SECTION_OF_RULE or is_applicable(rule_id, report)
-    return f"#{section_id_of(rule_id)}" if is_shown else ""
+    is_shown = about_of(rule_id, report).section or is_applicable(rule_id, report)
+    return f"#{section_of(rule_id, report).id}" if is_shown else ""
 
 
 def hint_of(rule_id: str, report: Report) -> str:
     """Return how to get what a rule lacked, or an empty text."""
-    entry = report.rules[RuleId(rule_id)]
+    entry, about = report.rules[RuleId(rule_id)], about_of(rule_id, report)
     if entry.status is Status.FAILED:
         return _ERROR_HINT
     if entry.status is not Status.SKIPPED or entry.reason is None:
         return ""
-    if rule_id in _TRACE_HINTS or is_of_traces(report):
-        return _TRACE_HINTS.get(rule_id, "")
-    if entry.reason.code is ReasonCode.NO_GPU and _has_gpu(report):
-        return ""
-    hint = _HINTS.get(entry.reason.code, "")
-    if entry.reason.code is ReasonCode.NO_EVENTS:
-        hint = _RULE_HINTS.get(rule_id, hint)
-    if entry.reason.code in _UNRECORDED:
-        hint = f"{why_absent(rule_id, report)} {hint}".strip()
-    result = report.results.get(RuleId(rule_id))
-    if entry.reason.code is ReasonCode.TOO_FEW_SAMPLES and result:
-        has_patience = "patience" in result.params
-        if not has_patience and rule_id not in _OF_SAMPLES:
-            return _TOO_FEW_EVENTS_HINT
-        if report.sampling_interval_ms is None:
-            return _NO_SAMPLES_HINT
-        return hint + _PATIENCE_HINT.format(rule_id=rule_id) if has_patience else hint
+    code = entry.reason.code
+    if about.needs == (KERNELS,) or is_of_traces(report):
+        return about.hint_when_skipped or ""
+    if code is ReasonCode.TOO_FEW_SAMPLES and rule_id in report.results:
+        return _hint_for_samples(rule_id, about.needs, report)
+    hint = _HINTS.get(code, "")
+    is_known = code is ReasonCode.NO_EVENTS or (
+        code is ReasonCode.NO_GPU and not _others_lack_gpu(rule_id, report)
+    )
+    if is_known and about.hint_when_skipped is not None:
+        hint = about.hint_when_skipped
+    if code in _UNRECORDED:
+        hint = f"{why_not_recorded(about.recorded_by, report)} {hint}".strip()
     return hint
+
+
+def _others_lack_gpu(rule_id: str, report: Report) -> bool:
+    """Return whether another rule lacks a GPU too; else the job has one, but not enough of them."""
+    return any(
+        entry.reason is not None and entry.reason.code is ReasonCode.NO_GPU
+        for other_id, entry in report.rules.items()
+        if other_id != rule_id
+    )
+
+
+def _hint_for_samples(rule_id: str, needs: tuple[str, ...], report: Report) -> str:
+    has_patience = "patience" in report.results[RuleId(rule_id)].params
+    if not has_patience and needs[:1] != (SYSTEM,):
+        return _TOO_FEW_EVENTS_HINT
+    if report.sampling_interval_ms is None:
+        return _NO_SAMPLES_HINT
+    hint = _HINTS[ReasonCode.TOO_FEW_SAMPLES]
+    return hint + _PATIENCE_HINT.format(rule_id=rule_id) if has_patience else hint

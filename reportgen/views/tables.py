@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from reportgen.results import Column, ColumnType, Exhibit, Scalar
+from reportgen.results import Column, ColumnType, Exhibit, Place, Scalar, words_for
 from reportgen.views.charts.arrays import numbers
-from reportgen.views.hero_words import BUDGET_TABLES, said_parts
 from reportgen.views.values import (
     ABSENT,
     Shown,
@@ -28,6 +27,8 @@ FIRST_ROWS = 10
 MOST_ROWS = 2_000
 MOST_CELLS = 2_400
 UNIT_COLUMN = "unit"
+_PARTS = frozenset({"part", "cause"})
+"""Columns whose names may have words of their own."""
 UNBROKEN_UP_TO = 32
 _UNIT_WORDS = dict.fromkeys(("s", "ms", "us", "ns"), "time") | {"": "count"}
 _DAY_LENGTH = len("2026-07-03")
@@ -96,7 +97,11 @@ def table_of(exhibit: Exhibit, *, is_unix: bool, file: str) -> TableInfo:
     shown = min(n_rows, MOST_ROWS, max(FIRST_ROWS, MOST_CELLS // max(len(exhibit.columns), 1)))
     row_units = _row_units(exhibit)
     columns = [
-        _worded(column) if exhibit.id in BUDGET_TABLES else _spaced(column)
+        (
+            _worded(column, exhibit.place)
+            if exhibit.place.words and column.name in _PARTS
+            else _spaced(column)
+        )
         for column in exhibit.columns
         if (row_units is None or column.name != UNIT_COLUMN) and _holds_something(column)
     ]
@@ -163,11 +168,11 @@ def _instants(column: Column, stop: int) -> list[str]:
     ]
 
 
-def _worded(column: Column) -> Column:
-    """Return a column with the parts of GPU time called as in the first picture."""
-    if column.name not in {"part", "cause"}:
-        return column
-    return replace(column, values=said_parts([str(value) for value in column.values]))
+def _worded(column: Column, place: Place) -> Column:
+    """Return a column of parts with the words that are declared for them."""
+    names = [str(value) for value in column.values]
+    called = words_for(place, names).names
+    return replace(column, values=tuple(called.get(name, name) for name in names))
 
 
 def _spaced(column: Column) -> Column:

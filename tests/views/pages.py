@@ -13,58 +13,59 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_outp
 from reportgen import views
 from reportgen.publish.page import PageOptions, export_page
 from reportgen.report import Report
-from reportgen.views.blocks import Section, Sections, outputs
+from reportgen.views.blocks import outputs
 
 SECTIONS = (
-    "header",
-    "gpu_dashboard",
+    "overview",
+    "dashboard",
     "findings",
     "timeline",
-    "job_summary",
-    "system_usage",
-    "gpu_time",
-    "gpu_activity",
-    "idle_time",
+    "job-summary",
+    "system-usage",
+    "gpu-time",
+    "gpu-activity",
+    "idle-time",
     "steps",
     "kernels",
-    "traced_operators",
+    "traced-operators",
     "communication",
-    "device_memory",
+    "device-memory",
     "launches",
-    "host_threads",
-    "annotated_ranges",
+    "host-threads",
+    "annotations",
     "framework",
     "operators",
-    "rules_summary",
-    "step_durations",
-    "step_periodicity",
-    "gpu_utilization",
-    "workload_balance",
-    "data_loading",
-    "python_functions",
-    "batch_size",
-    "cpu_bottlenecks",
-    "io_bottlenecks",
-    "network_bottlenecks",
-    "gpu_memory",
+    "rules-summary",
+    "step-durations",
+    "step-periodicity",
+    "gpu-utilization",
+    "workload-balance",
+    "data-loading",
+    "python-functions",
+    "batch-size",
+    "cpu-bottlenecks",
+    "io-bottlenecks",
+    "network-bottlenecks",
+    "gpu-memory",
     "initialization",
-    "other_rules",
-    "not_recorded",
-    "data_quality",
+    "other-rules",
+    "not-recorded",
+    "data-quality",
     "appendix",
 )
+"""In the order of the notebook."""
 
 
 def section_cell(name: str, report: Report) -> Any:
     """Return the cell that shows a section, as Jupyter saves it."""
-    shown: Section | Sections = getattr(views, name)(report)
-    parts = shown.parts if isinstance(shown, Sections) else (shown,)
+    is_rest = name == "other-rules"
+    parts = views.other_rules(report).parts if is_rest else (views.section(report, name),)
     made = [
         new_output("display_data", data=json.loads(json.dumps(item.data)), metadata=item.metadata)
         for part in parts
         for item in outputs(part)
     ]
-    return new_code_cell(f"views.{name}(report)", outputs=made)
+    return new_code_cell(f'views.section(report, "{name}")', outputs=made)
 
 
 def notebook_of(report: Report, *, own_cells: Sequence[Any] = ()) -> Any:

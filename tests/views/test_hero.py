@@ -28,6 +28,7 @@ def budget_report(
         columns=[
             ("node", "", ["algo-1"] * n_gpus),
             ("device", "", [f"gpu{at}" for at in range(n_gpus)]),
+            ("part", "", ["busy_high"] * n_gpus),
         ],
     )
     shares = exhibit(

@@ -15,8 +15,7 @@ from reportgen.views.charts.layout import ChartContext
 from reportgen.views.exhibits import figure_of
 from reportgen.views.kernel_ranking import info_of
 from reportgen.views.meaning import inks
-from reportgen.views.sections.kernels import absent_of
-from reportgen.views.sections.panels import largest_part
+from reportgen.views.sections.closing import absent_of
 from reportgen.views.status import hint_of
 from reportgen.views.verdict import verdict_of
 from tests.views import reports, traces
@@ -36,7 +35,7 @@ def anchors_of(html: str) -> list[str]:
 
 @pytest.mark.parametrize("name", traces.SECTIONS)
 def test_a_job_without_traces_has_none_of_the_sections_of_traces(name):
-    assert getattr(views, name)(reports.busy_report()).blocks == ()
+    assert views.section(reports.busy_report(), name).blocks == ()
 
 
 def test_each_picture_stands_once_and_the_tables_by_topic():
@@ -62,7 +61,9 @@ def test_titles_tell_the_finding_and_not_the_rest():
 
 def test_shares_of_nothing_but_the_rest_keep_their_title():
     only_rest = traces.time_shares("idle_shares", "Why the GPUs idled", {"GPU busy": 100.0})
-    assert largest_part(only_rest) == "Why the GPUs idled"
+    idle = reports.result("IdleTime", Status.OK, exhibits=(only_rest,))
+    html = html_of(views.gpu_dashboard(reports.report_of((traces.activity(), idle))))
+    assert "<h3>Why the GPUs idled</h3>" in html
 
 
 def test_a_kernel_name_of_nine_kilobytes_is_short_with_the_whole_at_hand():
@@ -152,7 +153,7 @@ def test_what_could_win_little_is_a_line_below_a_verdict_without_problem():
 
 def test_every_link_of_the_checks_has_a_place():
     report = traces.traced_report()
-    sections = [getattr(views, name)(report) for name in traces.SECTIONS]
+    sections = [views.section(report, name) for name in traces.SECTIONS]
     places = {section.id for section in sections if section.blocks}
     places |= set(anchors_of("".join(map(html_of, sections))))
     links = set(re.findall(r'href="#([^"]+)"', html_of(views.findings(report))))

@@ -133,7 +133,7 @@ def test_a_readers_plotly_figure_is_drawn_by_the_pages_own_script(page):
 
 def test_code_is_folded_and_silent_code_stands_with_what_follows(visible):
     code = re.findall(r'<details class="rg-code">.*?</details>', visible, flags=re.DOTALL)
-    assert "views.header(report)" in code[0]
+    assert "views.section(report, &#34;overview&#34;)" in code[0]
     assert "report_dir" in code[0]
     assert "silent = 1" in code[-1]
     assert "print" in code[-1]

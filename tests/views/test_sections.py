@@ -28,18 +28,10 @@ from reportgen.views.sections.rules_summary import rule_rows
 from reportgen.views.status import hint_of, rule_state
 from reportgen.views.values import ABSENT
 from reportgen.views.verdict import verdict_of
-from tests.views import reports, traces
+from tests.views import pages, reports, traces
 
-TOLD_APART = {
-    "exhibit",
-    "figure",
-    "frame",
-    "rule_section",
-    "other_rules",
-    "operators",
-    "step_periodicity",
-}
-SECTIONS = [name for name in views.__all__ if name not in TOLD_APART | set(traces.SECTIONS)]
+TOLD_APART = {"other-rules", "operators", "step-periodicity"}
+SECTIONS = [name for name in pages.SECTIONS if name not in TOLD_APART | set(traces.SECTIONS)]
 
 
 def _html(section: Section) -> str:
@@ -270,7 +262,7 @@ def test_a_quiet_rule_says_that_it_looked():
 
 @pytest.mark.parametrize("name", SECTIONS)
 def test_a_section_begins_with_its_entry_for_the_navigation(name, busy):
-    section = getattr(views, name)(busy)
+    section = views.section(busy, name)
     first, *others = outputs(section)
     assert first.metadata[METADATA_KEY]["section"]["id"] == section.id
     assert all("section" not in output.metadata[METADATA_KEY] for output in others)
@@ -464,7 +456,7 @@ def test_an_unknown_exhibit_is_refused_with_those_there_are(busy):
 
 def test_hostile_names_are_text_everywhere():
     report = reports.hostile_report()
-    parts = [*(getattr(views, name)(report) for name in SECTIONS), *views.other_rules(report).parts]
+    parts = [*(views.section(report, name) for name in SECTIONS), *views.other_rules(report).parts]
     html = "".join(_html(part) for part in parts)
     assert "<script>window" not in html
     assert "<img src=x" not in html

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from reportgen.results import Exhibit, ExhibitKind, exhibit
+from reportgen.rules.gpu_time_budget import RULE
 from reportgen.views.condense import CONDENSED_ROWS, data_of
 from reportgen.views.tables import FIRST_ROWS, MOST_CELLS, headings_of, table_of
 from reportgen.views.values import Shown
@@ -216,6 +217,7 @@ def test_parts_of_gpu_time_are_called_as_in_the_first_picture():
         ExhibitKind.TABLE,
         title="T",
         columns=[("part", "", ["initialization", "busy_high", "cpu_input"])],
+        place=RULE.places["gpu_time_budget"],
     )
     rows = _texts(table_of(found, is_unix=True, file=FILE).rows)
     assert rows == [["initialization"], ["busy"], ["waits for CPU or input"]]

@@ -15,19 +15,19 @@ from reportgen.results import (
 from tests.views import reports
 
 SECTIONS = (
-    "annotated_ranges",
+    "annotations",
     "communication",
-    "device_memory",
+    "device-memory",
     "findings",
-    "gpu_activity",
-    "gpu_dashboard",
-    "host_threads",
-    "idle_time",
+    "gpu-activity",
+    "dashboard",
+    "host-threads",
+    "idle-time",
     "kernels",
     "launches",
-    "not_recorded",
+    "not-recorded",
     "steps",
-    "traced_operators",
+    "traced-operators",
 )
 """The sections of a page of kernel traces."""
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from reportgen.results import Place, Role, RuleId, Section, TimelineTrack, Track
 from reportgen.rules.base import About, Need, Rule
 from reportgen.rules.step_outlier.judge import from_details, judge
@@ -51,7 +53,8 @@ RULE = Rule(
         ),
         "step_numbers": Place(timeline=TimelineTrack(kind=Track.STEPS, is_only_here=True)),
         "intervals": Place(timeline=_SLOW_STEPS),
-        "outliers": Place(timeline=_SLOW_STEPS, retells="StepPeriodicity/intervals"),
-        "median_outliers": Place(timeline=_SLOW_STEPS),
+        "outliers": Place(
+            timeline=replace(_SLOW_STEPS, order=1), retells="StepPeriodicity/intervals"
+        ),
     },
 )

@@ -6,10 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from reportgen.names import clean
-from reportgen.results import Column, ColumnType, Exhibit, ExhibitKind, Scalar
+from reportgen.results import Column, ColumnType, Exhibit, ExhibitKind, Scalar, words_for
 from reportgen.units import say_pct
 from reportgen.views.charts.arrays import numbers
-from reportgen.views.hero_words import BUDGET, said_parts
 from reportgen.views.meaning import Ink, inks
 from reportgen.views.theme import N_SHADES
 from reportgen.views.values import (
@@ -26,8 +25,6 @@ FULL_NAME = "full_name"
 MOST_PARTS = 8
 SMALL_BELOW_PCT = 1.0
 _LABEL_FROM_PCT = 9.0
-_BARS = frozenset({BUDGET})
-"""The GPU time budget stays a bar: its parts are a scale from work to loss, read in that order."""
 _OTHERS = "others"
 _OTHERS_HUE = "idle"
 _SELF = "self_"
@@ -77,8 +74,11 @@ class SharesInfo:
 
 
 def is_pie(exhibit: Exhibit) -> bool:
-    """Return whether parts of a whole are drawn as a pie, not as one bar."""
-    return exhibit.id not in _BARS
+    """Return whether parts of a whole are drawn as a pie, not as one bar.
+
+    Parts with words of their own are a scale from work to loss, read in that order.
+    """
+    return not exhibit.place.words
 
 
 def as_shares(exhibit: Exhibit) -> Exhibit:
@@ -168,7 +168,8 @@ def parts_of(exhibit: Exhibit) -> list[Part]:
     """Return all parts of a ``shares`` exhibit, in its order."""
     columns = {column.name: column for column in exhibit.columns}
     names = [str(name) for name in columns["part"].values]
-    told = said_parts(names) if exhibit.id == BUDGET else names
+    called = words_for(exhibit.place, names).names
+    told = [called.get(name, name) for name in names]
     percentages = [value or 0.0 for value in numbers(columns["pct"].values)]
     amount = _amount_of(exhibit)
     full_names = columns[FULL_NAME].values if FULL_NAME in columns else (None,) * len(names)

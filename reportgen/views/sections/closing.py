@@ -1,4 +1,4 @@
-"""How far to trust the report: what was odd about the input, and what computed the numbers."""
+"""How far to trust the report: what is not in it, what was odd, what computed the numbers."""
 
 from __future__ import annotations
 
@@ -6,10 +6,12 @@ from dataclasses import dataclass
 
 from reportgen.report import QualityNote, Report
 from reportgen.units import say_count
-from reportgen.views.blocks import Block, Section, State
+from reportgen.views.blocks import Block, Section, State, head_block
 from reportgen.views.facts import Fact
 from reportgen.views.fragments import render
+from reportgen.views.outline import is_of_traces, section_of, title_of
 from reportgen.views.sections.opening import LOSS_COUNTERS
+from reportgen.views.status import hint_of, is_unrecorded
 from reportgen.views.values import say_bytes_exact, shorten
 
 NOTES_AT_ONCE = 12
@@ -19,6 +21,33 @@ _QUALITY_ID, _QUALITY_TITLE = "data-quality", "Data quality"
 _APPENDIX_ID, _APPENDIX_TITLE = "appendix", "Appendix"
 
 
+_NOT_RECORDED_ID, _NOT_RECORDED_TITLE = "not-recorded", "Not recorded"
+_NO_SYSTEM_METRICS = (
+    "CPU, memory, disk and network of the machines: kernel traces do not hold them."
+)
+_SYSTEM_HINT = (
+    "Put the profiler-output folder of SageMaker's profiler beside the traces; one report then "
+    "shows both."
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Absent:
+    """What the recording lacks, why, and how to record it.
+
+    Attributes:
+        anchors: where links to the missing sections lead; none where a section is there.
+        title: of what is missing.
+        text: why it is missing.
+        hint: how to record it, or empty.
+    """
+
+    anchors: tuple[str, ...]
+    title: str
+    text: str
+    hint: str
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Notes:
     """Remarks about the input: those with a file first, then those about the whole job."""
@@ -26,6 +55,48 @@ class Notes:
     first: tuple[QualityNote, ...]
     folded: tuple[QualityNote, ...]
     remark: str
+
+
+def not_recorded(report: Report) -> Section:
+    """List what kernel traces could not tell, each with how to record it; nothing without them."""
+    absent = absent_of(report)
+    if not absent:
+        return Section(id=_NOT_RECORDED_ID, title=_NOT_RECORDED_TITLE)
+    lead = "What this recording could not tell, and how to record it."
+    blocks = (
+        head_block(_NOT_RECORDED_TITLE, None, lead),
+        Block(html=render("absent", items=absent)),
+    )
+    return Section(id=_NOT_RECORDED_ID, title=_NOT_RECORDED_TITLE, blocks=blocks)
+
+
+def absent_of(report: Report) -> tuple[Absent, ...]:
+    """Return the rules of kernel traces that could not look, and system metrics, if missing."""
+    rule_ids = sorted(report.rules, key=lambda rule_id: section_of(rule_id, report).order)
+    unlooked = [rule_id for rule_id in rule_ids if is_unrecorded(rule_id, report)]
+    taken = {section_of(rule_id, report).id for rule_id in rule_ids if rule_id not in unlooked}
+    by_reason: dict[str, list[str]] = {}
+    for rule_id in unlooked:
+        reason = report.rules[rule_id].reason
+        by_reason.setdefault(reason.text if reason else "", []).append(rule_id)
+    found = []
+    for text, alike in by_reason.items():
+        sections = dict.fromkeys(section_of(rule_id, report).id for rule_id in alike)
+        hints = [hint for rule_id in alike if (hint := hint_of(rule_id, report))]
+        found.append(
+            Absent(
+                anchors=tuple(section for section in sections if section not in taken),
+                title=", ".join(title_of(rule_id, report) for rule_id in alike),
+                text=text,
+                hint=hints[0] if hints else "",
+            )
+        )
+        taken |= set(sections)
+    if is_of_traces(report):
+        found.append(
+            Absent(anchors=(), title="System metrics", text=_NO_SYSTEM_METRICS, hint=_SYSTEM_HINT)
+        )
+    return tuple(found)
 
 
 def data_quality(report: Report) -> Section:

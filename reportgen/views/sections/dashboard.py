@@ -1,22 +1,23 @@
-"""The dashboard of kernel traces: every picture of what the GPUs did, before any table."""
+"""The dashboard: every picture of what the GPUs did, before any table."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import takewhile
 
 from reportgen.report import Report
-from reportgen.results import Exhibit, ExhibitKind, RuleId
-from reportgen.views.blocks import Block, Section
+from reportgen.results import Column, DashboardPanel, Exhibit, ExhibitKind, RuleId, RuleResult
+from reportgen.units import say_pct
+from reportgen.views.blocks import Block, Section, head_block
 from reportgen.views.charts.arrays import numbers
 from reportgen.views.charts.layout import label_room_px
-from reportgen.views.choices import Pane, choices_block
-from reportgen.views.exhibits import anchor_of, exhibit_block
+from reportgen.views.choices import choice_block
+from reportgen.views.exhibits import exhibit_block
 from reportgen.views.kernel_ranking import ranking_block
-from reportgen.views.outline import context_of, has_kernels
-from reportgen.views.sections.panels import PANELS, Choice, Panel
-from reportgen.views.sections.rule import head_block
-from reportgen.views.shapes import has_shape
+from reportgen.views.outline import context_of, exhibits_of, has_dashboard, is_drawn
+from reportgen.views.values import say, shorten
 
 ID, TITLE = "dashboard", "Dashboard"
 _LEAD = (
@@ -24,130 +25,147 @@ _LEAD = (
     "findings and parameters follow by topic."
 )
 _FEW_BOXES = 4
+_LONGEST_PART = 48
+_NAMED = re.compile(r"\{(\w+)\}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Panel:
+    """A picture of the dashboard: the first of its options, unless the reader chooses another."""
+
+    rule_id: RuleId
+    place: DashboardPanel
+    options: tuple[Exhibit, ...]
+
+    @property
+    def exhibit(self) -> Exhibit:
+        """Return what is shown first."""
+        return self.options[0]
 
 
 def gpu_dashboard(report: Report) -> Section:
-    """Show what the GPUs did in pictures; nothing where no kernels were traced."""
-    if not has_kernels(report):
+    """Show what the GPUs did in pictures; nothing where no exhibit opens a dashboard."""
+    panels = panels_of(report)
+    if not panels:
         return Section(id=ID, title=TITLE)
-    drawn = [(panel, found) for panel in PANELS if (found := exhibit_of(panel, report))]
     blocks = [
-        _block(panel, found, report, is_alone=_stands_alone(at, drawn))
-        for at, (panel, found) in enumerate(drawn)
+        replace(_block(panel, panels, report), is_panel=not _stands_alone(at, panels))
+        for at, panel in enumerate(panels)
     ]
     return Section(id=ID, title=TITLE, blocks=(head_block(TITLE, None, _LEAD), *blocks))
 
 
-def hosted(rule_id: str, report: Report) -> tuple[Exhibit, ...]:
-    """Return the exhibits of a rule that the dashboard shows, without what waits behind them."""
-    if not has_kernels(report):
-        return ()
-    found = [exhibit_of(panel, report) for panel in PANELS if panel.rule_id == rule_id]
-    return tuple(item for item in found if item is not None)
+def panels_of(report: Report) -> list[Panel]:
+    """Return the pictures in their order, without those that were not recorded."""
+    if not has_dashboard(report):
+        return []
+    found: dict[tuple[RuleId, str], Panel] = {}
+    for rule_id, item in exhibits_of(report):
+        place, choice = item.place.dashboard, item.place.choice
+        if place is not None and is_drawn(item):
+            key = (rule_id, choice.group if choice else item.id)
+            panel = found.get(key, Panel(rule_id=rule_id, place=place, options=()))
+            found[key] = replace(panel, options=(*panel.options, item))
+    return sorted(found.values(), key=lambda panel: panel.place.order)
 
 
-def hosted_ids(rule_id: str, report: Report) -> frozenset[str]:
-    """Return the ids of all exhibits of a rule that the dashboard shows, chosen or not."""
-    if not has_kernels(report):
-        return frozenset()
-    shown = [
-        exhibit_of(panel, report, end)
-        for panel in PANELS
-        if panel.rule_id == rule_id and exhibit_of(panel, report)
-        for end in ends_of(panel)
+def hosted_ids(result: RuleResult, report: Report) -> set[str]:
+    """Return the ids of all exhibits of a result that the dashboard shows, chosen or not."""
+    options = [
+        item for panel in panels_of(report) if panel.rule_id == result.id for item in panel.options
     ]
-    return frozenset(item.id for item in shown if item is not None)
+    choices = [item.place.choice for item in options if item.place.choice is not None]
+    return {item.id for item in options} | {choice.twin for choice in choices}
 
 
-def exhibit_of(panel: Panel, report: Report, end: str = "") -> Exhibit | None:
-    """Return what a panel shows, ``None`` where it was not recorded.
+def headline(exhibit: Exhibit) -> str:
+    """Return an exhibit's title in the dashboard: ``GPU active time: 56.6 %``."""
+    place = exhibit.place.dashboard
+    columns = {column.name: column for column in exhibit.columns}
+    at = _row_of(place, columns) if place else None
+    if place is None or not place.headline or at is None:
+        return exhibit.title
+    values = {name: _said(column, at) for name, column in columns.items()}
+    values["title"] = exhibit.title
+    named = _NAMED.findall(place.headline)
+    if not set(named) <= values.keys():
+        return exhibit.title
+    return _NAMED.sub(lambda found: values[found[1]], place.headline)
 
-    ``end`` is the end of the id of what may be shown in its place.
-    """
-    result = report.results.get(RuleId(panel.rule_id))
-    found = result.exhibit(f"{panel.exhibit_id}{end}") if result else None
-    if found is None or found.n_rows == 0 or not has_shape(found):
+
+def _row_of(place: DashboardPanel, columns: Mapping[str, Column]) -> int | None:
+    """Return the row that a headline tells, ``None`` where there is none."""
+    if not place.row_of:
+        return 0
+    if place.row_of not in columns:
         return None
-    return found
+    names = columns["part"].values if "part" in columns else ()
+    passed = {at for at, name in enumerate(names) if str(name).startswith(place.passed_over)}
+    sizes = [value or 0.0 for value in numbers(columns[place.row_of].values)]
+    rows = [at for at in range(len(sizes)) if at not in passed]
+    return max(rows, key=lambda at: sizes[at], default=None)
 
 
-def ends_of(panel: Panel) -> tuple[str, ...]:
-    """Return the ends of the ids of the exhibits that a panel may show."""
-    if panel.choice is None:
-        return ("",)
-    ends = tuple(end for _, end, _ in panel.choice.options)
-    twin = panel.choice.twin
-    return (*ends, *(f"{end}{twin}" for end in ends)) if twin else ends
+def _said(column: Column, at: int) -> str:
+    (value,) = numbers(column.values[at : at + 1])
+    if column.unit == "%":
+        return say_pct(value or 0.0)
+    if value is not None:
+        return say(value, column.unit)
+    return shorten(str(column.values[at]), most=_LONGEST_PART).text
 
 
-def _block(panel: Panel, found: Exhibit, report: Report, *, is_alone: bool) -> Block:
-    choice = panel.choice
-    block = _choices(panel, choice, report) if choice else _picture(panel, found, report)
-    return replace(block, is_panel=not is_alone)
-
-
-def _picture(panel: Panel, found: Exhibit, report: Report, *, noun: str = "kernel") -> Block:
-    context, title = context_of(panel.rule_id, report), panel.says(found)
-    if panel.shares_axis:
+def _block(panel: Panel, panels: Sequence[Panel], report: Report) -> Block:
+    context = context_of(panel.rule_id, report)
+    if panel.place.shares_axis:
+        alike = [other.exhibit for other in panels if other.place.shares_axis]
         context = replace(
-            context, time_range_s=_window_s(report), left_px=label_room_px(_lanes(report))
+            context, time_range_s=_window_s(alike), left_px=label_room_px(_lanes(alike))
         )
-    if panel.is_ranking:
-        return ranking_block(found, context, title=title, noun=noun)
-    return exhibit_block(found, context, title=title)
+
+    def draw(item: Exhibit) -> Block:
+        place = item.place.dashboard
+        if place is not None and place.row_noun:
+            return ranking_block(item, context, title=headline(item), noun=place.row_noun)
+        return exhibit_block(item, context, title=headline(item))
+
+    if panel.exhibit.place.choice is None:
+        return draw(panel.exhibit)
+    return choice_block(panel.options, report.results[panel.rule_id], lambda item: draw(item).html)
 
 
-def _lanes(report: Report) -> list[str]:
+def _lanes(exhibits: Sequence[Exhibit]) -> list[str]:
     """Return the names of the lanes of pictures that share their time axis."""
-    found = [exhibit_of(panel, report) for panel in PANELS if panel.shares_axis]
     return [
         str(name)
-        for item in found
-        if item is not None and item.kind is ExhibitKind.SPANS
+        for item in exhibits
+        if item.kind is ExhibitKind.SPANS
         for column in item.columns
         if column.name == "lane"
         for name in dict.fromkeys(column.values)
     ]
 
 
-def _window_s(report: Report) -> tuple[float, float] | None:
-    """Return from when to when utilization is told, the last bin included."""
-    activity = report.results.get(RuleId("GPUActivity"))
-    curve = activity.exhibit("utilization") if activity else None
-    instants = numbers(curve.columns[0].values) if curve and curve.columns else []
+def _window_s(exhibits: Sequence[Exhibit]) -> tuple[float, float] | None:
+    """Return from when to when the first curve is told, its last bin included."""
+    curve = next((item for item in exhibits if item.kind is ExhibitKind.SERIES), None)
+    instants = numbers(curve.columns[0].values) if curve else []
     known = [instant for instant in instants if instant is not None]
     if len(known) < 2:
         return None
     return known[0], known[-1] + known[1] - known[0]
 
 
-def _choices(panel: Panel, choice: Choice, report: Report) -> Block:
-    def html_of(end: str, noun: str) -> str:
-        found = exhibit_of(panel, report, end)
-        return _picture(panel, found, report, noun=noun).html if found else ""
-
-    panes = [
-        Pane(
-            label=label,
-            html=html,
-            html_without=html_of(f"{end}{choice.twin}", noun) if choice.twin else "",
-        )
-        for label, end, noun in choice.options
-        if (html := html_of(end, noun))
-    ]
-    anchor = anchor_of(panel.rule_id, panel.exhibit_id)
-    return choices_block(anchor, choice.question, panes, switch=choice.switch)
-
-
-def _stands_alone(at: int, drawn: list[tuple[Panel, Exhibit]]) -> bool:
+def _stands_alone(at: int, panels: Sequence[Panel]) -> bool:
     """Return whether a panel fills the width: a wide one, or one without another beside it."""
-    if _is_wide(*drawn[at]):
+    if _is_wide(panels[at]):
         return True
-    before = takewhile(lambda item: not _is_wide(*item), reversed(drawn[:at]))
-    is_last = at + 1 == len(drawn) or _is_wide(*drawn[at + 1])
+    before = takewhile(lambda panel: not _is_wide(panel), reversed(panels[:at]))
+    is_last = at + 1 == len(panels) or _is_wide(panels[at + 1])
     return is_last and sum(1 for _ in before) % 2 == 0
 
 
-def _is_wide(panel: Panel, found: Exhibit) -> bool:
+def _is_wide(panel: Panel) -> bool:
+    found = panel.exhibit
     has_many_boxes = found.kind is ExhibitKind.BOXES and found.n_rows > _FEW_BOXES
-    return panel.is_wide or panel.is_ranking or has_many_boxes
+    return panel.place.is_wide or bool(panel.place.row_noun) or has_many_boxes

@@ -15,9 +15,9 @@ from reportgen.views.facts import facts_of, summary_rows
 from reportgen.views.findings import Card, card_of
 from reportgen.views.fragments import notebook_style, render
 from reportgen.views.hero import picture_of, whole_lines_of
-from reportgen.views.outline import ALL_CHECKS_ID, has_kernels, is_of_traces, title_of
+from reportgen.views.outline import ALL_CHECKS_ID, has_dashboard, is_of_traces, title_of
 from reportgen.views.profiling import profiling_table
-from reportgen.views.rhythm import one_story
+from reportgen.views.retold import one_story
 from reportgen.views.status import is_applicable, link_to, rule_state
 from reportgen.views.values import shorten
 from reportgen.views.verdict import named_finding, verdict_of
@@ -59,7 +59,7 @@ def header(report: Report) -> Section:
     """Show the verdict, the top findings, and which checks looked, or could not."""
     verdict = verdict_of(report)
     cards = _cards(report)
-    has_dashboard = has_kernels(report)
+    is_on_dashboard = has_dashboard(report)
     html = render(
         "header",
         kind="Kernel traces" if is_of_traces(report) else "Training profile",
@@ -68,9 +68,9 @@ def header(report: Report) -> Section:
         picture=whole_lines_of(picture_of(report)),
         facts=facts_of(report),
         warning=_loss_warning(report),
-        faults=_faults(cards, report) if has_dashboard else [],
-        **({} if has_dashboard else _findings_of(cards, report)),
-        has_dashboard=has_dashboard,
+        faults=_faults(cards, report) if is_on_dashboard else [],
+        **({} if is_on_dashboard else _findings_of(cards, report)),
+        has_dashboard=is_on_dashboard,
     )
     style = Block(html=notebook_style(), is_for_notebook=True)
     state = State(kind=verdict.kind, word=verdict.headline)
@@ -79,7 +79,7 @@ def header(report: Report) -> Section:
 
 def findings(report: Report) -> Section:
     """Show the findings after the dashboard; without one they are in the overview."""
-    if not has_kernels(report):
+    if not has_dashboard(report):
         return Section(id=_FINDINGS_ID, title=_FINDINGS_TITLE)
     cards = _cards(report)
     html = render("findings", **_findings_of(cards, report), has_dashboard=True)

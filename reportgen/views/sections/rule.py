@@ -1,38 +1,29 @@
-"""A rule's section, drawn from its result alone: a stranger's rule gets the same as ours."""
+"""What a section says of a rule, from its result alone: a stranger's rule gets the same as ours."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from reportgen.report import Report
-from reportgen.results import Finding, RuleId, RuleResult, Status
+from reportgen.results import About, Depth, Exhibit, Finding, RuleId, RuleResult, Status
 from reportgen.units import say_count
-from reportgen.views.blocks import Block, Section, State
-from reportgen.views.depth import blocks_of
+from reportgen.views.blocks import Block, Section, head_block
+from reportgen.views.charts.layout import ChartContext
+from reportgen.views.choices import choice_block
+from reportgen.views.exhibits import anchor_of, exhibit_block, exhibit_blocks
 from reportgen.views.findings import Card, card_of
 from reportgen.views.fragments import render
-from reportgen.views.outline import about_of, section_id_of, title_of
-from reportgen.views.status import hint_of, rule_state
-from reportgen.views.values import ABSENT, say, say_number
+from reportgen.views.outline import about_of, context_of, section_of, title_of
+from reportgen.views.sections.dashboard import hosted_ids, panels_of
+from reportgen.views.status import hint_of, is_applicable, rule_state
+from reportgen.views.timeline.panels import drawn_ids
+from reportgen.views.values import ABSENT, say, say_number, shorten
 
 CARDS_AT_ONCE = 4
-SAGEMAKERS = frozenset(
-    {
-        "BatchSize",
-        "CPUBottleneck",
-        "Dataloader",
-        "GPUMemoryIncrease",
-        "IOBottleneck",
-        "LoadBalancing",
-        "LowGPUUtilization",
-        "MaxInitializationTime",
-        "OverallFrameworkMetrics",
-        "OverallSystemUsage",
-        "StepOutlier",
-    }
-)
-"""The rules whose counters SageMaker writes, zeros included."""
+MOST_GROUPED_ROWS = 50
+"""So many rows of a further grouping stand on the page, which would be too large with all."""
+_MOST_NAMED = 4
 _METRIC_UNITS = (
     ("_bytes_per_s", "bytes/s"),
     ("_bytes", "bytes"),
@@ -53,64 +44,124 @@ class PairGroup:
     pairs: tuple[tuple[str, str], ...]
 
 
-def rule_section(
-    report: Report,
-    rule_id: str,
-    *,
-    title: str | None = None,
-    section_id: str | None = None,
-    shows: Callable[[str | None], bool] = lambda _: True,
-    elsewhere: frozenset[str] = frozenset(),
-) -> Section:
+def rule_section(report: Report, rule_id: str) -> Section:
     """Return the section of one rule: state, findings, exhibits, counters.
 
     Args:
         report: the saved report.
         rule_id: the rule; one that the report does not hold gives a section without blocks.
-        title: another heading than the rule's own.
-        section_id: another anchor than the rule's own.
-        shows: which exhibits, by id, the section shows; findings go with their exhibits.
-        elsewhere: exhibits that another section shows; their findings stay here.
     """
-    about = about_of(report.results.get(RuleId(rule_id)))
-    heading = title or title_of(rule_id, report)
-    anchor = section_id or section_id_of(rule_id)
+    title, section_id = title_of(rule_id, report), section_of(rule_id, report).id
     if RuleId(rule_id) not in report.rules:
-        return Section(id=anchor, title=heading)
+        return Section(id=section_id, title=title)
     state = rule_state(rule_id, report)
-    head = head_block(heading, state, about.checks)
-    blocks = rule_blocks(report, rule_id, shows=shows, elsewhere=elsewhere)
-    return Section(id=anchor, title=heading, state=state, blocks=(head, *blocks))
+    head = head_block(title, state, about_of(rule_id, report).checks)
+    return Section(
+        id=section_id, title=title, state=state, blocks=(head, *rule_blocks(report, rule_id))
+    )
 
 
-def rule_blocks(
-    report: Report,
-    rule_id: str,
-    *,
-    shows: Callable[[str | None], bool] = lambda _: True,
-    elsewhere: frozenset[str] = frozenset(),
-) -> list[Block]:
-    """Return what a section says of a rule of the report, without a heading.
+def rule_blocks(report: Report, rule_id: str) -> list[Block]:
+    """Return what a section says of a rule that the report holds, without a heading.
 
-    Args:
-        report: the saved report; it holds the rule.
-        rule_id: the rule.
-        shows: which exhibits, by id, are shown; findings go with their exhibits.
-        elsewhere: exhibits that another section shows; their findings stay here.
+    Exhibits that stand elsewhere are left out: with their findings where that is a section of
+    theirs, with a link where it is the dashboard.
     """
-    result = report.results.get(RuleId(rule_id))
-    about = about_of(result)
-    blocks = _notices(rule_id, report)
-    findings = [item for item in findings_of(rule_id, report) if shows(item.exhibit)]
-    blocks += card_blocks(rule_id, findings, report)
-    if result is not None:
-        exhibits = [item for item in result.exhibits if shows(item.id) and item.id not in elsewhere]
-        if exhibits and about.reading:
-            blocks.append(Block(html=render("reading", text=about.reading)))
-        blocks += blocks_of(exhibits, rule_id, report)
-        file = report.rules[RuleId(rule_id)].file
-        blocks.append(_foot(result, file, about.advice))
-    return blocks
+    result, about = report.results.get(RuleId(rule_id)), about_of(rule_id, report)
+    guests = {item.id for place in about.further for item in guests_of(result, place.id)}
+    findings = [item for item in findings_of(rule_id, report) if item.exhibit not in guests]
+    blocks = [*_notices(rule_id, report), *card_blocks(rule_id, findings, report)]
+    if result is None:
+        return blocks
+    elsewhere = guests | hosted_ids(result, report) | drawn_ids(result, report)
+    evidence = evidence_blocks(
+        [item for item in result.exhibits if item.id not in elsewhere], rule_id, report
+    )
+    if evidence and about.reading:
+        blocks.append(Block(html=render("reading", text=about.reading)))
+    foot = _foot(result, report.rules[RuleId(rule_id)].file, about)
+    return [*_pictures(rule_id, report), *blocks, *evidence, foot]
+
+
+def guests_of(result: RuleResult | None, section_id: str) -> list[Exhibit]:
+    """Return the exhibits that a result places in a further section."""
+    exhibits = result.exhibits if result else ()
+    return [item for item in exhibits if item.place.section == section_id]
+
+
+def evidence_blocks(exhibits: Sequence[Exhibit], rule_id: str, report: Report) -> list[Block]:
+    """Return exhibits of a rule in their order: those in sight, those behind one fold, choices.
+
+    A rule that does not apply to the job, or looked for a fault in vain, has nothing that most
+    readers need; any other shows something.
+    """
+    context = context_of(rule_id, report)
+    is_telling = is_applicable(rule_id, report) and not _is_quiet(rule_id, report)
+    twins = {item.place.choice.twin for item in exhibits if item.place.choice is not None}
+    single = [item for item in exhibits if item.place.choice is None and item.id not in twins]
+    shown = [item for item in single if is_telling and item.depth is Depth.SHOWN]
+    folded = [item for item in single if item not in shown]
+    if is_telling and not shown:
+        shown, folded = folded, []
+    words = _words_of(folded)
+    return [
+        *exhibit_blocks(shown, context),
+        *(replace(block, fold=words) for block in exhibit_blocks(folded, context)),
+        *choice_blocks(exhibits, report.results[RuleId(rule_id)], context),
+    ]
+
+
+def choice_blocks(
+    exhibits: Sequence[Exhibit], result: RuleResult, context: ChartContext
+) -> list[Block]:
+    """Return a block for each group of exhibits of which the reader chooses one."""
+    groups: dict[str, list[Exhibit]] = {}
+    for item in exhibits:
+        if item.place.choice is not None:
+            groups.setdefault(item.place.choice.group, []).append(item)
+    return [
+        choice_block(
+            options,
+            result,
+            lambda item, options=options: (
+                exhibit_block(  # type: ignore[misc]  # bound now
+                    item if item is options[0] else _top_of(item), context
+                ).html
+            ),
+        )
+        for options in groups.values()
+    ]
+
+
+def _top_of(table: Exhibit) -> Exhibit:
+    """Return the first rows of a table that says what another one says in other groups."""
+    if table.n_rows <= MOST_GROUPED_ROWS:
+        return table
+    columns = tuple(
+        replace(column, values=column.values[:MOST_GROUPED_ROWS]) for column in table.columns
+    )
+    rest = f" The first {MOST_GROUPED_ROWS} of {table.n_rows:,}; all are in the JSON."
+    return replace(table, columns=columns, caption=f"{table.caption}{rest}")
+
+
+def _words_of(folded: Sequence[Exhibit]) -> str:
+    """Name what waits behind a fold; titles may hold commas."""
+    named = [shorten(item.title).text for item in folded[:_MOST_NAMED]]
+    n_more = len(folded) - len(named)
+    return f"More: {' · '.join([*named, f'{n_more} more'] if n_more else named)}"
+
+
+def _is_quiet(rule_id: str, report: Report) -> bool:
+    """Return whether a rule that looks for a fault found nothing to tell."""
+    is_ok = report.rules[RuleId(rule_id)].status is Status.OK
+    return about_of(rule_id, report).is_quiet and is_ok and not findings_of(rule_id, report)
+
+
+def _pictures(rule_id: str, report: Report) -> list[Block]:
+    """Return links to the rule's pictures that the dashboard shows."""
+    drawn = [panel.exhibit for panel in panels_of(report) if panel.rule_id == rule_id]
+    links = [{"title": item.title, "link": f"#{anchor_of(rule_id, item.id)}"} for item in drawn]
+    return [Block(html=render("drawn_above", pictures=links))] if links else []
 
 
 def say_counters(result: RuleResult) -> tuple[str, str, str]:
@@ -121,7 +172,8 @@ def say_counters(result: RuleResult) -> tuple[str, str, str]:
     """
     counters = result.counters
     counted = counters.rule_triggered or counters.violations or counters.datapoints
-    if not counted and result.id not in SAGEMAKERS:
+    has_counters = result.about is not None and result.about.has_counters
+    if not counted and not has_counters:
         return ABSENT, ABSENT, ABSENT
     did_look = result.status in {Status.OK, Status.TRIGGERED}
     counts = (counters.rule_triggered, counters.violations)
@@ -146,11 +198,6 @@ def _say_param(value: object) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     return say_number(value) if isinstance(value, int | float) else str(value)
-
-
-def head_block(title: str, state: State | None, lead: str) -> Block:
-    """Return a section's heading."""
-    return Block(html=render("section_head", title=title, state=state, lead=lead))
 
 
 def _notices(rule_id: str, report: Report) -> list[Block]:
@@ -202,7 +249,7 @@ def _apart(cards: Sequence[Card]) -> list[Card]:
     return kept
 
 
-def _foot(result: RuleResult, file: str, advice: str) -> Block:
+def _foot(result: RuleResult, file: str, about: About) -> Block:
     triggered, violations, datapoints = say_counters(result)
     groups = [
         PairGroup(
@@ -224,7 +271,7 @@ def _foot(result: RuleResult, file: str, advice: str) -> Block:
             "rule_foot",
             rule_id=result.id,
             groups=[group for group in groups if group.pairs],
-            advice=advice,
+            advice=about.advice,
             file=file,
         )
     )

@@ -61,7 +61,7 @@ def rule_rows(report: Report) -> tuple[RuleRow, ...]:
     rows = []
     for rule_id, entry in report.rules.items():
         result = report.results.get(RuleId(rule_id))
-        about = about_of(result)
+        about = about_of(rule_id, report)
         counted = say_counters(result) if result else (ABSENT, ABSENT, ABSENT)
         kind = rule_state(rule_id, report).kind
         rows.append(

@@ -6,25 +6,20 @@ from collections.abc import Sequence
 from typing import Any
 
 from reportgen.report import Report
+from reportgen.results import Track
 from reportgen.units import say_count
-from reportgen.views.blocks import Block, Section
+from reportgen.views.blocks import Block, Section, head_block
 from reportgen.views.charts.layout import ChartContext, Drawing, times
 from reportgen.views.condense import data_of
 from reportgen.views.exhibits import exhibit_block, titled
 from reportgen.views.fragments import figure_text, render, script_json
 from reportgen.views.outline import context_of
 from reportgen.views.packing import page_form, plotly_form
-from reportgen.views.sections.rule import head_block
 from reportgen.views.sketch import sketch_of
 from reportgen.views.timeline.figure import Extent, draw, slots_of
 from reportgen.views.timeline.functions import FunctionTable, functions_of
 from reportgen.views.timeline.lanes import Lane, lanes_of, seconds_of, step_starts
-from reportgen.views.timeline.panels import (
-    HEATMAP,
-    USAGE,
-    Panel,
-    panels_of,
-)
+from reportgen.views.timeline.panels import Panel, panels_of, tracks_of
 from reportgen.views.values import heading_of, plot_label, shorten
 
 ID, TITLE = "timeline", "Timeline"
@@ -63,7 +58,10 @@ def timeline(report: Report) -> Section:
     ]
     if functions is not None:
         blocks.append(Block(html=render("timeline_functions", functions=functions)))
-    blocks += _heatmap(report)
+    blocks += [
+        exhibit_block(item, context_of(rule_id, report))
+        for rule_id, item, _ in tracks_of(report, Track.BELOW)
+    ]
     return Section(id=ID, title=TITLE, blocks=tuple(blocks))
 
 
@@ -92,7 +90,7 @@ def _axis_block(
             shrink=_SKETCH_SHRINK,
         ),
         facts=script_json(facts),
-        anchors=[panel.anchor for panel in panels if panel.rule_id == USAGE],
+        anchors=[panel.anchor for panel in panels if panel.anchor],
         length_s=round(facts["length_s"], 3),
         tables=tables,
     )
@@ -190,9 +188,3 @@ def _facts(
         },
         "functions": functions.as_json() if functions else None,
     }
-
-
-def _heatmap(report: Report) -> list[Block]:
-    result = report.results.get(USAGE)
-    found = result.exhibit(HEATMAP) if result else None
-    return [exhibit_block(found, context_of(USAGE, report))] if found is not None else []

@@ -1,4 +1,4 @@
-"""Which functions ran in a range: sums over the buckets of ``function_time``."""
+"""Which functions ran in a range: sums over the buckets of a heatmap of seconds."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from reportgen.report import Report
-from reportgen.results import RuleId
+from reportgen.results import Track
 from reportgen.views.charts.arrays import matrix32, numbers
+from reportgen.views.timeline.panels import tracks_of
 from reportgen.views.values import Shown, say, shorten
 
-RULE, EXHIBIT = RuleId("OverallFrameworkMetrics"), "function_time"
 MOST_LISTED = 10
 _MOST_BUCKETS = 5_000
 """Cells that are no even grid, from elsewhere, would make a matrix without end."""
@@ -65,8 +65,7 @@ class FunctionTable:
 
 def functions_of(report: Report) -> FunctionTable | None:
     """Return the functions over time, ``None`` where none were recorded."""
-    result = report.results.get(RULE)
-    found = result.exhibit(EXHIBIT) if result else None
+    found = next((item for _, item, _ in tracks_of(report, Track.FUNCTIONS)), None)
     if found is None or not {column.name for column in found.columns} >= _COLUMNS:
         return None
     columns = {column.name: column.values for column in found.columns}

@@ -2,32 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
 from reportgen.report import Report
-from reportgen.results import Exhibit, ExhibitKind, RuleId
+from reportgen.results import Exhibit, ExhibitKind, Track
 from reportgen.views.charts.arrays import numbers
 from reportgen.views.meaning import PLAIN, hue_of
-from reportgen.views.outline import title_of
-from reportgen.views.shapes import has_shape
+from reportgen.views.outline import is_drawn, title_of
+from reportgen.views.timeline.panels import tracks_of
 from reportgen.views.values import say, shorten
 
 MOST_SPANS = 400
 """Of a lane the longest are drawn; the exhibit has all."""
 MOST_LANES = 10
 _LONGEST_WORDS = 120
-_STEPS = RuleId("StepOutlier")
 PHASES, TRAINING_LOOP = "Phases", "training loop"
-STEP_NUMBERS = "step_numbers"
-_KNOWN: Mapping[str, tuple[str, str]] = {
-    "GPUTimeBudget": ("Idle GPUs", "idle"),
-    "StepOutlier": ("Slow steps", "warning"),
-    "GPUMemoryIncrease": ("Jumps of GPU memory", "gpu-memory"),
-}
-"""What the intervals of a rule are, where its title does not tell, and their colour."""
-_SLOW_STEPS = ("outliers", "median_outliers")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,9 +73,8 @@ def _phases(report: Report) -> Lane:
 
 def step_starts(report: Report) -> list[tuple[float, int]]:
     """Return when which step began, in order of time; steps without a number are left out."""
-    result = report.results.get(_STEPS)
-    found = result.exhibit(STEP_NUMBERS) if result else None
-    if found is None or not has_shape(found):
+    found = next((item for _, item, _ in tracks_of(report, Track.STEPS)), None)
+    if found is None:
         return []
     pairs = zip(*(numbers(column.values) for column in found.columns[:2]), strict=True)
     return sorted(
@@ -103,67 +93,54 @@ def _steps(report: Report) -> Lane:
 
 
 def _detected(report: Report) -> Iterator[Lane]:
+    """Yield a lane for all spans; of exhibits that are the same lane of a rule, the first."""
     for rule_id, result in report.results.items():
-        exhibits = [
-            item
-            for item in result.exhibits
-            if item.kind is ExhibitKind.SPANS and item.n_rows and has_shape(item)
-        ]
-        for item in exhibits:
-            name, hue = _KNOWN.get(rule_id, ("", ""))
-            if not name:
-                says_when = item.title.startswith("When ") or not item.title.strip()
-                name = title_of(rule_id, report) if says_when else item.title
-            yield _lane(name, item, hue=hue or hue_of(name) or hue_of(item.title) or PLAIN)
-        if rule_id == _STEPS and not exhibits:
-            slow = next((found for name in _SLOW_STEPS if (found := result.exhibit(name))), None)
-            if slow is not None and slow.n_rows:
-                yield _slow_steps(slow)
+        seen: set[str] = set()
+        for item in sorted(filter(is_drawn, result.exhibits), key=_order):
+            track = item.place.timeline
+            is_lane = track is not None and track.kind is Track.LANE
+            if not is_lane and item.kind is not ExhibitKind.SPANS:
+                continue
+            says_when = item.title.startswith("When ") or not item.title.strip()
+            name = title_of(rule_id, report) if says_when else item.title
+            if track is not None and is_lane:
+                name = track.title or name
+                if name in seen:
+                    continue
+                seen.add(name)
+            role = track.role if track is not None else None
+            yield _lane(name, item, hue=role or hue_of(name) or hue_of(item.title) or PLAIN)
+
+
+def _order(item: Exhibit) -> int:
+    return item.place.timeline.order if item.place.timeline else 0
 
 
 def _lane(name: str, exhibit: Exhibit, *, hue: str) -> Lane:
-    columns = {column.name: column.values for column in exhibit.columns}
-    rows = zip(
-        columns["lane"],
-        columns["name"],
-        numbers(columns["start_s"]),
-        numbers(columns["end_s"]),
-        strict=True,
-    )
-    return _kept(
-        name,
-        [
-            Span(start_s=start, end_s=max(start, end), words=_words(f"{lane}: {said}"), hue=hue)
-            for lane, said, start, end in rows
-            if start is not None and end is not None
-        ],
-    )
+    spans = [
+        Span(start_s=start, end_s=max(start, end), words=_words(said), hue=hue)
+        for said, start, end in _intervals_of(exhibit)
+        if start is not None and end is not None
+    ]
+    return _kept(name, spans)
 
 
-def _slow_steps(exhibit: Exhibit) -> Lane:
+def _intervals_of(exhibit: Exhibit) -> Iterator[tuple[str, float | None, float | None]]:
+    """Yield words, start and end of the rows of spans, or of a table of steps."""
     columns = {column.name: column.values for column in exhibit.columns}
-    if not {"worker", "step", "start_s", "duration_s"} <= set(columns):
-        return Lane(name="Slow steps", n_spans=0, spans=())
-    rows = zip(
-        columns["worker"],
-        columns["step"],
-        numbers(columns["start_s"]),
-        numbers(columns["duration_s"]),
-        strict=True,
-    )
-    return _kept(
-        "Slow steps",
-        [
-            Span(
-                start_s=start,
-                end_s=start + duration,
-                words=_words(f"{worker}: step {step}, {say(duration, 's')}"),
-                hue="warning",
-            )
-            for worker, step, start, duration in rows
-            if start is not None and duration is not None
-        ],
-    )
+    if exhibit.kind is ExhibitKind.SPANS:
+        said = [
+            f"{lane}: {name}" for lane, name in zip(columns["lane"], columns["name"], strict=True)
+        ]
+        yield from zip(said, numbers(columns["start_s"]), numbers(columns["end_s"]), strict=True)
+    elif {"worker", "step", "start_s", "duration_s"} <= set(columns):
+        starts, lengths = numbers(columns["start_s"]), numbers(columns["duration_s"])
+        for worker, step, start, length in zip(
+            columns["worker"], columns["step"], starts, lengths, strict=True
+        ):
+            said_step = f"{worker}: step {step}, {say(length, 's')}"
+            end = None if start is None or length is None else start + length
+            yield said_step, start, end
 
 
 def _kept(name: str, spans: Sequence[Span]) -> Lane:

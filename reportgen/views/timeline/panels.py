@@ -7,24 +7,11 @@ from dataclasses import dataclass
 from statistics import fmean
 
 from reportgen.report import Report
-from reportgen.results import Exhibit, ExhibitKind, RuleId
+from reportgen.results import Exhibit, ExhibitKind, RuleId, RuleResult, TimelineTrack, Track
 from reportgen.views.charts import band
 from reportgen.views.charts.layout import ChartContext, UnitScale
 from reportgen.views.exhibits import anchor_of
-from reportgen.views.shapes import has_shape
-
-USAGE, STEPS = RuleId("OverallSystemUsage"), RuleId("StepOutlier")
-SOURCES: tuple[tuple[RuleId, str, str], ...] = (
-    (USAGE, "gpu_over_time", "GPU utilization"),
-    (STEPS, "step_series", "Step duration"),
-    (USAGE, "gpu_memory_over_time", "GPU memory activity"),
-    (USAGE, "cpu_over_time", "CPU utilization, mean of the cores"),
-    (USAGE, "io_wait_over_time", "I/O wait, mean of the cores"),
-    (USAGE, "host_memory_over_time", "Host memory"),
-    (USAGE, "network_over_time", "Network"),
-)
-"""Rule, exhibit and title of each panel, from top to bottom: steps beside what the GPUs did."""
-HEATMAP = "device_heatmap"
+from reportgen.views.outline import exhibits_of, is_drawn
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,7 +19,7 @@ class Panel:
     """One exhibit's curves.
 
     Attributes:
-        anchor: where links to the exhibit lead.
+        anchor: where links to the exhibit lead; empty where its section shows it too.
         found: its curves, all of the first unit.
         reach: lowest, mean and highest value, in the unit of ``scale``.
     """
@@ -47,21 +34,17 @@ class Panel:
 
 
 def panels_of(report: Report, *, is_unix: bool) -> tuple[Panel, ...]:
-    """Return the panels of which the report has curves."""
+    """Return the panels of which the report has curves, from top to bottom."""
     panels = []
-    for rule_id, exhibit_id, title in SOURCES:
-        result = report.results.get(rule_id)
-        item = result.exhibit(exhibit_id) if result else None
-        if item is None or not _is_curve(item):
-            continue
+    for rule_id, item, track in tracks_of(report, Track.PANEL):
         found = band.info(item, ChartContext(rule_id=rule_id, is_unix=is_unix))
         reach = _reach([line for line in found.bands if line.panel == 0])
         if reach is None:
             continue
         panels.append(
             Panel(
-                title=title,
-                anchor=anchor_of(rule_id, exhibit_id),
+                title=track.title or item.title,
+                anchor=anchor_of(rule_id, item.id) if track.is_only_here else "",
                 rule_id=rule_id,
                 exhibit=item,
                 found=found,
@@ -72,18 +55,36 @@ def panels_of(report: Report, *, is_unix: bool) -> tuple[Panel, ...]:
     return tuple(panels)
 
 
-def hosted(report: Report) -> frozenset[str]:
-    """Return the exhibits of system usage that the timeline shows, and no other section."""
-    result = report.results.get(USAGE)
-    if result is None:
-        return frozenset()
-    shown = {exhibit_id for rule_id, exhibit_id, _ in SOURCES if rule_id == USAGE}
-    curves = {item.id for item in result.exhibits if item.id in shown and _is_curve(item)}
-    return frozenset({*curves, HEATMAP} if curves else ())
+def tracks_of(report: Report, kind: Track) -> list[tuple[RuleId, Exhibit, TimelineTrack]]:
+    """Return the exhibits that are declared as one part of the timeline, in their order."""
+    found = [
+        (rule_id, item, item.place.timeline)
+        for rule_id, item in exhibits_of(report)
+        if item.place.timeline is not None
+        and item.place.timeline.kind is kind
+        and (is_drawn(item) if kind is not Track.PANEL else _is_curve(item))
+    ]
+    return sorted(found, key=lambda one: one[2].order)
+
+
+def drawn_ids(result: RuleResult, report: Report) -> set[str]:
+    """Return the exhibits of a result that the timeline shows, and no section."""
+    has_timeline = bool(tracks_of(report, Track.PANEL))
+    return {
+        item.id
+        for item in result.exhibits
+        if (track := item.place.timeline) is not None
+        and track.is_only_here
+        and (track.kind is Track.STEPS or (has_timeline and _stands_there(item, track)))
+    }
+
+
+def _stands_there(item: Exhibit, track: TimelineTrack) -> bool:
+    return _is_curve(item) if track.kind is Track.PANEL else is_drawn(item)
 
 
 def _is_curve(item: Exhibit) -> bool:
-    return item.kind is ExhibitKind.BAND and has_shape(item) and item.n_rows > 0
+    return item.kind is ExhibitKind.BAND and is_drawn(item)
 
 
 def _reach(lines: Sequence[band.Band]) -> tuple[float, float, float] | None:

@@ -9,6 +9,7 @@ from reportgen.report import Report
 from reportgen.results import Column, Exhibit, Severity
 from reportgen.views.facts import facts_of
 from reportgen.views.findings import Card, card_of
+from reportgen.views.outline import about_of
 from reportgen.views.sections.opening import LONGEST_JOB_NAME, LOSS_COUNTERS, check_groups
 from reportgen.views.values import heading_of, say, shorten
 from reportgen.views.verdict import verdict_of
@@ -16,7 +17,6 @@ from reportgen.views.verdict import verdict_of
 MOST_FINDINGS = 20
 """A summary of more is no summary; how many more there are is said. Source: ours."""
 _SPECIAL = re.compile(r"([\\`*\[\]|~]|^[#+>-]|(?<!\w)_|_(?!\w))", flags=re.MULTILINE)
-_BUDGET = ("GPUTimeBudget", "budget")
 
 
 def markdown_summary(report: Report) -> str:
@@ -98,13 +98,11 @@ def _rest(n_findings: int) -> Iterator[str]:
 
 
 def _gpu_time(report: Report) -> Iterator[str]:
-    rule_id, exhibit_id = _BUDGET
-    result = next((item for key, item in report.results.items() if key == rule_id), None)
-    budget = result.exhibit(exhibit_id) if result else None
-    if budget is None or budget.n_rows == 0:
-        return
-    yield from ("## Where the GPU time went", "")
-    yield from _exhibit_table(budget)
+    for rule_id, result in report.results.items():
+        budget = result.exhibit(about_of(rule_id, report).first_picture)
+        if budget is not None and budget.n_rows:
+            yield from ("## Where the GPU time went", "")
+            yield from _exhibit_table(budget)
 
 
 def _exhibit_table(item: Exhibit) -> Iterator[str]:

@@ -8,7 +8,7 @@ from reportgen.report import Report
 from reportgen.results import Severity
 from reportgen.units import say_duration
 from reportgen.views.findings import Card, card_of
-from reportgen.views.rhythm import one_story
+from reportgen.views.retold import one_story
 from reportgen.views.values import shorten
 from reportgen.views.verdict import verdict_of
 

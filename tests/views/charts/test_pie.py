@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from reportgen.results import Exhibit, ExhibitKind, exhibit
+from reportgen.rules.gpu_time_budget import RULE
 from reportgen.views.charts import bars, pie, shares
 from reportgen.views.charts.layout import ChartContext, Drawing
 from reportgen.views.charts.pie import Sector, label_of
 from reportgen.views.exhibits import exhibit_block, figure_of
-from reportgen.views.hero_words import BUDGET
 from reportgen.views.kernel_ranking import parts_of
 from tests.views import reports, traces
 
@@ -127,7 +128,8 @@ def test_shares_are_pies_and_the_gpu_time_budget_is_a_bar() -> None:
     phases = exhibit_block(reports.shares("phases", "Phases", {"a": 1.0, "b": 2.0}), UNIX).html
     assert "rg-pie" in phases
     assert "rg-stack" not in phases
-    budget = reports.shares(BUDGET, "Budget", {"busy_high": 1.0, "straggler": 2.0})
+    named = reports.shares("budget", "Budget", {"busy_high": 1.0, "straggler": 2.0})
+    budget = replace(named, place=RULE.places["budget"])
     bar = exhibit_block(budget, UNIX).html
     assert "rg-stack" in bar
     assert "rg-pie" not in bar

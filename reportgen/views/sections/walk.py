@@ -1,0 +1,168 @@
+"""The sections of rules, all by one walker: which there are and what stands in them is declared."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from reportgen.errors import PluginError
+from reportgen.report import Report
+from reportgen.results import RuleId, Status
+from reportgen.results import Section as Declared
+from reportgen.views.blocks import Block, Section, Sections, State, head_block
+from reportgen.views.outline import about_of, section_of
+from reportgen.views.profiling import why_not_recorded
+from reportgen.views.sections.closing import appendix, data_quality, not_recorded
+from reportgen.views.sections.dashboard import gpu_dashboard
+from reportgen.views.sections.opening import findings, header, job_summary
+from reportgen.views.sections.rule import (
+    card_blocks,
+    evidence_blocks,
+    findings_of,
+    guests_of,
+    notice_block,
+    rule_blocks,
+)
+from reportgen.views.sections.rules_summary import rules_summary
+from reportgen.views.sections.timeline import timeline
+from reportgen.views.status import MILDEST_FIRST, is_applicable, is_unrecorded, rule_state
+
+WHOLE_PAGE: Mapping[str, Callable[[Report], Section]] = {
+    "overview": header,
+    "dashboard": gpu_dashboard,
+    "findings": findings,
+    "timeline": timeline,
+    "job-summary": job_summary,
+    "rules-summary": rules_summary,
+    "not-recorded": not_recorded,
+    "data-quality": data_quality,
+    "appendix": appendix,
+}
+"""Sections of no rule, by their ids."""
+FUNCTIONS = {
+    "system_usage": "system-usage",
+    "gpu_time": "gpu-time",
+    "gpu_activity": "gpu-activity",
+    "idle_time": "idle-time",
+    "steps": "steps",
+    "kernels": "kernels",
+    "traced_operators": "traced-operators",
+    "communication": "communication",
+    "device_memory": "device-memory",
+    "launches": "launches",
+    "host_threads": "host-threads",
+    "annotated_ranges": "annotations",
+    "framework": "framework",
+    "operators": "operators",
+    "step_durations": "step-durations",
+    "step_periodicity": "step-periodicity",
+    "gpu_utilization": "gpu-utilization",
+    "workload_balance": "workload-balance",
+    "data_loading": "data-loading",
+    "python_functions": "python-functions",
+    "batch_size": "batch-size",
+    "cpu_bottlenecks": "cpu-bottlenecks",
+    "io_bottlenecks": "io-bottlenecks",
+    "network_bottlenecks": "network-bottlenecks",
+    "gpu_memory": "gpu-memory",
+    "initialization": "initialization",
+}
+"""The sections that have a cell in the notebook, by the names of the functions that showed them
+before there was ``section``; ``reportgen.views`` has these names for one more version."""
+
+
+def section(report: Report, section_id: str) -> Section:
+    """Show a section of the page by its id: ``"idle-time"``.
+
+    Args:
+        report: the saved report.
+        section_id: its anchor on the page. Without anything to show it has no blocks.
+
+    Raises:
+        PluginError: there is no such section; the message lists those of the report.
+    """
+    if section_id in WHOLE_PAGE:
+        return WHOLE_PAGE[section_id](report)
+    known = (*WHOLE_PAGE, *section_ids(report))
+    if section_id not in known and section_id not in FUNCTIONS.values():
+        raise PluginError(
+            f"The report has no section {section_id}.",
+            hint=f"It has: {', '.join(known)}.",
+            rule_id="",
+        )
+    return rules_section(section_id, report)
+
+
+def other_rules(report: Report) -> Sections:
+    """Show all sections that no cell of the notebook shows: those of plugins and later versions.
+
+    A rule that does not apply to the job stands in the list of all checks only.
+    """
+    return Sections(
+        parts=tuple(
+            rules_section(section_id, report)
+            for section_id in section_ids(report)
+            if section_id not in FUNCTIONS.values() and _is_of_job(section_id, report)
+        )
+    )
+
+
+def _is_of_job(section_id: str, report: Report) -> bool:
+    rules = [rule_id for rule_id in report.rules if section_of(rule_id, report).id == section_id]
+    return not rules or any(is_applicable(rule_id, report) for rule_id in rules)
+
+
+def section_ids(report: Report) -> tuple[str, ...]:
+    """Return the ids of the sections of rules, in the order of the page."""
+    declared = [section_of(rule_id, report) for rule_id in report.rules]
+    declared += [item for rule_id in report.rules for item in about_of(rule_id, report).further]
+    return tuple(dict.fromkeys(item.id for item in sorted(declared, key=lambda item: item.order)))
+
+
+def rules_section(section_id: str, report: Report) -> Section:
+    """Return the section with an id: its rules one after the other, then exhibits of others.
+
+    A rule of kernel traces that could not look is left out: ``not_recorded`` lists it. Without any
+    rule or exhibit the section has no blocks.
+    """
+    rules = [rule_id for rule_id in report.rules if section_of(rule_id, report).id == section_id]
+    shown = [rule_id for rule_id in rules if not is_unrecorded(rule_id, report)]
+    guests = [
+        (rule_id, place)
+        for rule_id in report.rules
+        for place in about_of(rule_id, report).further
+        if place.id == section_id and report.rules[rule_id].status in {Status.OK, Status.TRIGGERED}
+    ]
+    title = next(
+        (section_of(rule_id, report).title for rule_id in rules),
+        next((place.title for _, place in guests), section_id),
+    )
+    blocks = [block for rule_id in shown for block in rule_blocks(report, rule_id)]
+    states = [rule_state(rule_id, report) for rule_id in shown]
+    lead = [about_of(rule_id, report).checks for rule_id in shown]
+    for rule_id, place in guests:
+        made, state = _guest_blocks(rule_id, place, report)
+        blocks += made
+        states += [state] if state else []
+        lead += [place.lead] if made and not state else []
+    if not blocks:
+        return Section(id=section_id, title=title)
+    worst = max(states, key=lambda item: MILDEST_FIRST.index(item.kind), default=None)
+    head = head_block(title, worst, " ".join(filter(None, lead)))
+    return Section(id=section_id, title=title, state=worst, blocks=(head, *blocks))
+
+
+def _guest_blocks(
+    rule_id: str, place: Declared, report: Report
+) -> tuple[list[Block], State | None]:
+    """Return what a rule shows in a section that is not its own, and a state where it is absent."""
+    exhibits = guests_of(report.results.get(RuleId(rule_id)), place.id)
+    if exhibits:
+        ids = {item.id for item in exhibits}
+        findings = [item for item in findings_of(rule_id, report) if item.exhibit in ids]
+        cards = card_blocks(rule_id, findings, report)
+        return [*cards, *evidence_blocks(exhibits, rule_id, report)], None
+    if not place.missing:
+        return [], None
+    hint = f"{why_not_recorded(place.recorded_by, report)} {place.hint}".strip()
+    state = State(kind="skipped", word="not recorded")
+    return [notice_block("skipped", place.missing, hint)], state
