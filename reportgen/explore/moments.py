@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 
 from reportgen.explore.loading import OUTLIER_FACTOR, batch_times, only_batches
 from reportgen.explore.statistics import STEP
+from reportgen.facts.gpu_use import IDLE_BELOW_PCT
+from reportgen.facts.host_load import CPU_HOT_PCT
 from reportgen.facts.slow import MEDIAN_FACTOR, above_median
 from reportgen.profile.system import device_order
 from reportgen.units import NS_PER_US
@@ -22,9 +24,9 @@ if TYPE_CHECKING:
 
     from reportgen.explore.job import Job
 
-GPU_IDLE_PCT, GPU_BUSY_PCT, CPU_HOT_PCT = 10.0, 90.0, 90.0
-"""Source: docs/rules.md, Ranges of use. The rule CPUBottleneck compares strictly, this analysis
-counts 10 % as idle."""
+GPU_BUSY_PCT = 90.0
+"""Source: docs/rules.md, Ranges of use. The rule CPUBottleneck calls a GPU idle below 10 %, this
+analysis counts 10 % as idle as well."""
 GPU_CLASSES = (
     "initialization",
     "finalization",
@@ -58,7 +60,7 @@ def events_extent_us(job: Job) -> tuple[int, int] | None:
 def cpu_bottlenecks(
     system: pd.DataFrame,
     *,
-    gpu_at_most_pct: float = GPU_IDLE_PCT,
+    gpu_at_most_pct: float = IDLE_BELOW_PCT,
     cpu_above_pct: float = CPU_HOT_PCT,
 ) -> pd.DataFrame:
     """Return the GPU samples that are low while a core of the same node is hot.
@@ -172,7 +174,7 @@ def gpu_classes(
             place_in_job == "initialization",
             place_in_job == "finalization",
             value > GPU_BUSY_PCT,
-            value > GPU_IDLE_PCT,
+            value > IDLE_BELOW_PCT,
             is_bottleneck,
         ],
         range(5),

@@ -1,19 +1,32 @@
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
-from reportgen.results import ColumnType, ExhibitKind, Role, Severity
+from reportgen.facts.distributions import Box
+from reportgen.results import ColumnType, ExhibitKind, ReasonCode, Role, Severity, Where
 from reportgen.rules.kit import (
+    MOST_BOXES,
+    MOST_INTERVALS,
+    Interval,
     Message,
+    boxes,
     col,
     columns_of,
     derived,
+    estimate_of,
+    fault_severity,
+    intervals,
+    longest_minutes,
     merge,
+    pct_bins,
     ranking,
+    reason_to_skip,
     row,
     table,
 )
 from reportgen.units import NS_PER_US
+from tests.builders import START_S, ns
 
 
 @row
@@ -128,3 +141,137 @@ def test_a_ranking_that_shows_all_counts_nothing_up() -> None:
     built = ranking("top", [("a", 1)], title="Top", amount=("n", ""), most=2)
 
     assert (built.n_rows, built.caption, built.row_roles) == (1, "", ())
+
+
+BOX = Box(p25=1, p50=2, p75=3, p95=4, upper=5, lower=0)
+
+
+def test_a_box_is_drawn_from_exactly_its_numbers() -> None:
+    item = boxes("boxes", [("gpu0", BOX, 9.0), ("cpu", BOX, None)], title="t", unit="%")
+
+    assert [(column.name, column.values[0]) for column in item.columns] == [
+        ("name", "gpu0"), ("lower", 0), ("p25", 1), ("p50", 2), ("p75", 3), ("upper", 5),
+        ("p95", 4), ("max", 9),
+    ]  # fmt: skip
+    assert item.columns[-1].values[1] is None
+    assert "1.5 times the box" in item.caption
+
+
+def test_more_boxes_than_can_be_told_apart_are_cut_and_it_is_said() -> None:
+    item = boxes("boxes", [("x", BOX, None)] * 100, title="t", unit="%", row_roles=[Role.GPU] * 100)
+
+    assert item.n_rows == len(item.row_roles) == MOST_BOXES
+    assert "The first 64 of 100." in item.caption
+
+
+def test_a_histogram_of_percentages_has_bins_of_two() -> None:
+    item = pct_bins("bins", [("gpu0", [3, 0, 1])], title="t", caption="c", role=Role.GPU)
+
+    assert item.kind is ExhibitKind.HISTOGRAM
+    assert [column.values for column in item.columns] == [(0, 2, 4), (2, 4, 6), (3, 0, 1)]
+    assert {column.type for column in item.columns} == {ColumnType.INT}
+
+
+def interval(start_s: float, end_s: float, *, node: str = "algo-1", device: str = "") -> Interval:
+    return Interval(node=node, device=device, what="idle", start_s=start_s, end_s=end_s)
+
+
+def interval_columns(*items: Interval) -> dict[str, tuple[object, ...]]:
+    return {column.name: column.values for column in intervals(items, title="When").columns}
+
+
+def test_intervals_stand_in_order_of_time_whatever_their_order_was() -> None:
+    found = interval_columns(interval(5, 6), interval(1, 2))
+
+    assert list(found) == ["lane", "name", "start_s", "end_s", "node", "device"]
+    assert found["start_s"] == (1, 5)
+    assert found["end_s"] == (2, 6)
+
+
+def test_a_lane_is_a_worker_a_device_of_a_node_or_a_node() -> None:
+    found = interval_columns(
+        interval(1, 2, device="algo-1-27"), interval(2, 3, device="gpu0"), interval(3, 4)
+    )
+
+    assert found["lane"] == ("algo-1-27", "algo-1 gpu0", "algo-1")
+    assert found["device"] == ("algo-1-27", "gpu0", None)
+    assert found["node"] == ("algo-1",) * 3
+
+
+def test_the_longest_intervals_stay_and_the_caption_says_of_how_many() -> None:
+    short = [interval(at, at + 0.1) for at in range(MOST_INTERVALS + 5)]
+    made = intervals([*short, interval(1000, 1009)], title="When", caption="Idle.")
+
+    assert made.n_rows == MOST_INTERVALS
+    assert made.caption == "Idle. The 200 longest of 206."
+    assert made.columns[3].values[-1] == 1009
+
+
+def test_intervals_that_were_left_out_before_are_counted_too() -> None:
+    made = intervals([interval(0, 1)], title="When", n_all=1_234)
+
+    assert made.caption == "The 1 longest of 1,234."
+    assert intervals([interval(0, 1)], title="When").caption == ""
+
+
+MINUTES = ns(START_S) + np.array([0, 2, 3, 4, 9]) * 60_000_000_000
+
+
+def test_the_longest_run_of_minutes_is_the_place_of_a_finding() -> None:
+    found = longest_minutes("algo-1", "gpu0", MINUTES, last_ns=ns(START_S + 3600))
+
+    assert found == Where(node="algo-1", device="gpu0", start_s=START_S + 120, end_s=START_S + 300)
+
+
+def test_of_equally_long_runs_of_minutes_the_first_counts() -> None:
+    found = longest_minutes("algo-1", "gpu0", MINUTES[[0, 4]], last_ns=ns(START_S + 3600))
+
+    assert found.start_s == START_S
+
+
+def test_a_run_of_minutes_ends_with_the_last_sample() -> None:
+    found = longest_minutes("algo-1", "gpu0", MINUTES[4:], last_ns=ns(START_S + 545.5))
+
+    assert found.end_s == START_S + 545.5
+
+
+def test_the_first_thing_that_is_missing_is_named() -> None:
+    nothing = reason_to_skip(n_ticks=0, n_gpus=0, n_samples=0, patience=1000)
+    no_gpu = reason_to_skip(n_ticks=5, n_gpus=0, n_samples=0, patience=1000)
+    short = reason_to_skip(n_ticks=5, n_gpus=1, n_samples=812, patience=1000)
+
+    assert nothing is not None
+    assert (nothing.code, nothing.text) == (
+        ReasonCode.TOO_FEW_SAMPLES,
+        "There are no system metrics.",
+    )
+    assert no_gpu is not None
+    assert no_gpu.code is ReasonCode.NO_GPU
+    assert short is not None
+    assert short.text == "Too short to judge: 812 samples, more than 1,000 are needed."
+
+
+@pytest.mark.parametrize(("n_samples", "is_skipped"), [(1000, True), (1001, False)])
+def test_patience_must_be_exceeded(n_samples: int, is_skipped: bool) -> None:
+    reason = reason_to_skip(n_ticks=9, n_gpus=None, n_samples=n_samples, patience=1000)
+
+    assert (reason is not None) is is_skipped
+
+
+@pytest.mark.parametrize(
+    ("share", "severity"),
+    [(None, Severity.WARNING), (0.4999, Severity.WARNING), (0.5, Severity.CRITICAL)],
+)
+def test_half_of_the_time_is_critical(share: float | None, severity: Severity) -> None:
+    assert fault_severity(share) is severity
+
+
+def test_an_estimate_is_a_share_and_what_it_could_win() -> None:
+    half = estimate_of(0.5)
+    everything = estimate_of(1.0)
+
+    assert half is not None
+    assert (half.share_ratio, half.speedup_at_most) == (0.5, 2.0)
+    assert everything is not None
+    assert everything.speedup_at_most is None
+    assert estimate_of(0.0) is estimate_of(None) is None

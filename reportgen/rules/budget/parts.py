@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reportgen.facts.activity import training_loop_ns
+from reportgen.facts.gpu_use import IDLE_BELOW_PCT
 from reportgen.facts.network_load import starvation_of
 from reportgen.facts.samples import mean_over
 from reportgen.profile import NodeProfile, SeriesKind, SystemTable
@@ -19,10 +20,9 @@ from reportgen.rules.budget.events import Activity, activity_of
 from reportgen.rules.budget.stretches import MOST_STRETCHES, Stretch, idle_stretches
 
 BUSY_PCT = 90.0
-IDLE_PCT = 10.0
 IO_MEAN_PCT = 20.0
-"""A GPU above the first is busy, up to the second idle; cores that wait for I/O by more than the
-third on average hold it up. Source: rules-spec §16b."""
+"""A GPU above the first is busy, up to ``IDLE_BELOW_PCT`` idle; cores that wait for I/O by more
+than the second on average hold it up (docs/rules.md)."""
 LONGEST_TICK_INTERVALS = 1.5
 """The next sample is missing after so many sampling intervals. Source: ours."""
 NEIGHBOUR_TICKS = 4
@@ -115,7 +115,7 @@ def measure_budget(part: NodeProfile, *, least_idle_ns: int) -> NodeBudget:
     length_ns, gap_ns = tick_lengths_ns(system)
     is_hot = hot_cores(system, SeriesKind.CPU_UTILIZATION, above=CPU_HOT_PCT) > 0
     causes = _causes(system, use, activity_of(part.spans, system.tick_ns), is_hot)
-    is_used: Mask = np.asarray((use > IDLE_PCT).any(axis=0))
+    is_used: Mask = np.asarray((use > IDLE_BELOW_PCT).any(axis=0))
     is_judged = bool(is_used.any()) and system.n_ticks >= LEAST_UNUSED_TICKS
     never_used = ((Part.NEVER_USED, np.ones(system.n_ticks, dtype=np.bool_)),)
     gpus, stretches = [], []
@@ -183,7 +183,7 @@ def _interval_around_ns(until_next: Instants, rows: NDArray[np.intp], interval_n
 
 def _active_ns(tick_ns: Instants, use: Floats) -> tuple[int, int] | None:
     """Return the first and the last tick with a GPU at work, ``None`` if there is none."""
-    rows = np.flatnonzero((use > IDLE_PCT).any(axis=1))
+    rows = np.flatnonzero((use > IDLE_BELOW_PCT).any(axis=1))
     return (int(tick_ns[rows[0]]), int(tick_ns[rows[-1]])) if rows.size else None
 
 
@@ -191,7 +191,7 @@ def _causes(system: SystemTable, use: Floats, activity: Activity, is_hot: Mask) 
     """Return why a GPU may idle at each tick, in the order in which the causes are tried."""
     waiting = system.matrix(SeriesKind.IO_WAIT)
     is_io = (mean_over(waiting) > IO_MEAN_PCT) | (waiting > IO_HOT_PCT).any(axis=1)
-    n_at_work = np.count_nonzero(use > IDLE_PCT, axis=1)
+    n_at_work = np.count_nonzero(use > IDLE_BELOW_PCT, axis=1)
     is_waited_for = activity.is_communicating | (activity.n_in_step > n_at_work)
     # An idle GPU is not above 90 % itself, so any that is, is another one.
     is_straggler = (use > BUSY_PCT).any(axis=1) & is_waited_for
@@ -212,7 +212,7 @@ def _codes(
     codes = np.full(tick_ns.shape, order.index(Part.UNEXPLAINED), dtype=np.int8)
     for part, mask in reversed(causes):
         codes[mask] = order.index(part)
-    codes[use > IDLE_PCT] = order.index(Part.BUSY_PARTIAL)
+    codes[use > IDLE_BELOW_PCT] = order.index(Part.BUSY_PARTIAL)
     codes[use > BUSY_PCT] = order.index(Part.BUSY_HIGH)
     if loop_ns is not None:
         codes[tick_ns < loop_ns[0]] = order.index(Part.INITIALIZATION)
@@ -239,7 +239,7 @@ def _gpu(
 def _worked_outside(codes: NDArray[np.int8], length_ns: Instants, use: Floats) -> dict[Part, int]:
     """Return how long a GPU was at work before the loop, and after it."""
     order = list(Part)
-    is_at_work = use > IDLE_PCT
+    is_at_work = use > IDLE_BELOW_PCT
     return {
         part: int(length_ns[(codes == order.index(part)) & is_at_work].sum())
         for part in (Part.INITIALIZATION, Part.FINALIZATION)

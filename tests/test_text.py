@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from reportgen.rules.saying.wording import label, say_of, say_place, say_some, say_times
+from reportgen.text import device_label, format_place, join_names, part_of, plural, write
 
 
 @pytest.mark.parametrize(
@@ -17,7 +17,7 @@ from reportgen.rules.saying.wording import label, say_of, say_place, say_some, s
     ],
 )
 def test_long_lists_are_cut_when_that_saves_words(count: int, expected: str) -> None:
-    assert say_some([f"g{index}" for index in range(count)]) == expected
+    assert join_names([f"g{index}" for index in range(count)]) == expected
 
 
 @pytest.mark.parametrize(
@@ -31,16 +31,21 @@ def test_long_lists_are_cut_when_that_saves_words(count: int, expected: str) -> 
     ],
 )
 def test_a_part_is_told_against_the_whole(part: int, whole: int, expected: str) -> None:
-    assert say_of(part, whole, "GPU") == expected
+    assert part_of(part, whole, "GPU") == expected
 
 
 def test_counts_have_their_plural() -> None:
-    assert say_times(1, "minute") == "1 minute"
-    assert say_times(1250, "tick") == "1,250 ticks"
-    assert say_times(0, "tick") == "0 ticks"
+    assert plural(1, "minute") == "1 minute"
+    assert plural(1250, "tick") == "1,250 ticks"
+    assert plural(0, "tick") == "0 ticks"
 
 
 def test_devices_are_named_with_their_node_only_when_there_are_several() -> None:
-    assert say_place("algo-2", "gpu1") == "gpu1 on algo-2"
-    assert label("algo-2", "gpu1", n_nodes=1) == "gpu1"
-    assert label("algo-2", "gpu1", n_nodes=2) == "algo-2 gpu1"
+    assert format_place("algo-2", "gpu1") == "gpu1 on algo-2"
+    assert device_label("algo-2", "gpu1", n_nodes=1) == "gpu1"
+    assert device_label("algo-2", "gpu1", n_nodes=2) == "algo-2 gpu1"
+
+
+@pytest.mark.parametrize(("n", "expected"), [(1, "is busy, has"), (2, "are busy, have")])
+def test_verbs_that_take_more_than_an_s_are_written_for_one_and_many(n: int, expected: str) -> None:
+    assert write("{n:verb are/is} busy, {n:verb have/has}", n=n) == expected
