@@ -14,7 +14,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "adding-a-rule.md"
 MOST_FILES = 5
-SECTION_ID = "host-memory"
+SECTION_ID, CURVE_ID = "host-memory", "HostMemory--host_memory_curve"
 
 pytestmark = [pytest.mark.slow, pytest.mark.notebook]
 
@@ -31,6 +31,8 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
             target.write_bytes((ROOT / name).read_bytes())
     _run(["git", "init", "-q"], copy)
     _run(["git", "add", "-A"], copy)
+    who = ["-c", "user.name=reader", "-c", "user.email=reader@example.org"]
+    _run(["git", *who, "commit", "-q", "-m", "as it was"], copy)
     text = PAGE.read_text(encoding="utf-8")
     for name, code in re.findall(
         r"^`([\w/]+\.py)`:\n\n```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL
@@ -78,7 +80,7 @@ def test_the_rule_stands_on_the_page_with_section_table_and_chart(project: Path)
     section = page.partition(f'id="{SECTION_ID}"')[2].partition("</section>")[0]
     assert "HOST-1" in page
     assert "Memory in use by node" in section
-    assert 'id="HostMemory-host_memory_curve' in page
+    assert f'id="{CURVE_ID}"' in section
 
 
 def _apply(hunk: str, path: Path) -> None:
