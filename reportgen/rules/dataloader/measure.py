@@ -20,11 +20,12 @@ from reportgen.facts.loader import (
     busy_seconds,
     join_seconds,
     loader_rows,
+    median_loaders,
     too_many_steps,
     waiting_of,
     waits_of,
 )
-from reportgen.facts.parts import concat, merged
+from reportgen.facts.parts import concat, merged, sum_by_key
 from reportgen.facts.samples import means, totals_over
 from reportgen.facts.slow import from_median
 from reportgen.profile import NodeProfile, SeriesKind, SpanTable, SystemTable
@@ -112,6 +113,34 @@ class NodeLoaders:
     loaders: tuple[Loader, ...] = merged(concat)
     life_times: tuple[LifeTimes, ...] = merged(concat)
     batches: tuple[WorkerBatches, ...] = merged(concat)
+
+    @property
+    def n_loaders(self) -> int:
+        """Return how many loaders were at work, the median."""
+        return int(median_loaders(self.seconds))
+
+    @property
+    def worst(self) -> Waiting | None:
+        """Return the loop that waited for the largest share, ``None`` without waits."""
+        return max(self.waiting, key=lambda item: (item.ratio, item.worker), default=None)
+
+    @property
+    def ratio(self) -> float:
+        """Return that share, in 0-1."""
+        return self.worst.ratio if self.worst else 0.0
+
+    @property
+    def is_early(self) -> bool:
+        """Return whether that loop waited at its start, hardly later."""
+        return self.worst is not None and self.worst.is_early
+
+    @property
+    def setup(self) -> Loader | None:
+        """Return a loader with the set-up that was active longest over all workers."""
+        known = [item for item in self.loaders if item.n_initialized]
+        active = sum_by_key({(item.num_workers, item.pin_memory): item.active_ns} for item in known)
+        usual = max(active, key=lambda setup: (active[setup], str(setup)), default=None)
+        return next((item for item in known if (item.num_workers, item.pin_memory) == usual), None)
 
 
 def measure(part: NodeProfile, _params: Params) -> NodeLoaders:
