@@ -30,6 +30,8 @@ _ENDS = frozenset({"dataset::GetNext", "IteratorGetNextOp::DoCompute"})
 RECORDED_RATIO = 0.9
 """Where waits were recorded for fewer of the steps than this, the others are estimated from their
 mean; a few are missing at the ends of every recording."""
+EARLY_RATIO = 0.75
+"""Where three quarters of the waiting lie in the first quarter of the loop, it wears off."""
 UNRECORDED_FACTOR = 3
 """More than so many times the usual number of steps between two waits: waits of some steps were
 not recorded (docs/rules.md, Slow batches)."""
@@ -161,6 +163,12 @@ class Waiting:
     def ratio(self) -> float:
         """Return the expected share of the loop that is waiting, in 0-1."""
         return self.expected_ns / self.loop_ns if self.loop_ns else 0.0
+
+    @property
+    def is_early(self) -> bool:
+        """Return whether most of it lies in the first quarter of the loop; not where estimated."""
+        is_estimated = self.expected_ns > self.waited_ns
+        return not is_estimated and self.early_ns >= EARLY_RATIO * self.waited_ns > 0
 
 
 def waiting_of(spans: SpanTable, *, unrecorded: tuple[Instants, Instants]) -> tuple[Waiting, ...]:

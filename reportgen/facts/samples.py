@@ -37,7 +37,11 @@ def mean_over(matrix: Floats) -> Floats:
     Args:
         matrix: as in ``totals_over``.
     """
-    total, count = totals_over(matrix)
+    return means(*totals_over(matrix))
+
+
+def means(total: Floats, count: Counts) -> Floats:
+    """Return sums by the numbers of their values, NaN where there are none."""
     mean = np.full(count.shape, np.nan)
     np.divide(total, count, out=mean, where=count > 0)
     return mean

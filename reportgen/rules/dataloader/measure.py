@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -21,12 +20,13 @@ from reportgen.facts.loader import (
     busy_seconds,
     join_seconds,
     loader_rows,
+    median_loaders,
     too_many_steps,
     waiting_of,
     waits_of,
 )
-from reportgen.facts.parts import concat, merged
-from reportgen.facts.samples import totals_over
+from reportgen.facts.parts import concat, merged, sum_by_key
+from reportgen.facts.samples import means, totals_over
 from reportgen.facts.slow import from_median
 from reportgen.profile import NodeProfile, SeriesKind, SpanTable, SystemTable
 from reportgen.profile.system import Floats
@@ -34,11 +34,10 @@ from reportgen.rules.base import param
 from reportgen.rules.dataloader.tables import (
     DEVICES,
     MOST_SLOW,
-    Contents,
+    BatchContents,
     LifeTimes,
     Loader,
-    SlowBatch,
-    SlowWait,
+    Slow,
     WorkerBatches,
 )
 from reportgen.rules.kit import AWS_DEFAULTS, row
@@ -114,6 +113,34 @@ class NodeLoaders:
     loaders: tuple[Loader, ...] = merged(concat)
     life_times: tuple[LifeTimes, ...] = merged(concat)
     batches: tuple[WorkerBatches, ...] = merged(concat)
+
+    @property
+    def n_loaders(self) -> int:
+        """Return how many loaders were at work, the median."""
+        return int(median_loaders(self.seconds))
+
+    @property
+    def worst(self) -> Waiting | None:
+        """Return the loop that waited for the largest share, ``None`` without waits."""
+        return max(self.waiting, key=lambda item: (item.ratio, item.worker), default=None)
+
+    @property
+    def ratio(self) -> float:
+        """Return that share, in 0-1."""
+        return self.worst.ratio if self.worst else 0.0
+
+    @property
+    def is_early(self) -> bool:
+        """Return whether that loop waited at its start, hardly later."""
+        return self.worst is not None and self.worst.is_early
+
+    @property
+    def setup(self) -> Loader | None:
+        """Return a loader with the set-up that was active longest over all workers."""
+        known = [item for item in self.loaders if item.n_initialized]
+        active = sum_by_key({(item.num_workers, item.pin_memory): item.active_ns} for item in known)
+        usual = max(active, key=lambda setup: (active[setup], str(setup)), default=None)
+        return next((item for item in known if (item.num_workers, item.pin_memory) == usual), None)
 
 
 def measure(part: NodeProfile, _params: Params) -> NodeLoaders:
@@ -266,8 +293,7 @@ def _worker_batches(waits: SpanTable, part: NodeProfile) -> WorkerBatches:
     calls = _Times(start_ns=start_ns, end_ns=waits.end_ns, loader=loader)
     times = _Times(start_ns=start_ns[at], end_ns=start_ns[at + 1], loader=loader[at + 1])
     name, is_slow = spans.workers[worker], times.is_slow
-    totals, counts = _samples(part.system, times)
-    use_pct = np.divide(totals, counts, out=np.full(totals.shape, np.nan), where=counts > 0)
+    samples = _samples(part.system, times)
     return WorkerBatches(
         worker=name,
         n_batches=int(at.size),
@@ -278,36 +304,27 @@ def _worker_batches(waits: SpanTable, part: NodeProfile) -> WorkerBatches:
         n_slow_waits=int(calls.is_slow.sum()),
         n_gaps=int(is_gap.sum()),
         n_unrecorded=int(is_unrecorded.sum()),
-        slow_batches=tuple(
-            SlowBatch(
-                worker=name,
-                **values,
-                **dict(zip(DEVICES, use_pct[at].tolist(), strict=True)),
-            )
-            for at, values in _slowest(times)
-        ),
-        slow_waits=tuple(SlowWait(worker=name, **values) for _, values in _slowest(calls)),
-        contents=_contents(spans.where(spans.worker == worker), times, (totals, counts))
+        slow_batches=tuple(_slowest(name, times, means(*samples))),
+        slow_waits=tuple(_slowest(name, calls, np.full((pid.size, len(DEVICES)), np.nan))),
+        contents=_contents(spans.where(spans.worker == worker), times, samples)
         if is_slow.any()
         else None,
     )
 
 
-def _slowest(times: _Times) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield the slowest, the longest first: its row, and the columns that all tables have."""
+def _slowest(worker: str, times: _Times, use_pct: Floats) -> Iterator[Slow]:
+    """Yield the slowest, the longest first; ``use_pct`` is (n, 3), of ``DEVICES``."""
     slow, median_ns = np.flatnonzero(times.is_slow), times.median_ns
-    order = np.lexsort((times.start_ns[slow], -times.lasted_ns[slow]))
-    for at in slow[order][:MOST_SLOW].tolist():
-        start_ns, end_ns = int(times.start_ns[at]), int(times.end_ns[at])
-        loader = int(times.loader[at])
-        yield (
-            at,
-            {
-                "start_ns": start_ns,
-                "end_ns": end_ns,
-                "factor_of_median": (end_ns - start_ns) / median_ns,
-                "loader_worker": loader if loader >= 0 else None,
-            },
+    slow = slow[np.lexsort((times.start_ns[slow], -times.lasted_ns[slow]))][:MOST_SLOW]
+    columns = (times.start_ns, times.end_ns, times.loader, use_pct)
+    for start_ns, end_ns, loader, use in zip(*(of[slow].tolist() for of in columns), strict=True):
+        yield Slow(
+            worker=worker,
+            start_ns=start_ns,
+            end_ns=end_ns,
+            factor_of_median=(end_ns - start_ns) / median_ns,
+            loader_worker=loader if loader >= 0 else None,
+            **dict(zip(DEVICES, use, strict=True)),
         )
 
 
@@ -322,7 +339,7 @@ def _samples(system: SystemTable, times: _Times) -> tuple[Floats, Integers]:
     return np.column_stack(totals), np.column_stack(counts)
 
 
-def _contents(spans: SpanTable, times: _Times, samples: tuple[Floats, Integers]) -> Contents:
+def _contents(spans: SpanTable, times: _Times, samples: tuple[Floats, Integers]) -> BatchContents:
     """Return what was in slow and in other batches of the process with these events."""
     sides = (times.is_slow, ~times.is_slow)
     totals, counts = (np.array([of[side].sum(axis=0) for side in sides]) for of in samples)
@@ -333,6 +350,6 @@ def _contents(spans: SpanTable, times: _Times, samples: tuple[Floats, Integers])
         )
         for side in sides
     )
-    return Contents(
+    return BatchContents(
         use=totals, n_samples=counts, functions=functions, other_functions=other_functions
     )

@@ -3,29 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
-
-import numpy as np
+from dataclasses import replace
 
 from reportgen.facts.distributions import bin_together, tally_values
 from reportgen.facts.inside import FunctionSums
 from reportgen.facts.intervals import Instants
 from reportgen.facts.loader import Integers, Waiting
 from reportgen.facts.parts import merge, merged
+from reportgen.facts.samples import means
 from reportgen.facts.slow import MEDIAN_FACTOR
 from reportgen.profile import SeriesKind
 from reportgen.profile.system import Floats
-from reportgen.results import (
-    ColumnType,
-    Details,
-    Exhibit,
-    ExhibitKind,
-    Role,
-    column,
-    exhibit,
-)
+from reportgen.results import ColumnType, Details, Exhibit, ExhibitKind, Role, column, exhibit
 from reportgen.rules.functions import compared_functions
-from reportgen.rules.kit import col, derived, histogram, row, table
+from reportgen.rules.kit import col, columns_of, derived, histogram, row, table
 from reportgen.text import write
 from reportgen.units import NS_PER_S, percentages
 
@@ -73,25 +64,13 @@ class LifeTimes:
 
 
 @row
-class SlowWait:
-    """One of the longest waits; ``loader_worker`` was asked, if that was recorded."""
+class Slow:
+    """One of the slowest batches or waits; NaN is the use of a device without samples in it."""
 
     worker: str = col()
     start_ns: int = col("s", name="start_s", per=NS_PER_S)
     end_ns: int = col("s", name="end_s", per=NS_PER_S)
-    wait_s: float = derived(lambda item: (item.end_ns - item.start_ns) / NS_PER_S, "s")
-    factor_of_median: float = col()
-    loader_worker: int | None = col()
-
-
-@row
-class SlowBatch:
-    """One of the slowest batches, and the means of the samples in it; NaN without any."""
-
-    worker: str = col()
-    start_ns: int = col("s", name="start_s", per=NS_PER_S)
-    end_ns: int = col("s", name="end_s", per=NS_PER_S)
-    batch_s: float = derived(lambda item: (item.end_ns - item.start_ns) / NS_PER_S, "s")
+    lasted_s: float = derived(lambda item: (item.end_ns - item.start_ns) / NS_PER_S, "s")
     factor_of_median: float = col()
     loader_worker: int | None = col()
     gpu_pct: float = col("%")
@@ -111,7 +90,7 @@ class BatchUse:
 
 
 @row
-class Contents:
+class BatchContents:
     """What was in the slow batches of a process and in its others.
 
     Attributes:
@@ -150,9 +129,9 @@ class WorkerBatches:
     n_slow_waits: int = col(name="slow_waits")
     n_gaps: int = col(name="epoch_gaps")
     n_unrecorded: int = col(name="unrecorded")
-    slow_batches: tuple[SlowBatch, ...]
-    slow_waits: tuple[SlowWait, ...]
-    contents: Contents | None
+    slow_batches: tuple[Slow, ...]
+    slow_waits: tuple[Slow, ...]
+    contents: BatchContents | None
 
 
 def loop_share(waiting: Sequence[Waiting]) -> Iterator[Exhibit]:
@@ -237,10 +216,10 @@ def batch_exhibits(workers: Sequence[WorkerBatches]) -> Iterator[Exhibit]:
         ),
     )
     yield from _slowest(
-        SlowBatch,
         [slow for item in timed for slow in item.slow_batches],
         "slow_batches",
         title="Slow batches",
+        lasted="batch_s",
         n_all=sum(item.n_slow_batches for item in timed),
         caption=(
             "From the start of one wait to the start of the next of the same process; gaps "
@@ -251,31 +230,38 @@ def batch_exhibits(workers: Sequence[WorkerBatches]) -> Iterator[Exhibit]:
     if contents:
         yield from _contents(merge(contents))
     yield from _slowest(
-        SlowWait,
         [slow for item in timed for slow in item.slow_waits],
         "slow_waits",
         title="Long waits for a batch",
+        lasted="wait_s",
         n_all=sum(item.n_slow_waits for item in timed),
         caption="Single calls in which the loop waited.",
     )
 
 
 def _slowest(
-    kind: type[Any], rows: Sequence[Any], exhibit_id: str, *, title: str, n_all: int, caption: str
+    rows: Sequence[Slow], exhibit_id: str, *, title: str, lasted: str, n_all: int, caption: str
 ) -> Iterator[Exhibit]:
+    """Yield the table of the slowest; the use of devices is known of batches alone."""
     shown = sorted(rows, key=lambda item: (item.start_ns - item.end_ns, item.start_ns, item.worker))
     shown = shown[:MOST_SLOW]
+    if not shown:
+        return
     if n_all > len(shown):
         caption += f" The {len(shown)} longest of {n_all:,}."
-    if shown:
-        yield table(exhibit_id, shown, kind, title=title, caption=caption)
+    columns = [
+        replace(item, name=lasted) if item.name == "lasted_s" else item
+        for item in columns_of(shown, Slow)
+        if lasted == "batch_s" or item.name not in DEVICES
+    ]
+    yield exhibit(exhibit_id, ExhibitKind.TABLE, title=title, caption=caption, columns=columns)
 
 
-def _contents(contents: Contents) -> Iterator[Exhibit]:
+def _contents(contents: BatchContents) -> Iterator[Exhibit]:
     """Yield the use of devices and the functions in slow and other batches."""
     counts = contents.n_samples
-    means = np.divide(contents.use, counts, out=np.full(counts.shape, np.nan), where=counts > 0)
-    sides = zip(("slow", "others"), means.tolist(), counts.sum(axis=1).tolist(), strict=True)
+    use_pct = means(contents.use, counts).tolist()
+    sides = zip(("slow", "others"), use_pct, counts.sum(axis=1).tolist(), strict=True)
     yield table(
         "batch_use",
         [

@@ -147,7 +147,7 @@ def _metrics(job: Negotiations) -> dict[str, float | int | None]:
 
 
 @row
-class _Bar:
+class _RankBar:
     name: str = derived(lambda rank: f"rank {rank.rank}")
     last_pct: float = derived(lambda rank: rank.last_pct, "%", digits=4)
     fair_pct: float = derived(lambda rank: rank.fair_pct, "%", digits=4)
@@ -159,7 +159,7 @@ def _exhibits(job: Negotiations) -> Iterator[Exhibit]:
     yield table(
         "last_ranks",
         shown,
-        _Bar,
+        _RankBar,
         title="How often each rank was ready last",
         caption=f"Share of the negotiations in which a rank took part, and its fair share.{rest}",
         drawn_as=ExhibitKind.BARS,

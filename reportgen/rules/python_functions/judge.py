@@ -18,7 +18,7 @@ from reportgen.facts.python_profiles import (
 from reportgen.results import Finding, Severity
 from reportgen.rules.base import Outcome
 from reportgen.rules.kit import Message
-from reportgen.rules.python_functions.measure import STAGE, Gaps, NodeProfiles, Params
+from reportgen.rules.python_functions.measure import STAGE, ForwardGaps, NodeProfiles, Params
 from reportgen.rules.python_functions.tables import by_own, exhibits_of
 from reportgen.text import format_duration, write
 from reportgen.units import NS_PER_S
@@ -100,7 +100,9 @@ def _not_training(training: ProfileSum | None, params: Params) -> Iterator[Findi
             )
 
 
-def _before_forward(between: Sequence[ProfileSum], gaps: Sequence[Gaps]) -> Iterator[Finding]:
+def _before_forward(
+    between: Sequence[ProfileSum], gaps: Sequence[ForwardGaps]
+) -> Iterator[Finding]:
     """Yield who ran between a batch and the forward pass, where profiles cover that time."""
     if not between:
         return

@@ -68,7 +68,7 @@ class Profile:
 
 
 @row
-class Gaps:
+class ForwardGaps:
     """One worker's times from a batch to the forward pass.
 
     Attributes:
@@ -94,7 +94,7 @@ class NodeProfiles:
 
     profiles: tuple[Profile, ...] = merged(concat)
     stages: tuple[ProfileSum, ...] = merged(lambda parts: join_sums(concat(parts)))
-    gaps: tuple[Gaps, ...] = merged(concat)
+    gaps: tuple[ForwardGaps, ...] = merged(concat)
 
 
 def measure(part: NodeProfile, _params: Params) -> NodeProfiles:
@@ -111,14 +111,12 @@ def measure(part: NodeProfile, _params: Params) -> NodeProfiles:
 
 def _profiles(table: PythonTable) -> Iterator[Profile]:
     """Yield each profile of a node in short."""
-    n_profiles = len(table.profiles)
-    own_s = np.bincount(table.profile, table.own_s, minlength=n_profiles).tolist()
-    order = np.lexsort((table.own_s, table.profile))
-    stops = np.searchsorted(table.profile[order], np.arange(n_profiles), side="right")
-    has_rows = np.bincount(table.profile, minlength=n_profiles) > 0
+    own_s = np.bincount(table.profile, table.own_s, minlength=len(table.profiles)).tolist()
+    by_own = np.lexsort((table.own_s, table.profile))[::-1]
+    places, first = np.unique(table.profile[by_own], return_index=True)
+    longest = dict(zip(places.tolist(), by_own[first].tolist(), strict=True))
     for place, profile in enumerate(table.profiles):
-        start, end = profile.interval.start, profile.interval.end
-        longest = int(order[stops[place] - 1]) if has_rows[place] else None
+        start, end, at = profile.interval.start, profile.interval.end, longest.get(place)
         yield Profile(
             worker=profile.worker,
             profiler=profile.profiler,
@@ -128,12 +126,12 @@ def _profiles(table: PythonTable) -> Iterator[Profile]:
             start_us=start.time_us,
             end_us=end.time_us,
             profiled_s=own_s[place],
-            longest=None if longest is None else name_of(table.functions[table.function[longest]]),
-            longest_own_s=0.0 if longest is None else float(table.own_s[longest]),
+            longest=None if at is None else name_of(table.functions[table.function[at]]),
+            longest_own_s=0.0 if at is None else float(table.own_s[at]),
         )
 
 
-def _gaps_of_workers(spans: SpanTable, table: PythonTable) -> Iterator[Gaps]:
+def _gaps_of_workers(spans: SpanTable, table: PythonTable) -> Iterator[ForwardGaps]:
     """Yield the gaps of each worker of a node; none without waits or forward passes."""
     waits, forward = waits_of(spans), spans.where(spans.in_phases(_FORWARD))
     begins = forward if forward.n_spans else spans.steps()
@@ -155,7 +153,7 @@ def _gaps(waits: SpanTable, begin_ns: Instants) -> tuple[Instants, Instants]:
     return end_ns[after[chosen]], begin_ns[chosen]
 
 
-def _covered(worker: str, start_ns: Instants, end_ns: Instants, table: PythonTable) -> Gaps:
+def _covered(worker: str, start_ns: Instants, end_ns: Instants, table: PythonTable) -> ForwardGaps:
     cover = np.full(start_ns.shape, -1, dtype=np.int64)
     common_ns = np.zeros(start_ns.shape, dtype=np.int64)
     for from_ns, to_ns, place in _longest_first(worker, table):
@@ -168,7 +166,7 @@ def _covered(worker: str, start_ns: Instants, end_ns: Instants, table: PythonTab
     places = np.unique(cover[cover >= 0])
     profiler = np.array([table.profiles[place].profiler for place in places.tolist()], dtype=object)
     sums = [sum_of(table, places[profiler == name], stage=STAGE) for name in sorted(set(profiler))]
-    return Gaps(
+    return ForwardGaps(
         worker=worker,
         n_gaps=int(start_ns.size),
         gap_ns=int((end_ns - start_ns).sum()),

@@ -14,7 +14,7 @@ from reportgen.facts.python_profiles import (
 )
 from reportgen.results import ColumnType, Exhibit, ExhibitKind, column, exhibit
 from reportgen.rules.kit import columns_of, derived, row, table
-from reportgen.rules.python_functions.measure import US_PER_S, Gaps, NodeProfiles, Profile
+from reportgen.rules.python_functions.measure import US_PER_S, ForwardGaps, NodeProfiles, Profile
 from reportgen.text import write
 
 MOST_FUNCTIONS = 25
@@ -29,7 +29,7 @@ TIMES = (
 
 
 @row
-class _Bar:
+class _FunctionBar:
     """Columns of a ``FunctionSum``."""
 
     name: str = derived(lambda item: f"{name_of(item.function)} ({place_of(item.function)})")
@@ -104,7 +104,7 @@ def exhibits_of(
         yield table(
             "gaps",
             job.gaps,
-            Gaps,
+            ForwardGaps,
             title="From the batch to the forward pass",
             caption=(
                 "The time from the end of a wait for a batch to the start of the next forward "
@@ -150,7 +150,7 @@ def _bars(training: ProfileSum) -> Exhibit:
     return table(
         "own_time",
         shown,
-        _Bar,
+        _FunctionBar,
         title="Python functions that took most time themselves",
         caption=caption + (" The profiler itself is left out." if len(measured) < n_all else ""),
         drawn_as=ExhibitKind.BARS,
