@@ -411,7 +411,12 @@ class Interval:
 
 
 def intervals(
-    items: Sequence[Interval], *, title: str, caption: str = "", n_all: int | None = None
+    items: Sequence[Interval],
+    *,
+    title: str,
+    caption: str = "",
+    n_all: int | None = None,
+    role: Role | None = None,
 ) -> Exhibit:
     """Return the longest ``MOST_INTERVALS`` as spans in order of time, with the id "intervals".
 
@@ -420,6 +425,7 @@ def intervals(
         title: what they are.
         caption: how to read them; how many were left out is added.
         n_all: how many there are where not all are given.
+        role: what all of them are about.
     """
 
     def place(item: Interval) -> tuple[float, float, str, str, str]:
@@ -431,7 +437,13 @@ def intervals(
     if len(shown) < n_all:
         caption = f"{caption} The {len(shown):,} longest of {n_all:,}.".strip()
     return table(
-        "intervals", shown, Interval, title=title, caption=caption, drawn_as=ExhibitKind.SPANS
+        "intervals",
+        shown,
+        Interval,
+        title=title,
+        caption=caption,
+        drawn_as=ExhibitKind.SPANS,
+        role=role,
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
@@ -12,28 +12,47 @@ from numpy.typing import NDArray
 from reportgen.facts.gpu_use import IDLE_BELOW_PCT
 from reportgen.facts.intervals import runs_of
 from reportgen.facts.minutes import minutes_of
-from reportgen.facts.network_load import FLOOR_BYTES_PER_S, NETWORK_BUSY_PCT, starvation_of
-from reportgen.profile import NodeId, NodeProfile, SeriesKind
-from reportgen.profile.system import Floats
+from reportgen.facts.network_load import (
+    FLOOR_BYTES_PER_S,
+    NETWORK_BUSY_PCT,
+    Starvation,
+    busy_from,
+    starvation_of,
+)
+from reportgen.profile import NodeId, NodeProfile, SeriesKind, SystemTable
 from reportgen.results import (
     Counters,
     Details,
+    Exhibit,
+    Finding,
     JsonValue,
     Reason,
     ReasonCode,
+    Role,
     RuleId,
-    RuleResult,
     Section,
+    Severity,
+    Where,
 )
-from reportgen.rules.base import About, Need, Presentation, Rule, param
-from reportgen.rules.declare import patience, percentage
-from reportgen.rules.network.words import Episode, Least, present_episodes
-from reportgen.rules.saying.verdict import conclude, reason_to_skip
+from reportgen.rules.base import About, Need, Outcome, Rule, param
+from reportgen.rules.kit import (
+    Interval,
+    Message,
+    col,
+    concat,
+    derived,
+    fault_severity,
+    intervals,
+    patience,
+    percentage,
+    reason_to_skip,
+    row,
+    table,
+)
 from reportgen.units import NS_PER_S, seconds
 
-ID = RuleId("NetworkBottleneck")
 MAX_HOLE_TICKS = 2
-"""An episode goes on over so many ticks. Source: rules-spec §16a."""
+"""An episode goes on over so many ticks: the rate of a loader that never stops still swings."""
 
 ABOUT = About(
     checks="Whether a GPU idles while its node receives data as fast as the network allows.",
@@ -50,12 +69,32 @@ ABOUT = About(
     section=Section(id="network-bottlenecks", title="Network bottlenecks", order=230),
     is_quiet=True,
 )
-_SOURCE = "ours, rules-spec §16a"
+_TEXT = (
+    "In {n_episodes:count episode} a GPU was below {gpu_threshold:pct} while its node received "
+    "close to its limit; in the longest {longest.node} received {longest.mean_bytes_per_s:bytes}/s "
+    "for {longest.duration_s:s}. "
+)
+AT_LIMIT = Message(
+    id="SYS-5",
+    title="A GPU idles while the network is busy: {share_pct:pct} of the job",
+    text=_TEXT + "The limit is {longest.limit_bytes_per_s:bytes}/s, as given.",
+    advice=(
+        "Read smaller or compressed records, keep a local copy of what is read again, or take an "
+        "instance with more network bandwidth."
+    ),
+    unit="bytes/s",
+    exhibit="episodes",
+)
+AT_OWN_MAXIMUM = replace(
+    AT_LIMIT,
+    text=_TEXT + "That limit of {longest.limit_bytes_per_s:bytes}/s is the job's own maximum (99th "
+    "percentile), not what the network can do.",
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Params:
-    """Parameters in the order of rules-spec §16a."""
+    """When a node is held up by its network."""
 
     gpu_threshold: float = percentage(IDLE_BELOW_PCT, "a GPU below this idles")
     network_threshold: float = percentage(
@@ -65,7 +104,7 @@ class Params:
         None,
         unit="bytes/s",
         meaning="what the node's network can receive; None takes the node's own p99",
-        source=_SOURCE,
+        source="no sample says what the network of an instance can do",
         minimum=1,
         may_be_none=True,
     )
@@ -73,17 +112,39 @@ class Params:
         FLOOR_BYTES_PER_S,
         unit="bytes/s",
         meaning="slower rates are never a bottleneck",
-        source=_SOURCE,
+        source="a job that hardly uses its network must not be held up by it",
         minimum=0,
     )
     min_duration_s: float = param(
-        30, unit="s", meaning="shorter episodes do not count", source=_SOURCE, minimum=0
+        30,
+        unit="s",
+        meaning="shorter episodes do not count",
+        source="shorter bursts, as at the start of an epoch, cost little",
+        minimum=0,
     )
     patience: int = patience()
 
 
+@row
+class Episode:
+    """A time in which a GPU idled while its node received close to the limit."""
+
+    node: str = col()
+    start_s: float = col("s")
+    end_s: float = col("s")
+    length_s: float = derived(lambda item: item.duration_s, "s", name="duration_s")
+    mean_bytes_per_s: float = col("bytes/s", name="received")
+    limit_bytes_per_s: float = col("bytes/s", name="limit")
+    gpu_mean_pct: float = col("%")
+
+    @property
+    def duration_s(self) -> float:
+        """Return the time from the first to the last tick."""
+        return self.end_s - self.start_s
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Measurement:
+class NodeNetwork:
     """One node.
 
     Attributes:
@@ -105,10 +166,9 @@ class Measurement:
     n_minutes: int
 
 
-def measure(part: NodeProfile, params: Params) -> Measurement:
+def measure(part: NodeProfile, params: Params) -> NodeNetwork:
     """Measure one node."""
     system = part.system
-    use = system.matrix(SeriesKind.GPU_UTILIZATION)
     found = starvation_of(
         system,
         gpu_pct=params.gpu_threshold,
@@ -116,57 +176,46 @@ def measure(part: NodeProfile, params: Params) -> Measurement:
         floor_bytes_per_s=params.floor_bytes_per_s,
         limit_bytes_per_s=params.limit_bytes_per_s,
     )
-    received, is_starved = found.received, found.is_starved
-    bounds = _bounds(system.tick_ns, is_starved, system.interval_ns, params)
-    episodes = tuple(
-        _episode(str(part.node), system.tick_ns[rows], received[rows], use[rows], is_starved[rows])
-        for rows in (slice(first, last + 1) for first, last in bounds)
-    )
-    return Measurement(
+    bounds = _bounds(system, found.is_starved, params)
+    return NodeNetwork(
         node=part.node,
         n_ticks=system.n_ticks,
         n_gpus=len(system.names(SeriesKind.GPU_UTILIZATION)),
         n_both=int(np.count_nonzero(found.has_both)),
         limit_bytes_per_s=found.limit_bytes_per_s,
-        episodes=episodes,
-        n_starved=sum(int(is_starved[first : last + 1].sum()) for first, last in bounds),
+        episodes=tuple(_episode(part, found, first, last) for first, last in bounds),
+        n_starved=sum(int(found.is_starved[first : last + 1].sum()) for first, last in bounds),
         n_minutes=_minutes(system.tick_ns, found.has_both, bounds, params.patience),
     )
 
 
 def _bounds(
-    tick_ns: NDArray[np.int64],
-    is_starved: NDArray[np.bool_],
-    interval_ns: int | None,
-    params: Params,
+    system: SystemTable, is_starved: NDArray[np.bool_], params: Params
 ) -> list[tuple[int, int]]:
     """Return first and last row of each episode; a gap in the sampling ends one."""
-    rows = np.flatnonzero(is_starved)
+    rows, interval_ns = np.flatnonzero(is_starved), system.interval_ns
     if interval_ns is None or not rows.size:
         return []
-    longest_ns = (MAX_HOLE_TICKS + 1) * interval_ns + interval_ns // 2
-    runs = runs_of(tick_ns[rows], max_step=longest_ns)
-    return [
-        (int(rows[first]), int(rows[last]))
-        for first, last in zip(runs.first, runs.last, strict=True)
-        if tick_ns[rows[last]] - tick_ns[rows[first]] + interval_ns
-        >= params.min_duration_s * NS_PER_S
-    ]
+    runs = runs_of(
+        system.tick_ns[rows], max_step=(MAX_HOLE_TICKS + 1) * interval_ns + interval_ns // 2
+    )
+    first, last = rows[runs.first], rows[runs.last]
+    length_ns = system.tick_ns[last] - system.tick_ns[first] + interval_ns
+    is_long = length_ns >= params.min_duration_s * NS_PER_S
+    return list(zip(first[is_long].tolist(), last[is_long].tolist(), strict=True))
 
 
-def _episode(
-    node: str,
-    tick_ns: NDArray[np.int64],
-    received: Floats,
-    use: Floats,
-    is_starved: NDArray[np.bool_],
-) -> Episode:
+def _episode(part: NodeProfile, found: Starvation, first: int, last: int) -> Episode:
+    rows = slice(first, last + 1)
+    is_starved = found.is_starved[rows]
+    use = part.system.matrix(SeriesKind.GPU_UTILIZATION)
     return Episode(
-        node=node,
-        start_s=seconds(tick_ns[0]),
-        end_s=seconds(tick_ns[-1]),
-        mean_bytes_per_s=float(received[is_starved].mean()),
-        gpu_mean_pct=float(np.nanmean(use[is_starved])),
+        node=part.node,
+        start_s=seconds(part.system.tick_ns[first]),
+        end_s=seconds(part.system.tick_ns[last]),
+        mean_bytes_per_s=float(found.received[rows][is_starved].mean()),
+        limit_bytes_per_s=found.limit_bytes_per_s or 0.0,
+        gpu_mean_pct=float(np.nanmean(use[rows][is_starved])),
     )
 
 
@@ -186,32 +235,31 @@ def _minutes(
     )
 
 
-def judge(measurements: Sequence[Measurement], params: Params) -> RuleResult:
-    """Add up the nodes."""
+def judge(nodes: Sequence[NodeNetwork], params: Params) -> Outcome:
+    """Add up the nodes and say when the network held a GPU up."""
     counters = Counters(
-        rule_triggered=sum(node.n_minutes for node in measurements),
-        violations=sum(node.n_starved for node in measurements),
-        datapoints=sum(node.n_both for node in measurements),
+        rule_triggered=sum(node.n_minutes for node in nodes),
+        violations=sum(node.n_starved for node in nodes),
+        datapoints=sum(node.n_both for node in nodes),
     )
-    details = _details(measurements, params)
-    return conclude(
-        ID,
-        params=params,
-        reason=_reason(measurements, params),
+    share = counters.violations / counters.datapoints if counters.datapoints else 0.0
+    episodes = concat(node.episodes for node in nodes)
+    is_found = episodes and counters.rule_triggered
+    return Outcome(
+        missing=_reason(nodes, params),
         counters=counters,
-        details=details,
-        metrics={"starved_ratio": round(counters.violations / counters.datapoints, 6)}
-        if counters.datapoints
-        else {},
-        presentation=present(counters, details, params, None),
+        details=_details(nodes, params),
+        metrics={"starved_ratio": round(share, 6)} if counters.datapoints else {},
+        findings=[_finding(episodes, share, params)] if is_found else [],
+        exhibits=_exhibits(episodes) if episodes else [],
     )
 
 
-def _reason(measurements: Sequence[Measurement], params: Params) -> Reason | None:
-    with_gpu = [node for node in measurements if node.n_gpus]
+def _reason(nodes: Sequence[NodeNetwork], params: Params) -> Reason | None:
+    with_gpu = [node for node in nodes if node.n_gpus]
     reason = reason_to_skip(
-        n_ticks=sum(node.n_ticks for node in measurements),
-        n_gpus=sum(node.n_gpus for node in measurements),
+        n_ticks=sum(node.n_ticks for node in nodes),
+        n_gpus=sum(node.n_gpus for node in nodes),
         n_samples=max((node.n_ticks for node in with_gpu), default=0),
         patience=params.patience,
     )
@@ -220,19 +268,13 @@ def _reason(measurements: Sequence[Measurement], params: Params) -> Reason | Non
     if all(node.limit_bytes_per_s is None for node in with_gpu):
         text = "The bytes that the training container received were not sampled."
         return Reason(code=ReasonCode.TOO_FEW_SAMPLES, text=text)
-    return reason_to_skip(
-        n_ticks=1,
-        n_gpus=None,
-        n_samples=max(node.n_both for node in measurements),
-        patience=params.patience,
-    )
+    n_both = max(node.n_both for node in nodes)
+    return reason_to_skip(n_ticks=1, n_gpus=None, n_samples=n_both, patience=params.patience)
 
 
-def _details(measurements: Sequence[Measurement], params: Params) -> Details:
+def _details(nodes: Sequence[NodeNetwork], params: Params) -> Details:
     limits: dict[str, JsonValue] = {
-        node.node: node.limit_bytes_per_s
-        for node in measurements
-        if node.limit_bytes_per_s is not None
+        node.node: node.limit_bytes_per_s for node in nodes if node.limit_bytes_per_s is not None
     }
     episodes: dict[str, JsonValue] = {
         node.node: [
@@ -244,35 +286,64 @@ def _details(measurements: Sequence[Measurement], params: Params) -> Details:
             }
             for item in node.episodes
         ]
-        for node in measurements
+        for node in nodes
         if node.episodes
     }
     source = "own_p99" if params.limit_bytes_per_s is None else "parameter"
     return {"limit_bytes_per_s": limits, "limit_source": source, "episodes": episodes}
 
 
-def present(
-    counters: Counters,
-    details: Details,
-    params: Params,
-    context: None,  # noqa: ARG001 - a rule's shape; the details tell everything
-) -> Presentation:
-    """Say when the network held a GPU up, from the details alone."""
-    return present_episodes(counters, details, gpu_pct=params.gpu_threshold, least=_least(params))
+def _finding(episodes: Sequence[Episode], share: float, params: Params) -> Finding:
+    longest = max(episodes, key=lambda item: item.duration_s)
+    least = busy_from(
+        longest.limit_bytes_per_s,
+        busy_pct=params.network_threshold,
+        floor_bytes_per_s=params.floor_bytes_per_s,
+    )
+    is_own = params.limit_bytes_per_s is None
+    return (AT_OWN_MAXIMUM if is_own else AT_LIMIT).finding(
+        measured=round(longest.mean_bytes_per_s, 1),
+        threshold=round(least, 1),
+        where=Where(node=longest.node, start_s=longest.start_s, end_s=longest.end_s),
+        severity=Severity.WARNING if is_own else fault_severity(share),
+        share=None if is_own else share,
+        share_pct=100 * share,
+        n_episodes=len(episodes),
+        gpu_threshold=params.gpu_threshold,
+        longest=longest,
+    )
 
 
-def _least(params: Params) -> Least:
-    return Least(share_pct=params.network_threshold, floor_bytes_per_s=params.floor_bytes_per_s)
+def _exhibits(episodes: Sequence[Episode]) -> list[Exhibit]:
+    what = "network busy, GPU idle"
+    return [
+        intervals(
+            [
+                Interval(
+                    node=item.node, device="", what=what, start_s=item.start_s, end_s=item.end_s
+                )
+                for item in episodes
+            ],
+            title="When a GPU idled while the network was busy",
+            role=Role.IDLE,
+        ),
+        table(
+            "episodes",
+            episodes,
+            Episode,
+            title="Episodes",
+            caption="Means over the ticks in which a GPU idled and the node received at its limit.",
+        ),
+    ]
 
 
 RULE = Rule(
-    id=ID,
+    id=RuleId("NetworkBottleneck"),
     title="Network bottlenecks",
     about=ABOUT,
     needs=(Need.SYSTEM,),
     params=Params,
     measure=measure,
     judge=judge,
-    present=present,
     folded=("intervals",),
 )

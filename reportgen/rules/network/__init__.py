@@ -1,1 +1,0 @@
-"""What the network held up: the words and exhibits of NetworkBottleneck."""
