@@ -78,16 +78,7 @@ _WRITTEN = _types(
     "mxfp4 FP4, nvfp4 FP4, e2m1 FP4, mxe2m1 FP4, int8 INT8, i8 INT8, s8 INT8, u8 INT8"
 )
 """How most libraries write types, lower case."""
-_BITS = {
-    Precision.FP4: 4,
-    Precision.FP8: 8,
-    Precision.INT8: 8,
-    Precision.FP16: 16,
-    Precision.BF16: 16,
-    Precision.TF32: 19,
-    Precision.FP32: 32,
-    Precision.FP64: 64,
-}
+_BITS = {"FP4": 4, "FP8": 8, "INT8": 8, "FP16": 16, "BF16": 16, "TF32": 19, "FP32": 32, "FP64": 64}
 _TENSILE_TYPES = re.compile(
     r"(?P<FP8>F8|B8)|(?P<INT8>I8)|(?P<BF16>BB|B_|BS|B$)|(?P<FP16>H)|(?P<FP32>S)|(?P<FP64>D)"
 )
@@ -241,14 +232,7 @@ _MATRIX_HINT = re.compile(
     r"fmha|flash_(fwd|bwd)|flash::.*(fwd|bwd)|grouped_gemm|GroupedGemm|FlashAttn|mha_(fwd|bwd)"
 )
 """Attention and grouped GEMMs multiply on matrix units although no shape is in their name."""
-_MATRIX_TYPES = {
-    Precision.FP16,
-    Precision.BF16,
-    Precision.FP8,
-    Precision.FP4,
-    Precision.TF32,
-    Precision.UNKNOWN,
-}
+_MATRIX_TYPES = {"FP16", "BF16", "FP8", "FP4", "TF32", "Unknown"}
 
 
 def _by_types(name: str) -> Precision:

@@ -6,40 +6,38 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reportgen.facts.nesting import ROUNDING_NS, innermost_at, nest
+from reportgen.profile.memo import fact
 from reportgen.profile.trace import RankTrace
 from reportgen.profile.trace_tables import NONE, SliceKind
 
 Rows = NDArray[np.int64]
 
 
-def launching_operators(trace: RankTrace, rows: Rows) -> Rows:
-    """Return the operator that launched each of some GPU operations.
+@fact
+def launching_operators(trace: RankTrace) -> Rows:
+    """Return the operator that launched each GPU operation.
 
     Some versions write the number of the launch where the operator's should stand; there, where
     there is no number, and where several operators have it, as of programs that follow each other
     in one file, it is the innermost operator of the thread at the moment of the call.
 
-    Args:
-        trace: a rank.
-        rows: (n,) rows of ``gpu_ops``.
-
     Returns:
-        (n,) int64 rows of ``slices``; ``NONE`` where nothing tells it.
+        (n_ops,) int64 rows of ``slices``; ``NONE`` where nothing tells it.
     """
-    found = _by_id(trace, rows)
-    is_open = (found == NONE) & (trace.gpu_ops.launch[rows] != NONE)
-    found[is_open] = _by_place(trace, trace.gpu_ops.launch[rows][is_open])
+    found, launch = _by_id(trace), trace.gpu_ops.launch
+    is_open = (found == NONE) & (launch != NONE)
+    found[is_open] = _by_place(trace, launch[is_open])
     return found
 
 
-def _by_id(trace: RankTrace, rows: Rows) -> Rows:
+def _by_id(trace: RankTrace) -> Rows:
     ops, slices = trace.gpu_ops, trace.slices
-    external = ops.external_id[rows].copy()
-    by_call = (external == NONE) & (ops.launch[rows] != NONE)
-    external[by_call] = trace.calls.external_id[ops.launch[rows][by_call]]
-    external[external == ops.correlation[rows]] = NONE
+    external = ops.external_id.copy()
+    by_call = (external == NONE) & (ops.launch != NONE)
+    external[by_call] = trace.calls.external_id[ops.launch[by_call]]
+    external[external == ops.correlation] = NONE
     known = np.flatnonzero(_are_operators(trace) & (slices.external_id != NONE))
-    found = np.full(rows.shape, NONE, dtype=np.int64)
+    found = np.full(external.shape, NONE, dtype=np.int64)
     if known.size == 0:
         return found
     order = np.argsort(slices.external_id[known], kind="stable")

@@ -3,49 +3,73 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from reportgen.facts.device_busy import is_communication, windows_of
 from reportgen.facts.groups import sums_by_code
-from reportgen.facts.kernel_names import Precision, read_precision, short_name
+from reportgen.facts.kernel_names import Precision, Reading, read_precision, short_name, short_names
+from reportgen.facts.kernel_precision import precision_times
+from reportgen.facts.parts import least
 from reportgen.profile.trace import RankTrace
 from reportgen.profile.trace_tables import GpuKind
 from reportgen.results import (
     FIRST_PART,
     LARGEST_PART,
     Choice,
-    Counters,
     DashboardPanel,
-    Details,
+    Exhibit,
+    ExhibitKind,
+    Finding,
     Place,
+    Role,
     RuleId,
-    RuleResult,
     Section,
+    Severity,
 )
-from reportgen.rules.base import About, Need, Presentation, Rule
-from reportgen.rules.kernels.communication import communication_names, is_communication
-from reportgen.rules.kernels.kernel_types import precision_times
-from reportgen.rules.kernels.precision_words import (
-    Context,
-    Times,
-    by_precision,
-    exhibits_of,
-    findings_of,
-    join_times,
-    on_matrix_units_ns,
-)
-from reportgen.rules.kernels.saying import (
-    ratio_of,
+from reportgen.rules.base import About, Need, Outcome, Rule
+from reportgen.rules.kit import (
+    Message,
+    col,
+    communication_names,
+    merge,
+    merged,
+    ranking,
     reason_without_gpu,
-    result_of,
+    row,
     share_limit,
+    sum_by_key,
+    table,
     top_k,
 )
-from reportgen.rules.kernels.windows import windows_of
+from reportgen.text import write
+from reportgen.units import NS_PER_US, pct_of, ratio_of
 
-ID = RuleId("KernelPrecision")
+FASTER_TIMES = 8
+"""Matrix units multiply at least eight times faster than ordinary cores in FP32 (V100: 125 to 15.7
+TFLOPS in FP16, A100: 156 to 19.5 in TF32, datasheets)."""
+LEAST_SAVED_RATIO = 0.01
+"""Less than a hundredth of the window is not worth a finding."""
+TF32_FROM = 8.0
+MATRIX_UNITS_FROM = 7.0
+"""Compute capabilities with TF32, and with any tensor cores (CUDA programming guide)."""
+FOLDED = {
+    "FP32": (Precision.FP32, Precision.TF32),
+    "FP16": (Precision.FP16, Precision.BF16),
+    "INT32": (Precision.INT64, Precision.INT32, Precision.INT16),
+    "INT8": (Precision.INT8,),
+    "other": (Precision.FP64, Precision.FP8, Precision.FP4),
+    "Unknown": (Precision.UNKNOWN,),
+}
+"""The four formats that SageMaker Profiler knows, each with those nearest to it, and the rest."""
+_MATRIX = re.compile(
+    r"gemm|conv(?!ert)|[a-z]cudnn|dgrad|wgrad|fprop|winograd|matmul|^Cijk_", re.IGNORECASE
+)
+"""How products and convolutions are called. Libraries' names stand in the namespaces and types of
+other kernels, too, such as cuDNN's batch normalization: only the kernel's own name counts."""
+
 ABOUT = About(
     checks="In which number formats kernels compute, and how much runs on tensor cores.",
     reading=(
@@ -55,11 +79,49 @@ ABOUT = About(
     advice="Let matrix products run on tensor cores: TF32, BF16 or FP16.",
     section=Section(id="kernels", title="Kernels", order=60),
 )
-_MATRIX = re.compile(
-    r"gemm|conv(?!ert)|[a-z]cudnn|dgrad|wgrad|fprop|winograd|matmul|^Cijk_", re.IGNORECASE
+ORDINARY_CORES = Message(
+    id="PREC-1",
+    title="{measured:pct} of kernel time is FP32 matrix products without tensor cores",
+    text=(
+        "{fp32:ns} of {kernels:ns} of kernel time, {of_window:pct} of the time from the first to "
+        "the last GPU operation ({window:ns} over all GPUs), went into FP32 matrix products and "
+        "convolutions on ordinary cores. The bound takes tensor cores as {faster} times faster."
+    ),
+    advice=(
+        "Allow TF32 (torch.set_float32_matmul_precision('high'), cudnn.allow_tf32), or train in "
+        "BF16 with torch.autocast."
+    ),
+    exhibit="fp32_matrix",
 )
-"""What products and convolutions are called. Libraries' names stand in the namespaces and types of
-other kernels, too, such as cuDNN's batch normalization: only the kernel's own name tells."""
+ADVICE_WITHOUT_TF32 = "Train in mixed precision (torch.autocast in FP16 with a GradScaler)."
+ADVICE_FOR_ANY_GPU = (
+    "If the GPU has tensor cores, train in mixed precision (BF16 or FP16), or allow TF32."
+)
+READING = Message(
+    id="PREC-2",
+    title="{main_pct:pct} of kernel time is {main}, {measured:pct} runs on tensor cores",
+    text=(
+        "Of {kernels:ns} in kernels other than communication; the precision of {unknown_pct:pct} "
+        "is unknown."
+    ),
+    advice="Lower precision is faster where the model bears it.",
+    exhibit="precision_shares",
+)
+PIES = {
+    "precision_shares": (
+        "Kernel time by precision",
+        "Unknown: neither the name nor the operator's inputs tell it.",
+    ),
+    "precision_shares_folded": (
+        "Kernel time by SageMaker Profiler's formats",
+        "FP32 holds TF32, FP16 holds BF16, INT32 holds INT16 and INT64; other: FP64, FP8 and FP4.",
+    ),
+    "matrix_units": (
+        "Kernel time on tensor cores",
+        "Tensor cores, or AMD's matrix cores, as far as names tell.",
+    ),
+}
+"""Titles, and how to read them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,48 +136,68 @@ class Params:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Measurement:
-    """One rank; see ``Context``."""
+class RankPrecision:
+    """The kernels of a rank, or of all.
 
-    n_ops: int
-    times_ns: Times
-    fp32_matrix_ns: Mapping[str, int]
-    window_ns: int
-    capability: float | None
+    Attributes:
+        n_ops: GPU operations.
+        times_ns: time of kernels by precision and use of matrix units, communication too.
+        fp32_matrix_ns: time of each FP32 matrix kernel on ordinary cores, by name.
+        window_ns: first to last GPU operation, over all devices.
+        capability: the lowest compute capability of the devices, ``None`` where unknown.
+    """
+
+    n_ops: int = merged(sum)
+    times_ns: Mapping[tuple[Precision, bool], int] = merged(sum_by_key)
+    fp32_matrix_ns: Mapping[str, int] = merged(sum_by_key)
+    window_ns: int = merged(sum)
+    capability: float | None = merged(least)
 
 
-def measure(part: RankTrace, params: Params) -> Measurement:
+@row
+class PrecisionTime:
+    """The kernels of one number format over all ranks."""
+
+    precision: str = col()
+    time_ns: int = col("us", name="time_us", per=NS_PER_US)
+    pct: float = col("%")
+
+
+@row
+class MatrixKernel:
+    """An FP32 matrix kernel on ordinary cores over all ranks."""
+
+    name: str = col()
+    time_ns: int = col("us", name="time_us", per=NS_PER_US)
+
+
+def measure(trace: RankTrace, params: Params) -> RankPrecision:
     """Measure the precision of a rank's kernels."""
-    windows = windows_of(part)
-    n_devices = np.unique(part.gpu_ops.device).size
-    return Measurement(
-        n_ops=part.gpu_ops.start_ns.size,
-        times_ns=precision_times(part, params.communication_names),
-        fp32_matrix_ns=_fp32_matrix_ns(part, params.communication_names),
+    windows = windows_of(trace)
+    n_devices = np.unique(trace.gpu_ops.device).size
+    return RankPrecision(
+        n_ops=trace.gpu_ops.start_ns.size,
+        times_ns=precision_times(trace, params.communication_names),
+        fp32_matrix_ns=dict(_fp32_matrix_ns(trace, params.communication_names)),
         window_ns=windows[0].length_ns * n_devices if windows else 0,
-        capability=_capability(part),
+        capability=_capability(trace),
     )
 
 
-def _fp32_matrix_ns(trace: RankTrace, also: str | None) -> dict[str, int]:
+def _fp32_matrix_ns(trace: RankTrace, also: str | None) -> Iterator[tuple[str, int]]:
     ops = trace.gpu_ops
     rows = ops.kind == GpuKind.KERNEL
-    spent = sums_by_code(ops.name[rows], ops.duration_ns[rows], len(trace.names))
-    found = {}
-    for code in np.flatnonzero(spent):
+    spent_ns = sums_by_code(ops.name[rows], ops.duration_ns[rows], len(trace.names))
+    for code in np.flatnonzero(spent_ns):
         name = trace.names[code]
-        reading = read_precision(name)
-        is_plain = reading.precision is Precision.FP32 and not reading.tensor_core
+        is_plain = read_precision(name) == Reading(Precision.FP32, tensor_core=False)
         if is_plain and _MATRIX.search(short_name(name)) and not is_communication(name, also):
-            found[name] = int(spent[code])
-    return found
+            yield name, int(spent_ns[code])
 
 
 def _capability(trace: RankTrace) -> float | None:
-    """Return the lowest compute capability among the devices that ran something.
-
-    Edge cases: AMD's numbers mean something else; they are unknown.
-    """
+    """Return the lowest compute capability of the devices that ran something."""
+    # AMD's numbers mean something else.
     if any(name.startswith(("hip", "roc")) for name in trace.versions):
         return None
     used = set(np.unique(trace.gpu_ops.device).tolist())
@@ -127,61 +209,128 @@ def _capability(trace: RankTrace) -> float | None:
     return min(known, default=None)
 
 
-def judge(measurements: Sequence[Measurement], params: Params) -> RuleResult:
-    """Join the ranks."""
-    matrix: dict[str, int] = {}
-    for rank in measurements:
-        for name, time_ns in rank.fp32_matrix_ns.items():
-            matrix[name] = matrix.get(name, 0) + time_ns
-    known = [rank.capability for rank in measurements if rank.capability is not None]
-    context = Context(
-        times_ns=join_times([rank.times_ns for rank in measurements]),
-        fp32_matrix_ns=matrix,
-        window_ns=sum(rank.window_ns for rank in measurements),
-        capability=min(known, default=None),
-    )
-    return result_of(
-        ID,
-        params=params,
-        reason=reason_without_gpu(
-            n_ranks=len(measurements), n_ops=sum(rank.n_ops for rank in measurements)
-        ),
-        presentation=present(Counters(), {}, params, context),
-        metrics=_metrics(context),
-    )
-
-
-def _metrics(context: Context) -> dict[str, float | int | None]:
-    totals = by_precision(context.times_ns)
-    every = sum(totals.values())
+def judge(ranks: Sequence[RankPrecision], params: Params) -> Outcome:
+    """Report the number formats, and FP32 matrix kernels as a fault."""
+    if not ranks:
+        return Outcome()
+    job = merge(ranks)
+    missing, totals = reason_without_gpu(job.n_ops), _by_precision(job)
     if not totals:
-        return {}
-    shares = {
-        f"{item.value.lower()}_ratio": ratio_of(time_ns, every) for item, time_ns in totals.items()
-    }
-    return {
-        **shares,
-        "tensor_core_ratio": ratio_of(on_matrix_units_ns(context.times_ns), every),
-        "fp32_matrix_ratio": ratio_of(sum(context.fp32_matrix_ns.values()), every),
-    }
-
-
-def present(
-    counters: Counters,  # noqa: ARG001 - a rule's shape
-    details: Details,  # noqa: ARG001
-    params: Params,
-    context: Context | None,
-) -> Presentation:
-    """Say in what the kernels compute; ``context`` is all ranks joined."""
-    if context is None:
-        return Presentation()
-    return Presentation(
-        findings=findings_of(context, limit_pct=params.threshold_fp32_pct),
-        exhibits=exhibits_of(context, top=params.top),
+        return Outcome(missing=missing)
+    every_ns, main = sum(totals.values()), next(iter(totals))
+    matrix_ns = sum(ns for (_, is_matrix), ns in job.times_ns.items() if is_matrix)
+    reading = READING.finding(
+        measured=pct_of(matrix_ns, every_ns),
+        main=main.value,
+        main_pct=pct_of(totals[main], every_ns),
+        kernels=every_ns,
+        unknown_pct=pct_of(totals.get(Precision.UNKNOWN, 0), every_ns),
+    )
+    return Outcome(
+        missing=missing,
+        findings=[_fault(job, every_ns, params), reading],
+        exhibits=_exhibits(totals, matrix_ns, job.fp32_matrix_ns, top=params.top),
+        metrics={
+            **{f"{item.lower()}_ratio": ratio_of(ns, every_ns) for item, ns in totals.items()},
+            "tensor_core_ratio": ratio_of(matrix_ns, every_ns),
+            "fp32_matrix_ratio": ratio_of(sum(job.fp32_matrix_ns.values()), every_ns),
+        },
     )
 
 
-def _shares(formats: str) -> Place:
+def _by_precision(job: RankPrecision) -> dict[Precision, int]:
+    """Return the time of each precision that occurs, most first, communication left out."""
+    totals = sum_by_key({precision: ns} for (precision, _), ns in job.times_ns.items())
+    totals.pop(Precision.COMM, None)
+    order = list(Precision)
+    return dict(sorted(totals.items(), key=lambda item: (-item[1], order.index(item[0]))))
+
+
+def _fault(job: RankPrecision, every_ns: int, params: Params) -> Finding | None:
+    capability, fp32_ns = job.capability, sum(job.fp32_matrix_ns.values())
+    share_pct = pct_of(fp32_ns, every_ns)
+    has_units = capability is None or capability >= MATRIX_UNITS_FROM
+    saved = fp32_ns / max(job.window_ns, fp32_ns, 1e-9) * (1 - 1 / FASTER_TIMES)
+    if share_pct < params.threshold_fp32_pct or saved < LEAST_SAVED_RATIO or not has_units:
+        return None
+    # TF32 is one switch; what needs another training recipe is a chance, not a fault.
+    has_tf32 = capability is not None and capability >= TF32_FROM
+    other_advice = ADVICE_FOR_ANY_GPU if capability is None else ADVICE_WITHOUT_TF32
+    return ORDINARY_CORES.finding(
+        measured=share_pct,
+        threshold=params.threshold_fp32_pct,
+        severity=Severity.WARNING if has_tf32 else Severity.INFO,
+        share=None if capability is None else saved,
+        advice=None if has_tf32 else other_advice,
+        fp32=fp32_ns,
+        kernels=every_ns,
+        of_window=pct_of(fp32_ns, job.window_ns),
+        window=job.window_ns,
+        faster=FASTER_TIMES,
+    )
+
+
+def _exhibits(
+    totals_ns: Mapping[Precision, int],
+    matrix_ns: int,
+    fp32_matrix_ns: Mapping[str, int],
+    *,
+    top: int,
+) -> Iterator[Exhibit]:
+    every_ns = sum(totals_ns.values())
+    caption = write("Shares of the time of all kernels but communication ({ns:ns}).", ns=every_ns)
+    for exhibit_id, parts_ns in {
+        "precision_shares": {item.value: ns for item, ns in totals_ns.items()},
+        "precision_shares_folded": folded(totals_ns),
+        "matrix_units": {"tensor cores": matrix_ns, "other units": every_ns - matrix_ns},
+    }.items():
+        title, reading = PIES[exhibit_id]
+        yield ranking(
+            exhibit_id,
+            list(parts_ns.items()),
+            title=title,
+            caption=f"{caption} {reading}",
+            amount=("time_us", "us"),
+            per=NS_PER_US,
+            role=Role.GPU,
+        )
+    if fp32_matrix_ns:
+        yield _matrix_kernels(fp32_matrix_ns, top=top)
+    rows = [
+        PrecisionTime(precision=item, time_ns=ns, pct=pct_of(ns, every_ns))
+        for item, ns in totals_ns.items()
+    ]
+    title = "Kernel time by precision, exact"
+    yield table("precision", rows, PrecisionTime, title=title, caption=caption)
+
+
+def folded(totals_ns: Mapping[Precision, int]) -> dict[str, int]:
+    """Return the time of each of SageMaker Profiler's formats that occurs, most first."""
+    found = {
+        name: sum(totals_ns.get(item, 0) for item in formats)
+        for name, formats in FOLDED.items()
+        if not totals_ns.keys().isdisjoint(formats)
+    }
+    return dict(sorted(found.items(), key=lambda item: -item[1]))
+
+
+def _matrix_kernels(times_ns: Mapping[str, int], *, top: int) -> Exhibit:
+    shown = sorted(times_ns.items(), key=lambda item: (-item[1], item[0]))[:top]
+    names = short_names([name for name, _ in shown])
+    more = len(times_ns) - len(shown)
+    rest = f" {more} more are in the table of kernels." if more else ""
+    return table(
+        "fp32_matrix",
+        [MatrixKernel(name=name, time_ns=ns) for name, (_, ns) in zip(names, shown, strict=True)],
+        MatrixKernel,
+        title="FP32 matrix kernels on ordinary cores",
+        caption=f"Matrix products and convolutions that could use tensor cores.{rest}",
+        drawn_as=ExhibitKind.BARS,
+        role=Role.GPU,
+    )
+
+
+def _shares_place(formats: str) -> Place:
     return Place(
         dashboard=DashboardPanel(order=120, headline=LARGEST_PART, row_of="pct"),
         choice=Choice(group="precision_shares", question="Formats", label=formats),
@@ -189,18 +338,17 @@ def _shares(formats: str) -> Place:
 
 
 RULE = Rule(
-    id=ID,
+    id=RuleId("KernelPrecision"),
     title="Kernel precision",
     about=ABOUT,
     needs=(Need.KERNELS,),
     params=Params,
     measure=measure,
     judge=judge,
-    present=present,
     folded=("precision",),
     places={
-        "precision_shares": _shares("as they are"),
-        "precision_shares_folded": _shares("as SageMaker Profiler shows them"),
+        "precision_shares": _shares_place("as they are"),
+        "precision_shares_folded": _shares_place("as SageMaker Profiler shows them"),
         "matrix_units": Place(dashboard=DashboardPanel(order=130, headline=FIRST_PART)),
     },
 )

@@ -237,9 +237,10 @@ def ranking(
         title: what is shared out, without a full stop.
         caption: how to read it; where parts are added up, how many are shown is appended.
         name: of the column of names.
-        amount: name and unit of the column of amounts.
+        amount: name and unit of the column of amounts; counts have no unit.
         most: so many parts are shown one by one, the rest is added up as ``others``.
-        others: what a part is called where the rest is counted.
+        others: what a part is called where the rest is counted; ``match/matches`` where an s is
+            not enough.
         per: amounts are divided by it for the table; percentages do not change.
         drawn_as: shares or bars.
         roles: what each of ``parts`` is about.
@@ -248,12 +249,15 @@ def ranking(
     shown, rest = list(parts[:most]), parts[most:] if most is not None else ()
     row_roles = list(roles[:most])
     if rest:
-        shown.append((f"others ({plural(len(rest), others)})", sum(value for _, value in rest)))
+        shown.append(
+            (f"others ({plural(len(rest), *others.split('/'))})", sum(value for _, value in rest))
+        )
         caption = f"{caption} Showing {most} of {len(parts):,}; the table has all.".strip()
         row_roles += [Role.OTHER] if row_roles else []
     values = [value for _, value in shown]
+    kind = ColumnType.FLOAT if amount[1] else ColumnType.INT
     numbers = [
-        column(*amount, [value / per for value in values], type=ColumnType.FLOAT),
+        column(*amount, [value / per for value in values] if amount[1] else values, type=kind),
         column("pct", "%", percentages(values), type=ColumnType.FLOAT),
     ]
     return exhibit(

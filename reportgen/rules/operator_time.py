@@ -118,7 +118,7 @@ def _self_ns(trace: RankTrace, rows: NDArray[np.int64]) -> Times:
 def _launched_ns(trace: RankTrace) -> Times:
     """Return (n_slices,) ns of the GPU operations that each slice launched."""
     ops = trace.gpu_ops
-    operator = launching_operators(trace, np.arange(ops.start_ns.size))
+    operator = launching_operators(trace)
     is_known = operator != NONE
     return sums_by_code(operator[is_known], ops.duration_ns[is_known], trace.slices.start_ns.size)
 

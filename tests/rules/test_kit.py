@@ -143,6 +143,15 @@ def test_a_ranking_that_shows_all_counts_nothing_up() -> None:
     assert (built.n_rows, built.caption, built.row_roles) == (1, "", ())
 
 
+def test_a_ranking_by_counts_holds_whole_numbers() -> None:
+    parts = [("a", 3), ("b", 2), ("c", 1)]
+    built = ranking("top", parts, title="Top", amount=("n", ""), most=1, others="match/matches")
+
+    assert [repr(value) for value in built.columns[1].values] == ["3", "3"]
+    assert built.columns[1].type is ColumnType.INT
+    assert built.columns[0].values[1] == "others (2 matches)"
+
+
 BOX = Box(p25=1, p50=2, p75=3, p95=4, upper=5, lower=0)
 
 

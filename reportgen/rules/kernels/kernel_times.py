@@ -18,10 +18,10 @@ from reportgen.facts.durations import (
     join_ranks,
 )
 from reportgen.facts.kernel_names import UNKNOWN, Precision, Reading
+from reportgen.facts.kernel_precision import readings_of
 from reportgen.facts.operators import launching_operators
 from reportgen.profile.trace import RankTrace
 from reportgen.profile.trace_tables import NONE, GpuKind
-from reportgen.rules.kernels.kernel_types import readings_of
 
 Rows = NDArray[np.int64] | NDArray[np.int32]
 COMMUNICATION, COMPUTE = "communication", "compute"
@@ -73,7 +73,7 @@ def kernel_values(trace: RankTrace, also: str | None = None) -> KernelValues:
     rows = np.flatnonzero(ops.kind == GpuKind.KERNEL)
     codes, name = np.unique(ops.name[rows], return_inverse=True)
     names = [trace.names[code] for code in codes]
-    readings = dict(zip(names, readings_of(trace, also), strict=True))
+    readings = readings_of(trace, also)
     shapes = [*(say_shape(text) for text in trace.shapes), NOT_TOLD]
     operators = [*trace.names, NOT_TOLD]
     nothing = np.zeros(rows.shape, dtype=np.int64)
@@ -98,7 +98,7 @@ def kernel_values(trace: RankTrace, also: str | None = None) -> KernelValues:
 
 def _operator_names(trace: RankTrace, rows: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return (n,) codes into ``names`` of the operators that launched some kernels."""
-    operator = launching_operators(trace, rows)
+    operator = launching_operators(trace)[rows]
     found = np.full(rows.shape, NONE, dtype=np.int64)
     is_known = operator != NONE
     found[is_known] = trace.slices.name[operator[is_known]]

@@ -372,6 +372,6 @@ def test_the_operator_of_a_launch_is_the_same_by_id_and_by_place(name: str) -> N
         calls=replace(calls, external_id=np.full_like(calls.external_id, NONE)),
     )
 
-    found = launching_operators(trace, rows)
+    found = launching_operators(trace)[rows]
     assert (found != NONE).mean() > 0.9
-    assert np.array_equal(found, launching_operators(without_ids, rows))
+    assert np.array_equal(found, launching_operators(without_ids)[rows])
