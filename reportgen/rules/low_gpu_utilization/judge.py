@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from reportgen.facts.gpu_use import UNTOUCHED_PCT
+from reportgen.facts.gpu_use import used_gpus
 from reportgen.results import Counters, Details, Exhibit, Finding, Role, Severity, Where
 from reportgen.rules.aws.details import (
     box_of_numbers,
@@ -193,12 +193,9 @@ def _waits_for_host(gpu: GpuUse) -> bool:
 
 
 def _never_used(gpus: Sequence[tuple[str, str, float]], *, idle_below: float) -> list[Place]:
-    """Return those of (node, GPU, largest use) that never reach ``idle_below``.
-
-    Where no GPU does, those that run nothing at all.
-    """
-    limit = idle_below if any(most >= idle_below for *_, most in gpus) else UNTOUCHED_PCT
-    return [(node, gpu) for node, gpu, most in gpus if most < limit]
+    """Return those of (node, GPU, largest use) that the job does not use."""
+    is_used = used_gpus(np.array([[most for *_, most in gpus]]), above=idle_below).tolist()
+    return [gpu[:2] for gpu, used in zip(gpus, is_used, strict=True) if not used]
 
 
 def _as_unused(
