@@ -124,17 +124,18 @@ def derived(
     *,
     name: str = "",
     role: Role | None = None,
+    per: float | None = None,
     digits: int | None = None,
     init: Literal[False] = False,
 ) -> Any:
-    """Declare a column whose values are computed from the other fields of each row.
+    """Declare a column whose value is computed from the other fields of a row when it is made.
 
     Args:
-        get: from a row to the value that the table shows.
-        unit, name, role, digits: as of ``col``.
+        get: from a row to the value.
+        unit, name, role, per, digits: as of ``col``.
         init: for the type checker: nobody passes a value.
     """
-    meta = {"unit": unit, "name": name, "role": role, "per": None, "digits": digits, "get": get}
+    meta = {"unit": unit, "name": name, "role": role, "per": per, "digits": digits, "get": get}
     return field(init=init, default=None, repr=False, compare=False, metadata={"column": meta})
 
 
@@ -146,6 +147,19 @@ def row(cls: type[_T]) -> type[_T]:
 
     Other fields are part of the measurement, but not of the table.
     """
+
+    def compute(made: object) -> None:
+        for name, get in computed.items():
+            object.__setattr__(made, name, get(made))
+
+    declared = {name: getattr(value, "metadata", {}) for name, value in vars(cls).items()}
+    computed = {
+        name: meta["column"]["get"]
+        for name, meta in declared.items()
+        if "get" in meta.get("column", {})
+    }
+    if computed:
+        cls.__post_init__ = compute  # type: ignore[attr-defined]  # dataclasses call it
     return dataclass(frozen=True, slots=True, kw_only=True)(cls)
 
 

@@ -179,17 +179,17 @@ class PairDistance:
     other_gpu: str = col()
     distance: float = col(digits=6)
     uneven_distance: float | None = col(name="last_uneven_distance", digits=6)
-    mean_gap_pct: float = derived(lambda pair: pair.gap_pct, "points", digits=2)
+    gap_pct: float = derived(
+        lambda pair: abs(pair.means_pct[0] - pair.means_pct[1]),
+        "points",
+        name="mean_gap_pct",
+        digits=2,
+    )
     uneven_minutes: int = derived(lambda pair: pair.uneven_ns.size)
     judged_minutes: int = col()
     uneven_ns: Instants
     means_pct: tuple[float, float]
     is_of_used: bool
-
-    @property
-    def gap_pct(self) -> float:
-        """Return how far the means lie apart."""
-        return abs(self.means_pct[0] - self.means_pct[1])
 
 
 @row

@@ -75,6 +75,7 @@ def test_a_derived_column_is_computed_from_its_row_and_never_passed() -> None:
         ("done", (3,)),
         ("rest", (7,)),
     ]
+    assert one.rest == 7
     assert one == Share(done=3, total=10) == merge([one, Share(done=4, total=10)])
 
 

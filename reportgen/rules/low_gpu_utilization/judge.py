@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from reportgen.facts.gpu_use import UNTOUCHED_PCT
+from reportgen.facts.gpu_use import used_gpus
 from reportgen.results import Counters, Details, Exhibit, Finding, Role, Severity, Where
 from reportgen.rules.aws.details import (
     box_of_numbers,
@@ -31,7 +31,6 @@ from reportgen.rules.low_gpu_utilization.measure import (
     NodeGpus,
     Params,
     Verdict,
-    verdict_of,
 )
 from reportgen.text import device_label, format_place, format_places, part_of
 from reportgen.units import seconds
@@ -52,7 +51,7 @@ Entry = tuple[str, str, dict[str, float]]
 def judge(nodes: Sequence[NodeGpus], params: Params) -> Outcome:
     """Count the violations of all nodes and say what they mean."""
     gpus = [gpu for node in nodes for gpu in node.gpus]
-    violations = sum(gpu.n_violations for gpu in gpus)
+    violations = sum(gpu.aws_violations for gpu in gpus)
     n_samples = max((gpu.n_samples for gpu in gpus), default=0)
     return Outcome(
         missing=reason_to_skip(
@@ -99,7 +98,7 @@ def _exhibits(gpus: Sequence[GpuUse]) -> tuple[Exhibit, ...]:
 
 def _findings(gpus: Sequence[GpuUse], params: Params) -> Iterator[Finding]:
     low, swings, edges = (
-        [gpu for gpu in gpus if verdict_of(gpu) is verdict]
+        [gpu for gpu in gpus if gpu.verdict is verdict]
         for verdict in (Verdict.UNDER_USED, Verdict.FLUCTUATING, Verdict.EDGES)
     )
     if low:
@@ -114,7 +113,7 @@ def _under_used(gpus: Sequence[GpuUse], every: Sequence[GpuUse], params: Params)
     worst = min(gpus, key=lambda gpu: gpu.low.lowest_pct)
     judged = [(gpu.node, gpu.gpu, gpu.max_pct) for gpu in every if gpu.judged_minutes]
     unused = _never_used(judged, idle_below=params.threshold_p5)
-    busy = [(gpu.node, gpu.gpu) for gpu in every if verdict_of(gpu) is Verdict.FINE]
+    busy = [(gpu.node, gpu.gpu) for gpu in every if gpu.verdict is Verdict.FINE]
     message, values, where = texts.UNDER_USED, dict[str, Any](), None
     if unused:
         message, values = _as_unused(message, unused, judged)
@@ -175,7 +174,7 @@ def _finding(
 
 
 def _edges(gpus: Sequence[GpuUse], every: Sequence[GpuUse], params: Params) -> Finding:
-    worst = max(gpus, key=lambda gpu: gpu.n_violations)
+    worst = max(gpus, key=lambda gpu: gpu.aws_violations)
     is_low = worst.low.start_ns.size >= worst.fluctuating.start_ns.size
     minutes_ns = np.sort(np.concatenate([worst.low.start_ns, worst.fluctuating.start_ns]))
     return replace(texts.EDGES, id=(texts.UNDER_USED if is_low else texts.FLUCTUATING).id).finding(
@@ -194,12 +193,9 @@ def _waits_for_host(gpu: GpuUse) -> bool:
 
 
 def _never_used(gpus: Sequence[tuple[str, str, float]], *, idle_below: float) -> list[Place]:
-    """Return those of (node, GPU, largest use) that never reach ``idle_below``.
-
-    Where no GPU does, those that run nothing at all.
-    """
-    limit = idle_below if any(most >= idle_below for *_, most in gpus) else UNTOUCHED_PCT
-    return [(node, gpu) for node, gpu, most in gpus if most < limit]
+    """Return those of (node, GPU, largest use) that the job does not use."""
+    is_used = used_gpus(np.array([[most for *_, most in gpus]]), above=idle_below).tolist()
+    return [gpu[:2] for gpu, used in zip(gpus, is_used, strict=True) if not used]
 
 
 def _as_unused(

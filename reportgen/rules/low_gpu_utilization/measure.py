@@ -73,14 +73,10 @@ class IdleEdge:
     pct: float
     start_ns: int
     end_ns: int
-
-    @property
-    def length_ns(self) -> int:
-        """Return how long it took."""
-        return self.end_ns - self.start_ns
+    length_ns: int = derived(lambda edge: edge.end_ns - edge.start_ns)
 
 
-def verdict_of(gpu: GpuUse) -> Verdict:
+def _verdict(gpu: GpuUse) -> Verdict:
     """Return what is wrong with a GPU: the condition that held in more minutes at work."""
     low, fluctuating = gpu.low.work_ns.size, gpu.fluctuating.work_ns.size
     if not gpu.judged_minutes:
@@ -89,7 +85,8 @@ def verdict_of(gpu: GpuUse) -> Verdict:
         return Verdict.UNDER_USED
     if fluctuating:
         return Verdict.FLUCTUATING
-    return Verdict.EDGES if gpu.n_violations else Verdict.FINE
+    is_fine = not (gpu.low.start_ns.size or gpu.fluctuating.start_ns.size)
+    return Verdict.FINE if is_fine else Verdict.EDGES
 
 
 @row
@@ -110,7 +107,7 @@ class GpuUse:
 
     node: str = col()
     gpu: str = col()
-    verdict: str = derived(verdict_of)
+    verdict: Verdict = derived(_verdict)
     mean_pct: float = col("%", digits=2)
     p5_pct: float = col("%", digits=2)
     p95_pct: float = derived(lambda gpu: gpu.box.p95, "%", digits=2)
@@ -118,11 +115,11 @@ class GpuUse:
     work_mean_pct: float = col("%", digits=2)
     work_p5_pct: float = col("%", digits=2)
     work_p95_pct: float = col("%", digits=2)
-    work_idle_pct: float = derived(lambda gpu: gpu.idle_pct, "%", digits=2)
+    work_idle_pct: float = derived(lambda gpu: 100 * gpu.idle_ratio, "%", digits=2)
     judged_minutes: int = col()
     under_used_minutes: int = derived(lambda gpu: gpu.low.work_ns.size)
     fluctuating_minutes: int = derived(lambda gpu: gpu.fluctuating.work_ns.size)
-    aws_violations: int = derived(lambda gpu: gpu.n_violations)
+    aws_violations: int = derived(lambda gpu: gpu.low.start_ns.size + gpu.fluctuating.start_ns.size)
     n_samples: int = col(name="samples")
     box: Box
     idle_ratio: float
@@ -133,16 +130,6 @@ class GpuUse:
     low: FaultyMinutes
     fluctuating: FaultyMinutes
     violation: LastViolation | None
-
-    @property
-    def idle_pct(self) -> float:
-        """Return ``idle_ratio`` in 0-100."""
-        return 100 * self.idle_ratio
-
-    @property
-    def n_violations(self) -> int:
-        """Return the number of violations as AWS counts them."""
-        return self.low.start_ns.size + self.fluctuating.start_ns.size
 
 
 @row

@@ -7,18 +7,8 @@ from dataclasses import replace
 from reportgen.results import Severity
 from reportgen.rules.kit import Message
 
-WAITS = (
-    "DL-1",
-    "DL-2",
-    "DL-5",
-    "CPU-1",
-    "IO-1",
-    "SYS-5",
-    "PERIOD-1",
-    "STEP-1",
-    "STRAG-1",
-    "BAL-1",
-)
+_LOADING, _SLOW_STEPS = ("DL-1", "DL-2", "DL-5"), ("PERIOD-1", "STEP-1", "STRAG-1", "BAL-1")
+WAITS = (*_LOADING, "CPU-1", "IO-1", "SYS-5", *_SLOW_STEPS)
 """The findings that say what an idle GPU waits for."""
 
 # A GPU that is under-used
@@ -30,7 +20,7 @@ UNDER_USED = Message(
         "In {fault.work_ns.size:n} of {gpu.judged_minutes:count judged minute} the 95th percentile "
         "of the last {params.window:count sample} was below {threshold:pct}; at the lowest it was "
         "{measured:pct}. While at work this GPU was used {gpu.work_mean_pct:pct} on average and "
-        "idle {gpu.idle_pct:pct} of the time. This concerns {concerned}."
+        "idle {gpu.work_idle_pct:pct} of the time. This concerns {concerned}."
     ),
     advice=(
         "Give it more work at a time (see batch size), or use a smaller or fewer GPUs; the samples "
@@ -93,8 +83,8 @@ RELIEVE_HOST = (
 FLUCTUATING = Message(
     id="GPU-2",
     title=(
-        "GPU swings between busy and idle: {gpu.gpu} on {gpu.node} is idle {gpu.idle_pct:pct} of "
-        "its working time"
+        "GPU swings between busy and idle: {gpu.gpu} on {gpu.node} is idle {gpu.work_idle_pct:pct} "
+        "of its working time"
     ),
     text=(
         "In {fault.work_ns.size:n} of {gpu.judged_minutes:count judged minute} the last "
@@ -116,7 +106,7 @@ EDGES = Message(
     id=UNDER_USED.id,
     title="GPU idle only before the work begins or after it ends",
     text=(
-        "{gpu.gpu} on {gpu.node} missed the thresholds in {gpu.n_violations:n} of "
+        "{gpu.gpu} on {gpu.node} missed the thresholds in {gpu.aws_violations:n} of "
         "{gpu.judged_minutes:count judged minute}, but only because the last "
         "{params.window:count sample} reached into its idle start or end. At work its 95th "
         "percentile is {measured:pct} and its mean {gpu.work_mean_pct:pct}. This concerns "

@@ -109,12 +109,9 @@ class Absence:
     part: str = col()
     start_ns: int = col("s", name="start_s", per=NS_PER_S)
     end_ns: int = col("s", name="end_s", per=NS_PER_S)
-    duration_s: float = derived(lambda its: its.length_ns / NS_PER_S, "s")
-
-    @property
-    def length_ns(self) -> int:
-        """Return how long it took."""
-        return self.end_ns - self.start_ns
+    length_ns: int = derived(
+        lambda its: its.end_ns - its.start_ns, "s", name="duration_s", per=NS_PER_S
+    )
 
 
 def judge(nodes: Sequence[NodeUsage], _params: Params) -> Outcome:

@@ -60,16 +60,8 @@ class SampleCounts:
     counts: Counts = merged(sum)
     n_zero: int = merged(sum)
     n_below_half: int = merged(sum)
-
-    @property
-    def n_samples(self) -> int:
-        """Return the number of samples."""
-        return int(self.counts.sum())
-
-    @property
-    def n_active(self) -> int:
-        """Return the number of samples above zero."""
-        return self.n_samples - self.n_zero
+    n_samples: int = derived(lambda its: int(its.counts.sum()))
+    n_active: int = derived(lambda its: its.n_samples - its.n_zero)
 
 
 def _known(loops: Sequence[SampleCounts | None]) -> SampleCounts | None:
