@@ -77,7 +77,7 @@ def labels_of(spans: SpanTable) -> tuple[Integers, tuple[str, ...]]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FunctionTable:
+class FunctionColumns:
     """Functions and the events chosen of each, (k,) each, in the order of their codes.
 
     Attributes:
@@ -138,7 +138,7 @@ def function_table(
     *,
     called: tuple[tuple[str, ...], Words] | None = None,
     windows: tuple[Instants, Instants] | None = None,
-) -> FunctionTable:
+) -> FunctionColumns:
     """Add up the chosen events of each function.
 
     Args:
@@ -153,7 +153,7 @@ def function_table(
     keys, code, count = np.unique(pair, return_inverse=True, return_counts=True)
     start_ns, end_ns = spans.start_ns[its], spans.end_ns[its]
     inside_ns = covered_each(union_of(*(windows or _NO_WINDOWS)), start_ns, end_ns)
-    return FunctionTable(
+    return FunctionColumns(
         keys=tuple((words[key // n_phases], spans.phases[key % n_phases]) for key in keys.tolist()),
         count=count.astype(np.int64),
         total_ns=sums_by_code(code.reshape(-1), end_ns - start_ns, keys.size),
@@ -224,7 +224,7 @@ class Work(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Contents:
+class WindowContents:
     """What some windows hold against others; ``merge`` adds up those of several workers.
 
     Attributes:
@@ -242,7 +242,7 @@ class Contents:
     in_normal_ns: Mapping[tuple[str, Work], int] = merged(sum_by_key)
 
 
-def window_contents(spans: SpanTable, slow: Windows, normal: Windows) -> Contents:
+def window_contents(spans: SpanTable, slow: Windows, normal: Windows) -> WindowContents:
     """Compare what ran in slow windows with what ran in normal ones.
 
     Args:
@@ -260,7 +260,7 @@ def window_contents(spans: SpanTable, slow: Windows, normal: Windows) -> Content
     found = [((label, work), covered(rows)) for label, work, rows in _longest(its, slow)]
     whole = zip((slow.total_ns, normal.total_ns), covered(slice(None)), strict=True)
     found.append((("no recorded function", Work.UNSEEN), [all_ns - ns for all_ns, ns in whole]))
-    return Contents(
+    return WindowContents(
         n_slow=slow.first_ns.size,
         n_normal=normal.first_ns.size,
         slow_ns=slow.total_ns,
@@ -290,7 +290,7 @@ def _longest(spans: SpanTable, slow: Windows) -> Iterator[tuple[str, Work, Integ
 # How busy a node was
 
 
-class Gauge(StrEnum):
+class NodeGauge(StrEnum):
     """How busy a node was, in percent."""
 
     GPU = "GPU utilization"
@@ -311,7 +311,7 @@ class Load:
 
 def loads_inside(
     system: SystemTable, inside: Windows, loop_ns: tuple[int, int]
-) -> dict[Gauge, Load]:
+) -> dict[NodeGauge, Load]:
     """Return the gauges that were sampled, over the ticks inside windows and the others.
 
     Args:
@@ -320,11 +320,11 @@ def loads_inside(
         loop_ns: ticks outside count from its start to its end.
     """
     cores = system.matrix(SeriesKind.CPU_UTILIZATION)
-    gauges: Mapping[Gauge, Floats] = {
-        Gauge.GPU: mean_over(system.matrix(SeriesKind.GPU_UTILIZATION)),
-        Gauge.CPU: mean_over(cores),
-        Gauge.CORE: np.asarray(np.fmax.reduce(cores, axis=1, initial=np.nan)),
-        Gauge.IO_WAIT: mean_over(system.matrix(SeriesKind.IO_WAIT)),
+    gauges: Mapping[NodeGauge, Floats] = {
+        NodeGauge.GPU: mean_over(system.matrix(SeriesKind.GPU_UTILIZATION)),
+        NodeGauge.CPU: mean_over(cores),
+        NodeGauge.CORE: np.asarray(np.fmax.reduce(cores, axis=1, initial=np.nan)),
+        NodeGauge.IO_WAIT: mean_over(system.matrix(SeriesKind.IO_WAIT)),
     }
     tick_ns = system.tick_ns
     is_inside = overlaps_any(tick_ns, tick_ns, inside.first_ns, inside.last_ns)

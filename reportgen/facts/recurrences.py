@@ -11,7 +11,7 @@ import numpy as np
 from reportgen.facts.intervals import runs_of
 from reportgen.facts.rhythm import FALSE_ALARM_LOG10, Rhythm, find_rhythm, members_of
 from reportgen.facts.slow import SLOW_FROM_DEVIATIONS, Mask, excess_of
-from reportgen.facts.steps import Integers, Steps
+from reportgen.facts.steps import Integers, PhaseSteps
 from reportgen.facts.trend import scatter_of, usual_of
 from reportgen.profile.system import Floats
 from reportgen.units import NS_PER_S
@@ -95,7 +95,7 @@ class Recurrence:
     events: Events
 
 
-def slow_events(steps: Steps) -> Events:
+def slow_events(steps: PhaseSteps) -> Events:
     """Return the stretches of slow cycles of a series."""
     excess_ns, is_slow = excess_of(steps.cycle_ns.astype(np.float64))
     slow = np.flatnonzero(is_slow)
@@ -110,7 +110,7 @@ def slow_events(steps: Steps) -> Events:
     )
 
 
-def recurrences_of(steps: Steps, events: Events) -> tuple[Recurrence, ...]:
+def recurrences_of(steps: PhaseSteps, events: Events) -> tuple[Recurrence, ...]:
     """Return the rhythms of slow cycles, the surest first; an event belongs to one at most."""
     found: list[Recurrence] = []
     while len(found) < MOST_RECURRENCES:
@@ -124,7 +124,7 @@ def recurrences_of(steps: Steps, events: Events) -> tuple[Recurrence, ...]:
 
 
 def _best(
-    steps: Steps, events: Events, false_alarm_log10: float
+    steps: PhaseSteps, events: Events, false_alarm_log10: float
 ) -> tuple[Integers, Integers, Unit] | None:
     """Return rows, places on the grid and unit of the surest rhythm, ``None`` without one."""
     found: list[tuple[float, Unit, Rhythm]] = []
@@ -163,7 +163,7 @@ def _levels(events: Events) -> Iterator[Integers]:
                 yield np.sort(rows[slowest])
 
 
-def _places(steps: Steps, rows: Integers, unit: Unit) -> tuple[Floats, float]:
+def _places(steps: PhaseSteps, rows: Integers, unit: Unit) -> tuple[Floats, float]:
     """Return where cycles lie in steps, or in time counted in mean cycles; and the length."""
     if unit is Unit.STEPS:
         number = steps.number - steps.number[0]
@@ -174,7 +174,7 @@ def _places(steps: Steps, rows: Integers, unit: Unit) -> tuple[Floats, float]:
 
 
 def _gathered(
-    steps: Steps, events: Events, unit: Unit, rhythm: Rhythm
+    steps: PhaseSteps, events: Events, unit: Unit, rhythm: Rhythm
 ) -> tuple[Integers, Integers]:
     """Return all events on the grid of a rhythm, whatever level it was found on."""
     places, _ = _places(steps, events.row, unit)
@@ -187,7 +187,7 @@ def _gathered(
     return rows, number
 
 
-def _recurrence(steps: Steps, events: Events, number: Integers, unit: Unit) -> Recurrence:
+def _recurrence(steps: PhaseSteps, events: Events, number: Integers, unit: Unit) -> Recurrence:
     distance = np.diff(number)
     return Recurrence(
         unit=unit,
@@ -198,7 +198,7 @@ def _recurrence(steps: Steps, events: Events, number: Integers, unit: Unit) -> R
     )
 
 
-def _split(steps: Steps, found: Recurrence) -> Sequence[Recurrence]:
+def _split(steps: PhaseSteps, found: Recurrence) -> Sequence[Recurrence]:
     """Return a rhythm, or two of them where some of its occurrences cost clearly more.
 
     Every 50th step is slow and every 200th is much slower: the second is a rhythm among the

@@ -67,7 +67,7 @@ def loop_of(spans: SpanTable) -> Loop:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Steps:
+class PhaseSteps:
     """The steps of one worker and phase in order of their starts, (n,) int64 each.
 
     A cycle is a step and the pause until the next one, so that nothing between is lost.
@@ -106,7 +106,7 @@ class Steps:
         """Return how long each cycle takes: the step and the pause behind it."""
         return self.next_ns - self.start_ns
 
-    def where(self, rows: NDArray[np.bool_] | Integers) -> Steps:
+    def where(self, rows: NDArray[np.bool_] | Integers) -> PhaseSteps:
         """Return some of the steps."""
         return replace(self, **{name: getattr(self, name)[rows] for name in _COLUMNS})
 
@@ -115,7 +115,7 @@ _COLUMNS = ("step", "number", "start_ns", "end_ns", "next_ns")
 
 
 @fact
-def steps_of(spans: SpanTable) -> tuple[Steps, ...]:
+def steps_of(spans: SpanTable) -> tuple[PhaseSteps, ...]:
     """Return the steps of one node, by worker, then by phase."""
     found = []
     for its in _by_worker(spans):
@@ -124,7 +124,7 @@ def steps_of(spans: SpanTable) -> tuple[Steps, ...]:
         step = its.step
         for phase, rows in rows_by_code(its.phase):
             found.append(
-                Steps(
+                PhaseSteps(
                     worker=its.workers[its.worker[0]],
                     phase=its.phases[phase],
                     step=step[rows],
@@ -181,7 +181,7 @@ class Pace:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Straggler:
+class LaggingWorker:
     """A worker that computes longer than the others.
 
     Workers that train one model wait for each other in every step, so their steps are equally
@@ -237,7 +237,9 @@ def paces_of(spans: SpanTable) -> tuple[Pace, ...]:
     return tuple(paces)
 
 
-def find_straggler(paces: Sequence[Pace], *, loop_ns: int, above_pct: float) -> Straggler | None:
+def find_straggler(
+    paces: Sequence[Pace], *, loop_ns: int, above_pct: float
+) -> LaggingWorker | None:
     """Return the worker that holds up the others, if there is one.
 
     Args:
@@ -261,7 +263,7 @@ def find_straggler(paces: Sequence[Pace], *, loop_ns: int, above_pct: float) -> 
     others = [pace for pace in paces if pace is not slowest]
     step_ns = [pace.step_median_ns for pace in paces]
     extra_ns = total_ns(slowest) - float(np.median([total_ns(pace) for pace in others]))
-    found = Straggler(
+    found = LaggingWorker(
         pace=slowest,
         by_forward=by_forward,
         median_ns=median_ns(slowest),

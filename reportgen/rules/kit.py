@@ -374,6 +374,7 @@ def histogram(
     title: str,
     caption: str = "",
     unit: str,
+    counted: str = "",
     edge_type: ColumnType = ColumnType.FLOAT,
     role: Role | None = None,
 ) -> Exhibit:
@@ -386,6 +387,7 @@ def histogram(
         title: what was counted, without a full stop.
         caption: how to read it.
         unit: of the edges.
+        counted: what is counted, the unit of the counts.
         edge_type: of the edges.
         role: what all groups are about.
     """
@@ -397,7 +399,10 @@ def histogram(
         columns=[
             column("bin_start", unit, edges[:-1], type=edge_type),
             column("bin_end", unit, edges[1:], type=edge_type),
-            *(column(name, "", counts, type=ColumnType.INT, role=role) for name, counts in groups),
+            *(
+                column(name, counted, counts, type=ColumnType.INT, role=role)
+                for name, counts in groups
+            ),
         ],
         role=role,
     )

@@ -127,7 +127,7 @@ class StartupRate:
 
 
 @row
-class Measurement:
+class NodeStart:
     """One node, or all of them merged.
 
     Attributes:
@@ -153,10 +153,10 @@ class Phases:
     parts_s: tuple[float, float, float]
 
 
-def measure(part: NodeProfile, _params: Params) -> Measurement:
+def measure(part: NodeProfile, _params: Params) -> NodeStart:
     """Measure one node."""
     system, spans = part.system, part.spans
-    return Measurement(
+    return NodeStart(
         loop=loop_of(spans),
         first_ns=system.first_ns,
         last_ns=system.last_ns,
@@ -188,9 +188,9 @@ def _rates(part: NodeProfile) -> Iterator[StartupRate]:
             )
 
 
-def judge(measurements: Sequence[Measurement], params: Params) -> Outcome:
+def judge(measurements: Sequence[NodeStart], params: Params) -> Outcome:
     """Decide once for the job: is the first step later than the threshold."""
-    job = merge([Measurement(), *measurements])
+    job = merge([NodeStart(), *measurements])
     details = _details(job)
     phases = _phases(details)
     is_late = int(phases is not None and phases.parts_s[0] > params.limit_s)
@@ -214,7 +214,7 @@ def from_details(_counters: Counters, details: Details, params: Params) -> Outco
     )
 
 
-def _details(job: Measurement) -> Details:
+def _details(job: NodeStart) -> Details:
     """Return AWS's details; ``last`` is the latest end of a step (docs/rules.md)."""
     loop, step_num = job.loop, dict[str, JsonValue]()
     if loop.start_ns is not None and loop.end_ns is not None:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from reportgen.facts.steps import Steps, steps_of
+from reportgen.facts.steps import PhaseSteps, steps_of
 from tests.builders import START_S, span_table
 from tests.rules.framework_jobs import EVAL, TRAIN
 
 
-def cycles(*rows: tuple[float, float, int | None], phase: str = TRAIN) -> Steps:
+def cycles(*rows: tuple[float, float, int | None], phase: str = TRAIN) -> PhaseSteps:
     """Return the one series of steps (start, end, number), seconds after the start."""
     (found,) = steps_of(span_table([_row(phase, *row) for row in rows]))
     return found
@@ -20,7 +20,7 @@ def _row(phase: str, start_s: float, end_s: float, step: int | None) -> tuple[An
     return (phase, phase, START_S + start_s, START_S + end_s, more)
 
 
-def lengths_s(found: Steps) -> list[float]:
+def lengths_s(found: PhaseSteps) -> list[float]:
     return [round(length / 1e9, 6) for length in found.cycle_ns.tolist()]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from reportgen.facts.steps import Loop, Pace, Straggler, phase_word
+from reportgen.facts.steps import LaggingWorker, Loop, Pace, phase_word
 from reportgen.results import Exhibit, ExhibitKind, Finding, Where, exhibit
 from reportgen.rules.saying.verdict import estimate_of, fault_severity
 from reportgen.rules.saying.wording import say_times
@@ -13,7 +13,7 @@ from reportgen.units import NS_PER_S, say_duration, say_pct, seconds
 WORKERS = "workers"
 
 
-def straggler_finding(found: Straggler, loop: Loop, *, above_pct: float) -> Finding:
+def straggler_finding(found: LaggingWorker, loop: Loop, *, above_pct: float) -> Finding:
     """Return STRAG-1: who it is, by how much it is slower, what it costs."""
     pace = found.pace
     what = "forward passes" if found.by_forward else "steps"

@@ -27,7 +27,7 @@ from reportgen.rules.step_outlier import tables, texts
 from reportgen.rules.step_outlier.measure import (
     GROWTH_FROM_RATIO,
     Integers,
-    Measurement,
+    NodeSteps,
     Params,
     StepSeries,
 )
@@ -42,9 +42,9 @@ FAIR_SHARE_FACTOR = 2
 """A worker with more than twice its fair share of outliers is named: chance spreads them evenly."""
 
 
-def judge(measurements: Sequence[Measurement], params: Params) -> Outcome:
+def judge(measurements: Sequence[NodeSteps], params: Params) -> Outcome:
     """Count triggers of all workers and phases and say what the slow steps have in common."""
-    job = merge([Measurement(), *measurements])
+    job = merge([NodeSteps(), *measurements])
     many = [item for item in job.series if item.outliers.n_steps > params.n_outliers]
     counters = Counters(
         rule_triggered=sum(
@@ -80,7 +80,7 @@ def from_details(_counters: Counters, details: Details, params: Params) -> Outco
     )
 
 
-def _missing(job: Measurement, params: Params) -> Reason | None:
+def _missing(job: NodeSteps, params: Params) -> Reason | None:
     missing = reason_without_steps(job.loop)
     if missing is not None or any(item.judgement for item in job.series):
         return missing

@@ -14,7 +14,7 @@ from reportgen.facts.inside import FunctionSums, function_sums
 from reportgen.facts.intervals import overlaps_any
 from reportgen.facts.resample import TimeBuckets, bucket_by_time
 from reportgen.facts.slow import above_median, mean_and_deviation_ns, outliers_by_minute
-from reportgen.facts.steps import Loop, Steps, loop_of, phase_word, steps_of
+from reportgen.facts.steps import Loop, PhaseSteps, loop_of, phase_word, steps_of
 from reportgen.facts.trend import trend_of
 from reportgen.profile import NO_STEP, NodeProfile, SpanTable
 from reportgen.profile.spans import empty_spans
@@ -171,11 +171,11 @@ class StepSeries:
     reach_ns: int
     judgement: Judgement | None
     slowdown: Slowdown | None
-    outliers: Steps
-    slowest: Steps
+    outliers: PhaseSteps
+    slowest: PhaseSteps
     normal: Tally
     buckets: TimeBuckets
-    marks: Steps
+    marks: PhaseSteps
     during_outliers: Breakdown
     functions: FunctionSums
     other_functions: FunctionSums
@@ -192,7 +192,7 @@ def _minutes(parts: Sequence[Integers]) -> Integers:
 
 
 @row
-class Measurement:
+class NodeSteps:
     """One node, or all of them merged.
 
     Attributes:
@@ -208,11 +208,11 @@ class Measurement:
     data: tuple[PackedTable, ...] = merged(concat, default=())
 
 
-def measure(part: NodeProfile, params: Params) -> Measurement:
+def measure(part: NodeProfile, params: Params) -> NodeSteps:
     """Measure every worker and phase of a node."""
     spans, found = part.spans, steps_of(part.spans)
     minutes = [np.unique(steps.end_ns // NS_PER_MINUTE) for steps in found]
-    return Measurement(
+    return NodeSteps(
         loop=loop_of(spans),
         series=tuple(
             _series(spans, steps, params)
@@ -227,14 +227,14 @@ def measure(part: NodeProfile, params: Params) -> Measurement:
     )
 
 
-def _all_steps(steps: Steps) -> PackedTable:
+def _all_steps(steps: PhaseSteps) -> PackedTable:
     columns = {"start_ns": steps.start_ns, "duration_ns": steps.duration_ns}
     if (steps.step != NO_STEP).all():
         columns["step"] = steps.step
     return pack("steps", columns, of={"worker": steps.worker, "phase": steps.phase})
 
 
-def _series(spans: SpanTable, steps: Steps, params: Params) -> StepSeries:
+def _series(spans: SpanTable, steps: PhaseSteps, params: Params) -> StepSeries:
     duration_ns = steps.duration_ns
     duration_s = np.sort(duration_ns) / NS_PER_S
     p99, p95, p50 = (float(value) for value in np.percentile(duration_s, (99, 95, 50)))
@@ -295,7 +295,7 @@ def _series(spans: SpanTable, steps: Steps, params: Params) -> StepSeries:
     )
 
 
-def _marks(steps: Steps) -> Steps:
+def _marks(steps: PhaseSteps) -> PhaseSteps:
     """Return every so many steps in order of time, the first and the last of them always."""
     ordered = steps.where(np.lexsort((steps.step, steps.start_ns)))
     stride = -(-ordered.n_steps // (MOST_MARKS - 1))
@@ -303,14 +303,14 @@ def _marks(steps: Steps) -> Steps:
     return ordered.where(np.unique(np.append(np.arange(0, last + 1, stride), last)))
 
 
-def _over_time(steps: Steps) -> TimeBuckets:
+def _over_time(steps: PhaseSteps) -> TimeBuckets:
     usual_ns = int(np.median(np.diff(steps.start_ns))) if steps.n_steps > 1 else 1
     return bucket_by_time(
         steps.start_ns, steps.duration_ns / NS_PER_S, least_width_ns=2 * max(usual_ns, 1)
     )
 
 
-def slowdown_of(steps: Steps, *, min_steps: int) -> Slowdown | None:
+def slowdown_of(steps: PhaseSteps, *, min_steps: int) -> Slowdown | None:
     """Return how steps grow slower, ``None`` where they do not or there are too few.
 
     Args:

@@ -8,10 +8,9 @@ import numpy as np
 
 from reportgen.facts.distributions import bin_together
 from reportgen.facts.resample import coarsen, join_lines, lay_over, power_of_two
-from reportgen.facts.steps import PREFERRED_PHASES, Steps, phase_word
+from reportgen.facts.steps import PREFERRED_PHASES, PhaseSteps, phase_word
 from reportgen.profile.system import Floats
 from reportgen.results import (
-    Column,
     ColumnType,
     Details,
     Exhibit,
@@ -22,7 +21,17 @@ from reportgen.results import (
 )
 from reportgen.rules.aws.breakdown import exhibits_of_breakdown, exhibits_of_members
 from reportgen.rules.functions import compared_functions
-from reportgen.rules.kit import Interval, col, columns_of, intervals, merge, row, table
+from reportgen.rules.kit import (
+    Interval,
+    col,
+    columns_of,
+    floats,
+    histogram,
+    intervals,
+    merge,
+    row,
+    table,
+)
 from reportgen.rules.step_outlier import texts
 from reportgen.rules.step_outlier.measure import Integers, StepSeries
 from reportgen.text import plural, write
@@ -94,7 +103,7 @@ def _statistics(series: Sequence[StepSeries], batch_size: int | None) -> Exhibit
     columns = columns_of(series, StepSeries)
     if batch_size is not None:
         rates = [item.per_second(batch_size, digits=2) for item in series]
-        columns.insert(4, _floats("samples_per_s", "/s", rates))
+        columns[4:4] = floats(("samples_per_s", "/s", rates))
     return exhibit(
         "steps",
         ExhibitKind.TABLE,
@@ -110,14 +119,11 @@ def _statistics(series: Sequence[StepSeries], batch_size: int | None) -> Exhibit
 
 def _histogram(series: Sequence[StepSeries]) -> Exhibit:
     bins = bin_together([item.normal for item in series])
-    edges_s = bins.edge_ns / NS_PER_S
-    starts, ends = edges_s[:-1].tolist(), edges_s[1:].tolist()
-    counts = [line.tolist() for line in bins.counts]
+    edges_s, counts = bins.edge_ns / NS_PER_S, [line.tolist() for line in bins.counts]
     slow = [item for item in series if item.outliers.n_steps]
     caption = "All steps of each worker and phase."
     if slow:
-        starts.append(float(edges_s[-1]))
-        ends.append(float(edges_s[-1] + (edges_s[-1] - edges_s[-2])))
+        edges_s = np.append(edges_s, edges_s[-1] + (edges_s[-1] - edges_s[-2]))
         for line, item in zip(counts, series, strict=True):
             line.append(item.outliers.n_steps)
         caption = write(
@@ -126,19 +132,14 @@ def _histogram(series: Sequence[StepSeries]) -> Exhibit:
             n=sum(item.outliers.n_steps for item in slow),
             longest=max(item.max_s for item in slow),
         )
-    return exhibit(
+    return histogram(
         "step_histogram",
-        ExhibitKind.HISTOGRAM,
+        edges_s,
+        list(zip(_line_names(series), counts, strict=True)),
         title="How long steps take",
         caption=caption,
-        columns=[
-            _floats("bin_start", "s", starts),
-            _floats("bin_end", "s", ends),
-            *(
-                column(name, "steps", line, type=ColumnType.INT)
-                for name, line in zip(_line_names(series), counts, strict=True)
-            ),
-        ],
+        unit="s",
+        counted="steps",
         role=Role.STEP,
     )
 
@@ -162,14 +163,14 @@ def _over_time(series: Sequence[StepSeries]) -> Exhibit:
         ExhibitKind.BAND,
         title="Step durations over time",
         caption=caption,
-        columns=[
-            _floats("time_s", "s", found.time_ns / NS_PER_S),
+        columns=floats(
+            ("time_s", "s", found.time_ns / NS_PER_S),
             *(
-                _floats(f"{name}_{mark}", "s", np.round(values[line], SECONDS_DIGITS))
+                (f"{name}_{mark}", "s", np.round(values[line], SECONDS_DIGITS))
                 for line, name in enumerate(names)
                 for mark, values in marks.items()
             ),
-        ],
+        ),
         role=Role.STEP,
     )
 
@@ -185,7 +186,7 @@ def _numbers(shown: StepSeries) -> Exhibit:
         title="Step numbers over time",
         caption=f"When the steps of {shown.worker} ({shown.word}) began.{thinned}",
         columns=[
-            _floats("time_s", "s", marks.start_ns / NS_PER_S),
+            *floats(("time_s", "s", marks.start_ns / NS_PER_S)),
             column("step", "", marks.step, type=ColumnType.INT),
         ],
         role=Role.STEP,
@@ -205,7 +206,7 @@ class SlowStep:
 
 
 def _slow_steps(
-    exhibit_id: str, parts: Sequence[tuple[StepSeries, Steps]], *, title: str, caption: str
+    exhibit_id: str, parts: Sequence[tuple[StepSeries, PhaseSteps]], *, title: str, caption: str
 ) -> Exhibit:
     rows = [
         SlowStep(
@@ -269,10 +270,6 @@ def _line_names(series: Sequence[StepSeries]) -> list[str]:
     return [f"{item.worker} {words[item.phase]}" for item in series]
 
 
-def _floats(name: str, unit: str, values: Sequence[float | None] | Floats) -> Column:
-    return column(name, unit, values, type=ColumnType.FLOAT)
-
-
 # Steps per second over time
 
 
@@ -316,10 +313,10 @@ def _pace_over_time(main: Sequence[StepSeries], batch_size: int | None) -> Itera
             width=width_ns,
             remark=remark,
         ),
-        columns=[
-            _floats("time_s", "s", middle_s),
-            *(_floats(name, "steps/s", rate) for name, rate in zip(names, rates, strict=True)),
-        ],
+        columns=floats(
+            ("time_s", "s", middle_s),
+            *((name, "steps/s", rate) for name, rate in zip(names, rates, strict=True)),
+        ),
         role=Role.STEP,
     )
 
@@ -374,11 +371,13 @@ def _steps_of_details(workers: Mapping[str, Mapping[str, object]]) -> Exhibit:
         columns=[
             column("worker", "", list(workers), type=ColumnType.TEXT),
             column("phase", "", phases, type=ColumnType.TEXT),
-            *(
-                _floats(f"{name}_s", "s", [number(one.get(name)) for one in stats])
-                for name in STATISTICS
+            *floats(
+                *(
+                    (f"{name}_s", "s", [number(one.get(name)) for one in stats])
+                    for name in STATISTICS
+                ),
+                ("outliers", "", n_outliers),
             ),
-            _floats("outliers", "", n_outliers),
         ],
     )
 
@@ -389,15 +388,13 @@ def _histogram_of_details(worker: str, entry: Mapping[str, object], *, is_alone:
         for name in ("probs", "binedges")
     )
     is_whole = len(edges) == len(counts) + 1
-    return exhibit(
+    return histogram(
         "step_histogram" if is_alone else f"step_histogram_{worker}",
-        ExhibitKind.HISTOGRAM,
+        edges if is_whole else [],
+        [(worker, [round(count or 0) for count in counts] if is_whole else [])],
         title=f"How long steps of {worker} take",
         caption="Without the outliers.",
-        columns=[
-            _floats("bin_start", "s", edges[:-1] if is_whole else []),
-            _floats("bin_end", "s", edges[1:] if is_whole else []),
-            _floats(worker, "steps", counts if is_whole else []),
-        ],
+        unit="s",
+        counted="steps",
         role=Role.STEP,
     )

@@ -6,12 +6,12 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
-from reportgen.facts.inside import Gauge
+from reportgen.facts.inside import NodeGauge
 from reportgen.results import Finding, Reason, ReasonCode, Where
 from reportgen.rules.base import Outcome
 from reportgen.rules.kit import cost_severity, merge, reason_without_steps
 from reportgen.rules.step_periodicity import tables, texts
-from reportgen.rules.step_periodicity.measure import Group, Measurement, Params, Period
+from reportgen.rules.step_periodicity.measure import NodeRhythms, Params, Period, SharedPeriod
 from reportgen.rules.step_periodicity.tables import Compared, compare
 from reportgen.text import write
 from reportgen.units import seconds
@@ -22,9 +22,9 @@ NAMED_FROM_RATIO = 0.5
 """A cause explains more than half of the extra time."""
 
 
-def judge(measurements: Sequence[Measurement], params: Params) -> Outcome:
+def judge(measurements: Sequence[NodeRhythms], params: Params) -> Outcome:
     """Join the rhythms that workers share; those of series that are too short do not count."""
-    job = merge([Measurement(), *measurements])
+    job = merge([NodeRhythms(), *measurements])
     groups = group_periods([item for item in job.periods if item.n_steps >= params.min_steps])
     told = [item for item in groups if 100 * item.main.cost_ratio >= params.min_share_pct]
     missing = reason_without_steps(job.loop)
@@ -39,7 +39,7 @@ def judge(measurements: Sequence[Measurement], params: Params) -> Outcome:
     )
 
 
-def group_periods(periods: Sequence[Period]) -> list[Group]:
+def group_periods(periods: Sequence[Period]) -> list[SharedPeriod]:
     """Return the rhythms of all workers, shared ones as one, the costliest first.
 
     Two rhythms of one worker can have the same period; their labels then name their first steps:
@@ -52,17 +52,19 @@ def group_periods(periods: Sequence[Period]) -> list[Group]:
             groups.append([period])
         else:
             same.append(period)
-    found = [Group(members=tuple(members)) for members in groups]
-    named = [(item, texts.every(group.main)) for group in found for item in group.members]
-    n_alike = Counter((item.worker, item.phase, every) for item, every in named)
+    found = [SharedPeriod(members=tuple(members)) for members in groups]
+    named = [(texts.every(group.main), group.members) for group in found]
+    n_alike = Counter(
+        (item.worker, item.phase, every) for every, members in named for item in members
+    )
 
     def labelled(item: Period, every: str) -> Period:
         is_alone = n_alike[item.worker, item.phase, every] < 2
         return replace(item, label=every if is_alone else f"{every} from step {item.first_step}")
 
     found = [
-        Group(members=tuple(labelled(item, texts.every(group.main)) for item in group.members))
-        for group in found
+        SharedPeriod(members=tuple(labelled(item, every) for item in members))
+        for every, members in named
     ]
     return sorted(found, key=lambda group: (-group.main.cost_ratio, group.main.period_steps))
 
@@ -74,10 +76,10 @@ def _is_same(one: Period, other: Period) -> bool:
     return any(abs(this - that) <= SAME_RATIO * max(this, that) for this, that in pairs)
 
 
-def _metrics(told: Sequence[Group]) -> dict[str, float | int | None]:
+def _metrics(told: Sequence[SharedPeriod]) -> dict[str, float | int | None]:
     """Return the numbers to compare jobs by; those of the costliest rhythm, ``None`` without."""
     main = told[0].main if told else None
-    gpu = main.loads.get(Gauge.GPU) if main else None
+    gpu = main.loads.get(NodeGauge.GPU) if main else None
     return {
         "periods": len(told),
         "periodic_ratio": round(sum(group.main.cost_ratio for group in told), 6),
@@ -89,7 +91,7 @@ def _metrics(told: Sequence[Group]) -> dict[str, float | int | None]:
     }
 
 
-def _finding(group: Group, params: Params) -> Finding:
+def _finding(group: SharedPeriod, params: Params) -> Finding:
     main, cause = group.main, cause_of(compare(group))
     parts = (texts.rhythm(group), texts.cost(main), texts.why(cause), texts.dips(main))
     return texts.RECURS.finding(

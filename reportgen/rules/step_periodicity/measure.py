@@ -8,16 +8,16 @@ from dataclasses import dataclass
 import numpy as np
 
 from reportgen.facts.inside import (
-    Contents,
-    Gauge,
     Load,
+    NodeGauge,
+    WindowContents,
     Windows,
     loads_inside,
     window_contents,
 )
 from reportgen.facts.recurrences import Recurrence, Unit, recurrences_of, slow_events
 from reportgen.facts.slow import Mask
-from reportgen.facts.steps import Integers, Loop, Steps, loop_of, phase_word, steps_of
+from reportgen.facts.steps import Integers, Loop, PhaseSteps, loop_of, phase_word, steps_of
 from reportgen.profile import NodeProfile
 from reportgen.results import MAX_SERIES_POINTS
 from reportgen.rules.base import param
@@ -91,11 +91,11 @@ class Period:
     is_between: bool
     loop_ns: int
     n_steps: int
-    drawn: Steps
-    slowest: Steps
+    drawn: PhaseSteps
+    slowest: PhaseSteps
     windows: Windows
-    contents: Contents
-    loads: Mapping[Gauge, Load]
+    contents: WindowContents
+    loads: Mapping[NodeGauge, Load]
 
     @property
     def cost_ratio(self) -> float:
@@ -109,7 +109,7 @@ class Period:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Group:
+class SharedPeriod:
     """The same rhythm in one worker or in several.
 
     Workers wait for each other, so costs are not added up: the costliest stands for all.
@@ -124,7 +124,7 @@ class Group:
 
 
 @row
-class Measurement:
+class NodeRhythms:
     """One node, or all of them merged: its loop, the steps of its longest series, its rhythms."""
 
     loop: Loop = merged(merge, default_factory=Loop)
@@ -132,17 +132,17 @@ class Measurement:
     periods: tuple[Period, ...] = merged(concat, default=())
 
 
-def measure(part: NodeProfile, _params: Params) -> Measurement:
+def measure(part: NodeProfile, _params: Params) -> NodeRhythms:
     """Search the steps of every worker and phase of a node."""
     series = steps_of(part.spans)
-    return Measurement(
+    return NodeRhythms(
         loop=loop_of(part.spans),
         longest=max((steps.n_steps for steps in series), default=0),
         periods=tuple(period for steps in series for period in _periods(part, steps)),
     )
 
 
-def _periods(part: NodeProfile, steps: Steps) -> Iterator[Period]:
+def _periods(part: NodeProfile, steps: PhaseSteps) -> Iterator[Period]:
     events = slow_events(steps)
     is_normal = np.ones(steps.n_steps, dtype=bool)
     is_normal[events.cycles] = False
@@ -153,7 +153,7 @@ def _periods(part: NodeProfile, steps: Steps) -> Iterator[Period]:
 
 
 def _period(
-    part: NodeProfile, steps: Steps, found: Recurrence, *, is_normal: Mask, drawn: Steps
+    part: NodeProfile, steps: PhaseSteps, found: Recurrence, *, is_normal: Mask, drawn: PhaseSteps
 ) -> Period:
     events = found.events
     rows, normal = events.cycles, is_normal if is_normal.any() else ~is_normal
@@ -192,7 +192,7 @@ def _period(
     )
 
 
-def _is_between(steps: Steps, rows: Integers, normal: Mask) -> bool:
+def _is_between(steps: PhaseSteps, rows: Integers, normal: Mask) -> bool:
     """Return whether the pauses behind slow steps cost more than the steps themselves."""
 
     def excess_ns(length_ns: Integers) -> float:
@@ -201,7 +201,7 @@ def _is_between(steps: Steps, rows: Integers, normal: Mask) -> bool:
     return excess_ns(steps.next_ns - steps.end_ns) > excess_ns(steps.duration_ns)
 
 
-def _drawn(steps: Steps) -> Steps:
+def _drawn(steps: PhaseSteps) -> PhaseSteps:
     """Return at most as many steps as a line may have, of equal stretches the longest each."""
     most = MAX_SERIES_POINTS - MOST_MARKS
     if steps.n_steps <= most:

@@ -6,11 +6,11 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from reportgen.facts.inside import Contents, Work
-from reportgen.facts.steps import Steps
+from reportgen.facts.inside import WindowContents, Work
+from reportgen.facts.steps import PhaseSteps
 from reportgen.results import ColumnType, Exhibit, ExhibitKind, Role, column, exhibit
 from reportgen.rules.kit import Interval, col, derived, intervals, merge, row, table
-from reportgen.rules.step_periodicity.measure import Group, Period
+from reportgen.rules.step_periodicity.measure import Period, SharedPeriod
 from reportgen.text import write
 from reportgen.units import NS_PER_S, seconds
 
@@ -46,7 +46,7 @@ class Compared:
     evidence_ratio: float
 
 
-def compare(group: Group) -> list[Compared]:
+def compare(group: SharedPeriod) -> list[Compared]:
     """Return the functions by how much more time they took in slow steps, most first.
 
     Edge cases: without a normal step, or when slow ones are no longer, there is nothing to say.
@@ -66,7 +66,12 @@ def compare(group: Group) -> list[Compared]:
 
 
 def _compared(
-    label: str, key: tuple[str, Work], contents: Contents, *, normal_ns: float, extra_ns: float
+    label: str,
+    key: tuple[str, Work],
+    contents: WindowContents,
+    *,
+    normal_ns: float,
+    extra_ns: float,
 ) -> Compared:
     its_slow_ns = contents.in_slow_ns[key] / contents.n_slow
     its_normal_ns = contents.in_normal_ns[key] / contents.n_normal
@@ -95,7 +100,7 @@ class _NodeLoad:
     samples_outside: int = col()
 
 
-def exhibits_of(groups: Sequence[Group], told: Sequence[Group]) -> Iterator[Exhibit]:
+def exhibits_of(groups: Sequence[SharedPeriod], told: Sequence[SharedPeriod]) -> Iterator[Exhibit]:
     """Yield the table of all rhythms, and the evidence for those that are told.
 
     Args:
@@ -125,7 +130,7 @@ def exhibits_of(groups: Sequence[Group], told: Sequence[Group]) -> Iterator[Exhi
         )
 
 
-def _cycles(groups: Sequence[Group]) -> Exhibit:
+def _cycles(groups: Sequence[SharedPeriod]) -> Exhibit:
     """Return the steps of the worker in which a rhythm costs most, slow ones in own columns."""
     main = groups[0].main
     own = [
@@ -170,7 +175,7 @@ def _cycles(groups: Sequence[Group]) -> Exhibit:
     )
 
 
-def _together(parts: Sequence[Steps]) -> tuple[np.ndarray, np.ndarray]:
+def _together(parts: Sequence[PhaseSteps]) -> tuple[np.ndarray, np.ndarray]:
     """Return starts and lengths of the cycles of all parts, each once, in order of time."""
     start_ns, first = np.unique(
         np.concatenate([part.start_ns for part in parts]), return_index=True
@@ -178,7 +183,7 @@ def _together(parts: Sequence[Steps]) -> tuple[np.ndarray, np.ndarray]:
     return start_ns, np.concatenate([part.cycle_ns for part in parts])[first]
 
 
-def _functions(groups: Sequence[Group]) -> Exhibit:
+def _functions(groups: Sequence[SharedPeriod]) -> Exhibit:
     rows: list[Compared] = []
     for group in groups:
         differing = [item for item in compare(group) if abs(item.excess_ratio) >= LISTED_FROM_RATIO]
@@ -197,7 +202,7 @@ def _functions(groups: Sequence[Group]) -> Exhibit:
     )
 
 
-def _loads(groups: Sequence[Group]) -> Iterator[Exhibit]:
+def _loads(groups: Sequence[SharedPeriod]) -> Iterator[Exhibit]:
     rows = [
         _NodeLoad(
             period=member.label,
@@ -225,7 +230,7 @@ def _loads(groups: Sequence[Group]) -> Iterator[Exhibit]:
         )
 
 
-def _one_per_node(group: Group) -> list[Period]:
+def _one_per_node(group: SharedPeriod) -> list[Period]:
     best: dict[str, Period] = {}
     for member in group.members:
         known = best.get(member.node)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from reportgen.facts.inside import Gauge, Work
+from reportgen.facts.inside import NodeGauge, Work
 from reportgen.facts.recurrences import Unit
 from reportgen.rules.kit import Message
-from reportgen.rules.step_periodicity.measure import Group, Period
+from reportgen.rules.step_periodicity.measure import Period, SharedPeriod
 from reportgen.rules.step_periodicity.tables import Compared
 from reportgen.text import format_ns, join_names, ordinal, write
 
@@ -92,7 +92,7 @@ def what(main: Period) -> str:
     return write(_WHAT[main.unit, main.is_between], p=main, nth=nth)
 
 
-def rhythm(group: Group) -> str:
+def rhythm(group: SharedPeriod) -> str:
     """Say how often which steps are slow, and in which workers."""
     main = group.main
     numbers = [str(step) for step in main.slowest.number[: MOST_NUMBERS + 1].tolist()]
@@ -130,7 +130,7 @@ def why(cause: Compared | None) -> str:
 
 def dips(main: Period) -> str:
     """Say how busy the GPUs were, and whether the host worked harder meanwhile."""
-    gpu, core = (main.loads.get(gauge) for gauge in (Gauge.GPU, Gauge.CORE))
+    gpu, core = (main.loads.get(gauge) for gauge in (NodeGauge.GPU, NodeGauge.CORE))
     if gpu is None or gpu.inside_pct is None or gpu.outside_pct is None:
         return ""
     if gpu.n_inside < LEAST_TICKS:
