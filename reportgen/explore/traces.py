@@ -13,14 +13,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from reportgen.facts.device_busy import launch_start_ns
+from reportgen.facts.idle import batch_waits
 from reportgen.facts.loader import OPERATORS
 from reportgen.intake import read, read_events
 from reportgen.profile import NO_STEP, PartRef, RankTrace, SpanSource, SpanTable
 from reportgen.profile.spans import NUMBER_COLUMNS, STEP_PREFIX, SpanArguments, code_type
 from reportgen.profile.trace_tables import SliceKind, Times
-from reportgen.rules.kernels.host_activity import loader_rows
 from reportgen.rules.kernels.steps import StepRows, step_rows
-from reportgen.rules.kernels.windows import launch_start_ns
 
 STEP = f"{STEP_PREFIX}ModeKeys.GLOBAL"
 _SLICES = {
@@ -89,7 +89,7 @@ def _host_slices(trace: RankTrace, steps: StepRows | None, phases: list[str]) ->
     slices = trace.slices
     of_kind = np.array([phases.index(_SLICES[kind]) for kind in SliceKind])
     phase = of_kind[slices.kind]
-    phase[loader_rows(trace)] = phases.index(OPERATORS)
+    phase[batch_waits(trace)] = phases.index(OPERATORS)
     is_step = np.array([name.startswith(_PROFILER_STEP) for name in (*trace.names, "")])
     kept = np.flatnonzero(~is_step[slices.name])
     return {

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from reportgen.facts.device_busy import SYNC_CALL, rows_named
 from reportgen.facts.use_over_time import fine_use
 from reportgen.profile.trace import RankTrace
 from reportgen.profile.trace_tables import GpuKind
@@ -29,7 +30,6 @@ from reportgen.rules.kernels.activity_shares import split_ns
 from reportgen.rules.kernels.activity_words import Limits, findings_of
 from reportgen.rules.kernels.communication import communication_names
 from reportgen.rules.kernels.device_time import time_in, unions_of
-from reportgen.rules.kernels.host_activity import SYNC_CALL, names_like
 from reportgen.rules.kernels.saying import ratio_of, reason_without_gpu, result_of, share_limit
 from reportgen.rules.kernels.windows import headline, own_clock_ns, windows_of
 
@@ -66,7 +66,7 @@ def measure(part: RankTrace, params: Params) -> RankActivity:
     unions = unions_of(part, params.communication_names)
     ops = part.gpu_ops
     is_kernel = ops.kind == GpuKind.KERNEL
-    is_sync = names_like(part.names, SYNC_CALL, part.calls.name)
+    is_sync = rows_named(part, part.calls.name, SYNC_CALL.search)
     sync_ns = part.calls.duration_ns[is_sync].sum() + part.syncs.duration_ns.sum()
     return RankActivity(
         rank=part.rank,

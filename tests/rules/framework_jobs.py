@@ -10,7 +10,7 @@ import numpy as np
 
 from reportgen.profile import NodeProfile, SystemTable
 from reportgen.results import Finding, RuleResult
-from reportgen.rules.base import AnyRule
+from reportgen.rules.base import AnyRule, Part
 from reportgen.rules.runner import judge_all, measure_part
 from tests.builders import START_S, node_profile, ns, span_table, system_table
 
@@ -18,7 +18,7 @@ TRAIN = "Step:ModeKeys.TRAIN"
 EVAL = "Step:ModeKeys.EVAL"
 
 
-def run(rule: AnyRule, *parts: NodeProfile, **params: Any) -> RuleResult:
+def run(rule: AnyRule, *parts: Part, **params: Any) -> RuleResult:
     """Run one rule on built nodes with some parameters set."""
     chosen = {rule.id: rule.params(**params)}
     measured = [measure_part(part, (rule,), chosen) for part in parts]

@@ -17,6 +17,7 @@ from reportgen.rules.gpu_time_budget import RULE
 from reportgen.rules.settings import resolve_params
 from tests.builders import START_S, node_profile, ns, span_table, system_table
 from tests.rules.framework_jobs import finding, rows_of, run
+from tests.rules.kernels.builders import gap_trace
 from tests.shared_data import SHARED_DATA, needs_shared_data
 
 STEP = "Step:ModeKeys.TRAIN"
@@ -438,3 +439,12 @@ def test_the_time_of_a_gpu_that_never_works_waits_for_nothing() -> None:
     rows = {row["part"]: row["gpu_s"] for row in rows_of(run(RULE, part), "budget")}
 
     assert rows == {"busy_high": 100.0, "never_used": 100.0}
+
+
+def test_the_budget_of_a_job_with_kernels_is_theirs() -> None:
+    result = run(RULE, gap_trace((150.0, 10.0)))
+
+    assert result.status is Status.OK
+    assert result.metrics["gpu_busy_ratio"] == pytest.approx(2 / 3, abs=1e-6)
+    assert result.metrics["host_late_ratio"] == pytest.approx(50 / 300, abs=1e-6)
+    assert "Computed from kernels" in result.findings[0].text

@@ -6,19 +6,21 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+from reportgen.facts.idle import (
+    HOST_LATE,
+    IN_LAUNCH_CALL,
+    KERNEL_GAP,
+    WAITING,
+    HostCause,
+    causes_of,
+    gaps_in,
+    totals_by_cause,
+)
 from reportgen.profile.trace import RankTrace
 from reportgen.results import Exhibit, ExhibitKind, Finding, Severity, exhibit
 from reportgen.rules.base import Presentation
 from reportgen.rules.budget.words import LEAST_TOLD_PCT, SHARES, TABLE, usd_of
 from reportgen.rules.kernels.device_time import DeviceUnions, time_in, unions_of
-from reportgen.rules.kernels.host_activity import HostCause
-from reportgen.rules.kernels.idle import (
-    HOST_LATE,
-    IN_LAUNCH_CALL,
-    KERNEL_GAP,
-    WAITING,
-    idle_causes,
-)
 from reportgen.rules.kernels.saying import pct_of, say_ns, say_window
 from reportgen.rules.kernels.windows import Window, headline, windows_of
 from reportgen.units import NS_PER_S, percentages, say_pct
@@ -88,7 +90,9 @@ def _device(trace: RankTrace, unions: DeviceUnions, window: Window) -> DeviceBud
     parts[KernelPart.COMPUTE] = time.compute_ns
     parts[KernelPart.EXPOSED_COMMUNICATION] = time.exposed_communication_ns
     parts[KernelPart.MEMORY] = time.busy_ns - time.kernel_ns
-    for cause, cause_ns in idle_causes(trace, unions, window).items():
+    for cause, cause_ns in totals_by_cause(
+        causes_of(trace, gaps_in(trace, unions, window)), window
+    ).items():
         parts[_OF_CAUSE.get(cause, KernelPart.UNEXPLAINED)] += cause_ns
     return DeviceBudget(device=f"gpu{unions.device}", window=window, part_ns=parts)
 

@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from reportgen.facts.device_busy import rows_named
 from reportgen.facts.intervals import Union, clip, join, minus, union_of
 from reportgen.facts.use_over_time import FineUse, fine_use
 from reportgen.profile.trace import RankTrace
 from reportgen.profile.trace_tables import NONE, HostCalls, HostSlices, SliceKind
-from reportgen.rules.kernels.host_activity import names_like
 from reportgen.rules.kernels.windows import Window, WindowKind
 
 BLOCKING_CALL = re.compile(
@@ -78,9 +78,11 @@ def thread_use(trace: RankTrace, window: Window) -> ThreadUse:
     """Return what the threads of a rank did in a window."""
     slices, calls = trace.slices, trace.calls
     kinds = (SliceKind.OPERATOR, SliceKind.ANNOTATION, SliceKind.PYTHON)
-    is_work = np.isin(slices.kind, kinds) & ~names_like(trace.names, _STEP, slices.name)
-    is_wait = names_like(trace.names, _PYTHON_WAIT, slices.name) & (slices.kind == SliceKind.PYTHON)
-    is_blocking = names_like(trace.names, BLOCKING_CALL, calls.name)
+    is_work = np.isin(slices.kind, kinds) & ~rows_named(trace, slices.name, _STEP.search)
+    is_wait = rows_named(trace, slices.name, _PYTHON_WAIT.search) & (
+        slices.kind == SliceKind.PYTHON
+    )
+    is_blocking = rows_named(trace, calls.name, BLOCKING_CALL.search)
     threads = np.union1d(slices.thread, calls.thread)
     found, use = [], None
     for thread in threads[threads != NONE].tolist():
@@ -111,7 +113,7 @@ def _union(table: HostSlices | HostCalls, rows: NDArray[np.bool_]) -> Union:
 def blocking_calls(trace: RankTrace) -> tuple[CallRow, ...]:
     """Return the blocking calls of a rank by name and caller."""
     calls, slices = trace.calls, trace.slices
-    rows = np.flatnonzero(names_like(trace.names, BLOCKING_CALL, calls.name))
+    rows = np.flatnonzero(rows_named(trace, calls.name, BLOCKING_CALL.search))
     known = np.flatnonzero(slices.external_id != NONE)
     order = known[np.argsort(slices.external_id[known], kind="stable")]
     ids = slices.external_id[order]

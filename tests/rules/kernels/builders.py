@@ -28,6 +28,8 @@ from tests.builders import job_info
 
 Row = tuple[str, float, float] | tuple[str, float, float, Mapping[str, Any]]
 MAIN = "main"
+LOADER = "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"
+ANNOTATION = {"kind": int(SliceKind.ANNOTATION)}
 
 
 def rank_trace(
@@ -175,6 +177,15 @@ class _Words:
     def known(self, vocabulary: str) -> tuple[str, ...]:
         """Return a vocabulary in the order of its codes."""
         return tuple(self._known.get(vocabulary, {}))
+
+
+def gap_trace(call: tuple[float, float] | None, **more: Any) -> RankTrace:
+    """A trace with one gap of 100 µs at 100; ``call`` launches the kernel after it."""
+    calls = [("cudaLaunchKernel", 0.0, 1.0, {"correlation": 1}), *more.pop("calls", ())]
+    if call is not None:
+        calls.append(("cudaLaunchKernel", *call, {"correlation": 2}))
+    gpu = [("a", 0.0, 100.0, {"correlation": 1}), ("b", 200.0, 100.0, {"correlation": 2})]
+    return rank_trace(gpu=gpu, calls=calls, **more)
 
 
 def _rows(rows: Sequence[Row], *, longest_first: bool = False) -> list[dict[str, Any]]:

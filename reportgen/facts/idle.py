@@ -1,0 +1,221 @@
+"""Why the GPUs of a kernel trace were idle: each gap is split by the launch that ends it.
+
+Before the launching call began the host was late, for the reason that its thread was busy with;
+inside the call the launch itself was slow; after it the device took its time: a small gap between
+kernels, or a wait for something else (docs/definitions.md, Idle time).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from itertools import accumulate
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reportgen.facts.device_busy import (
+    SYNC_CALL,
+    DeviceUnions,
+    Mask,
+    Window,
+    WindowKind,
+    launch_end_ns,
+    launch_start_ns,
+    rows_named,
+)
+from reportgen.facts.intervals import Union, covered_each, gaps_of, join, union_of
+from reportgen.profile.memo import fact
+from reportgen.profile.trace import RankTrace
+from reportgen.profile.trace_tables import NONE, HostCalls, HostSlices, SliceKind, Times
+from reportgen.units import NS_PER_US
+
+SMALL_GAP_NS = 30 * NS_PER_US
+"""A shorter rest is a gap between kernels, a longer one a wait; the default of HTA, Meta's library
+for such traces."""
+HOST_LATE = "host_late:"
+IN_LAUNCH_CALL = "in_launch_call"
+KERNEL_GAP = "kernel_gap"
+WAITING = "waiting"
+LAUNCH_NOT_RECORDED = "launch_not_recorded"
+TAIL = "tail"
+
+
+class HostCause(StrEnum):
+    """Why the host was late, in the order in which the causes are tried."""
+
+    DATALOADER = "dataloader"
+    SYNC = "sync"
+    COPY = "copy"
+    OPTIMIZER = "optimizer"
+    AUTOGRAD = "autograd"
+    ALLOC = "alloc"
+    PYTHON = "python"
+    OTHER = "other"
+
+
+# Names that PyTorch and the runtimes write
+_LOADER_ANNOTATION = re.compile(r"^enumerate\(DataLoader\)#.*__next__")
+_LOADER_FRAME = re.compile(r"torch/utils/data/dataloader\.py\(\d+\): __next__")
+_COPY_CALL = re.compile(r"^(cuda|hip|cu)Memcpy")
+_ALLOC_CALL = re.compile(
+    r"^(cuda|hip)(Malloc|Free|HostAlloc|HostMalloc|HostFree|HostRegister|ExtMalloc)"
+    r"|^cuMem(Alloc|Free|Create|Map|Unmap|Release|Address|HostAlloc|SetAccess)"
+)
+_OPTIMIZER = re.compile(r"^Optimizer\.")
+_AUTOGRAD = re.compile(r"^autograd::engine::|Backward\d*$|AccumulateGrad$")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gaps:
+    """Idle stretches of one device in one window, (n,) each, in order.
+
+    Attributes:
+        low_ns, high_ns: from when to when.
+        call_ns, returned_ns: begin and end of the call that launched the operation after the
+            gap, held inside the gap; ``NONE`` where it was not recorded.
+        thread: the thread of that call, ``NONE`` where it was not recorded.
+        is_tail: nothing of the window comes after it.
+        is_small: so little time is between that call and the operation that it is no wait.
+        before: row of ``gpu_ops`` of the operation that ends the gap, ``NONE`` for the tail.
+    """
+
+    low_ns: Times
+    high_ns: Times
+    call_ns: Times
+    returned_ns: Times
+    thread: NDArray[np.int32]
+    is_tail: Mask
+    is_small: Mask
+    before: NDArray[np.int64]
+
+
+def gaps_in(trace: RankTrace, unions: DeviceUnions, window: Window) -> Gaps:
+    """Return the gaps of a device and the launches of the operations that end them."""
+    ops = trace.gpu_ops
+    idle = gaps_of(unions.busy, window.start_ns, window.end_ns)
+    low, high = idle.start_ns, idle.end_ns
+    rows = np.flatnonzero(ops.device == unions.device)
+    launched, returned = launch_start_ns(trace)[rows], launch_end_ns(trace)[rows]
+    # Of operations that start together, the one that was launched first ends the gap.
+    order = np.lexsort((launched, ops.start_ns[rows]))
+    place = np.searchsorted(ops.start_ns[rows][order], high, side="left")
+    is_tail = (place == rows.size) | (high >= window.end_ns)
+    after = order[np.minimum(place, rows.size - 1)]
+    launch = ops.launch[rows][after]
+    is_known = ~is_tail & (launch != NONE)
+    call = np.where(is_known, np.clip(launched[after], low, high), NONE)
+    end = np.where(is_known, np.clip(returned[after], call, high), NONE)
+    thread = np.full(low.shape, NONE, dtype=np.int32)
+    thread[is_known] = trace.calls.thread[launch[is_known]]
+    return Gaps(
+        low_ns=low,
+        high_ns=high,
+        call_ns=call,
+        returned_ns=end,
+        thread=thread,
+        is_tail=is_tail,
+        is_small=high - end < SMALL_GAP_NS,
+        before=np.where(is_tail, NONE, rows[after]),
+    )
+
+
+def cut(gaps: Gaps, start_ns: Times, end_ns: Times) -> tuple[Gaps, NDArray[np.int64]]:
+    """Return the parts of gaps inside some stretches of time, and the stretch of each part.
+
+    Args:
+        gaps: of one device.
+        start_ns, end_ns: (m,) int64, stretches in order that do not overlap.
+    """
+    first = np.searchsorted(end_ns, gaps.low_ns, side="right")
+    n_each = np.maximum(np.searchsorted(start_ns, gaps.high_ns, side="left") - first, 0)
+    gap = np.repeat(np.arange(first.size), n_each)
+    stretch = np.arange(gap.size) + np.repeat(first - (np.cumsum(n_each) - n_each), n_each)
+    low = np.maximum(gaps.low_ns[gap], start_ns[stretch])
+    high = np.minimum(gaps.high_ns[gap], end_ns[stretch])
+    call, returned = gaps.call_ns[gap], gaps.returned_ns[gap]
+    parts = Gaps(
+        low_ns=low,
+        high_ns=high,
+        call_ns=np.where(call == NONE, NONE, np.clip(call, low, high)),
+        returned_ns=np.where(call == NONE, NONE, np.clip(returned, low, high)),
+        thread=gaps.thread[gap],
+        is_tail=gaps.is_tail[gap],
+        is_small=gaps.is_small[gap],
+        before=gaps.before[gap],
+    )
+    return parts, stretch
+
+
+def causes_of(trace: RankTrace, gaps: Gaps) -> dict[str, Times]:
+    """Return (n,) ns of each gap for each cause; over all causes they fill the gaps."""
+    is_known = gaps.call_ns != NONE
+    length_ns = gaps.high_ns - gaps.low_ns
+    rest_ns = np.where(is_known, gaps.high_ns - gaps.returned_ns, 0)
+    return {
+        **_host_late(trace, gaps),
+        IN_LAUNCH_CALL: np.where(is_known, gaps.returned_ns - gaps.call_ns, 0),
+        KERNEL_GAP: np.where(gaps.is_small, rest_ns, 0),
+        WAITING: np.where(gaps.is_small, 0, rest_ns),
+        LAUNCH_NOT_RECORDED: np.where(is_known | gaps.is_tail, 0, length_ns),
+        TAIL: np.where(gaps.is_tail, length_ns, 0),
+    }
+
+
+def totals_by_cause(causes: Mapping[str, Times], window: Window) -> dict[str, int]:
+    """Return how long a device was idle for each cause, ns; together they are its idle time.
+
+    Every cause is there, also with 0; but ``tail`` in the window of all GPU work only where
+    another device of the rank was the last to end.
+    """
+    return {
+        cause: int(time_ns.sum())
+        for cause, time_ns in causes.items()
+        if cause != TAIL or window.kind is WindowKind.STEPS or time_ns.any()
+    }
+
+
+def batch_waits(trace: RankTrace) -> Mask:
+    """Return an (n_slices,) mask of waits for a batch: annotations, else frames of the loader."""
+    rows = rows_named(trace, trace.slices.name, _LOADER_ANNOTATION.search)
+    return rows if rows.any() else rows_named(trace, trace.slices.name, _LOADER_FRAME.search)
+
+
+def _host_late(trace: RankTrace, gaps: Gaps) -> dict[str, Times]:
+    late_ns = {f"{HOST_LATE}{cause}": np.zeros_like(gaps.low_ns) for cause in HostCause}
+    for thread in np.unique(gaps.thread[gaps.thread != NONE]).tolist():
+        own = gaps.thread == thread
+        low_ns, high_ns = gaps.low_ns[own], gaps.call_ns[own]
+        reached = [covered_each(union, low_ns, high_ns) for union in _busy_with(trace)[thread]]
+        parts = np.diff([np.zeros_like(low_ns), *reached, high_ns - low_ns], axis=0)
+        for total_ns, part_ns in zip(late_ns.values(), parts, strict=True):
+            total_ns[own] = part_ns
+    return late_ns
+
+
+@fact
+def _busy_with(trace: RankTrace) -> dict[int, tuple[Union, ...]]:
+    """Return when each launching thread was busy with the first cause, with the first two, ….
+
+    A wait for a batch counts on whichever thread.
+    """
+    slices, calls, ops = trace.slices, trace.calls, trace.gpu_ops
+    masks: tuple[tuple[HostSlices | HostCalls, Mask], ...] = (
+        (slices, batch_waits(trace)),
+        (calls, rows_named(trace, calls.name, SYNC_CALL.search)),
+        (calls, rows_named(trace, calls.name, _COPY_CALL.search)),
+        (slices, rows_named(trace, slices.name, _OPTIMIZER.search)),
+        (slices, rows_named(trace, slices.name, _AUTOGRAD.search)),
+        (calls, rows_named(trace, calls.name, _ALLOC_CALL.search)),
+        (slices, slices.kind == SliceKind.PYTHON),
+    )
+    found = {}
+    for thread in np.unique(calls.thread[ops.launch[ops.launch != NONE]]).tolist():
+        unions = []
+        for place, (table, mask) in enumerate(masks):
+            rows = mask if place == 0 else mask & (table.thread == thread)
+            unions.append(union_of(table.start_ns[rows], table.end_ns[rows]))
+        found[thread] = tuple(accumulate(unions, lambda *both: join(both)))
+    return found

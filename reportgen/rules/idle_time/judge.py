@@ -1,0 +1,279 @@
+"""What IdleTime says: a row per cause, long stretches, and the causes that cost enough to act on.
+
+A recording without steps in which one idle stretch outweighs all else is one of a start: its
+causes are then only reported, since what happens once is nothing to win in each step.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from reportgen.facts.device_busy import WindowKind, headline_rows
+from reportgen.facts.use_over_time import is_far_apart
+from reportgen.results import Exhibit, ExhibitKind, Finding, Severity, Where
+from reportgen.rules.base import Outcome
+from reportgen.rules.idle_time.measure import DeviceIdle, Params, Stretch
+from reportgen.rules.idle_time.texts import (
+    AT_THE_END,
+    BUSY,
+    FAULTS,
+    LOADER,
+    LOOKS_LIKE_A_START,
+    NAMES,
+    OTHER_WINDOW,
+    START,
+    STRETCHES_CAPTION,
+    TABLE_CAPTION,
+    WORST,
+    Fault,
+)
+from reportgen.rules.kit import (
+    col,
+    fault_severity,
+    ranking,
+    reason_without_gpu,
+    row,
+    table,
+    window_name,
+)
+from reportgen.text import device_label, format_ns_range, write
+from reportgen.units import NS_PER_S, NS_PER_US, pct_of, ratio_of
+
+MOST_STRETCHES = 1_000
+"""So many stretches are listed, the longest: more cannot be told apart in a chart."""
+LEAST_START_NS = NS_PER_S
+"""Creating a context and loading libraries take seconds; a shorter stretch may be anything."""
+
+
+@row
+class CauseTime:
+    """How long one device was idle for one cause in one window."""
+
+    rank: int = col()
+    device: int = col()
+    window: str = col()
+    cause: str = col()
+    time_ns: int = col("us", name="time_us", per=NS_PER_US)
+
+
+@row
+class ShownStretch:
+    """A long idle stretch on the common axis of time."""
+
+    lane: str = col()
+    name: str = col()
+    start_ns: int = col("s", name="start_s", per=NS_PER_S)
+    end_ns: int = col("s", name="end_s", per=NS_PER_S)
+    length_ns: int = col("us", name="duration_us", per=NS_PER_US)
+    before: str = col()
+
+
+def judge(ranks: Sequence[tuple[DeviceIdle, ...]], params: Params) -> Outcome:
+    """Say why the GPUs idled, by the headline window of each rank."""
+    rows = [device for rank in ranks for device in rank]
+    told = headline_rows(rows)
+    if not told:
+        return Outcome(missing=reason_without_gpu(0))
+    totals = _totals_ns(told)
+    shares = ranking(
+        "idle_shares",
+        [(NAMES[name][0], time_ns) for name, time_ns in totals.items()],
+        title="Why the GPUs idled",
+        caption=f"Shares of {_window(told)}.",
+        amount=("time_us", "us"),
+        per=NS_PER_US,
+        roles=[NAMES[name][1] for name in totals],
+    )
+    window_ns = sum(item.window.length_ns for item in told)
+    return Outcome(
+        findings=_findings(rows, told, params),
+        exhibits=[shares, *_stretches(told), _causes(rows)],
+        metrics={
+            f"{'gpu_' if name == BUSY else 'idle_'}{name.replace(':', '_')}_ratio": ratio_of(
+                time_ns, window_ns
+            )
+            for name, time_ns in totals.items()
+        },
+    )
+
+
+def _totals_ns(rows: Sequence[DeviceIdle]) -> dict[str, int]:
+    """Return busy time and each cause that occurs, added up over devices; they fill the windows."""
+    names = dict.fromkeys(cause for item in rows for cause in item.cause_ns)
+    totals = {name: sum(item.cause_ns.get(name, 0) for item in rows) for name in names}
+    busy = {BUSY: sum(item.busy_ns for item in rows)}
+    return busy | {name: time_ns for name, time_ns in totals.items() if time_ns > 0}
+
+
+def _causes(rows: Sequence[DeviceIdle]) -> Exhibit:
+    every = [
+        CauseTime(
+            rank=item.rank,
+            device=item.device,
+            window=item.window.kind.value,
+            cause=cause,
+            time_ns=time_ns,
+        )
+        for item in rows
+        for cause, time_ns in item.cause_ns.items()
+    ]
+    title = "Idle time by rank, device, window and cause"
+    return table("idle_causes", every, CauseTime, title=title, caption=TABLE_CAPTION)
+
+
+def _stretches(devices: Sequence[DeviceIdle]) -> Iterator[Exhibit]:
+    """Yield the stretches over time by rank and device; nothing where there are none.
+
+    As in the curve of utilization, recordings far apart all begin with the first.
+    """
+    every = [(item, stretch) for item in devices for stretch in item.stretches]
+    if not every:
+        return
+    every.sort(key=lambda pair: (-pair[1].length_ns, pair[0].rank, pair[1].start_ns))
+    shown = sorted(
+        every[:MOST_STRETCHES], key=lambda pair: (pair[0].rank, pair[0].device, pair[1].start_ns)
+    )
+    reaches = [
+        (item.origin_ns + item.window.start_ns, item.origin_ns + item.window.end_ns)
+        for item in devices
+    ]
+    is_apart = is_far_apart(reaches)
+    first_ns = min(begin for begin, _ in reaches)
+    zero_ns = {
+        item.rank: (first_ns - item.window.start_ns) if is_apart else item.origin_ns
+        for item in devices
+    }
+    n_ranks = len(zero_ns)
+    length_ns = sum(stretch.length_ns for _, stretch in every)
+    counts = Counter(NAMES[stretch.cause][0] for _, stretch in every)
+    yield table(
+        "idle_stretches",
+        [
+            ShownStretch(
+                lane=device_label(item.node, f"gpu{item.device}", n_nodes=n_ranks),
+                name=NAMES[stretch.cause][0],
+                start_ns=zero_ns[item.rank] + stretch.start_ns,
+                end_ns=zero_ns[item.rank] + stretch.end_ns,
+                length_ns=stretch.length_ns,
+                before=stretch.before or AT_THE_END,
+            )
+            for item, stretch in shown
+        ],
+        ShownStretch,
+        drawn_as=ExhibitKind.SPANS,
+        title="Long idle stretches",
+        caption=write(
+            STRETCHES_CAPTION,
+            times="Once" if len(every) == 1 else f"{len(every):,} times",
+            least=format_ns_range([item.least_ns for item in devices]),
+            length=length_ns,
+            share=pct_of(length_ns, sum(item.window.length_ns for item in devices)),
+            counts=", ".join(f"{name} ({count:,})" for name, count in counts.most_common()),
+            apart=" Recorded far apart: all begin with the first." if is_apart else "",
+            rest=f" The longest {len(shown):,} are listed." if len(every) > len(shown) else "",
+        ),
+    )
+
+
+def _findings(
+    rows: Sequence[DeviceIdle], told: Sequence[DeviceIdle], params: Params
+) -> list[Finding]:
+    """Return a finding per fault that costs at least its share of the headline window."""
+    found = []
+    for fault in FAULTS:
+        is_loader = fault is LOADER
+        limit_pct = params.threshold_loader_pct if is_loader else params.threshold_cause_pct
+        share_pct = _share_pct(told, fault)
+        if share_pct > 0 and share_pct >= limit_pct:
+            found.append(_finding(fault, rows, told, limit_pct))
+    start = _start(told, params.threshold_start_pct)
+    if start is None:
+        return found
+    once = [
+        replace(
+            item,
+            severity=Severity.INFO,
+            estimate=None,
+            text=item.text + LOOKS_LIKE_A_START,
+        )
+        for item in found
+    ]
+    return [start, *once]
+
+
+def _finding(
+    fault: Fault, rows: Sequence[DeviceIdle], told: Sequence[DeviceIdle], limit_pct: float
+) -> Finding:
+    share_pct = _share_pct(told, fault)
+    with_steps = {item.rank for item in rows if item.window.kind is WindowKind.STEPS}
+    others = [
+        item for item in rows if item.rank in with_steps and item.window.kind is WindowKind.GPU
+    ]
+    of_other = {"share": _share_pct(others, fault), "window": _window(others)} if others else {}
+    worst = max(told, key=lambda item: _share_pct([item], fault))
+    own = [stretch for stretch in worst.stretches if stretch.cause in fault.causes]
+    of_worst = {"node": worst.node, "share": _share_pct([worst], fault)} if told[1:] else {}
+    return fault.message.finding(
+        measured=share_pct,
+        threshold=limit_pct,
+        severity=fault_severity(share_pct / 100),
+        where=_where(worst, max(own, key=lambda item: item.length_ns) if own else None),
+        share=share_pct / 100,
+        lost=sum(_lost_ns(item, fault) for item in told),
+        window=_window(told),
+        of_other_window=write(OTHER_WINDOW, **of_other) if of_other else "",
+        of_worst=write(WORST, **of_worst) if of_worst else "",
+    )
+
+
+def _start(devices: Sequence[DeviceIdle], limit_pct: float) -> Finding | None:
+    """Return that the recording is of a start, ``None`` where it is not."""
+    longest = [
+        (item, max(item.stretches, key=lambda stretch: stretch.length_ns))
+        for item in devices
+        if item.stretches
+    ]
+    if not longest or any(item.window.kind is WindowKind.STEPS for item in devices):
+        return None
+    item, stretch = max(longest, key=lambda pair: pair[1].length_ns)
+    share_pct = pct_of(
+        sum(one.length_ns for _, one in longest), sum(one.window.length_ns for one in devices)
+    )
+    if share_pct < limit_pct or stretch.length_ns < LEAST_START_NS:
+        return None
+    return START.finding(
+        measured=share_pct,
+        threshold=limit_pct,
+        where=_where(item, stretch),
+        length=stretch.length_ns,
+        before=stretch.before or AT_THE_END,
+        cause=NAMES[stretch.cause][0],
+        window=_window(devices),
+    )
+
+
+def _where(item: DeviceIdle, stretch: Stretch | None) -> Where:
+    """Return the device, and when a stretch of it was."""
+    if stretch is None:
+        return Where(node=item.node, device=f"gpu{item.device}")
+    return Where(
+        node=item.node,
+        device=f"gpu{item.device}",
+        start_s=(item.origin_ns + stretch.start_ns) / NS_PER_S,
+        end_s=(item.origin_ns + stretch.end_ns) / NS_PER_S,
+    )
+
+
+def _share_pct(rows: Sequence[DeviceIdle], fault: Fault) -> float:
+    window_ns = sum(item.window.length_ns for item in rows)
+    return pct_of(sum(_lost_ns(item, fault) for item in rows), window_ns)
+
+
+def _lost_ns(item: DeviceIdle, fault: Fault) -> int:
+    return sum(item.cause_ns.get(cause, 0) for cause in fault.causes)
+
+
+def _window(rows: Sequence[DeviceIdle]) -> str:
+    return window_name([item.window for item in rows])

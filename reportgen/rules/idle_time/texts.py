@@ -1,0 +1,190 @@
+"""What IdleTime says: the names of causes, and the faults with what to try."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from reportgen.facts.idle import (
+    HOST_LATE,
+    IN_LAUNCH_CALL,
+    KERNEL_GAP,
+    LAUNCH_NOT_RECORDED,
+    SMALL_GAP_NS,
+    TAIL,
+    WAITING,
+    HostCause,
+)
+from reportgen.results import Role, Severity
+from reportgen.rules.kit import Message
+from reportgen.units import NS_PER_US
+
+BUSY = "busy"
+AT_THE_END = "the end of the window"
+_SMALL_GAP = f"{SMALL_GAP_NS // NS_PER_US} µs"
+
+
+def _host(*causes: HostCause) -> tuple[str, ...]:
+    return tuple(f"{HOST_LATE}{cause}" for cause in causes)
+
+
+NAMES: Mapping[str, tuple[str, Role]] = {
+    BUSY: ("GPU busy", Role.GPU),
+    f"{HOST_LATE}{HostCause.DATALOADER}": ("host late: data loader", Role.IO),
+    f"{HOST_LATE}{HostCause.SYNC}": ("host late: synchronizing call", Role.CPU),
+    f"{HOST_LATE}{HostCause.COPY}": ("host late: copying call", Role.CPU),
+    f"{HOST_LATE}{HostCause.OPTIMIZER}": ("host late: optimizer", Role.CPU),
+    f"{HOST_LATE}{HostCause.AUTOGRAD}": ("host late: autograd", Role.CPU),
+    f"{HOST_LATE}{HostCause.ALLOC}": ("host late: allocating call", Role.CPU),
+    f"{HOST_LATE}{HostCause.PYTHON}": ("host late: Python", Role.CPU),
+    f"{HOST_LATE}{HostCause.OTHER}": ("host late: operators and other", Role.CPU),
+    IN_LAUNCH_CALL: ("in the launch call", Role.GPU),
+    KERNEL_GAP: ("gap between kernels", Role.IDLE),
+    WAITING: ("waiting though launched", Role.IO),
+    LAUNCH_NOT_RECORDED: ("launch not recorded", Role.GPU),
+    TAIL: ("after the last operation", Role.GPU),
+}
+"""Causes for people, and what they are about."""
+
+TABLE_CAPTION = (
+    "Each gap is split by the call that launched the operation after it: before the call "
+    "the host was late, for the reason that its thread was busy with; inside it; after "
+    f"it a kernel_gap (less than {_SMALL_GAP}) or waiting. The rows of one window "
+    "add up to its idle time; tail is after the last operation."
+)
+STRETCHES_CAPTION = (
+    "{times} nothing ran on the GPU for at least {least}; together {length:ns}, {share:pct} of the "
+    "time. By the cause that takes most of each: {counts}.{apart}{rest}"
+)
+OTHER_WINDOW = " It is {share:pct} of {window}."
+WORST = " Most on {node}: {share:pct}."
+LOOKS_LIKE_A_START = " The recording looks like a start."
+
+START = Message(
+    id="IDLE-9",
+    severity=Severity.WARNING,
+    title="One idle stretch takes {measured:pct}: it looks like a start, not like steps",
+    text=(
+        "For {length:ns} before {before} nothing ran on the GPU ({cause}); that is {measured:pct} "
+        "of {window}. No steps were recorded. Creating a context, loading libraries and choosing "
+        "algorithms happen once; shares of such a recording say little of training."
+    ),
+    advice=(
+        "Record after warm-up: torch.profiler.schedule(wait=1, warmup=1, active=3), with "
+        "prof.step() at the end of each step."
+    ),
+    exhibit="idle_stretches",
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fault:
+    """One kind of fault: the causes it joins, and what to say about it."""
+
+    causes: tuple[str, ...]
+    message: Message
+
+
+def _fault(
+    finding_id: str,
+    idle_for: tuple[str, ...],
+    *,
+    title: str,
+    meaning: str,
+    advice: str,
+    due_to: tuple[str, ...] = (),
+) -> Fault:
+    """Return a fault; ``due_to`` are ids of findings that name what lies behind it."""
+    message = Message(
+        id=finding_id,
+        title=f"{title}: {{measured:pct}} of the time",
+        text=(
+            "For {lost:ns}, {measured:pct} of {window}, the GPU was idle: "
+            f"{meaning}.{{of_other_window}}{{of_worst}}"
+        ),
+        advice=advice,
+        exhibit="idle_shares",
+        causes=due_to,
+    )
+    return Fault(causes=idle_for, message=message)
+
+
+LOADER = _fault(
+    "IDLE-1",
+    _host(HostCause.DATALOADER),
+    title="The GPU waits for the data loader",
+    meaning="the host waited for the next batch",
+    advice=(
+        "Raise num_workers of the DataLoader, with pin_memory and prefetch_factor; if that is "
+        "done, make each batch cheaper to load."
+    ),
+)
+FAULTS = (
+    LOADER,
+    _fault(
+        "IDLE-2",
+        _host(HostCause.SYNC),
+        title="The GPU drains because the host synchronizes",
+        meaning="the host came late because it waited in synchronizing calls",
+        advice=(
+            "Remove .item(), .cpu(), print of tensors and torch.cuda.synchronize() from the loop, "
+            "or do them every nth step."
+        ),
+    ),
+    _fault(
+        "IDLE-3",
+        _host(HostCause.COPY),
+        title="The GPU waits while the host copies",
+        meaning="the host came late because it was inside copying calls",
+        advice="Copy from pinned memory with non_blocking=True, on a stream of its own.",
+        due_to=("COPY-1",),
+    ),
+    _fault(
+        "IDLE-4",
+        _host(HostCause.ALLOC),
+        title="The GPU waits while the host allocates or frees GPU memory",
+        meaning="the host came late because it was inside calls that allocate or free memory",
+        advice=(
+            "Keep shapes steady, do not call empty_cache() in the loop, and let the caching "
+            "allocator use expandable segments."
+        ),
+    ),
+    _fault(
+        "IDLE-5",
+        _host(HostCause.OPTIMIZER, HostCause.AUTOGRAD, HostCause.PYTHON, HostCause.OTHER),
+        title="The host is too slow to keep the GPU busy",
+        meaning="the host had not yet called the next operation: it ran Python or operators",
+        advice=(
+            "Launch less and larger: larger batches, torch.compile or CUDA graphs, fused or "
+            "foreach optimizers, less Python in the loop."
+        ),
+        due_to=("KERN-1",),
+    ),
+    _fault(
+        "IDLE-6",
+        (IN_LAUNCH_CALL,),
+        title="The GPU waits inside launch calls",
+        meaning="the call that launches the next operation took its time",
+        advice="Replay the step as a CUDA graph, or fuse small kernels with torch.compile.",
+        due_to=("KERN-1",),
+    ),
+    _fault(
+        "IDLE-7",
+        (KERNEL_GAP,),
+        title="Short gaps between kernels add up",
+        meaning=f"the device paused for less than {_SMALL_GAP} between operations",
+        advice="Fuse small kernels (torch.compile), enlarge the batch, or use CUDA graphs.",
+        due_to=("KERN-1",),
+    ),
+    _fault(
+        "IDLE-8",
+        (WAITING,),
+        title="The GPU waits although its work was launched",
+        meaning="operations were launched in time but waited for a stream, an event or a peer",
+        advice=(
+            "Look at waits between streams, and at collectives that wait for a late rank, in "
+            "the moments of these gaps."
+        ),
+        due_to=("COMM-1",),
+    ),
+)

@@ -1,0 +1,48 @@
+"""GPU activity by hand-made numbers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from reportgen.profile.trace import RankTrace
+from reportgen.rules.gpu_activity import RULE
+from tests.rules.kernels.builders import rank_trace
+from tests.rules.samples import run
+
+
+def test_devices_are_told_apart_in_the_window_of_their_rank() -> None:
+    gpu: list[Any] = [("a", 0.0, 100.0, {"device": 0}), ("b", 50.0, 10.0, {"device": 1})]
+    result = run(RULE, rank_trace(gpu=gpu))
+    table = result.exhibit("activity_by_device")
+    assert table is not None
+    columns = {column.name: column.values for column in table.columns}
+
+    assert columns["device"] == (0, 1)
+    assert columns["busy_us"] == (100.0, 10.0)
+    assert columns["idle_us"] == (0.0, 90.0)
+
+
+@pytest.mark.parametrize(("exposed_us", "is_fault"), [(9.0, False), (10.0, True)])
+def test_exposed_communication_is_a_fault_from_its_threshold_on(
+    exposed_us: float, is_fault: bool
+) -> None:
+    gpu = [("k", 0.0, 100 - exposed_us), ("ncclKernel", 100 - exposed_us, exposed_us)]
+    ids = [item.id for item in run(RULE, rank_trace(gpu=gpu)).findings]
+
+    assert ("ACT-1" in ids) is is_fault
+
+
+@pytest.mark.parametrize(("most_us", "is_fault"), [(60.0, False), (90.0, True)])
+def test_uneven_ranks_are_named(most_us: float, is_fault: bool) -> None:
+    def rank(number: int, compute_us: float) -> RankTrace:
+        gpu = [("k", 0.0, compute_us), ("ncclKernel", compute_us, 100 - compute_us)]
+        return rank_trace(gpu=gpu, rank=number)
+
+    findings = run(RULE, rank(0, 50.0), rank(1, most_us)).findings
+    uneven = [item for item in findings if item.id == "ACT-2"]
+
+    assert bool(uneven) is is_fault
+    if uneven:
+        assert uneven[0].where.node == "rank 1"

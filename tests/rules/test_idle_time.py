@@ -1,0 +1,130 @@
+"""Faults of idling, long stretches and recordings of a start, by hand-made numbers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from reportgen.profile.trace import RankTrace
+from reportgen.results import Severity, Status
+from reportgen.rules.idle_time import RULE
+from reportgen.rules.idle_time.measure import Params
+from tests.rules.kernels.builders import ANNOTATION, LOADER, gap_trace, rank_trace
+from tests.rules.samples import run
+
+
+@pytest.mark.parametrize(("late_us", "is_fault"), [(4.9, False), (5.0, True)])
+def test_waiting_for_the_loader_is_a_fault_from_its_threshold_on(
+    late_us: float, is_fault: bool
+) -> None:
+    trace = rank_trace(
+        gpu=[("a", 0.0, 50.0), ("b", 50 + late_us, 50 - late_us, {"correlation": 1})],
+        calls=[("cudaLaunchKernel", 50 + late_us, 1.0, {"correlation": 1})],
+        slices=[(LOADER, 50.0, late_us, ANNOTATION)],
+    )
+    result = run(RULE, trace)
+
+    assert (result.status is Status.TRIGGERED) is is_fault
+    if is_fault:
+        (finding,) = result.findings
+        assert finding.id == "IDLE-1"
+        assert finding.severity is Severity.WARNING
+        assert finding.measured == late_us
+        assert finding.estimate is not None
+        assert finding.estimate.speedup_at_most == 1.05
+
+
+def stretches(trace: RankTrace, *more: RankTrace, least_pct: float) -> list[dict[str, Any]]:
+    """Return the listed stretches as mappings; [] where none is listed."""
+    result = run(RULE, trace, *more, params=Params(min_stretch_pct=least_pct))
+    found = result.exhibit("idle_stretches")
+    if found is None:
+        return []
+    names = [column.name for column in found.columns]
+    values = zip(*(column.values for column in found.columns), strict=True)
+    return [dict(zip(names, row, strict=True)) for row in values]
+
+
+def test_a_long_idle_stretch_says_when_how_long_why_and_before_what() -> None:
+    trace = gap_trace((190.0, 10.0), origin_ns=1_783_071_000_000_000_000)
+    (found,) = stretches(trace, least_pct=10.0)
+
+    assert (found["lane"], found["name"]) == ("gpu0", "host late: operators and other")
+    assert (found["duration_us"], found["before"]) == (100.0, "b")
+    assert found["start_s"] == pytest.approx(1_783_071_000.0001, abs=1e-6)
+    assert found["end_s"] == pytest.approx(1_783_071_000.0002, abs=1e-6)
+
+
+@pytest.mark.parametrize(("least_pct", "n_listed"), [(33.0, 1), (33.4, 0), (0.0, 1)])
+def test_a_stretch_is_listed_from_its_share_of_the_window_on(
+    least_pct: float, n_listed: int
+) -> None:
+    assert len(stretches(gap_trace((10.0, 5.0)), least_pct=least_pct)) == n_listed
+
+
+def test_a_stretch_after_the_last_operation_ends_with_the_window() -> None:
+    trace = rank_trace(gpu=[("a", 0.0, 10.0)], steps=[(1, 0.0, 100.0)])
+
+    assert [row["before"] for row in stretches(trace, least_pct=1.0)] == ["the end of the window"]
+
+
+def test_stretches_of_ranks_recorded_far_apart_begin_together() -> None:
+    early, late = (gap_trace((10.0, 5.0), rank=rank, origin_ns=rank * 10**12) for rank in (0, 1))
+    rows = stretches(early, late, least_pct=1.0)
+
+    assert [row["lane"] for row in rows] == ["rank 0 gpu0", "rank 1 gpu1"]
+    assert rows[0]["start_s"] == rows[1]["start_s"]
+
+
+def test_a_fault_of_idling_says_when_its_longest_stretch_was() -> None:
+    trace = gap_trace((190.0, 10.0), origin_ns=1_783_071_000_000_000_000)
+    (finding,) = (item for item in run(RULE, trace).findings if item.id == "IDLE-5")
+
+    assert finding.where.start_s == pytest.approx(1_783_071_000.0001, abs=1e-6)
+    assert finding.where.end_s == pytest.approx(1_783_071_000.0002, abs=1e-6)
+
+
+def start_trace(length_us: float, **more: Any) -> RankTrace:
+    """A kernel, a stretch in which the host allocates, and 500 ms of kernels."""
+    begin = 500_000.0 + length_us
+    return rank_trace(
+        gpu=[
+            ("a", 0.0, 500_000.0, {"correlation": 1}),
+            ("b", begin, 500_000.0, {"correlation": 2}),
+        ],
+        calls=[
+            ("cudaMalloc", 500_000.0, length_us - 10, {}),
+            ("cudaLaunchKernel", begin - 10, 5.0, {"correlation": 2}),
+        ],
+        **more,
+    )
+
+
+@pytest.mark.parametrize(("length_us", "is_start"), [(1_000_000.0, True), (999_000.0, False)])
+def test_a_recording_of_a_start_is_told_instead_of_its_causes(
+    length_us: float, is_start: bool
+) -> None:
+    params = Params(threshold_start_pct=40.0)
+    findings = run(RULE, start_trace(length_us), params=params).findings
+
+    assert [item.id for item in findings] == (["IDLE-9", "IDLE-4"] if is_start else ["IDLE-4"])
+    assert findings[0].severity is Severity.WARNING
+    if is_start:
+        assert "host late: allocating call" in findings[0].text
+        assert findings[1].severity is Severity.INFO
+        assert findings[1].estimate is None
+
+
+def test_with_steps_a_long_stretch_is_a_fault_of_the_steps() -> None:
+    trace = start_trace(3_000_000.0, steps=[(1, 0.0, 4_000_000.0)])
+
+    assert [item.id for item in run(RULE, trace).findings] == ["IDLE-4"]
+
+
+@pytest.mark.parametrize(("limit_pct", "is_start"), [(75.0, True), (75.1, False)])
+def test_a_start_begins_at_its_share(limit_pct: float, is_start: bool) -> None:
+    params = Params(threshold_start_pct=limit_pct)
+    findings = run(RULE, start_trace(3_000_000.0), params=params).findings
+
+    assert ("IDLE-9" in {item.id for item in findings}) is is_start
