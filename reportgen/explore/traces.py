@@ -20,7 +20,7 @@ from reportgen.intake import read, read_events
 from reportgen.profile import NO_STEP, PartRef, RankTrace, SpanSource, SpanTable
 from reportgen.profile.spans import NUMBER_COLUMNS, STEP_PREFIX, SpanArguments, code_type
 from reportgen.profile.trace_tables import SliceKind, Times
-from reportgen.rules.kernels.steps import StepRows, step_rows
+from reportgen.facts.traced_steps import StepRows, step_rows
 
 STEP = f"{STEP_PREFIX}ModeKeys.GLOBAL"
 _SLICES = {

@@ -26,10 +26,9 @@ from reportgen.results import (
     exhibit,
 )
 from reportgen.rules.base import About, Need, Outcome, Rule
-from reportgen.rules.kernels.saying import pct_of, share_limit
-from reportgen.rules.kit import Message, col, concat, derived, floats, row, table
+from reportgen.rules.kit import Message, col, concat, derived, floats, row, share_limit, table
 from reportgen.text import write
-from reportgen.units import NS_PER_S
+from reportgen.units import NS_PER_S, pct_of
 
 LEAST_STEPS = 4
 """Three steps in a row that all grow are the fewest that are hardly chance."""

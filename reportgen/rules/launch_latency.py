@@ -25,9 +25,8 @@ from reportgen.results import (
     exhibit,
 )
 from reportgen.rules.base import About, Need, Outcome, Rule
-from reportgen.rules.kernels.saying import reason_without_gpu, top_k
-from reportgen.rules.kernels.windows import launch_end_ns, launch_start_ns, own_clock_ns
-from reportgen.rules.kit import Message, col, concat, floats, row, table
+from reportgen.facts.device_busy import launch_end_ns, launch_start_ns, own_clock_ns
+from reportgen.rules.kit import Message, col, concat, floats, reason_without_gpu, row, table, top_k
 from reportgen.text import write
 from reportgen.units import NS_PER_US
 
@@ -157,7 +156,7 @@ def _delays(rank: int, delay: str, values: Times, *, orphans: int) -> Delays:
 
 def judge(ranks: Sequence[RankLaunches], params: Params) -> Outcome:
     """Report how launches reach the GPU."""
-    missing = reason_without_gpu(n_ranks=len(ranks), n_ops=sum(rank.n_ops for rank in ranks))
+    missing = reason_without_gpu(sum(rank.n_ops for rank in ranks))
     if missing:
         return Outcome(missing=missing)
     rows = concat(rank.delays for rank in ranks)

@@ -22,11 +22,10 @@ from reportgen.results import (
     exhibit,
 )
 from reportgen.rules.base import About, Need, Outcome, Rule
-from reportgen.rules.kernels.saying import pct_of, reason_without_gpu, share_limit
-from reportgen.rules.kernels.windows import launch_end_ns
-from reportgen.rules.kit import Message, col, floats, row, table
+from reportgen.facts.device_busy import launch_end_ns
+from reportgen.rules.kit import Message, col, floats, reason_without_gpu, row, share_limit, table
 from reportgen.text import write
-from reportgen.units import NS_PER_S, NS_PER_US
+from reportgen.units import NS_PER_S, NS_PER_US, pct_of
 
 FULL_FROM = 1_000
 """At this depth the hardware's queue (about 1,024) is full and blocks the host. Source:
@@ -135,7 +134,7 @@ def _depths(trace: RankTrace) -> Iterator[tuple[int, int, Times, NDArray[np.int6
 def judge(ranks: Sequence[tuple[int, tuple[StreamQueue, ...]]], params: Params) -> Outcome:
     """Report how full the queues were."""
     queues = [queue for _, of_rank in ranks for queue in of_rank]
-    missing = reason_without_gpu(n_ranks=len(ranks), n_ops=sum(n_ops for n_ops, _ in ranks))
+    missing = reason_without_gpu(sum(n_ops for n_ops, _ in ranks))
     if not queues:
         return Outcome(missing=missing)
     deepest = max(queues, key=lambda item: (item.curve is not None, item.max_depth))

@@ -25,28 +25,11 @@ from reportgen.results import (
     Where,
 )
 from reportgen.rules.base import About, Need, Outcome, Rule
-from reportgen.rules.kernels.device_time import time_in, unions_of
-from reportgen.rules.kernels.saying import (
-    pct_of,
-    ratio_of,
-    reason_without_gpu,
-    say_window,
-    share_limit,
-)
-from reportgen.rules.kernels.windows import Window, headline, windows_of
-from reportgen.rules.kit import (
-    Message,
-    col,
-    concat,
-    derived,
-    fault_severity,
-    ranking,
-    row,
-    sum_by_key,
-    table,
-)
+from reportgen.facts.device_busy import time_in, unions_of
+from reportgen.facts.device_busy import Window, headline, windows_of
+from reportgen.rules.kit import Message, col, concat, derived, fault_severity, ranking, reason_without_gpu, row, share_limit, sum_by_key, table, window_name
 from reportgen.text import write
-from reportgen.units import NS_PER_US
+from reportgen.units import NS_PER_US, pct_of, ratio_of
 
 MEMSET, OTHER, PAGEABLE = "Memset", "other", "Pageable"
 DIRECTIONS = ("HtoD", "DtoH", "DtoD", "PtoP", "HtoH", MEMSET, OTHER)
@@ -245,7 +228,7 @@ def _exposed(trace: RankTrace, window: Window) -> tuple[ExposedCopies, ...]:
 
 def judge(ranks: Sequence[RankCopies], params: Params) -> Outcome:
     """Report what was moved, what of it was pageable, and what hides behind no kernel."""
-    missing = reason_without_gpu(n_ranks=len(ranks), n_ops=sum(rank.n_ops for rank in ranks))
+    missing = reason_without_gpu(sum(rank.n_ops for rank in ranks))
     if missing:
         return Outcome(missing=missing)
     rows = concat(rank.rows for rank in ranks)
@@ -335,7 +318,7 @@ def _exposed_finding(ranks: Sequence[RankCopies], limit_pct: float) -> Finding |
         main=main,
         exposed=exposed_ns,
         most=each_ns[main],
-        window=say_window([device.window for device in devices]),
+        window=window_name([device.window for device in devices]),
         count=sum(r.count for rank in ranks for r in rank.rows if r.direction == main),
     )
 

@@ -16,10 +16,9 @@ from reportgen.profile.trace import RankTrace
 from reportgen.profile.trace_tables import NONE, SliceKind, Times
 from reportgen.results import ExhibitKind, Role, RuleId, Section
 from reportgen.rules.base import About, Need, Outcome, Rule
-from reportgen.rules.kernels.saying import pct_of, top_k
-from reportgen.rules.kit import Message, col, ranking, row, sum_by_key, table
+from reportgen.rules.kit import Message, col, ranking, row, sum_by_key, table, top_k
 from reportgen.text import write
-from reportgen.units import NS_PER_US
+from reportgen.units import NS_PER_US, pct_of
 
 ABOUT = About(
     checks="How long the framework's operators ran on the host, and what they cost on the GPU.",

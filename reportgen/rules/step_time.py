@@ -27,10 +27,9 @@ from reportgen.results import (
 )
 from reportgen.results.packed import pack
 from reportgen.rules.base import About, Need, Outcome, Rule, param
-from reportgen.rules.kernels.saying import reason_without_gpu
-from reportgen.rules.kernels.steps import StepRows, StepSource, step_rows
-from reportgen.rules.kernels.windows import own_clock_ns
-from reportgen.rules.kit import Message, col, fault_severity, floats, histogram, row, table
+from reportgen.facts.traced_steps import StepRows, StepSource, step_rows
+from reportgen.facts.device_busy import own_clock_ns
+from reportgen.rules.kit import Message, col, fault_severity, floats, histogram, reason_without_gpu, row, table
 from reportgen.text import join_names, part_of, plural, write
 from reportgen.units import NS_PER_US, seconds
 
@@ -39,7 +38,7 @@ MOST_GROUPS = 16
 LEAST_TO_COMPARE = 3
 COMPLETE_FROM_RATIO = 0.8
 """A first step with fewer operations than this share of the median lacks some: the recording began
-inside it (docs/definitions.md, Steps)."""
+inside it (docs/definitions.md, Steps of a trace)."""
 POINTS_PCT = (50, 95, 99)
 ABOUT = About(
     checks="How long training steps take, and which are much slower than the others.",
@@ -100,7 +99,7 @@ class Params:
         2.0,
         unit="",
         meaning="a step is slow when it takes this many times the median",
-        source="docs/definitions.md, Steps",
+        source="docs/definitions.md, Steps of a trace",
         minimum=1,
     )
     least_steps: int = param(
@@ -160,7 +159,7 @@ def judge(ranks: Sequence[RankSteps], params: Params) -> Outcome:
     traced = [(rank, rank.steps) for rank in ranks if rank.steps]
     if not traced:
         text = "Nothing in the trace tells steps: call prof.step() in the loop."
-        no_gpu = reason_without_gpu(n_ranks=len(ranks), n_ops=sum(rank.n_ops for rank in ranks))
+        no_gpu = reason_without_gpu(sum(rank.n_ops for rank in ranks))
         return Outcome(missing=no_gpu or Reason(code=ReasonCode.NO_STEPS, text=text))
     every_ns = np.concatenate([steps.period_ns for _, steps in traced])
     p50_ns, p95_ns, p99_ns = np.percentile(every_ns, POINTS_PCT).tolist()

@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from reportgen.facts.intervals import covered_each, union_of
 from reportgen.profile.trace import RankTrace
 from reportgen.profile.trace_tables import NONE, SliceKind, Times
-from reportgen.rules.kernels.windows import launch_start_ns
+from reportgen.facts.device_busy import launch_start_ns
 
 LEAST_REPEATS = 3
-"""An annotation that comes less often is no step. Source: ours."""
+"""An annotation that comes once or twice repeats by chance."""
 _NUMBERED = re.compile(
     r"^(?:train(?:ing)?[ _]?)?(?:step|iteration|iter)[ _#:]*(\d+)$", re.IGNORECASE
 )
@@ -60,7 +60,7 @@ class StepRows:
 def step_rows(trace: RankTrace) -> StepRows | None:
     """Return the steps of a rank, ``None`` where nothing tells them.
 
-    Source: kernel-trace definitions D6.
+    Source: docs/definitions.md, Steps of a trace.
     """
     steps = trace.steps
     if steps.start_ns.size:
