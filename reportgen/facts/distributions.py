@@ -19,6 +19,8 @@ from reportgen.profile.system import Floats
 WHISKER_REACH = 1.5
 N_BINS = 50
 BIN_PCT = 2
+PCT_EDGES = range(0, N_BINS * BIN_PCT + 1, BIN_PCT)
+"""The edges of histograms of percentages."""
 AWS_N_BINS = 49
 FINE_BINS = 1_000
 DRAWN_BINS = 60

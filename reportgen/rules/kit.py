@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reportgen.facts.device_busy import Window, WindowKind
-from reportgen.facts.distributions import BIN_PCT, Box
+from reportgen.facts.distributions import Box
 from reportgen.facts.intervals import runs_of
 from reportgen.facts.parts import concat, merge, merged, sum_by_key
 from reportgen.facts.steps import Loop
@@ -62,7 +62,6 @@ __all__ = [
     "merge",
     "merged",
     "patience",
-    "pct_bins",
     "percentage",
     "ranking",
     "reason_to_skip",
@@ -333,36 +332,6 @@ def boxes(
         ],
         role=role,
         row_roles=row_roles[:MOST_BOXES],
-    )
-
-
-def pct_bins(
-    exhibit_id: str,
-    groups: Sequence[tuple[str, Sequence[object]]],
-    *,
-    title: str,
-    caption: str,
-    role: Role | None = None,
-) -> Exhibit:
-    """Return histograms of percentages.
-
-    Args:
-        exhibit_id: stable id, unique within the result.
-        groups: at least one: a name, and counts in bins of 2 % that begin at 0.
-        title: what was counted, without a full stop.
-        caption: how to read it.
-        role: what all groups are about.
-    """
-    edges = range(0, BIN_PCT * (len(groups[0][1]) + 1), BIN_PCT)
-    return histogram(
-        exhibit_id,
-        edges,
-        groups,
-        title=title,
-        caption=caption,
-        unit="%",
-        edge_type=ColumnType.INT,
-        role=role,
     )
 
 

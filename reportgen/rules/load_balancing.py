@@ -12,6 +12,7 @@ import numpy as np
 from reportgen.facts.distributions import (
     AWS_N_BINS,
     N_BINS,
+    PCT_EDGES,
     Counts,
     aws_histogram,
     bin_index,
@@ -23,6 +24,7 @@ from reportgen.facts.minutes import minutes_of
 from reportgen.profile import NodeProfile, SeriesKind
 from reportgen.profile.system import Instants
 from reportgen.results import (
+    ColumnType,
     Counters,
     Details,
     Exhibit,
@@ -43,8 +45,8 @@ from reportgen.rules.kit import (
     col,
     derived,
     fault_severity,
+    histogram,
     patience,
-    pct_bins,
     reason_to_skip,
     row,
     table,
@@ -376,8 +378,16 @@ def _nearness(pair: PairDistance) -> float:
 
 
 def _histogram(groups: Sequence[tuple[str, Sequence[object]]], caption: str) -> Exhibit:
-    title = "Samples by GPU utilization"
-    return pct_bins("workloads", groups, title=title, caption=caption, role=Role.GPU)
+    return histogram(
+        "workloads",
+        PCT_EDGES[: len(groups[0][1]) + 1],
+        groups,
+        title="Samples by GPU utilization",
+        caption=caption,
+        unit="%",
+        edge_type=ColumnType.INT,
+        role=Role.GPU,
+    )
 
 
 def from_details(counters: Counters, details: Details, params: Params) -> Outcome:

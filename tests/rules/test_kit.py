@@ -16,10 +16,10 @@ from reportgen.rules.kit import (
     derived,
     estimate_of,
     fault_severity,
+    histogram,
     intervals,
     longest_minutes,
     merge,
-    pct_bins,
     ranking,
     reason_to_skip,
     row,
@@ -174,12 +174,16 @@ def test_more_boxes_than_can_be_told_apart_are_cut_and_it_is_said() -> None:
     assert "The first 64 of 100." in item.caption
 
 
-def test_a_histogram_of_percentages_has_bins_of_two() -> None:
-    item = pct_bins("bins", [("gpu0", [3, 0, 1])], title="t", caption="c", role=Role.GPU)
+def test_a_histogram_has_the_edges_of_its_bins_and_a_column_of_counts_each() -> None:
+    item = histogram(
+        "bins", [0, 2, 4], [("gpu0", [3, 1])], title="t", unit="%", edge_type=ColumnType.INT
+    )
 
-    assert item.kind is ExhibitKind.HISTOGRAM
-    assert [column.values for column in item.columns] == [(0, 2, 4), (2, 4, 6), (3, 0, 1)]
-    assert {column.type for column in item.columns} == {ColumnType.INT}
+    assert [(column.name, column.values) for column in item.columns] == [
+        ("bin_start", (0, 2)),
+        ("bin_end", (2, 4)),
+        ("gpu0", (3, 1)),
+    ]
 
 
 def interval(start_s: float, end_s: float, *, node: str = "algo-1", device: str = "") -> Interval:

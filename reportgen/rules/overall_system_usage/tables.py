@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from statistics import fmean
 
 import numpy as np
 
+from reportgen.facts.distributions import PCT_EDGES
 from reportgen.facts.resample import ThinCurve, align
-from reportgen.profile.system import Instants
-from reportgen.results import Column, ColumnType, Exhibit, ExhibitKind, Role, column, exhibit
-from reportgen.rules.kit import merge, pct_bins, table
+from reportgen.results import ColumnType, Exhibit, ExhibitKind, Role, column, exhibit
+from reportgen.rules.kit import floats, histogram, merge, row, table
 from reportgen.rules.overall_system_usage.measure import (
     ALL_CORES,
     DeviceCounts,
@@ -49,7 +49,7 @@ _ACTIVE = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@row
 class Line:
     """One curve: of a GPU, or of a whole node, whose ``device`` is empty.
 
@@ -92,9 +92,12 @@ def exhibits_of(nodes: Sequence[NodeUsage], totals: Totals) -> Iterator[Exhibit]
         yield _heatmap(lines, Role.GPU if gpus else Role.CPU)
     for role, what in ((Role.GPU, "GPU"), (Role.CPU, "CPU core")):
         if role in totals:
-            yield pct_bins(
+            yield histogram(
                 f"{role}_histogram",
+                PCT_EDGES,
                 _groups(totals[role]),
+                unit="%",
+                edge_type=ColumnType.INT,
                 title=f"{what} samples by utilization",
                 caption="All devices of all nodes; the last bin holds 98 to 100 %.",
                 role=role,
@@ -167,12 +170,11 @@ def _band(
     shown = _extremes(lines)
     cells = min(MAX_CELLS, max(MIN_CELLS, CELLS_OF_ALL_LINES // len(shown)))
     aligned = align([line.curve for line in shown], cells=cells)
-    columns = [_times(aligned.time_ns)]
-    for row, line in enumerate(shown):
+    columns = [("time_s", "s", np.round(aligned.time_ns / NS_PER_S, TIME_DIGITS))]
+    for at, line in enumerate(shown):
         name = device_label(line.node, line.device, n_nodes=n_nodes) if line.device else line.node
         for part, values in (("min", aligned.low), ("mean", aligned.mean), ("max", aligned.high)):
-            rounded = np.round(values[row], digits)
-            columns.append(column(f"{name}_{part}", unit, rounded, type=ColumnType.FLOAT))
+            columns.append((f"{name}_{part}", unit, np.round(values[at], digits)))
     caption = "Minimum, mean and maximum of each stretch of time."
     n_points = max(line.curve.n_points for line in shown)
     if n_points > aligned.time_ns.size:
@@ -184,13 +186,13 @@ def _band(
             "the highest mean; the table of usage has all."
         )
     return exhibit(
-        exhibit_id, ExhibitKind.BAND, title=title, caption=caption, columns=columns, role=role
+        exhibit_id,
+        ExhibitKind.BAND,
+        title=title,
+        caption=caption,
+        columns=floats(*columns),
+        role=role,
     )
-
-
-def _times(time_ns: Instants, n_rows: int = 1) -> Column:
-    time_s = np.tile(np.round(time_ns / NS_PER_S, TIME_DIGITS), n_rows)
-    return column("time_s", "s", time_s, type=ColumnType.FLOAT)
 
 
 def _extremes(lines: Sequence[Line]) -> list[Line]:
@@ -210,8 +212,10 @@ def _heatmap(lines: Sequence[Line], role: Role) -> Exhibit:
     rows = sorted(lines, key=lambda line: fmean(means[line.node]))
     cells = min(MAX_HEAT_CELLS, max(1, CELLS_OF_ALL_ROWS // len(rows)))
     aligned = align([line.curve for line in rows], cells=cells)
-    n_cells = aligned.time_ns.size
-    what = role.upper()
+    n_cells, what = aligned.time_ns.size, role.upper()
+    time_s = np.round(aligned.time_ns / NS_PER_S, TIME_DIGITS)
+    names = [f"{its.node} {its.device}".strip() for its in rows]
+    nodes = [its.node for its in rows]
     return exhibit(
         "device_heatmap",
         ExhibitKind.HEATMAP,
@@ -221,16 +225,12 @@ def _heatmap(lines: Sequence[Line], role: Role) -> Exhibit:
             "cell was not measured."
         ),
         columns=[
-            _repeated("row", [f"{its.node} {its.device}".strip() for its in rows], n_cells),
-            _times(aligned.time_ns, len(rows)),
-            column(f"{role}_pct", "%", np.round(aligned.mean, 1).ravel(), type=ColumnType.FLOAT),
-            column(
-                "node", "", np.repeat([its.node for its in rows], n_cells), type=ColumnType.TEXT
+            column("row", "", np.repeat(names, n_cells), type=ColumnType.TEXT),
+            *floats(
+                ("time_s", "s", np.tile(time_s, len(rows))),
+                (f"{role}_pct", "%", np.round(aligned.mean, 1).ravel()),
             ),
+            column("node", "", np.repeat(nodes, n_cells), type=ColumnType.TEXT),
         ],
         role=role,
     )
-
-
-def _repeated(name: str, rows: Sequence[str], n_cells: int) -> Column:
-    return column(name, "", np.repeat(rows, n_cells), type=ColumnType.TEXT)
