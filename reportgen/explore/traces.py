@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 from reportgen.facts.device_busy import launch_start_ns
 from reportgen.facts.idle import batch_waits
 from reportgen.facts.loader import OPERATORS
+from reportgen.facts.traced_steps import StepRows, step_rows
 from reportgen.intake import read, read_events
 from reportgen.profile import NO_STEP, PartRef, RankTrace, SpanSource, SpanTable
 from reportgen.profile.spans import NUMBER_COLUMNS, STEP_PREFIX, SpanArguments, code_type
 from reportgen.profile.trace_tables import SliceKind, Times
-from reportgen.facts.traced_steps import StepRows, step_rows
 
 STEP = f"{STEP_PREFIX}ModeKeys.GLOBAL"
 _SLICES = {

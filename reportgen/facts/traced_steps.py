@@ -9,10 +9,10 @@ from enum import StrEnum
 import numpy as np
 from numpy.typing import NDArray
 
+from reportgen.facts.device_busy import launch_start_ns
 from reportgen.facts.intervals import covered_each, union_of
 from reportgen.profile.trace import RankTrace
 from reportgen.profile.trace_tables import NONE, SliceKind, Times
-from reportgen.facts.device_busy import launch_start_ns
 
 LEAST_REPEATS = 3
 """An annotation that comes once or twice repeats by chance."""

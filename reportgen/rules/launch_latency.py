@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from reportgen.facts.device_busy import launch_end_ns, launch_start_ns, own_clock_ns
 from reportgen.facts.distributions import box_of
 from reportgen.facts.kernel_names import short_names
 from reportgen.profile.trace import RankTrace
@@ -25,7 +26,6 @@ from reportgen.results import (
     exhibit,
 )
 from reportgen.rules.base import About, Need, Outcome, Rule
-from reportgen.facts.device_busy import launch_end_ns, launch_start_ns, own_clock_ns
 from reportgen.rules.kit import Message, col, concat, floats, reason_without_gpu, row, table, top_k
 from reportgen.text import write
 from reportgen.units import NS_PER_US

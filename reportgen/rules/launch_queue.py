@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from reportgen.facts.device_busy import launch_end_ns
 from reportgen.facts.resample import ThinCurve, thin
 from reportgen.profile.trace import RankTrace
 from reportgen.profile.trace_tables import NONE, Times
@@ -22,7 +23,6 @@ from reportgen.results import (
     exhibit,
 )
 from reportgen.rules.base import About, Need, Outcome, Rule
-from reportgen.facts.device_busy import launch_end_ns
 from reportgen.rules.kit import Message, col, floats, reason_without_gpu, row, share_limit, table
 from reportgen.text import write
 from reportgen.units import NS_PER_S, NS_PER_US, pct_of

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from reportgen.facts.device_busy import Window, headline, time_in, unions_of, windows_of
 from reportgen.facts.groups import sums_by_code
 from reportgen.facts.intervals import clip, overlap_ns, union_of
 from reportgen.profile.trace import RankTrace
@@ -25,9 +26,20 @@ from reportgen.results import (
     Where,
 )
 from reportgen.rules.base import About, Need, Outcome, Rule
-from reportgen.facts.device_busy import time_in, unions_of
-from reportgen.facts.device_busy import Window, headline, windows_of
-from reportgen.rules.kit import Message, col, concat, derived, fault_severity, ranking, reason_without_gpu, row, share_limit, sum_by_key, table, window_name
+from reportgen.rules.kit import (
+    Message,
+    col,
+    concat,
+    derived,
+    fault_severity,
+    ranking,
+    reason_without_gpu,
+    row,
+    share_limit,
+    sum_by_key,
+    table,
+    window_name,
+)
 from reportgen.text import write
 from reportgen.units import NS_PER_US, pct_of, ratio_of
 

@@ -7,7 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from reportgen.facts.device_busy import own_clock_ns
 from reportgen.facts.distributions import bin_together, tally_values
+from reportgen.facts.traced_steps import StepRows, StepSource, step_rows
 from reportgen.profile.trace import RankTrace
 from reportgen.results import (
     ColumnType,
@@ -27,9 +29,16 @@ from reportgen.results import (
 )
 from reportgen.results.packed import pack
 from reportgen.rules.base import About, Need, Outcome, Rule, param
-from reportgen.facts.traced_steps import StepRows, StepSource, step_rows
-from reportgen.facts.device_busy import own_clock_ns
-from reportgen.rules.kit import Message, col, fault_severity, floats, histogram, reason_without_gpu, row, table
+from reportgen.rules.kit import (
+    Message,
+    col,
+    fault_severity,
+    floats,
+    histogram,
+    reason_without_gpu,
+    row,
+    table,
+)
 from reportgen.text import join_names, part_of, plural, write
 from reportgen.units import NS_PER_US, seconds
 
