@@ -8,8 +8,8 @@ import numpy as np
 
 from reportgen.facts.device_busy import DeviceTime, headline_rows
 from reportgen.facts.use_over_time import FineUse, Use, begin_together, is_far_apart, use_together
+from reportgen.profile.system import Floats
 from reportgen.results import (
-    Column,
     ColumnType,
     Exhibit,
     ExhibitKind,
@@ -31,7 +31,14 @@ from reportgen.rules.gpu_activity.texts import (
     TABLE_CAPTION,
     UNEVEN,
 )
-from reportgen.rules.kit import fault_severity, merge, ranking, reason_without_gpu, window_name
+from reportgen.rules.kit import (
+    fault_severity,
+    floats,
+    merge,
+    ranking,
+    reason_without_gpu,
+    window_name,
+)
 from reportgen.text import device_label, format_ns, write
 from reportgen.units import NS_PER_US, pct_of, ratio_of
 
@@ -39,7 +46,11 @@ MOST_LINES = 16
 """More lines than this cannot be told apart in a chart; all numbers stay in the table."""
 LEAST_SAVED_RATIO = 0.01
 """Uneven ranks that cost less than 1 % of the window are not worth a finding."""
-BUSY_TIMES = ("window", "busy", "idle", "kernel", "compute", "communication", "memory", "overlap")
+TIMES = (
+    *("window", "busy", "idle", "kernel", "compute", "communication", "memory", "overlap"),
+    "exposed_communication",
+)
+"""The times of a device that its table shows."""
 ROLES = {
     "idle": Role.IDLE,
     "memory operations": Role.MEMORY,
@@ -155,10 +166,11 @@ def _shares(exhibit_id: str, parts_ns: Mapping[str, int], *, title: str, caption
 def _table(ranks: Sequence[RankActivity]) -> Exhibit:
     """Return every device in every window, exact."""
     rows = [(rank, item) for rank in ranks for item in rank.devices]
-    starts_ns = [rank.clock_ns + item.window.start_ns for rank, item in rows]
-    times_us: dict[str, list[float]] = {"window_start_us": [at / NS_PER_US for at in starts_ns]}
-    for name in (*BUSY_TIMES, "exposed_communication"):
-        times_us[f"{name}_us"] = [getattr(item, f"{name}_ns") / NS_PER_US for _, item in rows]
+    starts_us = [(rank.clock_ns + item.window.start_ns) / NS_PER_US for rank, item in rows]
+    times = [
+        (f"{name}_us", "us", [getattr(item, f"{name}_ns") / NS_PER_US for _, item in rows])
+        for name in TIMES
+    ]
     return exhibit(
         "activity_by_device",
         ExhibitKind.TABLE,
@@ -168,7 +180,7 @@ def _table(ranks: Sequence[RankActivity]) -> Exhibit:
             column("rank", "", [rank.rank for rank, _ in rows], type=ColumnType.INT),
             column("device", "", [item.device for _, item in rows], type=ColumnType.INT),
             column("window", "", [str(item.window.kind) for _, item in rows], type=ColumnType.TEXT),
-            *(column(name, "us", at, type=ColumnType.FLOAT) for name, at in times_us.items()),
+            *floats(("window_start_us", "us", starts_us), *times),
         ],
     )
 
@@ -180,10 +192,9 @@ def _curve(ranks: Sequence[RankActivity], total: DeviceTime, window: str) -> Exh
     is_apart = is_far_apart([item.reach_ns for item in devices])
     apart = " Recorded far apart: all begin with the first." if is_apart else ""
     rest = f" The first {MOST_LINES} of {len(owners)} GPUs." if len(owners) > MOST_LINES else ""
-    lines = [
-        (device_label(item.node, item.device, n_nodes=len(ranks)), [place])
-        for place, item in enumerate(devices[:MOST_LINES])
-    ]
+    lines = _means(owners)
+    for place, item in enumerate(devices[:MOST_LINES]):
+        lines.append((device_label(item.node, item.device, n_nodes=len(ranks)), [place]))
     return exhibit(
         "utilization",
         ExhibitKind.SERIES,
@@ -196,18 +207,18 @@ def _curve(ranks: Sequence[RankActivity], total: DeviceTime, window: str) -> Exh
             f"{window}: any kernel, copy or memset.{apart}{rest}"
         ),
         columns=[
-            column("time_s", "s", use.time_s, type=ColumnType.FLOAT),
-            *(_line(name, use, places) for name, places in (*_means(owners), *lines)),
+            *floats(("time_s", "s", use.time_s)),
+            *floats(*(_line(name, use, places) for name, places in lines), role=Role.GPU),
         ],
         role=Role.GPU,
     )
 
 
-def _line(name: str, use: Use, places: list[int]) -> Column:
+def _line(name: str, use: Use, places: list[int]) -> tuple[str, str, Floats]:
     """Return the mean use of some devices over time."""
     with np.errstate(invalid="ignore"):
         mean_pct = 100 * use.busy_ns[places].sum(axis=0) / use.length_ns[places].sum(axis=0)
-    return column(name, "%", mean_pct, type=ColumnType.FLOAT, role=Role.GPU)
+    return name, "%", mean_pct
 
 
 def _means(owners: Sequence[tuple[RankActivity, FineUse]]) -> list[tuple[str, list[int]]]:
