@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reportgen.facts.intervals import Union, clip, overlap_ns, union_of
+from reportgen.facts.parts import merged
 from reportgen.profile.memo import fact
 from reportgen.profile.trace import RankTrace
 from reportgen.profile.trace_tables import NONE, Codes, GpuKind, Times
@@ -166,9 +167,10 @@ class DeviceUnions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeviceTime:
-    """One device in one window, all in ns.
+    """One device in one window, all in ns; ``merge`` adds up those of several devices.
 
     Attributes:
+        window_ns: length of the window, or of all windows.
         busy_ns: any operation ran.
         kernel_ns, compute_ns, communication_ns, memory_ns: a kernel, a kernel that is no
             communication, a communication kernel, a copy or memset ran.
@@ -178,17 +180,18 @@ class DeviceTime:
     rank: int
     device: int
     window: Window
-    busy_ns: int
-    kernel_ns: int
-    compute_ns: int
-    communication_ns: int
-    memory_ns: int
-    overlap_ns: int
+    window_ns: int = merged(sum)
+    busy_ns: int = merged(sum)
+    kernel_ns: int = merged(sum)
+    compute_ns: int = merged(sum)
+    communication_ns: int = merged(sum)
+    memory_ns: int = merged(sum)
+    overlap_ns: int = merged(sum)
 
     @property
     def idle_ns(self) -> int:
         """Return how long nothing ran."""
-        return self.window.length_ns - self.busy_ns
+        return self.window_ns - self.busy_ns
 
     @property
     def exposed_communication_ns(self) -> int:
@@ -267,6 +270,7 @@ def time_in(unions: DeviceUnions, window: Window, *, rank: int) -> DeviceTime:
         rank=rank,
         device=unions.device,
         window=window,
+        window_ns=window.length_ns,
         busy_ns=inside(unions.busy).length_ns,
         kernel_ns=inside(unions.kernel).length_ns,
         compute_ns=compute.length_ns,

@@ -2,42 +2,48 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from reportgen.facts.use_over_time import FineUse, begin_together, use_together
+from reportgen.facts.device_busy import Mask, Window, WindowKind, rows_named
+from reportgen.facts.intervals import Union, clip, join, minus, union_of
+from reportgen.facts.parts import merge_by
+from reportgen.facts.use_over_time import FineUse, begin_together, fine_use, use_together
 from reportgen.profile.trace import RankTrace
+from reportgen.profile.trace_tables import NONE, HostCalls, HostSlices, SliceKind
 from reportgen.results import (
-    Counters,
     DashboardPanel,
-    Details,
     Exhibit,
     ExhibitKind,
     Place,
-    Reason,
-    ReasonCode,
+    Role,
     RuleId,
-    RuleResult,
     Section,
     exhibit,
 )
-from reportgen.rules.base import About, Need, Presentation, Rule
-from reportgen.rules.kernels.saying import pct_of, result_of, say_ns
-from reportgen.rules.kernels.threads import (
-    CallRow,
-    ThreadTime,
-    ThreadUse,
-    blocking_calls,
-    host_window,
-    thread_use,
-)
-from reportgen.units import NS_PER_US
+from reportgen.rules.base import About, Need, Outcome, Rule
+from reportgen.rules.kit import col, derived, floats, row, table
+from reportgen.text import format_ns
+from reportgen.units import NS_PER_US, pct_of
 
-ID = RuleId("HostThreads")
-TABLE, CURVE, CALLS = "host_threads", "busy_threads", "blocking_calls"
 MOST_LINES = 16
+"""More lines than this cannot be told apart in a chart; all numbers stay in the table."""
+_BLOCKING_CALL = re.compile(
+    r"(cuda|hip)(Stream|Device|Event)Synchronize|(cuda|hip)Memcpy$|cudaFree|.*Wait"
+)
+"""Calls that wait for the GPU (docs/definitions.md, Traced host threads)."""
+_PYTHON_WAIT = re.compile(
+    r"(?:^|/)threading\.py\(\d+\): (?:wait|join)$|(?:^|/)selectors\.py\(\d+\): select$"
+    r"|^<built-in method (?:acquire|sleep|poll|select) of "
+)
+"""Frames, as CPython and the profiler write them, in which Python waits for another thread, a file
+or a clock, as helper threads mostly do."""
+_STEP = re.compile(r"^ProfilerStep *#")
+"""A step spans its thread whatever the thread does."""
+
 ABOUT = About(
     checks="What the traced threads of the host did, and which calls made them wait for the GPU.",
     reading=(
@@ -52,59 +58,140 @@ ABOUT = About(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Params:
-    """This rule has no parameters: it only tells."""
+    """This rule has no parameters: it only reports."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Measurement:
-    """One rank: its threads and its blocking calls."""
+@row
+class ThreadTime:
+    """One host thread of a rank over the window."""
 
-    host: ThreadUse
-    calls: tuple[CallRow, ...]
+    rank: int = col()
+    thread: str = col()
+    window_ns: int = col("us", name="window_us", per=NS_PER_US)
+    busy_ns: int = col("us", name="busy_us", per=NS_PER_US)
+    blocked_ns: int = col("us", name="blocked_us", per=NS_PER_US)
+    busy_pct: float = derived(lambda item: pct_of(item.busy_ns, item.window_ns), "%")
 
 
-def measure(part: RankTrace, params: Params) -> Measurement:  # noqa: ARG001 - a rule's shape
+@row
+class BlockingCall:
+    """A blocking call by name and by the operator that made it (``""`` where unknown)."""
+
+    name: str = col()
+    caller: str = col()
+    count: int = col(reduce=sum)
+    time_ns: int = col("us", name="time_us", per=NS_PER_US, reduce=sum)
+
+
+@row
+class RankThreads:
+    """One rank: its threads, busiest first, how busy they were together, its blocking calls."""
+
+    threads: tuple[ThreadTime, ...]
+    use: FineUse | None
+    calls: tuple[BlockingCall, ...]
+
+
+def measure(part: RankTrace, _params: Params) -> RankThreads:
     """Measure the threads of a rank."""
-    window = host_window(part)
-    return Measurement(
-        host=thread_use(part, window) if window else ThreadUse(threads=(), use=None),
-        calls=blocking_calls(part),
-    )
+    window, calls = _window(part), _joined(_blocking_calls(part))
+    if window is None:
+        return RankThreads(threads=(), use=None, calls=calls)
+    found, use = [], None
+    for thread, busy, blocked in _threads(part):
+        time = ThreadTime(
+            rank=part.rank,
+            thread=part.threads[thread].tid,
+            window_ns=window.length_ns,
+            busy_ns=clip(busy, window.start_ns, window.end_ns).length_ns,
+            blocked_ns=clip(blocked, window.start_ns, window.end_ns).length_ns,
+        )
+        found.append(time)
+        own = fine_use(busy, window, origin_ns=part.origin_ns, node=part.node, device="")
+        use = own if use is None else replace(use, busy_ns=use.busy_ns + own.busy_ns)
+    found.sort(key=lambda item: (-item.busy_ns, item.thread))
+    return RankThreads(threads=tuple(found), use=use, calls=calls)
 
 
-def judge(measurements: Sequence[Measurement], params: Params) -> RuleResult:
-    """Join the ranks."""
-    threads = [thread for rank in measurements for thread in rank.host.threads]
-    return result_of(
-        ID,
-        params=params,
-        reason=_reason(len(measurements), threads),
-        presentation=present(Counters(), {}, params, measurements),
-        metrics={"n_threads": len(threads)} if threads else {},
-    )
-
-
-def _reason(n_ranks: int, threads: Sequence[ThreadTime]) -> Reason | None:
-    if threads:
+def _window(trace: RankTrace) -> Window | None:
+    """Return the window of the steps, else from the first to the last event of a thread."""
+    steps, slices, calls = trace.steps, trace.slices, trace.calls
+    kind, starts, ends = WindowKind.STEPS, steps.start_ns, steps.end_ns
+    if not starts.size:
+        kind = WindowKind.GPU
+        starts = np.concatenate([slices.start_ns, calls.start_ns])
+        ends = np.concatenate([slices.end_ns, calls.end_ns])
+    if not starts.size or ends.max() <= starts.min():
         return None
-    text = "The trace holds no host threads." if n_ranks else "No kernel trace was given."
-    return Reason(code=ReasonCode.NO_EVENTS, text=text)
+    return Window(kind=kind, start_ns=int(starts.min()), end_ns=int(ends.max()))
 
 
-def present(
-    counters: Counters,  # noqa: ARG001 - a rule's shape
-    details: Details,  # noqa: ARG001
-    params: Params,  # noqa: ARG001
-    context: Sequence[Measurement] | None,
-) -> Presentation:
-    """Say what the threads did; ``context`` is the measurements."""
-    ranks = context or ()
-    threads = [thread for rank in ranks for thread in rank.host.threads]
+def _threads(trace: RankTrace) -> Iterator[tuple[int, Union, Union]]:
+    """Yield each thread, when it was busy, and when it was blocked."""
+    slices, calls = trace.slices, trace.calls
+    kinds = (SliceKind.OPERATOR, SliceKind.ANNOTATION, SliceKind.PYTHON)
+    is_work = np.isin(slices.kind, kinds) & ~rows_named(trace, slices.name, _STEP.search)
+    is_wait = rows_named(trace, slices.name, _PYTHON_WAIT.search)
+    is_wait &= slices.kind == SliceKind.PYTHON
+    is_blocking = rows_named(trace, calls.name, _BLOCKING_CALL.search)
+    threads = np.union1d(slices.thread, calls.thread)
+    for thread in threads[threads != NONE].tolist():
+        own, here = calls.thread == thread, slices.thread == thread
+        worked = join((_union(slices, is_work & here), _union(calls, own)))
+        blocked = _union(calls, own & is_blocking)
+        yield thread, minus(minus(worked, _union(slices, is_wait & here)), blocked), blocked
+
+
+def _union(table: HostSlices | HostCalls, rows: Mask) -> Union:
+    return union_of(table.start_ns[rows], table.end_ns[rows])
+
+
+def _blocking_calls(trace: RankTrace) -> Iterator[BlockingCall]:
+    """Yield the blocking calls of a rank one by one."""
+    calls, slices = trace.calls, trace.slices
+    rows = np.flatnonzero(rows_named(trace, calls.name, _BLOCKING_CALL.search))
+    known = np.flatnonzero(slices.external_id != NONE)
+    order = known[np.argsort(slices.external_id[known], kind="stable")]
+    ids = slices.external_id[order]
+    place = np.searchsorted(ids, calls.external_id[rows])
+    for at, found in zip(rows.tolist(), place.tolist(), strict=True):
+        is_known = found < ids.size and ids[found] == calls.external_id[at] != NONE
+        yield BlockingCall(
+            name=trace.names[calls.name[at]],
+            caller=trace.names[slices.name[order[found]]] if is_known else "",
+            count=1,
+            time_ns=int(calls.duration_ns[at]),
+        )
+
+
+def _joined(calls: Iterable[BlockingCall]) -> tuple[BlockingCall, ...]:
+    """Return the calls of one name and caller as one, the longest first."""
+    every = merge_by(calls, lambda call: (call.name, call.caller)).values()
+    return tuple(sorted(every, key=lambda call: (-call.time_ns, call.name, call.caller)))
+
+
+def judge(ranks: Sequence[RankThreads], _params: Params) -> Outcome:
+    """Say what the threads did, and which calls blocked them."""
+    threads = [thread for rank in ranks for thread in rank.threads]
     if not threads:
-        return Presentation()
-    calls = [call for rank in ranks for call in rank.calls]
-    curve = _curve([rank.host.use for rank in ranks if rank.host.use is not None])
-    return Presentation(exhibits=(curve, *_calls(calls), _table(threads)))
+        return Outcome(missing="The trace holds no host threads.")
+    return Outcome(
+        exhibits=[
+            _curve([rank.use for rank in ranks if rank.use is not None]),
+            *_calls(_joined(call for rank in ranks for call in rank.calls)),
+            table(
+                "host_threads",
+                threads,
+                ThreadTime,
+                title="Host threads",
+                caption=(
+                    "Over the recorded steps, else over the trace. busy_pct is of that window; "
+                    "blocked is in calls that wait for the GPU."
+                ),
+            ),
+        ],
+        metrics={"n_threads": len(threads)},
+    )
 
 
 def _curve(ranks: Sequence[FineUse]) -> Exhibit:
@@ -115,71 +202,37 @@ def _curve(ranks: Sequence[FineUse]) -> Exhibit:
     lines = [(rank.node, "threads", busy[place]) for place, rank in enumerate(shown)]
     rest = f" The first {len(shown)} of {len(ranks)} ranks." if len(shown) < len(ranks) else ""
     return exhibit(
-        CURVE,
+        "busy_threads",
         ExhibitKind.SERIES,
         title="Traced host threads at work",
         caption=(
-            f"How many were busy, averaged over bins of {say_ns(use.width_ns)}; calls that "
+            f"How many were busy, averaged over bins of {format_ns(use.width_ns)}; calls that "
             "wait for the GPU do not count, nor do loader workers, which are other processes."
             f"{rest}"
         ),
-        columns=[("time_s", "s", use.time_s), *lines],
+        columns=[*floats(("time_s", "s", use.time_s)), *floats(*lines, role=Role.CPU)],
+        role=Role.CPU,
     )
 
 
-def _calls(calls: Sequence[CallRow]) -> tuple[Exhibit, ...]:
-    totals: dict[tuple[str, str], list[int]] = {}
-    for call in calls:
-        entry = totals.setdefault((call.name, call.caller), [0, 0])
-        entry[0] += call.count
-        entry[1] += call.time_ns
-    if not totals:
-        return ()
-    rows = sorted(totals.items(), key=lambda item: (-item[1][1], item[0]))
-    return (
-        exhibit(
-            CALLS,
-            ExhibitKind.TABLE,
+def _calls(calls: Sequence[BlockingCall]) -> Iterator[Exhibit]:
+    if calls:
+        yield table(
+            "blocking_calls",
+            calls,
+            BlockingCall,
             title="Calls that block the host",
             caption="Over all ranks, by time; the caller is the operator that made the call.",
-            columns=[
-                ("name", "", [name for (name, _), _ in rows]),
-                ("caller", "", [caller for (_, caller), _ in rows]),
-                ("count", "", [count for _, (count, _) in rows]),
-                ("time_us", "us", [time_ns / NS_PER_US for _, (_, time_ns) in rows]),
-            ],
-        ),
-    )
-
-
-def _table(threads: Sequence[ThreadTime]) -> Exhibit:
-    return exhibit(
-        TABLE,
-        ExhibitKind.TABLE,
-        title="Host threads",
-        caption=(
-            "Over the recorded steps, else over the trace. busy_pct is of that window; blocked is "
-            "in calls that wait for the GPU."
-        ),
-        columns=[
-            ("rank", "", [item.rank for item in threads]),
-            ("thread", "", [item.thread for item in threads]),
-            ("window_us", "us", [item.window_ns / NS_PER_US for item in threads]),
-            ("busy_us", "us", [item.busy_ns / NS_PER_US for item in threads]),
-            ("blocked_us", "us", [item.blocked_ns / NS_PER_US for item in threads]),
-            ("busy_pct", "%", [pct_of(item.busy_ns, item.window_ns) for item in threads]),
-        ],
-    )
+        )
 
 
 RULE = Rule(
-    id=ID,
+    id=RuleId("HostThreads"),
     title="Host threads",
     about=ABOUT,
     needs=(Need.KERNELS,),
     params=Params,
     measure=measure,
     judge=judge,
-    present=present,
     places={"busy_threads": Place(dashboard=DashboardPanel(order=190))},
 )

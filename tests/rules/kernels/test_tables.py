@@ -640,7 +640,9 @@ def test_names_of_ones_own_are_communication_in_every_rule() -> None:
     trace = rank_trace(gpu=gpu)
     own = "^MY_exchange"
 
-    activity = run(gpu_activity.RULE, trace, params=gpu_activity.Params(communication_names=own))
+    activity = run(
+        gpu_activity.RULE, trace, params=gpu_activity.RULE.params(communication_names=own)
+    )
     assert column(activity, "activity_by_device", "communication_us") == [10.0]
     times = run(kernel_time.RULE, trace, params=kernel_time.Params(communication_names=own))
     assert column(times, "kernels_by_category", "category") == ["communication", "compute"]
@@ -651,7 +653,7 @@ def test_names_of_ones_own_are_communication_in_every_rule() -> None:
     alone = run(collectives.RULE, trace, params=collectives.Params(communication_names=own))
     assert alone.status is Status.OK
     budget = run(
-        gpu_time_budget.RULE, trace, params=gpu_time_budget.Params(communication_names=own)
+        gpu_time_budget.RULE, trace, params=gpu_time_budget.RULE.params(communication_names=own)
     )
     parts = column(budget, "gpu_time_budget", "part")
     assert "exposed_communication" in parts
