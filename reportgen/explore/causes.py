@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from reportgen.facts.inside import FunctionSums, function_table, is_step, largest_increase
+from reportgen.facts.inside import FunctionSums, event_sums, is_step, largest_increase
 from reportgen.facts.intervals import overlaps_any, spans_any_moment
 from reportgen.profile import SpanTable
 from reportgen.rules.functions import cause_text
@@ -168,15 +168,16 @@ def _sums(spans: SpanTable, rows: NDArray[np.bool_], moments: Moments) -> pd.Dat
     import pandas as pd
 
     windows = (moments.start_ns, moments.end_ns)
-    found = function_table(spans, rows, called=spans.called(), windows=windows)
+    found = event_sums(spans, rows, called=spans.called(), windows=windows)
+    inside_ns = np.array([*found.inside_ns.values()], dtype=np.int64)
     return _finished(
         pd.DataFrame(
             {
-                "function": [function for function, _ in found.keys],
-                "process": [process for _, process in found.keys],
-                "count": found.count,
-                "total_us": found.total_ns / NS_PER_US,
-                "inside_us": found.inside_ns / NS_PER_US if moments.start_ns.size else np.nan,
+                "function": [function for function, _ in found.count],
+                "process": [process for _, process in found.count],
+                "count": np.array([*found.count.values()], dtype=np.int64),
+                "total_us": np.array([*found.total_ns.values()], dtype=np.int64) / NS_PER_US,
+                "inside_us": inside_ns / NS_PER_US if moments.start_ns.size else np.nan,
             }
         )
     )

@@ -31,7 +31,7 @@ LEAST_INCREASE = 1.5
 LEAST_EVENTS = 10
 """A function is named as a cause when its share of the time is one and a half times as large as
 otherwise, and when so many events on both sides say so: fewer may be chance."""
-_NO_WINDOWS = (np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64))
+_NONE = np.empty(0, dtype=np.int64)
 MOST_FUNCTIONS = 40
 """So many functions, by their time in slow windows, are compared; the others hardly matter."""
 LIFE_FACTOR = 2
@@ -77,28 +77,18 @@ def labels_of(spans: SpanTable) -> tuple[Integers, tuple[str, ...]]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FunctionColumns:
-    """Functions and the events chosen of each, (k,) each, in the order of their codes.
+class FunctionSums:
+    """Functions and the events chosen of each; ``merge`` adds up those of several nodes.
 
     Attributes:
-        keys: name and phase.
-        count: int64, how many events.
-        total_ns: int64, their full lengths.
-        inside_ns: int64, the part of them that lies in some windows.
+        count: how many events.
+        total_ns: their full lengths.
+        inside_ns: the part of them that lies in some windows.
     """
-
-    keys: tuple[Function, ...]
-    count: Integers
-    total_ns: Integers
-    inside_ns: Integers
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FunctionSums:
-    """How many events of each function met some moments, and their full lengths in ns."""
 
     count: Mapping[Function, int] = merged(sum_by_key, default_factory=dict)
     total_ns: Mapping[Function, int] = merged(sum_by_key, default_factory=dict)
+    inside_ns: Mapping[Function, int] = merged(sum_by_key, default_factory=dict)
 
     @property
     def n_events(self) -> int:
@@ -132,14 +122,19 @@ def is_step(spans: SpanTable) -> Mask:
     return np.isin(spans.phase, codes)
 
 
-def function_table(
+def function_sums(spans: SpanTable, rows: Mask) -> FunctionSums:
+    """Add up the chosen events of each function; steps are no functions and are left out."""
+    return event_sums(spans, rows & ~is_step(spans))
+
+
+def event_sums(
     spans: SpanTable,
     rows: Mask,
     *,
     called: tuple[tuple[str, ...], Words] | None = None,
-    windows: tuple[Instants, Instants] | None = None,
-) -> FunctionColumns:
-    """Add up the chosen events of each function.
+    windows: tuple[Instants, Instants] = (_NONE, _NONE),
+) -> FunctionSums:
+    """Add up the chosen events of each name and phase, in the order of their codes.
 
     Args:
         spans: events of one node or of several joined.
@@ -150,23 +145,18 @@ def function_table(
     words, name = called or (spans.names, spans.name)
     its, n_phases = np.flatnonzero(rows), max(len(spans.phases), 1)
     pair = name[its].astype(np.int64) * n_phases + spans.phase[its]
-    keys, code, count = np.unique(pair, return_inverse=True, return_counts=True)
+    codes, place, count = np.unique(pair, return_inverse=True, return_counts=True)
+    keys = [(words[code // n_phases], spans.phases[code % n_phases]) for code in codes.tolist()]
     start_ns, end_ns = spans.start_ns[its], spans.end_ns[its]
-    inside_ns = covered_each(union_of(*(windows or _NO_WINDOWS)), start_ns, end_ns)
-    return FunctionColumns(
-        keys=tuple((words[key // n_phases], spans.phases[key % n_phases]) for key in keys.tolist()),
-        count=count.astype(np.int64),
-        total_ns=sums_by_code(code.reshape(-1), end_ns - start_ns, keys.size),
-        inside_ns=sums_by_code(code.reshape(-1), inside_ns, keys.size),
+    inside_ns = covered_each(union_of(*windows), start_ns, end_ns)
+    total_ns, inside_ns = (
+        sums_by_code(place.reshape(-1), length_ns, codes.size)
+        for length_ns in (end_ns - start_ns, inside_ns)
     )
-
-
-def function_sums(spans: SpanTable, rows: Mask) -> FunctionSums:
-    """Add up the chosen events of each function; steps are no functions and are left out."""
-    found = function_table(spans, rows & ~is_step(spans))
     return FunctionSums(
-        count=dict(zip(found.keys, found.count.tolist(), strict=True)),
-        total_ns=dict(zip(found.keys, found.total_ns.tolist(), strict=True)),
+        count=dict(zip(keys, count.tolist(), strict=True)),
+        total_ns=dict(zip(keys, total_ns.tolist(), strict=True)),
+        inside_ns=dict(zip(keys, inside_ns.tolist(), strict=True)),
     )
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from reportgen.profile.system import Floats
 
@@ -20,6 +21,14 @@ LOW_PCT = 10.0
 distance of both percentiles is one standard deviation of normal values (1.03)."""
 WINDOW = 64
 STRIDE = 16
+N_BLOCKS = 12
+"""Blocks of equally many steps whose medians are compared; the first is warm-up and left out."""
+GROWTH_FROM_RATIO = 0.2
+"""Steps at the end take longer than at the start by at least so much: less is everyday drift."""
+AGREEMENT_FROM = 0.7
+"""Kendall's tau of the medians from which they clearly rise."""
+_AT_AN_END = 3
+"""Blocks at the start, and at the end, whose medians stand for it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,6 +44,28 @@ class Trend:
     slope: float
     rise: float
     agreement: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Slowdown:
+    """Steps of one worker and phase that grow slower over the job.
+
+    Attributes:
+        first_ns, last_ns: usual duration at the start and at the end.
+        extra_ratio: share of all time in these steps above the usual duration at the start.
+        begin_ns, end_ns: from the first compared step to the last.
+    """
+
+    first_ns: float
+    last_ns: float
+    extra_ratio: float
+    begin_ns: int
+    end_ns: int
+
+    @property
+    def growth_ratio(self) -> float:
+        """Return by how much steps at the end take longer."""
+        return self.last_ns / self.first_ns - 1
 
 
 def trend_of(values: Floats) -> Trend:
@@ -73,3 +104,32 @@ def scatter_of(excess: Floats) -> float:
     """
     usual, low = np.percentile(excess, (USUAL_PCT, LOW_PCT))
     return float(usual - low)
+
+
+def slowdown_of(
+    start_ns: NDArray[np.int64], duration_ns: NDArray[np.int64], *, min_steps: int
+) -> Slowdown | None:
+    """Return how steps grow slower, ``None`` where they do not or there are too few.
+
+    Args:
+        start_ns, duration_ns: (n,) int64 of one worker and phase, in order of time.
+        min_steps: more steps than this are needed.
+    """
+    if start_ns.size <= max(min_steps, N_BLOCKS):
+        return None
+    starts, durations = (np.array_split(its, N_BLOCKS)[1:] for its in (start_ns, duration_ns))
+    usual = np.array([float(np.median(block)) for block in durations])
+    first, last = float(np.median(usual[:_AT_AN_END])), float(np.median(usual[-_AT_AN_END:]))
+    if first <= 0 or last < (1 + GROWTH_FROM_RATIO) * first:
+        return None
+    if trend_of(usual).agreement < AGREEMENT_FROM:
+        return None
+    sizes = np.array([block.size for block in durations])
+    extra_ns = float((np.maximum(usual - first, 0) * sizes).sum())
+    return Slowdown(
+        first_ns=first,
+        last_ns=last,
+        extra_ratio=extra_ns / float(duration_ns.sum()),
+        begin_ns=int(starts[0][0]),
+        end_ns=int((starts[-1] + durations[-1]).max()),
+    )

@@ -37,6 +37,7 @@ from reportgen.rules.kit import (
     col,
     concat,
     fault_severity,
+    floats,
     merge,
     merged,
     reason_without_steps,
@@ -145,7 +146,7 @@ class NodeStart:
     rates: tuple[StartupRate, ...] = merged(concat, default=())
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@row
 class Phases:
     """The start of a job, and how long initialization, training loop and finalization took."""
 
@@ -241,6 +242,7 @@ def _missing(loop: Loop, details: Details, params: Params) -> Reason | None:
 
 
 def _phases(details: Details) -> Phases | None:
+    """Return the start of the job and how long its phases took; ``None`` where it is unknown."""
     step_num = details.get("step_num")
     if not isinstance(step_num, dict) or not step_num:
         return None
@@ -250,21 +252,18 @@ def _phases(details: Details) -> Phases | None:
     if len(numbers) < len(given):
         return None
     first_us, last_us, start_s, end_s = numbers
-    return Phases(
-        start_s=start_s,
-        parts_s=(
-            round(max(first_us / 1e6 - start_s, 0.0), 6),
-            round((last_us - first_us) / 1e6, 6),
-            round(max(end_s - last_us / 1e6, 0.0), 6),
-        ),
-    )
+    first_s, last_s = first_us / 1e6, last_us / 1e6
+    loop_s = round((last_us - first_us) / 1e6, 6)
+    before_s, after_s = max(first_s - start_s, 0.0), max(end_s - last_s, 0.0)
+    return Phases(start_s=start_s, parts_s=(round(before_s, 6), loop_s, round(after_s, 6)))
 
 
 def _finding(phases: Phases | None, params: Params, *, meanwhile: str) -> Finding | None:
     """Return INIT-1; a loop shorter than what follows it was hardly recorded as a whole."""
     if phases is None:
         return None
-    before_s, loop_s, after_s = parts_s = phases.parts_s
+    parts_s = phases.parts_s
+    before_s, loop_s, after_s = parts_s
     is_late = before_s > params.limit_s
     if not is_late and not before_s > loop_s >= after_s:
         return None
@@ -313,8 +312,7 @@ def _phases_exhibit(phases: Phases | None, *, end: str) -> Iterator[Exhibit]:
         caption=f"From the first sample to the last; {end}.",
         columns=[
             column("part", "", names, type=ColumnType.TEXT),
-            column("time_s", "s", phases.parts_s, type=ColumnType.FLOAT),
-            column("pct", "%", pct, type=ColumnType.FLOAT),
+            *floats(("time_s", "s", phases.parts_s), ("pct", "%", pct)),
         ],
         row_roles=(Role.START, Role.GPU, Role.OTHER),
     )

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from reportgen.facts.steps import PhaseSteps, steps_of
+from reportgen.facts.parts import merge
+from reportgen.facts.steps import Loop, PhaseSteps, loop_of, steps_of
 from tests.builders import START_S, span_table
 from tests.rules.framework_jobs import EVAL, TRAIN
 
@@ -60,3 +61,19 @@ def test_workers_are_apart() -> None:
         ("algo-1-27", 2),
         ("algo-1-28", 2),
     ]
+
+
+def test_the_loops_of_nodes_become_one() -> None:
+    rows = [_row(TRAIN, 1, 2, 0), _row(EVAL, 3, 5, 0)]
+    early, late = loop_of(span_table(rows)), loop_of(span_table([_row(TRAIN, 4, 9, 0)]))
+    both = merge([Loop(), early, late])
+
+    assert (both.n_spans, both.n_steps, both.length_ns) == (3, 3, 8_000_000_000)
+    assert merge([Loop(), loop_of(span_table([]))]) == Loop()
+    assert Loop().length_ns == 0
+
+
+def test_some_of_the_steps_keep_their_places() -> None:
+    found = cycles((0, 1, None), (1, 2, None), (4, 5, None))
+
+    assert found.where(found.cycle_ns > 1_000_000_000).number.tolist() == [1]

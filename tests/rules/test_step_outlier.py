@@ -273,7 +273,7 @@ def test_a_worker_is_named_above_twice_its_fair_share(
     ]
     series = [one for part in parts for one in RULE.measure(part, RULE.params()).series]
 
-    assert [item.outliers.n_steps for item in series] == outliers
+    assert [len(item.outliers) for item in series] == outliers
     assert named_worker(series) == named
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
@@ -10,11 +10,11 @@ from reportgen.facts.breakdown import Breakdown
 from reportgen.facts.inside import largest_increase
 from reportgen.facts.rhythm import period_of
 from reportgen.facts.steps import Loop, phase_word
+from reportgen.facts.trend import GROWTH_FROM_RATIO
 from reportgen.results import (
     Counters,
     Details,
     Finding,
-    JsonValue,
     Reason,
     ReasonCode,
     Where,
@@ -25,19 +25,17 @@ from reportgen.rules.functions import cause_text
 from reportgen.rules.kit import cost_severity, fault_severity, merge, reason_without_steps
 from reportgen.rules.step_outlier import tables, texts
 from reportgen.rules.step_outlier.measure import (
-    GROWTH_FROM_RATIO,
     Integers,
     NodeSteps,
     Params,
     StepSeries,
 )
 from reportgen.rules.step_outlier.texts import SlowSeries
-from reportgen.text import plural, write
+from reportgen.text import join_names, ordinal, plural, write
 from reportgen.units import NS_PER_S, seconds
 
 AT, AGAINST = "in these steps", "in the others"
-STDDEV_DIGITS = 2
-"""AWS rounds ``stddev`` in its JSON; the exhibits have all digits."""
+MOST_NUMBERS = 8
 FAIR_SHARE_FACTOR = 2
 """A worker with more than twice its fair share of outliers is named: chance spreads them evenly."""
 
@@ -45,12 +43,12 @@ FAIR_SHARE_FACTOR = 2
 def judge(measurements: Sequence[NodeSteps], params: Params) -> Outcome:
     """Count triggers of all workers and phases and say what the slow steps have in common."""
     job = merge([NodeSteps(), *measurements])
-    many = [item for item in job.series if item.outliers.n_steps > params.n_outliers]
+    many = [item for item in job.series if len(item.outliers) > params.n_outliers]
     counters = Counters(
         rule_triggered=sum(
             _triggers(item, job.minute_ns, params.n_outliers) for item in job.series
         ),
-        violations=sum(item.outliers.n_steps for item in many),
+        violations=sum(len(item.outliers) for item in many),
         datapoints=job.loop.n_steps,
     )
     details: Details = {"step_details": _step_details(job.series)}
@@ -82,7 +80,7 @@ def from_details(_counters: Counters, details: Details, params: Params) -> Outco
 
 def _missing(job: NodeSteps, params: Params) -> Reason | None:
     missing = reason_without_steps(job.loop)
-    if missing is not None or any(item.judgement for item in job.series):
+    if missing is not None or any(item.aws_entry for item in job.series):
         return missing
     if not job.series:
         steps = plural(job.loop.n_steps, "step")
@@ -107,34 +105,17 @@ def _triggers(series: StepSeries, minute_ns: Integers, n_outliers: int) -> int:
 
     A series that got nothing new in a minute is judged with what it had (docs/rules.md).
     """
-    if series.judgement is None:
-        return 0
-    latest = np.searchsorted(series.judgement.minute_ns, minute_ns, side="right") - 1
-    counts = series.judgement.minute_outliers[latest[latest >= 0]]
+    latest = np.searchsorted(series.minute_ns, minute_ns, side="right") - 1
+    counts = series.minute_outliers[latest[latest >= 0]]
     return int(np.count_nonzero(counts > n_outliers))
 
 
-def _step_details(series: Sequence[StepSeries]) -> dict[str, JsonValue]:
+def _step_details(series: Sequence[StepSeries]) -> Details:
     by_worker: dict[str, list[StepSeries]] = {}
     for item in series:
-        if item.judgement is not None:
+        if item.aws_entry is not None:
             by_worker.setdefault(item.worker, []).append(item)
-    return {worker: _entry(tables.preferred(its)) for worker, its in by_worker.items()}
-
-
-def _entry(series: StepSeries) -> dict[str, JsonValue]:
-    judgement, stddev_s = series.judgement, series.stddev_s
-    assert judgement is not None
-    assert stddev_s is not None
-    return {
-        "step_stats": {name: getattr(series, f"{name}_s") for name in tables.STATISTICS},
-        "number_of_outliers": series.outliers.n_steps,
-        "phase": series.phase,
-        "stddev": round(stddev_s, STDDEV_DIGITS),
-        "probs": judgement.bin_count.tolist(),
-        "binedges": judgement.bin_edge_s.tolist(),
-        "step_numbers": [str(step) for step in series.outliers.step.tolist()],
-    }
+    return {worker: tables.preferred(its).aws_entry for worker, its in by_worker.items()}
 
 
 # STEP-1: slow steps
@@ -148,7 +129,7 @@ def named_worker(series: Sequence[StepSeries]) -> str | None:
     """
     counts: dict[str, int] = {}
     for item in series:
-        counts[item.worker] = counts.get(item.worker, 0) + item.outliers.n_steps
+        counts[item.worker] = counts.get(item.worker, 0) + len(item.outliers)
     total = sum(counts.values())
     if len(counts) < 2 or total == 0:
         return None
@@ -158,22 +139,22 @@ def named_worker(series: Sequence[StepSeries]) -> str | None:
 
 
 def _slow(series: StepSeries, loop: Loop) -> SlowSeries:
-    outliers = series.outliers
-    worst = int(outliers.duration_ns.argmax())
-    extra_ns = int(outliers.duration_ns.sum()) - outliers.n_steps * series.p50_s * NS_PER_S
+    worst = max(series.outliers, key=lambda item: item.duration_ns)
+    usual_ns = len(series.outliers) * series.p50_s * NS_PER_S
+    extra_ns = sum(item.duration_ns for item in series.outliers) - usual_ns
     cause = largest_increase(series.functions, series.other_functions)
     return SlowSeries(
         worker=series.worker,
         phase=series.word,
         n_steps=series.n_steps,
-        n_outliers=outliers.n_steps,
-        steps=tuple(outliers.step.tolist()),
+        n_outliers=len(series.outliers),
+        steps=tuple(item.step for item in series.outliers),
         p50_s=series.p50_s,
-        longest_s=seconds(outliers.duration_ns[worst]),
+        longest_s=seconds(worst.duration_ns),
         threshold_s=series.threshold_s,
         extra_ratio=max(extra_ns, 0) / loop.length_ns if loop.length_ns else None,
         cause=f" {cause_text(cause, at=AT, against=AGAINST)}" if cause else "",
-        where=_where(series.worker, outliers.start_ns[worst], outliers.end_ns[worst]),
+        where=_where(series.worker, worst.start_ns, worst.end_ns),
     )
 
 
@@ -210,25 +191,38 @@ def _outliers(slow: Sequence[SlowSeries], named: str | None, params: Params) -> 
     if not slow:
         return None
     worst = max(slow, key=lambda item: (item.extra_ratio or 0.0, item.n_outliers, item.worker))
-    period = period_of(worst.steps)
-    advice = texts.IN_RHYTHM if period else texts.OF_ONE_WORKER if named else None
+    period, share = period_of(worst.steps), worst.extra_ratio
+    limit = texts.IMPORTED_LIMIT if worst.threshold_s is None else texts.LIMIT
+    nth = f"every {ordinal(period)} step" if period else ""
+    if named is None:
+        others = _others(f"{item.worker} {item.phase}" for item in slow if item is not worst)
+    else:
+        others = write(texts.MOST_OF_ALL, named=named)
     return texts.SLOW.finding(
         measured=float(worst.n_outliers),
         threshold=params.n_outliers,
         where=worst.where,
-        severity=cost_severity(worst.extra_ratio),
-        share=worst.extra_ratio,
+        severity=cost_severity(share),
+        share=share,
         exhibit="steps" if worst.threshold_s is None else None,
-        advice=advice,
+        advice=texts.IN_RHYTHM if period else texts.OF_ONE_WORKER if named else None,
         causes=("PERIOD-1",) if period else (),
         worst=worst,
-        mark=texts.mark(worst, period),
-        above=texts.above(worst, params.stddev),
-        numbers=texts.numbers(worst.steps),
-        more=texts.more(slow, worst, period=period, named=named),
+        mark=f": {nth}" if period else f" ({worst.worker})",
+        limit=write(limit, worst=worst, stddev=params.stddev),
+        numbers=join_names([str(step) for step in dict.fromkeys(worst.steps)], most=MOST_NUMBERS),
+        rhythm=write(texts.RHYTHM, nth=nth) if period else "",
+        cost=write(texts.COST, share=100 * share) if share is not None else "",
+        others=others,
         period=period,
         named=named,
     )
+
+
+def _others(names: Iterable[str]) -> str:
+    """Say that others are alike, after a space; empty without any."""
+    alike = list(names)
+    return write(texts.OTHERS, names=alike) if alike else ""
 
 
 def _earlier(counters: Counters, params: Params) -> Finding | None:
@@ -257,9 +251,7 @@ def _slower(series: Sequence[StepSeries]) -> Finding | None:
         worst=worst,
         found=found,
         extra=100 * found.extra_ratio,
-        others=texts.others(
-            [f"{item.worker} {item.word}" for item, _ in slower if item is not worst]
-        ),
+        others=_others(f"{item.worker} {item.word}" for item, _ in slower if item is not worst),
     )
 
 
@@ -271,7 +263,7 @@ def _metrics(series: Sequence[StepSeries], batch_size: int | None) -> dict[str, 
         "steps": sum(item.n_steps for item in main),
         "step_p50_s": float(np.median([item.p50_s for item in main])),
         "step_p99_max_s": max(item.p99_s for item in main),
-        "outlier_steps": sum(item.outliers.n_steps for item in series),
+        "outlier_steps": sum(len(item.outliers) for item in series),
         "steps_above_twice_median": sum(item.above_twice_median for item in series),
     }
     paces = [pace for item in main if (pace := item.per_second(1, digits=4)) is not None]

@@ -8,7 +8,8 @@ import numpy as np
 
 from reportgen.facts.distributions import bin_together
 from reportgen.facts.resample import coarsen, join_lines, lay_over, power_of_two
-from reportgen.facts.steps import PREFERRED_PHASES, PhaseSteps, phase_word
+from reportgen.facts.slow import MEDIAN_FACTOR
+from reportgen.facts.steps import PREFERRED_PHASES, phase_word
 from reportgen.profile.system import Floats
 from reportgen.results import (
     ColumnType,
@@ -23,17 +24,15 @@ from reportgen.rules.aws.breakdown import exhibits_of_breakdown, exhibits_of_mem
 from reportgen.rules.functions import compared_functions
 from reportgen.rules.kit import (
     Interval,
-    col,
     columns_of,
+    concat,
     floats,
     histogram,
     intervals,
     merge,
-    row,
     table,
 )
-from reportgen.rules.step_outlier import texts
-from reportgen.rules.step_outlier.measure import Integers, StepSeries
+from reportgen.rules.step_outlier.measure import Integers, SlowStep, StepSeries
 from reportgen.text import plural, write
 from reportgen.units import NS_PER_S, seconds
 
@@ -77,9 +76,10 @@ def exhibits_of_series(
     yield _over_time(series)
     yield from _pace_over_time(main_series(series), batch_size)
     yield _numbers(preferred(series))
-    yield _slow_steps(
+    yield table(
         "outliers",
-        [(item, item.outliers) for item in series],
+        concat(item.outliers for item in series),
+        SlowStep,
         title="Outlier steps",
         caption="Steps longer than the threshold of their worker and phase.",
     )
@@ -120,16 +120,16 @@ def _statistics(series: Sequence[StepSeries], batch_size: int | None) -> Exhibit
 def _histogram(series: Sequence[StepSeries]) -> Exhibit:
     bins = bin_together([item.normal for item in series])
     edges_s, counts = bins.edge_ns / NS_PER_S, [line.tolist() for line in bins.counts]
-    slow = [item for item in series if item.outliers.n_steps]
+    slow = [item for item in series if item.outliers]
     caption = "All steps of each worker and phase."
     if slow:
         edges_s = np.append(edges_s, edges_s[-1] + (edges_s[-1] - edges_s[-2]))
         for line, item in zip(counts, series, strict=True):
-            line.append(item.outliers.n_steps)
+            line.append(len(item.outliers))
         caption = write(
             "The last bin is an overflow bin: it holds {n:count outlier}, the longest of "
             "{longest:s}.",
-            n=sum(item.outliers.n_steps for item in slow),
+            n=sum(len(item.outliers) for item in slow),
             longest=max(item.max_s for item in slow),
         )
     return histogram(
@@ -193,48 +193,15 @@ def _numbers(shown: StepSeries) -> Exhibit:
     )
 
 
-@row
-class SlowStep:
-    """A step that is slow."""
-
-    worker: str = col()
-    phase: str = col()
-    step: int = col()
-    start_ns: int = col("s", name="start_s", per=NS_PER_S)
-    duration_ns: int = col("s", name="duration_s", per=NS_PER_S)
-    factor_of_median: float | None = col(digits=2)
-
-
-def _slow_steps(
-    exhibit_id: str, parts: Sequence[tuple[StepSeries, PhaseSteps]], *, title: str, caption: str
-) -> Exhibit:
-    rows = [
-        SlowStep(
-            worker=item.worker,
-            phase=item.word,
-            step=step,
-            start_ns=start_ns,
-            duration_ns=duration_ns,
-            factor_of_median=duration_ns / NS_PER_S / item.p50_s if item.p50_s else None,
-        )
-        for item, slow in parts
-        for step, start_ns, duration_ns in _each(slow.step, slow.start_ns, slow.duration_ns)
-    ]
-    return table(exhibit_id, rows, SlowStep, title=title, caption=caption)
-
-
-def _each(*columns: Integers) -> Iterator[tuple[int, ...]]:
-    return zip(*(values.tolist() for values in columns), strict=True)
-
-
 def _above_median(series: Sequence[StepSeries]) -> Exhibit:
     n_all = sum(item.above_twice_median for item in series)
-    n_shown = sum(item.slowest.n_steps for item in series)
-    rest = f" The {n_shown:,} longest of {n_all:,} are listed." if n_shown < n_all else ""
-    return _slow_steps(
+    shown = concat(item.slowest for item in series)
+    rest = f" The {len(shown):,} longest of {n_all:,} are listed." if len(shown) < n_all else ""
+    return table(
         "median_outliers",
-        [(item, item.slowest) for item in series],
-        title=texts.ABOVE_MEDIAN,
+        shown,
+        SlowStep,
+        title=f"Steps of more than {MEDIAN_FACTOR} times the median",
         caption=f"Another definition than the rule's; a step of exactly that is normal.{rest}",
     )
 
@@ -243,16 +210,14 @@ def _intervals(series: Sequence[StepSeries]) -> Iterator[Exhibit]:
     """Yield when the outliers were, nothing without any."""
     found = [
         Interval(
-            node=item.worker.rpartition("-")[0],
-            device=item.worker,
-            what=f"{item.word} step {step}, outlier",
-            start_s=seconds(start_ns),
-            end_s=seconds(end_ns),
+            node=step.worker.rpartition("-")[0],
+            device=step.worker,
+            what=f"{step.phase} step {step.step}, outlier",
+            start_s=seconds(step.start_ns),
+            end_s=seconds(step.end_ns),
         )
         for item in series
-        for step, start_ns, end_ns in _each(
-            item.outliers.step, item.outliers.start_ns, item.outliers.end_ns
-        )
+        for step in item.outliers
     ]
     if found:
         yield intervals(found, title="When outlier steps ran")

@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
-from reportgen.facts.slow import MEDIAN_FACTOR
+from reportgen.facts.trend import N_BLOCKS
 from reportgen.results import Severity, Where
 from reportgen.rules.kit import Message
-from reportgen.rules.step_outlier.measure import N_BLOCKS
-from reportgen.text import join_names, ordinal, write
-
-MOST_NUMBERS = 8
 
 SLOW = Message(
     id="STEP-1",
     title="{worst.n_outliers:n} of {worst.n_steps:n} {worst.phase} steps are slow{mark}",
     text=(
-        "{worst.worker} has {worst.n_outliers:n} {worst.phase} steps longer than {above}; more "
+        "{worst.worker} has {worst.n_outliers:n} {worst.phase} steps longer than {limit}; more "
         "than {threshold} are too many. The usual step takes {worst.p50_s:s}, the longest "
-        "{worst.longest_s:s}: step {numbers}.{more}"
+        "{worst.longest_s:s}: step {numbers}.{rhythm}{cost}{worst.cause}{others}"
     ),
     advice=(
         "Compare the times of these steps with callbacks, checkpoints, reads and the CPU and GPU "
@@ -28,6 +23,12 @@ SLOW = Message(
     unit="steps",
     exhibit="outliers",
 )
+LIMIT = "{worst.threshold_s:s} (mean plus {stddev:g} standard deviations)"
+IMPORTED_LIMIT = "the mean plus {stddev:g} standard deviations"
+RHYTHM = " They come in a rhythm: {nth}."
+COST = " Their extra time is {share:pct} of the loop."
+MOST_OF_ALL = " {named} has most of the outliers of all workers."
+OTHERS = " The same holds for {names:names}."
 IN_RHYTHM = (
     "Find what runs every {period} steps (callback, checkpoint, logging, validation); "
     "run it less often, in a thread of its own, or on the GPU."
@@ -62,7 +63,6 @@ SLOWER = Message(
     exhibit="step_series",
 )
 
-ABOVE_MEDIAN = f"Steps of more than {MEDIAN_FACTOR} times the median"
 TOO_FEW = (
     "Too few steps to judge: {n:n} {phase} steps of {worker} at most, more than {least:n} are "
     "needed."
@@ -84,40 +84,3 @@ class SlowSeries:
     threshold_s: float | None = None
     extra_ratio: float | None = None
     cause: str = ""
-
-
-def above(worst: SlowSeries, stddev: float) -> str:
-    """Say above what steps are outliers."""
-    rule = f"mean plus {stddev:g} standard deviations"
-    if worst.threshold_s is None:
-        return f"the {rule}"
-    return write("{limit:s} ({rule})", limit=worst.threshold_s, rule=rule)
-
-
-def numbers(steps: Sequence[int]) -> str:
-    """Name the first steps, each once: AWS's result repeats a number that two epochs share."""
-    return join_names([str(step) for step in dict.fromkeys(steps)], most=MOST_NUMBERS)
-
-
-def mark(worst: SlowSeries, period: int | None) -> str:
-    """Say behind a title when steps are slow, or whose they are."""
-    return f": every {ordinal(period)} step" if period else f" ({worst.worker})"
-
-
-def more(
-    slow: Sequence[SlowSeries], worst: SlowSeries, period: int | None, named: str | None
-) -> str:
-    """Say in which rhythm steps are slow, what that costs, what ran in them, whose others are."""
-    text = f" They come in a rhythm: every {ordinal(period)} step." if period else ""
-    if worst.extra_ratio is not None:
-        cost = write("{share:pct}", share=100 * worst.extra_ratio)
-        text += f" Their extra time is {cost} of the loop."
-    text += worst.cause
-    if named is not None:
-        return f"{text} {named} has most of the outliers of all workers."
-    return text + others([f"{item.worker} {item.phase}" for item in slow if item is not worst])
-
-
-def others(names: Sequence[str]) -> str:
-    """Say that others are alike, after a space; empty without any."""
-    return f" The same holds for {join_names(names)}." if names else ""

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from reportgen.facts.inside import WindowContents, Work
+from reportgen.facts.inside import Work
 from reportgen.facts.steps import PhaseSteps
 from reportgen.results import ColumnType, Exhibit, ExhibitKind, Role, column, exhibit
 from reportgen.rules.kit import Interval, col, derived, intervals, merge, row, table
@@ -58,35 +58,23 @@ def compare(group: SharedPeriod) -> list[Compared]:
     extra_ns = contents.slow_ns / contents.n_slow - normal_ns
     if extra_ns <= 0:
         return []
-    found = [
-        _compared(group.main.label, key, contents, normal_ns=normal_ns, extra_ns=extra_ns)
-        for key in contents.in_slow_ns
-    ]
+    found = []
+    for key, in_slow_ns in contents.in_slow_ns.items():
+        its_slow_ns = in_slow_ns / contents.n_slow
+        its_normal_ns = contents.in_normal_ns[key] / contents.n_normal
+        rate = its_normal_ns / normal_ns if normal_ns else 0.0
+        excess = (its_slow_ns - its_normal_ns) / extra_ns
+        item = Compared(
+            label=group.main.label,
+            function=key[0],
+            work=key[1],
+            slow_ns=its_slow_ns,
+            normal_ns=its_normal_ns,
+            excess_ratio=excess,
+            evidence_ratio=0.0 if rate > ALWAYS_THERE_RATIO else (excess - rate) / (1 - rate),
+        )
+        found.append(item)
     return sorted(found, key=lambda item: (-item.excess_ratio, item.function))
-
-
-def _compared(
-    label: str,
-    key: tuple[str, Work],
-    contents: WindowContents,
-    *,
-    normal_ns: float,
-    extra_ns: float,
-) -> Compared:
-    its_slow_ns = contents.in_slow_ns[key] / contents.n_slow
-    its_normal_ns = contents.in_normal_ns[key] / contents.n_normal
-    rate = its_normal_ns / normal_ns if normal_ns else 0.0
-    excess_ratio = (its_slow_ns - its_normal_ns) / extra_ns
-    is_constant = rate > ALWAYS_THERE_RATIO
-    return Compared(
-        label=label,
-        function=key[0],
-        work=key[1],
-        slow_ns=its_slow_ns,
-        normal_ns=its_normal_ns,
-        excess_ratio=excess_ratio,
-        evidence_ratio=0.0 if is_constant else (excess_ratio - rate) / (1 - rate),
-    )
 
 
 @row
@@ -231,12 +219,10 @@ def _loads(groups: Sequence[SharedPeriod]) -> Iterator[Exhibit]:
 
 
 def _one_per_node(group: SharedPeriod) -> list[Period]:
-    best: dict[str, Period] = {}
-    for member in group.members:
-        known = best.get(member.node)
-        if known is None or member.cost_ratio > known.cost_ratio:
-            best[member.node] = member
-    return list(best.values())
+    """Return the costliest rhythm of each node."""
+    nodes = dict.fromkeys(member.node for member in group.members)
+    of_nodes = ([member for member in group.members if member.node == node] for node in nodes)
+    return [max(members, key=lambda item: item.cost_ratio) for members in of_nodes]
 
 
 def _intervals(member: Period) -> Iterator[Interval]:
