@@ -18,7 +18,7 @@ from reportgen.views.charts.layout import (
     scaled,
     unit_scale,
 )
-from reportgen.views.meaning import inks
+from reportgen.views.meaning import inks_of
 from reportgen.views.values import plot_label
 
 MOST_BOXES = 40
@@ -51,7 +51,7 @@ def info(exhibit: Exhibit) -> BoxesInfo:
     values = {mark: numbers(columns[mark].values) for mark in _MARKS}
     scale = unit_scale(columns["p50"].unit, [value for mark in _MARKS for value in values[mark]])
     marks = [scaled(values[mark], scale.factor) for mark in _MARKS]
-    colours = inks(names, exhibit.id, exhibit.title)
+    colours = inks_of(exhibit, names, exhibit.row_roles)
     return BoxesInfo(
         boxes=tuple(
             Box(name=name, marks=row, hue=ink.hue)

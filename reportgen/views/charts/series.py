@@ -23,7 +23,7 @@ from reportgen.views.charts.layout import (
     value_array,
 )
 from reportgen.views.charts.panels import axis_name, panel_axes
-from reportgen.views.meaning import Ink, inks
+from reportgen.views.meaning import Ink, inks_of
 from reportgen.views.values import heading_of, plot_label
 
 PANEL_PX = 190
@@ -59,7 +59,9 @@ class SeriesInfo:
 def info(exhibit: Exhibit, context: ChartContext) -> SeriesInfo:
     """Return the curves of a ``series`` exhibit."""
     time_column, *columns = exhibit.columns
-    colours = inks([column.name for column in columns], exhibit.id, exhibit.title)
+    colours = inks_of(
+        exhibit, [column.name for column in columns], [column.role for column in columns]
+    )
     units = list(dict.fromkeys(column.unit for column in columns))
     values = {column.name: numbers(column.values) for column in columns}
     panels = tuple(

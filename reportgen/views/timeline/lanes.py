@@ -108,7 +108,7 @@ def _detected(report: Report) -> Iterator[Lane]:
                 if name in seen:
                     continue
                 seen.add(name)
-            role = track.role if track is not None else None
+            role = (track.role if track is not None else None) or item.role
             yield _lane(name, item, hue=role or hue_of(name) or hue_of(item.title) or PLAIN)
 
 
