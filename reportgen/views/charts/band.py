@@ -17,8 +17,10 @@ from reportgen.views.charts.layout import (
     ChartContext,
     Drawing,
     UnitScale,
+    axis_name,
     describe,
     layout,
+    panel_axes,
     scaled,
     time_array,
     time_axis,
@@ -26,7 +28,6 @@ from reportgen.views.charts.layout import (
     unit_scale,
     value_array,
 )
-from reportgen.views.charts.panels import axis_name, panel_axes
 from reportgen.views.meaning import Ink, inks_of
 from reportgen.views.shapes import BAND_PARTS, bands_of
 from reportgen.views.values import heading_of, plot_label

@@ -13,8 +13,10 @@ from reportgen.views.charts.layout import (
     ChartContext,
     Drawing,
     UnitScale,
+    axis_name,
     describe,
     layout,
+    panel_axes,
     scaled,
     time_array,
     time_axis,
@@ -22,7 +24,6 @@ from reportgen.views.charts.layout import (
     unit_scale,
     value_array,
 )
-from reportgen.views.charts.panels import axis_name, panel_axes
 from reportgen.views.meaning import Ink, inks_of
 from reportgen.views.values import heading_of, plot_label
 
@@ -35,7 +36,7 @@ _MEAN = "mean of "
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Line:
+class SeriesLine:
     """One curve in its axis's unit. Sparse values are single moments: drawn as points."""
 
     name: str
@@ -52,7 +53,7 @@ class SeriesInfo:
     """What a series chart shows: common instants, curves, and a scale per panel."""
 
     time_x: list[float | None]
-    lines: tuple[Line, ...]
+    lines: tuple[SeriesLine, ...]
     panels: tuple[UnitScale, ...]
 
 
@@ -77,7 +78,7 @@ def info(exhibit: Exhibit, context: ChartContext) -> SeriesInfo:
         panel = units.index(column.unit)
         curve = scaled(values[column.name], panels[panel].factor)
         lines.append(
-            Line(
+            SeriesLine(
                 name=heading_of(column.name),
                 values=curve,
                 ink=ink,
@@ -111,14 +112,14 @@ def draw(exhibit: Exhibit, context: ChartContext) -> Drawing:
     )
 
 
-def _remarks(lines: Sequence[Line]) -> tuple[str, ...]:
+def _remarks(lines: Sequence[SeriesLine]) -> tuple[str, ...]:
     on_demand = sum(line.is_on_demand for line in lines)
     if not on_demand:
         return ()
     return (f"Drawn: the mean. A click in the legend shows one of the {on_demand} GPUs.",)
 
 
-def _trace(line: Line, time_x: Numbers, scale: UnitScale) -> dict[str, Any]:
+def _trace(line: SeriesLine, time_x: Numbers, scale: UnitScale) -> dict[str, Any]:
     colour = theme.shade(line.ink.hue, line.ink.index)
     trace = {
         "type": "scatter",

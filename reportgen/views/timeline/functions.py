@@ -8,7 +8,7 @@ from typing import Any
 from reportgen.report import Report
 from reportgen.results import Track
 from reportgen.views.charts.arrays import matrix32, numbers
-from reportgen.views.timeline.panels import tracks_of
+from reportgen.views.timeline.tracks import tracks_of
 from reportgen.views.values import Shown, say, shorten
 
 MOST_LISTED = 10
