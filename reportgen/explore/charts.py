@@ -14,6 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reportgen.explore.statistics import STEP
+from reportgen.explore.window_figure import (
+    Comparison,
+    Window,
+    comparison_figure,
+    nothing_figure,
+    window_figure,
+)
 from reportgen.explore.windows import window_info
 from reportgen.profile.system import device_order
 from reportgen.results import Exhibit, ExhibitKind, exhibit
@@ -21,13 +28,6 @@ from reportgen.views.charts.layout import ChartContext
 from reportgen.views.exhibits import figure_of
 from reportgen.views.shapes import has_shape
 from reportgen.views.theme import resolved
-from reportgen.views.window import (
-    Comparison,
-    Window,
-    comparison_figure,
-    nothing_figure,
-    window_figure,
-)
 
 if TYPE_CHECKING:
     import pandas as pd

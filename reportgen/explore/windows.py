@@ -12,8 +12,8 @@ from reportgen.explore.frames import SYSTEM_COLUMNS
 from reportgen.explore.job import Job
 from reportgen.explore.selection import Instant, instant_ns, rows_named
 from reportgen.explore.statistics import STEP
+from reportgen.explore.window_figure import Window, WindowLane, WindowLine
 from reportgen.facts.resample import thin
-from reportgen.views.window import Window, WindowLane, WindowLine
 
 if TYPE_CHECKING:
     import pandas as pd

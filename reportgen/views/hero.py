@@ -14,8 +14,8 @@ from reportgen.results import Exhibit, ExhibitKind, PartWords, RuleResult, Statu
 from reportgen.units import percentages, say_duration, say_pct
 from reportgen.views.charts.arrays import numbers
 from reportgen.views.charts.shares import ink_class
-from reportgen.views.labels import WIDE_PX, Place, heading_pct, place_labels
-from reportgen.views.meaning import inks
+from reportgen.views.labels import WIDE_PX, LabelPlace, heading_pct, place_labels
+from reportgen.views.meaning import inks, inks_of
 from reportgen.views.outline import about_of, section_of
 from reportgen.views.values import heading_of, prose, shorten
 
@@ -44,8 +44,8 @@ class Segment:
     width_pct: float
     at_pct: float
     ink: str
-    usual: Place
-    wide: Place
+    usual: LabelPlace
+    wide: LabelPlace
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -171,7 +171,7 @@ def _parts_of(budget: Exhibit, words: PartWords) -> list[_Part]:
     columns = {column.name: column.values for column in budget.columns}
     names = [str(name) for name in columns["part"]]
     values = [value or 0.0 for value in numbers(columns["gpu_s"])]
-    colours = inks(names, budget.id, budget.title)
+    colours = inks_of(budget, names, budget.row_roles)
     called = {**words.names, **words.aside}
     found = {
         name: _Part(

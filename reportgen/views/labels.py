@@ -13,7 +13,7 @@ _HEADING_CHARACTER_PX, _HEADING_PADDING_PX = 6.9, 6.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class LabelPlace:
     """Where a label hangs: its line from the bar on, and whether its text runs to the left."""
 
     line: int
@@ -36,7 +36,7 @@ def heading_pct(text: str) -> float:
 
 def place_labels(
     at_pct: Sequence[float], lengths: Sequence[int], *, bar_px: float = NARROWEST_PX
-) -> list[Place]:
+) -> list[LabelPlace]:
     """Return a place for each label so that neither texts nor their leaders meet.
 
     The first labels run right, the others left. Of all ways to part them the one is taken whose
@@ -56,7 +56,7 @@ def place_labels(
     best = min(ways, key=_cost)
     is_right = [box.start == box.at for box in best]
     return [
-        Place(line=box.line, runs_left=not runs_right)
+        LabelPlace(line=box.line, runs_left=not runs_right)
         for box, runs_right in zip(best, is_right, strict=True)
     ]
 

@@ -1,10 +1,12 @@
-"""What a line, bar or part is about, by its name: decides its colour (``theme.HUES``)."""
+"""What a thing is about decides its colour (``theme.HUES``): its role, else what it is called."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+
+from reportgen.results import Exhibit, Role
 
 PLAIN = "other"
 """The colour of what speaks of nothing that has a colour of its own."""
@@ -77,6 +79,23 @@ def hue_of(name: str) -> str | None:
     return _strong(name) or _by_words(name, _WEAK)
 
 
+def inks_of(
+    exhibit: Exhibit, names: Sequence[str], roles: Sequence[Role | None] = ()
+) -> tuple[Ink, ...]:
+    """Return the colour of each line, group or row of an exhibit.
+
+    Args:
+        exhibit: its own role is that of all that declare none.
+        names: of the lines, groups or rows; those without any role are coloured by what their
+            names and the exhibit's title speak of, as all were in format 1.
+        roles: what each is about, as far as it is declared.
+    """
+    declared = roles or (None,) * len(names)
+    guessed = inks(names, exhibit.id, exhibit.title)
+    hues = [(role or exhibit.role or ink.hue) for role, ink in zip(declared, guessed, strict=True)]
+    return _numbered(names, hues)
+
+
 def inks(names: Sequence[str], *context: str) -> tuple[Ink, ...]:
     """Return the colour of each name; those that say little follow the context.
 
@@ -85,17 +104,22 @@ def inks(names: Sequence[str], *context: str) -> tuple[Ink, ...]:
         context: texts about the whole chart, such as its id and title, most telling first; only
             a resource or a part of training that they name counts.
     """
-    names = [_told(name, names) for name in names]
+    told = [_told(name, names) for name in names]
     strong = next((hue for hue in map(_strong, context) if hue in RESOURCES), None)
     weak = next((hue for said in context if (hue := _by_words(said, _WEAK))), PLAIN)
-    is_of_memory = strong == "gpu-memory" and strong not in map(_strong, names)
+    is_of_memory = strong == "gpu-memory" and strong not in map(_strong, told)
+    hues = [_strong(name) or strong or hue_of(name) or weak for name in told]
+    if is_of_memory:
+        hues = ["gpu-memory" if hue == "gpu" else hue for hue in hues]
+    return _numbered(names, hues)
+
+
+def _numbered(names: Sequence[str], hues: Sequence[str]) -> tuple[Ink, ...]:
+    """Return hues with the number of each among those of its hue."""
     used: dict[str, int] = {}
     found = []
-    for name in names:
-        hue = _strong(name) or strong or hue_of(name) or weak
-        if hue == "gpu" and is_of_memory:
-            hue = "gpu-memory"
-        found.append(Ink(hue=hue, index=_PLACES.get(name, used.get(hue, 0))))
+    for name, hue in zip(names, hues, strict=True):
+        found.append(Ink(hue=str(hue), index=_PLACES.get(name, used.get(hue, 0))))
         used[hue] = used.get(hue, 0) + 1
     return tuple(found)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reportgen.views.labels import NARROWEST_PX, WIDE_PX, Place, place_labels
+from reportgen.views.labels import NARROWEST_PX, WIDE_PX, LabelPlace, place_labels
 
 WIDTHS = st.lists(st.floats(0.01, 60.0), min_size=1, max_size=9)
 
@@ -16,7 +16,7 @@ def test_labels_with_room_hang_on_the_first_line():
 
 def test_a_label_at_the_end_of_the_bar_runs_left():
     (place,) = place_labels([98.0], [20])
-    assert place == Place(line=0, runs_left=True)
+    assert place == LabelPlace(line=0, runs_left=True)
 
 
 def test_tiny_parts_at_the_end_hang_below_each_other():

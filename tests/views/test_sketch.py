@@ -14,7 +14,7 @@ from reportgen.views.charts import band, boxes, heatmap, histogram, pie, series,
 from reportgen.views.charts.layout import ChartContext, Drawing
 from reportgen.views.exhibits import exhibit_block
 from reportgen.views.sketch import WIDTH_PX, Sketch, sketch_of
-from reportgen.views.sketch.curves import MOST_POINTS
+from reportgen.views.sketch.marks import MOST_POINTS
 from reportgen.views.theme import N_SHADES
 from tests.views import reports
 

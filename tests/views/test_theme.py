@@ -1,12 +1,14 @@
 """Colours: one per meaning, readable in both themes, one source for page and notebook."""
 
 import itertools
+from dataclasses import replace
 
 import pytest
 
 from reportgen.assets import templates_dir
+from reportgen.results import ExhibitKind, Role, exhibit
 from reportgen.views import theme
-from reportgen.views.meaning import Ink, hue_of, inks
+from reportgen.views.meaning import Ink, hue_of, inks, inks_of
 
 
 def _luminance(colour: str) -> float:
@@ -135,3 +137,15 @@ def test_the_data_loader_has_one_colour_in_all_pictures_of_a_trace():
     assert budget[1].hue == causes[1].hue == waits[0].hue == "io"
     assert budget[2].hue == causes[2].hue == "cpu"
     assert inks(["busy_high", "cpu_input"], "budget")[1].hue == "cpu", "samples tell only the CPU"
+
+
+def test_a_declared_role_decides_and_names_count_where_there_is_none():
+    item = exhibit("cpu_usage", ExhibitKind.SERIES, title="CPU", columns=[], role=Role.MEMORY)
+    found = inks_of(item, ["gpu0", "gpu1", "disk"], [Role.STEP, None, Role.STEP])
+    assert found == (
+        Ink(hue="step", index=0),
+        Ink(hue="memory", index=0),
+        Ink(hue="step", index=1),
+    )
+    plain = replace(item, role=None)
+    assert [ink.hue for ink in inks_of(plain, ["gpu0", "a"])] == ["gpu", "cpu"]

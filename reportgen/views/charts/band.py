@@ -17,8 +17,10 @@ from reportgen.views.charts.layout import (
     ChartContext,
     Drawing,
     UnitScale,
+    axis_name,
     describe,
     layout,
+    panel_axes,
     scaled,
     time_array,
     time_axis,
@@ -26,8 +28,7 @@ from reportgen.views.charts.layout import (
     unit_scale,
     value_array,
 )
-from reportgen.views.charts.panels import axis_name, panel_axes
-from reportgen.views.meaning import Ink, inks
+from reportgen.views.meaning import Ink, inks_of
 from reportgen.views.shapes import BAND_PARTS, bands_of
 from reportgen.views.values import heading_of, plot_label
 
@@ -64,7 +65,7 @@ def info(exhibit: Exhibit, context: ChartContext) -> BandInfo:
     columns = {column.name: column for column in exhibit.columns}
     names = bands_of(exhibit)
     units = list(dict.fromkeys(columns[f"{name}_mean"].unit for name in names))
-    colours = inks(names, exhibit.id, exhibit.title)
+    colours = inks_of(exhibit, names, [columns[f"{name}_mean"].role for name in names])
     highest = {name: numbers(columns[f"{name}_max"].values) for name in names}
     panels = tuple(
         unit_scale(

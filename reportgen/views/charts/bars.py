@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from reportgen.results import ColumnType, Exhibit
+from reportgen.results import Column, ColumnType, Exhibit
 from reportgen.views.charts.arrays import numbers
 from reportgen.views.charts.shares import FULL_NAME, ink_class, named
-from reportgen.views.meaning import PLAIN, Ink, hue_of, inks
+from reportgen.views.meaning import PLAIN, hue_of, inks_of
 from reportgen.views.tables import MOST_CELLS, headings_of
 from reportgen.views.values import Shown, exact_name, heading_of, say, shorten, shown_value
 
@@ -81,8 +81,11 @@ def info(exhibit: Exhibit, *, file: str) -> BarsInfo:
         ),
         default=0.0,
     )
-    group_inks = inks([column.name for column in groups], exhibit.id, exhibit.title)
-    n_drawn = sum(has_bars)
+    group_inks = inks_of(
+        exhibit, [column.name for column in groups], [column.role for column in groups]
+    )
+    is_lone = sum(has_bars) == 1 and group_inks[0].hue == PLAIN
+    row_inks = _row_inks(exhibit, name_column) if is_lone or exhibit.row_roles else ()
     n_shown = min(exhibit.n_rows, MOST_CELLS // max(len(exhibit.columns), 1))
     rows = tuple(
         BarRow(
@@ -91,7 +94,9 @@ def info(exhibit: Exhibit, *, file: str) -> BarsInfo:
                 Bar(
                     value=shown_value(column.values[at], column.unit),
                     width_pct=_width(items[at], longest),
-                    ink=_ink(str(name_column.values[at]), n_drawn, ink) if is_drawn else "",
+                    ink=(row_inks[at] if row_inks else ink_class(ink.hue, ink.index))
+                    if is_drawn
+                    else "",
                 )
                 for column, items, ink, is_drawn in zip(
                     groups, values, group_inks, has_bars, strict=True
@@ -134,7 +139,10 @@ def _width(value: float | None, longest: float) -> float:
     return round(100 * abs(value) / longest, 2) if value and longest else 0.0
 
 
-def _ink(name: str, n_groups: int, ink: Ink) -> str:
-    """Paint by the group; a lone group whose chart says nothing, by what each name speaks of."""
-    says_nothing = n_groups == 1 and ink.hue == PLAIN
-    return ink_class((hue_of(name) or PLAIN) if says_nothing else ink.hue, ink.index)
+def _row_inks(exhibit: Exhibit, names: Column) -> list[str]:
+    """Paint rows whose groups say nothing: by the role of each row, else by what it is called."""
+    roles = exhibit.row_roles or (None,) * exhibit.n_rows
+    hues = [
+        role or hue_of(str(name)) or PLAIN for name, role in zip(names.values, roles, strict=True)
+    ]
+    return [ink_class(hue, 0) for hue in hues]

@@ -18,7 +18,7 @@ from reportgen.views.charts.layout import (
     scaled,
     unit_scale,
 )
-from reportgen.views.meaning import inks
+from reportgen.views.meaning import inks_of
 from reportgen.views.values import plot_label
 
 MOST_BOXES = 40
@@ -27,7 +27,7 @@ _MARKS = ("lower", "p25", "p50", "p75", "upper")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Box:
+class BoxShape:
     """One box in its axis's unit: lower, p25, p50, p75, upper."""
 
     name: str
@@ -39,7 +39,7 @@ class Box:
 class BoxesInfo:
     """What a box plot shows; ``n_left_out`` boxes are in the table only."""
 
-    boxes: tuple[Box, ...]
+    boxes: tuple[BoxShape, ...]
     scale: UnitScale
     n_left_out: int
 
@@ -51,10 +51,10 @@ def info(exhibit: Exhibit) -> BoxesInfo:
     values = {mark: numbers(columns[mark].values) for mark in _MARKS}
     scale = unit_scale(columns["p50"].unit, [value for mark in _MARKS for value in values[mark]])
     marks = [scaled(values[mark], scale.factor) for mark in _MARKS]
-    colours = inks(names, exhibit.id, exhibit.title)
+    colours = inks_of(exhibit, names, exhibit.row_roles)
     return BoxesInfo(
         boxes=tuple(
-            Box(name=name, marks=row, hue=ink.hue)
+            BoxShape(name=name, marks=row, hue=ink.hue)
             for name, row, ink in zip(names, zip(*marks, strict=True), colours, strict=True)
         )[:MOST_BOXES],
         scale=scale,
@@ -97,7 +97,7 @@ def draw(exhibit: Exhibit, context: ChartContext) -> Drawing:  # noqa: ARG001 - 
     )
 
 
-def _trace(box: Box, row: int, scale: UnitScale) -> dict[str, Any]:
+def _trace(box: BoxShape, row: int, scale: UnitScale) -> dict[str, Any]:
     lower, p25, p50, p75, upper = box.marks
     colour = theme.shade(box.hue, 0)
     return {

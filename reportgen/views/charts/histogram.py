@@ -19,7 +19,7 @@ from reportgen.views.charts.layout import (
     scaled,
     unit_scale,
 )
-from reportgen.views.meaning import Ink, inks
+from reportgen.views.meaning import Ink, inks_of
 from reportgen.views.values import heading_of, plot_label
 
 MOST_WITH_BARS = 2
@@ -57,7 +57,9 @@ def info(exhibit: Exhibit) -> HistogramInfo:
     scale = unit_scale(start.unit, edges)
     left_out = max(0, len(columns) - MOST_GROUPS)
     columns = columns[:MOST_GROUPS]
-    colours = inks([column.name for column in columns], exhibit.id, exhibit.title)
+    colours = inks_of(
+        exhibit, [column.name for column in columns], [column.role for column in columns]
+    )
     return HistogramInfo(
         bin_start=scaled(numbers(start.values), scale.factor),
         bin_end=scaled(numbers(end.values), scale.factor),

@@ -13,8 +13,10 @@ from reportgen.views.charts.layout import (
     ChartContext,
     Drawing,
     UnitScale,
+    axis_name,
     describe,
     layout,
+    panel_axes,
     scaled,
     time_array,
     time_axis,
@@ -22,8 +24,7 @@ from reportgen.views.charts.layout import (
     unit_scale,
     value_array,
 )
-from reportgen.views.charts.panels import axis_name, panel_axes
-from reportgen.views.meaning import Ink, inks
+from reportgen.views.meaning import Ink, inks_of
 from reportgen.views.values import heading_of, plot_label
 
 PANEL_PX = 190
@@ -35,7 +36,7 @@ _MEAN = "mean of "
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Line:
+class SeriesLine:
     """One curve in its axis's unit. Sparse values are single moments: drawn as points."""
 
     name: str
@@ -52,14 +53,16 @@ class SeriesInfo:
     """What a series chart shows: common instants, curves, and a scale per panel."""
 
     time_x: list[float | None]
-    lines: tuple[Line, ...]
+    lines: tuple[SeriesLine, ...]
     panels: tuple[UnitScale, ...]
 
 
 def info(exhibit: Exhibit, context: ChartContext) -> SeriesInfo:
     """Return the curves of a ``series`` exhibit."""
     time_column, *columns = exhibit.columns
-    colours = inks([column.name for column in columns], exhibit.id, exhibit.title)
+    colours = inks_of(
+        exhibit, [column.name for column in columns], [column.role for column in columns]
+    )
     units = list(dict.fromkeys(column.unit for column in columns))
     values = {column.name: numbers(column.values) for column in columns}
     panels = tuple(
@@ -75,7 +78,7 @@ def info(exhibit: Exhibit, context: ChartContext) -> SeriesInfo:
         panel = units.index(column.unit)
         curve = scaled(values[column.name], panels[panel].factor)
         lines.append(
-            Line(
+            SeriesLine(
                 name=heading_of(column.name),
                 values=curve,
                 ink=ink,
@@ -109,14 +112,14 @@ def draw(exhibit: Exhibit, context: ChartContext) -> Drawing:
     )
 
 
-def _remarks(lines: Sequence[Line]) -> tuple[str, ...]:
+def _remarks(lines: Sequence[SeriesLine]) -> tuple[str, ...]:
     on_demand = sum(line.is_on_demand for line in lines)
     if not on_demand:
         return ()
     return (f"Drawn: the mean. A click in the legend shows one of the {on_demand} GPUs.",)
 
 
-def _trace(line: Line, time_x: Numbers, scale: UnitScale) -> dict[str, Any]:
+def _trace(line: SeriesLine, time_x: Numbers, scale: UnitScale) -> dict[str, Any]:
     colour = theme.shade(line.ink.hue, line.ink.index)
     trace = {
         "type": "scatter",

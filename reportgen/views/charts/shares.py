@@ -9,7 +9,7 @@ from reportgen.names import clean
 from reportgen.results import Column, ColumnType, Exhibit, ExhibitKind, Scalar, words_for
 from reportgen.units import say_pct
 from reportgen.views.charts.arrays import numbers
-from reportgen.views.meaning import Ink, inks
+from reportgen.views.meaning import Ink, inks_of
 from reportgen.views.theme import N_SHADES
 from reportgen.views.values import (
     Shown,
@@ -135,7 +135,7 @@ def parts_of_bars(exhibit: Exhibit, whole: Column) -> list[Part]:
             colour=colour,
         )
         for name, amount, colour in zip(
-            names, amounts, inks(names, exhibit.id, exhibit.title), strict=True
+            names, amounts, inks_of(exhibit, names, exhibit.row_roles), strict=True
         )
     ]
 
@@ -186,7 +186,7 @@ def parts_of(exhibit: Exhibit) -> list[Part]:
             full_names,
             amount.values,
             percentages,
-            inks(names, exhibit.id, exhibit.title),
+            inks_of(exhibit, names, exhibit.row_roles),
             strict=True,
         )
     ]

@@ -18,7 +18,7 @@ from reportgen.views.charts.layout import (
     time_axis,
     times,
 )
-from reportgen.views.meaning import Ink, inks
+from reportgen.views.meaning import Ink, inks_of
 from reportgen.views.values import plot_label, say_interval
 
 MOST_LANES = 40
@@ -98,7 +98,7 @@ def _groups(kinds: list[str], exhibit: Exhibit) -> dict[str, SpanGroup]:
     heads = [*kinds[:-n_rest], f"others ({n_rest})"] if n_rest else kinds
     made = [
         SpanGroup(name=head, ink=ink, lanes=[], starts=[], lengths=[], words=[])
-        for head, ink in zip(heads, inks(heads, exhibit.id, exhibit.title), strict=True)
+        for head, ink in zip(heads, inks_of(exhibit, heads), strict=True)
     ]
     return {kind: made[min(at, len(made) - 1)] for at, kind in enumerate(kinds)}
 

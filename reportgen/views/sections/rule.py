@@ -17,7 +17,7 @@ from reportgen.views.fragments import render
 from reportgen.views.outline import about_of, context_of, section_of, title_of
 from reportgen.views.sections.dashboard import hosted_ids, panels_of
 from reportgen.views.status import hint_of, is_applicable, rule_state
-from reportgen.views.timeline.panels import drawn_ids
+from reportgen.views.timeline.tracks import drawn_ids
 from reportgen.views.values import ABSENT, say, say_number, shorten
 
 CARDS_AT_ONCE = 4

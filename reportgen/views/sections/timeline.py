@@ -16,10 +16,17 @@ from reportgen.views.fragments import figure_text, render, script_json
 from reportgen.views.outline import context_of
 from reportgen.views.packing import page_form, plotly_form
 from reportgen.views.sketch import sketch_of
-from reportgen.views.timeline.figure import Extent, draw, slots_of
+from reportgen.views.timeline.figure import AxisExtent, draw, slots_of
 from reportgen.views.timeline.functions import FunctionTable, functions_of
-from reportgen.views.timeline.lanes import Lane, lanes_of, seconds_of, step_starts
-from reportgen.views.timeline.panels import Panel, panels_of, tracks_of
+from reportgen.views.timeline.tracks import (
+    Lane,
+    TimelinePanel,
+    lanes_of,
+    panels_of,
+    seconds_of,
+    step_starts,
+    tracks_of,
+)
 from reportgen.views.values import heading_of, plot_label, shorten
 
 ID, TITLE = "timeline", "Timeline"
@@ -68,7 +75,7 @@ def timeline(report: Report) -> Section:
 def _axis_block(
     report: Report,
     lanes: Sequence[Lane],
-    panels: Sequence[Panel],
+    panels: Sequence[TimelinePanel],
     drawing: Drawing,
     facts: dict[str, Any],
 ) -> Block:
@@ -97,7 +104,7 @@ def _axis_block(
     return Block(html=html, figure=plotly_form(titled(drawing, _TOOL)))
 
 
-def _caption(panels: Sequence[Panel], lanes: Sequence[Lane]) -> str:
+def _caption(panels: Sequence[TimelinePanel], lanes: Sequence[Lane]) -> str:
     """Say from how many points the curves were made, and what the lanes leave out."""
     said = list(dict.fromkeys(panel.exhibit.caption for panel in panels if panel.exhibit.caption))
     for lane in lanes:
@@ -110,7 +117,9 @@ def _caption(panels: Sequence[Panel], lanes: Sequence[Lane]) -> str:
     return " ".join(said)
 
 
-def _job_extent(report: Report, panels: Sequence[Panel], context: ChartContext) -> Extent | None:
+def _job_extent(
+    report: Report, panels: Sequence[TimelinePanel], context: ChartContext
+) -> AxisExtent | None:
     """Return from when to when curves and summary reach."""
     scale = times([1.0], context)[0] or 1.0
     instants = [
@@ -121,10 +130,10 @@ def _job_extent(report: Report, panels: Sequence[Panel], context: ChartContext) 
     summary = report.summary
     known = [seconds_of(text) for text in (summary.start_time, summary.end_time)]
     instants += [time_s for time_s in known if time_s is not None]
-    return Extent(start_s=min(instants), end_s=max(instants))
+    return AxisExtent(start_s=min(instants), end_s=max(instants))
 
 
-def _is_of_job(lane: Lane, job: Extent) -> bool:
+def _is_of_job(lane: Lane, job: AxisExtent) -> bool:
     """Return whether intervals are on the job's clock: those of another squeeze it to a line."""
     length_s = max(job.end_s - job.start_s, _SHORTEST_S)
     return all(
@@ -133,20 +142,20 @@ def _is_of_job(lane: Lane, job: Extent) -> bool:
     )
 
 
-def _extent(job: Extent, lanes: Sequence[Lane]) -> Extent:
+def _extent(job: AxisExtent, lanes: Sequence[Lane]) -> AxisExtent:
     """Return from when to when there is anything to see."""
     spans = [span for lane in lanes for span in lane.spans]
     start_s = min([job.start_s, *(span.start_s for span in spans)])
     end_s = max([job.end_s, *(span.end_s for span in spans)])
-    return Extent(start_s=start_s, end_s=end_s if end_s > start_s else start_s + _SHORTEST_S)
+    return AxisExtent(start_s=start_s, end_s=end_s if end_s > start_s else start_s + _SHORTEST_S)
 
 
 def _facts(
     report: Report,
     lanes: Sequence[Lane],
-    panels: Sequence[Panel],
+    panels: Sequence[TimelinePanel],
     functions: FunctionTable | None,
-    extent: Extent,
+    extent: AxisExtent,
     context: ChartContext,
 ) -> dict[str, Any]:
     """Return what the script says when the pointer is over the axis: times in seconds."""

@@ -12,9 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from reportgen.views.charts.layout import Figure
-from reportgen.views.sketch.marks import marks_of, values_of
-from reportgen.views.sketch.place import Mark, Place
-from reportgen.views.sketch.sectors import sector_marks
+from reportgen.views.sketch.marks import Mark, PlotArea, marks_of, sector_marks, values_of
 from reportgen.views.values import say_instant, say_number
 
 WIDTH_PX = 720
@@ -33,7 +31,7 @@ Limits = tuple[float, float]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Label:
+class SketchLabel:
     """A word: ``anchor`` is SVG's ``start``, ``middle`` or ``end``.
 
     ``colour`` is its own, if it has one, and ``ground`` what covers the stripes behind it.
@@ -63,7 +61,7 @@ class Sketch:
     height_px: int
     frames: tuple[Mark, ...]
     marks: tuple[Mark, ...]
-    labels: tuple[Label, ...]
+    labels: tuple[SketchLabel, ...]
     keys: tuple[Key, ...]
     n_left_out: int
 
@@ -123,7 +121,7 @@ def sketch_of(
 def _pie(figure: Figure, size_px: int) -> Sketch:
     """Return the pie as large as the chart, with its names at the same places."""
     labels = [
-        Label(
+        SketchLabel(
             text=_plain(line),
             x=round(size_px / 2 + note["xshift"], 1),
             y=round(size_px / 2 - note["yshift"] + baseline, 1),
@@ -162,7 +160,7 @@ def _y_axes(layout: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:
 
 def _place(
     axis: Mapping[str, Any], traces: Sequence[Mapping[str, Any]], x_limits: Limits, height_px: int
-) -> Place | None:
+) -> PlotArea | None:
     names = _categories(traces)
     limits = (
         (len(names) - 0.5, -0.5)
@@ -173,7 +171,7 @@ def _place(
         return None
     low, high = axis.get("domain", (0.0, 1.0))
     room = height_px - _TOP_PX - _BOTTOM_PX
-    return Place(
+    return PlotArea(
         x_limits=x_limits,
         y_limits=limits,
         left_px=_LEFT_PX,
@@ -209,16 +207,16 @@ def _all_values(traces: Sequence[Mapping[str, Any]], side: str) -> list[float]:
     return [value for trace in traces for value in values_of(trace, side)]
 
 
-def _x_labels(axis: Mapping[str, Any], limits: Limits, height_px: int) -> list[Label]:
+def _x_labels(axis: Mapping[str, Any], limits: Limits, height_px: int) -> list[SketchLabel]:
     y = height_px - 6
     low, high = (_say_x(axis, value) for value in limits)
     made = [
-        Label(text=low, x=_LEFT_PX, y=y, anchor="start"),
-        Label(text=high, x=WIDTH_PX - _RIGHT_PX, y=y, anchor="end"),
+        SketchLabel(text=low, x=_LEFT_PX, y=y, anchor="start"),
+        SketchLabel(text=high, x=WIDTH_PX - _RIGHT_PX, y=y, anchor="end"),
     ]
     title = axis.get("title", {}).get("text", "")
     if title:
-        made.append(Label(text=title, x=(WIDTH_PX + _LEFT_PX) // 2, y=y, anchor="middle"))
+        made.append(SketchLabel(text=title, x=(WIDTH_PX + _LEFT_PX) // 2, y=y, anchor="middle"))
     return made
 
 
@@ -228,11 +226,11 @@ def _say_x(axis: Mapping[str, Any], value: float) -> str:
     return f"{say_number(float(f'{value:.4g}'))}{axis.get('ticksuffix', '')}"
 
 
-def _notes(layout: Mapping[str, Any], height_px: int) -> list[Label]:
+def _notes(layout: Mapping[str, Any], height_px: int) -> list[SketchLabel]:
     """Return the titles of panels: annotations that lie on the paper."""
     room = height_px - _TOP_PX - _BOTTOM_PX
     return [
-        Label(
+        SketchLabel(
             text=_plain(note["text"]),
             x=_LEFT_PX,
             y=round(_TOP_PX + (1 - note["y"]) * room)
@@ -245,8 +243,8 @@ def _notes(layout: Mapping[str, Any], height_px: int) -> list[Label]:
 
 
 def _y_labels(
-    axis: Mapping[str, Any], traces: Sequence[Mapping[str, Any]], place: Place
-) -> list[Label]:
+    axis: Mapping[str, Any], traces: Sequence[Mapping[str, Any]], place: PlotArea
+) -> list[SketchLabel]:
     if axis.get("showticklabels") is False:
         return []
     x = _LEFT_PX - 6
@@ -254,7 +252,7 @@ def _y_labels(
     if names:
         every = max(1, -(-len(names) * _LABELLED_ROW_PX // (place.bottom_px - place.top_px)))
         return [
-            Label(text=_cut(name), x=x, y=round(place.y(row)) + 4, anchor="end")
+            SketchLabel(text=_cut(name), x=x, y=round(place.y(row)) + 4, anchor="end")
             for row, name in enumerate(names)
             if row % every == 0
         ]
@@ -265,10 +263,12 @@ def _y_labels(
     lines = [said] if len(said) <= _LABEL_LENGTH else [f"{top:.3g}", _cut(unit.strip())]
     return [
         *(
-            Label(text=line, x=x, y=place.top_px + 9 + number * _LABELLED_ROW_PX, anchor="end")
+            SketchLabel(
+                text=line, x=x, y=place.top_px + 9 + number * _LABELLED_ROW_PX, anchor="end"
+            )
             for number, line in enumerate(lines)
         ),
-        Label(text=f"{low:.3g}", x=x, y=place.bottom_px, anchor="end"),
+        SketchLabel(text=f"{low:.3g}", x=x, y=place.bottom_px, anchor="end"),
     ]
 
 

@@ -13,15 +13,14 @@ from reportgen.views.charts.layout import (
     ChartContext,
     Drawing,
     axis,
+    axis_name,
     layout,
     time_array,
     time_axis,
     times,
     value_axis,
 )
-from reportgen.views.charts.panels import axis_name
-from reportgen.views.timeline.lanes import PHASES, TRAINING_LOOP, Lane
-from reportgen.views.timeline.panels import Panel
+from reportgen.views.timeline.tracks import PHASES, TRAINING_LOOP, Lane, TimelinePanel
 from reportgen.views.values import plot_label, say_interval, say_number
 
 LANE_PX, PANEL_PX, TITLE_PX = 32, 86, 30
@@ -39,7 +38,7 @@ class Slot:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Extent:
+class AxisExtent:
     """From when to when the axis reaches, in seconds of the job's clock."""
 
     start_s: float
@@ -60,7 +59,10 @@ def slots_of(n_lanes: int, n_panels: int) -> tuple[list[Slot], float]:
 
 
 def draw(
-    lanes: Sequence[Lane], panels: Sequence[Panel], extent: Extent, context: ChartContext
+    lanes: Sequence[Lane],
+    panels: Sequence[TimelinePanel],
+    extent: AxisExtent,
+    context: ChartContext,
 ) -> Drawing:
     """Draw lanes and panels; at least one of them there is."""
     slots, height_px = slots_of(len(lanes), len(panels))
@@ -112,7 +114,10 @@ def draw(
 
 
 def alt_of(
-    lanes: Sequence[Lane], panels: Sequence[Panel], extent: Extent, context: ChartContext
+    lanes: Sequence[Lane],
+    panels: Sequence[TimelinePanel],
+    extent: AxisExtent,
+    context: ChartContext,
 ) -> str:
     """Return what the figure shows, with the reach of each panel."""
     when = say_interval(extent.start_s, extent.end_s, is_unix=context.is_unix)
@@ -127,7 +132,7 @@ def alt_of(
     )
 
 
-def _said(panel: Panel, place: int) -> str:
+def _said(panel: TimelinePanel, place: int) -> str:
     return f"{say_number(round(panel.reach[place], 3))} {panel.scale.label}".strip()
 
 
@@ -144,7 +149,7 @@ def _lane_axis(n_lanes: int, domain: list[float]) -> dict[str, Any]:
     )
 
 
-def _panel_axis(panel: Panel, domain: list[float]) -> dict[str, Any]:
+def _panel_axis(panel: TimelinePanel, domain: list[float]) -> dict[str, Any]:
     more = {"dtick": 50} if panel.scale.is_percent else {"nticks": 4}
     made = value_axis(
         "", panel.scale, domain=domain, fixedrange=True, automargin=False, zeroline=False, **more

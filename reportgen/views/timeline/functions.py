@@ -8,7 +8,7 @@ from typing import Any
 from reportgen.report import Report
 from reportgen.results import Track
 from reportgen.views.charts.arrays import matrix32, numbers
-from reportgen.views.timeline.panels import tracks_of
+from reportgen.views.timeline.tracks import tracks_of
 from reportgen.views.values import Shown, say, shorten
 
 MOST_LISTED = 10
@@ -25,12 +25,15 @@ class FunctionTable:
         names: (n,) functions, with the node where there are several.
         first_s, width_s: where the first stretch begins, and how long each is.
         cells: (n, m) seconds.
+        file, exhibit_id: the JSON that holds all rows.
     """
 
     names: tuple[str, ...]
     first_s: float
     width_s: float
     cells: list[list[float]]
+    file: str
+    exhibit_id: str
 
     @property
     def caption(self) -> str:
@@ -65,7 +68,7 @@ class FunctionTable:
 
 def functions_of(report: Report) -> FunctionTable | None:
     """Return the functions over time, ``None`` where none were recorded."""
-    found = next((item for _, item, _ in tracks_of(report, Track.FUNCTIONS)), None)
+    rule_id, found, _ = next(iter(tracks_of(report, Track.FUNCTIONS)), ("", None, None))
     if found is None or not {column.name for column in found.columns} >= _COLUMNS:
         return None
     columns = {column.name: column.values for column in found.columns}
@@ -87,4 +90,11 @@ def functions_of(report: Report) -> FunctionTable | None:
     cells = [[0.0] * (round((last_s - first_s) / width_s) + 1) for _ in places]
     for name, time_s, function_s in rows:
         cells[places[name]][round((time_s - first_s) / width_s)] += function_s
-    return FunctionTable(names=tuple(places), first_s=first_s, width_s=width_s, cells=cells)
+    return FunctionTable(
+        names=tuple(places),
+        first_s=first_s,
+        width_s=width_s,
+        cells=cells,
+        file=f"{rule_id}.json",
+        exhibit_id=found.id,
+    )

@@ -24,14 +24,14 @@ _LONGEST_NAME = 60
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Line:
+class TerminalLine:
     """One line: ``kind`` is a severity, ``ok`` or ``skipped`` for headlines, else empty."""
 
     text: str
     kind: str = ""
 
 
-def terminal_lines(report: Report) -> tuple[Line, ...]:
+def terminal_lines(report: Report) -> tuple[TerminalLine, ...]:
     """Return the verdict, then the findings next in rank, with what to try and what it may win.
 
     The verdict is the first finding where something is wrong, else what could win most. Other
@@ -43,25 +43,25 @@ def terminal_lines(report: Report) -> tuple[Line, ...]:
     cards = [card for card in told if card.severity != Severity.INFO.value]
     if not cards:
         sign = _SIGNS.get(verdict.kind, "•")
-        lines = [Line(text=f"{sign} {head}", kind=verdict.kind)]
+        lines = [TerminalLine(text=f"{sign} {head}", kind=verdict.kind)]
         if verdict.action:
-            lines.append(Line(text=f"  Try: {verdict.action}"))
-        lines.append(Line(text=f"  {verdict.lead}"))
+            lines.append(TerminalLine(text=f"  Try: {verdict.action}"))
+        lines.append(TerminalLine(text=f"  {verdict.lead}"))
     else:
         lines = [*_finding_lines(replace(cards[0], title=head))]
         for card in cards[1:MOST_FINDINGS]:
             lines.extend(_finding_lines(card))
-        lines.append(Line(text=f"  {verdict.lead}"))
+        lines.append(TerminalLine(text=f"  {verdict.lead}"))
     return tuple(_on_one_line(line) for line in lines)
 
 
-def _finding_lines(card: Card) -> tuple[Line, ...]:
+def _finding_lines(card: Card) -> tuple[TerminalLine, ...]:
     title = f"{_SIGNS[card.severity]} {card.title}"
     if card.gain:
         title += f" ({card.gain})"
-    lines = [Line(text=title, kind=card.severity)]
+    lines = [TerminalLine(text=title, kind=card.severity)]
     if card.advice:
-        lines.append(Line(text=f"  Try: {card.advice}"))
+        lines.append(TerminalLine(text=f"  Try: {card.advice}"))
     return tuple(lines)
 
 
@@ -71,6 +71,8 @@ def _job(report: Report) -> str:
     return name if duration_s is None else f"{name}, {say_duration(duration_s)}"
 
 
-def _on_one_line(line: Line) -> Line:
+def _on_one_line(line: TerminalLine) -> TerminalLine:
     indent = line.text[: len(line.text) - len(line.text.lstrip())]
-    return Line(text=indent + " ".join(line.text.replace("\u00a0", " ").split()), kind=line.kind)
+    return TerminalLine(
+        text=indent + " ".join(line.text.replace("\u00a0", " ").split()), kind=line.kind
+    )

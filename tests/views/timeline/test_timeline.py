@@ -14,8 +14,7 @@ from reportgen.report import JobSummary, Report
 from reportgen.results import ExhibitKind, RuleId, RuleResult, Status, exhibit
 from reportgen.views.blocks import PLOTLY_MIME, outputs
 from reportgen.views.timeline.functions import functions_of
-from reportgen.views.timeline.lanes import MOST_SPANS, lanes_of
-from reportgen.views.timeline.panels import panels_of
+from reportgen.views.timeline.tracks import MOST_SPANS, lanes_of, panels_of
 from tests.builders import START_S
 from tests.strange_exhibits import rule_id_of, strange
 from tests.views import reports

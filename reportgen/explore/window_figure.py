@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from reportgen.views import theme
-from reportgen.views.charts.layout import Figure, axis, layout
-from reportgen.views.charts.panels import axis_name
+from reportgen.views.charts.layout import Figure, axis, axis_name, layout
 from reportgen.views.meaning import inks
 from reportgen.views.values import plot_label, unique_labels
 
