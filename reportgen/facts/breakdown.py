@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from reportgen.facts.groups import rows_by_code, sums_by_code
 from reportgen.facts.intervals import union_length_ns
-from reportgen.facts.parts import merged, sum_by_key
+from reportgen.merging import merged, sum_by_key
 from reportgen.profile import SpanSource, SpanTable
 
 LISTED_FROM_RATIO = 0.02

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reportgen.facts.intervals import Union, clip, overlap_ns, union_of
-from reportgen.facts.parts import merged
+from reportgen.merging import merged
 from reportgen.profile.memo import fact
 from reportgen.profile.trace import RankTrace
 from reportgen.profile.trace_tables import NONE, Codes, GpuKind, Times

@@ -21,8 +21,8 @@ from reportgen.facts.breakdown import SpanClass, classes_of
 from reportgen.facts.groups import joint_codes, rows_by_code, sums_by_code
 from reportgen.facts.intervals import Instants, covered_each, overlaps_any, union_of
 from reportgen.facts.loader import PROCESS, loader_rows
-from reportgen.facts.parts import merged, sum_by_key
 from reportgen.facts.samples import mean_over, present_values
+from reportgen.merging import merged, sum_by_key
 from reportgen.profile import SeriesKind, SpanTable, SystemTable
 from reportgen.profile.spans import STEP_PREFIX, Words
 from reportgen.profile.system import Floats

@@ -10,7 +10,7 @@ from reportgen.facts.device_busy import communication_rows
 from reportgen.facts.groups import sums_by_code
 from reportgen.facts.kernel_names import COMM, Precision, Reading, floating_type, read_precision
 from reportgen.facts.operators import launching_operators
-from reportgen.facts.parts import sum_by_key
+from reportgen.merging import sum_by_key
 from reportgen.profile.trace import RankTrace
 from reportgen.profile.trace_tables import NONE, GpuKind, Times
 

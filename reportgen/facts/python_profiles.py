@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reportgen.facts.groups import sums_by_code
-from reportgen.facts.parts import concat, merge_by, merged
+from reportgen.merging import concat, merge_by, merged
 from reportgen.profile import NO_CALLS, ProfileInterval, PythonFunction, PythonTable
 
 _BUILT_IN = "~"

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from reportgen.facts.activity import training_loop_ns
 from reportgen.facts.groups import rows_by_code
-from reportgen.facts.parts import greatest, least, merged
+from reportgen.merging import greatest, least, merged
 from reportgen.profile import NO_STEP, SpanTable
 from reportgen.profile.memo import fact
 

@@ -10,8 +10,8 @@ import numpy as np
 
 from reportgen.facts.device_busy import Mask, Window, WindowKind, rows_named
 from reportgen.facts.intervals import Union, clip, join, minus, union_of
-from reportgen.facts.parts import merge_by
 from reportgen.facts.use_over_time import FineUse, begin_together, fine_use, use_together
+from reportgen.merging import merge_by
 from reportgen.profile.trace import RankTrace
 from reportgen.profile.trace_tables import NONE, HostCalls, HostSlices, SliceKind
 from reportgen.results import (

@@ -6,36 +6,29 @@ parameters, the rows that it measures and shows, ``measure``, ``judge``, ``RULE`
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
-from typing import Any, Literal, TypeVar, dataclass_transform
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from reportgen.facts.device_busy import Window, WindowKind
-from reportgen.facts.distributions import Box
-from reportgen.facts.intervals import runs_of
-from reportgen.facts.parts import concat, merge, merged, sum_by_key
-from reportgen.facts.steps import Loop
-from reportgen.results import (
-    Column,
-    ColumnType,
-    Estimate,
-    Exhibit,
-    ExhibitKind,
-    Finding,
-    Reason,
-    ReasonCode,
-    Role,
-    Severity,
-    Where,
-    column,
-    exhibit,
+from reportgen.merging import concat, merge, merged, sum_by_key
+from reportgen.results import Estimate, Finding, Reason, ReasonCode, Severity, Where
+from reportgen.results.charts import (
+    MOST_BOXES,
+    MOST_INTERVALS,
+    Interval,
+    boxes,
+    floats,
+    histogram,
+    intervals,
+    ranking,
 )
+from reportgen.results.rows import col, columns_of, derived, row, table
 from reportgen.rules.base import param
-from reportgen.text import format_ns_range, plural, write
-from reportgen.units import NS_PER_MINUTE, percentages, seconds, speedup_at_most
+from reportgen.text import format_ns_range, write
+from reportgen.units import NS_PER_MINUTE, seconds, speedup_at_most
 
 __all__ = [
     "AWS_DEFAULTS",
@@ -82,361 +75,7 @@ CRITICAL_FROM_RATIO = 0.5
 CHEAP_RATIO = 0.01
 """What costs less than 1 % of the loop is no fault: of many thousand steps with plain random
 scatter some always lie above three deviations."""
-MOST_BOXES = 64
-"""More boxes than this cannot be told apart in a chart; all numbers stay in tables."""
-MOST_INTERVALS = 200
-"""More intervals than this cannot be told apart on an axis of time; the longest stay."""
 AWS_DEFAULTS = "the defaults of SageMaker's built-in profiler rules (docs/rules.md)"
-
-_T = TypeVar("_T")
-
-
-# Rows that are tables
-
-
-def col(
-    unit: str = "",
-    *,
-    name: str = "",
-    role: Role | None = None,
-    per: float | None = None,
-    digits: int | None = None,
-    reduce: Callable[[Sequence[Any]], Any] | None = None,
-) -> Any:
-    """Declare a field of a row that is a column of its table, in the order of declaration.
-
-    Args:
-        unit: of the column; empty for text and counts.
-        name: of the column; the field's own name by default.
-        role: what the column is about.
-        per: values are divided by it for the table: nanoseconds are shown in µs by ``NS_PER_US``.
-        digits: values are rounded to so many digits.
-        reduce: how the values of merged rows become one; see ``merged``.
-    """
-    meta = {"unit": unit, "name": name, "role": role, "per": per, "digits": digits}
-    return field(metadata={"column": meta, "reduce": reduce})
-
-
-def derived(
-    get: Callable[[Any], Any],
-    unit: str = "",
-    *,
-    name: str = "",
-    role: Role | None = None,
-    per: float | None = None,
-    digits: int | None = None,
-    init: Literal[False] = False,
-) -> Any:
-    """Declare a column whose value is computed from the other fields of a row when it is made.
-
-    Args:
-        get: from a row to the value.
-        unit, name, role, per, digits: as of ``col``.
-        init: for the type checker: nobody passes a value.
-    """
-    meta = {"unit": unit, "name": name, "role": role, "per": per, "digits": digits, "get": get}
-    return field(init=init, default=None, repr=False, compare=False, metadata={"column": meta})
-
-
-@dataclass_transform(
-    frozen_default=True, kw_only_default=True, field_specifiers=(col, derived, merged)
-)
-def row(cls: type[_T]) -> type[_T]:
-    """Make a frozen class of a measurement whose ``col`` fields are the columns of a table.
-
-    Other fields are part of the measurement, but not of the table.
-    """
-
-    def compute(made: object) -> None:
-        for name, get in computed.items():
-            object.__setattr__(made, name, get(made))
-
-    declared = {name: getattr(value, "metadata", {}) for name, value in vars(cls).items()}
-    computed = {
-        name: meta["column"]["get"]
-        for name, meta in declared.items()
-        if "get" in meta.get("column", {})
-    }
-    if computed:
-        cls.__post_init__ = compute  # type: ignore[attr-defined]  # dataclasses call it
-    return dataclass(frozen=True, slots=True, kw_only=True)(cls)
-
-
-def columns_of(rows: Sequence[object], kind: type[Any]) -> list[Column]:
-    """Return the columns of some rows of one kind; also those of no rows at all."""
-    return [
-        column(
-            meta["name"] or item.name,
-            meta["unit"],
-            [_shown(entry, item.name, meta) for entry in rows],
-            type=ColumnType.FLOAT if meta["per"] else _type_of(str(item.type)),
-            role=meta["role"],
-        )
-        for item in fields(kind)
-        if (meta := item.metadata.get("column"))
-    ]
-
-
-_TYPES = {"int": ColumnType.INT, "float": ColumnType.FLOAT, "bool": ColumnType.BOOL}
-
-
-def _type_of(annotation: str) -> ColumnType:
-    """Return the type that a field declares; names of all kinds are text."""
-    return _TYPES.get(annotation.removesuffix(" | None"), ColumnType.TEXT)
-
-
-def _shown(entry: object, name: str, meta: Mapping[str, Any]) -> Any:
-    value = meta["get"](entry) if "get" in meta else getattr(entry, name)
-    if value is None:
-        return None
-    scaled = value if meta["per"] is None else value / meta["per"]
-    return scaled if meta["digits"] is None else round(scaled, meta["digits"])
-
-
-def floats(
-    *specs: tuple[str, str, Iterable[object]], role: Role | None = None
-) -> tuple[Column, ...]:
-    """Return columns of numbers: (name, unit, values) each."""
-    return tuple(
-        column(name, unit, values, type=ColumnType.FLOAT, role=role) for name, unit, values in specs
-    )
-
-
-def table(
-    exhibit_id: str,
-    rows: Sequence[object],
-    kind: type[Any],
-    *,
-    title: str,
-    caption: str = "",
-    drawn_as: ExhibitKind = ExhibitKind.TABLE,
-    role: Role | None = None,
-) -> Exhibit:
-    """Return rows as a table, or as another kind of exhibit that has their columns.
-
-    Args:
-        exhibit_id: stable id, unique within the result.
-        rows: of one kind, made with ``row``.
-        kind: their class, which declares the columns.
-        title: what the table shows, without a full stop.
-        caption: how to read it.
-        drawn_as: the kind of exhibit.
-        role: what the whole exhibit is about.
-    """
-    columns = columns_of(rows, kind)
-    return exhibit(exhibit_id, drawn_as, title=title, caption=caption, columns=columns, role=role)
-
-
-def ranking(
-    exhibit_id: str,
-    parts: Sequence[tuple[str, float]],
-    *,
-    title: str,
-    caption: str = "",
-    name: str = "part",
-    amount: tuple[str, str],
-    most: int | None = None,
-    others: str = "part",
-    per: float = 1,
-    drawn_as: ExhibitKind = ExhibitKind.SHARES,
-    roles: Sequence[Role | None] = (),
-    role: Role | None = None,
-) -> Exhibit:
-    """Return parts of a whole: a name, an amount and a percentage each; bars in reverse order.
-
-    Args:
-        exhibit_id: stable id, unique within the result.
-        parts: name and amount, in the order in which they are shown.
-        title: what is shared out, without a full stop.
-        caption: how to read it; where parts are added up, how many are shown is appended.
-        name: of the column of names.
-        amount: name and unit of the column of amounts; counts have no unit.
-        most: so many parts are shown one by one, the rest is added up as ``others``.
-        others: what a part is called where the rest is counted; ``match/matches`` where an s is
-            not enough.
-        per: amounts are divided by it for the table; percentages do not change.
-        drawn_as: shares or bars.
-        roles: what each of ``parts`` is about.
-        role: what the whole exhibit is about.
-    """
-    shown, rest = list(parts[:most]), parts[most:] if most is not None else ()
-    row_roles = list(roles[:most])
-    if rest:
-        shown.append(
-            (f"others ({plural(len(rest), *others.split('/'))})", sum(value for _, value in rest))
-        )
-        caption = f"{caption} Showing {most} of {len(parts):,}; the table has all.".strip()
-        row_roles += [Role.OTHER] if row_roles else []
-    values = [value for _, value in shown]
-    kind = ColumnType.FLOAT if amount[1] else ColumnType.INT
-    numbers = [
-        column(*amount, [value / per for value in values] if amount[1] else values, type=kind),
-        column("pct", "%", percentages(values), type=ColumnType.FLOAT),
-    ]
-    return exhibit(
-        exhibit_id,
-        drawn_as,
-        title=title,
-        caption=caption,
-        columns=[
-            column(name, "", [label for label, _ in shown], type=ColumnType.TEXT),
-            *(numbers if drawn_as is ExhibitKind.SHARES else reversed(numbers)),
-        ],
-        role=role,
-        row_roles=row_roles,
-    )
-
-
-def boxes(
-    exhibit_id: str,
-    items: Sequence[tuple[str, Box, float | None]],
-    *,
-    title: str,
-    unit: str,
-    role: Role | None = None,
-    row_roles: Sequence[Role | None] = (),
-) -> Exhibit:
-    """Return the first ``MOST_BOXES`` box plots; the caption says when some are missing.
-
-    Args:
-        exhibit_id: stable id, unique within the result.
-        items: what each box is about, the box, and the largest value if it is known.
-        title: what is distributed, without a full stop.
-        unit: of the values.
-        role: what the whole exhibit is about.
-        row_roles: what each box is about.
-    """
-    shown = items[:MOST_BOXES]
-    caption = (
-        "Box: 25th to 75th percentile with the median; whiskers reach to the last value within 1.5 "
-        "times the box (Tukey), not to p5 and p95."
-    )
-    if len(shown) < len(items):
-        caption += f" The first {len(shown)} of {len(items)}."
-    marks = [
-        (mark, [round(getattr(box, mark), 4) for _, box, _ in shown])
-        for mark in ("lower", "p25", "p50", "p75", "upper", "p95")
-    ]
-    largest = [None if most is None else round(most, 4) for *_, most in shown]
-    return exhibit(
-        exhibit_id,
-        ExhibitKind.BOXES,
-        title=title,
-        caption=caption,
-        columns=[
-            column("name", "", [name for name, *_ in shown], type=ColumnType.TEXT),
-            *(
-                column(mark, unit, values, type=ColumnType.FLOAT)
-                for mark, values in (*marks, ("max", largest))
-            ),
-        ],
-        role=role,
-        row_roles=row_roles[:MOST_BOXES],
-    )
-
-
-def histogram(
-    exhibit_id: str,
-    edges: Sequence[Any] | NDArray[Any],
-    groups: Sequence[tuple[str, Iterable[object]]],
-    *,
-    title: str,
-    caption: str = "",
-    unit: str,
-    counted: str = "",
-    edge_type: ColumnType = ColumnType.FLOAT,
-    role: Role | None = None,
-) -> Exhibit:
-    """Return histograms over common bins.
-
-    Args:
-        exhibit_id: stable id, unique within the result.
-        edges: (n + 1,) of the bins.
-        groups: a name and (n,) counts each.
-        title: what was counted, without a full stop.
-        caption: how to read it.
-        unit: of the edges.
-        counted: what is counted, the unit of the counts.
-        edge_type: of the edges.
-        role: what all groups are about.
-    """
-    return exhibit(
-        exhibit_id,
-        ExhibitKind.HISTOGRAM,
-        title=title,
-        caption=caption,
-        columns=[
-            column("bin_start", unit, edges[:-1], type=edge_type),
-            column("bin_end", unit, edges[1:], type=edge_type),
-            *(
-                column(name, counted, counts, type=ColumnType.INT, role=role)
-                for name, counts in groups
-            ),
-        ],
-        role=role,
-    )
-
-
-def _lane(item: Interval) -> str:
-    """Name a line of the chart: a worker's name holds its node's, a GPU's does not."""
-    is_whole = not item.device or item.device.startswith(f"{item.node}-")
-    return (item.device or item.node) if is_whole else f"{item.node} {item.device}"
-
-
-@row
-class Interval:
-    """A stretch of time in which something was detected, in one shape for all rules.
-
-    Attributes:
-        what: in a few words.
-        start_s, end_s: Unix seconds.
-        node, device: where; a device is a GPU or a worker, empty for the whole node.
-    """
-
-    lane: str = derived(_lane)
-    what: str = col(name="name")
-    start_s: float = col("s")
-    end_s: float = col("s")
-    node: str = col()
-    device: str
-    shown_device: str | None = derived(lambda item: item.device or None, name="device")
-
-
-def intervals(
-    items: Sequence[Interval],
-    *,
-    title: str,
-    caption: str = "",
-    n_all: int | None = None,
-    role: Role | None = None,
-) -> Exhibit:
-    """Return the longest ``MOST_INTERVALS`` as spans in order of time, with the id "intervals".
-
-    Args:
-        items: any order, at least one.
-        title: what they are.
-        caption: how to read them; how many were left out is added.
-        n_all: how many there are where not all are given.
-        role: what all of them are about.
-    """
-
-    def place(item: Interval) -> tuple[float, float, str, str, str]:
-        return item.start_s, item.end_s, item.node, item.device, item.what
-
-    longest = sorted(items, key=lambda item: (item.start_s - item.end_s, place(item)))
-    shown = sorted(longest[:MOST_INTERVALS], key=place)
-    n_all = n_all or len(items)
-    if len(shown) < n_all:
-        caption = f"{caption} The {len(shown):,} longest of {n_all:,}.".strip()
-    return table(
-        "intervals",
-        shown,
-        Interval,
-        title=title,
-        caption=caption,
-        drawn_as=ExhibitKind.SPANS,
-        role=role,
-    )
 
 
 # Findings
@@ -538,13 +177,13 @@ def longest_minutes(
         minutes_ns: (m,) int64 starts of minutes, sorted, m >= 1.
         last_ns: the newest sample; the stretch ends there at the latest.
     """
-    runs = runs_of(minutes_ns, max_step=NS_PER_MINUTE)
-    longest = int(runs.n_members.argmax())
-    end_ns = int(minutes_ns[runs.last[longest]]) + NS_PER_MINUTE
+    ends = np.flatnonzero(np.diff(minutes_ns) > NS_PER_MINUTE) + 1
+    longest_ns = max(np.split(minutes_ns, ends), key=len)
+    end_ns = int(longest_ns[-1]) + NS_PER_MINUTE
     return Where(
         node=node,
         device=device,
-        start_s=seconds(minutes_ns[runs.first[longest]]),
+        start_s=seconds(longest_ns[0]),
         end_s=seconds(min(end_ns, last_ns)),
     )
 
@@ -610,7 +249,19 @@ def too_short(n_samples: int, *, patience: int) -> str:
 HOW_TO_RECORD = "Switch on framework profiling (or import a trace) to get this part."
 
 
-def reason_without_steps(loop: Loop) -> Reason | None:
+class Steps(Protocol):
+    """What was recorded of a loop: framework events, and those of them that are steps."""
+
+    @property
+    def n_spans(self) -> int:
+        """Return the number of framework events."""
+
+    @property
+    def n_steps(self) -> int:
+        """Return the number of steps."""
+
+
+def reason_without_steps(loop: Steps) -> Reason | None:
     """Return why a rule about steps cannot look: no framework events, or none that is a step."""
     if loop.n_spans == 0:
         text = f"The job has no framework events. {HOW_TO_RECORD}"
@@ -668,11 +319,23 @@ def reason_without_gpu(n_ops: int) -> Reason | None:
     return None if n_ops else Reason(code=ReasonCode.NO_GPU, text=text)
 
 
-def window_name(windows: Sequence[Window]) -> str:
+class Stretch(Protocol):
+    """A window of a rank: from the first to the last GPU operation, or all steps."""
+
+    @property
+    def kind(self) -> str:
+        """Return ``gpu`` or ``steps``."""
+
+    @property
+    def length_ns(self) -> int:
+        """Return its length."""
+
+
+def window_name(windows: Sequence[Stretch]) -> str:
     """Name the windows of some ranks, at least one, and their length, or the range of lengths."""
     names = {
-        WindowKind.STEPS: "the recorded steps",
-        WindowKind.GPU: "the time from the first to the last GPU operation",
+        "steps": "the recorded steps",
+        "gpu": "the time from the first to the last GPU operation",
     }
     kinds = {item.kind for item in windows}
     name = names[kinds.pop()] if len(kinds) == 1 else "each rank's window"

@@ -9,9 +9,9 @@ from typing import TypeGuard
 import numpy as np
 
 from reportgen.facts.activity import training_loop_ns
-from reportgen.facts.parts import greatest, least
 from reportgen.facts.samples import sum_over
 from reportgen.facts.steps import Loop, loop_of
+from reportgen.merging import greatest, least
 from reportgen.profile import NodeProfile, SeriesKind
 from reportgen.results import (
     ColumnType,

@@ -9,8 +9,8 @@ from reportgen.facts.activity import unrecorded_ns
 from reportgen.facts.breakdown import Breakdown, SpanClass, breakdown_of
 from reportgen.facts.groups import rows_by_code
 from reportgen.facts.intervals import covered_ns
-from reportgen.facts.parts import merge
 from reportgen.facts.steps import Loop, Pace, loop_of, paces_of
+from reportgen.merging import merge
 from reportgen.profile import Clock, NodeProfile
 from reportgen.profiling import ProfilingKind
 from reportgen.results import (

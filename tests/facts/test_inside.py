@@ -17,7 +17,7 @@ from reportgen.facts.inside import (
     loads_inside,
     window_contents,
 )
-from reportgen.facts.parts import merge
+from reportgen.merging import merge
 from reportgen.profile import SpanTable
 from tests.builders import START_S, ns, span_table, system_table
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from reportgen.facts.parts import merge
 from reportgen.facts.steps import Loop, PhaseSteps, loop_of, steps_of
+from reportgen.merging import merge
 from tests.builders import START_S, span_table
 from tests.rules.framework_jobs import EVAL, TRAIN
 

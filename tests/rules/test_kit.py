@@ -5,9 +5,8 @@ import pytest
 
 from reportgen.facts.distributions import Box
 from reportgen.results import ColumnType, ExhibitKind, ReasonCode, Role, Severity, Where
+from reportgen.results.charts import MOST_BOXES, MOST_INTERVALS
 from reportgen.rules.kit import (
-    MOST_BOXES,
-    MOST_INTERVALS,
     Interval,
     Message,
     boxes,

@@ -13,7 +13,7 @@ from reportgen.facts.breakdown import Breakdown, breakdown_of
 from reportgen.facts.inside import FunctionSums, function_sums
 from reportgen.facts.intervals import spans_any_moment
 from reportgen.facts.minutes import minutes_of
-from reportgen.facts.parts import merge
+from reportgen.merging import merge
 from reportgen.profile import NodeProfile, SeriesKind
 from reportgen.results import Counters, Details, JsonValue, Reason, ReasonCode
 from reportgen.rules.aws.breakdown import breakdown_details

@@ -10,7 +10,7 @@ import numpy as np
 
 from reportgen.facts.host_load import USED_UP_RATIO
 from reportgen.facts.loader import LEAST_SECONDS, median_loaders, minutes_out_of_range
-from reportgen.facts.parts import merge
+from reportgen.merging import merge
 from reportgen.results import (
     Counters,
     Details,

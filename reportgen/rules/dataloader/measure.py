@@ -25,9 +25,9 @@ from reportgen.facts.loader import (
     waiting_of,
     waits_of,
 )
-from reportgen.facts.parts import concat, merged, sum_by_key
 from reportgen.facts.samples import means, totals_over
 from reportgen.facts.slow import from_median
+from reportgen.merging import concat, merged, sum_by_key
 from reportgen.profile import NodeProfile, SeriesKind, SpanTable, SystemTable
 from reportgen.profile.system import Floats
 from reportgen.rules.base import param

@@ -9,9 +9,9 @@ from reportgen.facts.distributions import bin_together, tally_values
 from reportgen.facts.inside import FunctionSums
 from reportgen.facts.intervals import Instants
 from reportgen.facts.loader import Integers, Waiting
-from reportgen.facts.parts import merge, merged
 from reportgen.facts.samples import means
 from reportgen.facts.slow import MEDIAN_FACTOR
+from reportgen.merging import merge, merged
 from reportgen.profile import SeriesKind
 from reportgen.profile.system import Floats
 from reportgen.results import ColumnType, Details, Exhibit, ExhibitKind, Role, column, exhibit

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 
 from reportgen.facts.distributions import bin_together
-from reportgen.facts.parts import merge
+from reportgen.merging import merge
 from reportgen.results import (
     Exhibit,
     ExhibitKind,

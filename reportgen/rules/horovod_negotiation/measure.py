@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from reportgen.facts.distributions import Tally, tally_values
 from reportgen.facts.groups import joint_codes, rows_by_code, sums_by_code
 from reportgen.facts.intervals import union_length_ns
-from reportgen.facts.parts import concat, merge_by, merged
+from reportgen.merging import concat, merge_by, merged
 from reportgen.profile import NodeProfile, SpanSource, SpanTable
 from reportgen.rules.base import param
 from reportgen.rules.kit import col, derived, row

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from reportgen.facts.parts import merge
 from reportgen.facts.python_profiles import (
     BEFORE_STEPS,
     Kind,
@@ -15,6 +14,7 @@ from reportgen.facts.python_profiles import (
     name_of,
     place_of,
 )
+from reportgen.merging import merge
 from reportgen.results import Finding, Severity
 from reportgen.rules.base import Outcome
 from reportgen.rules.kit import Message

@@ -14,7 +14,6 @@ import numpy as np
 
 from reportgen.facts.groups import rows_by_code
 from reportgen.facts.loader import waits_of
-from reportgen.facts.parts import concat, merged
 from reportgen.facts.python_profiles import (
     ProfileSum,
     join_sums,
@@ -23,6 +22,7 @@ from reportgen.facts.python_profiles import (
     sum_of,
     sums_by_stage,
 )
+from reportgen.merging import concat, merged
 from reportgen.profile import NodeProfile, PythonTable, SpanTable
 from reportgen.profile.system import Instants
 from reportgen.rules.base import param

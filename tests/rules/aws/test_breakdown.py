@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from reportgen.facts.breakdown import Breakdown, breakdown_of
-from reportgen.facts.parts import merge
+from reportgen.merging import merge
 from reportgen.profile import SpanSource
 from reportgen.rules.aws.breakdown import MemberOrder, breakdown_details
 from tests.builders import span_table

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from reportgen.facts.parts import concat, greatest, least, merge, merge_by, merged, sum_by_key
+from reportgen.merging import concat, greatest, least, merge, merge_by, merged, sum_by_key
 
 
 @dataclass(frozen=True, kw_only=True)
