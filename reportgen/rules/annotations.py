@@ -1,38 +1,32 @@
-"""Annotations: how long the ranges that people marked in their code took."""
+"""Annotations: how long the ranges took that people marked in their code, from kernel traces."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from reportgen.facts.device_busy import launch_start_ns
 from reportgen.facts.distributions import bin_together, box_of, tally_values
+from reportgen.facts.groups import Rows
+from reportgen.facts.intervals import union_of
 from reportgen.profile.trace import RankTrace
-from reportgen.profile.trace_tables import Times
-from reportgen.results import (
-    Counters,
-    DashboardPanel,
-    Details,
-    Exhibit,
-    ExhibitKind,
-    Place,
-    Reason,
-    ReasonCode,
-    RuleId,
-    RuleResult,
-    Section,
-    exhibit,
-)
-from reportgen.rules.base import About, Need, Presentation, Rule
-from reportgen.rules.kernels.annotations import AnnotationValues, annotation_values
-from reportgen.rules.kernels.saying import result_of, top_k
-from reportgen.rules.saying.boxes import NamedBox, boxes_exhibit
-from reportgen.rules.saying.wording import say_times
+from reportgen.profile.trace_tables import NONE, SliceKind, Times
+from reportgen.results import DashboardPanel, Exhibit, Place, Role, RuleId, Section
+from reportgen.rules.base import About, Need, Outcome, Rule
+from reportgen.rules.kit import boxes, col, derived, histogram, row, table, top_k
+from reportgen.text import plural
 from reportgen.units import NS_PER_US
 
-ID = RuleId("Annotations")
-TABLE, BOXES, HISTOGRAM = "annotations", "annotation_durations", "histogram"
+_INTERNAL = re.compile(
+    r"^(ProfilerStep *#|nccl:|c10d::|gloo:|Optimizer\.|enumerate\(DataLoader\)#"
+    r"|## Call CompiledFxGraph|PyTorch Profiler)"
+)
+"""Ranges that frameworks mark themselves (docs/definitions.md, Annotations)."""
+_TRAILING_NUMBER = re.compile(r"\d+$")
+
 ABOUT = About(
     checks="How long the ranges took that the script marks with record_function.",
     reading=(
@@ -52,144 +46,150 @@ class Params:
     top: int = top_k()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
-    """One annotation over all ranks; durations (n,) int64, ascending."""
+@row
+class Annotation:
+    """All ranges of one name on a rank, or on all.
 
-    name: str
+    Attributes:
+        name: without the number at its end.
+        duration_ns: (n,) int64 on the host, ascending.
+        gpu_ns: time in which GPU operations launched inside ran, added up over ranges.
+    """
+
+    name: str = col()
     duration_ns: Times
-    gpu_ns: int
-
-    @property
-    def sum_ns(self) -> int:
-        """Return the durations added up."""
-        return int(self.duration_ns.sum())
-
-
-def measure(
-    part: RankTrace,
-    params: Params,  # noqa: ARG001 - a rule's shape
-) -> tuple[AnnotationValues, ...]:
-    """Measure the annotations of a rank."""
-    return annotation_values(part)
+    count: int = derived(lambda item: item.duration_ns.size)
+    sum_us: float = derived(lambda item: item.duration_ns.sum() / NS_PER_US, "us")
+    p50_us: float = derived(lambda item: np.percentile(item.duration_ns, 50) / NS_PER_US, "us")
+    p95_us: float = derived(lambda item: np.percentile(item.duration_ns, 95) / NS_PER_US, "us")
+    gpu_ns: int = col("us", name="gpu_time_us", per=NS_PER_US)
 
 
-def judge(measurements: Sequence[tuple[AnnotationValues, ...]], params: Params) -> RuleResult:
-    """Join the ranks."""
-    rows = _joined([values for rank in measurements for values in rank])
-    return result_of(
-        ID,
-        params=params,
-        reason=_reason(len(measurements), rows),
-        presentation=present(Counters(), {}, params, rows),
-        metrics={},
+def measure(trace: RankTrace, _params: Params) -> tuple[Annotation, ...]:
+    """Measure the annotations of a rank by name, those of frameworks left out."""
+    slices = trace.slices
+    is_own = np.array([_INTERNAL.match(name) is None for name in trace.names], dtype=bool)
+    rows = np.flatnonzero(slices.kind == SliceKind.ANNOTATION)
+    rows = rows[is_own[slices.name[rows]]] if rows.size else rows
+    groups: dict[str, list[int]] = {}
+    for code in np.unique(slices.name[rows]).tolist():
+        groups.setdefault(group_of(trace.names[code]), []).append(code)
+    launched_ns = launch_start_ns(trace)
+    in_order = np.argsort(launched_ns, kind="stable")
+    launches = in_order[launched_ns[in_order] != NONE]
+    return tuple(
+        Annotation(
+            name=name,
+            duration_ns=np.sort(slices.duration_ns[own]),
+            gpu_ns=_gpu_ns(trace, own, launches, launched_ns[launches]),
+        )
+        for name, codes in sorted(groups.items())
+        for own in [rows[np.isin(slices.name[rows], codes)]]
     )
 
 
-def _reason(n_ranks: int, rows: Sequence[Row]) -> Reason | None:
-    if rows:
-        return None
-    text = (
-        "The trace holds no ranges marked with record_function."
-        if n_ranks
-        else "No kernel trace was given."
+def group_of(name: str) -> str:
+    """Return a name without the number at its end.
+
+    Example:
+        >>> group_of("step_123"), group_of("## forward ##"), group_of("epoch 3")
+        ('step_*', '## forward ##', 'epoch *')
+    """
+    return _TRAILING_NUMBER.sub("*", name)
+
+
+def _gpu_ns(trace: RankTrace, rows: Rows, launches: Rows, launched_ns: Times) -> int:
+    """Add up the GPU time of ranges: of what their thread launched, or one that it woke.
+
+    Args:
+        trace: a rank.
+        rows: (n,) rows of ``slices``.
+        launches: (m,) rows of ``gpu_ops`` in the order of their launch.
+        launched_ns: (m,) int64 when they were launched.
+    """
+    ops, slices, flows, total = trace.gpu_ops, trace.slices, trace.flows, 0
+    threads = trace.calls.thread[ops.launch[launches]]
+    for thread in np.unique(slices.thread[rows]).tolist():
+        woken = flows.to_thread[flows.from_thread == thread].tolist()
+        is_own = np.isin(threads, list({thread, *woken} - {NONE}))
+        own = launches[is_own]
+        here = rows[slices.thread[rows] == thread]
+        first = np.searchsorted(launched_ns[is_own], slices.start_ns[here], side="left")
+        after = np.searchsorted(launched_ns[is_own], slices.end_ns[here], side="right")
+        busy = np.flatnonzero(after > first)
+        for low, high in zip(first[busy].tolist(), after[busy].tolist(), strict=True):
+            inside = own[low:high]
+            total += union_of(ops.start_ns[inside], ops.end_ns[inside]).length_ns
+    return total
+
+
+def judge(ranks: Sequence[tuple[Annotation, ...]], params: Params) -> Outcome:
+    """Show the annotations of all ranks."""
+    every = _over_ranks(ranks)
+    return Outcome(
+        missing="" if every else "The trace holds no ranges marked with record_function.",
+        exhibits=_exhibits(every, top=params.top),
     )
-    return Reason(code=ReasonCode.NO_EVENTS, text=text)
 
 
-def _joined(values: Sequence[AnnotationValues]) -> list[Row]:
-    groups: dict[str, list[AnnotationValues]] = {}
-    for item in values:
+def _over_ranks(ranks: Sequence[tuple[Annotation, ...]]) -> list[Annotation]:
+    """Return the annotations of all ranks, the longest in all first."""
+    groups: dict[str, list[Annotation]] = {}
+    for item in (item for rank in ranks for item in rank):
         groups.setdefault(item.name, []).append(item)
-    rows = [
-        Row(
+    every = [
+        Annotation(
             name=name,
             duration_ns=np.sort(np.concatenate([item.duration_ns for item in items])),
             gpu_ns=sum(item.gpu_ns for item in items),
         )
         for name, items in groups.items()
     ]
-    return sorted(rows, key=lambda row: (-row.sum_ns, row.name))
+    return sorted(every, key=lambda item: (-int(item.duration_ns.sum()), item.name))
 
 
-def present(
-    counters: Counters,  # noqa: ARG001 - a rule's shape
-    details: Details,  # noqa: ARG001
-    params: Params,
-    context: Sequence[Row] | None,
-) -> Presentation:
-    """Say how long annotations took; ``context`` is a row each, largest first."""
-    rows = context or ()
-    if not rows:
-        return Presentation(exhibits=(_table(rows),))
-    shown = rows[: params.top]
-    boxes = boxes_exhibit(
-        BOXES,
-        [
-            NamedBox(
-                name=row.name,
-                box=box_of(row.duration_ns / NS_PER_US),
-                largest=float(row.duration_ns[-1]) / NS_PER_US,
+def _exhibits(every: Sequence[Annotation], *, top: int) -> Iterator[Exhibit]:
+    shown = [(item.name, item.duration_ns / NS_PER_US) for item in every[:top]]
+    if shown:
+        yield boxes(
+            "annotation_durations",
+            [(name, box_of(times_us), float(times_us[-1])) for name, times_us in shown],
+            title="Durations of annotations",
+            unit="us",
+            role=Role.STEP,
+        )
+    for place, item in enumerate(every[:top], start=1):
+        if item.duration_ns.size > 1:
+            bins = bin_together([tally_values(item.duration_ns)])
+            yield histogram(
+                f"histogram_{place}",
+                bins.edge_ns / NS_PER_US,
+                [("instances", bins.counts[0])],
+                title=f"Durations of {item.name}",
+                caption=f"{plural(item.duration_ns.size, 'instance')} on the host.",
+                unit="us",
+                role=Role.STEP,
             )
-            for row in shown
-        ],
-        title="Durations of annotations",
-        unit="us",
-    )
-    histograms = [
-        _histogram(f"{HISTOGRAM}_{place}", row)
-        for place, row in enumerate(shown, start=1)
-        if row.duration_ns.size > 1
-    ]
-    return Presentation(exhibits=(boxes, *histograms, _table(rows)))
-
-
-def _table(rows: Sequence[Row]) -> Exhibit:
-    points = [np.percentile(row.duration_ns, (50, 95)).tolist() for row in rows]
-    return exhibit(
-        TABLE,
-        ExhibitKind.TABLE,
+    yield table(
+        "annotations",
+        every,
+        Annotation,
         title="Annotations",
         caption=(
             "Over all ranks, largest first. gpu_time_us is the time in which GPU operations "
             "launched inside ran, added up over instances."
         ),
-        columns=[
-            ("name", "", [row.name for row in rows]),
-            ("count", "", [row.duration_ns.size for row in rows]),
-            ("sum_us", "us", [row.sum_ns / NS_PER_US for row in rows]),
-            ("p50_us", "us", [p50 / NS_PER_US for p50, _ in points]),
-            ("p95_us", "us", [p95 / NS_PER_US for _, p95 in points]),
-            ("gpu_time_us", "us", [row.gpu_ns / NS_PER_US for row in rows]),
-        ],
-    )
-
-
-def _histogram(exhibit_id: str, row: Row) -> Exhibit:
-    bins = bin_together([tally_values(row.duration_ns)])
-    edges = bins.edge_ns / NS_PER_US
-    return exhibit(
-        exhibit_id,
-        ExhibitKind.HISTOGRAM,
-        title=f"Durations of {row.name}",
-        caption=f"{say_times(row.duration_ns.size, 'instance')} on the host.",
-        columns=[
-            ("bin_start", "us", edges[:-1]),
-            ("bin_end", "us", edges[1:]),
-            ("instances", "", bins.counts[0]),
-        ],
     )
 
 
 RULE = Rule(
-    id=ID,
+    id=RuleId("Annotations"),
     title="Annotations",
     about=ABOUT,
     needs=(Need.KERNELS,),
     params=Params,
     measure=measure,
     judge=judge,
-    present=present,
     folded=("histogram_*",),
     places={"annotation_durations": Place(dashboard=DashboardPanel(order=200, is_wide=True))},
 )

@@ -75,7 +75,7 @@ def test_a_kernel_that_ran_once_has_no_deviation() -> None:
 
 def test_the_largest_are_told_apart_and_the_rest_is_others() -> None:
     gpu = [(f"k{number}", 10.0 * number, 1.0 + number) for number in range(5)]
-    params = kernel_time.Params(top=2)
+    params = kernel_time.RULE.params(top=2)
     result = run(kernel_time.RULE, rank_trace(gpu=gpu), params=params)
 
     assert column(result, "top_by_time", "part") == ["k4", "k3", "others (3 kernels)"]
@@ -644,13 +644,13 @@ def test_names_of_ones_own_are_communication_in_every_rule() -> None:
         gpu_activity.RULE, trace, params=gpu_activity.RULE.params(communication_names=own)
     )
     assert column(activity, "activity_by_device", "communication_us") == [10.0]
-    times = run(kernel_time.RULE, trace, params=kernel_time.Params(communication_names=own))
+    times = run(kernel_time.RULE, trace, params=kernel_time.RULE.params(communication_names=own))
     assert column(times, "kernels_by_category", "category") == ["communication", "compute"]
     precision = run(
-        kernel_precision.RULE, trace, params=kernel_precision.Params(communication_names=own)
+        kernel_precision.RULE, trace, params=kernel_precision.RULE.params(communication_names=own)
     )
     assert column(precision, "precision", "time_us") == [10.0]
-    alone = run(collectives.RULE, trace, params=collectives.Params(communication_names=own))
+    alone = run(collectives.RULE, trace, params=collectives.RULE.params(communication_names=own))
     assert alone.status is Status.OK
     budget = run(
         gpu_time_budget.RULE, trace, params=gpu_time_budget.RULE.params(communication_names=own)
