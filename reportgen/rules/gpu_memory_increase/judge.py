@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from reportgen.facts.parts import concat
+from reportgen.merging import concat
 from reportgen.results import (
     MAX_SERIES_POINTS,
     Counters,
