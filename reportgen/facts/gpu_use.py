@@ -14,6 +14,8 @@ from reportgen.profile.system import Floats, Instants
 
 IDLE_BELOW_PCT = 10
 """A GPU below this idles; SageMaker's rules have the same default (docs/rules.md)."""
+BUSY_ABOVE_PCT = 90.0
+"""A GPU above this works, as in AWS's example notebook (docs/rules.md, Ranges of use)."""
 UNTOUCHED_PCT = 2.0
 """A GPU that stays below this for the whole job runs nothing of it: a driver's own work is shown
 as 1 %."""

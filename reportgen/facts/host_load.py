@@ -10,8 +10,8 @@ from reportgen.profile import SeriesKind, SystemTable
 from reportgen.profile.memo import fact
 from reportgen.profile.system import Floats
 
-CPU_HOT_PCT = 90.0
-IO_HOT_PCT = 50.0
+CPU_HOT_PCT = 90
+IO_HOT_PCT = 50
 """A core above the first is busy, above the second it waits for I/O: the defaults of SageMaker's
 CPUBottleneck and IOBottleneck (docs/rules.md)."""
 USED_UP_RATIO = 0.75

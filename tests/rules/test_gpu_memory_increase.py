@@ -6,8 +6,7 @@ import pytest
 from reportgen.profile import NodeProfile
 from reportgen.results import Counters, Details, ReasonCode, Severity, Status
 from reportgen.rules.gpu_memory_increase import RULE
-from reportgen.rules.memory.episodes import Params
-from reportgen.rules.memory.growth import increases_of
+from reportgen.rules.gpu_memory_increase.measure import Params, increases_of
 from reportgen.rules.runner import present_details
 from tests.builders import START_S, node_profile, system_table
 from tests.rules.framework_jobs import finding, rows_of, run

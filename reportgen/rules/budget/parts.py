@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 
 from reportgen.facts.activity import training_loop_ns
 from reportgen.facts.gpu_use import IDLE_BELOW_PCT
+from reportgen.facts.host_load import CPU_HOT_PCT, IO_HOT_PCT, hot_cores
 from reportgen.facts.network_load import starvation_of
 from reportgen.facts.samples import mean_over
 from reportgen.profile import NodeProfile, SeriesKind, SystemTable
 from reportgen.profile.system import Floats, Instants
-from reportgen.rules.bottlenecks.host_load import CPU_HOT_PCT, IO_HOT_PCT, hot_cores
 from reportgen.rules.budget.events import Activity, activity_of
 from reportgen.rules.budget.stretches import MOST_STRETCHES, Stretch, idle_stretches
 

@@ -1,0 +1,238 @@
+"""Ticks in which a GPU idles while cores of its node are hot: how many, when, and what ran.
+
+A core is hot when it is busy or when it waits for I/O, as the caller chooses the series.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from reportgen.facts.activity import training_loop_ns
+from reportgen.facts.breakdown import Breakdown, breakdown_of
+from reportgen.facts.gpu_use import BUSY_ABOVE_PCT, UNTOUCHED_PCT, low_gpus, low_used_gpus
+from reportgen.facts.host_load import Counts, hot_cores
+from reportgen.facts.inside import FunctionSums, function_sums
+from reportgen.facts.intervals import Instants, runs_of, spans_any_moment
+from reportgen.facts.minutes import minutes_of
+from reportgen.merging import concat, merge, merged, sum_by_key
+from reportgen.profile import NodeProfile, SeriesKind
+from reportgen.profile.memo import fact
+from reportgen.profile.system import Floats
+from reportgen.units import NS_PER_MINUTE
+
+NARROW_RATIO = 0.1
+"""Where less than a tenth of the cores is hot, a few threads are busy rather than the host."""
+NEIGHBOUR_INTERVALS = 2.5
+"""Bottlenecks with at most one other tick between them are one stretch: one sample may be late or
+miss the load by chance."""
+
+
+def _no_ticks() -> Counts:
+    return np.zeros(3, dtype=np.int64)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeBottlenecks:
+    """The bottlenecks of one node: (n,) instants, how many GPUs idled, how many cores were hot."""
+
+    node: str
+    n_cores: int
+    interval_ns: int
+    time_ns: Instants
+    n_gpus_low: Counts
+    n_cores_hot: Counts
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bottlenecks:
+    """Bottlenecks of one part; ``merge`` adds up those of several, beginning with an empty one.
+
+    Attributes:
+        nodes: each of them.
+        n_gpu_ticks: ticks of nodes with GPUs.
+        n_low_ticks: ticks with at least one idle GPU.
+        n_unsampled_ticks: ticks without any GPU sample.
+        ticks_by_minute: by the start of the minute.
+        n_felt: bottlenecks in which a GPU idled that the job uses at other times.
+        is_any_touched: whether any GPU ever does anything.
+        n_loops: nodes with step events.
+        loop_ticks, loop_felt: (3,) ticks, and bottlenecks in ``n_felt``, before, in and after the
+            training loop of these nodes.
+        n_gpu_loop_ticks: ticks in the loop of those of them with GPUs.
+        breakdown: framework events that ran at any bottleneck, each once.
+        functions, functions_at_work: what ran at any bottleneck, and at any tick with a GPU above
+            ``BUSY_ABOVE_PCT``; each event once. Both are empty without a bottleneck.
+    """
+
+    nodes: tuple[NodeBottlenecks, ...] = merged(concat, default=())
+    n_gpus: int = merged(sum, default=0)
+    n_ticks: int = merged(sum, default=0)
+    n_gpu_ticks: int = merged(sum, default=0)
+    n_low_ticks: int = merged(sum, default=0)
+    n_unsampled_ticks: int = merged(sum, default=0)
+    ticks_by_minute: Mapping[int, int] = merged(sum_by_key, default_factory=dict)
+    n_felt: int = merged(sum, default=0)
+    is_any_touched: bool = merged(any, default=False)
+    n_loops: int = merged(sum, default=0)
+    loop_ticks: Counts = merged(sum, default_factory=_no_ticks)
+    loop_felt: Counts = merged(sum, default_factory=_no_ticks)
+    n_gpu_loop_ticks: int = merged(sum, default=0)
+    breakdown: Breakdown = merged(merge, default_factory=Breakdown)
+    functions: FunctionSums = merged(merge, default_factory=FunctionSums)
+    functions_at_work: FunctionSums = merged(merge, default_factory=FunctionSums)
+
+    @property
+    def n_found(self) -> int:
+        """Return the number of bottlenecks."""
+        return sum(node.time_ns.size for node in self.nodes)
+
+    @property
+    def n_cores_hot(self) -> Counts:
+        """Return how many cores were hot in each bottleneck."""
+        return np.concatenate([node.n_cores_hot for node in self.nodes])
+
+    @property
+    def hot_ratio(self) -> Floats:
+        """Return the same as a share of the cores of the node."""
+        return np.concatenate([node.n_cores_hot / max(node.n_cores, 1) for node in self.nodes])
+
+    @property
+    def hot_median_ratio(self) -> float:
+        """Return the median of these shares; there is at least one bottleneck."""
+        return float(np.median(self.hot_ratio))
+
+    @property
+    def felt_ratio(self) -> float:
+        """Return the share of bottlenecks that count in the ticks of nodes with GPUs."""
+        return self.n_felt / self.n_gpu_ticks if self.n_gpu_ticks else 0.0
+
+    @property
+    def loop_ratio(self) -> float | None:
+        """Return the same share within the training loop, ``None`` where it is unknown."""
+        in_loop = self.n_gpu_loop_ticks
+        return int(self.loop_felt[1]) / in_loop if in_loop else None
+
+    @property
+    def lost_ratio(self) -> float:
+        """Return the share of the time that training could win."""
+        return self.felt_ratio if self.loop_ratio is None else self.loop_ratio
+
+
+def bottlenecks_of(
+    part: NodeProfile, kind: SeriesKind, *, gpu_below: float, hot_above: float
+) -> Bottlenecks:
+    """Find the ticks of a node with an idle GPU and a hot core, both in the same tick.
+
+    Args:
+        part: the node.
+        kind: the series of its cores.
+        gpu_below: a GPU below this idles.
+        hot_above: a core above this is hot.
+    """
+    system, spans = part.system, part.spans
+    low, hot = low_gpus(system, below=gpu_below), hot_cores(system, kind, above=hot_above)
+    is_found = (low > 0) & (hot > 0)
+    is_felt = is_found & (low_used_gpus(system, below=gpu_below) > 0)
+    time_ns = system.tick_ns[is_found]
+    minutes = minutes_of(system.tick_ns)
+    n_ticks = np.diff(minutes.stop, prepend=0)
+    use = system.matrix(SeriesKind.GPU_UTILIZATION)
+    n_gpus, n_cores = use.shape[1], len(system.names(kind))
+    loop_ns = training_loop_ns(spans)
+    loop_ticks = _split(loop_ns, system.tick_ns)
+    active = spans_any_moment(spans.start_ns, spans.end_ns, time_ns)
+    return Bottlenecks(
+        nodes=(
+            NodeBottlenecks(
+                node=part.node,
+                n_cores=n_cores,
+                interval_ns=system.interval_ns or 0,
+                time_ns=time_ns,
+                n_gpus_low=low[is_found],
+                n_cores_hot=hot[is_found],
+            ),
+        ),
+        n_gpus=n_gpus,
+        n_ticks=system.n_ticks,
+        n_gpu_ticks=system.n_ticks if n_gpus else 0,
+        n_low_ticks=int((low > 0).sum()),
+        n_unsampled_ticks=int(np.isnan(use).all(axis=1).sum()),
+        ticks_by_minute=dict(zip(minutes.start_ns.tolist(), n_ticks.tolist(), strict=True)),
+        n_felt=int(is_felt.sum()),
+        is_any_touched=bool((use >= UNTOUCHED_PCT).any()),
+        n_loops=int(loop_ns is not None),
+        loop_ticks=loop_ticks,
+        loop_felt=_split(loop_ns, system.tick_ns[is_felt]),
+        n_gpu_loop_ticks=int(loop_ticks[1]) if n_gpus else 0,
+        breakdown=breakdown_of(spans.where(active)),
+        functions=function_sums(spans, active),
+        functions_at_work=_functions_at_work(part) if time_ns.size else FunctionSums(),
+    )
+
+
+@fact
+def _functions_at_work(part: NodeProfile) -> FunctionSums:
+    """Return what ran at the ticks with a GPU at work."""
+    system, spans = part.system, part.spans
+    works = (system.matrix(SeriesKind.GPU_UTILIZATION) > BUSY_ABOVE_PCT).any(axis=1)
+    return function_sums(
+        spans, spans_any_moment(spans.start_ns, spans.end_ns, system.tick_ns[works])
+    )
+
+
+def _split(loop_ns: tuple[int, int] | None, moments: Instants) -> Counts:
+    """Count the moments before, in and after the training loop."""
+    if loop_ns is None:
+        return _no_ticks()
+    first = int(np.searchsorted(moments, loop_ns[0], side="left"))
+    stop = int(np.searchsorted(moments, loop_ns[1], side="right"))
+    return np.array([first, stop - first, moments.size - stop])
+
+
+def minutes_above(job: Bottlenecks, *, share_pct: float, patience: int) -> tuple[int, float]:
+    """Judge the growing share of bottlenecks at the end of each minute (docs/rules.md).
+
+    Returns:
+        In how many minutes more than ``patience`` ticks had been seen of which more than
+        ``share_pct`` were bottlenecks; and the largest share of such a minute in 0-100, 0 when
+        there were never enough ticks.
+    """
+    minutes = sorted(job.ticks_by_minute)
+    ticks = np.cumsum([job.ticks_by_minute[minute] for minute in minutes], dtype=np.int64)
+    times = np.sort(np.concatenate([np.empty(0, np.int64), *(node.time_ns for node in job.nodes)]))
+    found = np.searchsorted(times, np.array(minutes, dtype=np.int64) + NS_PER_MINUTE)
+    is_judged = ticks > patience
+    is_above = is_judged & (100 * found > share_pct * ticks)
+    shares_pct = 100 * found[is_judged] / ticks[is_judged]
+    return int(is_above.sum()), float(shares_pct.max(initial=0.0))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BottleneckStretch:
+    """Neighbouring bottlenecks of one node; the stretch ends one interval after the last."""
+
+    node: str
+    start_ns: int
+    end_ns: int
+    n_ticks: int
+
+
+def stretches_of(job: Bottlenecks, *, widened: float = 1.0) -> list[BottleneckStretch]:
+    """Merge neighbours on each node; ``widened`` times the usual gap may lie between them."""
+    found = []
+    for node in job.nodes:
+        gap_ns = int(widened * NEIGHBOUR_INTERVALS * node.interval_ns)
+        runs = runs_of(node.time_ns, max_step=gap_ns)
+        found += [
+            BottleneckStretch(
+                node=node.node,
+                start_ns=int(node.time_ns[first]),
+                end_ns=int(node.time_ns[last]) + node.interval_ns,
+                n_ticks=last - first + 1,
+            )
+            for first, last in zip(runs.first.tolist(), runs.last.tolist(), strict=True)
+        ]
+    return found

@@ -1,0 +1,501 @@
+"""What CPUBottleneck and IOBottleneck share: ticks in which a GPU idles while cores are hot.
+
+Each of the two rules has its parameters and its words; the rest stands here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+import numpy as np
+
+from reportgen.facts.bottlenecks import (
+    NARROW_RATIO,
+    Bottlenecks,
+    bottlenecks_of,
+    minutes_above,
+    stretches_of,
+)
+from reportgen.facts.gpu_use import BUSY_ABOVE_PCT
+from reportgen.facts.host_load import USED_UP_RATIO
+from reportgen.facts.inside import largest_increase
+from reportgen.merging import merge
+from reportgen.profile import NodeProfile, SeriesKind
+from reportgen.results import (
+    ColumnType,
+    Counters,
+    Details,
+    Exhibit,
+    ExhibitKind,
+    Finding,
+    JsonValue,
+    Reason,
+    ReasonCode,
+    Role,
+    Severity,
+    Where,
+    column,
+    exhibit,
+)
+from reportgen.rules.aws.breakdown import (
+    breakdown_details,
+    exhibits_of_breakdown,
+    exhibits_of_members,
+)
+from reportgen.rules.aws.details import HOT_CORES, IDLE_GPUS
+from reportgen.rules.base import Outcome
+from reportgen.rules.functions import cause_text, compared_functions
+from reportgen.rules.kit import Message, col, derived, fault_severity, reason_to_skip, row, table
+from reportgen.text import plural, write
+from reportgen.units import NS_PER_MINUTE, NS_PER_S, NS_PER_US, percentages, seconds, seconds_key
+
+REPORTED_FROM_RATIO = 0.2
+"""Without a trigger, a bottleneck that takes a fifth of the training loop is still reported: the
+rule's threshold is meant for the whole job, with its start and its end."""
+LOOP_FROM_RATIO = 0.1
+"""A bottleneck that takes less of the training loop than this is a reading: there is little to
+win."""
+MAX_SPANS = 1000
+"""More stretches than this cannot be told apart on an axis of time."""
+DURING = " during bottlenecks"
+
+
+class _Limits(Protocol):
+    """The parameters that both rules have; ``hot_threshold`` has another name in each."""
+
+    @property
+    def threshold(self) -> float: ...
+    @property
+    def hot_threshold(self) -> float: ...
+    @property
+    def gpu_threshold(self) -> float: ...
+    @property
+    def patience(self) -> int: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Words:
+    """What tells the two rules apart.
+
+    Attributes:
+        cores: the series in which cores are hot.
+        finding_id: ``CPU-1`` or ``IO-1``.
+        waits_for: the heading of the finding.
+        hot: what a hot core does: ``above 90.0 %`` follows.
+        part: name of the slice of bottleneck ticks.
+        advice: where some of the cores are hot.
+        narrow_advice, used_up_advice: where few of them, or nearly all, are; the second may be the
+            same as ``advice``.
+        narrow: what it means that only a few cores of many were hot.
+        narrow_severity: how much that matters at most.
+        causes: the findings that say what keeps the host busy.
+    """
+
+    cores: SeriesKind
+    finding_id: str
+    waits_for: str
+    hot: str
+    part: str
+    advice: str
+    narrow_advice: str
+    used_up_advice: str = ""
+    narrow: str
+    narrow_severity: Severity
+    causes: tuple[str, ...] = ()
+
+
+HELD_UP = Message(
+    id="",
+    title="{words.waits_for}: {lost_pct:pct} of {whole}",
+    text="",
+    advice="",
+    exhibit="slices",
+)
+UNUSED = replace(HELD_UP, title="{words.waits_for}, but only GPUs that the job never uses")
+UNUSED_ADVICE = "Nothing to do here: use these GPUs, or an instance without them."
+UNTOUCHED_ADVICE = (
+    "No GPU of the job ever works: make sure first that it uses them at all (see GPU utilization)."
+)
+_BOTH = "a GPU was below {limits.gpu_threshold:pct} while {words.hot} {limits.hot_threshold:pct}; "
+COUNTED = "In {job.n_found:n} of {job.n_ticks:count tick} ({share_pct:pct}) " + _BOTH
+IS_ABOVE = "the rule triggers above {threshold:pct}."
+WAS_ABOVE = "earlier it was up to {measured:pct}, and the rule triggers above {threshold:pct}."
+IS_ABOVE_ON_GPU_NODES = (
+    "of the ticks of nodes with GPUs these are {measured:pct}, above the threshold of "
+    "{threshold:pct}."
+)
+IS_BELOW = "that is below the threshold of {threshold:pct}."
+UNFELT = " In {n_unfelt:n} of them only GPUs idled that never work; these do not count."
+LOOP_UNKNOWN = " Without step events it is unknown how many of them lie in the training loop."
+IN_LOOP = (
+    " {felt[1]:n} {felt[1]:verb lie} in the training loop ({lost_pct:pct} of its ticks), "
+    "{felt[0]:n} before and {felt[2]:n} after it"
+)
+ON_NODES = " (on the {job.n_loops} of {n_nodes} nodes with steps)"
+WIDTH = " The median bottleneck had {width:g} hot of {cores} cores"
+SINGLE = "; in {single_pct:pct} of them it was one core"
+LONGEST = " The longest stretch took {length:ns} on {longest.node} ({longest.n_ticks:count tick})."
+RAN = " Most other framework time then went to {ran} ({ran_pct:pct})."
+IMPORTED = (
+    "In {counters.violations:n} of {counters.datapoints:count datapoint} "
+    + _BOTH
+    + "the growing share exceeded {threshold:pct} in {counters.rule_triggered:count minute}."
+)
+IMPORTED_SINGLE = " In {single_pct:pct} of those that count it was one core."
+IMPORTED_CAUTION = (
+    " What lies before the first step counts too, and one busy core of many is hardly a bottleneck."
+)
+
+
+def measure(part: NodeProfile, limits: _Limits, *, words: Words) -> Bottlenecks:
+    """Measure one node."""
+    return bottlenecks_of(
+        part, words.cores, gpu_below=limits.gpu_threshold, hot_above=limits.hot_threshold
+    )
+
+
+def judge(parts: Sequence[Bottlenecks], limits: _Limits, *, words: Words) -> Outcome:
+    """Add up the nodes; say when and how widely the host held up the GPUs."""
+    job = merge([Bottlenecks(), *parts])
+    n_minutes, peak_pct = minutes_above(job, share_pct=limits.threshold, patience=limits.patience)
+    counters = Counters(rule_triggered=n_minutes, violations=job.n_found, datapoints=job.n_ticks)
+    return Outcome(
+        missing=_reason(job, limits),
+        counters=counters,
+        details=_details(job, is_triggered=n_minutes > 0),
+        metrics=_metrics(job, peak_pct),
+        findings=[_finding(job, limits, words, peak_pct=peak_pct if n_minutes else None)],
+        exhibits=_exhibits(job, counters, limits, words) if job.n_gpus else (),
+    )
+
+
+def _reason(job: Bottlenecks, limits: _Limits) -> Reason | None:
+    """Return why nothing can be said: no metrics, no GPU, no cores, or too few ticks."""
+    reason = reason_to_skip(
+        n_ticks=job.n_ticks, n_gpus=job.n_gpus, n_samples=job.n_ticks, patience=limits.patience
+    )
+    if reason is None and not any(node.n_cores for node in job.nodes):
+        return Reason(code=ReasonCode.TOO_FEW_SAMPLES, text="The CPU cores were not sampled.")
+    return reason
+
+
+def _details(job: Bottlenecks, *, is_triggered: bool) -> Details:
+    """Return AWS's ``Details``: every bottleneck by its time, and what ran if it triggered.
+
+    Two nodes may share an instant to the microsecond; the later key then moves on by one
+    (docs/rules.md, Keys of bottlenecks).
+    """
+    rows = [
+        (time_ns // NS_PER_MINUTE, place, time_ns, n_gpus, n_cores)
+        for place, node in enumerate(job.nodes)
+        for time_ns, n_gpus, n_cores in zip(
+            node.time_ns.tolist(), node.n_gpus_low.tolist(), node.n_cores_hot.tolist(), strict=True
+        )
+    ]
+    found: dict[str, JsonValue] = {}
+    for _, _, time_ns, n_gpus, n_cores in sorted(rows):
+        free_ns = time_ns
+        while seconds_key(free_ns) in found:
+            free_ns += NS_PER_US
+        found[seconds_key(free_ns)] = {IDLE_GPUS: n_gpus, HOT_CORES: n_cores}
+    details: Details = {"low_gpu_utilization": job.n_low_ticks, "bottlenecks": found}
+    if is_triggered:
+        details |= breakdown_details(job.breakdown, with_others=False)
+    return details
+
+
+def _metrics(job: Bottlenecks, peak_pct: float) -> Mapping[str, float | int | None]:
+    """Return the numbers by which jobs are compared; none without GPUs."""
+    if not job.n_gpu_ticks:
+        return {}
+    loop_ratio = job.loop_ratio if job.n_found else 0.0 if job.n_loops else None
+    return {
+        "bottleneck_ratio": round(job.felt_ratio, 6),
+        "bottleneck_loop_ratio": None if loop_ratio is None else round(loop_ratio, 6),
+        "bottleneck_peak_ratio": round(peak_pct / 100, 6),
+        "hot_core_median_ratio": round(job.hot_median_ratio, 6) if job.n_found else None,
+        "low_gpu_ticks": job.n_low_ticks,
+    }
+
+
+# The finding
+
+
+def _finding(
+    job: Bottlenecks, limits: _Limits, words: Words, *, peak_pct: float | None
+) -> Finding | None:
+    """Return the finding; ``peak_pct`` is the largest share if the rule ever triggered."""
+    if not job.n_found or job.n_ticks <= limits.patience:
+        return None
+    share_pct, felt_pct = 100 * job.n_found / job.n_ticks, 100 * job.felt_ratio
+    is_over = peak_pct is not None or felt_pct > limits.threshold
+    if not is_over and (job.loop_ratio or 0.0) < REPORTED_FROM_RATIO:
+        return None
+    against, measured = IS_BELOW, share_pct
+    if share_pct > limits.threshold:
+        against = IS_ABOVE
+    elif peak_pct is not None:
+        against, measured = WAS_ABOVE, peak_pct
+    elif felt_pct > limits.threshold:
+        against, measured = IS_ABOVE_ON_GPU_NODES, felt_pct
+    longest = max(stretches_of(job), key=lambda item: (item.n_ticks, -item.start_ns))
+    cores = sorted({node.n_cores for node in job.nodes if node.time_ns.size})
+    general_ns = job.breakdown.general_ns
+    ran = max(general_ns, key=lambda name: (general_ns[name], name), default="")
+    cause = largest_increase(job.functions, job.functions_at_work)
+    message = replace(
+        HELD_UP if job.n_felt else UNUSED,
+        id=words.finding_id,
+        text=_text(job, against, has_cause=cause is not None),
+        causes=words.causes,
+    )
+    return message.finding(
+        measured=measured,
+        threshold=limits.threshold,
+        where=Where(
+            node=longest.node, start_s=seconds(longest.start_ns), end_s=seconds(longest.end_ns)
+        ),
+        severity=_severity(job, words) if is_over else Severity.INFO,
+        share=job.lost_ratio,
+        advice=_advice(job, words),
+        job=job,
+        words=words,
+        limits=limits,
+        lost_pct=100 * job.lost_ratio,
+        whole="the job" if job.loop_ratio is None else "the training loop",
+        share_pct=share_pct,
+        n_unfelt=job.n_found - job.n_felt,
+        felt=job.loop_felt.tolist(),
+        n_nodes=len(job.nodes),
+        width=float(np.median(job.n_cores_hot)),
+        cores=f"{cores[0]}" if len(cores) == 1 else f"{cores[0]} to {cores[-1]}",
+        single_pct=100 * int((job.n_cores_hot == 1).sum()) / job.n_found,
+        longest=longest,
+        length=longest.end_ns - longest.start_ns,
+        ran=ran,
+        ran_pct=100 * general_ns[ran] / (sum(general_ns.values()) or 1) if ran else 0.0,
+        cause=cause_text(cause, at=DURING.strip(), against="while a GPU works") if cause else "",
+    )
+
+
+def _text(job: Bottlenecks, against: str, *, has_cause: bool) -> str:
+    """Return the sentences that apply, each about one thing."""
+    only = "" if job.n_loops == len(job.nodes) else ON_NODES
+    parts = {
+        COUNTED + against: True,
+        UNFELT: job.n_felt < job.n_found,
+        LOOP_UNKNOWN: job.loop_ratio is None,
+        f"{IN_LOOP}{only}.": job.loop_ratio is not None,
+        WIDTH: True,
+        SINGLE: bool((job.n_cores_hot == 1).any()),
+        ".": True,
+        " {words.narrow}": job.hot_median_ratio < NARROW_RATIO,
+        LONGEST: True,
+        RAN: any(job.breakdown.general_ns.values()),
+        " {cause}": has_cause,
+    }
+    return "".join(text for text, applies in parts.items() if applies)
+
+
+def _advice(job: Bottlenecks, words: Words) -> str:
+    if not job.is_any_touched:
+        return UNTOUCHED_ADVICE
+    if not job.n_felt:
+        return UNUSED_ADVICE
+    if job.hot_median_ratio < NARROW_RATIO:
+        return words.narrow_advice
+    is_used_up = job.hot_median_ratio >= USED_UP_RATIO
+    return (is_used_up and words.used_up_advice) or words.advice
+
+
+def _severity(job: Bottlenecks, words: Words) -> Severity:
+    if job.lost_ratio < LOOP_FROM_RATIO:
+        return Severity.INFO
+    is_narrow = job.hot_median_ratio < NARROW_RATIO
+    return words.narrow_severity if is_narrow else fault_severity(job.lost_ratio)
+
+
+# The evidence
+
+
+def _exhibits(
+    job: Bottlenecks, counters: Counters, limits: _Limits, words: Words
+) -> Iterator[Exhibit]:
+    yield _slices(counters, limits, words, n_low=job.n_low_ticks, n_unsampled=job.n_unsampled_ticks)
+    if job.n_loops:
+        yield _loop_table(job)
+    if job.n_found:
+        yield _widths(job)
+        yield _intervals(job)
+    if counters.rule_triggered:
+        yield from exhibits_of_breakdown(job.breakdown, with_others=False, during=DURING)
+        yield from compared_functions(
+            "functions",
+            job.functions,
+            job.functions_at_work,
+            title="Functions during bottlenecks and while a GPU works",
+            caption=write(
+                "Other columns: ticks with a GPU above {busy:pct}. Each event counts once with its "
+                "full length; largest increase of the share first.",
+                busy=BUSY_ABOVE_PCT,
+            ),
+        )
+
+
+def _slices(
+    counters: Counters, limits: _Limits, words: Words, *, n_low: int, n_unsampled: int = 0
+) -> Exhibit:
+    n_idle = max(n_low - counters.violations, 0)
+    n_rest = counters.datapoints - n_unsampled - n_idle - counters.violations
+    gpu = write("{limit:pct}", limit=limits.gpu_threshold)
+    parts = [
+        (f"every GPU at {gpu} or more", max(n_rest, 0), Role.GPU),
+        (f"a GPU below {gpu}, no bottleneck", n_idle, Role.IDLE),
+        (words.part, counters.violations, Role.WARNING),
+    ]
+    if n_unsampled:
+        parts.append(("no GPU sample", n_unsampled, Role.OTHER))
+    ticks = [n_ticks for _, n_ticks, _ in parts]
+    return exhibit(
+        "slices",
+        ExhibitKind.SHARES,
+        title="All ticks by what GPU and host did",
+        caption="The parts are disjoint and sum to all ticks of all nodes.",
+        columns=[
+            column("part", "", [name for name, _, _ in parts], type=ColumnType.TEXT),
+            column("ticks", "", ticks, type=ColumnType.INT),
+            column("pct", "%", percentages(ticks), type=ColumnType.FLOAT),
+        ],
+        row_roles=[role for *_, role in parts],
+    )
+
+
+@row
+class _LoopPart:
+    part: str = col()
+    ticks: int = col()
+    bottlenecks: int = col()
+    pct: float | None = derived(
+        lambda item: 100 * item.bottlenecks / item.ticks if item.ticks else None, "%", digits=2
+    )
+
+
+def _loop_table(job: Bottlenecks) -> Exhibit:
+    parts = ("before the loop", "training loop", "after the loop")
+    counts = zip(parts, job.loop_ticks.tolist(), job.loop_felt.tolist(), strict=True)
+    return table(
+        "when",
+        [_LoopPart(part=part, ticks=ticks, bottlenecks=found) for part, ticks, found in counts],
+        _LoopPart,
+        title="Bottlenecks before, in and after the training loop",
+        caption="Nodes with step events; the loop is from the first to the last step of each.",
+    )
+
+
+def _widths(job: Bottlenecks) -> Exhibit:
+    is_single, share = job.n_cores_hot == 1, job.hot_ratio
+    groups = {
+        "one core": is_single,
+        "up to a quarter of the cores": ~is_single & (share <= 0.25),
+        "up to half of the cores": ~is_single & (share > 0.25) & (share <= 0.5),
+        "more than half of the cores": ~is_single & (share > 0.5),
+    }
+    counts = [int(rows.sum()) for rows in groups.values()]
+    return exhibit(
+        "hot_cores",
+        ExhibitKind.BARS,
+        title="Bottlenecks by the number of hot cores",
+        caption="One hot core of many is one busy thread rather than a busy host.",
+        columns=[
+            column("name", "", list(groups), type=ColumnType.TEXT),
+            column("bottlenecks", "", counts, type=ColumnType.INT, role=Role.WARNING),
+        ],
+    )
+
+
+@row
+class _Stretch:
+    """The columns of a ``BottleneckStretch``."""
+
+    lane: str = derived(lambda item: item.node)
+    name: str = derived(lambda item: plural(item.n_ticks, "bottleneck"))
+    start_ns: int = col("s", name="start_s", per=NS_PER_S)
+    end_ns: int = col("s", name="end_s", per=NS_PER_S)
+    node: str = col()
+    device: str | None = derived(lambda _: None)
+    n_ticks: int = col(name="ticks")
+
+
+def _intervals(job: Bottlenecks) -> Exhibit:
+    widened = 1.0
+    found = every = stretches_of(job)
+    while len(found) > MAX_SPANS:
+        widened *= 2
+        found = stretches_of(job, widened=widened)
+    merged = f" {len(every):,} stretches were merged into {len(found):,}." if widened > 1 else ""
+    return table(
+        "intervals",
+        found,
+        _Stretch,
+        title="When bottlenecks happened",
+        caption=f"Neighbouring bottlenecks are one stretch; every instant is in the JSON.{merged}",
+        drawn_as=ExhibitKind.SPANS,
+        role=Role.WARNING,
+    )
+
+
+# Results of SageMaker
+
+
+def from_details(counters: Counters, details: Details, limits: _Limits, *, words: Words) -> Outcome:
+    """Return finding and evidence from what SageMaker wrote."""
+    low = details.get("low_gpu_utilization")
+    n_low = low if isinstance(low, int) else counters.violations
+    exhibits = [
+        _slices(counters, limits, words, n_low=n_low),
+        *exhibits_of_members(details, during=DURING),
+    ]
+    return Outcome(
+        findings=[_imported(counters, details, limits, words)] if counters.rule_triggered else [],
+        exhibits=exhibits if n_low else [],
+    )
+
+
+def _imported(counters: Counters, details: Details, limits: _Limits, words: Words) -> Finding:
+    """Return the finding of AWS's counters; bottlenecks without an idle GPU were not felt."""
+    counts = _counts_of(details)
+    n_hot = [cores for gpus, cores in counts if gpus]
+    n_unfelt, n_ticks = len(counts) - len(n_hot), max(counters.datapoints, 1)
+    n_felt = counters.violations - n_unfelt
+    share = n_felt / n_ticks
+    texts = (IMPORTED, UNFELT * bool(n_unfelt), IMPORTED_SINGLE * bool(n_hot), IMPORTED_CAUTION)
+    message = replace(HELD_UP if n_felt else UNUSED, id=words.finding_id, text="".join(texts))
+    return message.finding(
+        measured=100 * counters.violations / n_ticks,
+        threshold=limits.threshold,
+        severity=fault_severity(share) if n_felt else Severity.INFO,
+        share=share,
+        advice=words.advice if n_felt else UNUSED_ADVICE,
+        counters=counters,
+        words=words,
+        limits=limits,
+        lost_pct=100 * n_felt / n_ticks,
+        whole="the job",
+        n_unfelt=n_unfelt,
+        single_pct=100 * n_hot.count(1) / len(n_hot) if n_hot else 0.0,
+    )
+
+
+def _counts_of(details: Details) -> list[tuple[int, int]]:
+    """Return idle GPUs and hot cores of each bottleneck in AWS's JSON, as far as both are there."""
+    found = details.get("bottlenecks")
+    entries = found.values() if isinstance(found, dict) else ()
+    return [
+        (gpus, cores)
+        for entry in entries
+        if isinstance(entry, dict)
+        if isinstance(gpus := entry.get(IDLE_GPUS), int)
+        if isinstance(cores := entry.get(HOT_CORES), int)
+    ]

@@ -1,1 +1,0 @@
-"""How GPU memory activity jumps and grows: the ground of GPUMemoryIncrease."""
