@@ -2,10 +2,30 @@
 
 from __future__ import annotations
 
-from reportgen.results import RuleId, Section
-from reportgen.rules.base import About, Need, Rule
-from reportgen.rules.low_gpu_utilization.judge import from_details, judge
-from reportgen.rules.low_gpu_utilization.measure import Params, measure
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from reportgen import results
+from reportgen.facts.gpu_use import used_gpus
+from reportgen.profile.system import Instants
+from reportgen.results import Finding, Severity, Where
+from reportgen.rules import kit
+from reportgen.rules.aws import details as aws
+from reportgen.rules.base import About, Need, Outcome, Rule
+from reportgen.rules.low_gpu_utilization.measure import GpuUse, NodeGpus, Params, Verdict, measure
+from reportgen.text import device_label, format_place, format_places, part_of
+from reportgen.units import seconds
+
+RARE_RATIO = 0.1
+"""A fault in less than a tenth of the judged minutes is mentioned, but no warning."""
+HOST_BUSY_PCT = 70.0
+"""From this mean of all cores on the host has no room: BatchSize's threshold."""
+HOST_BOUND_RATIO = 0.3
+"""From this share of idle samples with a busy or waiting core on the host is named first: idle
+samples meet such a core by chance as well, but hardly in every third."""
 
 ABOUT = About(
     checks="Whether a GPU is under-used, or swings between busy and idle.",
@@ -18,12 +38,362 @@ ABOUT = About(
         "Remove what the GPU waits for (data loading, CPU, I/O, synchronisation) first; when it "
         "waits for nothing, give it more work with a larger batch, or use a smaller GPU."
     ),
-    section=Section(id="gpu-utilization", title="GPU utilization", order=160),
+    section=results.Section(id="gpu-utilization", title="GPU utilization", order=160),
     has_counters=True,
 )
+_LOADING, _SLOW_STEPS = ("DL-1", "DL-2", "DL-5"), ("PERIOD-1", "STEP-1", "STRAG-1", "BAL-1")
+WAITS = (*_LOADING, "CPU-1", "IO-1", "SYS-5", *_SLOW_STEPS)
+"""The findings that say what an idle GPU waits for."""
+
+# A GPU that is under-used
+
+UNDER_USED = kit.Message(
+    id="GPU-1",
+    title="GPU under-used: the 95th percentile of {gpu.gpu} on {gpu.node} is only {measured:pct}",
+    text=(
+        "In {fault.work_ns.size:n} of {gpu.judged_minutes:count judged minute} the 95th percentile "
+        "of the last {params.window:count sample} was below {threshold:pct}; at the lowest it was "
+        "{measured:pct}. While at work this GPU was used {gpu.work_mean_pct:pct} on average and "
+        "idle {gpu.work_idle_pct:pct} of the time. This concerns {concerned}."
+    ),
+    advice=(
+        "Give it more work at a time (see batch size), or use a smaller or fewer GPUs; the samples "
+        "do not show that it waits for the host."
+    ),
+    exhibit="utilization",
+    causes=(*WAITS, "BATCH-1"),
+)
+BEGAN_LATE = replace(
+    UNDER_USED,
+    title=(
+        "GPU begins late: {gpu.gpu} on {gpu.node} idles for the first {gpu.edge.pct:pct} of the "
+        "time"
+    ),
+    text=UNDER_USED.text + " It first worked {gpu.edge.length_ns:ns} after its first sample.",
+    advice=(
+        "Shorten what runs before its work begins: downloads, preprocessing, compilation, waiting "
+        "for other workers."
+    ),
+    causes=(),
+)
+STOPPED = replace(
+    BEGAN_LATE,
+    title="GPU stopped: {gpu.gpu} on {gpu.node} idles for the last {gpu.edge.pct:pct} of the time",
+    text=UNDER_USED.text + " It last worked {gpu.edge.length_ns:ns} before its last sample.",
+    advice=(
+        "Find out what ended its work then: if training was over, end the job sooner; if not, its "
+        "process hung or died."
+    ),
+)
+NONE_USED = "None of {n_gpus:n} GPUs is ever used: {unused}"
+NEVER_USED = "{which} {n_unused:verb are/is} never used: {unused}"
+USE_ANY = (
+    "Check that model and batches are moved to the GPU and that the framework is built for it; a "
+    "job that needs none is cheaper on an instance without."
+)
+USE_NODES = (
+    "See whether the processes on {nodes:names} run and joined the others; start them, or take "
+    "fewer nodes."
+)
+USE_ALL = (
+    "Start one process per GPU (torchrun, DistributedDataParallel), or take an instance with fewer "
+    "GPUs."
+)
+SHARE_WORK = (
+    "Share the work evenly first: {busy} {n_busy:verb are/is} busy (see workload balance and the "
+    "pace of the workers)."
+)
+RELIEVE_CPU = (
+    "Relieve the CPU first: its cores are at {gpu.host_mean_pct:pct} on average; load and "
+    "preprocess more cheaply, or take more cores per GPU."
+)
+RELIEVE_HOST = (
+    "Relieve the host first: in {gpu.hot_when_idle_pct:pct} of the idle samples a CPU core was "
+    "busy or waited for I/O; find what it did (a sampling profiler shows it)."
+)
+
+# A GPU that swings between busy and idle
+
+FLUCTUATING = kit.Message(
+    id="GPU-2",
+    title=(
+        "GPU swings between busy and idle: {gpu.gpu} on {gpu.node} is idle {gpu.work_idle_pct:pct} "
+        "of its working time"
+    ),
+    text=(
+        "In {fault.work_ns.size:n} of {gpu.judged_minutes:count judged minute} the last "
+        "{params.window:count sample} reached above {params.threshold_p95:pct} (95th percentile) "
+        "and fell below {threshold:pct} (5th percentile, {measured:pct} at the lowest). While at "
+        "work this GPU was used {gpu.work_mean_pct:pct} on average. This concerns {concerned}."
+    ),
+    advice=(
+        "Find what the GPU waits for between its bursts: data loading, synchronisation with other "
+        "GPUs, checkpoints or logging."
+    ),
+    exhibit="utilization",
+    causes=WAITS,
+)
+
+# Faults that cost the training nothing, and results of SageMaker
+
+EDGES = kit.Message(
+    id=UNDER_USED.id,
+    title="GPU idle only before the work begins or after it ends",
+    text=(
+        "{gpu.gpu} on {gpu.node} missed the thresholds in {gpu.aws_violations:n} of "
+        "{gpu.judged_minutes:count judged minute}, but only because the last "
+        "{params.window:count sample} reached into its idle start or end. At work its 95th "
+        "percentile is {measured:pct} and its mean {gpu.work_mean_pct:pct}. This concerns "
+        "{concerned}."
+    ),
+    advice="Nothing to do for the training itself; shorten start-up or upload if they matter.",
+    exhibit="utilization",
+)
+IMPORTED_LOW = kit.Message(
+    id=UNDER_USED.id,
+    title="GPU under-used: {place}",
+    text=(
+        "The 95th percentile of the last {params.window:count sample} was {measured:pct} when the "
+        "rule last triggered (threshold {threshold:pct}). Affected: {affected}."
+    ),
+    advice=(
+        "Look at the CPU, I/O and data loading sections for what the GPU waits for; if there is "
+        "nothing, raise the batch size."
+    ),
+    exhibit="boxes",
+    causes=("CPU-1", "IO-1", "BATCH-1"),
+)
+IMPORTED_FLUCTUATING = replace(
+    IMPORTED_LOW,
+    id=FLUCTUATING.id,
+    title="GPU swings between busy and idle: {place}",
+    text=IMPORTED_LOW.text.replace("95th", "5th"),
+    severity=Severity.WARNING,
+)
+IMPORTED_FOR_A_TIME = replace(
+    IMPORTED_LOW,
+    text=IMPORTED_LOW.text
+    + " Their median over the whole job is above it: they idled for a time only.",
+    advice=(
+        "See when they idled: before the first and after the last step the training loses nothing."
+    ),
+    causes=(),
+)
+
+Entry = tuple[str, str, dict[str, float]]
+"""Node, GPU and numbers of an entry in SageMaker's details."""
+
+
+def judge(nodes: Sequence[NodeGpus], params: Params) -> Outcome:
+    """Count the violations of all nodes and say what they mean."""
+    gpus = [gpu for node in nodes for gpu in node.gpus]
+    violations = sum(gpu.aws_violations for gpu in gpus)
+    n_samples = max((gpu.n_samples for gpu in gpus), default=0)
+    return Outcome(
+        missing=kit.reason_to_skip(
+            n_ticks=sum(node.n_ticks for node in nodes),
+            n_gpus=len(gpus),
+            n_samples=n_samples,
+            patience=params.patience,
+        ),
+        counters=results.Counters(
+            rule_triggered=violations, violations=violations, datapoints=n_samples
+        ),
+        details=aws.violation_details(
+            (node.node, [gpu.violation for gpu in node.gpus if gpu.violation]) for node in nodes
+        ),
+        findings=_findings(gpus, params) if violations else (),
+        exhibits=_exhibits(gpus) if gpus else (),
+        metrics=_metrics(gpus) if gpus else {},
+    )
+
+
+def _metrics(gpus: Sequence[GpuUse]) -> dict[str, float | int | None]:
+    return {
+        "gpu_count": len(gpus),
+        "gpu_mean_pct": round(float(np.mean([gpu.mean_pct for gpu in gpus])), 4),
+        "gpu_work_mean_pct": round(float(np.mean([gpu.work_mean_pct for gpu in gpus])), 4),
+        "gpu_work_p95_min_pct": round(min(gpu.work_p95_pct for gpu in gpus), 4),
+        "gpu_idle_ratio": round(float(np.mean([gpu.idle_ratio for gpu in gpus])), 6),
+    }
+
+
+def _exhibits(gpus: Sequence[GpuUse]) -> Iterator[results.Exhibit]:
+    caption = (
+        "Mean and percentiles over the whole job; 'at work' leaves out what lies before and after "
+        "the training loop (without step events: the idle start and end)."
+    )
+    yield kit.table("utilization", gpus, GpuUse, title="Use of each GPU", caption=caption)
+    n_nodes = len({gpu.node for gpu in gpus})
+    labels = [device_label(gpu.node, gpu.gpu, n_nodes=n_nodes) for gpu in gpus]
+    named = [(label, gpu.box, gpu.max_pct) for label, gpu in zip(labels, gpus, strict=True)]
+    title = "GPU utilization over the whole job"
+    yield kit.boxes("boxes", named, title=title, unit="%", role=results.Role.GPU)
+
+
+def _findings(gpus: Sequence[GpuUse], params: Params) -> Iterator[Finding]:
+    low, swings, edges = (
+        [gpu for gpu in gpus if gpu.verdict is verdict]
+        for verdict in (Verdict.UNDER_USED, Verdict.FLUCTUATING, Verdict.EDGES)
+    )
+    if low:
+        yield _under_used(low, gpus, params)
+    if swings:
+        worst = max(swings, key=lambda gpu: (gpu.idle_ratio, gpu.fluctuating.work_ns.size))
+        advice = RELIEVE_HOST if _waits_for_host(worst) else None
+        yield _finding(FLUCTUATING, worst, swings, gpus, params, advice=advice)
+    if edges and not low and not swings:
+        yield _edges(edges, gpus, params)
+
+
+def _under_used(gpus: Sequence[GpuUse], every: Sequence[GpuUse], params: Params) -> Finding:
+    worst = min(gpus, key=lambda gpu: gpu.low.lowest_pct)
+    judged = [(gpu.node, gpu.gpu, gpu.max_pct) for gpu in every if gpu.judged_minutes]
+    busy = [(gpu.node, gpu.gpu) for gpu in every if gpu.verdict is Verdict.FINE]
+    message, values = _unless_used(UNDER_USED, judged, params)
+    if not values and (edge := worst.edge):
+        message = BEGAN_LATE if edge.is_start else STOPPED
+        start_s, end_s = seconds(edge.start_ns), seconds(edge.end_ns)
+        values["where"] = Where(node=worst.node, device=worst.gpu, start_s=start_s, end_s=end_s)
+    elif not values and _waits_for_host(worst):
+        values["advice"] = RELIEVE_HOST
+    elif not values and busy:
+        values = {"advice": SHARE_WORK, "busy": format_places(busy), "n_busy": len(busy)}
+    elif not values and (worst.host_mean_pct or 0.0) >= HOST_BUSY_PCT:
+        values["advice"] = RELIEVE_CPU
+    return _finding(message, worst, gpus, every, params, **values)
+
+
+def _finding(
+    message: kit.Message,
+    worst: GpuUse,
+    gpus: Sequence[GpuUse],
+    every: Sequence[GpuUse],
+    params: Params,
+    **values: Any,
+) -> Finding:
+    """Return what a message says of the GPUs with one fault, and of the worst of them."""
+    is_low = message.id == UNDER_USED.id
+    fault, *faults = (gpu.low if is_low else gpu.fluctuating for gpu in (worst, *gpus))
+    shares = (its.work_ns.size / gpu.judged_minutes for its, gpu in zip(faults, gpus, strict=True))
+    wasted = 1 - float(np.mean([gpu.work_mean_pct for gpu in every])) / 100
+    others = [(gpu.node, gpu.gpu) for gpu in gpus if gpu is not worst]
+    also = f" (also {format_places(others)})" if others else ""
+    words: dict[str, Any] = {
+        "measured": fault.lowest_pct,
+        "threshold": params.threshold_p95 if is_low else params.threshold_p5,
+        "where": _longest(worst, fault.work_ns),
+        "severity": Severity.INFO if max(shares) < RARE_RATIO else kit.fault_severity(wasted),
+        "share": wasted,
+        "gpu": worst,
+        "fault": fault,
+        "params": params,
+        "concerned": part_of(len(gpus), len(every), "GPU") + also,
+    }
+    return message.finding(**(words | values))
+
+
+def _edges(gpus: Sequence[GpuUse], every: Sequence[GpuUse], params: Params) -> Finding:
+    worst = max(gpus, key=lambda gpu: gpu.aws_violations)
+    is_low = worst.low.start_ns.size >= worst.fluctuating.start_ns.size
+    minutes_ns = np.sort(np.concatenate([worst.low.start_ns, worst.fluctuating.start_ns]))
+    return replace(EDGES, id=(UNDER_USED if is_low else FLUCTUATING).id).finding(
+        measured=worst.work_p95_pct,
+        threshold=params.threshold_p95,
+        where=_longest(worst, minutes_ns),
+        gpu=worst,
+        params=params,
+        concerned=part_of(len(gpus), len(every), "GPU"),
+    )
+
+
+def _longest(gpu: GpuUse, minutes_ns: Instants) -> Where:
+    return kit.longest_minutes(gpu.node, gpu.gpu, minutes_ns, last_ns=gpu.last_ns)
+
+
+def _waits_for_host(gpu: GpuUse) -> bool:
+    share = gpu.hot_when_idle_ratio
+    return share is not None and share >= HOST_BOUND_RATIO and gpu.idle_ratio >= RARE_RATIO
+
+
+def _unless_used(
+    message: kit.Message, gpus: Sequence[tuple[str, str, float]], params: Params
+) -> tuple[kit.Message, dict[str, Any]]:
+    """Return a message as it is, or what to say where the job never uses some GPUs, with values.
+
+    Args:
+        message: about GPUs that are under-used.
+        gpus: node, GPU, and its largest use.
+        params: its threshold is what a GPU must reach once.
+    """
+    is_used = used_gpus(np.array([[most for *_, most in gpus]]), above=params.threshold_p5)
+    used, unused = ([gpus[at][:2] for at in np.flatnonzero(its).tolist()] for its in (is_used, ~is_used))
+    if not unused:
+        return message, {}
+    is_all, which = not used, part_of(len(unused), len(gpus), "GPU")
+    used_nodes = {node for node, _ in used}
+    nodes = list(dict.fromkeys(node for node, _ in unused if node not in used_nodes))
+    title = NONE_USED if is_all and len(gpus) > 1 else NEVER_USED
+    advice = USE_ANY if is_all else USE_NODES if nodes else USE_ALL
+    return replace(message, title=title, advice=advice, causes=()), {
+        "which": which[0].upper() + which[1:],
+        "n_unused": len(unused),
+        "n_gpus": len(gpus),
+        "unused": format_places(unused),
+        "nodes": nodes,
+        **({"share": None} if is_all else {}),
+    }
+
+
+def from_details(counters: results.Counters, details: results.Details, params: Params) -> Outcome:
+    """Say what the last violation left in a result of SageMaker."""
+    entries = aws.entries_of(details)
+    if not entries or not counters.rule_triggered:
+        return Outcome()
+    low = [entry for entry in entries if entry[2].get("gpu_95", 100.0) < params.threshold_p95]
+    rest = [entry for entry in entries if entry not in low]
+    swings = [entry for entry in rest if entry[2].get("gpu_5", 100.0) < params.threshold_p5]
+    n_nodes = len({node for node, *_ in entries})
+    labels = [device_label(node, gpu, n_nodes=n_nodes) for node, gpu, _ in entries]
+    shown = [
+        box
+        for label, (*_, numbers) in zip(labels, entries, strict=True)
+        if (box := aws.box_of_numbers(label, numbers, largest="gpu_max"))
+    ]
+    findings = []
+    if low:
+        known = [(node, gpu, numbers.get("gpu_max", 100.0)) for node, gpu, numbers in entries]
+        is_brief = all(its.get("p50", 0.0) >= params.threshold_p95 for *_, its in low)
+        message = IMPORTED_FOR_A_TIME if is_brief else IMPORTED_LOW
+        message, words = _unless_used(message, known, params)
+        share = words["n_unused"] / len(known) if words else None
+        severity = Severity.INFO if is_brief else kit.fault_severity(share)
+        words = {"threshold": params.threshold_p95, "severity": severity, "share": share} | words
+        findings.append(_imported(message, low, "gpu_95", details, params=params, **words))
+    if swings:
+        words = {"threshold": params.threshold_p5, "params": params}
+        findings.append(_imported(IMPORTED_FLUCTUATING, swings, "gpu_5", details, **words))
+    title, role = "GPU utilization", results.Role.GPU
+    exhibit = kit.boxes("boxes", shown, title=title, unit="%", role=role)
+    return Outcome(findings=findings, exhibits=[exhibit])
+
+
+def _imported(
+    message: kit.Message, found: Sequence[Entry], field: str, details: results.Details, **words: Any
+) -> Finding:
+    """Return what a message says of the entries of SageMaker's details with one fault."""
+    node, gpu, numbers = min(found, key=lambda entry: entry[2][field])
+    return message.finding(
+        measured=numbers[field],
+        where=Where(node=node, device=gpu, start_s=aws.last_timestamp_s(details)),
+        place=format_place(node, gpu),
+        affected=format_places([(its_node, its_gpu) for its_node, its_gpu, _ in found]),
+        **words,
+    )
+
 
 RULE = Rule(
-    id=RuleId("LowGPUUtilization"),
+    id=results.RuleId("LowGPUUtilization"),
     title="GPU utilization",
     about=ABOUT,
     needs=(Need.SYSTEM,),

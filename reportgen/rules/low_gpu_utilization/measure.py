@@ -8,16 +8,8 @@ from enum import StrEnum
 import numpy as np
 from numpy.typing import NDArray
 
-from reportgen.facts.activity import EDGE_AT_MOST_RATIO, WorkRange, idle_edges, work_range
-from reportgen.facts.activity import training_loop_ns as loop_of
+from reportgen.facts import activity, gpu_use
 from reportgen.facts.distributions import Box, box_of, percentiles
-from reportgen.facts.gpu_use import (
-    IDLE_BELOW_PCT,
-    PERCENT_DIGITS,
-    Samples,
-    samples_by_gpu,
-    windows_at_work,
-)
 from reportgen.facts.host_load import cores_mean_pct, is_host_hot
 from reportgen.facts.minutes import minutes_of, window_percentiles
 from reportgen.facts.samples import present_values
@@ -33,7 +25,7 @@ class Params:
 
     threshold_p95: float = percentage(70, "under-used when the 95th percentile is below this")
     threshold_p5: float = percentage(
-        IDLE_BELOW_PCT, "fluctuating when the 5th percentile is below this"
+        gpu_use.IDLE_BELOW_PCT, "fluctuating when the 5th percentile is below this"
     )
     window: int = window(500)
     patience: int = patience()
@@ -131,6 +123,11 @@ class GpuUse:
     fluctuating: FaultyMinutes
     violation: LastViolation | None
 
+    @property
+    def hot_when_idle_pct(self) -> float:
+        """Return ``hot_when_idle_ratio`` in percent, 0 without idle samples."""
+        return 100 * (self.hot_when_idle_ratio or 0.0)
+
 
 @row
 class NodeGpus:
@@ -143,14 +140,15 @@ class NodeGpus:
 
 def measure(part: NodeProfile, params: Params) -> NodeGpus:
     """Measure every GPU of a node; a GPU without a single sample does not exist."""
-    samples = samples_by_gpu(part.system, SeriesKind.GPU_UTILIZATION)
+    samples = gpu_use.samples_by_gpu(part.system, SeriesKind.GPU_UTILIZATION)
     gpus = [_measure_gpu(part, gpu, own, params) for gpu, own in samples.items()]
     return NodeGpus(node=part.node, n_ticks=part.system.n_ticks, gpus=tuple(gpus))
 
 
-def _measure_gpu(part: NodeProfile, gpu: str, samples: Samples, params: Params) -> GpuUse:
+def _measure_gpu(part: NodeProfile, gpu: str, samples: gpu_use.Samples, params: Params) -> GpuUse:
     time_ns, values, idle_below = samples.time_ns, samples.values, params.threshold_p5
-    work = work_range(time_ns, values, idle_below=idle_below, loop_ns=loop_of(part.spans))
+    loop_ns = activity.training_loop_ns(part.spans)
+    work = activity.work_range(time_ns, values, idle_below=idle_below, loop_ns=loop_ns)
     working, ticks = values[work.first : work.stop], samples.row[work.first : work.stop]
     is_idle = working < idle_below
     hot = is_host_hot(part.system)[ticks][is_idle]
@@ -194,28 +192,25 @@ def _measure_gpu(part: NodeProfile, gpu: str, samples: Samples, params: Params) 
     )
 
 
-def _idle_edge(samples: Samples, work: WorkRange, idle_below: float) -> IdleEdge | None:
-    time_ns = samples.time_ns
-    before, after = idle_edges(samples.values[work.first : work.stop], idle_below=idle_below)
-    ratio = max(before, after) / work.n_samples
-    if ratio < EDGE_AT_MOST_RATIO:
+def _idle_edge(
+    samples: gpu_use.Samples, work: activity.WorkRange, idle_below: float
+) -> IdleEdge | None:
+    working = samples.values[work.first : work.stop]
+    before, after = activity.idle_edges(working, idle_below=idle_below)
+    is_start, ratio = before > after, max(before, after) / work.n_samples
+    if ratio < activity.EDGE_AT_MOST_RATIO:
         return None
-    is_start = before > after
-    first, last = (0, work.first + before) if is_start else (work.stop - 1 - after, -1)
-    return IdleEdge(
-        is_start=is_start,
-        pct=100 * ratio,
-        start_ns=int(time_ns[first]),
-        end_ns=int(time_ns[last]),
-    )
+    ends = (0, work.first + before) if is_start else (work.stop - 1 - after, -1)
+    start_ns, end_ns = samples.time_ns[list(ends)].tolist()
+    return IdleEdge(is_start=is_start, pct=100 * ratio, start_ns=start_ns, end_ns=end_ns)
 
 
 def _at_work(
-    values: Floats, stops: Instants, plain: Floats, work: WorkRange, window: int
+    values: Floats, stops: Instants, plain: Floats, work: activity.WorkRange, window: int
 ) -> Floats:
     """Return (m, 2) p95 and p5 of what of each window lies in the working range, else NaN."""
     found = plain.copy()
-    first, stop = windows_at_work(stops, work, window=window)
+    first, stop = gpu_use.windows_at_work(stops, work, window=window)
     for at in np.flatnonzero(stop - first < window).tolist():
         inside = values[first[at] : stop[at]]
         found[at] = percentiles(inside, (95, 5)) if inside.size else np.nan
@@ -224,7 +219,7 @@ def _at_work(
 
 def _conditions(pairs: Floats, params: Params) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
     """Return (m,) which pairs of p95 and p5 are under-used, and (m,) which fluctuate."""
-    p95, p5 = np.round(pairs, PERCENT_DIGITS).T
+    p95, p5 = np.round(pairs, gpu_use.PERCENT_DIGITS).T
     is_fluctuating = (p95 > params.threshold_p95) & (p5 < params.threshold_p5)
     return p95 < params.threshold_p95, is_fluctuating
 
@@ -237,8 +232,5 @@ def _violation(
     history = values[: stops[-1]]
     p95, p5 = percentiles(history[-window:], (95, 5)).tolist()
     peaks = {"gpu_max": float(history.max()), "gpu_95": p95, "gpu_5": p5}
-    return LastViolation(
-        first_ns=int(minute_ns[0]),
-        last_ns=int(minute_ns[-1]),
-        members={gpu: {**peaks, **box_member(box_of(history))}},
-    )
+    members = {gpu: {**peaks, **box_member(box_of(history))}}
+    return LastViolation(first_ns=int(minute_ns[0]), last_ns=int(minute_ns[-1]), members=members)
