@@ -14,7 +14,8 @@ from reportgen.views.values import plot_label, unique_labels
 _PANEL_PX, _LANE_PX, _FRAME_PX, _BAR_PX = 150, 22, 110, 26
 _GAP_RATIO = 0.04
 _MOST_NAMED, _NAMED_A_ROW, _LEGEND_ROW_PX = 24, 4, 20
-"""Lines that a legend names, and how it is set; of more, pointing at one names it. A longer legend hides the chart."""
+"""Lines that a legend names, and how it is set; of more, pointing at one names it: a longer legend
+hides the chart."""
 _STEP_ALPHA = 0.25
 
 
