@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,21 +33,8 @@ from reportgen.results import (
     Severity,
     Where,
 )
+from reportgen.rules import kit
 from reportgen.rules.base import About, Need, Outcome, Rule, param
-from reportgen.rules.kit import (
-    Interval,
-    Message,
-    col,
-    concat,
-    derived,
-    fault_severity,
-    intervals,
-    patience,
-    percentage,
-    reason_to_skip,
-    row,
-    table,
-)
 from reportgen.units import NS_PER_S, seconds
 
 MAX_HOLE_TICKS = 2
@@ -74,7 +60,7 @@ _TEXT = (
     "close to its limit; in the longest {longest.node} received {longest.mean_bytes_per_s:bytes}/s "
     "for {longest.duration_s:s}. "
 )
-AT_LIMIT = Message(
+AT_LIMIT = kit.Message(
     id="SYS-5",
     title="A GPU idles while the network is busy: {share_pct:pct} of the job",
     text=_TEXT + "The limit is {longest.limit_bytes_per_s:bytes}/s, as given.",
@@ -96,8 +82,8 @@ AT_OWN_MAXIMUM = replace(
 class Params:
     """When a node is held up by its network."""
 
-    gpu_threshold: float = percentage(IDLE_BELOW_PCT, "a GPU below this idles")
-    network_threshold: float = percentage(
+    gpu_threshold: float = kit.percentage(IDLE_BELOW_PCT, "a GPU below this idles")
+    network_threshold: float = kit.percentage(
         NETWORK_BUSY_PCT, "received bytes from this share of the limit on"
     )
     limit_bytes_per_s: float | None = param(
@@ -122,20 +108,20 @@ class Params:
         source="shorter bursts, as at the start of an epoch, cost little",
         minimum=0,
     )
-    patience: int = patience()
+    patience: int = kit.patience()
 
 
-@row
+@kit.row
 class Episode:
     """A time in which a GPU idled while its node received close to the limit."""
 
-    node: str = col()
-    start_s: float = col("s")
-    end_s: float = col("s")
-    length_s: float = derived(lambda item: item.duration_s, "s", name="duration_s")
-    mean_bytes_per_s: float = col("bytes/s", name="received")
-    limit_bytes_per_s: float = col("bytes/s", name="limit")
-    gpu_mean_pct: float = col("%")
+    node: str = kit.col()
+    start_s: float = kit.col("s")
+    end_s: float = kit.col("s")
+    length_s: float = kit.derived(lambda item: item.duration_s, "s", name="duration_s")
+    mean_bytes_per_s: float = kit.col("bytes/s", name="received")
+    limit_bytes_per_s: float = kit.col("bytes/s", name="limit")
+    gpu_mean_pct: float = kit.col("%")
 
     @property
     def duration_s(self) -> float:
@@ -176,62 +162,45 @@ def measure(part: NodeProfile, params: Params) -> NodeNetwork:
         floor_bytes_per_s=params.floor_bytes_per_s,
         limit_bytes_per_s=params.limit_bytes_per_s,
     )
-    bounds = _bounds(system, found.is_starved, params)
+    spans = _spans(system, found.is_starved, params)
+    rows = np.concatenate([np.arange(0), *(np.arange(span.start, span.stop) for span in spans)])
+    stop = minutes_of(system.tick_ns).stop
+    touched = stop[np.unique(np.searchsorted(stop, rows, side="right"))]
     return NodeNetwork(
         node=part.node,
         n_ticks=system.n_ticks,
         n_gpus=len(system.names(SeriesKind.GPU_UTILIZATION)),
         n_both=int(np.count_nonzero(found.has_both)),
         limit_bytes_per_s=found.limit_bytes_per_s,
-        episodes=tuple(_episode(part, found, first, last) for first, last in bounds),
-        n_starved=sum(int(found.is_starved[first : last + 1].sum()) for first, last in bounds),
-        n_minutes=_minutes(system.tick_ns, found.has_both, bounds, params.patience),
+        episodes=tuple(_episode(part, found, span) for span in spans),
+        n_starved=int(found.is_starved[rows].sum()),
+        n_minutes=int((np.cumsum(found.has_both)[touched - 1] > params.patience).sum()),
     )
 
 
-def _bounds(
-    system: SystemTable, is_starved: NDArray[np.bool_], params: Params
-) -> list[tuple[int, int]]:
-    """Return first and last row of each episode; a gap in the sampling ends one."""
+def _spans(system: SystemTable, is_starved: NDArray[np.bool_], params: Params) -> list[slice]:
+    """Return the rows of each episode; a gap in the sampling ends one."""
     rows, interval_ns = np.flatnonzero(is_starved), system.interval_ns
     if interval_ns is None or not rows.size:
         return []
-    runs = runs_of(
-        system.tick_ns[rows], max_step=(MAX_HOLE_TICKS + 1) * interval_ns + interval_ns // 2
-    )
+    longest_ns = (MAX_HOLE_TICKS + 1) * interval_ns + interval_ns // 2
+    runs = runs_of(system.tick_ns[rows], max_step=longest_ns)
     first, last = rows[runs.first], rows[runs.last]
     length_ns = system.tick_ns[last] - system.tick_ns[first] + interval_ns
     is_long = length_ns >= params.min_duration_s * NS_PER_S
-    return list(zip(first[is_long].tolist(), last[is_long].tolist(), strict=True))
+    return list(map(slice, first[is_long].tolist(), (last[is_long] + 1).tolist()))
 
 
-def _episode(part: NodeProfile, found: Starvation, first: int, last: int) -> Episode:
-    rows = slice(first, last + 1)
-    is_starved = found.is_starved[rows]
-    use = part.system.matrix(SeriesKind.GPU_UTILIZATION)
+def _episode(part: NodeProfile, found: Starvation, span: slice) -> Episode:
+    tick_ns, is_starved = part.system.tick_ns[span], found.is_starved[span]
+    use = part.system.matrix(SeriesKind.GPU_UTILIZATION)[span]
     return Episode(
         node=part.node,
-        start_s=seconds(part.system.tick_ns[first]),
-        end_s=seconds(part.system.tick_ns[last]),
-        mean_bytes_per_s=float(found.received[rows][is_starved].mean()),
+        start_s=seconds(tick_ns[0]),
+        end_s=seconds(tick_ns[-1]),
+        mean_bytes_per_s=float(found.received[span][is_starved].mean()),
         limit_bytes_per_s=found.limit_bytes_per_s or 0.0,
-        gpu_mean_pct=float(np.nanmean(use[rows][is_starved])),
-    )
-
-
-def _minutes(
-    tick_ns: NDArray[np.int64],
-    has_both: NDArray[np.bool_],
-    bounds: Sequence[tuple[int, int]],
-    n_patience: int,
-) -> int:
-    """Count the minutes with ticks of an episode by whose end there was enough data."""
-    stops = minutes_of(tick_ns).stop
-    seen = np.concatenate(([0], np.cumsum(has_both)))
-    return sum(
-        bool(seen[stop] > n_patience)
-        and any(first < stop and last >= begin for first, last in bounds)
-        for begin, stop in pairwise([0, *stops.tolist()])
+        gpu_mean_pct=float(np.nanmean(use[is_starved])),
     )
 
 
@@ -243,7 +212,7 @@ def judge(nodes: Sequence[NodeNetwork], params: Params) -> Outcome:
         datapoints=sum(node.n_both for node in nodes),
     )
     share = counters.violations / counters.datapoints if counters.datapoints else 0.0
-    episodes = concat(node.episodes for node in nodes)
+    episodes = kit.concat(node.episodes for node in nodes)
     is_found = episodes and counters.rule_triggered
     return Outcome(
         missing=_reason(nodes, params),
@@ -257,7 +226,7 @@ def judge(nodes: Sequence[NodeNetwork], params: Params) -> Outcome:
 
 def _reason(nodes: Sequence[NodeNetwork], params: Params) -> Reason | None:
     with_gpu = [node for node in nodes if node.n_gpus]
-    reason = reason_to_skip(
+    reason = kit.reason_to_skip(
         n_ticks=sum(node.n_ticks for node in nodes),
         n_gpus=sum(node.n_gpus for node in nodes),
         n_samples=max((node.n_ticks for node in with_gpu), default=0),
@@ -269,7 +238,7 @@ def _reason(nodes: Sequence[NodeNetwork], params: Params) -> Reason | None:
         text = "The bytes that the training container received were not sampled."
         return Reason(code=ReasonCode.TOO_FEW_SAMPLES, text=text)
     n_both = max(node.n_both for node in nodes)
-    return reason_to_skip(n_ticks=1, n_gpus=None, n_samples=n_both, patience=params.patience)
+    return kit.reason_to_skip(n_ticks=1, n_gpus=None, n_samples=n_both, patience=params.patience)
 
 
 def _details(nodes: Sequence[NodeNetwork], params: Params) -> Details:
@@ -305,7 +274,7 @@ def _finding(episodes: Sequence[Episode], share: float, params: Params) -> Findi
         measured=round(longest.mean_bytes_per_s, 1),
         threshold=round(least, 1),
         where=Where(node=longest.node, start_s=longest.start_s, end_s=longest.end_s),
-        severity=Severity.WARNING if is_own else fault_severity(share),
+        severity=Severity.WARNING if is_own else kit.fault_severity(share),
         share=None if is_own else share,
         share_pct=100 * share,
         n_episodes=len(episodes),
@@ -317,9 +286,9 @@ def _finding(episodes: Sequence[Episode], share: float, params: Params) -> Findi
 def _exhibits(episodes: Sequence[Episode]) -> list[Exhibit]:
     what = "network busy, GPU idle"
     return [
-        intervals(
+        kit.intervals(
             [
-                Interval(
+                kit.Interval(
                     node=item.node, device="", what=what, start_s=item.start_s, end_s=item.end_s
                 )
                 for item in episodes
@@ -327,7 +296,7 @@ def _exhibits(episodes: Sequence[Episode]) -> list[Exhibit]:
             title="When a GPU idled while the network was busy",
             role=Role.IDLE,
         ),
-        table(
+        kit.table(
             "episodes",
             episodes,
             Episode,

@@ -5,7 +5,7 @@ Each of the two rules has its parameters and its words; the rest stands here.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -18,38 +18,27 @@ from reportgen.facts.bottlenecks import (
     minutes_above,
     stretches_of,
 )
-from reportgen.facts.gpu_use import BUSY_ABOVE_PCT
 from reportgen.facts.host_load import USED_UP_RATIO
 from reportgen.facts.inside import largest_increase
 from reportgen.merging import merge
 from reportgen.profile import NodeProfile, SeriesKind
 from reportgen.results import (
-    ColumnType,
     Counters,
     Details,
-    Exhibit,
-    ExhibitKind,
     Finding,
     JsonValue,
     Reason,
     ReasonCode,
-    Role,
     Severity,
     Where,
-    column,
-    exhibit,
 )
-from reportgen.rules.aws.breakdown import (
-    breakdown_details,
-    exhibits_of_breakdown,
-    exhibits_of_members,
-)
+from reportgen.rules.aws.bottleneck_tables import DURING, exhibits_of, slices
+from reportgen.rules.aws.breakdown import breakdown_details, exhibits_of_members
 from reportgen.rules.aws.details import HOT_CORES, IDLE_GPUS
 from reportgen.rules.base import Outcome
-from reportgen.rules.functions import cause_text, compared_functions
-from reportgen.rules.kit import Message, col, derived, fault_severity, reason_to_skip, row, table
-from reportgen.text import plural, write
-from reportgen.units import NS_PER_MINUTE, NS_PER_S, NS_PER_US, percentages, seconds, seconds_key
+from reportgen.rules.functions import cause_text
+from reportgen.rules.kit import Message, fault_severity, reason_to_skip
+from reportgen.units import NS_PER_MINUTE, NS_PER_US, seconds, seconds_key
 
 REPORTED_FROM_RATIO = 0.2
 """Without a trigger, a bottleneck that takes a fifth of the training loop is still reported: the
@@ -57,9 +46,6 @@ rule's threshold is meant for the whole job, with its start and its end."""
 LOOP_FROM_RATIO = 0.1
 """A bottleneck that takes less of the training loop than this is a reading: there is little to
 win."""
-MAX_SPANS = 1000
-"""More stretches than this cannot be told apart on an axis of time."""
-DURING = " during bottlenecks"
 
 
 class _Limits(Protocol):
@@ -167,7 +153,9 @@ def judge(parts: Sequence[Bottlenecks], limits: _Limits, *, words: Words) -> Out
         details=_details(job, is_triggered=n_minutes > 0),
         metrics=_metrics(job, peak_pct),
         findings=[_finding(job, limits, words, peak_pct=peak_pct if n_minutes else None)],
-        exhibits=_exhibits(job, counters, limits, words) if job.n_gpus else (),
+        exhibits=exhibits_of(job, counters, gpu_below=limits.gpu_threshold, part=words.part)
+        if job.n_gpus
+        else (),
     )
 
 
@@ -218,9 +206,6 @@ def _metrics(job: Bottlenecks, peak_pct: float) -> Mapping[str, float | int | No
         "hot_core_median_ratio": round(job.hot_median_ratio, 6) if job.n_found else None,
         "low_gpu_ticks": job.n_low_ticks,
     }
-
-
-# The finding
 
 
 def _finding(
@@ -317,144 +302,12 @@ def _severity(job: Bottlenecks, words: Words) -> Severity:
     return words.narrow_severity if is_narrow else fault_severity(job.lost_ratio)
 
 
-# The evidence
-
-
-def _exhibits(
-    job: Bottlenecks, counters: Counters, limits: _Limits, words: Words
-) -> Iterator[Exhibit]:
-    yield _slices(counters, limits, words, n_low=job.n_low_ticks, n_unsampled=job.n_unsampled_ticks)
-    if job.n_loops:
-        yield _loop_table(job)
-    if job.n_found:
-        yield _widths(job)
-        yield _intervals(job)
-    if counters.rule_triggered:
-        yield from exhibits_of_breakdown(job.breakdown, with_others=False, during=DURING)
-        yield from compared_functions(
-            "functions",
-            job.functions,
-            job.functions_at_work,
-            title="Functions during bottlenecks and while a GPU works",
-            caption=write(
-                "Other columns: ticks with a GPU above {busy:pct}. Each event counts once with its "
-                "full length; largest increase of the share first.",
-                busy=BUSY_ABOVE_PCT,
-            ),
-        )
-
-
-def _slices(
-    counters: Counters, limits: _Limits, words: Words, *, n_low: int, n_unsampled: int = 0
-) -> Exhibit:
-    n_idle = max(n_low - counters.violations, 0)
-    n_rest = counters.datapoints - n_unsampled - n_idle - counters.violations
-    gpu = write("{limit:pct}", limit=limits.gpu_threshold)
-    parts = [
-        (f"every GPU at {gpu} or more", max(n_rest, 0), Role.GPU),
-        (f"a GPU below {gpu}, no bottleneck", n_idle, Role.IDLE),
-        (words.part, counters.violations, Role.WARNING),
-    ]
-    if n_unsampled:
-        parts.append(("no GPU sample", n_unsampled, Role.OTHER))
-    ticks = [n_ticks for _, n_ticks, _ in parts]
-    return exhibit(
-        "slices",
-        ExhibitKind.SHARES,
-        title="All ticks by what GPU and host did",
-        caption="The parts are disjoint and sum to all ticks of all nodes.",
-        columns=[
-            column("part", "", [name for name, _, _ in parts], type=ColumnType.TEXT),
-            column("ticks", "", ticks, type=ColumnType.INT),
-            column("pct", "%", percentages(ticks), type=ColumnType.FLOAT),
-        ],
-        row_roles=[role for *_, role in parts],
-    )
-
-
-@row
-class _LoopPart:
-    part: str = col()
-    ticks: int = col()
-    bottlenecks: int = col()
-    pct: float | None = derived(
-        lambda item: 100 * item.bottlenecks / item.ticks if item.ticks else None, "%", digits=2
-    )
-
-
-def _loop_table(job: Bottlenecks) -> Exhibit:
-    parts = ("before the loop", "training loop", "after the loop")
-    counts = zip(parts, job.loop_ticks.tolist(), job.loop_felt.tolist(), strict=True)
-    return table(
-        "when",
-        [_LoopPart(part=part, ticks=ticks, bottlenecks=found) for part, ticks, found in counts],
-        _LoopPart,
-        title="Bottlenecks before, in and after the training loop",
-        caption="Nodes with step events; the loop is from the first to the last step of each.",
-    )
-
-
-def _widths(job: Bottlenecks) -> Exhibit:
-    is_single, share = job.n_cores_hot == 1, job.hot_ratio
-    groups = {
-        "one core": is_single,
-        "up to a quarter of the cores": ~is_single & (share <= 0.25),
-        "up to half of the cores": ~is_single & (share > 0.25) & (share <= 0.5),
-        "more than half of the cores": ~is_single & (share > 0.5),
-    }
-    counts = [int(rows.sum()) for rows in groups.values()]
-    return exhibit(
-        "hot_cores",
-        ExhibitKind.BARS,
-        title="Bottlenecks by the number of hot cores",
-        caption="One hot core of many is one busy thread rather than a busy host.",
-        columns=[
-            column("name", "", list(groups), type=ColumnType.TEXT),
-            column("bottlenecks", "", counts, type=ColumnType.INT, role=Role.WARNING),
-        ],
-    )
-
-
-@row
-class _Stretch:
-    """The columns of a ``BottleneckStretch``."""
-
-    lane: str = derived(lambda item: item.node)
-    name: str = derived(lambda item: plural(item.n_ticks, "bottleneck"))
-    start_ns: int = col("s", name="start_s", per=NS_PER_S)
-    end_ns: int = col("s", name="end_s", per=NS_PER_S)
-    node: str = col()
-    device: str | None = derived(lambda _: None)
-    n_ticks: int = col(name="ticks")
-
-
-def _intervals(job: Bottlenecks) -> Exhibit:
-    widened = 1.0
-    found = every = stretches_of(job)
-    while len(found) > MAX_SPANS:
-        widened *= 2
-        found = stretches_of(job, widened=widened)
-    merged = f" {len(every):,} stretches were merged into {len(found):,}." if widened > 1 else ""
-    return table(
-        "intervals",
-        found,
-        _Stretch,
-        title="When bottlenecks happened",
-        caption=f"Neighbouring bottlenecks are one stretch; every instant is in the JSON.{merged}",
-        drawn_as=ExhibitKind.SPANS,
-        role=Role.WARNING,
-    )
-
-
-# Results of SageMaker
-
-
 def from_details(counters: Counters, details: Details, limits: _Limits, *, words: Words) -> Outcome:
     """Return finding and evidence from what SageMaker wrote."""
     low = details.get("low_gpu_utilization")
     n_low = low if isinstance(low, int) else counters.violations
     exhibits = [
-        _slices(counters, limits, words, n_low=n_low),
+        slices(counters, gpu_below=limits.gpu_threshold, part=words.part, n_low=n_low),
         *exhibits_of_members(details, during=DURING),
     ]
     return Outcome(

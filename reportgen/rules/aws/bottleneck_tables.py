@@ -1,0 +1,155 @@
+"""The evidence of CPUBottleneck and IOBottleneck: what all ticks were, when and how wide it was."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from reportgen.facts.bottlenecks import Bottlenecks, stretches_of
+from reportgen.facts.gpu_use import BUSY_ABOVE_PCT
+from reportgen.results import ColumnType, Counters, Exhibit, ExhibitKind, Role, column, exhibit
+from reportgen.rules.aws.breakdown import exhibits_of_breakdown
+from reportgen.rules.functions import compared_functions
+from reportgen.rules.kit import col, derived, ranking, row, table
+from reportgen.text import format_pct, plural
+from reportgen.units import NS_PER_S
+
+MAX_SPANS = 1000
+"""More stretches than this cannot be told apart on an axis of time."""
+DURING = " during bottlenecks"
+
+
+def exhibits_of(
+    job: Bottlenecks, counters: Counters, *, gpu_below: float, part: str
+) -> Iterator[Exhibit]:
+    """Yield all evidence of a job with GPUs; ``gpu_below`` and ``part`` as of ``slices``."""
+    yield slices(
+        counters,
+        gpu_below=gpu_below,
+        part=part,
+        n_low=job.n_low_ticks,
+        n_unsampled=job.n_unsampled_ticks,
+    )
+    if job.n_loops:
+        yield _loop_table(job)
+    if job.n_found:
+        yield _widths(job)
+        yield _intervals(job)
+    if counters.rule_triggered:
+        yield from exhibits_of_breakdown(job.breakdown, with_others=False, during=DURING)
+        yield from compared_functions(
+            "functions",
+            job.functions,
+            job.functions_at_work,
+            title="Functions during bottlenecks and while a GPU works",
+            caption=(
+                f"Other columns: ticks with a GPU above {format_pct(BUSY_ABOVE_PCT)}. Each event "
+                "counts once with its full length; largest increase of the share first."
+            ),
+        )
+
+
+def slices(
+    counters: Counters, *, gpu_below: float, part: str, n_low: int, n_unsampled: int = 0
+) -> Exhibit:
+    """Return all ticks in three parts, and those without a sample of a GPU.
+
+    Args:
+        counters: AWS's counters.
+        gpu_below: a GPU below this idles.
+        part: the name of the bottlenecks.
+        n_low: ticks in which a GPU idles.
+        n_unsampled: ticks without a sample of any GPU.
+    """
+    n_idle, gpu = max(n_low - counters.violations, 0), format_pct(gpu_below)
+    n_rest = max(counters.datapoints - n_unsampled - n_idle - counters.violations, 0)
+    parts = [
+        (f"every GPU at {gpu} or more", n_rest),
+        (f"a GPU below {gpu}, no bottleneck", n_idle),
+        (part, counters.violations),
+    ]
+    if n_unsampled:
+        parts.append(("no GPU sample", n_unsampled))
+    return ranking(
+        "slices",
+        parts,
+        title="All ticks by what GPU and host did",
+        caption="The parts are disjoint and sum to all ticks of all nodes.",
+        amount=("ticks", ""),
+        roles=(Role.GPU, Role.IDLE, Role.WARNING, Role.OTHER)[: len(parts)],
+    )
+
+
+@row
+class _LoopPart:
+    part: str = col()
+    ticks: int = col()
+    bottlenecks: int = col()
+    pct: float | None = derived(
+        lambda item: 100 * item.bottlenecks / item.ticks if item.ticks else None, "%", digits=2
+    )
+
+
+def _loop_table(job: Bottlenecks) -> Exhibit:
+    parts = ("before the loop", "training loop", "after the loop")
+    counts = zip(parts, job.loop_ticks.tolist(), job.loop_felt.tolist(), strict=True)
+    return table(
+        "when",
+        [_LoopPart(part=part, ticks=ticks, bottlenecks=found) for part, ticks, found in counts],
+        _LoopPart,
+        title="Bottlenecks before, in and after the training loop",
+        caption="Nodes with step events; the loop is from the first to the last step of each.",
+    )
+
+
+def _widths(job: Bottlenecks) -> Exhibit:
+    names = (
+        "one core",
+        "up to a quarter of the cores",
+        "up to half of the cores",
+        "more than half of the cores",
+    )
+    group = np.where(job.n_cores_hot == 1, 0, 1 + np.searchsorted((0.25, 0.5), job.hot_ratio))
+    counts = np.bincount(group, minlength=len(names))
+    return exhibit(
+        "hot_cores",
+        ExhibitKind.BARS,
+        title="Bottlenecks by the number of hot cores",
+        caption="One hot core of many is one busy thread rather than a busy host.",
+        columns=[
+            column("name", "", names, type=ColumnType.TEXT),
+            column("bottlenecks", "", counts, type=ColumnType.INT, role=Role.WARNING),
+        ],
+    )
+
+
+@row
+class _Stretch:
+    """The columns of a ``BottleneckStretch``."""
+
+    lane: str = derived(lambda item: item.node)
+    name: str = derived(lambda item: plural(item.n_ticks, "bottleneck"))
+    start_ns: int = col("s", name="start_s", per=NS_PER_S)
+    end_ns: int = col("s", name="end_s", per=NS_PER_S)
+    node: str = col()
+    device: str | None = derived(lambda _: None)
+    n_ticks: int = col(name="ticks")
+
+
+def _intervals(job: Bottlenecks) -> Exhibit:
+    widened = 1.0
+    found = every = stretches_of(job)
+    while len(found) > MAX_SPANS:
+        widened *= 2
+        found = stretches_of(job, widened=widened)
+    merged = f" {len(every):,} stretches were merged into {len(found):,}." if widened > 1 else ""
+    return table(
+        "intervals",
+        found,
+        _Stretch,
+        title="When bottlenecks happened",
+        caption=f"Neighbouring bottlenecks are one stretch; every instant is in the JSON.{merged}",
+        drawn_as=ExhibitKind.SPANS,
+        role=Role.WARNING,
+    )
