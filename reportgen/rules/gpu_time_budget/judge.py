@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from reportgen.facts.parts import sum_by_key
+from reportgen.merging import sum_by_key
 from reportgen.results import Finding
 from reportgen.rules.base import Outcome
 from reportgen.rules.gpu_time_budget import tables
