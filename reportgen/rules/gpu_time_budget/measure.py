@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,7 +35,7 @@ from reportgen.facts.intervals import (
 from reportgen.facts.loader import loader_rows
 from reportgen.facts.network_load import starvation_of
 from reportgen.facts.samples import mean_over, tick_lengths_ns
-from reportgen.facts.steps import PREFERRED_PHASES, phase_word, steps_of
+from reportgen.facts.steps import PREFERRED_PHASES, PhaseSteps, phase_word, steps_of
 from reportgen.facts.traced_steps import step_rows
 from reportgen.profile import NodeProfile, RankTrace, SeriesKind, SpanTable, SystemTable
 from reportgen.profile.system import Floats, Instants
@@ -52,7 +51,7 @@ from reportgen.rules.gpu_time_budget.tables import (
     Part,
     Stretch,
 )
-from reportgen.rules.kit import communication_names, row
+from reportgen.rules.kit import communication_names
 from reportgen.units import NS_PER_S
 
 BUSY_PCT = 90.0
@@ -72,7 +71,8 @@ N_BLOCKS = 1_000
 
 Mask = NDArray[np.bool_]
 Codes = NDArray[np.int8]
-
+Rows = tuple[str, Instants, Instants]
+"""What the data has a row of (steps, or blocks of time), starts and lengths of all rows."""
 
 _CODE = {part: code for code, part in enumerate(SAMPLED.order)}
 
@@ -99,15 +99,6 @@ class Params:
         is_printed=False,
     )
     communication_names: str | None = communication_names()
-
-
-@row
-class Rows:
-    """What the data has a row of: (n,) starts and lengths of steps, or of blocks of time."""
-
-    kind: str
-    start_ns: Instants
-    duration_ns: Instants
 
 
 def measure(part: NodeProfile | RankTrace, params: Params) -> Budget:
@@ -138,13 +129,9 @@ def _of_node(part: NodeProfile, *, least_idle_ns: int) -> Budget:
     gpus, stretches, data = [], [], []
     for place, device in enumerate(system.names(SeriesKind.GPU_UTILIZATION)):
         codes = _codes(tick_ns, use[:, place], loop_ns, causes if is_used[place] else never)
-        found = [
-            Stretch(node=part.node, device=device, start_ns=start, end_ns=end, **cause)
-            for start, end, cause in _stretches(codes, tick_ns, length_ns, least_ns)
-        ]
+        found = [*_stretches(codes, tick_ns, length_ns, least_ns, (part.node, device))]
         part_ns = _sums(codes, length_ns)
         part_ns[Part.NOT_MEASURED] += gap_ns
-        worked_ns = _sums(codes, np.where(is_at_work[:, place], length_ns, 0))
         gpus.append(
             GpuBudget(
                 node=part.node,
@@ -153,7 +140,7 @@ def _of_node(part: NodeProfile, *, least_idle_ns: int) -> Budget:
                 hot_ns=_sums(codes, np.where(is_hot, length_ns, 0)),
                 n_stretches=len(found),
                 stretches_ns=sum(stretch.duration_ns for stretch in found),
-                worked_ns=worked_ns,
+                worked_ns=_sums(codes, np.where(is_at_work[:, place], length_ns, 0)),
             )
         )
         stretches += found
@@ -229,9 +216,9 @@ def _sums(codes: Codes, time_ns: Instants) -> dict[Part, int]:
 
 
 def _stretches(
-    codes: Codes, tick_ns: Instants, length_ns: Instants, least_ns: float
-) -> Iterator[tuple[int, int, Mapping[str, Any]]]:
-    """Yield start, end and cause of each long idle stretch in order; a gap in sampling ends it."""
+    codes: Codes, tick_ns: Instants, length_ns: Instants, least_ns: float, place: tuple[str, str]
+) -> Iterator[Stretch]:
+    """Yield the long idle stretches of a GPU in order; a gap in the sampling ends one."""
     idle = np.flatnonzero(np.isin(codes, [_CODE[part] for part in SAMPLED.idle]))
     if not idle.size:
         return
@@ -242,40 +229,42 @@ def _stretches(
         if end - start >= least_ns and last - first + 1 >= LEAST_STRETCH_TICKS:
             spent_ns = _sums(codes[first : last + 1], length_ns[first : last + 1])
             cause = max(spent_ns, key=lambda part: spent_ns[part])
-            yield start, end, {"cause": cause, "cause_ns": spent_ns[cause]}
+            yield Stretch(
+                node=place[0],
+                device=place[1],
+                start_ns=start,
+                end_ns=end,
+                cause=cause,
+                cause_ns=spent_ns[cause],
+            )
 
 
 def _rows(part: NodeProfile, length_ns: Instants) -> Rows:
     """Return the steps of the worker that has most in the training phase, else equal blocks."""
-    steps = steps_of(part.spans)
+
+    def preference(steps: PhaseSteps) -> tuple[list[bool], int]:
+        return [phase_word(steps.phase) == word for word in PREFERRED_PHASES], steps.n_steps
+
+    steps = max(steps_of(part.spans), key=preference, default=None)
     if steps:
-        words = (*reversed(PREFERRED_PHASES),)
-        chosen = max(
-            steps,
-            key=lambda one: (
-                words.index(phase_word(one.phase)) if phase_word(one.phase) in words else -1,
-                one.n_steps,
-            ),
-        )
-        return Rows(kind="steps", start_ns=chosen.start_ns, duration_ns=chosen.duration_ns)
+        return "steps", steps.start_ns, steps.duration_ns
     tick_ns = part.system.tick_ns
-    length = int(tick_ns[-1] + length_ns[-1] - tick_ns[0]) if tick_ns.size else 0
-    edges = np.arange(N_BLOCKS + 1) * length // N_BLOCKS
-    return Rows(kind="blocks", start_ns=tick_ns[:1] + edges[:-1], duration_ns=np.diff(edges))
+    edges = np.arange(N_BLOCKS + 1) * int(tick_ns[-1] + length_ns[-1] - tick_ns[0]) // N_BLOCKS
+    return "blocks", tick_ns[0] + edges[:-1], np.diff(edges)
 
 
 def _sampled_parts(
     codes: Codes, tick_ns: Instants, length_ns: Instants, rows: Rows
 ) -> dict[Part, Instants]:
     """Return (n_rows,) ns of each part; what no tick stands for is not measured."""
+    _, start_ns, rest_ns = rows
     found = {}
-    rest_ns = rows.duration_ns
     for part, code in _CODE.items():
         own = codes == code
         union = union_of(tick_ns[own], tick_ns[own] + length_ns[own])
-        found[part] = covered_each(union, rows.start_ns, rows.start_ns + rows.duration_ns)
+        found[part] = covered_each(union, start_ns, start_ns + rows[2])
         rest_ns = rest_ns - found[part]
-    found[Part.NOT_MEASURED] = found[Part.NOT_MEASURED] + rest_ns
+    found[Part.NOT_MEASURED] += rest_ns
     return found
 
 
@@ -305,7 +294,7 @@ def _of_rank(trace: RankTrace, also: str | None) -> Budget:
             start_ns=min(window.start_ns, int(start_ns[0])),
             end_ns=max(window.end_ns, int(end_ns.max())),
         )
-        rows = Rows(kind="steps", start_ns=trace.origin_ns + start_ns, duration_ns=steps.period_ns)
+        rows = ("steps", trace.origin_ns + start_ns, steps.period_ns)
         parts = _traced_parts(trace, unions, reach, start_ns, end_ns)
         data.append(_packed(rows, parts, {"rank": str(trace.rank), "device": device}))
     return Budget(
@@ -333,6 +322,7 @@ def _traced_parts(
 
 
 def _packed(rows: Rows, parts: Mapping[Part, Instants], of: Mapping[str, str]) -> PackedTable:
-    columns = {"start_ns": rows.start_ns, "duration_ns": rows.duration_ns}
+    kind, start_ns, duration_ns = rows
+    columns = {"start_ns": start_ns, "duration_ns": duration_ns}
     columns |= {f"{part}_ns": time_ns for part, time_ns in parts.items()}
-    return pack("gpu_time_budget", columns, of={**of, "rows": rows.kind})
+    return pack("gpu_time_budget", columns, of={**of, "rows": kind})

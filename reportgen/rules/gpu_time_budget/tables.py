@@ -194,8 +194,7 @@ def usd_of(time_ns: int, usd_per_gpu_hour: float | None) -> float | None:
 
 def bar_of(totals: Mapping[Part, int], *, caption: str) -> Exhibit:
     """Return the first picture of a report: all GPU time by part."""
-    is_traced = Part.COMPUTE in totals
-    roles = ROLES | ({Part.CPU_INPUT: Role.IO} if is_traced else {})
+    roles = ROLES | ({Part.CPU_INPUT: Role.IO} if Part.COMPUTE in totals else {})
     return ranking(
         "budget",
         [(part.value, time_ns) for part, time_ns in totals.items()],

@@ -36,7 +36,7 @@ UNRECORDED = {
 """What lies outside the loop, where GPUs may have trained in steps that were not recorded."""
 IN_LOOP = " within the loop"
 WORKED = (
-    " GPUs were at work in {worked:pct} of the time {where}: training probably went on there and "
+    " GPUs were at work in {worked:pct} of the time {place}: training probably went on there and "
     "its steps were not recorded."
 )
 RECORD_ALL = "Record the steps of the whole job, or look at what was recorded (--from, --to)."
@@ -54,6 +54,7 @@ TABLE_CAPTION = (
     "Shares are of the time of all GPUs of the job and add up to 100 %. cpu_hot_gpu_s is "
     "how much of a row's time had a core above 90 %."
 )
+TRACED_CAPTION = "Computed from kernels, exact. Shares of {window}."
 TRACED_TABLE_CAPTION = (
     "Computed from kernels. Shares are of the windows of all GPUs and add up to 100 %; "
     "kernel traces do not tell how hot the cores were."
