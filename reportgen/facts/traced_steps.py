@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from reportgen.facts.device_busy import launch_start_ns
 from reportgen.facts.intervals import covered_each, union_of
+from reportgen.profile.memo import fact
 from reportgen.profile.trace import RankTrace
 from reportgen.profile.trace_tables import NONE, SliceKind, Times
 
@@ -57,6 +58,7 @@ class StepRows:
     busy_ratio: float
 
 
+@fact
 def step_rows(trace: RankTrace) -> StepRows | None:
     """Return the steps of a rank, ``None`` where nothing tells them.
 

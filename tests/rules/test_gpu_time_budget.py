@@ -13,8 +13,10 @@ from reportgen.errors import ConfigError
 from reportgen.intake import discover, read_node
 from reportgen.profile import NodeProfile
 from reportgen.results import Counters, ReasonCode, RuleResult, Status
+from reportgen.results.packed import unpack
 from reportgen.rules.gpu_time_budget import RULE
 from reportgen.rules.settings import resolve_params
+from reportgen.units import NS_PER_S
 from tests.builders import START_S, node_profile, ns, span_table, system_table
 from tests.rules.framework_jobs import finding, rows_of, run
 from tests.rules.kernels.builders import gap_trace
@@ -448,3 +450,88 @@ def test_the_budget_of_a_job_with_kernels_is_theirs() -> None:
     assert result.metrics["gpu_busy_ratio"] == pytest.approx(2 / 3, abs=1e-6)
     assert result.metrics["host_late_ratio"] == pytest.approx(50 / 300, abs=1e-6)
     assert "Computed from kernels" in result.findings[0].text
+
+
+def steps_of(result: RuleResult, place: int = 0) -> dict[str, list[int]]:
+    """Return the columns of one table of data that are not all 0, in whole seconds."""
+    columns = unpack(result.data[place])
+    return {name: (values // NS_PER_S).tolist() for name, values in columns.items() if values.any()}
+
+
+def test_the_data_has_the_parts_of_each_step() -> None:
+    gpu = [0.0, 95.0, 95.0, 50.0, 0.0, 0.0, 95.0, 95.0, None, 0.0]
+    rows = [step(1, 4), step(5, 10), step(2, 8, worker="algo-1-28")]
+    result = run(RULE, node({"gpu0": gpu, "gpu1": [95.0] * 10}, rows))
+
+    first, second = result.data
+    assert first.of == {"node": "algo-1", "device": "gpu0", "rows": "steps"}
+    assert second.of["device"] == "gpu1"
+    found = steps_of(result)
+    assert found.pop("start_ns") == [START_S + 1, START_S + 5]
+    assert found == {
+        "duration_ns": [3, 5],
+        "busy_high_ns": [2, 2],
+        "busy_partial_ns": [1, 0],
+        "straggler_ns": [0, 1],
+        "not_measured_ns": [0, 1],
+        "unexplained_ns": [0, 1],
+    }
+
+
+def test_the_steps_of_the_data_are_those_of_training() -> None:
+    phase = "Step:ModeKeys.EVAL"
+    worker = {"worker": "algo-1-27"}
+    evaluation = [(phase, phase, START_S + at, START_S + at + 1, worker) for at in (6, 8)]
+    rows = [step(0, 4), *evaluation]
+
+    assert steps_of(run(RULE, node({"gpu0": [95.0] * 10}, rows)))["duration_ns"] == [4]
+
+
+def test_parts_of_the_data_add_up_also_where_a_step_was_not_sampled() -> None:
+    part = node({"gpu0": [95.0] * 4 + [0.0] * 4}, [step(-2, 3), step(3, 20)])
+    columns = unpack(run(RULE, part).data[0])
+
+    start, duration = columns.pop("start_ns"), columns.pop("duration_ns")
+    assert np.sum([*columns.values()], axis=0).tolist() == duration.tolist()
+    assert columns["not_measured_ns"].tolist() == [ns(2), ns(12)]
+    assert start.tolist() == [ns(START_S - 2), ns(START_S + 3)]
+
+
+def test_without_steps_the_data_has_a_thousand_blocks() -> None:
+    result = run(RULE, node({"gpu0": [95.0] * 300 + [0.0] * 400 + [95.0] * 300}))
+    columns = unpack(result.data[0])
+
+    assert result.data[0].of["rows"] == "blocks"
+    assert columns["start_ns"].tolist() == [ns(START_S + at) for at in range(1000)]
+    assert (columns["duration_ns"] == ns(1)).all()
+    assert columns["unexplained_ns"].sum() == ns(400)
+
+
+def test_a_job_that_cannot_be_judged_has_no_data() -> None:
+    assert run(RULE, node({"gpu0": [95.0]})).data == ()
+    assert run(RULE, node({"cpu0": [95.0] * 9}, [step(0, 9)])).data == ()
+
+
+def test_the_data_of_a_traced_rank_has_the_parts_of_each_step() -> None:
+    steps = [(1, 0.0, 120.0), (2, 120.0, 200.0)]
+    trace = gap_trace((150.0, 10.0), steps=steps, rank=3, origin_ns=1_000_000)
+    result = run(RULE, trace)
+    (table,) = result.data
+    columns = unpack(table)
+
+    assert table.of == {"rank": "3", "device": "gpu3", "rows": "steps"}
+    assert {name: values.tolist() for name, values in columns.items() if values.any()} == {
+        "start_ns": [1_000_000, 1_120_000],
+        "duration_ns": [120_000, 200_000],
+        "compute_ns": [100_000, 100_000],
+        "host_late_ns": [20_000, 30_000],
+        "launch_ns": [0, 10_000],
+        "waiting_ns": [0, 40_000],
+        "unexplained_ns": [0, 20_000],
+    }
+    shares = {row["part"]: row["gpu_s"] for row in rows_of(result, "gpu_time_budget")}
+    assert shares["waiting"] == columns["waiting_ns"].sum() / NS_PER_S
+
+
+def test_a_trace_without_steps_has_no_data() -> None:
+    assert run(RULE, gap_trace((150.0, 10.0))).data == ()

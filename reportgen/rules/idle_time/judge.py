@@ -16,7 +16,6 @@ from reportgen.results import Exhibit, ExhibitKind, Finding, Severity, Where
 from reportgen.rules.base import Outcome
 from reportgen.rules.idle_time.measure import DeviceIdle, Params, Stretch
 from reportgen.rules.idle_time.texts import (
-    AT_THE_END,
     BUSY,
     FAULTS,
     LOADER,
@@ -27,9 +26,9 @@ from reportgen.rules.idle_time.texts import (
     STRETCHES_CAPTION,
     TABLE_CAPTION,
     WORST,
-    Fault,
 )
 from reportgen.rules.kit import (
+    Message,
     col,
     fault_severity,
     ranking,
@@ -56,18 +55,6 @@ class CauseTime:
     window: str = col()
     cause: str = col()
     time_ns: int = col("us", name="time_us", per=NS_PER_US)
-
-
-@row
-class ShownStretch:
-    """A long idle stretch on the common axis of time."""
-
-    lane: str = col()
-    name: str = col()
-    start_ns: int = col("s", name="start_s", per=NS_PER_S)
-    end_ns: int = col("s", name="end_s", per=NS_PER_S)
-    length_ns: int = col("us", name="duration_us", per=NS_PER_US)
-    before: str = col()
 
 
 def judge(ranks: Sequence[tuple[DeviceIdle, ...]], params: Params) -> Outcome:
@@ -135,33 +122,25 @@ def _stretches(devices: Sequence[DeviceIdle]) -> Iterator[Exhibit]:
     shown = sorted(
         every[:MOST_STRETCHES], key=lambda pair: (pair[0].rank, pair[0].device, pair[1].start_ns)
     )
-    reaches = [
-        (item.origin_ns + item.window.start_ns, item.origin_ns + item.window.end_ns)
-        for item in devices
-    ]
-    is_apart = is_far_apart(reaches)
-    first_ns = min(begin for begin, _ in reaches)
-    zero_ns = {
-        item.rank: (first_ns - item.window.start_ns) if is_apart else item.origin_ns
-        for item in devices
-    }
-    n_ranks = len(zero_ns)
+    n_ranks = len({item.rank for item in devices})
+    is_apart = is_far_apart([item.reach_ns for item in devices])
+    first_ns = min(item.reach_ns[0] for item in devices)
+
+    def placed(item: DeviceIdle, stretch: Stretch) -> Stretch:
+        shift_ns = first_ns - item.reach_ns[0] if is_apart else 0
+        return replace(
+            stretch,
+            lane=device_label(item.node, stretch.lane, n_nodes=n_ranks),
+            start_ns=stretch.start_ns + shift_ns,
+            end_ns=stretch.end_ns + shift_ns,
+        )
+
     length_ns = sum(stretch.length_ns for _, stretch in every)
-    counts = Counter(NAMES[stretch.cause][0] for _, stretch in every)
+    counts = Counter(stretch.name for _, stretch in every)
     yield table(
         "idle_stretches",
-        [
-            ShownStretch(
-                lane=device_label(item.node, f"gpu{item.device}", n_nodes=n_ranks),
-                name=NAMES[stretch.cause][0],
-                start_ns=zero_ns[item.rank] + stretch.start_ns,
-                end_ns=zero_ns[item.rank] + stretch.end_ns,
-                length_ns=stretch.length_ns,
-                before=stretch.before or AT_THE_END,
-            )
-            for item, stretch in shown
-        ],
-        ShownStretch,
+        [placed(*pair) for pair in shown],
+        Stretch,
         drawn_as=ExhibitKind.SPANS,
         title="Long idle stretches",
         caption=write(
@@ -179,100 +158,94 @@ def _stretches(devices: Sequence[DeviceIdle]) -> Iterator[Exhibit]:
 
 def _findings(
     rows: Sequence[DeviceIdle], told: Sequence[DeviceIdle], params: Params
-) -> list[Finding]:
-    """Return a finding per fault that costs at least its share of the headline window."""
-    found = []
-    for fault in FAULTS:
-        is_loader = fault is LOADER
-        limit_pct = params.threshold_loader_pct if is_loader else params.threshold_cause_pct
-        share_pct = _share_pct(told, fault)
-        if share_pct > 0 and share_pct >= limit_pct:
-            found.append(_finding(fault, rows, told, limit_pct))
+) -> Iterator[Finding]:
+    """Yield a finding per fault that costs at least its share of the headline window."""
     start = _start(told, params.threshold_start_pct)
-    if start is None:
-        return found
-    once = [
-        replace(
-            item,
-            severity=Severity.INFO,
-            estimate=None,
-            text=item.text + LOOKS_LIKE_A_START,
-        )
-        for item in found
-    ]
-    return [start, *once]
+    if start:
+        yield start
+    for message, causes in FAULTS:
+        is_loader = message is LOADER
+        limit_pct = params.threshold_loader_pct if is_loader else params.threshold_cause_pct
+        if not _share_pct(told, causes) >= limit_pct or not _lost_ns(told, causes):
+            continue
+        fault = _fault(message, causes, rows, told, limit_pct)
+        if start:  # what happens once is nothing to win in each step
+            text = fault.text + LOOKS_LIKE_A_START
+            fault = replace(fault, severity=Severity.INFO, estimate=None, text=text)
+        yield fault
 
 
-def _finding(
-    fault: Fault, rows: Sequence[DeviceIdle], told: Sequence[DeviceIdle], limit_pct: float
+def _fault(
+    message: Message,
+    causes: tuple[str, ...],
+    rows: Sequence[DeviceIdle],
+    told: Sequence[DeviceIdle],
+    limit_pct: float,
 ) -> Finding:
-    share_pct = _share_pct(told, fault)
+    share_pct = _share_pct(told, causes)
     with_steps = {item.rank for item in rows if item.window.kind is WindowKind.STEPS}
     others = [
         item for item in rows if item.rank in with_steps and item.window.kind is WindowKind.GPU
     ]
-    of_other = {"share": _share_pct(others, fault), "window": _window(others)} if others else {}
-    worst = max(told, key=lambda item: _share_pct([item], fault))
-    own = [stretch for stretch in worst.stretches if stretch.cause in fault.causes]
-    of_worst = {"node": worst.node, "share": _share_pct([worst], fault)} if told[1:] else {}
-    return fault.message.finding(
+    other = write(OTHER_WINDOW, share=_share_pct(others, causes), window=_window(others or told))
+    worst = max(told, key=lambda item: _share_pct([item], causes))
+    own = [stretch for stretch in worst.stretches if stretch.cause in causes]
+    of_worst = write(WORST, node=worst.node, share=_share_pct([worst], causes))
+    return message.finding(
         measured=share_pct,
         threshold=limit_pct,
         severity=fault_severity(share_pct / 100),
-        where=_where(worst, max(own, key=lambda item: item.length_ns) if own else None),
+        where=_where(worst, own),
         share=share_pct / 100,
-        lost=sum(_lost_ns(item, fault) for item in told),
+        lost=_lost_ns(told, causes),
         window=_window(told),
-        of_other_window=write(OTHER_WINDOW, **of_other) if of_other else "",
-        of_worst=write(WORST, **of_worst) if of_worst else "",
+        of_other_window=other if others else "",
+        of_worst=of_worst if len(told) > 1 else "",
     )
 
 
 def _start(devices: Sequence[DeviceIdle], limit_pct: float) -> Finding | None:
     """Return that the recording is of a start, ``None`` where it is not."""
-    longest = [
-        (item, max(item.stretches, key=lambda stretch: stretch.length_ns))
-        for item in devices
-        if item.stretches
-    ]
+    longest = [(_longest(item.stretches), item) for item in devices if item.stretches]
     if not longest or any(item.window.kind is WindowKind.STEPS for item in devices):
         return None
-    item, stretch = max(longest, key=lambda pair: pair[1].length_ns)
+    stretch, item = max(longest, key=lambda pair: pair[0].length_ns)
     share_pct = pct_of(
-        sum(one.length_ns for _, one in longest), sum(one.window.length_ns for one in devices)
+        sum(one.length_ns for one, _ in longest), sum(one.window.length_ns for one in devices)
     )
     if share_pct < limit_pct or stretch.length_ns < LEAST_START_NS:
         return None
     return START.finding(
         measured=share_pct,
         threshold=limit_pct,
-        where=_where(item, stretch),
+        where=_where(item, [stretch]),
         length=stretch.length_ns,
-        before=stretch.before or AT_THE_END,
-        cause=NAMES[stretch.cause][0],
+        before=stretch.before,
+        cause=stretch.name,
         window=_window(devices),
     )
 
 
-def _where(item: DeviceIdle, stretch: Stretch | None) -> Where:
-    """Return the device, and when a stretch of it was."""
-    if stretch is None:
-        return Where(node=item.node, device=f"gpu{item.device}")
-    return Where(
-        node=item.node,
-        device=f"gpu{item.device}",
-        start_s=(item.origin_ns + stretch.start_ns) / NS_PER_S,
-        end_s=(item.origin_ns + stretch.end_ns) / NS_PER_S,
-    )
+def _longest(stretches: Sequence[Stretch]) -> Stretch:
+    return max(stretches, key=lambda stretch: stretch.length_ns)
 
 
-def _share_pct(rows: Sequence[DeviceIdle], fault: Fault) -> float:
-    window_ns = sum(item.window.length_ns for item in rows)
-    return pct_of(sum(_lost_ns(item, fault) for item in rows), window_ns)
+def _where(item: DeviceIdle, stretches: Sequence[Stretch]) -> Where:
+    """Return the device, and when the longest of some of its stretches was."""
+    where = Where(node=item.node, device=f"gpu{item.device}")
+    if not stretches:
+        return where
+    longest = _longest(stretches)
+    start_s, end_s = longest.start_ns / NS_PER_S, longest.end_ns / NS_PER_S
+    return replace(where, start_s=start_s, end_s=end_s)
 
 
-def _lost_ns(item: DeviceIdle, fault: Fault) -> int:
-    return sum(item.cause_ns.get(cause, 0) for cause in fault.causes)
+def _share_pct(rows: Sequence[DeviceIdle], causes: tuple[str, ...]) -> float:
+    return pct_of(_lost_ns(rows, causes), sum(item.window.length_ns for item in rows))
+
+
+def _lost_ns(rows: Sequence[DeviceIdle], causes: tuple[str, ...]) -> int:
+    return sum(item.cause_ns.get(cause, 0) for item in rows for cause in causes)
 
 
 def _window(rows: Sequence[DeviceIdle]) -> str:

@@ -7,12 +7,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from reportgen.facts.device_busy import DeviceUnions, Window, time_in, unions_of, windows_of
-from reportgen.facts.idle import Gaps, causes_of, gaps_in, totals_by_cause
+from reportgen.facts.device_busy import DeviceUnions, Window, unions_of, windows_of
+from reportgen.facts.idle import causes_of, gaps_in, totals_by_cause
 from reportgen.facts.kernel_names import short_name
 from reportgen.profile.trace import RankTrace
-from reportgen.profile.trace_tables import NONE, Times
-from reportgen.rules.kit import row, share_limit
+from reportgen.rules.idle_time.texts import AT_THE_END, NAMES
+from reportgen.rules.kit import col, derived, row, share_limit
+from reportgen.units import NS_PER_S, NS_PER_US
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,22 +37,24 @@ class Params:
 
 @row
 class Stretch:
-    """A stretch in which a device did nothing, ns after the origin of its trace.
+    """A stretch in which a device did nothing.
 
     Attributes:
-        cause: the cause that takes most of it.
-        before: name of the operation that ended it, ``None`` at the end of the window.
+        lane: the device.
+        cause: the cause that takes most of it; ``name`` for people.
+        start_ns, end_ns: ns UTC.
+        before: what ended it.
     """
 
-    start_ns: int
-    end_ns: int
+    lane: str = col()
     cause: str
-    before: str | None
-
-    @property
-    def length_ns(self) -> int:
-        """Return how long it took."""
-        return self.end_ns - self.start_ns
+    name: str = derived(lambda item: NAMES[item.cause][0])
+    start_ns: int = col("s", name="start_s", per=NS_PER_S)
+    end_ns: int = col("s", name="end_s", per=NS_PER_S)
+    length_ns: int = derived(
+        lambda item: item.end_ns - item.start_ns, "us", name="duration_us", per=NS_PER_US
+    )
+    before: str = col()
 
 
 @row
@@ -59,7 +62,7 @@ class DeviceIdle:
     """Why one device was idle in one window: ns by cause; with ``busy_ns`` they fill it.
 
     Attributes:
-        origin_ns: zero of all times, ns UTC.
+        reach_ns: start and end of the window, ns UTC.
         least_ns: shorter stretches are left out.
         stretches: the long ones, in order of time.
     """
@@ -68,9 +71,9 @@ class DeviceIdle:
     node: str
     device: int
     window: Window
+    reach_ns: tuple[int, int]
     busy_ns: int
     cause_ns: Mapping[str, int]
-    origin_ns: int
     least_ns: float
     stretches: tuple[Stretch, ...]
 
@@ -85,37 +88,30 @@ def measure(part: RankTrace, params: Params) -> tuple[DeviceIdle, ...]:
 
 
 def _device(trace: RankTrace, unions: DeviceUnions, window: Window, params: Params) -> DeviceIdle:
-    gaps = gaps_in(trace, unions, window)
+    gaps, origin_ns = gaps_in(trace, unions, window), trace.origin_ns
     causes = causes_of(trace, gaps)
     least_ns = window.length_ns * params.min_stretch_pct / 100
+    length_ns = gaps.high_ns - gaps.low_ns
+    long = np.flatnonzero((length_ns >= least_ns) & (length_ns > 0))
+    names, before = list(causes), trace.gpu_ops.name[gaps.before[long]].tolist()
+    largest = np.argmax(np.array(list(causes.values()))[:, long], axis=0)
     return DeviceIdle(
         rank=trace.rank,
         node=trace.node,
         device=unions.device,
         window=window,
-        busy_ns=time_in(unions, window, rank=trace.rank).busy_ns,
+        reach_ns=(origin_ns + window.start_ns, origin_ns + window.end_ns),
+        busy_ns=window.length_ns - int(length_ns.sum()),
         cause_ns=totals_by_cause(causes, window),
-        origin_ns=trace.origin_ns,
         least_ns=least_ns,
-        stretches=_stretches(trace, gaps, causes, least_ns),
-    )
-
-
-def _stretches(
-    trace: RankTrace, gaps: Gaps, causes: Mapping[str, Times], least_ns: float
-) -> tuple[Stretch, ...]:
-    length_ns = gaps.high_ns - gaps.low_ns
-    rows = np.flatnonzero((length_ns >= least_ns) & (length_ns > 0))
-    names = list(causes)
-    largest = np.argmax(np.array(list(causes.values()))[:, rows], axis=0)
-    return tuple(
-        Stretch(
-            start_ns=int(gaps.low_ns[place]),
-            end_ns=int(gaps.high_ns[place]),
-            cause=names[cause],
-            before=None if op == NONE else short_name(trace.names[trace.gpu_ops.name[op]]),
-        )
-        for place, cause, op in zip(
-            rows.tolist(), largest.tolist(), gaps.before[rows].tolist(), strict=True
-        )
+        stretches=tuple(
+            Stretch(
+                lane=f"gpu{unions.device}",
+                cause=names[cause],
+                start_ns=origin_ns + int(gaps.low_ns[at]),
+                end_ns=origin_ns + int(gaps.high_ns[at]),
+                before=AT_THE_END if gaps.is_tail[at] else short_name(trace.names[name]),
+            )
+            for at, cause, name in zip(long.tolist(), largest.tolist(), before, strict=True)
+        ),
     )

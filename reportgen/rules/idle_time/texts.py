@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from reportgen.facts.idle import (
     HOST_LATE,
@@ -22,10 +21,6 @@ from reportgen.units import NS_PER_US
 BUSY = "busy"
 AT_THE_END = "the end of the window"
 _SMALL_GAP = f"{SMALL_GAP_NS // NS_PER_US} µs"
-
-
-def _host(*causes: HostCause) -> tuple[str, ...]:
-    return tuple(f"{HOST_LATE}{cause}" for cause in causes)
 
 
 NAMES: Mapping[str, tuple[str, Role]] = {
@@ -77,24 +72,13 @@ START = Message(
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Fault:
-    """One kind of fault: the causes it joins, and what to say about it."""
-
-    causes: tuple[str, ...]
-    message: Message
-
-
 def _fault(
-    finding_id: str,
-    idle_for: tuple[str, ...],
-    *,
-    title: str,
-    meaning: str,
-    advice: str,
-    due_to: tuple[str, ...] = (),
-) -> Fault:
-    """Return a fault; ``due_to`` are ids of findings that name what lies behind it."""
+    finding_id: str, *idle_for: str, title: str, meaning: str, advice: str, due_to: str = ""
+) -> tuple[Message, tuple[str, ...]]:
+    """Return a fault and the causes of idling that it joins.
+
+    ``due_to`` are ids of findings that name what lies behind it.
+    """
     message = Message(
         id=finding_id,
         title=f"{title}: {{measured:pct}} of the time",
@@ -104,14 +88,14 @@ def _fault(
         ),
         advice=advice,
         exhibit="idle_shares",
-        causes=due_to,
+        causes=tuple(due_to.split()),
     )
-    return Fault(causes=idle_for, message=message)
+    return message, idle_for
 
 
-LOADER = _fault(
+_LOADER = _fault(
     "IDLE-1",
-    _host(HostCause.DATALOADER),
+    f"{HOST_LATE}{HostCause.DATALOADER}",
     title="The GPU waits for the data loader",
     meaning="the host waited for the next batch",
     advice=(
@@ -119,11 +103,12 @@ LOADER = _fault(
         "done, make each batch cheaper to load."
     ),
 )
+LOADER = _LOADER[0]
 FAULTS = (
-    LOADER,
+    _LOADER,
     _fault(
         "IDLE-2",
-        _host(HostCause.SYNC),
+        f"{HOST_LATE}{HostCause.SYNC}",
         title="The GPU drains because the host synchronizes",
         meaning="the host came late because it waited in synchronizing calls",
         advice=(
@@ -133,15 +118,15 @@ FAULTS = (
     ),
     _fault(
         "IDLE-3",
-        _host(HostCause.COPY),
+        f"{HOST_LATE}{HostCause.COPY}",
         title="The GPU waits while the host copies",
         meaning="the host came late because it was inside copying calls",
         advice="Copy from pinned memory with non_blocking=True, on a stream of its own.",
-        due_to=("COPY-1",),
+        due_to="COPY-1",
     ),
     _fault(
         "IDLE-4",
-        _host(HostCause.ALLOC),
+        f"{HOST_LATE}{HostCause.ALLOC}",
         title="The GPU waits while the host allocates or frees GPU memory",
         meaning="the host came late because it was inside calls that allocate or free memory",
         advice=(
@@ -151,40 +136,43 @@ FAULTS = (
     ),
     _fault(
         "IDLE-5",
-        _host(HostCause.OPTIMIZER, HostCause.AUTOGRAD, HostCause.PYTHON, HostCause.OTHER),
+        f"{HOST_LATE}{HostCause.OPTIMIZER}",
+        f"{HOST_LATE}{HostCause.AUTOGRAD}",
+        f"{HOST_LATE}{HostCause.PYTHON}",
+        f"{HOST_LATE}{HostCause.OTHER}",
         title="The host is too slow to keep the GPU busy",
         meaning="the host had not yet called the next operation: it ran Python or operators",
         advice=(
             "Launch less and larger: larger batches, torch.compile or CUDA graphs, fused or "
             "foreach optimizers, less Python in the loop."
         ),
-        due_to=("KERN-1",),
+        due_to="KERN-1",
     ),
     _fault(
         "IDLE-6",
-        (IN_LAUNCH_CALL,),
+        IN_LAUNCH_CALL,
         title="The GPU waits inside launch calls",
         meaning="the call that launches the next operation took its time",
         advice="Replay the step as a CUDA graph, or fuse small kernels with torch.compile.",
-        due_to=("KERN-1",),
+        due_to="KERN-1",
     ),
     _fault(
         "IDLE-7",
-        (KERNEL_GAP,),
+        KERNEL_GAP,
         title="Short gaps between kernels add up",
         meaning=f"the device paused for less than {_SMALL_GAP} between operations",
         advice="Fuse small kernels (torch.compile), enlarge the batch, or use CUDA graphs.",
-        due_to=("KERN-1",),
+        due_to="KERN-1",
     ),
     _fault(
         "IDLE-8",
-        (WAITING,),
+        WAITING,
         title="The GPU waits although its work was launched",
         meaning="operations were launched in time but waited for a stream, an event or a peer",
         advice=(
             "Look at waits between streams, and at collectives that wait for a late rank, in "
             "the moments of these gaps."
         ),
-        due_to=("COMM-1",),
+        due_to="COMM-1",
     ),
 )

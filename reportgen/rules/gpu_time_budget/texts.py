@@ -1,0 +1,270 @@
+"""The prose of GPUTimeBudget: what parts are called, what they mean and what to try."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from reportgen.results import PartWords
+from reportgen.rules.gpu_time_budget.tables import Part
+from reportgen.rules.kit import Message
+
+SAMPLED = Message(
+    id="GPU-3",
+    title="{measured:pct} of the GPU time was spent {place}",
+    text=(
+        "{spent:ns} of GPU time, {measured:pct} of the whole job's, went by {meaning}; {busy:pct} "
+        "was work{in_loop}.{remark}"
+    ),
+    advice="",
+    exhibit="budget",
+)
+TRACED = Message(
+    id="GPU-3",
+    title="The most GPU time without compute went by {meaning}: {measured:pct}",
+    text=(
+        "{spent:ns} of GPU time, {measured:pct} of {window}; the GPUs were busy {busy:pct}. "
+        "Computed from kernels."
+    ),
+    advice="",
+    exhibit="budget",
+)
+UNRECORDED = {
+    Part.INITIALIZATION: "before the first recorded step",
+    Part.FINALIZATION: "after the last recorded step",
+}
+"""What lies outside the loop, where GPUs may have trained in steps that were not recorded."""
+IN_LOOP = " within the loop"
+WORKED = (
+    " GPUs were at work in {worked:pct} of the time {place}: training probably went on there and "
+    "its steps were not recorded."
+)
+RECORD_ALL = "Record the steps of the whole job, or look at what was recorded (--from, --to)."
+
+OF_STEPS = "Initialization is before a node's first step, finalization after its last one."
+OF_ACTIVITY = (
+    "Initialization is before the first GPU activity above 10 %, finalization after the last: no "
+    "steps were recorded{elsewhere}."
+)
+OF_BOTH = OF_STEPS + (
+    " On {n_without} of {n_nodes} nodes, {first} the first of them, no steps were recorded: there "
+    "they are before the first and after the last GPU activity above 10 %."
+)
+TABLE_CAPTION = (
+    "Shares are of the time of all GPUs of the job and add up to 100 %. cpu_hot_gpu_s is "
+    "how much of a row's time had a core above 90 %."
+)
+TRACED_CAPTION = "Computed from kernels, exact. Shares of {window}."
+TRACED_TABLE_CAPTION = (
+    "Computed from kernels. Shares are of the windows of all GPUs and add up to 100 %; "
+    "kernel traces do not tell how hot the cores were."
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Words:
+    """What is said of a part that is the largest.
+
+    Attributes:
+        where: in the title; ``meaning`` where it is empty.
+        causes: ids of the findings that look closer at it.
+    """
+
+    meaning: str
+    advice: str
+    where: str = ""
+    causes: tuple[str, ...] = ()
+
+
+SAMPLED_WORDS: Mapping[Part, Words] = {
+    Part.INITIALIZATION: Words(
+        meaning="before the training loop",
+        advice=(
+            "Shorten the start: smaller downloads, a cached data set, lighter imports and warm-up."
+        ),
+        causes=("INIT-1",),
+    ),
+    Part.FINALIZATION: Words(
+        meaning="after the training loop",
+        advice="Shorten the end: save and upload less, or do so while training still runs.",
+    ),
+    Part.STRAGGLER: Words(
+        where="waiting for a slower GPU",
+        meaning=(
+            "idle while another GPU of the node was busy and workers waited in steps or "
+            "communication"
+        ),
+        advice="Give each GPU an equal share of the work; look at the pace of the workers.",
+        causes=("STRAG-1", "BAL-1"),
+    ),
+    Part.IO_WAIT: Words(
+        where="waiting for I/O",
+        meaning="idle while the cores waited for I/O",
+        advice="Read fewer and larger files, cache the data, or use faster storage.",
+        causes=("IO-1",),
+    ),
+    Part.NETWORK: Words(
+        where="waiting for the network",
+        meaning="idle while the node received data close to the limit of its network",
+        advice=(
+            "Send less, cache what is read again, or take an instance with more network bandwidth."
+        ),
+        causes=("SYS-5",),
+    ),
+    Part.CPU_INPUT: Words(
+        where="waiting for the CPU or for input",
+        meaning="idle while a core was above 90 % or the loop waited for a batch",
+        advice="Load faster if the loop waits for data; else move the CPU work out of its process.",
+        causes=("DL-1", "DL-2", "DL-5", "CPU-1", "PERIOD-1", "STEP-1"),
+    ),
+    Part.BETWEEN_STEPS: Words(
+        where="between steps",
+        meaning="idle between steps",
+        advice=(
+            "Look at what the loop does between steps: callbacks, logging, evaluation, checkpoints."
+        ),
+        causes=("PERIOD-1", "DL-1", "DL-5"),
+    ),
+    Part.NEVER_USED: Words(
+        where="on GPUs that the job never uses",
+        meaning="on GPUs that never work while others of their node do",
+        advice="Start one process per GPU, or take an instance with fewer GPUs.",
+        causes=("GPU-1",),
+    ),
+    Part.UNEXPLAINED: Words(
+        where="idle, for no recorded reason",
+        meaning="idle for no reason that the recording shows",
+        advice="Record framework events, and look at small kernels, copies and synchronization.",
+        causes=("GPU-1",),
+    ),
+}
+TRACED_WORDS: Mapping[Part, Words] = {
+    Part.EXPOSED_COMMUNICATION: Words(
+        meaning="in communication with nothing computed beside it",
+        advice="See whether it is transfer or waiting for a late rank, then overlap it.",
+        causes=("COMM-1", "ACT-1"),
+    ),
+    Part.MEMORY: Words(
+        meaning="in copies and memsets",
+        advice="Copy less, from pinned memory, and on a stream of its own.",
+        causes=("COPY-1", "COPY-2"),
+    ),
+    Part.CPU_INPUT: Words(
+        meaning="idle while the host waited for a batch",
+        advice="Use more loader workers, prefetch, or move preprocessing off the training process.",
+        causes=("IDLE-1",),
+    ),
+    Part.HOST_BLOCKED: Words(
+        meaning="idle while the host was in synchronizing, copying or allocating calls",
+        advice="Remove .item() and synchronization from the loop, pin memory, keep shapes steady.",
+        causes=("IDLE-2", "IDLE-3", "IDLE-4", "COPY-1"),
+    ),
+    Part.HOST_LATE: Words(
+        meaning="idle because the host was too slow to launch",
+        advice="Launch less and larger: larger batches, torch.compile, CUDA graphs.",
+        causes=("IDLE-5", "KERN-1"),
+    ),
+    Part.LAUNCH: Words(
+        meaning="idle inside launch calls",
+        advice="Replay the step as a CUDA graph, or fuse small kernels.",
+        causes=("IDLE-6", "KERN-1"),
+    ),
+    Part.KERNEL_GAP: Words(
+        meaning="in short gaps between kernels",
+        advice="Fuse small kernels, enlarge the batch, or use CUDA graphs.",
+        causes=("IDLE-7", "KERN-1"),
+    ),
+    Part.WAITING: Words(
+        meaning="waiting although work was launched",
+        advice="Look at waits between streams and for other ranks.",
+        causes=("IDLE-8", "COMM-1"),
+    ),
+    Part.UNEXPLAINED: Words(
+        meaning="idle for no reason that the trace shows",
+        advice="Record a few steps more, so that the launches are in the trace.",
+    ),
+}
+
+
+# The first picture
+
+_WORK = ("busy_high", "busy_partial")
+_SAMPLED_CAUSES = {
+    "straggler": "for a slower GPU",
+    "io_wait": "for I/O",
+    "network": "for the network",
+    "cpu_input": "for the CPU or for input",
+    "between_steps": "between steps",
+    "never_used": "on GPUs that the job never uses",
+    "unexplained": "for no recorded reason",
+}
+_BEFORE_AND_AFTER = {"initialization": "before training", "finalization": "after training"}
+_SAMPLED = PartWords(
+    names={
+        "busy_high": "busy",
+        "busy_partial": "partly busy",
+        "straggler": "waits for a slower GPU",
+        "io_wait": "waits for I/O",
+        "network": "waits for the network",
+        "cpu_input": "waits for CPU or input",
+        "between_steps": "between steps",
+        "never_used": "GPU never used",
+        "unexplained": "idle, cause unknown",
+        "not_measured": "not measured",
+    },
+    did="worked in",
+    work=_WORK,
+    partly="busy_partial",
+    causes=_SAMPLED_CAUSES,
+    gaps=("between_steps", "never_used"),
+    aside=_BEFORE_AND_AFTER,
+    aside_says="went by before or after training",
+    unmeasured="not_measured",
+    groups={
+        "Working": _WORK,
+        "Idle while training": tuple(_SAMPLED_CAUSES),
+        "Start and end": tuple(_BEFORE_AND_AFTER),
+        "Not measured": ("not_measured",),
+    },
+)
+_TRACED_CAUSES = {
+    "cpu_input": "for the data loader",
+    "host_blocked": "for a blocked host",
+    "host_late": "for a slow host",
+    "launch": "inside launch calls",
+    "kernel_gap": "in short gaps between kernels",
+    "waiting": "for other streams or events",
+    "unexplained": "for no recorded reason",
+}
+_COMMUNICATION = "exposed_communication"
+_TRACED = PartWords(
+    names={
+        "compute": "compute",
+        _COMMUNICATION: "communication alone",
+        "memory_operations": "copies and memsets",
+        "cpu_input": "waits for the data loader",
+        "host_blocked": "waits for a blocked host",
+        "host_late": "waits for a slow host",
+        "launch": "inside launch calls",
+        "kernel_gap": "short gaps between kernels",
+        "waiting": "waits for streams or events",
+        "unexplained": "idle, cause unknown",
+    },
+    did="computed in",
+    work=("compute",),
+    causes=_TRACED_CAUSES,
+    gaps=("launch", "kernel_gap"),
+    aside={_COMMUNICATION: "communication alone"},
+    aside_says="went into communication with nothing computed beside it",
+    tells_aside=True,
+    groups={
+        "Computing": ("compute",),
+        "Moving data": (_COMMUNICATION, "memory_operations"),
+        "Idle": tuple(_TRACED_CAUSES),
+    },
+    has_window=True,
+)
+PICTURE_WORDS = (_SAMPLED, _TRACED)
+"""The words of the first picture."""
+PARTS = tuple(PartWords(names=words.names) for words in PICTURE_WORDS)
+"""What tables call the parts."""
