@@ -9,7 +9,7 @@ family knows is ``Unknown``.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -107,8 +107,8 @@ def _tensile(match: re.Match[str]) -> Reading | None:
 def _nvjet(match: re.Match[str]) -> Reading | None:
     """Read cuBLAS's ``nvjet_<code>_``: one letter per type, of A first, of B where it differs."""
     letters = match[1][:2] if len(match[1]) > 4 else match[1][:1]
-    known = all(letter in _NVJET_LETTERS for letter in letters)
-    return _widest(_NVJET_LETTERS[letter] for letter in letters) if known else None
+    is_known = all(letter in _NVJET_LETTERS for letter in letters)
+    return _matrix(*(_NVJET_LETTERS[letter].lower() for letter in letters)) if is_known else None
 
 
 def _xmma(match: re.Match[str]) -> Reading:
@@ -138,11 +138,6 @@ def _instruction(match: re.Match[str]) -> Reading:
     return Reading(precision, tensor_core=True)
 
 
-def _plain(match: re.Match[str]) -> Reading:
-    """Read matrix kernels on ordinary cores: ``volta_sgemm``, ``scudnn``, ``simt_sgemm``."""
-    return Reading(_GEMM_LETTERS[match[1] or match[2] or match[3]], tensor_core=False)
-
-
 def _composable(match: re.Match[str]) -> Reading | None:
     """Read mangled Composable Kernel names: ``DF16b`` is BF16, ``DF16_`` FP16, ``ttt`` BF16."""
     name = match.string
@@ -152,23 +147,9 @@ def _composable(match: re.Match[str]) -> Reading | None:
     return Reading(Precision.FP16, tensor_core=is_matrix) if "DF16_" in name else None
 
 
-def _trtllm(match: re.Match[str]) -> Reading | None:
-    """Read products that TensorRT-LLM generates: ``bmm_<out>_<A><B>_Fp32_``."""
-    return _widest(_WRITTEN[found.lower()] for found in _TRTLLM_TYPES.findall(match[1]))
-
-
-def _one_type(match: re.Match[str]) -> Reading:
-    """Read names that write one type: ``igemm_…_bf16_`` of MIOpen, ``fmhaSm100aKernel_QE4m3``."""
-    return Reading(_WRITTEN[match[1].lower()], tensor_core=True)
-
-
-def _triton(match: re.Match[str]) -> Reading | None:
-    """Read Triton's ``_matmul_ogs_<layout>_<out>x<A>x<B>_``."""
-    return _widest(_WRITTEN[found] for found in match.groups() if found in _WRITTEN)
-
-
-def _widest(types: Iterable[Precision]) -> Reading | None:
-    """Return the type with the most bits on matrix units, the first of equals."""
+def _matrix(*written: str) -> Reading | None:
+    """Return the widest of some types, the first of equals, on matrix units."""
+    types = [_WRITTEN[item] for item in written if item in _WRITTEN]
     widest = max(types, key=lambda item: _BITS[item], default=None)
     return Reading(widest, tensor_core=True) if widest else None
 
@@ -191,13 +172,29 @@ _LIBRARIES: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], Reading | Non
             r"(?:^|_)(?:volta|ampere|maxwell|turing|hopper|sm\d+|simt|cudnn)\w*?_g?c?([shdczi])"
             r"(?:gemm|cudnn)|(?:^|[\s:_])([shdcz])gemm(?:_|\b)|\bg?([cz])gemm_"
         ),
-        _plain,
+        # On ordinary cores: ``volta_sgemm``, ``scudnn``, ``simt_sgemm``.
+        lambda found: Reading(_GEMM_LETTERS[found[found.lastindex or 1]], tensor_core=False),
     ),
-    (re.compile(r"igemm_(?:fwd|bwd|wrw)_gtc\w*?_n\w+?_(bf16|fp16|fp32|int8)_"), _one_type),
+    # MIOpen's implicit GEMMs: ``igemm_fwd_gtcx3_nhwc_bf16_…``.
+    (
+        re.compile(r"igemm_(?:fwd|bwd|wrw)_gtc\w*?_n\w+?_(bf16|fp16|fp32|int8)_"),
+        lambda found: _matrix(found[1]),
+    ),
     (re.compile(r"^_ZN(?:2ck|7ck_tile)"), _composable),
-    (re.compile(r"^bmm_\w+?_((?:MxE|E|Fp|Bfloat|Mx)[A-Za-z0-9]+?)_Fp32_"), _trtllm),
-    (re.compile(r"fmhaSm1\d\d\w*?_Q(?:kv)?(E4m3|E5m2|E2m1|Bfloat16|Fp16|Fp32)"), _one_type),
-    (re.compile(r"_matmul_ogs_\w+?_[a-z0-9]+x([a-z]+\d+\w*?)x([a-z]+\d+\w*?)_"), _triton),
+    # TensorRT-LLM generates ``bmm_<out>_<A><B>_Fp32_`` and ``fmhaSm100aKernel_Q<A>…``.
+    (
+        re.compile(r"^bmm_\w+?_((?:MxE|E|Fp|Bfloat|Mx)[A-Za-z0-9]+?)_Fp32_"),
+        lambda found: _matrix(*(item.lower() for item in _TRTLLM_TYPES.findall(found[1]))),
+    ),
+    (
+        re.compile(r"fmhaSm1\d\d\w*?_Q(?:kv)?(E4m3|E5m2|E2m1|Bfloat16|Fp16|Fp32)"),
+        lambda found: _matrix(found[1].lower()),
+    ),
+    # Triton's ``_matmul_ogs_<layout>_<out>x<A>x<B>_``.
+    (
+        re.compile(r"_matmul_ogs_\w+?_[a-z0-9]+x([a-z]+\d+\w*?)x([a-z]+\d+\w*?)_"),
+        lambda found: _matrix(*found.groups()),
+    ),
 )
 """The first that matches a name and can read it answers."""
 

@@ -55,15 +55,10 @@ LEAST_SAVED_RATIO = 0.01
 TF32_FROM = 8.0
 MATRIX_UNITS_FROM = 7.0
 """Compute capabilities with TF32, and with any tensor cores (CUDA programming guide)."""
-FOLDED = {
-    "FP32": (Precision.FP32, Precision.TF32),
-    "FP16": (Precision.FP16, Precision.BF16),
-    "INT32": (Precision.INT64, Precision.INT32, Precision.INT16),
-    "INT8": (Precision.INT8,),
-    "other": (Precision.FP64, Precision.FP8, Precision.FP4),
-    "Unknown": (Precision.UNKNOWN,),
-}
-"""The four formats that SageMaker Profiler knows, each with those nearest to it, and the rest."""
+FORMATS = ("FP32", "FP16", "INT32", "INT8", "other", "Unknown")
+"""The four formats that SageMaker Profiler knows, and the rest."""
+FOLDED = {"TF32": "FP32", "BF16": "FP16", "INT64": "INT32", "INT16": "INT32"}
+"""Formats that are shown as the nearest of them; further ones are among the others."""
 _MATRIX = re.compile(
     r"gemm|conv(?!ert)|[a-z]cudnn|dgrad|wgrad|fprop|winograd|matmul|^Cijk_", re.IGNORECASE
 )
@@ -305,13 +300,12 @@ def _exhibits(
 
 
 def folded(totals_ns: Mapping[Precision, int]) -> dict[str, int]:
-    """Return the time of each of SageMaker Profiler's formats that occurs, most first."""
-    found = {
-        name: sum(totals_ns.get(item, 0) for item in formats)
-        for name, formats in FOLDED.items()
-        if not totals_ns.keys().isdisjoint(formats)
-    }
-    return dict(sorted(found.items(), key=lambda item: -item[1]))
+    """Return the time of each of ``FORMATS`` that occurs, most first."""
+    nearest = {item: FOLDED.get(item, item.value) for item in totals_ns}
+    found = sum_by_key(
+        {name if name in FORMATS else "other": totals_ns[item]} for item, name in nearest.items()
+    )
+    return dict(sorted(found.items(), key=lambda item: (-item[1], FORMATS.index(item[0]))))
 
 
 def _matrix_kernels(times_ns: Mapping[str, int], *, top: int) -> Exhibit:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from reportgen.results import LARGEST_PART, Choice, DashboardPanel, Place, RuleId, Section
 from reportgen.rules.base import About, Need, Rule
 from reportgen.rules.kernel_time.judge import judge
-from reportgen.rules.kernel_time.measure import Params, measure
-from reportgen.rules.kernel_time.texts import GROUPINGS
+from reportgen.rules.kernel_time.measure import Grouping, Params, measure
+from reportgen.rules.kernel_time.texts import LABELS
 
 ABOUT = About(
     checks="Which kernels take the GPU's time and which are launched most.",
@@ -25,23 +25,27 @@ def _rankings(by: str, order: int) -> dict[str, Place]:
     return {
         f"{group}{way.suffix}": Place(
             dashboard=DashboardPanel(
-                order=order, headline=LARGEST_PART, row_of="pct", row_noun=way.noun, is_wide=True
+                order=order,
+                headline=LARGEST_PART,
+                row_of="pct",
+                row_noun="kernel" if way.is_by_kernel else way.value,
+                is_wide=True,
             ),
             choice=Choice(
                 group=group,
                 question="Group by",
-                label=way.label,
+                label=LABELS[way],
                 twin=f"{group}{way.suffix}_compute",
                 switch="Leave out communication",
             ),
         )
-        for way in GROUPINGS
+        for way in Grouping
     }
 
 
 _TABLES = {
-    way.table_id: Place(choice=Choice(group="tables", question="Group by", label=way.label))
-    for way in GROUPINGS
+    way.table_id: Place(choice=Choice(group="tables", question="Group by", label=LABELS[way]))
+    for way in Grouping
 }
 RULE = Rule(
     id=RuleId("KernelTime"),

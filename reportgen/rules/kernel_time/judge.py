@@ -23,17 +23,19 @@ from reportgen.rules.kernel_time.measure import (
     COMPUTE,
     NOT_TOLD,
     TINY_NS,
+    Grouping,
     Params,
     RankKernels,
     category_of,
 )
 from reportgen.rules.kernel_time.texts import (
-    BY_CATEGORY,
-    BY_NAME,
-    GROUPINGS,
+    AS_BY_NAME,
+    CAPTIONS,
+    LABELS,
     LARGEST,
+    OTHERS,
     TINY,
-    Grouping,
+    TITLES,
 )
 from reportgen.rules.kit import fault_severity, floats, merge, ranking, reason_without_gpu
 from reportgen.text import format_ns, plural, write
@@ -48,8 +50,8 @@ def judge(ranks: Sequence[RankKernels], params: Params) -> Outcome:
         return Outcome()
     job = merge(ranks)
     missing = reason_without_gpu(job.n_ops)
-    groups = {way: join_ranks([rank[way.id] for rank in job.durations]) for way in GROUPINGS}
-    kernels = groups[BY_NAME]
+    groups = {way: join_ranks([rank[way] for rank in job.durations]) for way in Grouping}
+    kernels = groups[Grouping.NAME]
     if not kernels:
         return Outcome(missing=missing)
     return Outcome(
@@ -108,18 +110,18 @@ def _total_time(rows: Rows, *, n_ranks: int) -> str:
 
 def _category(way: Grouping, item: DurationRow, job: RankKernels) -> str:
     """Return whether kernels communicate or compute."""
-    return category_of(job.readings[item.key[0]]) if "name" in way.columns else item.key[-1]
+    return category_of(job.readings[item.key[0]]) if way.is_by_kernel else item.key[-1]
 
 
 def _rankings(groups: Mapping[Grouping, Rows], job: RankKernels, *, top: int) -> Iterator[Exhibit]:
     """Yield what took most time, then what was launched most, the rest as one part."""
-    is_mixed = len(groups[BY_CATEGORY]) > 1
+    is_mixed = len(groups[Grouping.CATEGORY]) > 1
     for by in ("time", "launches"):
         for way, rows in groups.items():
-            if way is BY_CATEGORY:
+            if way is Grouping.CATEGORY:
                 if is_mixed:
                     yield _ranking(by, way, rows, job, top=top)
-            elif way is BY_NAME or any(NOT_TOLD not in item.key for item in rows):
+            elif way is Grouping.NAME or any(NOT_TOLD not in item.key for item in rows):
                 yield _ranking(by, way, rows, job, top=top)
                 own = [item for item in rows if _category(way, item, job) == COMPUTE]
                 if own and is_mixed:
@@ -138,17 +140,17 @@ def _ranking(
     of_all = f"the time of all kernels{but} ({_total_time(rows, n_ranks=len(job.durations))})"
     launches = plural(sum(item.count for item in rows), "launch", "launches")
     categories = [_category(way, item, job) for item in shown]
-    names = [", ".join(item.key[: len(way.columns)]) for item in shown]
+    names = [", ".join(item.key) if way.is_by_kernel else item.key[0] for item in shown]
     rest = [None] * (len(parts) > top)
     found = ranking(
         f"top_by_{by}{way.suffix}{'_compute' if but else ''}",
         [(label, amount) for label, (amount, _) in zip(labels, parts, strict=True)],
-        title=f"{way.title} by {by}",
+        title=f"{TITLES[way]} by {by}",
         caption=f"Shares of {of_all if is_time else launches + but}.",
         amount=("time_us", "us") if is_time else ("launches", ""),
         per=NS_PER_US,
         most=top,
-        others=way.others,
+        others=OTHERS[way],
         roles=[Role.NETWORK if item == COMMUNICATION else Role.GPU for item in categories],
     )
     more = (_text("full_name", [*names, *rest]), _text("category", [*categories, *rest]))
@@ -157,7 +159,7 @@ def _ranking(
 
 def _labels(rows: Rows, way: Grouping) -> list[str]:
     """Return how each row is called: kernels by a short name, the same for rows of one kernel."""
-    if "name" not in way.columns:
+    if not way.is_by_kernel:
         return [item.key[0] for item in rows]
     names = list(dict.fromkeys(item.key[0] for item in rows))
     short = dict(zip(names, short_names(names), strict=True))
@@ -166,17 +168,16 @@ def _labels(rows: Rows, way: Grouping) -> list[str]:
 
 def _table(way: Grouping, rows: Rows, job: RankKernels) -> Exhibit:
     """Return all rows of one grouping."""
-    caption = write(way.caption, profile=job.profile_ns)
-    if way is not BY_NAME:
-        caption += " Over all ranks; columns as in the table by name."
-    names = zip(way.columns, zip(*(item.key for item in rows), strict=True), strict=False)
+    is_by_name = way is Grouping.NAME
+    caption = write(CAPTIONS[way], profile=job.profile_ns) + ("" if is_by_name else AS_BY_NAME)
+    names = ("name", "shape") if way is Grouping.SHAPE else (way.value,)
     return exhibit(
         way.table_id,
         ExhibitKind.TABLE,
-        title="All kernels" if way is BY_NAME else f"All kernels by {way.label}",
+        title="All kernels" if is_by_name else f"All kernels by {LABELS[way]}",
         caption=caption,
         columns=[
-            *(_text(name, values) for name, values in names),
+            *(_text(name, [item.key[at] for item in rows]) for at, name in enumerate(names)),
             *_figures(rows, profile_ns=job.profile_ns),
             *_readings(way, rows, job),
         ],
@@ -198,11 +199,11 @@ def _figures(rows: Rows, *, profile_ns: int) -> Iterator[Column]:
 
 def _readings(way: Grouping, rows: Rows, job: RankKernels) -> Iterator[Column]:
     """Yield what names say, and whether kernels communicate where rows are not of that."""
-    if way is BY_NAME:
+    if way is Grouping.NAME:
         read = [job.readings[item.key[0]] for item in rows]
         yield _text("precision", [item.precision.value for item in read])
         yield column("tensor_core", "", [item.tensor_core for item in read], type=ColumnType.BOOL)
-    if way is not BY_CATEGORY:
+    if way is not Grouping.CATEGORY:
         yield _text("category", [_category(way, item, job) for item in rows])
 
 

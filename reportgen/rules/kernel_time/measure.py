@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +28,30 @@ COMMUNICATION, COMPUTE = "communication", "compute"
 NOT_TOLD = "not told"
 """The operator of a kernel, or the size of a launch, that the trace does not hold."""
 _SHAPE = re.compile(r"\s*\[([\d\s,]+)\]\s*\[([\d\s,]+)\]\s*")
+
+
+class Grouping(StrEnum):
+    """By what kernels are added up; the keys of operators hold the category, too."""
+
+    NAME = "name"
+    SHAPE = "shape"
+    OPERATOR = "operator"
+    CATEGORY = "category"
+
+    @property
+    def suffix(self) -> str:
+        """Return what ends the ids of its rankings."""
+        return "" if self is Grouping.NAME else f"_{self}"
+
+    @property
+    def table_id(self) -> str:
+        """Return the id of its table."""
+        return "kernels" if self is Grouping.NAME else f"kernels_by_{self}"
+
+    @property
+    def is_by_kernel(self) -> bool:
+        """Return whether what is added up is runs of one kernel."""
+        return self in (Grouping.NAME, Grouping.SHAPE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,7 +83,7 @@ class RankKernels:
 
     Attributes:
         n_ops: GPU operations.
-        durations: of each rank by (name,), (name, shape), (operator, category) and (category,).
+        durations: of each rank by each grouping.
         readings: what the name of each kernel says.
         profile_ns: first to last GPU operation, over all devices.
         n_launched, n_tiny: kernels with a recorded launch, and those that are launch-bound.
@@ -66,7 +91,7 @@ class RankKernels:
     """
 
     n_ops: int = merged(sum)
-    durations: tuple[Mapping[str, DurationValues], ...] = merged(concat)
+    durations: tuple[Mapping[Grouping, DurationValues], ...] = merged(concat)
     readings: Mapping[str, Reading] = merged(_first_known)
     profile_ns: int = merged(sum)
     n_launched: int = merged(sum)
@@ -102,7 +127,7 @@ def measure(trace: RankTrace, params: Params) -> RankKernels:
     )
 
 
-def _durations(trace: RankTrace, readings: Mapping[str, Reading]) -> dict[str, DurationValues]:
+def _durations(trace: RankTrace, readings: Mapping[str, Reading]) -> dict[Grouping, DurationValues]:
     """Return the durations of a rank's kernels by each grouping."""
     ops = trace.gpu_ops
     rows = np.flatnonzero(ops.kind == GpuKind.KERNEL)
@@ -118,14 +143,17 @@ def _durations(trace: RankTrace, readings: Mapping[str, Reading]) -> dict[str, D
     # ``NONE`` is the last of a vocabulary, as it is in Python's counting from the end.
     shapes = [*(shape_name(text) for text in trace.shapes), NOT_TOLD]
     operators = [*trace.names, NOT_TOLD]
+    categories = {text: category_of(reading) for text, reading in readings.items()}
     nothing = np.zeros(rows.shape, dtype=np.int64)
     operator, launched_by = np.full_like(nothing, NONE), launching_operators(trace)[rows]
     operator[launched_by != NONE] = trace.slices.name[launched_by[launched_by != NONE]]
     return {
-        "name": by(nothing, lambda text, _: (text,)),
-        "shape": by(ops.shape[rows], lambda text, code: (text, shapes[code])),
-        "operator": by(operator, lambda text, code: (operators[code], category_of(readings[text]))),
-        "category": by(nothing, lambda text, _: (category_of(readings[text]),)),
+        Grouping.NAME: by(nothing, lambda text, _: (text,)),
+        Grouping.SHAPE: by(ops.shape[rows], lambda text, code: (text, shapes[code])),
+        Grouping.OPERATOR: by(
+            operator, lambda text, code: (operators[code], category_of(readings[text]))
+        ),
+        Grouping.CATEGORY: by(nothing, lambda text, _: (categories[text],)),
     }
 
 

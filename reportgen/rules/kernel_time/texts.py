@@ -1,9 +1,8 @@
-"""What KernelTime says: its findings, and the words of each grouping."""
+"""What KernelTime says: its findings, and the words of each way of adding up."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from reportgen.rules.kernel_time.measure import Grouping
 from reportgen.rules.kit import Message
 
 TINY = Message(
@@ -28,81 +27,34 @@ LARGEST = Message(
     advice="A faster version of the first few kernels is worth most.",
     exhibit="top_by_time",
 )
-BY_NAME_CAPTION = (
-    "Over all ranks, by total time. pct_of_kernel_time is of the time of all kernels; "
-    "pct_of_profile_time is of the time from the first to the last GPU operation, times devices "
-    "({profile:ns}); kernels that run at the same time all count. Precision is read off the name, "
-    "else off the inputs of the operator."
-)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Grouping:
-    """One way of adding up kernels.
-
-    Attributes:
-        id: of the durations that were measured.
-        label: what the reader's choice is called; ``noun``: what a row is then.
-        title: of its rankings; ``others``: what is counted where not all rows are shown.
-        columns: that the first members of its keys are in.
-        caption: of its table.
-    """
-
-    id: str
-    label: str
-    noun: str
-    title: str
-    others: str
-    columns: tuple[str, ...]
-    caption: str
-
-    @property
-    def suffix(self) -> str:
-        """Return what ends the ids of its rankings."""
-        return "" if self is BY_NAME else f"_{self.id}"
-
-    @property
-    def table_id(self) -> str:
-        """Return the id of its table."""
-        return "kernels" if self is BY_NAME else f"kernels_by_{self.id}"
-
-
-BY_NAME = Grouping(
-    id="name",
-    label="name",
-    noun="kernel",
-    title="Kernels",
-    others="kernel",
-    columns=("name",),
-    caption=BY_NAME_CAPTION,
-)
-BY_SHAPE = Grouping(
-    id="shape",
-    label="name, grid and block",
-    noun="kernel",
-    title="Kernels and launch sizes",
-    others="kernel and launch size/kernels and launch sizes",
-    columns=("name", "shape"),
-    caption="Every kernel with each size in which it was launched, by total time.",
-)
-BY_OPERATOR = Grouping(
-    id="operator",
-    label="operator",
-    noun="operator",
-    title="Operators with kernels",
-    others="operator",
-    columns=("operator",),
-    caption=(
+TITLES = {
+    Grouping.NAME: "Kernels",
+    Grouping.SHAPE: "Kernels and launch sizes",
+    Grouping.OPERATOR: "Operators with kernels",
+    Grouping.CATEGORY: "Categories of kernels",
+}
+"""Of rankings; "by time" and the like is appended."""
+LABELS = {way: way.value for way in Grouping} | {Grouping.SHAPE: "name, grid and block"}
+"""How the reader's choices are called."""
+OTHERS = {
+    Grouping.NAME: "kernel",
+    Grouping.SHAPE: "kernel and launch size/kernels and launch sizes",
+    Grouping.OPERATOR: "operator",
+    Grouping.CATEGORY: "category/categories",
+}
+"""How the rows are counted that a ranking does not show one by one."""
+CAPTIONS = {
+    Grouping.NAME: (
+        "Over all ranks, by total time. pct_of_kernel_time is of the time of all kernels; "
+        "pct_of_profile_time is of the time from the first to the last GPU operation, times "
+        "devices ({profile:ns}); kernels that run at the same time all count. Precision is read "
+        "off the name, else off the inputs of the operator."
+    ),
+    Grouping.SHAPE: "Every kernel with each size in which it was launched, by total time.",
+    Grouping.OPERATOR: (
         "Kernels by the operator that launched them: the innermost on the thread of the launch."
     ),
-)
-BY_CATEGORY = Grouping(
-    id="category",
-    label="category",
-    noun="category",
-    title="Categories of kernels",
-    others="category/categories",
-    columns=("category",),
-    caption="Kernels that exchange data with other GPUs, and all others.",
-)
-GROUPINGS = (BY_NAME, BY_SHAPE, BY_OPERATOR, BY_CATEGORY)
+    Grouping.CATEGORY: "Kernels that exchange data with other GPUs, and all others.",
+}
+"""Of the complete tables."""
+AS_BY_NAME = " Over all ranks; columns as in the table by name."
