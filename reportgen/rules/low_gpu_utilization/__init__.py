@@ -327,7 +327,9 @@ def _unless_used(
         params: its threshold is what a GPU must reach once.
     """
     is_used = used_gpus(np.array([[most for *_, most in gpus]]), above=params.threshold_p5)
-    used, unused = ([gpus[at][:2] for at in np.flatnonzero(its).tolist()] for its in (is_used, ~is_used))
+    used, unused = (
+        [gpus[at][:2] for at in np.flatnonzero(its).tolist()] for its in (is_used, ~is_used)
+    )
     if not unused:
         return message, {}
     is_all, which = not used, part_of(len(unused), len(gpus), "GPU")
