@@ -9,48 +9,17 @@ from typing import Any
 
 import numpy as np
 
-from reportgen.facts.distributions import (
-    AWS_N_BINS,
-    N_BINS,
-    PCT_EDGES,
-    Counts,
-    aws_histogram,
-    bin_index,
-    jensen_shannon,
-    pct_histogram,
-)
+from reportgen import results
+from reportgen.facts import distributions
+from reportgen.facts.distributions import Counts, jensen_shannon
 from reportgen.facts.gpu_use import Samples, samples_by_gpu, used_throughout
 from reportgen.facts.minutes import minutes_of
 from reportgen.profile import NodeProfile, SeriesKind
 from reportgen.profile.system import Instants
-from reportgen.results import (
-    ColumnType,
-    Counters,
-    Details,
-    Exhibit,
-    Finding,
-    JsonValue,
-    Reason,
-    ReasonCode,
-    Role,
-    RuleId,
-    Section,
-    Severity,
-    Where,
-)
+from reportgen.results import Exhibit, Finding, JsonValue, Severity, Where
+from reportgen.rules import kit
 from reportgen.rules.base import About, Need, Outcome, Rule, param
-from reportgen.rules.kit import (
-    AWS_DEFAULTS,
-    Message,
-    col,
-    derived,
-    fault_severity,
-    histogram,
-    patience,
-    reason_to_skip,
-    row,
-    table,
-)
+from reportgen.rules.kit import col, derived, row
 from reportgen.text import device_label, format_places, join_names, part_of, write
 from reportgen.units import NS_PER_MINUTE, seconds
 
@@ -69,12 +38,12 @@ ABOUT = About(
     advice=(
         "Use DistributedDataParallel instead of DataParallel, and shard data and batches evenly."
     ),
-    section=Section(id="workload-balance", title="Workload balance", order=170),
+    section=results.Section(id="workload-balance", title="Workload balance", order=170),
     is_quiet=True,
     has_counters=True,
     hint_when_skipped="",
 )
-UNEVEN = Message(
+UNEVEN = kit.Message(
     id="BAL-1",
     title=(
         "Work is shared unevenly on {pair.node}: {pair.gpu} is used {pair.means_pct[0]:pct}, "
@@ -135,11 +104,11 @@ class Params:
         0.2,
         unit="",
         meaning="uneven when the distance of two GPUs' histograms exceeds this (0 to 0.8326)",
-        source=AWS_DEFAULTS,
+        source=kit.AWS_DEFAULTS,
         minimum=0,
         maximum=1,
     )
-    patience: int = patience()
+    patience: int = kit.patience()
 
 
 @row
@@ -182,7 +151,7 @@ class PairDistance:
     distance: float = col(digits=6)
     uneven_distance: float | None = col(name="last_uneven_distance", digits=6)
     gap_pct: float = derived(
-        lambda pair: abs(pair.means_pct[0] - pair.means_pct[1]),
+        lambda pair: max(pair.means_pct) - min(pair.means_pct),
         "points",
         name="mean_gap_pct",
         digits=2,
@@ -215,9 +184,19 @@ def measure(part: NodeProfile, params: Params) -> NodeLoad:
     matrix, samples = system.matrix(kind), samples_by_gpu(system, kind)
     minute_ns = minutes_of(system.tick_ns[~np.isnan(matrix).all(axis=1)]).start_ns
     is_used = dict(zip(system.names(kind), used_throughout(matrix).tolist(), strict=True))
-    total = sum(float(own.values.mean()) for own in samples.values())
+    mean_pct = {gpu: float(own.values.mean()) for gpu, own in samples.items()}
+    total_pct = sum(mean_pct.values())
     gpus = [
-        _gpu_load(part.node, gpu, own, total_pct=total, is_used=is_used[gpu])
+        GpuLoad(
+            node=part.node,
+            gpu=gpu,
+            n_samples=own.values.size,
+            mean_pct=mean_pct[gpu],
+            share_pct=100 * mean_pct[gpu] / total_pct if total_pct else 0.0,
+            is_used=is_used[gpu],
+            counts=distributions.pct_histogram(own.values),
+            aws_counts=distributions.aws_histogram(own.values),
+        )
         for gpu, own in samples.items()
     ]
     histories = [_history(own, minute_ns) for own in samples.values()]
@@ -232,26 +211,12 @@ def measure(part: NodeProfile, params: Params) -> NodeLoad:
     )
 
 
-def _gpu_load(node: str, gpu: str, samples: Samples, *, total_pct: float, is_used: bool) -> GpuLoad:
-    mean_pct = float(samples.values.mean())
-    return GpuLoad(
-        node=node,
-        gpu=gpu,
-        n_samples=samples.values.size,
-        mean_pct=mean_pct,
-        share_pct=100 * mean_pct / total_pct if total_pct else 0.0,
-        is_used=is_used,
-        counts=pct_histogram(samples.values),
-        aws_counts=aws_histogram(samples.values),
-    )
-
-
 def _history(samples: Samples, minute_ns: Instants) -> Counts:
     """Return (n_minutes, 50) histograms of all samples up to the end of each minute."""
     minute = np.searchsorted(minute_ns, samples.time_ns // NS_PER_MINUTE * NS_PER_MINUTE)
-    place = minute * N_BINS + bin_index(samples.values)
-    flat = np.bincount(place, minlength=minute_ns.size * N_BINS)
-    return flat.reshape(minute_ns.size, N_BINS).cumsum(axis=0)
+    place = minute * distributions.N_BINS + distributions.bin_index(samples.values)
+    flat = np.bincount(place, minlength=minute_ns.size * distributions.N_BINS)
+    return flat.reshape(minute_ns.size, distributions.N_BINS).cumsum(axis=0)
 
 
 def _pair(
@@ -281,7 +246,7 @@ def judge(loads: Sequence[NodeLoad], params: Params) -> Outcome:
     pairs = [pair for load in loads for pair in load.pairs]
     n_gpus = [len(load.gpus) for load in loads]
     n_samples = max((gpu.n_samples for load in loads for gpu in load.gpus), default=0)
-    missing = reason_to_skip(
+    missing = kit.reason_to_skip(
         n_ticks=sum(load.n_ticks for load in loads),
         n_gpus=sum(n_gpus),
         n_samples=n_samples,
@@ -289,12 +254,12 @@ def judge(loads: Sequence[NodeLoad], params: Params) -> Outcome:
     )
     if max(n_gpus, default=0) == 1:
         text = "There is only one GPU per node, nothing to compare."
-        missing = Reason(code=ReasonCode.NO_GPU, text=text)
+        missing = results.Reason(code=results.ReasonCode.NO_GPU, text=text)
     uneven = [pair for pair in pairs if pair.uneven_ns.size]
     minutes = {(pair.node, start_ns) for pair in uneven for start_ns in pair.uneven_ns.tolist()}
     return Outcome(
         missing=missing,
-        counters=Counters(
+        counters=results.Counters(
             rule_triggered=len(minutes),
             violations=sum(pair.uneven_ns.size for pair in uneven),
             datapoints=n_samples,
@@ -337,7 +302,7 @@ def _finding(loads: Sequence[NodeLoad], uneven: Sequence[PairDistance], params: 
             start_s=seconds(worst.uneven_ns[0]),
             end_s=seconds(min(int(worst.uneven_ns[-1]) + NS_PER_MINUTE, load.last_ns)),
         ),
-        severity=fault_severity(share) if is_gap else Severity.INFO,
+        severity=kit.fault_severity(share) if is_gap else Severity.INFO,
         share=share if is_gap else None,
         pair=worst,
         shares=join_names(shares, most=8),
@@ -354,13 +319,13 @@ def _exhibits(
     gpus = [gpu for load in loads for gpu in load.gpus]
     title = "Share of the work of each GPU on its node"
     caption = "Mean utilization over the whole job, and its share of the node's sum."
-    yield table("work", gpus, GpuLoad, title=title, caption=caption)
-    title = "Distance of the utilization histograms of each pair of GPUs"
-    caption = "Jensen-Shannon distance over the whole job, 0 (equal) to 0.83; uneven above "
-    caption += f"{params.threshold:g}."
+    yield kit.table("work", gpus, GpuLoad, title=title, caption=caption)
     if pairs:
         pairs = sorted(pairs, key=_nearness)
-        yield table("distances", pairs, PairDistance, title=title, caption=caption)
+        title = "Distance of the utilization histograms of each pair of GPUs"
+        caption = "Jensen-Shannon distance over the whole job, 0 (equal) to 0.83; uneven above "
+        caption += f"{params.threshold:g}."
+        yield kit.table("distances", pairs, PairDistance, title=title, caption=caption)
     shown: list[GpuLoad] = []
     for load in sorted(loads, key=lambda load: min(map(_nearness, load.pairs), default=0.0)):
         if load.gpus and (not shown or len(shown) + len(load.gpus) <= MOST_GROUPS):
@@ -378,26 +343,26 @@ def _nearness(pair: PairDistance) -> float:
 
 
 def _histogram(groups: Sequence[tuple[str, Sequence[object]]], caption: str) -> Exhibit:
-    return histogram(
+    return kit.histogram(
         "workloads",
-        PCT_EDGES[: len(groups[0][1]) + 1],
+        distributions.PCT_EDGES[: len(groups[0][1]) + 1],
         groups,
         title="Samples by GPU utilization",
         caption=caption,
         unit="%",
-        edge_type=ColumnType.INT,
-        role=Role.GPU,
+        edge_type=results.ColumnType.INT,
+        role=results.Role.GPU,
     )
 
 
-def from_details(counters: Counters, details: Details, params: Params) -> Outcome:
+def from_details(counters: results.Counters, details: results.Details, params: Params) -> Outcome:
     """Return finding and histogram from what SageMaker wrote."""
     nodes = {node: entry for node, entry in details.items() if isinstance(entry, dict)}
     groups = [
         (device_label(node, gpu, n_nodes=len(nodes)), counts)
         for node, entry in nodes.items()
         for gpu, counts in _members(entry.get("workloads")).items()
-        if isinstance(counts, list) and len(counts) == AWS_N_BINS
+        if isinstance(counts, list) and len(counts) == distributions.AWS_N_BINS
     ]
     pairs = [
         (float(distance), node, gpu, other)
@@ -406,9 +371,22 @@ def from_details(counters: Counters, details: Details, params: Params) -> Outcom
         for other, distance in _members(others).items()
         if isinstance(distance, int | float)
     ]
+    findings = []
+    if pairs and counters.rule_triggered:
+        distance, node, gpu, other = max(pairs)
+        found = IMPORTED.finding(
+            measured=distance,
+            threshold=params.threshold,
+            where=Where(node=node, device=f"{gpu}, {other}"),
+            node=node,
+            gpu=gpu,
+            other=other,
+            places=format_places([(its, f"{one} – {two}") for _, its, one, two in pairs]),
+        )
+        findings.append(found)
     caption = "As AWS writes it: samples of 99 and 100 % are missing."
     return Outcome(
-        findings=[_imported(pairs, params)] if pairs and counters.rule_triggered else [],
+        findings=findings,
         exhibits=[_histogram(groups[:MOST_GROUPS], caption)] if groups else [],
     )
 
@@ -417,21 +395,8 @@ def _members(entry: JsonValue) -> Mapping[str, JsonValue]:
     return entry if isinstance(entry, dict) else {}
 
 
-def _imported(pairs: Sequence[tuple[float, str, str, str]], params: Params) -> Finding:
-    distance, node, gpu, other = max(pairs)
-    return IMPORTED.finding(
-        measured=distance,
-        threshold=params.threshold,
-        where=Where(node=node, device=f"{gpu}, {other}"),
-        node=node,
-        gpu=gpu,
-        other=other,
-        places=format_places([(its, f"{one} – {two}") for _, its, one, two in pairs]),
-    )
-
-
 RULE = Rule(
-    id=RuleId("LoadBalancing"),
+    id=results.RuleId("LoadBalancing"),
     title="Workload balance",
     about=ABOUT,
     needs=(Need.SYSTEM,),

@@ -1,0 +1,458 @@
+"""BatchSize: CPU, GPU and GPU memory all have room, so a batch could be larger."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reportgen import results
+from reportgen.facts import activity, gpu_use
+from reportgen.facts.distributions import Box, box_of, percentiles
+from reportgen.facts.gpu_use import Samples
+from reportgen.facts.host_load import cores_mean_pct, is_host_hot
+from reportgen.facts.minutes import minutes_of, window_percentiles
+from reportgen.profile import NodeProfile, SeriesKind
+from reportgen.profile.system import Floats, Instants
+from reportgen.results import Role, Severity
+from reportgen.rules import kit
+from reportgen.rules.aws import details as aws
+from reportgen.rules.base import About, Need, Outcome, Rule
+from reportgen.rules.kit import col, derived, percentage, row
+from reportgen.text import device_label, format_place, format_places, part_of, plural
+from reportgen.units import NS_PER_MINUTE
+
+CPU = "cpu"
+ACTIVE_RATIO = 0.2
+"""A window in which a GPU did nothing at all in more than four of five samples says nothing about
+its batch."""
+HOST_BOUND_FROM_PCT = 50.0
+"""From this share of bottleneck ticks on the host comes first: CPUBottleneck's threshold."""
+
+ABOUT = About(
+    checks="Whether CPU, GPU and GPU memory all have room, so that a batch could be larger.",
+    reading=(
+        "Every minute the 95th percentiles of the last samples of CPU, each GPU and its memory "
+        "are compared with their thresholds; there is room when all three are below. GPU memory "
+        "here is the activity of the memory controller, not what is allocated."
+    ),
+    advice=(
+        "Raise the batch size step by step while watching the allocated GPU memory; if the model "
+        "cannot use more, take a smaller instance."
+    ),
+    section=results.Section(id="batch-size", title="Batch size", order=200),
+    is_quiet=True,
+    has_counters=True,
+)
+_MEMORY = (
+    "GPU memory is memory-controller activity, so whether a larger batch fits must be seen in the "
+    "allocated memory."
+)
+LARGER = kit.Message(
+    id="BATCH-1",
+    severity=Severity.WARNING,
+    title="The batch could be larger: {place} reaches only {measured:pct}",
+    text=(
+        "In {gpu.roomy_ns.size:n} of {gpu.judged_minutes:count judged minute} {place} had room: "
+        "its 95th percentiles over {window:count sample} reached at most {measured:pct} (GPU) and "
+        "{gpu.memory_p95_pct:pct} (GPU memory), the node's CPU had {gpu.cpu_p95_pct:pct} in the "
+        "last window. This concerns {concerned} ({places}). " + _MEMORY
+    ),
+    advice=(
+        "Raise the batch size step by step while watching the allocated GPU memory, or use a "
+        "smaller instance."
+    ),
+    exhibit="head_room",
+)
+IMPORTED = replace(
+    LARGER,
+    title="The batch could be larger: {places} had room",
+    text=(
+        "{n_minutes:count minute} (summed over GPUs) had CPU, GPU and GPU memory below "
+        "{threshold:pct} at the 95th percentile of the last {window:count sample}. " + _MEMORY
+    ),
+    advice="Raise the batch size step by step, or use a smaller instance.",
+    exhibit="boxes",
+)
+
+
+def _but(message: kit.Message, title: str, advice: str, *causes: str, why: str = "") -> kit.Message:
+    """Return a message of room that asks for something else than a larger batch."""
+    text = message.text.replace(_MEMORY, why + _MEMORY)
+    return replace(
+        message, severity=Severity.INFO, title=title, text=text, advice=advice, causes=causes
+    )
+
+
+NEVER_USED = _but(
+    LARGER,
+    "{place} has room because it is never used",
+    "Use this GPU first (see GPU utilization), or take an instance without it.",
+    "GPU-1",
+    why="No batch size changes that. ",
+)
+ONLY_EDGES = _but(
+    LARGER,
+    "Room for a larger batch only before the work begins or after it ends",
+    "Nothing to do.",
+    why="While it works the GPU itself has no such room. ",
+)
+HOST_BOUND = _but(
+    LARGER,
+    "{place} has room, but it waits for the host",
+    "Relieve the CPU or I/O bottleneck first, then judge the batch size again.",
+    *("DL-1", "DL-2", "DL-5", "CPU-1", "IO-1"),
+    why=(
+        "In {gpu.host_bound_pct:pct} of the ticks a GPU idled while a CPU core was busy or waited "
+        "for I/O, so a larger batch would wait as well. "
+    ),
+)
+UNEVEN = _but(
+    LARGER,
+    "{place} has room, but {busy} {n_busy:verb have/has} not",
+    "Share the work evenly between the GPUs first, then judge the batch size again.",
+    *("STRAG-1", "BAL-1"),
+    why="{busy} {n_busy:verb have/has} no room, so the work is shared unevenly. ",
+)
+IMPORTED_NEVER_USED = _but(
+    IMPORTED,
+    "Only GPUs that the job never uses have room for a larger batch",
+    "Use these GPUs or take an instance without them; a larger batch changes neither.",
+    "GPU-1",
+)
+IMPORTED_FOR_A_TIME = _but(
+    IMPORTED,
+    "Room for a larger batch for a time only: {places}",
+    "See when they idled: before the first and after the last step nothing is to do.",
+    why="Their median over the whole job is above that. ",
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Params:
+    """Parameters in AWS's order."""
+
+    cpu_threshold_p95: float = percentage(70, "the CPU has room when its p95 is below this")
+    gpu_threshold_p95: float = percentage(70, "a GPU has room when its p95 is below this")
+    gpu_memory_threshold_p95: float = percentage(
+        70, "GPU memory has room when its p95 is below this"
+    )
+    patience: int = kit.patience()
+    window: int = kit.window(500)
+
+    @property
+    def limits_pct(self) -> tuple[float, float, float]:
+        """Return the thresholds of CPU, GPU and GPU memory."""
+        return self.cpu_threshold_p95, self.gpu_threshold_p95, self.gpu_memory_threshold_p95
+
+
+def _role(resource: str) -> Role:
+    if resource == CPU:
+        return Role.CPU
+    return Role.GPU_MEMORY if resource.endswith(aws.MEMORY_SUFFIX) else Role.GPU
+
+
+@row
+class Resource:
+    """Use of ``cpu``, ``gpu1`` or ``gpu1_memory`` over the whole job."""
+
+    node: str = col()
+    name: str = col(name="resource")
+    last_window_p95_pct: float = col("%", digits=2)
+    threshold_pct: float = col("%")
+    p50_pct: float = derived(lambda resource: resource.box.p50, "%", digits=2)
+    p95_pct: float = derived(lambda resource: resource.box.p95, "%", digits=2)
+    max_pct: float = col("%", digits=2)
+    n_samples: int = col(name="samples")
+    box: Box
+
+
+@row
+class GpuRoom:
+    """Minutes in which a node had room beside one GPU.
+
+    Attributes:
+        is_used: whether the job uses the GPU.
+        last_ns: time of its newest sample.
+        judged_minutes: how many there are.
+        roomy_ns: starts of those of them with room everywhere.
+        n_roomy_at_work: how many of the latter do not owe it to an idle start or end.
+        gpu_p95_pct, memory_p95_pct: highest window percentiles in the minutes with room.
+        cpu_p95_pct: of the node in the last window.
+        host_bound_pct: share of the node's ticks with an idle GPU and a busy or waiting core.
+    """
+
+    node: str
+    gpu: str
+    is_used: bool
+    last_ns: int
+    judged_minutes: int
+    roomy_ns: Instants
+    n_roomy_at_work: int
+    gpu_p95_pct: float
+    memory_p95_pct: float
+    cpu_p95_pct: float
+    host_bound_pct: float
+
+
+@row
+class NodeRoom:
+    """One node.
+
+    Attributes:
+        n_gpus: GPUs with samples of utilization; ``gpus`` have samples of memory as well.
+        resources: ``cpu``, then each GPU and its memory.
+        violations: the newest violation of each GPU, the node's CPU included.
+    """
+
+    node: str
+    n_ticks: int
+    n_gpus: int
+    gpus: tuple[GpuRoom, ...]
+    resources: tuple[Resource, ...]
+    violations: tuple[aws.LastViolation, ...]
+
+
+Series = tuple[Samples, Samples, Samples]
+"""The mean of the cores, one GPU, and its memory."""
+
+
+def measure(part: NodeProfile, params: Params) -> NodeRoom:
+    """Measure a node; GPUs without samples of utilization or memory are not judged."""
+    system, kind = part.system, SeriesKind.GPU_UTILIZATION
+    cpu = gpu_use.samples_of(system, cores_mean_pct(system))
+    uses, memories = (
+        gpu_use.samples_by_gpu(system, each) for each in (kind, SeriesKind.GPU_MEMORY)
+    )
+    both = [gpu for gpu in uses if gpu in memories and cpu.values.size]
+    series = {gpu: (cpu, uses[gpu], memories[gpu]) for gpu in both}
+    are_used = gpu_use.used_gpus(system.matrix(kind)).tolist()
+    is_used = dict(zip(system.names(kind), are_used, strict=True))
+    gpus = [_room(part, gpu, its, params, is_used=is_used[gpu]) for gpu, its in series.items()]
+    resources = [_resource(part, CPU, cpu, 0, params)] if cpu.values.size else []
+    for gpu in both:
+        resources.append(_resource(part, gpu, uses[gpu], 1, params))
+        resources.append(_resource(part, gpu + aws.MEMORY_SUFFIX, memories[gpu], 2, params))
+    return NodeRoom(
+        node=part.node,
+        n_ticks=system.n_ticks,
+        n_gpus=len(uses),
+        gpus=tuple(gpus),
+        resources=tuple(resources),
+        violations=tuple(_violations(gpus, series)),
+    )
+
+
+def _resource(
+    part: NodeProfile, name: str, samples: Samples, place: int, params: Params
+) -> Resource:
+    return Resource(
+        node=part.node,
+        name=name,
+        last_window_p95_pct=_last_p95(samples, params),
+        threshold_pct=float(params.limits_pct[place]),
+        max_pct=float(samples.values.max()),
+        n_samples=samples.values.size,
+        box=box_of(samples.values),
+    )
+
+
+def _last_p95(samples: Samples, params: Params) -> float:
+    return float(percentiles(samples.values[-params.window :], (95,))[0])
+
+
+def _room(part: NodeProfile, gpu: str, series: Series, params: Params, *, is_used: bool) -> GpuRoom:
+    """Find the minutes in which CPU, GPU and GPU memory all had room.
+
+    A minute is judged after more samples than ``patience`` (CPU) and than ``window`` (all three);
+    there is room when every 95th percentile of the last window is below its threshold.
+    """
+    cpu, use, _ = series
+    start_ns = minutes_of(use.time_ns).start_ns
+    stops = np.array([samples.before(start_ns + NS_PER_MINUTE) for samples in series])
+    is_judged = (stops[0] > params.patience) & (stops.min(axis=0) > params.window)
+    stops = stops[:, is_judged]
+    p95 = [
+        window_percentiles(samples.values, stop, window=params.window, points_pct=(95,))[:, 0]
+        for samples, stop in zip(series, stops, strict=True)
+    ]
+    is_roomy = _all_below(p95, params)
+    is_host_bound = (gpu_use.low_used_gpus(part.system) > 0) & is_host_hot(part.system)
+    return GpuRoom(
+        node=part.node,
+        gpu=gpu,
+        is_used=is_used,
+        last_ns=int(use.time_ns[-1]),
+        judged_minutes=int(is_judged.sum()),
+        roomy_ns=start_ns[is_judged][is_roomy],
+        n_roomy_at_work=_n_roomy_at_work(part, series, stops[1][is_roomy], params),
+        gpu_p95_pct=float(p95[1][is_roomy].max(initial=0.0)),
+        memory_p95_pct=float(p95[2][is_roomy].max(initial=0.0)),
+        cpu_p95_pct=_last_p95(cpu, params),
+        host_bound_pct=100 * float(is_host_bound.mean()),
+    )
+
+
+def _all_below(p95: Sequence[Floats], params: Params) -> NDArray[np.bool_]:
+    limits = np.array(params.limits_pct)[:, None]
+    return np.asarray((np.round(p95, gpu_use.PERCENT_DIGITS) < limits).all(axis=0))
+
+
+def _n_roomy_at_work(part: NodeProfile, series: Series, stops: Instants, params: Params) -> int:
+    """Judge again with only those samples of each window that lie in the GPU's working range."""
+    use, size = series[1], params.window
+    work = activity.work_range(
+        use.time_ns,
+        use.values,
+        idle_below=gpu_use.IDLE_BELOW_PCT,
+        loop_ns=activity.training_loop_ns(part.spans),
+    )
+    n_roomy = 0
+    bounds = gpu_use.windows_at_work(stops, work, window=size)
+    for end, first, stop in zip(stops.tolist(), *bounds, strict=True):
+        is_active = (use.values[end - size : end] > 0).mean() >= ACTIVE_RATIO
+        if is_active and stop - first == size:
+            n_roomy += 1
+        elif is_active and stop > first:
+            edges = np.array([use.time_ns[first], use.time_ns[stop - 1] + 1])
+            inside = [samples.values[slice(*samples.before(edges))] for samples in series]
+            if all(values.size for values in inside):
+                n_roomy += int(_all_below([percentiles(its, (95,)) for its in inside], params)[0])
+    return n_roomy
+
+
+def _violations(
+    gpus: Sequence[GpuRoom], series: Mapping[str, Series]
+) -> Iterator[aws.LastViolation]:
+    """Yield what SageMaker keeps of each GPU's newest minute with room: boxes up to its end."""
+    roomy = [gpu for gpu in gpus if gpu.roomy_ns.size]
+    last_ns = max((int(gpu.roomy_ns[-1]) for gpu in roomy), default=0)
+    for gpu in roomy:
+        first_ns, own_last_ns = int(gpu.roomy_ns[0]), int(gpu.roomy_ns[-1])
+        names = (CPU, gpu.gpu, gpu.gpu + aws.MEMORY_SUFFIX)
+        lasts_ns = (last_ns, own_last_ns, own_last_ns)
+        members = {
+            name: aws.box_member(box_of(its.values[its.time_ns < until_ns + NS_PER_MINUTE]))
+            for name, its, until_ns in zip(names, series[gpu.gpu], lasts_ns, strict=True)
+        }
+        yield aws.LastViolation(first_ns=first_ns, last_ns=own_last_ns, members=members)
+
+
+def judge(nodes: Sequence[NodeRoom], params: Params) -> Outcome:
+    """Count (GPU, minute) pairs with room and say what they mean."""
+    gpus = [gpu for node in nodes for gpu in node.gpus]
+    violations = sum(gpu.roomy_ns.size for gpu in gpus)
+    n_samples = max((node.resources[0].n_samples for node in nodes if node.resources), default=0)
+    missing = kit.reason_to_skip(
+        n_ticks=sum(node.n_ticks for node in nodes),
+        n_gpus=sum(node.n_gpus for node in nodes),
+        n_samples=n_samples,
+        patience=max(params.patience, params.window),
+    )
+    if missing is None and not gpus:
+        code = results.ReasonCode.TOO_FEW_SAMPLES
+        missing = results.Reason(code=code, text="GPU memory was not sampled.")
+    counts = {
+        "gpus_with_room": sum(1 for gpu in gpus if gpu.n_roomy_at_work),
+        "judged_gpu_minutes": sum(gpu.judged_minutes for gpu in gpus),
+    }
+    return Outcome(
+        missing=missing,
+        counters=results.Counters(
+            rule_triggered=violations, violations=violations, datapoints=n_samples
+        ),
+        details=aws.violation_details((node.node, node.violations) for node in nodes),
+        findings=[_finding(gpus, params)] if violations else [],
+        exhibits=_exhibits(nodes, params) if gpus else [],
+        metrics=counts if gpus else {},
+    )
+
+
+def _exhibits(nodes: Sequence[NodeRoom], params: Params) -> Iterator[results.Exhibit]:
+    resources = [item for node in nodes for item in node.resources]
+    caption = f"95th percentile of the last {plural(params.window, 'sample')} against its "
+    caption += "threshold, and of the whole job."
+    title = "Room of each resource"
+    yield kit.table("head_room", resources, Resource, title=title, caption=caption)
+    labels = [device_label(item.node, item.name, n_nodes=len(nodes)) for item in resources]
+    yield kit.boxes(
+        "boxes",
+        [(label, its.box, its.max_pct) for label, its in zip(labels, resources, strict=True)],
+        title="CPU, GPU and GPU memory over the whole job",
+        unit="%",
+        row_roles=[_role(item.name) for item in resources],
+    )
+
+
+def _finding(gpus: Sequence[GpuRoom], params: Params) -> results.Finding:
+    at_work = [gpu for gpu in gpus if gpu.n_roomy_at_work]
+    found = at_work or [gpu for gpu in gpus if gpu.roomy_ns.size]
+    found = [gpu for gpu in found if gpu.is_used] or found
+    worst = min(found, key=lambda gpu: gpu.gpu_p95_pct)
+    busy = [gpu for gpu in gpus if gpu.is_used and gpu.judged_minutes and not gpu.roomy_ns.size]
+    message = UNEVEN if busy else LARGER
+    if not worst.is_used:
+        message = NEVER_USED
+    elif not at_work:
+        message = ONLY_EDGES
+    elif worst.host_bound_pct > HOST_BOUND_FROM_PCT:
+        message = HOST_BOUND
+    return message.finding(
+        measured=worst.gpu_p95_pct,
+        threshold=params.gpu_threshold_p95,
+        where=kit.longest_minutes(worst.node, worst.gpu, worst.roomy_ns, last_ns=worst.last_ns),
+        gpu=worst,
+        place=format_place(worst.node, worst.gpu),
+        window=params.window,
+        concerned=part_of(len(found), len(gpus), "GPU"),
+        places=format_places([(gpu.node, gpu.gpu) for gpu in found]),
+        busy=format_places([(gpu.node, gpu.gpu) for gpu in busy]),
+        n_busy=len(busy),
+    )
+
+
+def from_details(counters: results.Counters, details: results.Details, params: Params) -> Outcome:
+    """Return the finding and boxes from what SageMaker wrote."""
+    entries = aws.entries_of(details)
+    if not entries or not counters.rule_triggered:
+        return Outcome()
+    n_nodes = len({node for node, *_ in entries})
+    gpus = [(node, name, its) for node, name, its in entries if _role(name) is Role.GPU]
+    message = IMPORTED if gpus else IMPORTED_NEVER_USED
+    if gpus and min(its.get("p50", 0.0) for *_, its in gpus) >= params.gpu_threshold_p95:
+        message = IMPORTED_FOR_A_TIME
+    finding = message.finding(
+        measured=None,
+        threshold=params.gpu_threshold_p95,
+        where=results.Where(start_s=aws.last_timestamp_s(details)),
+        n_minutes=counters.rule_triggered,
+        window=params.window,
+        places=format_places([(node, gpu) for node, gpu, _ in gpus]),
+    )
+    shown = [
+        (box, _role(name))
+        for node, name, numbers in entries
+        if (box := aws.box_of_numbers(device_label(node, name, n_nodes=n_nodes), numbers))
+    ]
+    exhibit = kit.boxes(
+        "boxes",
+        [box for box, _ in shown],
+        title="CPU, GPU and GPU memory",
+        unit="%",
+        row_roles=[role for _, role in shown],
+    )
+    return Outcome(findings=[finding], exhibits=[exhibit])
+
+
+RULE = Rule(
+    id=results.RuleId("BatchSize"),
+    title="Batch size",
+    about=ABOUT,
+    needs=(Need.SYSTEM,),
+    params=Params,
+    measure=measure,
+    judge=judge,
+    from_details=from_details,
+)
