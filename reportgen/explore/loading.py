@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from reportgen.explore.statistics import STEP
 from reportgen.facts.loader import INITIALIZE, PROCESS, too_many_steps
-from reportgen.facts.slow import MEDIAN_FACTOR
+from reportgen.facts.trend import MEDIAN_FACTOR
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -1,6 +1,12 @@
-"""Which operator launched a GPU operation: by the ids that join them, else by where it stood."""
+"""Which operator launched a GPU operation, and the durations of what has a name, over all ranks.
+
+Durations are kept by key as each distinct value and its count, so that ranks add up exactly.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -8,9 +14,11 @@ from numpy.typing import NDArray
 from reportgen.facts.nesting import ROUNDING_NS, innermost_at, nest
 from reportgen.profile.memo import fact
 from reportgen.profile.trace import RankTrace
-from reportgen.profile.trace_tables import NONE, SliceKind
+from reportgen.profile.trace_tables import NONE, SliceKind, Times
 
 Rows = NDArray[np.int64]
+Counts = NDArray[np.int64]
+Key = tuple[str, ...]
 
 
 @fact
@@ -65,3 +73,115 @@ def _by_place(trace: RankTrace, calls: NDArray[np.int32]) -> Rows:
 
 def _are_operators(trace: RankTrace) -> NDArray[np.bool_]:
     return np.asarray(trace.slices.kind == SliceKind.OPERATOR)
+
+
+# Durations by key
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DurationValues:
+    """The durations of a rank by key.
+
+    Attributes:
+        keys: what is told apart, each once.
+        place: (n,) int32 place in ``keys``, ascending.
+        duration_ns: (n,) int64, ascending within a key.
+        count: (n,) int64, > 0.
+    """
+
+    keys: tuple[Key, ...]
+    place: NDArray[np.int32]
+    duration_ns: Times
+    count: Counts
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DurationRow:
+    """One key over all ranks; durations in ns, ``std_ns`` with n - 1."""
+
+    key: Key
+    count: int
+    sum_ns: int
+    p50_ns: float
+    p95_ns: float
+    min_ns: int
+    max_ns: int
+    std_ns: float
+
+    @property
+    def mean_ns(self) -> float:
+        """Return the mean duration."""
+        return self.sum_ns / self.count
+
+
+def duration_values(
+    keys: Sequence[Key], place: NDArray[np.int64], duration_ns: Times
+) -> DurationValues:
+    """Return durations by key.
+
+    Args:
+        keys: names of the groups; equal ones are joined, and those without durations left out.
+        place: (n,) group of each duration.
+        duration_ns: (n,) durations in any order.
+    """
+    known = {key: at for at, key in enumerate(dict.fromkeys(keys))}
+    joined = np.array([known[key] for key in keys], dtype=np.int64)
+    used, own = np.unique(joined[place] if place.size else joined[:0], return_inverse=True)
+    order = np.lexsort((duration_ns, own))
+    at, duration = own[order], duration_ns[order]
+    is_new = np.ones(at.shape, dtype=bool)
+    is_new[1:] = (np.diff(at) != 0) | (np.diff(duration) != 0)
+    first = np.flatnonzero(is_new)
+    names = list(known)
+    return DurationValues(
+        keys=tuple(names[item] for item in used),
+        place=at[first].astype(np.int32),
+        duration_ns=duration[first],
+        count=np.diff(np.append(first, at.size)),
+    )
+
+
+def join_ranks(ranks: Sequence[DurationValues]) -> list[DurationRow]:
+    """Return every key over all ranks, by total time, ties by key."""
+    places = {key: at for at, key in enumerate(sorted({k for rank in ranks for k in rank.keys}))}
+    if not places:
+        return []
+    place = np.concatenate(
+        [np.array([places[k] for k in rank.keys], dtype=np.int64)[rank.place] for rank in ranks]
+    )
+    duration = np.concatenate([rank.duration_ns for rank in ranks])
+    count = np.concatenate([rank.count for rank in ranks])
+    order = np.lexsort((duration, place))
+    place, duration, count = place[order], duration[order], count[order]
+    first = np.searchsorted(place, np.arange(len(places) + 1))
+    rows = [
+        _row(key, duration[low:high], count[low:high])
+        for key, low, high in zip(places, first[:-1], first[1:], strict=True)
+    ]
+    return sorted(rows, key=lambda row: (-row.sum_ns, row.key))
+
+
+def _row(key: Key, duration_ns: Times, count: Counts) -> DurationRow:
+    n = int(count.sum())
+    total = int((duration_ns * count).sum())
+    square = float((count * np.square(duration_ns - total / n)).sum())
+    return DurationRow(
+        key=key,
+        count=n,
+        sum_ns=total,
+        p50_ns=_percentile(duration_ns, count, 50),
+        p95_ns=_percentile(duration_ns, count, 95),
+        min_ns=int(duration_ns[0]),
+        max_ns=int(duration_ns[-1]),
+        std_ns=float(np.sqrt(square / (n - 1))) if n > 1 else 0.0,
+    )
+
+
+def _percentile(values: Times, count: Counts, point_pct: float) -> float:
+    """Return a percentile by linear interpolation of values that occur several times."""
+    reached = np.cumsum(count)
+    place = (int(reached[-1]) - 1) * point_pct / 100
+    low = int(place)
+    at = np.searchsorted(reached, [low, min(low + 1, int(reached[-1]) - 1)], side="right")
+    before, after = values[at]
+    return float(before + (after - before) * (place - low))

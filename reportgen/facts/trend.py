@@ -1,7 +1,14 @@
-"""How a series develops: whether it rises over its whole length, and its usual value at each place.
+"""How a series develops: its trend, its usual value at each place, and which values are slow.
 
-The first is a robust slope with the agreement in rank; the second follows a drift and leaves out
-what is high, so that the scatter around it can be measured.
+Several definitions of slow stand side by side:
+
+* ``deviation_threshold_ns``: longer than the mean plus a few standard deviations, as AWS's rule
+  judges steps; ``outliers_by_minute`` repeats this along the job. Slow steps raise both the mean
+  and the deviation, so that many of them hide each other.
+* ``above_median``: longer than twice the median of the whole job; does not follow a drift.
+  ``from_median``: at least twice the median, as smdebug judges batches.
+* ``excess_of``: longer than the usual duration at that time by its scatter; follows a drift and
+  finds small differences in steady series, which a search for rhythms needs.
 """
 
 from __future__ import annotations
@@ -11,6 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from reportgen.facts.minutes import minutes_of
 from reportgen.profile.system import Floats
 
 MAX_POINTS = 400
@@ -21,14 +29,15 @@ LOW_PCT = 10.0
 distance of both percentiles is one standard deviation of normal values (1.03)."""
 WINDOW = 64
 STRIDE = 16
-N_BLOCKS = 12
-"""Blocks of equally many steps whose medians are compared; the first is warm-up and left out."""
-GROWTH_FROM_RATIO = 0.2
-"""Steps at the end take longer than at the start by at least so much: less is everyday drift."""
-AGREEMENT_FROM = 0.7
-"""Kendall's tau of the medians from which they clearly rise."""
-_AT_AN_END = 3
-"""Blocks at the start, and at the end, whose medians stand for it."""
+MEDIAN_FACTOR = 2
+"""A step of more than twice the median is slow; one of exactly that is normal."""
+SLOW_FROM_DEVIATIONS = 4.0
+SLOW_FROM_RATIO = 0.05
+"""A cycle is slow when it exceeds the usual one by four deviations, which plain scatter hardly ever
+does, and by 5 %, below which the difference is not worth a search."""
+
+Integers = NDArray[np.int64]
+Mask = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,28 +53,6 @@ class Trend:
     slope: float
     rise: float
     agreement: float
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Slowdown:
-    """Steps of one worker and phase that grow slower over the job.
-
-    Attributes:
-        first_ns, last_ns: usual duration at the start and at the end.
-        extra_ratio: share of all time in these steps above the usual duration at the start.
-        begin_ns, end_ns: from the first compared step to the last.
-    """
-
-    first_ns: float
-    last_ns: float
-    extra_ratio: float
-    begin_ns: int
-    end_ns: int
-
-    @property
-    def growth_ratio(self) -> float:
-        """Return by how much steps at the end take longer."""
-        return self.last_ns / self.first_ns - 1
 
 
 def trend_of(values: Floats) -> Trend:
@@ -97,39 +84,92 @@ def usual_of(values: Floats) -> Floats:
 
 
 def scatter_of(excess: Floats) -> float:
-    """Return how far values that are not high scatter below the usual one, >= 0.
-
-    Args:
-        excess: (n,) values less the usual ones, n >= 1.
-    """
+    """Return how far (n,) values less the usual ones scatter where they are not high, >= 0."""
     usual, low = np.percentile(excess, (USUAL_PCT, LOW_PCT))
     return float(usual - low)
 
 
-def slowdown_of(
-    start_ns: NDArray[np.int64], duration_ns: NDArray[np.int64], *, min_steps: int
-) -> Slowdown | None:
-    """Return how steps grow slower, ``None`` where they do not or there are too few.
+def excess_of(duration_ns: Floats) -> tuple[Floats, Mask]:
+    """Return by how much durations exceed the usual one at their time, and which are slow.
 
     Args:
-        start_ns, duration_ns: (n,) int64 of one worker and phase, in order of time.
-        min_steps: more steps than this are needed.
+        duration_ns: (n,) float64 in order of time, n >= 1.
+
+    Returns:
+        (n,) float64 ns, negative for the faster ones, and (n,) bool.
     """
-    if start_ns.size <= max(min_steps, N_BLOCKS):
-        return None
-    starts, durations = (np.array_split(its, N_BLOCKS)[1:] for its in (start_ns, duration_ns))
-    usual = np.array([float(np.median(block)) for block in durations])
-    first, last = float(np.median(usual[:_AT_AN_END])), float(np.median(usual[-_AT_AN_END:]))
-    if first <= 0 or last < (1 + GROWTH_FROM_RATIO) * first:
-        return None
-    if trend_of(usual).agreement < AGREEMENT_FROM:
-        return None
-    sizes = np.array([block.size for block in durations])
-    extra_ns = float((np.maximum(usual - first, 0) * sizes).sum())
-    return Slowdown(
-        first_ns=first,
-        last_ns=last,
-        extra_ratio=extra_ns / float(duration_ns.sum()),
-        begin_ns=int(starts[0][0]),
-        end_ns=int((starts[-1] + durations[-1]).max()),
-    )
+    usual_ns = usual_of(duration_ns)
+    excess_ns = duration_ns - usual_ns
+    least_ns = np.maximum(SLOW_FROM_DEVIATIONS * scatter_of(excess_ns), SLOW_FROM_RATIO * usual_ns)
+    return excess_ns, excess_ns > least_ns
+
+
+def above_median(duration: Integers, *, factor: float = MEDIAN_FACTOR) -> Mask:
+    """Return an (n,) mask of the durations longer than ``factor`` medians, n >= 1, any unit."""
+    return np.asarray(duration > factor * np.median(duration))
+
+
+def from_median(duration: Integers, *, factor: float = MEDIAN_FACTOR) -> Mask:
+    """Return an (n,) mask of the durations of ``factor`` medians or more, any unit.
+
+    Edge cases: of a median of 0 nothing is a multiple.
+    """
+    median = np.median(duration) if duration.size else 0
+    return np.asarray((duration >= factor * median) & (median > 0))
+
+
+def mean_and_deviation_ns(duration_ns: Integers) -> tuple[float, float]:
+    """Return mean and population standard deviation of (n,) durations, n >= 1.
+
+    In whole ns, so that equal durations have exactly no deviation, and sorted, so that the order
+    of the rows does not show in the last digit.
+    """
+    values = np.sort(duration_ns).astype(np.float64)
+    return float(values.mean()), float(values.std())
+
+
+def deviation_threshold_ns(duration_ns: Integers, stddev: float) -> float:
+    """Return mean + stddev x deviation, as AWS's rule does (docs/rules.md)."""
+    mean_ns, deviation_ns = mean_and_deviation_ns(duration_ns)
+    return mean_ns + stddev * deviation_ns
+
+
+def outliers_by_minute(
+    end_ns: Integers, duration_ns: Integers, *, stddev: float, min_steps: int
+) -> tuple[Integers, Integers]:
+    """Judge a growing series after each minute that brought something new.
+
+    Args:
+        end_ns, duration_ns: (n,) int64; an event belongs to the minute in which it ends.
+        stddev: factor of the standard deviation.
+        min_steps: a series is judged once it has more than so many events.
+
+    Returns:
+        (m,) int64 starts of the minutes in which the series was judged, and (m,) int64 how many
+        events so far were above the threshold of that minute.
+    """
+    order = np.lexsort((duration_ns, end_ns))
+    duration = duration_ns[order]
+    minutes = minutes_of(end_ns[order])
+    is_judged = minutes.stop > min_steps
+    stops = minutes.stop[is_judged]
+    if stops.size == 0:
+        return stops, stops
+    thresholds = _thresholds_ns(duration, stops, stddev)
+    thresholds[-1] = deviation_threshold_ns(duration, stddev)
+    high = np.flatnonzero(duration > thresholds.min())
+    counts = [
+        int(np.count_nonzero(duration[high[: np.searchsorted(high, stop)]] > threshold))
+        for stop, threshold in zip(stops, thresholds, strict=True)
+    ]
+    return minutes.start_ns[is_judged], np.array(counts, dtype=np.int64)
+
+
+def _thresholds_ns(duration: Integers, stops: Integers, stddev: float) -> Floats:
+    """Return the threshold over the first ``stop`` durations for each stop, in one pass."""
+    centre = int(np.median(duration))
+    shifted = duration - centre
+    mean = np.cumsum(shifted)[stops - 1] / stops
+    mean_square = np.cumsum(np.square(shifted.astype(np.float64)))[stops - 1] / stops
+    variance = np.maximum(mean_square - np.square(mean), 0.0)
+    return np.asarray(centre + mean + stddev * np.sqrt(variance))

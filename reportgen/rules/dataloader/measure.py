@@ -26,7 +26,7 @@ from reportgen.facts.loader import (
     waits_of,
 )
 from reportgen.facts.samples import means, totals_over
-from reportgen.facts.slow import from_median
+from reportgen.facts.trend import from_median
 from reportgen.merging import concat, merged, sum_by_key
 from reportgen.profile import NodeProfile, SeriesKind, SpanTable, SystemTable
 from reportgen.profile.system import Floats

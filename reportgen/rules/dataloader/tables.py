@@ -10,7 +10,7 @@ from reportgen.facts.inside import FunctionSums
 from reportgen.facts.intervals import Instants
 from reportgen.facts.loader import Integers, Waiting
 from reportgen.facts.samples import means
-from reportgen.facts.slow import MEDIAN_FACTOR
+from reportgen.facts.trend import MEDIAN_FACTOR
 from reportgen.merging import merge, merged
 from reportgen.profile import SeriesKind
 from reportgen.profile.system import Floats

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from reportgen.facts.durations import DurationRow, join_ranks
 from reportgen.facts.kernel_names import short_names
+from reportgen.facts.operators import DurationRow, join_ranks
 from reportgen.results import (
     Column,
     ColumnType,

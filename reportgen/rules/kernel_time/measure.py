@@ -11,11 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reportgen.facts.device_busy import unions_of, windows_of
-from reportgen.facts.durations import DurationValues, Key, duration_values
 from reportgen.facts.intervals import gaps_of
 from reportgen.facts.kernel_names import UNKNOWN, Precision, Reading
 from reportgen.facts.kernel_precision import readings_of
-from reportgen.facts.operators import launching_operators
+from reportgen.facts.operators import DurationValues, Key, duration_values, launching_operators
 from reportgen.profile.trace import RankTrace
 from reportgen.profile.trace_tables import NONE, GpuKind
 from reportgen.rules.kit import communication_names, concat, merged, share_limit, top_k

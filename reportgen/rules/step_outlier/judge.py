@@ -10,7 +10,6 @@ from reportgen.facts.breakdown import Breakdown
 from reportgen.facts.inside import largest_increase
 from reportgen.facts.rhythm import period_of
 from reportgen.facts.steps import Loop, phase_word
-from reportgen.facts.trend import GROWTH_FROM_RATIO
 from reportgen.results import (
     Counters,
     Details,
@@ -25,6 +24,7 @@ from reportgen.rules.functions import cause_text
 from reportgen.rules.kit import cost_severity, fault_severity, merge, reason_without_steps
 from reportgen.rules.step_outlier import tables, texts
 from reportgen.rules.step_outlier.measure import (
+    GROWTH_FROM_RATIO,
     Integers,
     NodeSteps,
     Params,

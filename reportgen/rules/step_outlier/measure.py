@@ -13,9 +13,13 @@ from reportgen.facts.inside import FunctionSums, function_sums
 from reportgen.facts.intervals import overlaps_any
 from reportgen.facts.minutes import minutes_of
 from reportgen.facts.resample import TimeBuckets, bucket_by_time
-from reportgen.facts.slow import above_median, mean_and_deviation_ns, outliers_by_minute
 from reportgen.facts.steps import Loop, PhaseSteps, loop_of, phase_word, steps_of
-from reportgen.facts.trend import Slowdown, slowdown_of
+from reportgen.facts.trend import (
+    above_median,
+    mean_and_deviation_ns,
+    outliers_by_minute,
+    trend_of,
+)
 from reportgen.profile import NO_STEP, NodeProfile, SpanTable
 from reportgen.profile.spans import empty_spans
 from reportgen.profile.system import device_order
@@ -32,6 +36,14 @@ AWS_STDDEV_DIGITS = 2
 MOST_MEDIAN_OUTLIERS = 2_000
 MOST_MARKS = 400
 """More step numbers than this have no room on a time axis."""
+N_BLOCKS = 12
+"""Blocks of equally many steps whose medians are compared; the first is warm-up and left out."""
+GROWTH_FROM_RATIO = 0.2
+"""Steps at the end take longer than at the start by at least so much: less is everyday drift."""
+AGREEMENT_FROM = 0.7
+"""Kendall's tau of the medians from which they clearly rise."""
+_AT_AN_END = 3
+"""Blocks at the start, and at the end, whose medians stand for it."""
 
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -101,6 +113,28 @@ class SlowStep:
     def end_ns(self) -> int:
         """Return when it ended."""
         return self.start_ns + self.duration_ns
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Slowdown:
+    """Steps of one worker and phase that grow slower over the job.
+
+    Attributes:
+        first_ns, last_ns: usual duration at the start and at the end.
+        extra_ratio: share of all time in these steps above the usual duration at the start.
+        begin_ns, end_ns: from the first compared step to the last.
+    """
+
+    first_ns: float
+    last_ns: float
+    extra_ratio: float
+    begin_ns: int
+    end_ns: int
+
+    @property
+    def growth_ratio(self) -> float:
+        """Return by how much steps at the end take longer."""
+        return self.last_ns / self.first_ns - 1
 
 
 @row
@@ -255,7 +289,7 @@ def _series(spans: SpanTable, steps: PhaseSteps, params: Params) -> StepSeries:
         aws_entry=aws_entry,
         minute_ns=minute_ns,
         minute_outliers=minute_outliers,
-        slowdown=slowdown_of(steps.start_ns, duration_ns, min_steps=params.min_steps),
+        slowdown=_slowdown(steps.start_ns, duration_ns, min_steps=params.min_steps),
         outliers=_listed(outliers, p50),
         slowest=_listed(long.where(longest), p50),
         normal=tally_values(normal.duration_ns),
@@ -264,6 +298,28 @@ def _series(spans: SpanTable, steps: PhaseSteps, params: Params) -> StepSeries:
         during_outliers=breakdown_of(own.where(in_outliers)),
         functions=function_sums(own, in_outliers),
         other_functions=function_sums(own, in_others),
+    )
+
+
+def _slowdown(start_ns: Integers, duration_ns: Integers, *, min_steps: int) -> Slowdown | None:
+    """Return how steps grow slower, ``None`` where they do not or there are too few."""
+    if start_ns.size <= max(min_steps, N_BLOCKS):
+        return None
+    starts, durations = (np.array_split(its, N_BLOCKS)[1:] for its in (start_ns, duration_ns))
+    usual = np.array([float(np.median(block)) for block in durations])
+    first, last = float(np.median(usual[:_AT_AN_END])), float(np.median(usual[-_AT_AN_END:]))
+    if first <= 0 or last < (1 + GROWTH_FROM_RATIO) * first:
+        return None
+    if trend_of(usual).agreement < AGREEMENT_FROM:
+        return None
+    sizes = np.array([block.size for block in durations])
+    extra_ns = float((np.maximum(usual - first, 0) * sizes).sum())
+    return Slowdown(
+        first_ns=first,
+        last_ns=last,
+        extra_ratio=extra_ns / float(duration_ns.sum()),
+        begin_ns=int(starts[0][0]),
+        end_ns=int((starts[-1] + durations[-1]).max()),
     )
 
 

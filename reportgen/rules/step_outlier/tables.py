@@ -8,8 +8,8 @@ import numpy as np
 
 from reportgen.facts.distributions import bin_together
 from reportgen.facts.resample import coarsen, join_lines, lay_over, power_of_two
-from reportgen.facts.slow import MEDIAN_FACTOR
 from reportgen.facts.steps import PREFERRED_PHASES, phase_word
+from reportgen.facts.trend import MEDIAN_FACTOR
 from reportgen.profile.system import Floats
 from reportgen.results import (
     ColumnType,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from reportgen.facts.trend import N_BLOCKS
 from reportgen.results import Severity, Where
 from reportgen.rules.kit import Message
+from reportgen.rules.step_outlier.measure import N_BLOCKS
 
 SLOW = Message(
     id="STEP-1",

@@ -15,9 +15,9 @@ from reportgen.facts.inside import (
     loads_inside,
     window_contents,
 )
-from reportgen.facts.recurrences import Recurrence, Unit, recurrences_of, slow_events
-from reportgen.facts.slow import Mask
+from reportgen.facts.rhythm import Recurrence, Unit, recurrences_of, slow_events
 from reportgen.facts.steps import Integers, Loop, PhaseSteps, loop_of, phase_word, steps_of
+from reportgen.facts.trend import Mask
 from reportgen.profile import NodeProfile
 from reportgen.results import MAX_SERIES_POINTS
 from reportgen.rules.base import param

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from reportgen.facts.inside import NodeGauge, Work
-from reportgen.facts.recurrences import Unit
+from reportgen.facts.rhythm import Unit
 from reportgen.rules.kit import Message
 from reportgen.rules.step_periodicity.measure import Period, SharedPeriod
 from reportgen.rules.step_periodicity.tables import Compared
