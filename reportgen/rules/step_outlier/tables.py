@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -132,7 +133,7 @@ def _histogram(series: Sequence[StepSeries]) -> Exhibit:
             n=sum(len(item.outliers) for item in slow),
             longest=max(item.max_s for item in slow),
         )
-    return histogram(
+    made = histogram(
         "step_histogram",
         edges_s,
         list(zip(_line_names(series), counts, strict=True)),
@@ -142,6 +143,7 @@ def _histogram(series: Sequence[StepSeries]) -> Exhibit:
         counted="steps",
         role=Role.STEP,
     )
+    return _phases_apart(made, series)
 
 
 def _over_time(series: Sequence[StepSeries]) -> Exhibit:
@@ -158,7 +160,7 @@ def _over_time(series: Sequence[StepSeries]) -> Exhibit:
         n=sum(item.n_steps for item in series),
         n_intervals=found.time_ns.size,
     )
-    return exhibit(
+    made = exhibit(
         "step_series",
         ExhibitKind.BAND,
         title="Step durations over time",
@@ -173,6 +175,22 @@ def _over_time(series: Sequence[StepSeries]) -> Exhibit:
         ),
         role=Role.STEP,
     )
+    return _phases_apart(made, series)
+
+
+def _phases_apart(made: Exhibit, series: Sequence[StepSeries]) -> Exhibit:
+    """Give lines of training a colour of their own where other phases stand beside them."""
+    named = list(zip(_line_names(series), series, strict=True))
+    trained = {name for name, item in named if item.word in PREFERRED_PHASES}
+    if len(trained) == len(named):
+        return made
+    columns = (
+        replace(item, role=Role.GPU)
+        if item.name in trained or item.name.rpartition("_")[0] in trained
+        else item
+        for item in made.columns
+    )
+    return replace(made, columns=tuple(columns))
 
 
 def _numbers(shown: StepSeries) -> Exhibit:
