@@ -11,8 +11,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from reportgen.formats.event_rows import Vocabulary
-from reportgen.formats.sagemaker_events import FileEvents
+from reportgen.formats.trace_events.file_events import FileEvents
+from reportgen.formats.trace_events.rows import Vocabulary
 
 HEAD_BYTES = 65_536
 """What is looked at of a file to see whether it is such a timeline. Source: ours."""

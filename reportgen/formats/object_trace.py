@@ -10,10 +10,10 @@ import re
 from collections.abc import Iterable, Iterator
 
 from reportgen.formats.blank import noted_until_blank
-from reportgen.formats.event_runs import CHUNK_BYTES
-from reportgen.formats.event_text import Event, decode_event, decode_events
 from reportgen.formats.kineto.packing import Packing, unpacked
 from reportgen.formats.tally import Tally
+from reportgen.formats.trace_events.events import Event, decode_event, decode_events
+from reportgen.formats.trace_events.runs import CHUNK_BYTES
 from reportgen.profile import Quality
 
 _OPENING = re.compile(rb'"traceEvents"\s*:\s*\[')

@@ -13,9 +13,9 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from reportgen.formats.event_columns import Codes
 from reportgen.formats.series_codes import SeriesCodes
 from reportgen.formats.system_lines import series_of
+from reportgen.formats.trace_events.columns import Codes
 
 
 class _Line(msgspec.Struct, gc=False):

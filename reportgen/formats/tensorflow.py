@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from reportgen.formats.event_rows import Vocabulary
-from reportgen.formats.sagemaker_events import FileEvents
+from reportgen.formats.trace_events.file_events import FileEvents
+from reportgen.formats.trace_events.rows import Vocabulary
 
 _MARKER = re.compile(r"aws_marker-(?P<phase>[^/]+)/(?P<name>.+)", re.DOTALL)
 _SIGN = re.compile(rb'"/(?:host:CPU|device:[A-Z_]+:\d+)')

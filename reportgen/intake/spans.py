@@ -8,7 +8,7 @@ from contextlib import ExitStack
 from itertools import chain, pairwise
 
 from reportgen.engine import HelperError, run_in_helper, spare_cores, split
-from reportgen.formats import FileEvents, Tally, read_event_files
+from reportgen.formats import FileEvents, Tally, read_event_file
 from reportgen.formats.horovod import with_instants
 from reportgen.intake.span_limits import extent_of
 from reportgen.intake.span_marks import close_marks
@@ -29,9 +29,6 @@ HEAD_START_BYTES = 30_000_000
 
 _EVENT_BYTES = 100
 """Events are rarely shorter: memory for so many is reserved, and not used. Source: ours."""
-
-_GROUP_BYTES = 3 << 18
-"""Files are read together up to this size. Source: measured; larger only takes memory."""
 
 MAX_HELPERS = 3
 """Processes beside this one: each takes some 50 MiB. Source: ours."""
@@ -140,14 +137,12 @@ def _events(
 ) -> Iterator[tuple[EventFile, FileEvents]]:
     vocabulary = store.vocabulary
     whole = _contents([file for file in files if not is_streamed(file)], tally)
-    for group in _groups(whole):
-        contents = [(file.key, content) for file, content in group]
-        found = read_event_files(contents, tally, vocabulary=vocabulary)
-        for (file, _), events in zip(group, found, strict=True):
-            if file.claim.source is SpanSource.SMDATAPARALLEL:
-                tally.remark(_SAY_UNTESTED)
-            is_horovod = file.claim.source is SpanSource.HOROVOD
-            yield file, with_instants(events, vocabulary) if is_horovod else events
+    for file, content in whole:
+        events = read_event_file(content, file.key, tally, vocabulary=vocabulary)
+        if file.claim.source is SpanSource.SMDATAPARALLEL:
+            tally.remark(_SAY_UNTESTED)
+        is_horovod = file.claim.source is SpanSource.HOROVOD
+        yield file, with_instants(events, vocabulary) if is_horovod else events
     for file in filter(is_streamed, files):
         yield file, read_streamed(file, tally, vocabulary=vocabulary)
 
@@ -156,22 +151,6 @@ _SAY_UNTESTED = (
     "The job has timelines of SageMaker's data-parallel library. No real one was at hand when this "
     "version was written: they are read as timelines in general are, untested on real data."
 )
-
-
-def _groups(
-    contents: Iterator[tuple[EventFile, bytes]],
-) -> Iterator[list[tuple[EventFile, bytes]]]:
-    """Put small files together as they come."""
-    group: list[tuple[EventFile, bytes]] = []
-    size_bytes = 0
-    for file, content in contents:
-        if group and size_bytes + len(content) > _GROUP_BYTES:
-            yield group
-            group, size_bytes = [], 0
-        group.append((file, content))
-        size_bytes += len(content)
-    if group:
-        yield group
 
 
 def _add(store: SpanStore, file: EventFile, events: FileEvents) -> None:

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from reportgen.errors import LocationError, PlaceError
 from reportgen.formats import Claim, FileEvents, FormatId, Tally, Vocabulary, read_batches
 from reportgen.formats.blank import noted_until_blank
-from reportgen.formats.event_runs import read_event_blocks
 from reportgen.formats.horovod import with_instants
 from reportgen.formats.tensorflow import with_phases
+from reportgen.formats.trace_events.runs import read_event_blocks
 from reportgen.profile import Quality
 from reportgen.storage import Location, read_blocks
 

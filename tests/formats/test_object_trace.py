@@ -10,8 +10,8 @@ from itertools import chain, repeat
 import pytest
 
 from reportgen.formats import Tally
-from reportgen.formats.event_runs import CHUNK_BYTES
 from reportgen.formats.object_trace import read_object_events
+from reportgen.formats.trace_events.runs import CHUNK_BYTES
 from reportgen.profile import Quality
 
 EVENTS = [

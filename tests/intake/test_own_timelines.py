@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from reportgen import intake
-from reportgen.formats.event_runs import CHUNK_BYTES
+from reportgen.formats.trace_events.runs import CHUNK_BYTES
 from reportgen.profile import Clock, NodeProfile, Quality, SpanSource
 from reportgen.profiling import ProfiledWindow, Profiling, ProfilingKind
 from reportgen.units import NS_PER_US

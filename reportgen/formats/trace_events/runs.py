@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from reportgen.formats.event_lines import KnownLines, RegularEvents, read_regular
-from reportgen.formats.event_text import EDGES, Event, decode_events, decode_lines
 from reportgen.formats.json_text import to_text
 from reportgen.formats.tally import Tally
+from reportgen.formats.trace_events.events import EDGES, Event, decode_events, decode_lines
+from reportgen.formats.trace_events.regular_lines import RegularEvents, read_regular
 
 CHUNK_BYTES = 1 << 20
 """Bytes read at once. Source: measured; larger only takes memory."""
@@ -16,16 +16,13 @@ _MAX_RUN_BYTES = 64 << 20
 """A line that is longer than this is cut between two events. Source: ours."""
 
 
-def read_events(
-    content: bytes, key: str, tally: Tally, *, known: KnownLines
-) -> Iterator[list[Event] | RegularEvents]:
+def read_events(content: bytes, key: str, tally: Tally) -> Iterator[list[Event] | RegularEvents]:
     """Yield a file's events in their order, some thousands at a time.
 
     Args:
         content: the file; with or without ``[`` and ``]``, complete or broken off.
         key: the file's, for the tally.
         tally: counts lines that cannot be read, with their numbers.
-        known: what stood on regular lines before, extended.
     """
     if not _is_plain(content):
         content = to_text(content)[0].encode("utf-8", "surrogateescape")
@@ -34,7 +31,7 @@ def read_events(
         end = content.find(b"\n", start + CHUNK_BYTES)
         end = len(content) if end < 0 else end + 1
         run = content[start:end]
-        events = read_regular([run], known) or decode_events(run)
+        events = read_regular(run) or decode_events(run)
         if events is None:
             whole = decode_events(content) if start == 0 else None
             if whole is not None:
@@ -61,7 +58,7 @@ def read_event_blocks(
     source = iter(blocks)
     waiting = [next(source, b"")]
     if not _is_plain(waiting[0]):
-        yield from read_events(b"".join([*waiting, *source]), key, tally, known=KnownLines())
+        yield from read_events(b"".join([*waiting, *source]), key, tally)
         return
     first_line, size = 1, len(waiting[0])
     for block in source:

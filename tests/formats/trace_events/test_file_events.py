@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import pytest
 
 from reportgen.formats import FileEvents, Tally, Vocabulary, read_event_file
-from reportgen.formats.event_args import ArgumentRows
+from reportgen.formats.trace_events.arguments import ArgumentRows
 from reportgen.profile import Quality, SpanArguments
 from reportgen.profile.spans import NUMBER_COLUMNS
 from tests.builders import timeline_lines

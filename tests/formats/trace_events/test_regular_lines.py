@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reportgen.formats import Tally, Vocabulary, read_batches, read_event_file
-from reportgen.formats.event_lines import KnownLines, read_regular
-from reportgen.formats.event_text import decode_lines
 from reportgen.formats.json_text import to_text
-from tests.formats.timeline_words import in_words
+from reportgen.formats.trace_events.events import decode_lines
+from reportgen.formats.trace_events.regular_lines import read_regular
+from tests.formats.trace_events.in_words import in_words
 
 
 def read(content: bytes) -> dict[str, Any]:
@@ -32,7 +32,7 @@ def read_line_by_line(content: bytes) -> dict[str, Any]:
 
 
 def is_regular(content: bytes) -> bool:
-    return read_regular([content], KnownLines()) is not None
+    return read_regular(content) is not None
 
 
 BASE = (
@@ -72,6 +72,12 @@ REGULAR = {
     "nested": lines(event(args='{"step_num": "3", "a": {"b": [1, {"c": "}},"}]}, "d": null}')),
     "odd-arguments": lines(event(args="null"), event(args='"text"'), event(args='{"pid": []}')),
     "not-utf-8": lines(event(args='{"layer": "?"}')).replace(b"?", b"\xff"),
+    "seventeen-digits": lines(event(10**16), event(5, 10**17)),
+    "same-key-twice": lines(event(args='{"step_num": 1, "step_num": 2}')),
+    "quotes-in-a-text": lines(event(args='{"note": "\\": 5, \\"pid\\": 6},", "pid": 3}')),
+    "truth": lines(event(args='{"pin_memory": true, "num_workers": 4}')),
+    "labels": lines(*(event(args=f'{{"layer_name": "conv{n % 2}"}}') for n in range(9))),
+    "compact-arguments": lines(event(args='{"step_num":3}'), event(args='{"step_num":-3.5}')),
     "largest-numbers": lines(event(9_199_999_999_999_999, 9_999_999_999_999_999), event(0, 0)),
 }  # fmt: skip
 OTHER = {
@@ -89,7 +95,6 @@ OTHER = {
     "exponents": lines(event("5e3"), event(5, "7E2")),
     "negative": lines(event(-5), event(5, -7)),
     "spare-zeros": lines(event("05"), event(5, "07"), event("00")),
-    "seventeen-digits": lines(event(10**16), event(5, 10**17)),
     "null": lines(event("null"), event(5, "null")),
     "text": lines(event('"5"'), event(5, '"7"')),
     "no-arguments": lines('{"name": "a", "pid": 1, "ph": "X", "ts": 5, "dur": 7}'),
@@ -132,12 +137,30 @@ def test_events_are_where_their_numbers_say() -> None:
     assert found["step"] == [0, 1]
 
 
-def test_a_lead_that_was_met_in_one_file_is_known_in_the_next() -> None:
-    known = KnownLines()
-    first, second = (read_regular([lines(NAMED, event())], known) for _ in range(2))
-    assert first is not None
-    assert second is not None
-    assert first.leads[0] is second.leads[0]
+def test_what_many_lines_have_in_common_is_decoded_once() -> None:
+    found = read_regular(lines(NAMED, event(), *[NAMED, event(args=STEP_0)] * 50))
+    assert found is not None
+    assert len(found.heads) == 2
+    assert found.args == [b"{}", STEP_0.encode()]
+
+
+ARGUMENTS = (
+    '{"pid": 27, "step_num": "?"}', '{"worker_id": ?, "pid": ?}', '{"name": "?", "step_num": 3}',
+    '{"note": "at ? of many"}', '{"inner": {"step_num": ?, "pid": 3}, "pid": ?}', '{"pid": ?.5}',
+)  # fmt: skip
+NUMBERS = ["0", "41", "007", "-7", "7.0", "7e1", "12345678901234567", '"7"', "true", "", "}{"]
+
+
+@given(
+    st.lists(
+        st.builds(str.replace, st.sampled_from(ARGUMENTS), st.just("?"), st.sampled_from(NUMBERS)),
+        max_size=12,
+    ),
+    st.sampled_from([",\n", "\n", ",\r\n", ", "]),
+)
+def test_any_arguments_are_read_as_the_decoder_reads_them(args: list[str], between: str) -> None:
+    content = lines(*(event(args=one) for one in args), between=between)
+    assert read(content) == read_line_by_line(content)
 
 
 TEXTS = st.text(st.sampled_from('X"\\,{}[]: \nMts09é\u2028😀'), max_size=8).map(json.dumps)

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from reportgen.formats.event_columns import (
+from reportgen.formats.tally import printable
+from reportgen.formats.trace_events.columns import (
     ABSENT,
     Blocks,
     Codes,
     distinct,
     whole_numbers,
 )
-from reportgen.formats.tally import printable
 from reportgen.profile import NO_STEP, SpanArguments
 from reportgen.profile.spans import NUMBER_COLUMNS
 
@@ -88,22 +88,6 @@ class ArgumentRows:
             self._convert()
         return np.arange(first, self.n_rows, dtype=np.int32)
 
-    def append_numbers(
-        self, columns: Mapping[str, NDArray[np.int64] | int], label: str | None, n_rows: int
-    ) -> NDArray[np.int32]:
-        """Return the rows of arguments that differ in numbers alone.
-
-        Args:
-            columns: (n_rows,) the numbers of a column, or the one of all rows.
-            label: that of all rows.
-            n_rows: how many there are.
-        """
-        self._convert()
-        first = self.n_rows
-        self.n_rows += n_rows
-        self._blocks.add(n_rows, {**columns, "label": self._label(label)})
-        return np.arange(first, self.n_rows, dtype=np.int32)
-
     def extend(self, other: SpanArguments) -> int:
         """Append the rows of another table; return how many stood before."""
         self._convert()
@@ -166,22 +150,12 @@ def label_of(args: EventArgs) -> str | None:
     return args.layer_name or args.name
 
 
-def numbers_of(args: EventArgs) -> dict[str, int]:
-    """Return the number in each column, ``ABSENT`` where none is."""
-    return {column: int(whole_numbers(values)[0]) for column, values in _columns_of([args])}
-
-
-def decode_plain(raw: bytes) -> EventArgs | None:
-    """Return the arguments in some JSON; ``None`` when a field is odd or it is no object."""
+def decode_args(raw: bytes) -> EventArgs:
+    """Return the arguments in some JSON, ``NO_ARGS`` when it is no object."""
     try:
         return _DECODER.decode(raw) or NO_ARGS
     except (ValueError, RecursionError):
-        return None
-
-
-def decode_args(raw: bytes) -> EventArgs:
-    """Return the arguments in some JSON, ``NO_ARGS`` when it is no object."""
-    return decode_plain(raw) or _decode_leniently(raw)
+        return _decode_leniently(raw)
 
 
 def decode_many(raws: Sequence[bytes]) -> list[EventArgs]:

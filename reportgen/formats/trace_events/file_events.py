@@ -12,14 +12,19 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from reportgen.formats.event_batches import EventBatches, MarkRows
-from reportgen.formats.event_columns import Codes
-from reportgen.formats.event_lines import RegularEvents
-from reportgen.formats.event_pairs import Marks, match_marks
-from reportgen.formats.event_rows import EventRows, Vocabulary, join_rows
-from reportgen.formats.event_runs import read_events
-from reportgen.formats.event_text import Event
 from reportgen.formats.tally import Tally
+from reportgen.formats.trace_events.columns import Codes
+from reportgen.formats.trace_events.events import Event
+from reportgen.formats.trace_events.marks import Marks, match_marks
+from reportgen.formats.trace_events.regular_lines import RegularEvents
+from reportgen.formats.trace_events.rows import (
+    EventBatches,
+    EventRows,
+    MarkRows,
+    Vocabulary,
+    join_rows,
+)
+from reportgen.formats.trace_events.runs import read_events
 from reportgen.profile import Quality
 from reportgen.units import NS_PER_US
 
@@ -71,7 +76,7 @@ def read_event_file(
         tally: counts what cannot be read or placed.
         vocabulary: what codes mean, extended.
     """
-    batches = read_events(content, key, tally, known=vocabulary.lines)
+    batches = read_events(content, key, tally)
     return read_batches(batches, key, tally, vocabulary=vocabulary)
 
 

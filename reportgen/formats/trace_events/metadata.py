@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from reportgen.formats.event_args import decode_args
-from reportgen.formats.event_columns import ABSENT, Codes, whole_numbers
-from reportgen.formats.event_text import Event
 from reportgen.formats.tally import printable
+from reportgen.formats.trace_events.arguments import decode_args
+from reportgen.formats.trace_events.columns import ABSENT, Codes, whole_numbers
+from reportgen.formats.trace_events.events import Event
 from reportgen.units import NS_PER_US
 
 NAMING = "process_name"
@@ -76,17 +76,10 @@ class Metadata:
         """Return when the file says it began, or ``None``."""
         return self._base_us[0] * NS_PER_US if self._base_us else None
 
-    @property
-    def is_constant(self) -> bool:
-        """Return whether the same holds in the whole file: no second base, no second name."""
-        return len(self._base_us) <= 1 and all(
-            len(names) <= 1 for names in self._phase_name.values()
-        )
-
     def base_at(self, position: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the base in microseconds that holds at each place; 0 without any."""
         if len(self._base_us) <= 1:
-            return np.broadcast_to(np.int64((self._base_us or [0])[0]), position.shape)
+            return np.full(position.shape, (self._base_us or [0])[0], dtype=np.int64)
         index = np.searchsorted(self._base_position, position, side="right") - 1
         return np.array(self._base_us, dtype=np.int64)[np.maximum(index, 0)]
 
@@ -124,15 +117,10 @@ class Metadata:
 def is_settled(metadata: Iterable[Event]) -> bool:
     """Return whether ``M`` lines mean the same however often and in whatever order they come.
 
-    They do when no phase has two names, and none says when the file began.
+    They do when no phase has two names and the file has no two base times.
     """
-    said: dict[Any, bytes] = {}
-    for event in metadata:
-        if event.name == NAMING:
-            args = bytes(event.args)
-            is_new = event.pid not in said
-            if said.setdefault(event.pid, args) != args:
-                return False
-            if is_new and decode_args(args).start_time_since_epoch_in_micros is not None:
-                return False
-    return True
+    said = {(event.pid, bytes(event.args)) for event in metadata if event.name == NAMING}
+    meant = [(pid, decode_args(args)) for pid, args in said]
+    names = {(pid, args.name) for pid, args in meant if args.name is not None}
+    bases = {args.start_time_since_epoch_in_micros for _, args in meant} - {None}
+    return len({pid for pid, _ in names}) == len(names) and len(bases) <= 1

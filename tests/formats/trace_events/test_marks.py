@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reportgen.formats.event_pairs import Marks, match_across, match_marks
+from reportgen.formats.trace_events.marks import Marks, match_across, match_marks
 
 
 def by_stack(marks: list[tuple[bool, int, int]]) -> list[tuple[int, int]]:
