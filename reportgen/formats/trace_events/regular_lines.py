@@ -21,7 +21,8 @@ from numpy.typing import NDArray
 from reportgen.formats.trace_events.columns import ABSENT, distinct
 from reportgen.formats.trace_events.events import Event, decode_events
 
-_CUT = re.compile(rb', "ts": (\d+), "dur": (\d+), "args": (.*)\},?\n')
+_DURATION = b', "dur": '
+_CUT = re.compile(rb', "ts": (\d+, "dur": \d+), "args": (.*)\},?\n')
 _NUMBERS = msgspec.json.Decoder(list[float])
 _VALUES = msgspec.json.Decoder(list[msgspec.Raw])
 
@@ -58,14 +59,20 @@ def read_regular(text: bytes) -> RegularEvents | None:
     rest = decode_events(end)
     if not parts or rest is None or not _are_metadata(rest):
         return None
-    texts, head = distinct(parts[0::4])
+    texts, head = distinct(parts[0::3])
     heads = [found for found in map(_head_of, texts) if found is not None]
-    args, arg = distinct(parts[3::4])
-    ts_us, dur_us = _numbers(parts[1::4]), _numbers(parts[2::4])
-    if len(heads) < len(texts) or ts_us is None or dur_us is None or not _are_values(args):
+    args, arg = distinct(parts[2::3])
+    times_us = _times(parts[1::3])
+    if len(heads) < len(texts) or times_us is None or not _are_values(args):
         return None
     return RegularEvents(
-        heads=heads, head=head, ts_us=ts_us, dur_us=dur_us, args=args, arg=arg, rest=rest
+        heads=heads,
+        head=head,
+        ts_us=times_us[0::2],
+        dur_us=times_us[1::2],
+        args=args,
+        arg=arg,
+        rest=rest,
     )
 
 
@@ -82,10 +89,11 @@ def _are_metadata(events: Sequence[Event]) -> bool:
     return all(event.ph == "M" for event in events)
 
 
-def _numbers(texts: Sequence[bytes]) -> NDArray[np.float64] | None:
-    """Return numbers; ``None`` when one is written in a way that JSON does not know."""
+def _times(texts: Sequence[bytes]) -> NDArray[np.float64] | None:
+    """Return (2n,) starts and durations; ``None`` when JSON does not know such a number."""
+    numbers = b",".join(texts).replace(_DURATION, b",")
     try:
-        return np.array(_NUMBERS.decode(b"[%b]" % b",".join(texts)), dtype=np.float64)
+        return np.array(_NUMBERS.decode(b"[%b]" % numbers), dtype=np.float64)
     except ValueError:
         return None
 

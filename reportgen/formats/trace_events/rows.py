@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, fields
-from itertools import compress
+from itertools import chain, compress
 
 import numpy as np
 from numpy.typing import NDArray
@@ -163,11 +163,14 @@ class EventBatches:
     def _learn_heads(self, found: RegularEvents, places: NDArray[np.intp]) -> None:
         """Take the ``M`` lines above events: only where a head comes first, if that is enough."""
         above = [head[:-1] for head in found.heads]
-        rows = np.arange(found.head.size)
-        if is_settled(line for lines in above for line in lines):
-            rows = np.flatnonzero(np.diff(np.maximum.accumulate(found.head), prepend=-1))
-        for head, place in zip(found.head[rows].tolist(), places[rows].tolist(), strict=True):
-            self._learn(above[head], range(place - len(above[head]), place))
+        if is_settled(chain.from_iterable(above)):
+            codes = range(len(above))
+            places = places[np.searchsorted(np.maximum.accumulate(found.head), codes)]
+        else:
+            codes = found.head.tolist()
+        lines = [line for code in codes for line in above[code]]
+        ends = zip(codes, places.tolist(), strict=True)
+        self._learn(lines, [at for code, end in ends for at in range(end - len(above[code]), end)])
 
     def _learn(self, metadata: Iterable[Event], places: Iterable[int]) -> None:
         self.metadata.learn(metadata, [self._n_before + place for place in places], self.pids)
