@@ -10,7 +10,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from reportgen.formats.tally import printable
+from reportgen.formats.diagnostics import printable
 from reportgen.formats.trace_events.columns import (
     ABSENT,
     Blocks,

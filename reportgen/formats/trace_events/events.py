@@ -6,8 +6,8 @@ import json
 
 import msgspec
 
+from reportgen.formats.diagnostics import Diagnostics
 from reportgen.formats.json_text import items_of_line
-from reportgen.formats.tally import Tally
 from reportgen.formats.trace_events.arguments import Scalar, scalars
 from reportgen.formats.trace_events.columns import ABSENT
 from reportgen.profile import Quality
@@ -51,15 +51,15 @@ def decode_events(text: bytes) -> list[Event] | None:
 
 
 def decode_lines(
-    run: bytes, first_line: int, key: str, tally: Tally, *, is_last: bool
+    run: bytes, first_line: int, key: str, problems: Diagnostics, *, is_last: bool
 ) -> list[Event]:
     """Return the events of lines, read one by one.
 
     Args:
         run: the lines.
         first_line: the number of the first.
-        key: the file's, for the tally.
-        tally: counts lines that cannot be read; they are left out.
+        key: the file's, for the problems.
+        problems: counts lines that cannot be read; they are left out.
         is_last: whether the file ends here.
     """
     events: list[Event] = []
@@ -69,9 +69,9 @@ def decode_lines(
         if found is None:
             found, is_broken = _decode_items(line)
             if is_broken:
-                tally.add(Quality.LINES_BROKEN, key, detail=f"line {number}")
+                problems.add(Quality.LINES_BROKEN, key, detail=f"line {number}")
                 if is_last and number - first_line + 1 == len(lines):
-                    tally.add(Quality.BYTES_LOST, key, len(line))
+                    problems.add(Quality.BYTES_LOST, key, len(line))
         events.extend(found)
     return events
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from reportgen.formats.tally import Tally
+from reportgen.formats.diagnostics import Diagnostics
 from reportgen.formats.trace_events.columns import Codes
 from reportgen.formats.trace_events.events import Event
 from reportgen.formats.trace_events.marks import Marks, match_marks
@@ -66,24 +66,24 @@ _NO_EVENTS = FileEvents(
 
 
 def read_event_file(
-    content: bytes, key: str, tally: Tally, *, vocabulary: Vocabulary
+    content: bytes, key: str, problems: Diagnostics, *, vocabulary: Vocabulary
 ) -> FileEvents:
     """Read one timeline.
 
     Args:
         content: the file's bytes; complete, unfinished or damaged.
-        key: the file's, for the tally.
-        tally: counts what cannot be read or placed.
+        key: the file's, for the problems.
+        problems: counts what cannot be read or placed.
         vocabulary: what codes mean, extended.
     """
-    batches = read_events(content, key, tally)
-    return read_batches(batches, key, tally, vocabulary=vocabulary)
+    batches = read_events(content, key, problems)
+    return read_batches(batches, key, problems, vocabulary=vocabulary)
 
 
 def read_batches(
     batches: Iterable[list[Event] | RegularEvents],
     key: str,
-    tally: Tally,
+    problems: Diagnostics,
     *,
     vocabulary: Vocabulary,
     origin_us: int | None = None,
@@ -92,8 +92,8 @@ def read_batches(
 
     Args:
         batches: its events in their order.
-        key: the file's, for the tally.
-        tally: counts what cannot be placed.
+        key: the file's, for the problems.
+        problems: counts what cannot be placed.
         vocabulary: what codes mean, extended.
         origin_us: what times are counted from, if something outside the file says it.
     """
@@ -102,13 +102,13 @@ def read_batches(
         taken.metadata.start_at(origin_us)
     for batch in batches:
         taken.take(batch)
-    tally.add(Quality.EVENTS_DROPPED, key, taken.n_other, what=_SAY_OTHER)
-    tally.add(Quality.EVENTS_DROPPED, key, taken.n_kindless, what=_SAY_KINDLESS)
-    file = _File(key=key, tally=tally, taken=taken, phases=vocabulary.phases)
+    problems.add(Quality.EVENTS_DROPPED, key, taken.n_other, what=_SAY_OTHER)
+    problems.add(Quality.EVENTS_DROPPED, key, taken.n_kindless, what=_SAY_KINDLESS)
+    file = _File(key=key, problems=problems, taken=taken, phases=vocabulary.phases)
     found, is_usable = (
         _absolute(join_rows(taken.spans), file) if taken.spans else (_NO_EVENTS, _NO_ROWS)
     )
-    tally.add(Quality.EVENTS_DROPPED, key, int(np.count_nonzero(~is_usable)), what=_SAY_TIME)
+    problems.add(Quality.EVENTS_DROPPED, key, int(np.count_nonzero(~is_usable)), what=_SAY_TIME)
     return _with_marks(found, taken.marks, file) if taken.marks else found
 
 
@@ -117,7 +117,7 @@ class _File:
     """What is known of a file when it was read."""
 
     key: str
-    tally: Tally
+    problems: Diagnostics
     taken: EventBatches
     phases: Codes
 
@@ -183,7 +183,7 @@ def _with_marks(events: FileEvents, parts: list[MarkRows], file: _File) -> FileE
     rows = join_rows([part.rows for part in parts])
     placed, is_usable = _absolute(replace(rows, dur_us=np.zeros(rows.ts_us.shape)), file)
     n_timeless = int(np.count_nonzero(~is_usable))
-    file.tally.add(Quality.EVENTS_UNMATCHED, file.key, n_timeless)
+    file.problems.add(Quality.EVENTS_UNMATCHED, file.key, n_timeless)
     marks = Marks(
         time_ns=placed.start_ns,
         is_begin=np.concatenate([part.is_begin for part in parts])[is_usable],
@@ -193,7 +193,7 @@ def _with_marks(events: FileEvents, parts: list[MarkRows], file: _File) -> FileE
         argument=placed.argument,
     )
     begins, ends = match_marks(marks.is_begin, rows.pid[is_usable], marks.thread)
-    paired = paired_events(marks.where(begins), marks.where(ends), file.key, file.tally)
+    paired = paired_events(marks.where(begins), marks.where(ends), file.key, file.problems)
     is_loose = np.ones(marks.n_marks, dtype=np.bool_)
     is_loose[begins] = is_loose[ends] = False
     return replace(
@@ -207,10 +207,10 @@ def _with_marks(events: FileEvents, parts: list[MarkRows], file: _File) -> FileE
     )
 
 
-def paired_events(begins: Marks, ends: Marks, key: str, tally: Tally) -> FileEvents:
+def paired_events(begins: Marks, ends: Marks, key: str, problems: Diagnostics) -> FileEvents:
     """Return the events that begin and end with these marks, row by row."""
     is_usable = ends.time_ns >= begins.time_ns
-    tally.add(Quality.EVENTS_DROPPED, key, int(np.count_nonzero(~is_usable)), what=_SAY_TIME)
+    problems.add(Quality.EVENTS_DROPPED, key, int(np.count_nonzero(~is_usable)), what=_SAY_TIME)
     begins, ends = begins.where(is_usable), ends.where(is_usable)
     return FileEvents(
         start_ns=begins.time_ns,

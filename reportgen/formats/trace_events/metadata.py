@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from reportgen.formats.tally import printable
+from reportgen.formats.diagnostics import printable
 from reportgen.formats.trace_events.arguments import decode_args
 from reportgen.formats.trace_events.columns import ABSENT, Codes, whole_numbers
 from reportgen.formats.trace_events.events import Event

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from reportgen.formats.diagnostics import Diagnostics
 from reportgen.formats.json_text import to_text
-from reportgen.formats.tally import Tally
 from reportgen.formats.trace_events.events import EDGES, Event, decode_events, decode_lines
 from reportgen.formats.trace_events.regular_lines import RegularEvents, read_regular
 
@@ -16,13 +16,15 @@ _MAX_RUN_BYTES = 64 << 20
 """A line that is longer than this is cut between two events. Source: ours."""
 
 
-def read_events(content: bytes, key: str, tally: Tally) -> Iterator[list[Event] | RegularEvents]:
+def read_events(
+    content: bytes, key: str, problems: Diagnostics
+) -> Iterator[list[Event] | RegularEvents]:
     """Yield a file's events in their order, some thousands at a time.
 
     Args:
         content: the file; with or without ``[`` and ``]``, complete or broken off.
-        key: the file's, for the tally.
-        tally: counts lines that cannot be read, with their numbers.
+        key: the file's, for the problems.
+        problems: counts lines that cannot be read, with their numbers.
     """
     if not _is_plain(content):
         content = to_text(content)[0].encode("utf-8", "surrogateescape")
@@ -38,27 +40,27 @@ def read_events(content: bytes, key: str, tally: Tally) -> Iterator[list[Event] 
                 yield whole
                 return
             first_line = content.count(b"\n", 0, start) + 1
-            events = decode_lines(run, first_line, key, tally, is_last=end == len(content))
+            events = decode_lines(run, first_line, key, problems, is_last=end == len(content))
         yield events
         start = end
 
 
 def read_event_blocks(
-    blocks: Iterable[bytes], key: str, tally: Tally
+    blocks: Iterable[bytes], key: str, problems: Diagnostics
 ) -> Iterator[list[Event] | RegularEvents]:
     """Yield a file's events as ``read_events`` does, of a file that need not fit into memory.
 
     Args:
         blocks: the file in pieces of any size.
-        key: the file's, for the tally.
-        tally: counts lines that cannot be read, with their numbers.
+        key: the file's, for the problems.
+        problems: counts lines that cannot be read, with their numbers.
 
     Edge cases: a file in another encoding is read as a whole.
     """
     source = iter(blocks)
     waiting = [next(source, b"")]
     if not _is_plain(waiting[0]):
-        yield from read_events(b"".join([*waiting, *source]), key, tally)
+        yield from read_events(b"".join([*waiting, *source]), key, problems)
         return
     first_line, size = 1, len(waiting[0])
     for block in source:
@@ -73,14 +75,14 @@ def read_event_blocks(
             run, rest = text[:end], text[end:].lstrip(EDGES)
         events = decode_events(run)
         if events is None:
-            events = decode_lines(run, first_line, key, tally, is_last=False)
+            events = decode_lines(run, first_line, key, problems, is_last=False)
         yield events
         first_line += run.count(b"\n") + len(mark)
         waiting, size = [rest], len(rest)
     run = b"".join(waiting)
     events = decode_events(run)
     if events is None:
-        events = decode_lines(run, first_line, key, tally, is_last=True)
+        events = decode_lines(run, first_line, key, problems, is_last=True)
     yield events
 
 

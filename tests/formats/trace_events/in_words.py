@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from reportgen.formats import FileEvents, Vocabulary
+from reportgen.formats.trace_events.file_events import FileEvents
+from reportgen.formats.trace_events.rows import Vocabulary
 from reportgen.profile import SpanArguments
 from reportgen.profile.spans import NUMBER_COLUMNS
 

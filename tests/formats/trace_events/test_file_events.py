@@ -7,8 +7,10 @@ from dataclasses import dataclass
 
 import pytest
 
-from reportgen.formats import FileEvents, Tally, Vocabulary, read_event_file
+from reportgen.formats import Diagnostics
 from reportgen.formats.trace_events.arguments import ArgumentRows
+from reportgen.formats.trace_events.file_events import FileEvents, read_event_file
+from reportgen.formats.trace_events.rows import Vocabulary
 from reportgen.profile import Quality, SpanArguments
 from reportgen.profile.spans import NUMBER_COLUMNS
 from tests.builders import timeline_lines
@@ -22,7 +24,7 @@ class Read:
     """What came out of a file, in words."""
 
     events: FileEvents
-    tally: Tally
+    problems: Diagnostics
     names: tuple[str, ...]
     phases: tuple[str, ...]
     arguments: SpanArguments
@@ -48,17 +50,17 @@ class Read:
         ]
 
     def counted(self, quality: Quality) -> int:
-        return self.tally.count(quality)
+        return self.problems.count(quality)
 
 
 def read(content: bytes | list[object]) -> Read:
     if isinstance(content, list):
         content = ("[\n" + ",\n".join(json.dumps(item) for item in content) + "\n]\n").encode()
-    vocabulary, tally = Vocabulary(), Tally()
-    events = read_event_file(content, "t.json", tally, vocabulary=vocabulary)
+    vocabulary, problems = Vocabulary(), Diagnostics()
+    events = read_event_file(content, "t.json", problems, vocabulary=vocabulary)
     return Read(
         events=events,
-        tally=tally,
+        problems=problems,
         names=tuple(vocabulary.names),
         phases=tuple(vocabulary.phases),
         arguments=vocabulary.arguments.table(),
@@ -109,7 +111,7 @@ def test_complete_and_unfinished_arrays_give_the_same_events(text: str) -> None:
     assert found.rows == STEPS
     assert found.numbers("step") == [0, 1, 2]
     assert found.numbers("os_pid") == [27, 27, 27]
-    assert found.tally.notes() == ()
+    assert found.problems.notes() == ()
 
 
 def test_utf_16_is_read() -> None:
@@ -127,7 +129,7 @@ def test_garbage_in_the_middle_costs_its_line() -> None:
     found = read(("[\n" + ",\n".join([*LINES[:3], "}garbage{", *LINES[3:]]) + "\n]\n").encode())
     assert found.rows == STEPS
     assert found.counted(Quality.LINES_BROKEN) == 1
-    assert "line 5" in found.tally.notes()[0].text
+    assert "line 5" in found.problems.notes()[0].text
 
 
 def test_lines_far_into_a_large_file_keep_their_numbers() -> None:
@@ -135,7 +137,7 @@ def test_lines_far_into_a_large_file_keep_their_numbers() -> None:
     lines = ["[", *(f"{line}," for line in [json.dumps(header()), *many]), "oops", "]"]
     found = read("\n".join(lines).encode())
     assert len(found.rows) == 40_000
-    assert "line 40003" in found.tally.notes()[0].text
+    assert "line 40003" in found.problems.notes()[0].text
 
 
 @pytest.mark.parametrize(

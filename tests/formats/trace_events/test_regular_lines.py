@@ -9,26 +9,28 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reportgen.formats import Tally, Vocabulary, read_batches, read_event_file
+from reportgen.formats import Diagnostics
 from reportgen.formats.json_text import to_text
 from reportgen.formats.trace_events.events import decode_lines
+from reportgen.formats.trace_events.file_events import read_batches, read_event_file
 from reportgen.formats.trace_events.regular_lines import read_regular
+from reportgen.formats.trace_events.rows import Vocabulary
 from tests.formats.trace_events.in_words import in_words
 
 
 def read(content: bytes) -> dict[str, Any]:
-    vocabulary, tally = Vocabulary(), Tally()
-    events = read_event_file(content, "t.json", tally, vocabulary=vocabulary)
-    return in_words(events, vocabulary, vocabulary.arguments.table()) | {"notes": tally.notes()}
+    vocabulary, problems = Vocabulary(), Diagnostics()
+    events = read_event_file(content, "t.json", problems, vocabulary=vocabulary)
+    return in_words(events, vocabulary, vocabulary.arguments.table()) | {"notes": problems.notes()}
 
 
 def read_line_by_line(content: bytes) -> dict[str, Any]:
     """Read with the decoder alone."""
-    vocabulary, tally = Vocabulary(), Tally()
+    vocabulary, problems = Vocabulary(), Diagnostics()
     text = to_text(content)[0].encode("utf-8", "surrogateescape")
-    batches = [decode_lines(text, 1, "t.json", tally, is_last=True)]
-    events = read_batches(batches, "t.json", tally, vocabulary=vocabulary)
-    return in_words(events, vocabulary, vocabulary.arguments.table()) | {"notes": tally.notes()}
+    batches = [decode_lines(text, 1, "t.json", problems, is_last=True)]
+    events = read_batches(batches, "t.json", problems, vocabulary=vocabulary)
+    return in_words(events, vocabulary, vocabulary.arguments.table()) | {"notes": problems.notes()}
 
 
 def is_regular(content: bytes) -> bool:

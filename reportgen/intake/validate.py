@@ -8,7 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from reportgen.formats import RawRows, SystemFile, Tally
+from reportgen.formats import Diagnostics
+from reportgen.formats.sagemaker.minute_files import SystemFile
+from reportgen.formats.sagemaker.system_metrics import RawRows
 from reportgen.intake.ticks import Rows, join_rows
 from reportgen.profile import Quality, Series
 
@@ -50,7 +52,7 @@ def screen_block(
     raw: Sequence[RawRows],
     files: Sequence[SystemFile],
     limits: Limits,
-    tally: Tally,
+    problems: Diagnostics,
     *,
     believes_names: bool,
 ) -> Rows:
@@ -71,7 +73,7 @@ def screen_block(
             return _rows(together)
     return join_rows(
         [
-            screen(lines, file, limits, tally, believes_name=believes_names)
+            screen(lines, file, limits, problems, believes_name=believes_names)
             for lines, file in zip(raw, files, strict=True)
         ]
     )
@@ -97,7 +99,7 @@ def screen(
     raw: RawRows,
     file: SystemFile,
     limits: Limits,
-    tally: Tally,
+    problems: Diagnostics,
     *,
     believes_name: bool,
 ) -> Rows:
@@ -107,25 +109,25 @@ def screen(
         raw: the file's lines.
         file: whose they are.
         limits: of the series that ``raw.code`` indexes.
-        tally: counts broken values, impossible values, and times off the file's minute.
+        problems: counts broken values, impossible values, and times off the file's minute.
         believes_name: whether a sample far from the minute in the file's name is left out; else
             it is measured against the median of the file.
     """
     is_real = np.isfinite(raw.value)
-    _count(Quality.VALUES_BROKEN, ~is_real, file, tally)
-    is_real &= _is_on_time(raw, file, tally, believes_name=believes_name)
+    _count(Quality.VALUES_BROKEN, ~is_real, file, problems)
+    is_real &= _is_on_time(raw, file, problems, believes_name=believes_name)
     is_odd = (raw.value < 0) | (raw.value > 100)
     if is_odd.any():
         is_odd = (raw.value < limits.least[raw.code]) | (raw.value > limits.most[raw.code])
         is_odd &= is_real
-        _count(Quality.SAMPLES_OUT_OF_RANGE, is_odd, file, tally)
+        _count(Quality.SAMPLES_OUT_OF_RANGE, is_odd, file, problems)
         is_real &= ~is_odd
     rows = slice(None) if is_real.all() else is_real
     return _rows(RawRows(code=raw.code[rows], time_s=raw.time_s[rows], value=raw.value[rows]))
 
 
 def _is_on_time(
-    raw: RawRows, file: SystemFile, tally: Tally, *, believes_name: bool
+    raw: RawRows, file: SystemFile, problems: Diagnostics, *, believes_name: bool
 ) -> NDArray[np.bool_]:
     """Return which samples lie within a day of their file; count what is off its minute."""
     by_median = not believes_name and raw.time_s.size
@@ -136,8 +138,8 @@ def _is_on_time(
     if not is_off.any():
         return ~is_off
     is_stray = ~((np.abs(after_s) <= STRAY_S) & (np.abs(raw.time_s) < _LATEST_S))
-    _count(Quality.SAMPLES_OUT_OF_MINUTE, is_off & ~is_stray, file, tally)
-    _count(Quality.SAMPLES_OUT_OF_MINUTE, is_stray, file, tally, what=_STRAY)
+    _count(Quality.SAMPLES_OUT_OF_MINUTE, is_off & ~is_stray, file, problems)
+    _count(Quality.SAMPLES_OUT_OF_MINUTE, is_stray, file, problems, what=_STRAY)
     return ~is_stray
 
 
@@ -154,6 +156,11 @@ def _rows(raw: RawRows) -> Rows:
 
 
 def _count(
-    quality: Quality, rows: NDArray[np.bool_], file: SystemFile, tally: Tally, *, what: str = ""
+    quality: Quality,
+    rows: NDArray[np.bool_],
+    file: SystemFile,
+    problems: Diagnostics,
+    *,
+    what: str = "",
 ) -> None:
-    tally.add(quality, file.key, int(np.count_nonzero(rows)), what=what)
+    problems.add(quality, file.key, int(np.count_nonzero(rows)), what=what)

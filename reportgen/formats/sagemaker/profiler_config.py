@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from reportgen.formats.tally import printable
+from reportgen.formats.diagnostics import printable
 from reportgen.profiling import ProfiledWindow, Profiling, ProfilingKind
 
 MAX_BYTES = 1 << 20

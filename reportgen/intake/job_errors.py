@@ -7,21 +7,19 @@ from pathlib import PurePosixPath
 
 from reportgen.errors import LocationError
 from reportgen.formats import claim, printable
-from reportgen.intake.unread import name_unread, refuse_pickles
+from reportgen.intake.listing import MAX_DEPTH, Listing
+from reportgen.intake.unsupported import name_unsupported, refuse_pickles
 from reportgen.storage import LINK, Location, ObjectInfo
-
-MAX_DEPTH = 4
-"""Folders between the given path and ``system/`` or ``framework/``. Source: formats.md §1."""
 
 _REMEDY = (
     "Pass the folder that holds profiler-output/, or its system/ and framework/, or kernel traces."
 )
 
 
-def not_a_job(path: str, location: Location) -> LocationError:
+def not_a_job(path: str, listing: Listing) -> LocationError:
     """Return the error that says what a single file is, if that can be told."""
-    unread = name_unread(location, [ObjectInfo(key=PurePosixPath(path).name, size_bytes=0)])
-    if unread is None:
+    unsupported = name_unsupported(listing.location, listing.objects, listing.unsupported)
+    if unsupported is None:
         return LocationError(
             f"{path!r} is a file, not the folder of a job and not a kernel trace.",
             hint=_REMEDY,
@@ -29,22 +27,23 @@ def not_a_job(path: str, location: Location) -> LocationError:
             is_file=True,
         )
     return LocationError(
-        f"{path!r} is a single file ({unread}); this version cannot read {unread} yet.",
+        f"{path!r} is a single file ({unsupported}); this version cannot read {unsupported} yet.",
         hint=_REMEDY,
         path=path,
     )
 
 
-def no_job(path: str, location: Location, objects: Sequence[ObjectInfo]) -> LocationError:
+def no_job(path: str, listing: Listing) -> LocationError:
     """Return the error that says best why there is no job under a path."""
+    location, objects = listing.location, listing.objects
     if not objects:
         return LocationError(f"The folder {path!r} is empty.", hint=_REMEDY, path=path)
-    refuse_pickles(path, objects)
-    unread = name_unread(location, objects)
-    if unread is not None:
+    refuse_pickles(path, len(listing.pickles))
+    unsupported = name_unsupported(location, objects, listing.unsupported)
+    if unsupported is not None:
         return LocationError(
-            f"Found {unread} under {path!r}, and no system metrics or framework events; "
-            f"this version cannot read {unread} yet.",
+            f"Found {unsupported} under {path!r}, and no system metrics or framework events; "
+            f"this version cannot read {unsupported} yet.",
             hint=_REMEDY,
             path=path,
         )

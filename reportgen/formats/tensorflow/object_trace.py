@@ -9,9 +9,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from reportgen.formats.blank import noted_until_blank
+from reportgen.formats.decompression_guard import noted_until_blank
+from reportgen.formats.diagnostics import Diagnostics
 from reportgen.formats.kineto.packing import Packing, unpacked
-from reportgen.formats.tally import Tally
 from reportgen.formats.trace_events.events import Event, decode_event, decode_events
 from reportgen.formats.trace_events.runs import CHUNK_BYTES
 from reportgen.profile import Quality
@@ -28,18 +28,20 @@ _SAY_CUT_OFF = "the file ends in the middle of its events: {bytes} lost"
 _SAY_NO_LIST = "{n} [file holds|files hold] no list of events"
 
 
-def read_object_events(blocks: Iterable[bytes], key: str, tally: Tally) -> Iterator[list[Event]]:
+def read_object_events(
+    blocks: Iterable[bytes], key: str, problems: Diagnostics
+) -> Iterator[list[Event]]:
     """Yield a file's events in their order, some thousands at a time.
 
     Args:
         blocks: the file's bytes, packed or not, in pieces of any size.
-        key: the file's, for the tally.
-        tally: counts what cannot be read.
+        key: the file's, for the problems.
+        problems: counts what cannot be read.
     """
     packing = Packing()
     text = b""
     is_open = False
-    for block in noted_until_blank(unpacked(blocks, packing), key, tally):
+    for block in noted_until_blank(unpacked(blocks, packing), key, problems):
         text += block
         if not is_open:
             opening = _OPENING.search(text)
@@ -52,16 +54,16 @@ def read_object_events(blocks: Iterable[bytes], key: str, tally: Tally) -> Itera
         if border is None and len(text) < _MAX_EVENT_BYTES:
             continue
         end, start = border or (len(text), len(text))
-        yield _run(text[:end], key, tally)
+        yield _run(text[:end], key, problems)
         text = text[start:]
     if is_open:
-        yield _tail(text, key, tally)
+        yield _tail(text, key, problems)
     else:
-        tally.add(Quality.FILES_SKIPPED, key, what=_SAY_NO_LIST)
+        problems.add(Quality.FILES_SKIPPED, key, what=_SAY_NO_LIST)
     if packing.is_damaged:
-        tally.remark("Its packed bytes are damaged; what follows the damage is lost.", path=key)
+        problems.remark("Its packed bytes are damaged; what follows the damage is lost.", path=key)
     if packing.is_cut_off:
-        tally.remark("Its packed bytes end too early; what followed is lost.", path=key)
+        problems.remark("Its packed bytes end too early; what followed is lost.", path=key)
 
 
 def _last_border(text: bytes) -> tuple[int, int] | None:
@@ -75,13 +77,13 @@ def _last_border(text: bytes) -> tuple[int, int] | None:
     return None
 
 
-def _run(text: bytes, key: str, tally: Tally) -> list[Event]:
+def _run(text: bytes, key: str, problems: Diagnostics) -> list[Event]:
     """Return the events of a run; damaged ones are counted."""
     events = decode_events(text)
-    return events if events is not None else _pieces(_BORDER.split(text), key, tally)
+    return events if events is not None else _pieces(_BORDER.split(text), key, problems)
 
 
-def _tail(text: bytes, key: str, tally: Tally) -> list[Event]:
+def _tail(text: bytes, key: str, problems: Diagnostics) -> list[Event]:
     """Return the events before the end of the list, or of the file where that is cut off."""
     end = len(text)
     for _ in range(_MAX_ENDS):
@@ -92,15 +94,15 @@ def _tail(text: bytes, key: str, tally: Tally) -> list[Event]:
         if events is not None:
             return events
     *pieces, last = _BORDER.split(text)
-    events = _pieces(pieces, key, tally)
+    events = _pieces(pieces, key, problems)
     event = decode_event(last.rpartition(b"]")[0] or last)
     if event is not None:
         return [*events, event]
-    tally.add(Quality.BYTES_LOST, key, len(last.strip(_EDGES)), what=_SAY_CUT_OFF)
+    problems.add(Quality.BYTES_LOST, key, len(last.strip(_EDGES)), what=_SAY_CUT_OFF)
     return events
 
 
-def _pieces(pieces: Iterable[bytes], key: str, tally: Tally) -> list[Event]:
+def _pieces(pieces: Iterable[bytes], key: str, problems: Diagnostics) -> list[Event]:
     found = [decode_event(piece) for piece in pieces]
-    tally.add(Quality.EVENTS_DROPPED, key, found.count(None), what=_SAY_DAMAGED)
+    problems.add(Quality.EVENTS_DROPPED, key, found.count(None), what=_SAY_DAMAGED)
     return [event for event in found if event is not None]

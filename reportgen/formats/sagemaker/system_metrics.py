@@ -15,11 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reportgen.errors import LocationError, PlaceError
-from reportgen.formats.series_codes import MAX_SERIES, UNKNOWN, UNREADABLE, SeriesCodes
-from reportgen.formats.system_lines import LineReading, read_lines, series_of
-from reportgen.formats.system_source import BlockSource, SystemFile
-from reportgen.formats.system_typed import read_typed
-from reportgen.formats.tally import Tally, printable
+from reportgen.formats.diagnostics import Diagnostics, printable
+from reportgen.formats.sagemaker.minute_files import BlockSource, SystemFile
+from reportgen.formats.sagemaker.series_codes import MAX_SERIES, UNKNOWN, UNREADABLE, SeriesCodes
+from reportgen.formats.sagemaker.system_lines import LineReading, read_lines, read_typed, series_of
 from reportgen.profile import Quality
 
 if TYPE_CHECKING:
@@ -52,7 +51,7 @@ def read_block(
     connection: DuckDBPyConnection,
     files: Sequence[SystemFile],
     codes: SeriesCodes,
-    tally: Tally,
+    problems: Diagnostics,
 ) -> list[RawRows]:
     """Read some minute files of one node.
 
@@ -60,7 +59,7 @@ def read_block(
         connection: a DuckDB connection; nothing is kept in it.
         files: minute files that hold something and may be read (``system_source.readable``).
         codes: the node's series, extended by what is found.
-        tally: counts what cannot be read.
+        problems: counts what cannot be read.
 
     Returns:
         The lines of each file, in the order of ``files``.
@@ -73,7 +72,7 @@ def read_block(
 
     try:
         with BlockSource(files) as source:
-            rows = _read_fast(connection, source, codes, tally)
+            rows = _read_fast(connection, source, codes, problems)
     except PlaceError:
         raise
     except (duckdb.Error, LocationError):
@@ -85,37 +84,42 @@ def read_block(
     if rows is not None:
         return rows
     if len(files) == 1:
-        return [_read_slowly(files[0], codes, tally)]
+        return [_read_slowly(files[0], codes, problems)]
     middle = len(files) // 2
     return [
-        *read_block(connection, files[:middle], codes, tally),
-        *read_block(connection, files[middle:], codes, tally),
+        *read_block(connection, files[:middle], codes, problems),
+        *read_block(connection, files[middle:], codes, problems),
     ]
 
 
 def read_small_block(
-    files: Sequence[SystemFile], codes: SeriesCodes, tally: Tally
+    files: Sequence[SystemFile], codes: SeriesCodes, problems: Diagnostics
 ) -> list[RawRows]:
     """Read some minute files of one node without DuckDB; see ``read_block``."""
     contents = files[0].location.read_many([file.key for file in files])
     return [
-        _read_typed(file, content, codes, tally)
+        _read_typed(file, content, codes, problems)
         if isinstance(content, bytes)
-        else _unread(file, content, codes, tally)
+        else _unread(file, content, codes, problems)
         for file, content in zip(files, contents, strict=True)
     ]
 
 
-def _read_typed(file: SystemFile, content: bytes, codes: SeriesCodes, tally: Tally) -> RawRows:
+def _read_typed(
+    file: SystemFile, content: bytes, codes: SeriesCodes, problems: Diagnostics
+) -> RawRows:
     lines = read_typed(content, codes)
     if lines is None or (lines.code < 0).any():
-        return _rows_of_content(file, content, codes, tally)
-    _remark_foreign(set(lines.nodes), file.node, tally)
+        return _rows_of_content(file, content, codes, problems)
+    _remark_foreign(set(lines.nodes), file.node, problems)
     return RawRows(code=lines.code, time_s=lines.time_s, value=lines.value)
 
 
 def _read_fast(
-    connection: DuckDBPyConnection, source: BlockSource, codes: SeriesCodes, tally: Tally
+    connection: DuckDBPyConnection,
+    source: BlockSource,
+    codes: SeriesCodes,
+    problems: Diagnostics,
 ) -> list[RawRows] | None:
     """Let DuckDB parse the block; ``None`` when its rows cannot be told apart by file."""
     columns: dict[str, Any] = connection.execute(
@@ -127,13 +131,13 @@ def _read_fast(
         return None
     time_s = np.ma.filled(columns["time_s"], np.nan)
     value = np.ma.filled(columns["value"], np.nan)
-    code = _codes_of(connection, source, columns, codes, tally)
+    code = _codes_of(connection, source, columns, codes, problems)
     is_broken = np.isnan(time_s) | (code < 0)
     slow = set(np.searchsorted(starts, np.flatnonzero(is_broken), side="right").tolist())
     rows = []
     for index, (start, end) in enumerate(pairwise(starts)):
         if index + 1 in slow:
-            rows.append(_read_slowly(source.files[index], codes, tally))
+            rows.append(_read_slowly(source.files[index], codes, problems))
         else:
             within = slice(start, end)
             rows.append(RawRows(code=code[within], time_s=time_s[within], value=value[within]))
@@ -154,18 +158,18 @@ def _codes_of(
     source: BlockSource,
     columns: dict[str, Any],
     codes: SeriesCodes,
-    tally: Tally,
+    problems: Diagnostics,
 ) -> NDArray[np.int32]:
     """Return each line's series code; below 0 where the line cannot be read."""
     node = source.files[0].node
     if not codes.series:
         middle = source.paths[len(source.paths) // 2]
-        _learn(_distinct(connection, [middle], limit=_SAMPLE_LINES), node, codes, tally)
+        _learn(_distinct(connection, [middle], limit=_SAMPLE_LINES), node, codes, problems)
     code = codes.look_up(columns["line"])
     is_unknown = code == UNKNOWN
     if is_unknown.any():
         paths = [source.paths[index] for index in np.unique(columns["file"][is_unknown])]
-        _learn(_distinct(connection, paths), node, codes, tally)
+        _learn(_distinct(connection, paths), node, codes, problems)
         code = codes.look_up(columns["line"])
     return code
 
@@ -184,54 +188,62 @@ def _distinct(
     ).fetchall()
 
 
-def _learn(lines: Sequence[_SeriesLine], node: str, codes: SeriesCodes, tally: Tally) -> None:
+def _learn(
+    lines: Sequence[_SeriesLine], node: str, codes: SeriesCodes, problems: Diagnostics
+) -> None:
     codes.learn(
         {
             line: UNREADABLE if kind is None else codes.code(series_of(kind, name, dimension))
             for line, kind, name, dimension, _ in lines
         }
     )
-    _remark_foreign({named for *_, named in lines if named}, node, tally)
+    _remark_foreign({named for *_, named in lines if named}, node, problems)
 
 
-def _remark_foreign(named: set[str], node: str, tally: Tally) -> None:
+def _remark_foreign(named: set[str], node: str, problems: Diagnostics) -> None:
     """Say that lines name another node. A sample of the lines is looked at: it costs time."""
     for other in sorted(named - {node}):
-        tally.remark(
+        problems.remark(
             f"Lines in files of {node} name the node {printable(other)}; they were counted to "
             f"{node}, which the files' names say."
         )
 
 
-def _read_slowly(file: SystemFile, codes: SeriesCodes, tally: Tally) -> RawRows:
+def _read_slowly(file: SystemFile, codes: SeriesCodes, problems: Diagnostics) -> RawRows:
     try:
         content = file.location.read_bytes(file.key)
     except PlaceError:
         raise
     except LocationError as err:
-        return _unread(file, err, codes, tally)
-    return _rows_of_content(file, content, codes, tally)
+        return _unread(file, err, codes, problems)
+    return _rows_of_content(file, content, codes, problems)
 
 
-def _unread(file: SystemFile, why: LocationError, codes: SeriesCodes, tally: Tally) -> RawRows:
+def _unread(
+    file: SystemFile, why: LocationError, codes: SeriesCodes, problems: Diagnostics
+) -> RawRows:
     """Note a file that cannot be opened; it has no lines."""
     reason = str(why.details.get("reason", ""))
-    tally.add(
+    problems.add(
         Quality.FILES_SKIPPED, file.key, what="{n} [file|files] cannot be read", detail=reason
     )
     return _rows_of(LineReading(), codes)
 
 
-def _rows_of_content(file: SystemFile, content: bytes, codes: SeriesCodes, tally: Tally) -> RawRows:
+def _rows_of_content(
+    file: SystemFile, content: bytes, codes: SeriesCodes, problems: Diagnostics
+) -> RawRows:
     reading = read_lines(content)
     for number in reading.broken_lines:
-        tally.add(Quality.LINES_BROKEN, file.key, detail=f"line {number}")
-    tally.add(Quality.BYTES_LOST, file.key, reading.bytes_lost)
+        problems.add(Quality.LINES_BROKEN, file.key, detail=f"line {number}")
+    problems.add(Quality.BYTES_LOST, file.key, reading.bytes_lost)
     if reading.encoding != "UTF-8":
-        tally.remark(f"This file is {reading.encoding}, not UTF-8; it was read.", path=file.key)
-    _remark_foreign({sample.node for sample in reading.samples} - {""}, file.node, tally)
+        problems.remark(f"This file is {reading.encoding}, not UTF-8; it was read.", path=file.key)
+    _remark_foreign({sample.node for sample in reading.samples} - {""}, file.node, problems)
     rows = _rows_of(reading, codes)
-    tally.add(Quality.LINES_BROKEN, file.key, len(reading.samples) - len(rows.code), what=_TOO_MANY)
+    problems.add(
+        Quality.LINES_BROKEN, file.key, len(reading.samples) - len(rows.code), what=_TOO_MANY
+    )
     return rows
 
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-import zlib
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from reportgen.errors import LocationError, PlaceError
-from reportgen.formats import Tally
+from reportgen.formats import Diagnostics
+from reportgen.formats.kineto.detection import head_text
 from reportgen.profile import Quality
 from reportgen.storage import Location, ObjectInfo
 
@@ -25,18 +25,23 @@ _BY_CONTENT: tuple[tuple[bytes, str], ...] = (
 )
 
 OUTPUT = re.compile(r"(?:.*/)?profiler-report(?:/.*|\.html|\.ipynb)")
-"""What this program writes; never its input (DESIGN §8)."""
+"""What this program writes; never its input."""
 
 _MAX_SNIFFED = 20
 _SNIFFED_BYTES = 65_536
 
 
-def format_of_key(key: str) -> str | None:
-    """Return the name of a known format that is not read yet, told from the key."""
+def unsupported_name(key: str) -> str | None:
+    """Return the name of a known format that is not read yet, recognized by a key."""
     return next((name for pattern, name in _BY_KEY if pattern.fullmatch(key)), None)
 
 
 _PICKLE = re.compile(r".*\.(?:pickle|pkl)", re.IGNORECASE)
+
+
+def is_pickle(key: str) -> bool:
+    """Return whether a file ends like a pickle, which is never opened."""
+    return bool(_PICKLE.fullmatch(key))
 
 
 def refuse_pickle(path: str) -> None:
@@ -45,17 +50,16 @@ def refuse_pickle(path: str) -> None:
     Raises:
         LocationError: the path is a file that ends like a pickle.
     """
-    if _PICKLE.fullmatch(path) and not Path(path).is_dir():
+    if is_pickle(path) and not Path(path).is_dir():
         raise _refusal(path, f"{path!r} is a pickle, probably a memory snapshot.")
 
 
-def refuse_pickles(path: str, objects: Sequence[ObjectInfo]) -> None:
+def refuse_pickles(path: str, n_pickles: int) -> None:
     """Refuse a place that holds pickles and nothing that can be read.
 
     Raises:
         LocationError: there are pickles among its files.
     """
-    n_pickles = sum(bool(_PICKLE.fullmatch(info.key)) for info in objects)
     if n_pickles:
         are = "1 file is a pickle" if n_pickles == 1 else f"{n_pickles:,} files are pickles"
         raise _refusal(path, f"No profiler files under {path!r}: {are}, probably memory snapshots.")
@@ -69,11 +73,10 @@ def _refusal(path: str, what: str) -> LocationError:
     )
 
 
-def note_pickles(objects: Sequence[ObjectInfo], tally: Tally) -> None:
-    """Count pickles beside kernel traces: memory snapshots, which are never opened."""
-    for info in objects:
-        if _PICKLE.fullmatch(info.key):
-            tally.add(Quality.FILES_SKIPPED, info.key, what=_SAY_PICKLE)
+def note_pickles(pickles: Sequence[ObjectInfo], problems: Diagnostics) -> None:
+    """Count pickles beside kernel traces: memory snapshots."""
+    for info in pickles:
+        problems.add(Quality.FILES_SKIPPED, info.key, what=_SAY_PICKLE)
 
 
 _SAY_PICKLE = (
@@ -82,15 +85,22 @@ _SAY_PICKLE = (
 )
 
 
-def name_unread(location: Location, objects: Sequence[ObjectInfo]) -> str | None:
+def name_unsupported(
+    location: Location, objects: Sequence[ObjectInfo], named: Mapping[str, str]
+) -> str | None:
     """Return the format that most files of a place have, if it is one we know but do not read.
 
     A few files are opened when their names say nothing.
 
+    Args:
+        location: where the files lie.
+        objects: the files.
+        named: key → name of the format that the key says.
+
     Raises:
         PlaceError: they may not be opened, which explains better why there is no job.
     """
-    names = Counter(name for info in objects if (name := format_of_key(info.key)))
+    names = Counter(named.values())
     if not names:
         unnamed = [info for info in objects if info.key.endswith((".json", ".json.gz", ".db"))]
         for info in unnamed[:_MAX_SNIFFED]:
@@ -103,16 +113,9 @@ def _format_of_content(location: Location, info: ObjectInfo) -> str | None:
     if info.problem:
         return None
     try:
-        head = _head(location, info.key)
+        head = head_text(location.read_head(info.key, _SNIFFED_BYTES))
     except PlaceError:
         raise
-    except (LocationError, zlib.error):
+    except LocationError:
         return None
     return next((name for mark, name in _BY_CONTENT if mark in head), None)
-
-
-def _head(location: Location, key: str) -> bytes:
-    head = location.read_head(key, _SNIFFED_BYTES)
-    if head.startswith(b"\x1f\x8b"):
-        return zlib.decompressobj(31).decompress(head, _SNIFFED_BYTES)
-    return head

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 
-from reportgen.formats.tally import Tally
+from reportgen.formats.diagnostics import Diagnostics
 
 MAX_BLANK_BYTES = 256 << 20
 """Source: ours; no writer leaves as much white space between two events."""
@@ -29,6 +29,6 @@ def until_blank(blocks: Iterable[bytes], given_up: Callable[[], None]) -> Iterat
             yield block
 
 
-def noted_until_blank(blocks: Iterable[bytes], key: str, tally: Tally) -> Iterator[bytes]:
+def noted_until_blank(blocks: Iterable[bytes], key: str, problems: Diagnostics) -> Iterator[bytes]:
     """Yield blocks as ``until_blank``; that the rest was not read is noted."""
-    return until_blank(blocks, lambda: tally.remark(SAY_BLANK, path=key))
+    return until_blank(blocks, lambda: problems.remark(SAY_BLANK, path=key))

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reportgen.errors import LocationError
-from reportgen.formats.tally import Tally
+from reportgen.formats.diagnostics import Diagnostics
 from reportgen.profile import Quality
 from reportgen.storage import Location
 
@@ -50,15 +50,15 @@ class SystemFile:
         return None if local is None or _looks_like_a_pattern(local) else local
 
 
-def readable(files: Sequence[SystemFile], tally: Tally) -> list[SystemFile]:
+def readable(files: Sequence[SystemFile], problems: Diagnostics) -> list[SystemFile]:
     """Return the files that may be read and hold something; note the others."""
     kept = []
     for file in files:
         local = file.location.local_path(file.key)
         if file.size_bytes == 0:
-            tally.add(Quality.FILES_SKIPPED, file.key, what="{n} [file was|files were] empty")
+            problems.add(Quality.FILES_SKIPPED, file.key, what="{n} [file was|files were] empty")
         elif local is not None and not os.access(local, os.R_OK):
-            tally.add(Quality.FILES_SKIPPED, file.key, what="{n} [file|files] cannot be opened")
+            problems.add(Quality.FILES_SKIPPED, file.key, what="{n} [file|files] cannot be opened")
         else:
             kept.append(file)
     return kept

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from reportgen.formats.profiler_config import parse_profiler_config
+from reportgen.formats.sagemaker.profiler_config import parse_profiler_config
 
 CONFIG: dict[str, Any] = {
     "S3OutputPath": "s3://bucket/jobs/a",

@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from reportgen.formats.system_lines import read_lines
+from reportgen.formats.sagemaker.system_lines import read_lines
 from reportgen.profile import Series
 from tests.builders import START_S, series, system_line
 

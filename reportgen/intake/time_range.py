@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from reportgen.errors import LocationError
-from reportgen.formats import SystemFile
+from reportgen.formats.sagemaker.minute_files import SystemFile
 from reportgen.intake.ticks import Rows
 from reportgen.profile import NO_STEP, JobProfile, SpanTable, SystemTable, TimeRange
 from reportgen.units import NS_PER_MINUTE, NS_PER_S, NS_PER_US

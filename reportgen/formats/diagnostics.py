@@ -43,7 +43,7 @@ _SENTENCES: Mapping[Quality, str] = {
 _FORMS = re.compile(r"\[([^|\]]*)\|([^\]]*)\]")
 
 
-class Tally:
+class Diagnostics:
     """Counts trouble while files are read and says it at the end."""
 
     def __init__(self) -> None:
@@ -76,8 +76,8 @@ class Tally:
         """Say something that no counter counts; the same sentence about a file is said once."""
         self._remarks[text, printable(path)] = None
 
-    def merge(self, other: Tally) -> None:
-        """Take over everything another tally counted and said."""
+    def merge(self, other: Diagnostics) -> None:
+        """Take over everything another problems counted and said."""
         for key, count in other._counts.items():  # of the same class
             self._counts[key] += count
             missing = MAX_DETAILS - len(self._details[key])
