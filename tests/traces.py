@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from reportgen.formats.kineto import TraceFile, read_trace
+from reportgen.formats.kineto.trace_file import TraceFile, read_trace
 
 BASE_NS = 1_782_967_788_000_000_000
 START_US = 104_412_345.0

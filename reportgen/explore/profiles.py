@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from reportgen.errors import LocationError
-from reportgen.formats.python_profile import ProfileKey, profile_key, read_profiles
+from reportgen.formats.python_profile.names import ProfileKey, profile_key
+from reportgen.formats.python_profile.reading import read_profiles
 from reportgen.profile import ProfileInterval
 from reportgen.storage import open_location
 from reportgen.units import say_pct

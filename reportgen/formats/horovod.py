@@ -1,4 +1,4 @@
-"""Timelines of Horovod: what their events mean (formats.md §5.1).
+"""Timelines that Horovod writes (docs/formats.md).
 
 A phase is a tensor. ``NEGOTIATE_*`` lasts from the first rank that is ready to reduce it to the
 last; an event named by a number says when that rank was ready. Only the coordinator writes.
@@ -7,24 +7,56 @@ last; an event named by a number says when that rank was ready. Only the coordin
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import replace
 
 import numpy as np
 
-from reportgen.formats.event_rows import Vocabulary
-from reportgen.formats.sagemaker_events import FileEvents
+from reportgen.formats.decompression_guard import noted_until_blank
+from reportgen.formats.diagnostics import Diagnostics
+from reportgen.formats.format import Claim, EventFile, Format, Role
+from reportgen.formats.kineto.packing import Packing, unpacked
+from reportgen.formats.trace_events.file_events import FileEvents, read_batches
+from reportgen.formats.trace_events.rows import Vocabulary
+from reportgen.formats.trace_events.runs import read_event_blocks
+from reportgen.profile import SpanSource
 
-HEAD_BYTES = 65_536
-"""What is looked at of a file to see whether it is such a timeline. Source: ours."""
-
+_CANDIDATE = re.compile(
+    r"(?!(?:.*/)?(?:system|profiler-report|profiler-reports|rule-output)/)"
+    r".*\.(?i:json|timeline|tmp|gz)"
+)
 _LIST = re.compile(rb"\A[\s\xef\xbb\xbf]*\[")
 _SIGN = re.compile(rb'"(?:NEGOTIATE_[A-Z]+|CYCLE_START)"')
 _RANK = re.compile(r"\d{1,7}", re.ASCII)
+_CLOCK_NOTE = (
+    "This timeline was written by Horovod itself: its clock is that of one machine since it was "
+    "started, so that its times cannot be laid beside other data. They are counted from its first "
+    "event."
+)
 
 
-def looks_like_horovod(text: bytes) -> bool:
-    """Return whether a file that begins so is a timeline that Horovod wrote."""
-    return bool(_LIST.match(text) and _SIGN.search(text))
+def _looks_like(head: bytes) -> bool:
+    return bool(_LIST.match(head) and _SIGN.search(head))
+
+
+def _claim_named(name: str) -> Claim:
+    return Claim(format_id=HOROVOD.id, node=name, worker=name, source=SpanSource.HOROVOD)
+
+
+def _read(
+    file: EventFile,
+    blocks: Iterable[bytes],
+    *,
+    problems: Diagnostics,
+    vocabulary: Vocabulary,
+) -> FileEvents:
+    packing = Packing()
+    text = noted_until_blank(unpacked(blocks, packing), file.key, problems)
+    batches = read_event_blocks(text, file.key, problems)
+    events = read_batches(batches, file.key, problems, vocabulary=vocabulary)
+    if packing.is_damaged or packing.is_cut_off:
+        problems.remark("Its packed bytes are damaged; what follows is lost.", path=file.key)
+    return with_instants(events, vocabulary)
 
 
 def with_instants(events: FileEvents, vocabulary: Vocabulary) -> FileEvents:
@@ -44,3 +76,15 @@ def with_instants(events: FileEvents, vocabulary: Vocabulary) -> FileEvents:
     times_ns = [end_ns] if events.loose is None else [end_ns, events.loose.time_ns]
     last_ns = max((int(times.max()) for times in times_ns if times.size), default=None)
     return replace(events, end_ns=end_ns, last_ns=last_ns)
+
+
+HOROVOD = Format(
+    id="horovod",
+    role=Role.EVENTS,
+    may_be=_CANDIDATE,
+    looks_like=_looks_like,
+    claim_named=_claim_named,
+    read=_read,
+    clock_note=_CLOCK_NOTE,
+    counts_from_first=True,
+)

@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 
 from reportgen.errors import AmbiguousJobError, FormatError, LocationError
-from reportgen.formats.aws_results import (
+from reportgen.formats.diagnostics import printable
+from reportgen.formats.sagemaker.rule_results import (
     AWS_RULES,
     FOLDERS,
     AwsResult,
     read_aws_result,
     rule_name_of,
 )
-from reportgen.formats.tally import printable
 from reportgen.profile import Quality, SourceNote
 from reportgen.results import RuleId
 from reportgen.storage import Location, ObjectInfo, open_location

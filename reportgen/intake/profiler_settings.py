@@ -7,8 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from reportgen.errors import ConfigError, LocationError
-from reportgen.formats import Claim, FormatId, Tally, printable
-from reportgen.formats.profiler_config import MAX_BYTES, parse_profiler_config
+from reportgen.formats import Claim, Diagnostics, Role, printable, role_of
+from reportgen.formats.sagemaker.profiler_config import MAX_BYTES, parse_profiler_config
 from reportgen.profile import JobProfile, Quality, SourceNote
 from reportgen.profiling import Profiling
 from reportgen.storage import Location, ObjectInfo
@@ -19,7 +19,10 @@ _SAY_GIVEN = "The profiler configuration that was passed was used instead of the
 
 
 def read_settings(
-    location: Location, claimed: Iterable[tuple[ObjectInfo, Claim]], prefix: str, tally: Tally
+    location: Location,
+    claimed: Iterable[tuple[ObjectInfo, Claim]],
+    prefix: str,
+    problems: Diagnostics,
 ) -> Profiling | None:
     """Return what the configuration in a job's folder asked for, ``None`` without one.
 
@@ -28,20 +31,20 @@ def read_settings(
         claimed: its files.
         prefix: what comes before ``system/`` and ``framework/``; a configuration counts there and
             in the folders around it, and the nearest one is used.
-        tally: told which cannot be read.
+        problems: told which cannot be read.
     """
     nearest: Profiling | None = None
     own = [
         (found, told)
         for found, told in claimed
-        if told.format_id is FormatId.PROFILER_CONFIG and prefix.startswith(told.job_prefix)
+        if role_of(told) is Role.SETTINGS and prefix.startswith(told.job_prefix)
     ]
     for found, _ in sorted(own, key=lambda item: -len(item[1].job_prefix)):
         asked = _read(location, found)
         if asked is None:
-            tally.add(Quality.FILES_SKIPPED, found.key, what=_SAY_NONE)
+            problems.add(Quality.FILES_SKIPPED, found.key, what=_SAY_NONE)
         elif nearest is not None:
-            tally.remark(_SAY_FARTHER, path=found.key)
+            problems.remark(_SAY_FARTHER, path=found.key)
         nearest = nearest or asked
     return nearest
 

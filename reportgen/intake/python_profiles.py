@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from reportgen.errors import LocationError
-from reportgen.formats import FormatId, Tally, printable
-from reportgen.formats.claims import worker_of
+from reportgen.formats import Diagnostics, Role, format_of, printable
+from reportgen.formats.format import worker_of
 from reportgen.profile import (
     NO_CALLS,
     PartRef,
@@ -29,7 +29,8 @@ from reportgen.storage import Location
 from reportgen.units import NS_PER_US
 
 if TYPE_CHECKING:
-    from reportgen.formats.python_profile import FunctionTimes, ProfileKey
+    from reportgen.formats.python_profile.names import ProfileKey
+    from reportgen.formats.python_profile.reading import FunctionTimes
 
 MOST_PROFILES = 1_000
 """Read of one node, the first ones. Source: ours; the default configuration takes three."""
@@ -50,15 +51,15 @@ _SAY_GIVEN_UP = (
 )
 
 
-def read_python(ref: PartRef, location: Location, tally: Tally) -> PythonTable:
+def read_python(ref: PartRef, location: Location, problems: Diagnostics) -> PythonTable:
     """Read the Python profiles of a node.
 
     Args:
         ref: the node; with a range, profiles that overlap it are read, whole.
         location: where its files lie.
-        tally: told what cannot be read.
+        problems: told what cannot be read.
     """
-    files = [file for file in ref.files if file.format_id == FormatId.PYTHON_PROFILE]
+    files = [file for file in ref.files if format_of(file.format_id).role is Role.PYTHON]
     if not files:
         return empty_python()
     from reportgen.formats.python_profile.names import profile_key
@@ -66,16 +67,16 @@ def read_python(ref: PartRef, location: Location, tally: Tally) -> PythonTable:
     named = [(file, told) for file in files if (told := profile_key(file.key)) is not None]
     named.sort(key=lambda item: (item[1].interval.start.time_us, item[0].key))
     kept = [item for item in named if _overlaps(item[1].interval, ref.kept)]
-    tally.add(Quality.FILES_SKIPPED, "", len(kept[MOST_PROFILES:]), what=_SAY_MANY)
+    problems.add(Quality.FILES_SKIPPED, "", len(kept[MOST_PROFILES:]), what=_SAY_MANY)
     rows = _Rows()
-    for told, functions in _read(location, kept[:MOST_PROFILES], tally):
+    for told, functions in _read(location, kept[:MOST_PROFILES], problems):
         _, worker = worker_of(told.node)
         profile = PythonProfile(
             worker=printable(worker), profiler=told.profiler, interval=told.interval
         )
         rows.add(profile, functions)
     what = f"{{n}} [Python profile|Python profiles] of {printable(ref.node)} [was|were] read"
-    tally.add(Quality.FILES_READ, "", len(rows.profiles), what=what)
+    problems.add(Quality.FILES_READ, "", len(rows.profiles), what=what)
     return rows.table()
 
 
@@ -91,41 +92,41 @@ _Named = tuple[FileRef, "ProfileKey"]
 
 
 def _read(
-    location: Location, files: Sequence[_Named], tally: Tally
+    location: Location, files: Sequence[_Named], problems: Diagnostics
 ) -> Iterator[tuple[ProfileKey, Sequence[FunctionTimes]]]:
     """Yield each profile that can be read with its functions."""
-    from reportgen.formats.python_profile import OUT_OF_LIMITS, read_profiles
+    from reportgen.formats.python_profile.reading import OUT_OF_LIMITS, read_profiles
 
-    fetched, to_read = tee(_fetched(location, files, tally))
+    fetched, to_read = tee(_fetched(location, files, problems))
     contents = ((told.profiler, content) for _, (_, told), content in to_read)
     n_given_up = 0
     for (index, (file, told), _), read in zip(fetched, read_profiles(contents), strict=False):
         if not read.problem:
             yield told, read.functions
             continue
-        tally.add(Quality.FILES_SKIPPED, file.key, what=_SAY_PROBLEM % read.problem)
+        problems.add(Quality.FILES_SKIPPED, file.key, what=_SAY_PROBLEM % read.problem)
         n_given_up += read.problem == OUT_OF_LIMITS
         if n_given_up == MOST_GIVEN_UP:
             rest = len(files) - index - 1
-            tally.add(Quality.FILES_SKIPPED, "", rest, what=_SAY_GIVEN_UP)
+            problems.add(Quality.FILES_SKIPPED, "", rest, what=_SAY_GIVEN_UP)
             return
 
 
 def _fetched(
-    location: Location, files: Sequence[_Named], tally: Tally
+    location: Location, files: Sequence[_Named], problems: Diagnostics
 ) -> Iterator[tuple[int, _Named, bytes]]:
     """Yield place, name and content of each file; large ones are not fetched."""
-    from reportgen.formats.python_profile import MOST_BYTES, TOO_LARGE
+    from reportgen.formats.python_profile.reading import MOST_BYTES, TOO_LARGE
 
     places = [index for index, (file, _) in enumerate(files) if file.size_bytes <= MOST_BYTES]
     for file, _ in files:
         if file.size_bytes > MOST_BYTES:
-            tally.add(Quality.FILES_SKIPPED, file.key, what=_SAY_PROBLEM % TOO_LARGE)
+            problems.add(Quality.FILES_SKIPPED, file.key, what=_SAY_PROBLEM % TOO_LARGE)
     contents = location.read_many([files[index][0].key for index in places])
     for index, content in zip(places, contents, strict=True):
         if isinstance(content, LocationError):
             what = _SAY_PROBLEM % content.message
-            tally.add(Quality.FILES_SKIPPED, files[index][0].key, what=what)
+            problems.add(Quality.FILES_SKIPPED, files[index][0].key, what=what)
             continue
         yield index, files[index], content
 

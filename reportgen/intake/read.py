@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from reportgen.formats import FormatId, SystemFile, Tally, claim
-from reportgen.intake.cut import cut_spans, uncut_extent
-from reportgen.intake.opened import opened, remark_changes
-from reportgen.intake.own_timelines import claim_of, from_first_event
+from reportgen.formats import Diagnostics, EventFile, Role, claim, role_of
+from reportgen.formats.sagemaker.minute_files import SystemFile
+from reportgen.intake.foreign_timelines import claim_of, from_first_event
+from reportgen.intake.open_part import open_part, remark_changes
 from reportgen.intake.python_profiles import read_python
 from reportgen.intake.spans import read_spans
-from reportgen.intake.streamed import TIMELINES, EventFile
 from reportgen.intake.system import Progress, read_system
+from reportgen.intake.time_range import cut_spans, uncut_extent
 from reportgen.profile import NodeProfile, PartRef, RankTrace, SpanTable
 from reportgen.profile.system import empty_system
 from reportgen.storage import Location
@@ -39,26 +39,26 @@ def read(ref: PartRef, *, on_progress: Progress | None = None) -> NodeProfile | 
 
 def read_node(ref: PartRef, *, on_progress: Progress | None = None) -> NodeProfile:
     """Read one node; see ``read``."""
-    location = opened(ref)
-    tally = Tally()
+    location = open_part(ref)
+    problems = Diagnostics()
     minutes = system_files(ref, location)
     timelines = _event_files(ref, location)
     kept = ref.kept
-    system = read_system(minutes, tally, kept=kept, on_progress=on_progress)
+    system = read_system(minutes, problems, kept=kept, on_progress=on_progress)
     whole = system if kept is None else uncut_extent(system, minutes)
-    spans = read_spans(timelines, tally, system=whole, job=ref.job, on_progress=on_progress)
+    spans = read_spans(timelines, problems, system=whole, job=ref.job, on_progress=on_progress)
     spans = from_first_event(spans, ref)
     if kept is not None:
         spans = cut_spans(spans, kept)
-    python = read_python(ref, location, tally)
-    remark_changes(location, tally)
+    python = read_python(ref, location, problems)
+    remark_changes(location, problems)
     return NodeProfile(
         node=ref.node,
         job=ref.job,
         system=system,
         spans=spans,
         python=python,
-        notes=tally.notes(),
+        notes=problems.notes(),
     )
 
 
@@ -67,32 +67,32 @@ def read_events(ref: PartRef) -> SpanTable:
 
     A range is applied as in ``read``.
     """
-    location, tally = opened(ref), Tally()
+    location, problems = open_part(ref), Diagnostics()
     extent = uncut_extent(empty_system(), system_files(ref, location))
-    spans = read_spans(_event_files(ref, location), tally, system=extent, job=ref.job)
+    spans = read_spans(_event_files(ref, location), problems, system=extent, job=ref.job)
     spans = from_first_event(spans, ref)
     return spans if ref.kept is None else cut_spans(spans, ref.kept)
 
 
 def _event_files(ref: PartRef, location: Location) -> list[EventFile]:
     return [
-        EventFile(location=location, key=file.key, size_bytes=file.size_bytes, claim=told)
+        EventFile(location=location, key=file.key, size_bytes=file.size_bytes, claim=found)
         for file in ref.files
-        if (told := claim_of(file, ref.node)) and told.format_id in TIMELINES
+        if (found := claim_of(file, ref.node)) and role_of(found) is Role.EVENTS
     ]
 
 
 def system_files(ref: PartRef, location: Location | None = None) -> list[SystemFile]:
     """Return the minute files of a part, in the order in which they were listed."""
-    place = location or opened(ref)
+    place = location or open_part(ref)
     return [
         SystemFile(
             location=place,
             key=file.key,
             size_bytes=file.size_bytes,
-            node=told.node,
-            minute_s=told.stamp,
+            node=found.node,
+            minute_s=found.stamp,
         )
         for file in ref.files
-        if (told := claim(file.key)) and told.format_id is FormatId.SYSTEM
+        if (found := claim(file.key)) and role_of(found) is Role.SAMPLES
     ]

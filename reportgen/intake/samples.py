@@ -8,12 +8,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from reportgen.formats import SeriesCodes, SystemFile, Tally, readable
-from reportgen.intake.cut import cut_rows
+from reportgen.formats import Diagnostics
+from reportgen.formats.sagemaker.minute_files import SystemFile, readable
+from reportgen.formats.sagemaker.series_codes import SeriesCodes
 from reportgen.intake.read import system_files
-from reportgen.intake.screen import limits_of, screen_block
 from reportgen.intake.system import block_reader, blocks_of
 from reportgen.intake.ticks import Rows, join_rows, no_rows
+from reportgen.intake.time_range import cut_rows
+from reportgen.intake.validate import limits_of, screen_block
 from reportgen.profile import PartRef, Quality, Series, SourceNote
 
 Wants = Callable[[Series], bool]
@@ -50,27 +52,29 @@ def read_samples(ref: PartRef, *, wants: Wants | None = None) -> SampleTable:
         wants: which series to keep; all by default. What is not wanted is dropped block by
             block, so that one series of a long job takes little memory.
     """
-    tally = Tally()
-    files = [file for file in readable(system_files(ref), tally) if _may_hold(ref, file.minute_s)]
+    problems = Diagnostics()
+    files = [
+        file for file in readable(system_files(ref), problems) if _may_hold(ref, file.minute_s)
+    ]
     files.sort(key=lambda file: (file.minute_s, file.key))
-    told = Tally()
+    told = Diagnostics()
     rows, series = _read(files, told, ref, wants, believes_names=True)
     if not rows.n_rows and told.count(Quality.SAMPLES_OUT_OF_MINUTE):
-        told = Tally()
+        told = Diagnostics()
         rows, series = _read(files, told, ref, wants, believes_names=False)
-    tally.merge(told)
+    problems.merge(told)
     return SampleTable(
         time_us=rows.time_us,
         code=rows.code,
         value=rows.value,
         series=series,
-        notes=tally.notes(),
+        notes=problems.notes(),
     )
 
 
 def _read(
     files: Sequence[SystemFile],
-    tally: Tally,
+    problems: Diagnostics,
     ref: PartRef,
     wants: Wants | None,
     *,
@@ -80,9 +84,9 @@ def _read(
     if files:
         with block_reader(files) as read:
             for block in blocks_of(files):
-                raw = read(block, codes, tally)
+                raw = read(block, codes, problems)
                 limits = limits_of(codes.series)
-                rows = screen_block(raw, block, limits, tally, believes_names=believes_names)
+                rows = screen_block(raw, block, limits, problems, believes_names=believes_names)
                 kept.append(_wanted(rows, codes.series, wants, ref))
     return _in_order(join_rows(kept)), tuple(codes.series)
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from reportgen.formats import Tally
+from reportgen.formats import Diagnostics
 from reportgen.intake.span_store import BATCH_ROWS, StoredFile
 from reportgen.profile import Clock, Quality, SystemTable
 from reportgen.units import NS_PER_S, NS_PER_US
@@ -67,7 +67,7 @@ def belonging(
     *,
     extent: Extent,
     clock: Clock,
-    tally: Tally,
+    problems: Diagnostics,
 ) -> NDArray[np.bool_] | None:
     """Return which events can belong to the job, ``None`` for all; count the others.
 
@@ -76,7 +76,7 @@ def belonging(
         files: what ``file`` means.
         extent: when the node ran.
         clock: what the job's times are.
-        tally: counts events on another clock, of another time, or longer than the job.
+        problems: counts events on another clock, of another time, or longer than the job.
     """
     masks = []
     for start in range(0, columns["file"].size, BATCH_ROWS):
@@ -90,7 +90,7 @@ def belonging(
                 n_bad = np.bincount(columns["file"][rows][is_bad])
                 for file in np.flatnonzero(n_bad).tolist():
                     key = files[file].key
-                    tally.add(Quality.EVENTS_DROPPED, key, int(n_bad[file]), what=what)
+                    problems.add(Quality.EVENTS_DROPPED, key, int(n_bad[file]), what=what)
         masks.append(is_good)
     return None if all(mask.all() for mask in masks) else np.concatenate(masks)
 

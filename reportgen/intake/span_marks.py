@@ -9,17 +9,19 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from reportgen.formats import Marks, Tally, join_events, match_across, paired_events
+from reportgen.formats import Diagnostics
+from reportgen.formats.trace_events.file_events import join_events, paired_events
+from reportgen.formats.trace_events.marks import Marks, match_across
 from reportgen.intake.span_store import SpanStore, StoredFile
 from reportgen.profile import Quality
 
 
-def close_marks(store: SpanStore, tally: Tally, *, is_finished: bool) -> None:
+def close_marks(store: SpanStore, problems: Diagnostics, *, is_finished: bool) -> None:
     """Add the events whose begin and end stand in different files of one writer.
 
     Args:
         store: all files of a node, each writer's in their order; extended.
-        tally: counts the marks that stay without a partner.
+        problems: counts the marks that stay without a partner.
         is_finished: whether the job ended: what began and did not end is over then, at the last
             time in its file. Else it is left out.
     """
@@ -30,16 +32,16 @@ def close_marks(store: SpanStore, tally: Tally, *, is_finished: bool) -> None:
     for files in by_writer.values():
         parts = [file.loose for file in files if file.loose is not None]
         stay, begins, ends = match_across(parts, _nameless(store))
-        closed = [paired_events(begins, ends, files[0].key, tally)]
+        closed = [paired_events(begins, ends, files[0].key, problems)]
         for file, loose, is_loose in zip(files, parts, stay, strict=True):
             rest = loose.where(is_loose)
             opened = rest.where(rest.is_begin)
             n_ends = rest.n_marks - opened.n_marks
-            tally.add(Quality.EVENTS_UNMATCHED, file.key, n_ends)
+            problems.add(Quality.EVENTS_UNMATCHED, file.key, n_ends)
             what = _SAY_UNCLOSED if is_finished else ""
-            tally.add(Quality.EVENTS_UNMATCHED, file.key, opened.n_marks, what=what)
+            problems.add(Quality.EVENTS_UNMATCHED, file.key, opened.n_marks, what=what)
             if is_finished and file.last_ns is not None:
-                closed.append(paired_events(opened, _at(opened, file.last_ns), file.key, tally))
+                closed.append(paired_events(opened, _at(opened, file.last_ns), file.key, problems))
         store.add(join_events(closed), replace(files[0], loose=None))
 
 

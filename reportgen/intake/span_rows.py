@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from reportgen.formats import Codes, Tally, printable
+from reportgen.formats import Diagnostics, printable
+from reportgen.formats.trace_events.columns import Codes
 from reportgen.intake.span_limits import Extent, belonging
 from reportgen.intake.span_store import BATCH_ROWS, SpanStore, StoredFile
 from reportgen.profile import Clock, Quality, SpanArguments, SpanTable
@@ -22,18 +23,18 @@ _Words = NDArray[np.signedinteger[Any]]
 _Rows = NDArray[np.intp]
 
 
-def table_of(store: SpanStore, tally: Tally, *, extent: Extent, clock: Clock) -> SpanTable:
+def table_of(store: SpanStore, problems: Diagnostics, *, extent: Extent, clock: Clock) -> SpanTable:
     """Return the events that belong to a job as a table, which takes over the store's memory.
 
     Args:
         store: the events of a node.
-        tally: counts events that are there twice or cannot belong to the job.
+        problems: counts events that are there twice or cannot belong to the job.
         extent: when the node ran.
         clock: what the job's times are.
     """
     vocabulary, columns = store.vocabulary, store.columns()
     arguments = vocabulary.arguments.table()
-    is_kept = belonging(columns, store.files, extent=extent, clock=clock, tally=tally)
+    is_kept = belonging(columns, store.files, extent=extent, clock=clock, problems=problems)
     if is_kept is not None:
         _keep(columns, is_kept)
     names = _sort_words(vocabulary.names, columns["name"])
@@ -43,7 +44,7 @@ def table_of(store: SpanStore, tally: Tally, *, extent: Extent, clock: Clock) ->
     is_new = _is_new(columns, writers, arguments)
     n_duplicates = int(is_new.size - np.count_nonzero(is_new))
     if n_duplicates:
-        tally.add(Quality.EVENTS_DROPPED, "", n_duplicates, what=_SAY_DUPLICATE)
+        problems.add(Quality.EVENTS_DROPPED, "", n_duplicates, what=_SAY_DUPLICATE)
         _keep(columns, is_new)
     file = columns.pop("file")
     return SpanTable(

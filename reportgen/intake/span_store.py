@@ -13,7 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from reportgen.formats import FileEvents, Marks, Vocabulary
+from reportgen.formats.trace_events.file_events import FileEvents
+from reportgen.formats.trace_events.marks import Marks
+from reportgen.formats.trace_events.rows import Vocabulary
 from reportgen.profile import SpanArguments
 from reportgen.profile.spans import code_type
 

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from itertools import chain, pairwise
 
 from reportgen.engine import HelperError, run_in_helper, spare_cores, split
-from reportgen.formats import FileEvents, Tally, read_event_files
-from reportgen.formats.horovod import with_instants
+from reportgen.formats import Diagnostics, EventFile, Format, format_of
+from reportgen.formats.trace_events.file_events import FileEvents
+from reportgen.intake.open_part import read_file_blocks
 from reportgen.intake.span_limits import extent_of
 from reportgen.intake.span_marks import close_marks
 from reportgen.intake.span_rows import table_of
 from reportgen.intake.span_store import SpanStore, StoredFile
-from reportgen.intake.streamed import EventFile, is_streamed, read_streamed
 from reportgen.intake.system import Progress
-from reportgen.profile import JobInfo, Quality, SpanSource, SpanTable, SystemTable
+from reportgen.profile import JobInfo, Quality, SpanTable, SystemTable
 from reportgen.profile.spans import empty_spans
 
 logger = logging.getLogger(__name__)
@@ -30,16 +30,13 @@ HEAD_START_BYTES = 30_000_000
 _EVENT_BYTES = 100
 """Events are rarely shorter: memory for so many is reserved, and not used. Source: ours."""
 
-_GROUP_BYTES = 3 << 18
-"""Files are read together up to this size. Source: measured; larger only takes memory."""
-
 MAX_HELPERS = 3
 """Processes beside this one: each takes some 50 MiB. Source: ours."""
 
 
 def read_spans(
     files: Sequence[EventFile],
-    tally: Tally,
+    problems: Diagnostics,
     *,
     system: SystemTable,
     job: JobInfo,
@@ -49,26 +46,28 @@ def read_spans(
 
     Args:
         files: in any order.
-        tally: counts what was read and what could not be.
+        problems: counts what was read and what could not be.
         system: the node's samples: they say when the job ran.
         job: whether it is finished, and what its times are.
         on_progress: told about each file.
     """
     store, told = _read_all(sorted(files, key=_order), on_progress)
-    tally.merge(told)
+    problems.merge(told)
     if not store.files:
         return empty_spans()
     what = _SAY_READ.replace("NODE", files[0].claim.node)
-    tally.add(Quality.FILES_READ, "", len(store.files), what=what)
+    problems.add(Quality.FILES_READ, "", len(store.files), what=what)
     extent = extent_of(system, store.files)
-    close_marks(store, tally, is_finished=job.is_finished)
-    return table_of(store, tally, extent=extent, clock=job.clock)
+    close_marks(store, problems, is_finished=job.is_finished)
+    return table_of(store, problems, extent=extent, clock=job.clock)
 
 
 _SAY_READ = "{n} [file|files] of framework events of NODE [was|were] read"
 
 
-def _read_all(files: Sequence[EventFile], on_progress: Progress | None) -> tuple[SpanStore, Tally]:
+def _read_all(
+    files: Sequence[EventFile], on_progress: Progress | None
+) -> tuple[SpanStore, Diagnostics]:
     """Read files in their order: large ones with the help of other processes."""
     own, *others = _runs(files)
     if others:
@@ -76,7 +75,7 @@ def _read_all(files: Sequence[EventFile], on_progress: Progress | None) -> tuple
             return _read_together(own, others, on_progress)
         except HelperError as err:
             logger.debug("reading timelines in one process: %s", err)
-    store, told = _store_for(files), Tally()
+    store, told = _store_for(files), Diagnostics()
     _read_here(files, store, told, on_progress)
     return store, told
 
@@ -94,13 +93,13 @@ def _read_together(
     own: Sequence[EventFile],
     others: Sequence[Sequence[EventFile]],
     on_progress: Progress | None,
-) -> tuple[SpanStore, Tally]:
+) -> tuple[SpanStore, Diagnostics]:
     """Read the first files here while each helper reads a run of those after them.
 
     Raises:
         HelperError: a helper failed.
     """
-    store, told = _store_for([*own, *chain.from_iterable(others)]), Tally()
+    store, told = _store_for([*own, *chain.from_iterable(others)]), Diagnostics()
     with ExitStack() as exits:
         helpers = [exits.enter_context(run_in_helper(read_packed, run)) for run in others]
         _read_here(own, store, told, on_progress)
@@ -114,8 +113,8 @@ def _read_together(
 
 
 def read_packed(files: Sequence[EventFile]) -> Iterator[object]:
-    """Yield a tally and what ``SpanStore.absorb`` takes; runs in a helper."""
-    store, told = _store_for(files), Tally()
+    """Yield a problems and what ``SpanStore.absorb`` takes; runs in a helper."""
+    store, told = _store_for(files), Diagnostics()
     _read_here(files, store, told, None)
     yield told
     yield from store.packed()
@@ -126,9 +125,12 @@ def _store_for(files: Sequence[EventFile]) -> SpanStore:
 
 
 def _read_here(
-    files: Sequence[EventFile], store: SpanStore, tally: Tally, on_progress: Progress | None
+    files: Sequence[EventFile],
+    store: SpanStore,
+    problems: Diagnostics,
+    on_progress: Progress | None,
 ) -> None:
-    for file, events in _events(files, store, tally):
+    for file, events in _events(files, store, problems):
         n_before = store.n_spans
         _add(store, file, events)
         if on_progress is not None:
@@ -136,42 +138,28 @@ def _read_here(
 
 
 def _events(
-    files: Sequence[EventFile], store: SpanStore, tally: Tally
+    files: Sequence[EventFile], store: SpanStore, problems: Diagnostics
 ) -> Iterator[tuple[EventFile, FileEvents]]:
-    vocabulary = store.vocabulary
-    whole = _contents([file for file in files if not is_streamed(file)], tally)
-    for group in _groups(whole):
-        contents = [(file.key, content) for file, content in group]
-        found = read_event_files(contents, tally, vocabulary=vocabulary)
-        for (file, _), events in zip(group, found, strict=True):
-            if file.claim.source is SpanSource.SMDATAPARALLEL:
-                tally.remark(_SAY_UNTESTED)
-            is_horovod = file.claim.source is SpanSource.HOROVOD
-            yield file, with_instants(events, vocabulary) if is_horovod else events
-    for file in filter(is_streamed, files):
-        yield file, read_streamed(file, tally, vocabulary=vocabulary)
+    """Read the files in their order, large ones last."""
+    small = [file for file in files if _format(file).is_small or not file.size_bytes]
+    for file, content in _contents(small, problems):
+        yield file, _read(file, (content,), store, problems)
+    for file in files:
+        if not _format(file).is_small and file.size_bytes:
+            blocks = read_file_blocks(file.location, file.key, file.size_bytes, problems)
+            yield file, _read(file, blocks, store, problems)
 
 
-_SAY_UNTESTED = (
-    "The job has timelines of SageMaker's data-parallel library. No real one was at hand when this "
-    "version was written: they are read as timelines in general are, untested on real data."
-)
+def _format(file: EventFile) -> Format:
+    return format_of(file.claim.format_id)
 
 
-def _groups(
-    contents: Iterator[tuple[EventFile, bytes]],
-) -> Iterator[list[tuple[EventFile, bytes]]]:
-    """Put small files together as they come."""
-    group: list[tuple[EventFile, bytes]] = []
-    size_bytes = 0
-    for file, content in contents:
-        if group and size_bytes + len(content) > _GROUP_BYTES:
-            yield group
-            group, size_bytes = [], 0
-        group.append((file, content))
-        size_bytes += len(content)
-    if group:
-        yield group
+def _read(
+    file: EventFile, blocks: Iterable[bytes], store: SpanStore, problems: Diagnostics
+) -> FileEvents:
+    read = _format(file).read
+    assert read is not None
+    return read(file, blocks, problems=problems, vocabulary=store.vocabulary)
 
 
 def _add(store: SpanStore, file: EventFile, events: FileEvents) -> None:
@@ -196,12 +184,14 @@ def _order(file: EventFile) -> tuple[bool, int, str, str, str]:
     return is_open, told.stamp, told.worker, told.source, file.key
 
 
-def _contents(files: Sequence[EventFile], tally: Tally) -> Iterator[tuple[EventFile, bytes]]:
+def _contents(
+    files: Sequence[EventFile], problems: Diagnostics
+) -> Iterator[tuple[EventFile, bytes]]:
     """Yield the files that hold something and can be opened, with their bytes."""
     kept = []
     for file in files:
         if file.size_bytes == 0:
-            tally.add(Quality.FILES_SKIPPED, file.key, what="{n} [file was|files were] empty")
+            problems.add(Quality.FILES_SKIPPED, file.key, what="{n} [file was|files were] empty")
         else:
             kept.append(file)
     if not kept:
@@ -212,6 +202,6 @@ def _contents(files: Sequence[EventFile], tally: Tally) -> Iterator[tuple[EventF
             yield file, content
             continue
         reason = str(content.details.get("reason", ""))
-        tally.add(
+        problems.add(
             Quality.FILES_SKIPPED, file.key, what="{n} [file|files] cannot be opened", detail=reason
         )

@@ -8,18 +8,13 @@ from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING
 
-from reportgen.formats import (
-    RawRows,
-    SeriesCodes,
-    SystemFile,
-    Tally,
-    read_block,
-    read_small_block,
-    readable,
-)
+from reportgen.formats import Diagnostics
+from reportgen.formats.sagemaker.minute_files import SystemFile, readable
+from reportgen.formats.sagemaker.series_codes import SeriesCodes
+from reportgen.formats.sagemaker.system_metrics import RawRows, read_block, read_small_block
 from reportgen.intake.blocks import TableBuilder
-from reportgen.intake.cut import cut_rows
-from reportgen.intake.screen import limits_of, screen_block
+from reportgen.intake.time_range import cut_rows
+from reportgen.intake.validate import limits_of, screen_block
 from reportgen.profile import Quality, SystemTable, TimeRange
 from reportgen.profile.system import empty_system
 
@@ -46,13 +41,13 @@ _US_PER_S = 1_000_000
 Progress = Callable[[int, int], None]
 """Told the rows and bytes that were read since the last call."""
 
-BlockReader = Callable[[Sequence[SystemFile], SeriesCodes, Tally], list[RawRows]]
+BlockReader = Callable[[Sequence[SystemFile], SeriesCodes, Diagnostics], list[RawRows]]
 """Reads some minute files of one node; see ``read_block``."""
 
 
 def read_system(
     files: Sequence[SystemFile],
-    tally: Tally,
+    problems: Diagnostics,
     *,
     kept: TimeRange | None = None,
     on_progress: Progress | None = None,
@@ -61,35 +56,35 @@ def read_system(
 
     Args:
         files: in any order.
-        tally: counts what was read and what could not be.
+        problems: counts what was read and what could not be.
         kept: samples outside this range are left out.
         on_progress: told about each block.
 
     Edge cases: without samples the table is empty. When *every* sample lies more than a day from
     the minute in its file's name, the samples are believed and not the names.
     """
-    in_order = sorted(readable(files, tally), key=lambda file: (file.minute_s, file.key))
+    in_order = sorted(readable(files, problems), key=lambda file: (file.minute_s, file.key))
     if not in_order:
         return empty_system()
-    told = Tally()
+    told = Diagnostics()
     table = _read(in_order, told, kept=kept, on_progress=on_progress, believes_names=True)
     if not table.n_samples and told.count(Quality.SAMPLES_OUT_OF_MINUTE):
-        told = Tally()
+        told = Diagnostics()
         table = _read(in_order, told, kept=kept, on_progress=None, believes_names=False)
         told.remark(
             "All samples lie more than a day from the minutes in their files' names; "
             "the times in the samples were used."
         )
-    tally.add(
+    problems.add(
         Quality.FILES_READ, "", len(in_order), what=_SAY_READ.replace("NODE", in_order[0].node)
     )
-    tally.merge(told)
+    problems.merge(told)
     return table
 
 
 def _read(
     files: Sequence[SystemFile],
-    tally: Tally,
+    problems: Diagnostics,
     *,
     kept: TimeRange | None,
     on_progress: Progress | None,
@@ -99,9 +94,9 @@ def _read(
     blocks = list(blocks_of(files))
     with block_reader(files) as read:
         for block, following in zip(blocks, [*blocks[1:], None], strict=True):
-            raw = read(block, codes, tally)
+            raw = read(block, codes, problems)
             limits = limits_of(codes.series)
-            rows = screen_block(raw, block, limits, tally, believes_names=believes_names)
+            rows = screen_block(raw, block, limits, problems, believes_names=believes_names)
             if kept is not None:
                 rows = cut_rows(rows, kept)
             next_start_us = following[0].minute_s * _US_PER_S if following else None
@@ -110,7 +105,7 @@ def _read(
                 n_rows = sum(len(lines.code) for lines in raw)
                 on_progress(n_rows, sum(file.size_bytes for file in block))
     table = builder.table(codes.series)
-    tally.add(Quality.LINES_DUPLICATE, "", builder.n_duplicates)
+    problems.add(Quality.LINES_DUPLICATE, "", builder.n_duplicates)
     return table
 
 

@@ -6,8 +6,8 @@ import heapq
 
 import numpy as np
 
-from reportgen.formats import Tally
-from reportgen.formats.kineto import TraceTables
+from reportgen.formats import Diagnostics
+from reportgen.formats.kineto.tables import TraceTables
 from reportgen.profile import Quality
 from reportgen.profile.trace_tables import NONE, HostSlices, SliceKind, n_rows
 from reportgen.units import say_count
@@ -24,12 +24,12 @@ _SAY_ORPHAN = (
 )
 
 
-def tell_oddities(tables: TraceTables, key: str, tally: Tally) -> None:
-    """Tell ``tally`` what is odd about the events of the file ``key``."""
+def tell_oddities(tables: TraceTables, key: str, problems: Diagnostics) -> None:
+    """Tell ``problems`` what is odd about the events of the file ``key``."""
     n_orphans = int(np.count_nonzero(tables.gpu_ops.launch == NONE))
-    tally.add(Quality.EVENTS_UNMATCHED, key, n_orphans, what=_SAY_ORPHAN)
+    problems.add(Quality.EVENTS_UNMATCHED, key, n_orphans, what=_SAY_ORPHAN)
     for remark in (*_overruns(tables), *_overlaps(tables), *_lost_beginning(tables)):
-        tally.remark(remark, path=key)
+        problems.remark(remark, path=key)
 
 
 def _overruns(tables: TraceTables) -> list[str]:

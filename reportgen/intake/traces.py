@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 
-from reportgen.errors import LocationError, PlaceError
-from reportgen.formats import Tally
-from reportgen.formats.blank import SAY_BLANK
-from reportgen.formats.kineto import TraceFile, TraceTables, read_trace
-from reportgen.intake.opened import opened, remark_changes
+from reportgen.formats import Diagnostics
+from reportgen.formats.decompression_guard import SAY_BLANK
+from reportgen.formats.kineto.tables import TraceTables
+from reportgen.formats.kineto.trace_file import TraceFile, read_trace
+from reportgen.intake.open_part import open_part, read_file_blocks, remark_changes
 from reportgen.intake.system import Progress
 from reportgen.intake.trace_oddities import tell_oddities
 from reportgen.profile import Clock, PartRef, Quality, RankTrace, SourceNote
 from reportgen.profile.trace_tables import NONE, n_rows
-from reportgen.storage import read_blocks
 from reportgen.units import NS_PER_S, say_count
 
 _UNIX_NS = range(1_262_304_000 * NS_PER_S, 4_102_444_800 * NS_PER_S)
@@ -35,15 +32,13 @@ def read_rank(ref: PartRef, *, on_progress: Progress | None = None) -> RankTrace
     """
     file = ref.files[0]
     assert ref.rank is not None
-    tally = Tally()
-    location = opened(ref)
-    blocks = _blocks_until_trouble(
-        read_blocks(location, file.key, file.size_bytes), file.key, tally
-    )
+    problems = Diagnostics()
+    location = open_part(ref)
+    blocks = read_file_blocks(location, file.key, file.size_bytes, problems)
     trace = read_trace(blocks, on_progress=on_progress)
-    remark_changes(location, tally)
-    _tell_losses(trace, file.key, tally)
-    tell_oddities(trace.tables, file.key, tally)
+    remark_changes(location, problems)
+    _tell_losses(trace, file.key, problems)
+    tell_oddities(trace.tables, file.key, problems)
     tables, header = trace.tables, trace.header
     origin_ns = (header.base_ns or 0) + tables.origin_ns
     extent_ns = _extent_ns(tables)
@@ -75,24 +70,13 @@ def read_rank(ref: PartRef, *, on_progress: Progress | None = None) -> RankTrace
         recorded=header.recorded,
         first_ns=extent_ns[0] if extent_ns else None,
         last_ns=extent_ns[1] if extent_ns else None,
-        notes=(*tally.notes(), *_silent_count(is_read=extent_ns is not None)),
+        notes=(*problems.notes(), *_silent_count(is_read=extent_ns is not None)),
     )
 
 
 def _silent_count(*, is_read: bool) -> tuple[SourceNote, ...]:
     """Count the file; the report says once which traces were read."""
     return (SourceNote(text="", counts={Quality.FILES_READ: 1}),) if is_read else ()
-
-
-def _blocks_until_trouble(blocks: Iterator[bytes], key: str, tally: Tally) -> Iterator[bytes]:
-    """Yield blocks; a file that cannot be read any further ends there, with a note."""
-    try:
-        yield from blocks
-    except PlaceError:
-        raise
-    except LocationError as err:
-        tally.add(Quality.FILES_SKIPPED, key, what="{n} [file|files] cannot be read to the end")
-        tally.remark(err.message, path=key)
 
 
 def _extent_ns(tables: TraceTables) -> tuple[int, int] | None:
@@ -103,37 +87,37 @@ def _extent_ns(tables: TraceTables) -> tuple[int, int] | None:
     return first_ns, max(int(table.end_ns.max()) for table in timed)
 
 
-def _tell_losses(trace: TraceFile, key: str, tally: Tally) -> None:
+def _tell_losses(trace: TraceFile, key: str, problems: Diagnostics) -> None:
     """Say in numbers what of a file could not be read."""
     losses, tables = trace.losses, trace.tables
     if _extent_ns(tables) is None:
         what = _SAY_NO_TRACE if trace.n_bytes else "{n} [file was|files were] empty"
-        tally.add(Quality.FILES_SKIPPED, key, what=what)
-    tally.add(Quality.BYTES_LOST, key, losses.bytes_cut_off, what=_SAY_CUT_OFF)
-    tally.add(Quality.EVENTS_DROPPED, key, losses.events_lost, what=_SAY_LOST)
-    tally.add(Quality.BYTES_LOST, key, losses.bytes_lost, what=_SAY_BYTES)
-    tally.add(Quality.PLACES_REPAIRED, key, losses.places_repaired)
-    tally.add(Quality.EVENTS_DROPPED, key, tables.bad_durations, what=_SAY_DURATION)
-    tally.add(Quality.EVENTS_DROPPED, key, tables.bad_times, what=_SAY_TIME)
-    tally.add(Quality.EVENTS_DROPPED, key, trace.n_left_out, what=_SAY_DOCUMENT)
-    tally.add(Quality.EVENTS_DROPPED, key, trace.n_apart, what=_SAY_APART)
+        problems.add(Quality.FILES_SKIPPED, key, what=what)
+    problems.add(Quality.BYTES_LOST, key, losses.bytes_cut_off, what=_SAY_CUT_OFF)
+    problems.add(Quality.EVENTS_DROPPED, key, losses.events_lost, what=_SAY_LOST)
+    problems.add(Quality.BYTES_LOST, key, losses.bytes_lost, what=_SAY_BYTES)
+    problems.add(Quality.PLACES_REPAIRED, key, losses.places_repaired)
+    problems.add(Quality.EVENTS_DROPPED, key, tables.bad_durations, what=_SAY_DURATION)
+    problems.add(Quality.EVENTS_DROPPED, key, tables.bad_times, what=_SAY_TIME)
+    problems.add(Quality.EVENTS_DROPPED, key, trace.n_left_out, what=_SAY_DOCUMENT)
+    problems.add(Quality.EVENTS_DROPPED, key, trace.n_apart, what=_SAY_APART)
     if trace.n_uncategorized:
         said = say_count(trace.n_uncategorized)
-        tally.remark(_SAY_UNCATEGORIZED.format(n=said), path=key)
+        problems.remark(_SAY_UNCATEGORIZED.format(n=said), path=key)
     if trace.packing.is_damaged:
-        tally.remark("Its packed bytes are damaged; what follows the damage is lost.", path=key)
+        problems.remark("Its packed bytes are damaged; what follows the damage is lost.", path=key)
     if trace.packing.is_cut_off:
-        tally.remark("Its packed bytes end too early; what followed is lost.", path=key)
+        problems.remark("Its packed bytes end too early; what followed is lost.", path=key)
     if trace.packing.is_blank:
-        tally.remark(SAY_BLANK, path=key)
+        problems.remark(SAY_BLANK, path=key)
     if losses.is_unclosed:
-        tally.remark(_SAY_UNCLOSED, path=key)
+        problems.remark(_SAY_UNCLOSED, path=key)
     n_processes = _n_processes(tables)
     if n_processes > 1:
-        tally.remark(_SAY_PROCESSES.format(n=say_count(n_processes)), path=key)
+        problems.remark(_SAY_PROCESSES.format(n=say_count(n_processes)), path=key)
     if trace.n_documents > 1:
         said = say_count(trace.n_documents)
-        tally.remark(f"The file holds {said} lists of events, one after the other.", path=key)
+        problems.remark(f"The file holds {said} lists of events, one after the other.", path=key)
 
 
 def _n_processes(tables: TraceTables) -> int:

@@ -14,7 +14,8 @@ import pandas as pd
 import pytest
 
 from reportgen.explore.profiles import PythonProfiles, say_own_time, top_functions
-from reportgen.formats.python_profile import profile_key, read_profiles
+from reportgen.formats.python_profile.names import profile_key
+from reportgen.formats.python_profile.reading import read_profiles
 
 T = 1_594_662_605_425_850
 

@@ -15,16 +15,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reportgen.formats import (
-    SeriesCodes,
-    SystemFile,
-    Tally,
-    Vocabulary,
-    read_block,
-    read_event_file,
-    read_small_block,
-)
-from reportgen.formats.system_lines import read_lines
+from reportgen.formats import Diagnostics
+from reportgen.formats.sagemaker.minute_files import SystemFile
+from reportgen.formats.sagemaker.series_codes import SeriesCodes
+from reportgen.formats.sagemaker.system_lines import read_lines
+from reportgen.formats.sagemaker.system_metrics import read_block, read_small_block
+from reportgen.formats.trace_events.file_events import read_event_file
+from reportgen.formats.trace_events.rows import Vocabulary
 from reportgen.profile import Quality
 from reportgen.storage import open_location
 
@@ -45,7 +42,7 @@ def known(sample: dict[str, Any]) -> Known:
     return (*names, float(sample["Value"]), float(sample["Timestamp"]))
 
 
-def read_by_duckdb(content: bytes) -> tuple[list[Known], Tally]:
+def read_by_duckdb(content: bytes) -> tuple[list[Known], Diagnostics]:
     with tempfile.TemporaryDirectory() as name:
         path = Path(name) / "1783071000.algo-1.json"
         path.write_bytes(content)
@@ -56,16 +53,16 @@ def read_by_duckdb(content: bytes) -> tuple[list[Known], Tally]:
             node="algo-1",
             minute_s=1_783_071_000,
         )
-        codes, tally = SeriesCodes(), Tally()
+        codes, problems = SeriesCodes(), Diagnostics()
         with duckdb.connect() as connection:
-            (rows,) = read_block(connection, [file], codes, tally)
-        small_codes, small_tally = SeriesCodes(), Tally()
+            (rows,) = read_block(connection, [file], codes, problems)
+        small_codes, small_tally = SeriesCodes(), Diagnostics()
         (small,) = read_small_block([file], small_codes, small_tally)
-    assert small_tally.count(Quality.LINES_BROKEN) == tally.count(Quality.LINES_BROKEN)
+    assert small_tally.count(Quality.LINES_BROKEN) == problems.count(Quality.LINES_BROKEN)
     assert sorted(small.value.tolist(), key=str) == sorted(rows.value.tolist(), key=str)
     columns = zip(rows.code.tolist(), rows.value.tolist(), rows.time_s.tolist(), strict=True)
     found = [(codes.series[code], value, time_s) for code, value, time_s in columns]
-    return [(s.type, s.name, s.dimension, value, time_s) for s, value, time_s in found], tally
+    return [(s.type, s.name, s.dimension, value, time_s) for s, value, time_s in found], problems
 
 
 @settings(max_examples=30)
@@ -80,7 +77,7 @@ def test_any_samples_are_read_as_they_were_written(
     end = data.draw(st.sampled_from(["\n", "\r\n", "\n\n"]))
     content = end.join(lines).encode() + data.draw(st.sampled_from([b"", b"\n"]))
 
-    found, tally = read_by_duckdb(content)
+    found, problems = read_by_duckdb(content)
     slow = read_lines(content)
 
     expected = sorted(map(known, written))
@@ -92,7 +89,7 @@ def test_any_samples_are_read_as_they_were_written(
         )
         == expected
     )
-    assert tally.count(Quality.LINES_BROKEN) == len(slow.broken_lines) == n_broken
+    assert problems.count(Quality.LINES_BROKEN) == len(slow.broken_lines) == n_broken
 
 
 @settings(max_examples=30)
@@ -178,8 +175,8 @@ def test_any_events_are_read_as_they_were_written(drawn: list[dict[str, Any]], l
         "indented": json.dumps(whole, indent=1),
     }[layout]
 
-    vocabulary, tally = Vocabulary(), Tally()
-    read = read_event_file(content.encode(), "t.json", tally, vocabulary=vocabulary)
+    vocabulary, problems = Vocabulary(), Diagnostics()
+    read = read_event_file(content.encode(), "t.json", problems, vocabulary=vocabulary)
     names, phases = tuple(vocabulary.names), tuple(vocabulary.phases)
 
     columns = zip(read.phase.tolist(), read.name.tolist(), read.start_ns, read.end_ns, strict=True)
@@ -190,5 +187,5 @@ def test_any_events_are_read_as_they_were_written(drawn: list[dict[str, Any]], l
     expected, n_alone = slowly_read(events)
     assert found == expected
     assert (read.loose.n_marks if read.loose else 0) == n_alone
-    assert tally.count(Quality.LINES_BROKEN) == 0
+    assert problems.count(Quality.LINES_BROKEN) == 0
     assert not any(math.isnan(value) for value in read.start_ns)

@@ -111,13 +111,13 @@ def test_a_huge_number_of_distinct_times_stays_a_table(tmp_path: Path) -> None:
 
 
 def test_ctrl_c_while_parsing_is_ctrl_c(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from reportgen.formats import sagemaker_system
+    from reportgen.formats.sagemaker import system_metrics
 
     def interrupted(*_: object) -> None:
         raise RuntimeError("Query interrupted")
 
     write_system(tmp_path, {"gpu0": [1.0] * 20})
-    monkeypatch.setattr(sagemaker_system, "_read_fast", interrupted)
+    monkeypatch.setattr(system_metrics, "_read_fast", interrupted)
     monkeypatch.setattr(importlib.import_module("reportgen.intake.system"), "SMALL_BYTES", 0)
     with pytest.raises(KeyboardInterrupt):
         read(tmp_path)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from reportgen import intake
-from reportgen.formats import FormatId, claim
+from reportgen.formats import claim
 from reportgen.formats.python_profile import reading
 from reportgen.intake import python_profiles
 from reportgen.profile import NO_CALLS, Clock, NodeProfile, Quality, TimeRange
@@ -72,7 +72,7 @@ def test_pyinstrument_has_no_calls_and_its_page_is_left_alone(tmp_path: Path) ->
     tree = profiled(tmp_path, content=tree_bytes(BETWEEN), profiler="pyinstrument")
     tree.with_name("python_stats.html").write_text("<html>")
     job = intake.discover(str(tmp_path))
-    assert [file.format_id for file in job.parts[0].files] == [FormatId.PYTHON_PROFILE]
+    assert [file.format_id for file in job.parts[0].files] == ["python_profile"]
     assert job.notes == ()
     table = read(tmp_path)[0].python
     assert set(table.calls.tolist()) == {NO_CALLS}

@@ -9,7 +9,9 @@ import pytest
 
 from reportgen import intake
 from reportgen.errors import AmbiguousJobError
-from reportgen.formats import Tally, Vocabulary, read_event_file
+from reportgen.formats import Diagnostics
+from reportgen.formats.trace_events.file_events import read_event_file
+from reportgen.formats.trace_events.rows import Vocabulary
 from reportgen.profile import Clock, NodeProfile, Quality, RankTrace
 from reportgen.rules.horovod_negotiation.measure import Params, measure
 from reportgen.units import NS_PER_S
@@ -74,7 +76,9 @@ def test_events_that_overlap_a_window_are_as_many_as_aws_counts(
 ) -> None:
     n_found = 0
     for path in sorted((SHARED_DATA / "smdebug" / job).glob("framework/pevents/*/*.json")):
-        events = read_event_file(path.read_bytes(), path.name, Tally(), vocabulary=Vocabulary())
+        events = read_event_file(
+            path.read_bytes(), path.name, Diagnostics(), vocabulary=Vocabulary()
+        )
         overlaps = (events.start_ns <= end_us * 1000) & (events.end_ns >= start_us * 1000)
         n_found += int(np.count_nonzero(overlaps))
     assert n_found == n_events

@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 
 from reportgen.errors import AmbiguousJobError, LocationError
-from reportgen.formats import Tally
+from reportgen.formats import Diagnostics
 from reportgen.intake import discover, read
-from reportgen.intake.trace_files import find_traces, rank_parts
+from reportgen.intake.listing import classify
+from reportgen.intake.ranks import rank_parts
 from reportgen.profile import Clock, Quality, RankTrace
 from reportgen.profile.trace_tables import n_rows
 from reportgen.storage import LocalLocation
@@ -123,9 +124,9 @@ def test_many_files_are_looked_into_at_once(tmp_path: Path) -> None:
     for rank in range(2):
         write_trace(tmp_path / f"rank{rank}.json", ranked(rank))
     place = SlowPlace(tmp_path)
-    traces = find_traces(place, place.list())
+    traces = classify(place, place.list()).traces
     job = discover(str(tmp_path)).info
-    assert [part.rank for part in rank_parts(place, traces, job, Tally())] == [0, 1]
+    assert [part.rank for part in rank_parts(place, traces, job, Diagnostics())] == [0, 1]
 
 
 def test_files_without_a_rank_are_numbered_in_order(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from reportgen.formats.aws_results import AwsResult
+from reportgen.formats.sagemaker.rule_results import AwsResult
 from reportgen.intake import AwsFolder
 from reportgen.pipeline.imports import import_results
 from reportgen.results import Counters, RuleId

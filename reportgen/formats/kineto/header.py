@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from reportgen.formats.tally import printable
+from reportgen.formats.diagnostics import printable
 from reportgen.profile import Device, Recorded
 
 _DECODER = json.JSONDecoder(strict=False)

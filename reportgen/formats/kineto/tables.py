@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields
 import numpy as np
 from numpy.typing import NDArray
 
-from reportgen.formats.event_columns import ABSENT
+from reportgen.formats.diagnostics import printable
 from reportgen.formats.kineto.columns import TraceColumns
 from reportgen.formats.kineto.growing import Columns
 from reportgen.formats.kineto.joins import bytes_of_calls, launches, pair_flows
@@ -22,7 +22,7 @@ from reportgen.formats.kineto.screen import (
     whole_base_us,
 )
 from reportgen.formats.kineto.words import input_types_of, names_of, threads_of
-from reportgen.formats.tally import printable
+from reportgen.formats.trace_events.columns import ABSENT
 from reportgen.profile import Thread
 from reportgen.profile.trace_tables import (
     HOST_MEMORY,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from reportgen.formats.blank import until_blank
+from reportgen.formats.decompression_guard import until_blank
 from reportgen.formats.kineto.columns import TraceColumns
 from reportgen.formats.kineto.header import TraceHeader, read_header
 from reportgen.formats.kineto.packing import Packing, unpacked

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from reportgen.formats.event_columns import ABSENT, Codes
+from reportgen.formats.diagnostics import printable
 from reportgen.formats.kineto.columns import TraceVocabularies
 from reportgen.formats.kineto.names import first_floating, without_folders
-from reportgen.formats.tally import printable
+from reportgen.formats.trace_events.columns import ABSENT, Codes
 from reportgen.profile import Thread
 
 LONGEST_KERNEL_NAME = 65_536

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from reportgen.formats.tally import printable
+from reportgen.formats.diagnostics import printable
+from reportgen.formats.format import Claim, Format, Role, worker_of
 from reportgen.profile.python import ProfileInterval, ProfileMoment
 
 BEFORE_STEPS = -1
@@ -103,3 +104,29 @@ def _old_interval(match: re.Match[str]) -> ProfileInterval:
         for phase, name in (("stepstart", "start"), ("stepend", "end"))
     )
     return ProfileInterval(start=start, end=end)
+
+
+def _profile(key: str) -> Claim | None:
+    found = profile_key(key)
+    if found is None or found.is_page:
+        return None
+    node, worker = worker_of(found.node)
+    return Claim(
+        format_id=PYTHON_PROFILES.id,
+        job_prefix=found.job_prefix,
+        node=node,
+        worker=worker,
+        stamp=found.interval.end.time_us,
+        start_us=found.interval.start.time_us,
+    )
+
+
+def _page(key: str) -> Claim | None:
+    found = profile_key(key)
+    if found is None or not found.is_page:
+        return None
+    return Claim(format_id=PYTHON_PAGES.id, job_prefix=found.job_prefix)
+
+
+PYTHON_PROFILES = Format(id="python_profile", role=Role.PYTHON, claims=_profile)
+PYTHON_PAGES = Format(id="python_page", role=Role.NOTHING, claims=_page)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from reportgen.formats.kineto import TraceFile
+from reportgen.formats.kineto.trace_file import TraceFile
 from reportgen.profile.trace_tables import n_rows
 from tests.traces import (
     START_US,

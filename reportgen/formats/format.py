@@ -1,0 +1,147 @@
+"""What a format is: which files it claims, how they are recognized, and how they are read."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Protocol
+
+from reportgen.formats.diagnostics import Diagnostics
+from reportgen.formats.trace_events.file_events import FileEvents
+from reportgen.formats.trace_events.rows import Vocabulary
+from reportgen.profile import SpanSource
+from reportgen.storage import Location
+
+
+class Role(StrEnum):
+    """What the files of a format are in a job."""
+
+    SAMPLES = "system metrics of a node"
+    EVENTS = "events of a node, its timelines"
+    PYTHON = "Python profiles of a node"
+    KERNELS = "the kernel trace of a rank"
+    TIMES = "a file whose name says when the timeline beside it began"
+    SETTINGS = "what the profiler was asked to record"
+    END = "a sign that the job has ended"
+    NOTHING = "known, and nothing more to read"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claim:
+    """What is known of a file before it is read.
+
+    Attributes:
+        format_id: the one format that reads it.
+        job_prefix: what comes before ``system/`` or ``framework/``; empty or ends in ``/``.
+        node: the node whose data it holds; empty for end markers.
+        worker: ``algo-1-27`` for event files, else empty.
+        source: the writer of an event file.
+        stamp: the number in the name: seconds of the minute for system files, microseconds of
+            the last event for event files, or of a profile's end; 0 for files that were never
+            closed.
+        start_us: when what a ``.metadata`` file stands for, or a Python profile, began; else 0.
+    """
+
+    format_id: str
+    job_prefix: str = ""
+    node: str = ""
+    worker: str = ""
+    source: SpanSource = SpanSource.OTHER
+    stamp: int = 0
+    start_us: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EventFile:
+    """One timeline of a node: where it lies and what is known of it."""
+
+    location: Location
+    key: str
+    size_bytes: int
+    claim: Claim
+
+
+class EventReader(Protocol):
+    """Reads a timeline."""
+
+    def __call__(
+        self,
+        file: EventFile,
+        blocks: Iterable[bytes],
+        *,
+        problems: Diagnostics,
+        vocabulary: Vocabulary,
+    ) -> FileEvents:
+        """Return the events of a file.
+
+        Args:
+            file: which.
+            blocks: its bytes in pieces of any size; of small files one piece.
+            problems: counts what cannot be read.
+            vocabulary: what the codes of names and phases mean, extended.
+        """
+
+
+def claims_none(key: str) -> Claim | None:  # noqa: ARG001  # the default of a field
+    """Claim no file by its key."""
+    return None
+
+
+def looks_like_none(head: bytes) -> bool:  # noqa: ARG001  # the default of a field
+    """Recognize no file by its content."""
+    return False
+
+
+def says_always(head: bytes) -> bool:  # noqa: ARG001  # the default of a field
+    """Return that times are wall-clock times."""
+    return True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Format:
+    """A format of files. A file belongs to the first format that claims its key.
+
+    Attributes:
+        id: its name in a part's files.
+        role: what its files are in a job.
+        claims: what a key says of its file; ``None`` when the file is of another format.
+        may_be: matches the keys of unclaimed files that are opened to look at their beginning.
+        looks_like: whether a file that begins so, unpacked, is of this format.
+        claim_named: the claim of a file that its content shows to be of this format; it is given
+            the file's name without endings, or the name of the node.
+        read: reads a timeline; ``None`` for other roles, whose readers ``intake`` knows.
+        is_small: whether the files are small and read as a whole, many at a time.
+        has_base: whether a timeline that begins so says when it began.
+        clock_note: what a reader of the report has to know of times that are no wall-clock times;
+            empty where the files say when they began.
+        counts_from_first: whether times are counted from the first event of the file.
+    """
+
+    id: str
+    role: Role
+    claims: Callable[[str], Claim | None] = claims_none
+    may_be: re.Pattern[str] | None = None
+    looks_like: Callable[[bytes], bool] = looks_like_none
+    claim_named: Callable[[str], Claim] | None = None
+    read: EventReader | None = None
+    is_small: bool = False
+    has_base: Callable[[bytes], bool] = says_always
+    clock_note: str = ""
+    counts_from_first: bool = False
+
+
+_WORKER = re.compile(r"(?P<pid>\d+)[-_](?P<node>.+)")
+
+
+def worker_of(node_id: str) -> tuple[str, str]:
+    """Return (node, worker) of the id in a file's name: ``27-algo-1`` → ``algo-1, algo-1-27``.
+
+    Edge cases: very old names without a process id (``0001``) are node and worker at once;
+    ``4487_0000`` is process 4487 of node ``0000``. A local host name is the node.
+    """
+    match = _WORKER.fullmatch(node_id)
+    if match is None:
+        return node_id, node_id
+    return match["node"], f"{match['node']}-{match['pid']}"

@@ -1,0 +1,55 @@
+"""The formats that this version knows. A new one is an entry here."""
+
+from __future__ import annotations
+
+from reportgen.formats.format import Claim, Format, Role
+from reportgen.formats.horovod import HOROVOD
+from reportgen.formats.kineto.detection import KERNEL_TRACES
+from reportgen.formats.python_profile.names import PYTHON_PAGES, PYTHON_PROFILES
+from reportgen.formats.sagemaker.job_files import (
+    END_MARKERS,
+    PROFILER_CONFIGS,
+    SYSTEM_METRICS,
+    TIMELINES,
+)
+from reportgen.formats.tensorflow import (
+    TENSORFLOW_SUMMARIES,
+    TENSORFLOW_TIMES,
+    TENSORFLOW_TRACES,
+)
+
+FORMATS: tuple[Format, ...] = (
+    END_MARKERS,
+    SYSTEM_METRICS,
+    TENSORFLOW_TRACES,
+    TENSORFLOW_TIMES,
+    TENSORFLOW_SUMMARIES,
+    TIMELINES,
+    PROFILER_CONFIGS,
+    PYTHON_PROFILES,
+    PYTHON_PAGES,
+    HOROVOD,
+    KERNEL_TRACES,
+)
+
+
+def claim(key: str) -> Claim | None:
+    """Return what a key says about its file, or ``None`` when no format claims it.
+
+    Example:
+        >>> claim("system/incremental/2026070309/1783071000.algo-1.json").node
+        'algo-1'
+        >>> claim("framework/pevents/1783071061000000_27-algo-1_model_timeline.json").worker
+        'algo-1-27'
+    """
+    return next((found for item in FORMATS if (found := item.claims(key)) is not None), None)
+
+
+def format_of(format_id: str) -> Format:
+    """Return a format by its id."""
+    return next(item for item in FORMATS if item.id == format_id)
+
+
+def role_of(found: Claim) -> Role:
+    """Return what a claimed file is in its job."""
+    return format_of(found.format_id).role

@@ -1,0 +1,1 @@
+"""What SageMaker writes: system metrics, framework events, settings and rule results."""

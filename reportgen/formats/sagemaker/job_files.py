@@ -1,0 +1,111 @@
+"""The files of a job of SageMaker's profiler, recognized by their keys (docs/formats.md)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from reportgen.formats.diagnostics import Diagnostics
+from reportgen.formats.format import Claim, EventFile, Format, Role, worker_of
+from reportgen.formats.horovod import with_instants
+from reportgen.formats.trace_events.file_events import FileEvents, read_event_file
+from reportgen.formats.trace_events.rows import Vocabulary
+from reportgen.profile import SpanSource
+
+_END_MARKER = re.compile(r"(?P<job>(?:.*/)?)(?:system|framework)/training_job_end\.ts")
+_SYSTEM = re.compile(r"(?P<job>(?:.*/)?)system/(?:.*/)?(?P<stamp>\d{10})\.(?P<node>[^/]+)\.json")
+_EVENTS = re.compile(
+    r"(?P<job>(?:.*/)?)framework/(?:.*/)?pevents/(?:.*/)?"
+    r"(?P<stamp>\d{1,18})_(?P<id>[^/]+)_(?P<suffix>[^/_.]+)\.json"
+)
+_UNFINISHED = re.compile(
+    r"(?P<job>(?:.*/)?)framework/(?:.*/)?(?P<id>[^/]+)_(?P<suffix>[^/_.]+)(?:\.json)?\.tmp"
+)
+_CONFIG = re.compile(r"(?P<job>(?:.*/)?)profilerconfig\.json")
+_BASE = b"start_time_since_epoch_in_micros"
+_SOURCES = {source.value: source for source in SpanSource}
+
+_SAY_UNTESTED = (
+    "The job has timelines of SageMaker's data-parallel library. No real one was at hand when this "
+    "version was written: they are read as timelines in general are, untested on real data."
+)
+
+
+def _end_marker(key: str) -> Claim | None:
+    match = _END_MARKER.fullmatch(key)
+    return match and Claim(format_id=END_MARKERS.id, job_prefix=match["job"])
+
+
+def _minute_file(key: str) -> Claim | None:
+    match = _SYSTEM.fullmatch(key)
+    return match and Claim(
+        format_id=SYSTEM_METRICS.id,
+        job_prefix=match["job"],
+        node=match["node"],
+        stamp=int(match["stamp"]),
+    )
+
+
+def _timeline(key: str) -> Claim | None:
+    match = _EVENTS.fullmatch(key)
+    stamp = int(match["stamp"]) if match else 0
+    match = match or _UNFINISHED.fullmatch(key)
+    node_id, source = _writer(match["id"], match["suffix"]) if match else ("", None)
+    if match is None or not node_id or source is None:
+        return None
+    node, worker = worker_of(node_id)
+    return Claim(
+        format_id=TIMELINES.id,
+        job_prefix=match["job"],
+        node=node,
+        worker=worker,
+        source=source,
+        stamp=stamp,
+    )
+
+
+def _writer(node_id: str, suffix: str) -> tuple[str, SpanSource | None]:
+    """Split ``27-algo-1_model`` + ``timeline`` into the node id and the writer."""
+    if suffix != "timeline":
+        return node_id, _SOURCES.get(suffix, SpanSource.OTHER)
+    head, _, kind = node_id.rpartition("_")
+    if kind == "merged":
+        return head, None
+    return head, _SOURCES.get(f"{kind}_timeline", SpanSource.OTHER)
+
+
+def _config(key: str) -> Claim | None:
+    match = _CONFIG.fullmatch(key)
+    return match and Claim(format_id=PROFILER_CONFIGS.id, job_prefix=match["job"])
+
+
+def _has_base(head: bytes) -> bool:
+    return _BASE in head
+
+
+def _read_timeline(
+    file: EventFile,
+    blocks: Iterable[bytes],
+    *,
+    problems: Diagnostics,
+    vocabulary: Vocabulary,
+) -> FileEvents:
+    content = b"".join(blocks)
+    events = read_event_file(content, file.key, problems, vocabulary=vocabulary)
+    if file.claim.source is SpanSource.SMDATAPARALLEL:
+        problems.remark(_SAY_UNTESTED)
+    is_horovod = file.claim.source is SpanSource.HOROVOD
+    return with_instants(events, vocabulary) if is_horovod else events
+
+
+END_MARKERS = Format(id="end_marker", role=Role.END, claims=_end_marker)
+SYSTEM_METRICS = Format(id="sagemaker_system", role=Role.SAMPLES, claims=_minute_file)
+TIMELINES = Format(
+    id="sagemaker_events",
+    role=Role.EVENTS,
+    claims=_timeline,
+    read=_read_timeline,
+    is_small=True,
+    has_base=_has_base,
+)
+PROFILER_CONFIGS = Format(id="profiler_config", role=Role.SETTINGS, claims=_config)

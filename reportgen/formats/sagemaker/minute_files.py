@@ -1,0 +1,133 @@
+"""Minute files as DuckDB can open them: in place, or many tiny ones spooled into one."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from itertools import accumulate
+from types import TracebackType
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reportgen.errors import LocationError
+from reportgen.formats.diagnostics import Diagnostics
+from reportgen.profile import Quality
+from reportgen.storage import Location
+
+TINY_BYTES = 32 * 1024
+"""Files below this are spooled: opening them costs more than parsing. Source: measured."""
+
+MANY_FILES = 64
+"""Fewer files than this are opened in place whatever their size. Source: ours."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SystemFile:
+    """One minute file of a node.
+
+    Attributes:
+        location: where it lies.
+        key: its key there.
+        size_bytes: its size.
+        node: the node that its name says.
+        minute_s: the full minute that its name says, seconds UTC.
+    """
+
+    location: Location
+    key: str
+    size_bytes: int
+    node: str
+    minute_s: int
+
+    def path(self) -> str | None:
+        """Return where it lies on this machine, if DuckDB can open that path."""
+        local = self.location.local_path(self.key)
+        return None if local is None or _looks_like_a_pattern(local) else local
+
+
+def readable(files: Sequence[SystemFile], problems: Diagnostics) -> list[SystemFile]:
+    """Return the files that may be read and hold something; note the others."""
+    kept = []
+    for file in files:
+        local = file.location.local_path(file.key)
+        if file.size_bytes == 0:
+            problems.add(Quality.FILES_SKIPPED, file.key, what="{n} [file was|files were] empty")
+        elif local is not None and not os.access(local, os.R_OK):
+            problems.add(Quality.FILES_SKIPPED, file.key, what="{n} [file|files] cannot be opened")
+        else:
+            kept.append(file)
+    return kept
+
+
+class BlockSource:
+    """Paths for DuckDB, and which file each row came from."""
+
+    def __init__(self, files: Sequence[SystemFile]) -> None:
+        """Take some files; nothing is opened before the ``with`` block."""
+        self.files = list(files)
+        self.paths: list[str] = []
+        self._line_counts: list[int] = []
+        self._exits = ExitStack()
+
+    def __enter__(self) -> Self:
+        """Spool the files where that is faster or needed."""
+        is_tiny = len(self.files) > MANY_FILES and _mean_size(self.files) < TINY_BYTES
+        paths = [] if is_tiny else [file.path() for file in self.files]
+        if is_tiny or None in paths:
+            self.paths = [self._spool()]
+        else:
+            self.paths = [path for path in paths if path is not None]
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Remove the spool."""
+        self._exits.close()
+
+    def file_starts(self, path_index: NDArray[np.uint16]) -> list[int] | None:
+        """Return where each file's rows start, and the end of the last.
+
+        Args:
+            path_index: (n,) index into ``paths`` of each row, in the order of the lines.
+
+        Returns:
+            ``len(files) + 1`` positions, or ``None`` when rows and lines do not match up.
+        """
+        if self._line_counts:
+            starts = [0, *accumulate(self._line_counts)]
+        else:
+            wanted = np.arange(len(self.files) + 1, dtype=path_index.dtype)
+            starts = np.searchsorted(path_index, wanted).tolist()
+        return starts if starts[-1] == len(path_index) else None
+
+    def _spool(self) -> str:
+        spool = tempfile.NamedTemporaryFile(suffix=".json")  # noqa: SIM115  # lives until __exit__
+        self._exits.enter_context(spool)
+        keys = [file.key for file in self.files]
+        for content in self.files[0].location.read_many(keys):
+            if isinstance(content, LocationError):
+                raise content
+            self._line_counts.append(sum(1 for line in content.split(b"\n") if line.strip()))
+            spool.write(content)
+            if not content.endswith(b"\n"):
+                spool.write(b"\n")
+        spool.flush()
+        return spool.name
+
+
+def _mean_size(files: Sequence[SystemFile]) -> float:
+    return sum(file.size_bytes for file in files) / max(len(files), 1)
+
+
+def _looks_like_a_pattern(path: str) -> bool:
+    """Return whether DuckDB would take a path for a glob, or cannot take it at all."""
+    return any(character in path for character in "*?[") or not path.isprintable()

@@ -1,0 +1,260 @@
+"""System metrics: one JSON object per line, one file per node and minute (formats.md §2).
+
+DuckDB parses whole blocks of files; of small jobs, msgspec one file. What either cannot read is
+read again line by line, those files alone, which finds every variant and the line numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reportgen.errors import LocationError, PlaceError
+from reportgen.formats.diagnostics import Diagnostics, printable
+from reportgen.formats.sagemaker.minute_files import BlockSource, SystemFile
+from reportgen.formats.sagemaker.series_codes import MAX_SERIES, UNKNOWN, UNREADABLE, SeriesCodes
+from reportgen.formats.sagemaker.system_lines import LineReading, read_lines, read_typed, series_of
+from reportgen.profile import Quality
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+_SERIES = "Type: 'VARCHAR', Name: 'VARCHAR', Dimension: 'VARCHAR'"
+_MAX_LINE_BYTES = 1 << 20
+_HASH = "hash(Type, Name, Dimension)"
+_SAMPLE = "Value: 'DOUBLE', Timestamp: 'DOUBLE'"
+_NODE = "NodeId: 'VARCHAR'"
+_SAMPLE_LINES = 8_192
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RawRows:
+    """Lines of one file as they stand there, nothing judged yet.
+
+    Attributes:
+        code: (n,) int32 series code, >= 0.
+        time_s: (n,) float64 seconds UTC, never NaN.
+        value: (n,) float64, NaN or infinite where the line holds no number.
+    """
+
+    code: NDArray[np.int32]
+    time_s: NDArray[np.float64]
+    value: NDArray[np.float64]
+
+
+def read_block(
+    connection: DuckDBPyConnection,
+    files: Sequence[SystemFile],
+    codes: SeriesCodes,
+    problems: Diagnostics,
+) -> list[RawRows]:
+    """Read some minute files of one node.
+
+    Args:
+        connection: a DuckDB connection; nothing is kept in it.
+        files: minute files that hold something and may be read (``system_source.readable``).
+        codes: the node's series, extended by what is found.
+        problems: counts what cannot be read.
+
+    Returns:
+        The lines of each file, in the order of ``files``.
+
+    Raises:
+        PlaceError: the bucket cannot be used any more.
+        KeyboardInterrupt: Ctrl-C while DuckDB was parsing.
+    """
+    import duckdb
+
+    try:
+        with BlockSource(files) as source:
+            rows = _read_fast(connection, source, codes, problems)
+    except PlaceError:
+        raise
+    except (duckdb.Error, LocationError):
+        rows = None
+    except RuntimeError as err:
+        if "interrupted" in str(err).lower():  # how DuckDB passes Ctrl-C on
+            raise KeyboardInterrupt from err
+        raise
+    if rows is not None:
+        return rows
+    if len(files) == 1:
+        return [_read_slowly(files[0], codes, problems)]
+    middle = len(files) // 2
+    return [
+        *read_block(connection, files[:middle], codes, problems),
+        *read_block(connection, files[middle:], codes, problems),
+    ]
+
+
+def read_small_block(
+    files: Sequence[SystemFile], codes: SeriesCodes, problems: Diagnostics
+) -> list[RawRows]:
+    """Read some minute files of one node without DuckDB; see ``read_block``."""
+    contents = files[0].location.read_many([file.key for file in files])
+    return [
+        _read_typed(file, content, codes, problems)
+        if isinstance(content, bytes)
+        else _unread(file, content, codes, problems)
+        for file, content in zip(files, contents, strict=True)
+    ]
+
+
+def _read_typed(
+    file: SystemFile, content: bytes, codes: SeriesCodes, problems: Diagnostics
+) -> RawRows:
+    lines = read_typed(content, codes)
+    if lines is None or (lines.code < 0).any():
+        return _rows_of_content(file, content, codes, problems)
+    _remark_foreign(set(lines.nodes), file.node, problems)
+    return RawRows(code=lines.code, time_s=lines.time_s, value=lines.value)
+
+
+def _read_fast(
+    connection: DuckDBPyConnection,
+    source: BlockSource,
+    codes: SeriesCodes,
+    problems: Diagnostics,
+) -> list[RawRows] | None:
+    """Let DuckDB parse the block; ``None`` when its rows cannot be told apart by file."""
+    columns: dict[str, Any] = connection.execute(
+        f"SELECT file_index::USMALLINT AS file, {_HASH} AS line, Timestamp AS time_s, "  # noqa: S608  # paths are quoted
+        f"Value AS value FROM {_table(source.paths, _SAMPLE)}"
+    ).fetchnumpy()
+    starts = source.file_starts(columns["file"])
+    if starts is None:
+        return None
+    time_s = np.ma.filled(columns["time_s"], np.nan)
+    value = np.ma.filled(columns["value"], np.nan)
+    code = _codes_of(connection, source, columns, codes, problems)
+    is_broken = np.isnan(time_s) | (code < 0)
+    slow = set(np.searchsorted(starts, np.flatnonzero(is_broken), side="right").tolist())
+    rows = []
+    for index, (start, end) in enumerate(pairwise(starts)):
+        if index + 1 in slow:
+            rows.append(_read_slowly(source.files[index], codes, problems))
+        else:
+            within = slice(start, end)
+            rows.append(RawRows(code=code[within], time_s=time_s[within], value=value[within]))
+    return rows
+
+
+def _table(paths: Sequence[str], columns: str) -> str:
+    """Return SQL for some files; only the columns that are named cost time."""
+    listed = ", ".join("'" + path.replace("'", "''") + "'" for path in paths)
+    return (
+        f"read_json([{listed}], format='newline_delimited', columns={{{_SERIES}, {columns}}}, "
+        f"ignore_errors=true, maximum_object_size={_MAX_LINE_BYTES})"
+    )
+
+
+def _codes_of(
+    connection: DuckDBPyConnection,
+    source: BlockSource,
+    columns: dict[str, Any],
+    codes: SeriesCodes,
+    problems: Diagnostics,
+) -> NDArray[np.int32]:
+    """Return each line's series code; below 0 where the line cannot be read."""
+    node = source.files[0].node
+    if not codes.series:
+        middle = source.paths[len(source.paths) // 2]
+        _learn(_distinct(connection, [middle], limit=_SAMPLE_LINES), node, codes, problems)
+    code = codes.look_up(columns["line"])
+    is_unknown = code == UNKNOWN
+    if is_unknown.any():
+        paths = [source.paths[index] for index in np.unique(columns["file"][is_unknown])]
+        _learn(_distinct(connection, paths), node, codes, problems)
+        code = codes.look_up(columns["line"])
+    return code
+
+
+_SeriesLine = tuple[int, str | None, str | None, str | None, str | None]
+
+
+def _distinct(
+    connection: DuckDBPyConnection, paths: Sequence[str], *, limit: int | None = None
+) -> list[_SeriesLine]:
+    """Return (hash, type, name, dimension, node) of the first lines of some files, each once."""
+    lines = f"SELECT * FROM {_table(paths, _NODE)}" + (f" LIMIT {limit}" if limit else "")  # noqa: S608  # paths are quoted
+    return connection.execute(
+        f"SELECT DISTINCT {_HASH}, Type, Name, Dimension, NodeId FROM ({lines}) "  # noqa: S608  # paths are quoted
+        "ORDER BY Type, Name, Dimension, NodeId"
+    ).fetchall()
+
+
+def _learn(
+    lines: Sequence[_SeriesLine], node: str, codes: SeriesCodes, problems: Diagnostics
+) -> None:
+    codes.learn(
+        {
+            line: UNREADABLE if kind is None else codes.code(series_of(kind, name, dimension))
+            for line, kind, name, dimension, _ in lines
+        }
+    )
+    _remark_foreign({named for *_, named in lines if named}, node, problems)
+
+
+def _remark_foreign(named: set[str], node: str, problems: Diagnostics) -> None:
+    """Say that lines name another node. A sample of the lines is looked at: it costs time."""
+    for other in sorted(named - {node}):
+        problems.remark(
+            f"Lines in files of {node} name the node {printable(other)}; they were counted to "
+            f"{node}, which the files' names say."
+        )
+
+
+def _read_slowly(file: SystemFile, codes: SeriesCodes, problems: Diagnostics) -> RawRows:
+    try:
+        content = file.location.read_bytes(file.key)
+    except PlaceError:
+        raise
+    except LocationError as err:
+        return _unread(file, err, codes, problems)
+    return _rows_of_content(file, content, codes, problems)
+
+
+def _unread(
+    file: SystemFile, why: LocationError, codes: SeriesCodes, problems: Diagnostics
+) -> RawRows:
+    """Note a file that cannot be opened; it has no lines."""
+    reason = str(why.details.get("reason", ""))
+    problems.add(
+        Quality.FILES_SKIPPED, file.key, what="{n} [file|files] cannot be read", detail=reason
+    )
+    return _rows_of(LineReading(), codes)
+
+
+def _rows_of_content(
+    file: SystemFile, content: bytes, codes: SeriesCodes, problems: Diagnostics
+) -> RawRows:
+    reading = read_lines(content)
+    for number in reading.broken_lines:
+        problems.add(Quality.LINES_BROKEN, file.key, detail=f"line {number}")
+    problems.add(Quality.BYTES_LOST, file.key, reading.bytes_lost)
+    if reading.encoding != "UTF-8":
+        problems.remark(f"This file is {reading.encoding}, not UTF-8; it was read.", path=file.key)
+    _remark_foreign({sample.node for sample in reading.samples} - {""}, file.node, problems)
+    rows = _rows_of(reading, codes)
+    problems.add(
+        Quality.LINES_BROKEN, file.key, len(reading.samples) - len(rows.code), what=_TOO_MANY
+    )
+    return rows
+
+
+_TOO_MANY = f"{{n}} [line|lines] of other metrics than the first {MAX_SERIES:,} [was|were] left out"
+
+
+def _rows_of(reading: LineReading, codes: SeriesCodes) -> RawRows:
+    numbered = [(codes.code(sample.series), sample) for sample in reading.samples]
+    kept = [(code, sample) for code, sample in numbered if code >= 0]
+    return RawRows(
+        code=np.array([code for code, _ in kept], dtype=np.int32),
+        time_s=np.array([sample.time_s for _, sample in kept], dtype=np.float64),
+        value=np.array([sample.value for _, sample in kept], dtype=np.float64),
+    )

@@ -1,0 +1,1 @@
+"""Timelines in Chrome's Trace Event Format: what SageMaker, Horovod and TensorFlow write."""

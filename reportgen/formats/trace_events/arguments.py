@@ -1,0 +1,189 @@
+"""The arguments of events: told apart as bytes, decoded once, kept as columns."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from reportgen.formats.diagnostics import printable
+from reportgen.formats.trace_events.columns import (
+    ABSENT,
+    Blocks,
+    Codes,
+    distinct,
+    whole_numbers,
+)
+from reportgen.profile import NO_STEP, SpanArguments
+from reportgen.profile.spans import NUMBER_COLUMNS
+
+Scalar = int | float | str | bool | None
+
+
+class EventArgs(msgspec.Struct, frozen=True, gc=False):
+    """The arguments that anything here reads; others are skipped without cost."""
+
+    step_num: Scalar = NO_STEP
+    pid: Scalar = -1
+    tid: Scalar = -1
+    worker_id: Scalar = -1
+    num_workers: Scalar = -1
+    pin_memory: Scalar = -1
+    bytes_fetched: Scalar = -1
+    name: str | None = None
+    layer_name: str | None = None
+    start_time_since_epoch_in_micros: Scalar = None
+
+
+NO_ARGS = EventArgs()
+
+_TEXTS = frozenset({"ph", "name", "layer_name"})
+_PENDING_ROWS = 4_096
+"""Arguments converted at once: numpy's calls cost more than their work on a few. Source: ours."""
+
+_DECODER = msgspec.json.Decoder(EventArgs | None)
+_MANY = msgspec.json.Decoder(list[EventArgs | None])
+
+
+class ArgumentRows:
+    """The arguments of one node's events; events that say the same mostly share a row."""
+
+    def __init__(self) -> None:
+        """Start without any."""
+        self.n_rows = 0
+        self._pending: list[EventArgs] = []
+        self._pending_tids: list[Any] = []
+        self._labels = Codes()
+        self._blocks = Blocks()
+
+    def rows_of(self, raws: Sequence[bytes], tids: Sequence[Any]) -> NDArray[np.int32]:
+        """Return the row of each event's arguments; equal bytes in one call are one row.
+
+        Args:
+            raws: JSON of the arguments.
+            tids: the ``tid`` that stands beside them, ``ABSENT`` without.
+        """
+        if tids.count(ABSENT) == len(tids):
+            different, index = distinct(raws)
+            return self.append(different)[index]
+        pairs, index = distinct(list(zip(raws, tids, strict=True)))
+        return self.append([raw for raw, _ in pairs], [tid for _, tid in pairs])[index]
+
+    def append(self, raws: Sequence[bytes], tids: Sequence[Any] = ()) -> NDArray[np.int32]:
+        """Return the rows of different arguments, one after another.
+
+        Args:
+            raws: JSON of the arguments.
+            tids: the ``tid`` that stands beside each; none anywhere if empty.
+        """
+        first = self.n_rows
+        self._pending += decode_many(raws)
+        self._pending_tids += tids or [ABSENT] * len(raws)
+        self.n_rows += len(raws)
+        if len(self._pending) >= _PENDING_ROWS:
+            self._convert()
+        return np.arange(first, self.n_rows, dtype=np.int32)
+
+    def extend(self, other: SpanArguments) -> int:
+        """Append the rows of another table; return how many stood before."""
+        self._convert()
+        n_before = self.n_rows
+        columns = {column: getattr(other, column) for column in NUMBER_COLUMNS}
+        if other.labels:
+            columns["label"] = np.append(self._labels.of(other.labels), ABSENT)[other.label]
+        says = {column: of for column, of in columns.items() if (of != ABSENT).any()}
+        self._blocks.add(other.n_rows, says)
+        self.n_rows += other.n_rows
+        return n_before
+
+    def table(self) -> SpanArguments:
+        """Return all rows as columns; nothing can be added afterwards."""
+        self._convert()
+        columns = {column: self._blocks.take(column) for column in NUMBER_COLUMNS}
+        known = [printable(label) for label in self._labels]
+        labels = tuple(sorted(set(known)))
+        if labels:
+            place = {label: code for code, label in enumerate(labels)}
+            places = np.array([*(place[label] for label in known), ABSENT], dtype=np.int32)
+            columns["label"] = places[columns["label"]]
+        return SpanArguments(**columns, labels=labels)
+
+    def _convert(self) -> None:
+        """Make columns of the pending rows."""
+        if not self._pending:
+            return
+        columns = {column: whole_numbers(values) for column, values in _columns_of(self._pending)}
+        beside = whole_numbers(self._pending_tids)
+        if beside.strides != (0,):
+            columns["tid"] = np.where(beside == ABSENT, columns["tid"], beside)
+        columns["label"] = self._labels_of(self._pending)
+        self._blocks.add(len(self._pending), columns)
+        self._pending, self._pending_tids = [], []
+
+    def _labels_of(self, rows: Sequence[EventArgs]) -> NDArray[np.int64]:
+        labels = [label_of(args) for args in rows]
+        if not any(labels):
+            return np.broadcast_to(np.int64(ABSENT), len(labels))
+        return np.fromiter(map(self._label, labels), dtype=np.int64, count=len(labels))
+
+    def _label(self, label: str | None) -> int:
+        return self._labels[label] if label else ABSENT
+
+
+def _columns_of(rows: Sequence[EventArgs]) -> Iterator[tuple[str, list[Scalar]]]:
+    """Yield the columns of some arguments; spelt out, as a comprehension reads a field fastest."""
+    yield "step", [args.step_num for args in rows]
+    yield "os_pid", [args.pid for args in rows]
+    yield "tid", [args.tid for args in rows]
+    yield "worker_id", [args.worker_id for args in rows]
+    yield "num_workers", [args.num_workers for args in rows]
+    yield "pin_memory", [args.pin_memory for args in rows]
+    yield "bytes_fetched", [args.bytes_fetched for args in rows]
+
+
+def label_of(args: EventArgs) -> str | None:
+    """Return what arguments call the event."""
+    return args.layer_name or args.name
+
+
+def decode_args(raw: bytes) -> EventArgs:
+    """Return the arguments in some JSON, ``NO_ARGS`` when it is no object."""
+    try:
+        return _DECODER.decode(raw) or NO_ARGS
+    except (ValueError, RecursionError):
+        return _decode_leniently(raw)
+
+
+def decode_many(raws: Sequence[bytes]) -> list[EventArgs]:
+    """Return ``decode_args`` of each, faster."""
+    try:
+        found = _MANY.decode(b"[%b]" % b",".join(raws))
+    except (ValueError, RecursionError):
+        return [decode_args(raw) for raw in raws]
+    return [args or NO_ARGS for args in found]
+
+
+def _decode_leniently(raw: bytes) -> EventArgs:
+    """Leave out the fields of odd types, and everything when it is no object."""
+    try:
+        fields = json.loads(raw.decode("utf-8", "surrogateescape"))
+        return msgspec.convert(scalars(fields), EventArgs, strict=False)
+    except (ValueError, RecursionError, AttributeError):
+        return NO_ARGS
+
+
+def scalars(fields: dict[str, object]) -> dict[str, object]:
+    """Return the fields that are single values; texts can be written, names are texts."""
+    kept: dict[str, object] = {}
+    for key, value in fields.items():
+        if value is None:
+            kept[key] = None
+        elif isinstance(value, str) or key in _TEXTS:
+            kept[key] = printable(str(value))
+        elif isinstance(value, int | float):
+            kept[key] = value
+    return kept

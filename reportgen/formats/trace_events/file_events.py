@@ -1,0 +1,232 @@
+"""Framework events: Chrome trace arrays in ``pevents`` (formats.md §3, §5.1).
+
+Every writer's files have the same shape: a base time, phases (called ``pid`` there), events with
+times after the base. What the name of an event means is not decided here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reportgen.formats.diagnostics import Diagnostics
+from reportgen.formats.trace_events.columns import Codes
+from reportgen.formats.trace_events.events import Event
+from reportgen.formats.trace_events.marks import Marks, match_marks
+from reportgen.formats.trace_events.regular_lines import RegularEvents
+from reportgen.formats.trace_events.rows import (
+    EventBatches,
+    EventRows,
+    MarkRows,
+    Vocabulary,
+    join_rows,
+)
+from reportgen.formats.trace_events.runs import read_events
+from reportgen.profile import Quality
+from reportgen.units import NS_PER_US
+
+_LATEST_US = 9_200_000_000_000_000
+"""About the year 2261: int64 nanoseconds end there."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileEvents:
+    """The events of one file with absolute times.
+
+    Attributes:
+        start_ns, end_ns: (n,) int64 ns; counted from 1970 when the file has a base, else from
+            whatever its writer counted from.
+        name, phase: (n,) int32 codes.
+        argument: (n,) int32 rows of arguments.
+        base_ns: when the file says it began; ``None`` when it does not say.
+        last_ns: the latest time in the file; ``None`` without any.
+        loose: begin and end marks without a partner in the file; ``None`` without any.
+    """
+
+    start_ns: NDArray[np.int64]
+    end_ns: NDArray[np.int64]
+    name: NDArray[np.int32]
+    phase: NDArray[np.int32]
+    argument: NDArray[np.int32]
+    base_ns: int | None = None
+    last_ns: int | None = None
+    loose: Marks | None = None
+
+
+_NO_EVENTS = FileEvents(
+    start_ns=np.empty(0, dtype=np.int64),
+    end_ns=np.empty(0, dtype=np.int64),
+    name=np.empty(0, dtype=np.int32),
+    phase=np.empty(0, dtype=np.int32),
+    argument=np.empty(0, dtype=np.int32),
+)
+
+
+def read_event_file(
+    content: bytes, key: str, problems: Diagnostics, *, vocabulary: Vocabulary
+) -> FileEvents:
+    """Read one timeline.
+
+    Args:
+        content: the file's bytes; complete, unfinished or damaged.
+        key: the file's, for the problems.
+        problems: counts what cannot be read or placed.
+        vocabulary: what codes mean, extended.
+    """
+    batches = read_events(content, key, problems)
+    return read_batches(batches, key, problems, vocabulary=vocabulary)
+
+
+def read_batches(
+    batches: Iterable[list[Event] | RegularEvents],
+    key: str,
+    problems: Diagnostics,
+    *,
+    vocabulary: Vocabulary,
+    origin_us: int | None = None,
+) -> FileEvents:
+    """Read the events of one file, whatever stands around them there.
+
+    Args:
+        batches: its events in their order.
+        key: the file's, for the problems.
+        problems: counts what cannot be placed.
+        vocabulary: what codes mean, extended.
+        origin_us: what times are counted from, if something outside the file says it.
+    """
+    taken = EventBatches(vocabulary)
+    if origin_us is not None:
+        taken.metadata.start_at(origin_us)
+    for batch in batches:
+        taken.take(batch)
+    problems.add(Quality.EVENTS_DROPPED, key, taken.n_other, what=_SAY_OTHER)
+    problems.add(Quality.EVENTS_DROPPED, key, taken.n_kindless, what=_SAY_KINDLESS)
+    file = _File(key=key, problems=problems, taken=taken, phases=vocabulary.phases)
+    found, is_usable = (
+        _absolute(join_rows(taken.spans), file) if taken.spans else (_NO_EVENTS, _NO_ROWS)
+    )
+    problems.add(Quality.EVENTS_DROPPED, key, int(np.count_nonzero(~is_usable)), what=_SAY_TIME)
+    return _with_marks(found, taken.marks, file) if taken.marks else found
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _File:
+    """What is known of a file when it was read."""
+
+    key: str
+    problems: Diagnostics
+    taken: EventBatches
+    phases: Codes
+
+
+_NO_ROWS = np.empty(0, dtype=np.bool_)
+_SAY_OTHER = (
+    "{n} [event|events] of kinds without a duration of their own (flow, async) [was|were] left out"
+)
+_SAY_KINDLESS = "{n} [object|objects] without a kind of event [was|were] left out"
+_SAY_TIME = "{n} [event|events] without a usable start or duration [was|were] left out"
+
+
+def _absolute(rows: EventRows, file: _File) -> tuple[FileEvents, NDArray[np.bool_]]:
+    """Add the base, name the phases; return the events with a usable time, and which they are."""
+    metadata = file.taken.metadata
+    base_us = metadata.base_at(rows.position)
+    is_usable = is_placeable(rows.ts_us, rows.dur_us, base_us)
+    kept = slice(None) if is_usable.all() else is_usable
+    phase = metadata.phases_at(rows.position, rows.pid, file.taken.pids, file.phases)
+    start_ns, end_ns = times_ns(rows.ts_us[kept], rows.dur_us[kept], base_us[kept])
+    events = FileEvents(
+        start_ns=start_ns,
+        end_ns=end_ns,
+        name=rows.name[kept],
+        phase=phase[kept],
+        argument=rows.argument[kept],
+        base_ns=metadata.first_base_ns,
+        last_ns=int(end_ns.max()) if end_ns.size else None,
+    )
+    return events, is_usable
+
+
+def is_placeable(
+    ts_us: NDArray[np.float64], dur_us: NDArray[np.float64], base_us: NDArray[np.int64]
+) -> NDArray[np.bool_]:
+    """Return which events have a time and a duration that can be; (n,) microseconds each."""
+    with np.errstate(invalid="ignore"):
+        is_usable = np.abs(ts_us + base_us) < _LATEST_US
+        is_usable &= (dur_us >= 0) & (dur_us < _LATEST_US)
+    return is_usable
+
+
+def times_ns(
+    ts_us: NDArray[np.float64], dur_us: NDArray[np.float64], base_us: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the start and the end of events that can be placed; (n,) microseconds each."""
+    start_ns = base_us * NS_PER_US + _nanoseconds(ts_us)
+    return start_ns, start_ns + _nanoseconds(dur_us)
+
+
+def _nanoseconds(time_us: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Return whole nanoseconds: of whole microseconds exactly, and of their fractions."""
+    whole_us = np.trunc(time_us)
+    time_ns = whole_us.astype(np.int64) * NS_PER_US
+    fraction_us = time_us - whole_us
+    if fraction_us.any():
+        time_ns += np.rint(fraction_us * NS_PER_US).astype(np.int64)
+    return time_ns
+
+
+def _with_marks(events: FileEvents, parts: list[MarkRows], file: _File) -> FileEvents:
+    """Return a file's events and those that its begin and end marks make; the rest is loose."""
+    rows = join_rows([part.rows for part in parts])
+    placed, is_usable = _absolute(replace(rows, dur_us=np.zeros(rows.ts_us.shape)), file)
+    n_timeless = int(np.count_nonzero(~is_usable))
+    file.problems.add(Quality.EVENTS_UNMATCHED, file.key, n_timeless)
+    marks = Marks(
+        time_ns=placed.start_ns,
+        is_begin=np.concatenate([part.is_begin for part in parts])[is_usable],
+        name=placed.name,
+        phase=placed.phase,
+        thread=np.concatenate([part.thread for part in parts])[is_usable],
+        argument=placed.argument,
+    )
+    begins, ends = match_marks(marks.is_begin, rows.pid[is_usable], marks.thread)
+    paired = paired_events(marks.where(begins), marks.where(ends), file.key, file.problems)
+    is_loose = np.ones(marks.n_marks, dtype=np.bool_)
+    is_loose[begins] = is_loose[ends] = False
+    return replace(
+        join_events([events, paired]),
+        base_ns=file.taken.metadata.first_base_ns,
+        last_ns=max(
+            (time_ns for time_ns in (events.last_ns, placed.last_ns) if time_ns is not None),
+            default=None,
+        ),
+        loose=marks.where(is_loose) if is_loose.any() else None,
+    )
+
+
+def paired_events(begins: Marks, ends: Marks, key: str, problems: Diagnostics) -> FileEvents:
+    """Return the events that begin and end with these marks, row by row."""
+    is_usable = ends.time_ns >= begins.time_ns
+    problems.add(Quality.EVENTS_DROPPED, key, int(np.count_nonzero(~is_usable)), what=_SAY_TIME)
+    begins, ends = begins.where(is_usable), ends.where(is_usable)
+    return FileEvents(
+        start_ns=begins.time_ns,
+        end_ns=ends.time_ns,
+        name=begins.name,
+        phase=begins.phase,
+        argument=begins.argument,
+    )
+
+
+def join_events(parts: Sequence[FileEvents]) -> FileEvents:
+    """Return the events of several parts; what holds for a whole file is left out."""
+    return FileEvents(
+        start_ns=np.concatenate([part.start_ns for part in parts]),
+        end_ns=np.concatenate([part.end_ns for part in parts]),
+        name=np.concatenate([part.name for part in parts]),
+        phase=np.concatenate([part.phase for part in parts]),
+        argument=np.concatenate([part.argument for part in parts]),
+    )

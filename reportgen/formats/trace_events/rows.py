@@ -1,0 +1,211 @@
+"""Events to columns, batch by batch: spans, marks, and what the ``M`` lines of a file say."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, fields
+from itertools import chain, compress
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reportgen.formats.trace_events.arguments import ArgumentRows
+from reportgen.formats.trace_events.columns import Codes
+from reportgen.formats.trace_events.events import Event
+from reportgen.formats.trace_events.metadata import Metadata, is_settled
+from reportgen.formats.trace_events.regular_lines import RegularEvents
+
+SPAN, INSTANT, BEGIN, END, META, SILENT, KINDLESS, OTHER = range(8)
+_KIND_OF = bytes.maketrans(
+    b"XiIRBEMC\0?",
+    bytes([SPAN, INSTANT, INSTANT, INSTANT, BEGIN, END, META, SILENT, KINDLESS, OTHER]),
+)
+"""The kind of each letter of ``ph``; other letters stay themselves, which is above ``OTHER``."""
+
+_NOTHING = Event()
+"""What some writers end an array with: ``{}``."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Vocabulary:
+    """What the codes of a node's events mean; extended while files are read."""
+
+    names: Codes = field(default_factory=Codes)
+    phases: Codes = field(default_factory=Codes)
+    threads: Codes = field(default_factory=Codes)
+    arguments: ArgumentRows = field(default_factory=ArgumentRows)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EventRows:
+    """Some events of one file, in its order.
+
+    Attributes:
+        position: (n,) int64 place in the file, counting every event and every metadata.
+        ts_us, dur_us: (n,) float64 microseconds, NaN where there is no number; whole numbers
+            are exact up to the year 2255.
+        name: (n,) int32 codes of names.
+        pid: (n,) int32 codes of the file's ``pid`` values.
+        argument: (n,) int32 rows of arguments.
+    """
+
+    position: NDArray[np.int64]
+    ts_us: NDArray[np.float64]
+    dur_us: NDArray[np.float64]
+    name: NDArray[np.int32]
+    pid: NDArray[np.int32]
+    argument: NDArray[np.int32]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MarkRows:
+    """Begin and end marks as they stand in the file; (n,) each."""
+
+    rows: EventRows
+    is_begin: NDArray[np.bool_]
+    thread: NDArray[np.int32]
+
+
+class EventBatches:
+    """Takes the events of one file in their order.
+
+    Attributes:
+        metadata: what the ``M`` lines say.
+        pids: codes of the file's ``pid`` values.
+        spans: complete events and instants, batch by batch.
+        marks: begin and end marks, of the batches that have some.
+        n_other: events of kinds that are left out.
+        n_kindless: objects without a kind; an empty one at the end is none.
+    """
+
+    def __init__(self, vocabulary: Vocabulary) -> None:
+        """Start without events.
+
+        Args:
+            vocabulary: what codes mean, extended.
+        """
+        self.metadata = Metadata()
+        self.pids = Codes()
+        self.spans: list[EventRows] = []
+        self.marks: list[MarkRows] = []
+        self.n_other = self._n_kindless = self._n_before = 0
+        self._ends_in_nothing = False
+        self._vocabulary = vocabulary
+
+    @property
+    def n_kindless(self) -> int:
+        """Return the number of objects without a kind of event."""
+        return self._n_kindless - self._ends_in_nothing
+
+    def take(self, batch: list[Event] | RegularEvents) -> None:
+        """Take the next events."""
+        if isinstance(batch, RegularEvents):
+            self._take_regular(batch)
+        else:
+            self._take_any(batch)
+
+    def _take_any(self, events: list[Event]) -> None:
+        kinds = _kinds_of(events)
+        self._learn(_chosen(events, kinds == META), np.flatnonzero(kinds == META).tolist())
+        for instant in _chosen(events, kinds == INSTANT):
+            instant.dur = 0
+        self.spans.append(self._rows(events, kinds <= INSTANT))
+        is_mark = (kinds == BEGIN) | (kinds == END)
+        if is_mark.any():
+            tids = [event.tid for event in _chosen(events, is_mark)]
+            self.marks.append(
+                MarkRows(
+                    rows=self._rows(events, is_mark),
+                    is_begin=kinds[is_mark] == BEGIN,
+                    thread=self._vocabulary.threads.of(tids),
+                )
+            )
+        self.n_other += int(np.count_nonzero(kinds >= OTHER))
+        self._n_kindless += int(np.count_nonzero(kinds == KINDLESS))
+        if events:
+            self._ends_in_nothing = events[-1] == _NOTHING
+        self._n_before += len(events)
+
+    def _rows(self, events: list[Event], is_chosen: NDArray[np.bool_]) -> EventRows:
+        """Return the columns of the chosen events."""
+        chosen = _chosen(events, is_chosen)
+        raws = [bytes(event.args) for event in chosen]
+        return EventRows(
+            position=np.flatnonzero(is_chosen) + self._n_before,
+            ts_us=np.array([event.ts for event in chosen], dtype=np.float64),
+            dur_us=np.array([event.dur for event in chosen], dtype=np.float64),
+            name=self._vocabulary.names.of([event.name for event in chosen]),
+            pid=self.pids.of([event.pid for event in chosen]),
+            argument=self._vocabulary.arguments.rows_of(raws, [event.tid for event in chosen]),
+        )
+
+    def _take_regular(self, found: RegularEvents) -> None:
+        n_events = np.array([len(head) for head in found.heads])
+        places = np.cumsum(n_events[found.head]) - 1
+        n_rows = int(places[-1]) + 1
+        self._learn_heads(found, places)
+        self._learn(found.rest, range(n_rows, n_rows + len(found.rest)))
+        name = self._vocabulary.names.of([head[-1].name for head in found.heads])
+        pid = self.pids.of([head[-1].pid for head in found.heads])
+        self.spans.append(
+            EventRows(
+                position=places + self._n_before,
+                ts_us=found.ts_us,
+                dur_us=found.dur_us,
+                name=name[found.head],
+                pid=pid[found.head],
+                argument=self._vocabulary.arguments.append(found.args)[found.arg],
+            )
+        )
+        self._ends_in_nothing = False
+        self._n_before += n_rows + len(found.rest)
+
+    def _learn_heads(self, found: RegularEvents, places: NDArray[np.intp]) -> None:
+        """Take the ``M`` lines above events: only where a head comes first, if that is enough."""
+        above = [head[:-1] for head in found.heads]
+        if is_settled(chain.from_iterable(above)):
+            codes = range(len(above))
+            places = places[np.searchsorted(np.maximum.accumulate(found.head), codes)]
+        else:
+            codes = found.head.tolist()
+        lines = [line for code in codes for line in above[code]]
+        ends = zip(codes, places.tolist(), strict=True)
+        self._learn(lines, [at for code, end in ends for at in range(end - len(above[code]), end)])
+
+    def _learn(self, metadata: Iterable[Event], places: Iterable[int]) -> None:
+        self.metadata.learn(metadata, [self._n_before + place for place in places], self.pids)
+
+
+def _kinds_of(events: Sequence[Event]) -> NDArray[np.uint8]:
+    """Return the kind of each event: ``SPAN`` … ``KINDLESS``, or ``OTHER`` and above."""
+    letters = [event.ph for event in events]
+    try:
+        text = "".join(letters)  # type: ignore[arg-type]  # null is caught
+        is_plain = len(text) == len(letters) and text.isascii() and "" not in letters
+    except TypeError:
+        is_plain = False
+    if not is_plain:
+        text = "".join(map(_letter, letters))
+    return np.frombuffer(text.encode().translate(_KIND_OF), dtype=np.uint8)
+
+
+def _letter(ph: str | None) -> str:
+    if ph == "":
+        return "\0"
+    return ph if ph is not None and len(ph) == 1 and ph.isascii() else "?"
+
+
+def _chosen(events: Sequence[Event], is_chosen: NDArray[np.bool_]) -> list[Event]:
+    return list(compress(events, is_chosen.tobytes()))
+
+
+def join_rows(parts: Sequence[EventRows]) -> EventRows:
+    """Return the events of one or more parts."""
+    if len(parts) == 1:
+        return parts[0]
+    return EventRows(
+        **{
+            column.name: np.concatenate([getattr(part, column.name) for part in parts])
+            for column in fields(EventRows)
+        }
+    )

@@ -1,0 +1,75 @@
+"""Why a path holds no job, said so that the next try finds one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import PurePosixPath
+
+from reportgen.errors import LocationError
+from reportgen.formats import claim, printable
+from reportgen.intake.listing import MAX_DEPTH, Listing
+from reportgen.intake.unsupported import name_unsupported, refuse_pickles
+from reportgen.storage import LINK, Location, ObjectInfo
+
+_REMEDY = (
+    "Pass the folder that holds profiler-output/, or its system/ and framework/, or kernel traces."
+)
+
+
+def not_a_job(path: str, listing: Listing) -> LocationError:
+    """Return the error that says what a single file is, if that can be told."""
+    unsupported = name_unsupported(listing.location, listing.objects, listing.unsupported)
+    if unsupported is None:
+        return LocationError(
+            f"{path!r} is a file, not the folder of a job and not a kernel trace.",
+            hint=_REMEDY,
+            path=path,
+            is_file=True,
+        )
+    return LocationError(
+        f"{path!r} is a single file ({unsupported}); this version cannot read {unsupported} yet.",
+        hint=_REMEDY,
+        path=path,
+    )
+
+
+def no_job(path: str, listing: Listing) -> LocationError:
+    """Return the error that says best why there is no job under a path."""
+    location, objects = listing.location, listing.objects
+    if not objects:
+        return LocationError(f"The folder {path!r} is empty.", hint=_REMEDY, path=path)
+    refuse_pickles(path, len(listing.pickles))
+    unsupported = name_unsupported(location, objects, listing.unsupported)
+    if unsupported is not None:
+        return LocationError(
+            f"Found {unsupported} under {path!r}, and no system metrics or framework events; "
+            f"this version cannot read {unsupported} yet.",
+            hint=_REMEDY,
+            path=path,
+        )
+    parent = _parent_of_job_folder(location, objects)
+    seen = "1 file" if len(objects) == 1 else f"{len(objects):,} files"
+    links = [info.key for info in objects if info.problem == LINK]
+    if links:
+        return LocationError(
+            f"No profiler files under {path!r} ({seen} seen, none claimed), but "
+            f"{printable(links[0])} there is a link, and links are not followed.",
+            hint="Pass the folder that it points to.",
+            path=path,
+        )
+    return LocationError(
+        f"No profiler files under {path!r} ({seen} seen, none claimed).",
+        hint=_REMEDY if parent is None else f"Pass {parent!r}, which holds the whole job.",
+        path=path,
+    )
+
+
+def _parent_of_job_folder(location: Location, objects: Sequence[ObjectInfo]) -> str | None:
+    """Return the folder to pass when the given one lies inside ``system/`` or ``framework/``."""
+    folder = PurePosixPath(location.root)
+    for inner in (folder, *folder.parents[:MAX_DEPTH]):
+        if inner.name in {"system", "framework"}:
+            below = folder.relative_to(inner.parent)
+            if any(claim(f"{below}/{info.key}") for info in objects):
+                return printable(str(inner.parent)).replace("s3:/", "s3://")
+    return None

@@ -1,0 +1,131 @@
+"""The files under a path, each looked at once: which format it is of, or why it is of none."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import PurePosixPath
+from typing import TypeVar
+
+from reportgen.errors import LocationError
+from reportgen.formats import FORMATS, Claim, Format, Role, claim, printable, role_of
+from reportgen.formats.kineto.detection import HEAD_BYTES, head_text
+from reportgen.intake.unsupported import OUTPUT, is_pickle, unsupported_name
+from reportgen.storage import Location, ObjectInfo
+
+MAX_DEPTH = 4
+"""Folders between the given path and ``system/`` or ``framework/``."""
+
+MAX_LOOKED_INTO = 4_096
+"""Files opened to see what they are: a job of 4,096 GPUs has as many traces."""
+
+_N_THREADS = 32
+"""Files looked into at once: a store answers many requests in the time of one."""
+
+Claimed = tuple[ObjectInfo, Claim]
+Item = TypeVar("Item")
+Looked = TypeVar("Looked")
+
+
+@dataclass(slots=True, kw_only=True)
+class Listing:
+    """The files under a path, sorted out.
+
+    Attributes:
+        location: where they lie.
+        objects: all of them.
+        claimed: what belongs to a job because of its key.
+        timelines: timelines on a clock of their own, recognized by their content.
+        traces: kernel traces.
+        unsupported: key → name of a known format that this version does not read.
+        pickles: files that are never opened.
+    """
+
+    location: Location
+    objects: Sequence[ObjectInfo]
+    claimed: list[Claimed] = field(default_factory=list)
+    timelines: list[Claimed] = field(default_factory=list)
+    traces: list[ObjectInfo] = field(default_factory=list)
+    unsupported: dict[str, str] = field(default_factory=dict)
+    pickles: list[ObjectInfo] = field(default_factory=list)
+
+
+def classify(
+    location: Location, objects: Sequence[ObjectInfo], *, is_chosen: bool = False
+) -> Listing:
+    """Find out what the files of a place are: by their keys, then by their content.
+
+    Args:
+        location: where they lie.
+        objects: the files.
+        is_chosen: the user named the only file: its name need not look like anything.
+    """
+    if not is_chosen:
+        objects = [info for info in objects if not OUTPUT.fullmatch(info.key)]
+    listing = Listing(location=location, objects=objects)
+    waiting: list[tuple[ObjectInfo, list[Format]]] = []
+    for info in objects:
+        found = None if info.problem else claim(info.key)
+        if found is not None and role_of(found) is Role.KERNELS:
+            listing.traces.append(info)
+        elif found is not None and not is_chosen and found.job_prefix.count("/") <= MAX_DEPTH:
+            listing.claimed.append((info, found))
+        elif is_pickle(info.key):
+            listing.pickles.append(info)
+        elif candidates := _candidates(info, is_chosen=is_chosen):
+            waiting.append((info, candidates))
+        has_no_node = found is None or not found.node
+        if has_no_node and (name := unsupported_name(info.key)):
+            listing.unsupported[info.key] = name
+    _look_into(waiting[:MAX_LOOKED_INTO], listing)
+    listing.timelines.sort(key=lambda item: item[0].key)
+    listing.traces.sort(key=lambda info: info.key)
+    return listing
+
+
+def _candidates(info: ObjectInfo, *, is_chosen: bool) -> list[Format]:
+    """Return the formats that a file may be of, as its content has to show."""
+    if info.problem or not info.size_bytes:
+        return []
+    return [
+        item
+        for item in FORMATS
+        if item.claim_named is not None
+        and (is_chosen or (item.may_be is not None and item.may_be.fullmatch(info.key)))
+    ]
+
+
+def _look_into(waiting: Sequence[tuple[ObjectInfo, list[Format]]], listing: Listing) -> None:
+    """Open files, and sort those out whose content a format recognizes."""
+
+    def recognized(item: tuple[ObjectInfo, list[Format]]) -> Format | None:
+        info, candidates = item
+        try:
+            head = head_text(listing.location.read_head(info.key, HEAD_BYTES))
+        except LocationError:
+            return None
+        return next((candidate for candidate in candidates if candidate.looks_like(head)), None)
+
+    for (info, _), found in zip(waiting, of_each(recognized, waiting), strict=True):
+        if found is None or found.claim_named is None:
+            continue
+        if found.role is Role.KERNELS:
+            listing.traces.append(info)
+        else:
+            listing.timelines.append((info, found.claim_named(stem_of(info.key) or "timeline")))
+
+
+def of_each(look: Callable[[Item], Looked], items: Sequence[Item]) -> list[Looked]:
+    """Return what a look into each file says; many at once, as a store takes its time."""
+    if len(items) < 2:
+        return [look(item) for item in items]
+    with ThreadPoolExecutor(min(_N_THREADS, len(items))) as pool:
+        return list(pool.map(look, items))
+
+
+def stem_of(key: str) -> str:
+    """Return a file's name without its folder and its endings."""
+    name = PurePosixPath(key).name
+    return printable(re.sub(r"(\.pt)?(\.trace)?(\.json)?(\.gz)?(\.tmp)?$", "", name))

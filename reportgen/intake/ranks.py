@@ -1,0 +1,148 @@
+"""Which kernel traces of a place are the ranks of one job."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from itertools import count
+from pathlib import PurePosixPath
+
+from reportgen.errors import AmbiguousJobError, LocationError
+from reportgen.formats import Diagnostics, printable
+from reportgen.formats.kineto.detection import HEAD_BYTES, KERNEL_TRACES, head_text
+from reportgen.formats.kineto.header import TraceHeader, read_header
+from reportgen.formats.kineto.names import rank_in_key, stamp_in_key, worker_in_key
+from reportgen.intake.foreign_timelines import file_ref
+from reportgen.intake.listing import of_each
+from reportgen.profile import JobInfo, NodeId, PartRef, Quality
+from reportgen.storage import Location, ObjectInfo
+from reportgen.units import say_count
+
+_SAY_SECOND = (
+    "{n} [file is|files are] another recording of a rank that is there already and [was|were] left "
+    "out: pass [it|one of them] alone to see it"
+)
+
+
+def rank_parts(
+    location: Location, traces: Sequence[ObjectInfo], job: JobInfo, problems: Diagnostics
+) -> tuple[PartRef, ...]:
+    """Return the traces of one job as its parts, one for each rank, in the order of their ranks.
+
+    Args:
+        location: where the files lie.
+        traces: the traces.
+        job: the job.
+        problems: told which files were left out, and what does not fit together.
+
+    Raises:
+        AmbiguousJobError: ranks are there twice, in several folders: those are several jobs.
+    """
+    peeks = of_each(partial(_peek, location), traces)
+    headers = {info.key: header for info, header in zip(traces, peeks, strict=True)}
+    recordings: dict[int | str, list[ObjectInfo]] = defaultdict(list)
+    for info in traces:
+        rank = headers[info.key].rank
+        rank = rank_in_key(info.key) if rank is None else rank
+        recordings[worker_in_key(info.key) if rank is None else rank].append(info)
+    folders = sorted({_folder(info.key) for info in traces})
+    n_unknown = sum(isinstance(who, str) for who in recordings)
+    if len(folders) > 1 and (n_unknown > 1 or any(len(same) > 1 for same in recordings.values())):
+        raise _several_jobs(job.source, folders)
+    chosen = _one_recording(recordings)
+    kept = {info.key for info in chosen.values()}
+    for info in traces:
+        if info.key not in kept:
+            problems.add(Quality.FILES_SKIPPED, info.key, what=_SAY_SECOND)
+    _note_world_sizes(headers, problems)
+    if n_unknown > 1:
+        said = say_count(n_unknown)
+        problems.remark(
+            f"Nothing tells the ranks of {said} traces: they are numbered by their names."
+        )
+    free = (number for number in count() if number not in recordings)
+    keyed = [(who, info) for who, info in chosen.items() if isinstance(who, int)]
+    known = {rank for rank, _ in keyed}
+    keyed += [(next(free), info) for who, info in chosen.items() if isinstance(who, str)]
+    return tuple(
+        _part(location, info, job, rank=rank, is_rank_known=rank in known)
+        for rank, info in sorted(keyed, key=lambda item: item[0])
+    )
+
+
+def _part(
+    location: Location, info: ObjectInfo, job: JobInfo, *, rank: int, is_rank_known: bool
+) -> PartRef:
+    return PartRef(
+        node=NodeId(f"rank {rank}"),
+        root=location.root,
+        files=(file_ref(info, KERNEL_TRACES.id),),
+        job=job,
+        rank=rank,
+        is_rank_known=is_rank_known,
+    )
+
+
+def _one_recording(
+    recordings: Mapping[int | str, Sequence[ObjectInfo]],
+) -> dict[int | str, ObjectInfo]:
+    """Return one file for each rank, all of the same recording: the last that every rank has.
+
+    A profiler with a schedule writes one file for each rank and cycle; the time in its name tells
+    them apart. Without times the last name counts.
+    """
+    if not recordings:
+        return {}
+    last = min(max(map(_stamp, files)) for files in recordings.values())
+    return {
+        rank: max(files, key=lambda info: (-abs(_stamp(info) - last), info.key))
+        for rank, files in recordings.items()
+    }
+
+
+def _stamp(info: ObjectInfo) -> int:
+    return stamp_in_key(info.key)
+
+
+def _note_world_sizes(headers: Mapping[str, TraceHeader], problems: Diagnostics) -> None:
+    """Say when traces tell of jobs of different sizes."""
+    sizes = sorted({header.world_size for header in headers.values() if header.world_size})
+    if len(sizes) > 1:
+        said = " and ".join(f"{say_count(size)} ranks" for size in sizes)
+        problems.remark(
+            f"These traces are of different jobs: they tell of jobs of {said}. Figures over all "
+            "ranks mix them; pass the files of one job."
+        )
+
+
+def _peek(location: Location, info: ObjectInfo) -> TraceHeader:
+    """Return what a trace says about itself at its beginning, or else at its end."""
+    try:
+        head = location.read_head(info.key, HEAD_BYTES) if info.size_bytes else b""
+        header = read_header([head_text(head).partition(b'"traceEvents"')[0]])
+        if header.rank is None and head_text(head) is head and info.size_bytes > HEAD_BYTES:
+            tail = location.read_range(info.key, info.size_bytes - HEAD_BYTES, HEAD_BYTES)
+            told = read_header([tail])
+            header = replace(header, rank=told.rank, world_size=told.world_size)
+    except LocationError:
+        return TraceHeader()
+    return header
+
+
+def _several_jobs(path: str, folders: Sequence[str]) -> AmbiguousJobError:
+    listed = ", ".join(printable(folder) or "." for folder in folders[:10])
+    more = f" and {len(folders) - 10} more" if len(folders) > 10 else ""
+    return AmbiguousJobError(
+        f"Kernel traces of several jobs lie under {path!r}, in {listed}{more}: the same rank is "
+        "there more than once, or nothing says the ranks.",
+        hint="Pass one of the folders, or one file.",
+        path=path,
+        jobs=tuple(folders),
+    )
+
+
+def _folder(key: str) -> str:
+    parent = str(PurePosixPath(key).parent)
+    return "" if parent == "." else f"{parent}/"

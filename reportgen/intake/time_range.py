@@ -1,0 +1,84 @@
+"""Cut a job to a range of time: samples inside it, events that overlap it (oracle.md §11)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from reportgen.errors import LocationError
+from reportgen.formats.sagemaker.minute_files import SystemFile
+from reportgen.intake.ticks import Rows
+from reportgen.profile import NO_STEP, JobProfile, SpanTable, SystemTable, TimeRange
+from reportgen.units import NS_PER_MINUTE, NS_PER_S, NS_PER_US
+
+
+def cut_rows(rows: Rows, kept: TimeRange) -> Rows:
+    """Return the samples in a range, both ends included."""
+    inside = np.ones(rows.time_us.shape, dtype=np.bool_)
+    if kept.from_ns is not None:
+        inside &= rows.time_us >= -(-kept.from_ns // NS_PER_US)
+    if kept.to_ns is not None:
+        inside &= rows.time_us <= kept.to_ns // NS_PER_US
+    return rows if inside.all() else rows.where(inside)
+
+
+def cut_spans(spans: SpanTable, kept: TimeRange) -> SpanTable:
+    """Return the events that overlap a range, each with its full length."""
+    inside = np.ones(spans.start_ns.shape, dtype=np.bool_)
+    if kept.from_ns is not None:
+        inside &= spans.end_ns >= kept.from_ns
+    if kept.to_ns is not None:
+        inside &= spans.start_ns <= kept.to_ns
+    return spans if inside.all() else spans.where(inside)
+
+
+def uncut_extent(system: SystemTable, files: Sequence[SystemFile]) -> SystemTable:
+    """Return a table that says when its node ran, from the names of all its files.
+
+    Which events can belong to a job depends on the whole job, not on what is cut out of it.
+    """
+    if not files:
+        return system
+    minutes_ns = [file.minute_s * NS_PER_S for file in files]
+    return replace(system, first_ns=min(minutes_ns), last_ns=max(minutes_ns) + NS_PER_MINUTE - 1)
+
+
+def range_of_steps(nodes: Sequence[SpanTable], *, first: int | None, last: int | None) -> TimeRange:
+    """Return the time from the start of the first to the end of the last wanted step.
+
+    Args:
+        nodes: the uncut events of each node.
+        first: least step number; ``None`` from the first step.
+        last: greatest step number, included; ``None`` to the last step.
+
+    Raises:
+        LocationError: the job has no such step; the message says which it has.
+    """
+    numbers: list[int] = []
+    starts_ns: list[int] = []
+    ends_ns: list[int] = []
+    for spans in nodes:
+        steps = spans.steps()
+        steps = steps.where(steps.step != NO_STEP)
+        if steps.n_spans:
+            numbers += [int(steps.step.min()), int(steps.step.max())]
+        wanted = np.ones(steps.step.shape, dtype=np.bool_)
+        if first is not None:
+            wanted &= steps.step >= first
+        if last is not None:
+            wanted &= steps.step <= last
+        if wanted.any():
+            starts_ns.append(int(steps.start_ns[wanted].min()))
+            ends_ns.append(int(steps.end_ns[wanted].max()))
+    if not starts_ns:
+        seen = f"its steps are {min(numbers)} to {max(numbers)}" if numbers else "it has no steps"
+        wish = f"{'' if first is None else first}:{'' if last is None else last}"
+        raise LocationError(f"The job has no step in --steps {wish}: {seen}.")
+    return TimeRange(from_ns=min(starts_ns), to_ns=max(ends_ns))
+
+
+def cut_job(job: JobProfile, kept: TimeRange) -> JobProfile:
+    """Return a job of which only a range will be read."""
+    return replace(job, parts=tuple(replace(part, kept=kept) for part in job.parts))

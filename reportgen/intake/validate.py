@@ -1,0 +1,166 @@
+"""Which lines of system metrics are samples, and what is said about the others."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reportgen.formats import Diagnostics
+from reportgen.formats.sagemaker.minute_files import SystemFile
+from reportgen.formats.sagemaker.system_metrics import RawRows
+from reportgen.intake.ticks import Rows, join_rows
+from reportgen.profile import Quality, Series
+
+OUT_OF_MINUTE_S = 5.0
+"""Beyond this a sample counts as outside its file's minute. Source: formats.md §2.4, "a few"."""
+
+STRAY_S = 86_400.0
+"""Beyond this a sample's clock is wrong and it would stretch the job. Source: ours; one minute
+file of AWS's own tests spreads over 2.8 hours."""
+
+MOST_RATE = 1e15
+"""Bytes or operations a second that no machine reaches: sums of damaged values would overflow.
+Source: ours."""
+
+_MINUTE_S = 60.0
+_LATEST_S = 9.2e9
+"""About the year 2261: int64 nanoseconds end there."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """What a series can be: (n_series,) float64 smallest and largest possible values."""
+
+    least: NDArray[np.float64]
+    most: NDArray[np.float64]
+
+
+def limits_of(series: Sequence[Series]) -> Limits:
+    """Return 0-100 for percentages, 0-``MOST_RATE`` for rates, anything for unknown metrics."""
+    kinds = [item.kind for item in series]
+    most_known = [100.0 if kind is not None and kind.is_percent else MOST_RATE for kind in kinds]
+    return Limits(
+        least=np.array([-np.inf if kind is None else 0.0 for kind in kinds]),
+        most=np.where([kind is None for kind in kinds], np.inf, most_known),
+    )
+
+
+def screen_block(
+    raw: Sequence[RawRows],
+    files: Sequence[SystemFile],
+    limits: Limits,
+    problems: Diagnostics,
+    *,
+    believes_names: bool,
+) -> Rows:
+    """Return the samples of some files; see ``screen``.
+
+    Many small files are looked at together first: one by one they would cost more than parsing.
+    """
+    if believes_names and sum(len(lines.code) for lines in raw) < _FEW_LINES * len(raw):
+        together = RawRows(
+            code=np.concatenate([lines.code for lines in raw]),
+            time_s=np.concatenate([lines.time_s for lines in raw]),
+            value=np.concatenate([lines.value for lines in raw]),
+        )
+        starts_s = np.repeat(
+            [float(file.minute_s) for file in files], [len(lines.code) for lines in raw]
+        )
+        if _is_flawless(together, starts_s, limits):
+            return _rows(together)
+    return join_rows(
+        [
+            screen(lines, file, limits, problems, believes_name=believes_names)
+            for lines, file in zip(raw, files, strict=True)
+        ]
+    )
+
+
+_FEW_LINES = 1_000
+"""Fewer lines per file than this count as small. Source: ours."""
+
+
+def _is_flawless(raw: RawRows, starts_s: NDArray[np.float64], limits: Limits) -> bool:
+    """Return whether no line is broken, off its minute, or impossible."""
+    after_s = raw.time_s - starts_s
+    return bool(
+        np.isfinite(raw.value).all()
+        and (after_s >= -OUT_OF_MINUTE_S).all()
+        and (after_s <= _MINUTE_S + OUT_OF_MINUTE_S).all()
+        and (raw.value >= limits.least[raw.code]).all()
+        and (raw.value <= limits.most[raw.code]).all()
+    )
+
+
+def screen(
+    raw: RawRows,
+    file: SystemFile,
+    limits: Limits,
+    problems: Diagnostics,
+    *,
+    believes_name: bool,
+) -> Rows:
+    """Return the lines of a file that are samples; count the others.
+
+    Args:
+        raw: the file's lines.
+        file: whose they are.
+        limits: of the series that ``raw.code`` indexes.
+        problems: counts broken values, impossible values, and times off the file's minute.
+        believes_name: whether a sample far from the minute in the file's name is left out; else
+            it is measured against the median of the file.
+    """
+    is_real = np.isfinite(raw.value)
+    _count(Quality.VALUES_BROKEN, ~is_real, file, problems)
+    is_real &= _is_on_time(raw, file, problems, believes_name=believes_name)
+    is_odd = (raw.value < 0) | (raw.value > 100)
+    if is_odd.any():
+        is_odd = (raw.value < limits.least[raw.code]) | (raw.value > limits.most[raw.code])
+        is_odd &= is_real
+        _count(Quality.SAMPLES_OUT_OF_RANGE, is_odd, file, problems)
+        is_real &= ~is_odd
+    rows = slice(None) if is_real.all() else is_real
+    return _rows(RawRows(code=raw.code[rows], time_s=raw.time_s[rows], value=raw.value[rows]))
+
+
+def _is_on_time(
+    raw: RawRows, file: SystemFile, problems: Diagnostics, *, believes_name: bool
+) -> NDArray[np.bool_]:
+    """Return which samples lie within a day of their file; count what is off its minute."""
+    by_median = not believes_name and raw.time_s.size
+    after_s = raw.time_s - (np.median(raw.time_s) if by_median else file.minute_s)
+    is_off = (after_s < -OUT_OF_MINUTE_S) | (after_s > _MINUTE_S + OUT_OF_MINUTE_S)
+    if by_median:
+        is_off |= ~(np.abs(raw.time_s) < _LATEST_S)
+    if not is_off.any():
+        return ~is_off
+    is_stray = ~((np.abs(after_s) <= STRAY_S) & (np.abs(raw.time_s) < _LATEST_S))
+    _count(Quality.SAMPLES_OUT_OF_MINUTE, is_off & ~is_stray, file, problems)
+    _count(Quality.SAMPLES_OUT_OF_MINUTE, is_stray, file, problems, what=_STRAY)
+    return ~is_stray
+
+
+_STRAY = (
+    "{n} [sample lies|samples lie] more than a day from the time of the file and [was|were] "
+    "left out"
+)
+
+
+def _rows(raw: RawRows) -> Rows:
+    """Round times to whole microseconds: what the files write, and exact in a float."""
+    time_us = np.rint(raw.time_s * 1e6).astype(np.int64)
+    return Rows(time_us=time_us, code=raw.code, value=raw.value)
+
+
+def _count(
+    quality: Quality,
+    rows: NDArray[np.bool_],
+    file: SystemFile,
+    problems: Diagnostics,
+    *,
+    what: str = "",
+) -> None:
+    problems.add(quality, file.key, int(np.count_nonzero(rows)), what=what)
