@@ -2,10 +2,34 @@
 
 from __future__ import annotations
 
-from reportgen.results import Place, Role, RuleId, Section, TimelineTrack, Track
-from reportgen.rules.base import About, Need, Rule
-from reportgen.rules.gpu_memory_increase.judge import from_details, judge
-from reportgen.rules.gpu_memory_increase.measure import Params, measure
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from reportgen import results
+from reportgen.results import Counters, Details, Exhibit, Finding, Role, Severity, Where
+from reportgen.rules import kit
+from reportgen.rules.aws import details as aws
+from reportgen.rules.base import About, Need, Outcome, Rule
+from reportgen.rules.gpu_memory_increase.measure import (
+    LOAD_RISE_PCT,
+    GpuMemory,
+    Jump,
+    NodeMemory,
+    Params,
+    measure,
+)
+from reportgen.text import device_label, format_place, format_places, part_of
+from reportgen.units import NS_PER_MINUTE, NS_PER_S, seconds
+
+AGREEMENT_FROM = 0.7
+"""A trend is reported from this agreement in rank on (Kendall's tau): of eight minutes in random
+order, the fewest that are judged, less than one in a hundred reaches it."""
+MAX_LINES = 16
+"""More lines than this cannot be told apart in a chart."""
+MAX_ROWS = 500
+"""Nobody reads more rows than this; all are counted."""
 
 ABOUT = About(
     checks="Whether GPU memory activity jumps suddenly, or climbs minute by minute.",
@@ -19,14 +43,282 @@ ABOUT = About(
         "Log the allocated memory at each step; if it grows, look for tensors kept alive between "
         "steps, or use gradient checkpointing."
     ),
-    section=Section(id="gpu-memory", title="GPU memory", order=240),
+    section=results.Section(id="gpu-memory", title="GPU memory", order=240),
     is_quiet=True,
     has_counters=True,
 )
-JUMPS = TimelineTrack(kind=Track.LANE, title="Jumps of GPU memory", role=Role.GPU_MEMORY)
+
+CAUTION = "The metric is memory-controller activity, not allocated bytes."
+_TRIGGERS = (
+    "{n_triggers:count sample} in {n_jumps:count episode} exceeded the mean just before by more "
+    "than {threshold:g} points ({affected}). "
+)
+STAYED_UP = kit.Message(
+    id="MEM-1",
+    title=(
+        "GPU memory activity jumped and stayed up: {place}, from {worst.before_pct:pct} to "
+        "{after:pct}"
+    ),
+    text=(
+        _TRIGGERS + "{n_lasting:count episode} reached a new height and stayed there for the "
+        "following minute; before this one the activity had not gone above "
+        "{worst.record_pct:pct}. " + CAUTION
+    ),
+    advice=(
+        "Log the allocated GPU memory at each step; if it grows as well, look for tensors kept "
+        "alive between steps, or save memory with gradient checkpointing."
+    ),
+    severity=Severity.WARNING,
+    unit="points",
+    exhibit="episodes",
+)
+WITH_LOAD = replace(
+    STAYED_UP,
+    title="GPU memory activity jumps with the load, but does not grow",
+    text=(
+        _TRIGGERS + "None of them stayed at a new height: the load comes and goes, begins, or "
+        "rises together with GPU utilization. " + CAUTION
+    ),
+    advice="Nothing to do unless the allocated memory grows too.",
+    severity=Severity.INFO,
+)
+IMPORTED = replace(
+    STAYED_UP,
+    title="GPU memory activity jumped: {place}",
+    text=(
+        "{n_triggers:count sample} exceeded the mean just before by more than {threshold:g} "
+        "points; the last of them by {increase:.1f} points. Affected: {affected}. " + CAUTION
+    ),
+    exhibit="boxes",
+)
+CLIMBS = replace(
+    STAYED_UP,
+    id="MEM-2",
+    title="GPU memory activity climbs over the whole job: {place} by {trend.rise:.1f} points",
+    text=(
+        "The 95th percentile of each minute rises by {trend.slope:.2f} points a minute; of all "
+        "pairs of minutes the later one is higher clearly more often than lower (Kendall's tau "
+        "{trend.agreement:.2f}, told from {agreement_from:.1f}). This concerns {affected}. "
+        + CAUTION
+    ),
+    exhibit="levels",
+)
+CLIMBS_WITH_LOAD = replace(
+    CLIMBS,
+    title="GPU memory activity climbs with GPU utilization: {place} by {trend.rise:.1f} points",
+    advice=WITH_LOAD.advice,
+    severity=Severity.INFO,
+)
+
+
+def judge(nodes: Sequence[NodeMemory], params: Params) -> Outcome:
+    """Count the violations of all nodes, and say which of them speak of growth."""
+    gpus = kit.concat(node.gpus for node in nodes)
+    n_triggers = sum(gpu.n_violations for gpu in gpus)
+    counters = Counters(
+        rule_triggered=n_triggers,
+        violations=n_triggers,
+        datapoints=max((gpu.n_samples for gpu in gpus), default=0),
+    )
+    slopes = [gpu.trend.slope for gpu in gpus if gpu.trend]
+    metrics = {
+        "memory_episodes": sum(gpu.n_jumps for gpu in gpus),
+        "memory_lasting_episodes": sum(gpu.n_lasting for gpu in gpus),
+        "memory_trend_max_pct_per_min": round(max(slopes), 6) if slopes else None,
+    }
+    return Outcome(
+        missing=kit.reason_to_skip(
+            n_ticks=sum(node.n_ticks for node in nodes),
+            n_gpus=sum(node.n_gpus for node in nodes),
+            n_samples=counters.datapoints,
+            patience=params.patience,
+        ),
+        counters=counters,
+        details=aws.violation_details(
+            (node.node, [gpu.violation for gpu in node.gpus if gpu.violation]) for node in nodes
+        ),
+        metrics=metrics if gpus else {},
+        findings=[_jumped(gpus, params), _climbs(gpus, params)],
+        exhibits=_exhibits(gpus) if gpus else (),
+    )
+
+
+def _jumped(gpus: Sequence[GpuMemory], params: Params) -> Finding | None:
+    jumps = kit.concat(gpu.jumps for gpu in gpus)
+    if not jumps:
+        return None
+    lasting = [jump for jump in jumps if jump.is_lasting]
+    worst = max(lasting or jumps, key=lambda jump: jump.height_pct)
+    return (STAYED_UP if lasting else WITH_LOAD).finding(
+        measured=round(worst.increase_pct, 2),
+        threshold=params.increase,
+        where=_where(worst, worst.start_ns, worst.end_ns),
+        n_triggers=sum(gpu.n_violations for gpu in gpus),
+        n_jumps=sum(gpu.n_jumps for gpu in gpus),
+        n_lasting=sum(gpu.n_lasting for gpu in gpus),
+        affected=part_of(sum(bool(gpu.jumps) for gpu in gpus), len(gpus), "GPU"),
+        place=format_place(worst.node, worst.gpu),
+        worst=worst,
+        after=worst.after_pct or 0.0,
+    )
+
+
+def _climbs(gpus: Sequence[GpuMemory], params: Params) -> Finding | None:
+    rising = [
+        (gpu, gpu.trend)
+        for gpu in gpus
+        if gpu.trend and gpu.trend.rise > params.increase and gpu.trend.agreement >= AGREEMENT_FROM
+    ]
+    if not rising:
+        return None
+    gpu, trend = max(rising, key=lambda pair: (not _is_load(pair[0]), pair[1].rise))
+    return (CLIMBS_WITH_LOAD if _is_load(gpu) else CLIMBS).finding(
+        measured=round(trend.rise, 2),
+        threshold=params.increase,
+        where=_where(gpu, gpu.minute_ns[0], gpu.minute_ns[-1] + NS_PER_MINUTE),
+        place=format_place(gpu.node, gpu.gpu),
+        trend=trend,
+        agreement_from=AGREEMENT_FROM,
+        affected=part_of(len(rising), len(gpus), "GPU"),
+    )
+
+
+def _is_load(gpu: GpuMemory) -> bool:
+    """Return whether the GPU's utilization climbs too, so that more load explains the trend."""
+    use = gpu.use_trend
+    return use is not None and use.rise >= LOAD_RISE_PCT and use.agreement >= AGREEMENT_FROM
+
+
+def _where(place: GpuMemory | Jump, start_ns: int, end_ns: int) -> Where:
+    return Where(
+        node=place.node, device=place.gpu, start_s=seconds(start_ns), end_s=seconds(end_ns)
+    )
+
+
+def _exhibits(gpus: Sequence[GpuMemory]) -> Iterator[Exhibit]:
+    n_nodes = len({gpu.node for gpu in gpus})
+    labels = [device_label(gpu.node, gpu.gpu, n_nodes=n_nodes) for gpu in gpus]
+    yield kit.table(
+        "memory",
+        gpus,
+        GpuMemory,
+        title="Memory activity of each GPU",
+        caption=(
+            f"{CAUTION} Trend: median slope of the 95th percentiles of the minutes at work "
+            "(Theil-Sen) and Kendall's tau."
+        ),
+    )
+    if any(gpu.jumps for gpu in gpus):
+        yield from _jump_exhibits(gpus)
+    yield _levels(gpus, labels)
+    yield kit.boxes(
+        "boxes",
+        [(label, gpu.box, gpu.max_pct) for label, gpu in zip(labels, gpus, strict=True)],
+        title="GPU memory activity over the whole job",
+        unit="%",
+        role=Role.GPU_MEMORY,
+    )
+
+
+def _jump_exhibits(gpus: Sequence[GpuMemory]) -> Iterator[Exhibit]:
+    """Yield the table of the jumps that last or are largest, and when they were."""
+    n_all = sum(gpu.n_jumps for gpu in gpus)
+    jumps = [jump for gpu in gpus for jump in gpu.jumps]
+    jumps.sort(key=lambda jump: (not jump.is_lasting, -jump.increase_pct))
+    rows = sorted(jumps[:MAX_ROWS], key=lambda jump: jump.start_ns)
+    spans = jumps[: kit.MOST_INTERVALS]
+    rest = f" {len(rows):,} of {n_all:,}: the lasting and the largest." if len(rows) < n_all else ""
+    yield kit.table(
+        "episodes",
+        rows,
+        Jump,
+        title="Jumps of GPU memory activity",
+        caption=(
+            "Before: 95th percentile of the minute before; record: highest such minute of all; "
+            "after: median of the minute after. Lasting: after exceeds the record by more than "
+            f"the threshold without a rise of GPU utilization.{rest}"
+        ),
+    )
+    rest = f" The {len(spans):,} lasting and largest of {n_all:,}." if len(spans) < n_all else ""
+    yield kit.intervals(
+        [
+            kit.Interval(
+                node=jump.node,
+                device=jump.gpu,
+                what=f"{'lasting ' * jump.is_lasting}jump by {jump.increase_pct:.1f} points",
+                start_s=seconds(jump.start_ns),
+                end_s=seconds(jump.end_ns),
+            )
+            for jump in spans
+        ],
+        title="When GPU memory activity jumped",
+        caption=f"From the first to the last sample that exceeds the increase.{rest}",
+        role=Role.GPU_MEMORY,
+    )
+
+
+def _levels(gpus: Sequence[GpuMemory], labels: Sequence[str]) -> Exhibit:
+    """Return the level of each minute; of many GPUs those that rose most."""
+    rises = [gpu.trend.rise if gpu.trend else 0.0 for gpu in gpus]
+    ranked = sorted(range(len(gpus)), key=lambda index: -rises[index])
+    shown = sorted(ranked[:MAX_LINES])
+    every = np.unique(np.concatenate([gpus[index].minute_ns for index in shown]))
+    size = -(-every.size // results.MAX_SERIES_POINTS)
+    starts = np.arange(0, every.size, size)
+    lines = []
+    for index in shown:
+        level = np.full(every.size, -np.inf)
+        level[np.searchsorted(every, gpus[index].minute_ns)] = gpus[index].level_pct
+        lines.append((labels[index], "%", np.round(np.maximum.reduceat(level, starts), 2)))
+    is_cut = len(shown) < len(gpus)
+    rest = f" {len(shown)} of {len(gpus)} GPUs, those that rose most." if is_cut else ""
+    thinned = f" The highest of each {size} minutes of {every.size:,}." if size > 1 else ""
+    return results.exhibit(
+        "levels",
+        results.ExhibitKind.SERIES,
+        title="Level of GPU memory activity, minute by minute",
+        caption=f"95th percentile of the samples of each minute.{thinned}{rest}",
+        columns=[
+            *kit.floats(("time_s", "s", every[starts] / NS_PER_S)),
+            *kit.floats(*lines, role=Role.GPU_MEMORY),
+        ],
+    )
+
+
+def from_details(counters: Counters, details: Details, params: Params) -> Outcome:
+    """Return finding and boxes from what SageMaker wrote, which has no episodes and no trend."""
+    entries = aws.entries_of(details)
+    if not entries or not counters.rule_triggered:
+        return Outcome()
+    n_nodes = len({node for node, *_ in entries})
+    named = [
+        aws.box_of_numbers(device_label(node, gpu, n_nodes=n_nodes), numbers, largest="gpu_max")
+        for node, gpu, numbers in entries
+    ]
+    node, gpu, numbers = max(entries, key=lambda item: item[2].get("increase", 0.0))
+    finding = IMPORTED.finding(
+        measured=round(numbers["increase"], 2) if "increase" in numbers else None,
+        threshold=params.increase,
+        where=Where(node=node, device=gpu, start_s=aws.last_timestamp_s(details)),
+        n_triggers=counters.rule_triggered,
+        increase=numbers.get("increase", 0.0),
+        affected=format_places([(its_node, its_gpu) for its_node, its_gpu, _ in entries]),
+        place=format_place(node, gpu),
+    )
+    shown = [box for box in named if box]
+    title = "GPU memory activity"
+    return Outcome(
+        findings=[finding],
+        exhibits=[kit.boxes("boxes", shown, title=title, unit="%", role=Role.GPU_MEMORY)],
+    )
+
+
+JUMPS = results.TimelineTrack(
+    kind=results.Track.LANE, title="Jumps of GPU memory", role=Role.GPU_MEMORY
+)
 
 RULE = Rule(
-    id=RuleId("GPUMemoryIncrease"),
+    id=results.RuleId("GPUMemoryIncrease"),
     title="GPU memory",
     about=ABOUT,
     needs=(Need.SYSTEM,),
@@ -35,5 +327,5 @@ RULE = Rule(
     judge=judge,
     from_details=from_details,
     folded=("intervals",),
-    places={"intervals": Place(timeline=JUMPS)},
+    places={"intervals": results.Place(timeline=JUMPS)},
 )
