@@ -14,11 +14,15 @@ from reportgen.errors import PluginError
 from reportgen.profile import NodeProfile
 from reportgen.results import (
     NOWHERE,
+    Counters,
     Depth,
     ExhibitKind,
+    Finding,
     Place,
+    ReasonCode,
     RuleId,
     RuleResult,
+    Severity,
     Status,
     exhibit,
 )
@@ -101,6 +105,34 @@ def test_a_result_that_cannot_be_saved_fails_alone(judge: Any, said: str) -> Non
     assert broken.reason.text.startswith(f"The rule broke in judge: {said}")
     assert decode(encode(broken), path="Broken.json") == broken
     assert sound.status is Status.OK
+
+
+def judged(triggers: int, *severities: Severity, missing: str = "") -> RuleResult:
+    """Return the result of an outcome with a finding of each severity."""
+    findings = [
+        Finding(id="X-1", severity=item, title="t", text="t", advice="a") for item in severities
+    ]
+    outcome = Outcome(
+        missing=missing, counters=Counters(rule_triggered=triggers), findings=[*findings, None]
+    )
+    rules = (rule("Ticks", judge=lambda *_: outcome),)
+    (result,) = judge_all([{RuleId("Ticks"): 3}], rules, {RuleId("Ticks"): NoParams()})
+    return result
+
+
+def test_a_status_says_whether_something_was_found() -> None:
+    assert judged(0).status is Status.OK
+    assert judged(1).status is Status.TRIGGERED
+    assert judged(0, Severity.INFO).status is Status.OK
+    assert judged(0, Severity.INFO, Severity.WARNING).status is Status.TRIGGERED
+
+
+def test_a_rule_that_could_not_look_is_skipped_whatever_it_counted() -> None:
+    skipped = judged(3, missing="Nothing was recorded.")
+
+    assert skipped.status is Status.SKIPPED
+    assert skipped.reason is not None
+    assert skipped.reason.code is ReasonCode.NO_EVENTS
 
 
 def test_every_result_carries_the_rule_in_words() -> None:
