@@ -23,8 +23,6 @@ from reportgen.profile.memo import fact
 from reportgen.profile.system import Floats
 from reportgen.units import NS_PER_MINUTE
 
-NARROW_RATIO = 0.1
-"""Where less than a tenth of the cores is hot, a few threads are busy rather than the host."""
 NEIGHBOUR_INTERVALS = 2.5
 """Bottlenecks with at most one other tick between them are one stretch: one sample may be late or
 miss the load by chance."""

@@ -29,7 +29,7 @@ ABOUT = About(
     has_counters=True,
 )
 
-WORDS = bottleneck.Words(
+WORDS = bottleneck.Wording(
     cores=SeriesKind.CPU_UTILIZATION,
     finding_id="CPU-1",
     waits_for="A GPU idles while the CPU is busy",

@@ -29,7 +29,7 @@ ABOUT = About(
     has_counters=True,
 )
 
-WORDS = bottleneck.Words(
+WORDS = bottleneck.Wording(
     cores=SeriesKind.IO_WAIT,
     finding_id="IO-1",
     waits_for="A GPU idles while the host waits for I/O",

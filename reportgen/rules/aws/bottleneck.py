@@ -11,13 +11,7 @@ from typing import Protocol
 
 import numpy as np
 
-from reportgen.facts.bottlenecks import (
-    NARROW_RATIO,
-    Bottlenecks,
-    bottlenecks_of,
-    minutes_above,
-    stretches_of,
-)
+from reportgen.facts.bottlenecks import Bottlenecks, bottlenecks_of, minutes_above, stretches_of
 from reportgen.facts.host_load import USED_UP_RATIO
 from reportgen.facts.inside import largest_increase
 from reportgen.merging import merge
@@ -43,6 +37,8 @@ from reportgen.units import NS_PER_MINUTE, NS_PER_US, seconds, seconds_key
 REPORTED_FROM_RATIO = 0.2
 """Without a trigger, a bottleneck that takes a fifth of the training loop is still reported: the
 rule's threshold is meant for the whole job, with its start and its end."""
+NARROW_RATIO = 0.1
+"""Where less than a tenth of the cores is hot, a few threads are busy rather than the host."""
 LOOP_FROM_RATIO = 0.1
 """A bottleneck that takes less of the training loop than this is a reading: there is little to
 win."""
@@ -62,7 +58,7 @@ class _Limits(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Words:
+class Wording:
     """What tells the two rules apart.
 
     Attributes:
@@ -135,14 +131,14 @@ IMPORTED_CAUTION = (
 )
 
 
-def measure(part: NodeProfile, limits: _Limits, *, words: Words) -> Bottlenecks:
+def measure(part: NodeProfile, limits: _Limits, *, words: Wording) -> Bottlenecks:
     """Measure one node."""
     return bottlenecks_of(
         part, words.cores, gpu_below=limits.gpu_threshold, hot_above=limits.hot_threshold
     )
 
 
-def judge(parts: Sequence[Bottlenecks], limits: _Limits, *, words: Words) -> Outcome:
+def judge(parts: Sequence[Bottlenecks], limits: _Limits, *, words: Wording) -> Outcome:
     """Add up the nodes; say when and how widely the host held up the GPUs."""
     job = merge([Bottlenecks(), *parts])
     n_minutes, peak_pct = minutes_above(job, share_pct=limits.threshold, patience=limits.patience)
@@ -209,7 +205,7 @@ def _metrics(job: Bottlenecks, peak_pct: float) -> Mapping[str, float | int | No
 
 
 def _finding(
-    job: Bottlenecks, limits: _Limits, words: Words, *, peak_pct: float | None
+    job: Bottlenecks, limits: _Limits, words: Wording, *, peak_pct: float | None
 ) -> Finding | None:
     """Return the finding; ``peak_pct`` is the largest share if the rule ever triggered."""
     if not job.n_found or job.n_ticks <= limits.patience:
@@ -284,7 +280,7 @@ def _text(job: Bottlenecks, against: str, *, has_cause: bool) -> str:
     return "".join(text for text, applies in parts.items() if applies)
 
 
-def _advice(job: Bottlenecks, words: Words) -> str:
+def _advice(job: Bottlenecks, words: Wording) -> str:
     if not job.is_any_touched:
         return UNTOUCHED_ADVICE
     if not job.n_felt:
@@ -295,14 +291,16 @@ def _advice(job: Bottlenecks, words: Words) -> str:
     return (is_used_up and words.used_up_advice) or words.advice
 
 
-def _severity(job: Bottlenecks, words: Words) -> Severity:
+def _severity(job: Bottlenecks, words: Wording) -> Severity:
     if job.lost_ratio < LOOP_FROM_RATIO:
         return Severity.INFO
     is_narrow = job.hot_median_ratio < NARROW_RATIO
     return words.narrow_severity if is_narrow else fault_severity(job.lost_ratio)
 
 
-def from_details(counters: Counters, details: Details, limits: _Limits, *, words: Words) -> Outcome:
+def from_details(
+    counters: Counters, details: Details, limits: _Limits, *, words: Wording
+) -> Outcome:
     """Return finding and evidence from what SageMaker wrote."""
     low = details.get("low_gpu_utilization")
     n_low = low if isinstance(low, int) else counters.violations
@@ -316,7 +314,7 @@ def from_details(counters: Counters, details: Details, limits: _Limits, *, words
     )
 
 
-def _imported(counters: Counters, details: Details, limits: _Limits, words: Words) -> Finding:
+def _imported(counters: Counters, details: Details, limits: _Limits, words: Wording) -> Finding:
     """Return the finding of AWS's counters; bottlenecks without an idle GPU were not felt."""
     counts = _counts_of(details)
     n_hot = [cores for gpus, cores in counts if gpus]
