@@ -57,19 +57,15 @@ class Window:
         return self.end_ns - self.start_ns
 
 
-class OfWindow(Protocol):
-    """What was measured of a rank in one of its windows."""
+class _OfWindow(Protocol):
+    @property
+    def rank(self) -> int: ...
 
     @property
-    def rank(self) -> int:
-        """Return the rank."""
-
-    @property
-    def window(self) -> Window:
-        """Return the window."""
+    def window(self) -> Window: ...
 
 
-_W = TypeVar("_W", bound=OfWindow)
+_W = TypeVar("_W", bound=_OfWindow)
 
 
 @fact

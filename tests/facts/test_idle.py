@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from reportgen.facts.device_busy import unions_of, windows_of
-from reportgen.facts.idle import causes_of, gaps_in, totals_by_cause
+from reportgen.facts.idle import causes_of, cut, gaps_in, totals_by_cause
 from reportgen.profile.trace import RankTrace
 from reportgen.profile.trace_tables import SliceKind
+from reportgen.units import NS_PER_US
 from tests.rules.kernels.builders import ANNOTATION, LOADER, gap_trace, rank_trace
 
 
@@ -108,3 +110,25 @@ def test_a_device_that_ends_before_another_of_its_rank_has_a_tail() -> None:
     ]
 
     assert causes(rank_trace(gpu=gpu, calls=[("cudaLaunchKernel", 0.0, 1.0)])) == {"tail": 60}
+
+
+def test_gaps_that_are_cut_keep_their_causes() -> None:
+    trace = gap_trace(
+        (150.0, 10.0), slices=[(LOADER, 110.0, 20.0, ANNOTATION)], steps=[(1, -20.0, 420.0)]
+    )
+    window = windows_of(trace)[1]
+    gaps = gaps_in(trace, unions_of(trace)[0], window)
+    edges = np.array([-20, 90, 120, 155, 180, 400]) * NS_PER_US
+    parts, stretch = cut(gaps, edges[:-1], edges[1:])
+
+    assert totals_by_cause(causes_of(trace, parts), window) == totals_by_cause(
+        causes_of(trace, gaps), window
+    )
+    length_ns = parts.high_ns - parts.low_ns
+    assert np.bincount(stretch, weights=length_ns, minlength=5).tolist() == [
+        20_000,
+        20_000,
+        35_000,
+        25_000,
+        120_000,
+    ]

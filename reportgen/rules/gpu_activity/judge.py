@@ -37,6 +37,7 @@ from reportgen.rules.kit import (
     merge,
     ranking,
     reason_without_gpu,
+    sum_by_key,
     window_name,
 )
 from reportgen.text import device_label, format_ns, write
@@ -107,44 +108,30 @@ def _split(total: DeviceTime) -> dict[str, int]:
 
 
 def _exhibits(ranks: Sequence[RankActivity], total: DeviceTime, window: str) -> Iterator[Exhibit]:
+    kernel_pct = pct_of(total.kernel_ns, total.window_ns)
     yield _shares(
         "active_time",
         {"active": total.busy_ns, "idle": total.idle_ns},
         title="GPU active time",
-        caption=write(
-            ACTIVE_CAPTION, window=window, kernel=pct_of(total.kernel_ns, total.window_ns)
-        ),
+        caption=write(ACTIVE_CAPTION, window=window, kernel=kernel_pct),
     )
     yield _curve(ranks, total, window)
-    yield _shares(
-        "activity_split",
-        _split(total),
-        title="What the GPUs did",
-        caption=write(SPLIT_CAPTION, window=window),
-    )
-    if total.communication_ns > 0:
-        share_pct = pct_of(total.communication_ns, total.window_ns)
+    split_caption = write(SPLIT_CAPTION, window=window)
+    yield _shares("activity_split", _split(total), title="What the GPUs did", caption=split_caption)
+    both, alone = total.overlap_ns, total.exposed_communication_ns
+    if both + alone > 0:
+        share_pct = pct_of(both + alone, total.window_ns)
         yield _shares(
             "overlap",
-            {
-                "communication behind compute": total.overlap_ns,
-                "exposed communication": total.exposed_communication_ns,
-            },
+            {"communication behind compute": both, "exposed communication": alone},
             title="Overlap of communication and compute",
             caption=write(
-                OVERLAP_CAPTION,
-                communication=total.communication_ns,
-                share=share_pct,
-                window=window,
+                OVERLAP_CAPTION, communication=both + alone, share=share_pct, window=window
             ),
         )
     yield _shares(
         "activity_sums",
-        {
-            "kernels": sum(rank.kernel_sum_ns for rank in ranks),
-            "memory operations": sum(rank.memory_sum_ns for rank in ranks),
-            "synchronization": sum(rank.sync_sum_ns for rank in ranks),
-        },
+        sum_by_key(rank.sums_ns for rank in ranks),
         title="Durations of kernels, memory operations and synchronization",
         caption=SUMS_CAPTION,
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from reportgen.facts.device_busy import (
@@ -41,7 +42,7 @@ class RankActivity:
         local_size: GPUs of the node, 0 where the trace does not say them.
         clock_ns: what the trace's own clock showed at its origin.
         devices: one for each device and window.
-        kernel_sum_ns, memory_sum_ns, sync_sum_ns: durations added up, not united.
+        sums_ns: durations added up, not united, by what ran.
         use: busy time over the headline window, one per device.
     """
 
@@ -51,9 +52,7 @@ class RankActivity:
     local_size: int
     clock_ns: int
     devices: tuple[DeviceTime, ...]
-    kernel_sum_ns: int
-    memory_sum_ns: int
-    sync_sum_ns: int
+    sums_ns: Mapping[str, int]
     use: tuple[FineUse, ...]
 
 
@@ -61,9 +60,9 @@ def measure(part: RankTrace, params: Params) -> RankActivity:
     """Measure every device of a rank in every window."""
     windows = windows_of(part)
     unions = unions_of(part, params.communication_names)
-    ops = part.gpu_ops
+    ops, calls = part.gpu_ops, part.calls
     is_kernel = ops.kind == GpuKind.KERNEL
-    is_sync = rows_named(part, part.calls.name, SYNC_CALL.search)
+    is_sync = rows_named(part, calls.name, SYNC_CALL.search)
     return RankActivity(
         rank=part.rank,
         node=part.node,
@@ -73,9 +72,11 @@ def measure(part: RankTrace, params: Params) -> RankActivity:
         devices=tuple(
             time_in(device, window, rank=part.rank) for device in unions for window in windows
         ),
-        kernel_sum_ns=int(ops.duration_ns[is_kernel].sum()),
-        memory_sum_ns=int(ops.duration_ns[~is_kernel].sum()),
-        sync_sum_ns=int(part.calls.duration_ns[is_sync].sum() + part.syncs.duration_ns.sum()),
+        sums_ns={
+            "kernels": int(ops.duration_ns[is_kernel].sum()),
+            "memory operations": int(ops.duration_ns[~is_kernel].sum()),
+            "synchronization": int(calls.duration_ns[is_sync].sum() + part.syncs.duration_ns.sum()),
+        },
         use=tuple(
             fine_use(
                 device.busy,

@@ -18,7 +18,6 @@ from reportgen.rules import (
     device_memory,
     gpu_activity,
     gpu_time_budget,
-    host_threads,
     kernel_precision,
     kernel_time,
     launch_latency,
@@ -536,34 +535,6 @@ def test_without_totals_the_curve_counts_changes() -> None:
 
     assert column(result, "device_memory", "peak_allocated_bytes") == [12.0]
     assert column(result, "device_memory", "peak_reserved_bytes") == [None]
-
-
-def test_threads_are_busy_but_for_calls_that_block() -> None:
-    slices: list[Any] = [("aten::mm", 0.0, 40.0), ("ProfilerStep#1", 0.0, 100.0)]
-    calls: list[Any] = [
-        ("cudaStreamSynchronize", 30.0, 30.0, {"external_id": 5}),
-        ("cudaMalloc", 80.0, 5.0),
-    ]
-    slices.append(("aten::item", 28.0, 35.0, {"external_id": 5}))
-    result = run(host_threads.RULE, rank_trace(slices=slices, calls=calls, steps=[(1, 0.0, 100.0)]))
-
-    assert column(result, "host_threads", "busy_us") == [30.0 + 3.0 + 5.0]
-    assert column(result, "host_threads", "blocked_us") == [30.0]
-    assert column(result, "blocking_calls", "caller") == ["aten::item"]
-
-
-def test_a_python_thread_that_waits_is_not_busy() -> None:
-    python = {"kind": int(SliceKind.PYTHON)}
-    slices = [
-        ("threading.py(1032): _bootstrap", 0.0, 100.0, python),
-        ("tqdm/_monitor.py(60): run", 1.0, 98.0, python),
-        ("threading.py(359): wait", 10.0, 80.0, python),
-        ("<built-in method sleep of module object at 0x7f>", 92.0, 4.0, python),
-    ]
-    result = run(host_threads.RULE, rank_trace(slices=slices, steps=[(1, 0.0, 100.0)]))
-
-    assert column(result, "host_threads", "busy_us") == [16.0]
-    assert column(result, "host_threads", "blocked_us") == [0.0]
 
 
 @pytest.mark.parametrize(

@@ -1,1 +1,0 @@
-"""What the rules over kernel traces share: names, windows, idle causes, words."""
