@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from reportgen import results
 from reportgen.facts.device_busy import is_communication, windows_of
 from reportgen.facts.groups import sums_by_code
 from reportgen.facts.kernel_names import Precision, Reading, read_precision, short_name, short_names
@@ -15,35 +16,10 @@ from reportgen.facts.kernel_precision import precision_times
 from reportgen.merging import least
 from reportgen.profile.trace import RankTrace
 from reportgen.profile.trace_tables import GpuKind
-from reportgen.results import (
-    FIRST_PART,
-    LARGEST_PART,
-    Choice,
-    DashboardPanel,
-    Exhibit,
-    ExhibitKind,
-    Finding,
-    Place,
-    Role,
-    RuleId,
-    Section,
-    Severity,
-)
+from reportgen.results import Choice, DashboardPanel, Exhibit, Finding, Place, Role, Severity
+from reportgen.rules import kit
 from reportgen.rules.base import About, Need, Outcome, Rule
-from reportgen.rules.kit import (
-    Message,
-    col,
-    communication_names,
-    merge,
-    merged,
-    ranking,
-    reason_without_gpu,
-    row,
-    share_limit,
-    sum_by_key,
-    table,
-    top_k,
-)
+from reportgen.rules.kit import col, merged, sum_by_key
 from reportgen.text import write
 from reportgen.units import NS_PER_US, pct_of, ratio_of
 
@@ -72,9 +48,9 @@ ABOUT = About(
         "operator that launched it; else it is Unknown. Communication is left out."
     ),
     advice="Let matrix products run on tensor cores: TF32, BF16 or FP16.",
-    section=Section(id="kernels", title="Kernels", order=60),
+    section=results.Section(id="kernels", title="Kernels", order=60),
 )
-ORDINARY_CORES = Message(
+ORDINARY_CORES = kit.Message(
     id="PREC-1",
     title="{measured:pct} of kernel time is FP32 matrix products without tensor cores",
     text=(
@@ -92,7 +68,7 @@ ADVICE_WITHOUT_TF32 = "Train in mixed precision (torch.autocast in FP16 with a G
 ADVICE_FOR_ANY_GPU = (
     "If the GPU has tensor cores, train in mixed precision (BF16 or FP16), or allow TF32."
 )
-READING = Message(
+READING = kit.Message(
     id="PREC-2",
     title="{main_pct:pct} of kernel time is {main}, {measured:pct} runs on tensor cores",
     text=(
@@ -123,11 +99,11 @@ PIES = {
 class Params:
     """When FP32 matrix kernels are a fault."""
 
-    top: int = top_k()
-    threshold_fp32_pct: float = share_limit(
+    top: int = kit.top_k()
+    threshold_fp32_pct: float = kit.share_limit(
         20.0, "FP32 matrix kernels are a fault from this share of kernel time on"
     )
-    communication_names: str | None = communication_names()
+    communication_names: str | None = kit.communication_names()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -149,7 +125,7 @@ class RankPrecision:
     capability: float | None = merged(least)
 
 
-@row
+@kit.row
 class PrecisionTime:
     """The kernels of one number format over all ranks."""
 
@@ -158,7 +134,7 @@ class PrecisionTime:
     pct: float = col("%")
 
 
-@row
+@kit.row
 class MatrixKernel:
     """An FP32 matrix kernel on ordinary cores over all ranks."""
 
@@ -208,8 +184,8 @@ def judge(ranks: Sequence[RankPrecision], params: Params) -> Outcome:
     """Report the number formats, and FP32 matrix kernels as a fault."""
     if not ranks:
         return Outcome()
-    job = merge(ranks)
-    missing, totals = reason_without_gpu(job.n_ops), _by_precision(job)
+    job = kit.merge(ranks)
+    missing, totals = kit.reason_without_gpu(job.n_ops), _by_precision(job)
     if not totals:
         return Outcome(missing=missing)
     every_ns, main = sum(totals.values()), next(iter(totals))
@@ -280,7 +256,7 @@ def _exhibits(
         "matrix_units": {"tensor cores": matrix_ns, "other units": every_ns - matrix_ns},
     }.items():
         title, reading = PIES[exhibit_id]
-        yield ranking(
+        yield kit.ranking(
             exhibit_id,
             list(parts_ns.items()),
             title=title,
@@ -296,7 +272,7 @@ def _exhibits(
         for item, ns in totals_ns.items()
     ]
     title = "Kernel time by precision, exact"
-    yield table("precision", rows, PrecisionTime, title=title, caption=caption)
+    yield kit.table("precision", rows, PrecisionTime, title=title, caption=caption)
 
 
 def folded(totals_ns: Mapping[Precision, int]) -> dict[str, int]:
@@ -313,26 +289,26 @@ def _matrix_kernels(times_ns: Mapping[str, int], *, top: int) -> Exhibit:
     names = short_names([name for name, _ in shown])
     more = len(times_ns) - len(shown)
     rest = f" {more} more are in the table of kernels." if more else ""
-    return table(
+    return kit.table(
         "fp32_matrix",
         [MatrixKernel(name=name, time_ns=ns) for name, (_, ns) in zip(names, shown, strict=True)],
         MatrixKernel,
         title="FP32 matrix kernels on ordinary cores",
         caption=f"Matrix products and convolutions that could use tensor cores.{rest}",
-        drawn_as=ExhibitKind.BARS,
+        drawn_as=results.ExhibitKind.BARS,
         role=Role.GPU,
     )
 
 
 def _shares_place(formats: str) -> Place:
     return Place(
-        dashboard=DashboardPanel(order=120, headline=LARGEST_PART, row_of="pct"),
+        dashboard=DashboardPanel(order=120, headline=results.LARGEST_PART, row_of="pct"),
         choice=Choice(group="precision_shares", question="Formats", label=formats),
     )
 
 
 RULE = Rule(
-    id=RuleId("KernelPrecision"),
+    id=results.RuleId("KernelPrecision"),
     title="Kernel precision",
     about=ABOUT,
     needs=(Need.KERNELS,),
@@ -343,6 +319,6 @@ RULE = Rule(
     places={
         "precision_shares": _shares_place("as they are"),
         "precision_shares_folded": _shares_place("as SageMaker Profiler shows them"),
-        "matrix_units": Place(dashboard=DashboardPanel(order=130, headline=FIRST_PART)),
+        "matrix_units": Place(dashboard=DashboardPanel(order=130, headline=results.FIRST_PART)),
     },
 )

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +17,7 @@ from reportgen.facts.device_busy import (
     windows_of,
 )
 from reportgen.profile.trace import RankTrace
-from reportgen.profile.trace_tables import NONE, Times
+from reportgen.profile.trace_tables import NONE
 from reportgen.rules.kit import col, communication_names, row, share_limit
 from reportgen.units import NS_PER_MS, NS_PER_US
 
@@ -51,74 +51,85 @@ class Params:
     communication_names: str | None = communication_names()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RankCollectives:
-    """The communication kernels of a rank in order of their start, (n,) each.
+@row
+class Collective:
+    """One collective on one rank, and how it is shown once those of other ranks are known.
 
     Attributes:
-        has_ops: whether the rank has any GPU operation.
-        window_ns: length of the headline window, times devices; ``communication_ns``: in which
-            communication ran.
-        start_ns, end_ns: int64, ns UTC; ``duration_ns``: int64.
-        name: of the collective where it was recorded, else of the kernel.
         group: process group and its ranks as text, ``""`` where unknown.
-        seq: number in the group, ``NONE`` where unknown.
-        group_size: ranks in the group, ``NONE`` where unknown.
-        bytes: larger of input and output, ``NONE`` where unknown.
+        seq: number in the group, ``NONE`` where unknown; where it is matched at last the place
+            among those of equal group and name.
+        name: of the collective where it was recorded, else of the kernel.
+        wait_ns: how long the rank was there before the last one.
+        start_ns, end_ns: UTC.
+        group_size: ranks in the group; ``bytes``: larger of input and output; ``NONE`` where
+            unknown.
+    """
+
+    group: str = col()
+    seq: int = col()
+    name: str = col()
+    rank: int = col()
+    wait_ns: int = col("us", name="wait_us", per=NS_PER_US)
+    duration_ns: int = col("us", name="duration_us", per=NS_PER_US)
+    start_ns: int
+    end_ns: int
+    group_size: int
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RankCollectives:
+    """The communication kernels of a rank in order of their start.
+
+    ``window_ns`` is the length of the headline window, times devices; ``communication_ns`` how
+    long communication ran in it.
     """
 
     rank: int
     node: str
-    has_ops: bool
+    n_ops: int
     window_ns: int
     communication_ns: int
-    start_ns: Times
-    end_ns: Times
-    duration_ns: Times
-    name: tuple[str, ...]
-    group: tuple[str, ...]
-    seq: NDArray[np.int64]
-    group_size: NDArray[np.int64]
-    bytes: NDArray[np.int64]
+    collectives: tuple[Collective, ...]
 
 
 def measure(trace: RankTrace, params: Params) -> RankCollectives:
     """Measure the communication kernels of a rank."""
-    ops, args, also = trace.gpu_ops, trace.collectives, params.communication_names
-    rows = np.flatnonzero(communication_rows(trace, also))
-    at = ops.collective[rows]
-    windows = windows_of(trace)
+    also, windows = params.communication_names, windows_of(trace)
     times = [time_in(item, headline(windows), rank=trace.rank) for item in unions_of(trace, also)]
-
-    def of_args(values: NDArray[np.integer]) -> NDArray[np.int64]:
-        found = np.full(at.shape, NONE, dtype=np.int64)
-        found[at != NONE] = values[at[at != NONE]]
-        return found
-
-    labels = (*trace.labels, "")
-    name, group, ranks, dtype = (
-        [labels[code] for code in of_args(codes).tolist()]
-        for codes in (args.name, args.group, args.group_ranks, args.dtype)
-    )
-    kernels = [trace.names[code] for code in ops.name[rows].tolist()]
-    element_bytes = np.array([_bytes_of(text) for text in dtype], dtype=np.int64)
-    elements = np.maximum(of_args(args.in_elements), of_args(args.out_elements))
-    is_sized = (elements >= 0) & (element_bytes > 0)
     return RankCollectives(
         rank=trace.rank,
         node=trace.node,
-        has_ops=ops.start_ns.size > 0,
+        n_ops=trace.gpu_ops.start_ns.size,
         window_ns=sum(item.window.length_ns for item in times),
         communication_ns=sum(item.communication_ns for item in times),
-        start_ns=trace.origin_ns + ops.start_ns[rows],
-        end_ns=trace.origin_ns + ops.end_ns[rows],
-        duration_ns=ops.duration_ns[rows],
-        name=tuple(said or own for said, own in zip(name, kernels, strict=True)),
-        group=tuple(f"{text} {of}".strip() for text, of in zip(group, ranks, strict=True)),
-        seq=of_args(args.seq),
-        group_size=of_args(args.group_size),
-        bytes=np.where(is_sized, elements * element_bytes, NONE),
+        collectives=tuple(_collectives(trace, np.flatnonzero(communication_rows(trace, also)))),
     )
+
+
+def _collectives(trace: RankTrace, rows: NDArray[np.int64]) -> Iterator[Collective]:
+    ops, args, labels = trace.gpu_ops, trace.collectives, (*trace.labels, "")
+    texts = (args.name, args.dtype, args.group, args.group_ranks)
+    numbers = (args.seq, args.group_size, args.in_elements, args.out_elements)
+    # ``NONE`` is the last of a vocabulary and of a table, as in Python's counting from the end.
+    said = np.pad(np.array([*texts, *numbers]), ((0, 0), (0, 1)), constant_values=NONE)
+    for place, codes in zip(rows.tolist(), said[:, ops.collective[rows]].T.tolist(), strict=True):
+        name, dtype, group, ranks = (labels[code] for code in codes[:4])
+        seq, group_size, *elements = codes[4:]
+        size = _bytes_of(dtype)
+        yield Collective(
+            group=f"{group} {ranks}".strip(),
+            seq=seq,
+            name=name or trace.names[ops.name[place]],
+            rank=trace.rank,
+            wait_ns=0,
+            duration_ns=int(ops.duration_ns[place]),
+            start_ns=trace.origin_ns + int(ops.start_ns[place]),
+            end_ns=trace.origin_ns + int(ops.end_ns[place]),
+            group_size=group_size,
+            bytes=max(elements) * size if max(elements) >= 0 and size else NONE,
+        )
 
 
 def _bytes_of(dtype: str) -> int:
@@ -127,28 +138,14 @@ def _bytes_of(dtype: str) -> int:
 
 
 @row
-class Wait:
-    """One rank in one collective; ``wait_ns``: how long it was there before the last one."""
-
-    group: str = col()
-    seq: int = col()
-    name: str = col()
-    rank: int = col()
-    wait_ns: int = col("us", name="wait_us", per=NS_PER_US)
-    duration_ns: int = col("us", name="duration_us", per=NS_PER_US)
-
-
-@row
 class Match:
     """One collective on several ranks.
 
     Attributes:
-        seq: number in its group, or its place among those of equal group and name.
         transfer_ns: the time of the rank that waited least: the transfer itself.
         last_rank: the rank that arrived last.
-        start_ns: of the first rank.
-        end_spread_ns: from the first to the last end.
-        waits: of each rank, ranks ascending.
+        start_ns: of the first rank; ``end_spread_ns``: from the first to the last end.
+        members: of each rank, ranks ascending.
     """
 
     group: str = col()
@@ -158,7 +155,7 @@ class Match:
     last_rank: int = col()
     start_ns: int
     end_spread_ns: int
-    waits: tuple[Wait, ...]
+    members: tuple[Collective, ...]
 
 
 def match_ranks(ranks: Sequence[RankCollectives]) -> list[Match]:
@@ -188,49 +185,34 @@ def ends_together(matches: Sequence[Match]) -> float:
     return agreeing / len(matches) if matches else 0.0
 
 
-_Members = list[tuple[RankCollectives, int]]
-
-
 def _match(ranks: Sequence[RankCollectives], *, from_last: bool) -> list[Match]:
     """Match by group, name, number and occurrence among those of equal group, name and number."""
-    members: dict[tuple[str, str, int, int], _Members] = {}
+    members: dict[tuple[str, str, int, int], list[Collective]] = {}
     for rank in ranks:
         seen: Counter[tuple[str, str, int]] = Counter()
-        rows = range(len(rank.name))
-        for at in reversed(rows) if from_last else rows:
-            known = (rank.group[at], rank.name[at], int(rank.seq[at]))
-            members.setdefault((*known, seen[known]), []).append((rank, at))
+        for item in reversed(rank.collectives) if from_last else rank.collectives:
+            known = (item.group, item.name, item.seq)
+            members.setdefault((*known, seen[known]), []).append(item)
             seen[known] += 1
     matches = [
-        _matched(group, seq if seq != NONE else occurrence, name, found)
-        for (group, name, seq, occurrence), found in members.items()
-        if len({rank.rank for rank, _ in found}) > 1
+        _matched(seq if seq != NONE else occurrence, found)
+        for (_, _, seq, occurrence), found in members.items()
+        if len({item.rank for item in found}) > 1
     ]
     return sorted(matches, key=lambda match: (match.start_ns, match.group, match.name))
 
 
-def _matched(group: str, seq: int, name: str, members: _Members) -> Match:
-    found = sorted(members, key=lambda member: member[0].rank)
-    starts_ns = [int(rank.start_ns[at]) for rank, at in found]
-    ends_ns = [int(rank.end_ns[at]) for rank, at in found]
-    waits = tuple(
-        Wait(
-            group=group,
-            seq=seq,
-            name=name,
-            rank=rank.rank,
-            wait_ns=max(starts_ns) - start_ns,
-            duration_ns=int(rank.duration_ns[at]),
-        )
-        for (rank, at), start_ns in zip(found, starts_ns, strict=True)
-    )
+def _matched(seq: int, members: Sequence[Collective]) -> Match:
+    last_ns, ends_ns = max(item.start_ns for item in members), [item.end_ns for item in members]
+    waits = [replace(item, seq=seq, wait_ns=last_ns - item.start_ns) for item in members]
+    waits.sort(key=lambda item: item.rank)
     return Match(
-        group=group,
+        group=waits[0].group,
         seq=seq,
-        name=name,
+        name=waits[0].name,
         transfer_ns=min(item.duration_ns for item in waits),
         last_rank=next(item.rank for item in waits if item.wait_ns == 0),
-        start_ns=min(starts_ns),
+        start_ns=min(item.start_ns for item in members),
         end_spread_ns=max(ends_ns) - min(ends_ns),
-        waits=waits,
+        members=tuple(waits),
     )
