@@ -7,38 +7,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from reportgen import results
 from reportgen.facts.device_busy import own_clock_ns
 from reportgen.facts.distributions import bin_together, tally_values
 from reportgen.facts.traced_steps import StepRows, StepSource, step_rows
 from reportgen.profile.trace import RankTrace
-from reportgen.results import (
-    ColumnType,
-    DashboardPanel,
-    Exhibit,
-    ExhibitKind,
-    Finding,
-    Place,
-    Reason,
-    ReasonCode,
-    Role,
-    RuleId,
-    Section,
-    Where,
-    column,
-    exhibit,
-)
 from reportgen.results.packed import pack
+from reportgen.rules import kit
 from reportgen.rules.base import About, Need, Outcome, Rule, param
-from reportgen.rules.kit import (
-    Message,
-    col,
-    fault_severity,
-    floats,
-    histogram,
-    reason_without_gpu,
-    row,
-    table,
-)
 from reportgen.text import join_names, part_of, plural, write
 from reportgen.units import NS_PER_US, seconds
 
@@ -56,10 +32,10 @@ ABOUT = About(
         "busy is the time in which operations launched in the step ran."
     ),
     advice="Look at what the slow steps do that the others do not.",
-    section=Section(id="steps", title="Steps", order=50),
+    section=results.Section(id="steps", title="Steps", order=50),
     hint_when_skipped="Call prof.step() at the end of each training step.",
 )
-SLOW = Message(
+SLOW = kit.Message(
     id="STEPT-1",
     title="{some} {n_slow:verb take} more than {threshold:g} times the median",
     text=(
@@ -70,7 +46,7 @@ SLOW = Message(
     unit="times the median",
     exhibit="steps",
 )
-READING = Message(
+READING = kit.Message(
     id="STEPT-2",
     title="A step takes {p50:ns} (median)",
     text=("{n:count step}: 95 % take up to {p95:ns}, the longest takes {longest:ns}.{guessed}"),
@@ -78,7 +54,7 @@ READING = Message(
     unit="us",
     exhibit="step_times",
 )
-ONE_STEP = Message(
+ONE_STEP = kit.Message(
     id="STEPT-2",
     title=READING.title,
     text="One step was recorded.",
@@ -87,7 +63,7 @@ ONE_STEP = Message(
     exhibit="step_times",
 )
 GUESSED = " They are told by {source}."
-INCOMPLETE = Message(
+INCOMPLETE = kit.Message(
     id="STEPT-3",
     title="The first recorded step seems incomplete",
     text=(
@@ -136,19 +112,19 @@ class RankSteps:
 Traced = tuple[RankSteps, StepRows]
 
 
-@row
+@kit.row
 class StepsOfRank:
     """Percentiles of the periods of one rank."""
 
-    rank: int = col()
-    count: int = col()
-    p50_ns: float = col("us", name="p50_us", per=NS_PER_US)
-    p95_ns: float = col("us", name="p95_us", per=NS_PER_US)
-    p99_ns: float = col("us", name="p99_us", per=NS_PER_US)
-    max_ns: float = col("us", name="max_us", per=NS_PER_US)
-    gpu_busy_pct: float = col("%", role=Role.GPU)
-    first_step_gpu_ops: int = col()
-    median_step_gpu_ops: float = col()
+    rank: int = kit.col()
+    count: int = kit.col()
+    p50_ns: float = kit.col("us", name="p50_us", per=NS_PER_US)
+    p95_ns: float = kit.col("us", name="p95_us", per=NS_PER_US)
+    p99_ns: float = kit.col("us", name="p99_us", per=NS_PER_US)
+    max_ns: float = kit.col("us", name="max_us", per=NS_PER_US)
+    gpu_busy_pct: float = kit.col("%", role=results.Role.GPU)
+    first_step_gpu_ops: int = kit.col()
+    median_step_gpu_ops: float = kit.col()
 
 
 def measure(trace: RankTrace, _params: Params) -> RankSteps:
@@ -168,8 +144,10 @@ def judge(ranks: Sequence[RankSteps], params: Params) -> Outcome:
     traced = [(rank, rank.steps) for rank in ranks if rank.steps]
     if not traced:
         text = "Nothing in the trace tells steps: call prof.step() in the loop."
-        no_gpu = reason_without_gpu(sum(rank.n_ops for rank in ranks))
-        return Outcome(missing=no_gpu or Reason(code=ReasonCode.NO_STEPS, text=text))
+        no_gpu = kit.reason_without_gpu(sum(rank.n_ops for rank in ranks))
+        return Outcome(
+            missing=no_gpu or results.Reason(code=results.ReasonCode.NO_STEPS, text=text)
+        )
     every_ns = np.concatenate([steps.period_ns for _, steps in traced])
     p50_ns, p95_ns, p99_ns = np.percentile(every_ns, POINTS_PCT).tolist()
     message = ONE_STEP if every_ns.size == 1 else READING
@@ -208,7 +186,7 @@ def judge(ranks: Sequence[RankSteps], params: Params) -> Outcome:
     )
 
 
-def _slow(traced: Sequence[Traced], params: Params) -> Finding | None:
+def _slow(traced: Sequence[Traced], params: Params) -> results.Finding | None:
     """Report the rank that loses most to its slow steps."""
     times, worst = params.threshold_times, None
     for rank, steps in traced:
@@ -226,10 +204,10 @@ def _slow(traced: Sequence[Traced], params: Params) -> Finding | None:
     slowest_ns = int(steps.period_ns[longest])
     start_s = seconds(rank.origin_ns + int(steps.start_ns[longest]))
     return SLOW.finding(
-        severity=fault_severity(lost),
+        severity=kit.fault_severity(lost),
         measured=round(slowest_ns / median_ns, 2) if median_ns > 0 else None,
         threshold=times,
-        where=Where(node=rank.node, start_s=start_s, end_s=start_s + seconds(slowest_ns)),
+        where=results.Where(node=rank.node, start_s=start_s, end_s=start_s + seconds(slowest_ns)),
         share=lost,
         some=part_of(rows.size, steps.number.size, "step"),
         n_slow=rows.size,
@@ -242,7 +220,7 @@ def _slow(traced: Sequence[Traced], params: Params) -> Finding | None:
     )
 
 
-def _incomplete(traced: Sequence[Traced]) -> Finding | None:
+def _incomplete(traced: Sequence[Traced]) -> results.Finding | None:
     """Report where the recording seems to have begun inside the first step."""
     few = [
         (int(steps.n_ops[0]), float(np.median(steps.n_ops)), rank)
@@ -256,14 +234,14 @@ def _incomplete(traced: Sequence[Traced]) -> Finding | None:
     return INCOMPLETE.finding(
         measured=100 * first / median,
         threshold=100 * COMPLETE_FROM_RATIO,
-        where=Where(node=rank.node),
+        where=results.Where(node=rank.node),
         first=first,
         usual=median,
         node=rank.node,
     )
 
 
-def _histogram(traced: Sequence[Traced], points_ns: tuple[float, float, float]) -> Exhibit:
+def _histogram(traced: Sequence[Traced], points_ns: tuple[float, float, float]) -> results.Exhibit:
     shown = traced[:MOST_GROUPS]
     bins = bin_together([tally_values(steps.period_ns) for _, steps in shown])
     names = ["steps"] if len(shown) == 1 else [rank.node for rank, _ in shown]
@@ -273,7 +251,7 @@ def _histogram(traced: Sequence[Traced], points_ns: tuple[float, float, float]) 
     )
     if len(shown) < len(traced):
         caption += f" The first {len(shown)} of {len(traced)} ranks."
-    return histogram(
+    return kit.histogram(
         "step_times",
         bins.edge_ns / NS_PER_US,
         list(zip(names, bins.counts, strict=True)),
@@ -282,11 +260,11 @@ def _histogram(traced: Sequence[Traced], points_ns: tuple[float, float, float]) 
         ),
         caption=caption,
         unit="us",
-        role=Role.STEP,
+        role=results.Role.STEP,
     )
 
 
-def _percentiles(traced: Sequence[Traced]) -> Exhibit:
+def _percentiles(traced: Sequence[Traced]) -> results.Exhibit:
     def of_rank(rank: RankSteps, steps: StepRows) -> StepsOfRank:
         p50_ns, p95_ns, p99_ns = np.percentile(steps.period_ns, POINTS_PCT).tolist()
         return StepsOfRank(
@@ -301,7 +279,7 @@ def _percentiles(traced: Sequence[Traced]) -> Exhibit:
             median_step_gpu_ops=float(np.median(steps.n_ops)),
         )
 
-    return table(
+    return kit.table(
         "step_percentiles",
         [of_rank(rank, steps) for rank, steps in traced],
         StepsOfRank,
@@ -314,14 +292,14 @@ def _percentiles(traced: Sequence[Traced]) -> Exhibit:
     )
 
 
-def _all(traced: Sequence[Traced]) -> Exhibit:
+def _all(traced: Sequence[Traced]) -> results.Exhibit:
     ranks = np.repeat([rank.rank for rank, _ in traced], [s.number.size for _, s in traced])
     numbers = np.concatenate([steps.number for _, steps in traced])
     period_ns = np.concatenate([steps.period_ns for _, steps in traced])
     busy_ns = np.concatenate([steps.gpu_busy_ns for _, steps in traced])
-    return exhibit(
+    return results.exhibit(
         "steps",
-        ExhibitKind.TABLE,
+        results.ExhibitKind.TABLE,
         title="All steps",
         caption=(
             "period_us lasts to the start of the next step, that of a last one to its own end; "
@@ -329,9 +307,9 @@ def _all(traced: Sequence[Traced]) -> Exhibit:
             "devices. start_us is in the trace's own clock."
         ),
         columns=[
-            column("rank", "", ranks, type=ColumnType.INT),
-            column("step", "", numbers, type=ColumnType.INT),
-            *floats(
+            results.column("rank", "", ranks, type=results.ColumnType.INT),
+            results.column("step", "", numbers, type=results.ColumnType.INT),
+            *kit.floats(
                 ("start_us", "us", list(_starts_us(traced))),
                 ("period_us", "us", period_ns / NS_PER_US),
                 ("gpu_busy_us", "us", busy_ns / NS_PER_US),
@@ -348,12 +326,12 @@ def _starts_us(traced: Sequence[Traced]) -> Iterator[float]:
 
 
 RULE = Rule(
-    id=RuleId("StepTime"),
+    id=results.RuleId("StepTime"),
     title="Step times",
     about=ABOUT,
     needs=(Need.KERNELS,),
     params=Params,
     measure=measure,
     judge=judge,
-    places={"step_times": Place(dashboard=DashboardPanel(order=60))},
+    places={"step_times": results.Place(dashboard=results.DashboardPanel(order=60))},
 )
