@@ -8,25 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from reportgen import results
 from reportgen.facts.resample import ThinCurve, thin
 from reportgen.profile.system import Floats
 from reportgen.profile.trace import RankTrace
 from reportgen.profile.trace_tables import HOST_MEMORY, NONE, Times
-from reportgen.results import (
-    DashboardPanel,
-    Exhibit,
-    ExhibitKind,
-    Finding,
-    Place,
-    Role,
-    RuleId,
-    Section,
-    Severity,
-    Where,
-    exhibit,
-)
+from reportgen.rules import kit
 from reportgen.rules.base import About, Need, Outcome, Rule
-from reportgen.rules.kit import Message, col, concat, derived, floats, row, share_limit, table
 from reportgen.text import write
 from reportgen.units import NS_PER_S, pct_of
 
@@ -42,30 +30,30 @@ ABOUT = About(
         "grows from step to step is a leak; reserved without allocated is fragmentation."
     ),
     advice="Keep no tensors with their graphs (loss.item(), detach()) beyond a step.",
-    section=Section(id="device-memory", title="Memory", order=90),
+    section=results.Section(id="device-memory", title="Memory", order=90),
 )
-GROWING = Message(
+GROWING = kit.Message(
     id="DMEM-1",
     title="Memory that is allocated grows by {per_step:bytes} in every step",
     text=(
-        "From the first to the last of {n_steps} steps {place} of {node} gains {grown:bytes}, "
-        "{measured:pct} of the peak."
+        "From the first to the last of {n_steps} steps {curve.place} of {curve.node} gains "
+        "{grown:bytes}, {measured:pct} of the peak."
     ),
     advice="Look for tensors that are kept beyond a step: losses in lists, hooks, caches.",
-    severity=Severity.WARNING,
+    severity=results.Severity.WARNING,
     exhibit="device_memory",
 )
-FRAGMENTING = Message(
+FRAGMENTING = kit.Message(
     id="DMEM-2",
     title="Memory that is reserved grows by {per_step:bytes} in every step",
     text=GROWING.text,
     advice="Look for shapes that change; expandable_segments:True lets the allocator reuse more.",
-    severity=Severity.WARNING,
+    severity=results.Severity.WARNING,
     exhibit="device_memory",
 )
-CURVE_TITLE = "Memory of {place} on {node}: up to {peak:bytes} allocated"
+CURVE_TITLE = "Memory of {c.place} on {c.node}: up to {c.peak_allocated_bytes:bytes} allocated"
 CURVE_CAPTION = (
-    "The device with the highest peak; {events:count event} in {points:count point}, the most of "
+    "The device with the highest peak; {c.events:count event} in {points:count point}, the most of "
     "each is kept.{relative}"
 )
 RELATIVE = " Totals were not recorded: it counts from the first event."
@@ -75,7 +63,7 @@ RELATIVE = " Totals were not recorded: it counts from the first event."
 class Params:
     """When growth is a fault."""
 
-    threshold_growth_pct: float = share_limit(
+    threshold_growth_pct: float = kit.share_limit(
         5.0, "memory that grows in every step is a fault from this growth over the steps on"
     )
 
@@ -85,7 +73,7 @@ def _grown(at_steps: Floats) -> float | None:
     return float(known[-1] - known[0]) if known.size > 1 else None
 
 
-@row
+@kit.row
 class MemoryCurve:
     """One device, or the host's memory, of a rank.
 
@@ -99,13 +87,13 @@ class MemoryCurve:
     """
 
     node: str
-    rank: int = col()
-    place: str = col(name="device")
-    events: int = col()
-    peak_allocated_bytes: float = col("bytes")
-    peak_reserved_bytes: float | None = col("bytes")
-    growth_bytes: float | None = derived(lambda item: _grown(item.at_steps), "bytes")
-    reserved_growth_bytes: float | None = derived(
+    rank: int = kit.col()
+    place: str = kit.col(name="device")
+    events: int = kit.col()
+    peak_allocated_bytes: float = kit.col("bytes")
+    peak_reserved_bytes: float | None = kit.col("bytes")
+    growth_bytes: float | None = kit.derived(lambda item: _grown(item.at_steps), "bytes")
+    reserved_growth_bytes: float | None = kit.derived(
         lambda item: _grown(item.reserved_at_steps), "bytes"
     )
     is_relative: bool
@@ -162,14 +150,14 @@ def _at(moment_ns: Times, time_ns: Times, values: Floats) -> Floats:
 
 def judge(ranks: Sequence[Sequence[MemoryCurve]], params: Params) -> Outcome:
     """Report how memory went, and where it grows in every step."""
-    curves = concat(ranks)
+    curves = kit.concat(ranks)
     if not curves:
         text = "No memory was recorded: pass profile_memory=True to the profiler."
         return Outcome(missing=text)
     on_gpu = [curve for curve in curves if not curve.is_host]
     drawn = max(curves, key=lambda curve: (not curve.is_host, curve.peak_allocated_bytes))
     growing = [item for curve in on_gpu for item in _growth(curve, params.threshold_growth_pct)]
-    by_device = table(
+    by_device = kit.table(
         "device_memory",
         curves,
         MemoryCurve,
@@ -187,7 +175,7 @@ def judge(ranks: Sequence[Sequence[MemoryCurve]], params: Params) -> Outcome:
     )
 
 
-def _growth(curve: MemoryCurve, limit_pct: float) -> Iterator[Finding]:
+def _growth(curve: MemoryCurve, limit_pct: float) -> Iterator[results.Finding]:
     for message, at_steps, peak_bytes in (
         (GROWING, curve.at_steps, curve.peak_allocated_bytes),
         (FRAGMENTING, curve.reserved_at_steps, curve.peak_reserved_bytes or 0.0),
@@ -201,47 +189,46 @@ def _growth(curve: MemoryCurve, limit_pct: float) -> Iterator[Finding]:
             yield message.finding(
                 measured=share_pct,
                 threshold=limit_pct,
-                where=Where(node=curve.node, device=curve.place),
+                where=results.Where(node=curve.node, device=curve.place),
                 per_step=grown_bytes / (known.size - 1),
                 n_steps=known.size,
-                place=curve.place,
-                node=curve.node,
+                curve=curve,
                 grown=grown_bytes,
             )
 
 
-def _over_time(curve: MemoryCurve) -> Exhibit:
+def _over_time(curve: MemoryCurve) -> results.Exhibit:
     lines = [
         (f"{curve.place} {kind}", "bytes", line.high)
         for kind, line in (("allocated", curve.allocated), ("reserved", curve.reserved))
         if line is not None
     ]
-    return exhibit(
+    return results.exhibit(
         "memory_over_time",
-        ExhibitKind.SERIES,
-        title=write(
-            CURVE_TITLE, place=curve.place, node=curve.node, peak=curve.peak_allocated_bytes
-        ),
+        results.ExhibitKind.SERIES,
+        title=write(CURVE_TITLE, c=curve),
         caption=write(
             CURVE_CAPTION,
-            events=curve.events,
+            c=curve,
             points=curve.allocated.time_ns.size,
             relative=RELATIVE if curve.is_relative else "",
         ),
         columns=[
-            *floats(("time_s", "s", curve.allocated.time_ns / NS_PER_S)),
-            *floats(*lines, role=Role.MEMORY if curve.is_host else Role.GPU_MEMORY),
+            *kit.floats(("time_s", "s", curve.allocated.time_ns / NS_PER_S)),
+            *kit.floats(
+                *lines, role=results.Role.MEMORY if curve.is_host else results.Role.GPU_MEMORY
+            ),
         ],
     )
 
 
 RULE = Rule(
-    id=RuleId("DeviceMemory"),
+    id=results.RuleId("DeviceMemory"),
     title="Device memory",
     about=ABOUT,
     needs=(Need.KERNELS,),
     params=Params,
     measure=measure,
     judge=judge,
-    places={"memory_over_time": Place(dashboard=DashboardPanel(order=160))},
+    places={"memory_over_time": results.Place(dashboard=results.DashboardPanel(order=160))},
 )

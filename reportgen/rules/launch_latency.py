@@ -3,30 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from reportgen import results
 from reportgen.facts.device_busy import launch_end_ns, launch_start_ns, own_clock_ns
-from reportgen.facts.distributions import box_of
+from reportgen.facts.distributions import Box, box_of
 from reportgen.facts.kernel_names import short_names
 from reportgen.profile.trace import RankTrace
-from reportgen.profile.trace_tables import NONE, Times
-from reportgen.results import (
-    ColumnType,
-    DashboardPanel,
-    Exhibit,
-    ExhibitKind,
-    Finding,
-    Place,
-    Role,
-    RuleId,
-    Section,
-    column,
-    exhibit,
-)
+from reportgen.profile.trace_tables import NONE
+from reportgen.rules import kit
 from reportgen.rules.base import About, Need, Outcome, Rule
-from reportgen.rules.kit import Message, col, concat, floats, reason_without_gpu, row, table, top_k
 from reportgen.text import write
 from reportgen.units import NS_PER_US
 
@@ -40,15 +28,15 @@ ABOUT = About(
         "that the GPU waits for each launch."
     ),
     advice="Where delays are short and the GPU idles, launch less often: fuse, compile, graphs.",
-    section=Section(id="launches", title="Launches", order=100),
+    section=results.Section(id="launches", title="Launches", order=100),
 )
-READING = Message(
+READING = kit.Message(
     id="LAUNCH-1",
     title="Operations begin {begin} their launch (median){on}",
     text=(
-        "95 % begin within {p95:ns} of the call, the last after {longest:ns}. A long delay means "
-        "that the host runs ahead, which is good; one of a few µs that the GPU has nothing in "
-        "store.{early}{unseen}"
+        "95 % begin within {most.p95_ns:ns} of the call, the last after {most.max_ns:ns}. A long "
+        "delay means that the host runs ahead, which is good; one of a few µs that the GPU has "
+        "nothing in store.{early}{unseen}"
     ),
     advice="Look at the causes of idling where the delay is short.",
     unit="us",
@@ -66,35 +54,32 @@ EARLY = (
 class Params:
     """How many of the slowest launches are listed."""
 
-    top: int = top_k()
+    top: int = kit.top_k()
 
 
-@row
+@kit.row
 class Delays:
     """One kind of delay on one rank; ``negative`` of ``count`` are below 0."""
 
-    rank: int = col()
-    delay: str = col()
-    count: int = col()
-    lower_ns: float
-    p25_ns: float
-    p50_ns: float = col("us", name="p50_us", per=NS_PER_US)
-    p75_ns: float
-    upper_ns: float
-    p95_ns: float = col("us", name="p95_us", per=NS_PER_US)
-    max_ns: int = col("us", name="max_us", per=NS_PER_US)
-    negative: int = col()
-    orphans: int = col()
+    rank: int = kit.col()
+    delay: str = kit.col()
+    count: int = kit.col()
+    box: Box
+    p50_ns: float = kit.derived(lambda item: item.box.p50, "us", name="p50_us", per=NS_PER_US)
+    p95_ns: float = kit.derived(lambda item: item.box.p95, "us", name="p95_us", per=NS_PER_US)
+    max_ns: int = kit.col("us", name="max_us", per=NS_PER_US)
+    negative: int = kit.col()
+    orphans: int = kit.col()
 
 
-@row
+@kit.row
 class SlowLaunch:
     """One operation that began long after it was launched; ``start_ns`` in the trace's clock."""
 
-    name: str = col()
-    rank: int = col()
-    start_ns: int = col("us", name="start_us", per=NS_PER_US)
-    delay_ns: int = col("us", name="delay_us", per=NS_PER_US)
+    name: str = kit.col()
+    rank: int = kit.col()
+    start_ns: int = kit.col("us", name="start_us", per=NS_PER_US)
+    delay_ns: int = kit.col("us", name="delay_us", per=NS_PER_US)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,7 +105,15 @@ def measure(trace: RankTrace, params: Params) -> RankLaunches:
     return RankLaunches(
         n_ops=ops.start_ns.size,
         delays=tuple(
-            _delays(trace.rank, name, values, orphans=ops.launch.size - rows.size)
+            Delays(
+                rank=trace.rank,
+                delay=name,
+                count=values.size,
+                box=box_of(values.astype(np.float64)),
+                max_ns=int(values.max()),
+                negative=int((values < 0).sum()),
+                orphans=ops.launch.size - rows.size,
+            )
             for name, values in ((LAUNCH, launched_ns), (QUEUE, queued_ns))
             if values.size
         ),
@@ -136,31 +129,13 @@ def measure(trace: RankTrace, params: Params) -> RankLaunches:
     )
 
 
-def _delays(rank: int, delay: str, values: Times, *, orphans: int) -> Delays:
-    box = box_of(values.astype(np.float64))
-    return Delays(
-        rank=rank,
-        delay=delay,
-        count=values.size,
-        lower_ns=box.lower,
-        p25_ns=box.p25,
-        p50_ns=box.p50,
-        p75_ns=box.p75,
-        upper_ns=box.upper,
-        p95_ns=box.p95,
-        max_ns=int(values.max()),
-        negative=int((values < 0).sum()),
-        orphans=orphans,
-    )
-
-
 def judge(ranks: Sequence[RankLaunches], params: Params) -> Outcome:
     """Report how launches reach the GPU."""
-    missing = reason_without_gpu(sum(rank.n_ops for rank in ranks))
+    missing = kit.reason_without_gpu(sum(rank.n_ops for rank in ranks))
     if missing:
         return Outcome(missing=missing)
-    rows = concat(rank.delays for rank in ranks)
-    by_rank = table(
+    rows = kit.concat(rank.delays for rank in ranks)
+    by_rank = kit.table(
         "launch_latency",
         rows,
         Delays,
@@ -183,27 +158,26 @@ def judge(ranks: Sequence[RankLaunches], params: Params) -> Outcome:
     )
 
 
-def _reading(rows: Sequence[Delays]) -> Finding:
+def _reading(rows: Sequence[Delays]) -> results.Finding:
     most = max(rows, key=lambda item: item.p50_ns)
     orphans, n_early = sum(item.orphans for item in rows), sum(item.negative for item in rows)
-    side = "before" if most.p50_ns < 0 else "after"
+    begin = "{delay:ns} before" if most.p50_ns < 0 else "{delay:ns} after"
     return READING.finding(
         measured=round(most.p50_ns / NS_PER_US, 3),
-        begin=write("{delay:ns} {side}", delay=abs(most.p50_ns), side=side),
+        begin=write(begin, delay=abs(most.p50_ns)),
         on=write(ON_RANK, rank=most.rank, n_ranks=len(rows)) if len(rows) > 1 else "",
-        p95=most.p95_ns,
-        longest=most.max_ns,
+        most=most,
         early=write(EARLY, n=n_early) if n_early else "",
         unseen=write(UNSEEN, orphans=orphans) if orphans else "",
     )
 
 
-def _boxes(rows: Sequence[Delays]) -> Exhibit:
+def _boxes(rows: Sequence[Delays]) -> results.Exhibit:
     has_ranks = len({item.rank for item in rows}) > 1
     names = [f"rank {item.rank} {item.delay}" if has_ranks else item.delay for item in rows]
-    return exhibit(
+    return results.exhibit(
         "launch_delays",
-        ExhibitKind.BOXES,
+        results.ExhibitKind.BOXES,
         title="From launch to start on the GPU",
         caption=(
             "launch: from the begin of the call, queue: from its end, negative where the "
@@ -211,28 +185,25 @@ def _boxes(rows: Sequence[Delays]) -> Exhibit:
             "median; whiskers within 1.5 times the box."
         ),
         columns=[
-            column("name", "", names, type=ColumnType.TEXT),
-            *floats(
+            results.column("name", "", names, type=results.ColumnType.TEXT),
+            *kit.floats(
                 *(
-                    (mark, "us", [getattr(item, f"{mark}_ns") / NS_PER_US for item in rows])
+                    (mark, "us", [getattr(item.box, mark) / NS_PER_US for item in rows])
                     for mark in ("lower", "p25", "p50", "p75", "upper")
                 )
             ),
         ],
-        role=Role.GPU,
+        role=results.Role.GPU,
     )
 
 
-def _slowest(ranks: Sequence[RankLaunches], top: int) -> Exhibit:
-    every = concat(rank.slowest for rank in ranks)
+def _slowest(ranks: Sequence[RankLaunches], top: int) -> results.Exhibit:
+    every = kit.concat(rank.slowest for rank in ranks)
     rows = sorted(every, key=lambda item: (-item.delay_ns, item.rank, item.start_ns))[:top]
     names = short_names([item.name for item in rows])
-    return table(
+    return kit.table(
         "slowest_launches",
-        [
-            SlowLaunch(name=name, rank=item.rank, start_ns=item.start_ns, delay_ns=item.delay_ns)
-            for name, item in zip(names, rows, strict=True)
-        ],
+        [replace(item, name=name) for name, item in zip(names, rows, strict=True)],
         SlowLaunch,
         title="The longest launch delays",
         caption=f"The {len(rows)} longest; start_us is in the trace's own clock.",
@@ -240,7 +211,7 @@ def _slowest(ranks: Sequence[RankLaunches], top: int) -> Exhibit:
 
 
 RULE = Rule(
-    id=RuleId("LaunchLatency"),
+    id=results.RuleId("LaunchLatency"),
     title="Launch latency",
     about=ABOUT,
     needs=(Need.KERNELS,),
@@ -248,5 +219,5 @@ RULE = Rule(
     measure=measure,
     judge=judge,
     folded=("slowest_launches",),
-    places={"launch_delays": Place(dashboard=DashboardPanel(order=180))},
+    places={"launch_delays": results.Place(dashboard=results.DashboardPanel(order=180))},
 )

@@ -8,22 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from reportgen import results
 from reportgen.facts.device_busy import launch_end_ns
 from reportgen.facts.resample import ThinCurve, thin
 from reportgen.profile.trace import RankTrace
 from reportgen.profile.trace_tables import NONE, Times
-from reportgen.results import (
-    DashboardPanel,
-    Exhibit,
-    ExhibitKind,
-    Place,
-    RuleId,
-    Section,
-    Where,
-    exhibit,
-)
+from reportgen.rules import kit
 from reportgen.rules.base import About, Need, Outcome, Rule
-from reportgen.rules.kit import Message, col, floats, reason_without_gpu, row, share_limit, table
 from reportgen.text import write
 from reportgen.units import NS_PER_S, NS_PER_US, pct_of
 
@@ -38,15 +29,15 @@ ABOUT = About(
         "nothing."
     ),
     advice="Where the queue is empty and the GPU idles, the host is the bottleneck.",
-    section=Section(id="launches", title="Launches", order=100),
+    section=results.Section(id="launches", title="Launches", order=100),
 )
-FULL = Message(
+FULL = kit.Message(
     id="QUEUE-1",
     title="The launch queue is full {measured:pct} of the time",
     text=(
-        "For {full:ns} of {length:ns} stream {stream} of {node} held at least {full_from:n} "
-        "operations: the host is ahead and blocks in launch calls. The GPU is the bottleneck, not "
-        "the host."
+        "For {q.full_ns:ns} of {q.length_ns:ns} stream {q.stream} of {q.node} held at least "
+        f"{FULL_FROM:,} operations: the host is ahead and blocks in launch calls. The GPU is the "
+        "bottleneck, not the host."
     ),
     advice="Speed up the GPU's work; the host's does not matter here.",
     exhibit="queue_depth",
@@ -57,24 +48,24 @@ FULL = Message(
 class Params:
     """When a full queue is reported."""
 
-    threshold_full_pct: float = share_limit(
+    threshold_full_pct: float = kit.share_limit(
         1.0, "a full queue is told from this share of the time on"
     )
 
 
-@row
+@kit.row
 class StreamQueue:
     """One stream of a rank; ``curve`` is the thinned depth, of the rank's deepest queue only."""
 
     node: str
-    rank: int = col()
-    device: int = col()
-    stream: int = col()
-    launches: int = col()
-    length_ns: int = col("us", name="window_us", per=NS_PER_US)
-    mean_depth: float = col()
-    max_depth: int = col()
-    full_ns: int = col("us", name="full_us", per=NS_PER_US)
+    rank: int = kit.col()
+    device: int = kit.col()
+    stream: int = kit.col()
+    launches: int = kit.col()
+    length_ns: int = kit.col("us", name="window_us", per=NS_PER_US)
+    mean_depth: float = kit.col()
+    max_depth: int = kit.col()
+    full_ns: int = kit.col("us", name="full_us", per=NS_PER_US)
     curve: ThinCurve | None
 
     @property
@@ -89,9 +80,10 @@ def measure(trace: RankTrace, _params: Params) -> tuple[int, tuple[StreamQueue, 
     deepest = max((int(depth.max()) for *_, depth in queues), default=0)
     found: list[StreamQueue] = []
     for device, stream, time_ns, depth in queues:
-        length_ns = int(time_ns[-1] - time_ns[0])
-        lasting_ns = np.diff(time_ns)
-        is_deepest = int(depth.max()) == deepest and all(item.curve is None for item in found)
+        length_ns, lasting_ns = int(time_ns[-1] - time_ns[0]), np.diff(time_ns)
+        curve = None
+        if int(depth.max()) == deepest and all(item.curve is None for item in found):
+            curve = thin(trace.origin_ns + time_ns, depth.astype(np.float64))
         found.append(
             StreamQueue(
                 node=trace.node,
@@ -103,9 +95,7 @@ def measure(trace: RankTrace, _params: Params) -> tuple[int, tuple[StreamQueue, 
                 mean_depth=float((lasting_ns * depth[:-1]).sum() / length_ns) if length_ns else 0.0,
                 max_depth=int(depth.max()),
                 full_ns=int(lasting_ns[depth[:-1] >= FULL_FROM].sum()),
-                curve=thin(trace.origin_ns + time_ns, depth.astype(np.float64))
-                if is_deepest
-                else None,
+                curve=curve,
             )
         )
     return trace.gpu_ops.start_ns.size, tuple(found)
@@ -134,7 +124,7 @@ def _depths(trace: RankTrace) -> Iterator[tuple[int, int, Times, NDArray[np.int6
 def judge(ranks: Sequence[tuple[int, tuple[StreamQueue, ...]]], params: Params) -> Outcome:
     """Report how full the queues were."""
     queues = [queue for _, of_rank in ranks for queue in of_rank]
-    missing = reason_without_gpu(sum(n_ops for n_ops, _ in ranks))
+    missing = kit.reason_without_gpu(sum(n_ops for n_ops, _ in ranks))
     if not queues:
         return Outcome(missing=missing)
     deepest = max(queues, key=lambda item: (item.curve is not None, item.max_depth))
@@ -143,14 +133,10 @@ def judge(ranks: Sequence[tuple[int, tuple[StreamQueue, ...]]], params: Params) 
     full = FULL.finding(
         measured=fullest.full_pct,
         threshold=params.threshold_full_pct,
-        where=Where(node=fullest.node, device=f"gpu{fullest.device}"),
-        full=fullest.full_ns,
-        length=fullest.length_ns,
-        stream=fullest.stream,
-        node=fullest.node,
-        full_from=FULL_FROM,
+        where=results.Where(node=fullest.node, device=f"gpu{fullest.device}"),
+        q=fullest,
     )
-    by_stream = table(
+    by_stream = kit.table(
         "queue_depth",
         queues,
         StreamQueue,
@@ -163,28 +149,23 @@ def judge(ranks: Sequence[tuple[int, tuple[StreamQueue, ...]]], params: Params) 
     return Outcome(
         missing=missing,
         findings=[full] if is_full else [],
-        exhibits=[*_curve(deepest), by_stream],
+        exhibits=[*([_over_time(deepest, deepest.curve)] if deepest.curve else []), by_stream],
         metrics={"queue_max": max(queue.max_depth for queue in queues)},
     )
 
 
-def _curve(queue: StreamQueue) -> Iterator[Exhibit]:
-    curve = queue.curve
-    if curve is None:
-        return
-    yield exhibit(
+def _over_time(queue: StreamQueue, curve: ThinCurve) -> results.Exhibit:
+    return results.exhibit(
         "queue_over_time",
-        ExhibitKind.BAND,
+        results.ExhibitKind.BAND,
         title=write("Launch queue: up to {n:count operation} in store", n=queue.max_depth),
         caption=write(
-            "Launched but not begun, on stream {stream} of {node}, the deepest queue; "
-            "{n:count change} in {kept:count point}, extremes kept.",
-            stream=queue.stream,
-            node=queue.node,
-            n=curve.n_points,
+            "Launched but not begun, on stream {q.stream} of {q.node}, the deepest queue; "
+            "{q.curve.n_points:count change} in {kept:count point}, extremes kept.",
+            q=queue,
             kept=curve.time_ns.size,
         ),
-        columns=floats(
+        columns=kit.floats(
             ("time_s", "s", curve.time_ns / NS_PER_S),
             ("operations_min", "", curve.low),
             ("operations_mean", "", curve.mean),
@@ -194,12 +175,12 @@ def _curve(queue: StreamQueue) -> Iterator[Exhibit]:
 
 
 RULE = Rule(
-    id=RuleId("LaunchQueue"),
+    id=results.RuleId("LaunchQueue"),
     title="Launch queue",
     about=ABOUT,
     needs=(Need.KERNELS,),
     params=Params,
     measure=measure,
     judge=judge,
-    places={"queue_over_time": Place(dashboard=DashboardPanel(order=170))},
+    places={"queue_over_time": results.Place(dashboard=results.DashboardPanel(order=170))},
 )

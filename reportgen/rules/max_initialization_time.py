@@ -8,42 +8,14 @@ from typing import TypeGuard
 
 import numpy as np
 
+from reportgen import results
 from reportgen.facts.activity import training_loop_ns
 from reportgen.facts.samples import sum_over
 from reportgen.facts.steps import Loop, loop_of
 from reportgen.merging import greatest, least
 from reportgen.profile import NodeProfile, SeriesKind
-from reportgen.results import (
-    ColumnType,
-    Counters,
-    Details,
-    Exhibit,
-    ExhibitKind,
-    Finding,
-    JsonValue,
-    Reason,
-    Role,
-    RuleId,
-    Section,
-    Severity,
-    Where,
-    column,
-    exhibit,
-)
+from reportgen.rules import kit
 from reportgen.rules.base import About, Need, Outcome, Rule, param
-from reportgen.rules.kit import (
-    AWS_DEFAULTS,
-    Message,
-    col,
-    concat,
-    fault_severity,
-    floats,
-    merge,
-    merged,
-    reason_without_steps,
-    row,
-    table,
-)
 from reportgen.text import write
 from reportgen.units import NS_PER_US, percentages, seconds
 
@@ -62,11 +34,11 @@ ABOUT = About(
         "Stream the data instead of copying them first, use a smaller image, cache what is "
         "downloaded or compiled, and move preprocessing out of the training job."
     ),
-    section=Section(id="initialization", title="Initialization", order=250),
+    section=results.Section(id="initialization", title="Initialization", order=250),
     is_quiet=True,
     has_counters=True,
 )
-LONG = Message(
+LONG = kit.Message(
     id="INIT-1",
     title="Start-up took {measured:s} before the first step",
     text=(
@@ -105,7 +77,7 @@ class Params:
         20,
         unit="min",
         meaning="the first step may begin so many minutes after the first sample",
-        source=AWS_DEFAULTS,
+        source=kit.AWS_DEFAULTS,
         minimum=0,
     )
 
@@ -115,19 +87,19 @@ class Params:
         return 60 * self.threshold
 
 
-@row
+@kit.row
 class StartupRate:
     """One rate of one node in bytes/s; ``loop_mean`` is ``None`` without a sample in the loop."""
 
-    node: str = col()
-    what: str = col()
-    mean: float = col("bytes/s", digits=1)
-    highest: float = col("bytes/s", digits=1)
-    loop_mean: float | None = col("bytes/s", digits=1)
-    samples: int = col()
+    node: str = kit.col()
+    what: str = kit.col()
+    mean: float = kit.col("bytes/s", digits=1)
+    highest: float = kit.col("bytes/s", digits=1)
+    loop_mean: float | None = kit.col("bytes/s", digits=1)
+    samples: int = kit.col()
 
 
-@row
+@kit.row
 class NodeStart:
     """One node, or all of them merged.
 
@@ -138,15 +110,15 @@ class NodeStart:
         rates: of the network and the disks before the first step.
     """
 
-    loop: Loop = merged(merge, default_factory=Loop)
-    first_ns: int | None = merged(least, default=None)
-    last_ns: int | None = merged(greatest, default=None)
-    first_event_ns: int | None = merged(least, default=None)
-    last_event_ns: int | None = merged(greatest, default=None)
-    rates: tuple[StartupRate, ...] = merged(concat, default=())
+    loop: Loop = kit.merged(kit.merge, default_factory=Loop)
+    first_ns: int | None = kit.merged(least, default=None)
+    last_ns: int | None = kit.merged(greatest, default=None)
+    first_event_ns: int | None = kit.merged(least, default=None)
+    last_event_ns: int | None = kit.merged(greatest, default=None)
+    rates: tuple[StartupRate, ...] = kit.merged(kit.concat, default=())
 
 
-@row
+@kit.row
 class Phases:
     """The start of a job, and how long initialization, training loop and finalization took."""
 
@@ -191,7 +163,7 @@ def _rates(part: NodeProfile) -> Iterator[StartupRate]:
 
 def judge(measurements: Sequence[NodeStart], params: Params) -> Outcome:
     """Decide once for the job: is the first step later than the threshold."""
-    job = merge([NodeStart(), *measurements])
+    job = kit.merge([NodeStart(), *measurements])
     details = _details(job)
     phases = _phases(details)
     is_late = int(phases is not None and phases.parts_s[0] > params.limit_s)
@@ -201,12 +173,14 @@ def judge(measurements: Sequence[NodeStart], params: Params) -> Outcome:
         findings=[_finding(phases, params, meanwhile=_meanwhile(job.rates))],
         exhibits=[*_phases_exhibit(phases, end=OUR_END), *_rates_exhibit(job.rates)],
         metrics=dict(zip(metrics, phases.parts_s, strict=True)) if phases else {},
-        counters=Counters(rule_triggered=is_late, violations=is_late, datapoints=job.loop.n_steps),
+        counters=results.Counters(
+            rule_triggered=is_late, violations=is_late, datapoints=job.loop.n_steps
+        ),
         details=details,
     )
 
 
-def from_details(_counters: Counters, details: Details, params: Params) -> Outcome:
+def from_details(_counters: results.Counters, details: results.Details, params: Params) -> Outcome:
     """Say how the job's time divides by AWS's result."""
     phases = _phases(details)
     return Outcome(
@@ -215,9 +189,9 @@ def from_details(_counters: Counters, details: Details, params: Params) -> Outco
     )
 
 
-def _details(job: NodeStart) -> Details:
+def _details(job: NodeStart) -> results.Details:
     """Return AWS's details; ``last`` is the latest end of a step (docs/rules.md)."""
-    loop, step_num = job.loop, dict[str, JsonValue]()
+    loop, step_num = job.loop, dict[str, results.JsonValue]()
     if loop.start_ns is not None and loop.end_ns is not None:
         step_num = {"first": loop.start_ns // NS_PER_US, "last": loop.end_ns // NS_PER_US}
     is_sampled = job.first_ns is not None
@@ -230,8 +204,8 @@ def _details(job: NodeStart) -> Details:
     }
 
 
-def _missing(loop: Loop, details: Details, params: Params) -> Reason | None:
-    reason = reason_without_steps(loop)
+def _missing(loop: Loop, details: results.Details, params: Params) -> results.Reason | None:
+    reason = kit.reason_without_steps(loop)
     start, end = details["job_start"], details["job_end"]
     if reason is None or not (_is_number(start) and _is_number(end)):
         return reason
@@ -241,7 +215,7 @@ def _missing(loop: Loop, details: Details, params: Params) -> Reason | None:
     return replace(reason, text=text)
 
 
-def _phases(details: Details) -> Phases | None:
+def _phases(details: results.Details) -> Phases | None:
     """Return the start of the job and how long its phases took; ``None`` where it is unknown."""
     step_num = details.get("step_num")
     if not isinstance(step_num, dict) or not step_num:
@@ -258,7 +232,7 @@ def _phases(details: Details) -> Phases | None:
     return Phases(start_s=start_s, parts_s=(round(before_s, 6), loop_s, round(after_s, 6)))
 
 
-def _finding(phases: Phases | None, params: Params, *, meanwhile: str) -> Finding | None:
+def _finding(phases: Phases | None, params: Params, *, meanwhile: str) -> results.Finding | None:
     """Return INIT-1; a loop shorter than what follows it was hardly recorded as a whole."""
     if phases is None:
         return None
@@ -272,8 +246,8 @@ def _finding(phases: Phases | None, params: Params, *, meanwhile: str) -> Findin
     found = LONG.finding(
         measured=before_s,
         threshold=params.limit_s if is_late else loop_s,
-        where=Where(start_s=phases.start_s, end_s=phases.start_s + before_s),
-        severity=fault_severity(share) if is_fault else Severity.INFO,
+        where=results.Where(start_s=phases.start_s, end_s=phases.start_s + before_s),
+        severity=kit.fault_severity(share) if is_fault else results.Severity.INFO,
         share=share,
         advice=None if is_fault else SHORT_ADVICE,
         limit=write("the limit is {s:s}", s=params.limit_s) if is_late else "longer than the loop",
@@ -300,27 +274,27 @@ def _meanwhile(rates: Sequence[StartupRate]) -> str:
     return f" Meanwhile on {busiest.node} on average: {', '.join(told)}."
 
 
-def _phases_exhibit(phases: Phases | None, *, end: str) -> Iterator[Exhibit]:
+def _phases_exhibit(phases: Phases | None, *, end: str) -> Iterator[results.Exhibit]:
     if phases is None:
         return
     names = ("initialization", "training loop", "finalization")
     pct = percentages(phases.parts_s, decimals=1)
-    yield exhibit(
+    yield results.exhibit(
         "phases",
-        ExhibitKind.SHARES,
+        results.ExhibitKind.SHARES,
         title="Phases of the job",
         caption=f"From the first sample to the last; {end}.",
         columns=[
-            column("part", "", names, type=ColumnType.TEXT),
-            *floats(("time_s", "s", phases.parts_s), ("pct", "%", pct)),
+            results.column("part", "", names, type=results.ColumnType.TEXT),
+            *kit.floats(("time_s", "s", phases.parts_s), ("pct", "%", pct)),
         ],
-        row_roles=(Role.START, Role.GPU, Role.OTHER),
+        row_roles=(results.Role.START, results.Role.GPU, results.Role.OTHER),
     )
 
 
-def _rates_exhibit(rates: Sequence[StartupRate]) -> Iterator[Exhibit]:
+def _rates_exhibit(rates: Sequence[StartupRate]) -> Iterator[results.Exhibit]:
     if rates:
-        yield table(
+        yield kit.table(
             "startup_rates",
             rates,
             StartupRate,
@@ -337,7 +311,7 @@ def _is_number(value: object) -> TypeGuard[float]:
 
 
 RULE = Rule(
-    id=RuleId("MaxInitializationTime"),
+    id=results.RuleId("MaxInitializationTime"),
     title="Initialization time",
     about=ABOUT,
     needs=(Need.SYSTEM, Need.FRAMEWORK),

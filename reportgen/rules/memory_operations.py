@@ -8,38 +8,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from reportgen import results
 from reportgen.facts.device_busy import Window, headline, time_in, unions_of, windows_of
 from reportgen.facts.groups import sums_by_code
 from reportgen.facts.intervals import clip, overlap_ns, union_of
+from reportgen.merging import merge_by
 from reportgen.profile.trace import RankTrace
 from reportgen.profile.trace_tables import NONE, GpuKind
-from reportgen.results import (
-    LARGEST_PART,
-    DashboardPanel,
-    Exhibit,
-    Finding,
-    Place,
-    Role,
-    RuleId,
-    Section,
-    Severity,
-    Where,
-)
+from reportgen.rules import kit
 from reportgen.rules.base import About, Need, Outcome, Rule
-from reportgen.rules.kit import (
-    Message,
-    col,
-    concat,
-    derived,
-    fault_severity,
-    ranking,
-    reason_without_gpu,
-    row,
-    share_limit,
-    sum_by_key,
-    table,
-    window_name,
-)
 from reportgen.text import write
 from reportgen.units import NS_PER_US, pct_of, ratio_of
 
@@ -55,19 +32,20 @@ ABOUT = About(
         "while no kernel does is exposed: it makes the step longer."
     ),
     advice="Pin host memory and copy with non_blocking=True.",
-    section=Section(id="device-memory", title="Memory", order=90),
+    section=results.Section(id="device-memory", title="Memory", order=90),
 )
-PAGEABLE_COPIES = Message(
+PAGEABLE_COPIES = kit.Message(
     id="COPY-1",
-    title="{size:bytes} are copied from or to pageable memory",
+    title="{total.bytes:bytes} are copied from or to pageable memory",
     text=(
-        "Copies of pageable host memory ({count:n} in all) take {time:ns}, {measured:pct} of the "
-        "time from the first to the last GPU operation; each blocks the host until it is done."
+        "Copies of pageable host memory ({total.count:n} in all) take {total.time_ns:ns}, "
+        "{measured:pct} of the time from the first to the last GPU operation; each blocks the host "
+        "until it is done."
     ),
     advice="Set pin_memory=True in the DataLoader, copy with .to(device, non_blocking=True).",
     exhibit="memory_operations",
 )
-EXPOSED = Message(
+EXPOSED = kit.Message(
     id="COPY-2",
     title="Copies that hide behind no kernel take {measured:pct}, mostly {main}",
     text=(
@@ -96,10 +74,10 @@ SHARES_CAPTION = (
 class Params:
     """When pageable copies, and copies that hide behind no kernel, are a fault."""
 
-    threshold_pageable_pct: float = share_limit(
+    threshold_pageable_pct: float = kit.share_limit(
         2.0, "pageable copies are a fault from this share of the window on"
     )
-    threshold_exposed_pct: float = share_limit(
+    threshold_exposed_pct: float = kit.share_limit(
         10.0, "copies and memsets without a kernel beside them are a fault from this share on"
     )
 
@@ -109,17 +87,17 @@ def _gb_per_s(copies: Copies) -> float | None:
     return copies.bytes / copies.time_ns if has_both else None
 
 
-@row
+@kit.row
 class Copies:
     """One direction between two kinds of memory on one rank; ``bytes`` 0 where not recorded."""
 
-    rank: int = col()
-    direction: str = col()
-    kinds: str = col()
-    count: int = col()
-    time_ns: int = col("us", name="time_us", per=NS_PER_US)
-    bytes: int = col("bytes")
-    gb_per_s: float | None = derived(_gb_per_s, "GB/s")
+    rank: int = kit.col()
+    direction: str = kit.col()
+    kinds: str = kit.col()
+    count: int = kit.col(reduce=sum)
+    time_ns: int = kit.col("us", name="time_us", per=NS_PER_US, reduce=sum)
+    bytes: int = kit.col("bytes", reduce=sum)
+    gb_per_s: float | None = kit.derived(_gb_per_s, "GB/s")
 
     @property
     def is_pageable(self) -> bool:
@@ -168,26 +146,25 @@ def measure(trace: RankTrace, _params: Params) -> RankCopies:
 def _copies(trace: RankTrace) -> tuple[Copies, ...]:
     """Return the copies and memsets of a rank, by direction, then kinds."""
     ops = trace.gpu_ops
-    totals: dict[tuple[str, str], tuple[int, int, int]] = {}
     rows = np.flatnonzero(ops.kind != GpuKind.KERNEL)
     is_set = (ops.kind[rows] == GpuKind.MEMSET).astype(np.int64)
     codes, place = np.unique(ops.name[rows] * 2 + is_set, return_inverse=True)
     moved = np.where(ops.bytes[rows] == NONE, 0, ops.bytes[rows])
     sums = (np.ones_like(place), ops.duration_ns[rows], moved)
     by_code = np.stack([sums_by_code(place, values, codes.size) for values in sums], axis=1)
-    for code, added in zip(codes.tolist(), by_code.tolist(), strict=True):
-        name = trace.names[code // 2]
-        key = (MEMSET if code % 2 else direction_of(name), kinds_of(name))
-        count, time_ns, size = totals.get(key, (0, 0, 0))
-        totals[key] = (count + added[0], time_ns + added[1], size + added[2])
-    return tuple(
+    copies = [
         Copies(
-            rank=trace.rank, direction=way, kinds=kinds, count=count, time_ns=time_ns, bytes=size
+            rank=trace.rank,
+            direction=MEMSET if code % 2 else direction_of(trace.names[code // 2]),
+            kinds=kinds_of(trace.names[code // 2]),
+            count=count,
+            time_ns=time_ns,
+            bytes=size,
         )
-        for (way, kinds), (count, time_ns, size) in sorted(
-            totals.items(), key=lambda item: (DIRECTIONS.index(item[0][0]), item[0][1])
-        )
-    )
+        for code, (count, time_ns, size) in zip(codes.tolist(), by_code.tolist(), strict=True)
+    ]
+    merged = merge_by(copies, lambda item: (DIRECTIONS.index(item.direction), item.kinds))
+    return tuple(merged[key] for key in sorted(merged))
 
 
 _DIRECTION = re.compile(r"([HDPA])to([HDPA])")
@@ -240,13 +217,13 @@ def _exposed(trace: RankTrace, window: Window) -> tuple[ExposedCopies, ...]:
 
 def judge(ranks: Sequence[RankCopies], params: Params) -> Outcome:
     """Report what was moved, what of it was pageable, and what hides behind no kernel."""
-    missing = reason_without_gpu(sum(rank.n_ops for rank in ranks))
+    missing = kit.reason_without_gpu(sum(rank.n_ops for rank in ranks))
     if missing:
         return Outcome(missing=missing)
-    rows = concat(rank.rows for rank in ranks)
+    rows = kit.concat(rank.rows for rank in ranks)
     window_ns = sum(rank.window_ns for rank in ranks)
     pageable_ns = sum(item.time_ns for item in rows if item.is_pageable)
-    by_rank = table(
+    by_rank = kit.table(
         "memory_operations",
         rows,
         Copies,
@@ -272,13 +249,13 @@ def judge(ranks: Sequence[RankCopies], params: Params) -> Outcome:
     )
 
 
-def _shares(rows: Sequence[Copies], window_ns: int) -> Exhibit:
-    totals = sum_by_key(
+def _shares(rows: Sequence[Copies], window_ns: int) -> results.Exhibit:
+    totals = kit.sum_by_key(
         {f"{item.direction} ({item.kinds})" if item.is_pageable else item.direction: item.time_ns}
         for item in rows
     )
     every_ns = sum(totals.values())
-    return ranking(
+    return kit.ranking(
         "memory_shares",
         list(totals.items()),
         title="Memory operations by direction",
@@ -287,42 +264,42 @@ def _shares(rows: Sequence[Copies], window_ns: int) -> Exhibit:
         ),
         amount=("time_us", "us"),
         per=NS_PER_US,
-        role=Role.MEMORY,
+        role=results.Role.MEMORY,
     )
 
 
-def _pageable_finding(ranks: Sequence[RankCopies], limit_pct: float) -> Finding | None:
+def _pageable_finding(ranks: Sequence[RankCopies], limit_pct: float) -> results.Finding | None:
     """Return copies of pageable memory: a fault from their share on, else a reading."""
     rows = [item for rank in ranks for item in rank.rows if item.is_pageable]
-    time_ns, size = sum(item.time_ns for item in rows), sum(item.bytes for item in rows)
-    share_pct = pct_of(time_ns, sum(rank.window_ns for rank in ranks))
+    if not rows:
+        return None
+    total = kit.merge(rows)
+    share_pct = pct_of(total.time_ns, sum(rank.window_ns for rank in ranks))
     is_fault = share_pct >= limit_pct
-    if not rows or (size < LEAST_BYTES and not is_fault):
+    if total.bytes < LEAST_BYTES and not is_fault:
         return None
     worst = max(ranks, key=lambda rank: sum(r.time_ns for r in rank.rows if r.is_pageable))
     return PAGEABLE_COPIES.finding(
-        severity=Severity.WARNING if is_fault else Severity.INFO,
+        severity=results.Severity.WARNING if is_fault else results.Severity.INFO,
         measured=share_pct,
         threshold=limit_pct,
-        where=Where(node=worst.node),
+        where=results.Where(node=worst.node),
         share=share_pct / 100 if is_fault else None,
-        size=size,
-        count=sum(item.count for item in rows),
-        time=time_ns,
+        total=total,
     )
 
 
-def _exposed_finding(ranks: Sequence[RankCopies], limit_pct: float) -> Finding | None:
+def _exposed_finding(ranks: Sequence[RankCopies], limit_pct: float) -> results.Finding | None:
     """Return copies and memsets that hide behind no kernel, if they cost their share."""
-    devices = concat(rank.exposed for rank in ranks)
+    devices = kit.concat(rank.exposed for rank in ranks)
     exposed_ns = sum(device.total_ns for device in devices)
     share_pct = pct_of(exposed_ns, sum(device.window.length_ns for device in devices))
     if share_pct < limit_pct or exposed_ns <= 0:
         return None
-    each_ns = sum_by_key(device.direction_ns for device in devices)
+    each_ns = kit.sum_by_key(device.direction_ns for device in devices)
     main = max(each_ns, key=lambda direction: each_ns[direction])
     return EXPOSED.finding(
-        severity=fault_severity(share_pct / 100),
+        severity=kit.fault_severity(share_pct / 100),
         measured=share_pct,
         threshold=limit_pct,
         share=share_pct / 100,
@@ -330,13 +307,13 @@ def _exposed_finding(ranks: Sequence[RankCopies], limit_pct: float) -> Finding |
         main=main,
         exposed=exposed_ns,
         most=each_ns[main],
-        window=window_name([device.window for device in devices]),
+        window=kit.window_name([device.window for device in devices]),
         count=sum(r.count for rank in ranks for r in rank.rows if r.direction == main),
     )
 
 
 RULE = Rule(
-    id=RuleId("MemoryOperations"),
+    id=results.RuleId("MemoryOperations"),
     title="Memory operations",
     about=ABOUT,
     needs=(Need.KERNELS,),
@@ -344,8 +321,8 @@ RULE = Rule(
     measure=measure,
     judge=judge,
     places={
-        "memory_shares": Place(
-            dashboard=DashboardPanel(order=140, headline=LARGEST_PART, row_of="pct")
+        "memory_shares": results.Place(
+            dashboard=results.DashboardPanel(order=140, headline=results.LARGEST_PART, row_of="pct")
         )
     },
 )

@@ -19,8 +19,8 @@ from reportgen.facts.operators import (
 from reportgen.profile.trace import RankTrace
 from reportgen.profile.trace_tables import NONE, SliceKind, Times
 from reportgen.results import ExhibitKind, Role, RuleId, Section
+from reportgen.rules import kit
 from reportgen.rules.base import About, Need, Outcome, Rule
-from reportgen.rules.kit import Message, col, ranking, row, sum_by_key, table, top_k
 from reportgen.text import write
 from reportgen.units import NS_PER_US, pct_of
 
@@ -34,15 +34,23 @@ ABOUT = About(
     section=Section(id="traced-operators", title="Traced operators", order=70),
     hint_when_skipped="Trace with ProfilerActivity.CPU as an activity.",
 )
-READING = Message(
+READING = kit.Message(
     id="OPER-1",
-    title="{name} takes most of the host's time in operators: {measured:pct}",
+    title="{first.name} takes most of the host's time in operators: {measured:pct}",
     text=(
-        "{own:ns} of {every:ns} in {calls:count call}, what they call left out; "
-        "{operators:count different operator} ran."
+        "{first.self_ns:ns} of {every:ns} in {first.count:count call}, what they call left out; "
+        "{n:count different operator} ran."
     ),
     advice="Where the host is too slow for the GPU, call it less often or on larger tensors.",
     exhibit="top_by_self_time",
+)
+BY_SELF_TIME = (
+    "Operators by self time on the host",
+    "Shares of the self time of all operators, over all threads ({every:ns}).",
+)
+BY_GPU_TIME = (
+    "Operators by time on the GPU",
+    "Shares of the GPU time that operators launched themselves ({every:ns}).",
 )
 
 
@@ -50,7 +58,7 @@ READING = Message(
 class Params:
     """How many operators rankings show one by one."""
 
-    top: int = top_k()
+    top: int = kit.top_k()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,22 +76,22 @@ class RankOperators:
     gpu_ns: Mapping[str, int]
 
 
-@row
+@kit.row
 class Operator:
     """One operator over all ranks."""
 
-    name: str = col()
-    count: int = col()
-    sum_ns: int = col("us", name="sum_us", per=NS_PER_US)
-    self_ns: int = col("us", name="self_us", per=NS_PER_US)
-    pct_of_self_time: float = col("%")
-    mean_ns: float = col("us", name="mean_us", per=NS_PER_US)
-    p50_ns: float = col("us", name="p50_us", per=NS_PER_US)
-    p95_ns: float = col("us", name="p95_us", per=NS_PER_US)
-    min_ns: int = col("us", name="min_us", per=NS_PER_US)
-    max_ns: int = col("us", name="max_us", per=NS_PER_US)
-    std_ns: float = col("us", name="std_us", per=NS_PER_US)
-    gpu_ns: int = col("us", name="gpu_time_us", per=NS_PER_US)
+    name: str = kit.col()
+    count: int = kit.col()
+    sum_ns: int = kit.col("us", name="sum_us", per=NS_PER_US)
+    self_ns: int = kit.col("us", name="self_us", per=NS_PER_US)
+    pct_of_self_time: float = kit.col("%")
+    mean_ns: float = kit.col("us", name="mean_us", per=NS_PER_US)
+    p50_ns: float = kit.col("us", name="p50_us", per=NS_PER_US)
+    p95_ns: float = kit.col("us", name="p95_us", per=NS_PER_US)
+    min_ns: int = kit.col("us", name="min_us", per=NS_PER_US)
+    max_ns: int = kit.col("us", name="max_us", per=NS_PER_US)
+    std_ns: float = kit.col("us", name="std_us", per=NS_PER_US)
+    gpu_ns: int = kit.col("us", name="gpu_time_us", per=NS_PER_US)
 
 
 _OF_DURATIONS = ("count", "sum_ns", "mean_ns", "p50_ns", "p95_ns", "min_ns", "max_ns", "std_ns")
@@ -131,41 +139,28 @@ def judge(ranks: Sequence[RankOperators], params: Params) -> Outcome:
     rows = _over_ranks(ranks)
     if not rows:
         return Outcome(missing="The trace holds no operators.")
-    first = rows[0]
     self_time_ns, gpu_time_ns = sum(item.self_ns for item in rows), sum(i.gpu_ns for i in rows)
-    by_host = ranking(
-        "top_by_self_time",
-        [(item.name, item.self_ns) for item in rows],
-        title="Operators by self time on the host",
-        caption=write(
-            "Shares of the self time of all operators, over all threads ({every:ns}).",
-            every=self_time_ns,
-        ),
-        name="operator",
-        amount=("time_us", "us"),
-        most=params.top,
-        others="operator",
-        per=NS_PER_US,
-        drawn_as=ExhibitKind.BARS,
-        role=Role.CPU,
+    by_gpu_time = sorted(rows, key=lambda item: (-item.gpu_ns, item.name))
+    by_host, by_gpu = (
+        kit.ranking(
+            exhibit_id,
+            parts,
+            title=title,
+            caption=write(caption, every=sum(time_ns for _, time_ns in parts)),
+            name="operator",
+            amount=("time_us", "us"),
+            most=params.top,
+            others="operator",
+            per=NS_PER_US,
+            drawn_as=ExhibitKind.BARS,
+            role=role,
+        )
+        for exhibit_id, parts, role, title, caption in (
+            ("top_by_self_time", [(i.name, i.self_ns) for i in rows], Role.CPU, *BY_SELF_TIME),
+            ("top_by_gpu_time", [(i.name, i.gpu_ns) for i in by_gpu_time], Role.GPU, *BY_GPU_TIME),
+        )
     )
-    by_gpu = ranking(
-        "top_by_gpu_time",
-        sorted(((item.name, item.gpu_ns) for item in rows), key=lambda part: (-part[1], part[0])),
-        title="Operators by time on the GPU",
-        caption=write(
-            "Shares of the GPU time that operators launched themselves ({every:ns}).",
-            every=gpu_time_ns,
-        ),
-        name="operator",
-        amount=("time_us", "us"),
-        most=params.top,
-        others="operator",
-        per=NS_PER_US,
-        drawn_as=ExhibitKind.BARS,
-        role=Role.GPU,
-    )
-    every = table(
+    every = kit.table(
         "operators",
         rows,
         Operator,
@@ -177,12 +172,7 @@ def judge(ranks: Sequence[RankOperators], params: Params) -> Outcome:
         ),
     )
     reading = READING.finding(
-        measured=first.pct_of_self_time,
-        name=first.name,
-        own=first.self_ns,
-        every=self_time_ns,
-        calls=first.count,
-        operators=len(rows),
+        measured=rows[0].pct_of_self_time, first=rows[0], every=self_time_ns, n=len(rows)
     )
     return Outcome(
         findings=[reading],
@@ -197,8 +187,8 @@ def judge(ranks: Sequence[RankOperators], params: Params) -> Outcome:
 
 
 def _over_ranks(ranks: Sequence[RankOperators]) -> list[Operator]:
-    own_ns = sum_by_key(rank.self_ns for rank in ranks)
-    gpu_ns = sum_by_key(rank.gpu_ns for rank in ranks)
+    own_ns = kit.sum_by_key(rank.self_ns for rank in ranks)
+    gpu_ns = kit.sum_by_key(rank.gpu_ns for rank in ranks)
     every_ns = sum(own_ns.values())
     rows = [
         Operator(
