@@ -6,10 +6,12 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from reportgen.results import Exhibit, Role
+from reportgen.results import OTHERS, Exhibit, Role
 
 PLAIN = "other"
 """The colour of what speaks of nothing that has a colour of its own."""
+_REST = "idle"
+"""The colour of what adds up the rest of a list, in all charts."""
 
 _STRONG: tuple[tuple[str, str], ...] = (
     ("critical", "critical failed"),
@@ -92,7 +94,10 @@ def inks_of(
     """
     declared = roles or (None,) * len(names)
     guessed = inks(names, exhibit.id, exhibit.title)
-    hues = [(role or exhibit.role or ink.hue) for role, ink in zip(declared, guessed, strict=True)]
+    hues = [
+        _REST if name.startswith(OTHERS) else role or exhibit.role or ink.hue
+        for name, role, ink in zip(names, declared, guessed, strict=True)
+    ]
     return _numbered(names, hues)
 
 

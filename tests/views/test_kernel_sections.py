@@ -10,10 +10,10 @@ from reportgen import views
 from reportgen.report import Report
 from reportgen.results import ExhibitKind, ReasonCode, Severity, Status, exhibit
 from reportgen.views.blocks import Section, outputs
-from reportgen.views.charts import series
+from reportgen.views.charts import bars, series
+from reportgen.views.charts.bars import as_ranking
 from reportgen.views.charts.layout import ChartContext
 from reportgen.views.exhibits import figure_of
-from reportgen.views.kernel_ranking import info_of
 from reportgen.views.meaning import inks
 from reportgen.views.sections.closing import absent_of
 from reportgen.views.status import hint_of
@@ -66,8 +66,15 @@ def test_shares_of_nothing_but_the_rest_keep_their_title():
     assert "<h3>Why the GPUs idled</h3>" in html
 
 
+def rows_of_ranking() -> tuple[bars.BarRow, ...]:
+    ranked = as_ranking(traces.ranking(), row_noun="kernel")
+    return bars.info(ranked, file="KernelTime.json").rows
+
+
 def test_a_kernel_name_of_nine_kilobytes_is_short_with_the_whole_at_hand():
-    first = info_of(traces.ranking(), file="KernelTime.json").rows[0]
+    first = bars.info(as_ranking(traces.ranking(), row_noun="kernel"), file="KernelTime.json").rows[
+        0
+    ]
     assert first.name.text == "kernel Functor"
     assert first.name.full == traces.LONG_NAME
     html = html_of(views.gpu_dashboard(traces.traced_report()))
@@ -76,7 +83,7 @@ def test_a_kernel_name_of_nine_kilobytes_is_short_with_the_whole_at_hand():
 
 
 def test_kernels_that_communicate_have_the_colour_of_communication():
-    rows = info_of(traces.ranking(), file="KernelTime.json").rows
+    rows = rows_of_ranking()
     assert [row.bars[0].ink for row in rows] == ["rg-ink-gpu", "rg-ink-network", "rg-ink-idle"]
 
 

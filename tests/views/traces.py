@@ -7,6 +7,7 @@ from reportgen.results import (
     Exhibit,
     ExhibitKind,
     ReasonCode,
+    Role,
     RuleResult,
     Severity,
     Status,
@@ -65,6 +66,7 @@ def ranking(exhibit_id: str = "top_by_time") -> Exhibit:
             ("full_name", "", [LONG_NAME, "ncclKernel_AllReduce(ncclDevComm*)", None]),
             ("category", "", ["compute", "communication", None]),
         ],
+        row_roles=[Role.GPU, Role.NETWORK, Role.OTHER],
     )
 
 

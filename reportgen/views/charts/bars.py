@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from reportgen.results import Column, ColumnType, Exhibit
+from reportgen.results import ColumnType, Exhibit, ExhibitKind
 from reportgen.views.charts.arrays import numbers
 from reportgen.views.charts.shares import FULL_NAME, ink_class, named
 from reportgen.views.meaning import PLAIN, hue_of, inks_of
@@ -63,6 +63,23 @@ class BarsInfo:
         return (_LONE_BARS_PCT if n_drawn == 1 else _BARS_PCT) // n_drawn
 
 
+def as_ranking(exhibit: Exhibit, *, row_noun: str) -> Exhibit:
+    """Return shares of many long names as bars below each other, painted by what each row is.
+
+    Args:
+        exhibit: of kind ``shares``; text beside the names stays in the JSON.
+        row_noun: what a row is, the heading of the names.
+    """
+    columns = {column.name: column for column in exhibit.columns}
+    name, pct = replace(columns.pop("part"), name=row_noun), columns.pop("pct")
+    rest = (
+        column
+        for column in columns.values()
+        if column.type is not ColumnType.TEXT or column.name == FULL_NAME
+    )
+    return replace(exhibit, kind=ExhibitKind.BARS, columns=(name, pct, *rest))
+
+
 def info(exhibit: Exhibit, *, file: str) -> BarsInfo:
     """Return the rows of a ``bars`` exhibit, in its order."""
     name_column, *others = [item for item in exhibit.columns if item.name != FULL_NAME]
@@ -85,7 +102,8 @@ def info(exhibit: Exhibit, *, file: str) -> BarsInfo:
         exhibit, [column.name for column in groups], [column.role for column in groups]
     )
     is_lone = sum(has_bars) == 1 and group_inks[0].hue == PLAIN
-    row_inks = _row_inks(exhibit, name_column) if is_lone or exhibit.row_roles else ()
+    names = [str(name) for name in name_column.values]
+    row_inks = _row_inks(exhibit, names) if is_lone or exhibit.row_roles else ()
     n_shown = min(exhibit.n_rows, MOST_CELLS // max(len(exhibit.columns), 1))
     rows = tuple(
         BarRow(
@@ -139,10 +157,8 @@ def _width(value: float | None, longest: float) -> float:
     return round(100 * abs(value) / longest, 2) if value and longest else 0.0
 
 
-def _row_inks(exhibit: Exhibit, names: Column) -> list[str]:
+def _row_inks(exhibit: Exhibit, names: Sequence[str]) -> list[str]:
     """Paint rows whose groups say nothing: by the role of each row, else by what it is called."""
-    roles = exhibit.row_roles or (None,) * exhibit.n_rows
-    hues = [
-        role or hue_of(str(name)) or PLAIN for name, role in zip(names.values, roles, strict=True)
-    ]
-    return [ink_class(hue, 0) for hue in hues]
+    if exhibit.row_roles:
+        return [ink_class(ink.hue, 0) for ink in inks_of(exhibit, names, exhibit.row_roles)]
+    return [ink_class(hue_of(name) or PLAIN, 0) for name in names]

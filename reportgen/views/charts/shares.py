@@ -123,19 +123,46 @@ def _is_whole(column: Column) -> bool:
 
 def parts_of_bars(exhibit: Exhibit, whole: Column) -> list[Part]:
     """Return the rows of a ``bars`` exhibit as parts of the whole that one of its groups is."""
-    names = [str(name) for name in exhibit.columns[0].values]
-    amounts = [value or 0.0 for value in numbers(whole.values)]
-    total = sum(amounts)
+    values = [value or 0.0 for value in numbers(whole.values)]
+    total = sum(values)
+    amounts = (
+        column
+        for column in exhibit.columns[1:]
+        if column.type is not ColumnType.TEXT and column.unit != "%"
+    )
+    amount = next(amounts, None) if whole.unit == "%" else whole
+    return _parts(exhibit, exhibit.columns[0], amount, [100 * value / total for value in values])
+
+
+def parts_of(exhibit: Exhibit) -> list[Part]:
+    """Return all parts of a ``shares`` exhibit, in its order."""
+    columns = {column.name: column for column in exhibit.columns}
+    pcts = [value or 0.0 for value in numbers(columns["pct"].values)]
+    return _parts(exhibit, columns["part"], _amount_of(exhibit), pcts)
+
+
+def _parts(
+    exhibit: Exhibit, named_by: Column, amount: Column | None, pcts: Sequence[float]
+) -> list[Part]:
+    names = [str(name) for name in named_by.values]
+    called = words_for(exhibit.place, names).names
+    none = (None,) * len(names)
+    full = next((item.values for item in exhibit.columns if item.name == FULL_NAME), none)
     return [
         Part(
-            name=shorten(name),
-            amount=shown_value(amount, whole.unit) if whole.unit != "%" else Shown(text=""),
-            pct=Shown(text=say_pct(100 * amount / total), exact=exactly(100 * amount / total)),
-            width_pct=round(100 * amount / total, 3),
+            name=named(called.get(name, name), full_name),
+            amount=shown_value(value, amount.unit) if amount else Shown(text=""),
+            pct=Shown(text=say_pct(pct), exact=exactly(pct)),
+            width_pct=round(pct, 3),
             colour=colour,
         )
-        for name, amount, colour in zip(
-            names, amounts, inks_of(exhibit, names, exhibit.row_roles), strict=True
+        for name, full_name, value, pct, colour in zip(
+            names,
+            full,
+            amount.values if amount else none,
+            pcts,
+            inks_of(exhibit, names, exhibit.row_roles),
+            strict=True,
         )
     ]
 
@@ -162,34 +189,6 @@ def info(exhibit: Exhibit) -> SharesInfo:
         folded=tuple(small),
         has_amounts=any(value is not None for value in amount.values),
     )
-
-
-def parts_of(exhibit: Exhibit) -> list[Part]:
-    """Return all parts of a ``shares`` exhibit, in its order."""
-    columns = {column.name: column for column in exhibit.columns}
-    names = [str(name) for name in columns["part"].values]
-    called = words_for(exhibit.place, names).names
-    told = [called.get(name, name) for name in names]
-    percentages = [value or 0.0 for value in numbers(columns["pct"].values)]
-    amount = _amount_of(exhibit)
-    full_names = columns[FULL_NAME].values if FULL_NAME in columns else (None,) * len(names)
-    return [
-        Part(
-            name=named(said, full),
-            amount=shown_value(value, amount.unit),
-            pct=Shown(text=say_pct(pct), exact=exactly(pct)),
-            width_pct=round(pct, 3),
-            colour=colour,
-        )
-        for said, full, value, pct, colour in zip(
-            told,
-            full_names,
-            amount.values,
-            percentages,
-            inks_of(exhibit, names, exhibit.row_roles),
-            strict=True,
-        )
-    ]
 
 
 def _amount_of(exhibit: Exhibit) -> Column:

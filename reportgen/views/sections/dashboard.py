@@ -12,10 +12,10 @@ from reportgen.results import Column, DashboardPanel, Exhibit, ExhibitKind, Rule
 from reportgen.units import say_pct
 from reportgen.views.blocks import Block, Section, head_block
 from reportgen.views.charts.arrays import numbers
+from reportgen.views.charts.bars import as_ranking
 from reportgen.views.charts.layout import label_room_px
 from reportgen.views.choices import choice_block
 from reportgen.views.exhibits import exhibit_block
-from reportgen.views.kernel_ranking import ranking_block
 from reportgen.views.outline import context_of, exhibits_of, has_dashboard, is_drawn
 from reportgen.views.values import say, shorten
 
@@ -126,7 +126,8 @@ def _block(panel: Panel, panels: Sequence[Panel], report: Report) -> Block:
     def draw(item: Exhibit) -> Block:
         place = item.place.dashboard
         if place is not None and place.row_noun:
-            return ranking_block(item, context, title=headline(item), noun=place.row_noun)
+            ranked = as_ranking(item, row_noun=place.row_noun)
+            return exhibit_block(ranked, context, title=headline(item))
         return exhibit_block(item, context, title=headline(item))
 
     if panel.exhibit.place.choice is None:

@@ -15,7 +15,6 @@ from reportgen.views.charts import bars, pie, shares
 from reportgen.views.charts.layout import ChartContext, Drawing
 from reportgen.views.charts.pie import Sector, label_of
 from reportgen.views.exhibits import exhibit_block, figure_of
-from reportgen.views.kernel_ranking import parts_of
 from tests.views import reports, traces
 
 UNIX = ChartContext(rule_id="Rule", is_unix=True)
@@ -192,7 +191,10 @@ def test_the_operators_that_sagemaker_lists_are_a_pie() -> None:
 
 
 def test_kernels_are_painted_by_category_each_in_a_shade_that_its_row_has_too() -> None:
-    made = parts_of(traces.ranking())
+    ranked = bars.as_ranking(traces.ranking(), row_noun="kernel")
+    whole = shares.whole_of(ranked)
+    assert whole is not None
+    made = shares.parts_of_bars(ranked, whole)
     assert [part.colour.hue for part in made] == ["gpu", "network", "idle"]
     swatches = shares.swatches_of(made)
     info = bars.with_swatches(
