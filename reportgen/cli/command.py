@@ -198,7 +198,7 @@ def command(
         raise click.UsageError("--open cannot show a page in a bucket; leave it out.")
     if opens and "html" not in formats:
         raise click.UsageError("--open needs the page; add html to --format.")
-    from reportgen.pipeline import Format, Options, make_remote_report, make_report
+    from reportgen.pipeline import Options, OutputFormat, make_remote_report, make_report
 
     options = Options(
         path=path,
@@ -209,7 +209,7 @@ def command(
         plugins=plugins,
         notebook=notebook,
         theme=theme,
-        formats=frozenset(map(Format, formats)),
+        formats=frozenset(map(OutputFormat, formats)),
         since=since,
         until=until,
         steps=steps,

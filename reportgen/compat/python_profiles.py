@@ -6,7 +6,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any
 
 from reportgen.errors import ConfigError
-from reportgen.explore.profiles import PythonProfile, PythonProfiles, top_functions
+from reportgen.explore.profiles import PythonProfiles, SelectedProfile, top_functions
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -171,7 +171,7 @@ class PyinstrumentAnalysis:
     def _fetch(self, refresh_stats: bool, node_id: str, **wanted: Any) -> cProfileStats:
         self._refresh(refresh_stats)
         node = None if node_id == _ANY_NODE else node_id
-        chosen: tuple[PythonProfile, ...] = self._profiles.select(
+        chosen: tuple[SelectedProfile, ...] = self._profiles.select(
             profiler=self._profiler, node=node, **wanted
         )
         return cProfileStats(*self._profiles.functions(chosen))

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from reportgen.explore.statistics import STEP
 from reportgen.explore.window_figure import (
     Comparison,
-    Window,
+    WindowPlot,
     comparison_figure,
     nothing_figure,
     window_figure,
@@ -43,7 +43,7 @@ __all__ = [
     "window_info",
 ]
 
-Info = Exhibit | Window | Comparison
+Info = Exhibit | WindowPlot | Comparison
 
 N_BINS = 50
 HEATMAP_CELLS = 240
@@ -59,7 +59,7 @@ def figure(info: Info, *, theme: str = "light") -> Figure:
     """
     import plotly.graph_objects as go
 
-    if isinstance(info, Window):
+    if isinstance(info, WindowPlot):
         made = window_figure(info)
     elif isinstance(info, Comparison):
         made = comparison_figure(info)

@@ -32,7 +32,7 @@ from reportgen.explore.selection import (
 )
 from reportgen.explore.tables import arrow_tables, load_tables
 from reportgen.explore.traces import events_of
-from reportgen.formats import Role, claim, role_of
+from reportgen.formats import FileRole, claim, role_of
 from reportgen.intake import discover, read_samples
 from reportgen.intake.time_range import cut_spans
 from reportgen.profile import PartRef, SourceNote, SpanTable, TimeRange
@@ -115,7 +115,7 @@ class Job:
             told.stamp * 1_000_000
             for part in self._profile.parts
             for file in part.files
-            if (told := claim(file.key)) and role_of(told) is Role.SAMPLES
+            if (told := claim(file.key)) and role_of(told) is FileRole.SAMPLES
         ]
         if minutes:
             return min(minutes) // 60_000_000 * 60_000_000

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from reportgen.formats import Role, claim, role_of
+from reportgen.formats import FileRole, claim, role_of
 from reportgen.profile import JobProfile, PartRef
 from reportgen.profile.job import FileRef
 
@@ -70,7 +70,7 @@ def _timelines_before(fresh: set[str], files: Sequence[FileRef]) -> set[str]:
     closed: dict[tuple[str, str], list[tuple[bool, int, str]]] = defaultdict(list)
     for file in files:
         told = claim(file.key)
-        if told and role_of(told) is Role.EVENTS:
+        if told and role_of(told) is FileRole.EVENTS:
             is_open = told.stamp == 0
             closed[told.worker, told.source].append((is_open, told.stamp, file.key))
     return {

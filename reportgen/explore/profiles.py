@@ -26,7 +26,7 @@ _EDGES = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PythonProfile:
+class SelectedProfile:
     """One profile of one node."""
 
     path: str
@@ -80,7 +80,7 @@ class PythonProfiles:
         end_mode: str | None = None,
         start_phase: str | None = None,
         end_phase: str | None = None,
-    ) -> tuple[PythonProfile, ...]:
+    ) -> tuple[SelectedProfile, ...]:
         """Return the profiles that fit.
 
         Args:
@@ -113,7 +113,7 @@ class PythonProfiles:
             and _in_times(item.interval, times_us)
         )
 
-    def covering(self, rows: pd.DataFrame, *, origin_us: int) -> tuple[PythonProfile, ...]:
+    def covering(self, rows: pd.DataFrame, *, origin_us: int) -> tuple[SelectedProfile, ...]:
         """Return the cProfile dumps that overlap any of some intervals, such as slow batches.
 
         Args:
@@ -135,7 +135,7 @@ class PythonProfiles:
         )
 
     def functions(
-        self, profiles: Sequence[PythonProfile] | None = None
+        self, profiles: Sequence[SelectedProfile] | None = None
     ) -> tuple[pd.DataFrame, tuple[str, ...]]:
         """Return the functions of some profiles, merged, most cumulative time first.
 
@@ -153,7 +153,7 @@ class PythonProfiles:
         chosen = self.select(profiler="cprofile") if profiles is None else tuple(profiles)
         rows: list[Any] = []
         problems: list[str] = []
-        readable: list[tuple[PythonProfile, bytes]] = []
+        readable: list[tuple[SelectedProfile, bytes]] = []
         for item in chosen:
             try:
                 readable.append((item, self._location.read_bytes(item.path)))
@@ -202,8 +202,8 @@ def say_own_time(functions: pd.DataFrame, *, n: int = 3) -> str:
     return f"Most time of their own in the Python profiles of this window took {named}."
 
 
-def _profile(key: str, told: ProfileKey) -> PythonProfile:
-    return PythonProfile(
+def _profile(key: str, told: ProfileKey) -> SelectedProfile:
+    return SelectedProfile(
         path=key,
         framework=told.framework,
         profiler=told.profiler,

@@ -44,7 +44,7 @@ class WindowLane:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Window:
+class WindowPlot:
     """What ran between two instants, ms since 1970.
 
     Attributes:
@@ -76,7 +76,7 @@ class Comparison:
     values: tuple[tuple[float | None, ...], tuple[float | None, ...]]
 
 
-def window_figure(window: Window) -> Figure:
+def window_figure(window: WindowPlot) -> Figure:
     """Return the figure: a panel for each kind of series, then the functions, on one time axis."""
     panels = list(dict.fromkeys(line.panel for line in window.lines))
     heights = [float(_PANEL_PX)] * len(panels)
@@ -129,7 +129,7 @@ def _line_traces(lines: Sequence[WindowLine], panels: Sequence[str]) -> list[dic
 
 
 def _value_axes(
-    window: Window, panels: Sequence[str], domains: Sequence[list[float]]
+    window: WindowPlot, panels: Sequence[str], domains: Sequence[list[float]]
 ) -> dict[str, Any]:
     """Return the axis of each panel, and that of the lanes below them if there are some."""
     axes = {
@@ -253,7 +253,7 @@ def _title_above(text: str) -> dict[str, Any]:
     return {"text": text, "x": 0, "xref": "paper", **edge}
 
 
-def _title_of(window: Window) -> str:
+def _title_of(window: WindowPlot) -> str:
     title = plot_label(window.title, most=110)
     return (
         f"{title}<br><sup>{plot_label(window.remark, most=110)}</sup>" if window.remark else title
@@ -265,7 +265,7 @@ def _hover(line: WindowLine) -> str:
     return f"%{{text}}: {said}" if line.texts else said
 
 
-def _unit_of(window: Window, panel: str) -> str:
+def _unit_of(window: WindowPlot, panel: str) -> str:
     unit = next(line.unit for line in window.lines if line.panel == panel)
     return f"{panel} ({unit})" if unit else panel
 

@@ -12,7 +12,7 @@ from reportgen.explore.frames import SYSTEM_COLUMNS
 from reportgen.explore.job import Job
 from reportgen.explore.selection import Instant, instant_ns, rows_named
 from reportgen.explore.statistics import STEP
-from reportgen.explore.window_figure import Window, WindowLane, WindowLine
+from reportgen.explore.window_figure import WindowLane, WindowLine, WindowPlot
 from reportgen.facts.resample import thin
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def window_info(
     until: Instant,
     events: Sequence[str] = (".*",),
     dimensions: Sequence[str] = (".*",),
-) -> Window:
+) -> WindowPlot:
     """Return series and events between two instants.
 
     Args:
@@ -60,7 +60,7 @@ def window_info(
     if n_drawn < n_steps:
         remark = f"{remark} {n_drawn:,} of {n_steps:,} steps are drawn, the longest.".strip()
     markers = (steps["start_time_us"].drop_duplicates() + job.origin_us) / 1000
-    return Window(
+    return WindowPlot(
         title="What ran, and how busy the machine was",
         start_ms=instant_ns(since) / 1e6,
         end_ms=instant_ns(until) / 1e6,

@@ -1,7 +1,7 @@
 """Bytes to rows: a file or a folder per family of formats, and one register of them."""
 
 from reportgen.formats.diagnostics import Diagnostics, printable
-from reportgen.formats.format import Claim, EventFile, Format, Role
+from reportgen.formats.format import Claim, EventFile, FileRole, Format
 from reportgen.formats.registry import FORMATS, claim, format_of, role_of
 
 __all__ = [
@@ -9,8 +9,8 @@ __all__ = [
     "Claim",
     "Diagnostics",
     "EventFile",
+    "FileRole",
     "Format",
-    "Role",
     "claim",
     "format_of",
     "printable",

@@ -15,7 +15,7 @@ from reportgen.profile import SpanSource
 from reportgen.storage import Location
 
 
-class Role(StrEnum):
+class FileRole(StrEnum):
     """What the files of a format are in a job."""
 
     SAMPLES = "system metrics of a node"
@@ -120,7 +120,7 @@ class Format:
     """
 
     id: str
-    role: Role
+    role: FileRole
     claims: Callable[[str], Claim | None] = claims_none
     may_be: re.Pattern[str] | None = None
     looks_like: Callable[[bytes], bool] = looks_like_none

@@ -14,7 +14,7 @@ import numpy as np
 
 from reportgen.formats.decompression_guard import noted_until_blank
 from reportgen.formats.diagnostics import Diagnostics
-from reportgen.formats.format import Claim, EventFile, Format, Role
+from reportgen.formats.format import Claim, EventFile, FileRole, Format
 from reportgen.formats.kineto.packing import Packing, unpacked
 from reportgen.formats.trace_events.file_events import FileEvents, read_batches
 from reportgen.formats.trace_events.rows import Vocabulary
@@ -80,7 +80,7 @@ def with_instants(events: FileEvents, vocabulary: Vocabulary) -> FileEvents:
 
 HOROVOD = Format(
     id="horovod",
-    role=Role.EVENTS,
+    role=FileRole.EVENTS,
     may_be=_CANDIDATE,
     looks_like=_looks_like,
     claim_named=_claim_named,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from reportgen.formats.format import Claim, Format, Role
+from reportgen.formats.format import Claim, FileRole, Format
 from reportgen.formats.horovod import HOROVOD
 from reportgen.formats.kineto.detection import KERNEL_TRACES
 from reportgen.formats.python_profile.names import PYTHON_PAGES, PYTHON_PROFILES
@@ -50,6 +50,6 @@ def format_of(format_id: str) -> Format:
     return next(item for item in FORMATS if item.id == format_id)
 
 
-def role_of(found: Claim) -> Role:
+def role_of(found: Claim) -> FileRole:
     """Return what a claimed file is in its job."""
     return format_of(found.format_id).role

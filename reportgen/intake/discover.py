@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import PurePosixPath
 
 from reportgen.errors import AmbiguousJobError, LocationError
-from reportgen.formats import Claim, Diagnostics, Role, format_of, printable, role_of
+from reportgen.formats import Claim, Diagnostics, FileRole, format_of, printable, role_of
 from reportgen.intake.foreign_timelines import file_ref, own_parts, placed_files
 from reportgen.intake.job_errors import no_job, not_a_job
 from reportgen.intake.listing import Claimed, Listing, classify, stem_of
@@ -21,7 +21,7 @@ from reportgen.storage import Location, ObjectInfo, at_home, open_location
 _OUTPUT_FOLDER = "profiler-output"
 _HEAD_BYTES = 4_096
 _MAX_HEADS = 50
-_OF_NODES = frozenset({Role.SAMPLES, Role.EVENTS, Role.PYTHON})
+_OF_NODES = frozenset({FileRole.SAMPLES, FileRole.EVENTS, FileRole.PYTHON})
 """The roles of files that make up a node."""
 
 
@@ -59,7 +59,7 @@ def discover(path: str, *, name: str | None = None) -> JobProfile:
         name=name or (stem_of(chosen.key) or "job" if chosen else _job_name(location, prefix)),
         source=path,
         clock=_clock_of(location, of_job, has_timelines=bool(timelines)),
-        is_finished=not roles & _OF_NODES or Role.END in roles,
+        is_finished=not roles & _OF_NODES or FileRole.END in roles,
     )
     _note_unclaimed(listing, prefix, problems)
     profiling = read_settings(location, listing.claimed, prefix, problems)
@@ -160,9 +160,9 @@ def _clock_of(location: Location, claimed: Sequence[Claimed], *, has_timelines: 
     timelines = [
         (info, format_of(found.format_id))
         for info, found in claimed
-        if role_of(found) is Role.EVENTS
+        if role_of(found) is FileRole.EVENTS
     ]
-    if Role.SAMPLES in roles or any(item.clock_note for _, item in timelines):
+    if FileRole.SAMPLES in roles or any(item.clock_note for _, item in timelines):
         return Clock.UNIX
     filled = [(info, item) for info, item in timelines if info.size_bytes]
     for info, item in filled[:_MAX_HEADS]:

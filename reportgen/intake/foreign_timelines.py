@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from reportgen.formats import Claim, Diagnostics, Role, claim, format_of, role_of
+from reportgen.formats import Claim, Diagnostics, FileRole, claim, format_of, role_of
 from reportgen.intake.listing import Claimed
 from reportgen.profile import Clock, JobInfo, NodeId, PartRef, SpanTable
 from reportgen.profile.job import FileRef
@@ -43,7 +43,7 @@ def placed_files(claimed: Sequence[Claimed]) -> dict[str, Claim]:
     """
     by_step: Mapping[str, list[Claimed]] = defaultdict(list)
     for info, found in claimed:
-        if role_of(found) is Role.TIMES:
+        if role_of(found) is FileRole.TIMES:
             by_step[info.key.rpartition("/")[0]].append((info, found))
     placed: dict[str, Claim] = {}
     for info, found in claimed if by_step else ():

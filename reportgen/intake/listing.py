@@ -10,7 +10,7 @@ from pathlib import PurePosixPath
 from typing import TypeVar
 
 from reportgen.errors import LocationError
-from reportgen.formats import FORMATS, Claim, Format, Role, claim, printable, role_of
+from reportgen.formats import FORMATS, Claim, FileRole, Format, claim, printable, role_of
 from reportgen.formats.kineto.detection import HEAD_BYTES, head_text
 from reportgen.intake.unsupported import OUTPUT, is_pickle, unsupported_name
 from reportgen.storage import Location, ObjectInfo
@@ -68,7 +68,7 @@ def classify(
     waiting: list[tuple[ObjectInfo, list[Format]]] = []
     for info in objects:
         found = None if info.problem else claim(info.key)
-        if found is not None and role_of(found) is Role.KERNELS:
+        if found is not None and role_of(found) is FileRole.KERNELS:
             listing.traces.append(info)
         elif found is not None and not is_chosen and found.job_prefix.count("/") <= MAX_DEPTH:
             listing.claimed.append((info, found))
@@ -111,7 +111,7 @@ def _look_into(waiting: Sequence[tuple[ObjectInfo, list[Format]]], listing: List
     for (info, _), found in zip(waiting, of_each(recognized, waiting), strict=True):
         if found is None or found.claim_named is None:
             continue
-        if found.role is Role.KERNELS:
+        if found.role is FileRole.KERNELS:
             listing.traces.append(info)
         else:
             listing.timelines.append((info, found.claim_named(stem_of(info.key) or "timeline")))

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from reportgen.errors import ConfigError, LocationError
-from reportgen.formats import Claim, Diagnostics, Role, printable, role_of
+from reportgen.formats import Claim, Diagnostics, FileRole, printable, role_of
 from reportgen.formats.sagemaker.profiler_config import MAX_BYTES, parse_profiler_config
 from reportgen.profile import JobProfile, Quality, SourceNote
 from reportgen.profiling import Profiling
@@ -37,7 +37,7 @@ def read_settings(
     own = [
         (found, told)
         for found, told in claimed
-        if role_of(told) is Role.SETTINGS and prefix.startswith(told.job_prefix)
+        if role_of(told) is FileRole.SETTINGS and prefix.startswith(told.job_prefix)
     ]
     for found, _ in sorted(own, key=lambda item: -len(item[1].job_prefix)):
         asked = _read(location, found)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from reportgen.errors import LocationError
-from reportgen.formats import Diagnostics, Role, format_of, printable
+from reportgen.formats import Diagnostics, FileRole, format_of, printable
 from reportgen.formats.format import worker_of
 from reportgen.profile import (
     NO_CALLS,
@@ -59,7 +59,7 @@ def read_python(ref: PartRef, location: Location, problems: Diagnostics) -> Pyth
         location: where its files lie.
         problems: told what cannot be read.
     """
-    files = [file for file in ref.files if format_of(file.format_id).role is Role.PYTHON]
+    files = [file for file in ref.files if format_of(file.format_id).role is FileRole.PYTHON]
     if not files:
         return empty_python()
     from reportgen.formats.python_profile.names import profile_key

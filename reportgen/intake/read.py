@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from reportgen.formats import Diagnostics, EventFile, Role, claim, role_of
+from reportgen.formats import Diagnostics, EventFile, FileRole, claim, role_of
 from reportgen.formats.sagemaker.minute_files import SystemFile
 from reportgen.intake.foreign_timelines import claim_of, from_first_event
 from reportgen.intake.open_part import open_part, remark_changes
@@ -78,7 +78,7 @@ def _event_files(ref: PartRef, location: Location) -> list[EventFile]:
     return [
         EventFile(location=location, key=file.key, size_bytes=file.size_bytes, claim=found)
         for file in ref.files
-        if (found := claim_of(file, ref.node)) and role_of(found) is Role.EVENTS
+        if (found := claim_of(file, ref.node)) and role_of(found) is FileRole.EVENTS
     ]
 
 
@@ -94,5 +94,5 @@ def system_files(ref: PartRef, location: Location | None = None) -> list[SystemF
             minute_s=found.stamp,
         )
         for file in ref.files
-        if (found := claim(file.key)) and role_of(found) is Role.SAMPLES
+        if (found := claim(file.key)) and role_of(found) is FileRole.SAMPLES
     ]

@@ -25,7 +25,7 @@ SLACK_NS = 300 * NS_PER_S
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Extent:
+class ObservedExtent:
     """When a node was seen to run.
 
     Attributes:
@@ -38,7 +38,7 @@ class Extent:
     is_sampled: bool = False
 
 
-def extent_of(system: SystemTable, files: Sequence[StoredFile]) -> Extent:
+def extent_of(system: SystemTable, files: Sequence[StoredFile]) -> ObservedExtent:
     """Return when a node ran, from its samples and the times its timelines were closed.
 
     Args:
@@ -55,17 +55,19 @@ def extent_of(system: SystemTable, files: Sequence[StoredFile]) -> Extent:
         if file.base_ns is not None and 0 <= closed_ns - file.base_ns <= DAY_NS:
             signs.append(file.base_ns)
     if system.first_ns is None or system.last_ns is None:
-        return Extent(start_ns=min(signs, default=None), end_ns=max(signs, default=None))
+        return ObservedExtent(start_ns=min(signs, default=None), end_ns=max(signs, default=None))
     first_ns, last_ns = system.first_ns, system.last_ns
     near = [sign for sign in signs if first_ns - DAY_NS <= sign <= last_ns + DAY_NS]
-    return Extent(start_ns=min([first_ns, *near]), end_ns=max([last_ns, *near]), is_sampled=True)
+    return ObservedExtent(
+        start_ns=min([first_ns, *near]), end_ns=max([last_ns, *near]), is_sampled=True
+    )
 
 
 def belonging(
     columns: Mapping[str, NDArray[Any]],
     files: Sequence[StoredFile],
     *,
-    extent: Extent,
+    extent: ObservedExtent,
     clock: Clock,
     problems: Diagnostics,
 ) -> NDArray[np.bool_] | None:
@@ -96,7 +98,7 @@ def belonging(
 
 
 def _faults(
-    start_ns: NDArray[np.int64], end_ns: NDArray[np.int64], extent: Extent, clock: Clock
+    start_ns: NDArray[np.int64], end_ns: NDArray[np.int64], extent: ObservedExtent, clock: Clock
 ) -> Iterator[tuple[str, NDArray[np.bool_]]]:
     """Yield why events cannot belong to a job, and which they are."""
     is_unix = start_ns >= YEAR_2000_NS

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from reportgen.formats import Diagnostics, printable
 from reportgen.formats.trace_events.columns import Codes
-from reportgen.intake.span_limits import Extent, belonging
+from reportgen.intake.span_limits import ObservedExtent, belonging
 from reportgen.intake.span_store import BATCH_ROWS, SpanStore, StoredFile
 from reportgen.profile import Clock, Quality, SpanArguments, SpanTable
 from reportgen.profile.spans import NUMBER_COLUMNS, code_type
@@ -23,7 +23,9 @@ _Words = NDArray[np.signedinteger[Any]]
 _Rows = NDArray[np.intp]
 
 
-def table_of(store: SpanStore, problems: Diagnostics, *, extent: Extent, clock: Clock) -> SpanTable:
+def table_of(
+    store: SpanStore, problems: Diagnostics, *, extent: ObservedExtent, clock: Clock
+) -> SpanTable:
     """Return the events that belong to a job as a table, which takes over the store's memory.
 
     Args:

@@ -13,7 +13,7 @@ from reportgen.errors import AmbiguousJobError, LocationError, PlaceError
 from reportgen.intake import discover, read_aws_folder, with_settings
 from reportgen.pipeline.compose import compose_report
 from reportgen.pipeline.imports import check_import_options, import_results
-from reportgen.pipeline.options import Options, Outcome, ReadingProgress, Watcher
+from reportgen.pipeline.options import MadeReport, Options, ReadingProgress, Watcher
 from reportgen.pipeline.places import check_output, check_upload, saved_report
 from reportgen.pipeline.products import check_old, kernel_for, publish
 from reportgen.pipeline.ranges import Wanted, apply_range, check_uncut, wanted_range
@@ -34,7 +34,7 @@ _ALONE_BYTES = 512 << 20
 many is 60 MiB of memory when there is least. Source: measured."""
 
 
-def make_report(options: Options, watcher: Watcher) -> Outcome:
+def make_report(options: Options, watcher: Watcher) -> MadeReport:
     """Make the report of a job, or make the page of a saved report again.
 
     A path that holds raw data and a report is read as raw data; one that holds neither, but
@@ -63,7 +63,7 @@ def make_report(options: Options, watcher: Watcher) -> Outcome:
     return _make(job, options, wanted, watcher)
 
 
-def _make(job: JobProfile, options: Options, wanted: Wanted | None, watcher: Watcher) -> Outcome:
+def _make(job: JobProfile, options: Options, wanted: Wanted | None, watcher: Watcher) -> MadeReport:
     if options.profiler_config is not None:
         job = with_settings(job, options.profiler_config)
     rules = _rules(job, options)
@@ -104,7 +104,7 @@ def _rules(job: JobProfile, options: Options) -> tuple[AnyRule, ...]:
     return all_rules(options.plugins, builtin=None if has_ranks or names_any else SAMPLED_RULES)
 
 
-def _import(options: Options, wanted: Wanted | None, watcher: Watcher) -> Outcome | None:
+def _import(options: Options, wanted: Wanted | None, watcher: Watcher) -> MadeReport | None:
     """Make the report of SageMaker's rule results; ``None`` where there are none."""
     rules = all_rules(options.plugins)
     try:
@@ -129,7 +129,7 @@ def _import(options: Options, wanted: Wanted | None, watcher: Watcher) -> Outcom
         return publish(report, options, staging, kernel, watcher)
 
 
-def _remake(saved: Path, options: Options, watcher: Watcher) -> Outcome:
+def _remake(saved: Path, options: Options, watcher: Watcher) -> MadeReport:
     """Make notebook and page again from saved results, which stay as they are."""
     report = load(saved)
     target = options.output / OUTPUT_FOLDER

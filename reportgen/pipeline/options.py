@@ -13,7 +13,7 @@ from reportgen.report import Report
 from reportgen.units import say_bytes, say_count
 
 
-class Format(StrEnum):
+class OutputFormat(StrEnum):
     """What a report is made into, beside its results; the one people open comes first."""
 
     HTML = "html"
@@ -21,7 +21,7 @@ class Format(StrEnum):
     IPYNB = "ipynb"
 
 
-DEFAULT_FORMATS = frozenset({Format.HTML, Format.IPYNB})
+DEFAULT_FORMATS = frozenset({OutputFormat.HTML, OutputFormat.IPYNB})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,13 +57,13 @@ class Options:
     since: str | None = None
     until: str | None = None
     steps: str | None = None
-    formats: frozenset[Format] = DEFAULT_FORMATS
+    formats: frozenset[OutputFormat] = DEFAULT_FORMATS
     profiler_config: Path | None = None
     force: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
+class MadeReport:
     """What a run made: ``path`` is the page, or without one the summary, or the notebook."""
 
     path: Path

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from reportgen.assets import notebook_path
 from reportgen.errors import OutputError
-from reportgen.pipeline.options import Format, Options, Outcome, Watcher
+from reportgen.pipeline.options import MadeReport, Options, OutputFormat, Watcher
 from reportgen.pipeline.timing import timed
 from reportgen.publish import (
     PageOptions,
@@ -33,16 +33,16 @@ from reportgen.store import (
 from reportgen.units import say_bytes
 
 FILES = {
-    Format.HTML: OUTPUT_PAGE,
-    Format.MD: OUTPUT_SUMMARY,
-    Format.IPYNB: OUTPUT_NOTEBOOK,
+    OutputFormat.HTML: OUTPUT_PAGE,
+    OutputFormat.MD: OUTPUT_SUMMARY,
+    OutputFormat.IPYNB: OUTPUT_NOTEBOOK,
 }
 
 
 @contextmanager
 def kernel_for(options: Options, folder: Path) -> Iterator[ReadyKernel | None]:
     """Start the kernel that will run the notebook in a folder; a summary alone needs none."""
-    if options.formats <= {Format.MD}:
+    if options.formats <= {OutputFormat.MD}:
         yield None
         return
     kernel = ReadyKernel()
@@ -79,7 +79,7 @@ def publish(
     watcher: Watcher,
     *,
     keeps_results: bool = False,
-) -> Outcome:
+) -> MadeReport:
     """Make what was asked for in the staging folder, then put all of it in its place.
 
     Where the results are kept, what was made of them before is kept too.
@@ -87,7 +87,7 @@ def publish(
     Raises:
         ReportgenError: something cannot be made or written; the old report stays.
     """
-    if Format.MD in options.formats:
+    if OutputFormat.MD in options.formats:
         with timed(watcher, "summary") as step:
             step.text = "wrote the summary"
             _write_summary(report, staging.summary)
@@ -98,8 +98,8 @@ def publish(
         publish_staging(staging)
     else:
         publish_staging(staging, outdated=tuple(outdated(options)))
-    first = next(wanted for wanted in Format if wanted in options.formats)
-    return Outcome(path=options.output / FILES[first], report=report)
+    first = next(wanted for wanted in OutputFormat if wanted in options.formats)
+    return MadeReport(path=options.output / FILES[first], report=report)
 
 
 def _make_page(
@@ -110,13 +110,13 @@ def _make_page(
         notebook = read_notebook(options.notebook or notebook_path())
         run_notebook(notebook, output=staging.notebook, report_dir=OUTPUT_FOLDER, manager=manager)
         step.text = f"ran the notebook of {len(notebook.cells)} cells"
-    if Format.HTML in options.formats:
+    if OutputFormat.HTML in options.formats:
         with timed(watcher, "page") as step:
             title = f"{report.job.name} · profiling report"
             page_options = PageOptions(title=title, theme=options.theme, report_id=report.report_id)
             export_page(staging.notebook, staging.page, page_options)
             step.text = f"made a page of {say_bytes(staging.page.stat().st_size)}"
-    if Format.IPYNB not in options.formats:
+    if OutputFormat.IPYNB not in options.formats:
         staging.notebook.unlink()
 
 
@@ -142,5 +142,5 @@ def outdated(options: Options) -> Iterator[Path]:
         path = options.output / name
         if wanted in options.formats or not path.is_file():
             continue
-        if is_unchanged(path) if wanted is Format.IPYNB else is_made_by_us(path):
+        if is_unchanged(path) if wanted is OutputFormat.IPYNB else is_made_by_us(path):
             yield path

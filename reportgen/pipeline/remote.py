@@ -8,12 +8,12 @@ from pathlib import Path
 
 from reportgen.errors import WouldOverwriteError
 from reportgen.pipeline.make import make_report
-from reportgen.pipeline.options import Options, Outcome, Watcher
+from reportgen.pipeline.options import MadeReport, Options, Watcher
 from reportgen.pipeline.products import check_old, outdated
 from reportgen.store import RemoteOutput
 
 
-def make_remote_report(options: Options, url: str, watcher: Watcher) -> tuple[str, Outcome]:
+def make_remote_report(options: Options, url: str, watcher: Watcher) -> tuple[str, MadeReport]:
     """Make a report and upload it; return the address of its page and what was made.
 
     Args:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from reportgen.formats import FORMATS, Role, claim
+from reportgen.formats import FORMATS, FileRole, claim
 from reportgen.formats.format import worker_of
 
 
@@ -120,4 +120,4 @@ def test_a_trace_of_pytorch_in_a_log_folder_is_a_kernel_trace() -> None:
 
 def test_each_format_has_an_id_of_its_own_and_timelines_have_a_reader() -> None:
     assert len({item.id for item in FORMATS}) == len(FORMATS)
-    assert [item.id for item in FORMATS if item.role is Role.EVENTS and item.read is None] == []
+    assert [item.id for item in FORMATS if item.role is FileRole.EVENTS and item.read is None] == []

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import zlib
 
-from reportgen.formats.format import Claim, Format, Role
+from reportgen.formats.format import Claim, FileRole, Format
 from reportgen.formats.kineto.packing import GZIP
 
 HEAD_BYTES = 256 << 10
@@ -61,7 +61,7 @@ def _named_trace(key: str) -> Claim | None:
 
 KERNEL_TRACES = Format(
     id="kineto",
-    role=Role.KERNELS,
+    role=FileRole.KERNELS,
     claims=_named_trace,
     may_be=_CANDIDATE,
     looks_like=looks_like_trace,

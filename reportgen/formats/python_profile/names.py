@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 
 from reportgen.formats.diagnostics import printable
-from reportgen.formats.format import Claim, Format, Role, worker_of
+from reportgen.formats.format import Claim, FileRole, Format, worker_of
 from reportgen.profile.python import ProfileInterval, ProfileMoment
 
 BEFORE_STEPS = -1
@@ -128,5 +128,5 @@ def _page(key: str) -> Claim | None:
     return Claim(format_id=PYTHON_PAGES.id, job_prefix=found.job_prefix)
 
 
-PYTHON_PROFILES = Format(id="python_profile", role=Role.PYTHON, claims=_profile)
-PYTHON_PAGES = Format(id="python_page", role=Role.NOTHING, claims=_page)
+PYTHON_PROFILES = Format(id="python_profile", role=FileRole.PYTHON, claims=_profile)
+PYTHON_PAGES = Format(id="python_page", role=FileRole.NOTHING, claims=_page)

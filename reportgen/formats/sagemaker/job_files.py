@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 
 from reportgen.formats.diagnostics import Diagnostics
-from reportgen.formats.format import Claim, EventFile, Format, Role, worker_of
+from reportgen.formats.format import Claim, EventFile, FileRole, Format, worker_of
 from reportgen.formats.horovod import with_instants
 from reportgen.formats.trace_events.file_events import FileEvents, read_event_file
 from reportgen.formats.trace_events.rows import Vocabulary
@@ -98,14 +98,14 @@ def _read_timeline(
     return with_instants(events, vocabulary) if is_horovod else events
 
 
-END_MARKERS = Format(id="end_marker", role=Role.END, claims=_end_marker)
-SYSTEM_METRICS = Format(id="sagemaker_system", role=Role.SAMPLES, claims=_minute_file)
+END_MARKERS = Format(id="end_marker", role=FileRole.END, claims=_end_marker)
+SYSTEM_METRICS = Format(id="sagemaker_system", role=FileRole.SAMPLES, claims=_minute_file)
 TIMELINES = Format(
     id="sagemaker_events",
-    role=Role.EVENTS,
+    role=FileRole.EVENTS,
     claims=_timeline,
     read=_read_timeline,
     is_small=True,
     has_base=_has_base,
 )
-PROFILER_CONFIGS = Format(id="profiler_config", role=Role.SETTINGS, claims=_config)
+PROFILER_CONFIGS = Format(id="profiler_config", role=FileRole.SETTINGS, claims=_config)

@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from reportgen.formats.diagnostics import Diagnostics
-from reportgen.formats.format import Claim, EventFile, Format, Role, worker_of
+from reportgen.formats.format import Claim, EventFile, FileRole, Format, worker_of
 from reportgen.formats.trace_events.file_events import FileEvents, read_batches
 from reportgen.formats.trace_events.rows import Vocabulary
 from reportgen.profile import SpanSource
@@ -101,12 +101,12 @@ def with_phases(events: FileEvents, vocabulary: Vocabulary) -> FileEvents:
 
 TENSORFLOW_TRACES = Format(
     id="tensorflow_profiler",
-    role=Role.EVENTS,
+    role=FileRole.EVENTS,
     claims=_trace,
     looks_like=_looks_like,
     claim_named=_claim_named,
     read=_read,
     clock_note=_CLOCK_NOTE,
 )
-TENSORFLOW_TIMES = Format(id="tensorflow_metadata", role=Role.TIMES, claims=_times)
-TENSORFLOW_SUMMARIES = Format(id="tensorflow_summary", role=Role.NOTHING, claims=_summary)
+TENSORFLOW_TIMES = Format(id="tensorflow_metadata", role=FileRole.TIMES, claims=_times)
+TENSORFLOW_SUMMARIES = Format(id="tensorflow_summary", role=FileRole.NOTHING, claims=_summary)
