@@ -20,17 +20,8 @@ from reportgen.results import (
     exhibit,
 )
 from reportgen.rules.base import Outcome
+from reportgen.rules.gpu_activity import texts
 from reportgen.rules.gpu_activity.measure import Params, RankActivity
-from reportgen.rules.gpu_activity.texts import (
-    ACTIVE_CAPTION,
-    EXPOSED,
-    OVERLAP_CAPTION,
-    READING,
-    SPLIT_CAPTION,
-    SUMS_CAPTION,
-    TABLE_CAPTION,
-    UNEVEN,
-)
 from reportgen.rules.kit import (
     fault_severity,
     floats,
@@ -75,7 +66,7 @@ def judge(measurements: Sequence[RankActivity], params: Params) -> Outcome:
         findings=[
             _exposed(total, window, params.threshold_exposed_pct),
             _uneven(ranks, rows, window, params.threshold_imbalance_pct),
-            READING.finding(
+            texts.READING.finding(
                 measured=pct_of(total.busy_ns, total.window_ns),
                 gpus="The GPU was" if len(rows) == 1 else f"{len(rows)} GPUs were",
                 window=window,
@@ -113,10 +104,10 @@ def _exhibits(ranks: Sequence[RankActivity], total: DeviceTime, window: str) -> 
         "active_time",
         {"active": total.busy_ns, "idle": total.idle_ns},
         title="GPU active time",
-        caption=write(ACTIVE_CAPTION, window=window, kernel=kernel_pct),
+        caption=write(texts.ACTIVE_CAPTION, window=window, kernel=kernel_pct),
     )
     yield _curve(ranks, total, window)
-    split_caption = write(SPLIT_CAPTION, window=window)
+    split_caption = write(texts.SPLIT_CAPTION, window=window)
     yield _shares("activity_split", _split(total), title="What the GPUs did", caption=split_caption)
     both, alone = total.overlap_ns, total.exposed_communication_ns
     if both + alone > 0:
@@ -126,14 +117,14 @@ def _exhibits(ranks: Sequence[RankActivity], total: DeviceTime, window: str) -> 
             {"communication behind compute": both, "exposed communication": alone},
             title="Overlap of communication and compute",
             caption=write(
-                OVERLAP_CAPTION, communication=both + alone, share=share_pct, window=window
+                texts.OVERLAP_CAPTION, communication=both + alone, share=share_pct, window=window
             ),
         )
     yield _shares(
         "activity_sums",
         sum_by_key(rank.sums_ns for rank in ranks),
         title="Durations of kernels, memory operations and synchronization",
-        caption=SUMS_CAPTION,
+        caption=texts.SUMS_CAPTION,
     )
     yield _table(ranks)
 
@@ -162,7 +153,7 @@ def _table(ranks: Sequence[RankActivity]) -> Exhibit:
         "activity_by_device",
         ExhibitKind.TABLE,
         title="GPU activity by rank, device and window",
-        caption=TABLE_CAPTION,
+        caption=texts.TABLE_CAPTION,
         columns=[
             column("rank", "", [rank.rank for rank, _ in rows], type=ColumnType.INT),
             column("device", "", [item.device for _, item in rows], type=ColumnType.INT),
@@ -226,7 +217,7 @@ def _exposed(total: DeviceTime, window: str, limit_pct: float) -> Finding | None
     share_pct = pct_of(exposed_ns, total.window_ns)
     if share_pct < limit_pct or exposed_ns <= 0:
         return None
-    return EXPOSED.finding(
+    return texts.EXPOSED.finding(
         measured=share_pct,
         threshold=limit_pct,
         severity=fault_severity(share_pct / 100),
@@ -251,7 +242,7 @@ def _uneven(
         return None
     node = next(rank.node for rank in ranks if rank.rank == worst.rank)
     device = f"gpu{worst.device}"
-    return UNEVEN.finding(
+    return texts.UNEVEN.finding(
         measured=pct_of(above_ns, mean_ns),
         threshold=limit_pct,
         where=Where(node=node, device=device),

@@ -7,26 +7,9 @@ from collections.abc import Mapping, Sequence
 from reportgen.merging import sum_by_key
 from reportgen.results import Finding
 from reportgen.rules.base import Outcome
-from reportgen.rules.gpu_time_budget import tables
+from reportgen.rules.gpu_time_budget import tables, texts
 from reportgen.rules.gpu_time_budget.measure import Params
 from reportgen.rules.gpu_time_budget.tables import Budget, GpuBudget, Part, Parts, usd_of
-from reportgen.rules.gpu_time_budget.texts import (
-    IN_LOOP,
-    OF_ACTIVITY,
-    OF_BOTH,
-    OF_STEPS,
-    RECORD_ALL,
-    SAMPLED,
-    SAMPLED_WORDS,
-    TABLE_CAPTION,
-    TRACED,
-    TRACED_CAPTION,
-    TRACED_TABLE_CAPTION,
-    TRACED_WORDS,
-    UNRECORDED,
-    WORKED,
-    Words,
-)
 from reportgen.rules.kit import reason_to_skip, reason_without_gpu, window_name
 from reportgen.text import write
 from reportgen.units import NS_PER_S, pct_of, ratio_of
@@ -63,8 +46,8 @@ def judge(measurements: Sequence[Budget], params: Params) -> Outcome:
         return Outcome()
     usd = params.usd_per_gpu_hour
     window = window_name([rank.window for rank in ranks if rank.window]) if ranks else ""
-    caption = write(TRACED_CAPTION, window=window) if ranks else _caption(nodes)
-    table_caption = TRACED_TABLE_CAPTION if ranks else TABLE_CAPTION
+    caption = write(texts.TRACED_CAPTION, window=window) if ranks else _caption(nodes)
+    table_caption = texts.TRACED_TABLE_CAPTION if ranks else texts.TABLE_CAPTION
     ratios, costs = _ratios(totals, parts), _costs(totals, parts, usd)
     return Outcome(
         findings=[_traced(totals, window) if ranks else _sampled(totals, caption, gpus)],
@@ -103,7 +86,7 @@ def _costs(totals: Mapping[Part, int], parts: Parts, usd_per_gpu_hour: float | N
 def _of_loop(nodes: Sequence[Budget], gpus: Sequence[GpuBudget]) -> Metrics:
     stretches = [stretch for node in nodes for stretch in node.stretches]
     longest_ns = max((stretch.duration_ns for stretch in stretches), default=None)
-    worked_ns = sum(gpu.worked_ns[part] for gpu in gpus for part in UNRECORDED)
+    worked_ns = sum(gpu.worked_ns[part] for gpu in gpus for part in texts.UNRECORDED)
     return {
         "worked_outside_loop_s": worked_ns / NS_PER_S,
         "idle_stretches": sum(gpu.n_stretches for gpu in gpus),
@@ -116,14 +99,14 @@ def _caption(nodes: Sequence[Budget]) -> str:
     with_gpus = [node for node in nodes if node.gpus]
     without = [node.node for node in with_gpus if not node.has_steps]
     if not without:
-        return OF_STEPS
+        return texts.OF_STEPS
     if len(without) == len(with_gpus):
         elsewhere = any(node.has_steps for node in nodes)
-        return write(OF_ACTIVITY, elsewhere=" on nodes with GPUs" if elsewhere else "")
-    return write(OF_BOTH, n_without=len(without), n_nodes=len(with_gpus), first=without[0])
+        return write(texts.OF_ACTIVITY, elsewhere=" on nodes with GPUs" if elsewhere else "")
+    return write(texts.OF_BOTH, n_without=len(without), n_nodes=len(with_gpus), first=without[0])
 
 
-def _largest_of(totals: Mapping[Part, int], words: Mapping[Part, Words]) -> Part | None:
+def _largest_of(totals: Mapping[Part, int], words: Mapping[Part, texts.Words]) -> Part | None:
     """Return the largest part that has words, if it is worth them."""
     told = [part for part in totals if part in words]
     largest = max(told, key=lambda part: totals[part], default=None)
@@ -133,18 +116,19 @@ def _largest_of(totals: Mapping[Part, int], words: Mapping[Part, Words]) -> Part
 
 
 def _sampled(totals: Mapping[Part, int], caption: str, gpus: Sequence[GpuBudget]) -> Finding | None:
-    part = _largest_of(totals, SAMPLED_WORDS)
+    part = _largest_of(totals, texts.SAMPLED_WORDS)
     if part is None:
         return None
-    words, every_ns, is_outside = SAMPLED_WORDS[part], sum(totals.values()), part in UNRECORDED
+    words, every_ns = texts.SAMPLED_WORDS[part], sum(totals.values())
+    is_outside = part in texts.UNRECORDED
     place, meaning, advice = words.where or words.meaning, words.meaning, words.advice
     remark = f" {caption}" if is_outside else ""
     worked_pct = pct_of(sum(gpu.worked_ns[part] for gpu in gpus), totals[part])
     if is_outside and worked_pct >= UNRECORDED_PCT:
-        place = meaning = UNRECORDED[part]
-        advice = RECORD_ALL
-        remark = write(WORKED, worked=worked_pct, place=place) + remark
-    return SAMPLED.finding(
+        place = meaning = texts.UNRECORDED[part]
+        advice = texts.RECORD_ALL
+        remark = write(texts.WORKED, worked=worked_pct, place=place) + remark
+    return texts.SAMPLED.finding(
         measured=pct_of(totals[part], every_ns),
         advice=advice,
         causes=words.causes,
@@ -152,17 +136,17 @@ def _sampled(totals: Mapping[Part, int], caption: str, gpus: Sequence[GpuBudget]
         spent=totals[part],
         meaning=meaning,
         busy=pct_of(sum(totals.get(item, 0) for item in tables.SAMPLED.busy), every_ns),
-        in_loop=IN_LOOP if is_outside else "",
+        in_loop=texts.IN_LOOP if is_outside else "",
         remark=remark,
     )
 
 
 def _traced(totals: Mapping[Part, int], window: str) -> Finding | None:
-    part = _largest_of(totals, TRACED_WORDS)
+    part = _largest_of(totals, texts.TRACED_WORDS)
     if part is None:
         return None
-    words, every_ns = TRACED_WORDS[part], sum(totals.values())
-    return TRACED.finding(
+    words, every_ns = texts.TRACED_WORDS[part], sum(totals.values())
+    return texts.TRACED.finding(
         measured=pct_of(totals[part], every_ns),
         advice=words.advice,
         causes=words.causes,

@@ -14,19 +14,8 @@ from reportgen.facts.device_busy import WindowKind, headline_rows
 from reportgen.facts.use_over_time import is_far_apart
 from reportgen.results import Exhibit, ExhibitKind, Finding, Severity, Where
 from reportgen.rules.base import Outcome
+from reportgen.rules.idle_time import texts
 from reportgen.rules.idle_time.measure import DeviceIdle, Params, Stretch
-from reportgen.rules.idle_time.texts import (
-    BUSY,
-    FAULTS,
-    LOADER,
-    LOOKS_LIKE_A_START,
-    NAMES,
-    OTHER_WINDOW,
-    START,
-    STRETCHES_CAPTION,
-    TABLE_CAPTION,
-    WORST,
-)
 from reportgen.rules.kit import (
     Message,
     col,
@@ -66,19 +55,19 @@ def judge(ranks: Sequence[tuple[DeviceIdle, ...]], params: Params) -> Outcome:
     totals = _totals_ns(told)
     shares = ranking(
         "idle_shares",
-        [(NAMES[name][0], time_ns) for name, time_ns in totals.items()],
+        [(texts.NAMES[name][0], time_ns) for name, time_ns in totals.items()],
         title="Why the GPUs idled",
         caption=f"Shares of {_window(told)}.",
         amount=("time_us", "us"),
         per=NS_PER_US,
-        roles=[NAMES[name][1] for name in totals],
+        roles=[texts.NAMES[name][1] for name in totals],
     )
     window_ns = sum(item.window.length_ns for item in told)
     return Outcome(
         findings=_findings(rows, told, params),
         exhibits=[shares, *_stretches(told), _causes(rows)],
         metrics={
-            f"{'gpu_' if name == BUSY else 'idle_'}{name.replace(':', '_')}_ratio": ratio_of(
+            f"{'gpu_' if name == texts.BUSY else 'idle_'}{name.replace(':', '_')}_ratio": ratio_of(
                 time_ns, window_ns
             )
             for name, time_ns in totals.items()
@@ -90,7 +79,7 @@ def _totals_ns(rows: Sequence[DeviceIdle]) -> dict[str, int]:
     """Return busy time and each cause that occurs, added up over devices; they fill the windows."""
     names = dict.fromkeys(cause for item in rows for cause in item.cause_ns)
     totals = {name: sum(item.cause_ns.get(name, 0) for item in rows) for name in names}
-    busy = {BUSY: sum(item.busy_ns for item in rows)}
+    busy = {texts.BUSY: sum(item.busy_ns for item in rows)}
     return busy | {name: time_ns for name, time_ns in totals.items() if time_ns > 0}
 
 
@@ -107,7 +96,7 @@ def _causes(rows: Sequence[DeviceIdle]) -> Exhibit:
         for cause, time_ns in item.cause_ns.items()
     ]
     title = "Idle time by rank, device, window and cause"
-    return table("idle_causes", every, CauseTime, title=title, caption=TABLE_CAPTION)
+    return table("idle_causes", every, CauseTime, title=title, caption=texts.TABLE_CAPTION)
 
 
 def _stretches(devices: Sequence[DeviceIdle]) -> Iterator[Exhibit]:
@@ -144,7 +133,7 @@ def _stretches(devices: Sequence[DeviceIdle]) -> Iterator[Exhibit]:
         drawn_as=ExhibitKind.SPANS,
         title="Long idle stretches",
         caption=write(
-            STRETCHES_CAPTION,
+            texts.STRETCHES_CAPTION,
             times="Once" if len(every) == 1 else f"{len(every):,} times",
             least=format_ns_range([item.least_ns for item in devices]),
             length=length_ns,
@@ -163,14 +152,14 @@ def _findings(
     start = _start(told, params.threshold_start_pct)
     if start:
         yield start
-    for message, causes in FAULTS:
-        is_loader = message is LOADER
+    for message, causes in texts.FAULTS:
+        is_loader = message is texts.LOADER
         limit_pct = params.threshold_loader_pct if is_loader else params.threshold_cause_pct
-        if not _share_pct(told, causes) >= limit_pct or not _lost_ns(told, causes):
+        if _share_pct(told, causes) < limit_pct or not _lost_ns(told, causes):
             continue
         fault = _fault(message, causes, rows, told, limit_pct)
         if start:  # what happens once is nothing to win in each step
-            text = fault.text + LOOKS_LIKE_A_START
+            text = fault.text + texts.LOOKS_LIKE_A_START
             fault = replace(fault, severity=Severity.INFO, estimate=None, text=text)
         yield fault
 
@@ -187,10 +176,13 @@ def _fault(
     others = [
         item for item in rows if item.rank in with_steps and item.window.kind is WindowKind.GPU
     ]
-    other = write(OTHER_WINDOW, share=_share_pct(others, causes), window=_window(others or told))
     worst = max(told, key=lambda item: _share_pct([item], causes))
     own = [stretch for stretch in worst.stretches if stretch.cause in causes]
-    of_worst = write(WORST, node=worst.node, share=_share_pct([worst], causes))
+    other_share, worst_share = _share_pct(others, causes), _share_pct([worst], causes)
+    of_worst = write(texts.WORST, node=worst.node, share=worst_share)
+    other = ""
+    if others:
+        other = write(texts.OTHER_WINDOW, share=other_share, window=_window(others))
     return message.finding(
         measured=share_pct,
         threshold=limit_pct,
@@ -199,7 +191,7 @@ def _fault(
         share=share_pct / 100,
         lost=_lost_ns(told, causes),
         window=_window(told),
-        of_other_window=other if others else "",
+        of_other_window=other,
         of_worst=of_worst if len(told) > 1 else "",
     )
 
@@ -215,7 +207,7 @@ def _start(devices: Sequence[DeviceIdle], limit_pct: float) -> Finding | None:
     )
     if share_pct < limit_pct or stretch.length_ns < LEAST_START_NS:
         return None
-    return START.finding(
+    return texts.START.finding(
         measured=share_pct,
         threshold=limit_pct,
         where=_where(item, [stretch]),
