@@ -7,7 +7,7 @@ import csv
 import pytest
 
 from reportgen.facts.device_busy import is_communication
-from reportgen.facts.kernel_names import Precision, read_precision
+from reportgen.facts.kernel_names import Precision, read_precision, short_names
 from tests.shared_data import SHARED_DATA, needs_shared_data
 
 CASES = SHARED_DATA / "kineto" / "kernel-precision-cases.tsv"
@@ -89,6 +89,12 @@ def test_communication_is_more_than_nccl(name: str) -> None:
 @pytest.mark.parametrize("name", ["hipMemcpyPeer", "volta_sgemm", "reduce_kernel<float>", ""])
 def test_other_kernels_are_no_communication(name: str) -> None:
     assert not is_communication(name)
+
+
+def test_short_names_are_different() -> None:
+    names = ["void a::f<int>(int)", "void a::f<float>(int)", "g"]
+
+    assert short_names(names) == ["f", "f (2)", "g"]
 
 
 @needs_shared_data

@@ -37,6 +37,13 @@ def run(rule: AnyRule, *parts: Part, params: Any = None) -> RuleResult:
     return result
 
 
+def column(result: RuleResult, exhibit_id: str, name: str) -> list[Any]:
+    """Return the values of one column of an exhibit."""
+    found = result.exhibit(exhibit_id)
+    assert found is not None
+    return list(next(item.values for item in found.columns if item.name == name))
+
+
 def cases(*, is_rank: bool) -> list[Any]:
     """Return every built-in rule that reads ranks, or nodes, as a pytest parameter."""
     rules = [rule for rule in BUILTIN_RULES if reads(rule, is_rank=is_rank)]

@@ -152,6 +152,27 @@ def rank_trace(
     )
 
 
+def launched_kernels() -> RankTrace:
+    """One kernel in two sizes of one operator, and communication; ids tell only the latter's."""
+    return rank_trace(
+        gpu=[
+            ("k", 10.0, 8.0, {"correlation": 1, "external_id": 1, "shape": "[4, 1, 1] [128,1,1]"}),
+            ("k", 20.0, 2.0, {"correlation": 2, "external_id": 2, "shape": "[8, 1, 1] [128,1,1]"}),
+            ("ncclKernel", 30.0, 5.0, {"correlation": 3, "external_id": 77}),
+        ],
+        calls=[
+            ("cudaLaunchKernel", 1.0, 1.0, {"correlation": 1}),
+            ("cudaLaunchKernel", 3.0, 1.0, {"correlation": 2}),
+            ("cudaLaunchKernel", 9.0, 1.0, {"correlation": 3}),
+        ],
+        slices=[
+            ("aten::linear", 0.0, 6.0, {"external_id": 2}),
+            ("aten::mm", 0.5, 5.0, {"external_id": 4}),
+            ("nccl:all_reduce", 8.0, 2.0, {"external_id": 77}),
+        ],
+    )
+
+
 class _Words:
     """Vocabularies that grow while columns are coded."""
 

@@ -12,9 +12,18 @@ import pytest
 
 from reportgen.results import Status
 from reportgen.results.codec import encode
+from reportgen.rules import annotations as annotations_rule
+from reportgen.rules import (
+    collectives,
+    gpu_activity,
+    gpu_time_budget,
+    kernel_precision,
+    kernel_time,
+    launch_latency,
+)
 from reportgen.rules.base import AnyRule
 from tests.rules.kernels.builders import rank_trace
-from tests.rules.samples import assert_finite, busy_trace, cases, illegal, ranks, run
+from tests.rules.samples import assert_finite, busy_trace, cases, column, illegal, ranks, run
 
 TABLES = ("gpu_ops", "calls", "slices", "steps", "memory", "collectives", "syncs", "flows")
 
@@ -68,3 +77,35 @@ def test_every_table_of_the_built_trace_has_equal_columns() -> None:
     for table in TABLES:
         columns = getattr(busy_trace(), table)
         assert len({len(getattr(columns, item.name)) for item in fields(columns)}) == 1
+
+
+@pytest.mark.parametrize(
+    "rule", [kernel_time.RULE, launch_latency.RULE, annotations_rule.RULE, kernel_precision.RULE]
+)
+def test_how_many_are_shown_can_be_set(rule: AnyRule) -> None:
+    assert rule.params().top == 15
+
+
+def test_names_of_ones_own_are_communication_in_every_rule() -> None:
+    gpu = [("my_Exchange<float>", 0.0, 10.0), ("volta_sgemm_64x64_nt", 20.0, 10.0)]
+    trace = rank_trace(gpu=gpu)
+    own = "^MY_exchange"
+
+    activity = run(
+        gpu_activity.RULE, trace, params=gpu_activity.RULE.params(communication_names=own)
+    )
+    assert column(activity, "activity_by_device", "communication_us") == [10.0]
+    times = run(kernel_time.RULE, trace, params=kernel_time.RULE.params(communication_names=own))
+    assert column(times, "kernels_by_category", "category") == ["communication", "compute"]
+    precision = run(
+        kernel_precision.RULE, trace, params=kernel_precision.RULE.params(communication_names=own)
+    )
+    assert column(precision, "precision", "time_us") == [10.0]
+    alone = run(collectives.RULE, trace, params=collectives.RULE.params(communication_names=own))
+    assert alone.status is Status.OK
+    budget = run(
+        gpu_time_budget.RULE, trace, params=gpu_time_budget.RULE.params(communication_names=own)
+    )
+    parts = column(budget, "gpu_time_budget", "part")
+    assert "exposed_communication" in parts
+    assert run(collectives.RULE, trace).status is Status.SKIPPED

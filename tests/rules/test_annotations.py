@@ -1,0 +1,37 @@
+"""Annotations by hand-made numbers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from reportgen.profile.trace_tables import SliceKind
+from reportgen.rules.annotations import RULE
+from tests.rules.kernels.builders import rank_trace
+from tests.rules.samples import column, run
+
+ANNOTATION = {"kind": int(SliceKind.ANNOTATION)}
+
+
+def test_annotations_are_grouped_and_count_what_they_launched() -> None:
+    slices: list[Any] = [
+        ("phase_1", 0.0, 10.0, ANNOTATION),
+        ("phase_2", 20.0, 30.0, ANNOTATION),
+        ("ProfilerStep#1", 0.0, 60.0, ANNOTATION),
+        ("Optimizer.step#SGD.step", 50.0, 5.0, ANNOTATION),
+        ("aten::mm", 0.0, 5.0),
+    ]
+    calls: list[Any] = [
+        ("c", 1.0, 1.0, {"correlation": 1}),
+        ("c", 25.0, 1.0, {"correlation": 2}),
+        ("c", 26.0, 1.0, {"correlation": 3, "thread": "autograd"}),
+        ("c", 27.0, 1.0, {"correlation": 4, "thread": "other"}),
+    ]
+    gpu = [(f"k{n}", 100.0 * n, float(n), {"correlation": n}) for n in range(1, 5)]
+    flows = [(2.0, "main", 26.0, "autograd")]
+    result = run(RULE, rank_trace(gpu=gpu, calls=calls, slices=slices, flows=flows))
+
+    assert column(result, "annotations", "name") == ["phase_*"]
+    assert column(result, "annotations", "count") == [2]
+    assert column(result, "annotations", "sum_us") == [40.0]
+    assert column(result, "annotations", "p50_us") == [20.0]
+    assert column(result, "annotations", "gpu_time_us") == [1.0 + 2.0 + 3.0]

@@ -1,0 +1,144 @@
+"""Number formats of kernels by hand-made numbers."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from reportgen.profile.trace import Device
+from reportgen.rules import kernel_time
+from reportgen.rules.kernel_precision import RULE
+from tests.rules.kernels.builders import rank_trace
+from tests.rules.samples import column, run
+
+
+def test_a_name_that_says_nothing_is_read_off_the_operators_inputs() -> None:
+    trace = rank_trace(
+        gpu=[
+            ("triton_poi_0", 0.0, 8.0, {"external_id": 1}),
+            ("triton_poi_0", 10.0, 2.0, {"external_id": 2}),
+            ("triton_poi_1", 20.0, 10.0, {"correlation": 9}),
+        ],
+        calls=[("cuLaunchKernel", 19.0, 1.0, {"correlation": 9, "external_id": 2})],
+        slices=[
+            ("op", 0.0, 1.0, {"external_id": 1, "input_type": "c10::BFloat16"}),
+            ("op", 2.0, 1.0, {"external_id": 2, "input_type": "float"}),
+        ],
+    )
+    result = run(RULE, trace)
+
+    assert column(result, "precision", "precision") == ["FP32", "BF16"]
+    assert column(result, "precision", "time_us") == [12.0, 8.0]
+    names = column(run(kernel_time.RULE, trace), "kernels", "name")
+    labels = column(run(kernel_time.RULE, trace), "kernels", "precision")
+    assert dict(zip(names, labels, strict=True)) == {"triton_poi_0": "BF16", "triton_poi_1": "FP32"}
+
+
+def test_formats_are_folded_into_those_of_sagemaker_profiler() -> None:
+    names = {
+        "volta_sgemm_64x64_nt": 4.0,
+        "sm80_xmma_gemm_tf32f32_tf32f32_f32_tn_n": 3.0,
+        "void k<c10::BFloat16>()": 2.0,
+        "void k<double>()": 1.0,
+    }
+    trace = rank_trace(gpu=[(name, 10.0 * at, us) for at, (name, us) in enumerate(names.items())])
+    result = run(RULE, trace)
+
+    assert column(result, "precision_shares_folded", "part") == ["FP32", "FP16", "other"]
+    assert column(result, "precision_shares_folded", "time_us") == [7.0, 2.0, 1.0]
+
+
+@pytest.mark.parametrize(
+    ("other", "expected"),
+    [("c10::BFloat16", {"BF16": 12.0}), ("float", {"BF16": 8.0, "FP32": 3.0, "Unknown": 1.0})],
+)
+def test_launches_that_agree_tell_the_precision_of_those_that_say_nothing(
+    other: str, expected: dict[str, float]
+) -> None:
+    trace = rank_trace(
+        gpu=[
+            ("triton_poi_0", 0.0, 8.0, {"external_id": 1}),
+            ("triton_poi_0", 10.0, 3.0, {"external_id": 2}),
+            ("triton_poi_0", 20.0, 1.0),
+        ],
+        slices=[
+            ("op", 0.0, 1.0, {"external_id": 1, "input_type": "c10::BFloat16"}),
+            ("op", 2.0, 1.0, {"external_id": 2, "input_type": other}),
+        ],
+    )
+    result = run(RULE, trace)
+    rows = zip(
+        column(result, "precision", "precision"),
+        column(result, "precision", "time_us"),
+        strict=True,
+    )
+
+    assert dict(rows) == expected
+
+
+def test_communication_has_no_precision() -> None:
+    trace = rank_trace(gpu=[("ncclDevKernel_AllReduce_Sum_bf16", 0.0, 9.0), ("sgemm_", 9.0, 1.0)])
+    result = run(RULE, trace)
+
+    assert column(result, "precision", "precision") == ["FP32"]
+    assert column(run(kernel_time.RULE, trace), "kernels", "category") == [
+        "communication",
+        "compute",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("capability", "versions", "severity"),
+    [
+        ("8.0", {}, "warning"),
+        ("7.0", {}, "info"),
+        (None, {}, "info"),
+        ("9.4", {"hip_runtime": "6"}, "info"),
+        ("6.1", {}, None),
+    ],
+)
+def test_fp32_matrix_kernels_are_a_fault_where_one_switch_helps(
+    capability: str | None, versions: dict[str, str], severity: str | None
+) -> None:
+    trace = rank_trace(gpu=[("ampere_sgemm_128x64_nn", 0.0, 20.0), ("k<float>", 20.0, 80.0)])
+    device = Device(id=0, name="GPU", compute_capability=capability)
+    trace = replace(trace, devices=(device,), versions=versions)
+    found = [item for item in run(RULE, trace).findings if item.id == "PREC-1"]
+
+    assert [item.severity.value for item in found] == ([severity] if severity else [])
+
+
+def test_matrix_kernels_are_told_by_their_own_name() -> None:
+    products = [
+        "void implicit_convolve_sgemm<float, float, 1024, 5>(int, int, float const*)",
+        "volta_scudnn_128x64_relu_interior_nn_v1",
+        "void cudnn::detail::dgrad_engine<float, 512, 6>(int, float const*)",
+        "Cijk_Ailk_Bljk_SB_MT64x64x16_SN_K1",
+    ]
+    others = [
+        "void cudnn::bn_bw_1C11_kernel_new<float, float>(float, cudnnTensorStruct, float const*)",
+        "void split_embedding_codegen_forward<float>(fbgemm_gpu::Offsets<float>)",
+        "void nchwToNhwcKernel<float, float, (cudnnKernelDataType_t)0>(int, float const*)",
+        "void convertTensor_kernel<float, float>(float)",
+    ]
+    gpu = [(name, 10.0 * at, 10.0) for at, name in enumerate(products + others)]
+
+    result = run(RULE, rank_trace(gpu=gpu))
+
+    assert sorted(column(result, "fp32_matrix", "name")) == [
+        "Cijk_Ailk_Bljk_SB_MT64x64x16_SN_K1",
+        "dgrad_engine",
+        "implicit_convolve_sgemm",
+        "volta_scudnn_128x64_relu_interior_nn_v1",
+    ]
+
+
+@pytest.mark.parametrize(("fp32_us", "is_told"), [(19.0, False), (20.0, True)])
+def test_fp32_matrix_kernels_are_told_from_their_threshold_on(
+    fp32_us: float, is_told: bool
+) -> None:
+    gpu = [("volta_sgemm_64x64_nt", 0.0, fp32_us), ("k<float>", fp32_us, 100 - fp32_us)]
+    ids = {item.id for item in run(RULE, rank_trace(gpu=gpu)).findings}
+
+    assert ("PREC-1" in ids) is is_told

@@ -1,0 +1,114 @@
+"""Kernels by hand-made numbers: added up, ranked, and tiny ones."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from reportgen.profile.trace import RankTrace
+from reportgen.rules.kernel_time import RULE
+from tests.rules.kernels.builders import launched_kernels, rank_trace
+from tests.rules.samples import column, run
+
+
+def kernels(*durations: float, name: str = "k", rank: int = 0) -> RankTrace:
+    """A trace of kernels one after the other."""
+    starts = np.concatenate([[0.0], np.cumsum(durations)])[:-1].tolist()
+    gpu = [(name, start, duration) for start, duration in zip(starts, durations, strict=True)]
+    return rank_trace(gpu=gpu, rank=rank)
+
+
+def test_kernels_of_all_ranks_are_joined_by_name() -> None:
+    one, two = (1.0, 2.0, 2.0, 9.0), (2.0, 4.0)
+    result = run(RULE, kernels(*one), kernels(*two, rank=1))
+    every = np.array([*one, *two])
+
+    for name, value in {
+        "count": 6,
+        "sum_us": every.sum(),
+        "mean_us": every.mean(),
+        "p50_us": np.percentile(every, 50),
+        "p95_us": np.percentile(every, 95),
+        "min_us": 1.0,
+        "max_us": 9.0,
+        "std_us": every.std(ddof=1),
+        "pct_of_kernel_time": 100.0,
+        "pct_of_profile_time": 100.0,
+    }.items():
+        assert column(result, "kernels", name) == [pytest.approx(value)]
+
+
+def test_a_kernel_that_ran_once_has_no_deviation() -> None:
+    assert column(run(RULE, kernels(3.0)), "kernels", "std_us") == [0.0]
+
+
+def test_the_largest_are_told_apart_and_the_rest_is_others() -> None:
+    gpu = [(f"k{number}", 10.0 * number, 1.0 + number) for number in range(5)]
+    params = RULE.params(top=2)
+    result = run(RULE, rank_trace(gpu=gpu), params=params)
+
+    assert column(result, "top_by_time", "part") == ["k4", "k3", "others (3 kernels)"]
+    assert column(result, "top_by_time", "time_us") == [5.0, 4.0, 6.0]
+    assert len(column(result, "kernels", "name")) == 5
+
+
+@pytest.mark.parametrize(("call_us", "ratio"), [(19.0, 0.0), (31.0, 1.0)])
+def test_kernels_of_a_graph_share_its_launch(call_us: float, ratio: float) -> None:
+    calls = [("cudaGraphLaunch", 0.0, call_us, {"correlation": 1})]
+    gpu: list[Any] = [("k", 40.0 + 10 * n, 3.0, {"correlation": 1}) for n in range(10)]
+
+    metrics = run(RULE, rank_trace(gpu=gpu, calls=calls)).metrics
+
+    assert metrics["tiny_kernels_ratio"] == ratio
+
+
+@pytest.mark.parametrize(("n_long", "is_fault"), [(11, False), (10, True)])
+def test_tiny_kernels_are_a_fault_when_they_are_many_and_the_gpu_waits(
+    n_long: int, is_fault: bool
+) -> None:
+    tiny: list[Any] = [("t", 40.0 * n, 2.0, {"correlation": n}) for n in range(10)]
+    long: list[Any] = [("l", 1000 + 40.0 * n, 30.0, {"correlation": 50 + n}) for n in range(n_long)]
+    numbers = [row[3]["correlation"] for row in (*tiny, *long)]
+    calls = [
+        ("cudaLaunchKernel", 5.0 * at, 4.0, {"correlation": n}) for at, n in enumerate(numbers)
+    ]
+    result = run(RULE, rank_trace(gpu=[*tiny, *long], calls=calls))
+
+    assert ("KERN-1" in {item.id for item in result.findings}) is is_fault
+
+
+@pytest.mark.parametrize(
+    ("exhibit_id", "parts", "times"),
+    [
+        ("kernels_by_shape", ["k", "k", "ncclKernel"], [8.0, 2.0, 5.0]),
+        ("kernels_by_operator", ["aten::mm", "nccl:all_reduce"], [10.0, 5.0]),
+        ("kernels_by_category", ["compute", "communication"], [10.0, 5.0]),
+    ],
+)
+def test_kernels_are_added_up_in_several_ways(
+    exhibit_id: str, parts: list[str], times: list[float]
+) -> None:
+    result = run(RULE, launched_kernels())
+    first = result.exhibit(exhibit_id)
+
+    assert first is not None
+    order = np.argsort(-np.array(times), kind="stable").tolist()
+    assert list(first.columns[0].values) == [parts[at] for at in order]
+    assert column(result, exhibit_id, "sum_us") == [times[at] for at in order]
+    assert sum(column(result, exhibit_id, "pct_of_kernel_time")) == pytest.approx(100.0)
+
+
+def test_rankings_leave_communication_out_where_there_is_some() -> None:
+    result = run(RULE, launched_kernels())
+
+    assert column(result, "top_by_time_compute", "time_us") == [10.0]
+    assert column(result, "top_by_time_operator", "part") == ["aten::mm", "nccl:all_reduce"]
+    assert column(result, "top_by_time_operator_compute", "pct") == [100.0]
+    assert column(result, "top_by_launches_shape_compute", "launches") == [1, 1]
+    quiet = run(RULE, rank_trace(gpu=[("k", 0.0, 1.0)]))
+    assert {item.id for item in quiet.exhibits if item.id.startswith("top_")} == {
+        "top_by_time",
+        "top_by_launches",
+    }

@@ -1,0 +1,44 @@
+"""Delays of launches by hand-made numbers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from reportgen.rules.launch_latency import RULE
+from tests.rules.kernels.builders import rank_trace
+from tests.rules.samples import column, run
+
+
+def test_delays_are_counted_per_call_and_per_operation() -> None:
+    gpu: list[Any] = [
+        ("a", 10.0, 1.0, {"correlation": 1}),
+        ("b", 12.0, 1.0, {"correlation": 1}),
+        ("c", 21.0, 1.0, {"correlation": 2}),
+        ("d", 30.0, 1.0),
+    ]
+    calls = [
+        ("cudaGraphLaunch", 0.0, 5.0, {"correlation": 1}),
+        ("cudaLaunchKernel", 20.0, 4.0, {"correlation": 2}),
+    ]
+    result = run(RULE, rank_trace(gpu=gpu, calls=calls))
+
+    assert column(result, "launch_latency", "delay") == ["launch", "queue"]
+    assert column(result, "launch_latency", "count") == [2, 3]
+    assert column(result, "launch_latency", "p50_us") == [5.5, 5.0]
+    assert column(result, "launch_latency", "max_us") == [10.0, 7.0]
+    assert column(result, "launch_latency", "negative") == [0, 1]
+    assert column(result, "launch_latency", "orphans") == [1, 1]
+
+
+def test_operations_before_their_launch_tell_of_clocks_that_disagree() -> None:
+    gpu: list[Any] = [("k", 10.0 * n, 1.0, {"correlation": n}) for n in range(3)]
+    late = [("cudaLaunchKernel", 10.0 * n + 6, 1.0, {"correlation": n}) for n in range(3)]
+
+    (said,) = run(RULE, rank_trace(gpu=gpu, calls=late)).findings
+
+    assert said.title == "Operations begin 6 µs before their launch (median)"
+    assert "3 operations begin before the launching call: the clocks of host and GPU" in said.text
+
+
+def test_without_launches_the_table_is_empty() -> None:
+    assert column(run(RULE, rank_trace(gpu=[("k", 0.0, 1.0)])), "launch_latency", "rank") == []

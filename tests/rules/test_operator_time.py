@@ -1,0 +1,57 @@
+"""Operators by hand-made numbers."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from reportgen.results import Status
+from reportgen.rules.operator_time import RULE
+from tests.rules.kernels.builders import launched_kernels, rank_trace
+from tests.rules.samples import column, run
+
+
+def test_operators_have_times_of_their_own_and_of_what_they_launched() -> None:
+    one = launched_kernels()
+    other = replace(one, rank=1)
+    result = run(RULE, one, other)
+
+    assert column(result, "operators", "name") == ["aten::mm", "nccl:all_reduce", "aten::linear"]
+    assert column(result, "operators", "count") == [2, 2, 2]
+    assert column(result, "operators", "sum_us") == [10.0, 4.0, 12.0]
+    assert column(result, "operators", "self_us") == [10.0, 4.0, 2.0]
+    assert column(result, "operators", "gpu_time_us") == [20.0, 10.0, 0.0]
+    assert column(result, "operators", "pct_of_self_time") == pytest.approx([62.5, 25.0, 12.5])
+    assert column(result, "top_by_gpu_time", "operator") == column(result, "operators", "name")
+
+
+def test_a_launch_at_the_rounded_end_of_an_operator_is_not_inside() -> None:
+    slices = [("outer", 0.0, 100.0), ("inner", 10.0, 20.000001), ("next", 60.000001, 20.0)]
+    calls = [("cudaLaunchKernel", at, 5.0, {"correlation": at}) for at in (30.0, 60.0)]
+    gpu: list[Any] = [("k", at + 9, 1.0, {"correlation": at}) for at in (30.0, 60.0)]
+
+    result = run(RULE, rank_trace(gpu=gpu, calls=calls, slices=slices))
+
+    assert column(result, "operators", "name") == ["outer", "inner", "next"]
+    assert column(result, "operators", "gpu_time_us") == [1.0, 0.0, 1.0]
+
+
+def test_a_number_of_several_operators_tells_none_of_them() -> None:
+    ids = {"external_id": 7}
+    slices = [("first", 0.0, 10.0, ids), ("second", 100.0, 20.0, ids)]
+    calls = [("cudaLaunchKernel", at, 5.0, {"correlation": at}) for at in (1.0, 101.0)]
+    gpu: list[Any] = [("k", at + 9, 1.0, {"correlation": at} | ids) for at in (1.0, 101.0)]
+
+    result = run(RULE, rank_trace(gpu=gpu, calls=calls, slices=slices))
+
+    assert column(result, "operators", "gpu_time_us") == [1.0, 1.0]
+
+
+def test_without_operators_it_says_so() -> None:
+    result = run(RULE, rank_trace(gpu=[("k", 0.0, 1.0)]))
+
+    assert result.status is Status.SKIPPED
+    assert result.reason is not None
+    assert "no operators" in result.reason.text

@@ -1,0 +1,98 @@
+"""Steps of kernel traces by hand-made numbers."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from reportgen.profile.trace import RankTrace
+from reportgen.profile.trace_tables import SliceKind
+from reportgen.results import Status
+from reportgen.rules.step_time import RULE
+from tests.rules.kernels.builders import rank_trace
+from tests.rules.samples import column, run
+
+ANNOTATION = {"kind": int(SliceKind.ANNOTATION)}
+
+
+def steps(*periods: float) -> RankTrace:
+    """A trace of steps of these lengths, the GPU busy for half of each."""
+    starts = np.concatenate([[0.0], np.cumsum(periods)])[:-1].tolist()
+    rows = list(zip(starts, periods, strict=True))
+    calls = [("c", at, 1.0, {"correlation": n}) for n, (at, _) in enumerate(rows)]
+    gpu = [("k", at + 1, length / 2, {"correlation": n}) for n, (at, length) in enumerate(rows)]
+    marks = [(5 + n, at, length) for n, (at, length) in enumerate(rows)]
+    return rank_trace(gpu=gpu, calls=calls, steps=marks)
+
+
+def test_steps_have_periods_and_gpu_time() -> None:
+    result = run(RULE, steps(10.0, 20.0, 10.0))
+
+    assert column(result, "steps", "step") == [5, 6, 7]
+    assert column(result, "steps", "period_us") == [10.0, 20.0, 10.0]
+    assert column(result, "steps", "gpu_busy_us") == [5.0, 10.0, 5.0]
+
+
+def test_work_that_runs_on_after_its_step_makes_no_gpu_busier_than_full() -> None:
+    steps = [(1, 0.0, 20.0), (2, 20.0, 20.0)]
+    calls = [("cudaLaunchKernel", 1.0, 1.0, {"correlation": 1})]
+    long = ("a", 10.0, 90.0, {"correlation": 1, "device": 0})
+    short = ("b", 10.0, 6.0, {"correlation": 1, "device": 1})
+
+    one = run(RULE, rank_trace(gpu=[long], calls=calls, steps=steps))
+    two = run(RULE, rank_trace(gpu=[long, short], calls=calls, steps=steps))
+
+    assert column(one, "step_percentiles", "gpu_busy_pct") == [75.0]
+    assert column(two, "step_percentiles", "gpu_busy_pct") == [(75.0 + 15.0) / 2]
+
+
+@pytest.mark.parametrize(("slow_us", "is_fault"), [(20.0, False), (21.0, True)])
+def test_a_step_is_slow_above_twice_the_median(slow_us: float, is_fault: bool) -> None:
+    found = {item.id: item for item in run(RULE, steps(10, 10, slow_us, 10, 10)).findings}
+
+    assert ("STEPT-1" in found) is is_fault
+    if is_fault:
+        assert "Step 7" in found["STEPT-1"].text
+
+
+@pytest.mark.parametrize(("n_first", "is_told"), [(4, False), (3, True)])
+def test_a_first_step_with_few_operations_is_told(n_first: int, is_told: bool) -> None:
+    counts = (n_first, 5, 5)
+    numbers = [(step, place) for step, count in enumerate(counts) for place in range(count)]
+    at = {pair: 100.0 * pair[0] + 10 * pair[1] for pair in numbers}
+    calls = [("c", at[pair], 1.0, {"correlation": n}) for n, pair in enumerate(numbers)]
+    gpu = [("k", at[pair] + 2, 1.0, {"correlation": n}) for n, pair in enumerate(numbers)]
+    marks = [(step, 100.0 * step, 100.0) for step in range(3)]
+    found = run(RULE, rank_trace(gpu=gpu, calls=calls, steps=marks)).findings
+
+    assert ("STEPT-3" in {item.id for item in found}) is is_told
+
+
+def test_a_gap_in_the_numbers_is_no_period() -> None:
+    marks = [(1, 0.0, 10.0), (2, 10.0, 12.0), (50, 900.0, 11.0)]
+    result = run(RULE, rank_trace(gpu=[("k", 0.0, 1.0)], steps=marks))
+
+    assert column(result, "steps", "period_us") == [10.0, 12.0, 11.0]
+
+
+@pytest.mark.parametrize(
+    ("names", "numbers"),
+    [
+        (["step_41", "step_42"], [41, 42]),
+        (["Optimizer.step#SGD.step"] * 4, [0, 1, 2]),
+        (["my phase"] * 3, [0, 1, 2]),
+        (["nccl:all_reduce"] * 3, None),
+        (["my phase"] * 2, None),
+    ],
+)
+def test_steps_are_told_by_annotations_where_the_profiler_told_none(
+    names: list[str], numbers: list[int] | None
+) -> None:
+    slices = [(name, 10.0 * place, 8.0, ANNOTATION) for place, name in enumerate(names)]
+    result = run(RULE, rank_trace(gpu=[("k", 0.0, 1.0)], slices=slices))
+
+    if numbers is None:
+        assert result.status is Status.SKIPPED
+    else:
+        assert column(result, "steps", "step") == numbers
+        assert "They are told by" in result.findings[-1].text
