@@ -9,8 +9,7 @@ import pytest
 from reportgen.results import Counters, Details, ReasonCode, Severity, Status
 from reportgen.results.packed import unpack
 from reportgen.rules.runner import present_details
-from reportgen.rules.step_outlier import RULE
-from reportgen.rules.step_outlier.judge import named_worker
+from reportgen.rules.step_outlier import RULE, named_worker
 from tests.builders import START_S, ns
 from tests.rules.framework_jobs import EVAL, TRAIN, finding, node, rows_of, run, step_rows
 

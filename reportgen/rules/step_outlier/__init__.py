@@ -2,12 +2,38 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
-from reportgen.results import Place, Role, RuleId, Section, TimelineTrack, Track
-from reportgen.rules.base import About, Need, Rule
-from reportgen.rules.step_outlier.judge import from_details, judge
-from reportgen.rules.step_outlier.measure import Params, measure
+import numpy as np
+
+from reportgen import results
+from reportgen.facts.breakdown import Breakdown
+from reportgen.facts.inside import largest_increase
+from reportgen.facts.rhythm import period_of
+from reportgen.facts.steps import phase_word
+from reportgen.profile.system import Instants
+from reportgen.results import Counters, Details, Finding, Place, TimelineTrack, Track, Where
+from reportgen.rules import kit
+from reportgen.rules.aws.breakdown import MemberOrder, breakdown_details
+from reportgen.rules.base import About, Need, Outcome, Rule
+from reportgen.rules.functions import cause_text
+from reportgen.rules.step_outlier import tables
+from reportgen.rules.step_outlier.measure import (
+    GROWTH_FROM_RATIO,
+    N_BLOCKS,
+    NodeSteps,
+    Params,
+    StepSeries,
+    measure,
+)
+from reportgen.text import join_names, ordinal, plural, write
+from reportgen.units import NS_PER_S, seconds
+
+AT, AGAINST = "in these steps", "in the others"
+MOST_NUMBERS = 8
+FAIR_SHARE_FACTOR = 2
+"""A worker with more than twice its fair share of outliers is named: chance spreads them evenly."""
 
 ABOUT = About(
     checks="Whether some steps take much longer than the usual step of their worker and phase.",
@@ -20,9 +46,299 @@ ABOUT = About(
         "See what happens at those steps: callbacks, checkpoints, logging, validation, a slow "
         "read; run it less often or in a thread of its own."
     ),
-    section=Section(id="step-durations", title="Step durations", order=140),
+    section=results.Section(id="step-durations", title="Step durations", order=140),
     has_counters=True,
 )
+SLOW = kit.Message(
+    id="STEP-1",
+    title="{worst.n_outliers:n} of {worst.n_steps:n} {worst.phase} steps are slow{mark}",
+    text=(
+        "{worst.worker} has {worst.n_outliers:n} {worst.phase} steps longer than {limit}; more "
+        "than {threshold} are too many. The usual step takes {worst.p50_s:s}, the longest "
+        "{worst.longest_s:s}: step {numbers}.{rhythm}{cost}{worst.cause}{others}"
+    ),
+    advice=(
+        "Compare the times of these steps with callbacks, checkpoints, reads and the CPU and GPU "
+        "curves; what happens only then is the cause."
+    ),
+    unit="steps",
+    exhibit="outliers",
+)
+LIMIT = "{worst.threshold_s:s} (mean plus {stddev:g} standard deviations)"
+IMPORTED_LIMIT = "the mean plus {stddev:g} standard deviations"
+RHYTHM = " They come in a rhythm: {nth}."
+COST = " Their extra time is {share:pct} of the loop."
+MOST_OF_ALL = " {named} has most of the outliers of all workers."
+OTHERS = " The same holds for {names:names}."
+IN_RHYTHM = (
+    "Find what runs every {period} steps (callback, checkpoint, logging, validation); "
+    "run it less often, in a thread of its own, or on the GPU."
+)
+OF_ONE_WORKER = "Look at {named} alone: its device, its share of the data, its node's other load."
+EARLIER = kit.Message(
+    id="STEP-1",
+    title="Step outliers in the first minutes only",
+    text=(
+        "{n_judged:count judgement} along the job found more than {params.n_outliers} outliers; "
+        "over the whole job there are no more than that."
+    ),
+    advice="Nothing to do: early steps (warm-up, compilation, first reads) are often slower.",
+    unit="judgements",
+    exhibit="steps",
+)
+SLOWER = kit.Message(
+    id="STEP-2",
+    title="{worst.word} steps grow slower: from {found.first_ns:ns} to {found.last_ns:ns} "
+    "({worst.worker})",
+    text=(
+        "The usual {worst.word} step of {worst.worker} takes {found.first_ns:ns} at the start and "
+        "{found.last_ns:ns} at the end, {measured:pct} more, and rises in between (medians of "
+        f"{N_BLOCKS - 1} blocks of steps, the warm-up left out). At the pace of the start its "
+        "steps would take {extra:pct} less.{others}"
+    ),
+    advice=(
+        "Look for what grows or wears on: lists and logs that are read again each step, "
+        "memory that swaps, clocks that fall with heat, longer inputs."
+    ),
+    severity=results.Severity.WARNING,
+    exhibit="step_series",
+)
+
+TOO_FEW = (
+    "Too few steps to judge: {s.n_steps:n} {s.word} steps of {s.worker} at most, more than "
+    "{least:n} are needed."
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SlowSeries:
+    """A series with too many outliers, as far as it is known; ``phase`` in a word."""
+
+    worker: str
+    phase: str
+    n_steps: int
+    n_outliers: int
+    steps: tuple[int, ...]
+    p50_s: float
+    longest_s: float
+    where: Where
+    threshold_s: float | None = None
+    extra_ratio: float | None = None
+    cause: str = ""
+
+
+def judge(measurements: Sequence[NodeSteps], params: Params) -> Outcome:
+    """Count triggers of all workers and phases and say what the slow steps have in common."""
+    job = kit.merge([NodeSteps(), *measurements])
+    many = [item for item in job.series if len(item.outliers) > params.n_outliers]
+    triggers = [_triggers(item, job.minute_ns, params.n_outliers) for item in job.series]
+    counters = Counters(
+        rule_triggered=sum(triggers),
+        violations=sum(len(item.outliers) for item in many),
+        datapoints=job.loop.n_steps,
+    )
+    details: Details = {"step_details": _step_details(job.series)}
+    if counters.rule_triggered:
+        during = kit.merge([Breakdown(), *(item.during_outliers for item in job.series)])
+        details |= breakdown_details(during, with_others=False, order=MemberOrder.OVERALL)
+    slow = [_slow(item, job.loop.length_ns) for item in many]
+    return Outcome(
+        missing=_missing(job, params),
+        findings=[
+            _outliers(slow, named_worker(job.series), params) or _earlier(sum(triggers), params),
+            _slower(job.series),
+        ],
+        exhibits=tables.exhibits_of_series(job.series, batch_size=params.batch_size),
+        metrics=_metrics(job.series, params.batch_size),
+        data=job.data,
+        counters=counters,
+        details=details,
+    )
+
+
+def from_details(_counters: Counters, details: Details, params: Params) -> Outcome:
+    """Say which steps are slow from AWS's JSON alone."""
+    slow = [item for item in _slow_of_details(details) if item.n_outliers > params.n_outliers]
+    return Outcome(
+        findings=[_outliers(slow, None, params)], exhibits=tables.exhibits_of_details(details)
+    )
+
+
+def _missing(job: NodeSteps, params: Params) -> results.Reason | None:
+    missing = kit.reason_without_steps(job.loop)
+    if missing is not None or any(item.aws_entry for item in job.series):
+        return missing
+    if not job.series:
+        text = f"Of {plural(job.loop.n_steps, 'step')} none is of mode {params.mode}."
+        return results.Reason(code=results.ReasonCode.NO_STEPS, text=text)
+    longest = max(job.series, key=lambda item: item.n_steps)
+    text = write(TOO_FEW, s=longest, least=params.min_steps)
+    return results.Reason(code=results.ReasonCode.TOO_FEW_SAMPLES, text=text)
+
+
+def _triggers(series: StepSeries, minute_ns: Instants, n_outliers: int) -> int:
+    """Return in how many minutes with new steps of the job a series has too many outliers.
+
+    A series that got nothing new in a minute is judged with what it had (docs/rules.md).
+    """
+    latest = np.searchsorted(series.minute_ns, minute_ns, side="right") - 1
+    counts = series.minute_outliers[latest[latest >= 0]]
+    return int(np.count_nonzero(counts > n_outliers))
+
+
+def _step_details(series: Sequence[StepSeries]) -> Details:
+    by_worker: dict[str, list[StepSeries]] = {}
+    for item in series:
+        if item.aws_entry is not None:
+            by_worker.setdefault(item.worker, []).append(item)
+    return {worker: tables.preferred(its).aws_entry for worker, its in by_worker.items()}
+
+
+# STEP-1: slow steps
+
+
+def named_worker(series: Sequence[StepSeries]) -> str | None:
+    """Return the worker with more than twice its fair share of the outliers.
+
+    Edge cases: of two workers none can have more than twice its share, so the one that has all
+    outliers is named; a worker alone is never named.
+    """
+    counts = kit.sum_by_key({item.worker: len(item.outliers)} for item in series)
+    total = sum(counts.values())
+    if len(counts) < 2 or total == 0:
+        return None
+    worker, most = min(counts.items(), key=lambda item: (-item[1], item[0]))
+    is_unfair = most > FAIR_SHARE_FACTOR * total / len(counts)
+    return worker if is_unfair or most == total else None
+
+
+def _slow(series: StepSeries, loop_ns: int) -> SlowSeries:
+    worst = max(series.outliers, key=lambda item: item.duration_ns)
+    usual_ns = len(series.outliers) * series.p50_s * NS_PER_S
+    extra_ns = sum(item.duration_ns for item in series.outliers) - usual_ns
+    cause = largest_increase(series.functions, series.other_functions)
+    return SlowSeries(
+        worker=series.worker,
+        phase=series.word,
+        n_steps=series.n_steps,
+        n_outliers=len(series.outliers),
+        steps=tuple(item.step for item in series.outliers),
+        p50_s=series.p50_s,
+        longest_s=seconds(worst.duration_ns),
+        threshold_s=series.threshold_s,
+        extra_ratio=max(extra_ns, 0) / loop_ns if loop_ns else None,
+        cause=f" {cause_text(cause, at=AT, against=AGAINST)}" if cause else "",
+        where=_where(series.worker, worst.start_ns, worst.end_ns),
+    )
+
+
+def _where(worker: str, start_ns: int, end_ns: int) -> Where:
+    return Where(
+        node=worker.rpartition("-")[0] or None,
+        device=worker,
+        start_s=seconds(start_ns),
+        end_s=seconds(end_ns),
+    )
+
+
+def _slow_of_details(details: Details) -> Iterator[SlowSeries]:
+    entries = details.get("step_details")
+    for worker, entry in entries.items() if isinstance(entries, dict) else ():
+        if not isinstance(entry, dict):
+            continue
+        stats, numbers, bins = (entry.get(name) for name in ("step_stats", "step_numbers", "probs"))
+        if not (isinstance(stats, dict) and isinstance(numbers, list) and isinstance(bins, list)):
+            continue
+        yield SlowSeries(
+            worker=worker,
+            phase=phase_word(str(entry.get("phase"))),
+            n_steps=sum(count for count in bins if isinstance(count, int)) + len(numbers),
+            n_outliers=len(numbers),
+            steps=tuple(int(str(number)) for number in numbers if str(number).isdigit()),
+            p50_s=tables.number(stats.get("p50")) or 0.0,
+            longest_s=tables.number(stats.get("max")) or 0.0,
+            where=Where(device=worker),
+        )
+
+
+def _outliers(slow: Sequence[SlowSeries], named: str | None, params: Params) -> Finding | None:
+    if not slow:
+        return None
+    worst = max(slow, key=lambda item: (item.extra_ratio or 0.0, item.n_outliers, item.worker))
+    period, share = period_of(worst.steps), worst.extra_ratio
+    limit = IMPORTED_LIMIT if worst.threshold_s is None else LIMIT
+    nth = f"every {ordinal(period)} step" if period else ""
+    others = _others([f"{item.worker} {item.phase}" for item in slow if item is not worst])
+    return SLOW.finding(
+        measured=float(worst.n_outliers),
+        threshold=params.n_outliers,
+        where=worst.where,
+        severity=kit.cost_severity(share),
+        share=share,
+        exhibit="steps" if worst.threshold_s is None else None,
+        advice=IN_RHYTHM if period else OF_ONE_WORKER if named else None,
+        causes=("PERIOD-1",) if period else (),
+        worst=worst,
+        mark=f": {nth}" if period else f" ({worst.worker})",
+        limit=write(limit, worst=worst, stddev=params.stddev),
+        numbers=join_names([str(step) for step in dict.fromkeys(worst.steps)], most=MOST_NUMBERS),
+        rhythm=write(RHYTHM, nth=nth) if period else "",
+        cost=write(COST, share=100 * share) if share is not None else "",
+        others=write(MOST_OF_ALL, named=named) if named else others,
+        period=period,
+        named=named,
+    )
+
+
+def _others(names: list[str]) -> str:
+    """Say that others are alike, after a space; empty without any."""
+    return write(OTHERS, names=names) if names else ""
+
+
+def _earlier(n_judged: int, params: Params) -> Finding | None:
+    found = EARLIER.finding(measured=float(n_judged), n_judged=n_judged, params=params)
+    return found if n_judged else None
+
+
+# STEP-2: steps that grow slower
+
+
+def _slower(series: Sequence[StepSeries]) -> Finding | None:
+    slower = [(item, item.slowdown) for item in series if item.slowdown]
+    if not slower:
+        return None
+    worst, found = max(slower, key=lambda item: (item[1].extra_ratio, item[0].worker, item[0].word))
+    return SLOWER.finding(
+        measured=100 * found.growth_ratio,
+        threshold=100 * GROWTH_FROM_RATIO,
+        where=_where(worst.worker, found.begin_ns, found.end_ns),
+        severity=kit.fault_severity(found.extra_ratio),
+        share=found.extra_ratio,
+        worst=worst,
+        found=found,
+        extra=100 * found.extra_ratio,
+        others=_others([f"{item.worker} {item.word}" for item, _ in slower if item is not worst]),
+    )
+
+
+def _metrics(series: Sequence[StepSeries], batch_size: int | None) -> dict[str, float | int | None]:
+    if not series:
+        return {}
+    main = tables.main_series(series)
+    found: dict[str, float | int | None] = {
+        "steps": sum(item.n_steps for item in main),
+        "step_p50_s": float(np.median([item.p50_s for item in main])),
+        "step_p99_max_s": max(item.p99_s for item in main),
+        "outlier_steps": sum(len(item.outliers) for item in series),
+        "steps_above_twice_median": sum(item.above_twice_median for item in series),
+    }
+    paces = [pace for item in main if (pace := item.per_second(1, digits=4)) is not None]
+    if paces:
+        found["steps_per_s"] = float(np.median(paces))
+        if batch_size is not None:
+            rates = [item.per_second(batch_size, digits=2) or 0.0 for item in main]
+            found["samples_per_s"] = round(sum(rates), 2)
+    return found
 
 
 def _describe(params: Params) -> str:
@@ -33,10 +349,12 @@ def _describe(params: Params) -> str:
     )
 
 
-_SLOW_STEPS = TimelineTrack(kind=Track.LANE, title="Slow steps", role=Role.WARNING)
+_SLOW_STEPS = TimelineTrack(kind=Track.LANE, title="Slow steps", role=results.Role.WARNING)
+_STEP_DURATION = TimelineTrack(kind=Track.PANEL, title="Step duration", order=20)
+_NUMBERS = TimelineTrack(kind=Track.STEPS, is_only_here=True)
 
 RULE = Rule(
-    id=RuleId("StepOutlier"),
+    id=results.RuleId("StepOutlier"),
     title="Step durations",
     about=ABOUT,
     needs=(Need.FRAMEWORK,),
@@ -48,10 +366,8 @@ RULE = Rule(
     param_aliases={"threshold": "stddev"},
     folded=("intervals", "median_outliers", "step_series"),
     places={
-        "step_series": Place(
-            timeline=TimelineTrack(kind=Track.PANEL, title="Step duration", order=20)
-        ),
-        "step_numbers": Place(timeline=TimelineTrack(kind=Track.STEPS, is_only_here=True)),
+        "step_series": Place(timeline=_STEP_DURATION),
+        "step_numbers": Place(timeline=_NUMBERS),
         "intervals": Place(timeline=_SLOW_STEPS),
         "outliers": Place(
             timeline=replace(_SLOW_STEPS, order=1), retells="StepPeriodicity/intervals"

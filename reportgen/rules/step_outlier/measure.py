@@ -14,12 +14,7 @@ from reportgen.facts.intervals import overlaps_any
 from reportgen.facts.minutes import minutes_of
 from reportgen.facts.resample import TimeBuckets, bucket_by_time
 from reportgen.facts.steps import Loop, PhaseSteps, loop_of, phase_word, steps_of
-from reportgen.facts.trend import (
-    above_median,
-    mean_and_deviation_ns,
-    outliers_by_minute,
-    trend_of,
-)
+from reportgen.facts.trend import above_median, mean_and_deviation_ns, outliers_by_minute, trend_of
 from reportgen.profile import NO_STEP, NodeProfile, SpanTable
 from reportgen.profile.spans import empty_spans
 from reportgen.profile.system import device_order
@@ -30,6 +25,7 @@ from reportgen.rules.kit import AWS_DEFAULTS, col, concat, derived, merge, merge
 from reportgen.units import NS_PER_S
 
 MODES = ("TRAIN", "EVAL", "PREDICT", "GLOBAL")
+STATISTICS = ("mean", "max", "p99", "p95", "p50", "min")
 AWS_BINS = 100
 AWS_STDDEV_DIGITS = 2
 """AWS rounds ``stddev`` in its JSON; the exhibits have all digits."""
@@ -117,12 +113,10 @@ class SlowStep:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Slowdown:
-    """Steps of one worker and phase that grow slower over the job.
+    """How steps grow slower: their usual duration at the start and at the end of the job.
 
-    Attributes:
-        first_ns, last_ns: usual duration at the start and at the end.
-        extra_ratio: share of all time in these steps above the usual duration at the start.
-        begin_ns, end_ns: from the first compared step to the last.
+    ``extra_ratio`` is the share of all time in these steps above the usual duration at the start;
+    the compared steps run from ``begin_ns`` to ``end_ns``.
     """
 
     first_ns: float
@@ -144,20 +138,16 @@ class StepSeries:
     Attributes:
         phase, word: ``Step:ModeKeys.TRAIN``, ``TRAIN``.
         stddev_s, threshold_s: population deviation, and above what a step is an outlier; ``None``
-            like ``aws_entry`` when there are too few steps to judge.
+            like ``aws_entry``, AWS's words about the series, with too few steps to judge.
         above_twice_median: how many steps are longer than that; ``slowest`` of them, by duration.
         start_ns, reach_ns: start of the first step; from there to the end of the last.
-        aws_entry: what AWS's rule writes about the series.
         minute_ns, minute_outliers: (m,) int64: when the series was judged, and how many outliers
             there were by then.
-        slowdown: how they grow slower, ``None`` where they do not.
-        outliers: steps above the threshold, ascending by number; empty without a judgement.
-        normal: durations of the steps that are no outliers.
+        outliers: steps above the threshold, ascending by number; ``normal`` of the others.
         buckets: durations in seconds over time.
         marks: every so many steps in order of time, at most MOST_MARKS of them.
-        during_outliers: what the worker did during its outliers, each event once.
-        functions, other_functions: what overlaps its outliers, and its other steps; empty like
-            ``during_outliers`` with few outliers.
+        during_outliers, functions, other_functions: what the worker did during its outliers, each
+            event once, and what overlaps its outliers and its other steps; empty with few outliers.
     """
 
     worker: str = col()
@@ -201,13 +191,9 @@ class StepSeries:
 
 @row
 class NodeSteps:
-    """One node, or all of them merged.
+    """One node, or all of them merged: its series by worker, then by phase.
 
-    Attributes:
-        loop: the training loop.
-        series: by worker, then by phase.
-        minute_ns: starts of the minutes in which a step ended.
-        data: all steps of each worker and phase, whatever the mode.
+    ``minute_ns`` holds the minutes in which a step ended, ``data`` all steps, whatever the mode.
     """
 
     loop: Loop = merged(merge, default_factory=Loop)
@@ -247,15 +233,9 @@ def _all_steps(steps: PhaseSteps) -> PackedTable:
 def _series(spans: SpanTable, steps: PhaseSteps, params: Params) -> StepSeries:
     duration_ns = steps.duration_ns
     duration_s = np.sort(duration_ns) / NS_PER_S
-    p99, p95, p50 = (float(value) for value in np.percentile(duration_s, (99, 95, 50)))
-    stats_s = {
-        "mean": float(duration_s.mean()),
-        "max": float(duration_s.max()),
-        "p99": p99,
-        "p95": p95,
-        "p50": p50,
-        "min": float(duration_s.min()),
-    }
+    points_s = np.percentile(duration_s, (99, 95, 50))
+    figures_s = (duration_s.mean(), duration_s.max(), *points_s, duration_s.min())
+    stats_s = dict(zip(STATISTICS, map(float, figures_s), strict=True))
     minute_ns, minute_outliers = outliers_by_minute(
         steps.end_ns, duration_ns, stddev=params.stddev, min_steps=params.min_steps
     )
@@ -274,7 +254,16 @@ def _series(spans: SpanTable, steps: PhaseSteps, params: Params) -> StepSeries:
     )
     long = steps.where(above_median(duration_ns))
     longest = np.lexsort((long.step, long.start_ns, -long.duration_ns))[:MOST_MEDIAN_OUTLIERS]
-    aws_entry = _aws_entry(stats_s, outliers, normal, deviation_ns) if is_judged else None
+    bin_count, bin_edge_s = np.histogram(normal.duration_ns / NS_PER_S, bins=AWS_BINS)
+    aws_entry: Details = {
+        "step_stats": {**stats_s},
+        "number_of_outliers": outliers.n_steps,
+        "phase": steps.phase,
+        "stddev": round(deviation_ns / NS_PER_S, AWS_STDDEV_DIGITS),
+        "probs": bin_count.tolist(),
+        "binedges": bin_edge_s.tolist(),
+        "step_numbers": [str(step) for step in outliers.step.tolist()],
+    }
     return StepSeries(
         worker=steps.worker,
         phase=steps.phase,
@@ -286,12 +275,12 @@ def _series(spans: SpanTable, steps: PhaseSteps, params: Params) -> StepSeries:
         above_twice_median=long.n_steps,
         start_ns=int(steps.start_ns[0]),
         reach_ns=int(steps.end_ns.max() - steps.start_ns[0]),
-        aws_entry=aws_entry,
+        aws_entry=aws_entry if is_judged else None,
         minute_ns=minute_ns,
         minute_outliers=minute_outliers,
         slowdown=_slowdown(steps.start_ns, duration_ns, min_steps=params.min_steps),
-        outliers=_listed(outliers, p50),
-        slowest=_listed(long.where(longest), p50),
+        outliers=_listed(outliers, stats_s["p50"]),
+        slowest=_listed(long.where(longest), stats_s["p50"]),
         normal=tally_values(normal.duration_ns),
         buckets=_over_time(steps),
         marks=_marks(steps),
@@ -321,21 +310,6 @@ def _slowdown(start_ns: Integers, duration_ns: Integers, *, min_steps: int) -> S
         begin_ns=int(starts[0][0]),
         end_ns=int((starts[-1] + durations[-1]).max()),
     )
-
-
-def _aws_entry(
-    stats_s: dict[str, float], outliers: PhaseSteps, normal: PhaseSteps, deviation_ns: float
-) -> Details:
-    bin_count, bin_edge_s = np.histogram(normal.duration_ns / NS_PER_S, bins=AWS_BINS)
-    return {
-        "step_stats": {**stats_s},
-        "number_of_outliers": outliers.n_steps,
-        "phase": outliers.phase,
-        "stddev": round(deviation_ns / NS_PER_S, AWS_STDDEV_DIGITS),
-        "probs": bin_count.tolist(),
-        "binedges": bin_edge_s.tolist(),
-        "step_numbers": [str(step) for step in outliers.step.tolist()],
-    }
 
 
 def _listed(steps: PhaseSteps, p50_s: float) -> tuple[SlowStep, ...]:

@@ -7,34 +7,18 @@ from dataclasses import replace
 
 import numpy as np
 
+from reportgen import results
 from reportgen.facts.distributions import bin_together
 from reportgen.facts.resample import coarsen, join_lines, lay_over, power_of_two
 from reportgen.facts.steps import PREFERRED_PHASES, phase_word
 from reportgen.facts.trend import MEDIAN_FACTOR
-from reportgen.profile.system import Floats
-from reportgen.results import (
-    ColumnType,
-    Details,
-    Exhibit,
-    ExhibitKind,
-    Role,
-    column,
-    exhibit,
-)
+from reportgen.profile.system import Floats, Instants
+from reportgen.results import Details, Exhibit, ExhibitKind
+from reportgen.rules import kit
 from reportgen.rules.aws.breakdown import exhibits_of_breakdown, exhibits_of_members
 from reportgen.rules.functions import compared_functions
-from reportgen.rules.kit import (
-    Interval,
-    columns_of,
-    concat,
-    floats,
-    histogram,
-    intervals,
-    merge,
-    table,
-)
-from reportgen.rules.step_outlier.measure import Integers, SlowStep, StepSeries
-from reportgen.text import plural, write
+from reportgen.rules.step_outlier.measure import STATISTICS, SlowStep, StepSeries
+from reportgen.text import format_ns, plural, write
 from reportgen.units import NS_PER_S, seconds
 
 MOST_LINES = 8
@@ -46,18 +30,14 @@ LEAST_STEPS_PER_BIN = 10
 """Fewer, and one step more or less in a bin would look like a change of pace."""
 MOST_BINS = 120
 LEAST_BINS = 3
-STATISTICS = ("mean", "max", "p99", "p95", "p50", "min")
 _PREFIX = "outlier_"
 _DURING = " during slow steps"
 
 
 def preferred(series: Sequence[StepSeries]) -> StepSeries:
     """Return the series that stands for the others: TRAIN, GLOBAL, or most steps."""
-    for word in PREFERRED_PHASES:
-        for item in series:
-            if item.word == word:
-                return item
-    return max(series, key=lambda item: (item.n_steps, item.phase))
+    named = (item for word in PREFERRED_PHASES for item in series if item.word == word)
+    return next(named, max(series, key=lambda item: (item.n_steps, item.phase)))
 
 
 def main_series(series: Sequence[StepSeries]) -> list[StepSeries]:
@@ -77,21 +57,21 @@ def exhibits_of_series(
     yield _over_time(series)
     yield from _pace_over_time(main_series(series), batch_size)
     yield _numbers(preferred(series))
-    yield table(
+    yield kit.table(
         "outliers",
-        concat(item.outliers for item in series),
+        kit.concat(item.outliers for item in series),
         SlowStep,
         title="Outlier steps",
         caption="Steps longer than the threshold of their worker and phase.",
     )
     yield _above_median(series)
     yield from _intervals(series)
-    during = merge([item.during_outliers for item in series])
+    during = kit.merge([item.during_outliers for item in series])
     yield from exhibits_of_breakdown(during, with_others=False, prefix=_PREFIX, during=_DURING)
     yield from compared_functions(
         f"{_PREFIX}functions",
-        merge([item.functions for item in series]),
-        merge([item.other_functions for item in series]),
+        kit.merge([item.functions for item in series]),
+        kit.merge([item.other_functions for item in series]),
         title="Functions in slow steps and in the others",
         caption=(
             "Workers and phases with too many slow steps. Each event counts once on a side, with "
@@ -101,11 +81,11 @@ def exhibits_of_series(
 
 
 def _statistics(series: Sequence[StepSeries], batch_size: int | None) -> Exhibit:
-    columns = columns_of(series, StepSeries)
+    columns = kit.columns_of(series, StepSeries)
     if batch_size is not None:
         rates = [item.per_second(batch_size, digits=2) for item in series]
-        columns[4:4] = floats(("samples_per_s", "/s", rates))
-    return exhibit(
+        columns[4:4] = kit.floats(("samples_per_s", "/s", rates))
+    return results.exhibit(
         "steps",
         ExhibitKind.TABLE,
         title="Step durations by worker and phase",
@@ -133,7 +113,7 @@ def _histogram(series: Sequence[StepSeries]) -> Exhibit:
             n=sum(len(item.outliers) for item in slow),
             longest=max(item.max_s for item in slow),
         )
-    made = histogram(
+    made = kit.histogram(
         "step_histogram",
         edges_s,
         list(zip(_line_names(series), counts, strict=True)),
@@ -141,7 +121,7 @@ def _histogram(series: Sequence[StepSeries]) -> Exhibit:
         caption=caption,
         unit="s",
         counted="steps",
-        role=Role.STEP,
+        role=results.Role.STEP,
     )
     return _phases_apart(made, series)
 
@@ -160,12 +140,12 @@ def _over_time(series: Sequence[StepSeries]) -> Exhibit:
         n=sum(item.n_steps for item in series),
         n_intervals=found.time_ns.size,
     )
-    made = exhibit(
+    made = results.exhibit(
         "step_series",
         ExhibitKind.BAND,
         title="Step durations over time",
         caption=caption,
-        columns=floats(
+        columns=kit.floats(
             ("time_s", "s", found.time_ns / NS_PER_S),
             *(
                 (f"{name}_{mark}", "s", np.round(values[line], SECONDS_DIGITS))
@@ -173,7 +153,7 @@ def _over_time(series: Sequence[StepSeries]) -> Exhibit:
                 for mark, values in marks.items()
             ),
         ),
-        role=Role.STEP,
+        role=results.Role.STEP,
     )
     return _phases_apart(made, series)
 
@@ -185,7 +165,7 @@ def _phases_apart(made: Exhibit, series: Sequence[StepSeries]) -> Exhibit:
     if len(trained) == len(named):
         return made
     columns = (
-        replace(item, role=Role.GPU)
+        replace(item, role=results.Role.GPU)
         if item.name in trained or item.name.rpartition("_")[0] in trained
         else item
         for item in made.columns
@@ -195,27 +175,27 @@ def _phases_apart(made: Exhibit, series: Sequence[StepSeries]) -> Exhibit:
 
 def _numbers(shown: StepSeries) -> Exhibit:
     """Return at what time which step began: of one worker, as all count the same steps."""
-    marks, thinned = shown.marks, ""
-    if marks.n_steps < shown.n_steps:
-        thinned = f" {marks.n_steps:,} of {shown.n_steps:,} steps."
-    return exhibit(
+    marks = shown.marks
+    is_thinned = marks.n_steps < shown.n_steps
+    thinned = f" {marks.n_steps:,} of {shown.n_steps:,} steps." if is_thinned else ""
+    return results.exhibit(
         "step_numbers",
         ExhibitKind.SERIES,
         title="Step numbers over time",
         caption=f"When the steps of {shown.worker} ({shown.word}) began.{thinned}",
         columns=[
-            *floats(("time_s", "s", marks.start_ns / NS_PER_S)),
-            column("step", "", marks.step, type=ColumnType.INT),
+            *kit.floats(("time_s", "s", marks.start_ns / NS_PER_S)),
+            results.column("step", "", marks.step, type=results.ColumnType.INT),
         ],
-        role=Role.STEP,
+        role=results.Role.STEP,
     )
 
 
 def _above_median(series: Sequence[StepSeries]) -> Exhibit:
     n_all = sum(item.above_twice_median for item in series)
-    shown = concat(item.slowest for item in series)
+    shown = kit.concat(item.slowest for item in series)
     rest = f" The {len(shown):,} longest of {n_all:,} are listed." if len(shown) < n_all else ""
-    return table(
+    return kit.table(
         "median_outliers",
         shown,
         SlowStep,
@@ -227,7 +207,7 @@ def _above_median(series: Sequence[StepSeries]) -> Exhibit:
 def _intervals(series: Sequence[StepSeries]) -> Iterator[Exhibit]:
     """Yield when the outliers were, nothing without any."""
     found = [
-        Interval(
+        kit.Interval(
             node=step.worker.rpartition("-")[0],
             device=step.worker,
             what=f"{step.phase} step {step.step}, outlier",
@@ -238,7 +218,7 @@ def _intervals(series: Sequence[StepSeries]) -> Iterator[Exhibit]:
         for step in item.outliers
     ]
     if found:
-        yield intervals(found, title="When outlier steps ran")
+        yield kit.intervals(found, title="When outlier steps ran")
 
 
 def _line_names(series: Sequence[StepSeries]) -> list[str]:
@@ -246,11 +226,11 @@ def _line_names(series: Sequence[StepSeries]) -> list[str]:
     words = {item.phase: item.word for item in series}
     if len(words) == 1:
         return [item.worker for item in series]
-    if len(set(words.values())) < len(words):
-        words = {phase: phase for phase in words}
+    is_clear = len(set(words.values())) == len(words)
+    names = [item.word if is_clear else item.phase for item in series]
     if len({item.worker for item in series}) == 1:
-        return [words[item.phase] for item in series]
-    return [f"{item.worker} {words[item.phase]}" for item in series]
+        return names
+    return [f"{item.worker} {name}" for item, name in zip(series, names, strict=True)]
 
 
 # Steps per second over time
@@ -277,34 +257,27 @@ def _pace_over_time(main: Sequence[StepSeries], batch_size: int | None) -> Itera
     names, rates = [item.worker for item in main], [_rates(item, edge_ns) for item in main]
     remark = ""
     if len(main) > MOST_LINES:
-        names, rates = (
-            ["mean of the workers"],
-            [np.round(np.ma.masked_invalid(rates).mean(axis=0).filled(np.nan), PACE_DIGITS)],
-        )
+        mean = np.ma.masked_invalid(rates).mean(axis=0).filled(np.nan)
+        names, rates = ["mean of the workers"], [np.round(mean, PACE_DIGITS)]
         remark = f" Mean of {plural(len(main), 'worker')}."
     if batch_size is not None:
         remark += f" A step of a worker is {plural(batch_size, 'sample')}."
     middle_s = np.round((edge_ns[:-1] + width_ns // 2) / NS_PER_S, TIME_DIGITS)
-    yield exhibit(
+    yield results.exhibit(
         "step_pace",
         ExhibitKind.SERIES,
         title="Steps per second over time",
-        caption=write(
-            "{phase} steps that began in each stretch of {width:ns}, with the time between them."
-            "{remark}",
-            phase=main[0].word,
-            width=width_ns,
-            remark=remark,
-        ),
-        columns=floats(
+        caption=f"{main[0].word} steps that began in each stretch of {format_ns(width_ns)}, with "
+        f"the time between them.{remark}",
+        columns=kit.floats(
             ("time_s", "s", middle_s),
             *((name, "steps/s", rate) for name, rate in zip(names, rates, strict=True)),
         ),
-        role=Role.STEP,
+        role=results.Role.STEP,
     )
 
 
-def _rates(item: StepSeries, edge_ns: Integers) -> Floats:
+def _rates(item: StepSeries, edge_ns: Instants) -> Floats:
     """Return (n_bins,) steps per second, NaN where the worker was there for less than half."""
     width_ns = int(edge_ns[1] - edge_ns[0])
     steps = coarsen(item.buckets, width_ns)
@@ -346,15 +319,15 @@ def _steps_of_details(workers: Mapping[str, Mapping[str, object]]) -> Exhibit:
     stats = [found if isinstance(found := entry["step_stats"], dict) else {} for entry in entries]
     phases = [phase_word(str(entry.get("phase"))) for entry in entries]
     n_outliers = [number(entry.get("number_of_outliers")) for entry in entries]
-    return exhibit(
+    return results.exhibit(
         "steps",
         ExhibitKind.TABLE,
         title="Step durations by worker",
         caption="The source keeps one phase of each worker.",
         columns=[
-            column("worker", "", list(workers), type=ColumnType.TEXT),
-            column("phase", "", phases, type=ColumnType.TEXT),
-            *floats(
+            results.column("worker", "", list(workers), type=results.ColumnType.TEXT),
+            results.column("phase", "", phases, type=results.ColumnType.TEXT),
+            *kit.floats(
                 *(
                     (f"{name}_s", "s", [number(one.get(name)) for one in stats])
                     for name in STATISTICS
@@ -371,7 +344,7 @@ def _histogram_of_details(worker: str, entry: Mapping[str, object], *, is_alone:
         for name in ("probs", "binedges")
     )
     is_whole = len(edges) == len(counts) + 1
-    return histogram(
+    return kit.histogram(
         "step_histogram" if is_alone else f"step_histogram_{worker}",
         edges if is_whole else [],
         [(worker, [round(count or 0) for count in counts] if is_whole else [])],
@@ -379,5 +352,5 @@ def _histogram_of_details(worker: str, entry: Mapping[str, object], *, is_alone:
         caption="Without the outliers.",
         unit="s",
         counted="steps",
-        role=Role.STEP,
+        role=results.Role.STEP,
     )
