@@ -33,8 +33,8 @@ PAGE = ROOT / "docs" / "performance.md"
 READINGS = (
     (P4D_HOUR, "events", None, None),
     (P4D_HOUR, "frame", 40.0, 6.0),
-    (EVENT_HOUR, "events", 20.0, 15.0),
-    (EVENT_HOUR, "frame", 20.0, 15.0),
+    (EVENT_HOUR, "events", 15.0, 15.0),
+    (EVENT_HOUR, "frame", 15.0, 15.0),
 )
 RESULTS = {"events": "a list of events", "frame": "pandas frames"}
 REPORTS = (

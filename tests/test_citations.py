@@ -32,8 +32,6 @@ NO_REASON = re.compile(r"\b[Ss]ource: ours\b|[.;] Ours\.\"|(?<!=)= ?\"ours\b")
 
 TO_DO = (
     "reportgen/facts/",
-    "reportgen/formats/",
-    "reportgen/intake/",
     "reportgen/rules/",
     "reportgen/storage/",
     "reportgen/views/",

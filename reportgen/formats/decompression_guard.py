@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from reportgen.formats.diagnostics import Diagnostics
 
 MAX_BLANK_BYTES = 256 << 20
-"""Source: ours; no writer leaves as much white space between two events."""
+"""No writer leaves as much white space between two events."""
 
 SAY_BLANK = "It has hundreds of megabytes of white space; what follows was not read."
 

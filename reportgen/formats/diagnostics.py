@@ -11,13 +11,13 @@ from reportgen.profile import Quality, SourceNote
 from reportgen.units import say_bytes, say_count
 
 MAX_FILES_NAMED = 20
-"""Files named one by one for each kind of trouble; the rest is one sentence. Source: ours."""
+"""Files named one by one for each kind of trouble, a screenful; the rest is one sentence."""
 
 MAX_DETAILS = 5
-"""Lines named one by one in a file. Source: ours."""
+"""Lines named one by one in a file: enough to find the trouble."""
 
 LONGEST_NAME = 1_000
-"""Characters; names of operators with their templates have some hundred. Source: ours."""
+"""Characters; names of operators with their templates have some hundred."""
 
 _SENTENCES: Mapping[Quality, str] = {
     Quality.FILES_READ: "{n} [file was|files were] read",

@@ -21,7 +21,7 @@ from reportgen.results import RuleId
 from reportgen.storage import Location, ObjectInfo, open_location
 
 _MAX_BYTES = 256 * 1024 * 1024
-"""A result is a few MB at most; what is larger is no result. Source: ours."""
+"""A result is a few MB at most; what is larger is no result."""
 
 _ABOVE_JOB = re.compile(r"profiler-reports?|profiler-output|ProfilerReport(-\d+)?|rule-output")
 _LEVELS = re.compile(rf"(|(.*/)?({'|'.join(FOLDERS)})/)")

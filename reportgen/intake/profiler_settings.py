@@ -31,7 +31,7 @@ def read_settings(
         claimed: its files.
         prefix: what comes before ``system/`` and ``framework/``; a configuration counts there and
             in the folders around it, and the nearest one is used.
-        problems: told which cannot be read.
+        problems: counts which cannot be read.
     """
     nearest: Profiling | None = None
     own = [

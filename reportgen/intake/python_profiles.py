@@ -33,9 +33,9 @@ if TYPE_CHECKING:
     from reportgen.formats.python_profile.reading import FunctionTimes
 
 MOST_PROFILES = 1_000
-"""Read of one node, the first ones. Source: ours; the default configuration takes three."""
+"""Read of one node, the first ones; the default configuration takes three."""
 MOST_GIVEN_UP = 3
-"""After so many that took too much time or memory the others are not tried. Source: ours."""
+"""After so many that took too much time or memory the others are not tried."""
 
 _LONGEST_TEXT = 400
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
@@ -57,7 +57,7 @@ def read_python(ref: PartRef, location: Location, problems: Diagnostics) -> Pyth
     Args:
         ref: the node; with a range, profiles that overlap it are read, whole.
         location: where its files lie.
-        problems: told what cannot be read.
+        problems: counts what cannot be read.
     """
     files = [file for file in ref.files if format_of(file.format_id).role is FileRole.PYTHON]
     if not files:

@@ -35,7 +35,7 @@ def rank_parts(
         location: where the files lie.
         traces: the traces.
         job: the job.
-        problems: told which files were left out, and what does not fit together.
+        problems: counts which files were left out, and what does not fit together.
 
     Raises:
         AmbiguousJobError: ranks are there twice, in several folders: those are several jobs.

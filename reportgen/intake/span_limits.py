@@ -15,13 +15,13 @@ from reportgen.profile import Clock, Quality, SystemTable
 from reportgen.units import NS_PER_S, NS_PER_US
 
 YEAR_2000_NS = 946_684_800 * NS_PER_S
-"""Times before it are counted from something else than 1970. Source: ours."""
+"""Times before it are counted from something else than 1970."""
 
 DAY_NS = 86_400 * NS_PER_S
-"""Clocks further apart than this do not belong together. Source: ours."""
+"""Clocks further apart than this do not belong together: no time zone is further."""
 
 SLACK_NS = 300 * NS_PER_S
-"""An event may be this much longer than the job was seen: sampling starts late. Source: ours."""
+"""An event may be this much longer than the job was seen: sampling starts late."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -24,7 +24,7 @@ BATCH_ROWS = 1 << 16
 
 CARRIED_ROWS = BATCH_ROWS // 4
 """The latest rows of a batch wait for the next: writers close their files one after another, and
-the next file goes back to where the others were. Source: ours."""
+the next file goes back to where the others were."""
 
 _FIRST_ROWS = 8_192
 _PIECE_ROWS = 1 << 15

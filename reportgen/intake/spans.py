@@ -28,10 +28,10 @@ HEAD_START_BYTES = 30_000_000
 """What is read here before another process is ready. Source: measured; about 0.15 s."""
 
 _EVENT_BYTES = 100
-"""Events are rarely shorter: memory for so many is reserved, and not used. Source: ours."""
+"""Events are rarely shorter: memory for so many is reserved, and not used."""
 
 MAX_HELPERS = 3
-"""Processes beside this one: each takes some 50 MiB. Source: ours."""
+"""Processes beside this one: each takes some 50 MiB."""
 
 
 def read_spans(

@@ -26,14 +26,14 @@ BLOCK_BYTES = 26_000_000
 measured; half of it takes 15 % longer, twice as much 5 % less and 20 MiB more."""
 
 REMOTE_BLOCK_BYTES = 64_000_000
-"""The same where files have to be fetched first, many at a time. Source: ours."""
+"""The same where files have to be fetched first, many at a time."""
 
 SMALL_BYTES = 24_000_000
 """Less than this is read without DuckDB: it takes longer to start than to read. Source:
 measured."""
 
 MAX_THREADS = 8
-"""Threads of one node's parser. Source: ours; each takes a buffer, and disks are not faster."""
+"""Threads of one node's parser. Each takes a buffer, and disks are not faster."""
 
 _SAY_READ = "{n} [file|files] of system metrics of NODE [was|were] read"
 _US_PER_S = 1_000_000

@@ -1,4 +1,4 @@
-"""Samples to ticks: which samples were taken at the same instant of a node (rules-spec §0.6).
+"""Samples to ticks: which samples were taken at the same instant of a node.
 
 Samples of one instant carry stamps that differ by up to 80 ms, always late. The stamps of one
 group of series (GPUs, else memory) are the anchors; every other sample belongs to the last anchor
@@ -16,10 +16,11 @@ from numpy.typing import NDArray
 from reportgen.profile import Series
 
 TOLERANCE_US = 5_000
-"""How far a sample may lie before its anchor: min(5 ms, interval / 10). Source: rules-spec §0.6."""
+"""How far a sample may lie before its anchor: min(5 ms, interval / 10).
+Source: docs/rules.md, Ticks."""
 
 ALLOWED_INTERVALS_MS = (100, 200, 500, 1_000, 5_000, 60_000)
-"""Sampling intervals SageMaker knows. Source: AWS developer guide, formats.md §2.2."""
+"""Sampling intervals SageMaker knows. Source: docs/formats.md, Sampling intervals."""
 
 _DEFAULT_INTERVAL_US = 500_000
 _GPU_DIMENSIONS = ("GPUUtilization", "GPUMemoryUtilization")

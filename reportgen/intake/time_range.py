@@ -1,4 +1,4 @@
-"""Cut a job to a range of time: samples inside it, events that overlap it (oracle.md §11)."""
+"""Cut a job to a range of time: samples inside it, events that overlap it."""
 
 from __future__ import annotations
 

@@ -13,8 +13,7 @@ from reportgen.profile.trace_tables import NONE, HostSlices, SliceKind, n_rows
 from reportgen.units import say_count
 
 _FEW_OPS_RATIO = 0.8
-"""A first step with fewer GPU ops than this share of the median lost some. Source: kernel-trace
-definitions, section 4 (11)."""
+"""A first step with fewer GPU ops than this share of the median lost some: steps are alike."""
 
 _JITTER_NS = 1_000
 """Annotations that cross by less are rounded. Times of PyTorch 2.3 are 250 ns apart."""
@@ -46,7 +45,7 @@ def _overruns(tables: TraceTables) -> list[str]:
 def _overlaps(tables: TraceTables) -> list[str]:
     """Say which spans of the host cross others, as they do where stacks were recorded.
 
-    Source: kernel-trace definitions, section 4 (12); pytorch#174555.
+    Source: pytorch#174555.
     """
     said = []
     n_steps = int(np.count_nonzero(tables.steps.end_ns[:-1] > tables.steps.start_ns[1:]))

@@ -16,7 +16,7 @@ from reportgen.profile.trace_tables import NONE, n_rows
 from reportgen.units import NS_PER_S, say_count
 
 _UNIX_NS = range(1_262_304_000 * NS_PER_S, 4_102_444_800 * NS_PER_S)
-"""2010 to 2100: what lies outside is no wall clock. Source: ours; PyTorch is younger."""
+"""2010 to 2100: what lies outside is no wall clock; PyTorch is younger."""
 
 _SAY_NO_TRACE = "{n} [file holds|files hold] no event of a kernel trace"
 

@@ -15,15 +15,14 @@ from reportgen.intake.ticks import Rows, join_rows
 from reportgen.profile import Quality, Series
 
 OUT_OF_MINUTE_S = 5.0
-"""Beyond this a sample counts as outside its file's minute. Source: formats.md §2.4, "a few"."""
+"""Beyond this a sample counts as outside its file's minute; real ones are a few seconds off."""
 
 STRAY_S = 86_400.0
-"""Beyond this a sample's clock is wrong and it would stretch the job. Source: ours; one minute
+"""Beyond this a sample's clock is wrong and it would stretch the job; one minute
 file of AWS's own tests spreads over 2.8 hours."""
 
 MOST_RATE = 1e15
-"""Bytes or operations a second that no machine reaches: sums of damaged values would overflow.
-Source: ours."""
+"""Bytes or operations a second that no machine reaches: sums of damaged values would overflow."""
 
 _MINUTE_S = 60.0
 _LATEST_S = 9.2e9
@@ -80,7 +79,7 @@ def screen_block(
 
 
 _FEW_LINES = 1_000
-"""Fewer lines per file than this count as small. Source: ours."""
+"""Fewer lines per file than this count as small: numpy calls cost more than their work."""
 
 
 def _is_flawless(raw: RawRows, starts_s: NDArray[np.float64], limits: Limits) -> bool:

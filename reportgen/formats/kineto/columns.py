@@ -25,7 +25,7 @@ GPU_KINDS: Mapping[str, GpuKind] = {
     "gpu_memset": GpuKind.MEMSET,
     "Memset": GpuKind.MEMSET,
 }
-"""Source: kernel-trace definitions 2.1; ``Kernel`` and so on until PyTorch 1.11."""
+"""Source: docs/formats.md, Categories; ``Kernel`` and so on until PyTorch 1.11."""
 
 CALLS = frozenset(
     {

@@ -13,7 +13,7 @@ Column = NDArray[Any]
 Columns = dict[str, Column]
 
 PIECE_ROWS = 1 << 16
-"""Rows of a piece. Source: ours; half a MB, of which nothing is used before it is written."""
+"""Rows of a piece: half a MB, of which nothing is used before it is written."""
 
 
 class Growing:

@@ -16,14 +16,14 @@ from reportgen.units import NS_PER_US
 
 _DAY_US = 86_400e6
 MAX_DURATION_US = 7 * _DAY_US
-"""Longer events are overflows (2^64). Source: kernel-trace definitions 2.1, HTA's limit."""
+"""Longer events are overflows (2^64). Source: docs/definitions.md, Impossible times."""
 
 MAX_DISTANCE_US = 7 * _DAY_US
-"""Events this far from most others have broken times. Source: ours, as for durations."""
+"""Events this far from most others have broken times; the limit is that of durations."""
 
 OVERRUN_NS = 100 * NS_PER_US
-"""Overlaps on one stream beyond this are broken ends, below it are real. Source: definitions 2.1,
-real overlaps are up to 13 us; TraceLens#669."""
+"""Overlaps on one stream beyond this are broken ends, below it are real.
+Source: docs/definitions.md, Impossible times; TraceLens#669."""
 
 NS_TOLD_BELOW_US = 2**43
 """Below, float64 tells whole nanoseconds apart: files that count from a base of their own are."""

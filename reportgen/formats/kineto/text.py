@@ -18,7 +18,7 @@ CHUNK_BYTES = 1 << 19
 """Bytes decoded at once. Source: measured; events take ten times their text while they wait."""
 
 MAX_OUTSIDE_BYTES = 16 << 20
-"""What stands around the events is looked at up to here. Source: ours; real ones have 0.1 MB."""
+"""What stands around the events is looked at up to here; real ones have 0.1 MB."""
 
 _OPEN = re.compile(
     rb'(?P<list>"traceEvents"\s*:\s*\[)|\A[\s\xef\xbb\xbf]*\[(?=\s*(?:\{|\]))|(?=\{\s*"ph"\s*:)'

@@ -16,7 +16,7 @@ from reportgen.formats.trace_events.columns import ABSENT, Codes
 from reportgen.profile import Thread
 
 LONGEST_KERNEL_NAME = 65_536
-"""Characters; kernels are told by their full names, whose templates have some thousand. Ours."""
+"""Characters; kernels are told by their full names, whose templates have some thousand."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

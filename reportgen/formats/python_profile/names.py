@@ -44,8 +44,8 @@ class ProfileKey:
 def profile_key(key: str) -> ProfileKey | None:
     """Return what a key says, or ``None`` when it is no Python profile.
 
-    Source: formats.md §7. Modes and node names may hold ``-`` and ``_``, so halves are read from
-    the right.
+    Modes and node names may hold ``-`` and ``_``, so halves are read from the right.
+    Source: docs/formats.md, Python profiles.
 
     Example:
         >>> key = "framework/pytorch/cprofile/27-algo-1/"

@@ -23,7 +23,7 @@ TINY_BYTES = 32 * 1024
 """Files below this are spooled: opening them costs more than parsing. Source: measured."""
 
 MANY_FILES = 64
-"""Fewer files than this are opened in place whatever their size. Source: ours."""
+"""Fewer files than this are opened in place whatever their size: spooling saves nothing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

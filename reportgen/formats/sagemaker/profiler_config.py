@@ -1,4 +1,4 @@
-"""What a job's profiler was asked to record: SageMaker's ``ProfilerConfig`` (formats.md §8).
+"""What a job's profiler was asked to record: SageMaker's ``ProfilerConfig``.
 
 Only what is named here is read: anything else of such a file, paths and environment included, never
 reaches the report. Keys may be in any case, numbers quoted, objects written as text.
@@ -16,7 +16,7 @@ from reportgen.formats.diagnostics import printable
 from reportgen.profiling import ProfiledWindow, Profiling, ProfilingKind
 
 MAX_BYTES = 1 << 20
-"""Larger files are no configuration. Source: ours; real ones have 2 kB."""
+"""Larger files are no configuration; real ones have 2 kB."""
 
 _MAX_DEPTH = 6
 _MAX_TEXT = 200

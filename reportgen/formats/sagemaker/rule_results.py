@@ -1,4 +1,4 @@
-"""SageMaker's rule results: one JSON object of five keys per rule (rules-spec §0.1)."""
+"""SageMaker's rule results: one JSON object of five keys per rule."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ AWS_RULES = frozenset(
         "StepOutlier",
     }
 )
-"""SageMaker writes a file for each of them, also where a rule cannot apply (rules-spec §0.2)."""
+"""SageMaker writes a file for each of them, also where a rule cannot apply."""
 
 _KEYS = ("RuleTriggered", "Violations", "Details", "Datapoints", "RuleParameters")
 _COUNTS = ("RuleTriggered", "Violations", "Datapoints")

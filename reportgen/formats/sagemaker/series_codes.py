@@ -13,7 +13,7 @@ UNKNOWN = -1
 UNREADABLE = -2
 
 MAX_SERIES = 4_096
-"""Series of one node; more can only be damage, and each is a column. Source: ours, p4d has 216."""
+"""Series of one node; more can only be damage, and each is a column. A p4d has 216."""
 
 
 class SeriesCodes:

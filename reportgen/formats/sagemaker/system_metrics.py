@@ -1,4 +1,4 @@
-"""System metrics: one JSON object per line, one file per node and minute (formats.md §2).
+"""System metrics: one JSON object per line, one file per node and minute.
 
 DuckDB parses whole blocks of files; of small jobs, msgspec one file. What either cannot read is
 read again line by line, those files alone, which finds every variant and the line numbers.

@@ -1,7 +1,7 @@
 """Chrome traces that are one object with a list of events in it, as TensorFlow writes them.
 
 ``{"displayTimeUnit": …, "traceEvents": [{…}, …, {}]}``, packed or not, on one line or on many: cut
-between two events, some MB at a time (formats.md §6).
+between two events, some MB at a time.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def read_object_events(
 
     Args:
         blocks: the file's bytes, packed or not, in pieces of any size.
-        key: the file's, for the problems.
+        key: the file's, for messages.
         problems: counts what cannot be read.
     """
     packing = Packing()

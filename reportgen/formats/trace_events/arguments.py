@@ -43,7 +43,7 @@ NO_ARGS = EventArgs()
 
 _TEXTS = frozenset({"ph", "name", "layer_name"})
 _PENDING_ROWS = 4_096
-"""Arguments converted at once: numpy's calls cost more than their work on a few. Source: ours."""
+"""Arguments converted at once: numpy's calls cost more than their work on a few."""
 
 _DECODER = msgspec.json.Decoder(EventArgs | None)
 _MANY = msgspec.json.Decoder(list[EventArgs | None])

@@ -58,7 +58,7 @@ def decode_lines(
     Args:
         run: the lines.
         first_line: the number of the first.
-        key: the file's, for the problems.
+        key: the file's, for messages.
         problems: counts lines that cannot be read; they are left out.
         is_last: whether the file ends here.
     """

@@ -1,4 +1,4 @@
-"""Framework events: Chrome trace arrays in ``pevents`` (formats.md §3, §5.1).
+"""The events of one timeline, with absolute times.
 
 Every writer's files have the same shape: a base time, phases (called ``pid`` there), events with
 times after the base. What the name of an event means is not decided here.
@@ -72,7 +72,7 @@ def read_event_file(
 
     Args:
         content: the file's bytes; complete, unfinished or damaged.
-        key: the file's, for the problems.
+        key: the file's, for messages.
         problems: counts what cannot be read or placed.
         vocabulary: what codes mean, extended.
     """
@@ -92,7 +92,7 @@ def read_batches(
 
     Args:
         batches: its events in their order.
-        key: the file's, for the problems.
+        key: the file's, for messages.
         problems: counts what cannot be placed.
         vocabulary: what codes mean, extended.
         origin_us: what times are counted from, if something outside the file says it.

@@ -1,7 +1,7 @@
 """Begin and end marks to events: within a file, and across the files of one writer.
 
 Source: marks nest per (phase, thread) and an end closes the latest begin, as in Chrome's trace
-format; ends may lack a name. A writer closes its file every minute or so (formats.md §3.2), also
+format; ends may lack a name. A writer closes its file every minute or so, also
 between a begin and its end.
 """
 

@@ -13,7 +13,7 @@ CHUNK_BYTES = 1 << 20
 """Bytes read at once. Source: measured; larger only takes memory."""
 
 _MAX_RUN_BYTES = 64 << 20
-"""A line that is longer than this is cut between two events. Source: ours."""
+"""A line that is longer than this is cut between two events: memory is limited."""
 
 
 def read_events(
@@ -23,7 +23,7 @@ def read_events(
 
     Args:
         content: the file; with or without ``[`` and ``]``, complete or broken off.
-        key: the file's, for the problems.
+        key: the file's, for messages.
         problems: counts lines that cannot be read, with their numbers.
     """
     if not _is_plain(content):
@@ -52,7 +52,7 @@ def read_event_blocks(
 
     Args:
         blocks: the file in pieces of any size.
-        key: the file's, for the problems.
+        key: the file's, for messages.
         problems: counts lines that cannot be read, with their numbers.
 
     Edge cases: a file in another encoding is read as a whole.
