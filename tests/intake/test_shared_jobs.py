@@ -11,7 +11,7 @@ from reportgen import intake
 from reportgen.errors import AmbiguousJobError
 from reportgen.formats import Tally, Vocabulary, read_event_file
 from reportgen.profile import Clock, NodeProfile, Quality, RankTrace
-from reportgen.rules.horovod_negotiation.measure import Params, measure
+from reportgen.rules.horovod_negotiation import Params, measure
 from reportgen.units import NS_PER_S
 from tests.shared_data import ORACLE_JOBS, SHARED_DATA, needs_shared_data
 
