@@ -165,10 +165,19 @@ class Waiting:
         return self.expected_ns / self.loop_ns if self.loop_ns else 0.0
 
     @property
+    def is_estimated(self) -> bool:
+        """Return whether more was waited than was recorded."""
+        return self.expected_ns > self.waited_ns
+
+    @property
+    def early_pct(self) -> float:
+        """Return how much of the waiting lies in the first quarter of the loop."""
+        return 100 * self.early_ns / self.waited_ns
+
+    @property
     def is_early(self) -> bool:
         """Return whether most of it lies in the first quarter of the loop; not where estimated."""
-        is_estimated = self.expected_ns > self.waited_ns
-        return not is_estimated and self.early_ns >= EARLY_RATIO * self.waited_ns > 0
+        return not self.is_estimated and self.early_ns >= EARLY_RATIO * self.waited_ns > 0
 
 
 def waiting_of(spans: SpanTable, *, unrecorded: tuple[Instants, Instants]) -> tuple[Waiting, ...]:

@@ -160,6 +160,21 @@ class FunctionSum:
     own_s: float = merged(sum)
     cumulative_s: float = merged(sum)
 
+    @property
+    def name(self) -> str:
+        """Return its name as people write it."""
+        return name_of(self.function)
+
+    @property
+    def place(self) -> str:
+        """Return where it is defined."""
+        return place_of(self.function)
+
+    @property
+    def kind(self) -> Kind:
+        """Return what it works at."""
+        return kind_of(self.function)
+
 
 def _join_functions(parts: Iterable[Iterable[FunctionSum]]) -> tuple[FunctionSum, ...]:
     found = merge_by(concat(parts), lambda item: item.function)

@@ -13,7 +13,7 @@ from reportgen.formats import Diagnostics
 from reportgen.formats.trace_events.file_events import read_event_file
 from reportgen.formats.trace_events.rows import Vocabulary
 from reportgen.profile import Clock, NodeProfile, Quality, RankTrace
-from reportgen.rules.horovod_negotiation.measure import Params, measure
+from reportgen.rules.horovod_negotiation import Params, measure
 from reportgen.units import NS_PER_S
 from tests.shared_data import ORACLE_JOBS, SHARED_DATA, needs_shared_data
 

@@ -9,8 +9,7 @@ import pytest
 
 from reportgen.profile import NodeProfile, SpanSource
 from reportgen.results import Finding, ReasonCode, RuleResult, Severity, Status
-from reportgen.rules.horovod_negotiation import RULE
-from reportgen.rules.horovod_negotiation.measure import Params
+from reportgen.rules.horovod_negotiation import RULE, Params
 from reportgen.rules.runner import judge_all, measure_part
 from sample_data.horovod import Ready, late_rank
 from tests.builders import START_S, node_profile, span_table

@@ -75,6 +75,10 @@ class Params:
         is_printed=False,
     )
 
+    def limits(self, n_cores: int) -> tuple[float, float]:
+        """Return the range of loaders that fits so many cores."""
+        return self.min_threshold / 100 * n_cores, self.max_threshold / 100 * n_cores
+
 
 def _all_waits(parts: Sequence[Instants]) -> Instants:
     return np.sort(np.concatenate(parts))
@@ -133,6 +137,11 @@ class NodeLoaders:
     def is_early(self) -> bool:
         """Return whether that loop waited at its start, hardly later."""
         return self.worst is not None and self.worst.is_early
+
+    @property
+    def num_workers(self) -> int | None:
+        """Return how many loaders each training process was told to start, where known."""
+        return self.setup.num_workers if self.setup else None
 
     @property
     def setup(self) -> Loader | None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from typing import Any
 
 from reportgen.facts.distributions import bin_together, tally_values
 from reportgen.facts.inside import FunctionSums
@@ -14,11 +15,12 @@ from reportgen.facts.trend import MEDIAN_FACTOR
 from reportgen.merging import merge, merged
 from reportgen.profile import SeriesKind
 from reportgen.profile.system import Floats
-from reportgen.results import ColumnType, Details, Exhibit, ExhibitKind, Role, column, exhibit
+from reportgen.results import Details, Exhibit, ExhibitKind, Role, exhibit
+from reportgen.rules import kit
 from reportgen.rules.functions import compared_functions
-from reportgen.rules.kit import col, columns_of, derived, histogram, row, table
+from reportgen.rules.kit import col, derived, row
 from reportgen.text import write
-from reportgen.units import NS_PER_S, percentages
+from reportgen.units import NS_PER_S
 
 DEVICES = {
     "gpu_pct": SeriesKind.GPU_UTILIZATION,
@@ -142,7 +144,10 @@ def loop_share(waiting: Sequence[Waiting]) -> Iterator[Exhibit]:
     waited_ns = sum(item.expected_ns for item in waiting)
     recorded_ns = sum(item.waited_ns for item in waiting)
     lost_ns = sum(item.unrecorded_ns for item in waiting)
-    parts_s = (waited_ns / NS_PER_S, max(loop_ns - waited_ns, 0) / NS_PER_S)
+    parts_s = {
+        "waiting for data": waited_ns / NS_PER_S,
+        "rest of the loop": max(loop_ns - waited_ns, 0) / NS_PER_S,
+    }
     caption = "Union of the waits of each worker, as part of its loop, summed over the workers."
     if lost_ns:
         caption += write(" {lost_ns:ns} without any record are left out.", lost_ns=lost_ns)
@@ -152,17 +157,13 @@ def loop_share(waiting: Sequence[Waiting]) -> Iterator[Exhibit]:
             "mean.",
             recorded_ns=recorded_ns,
         )
-    yield exhibit(
+    yield kit.ranking(
         "loop_share",
-        ExhibitKind.SHARES,
+        list(parts_s.items()),
         title="Waiting for data in the training loop",
         caption=caption,
-        columns=[
-            column("part", "", ["waiting for data", "rest of the loop"], type=ColumnType.TEXT),
-            column("time_s", "s", parts_s, type=ColumnType.FLOAT),
-            column("pct", "%", percentages(parts_s), type=ColumnType.FLOAT),
-        ],
-        row_roles=(Role.IO, Role.IDLE),
+        amount=("time_s", "s"),
+        roles=(Role.IO, Role.IDLE),
     )
 
 
@@ -170,15 +171,9 @@ def wait_histogram(wait_ns: Instants) -> Iterator[Exhibit]:
     """Yield the histogram of all waits; nothing without waits."""
     bins = bin_together([tally_values(wait_ns)])
     if bins.edge_ns.size:
-        yield histogram(
-            "waits",
-            bins.edge_ns / NS_PER_S,
-            [("waits", bins.counts[0])],
-            title="How long the loop waits for a batch",
-            caption="Each recorded wait of all workers, initialization and validation included.",
-            unit="s",
-            role=Role.IO,
-        )
+        title = "How long the loop waits for a batch"
+        caption = "Each recorded wait of all workers, initialization and validation included."
+        yield _histogram(bins.edge_ns / NS_PER_S, "waits", bins.counts[0], title, caption)
 
 
 def histogram_of_details(details: Details) -> Iterator[Exhibit]:
@@ -187,15 +182,16 @@ def histogram_of_details(details: Details) -> Iterator[Exhibit]:
     times = times if isinstance(times, dict) else {}
     counts, edges = times.get("probs"), times.get("binedges")
     if isinstance(counts, list) and isinstance(edges, list) and len(edges) == len(counts) + 1:
-        yield histogram(
-            "waits",
-            edges,
-            [("events", counts)],
-            title="Durations of loader events",
-            caption="The source mixes waits with life times of loader processes.",
-            unit="s",
-            role=Role.IO,
-        )
+        title = "Durations of loader events"
+        caption = "The source mixes waits with life times of loader processes."
+        yield _histogram(edges, "events", counts, title, caption)
+
+
+def _histogram(
+    edges: Sequence[Any] | Floats, counted: str, counts: Iterable[object], title: str, caption: str
+) -> Exhibit:
+    groups, role = [(counted, counts)], Role.IO
+    return kit.histogram("waits", edges, groups, title=title, caption=caption, unit="s", role=role)
 
 
 def batch_exhibits(workers: Sequence[WorkerBatches]) -> Iterator[Exhibit]:
@@ -203,7 +199,7 @@ def batch_exhibits(workers: Sequence[WorkerBatches]) -> Iterator[Exhibit]:
     timed = [item for item in workers if item.n_batches]
     if not timed:
         return
-    yield table(
+    yield kit.table(
         "batch_times",
         timed,
         WorkerBatches,
@@ -251,7 +247,7 @@ def _slowest(
         caption += f" The {len(shown)} longest of {n_all:,}."
     columns = [
         replace(item, name=lasted) if item.name == "lasted_s" else item
-        for item in columns_of(shown, Slow)
+        for item in kit.columns_of(shown, Slow)
         if lasted == "batch_s" or item.name not in DEVICES
     ]
     yield exhibit(exhibit_id, ExhibitKind.TABLE, title=title, caption=caption, columns=columns)
@@ -262,16 +258,13 @@ def _contents(contents: BatchContents) -> Iterator[Exhibit]:
     counts = contents.n_samples
     use_pct = means(contents.use, counts).tolist()
     sides = zip(("slow", "others"), use_pct, counts.sum(axis=1).tolist(), strict=True)
-    yield table(
-        "batch_use",
-        [
-            BatchUse(batches=side, n_samples=n, **dict(zip(DEVICES, use, strict=True)))
-            for side, use, n in sides
-        ],
-        BatchUse,
-        title="Use of devices in slow batches and in the others",
-        caption="Means over all devices of the node; short batches may hold no sample.",
-    )
+    rows = [
+        BatchUse(batches=side, n_samples=n, **dict(zip(DEVICES, use, strict=True)))
+        for side, use, n in sides
+    ]
+    title = "Use of devices in slow batches and in the others"
+    caption = "Means over all devices of the node; short batches may hold no sample."
+    yield kit.table("batch_use", rows, BatchUse, title=title, caption=caption)
     yield from compared_functions(
         "batch_functions",
         contents.functions,
@@ -291,8 +284,8 @@ def loader_exhibits(
     if loaders:
         caption = "A wait is the time in which the training loop asks for the next batch."
         title = "Data loaders by worker and set-up"
-        yield table("loaders", loaders, Loader, title=title, caption=caption)
+        yield kit.table("loaders", loaders, Loader, title=title, caption=caption)
     if life_times:
         caption = "From start to end of a process, idle or not; they are made anew every epoch."
         title = "Life times of loader processes"
-        yield table("workers", life_times, LifeTimes, title=title, caption=caption)
+        yield kit.table("workers", life_times, LifeTimes, title=title, caption=caption)

@@ -23,7 +23,7 @@ WAITED_ESTIMATED = (
     "({share_pct:pct})."
 )
 USED_UP = " While it waited most cores were above 90 %, so more loader processes would hardly help."
-WEARS_OFF = " {early_pct:pct} of the waiting lies in the first quarter of the loop."
+WEARS_OFF = " {worst.early_pct:pct} of the waiting lies in the first quarter of the loop."
 NOW, EACH = " from {num_workers}", " in each training process"
 HARDLY_WAITS = "the loop waits for data only {share_pct:pct} of its time"
 NO_WAITS = "no waits were recorded"

@@ -2,10 +2,35 @@
 
 from __future__ import annotations
 
-from reportgen.results import Place, RuleId, Section, TimelineTrack, Track
-from reportgen.rules.base import About, Need, Rule
-from reportgen.rules.overall_system_usage.judge import from_details, judge
-from reportgen.rules.overall_system_usage.measure import Params, measure
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from statistics import fmean
+
+import numpy as np
+
+from reportgen import results
+from reportgen.results import Details, Exhibit, Finding, Place, TimelineTrack, Where
+from reportgen.rules import kit
+from reportgen.rules.base import About, Need, Outcome, Rule
+from reportgen.rules.kit import col, derived, row
+from reportgen.rules.overall_system_usage.measure import (
+    STATISTICS,
+    NodeUsage,
+    Params,
+    Quantity,
+    Recording,
+    measure,
+)
+from reportgen.rules.overall_system_usage.tables import Totals, exhibits_of, totals_of
+from reportgen.text import format_ns, join_names, part_of, plural, write
+from reportgen.units import NS_PER_S, seconds
+
+HIGH_PCT = 70.0
+"""From here on AWS's report calls a resource well used (docs/rules.md)."""
+DECIMALS = 2
+"""AWS rounds its statistics to two decimals."""
+_LOADING = ("DL-1", "DL-2", "DL-5")
+_WAITING = (*_LOADING, "CPU-1", "IO-1", "SYS-5", "STRAG-1", "BAL-1", "GPU-1", "GPU-2")
 
 ABOUT = About(
     checks="How much of GPU, CPU, memory, I/O and network each node used.",
@@ -15,20 +40,284 @@ ABOUT = About(
         "transmitted. GPU memory is the activity of the memory controller."
     ),
     advice="Choose the instance by the resource that is used up; the others show what is paid for.",
-    section=Section(id="system-usage", title="System usage", order=10),
+    section=results.Section(id="system-usage", title="System usage", order=10),
     has_counters=True,
 )
+BOTH_HAVE_ROOM = kit.Message(
+    id="SYS-1",
+    title="GPU and CPU both have room: GPU p95 {measured:pct}",
+    text="{scope}{node}: {levels}.",
+    advice="Raise the batch size or the number of loader workers, or take a smaller instance.",
+    exhibit="usage",
+    causes=(*_WAITING, "BATCH-1"),
+)
+CPU_IS_BUSY = replace(
+    BOTH_HAVE_ROOM,
+    id="SYS-2",
+    title="GPUs have room while the CPU is busy: GPU p95 {measured:pct}",
+    advice="Move work off the CPU: more efficient loading, prefetching, preprocessing on the GPU.",
+    causes=_WAITING,
+)
+WELL_USED = replace(
+    BOTH_HAVE_ROOM,
+    id="SYS-3",
+    title="GPUs are well used: GPU median {measured:pct}",
+    advice="Look at the operators for what is left to win.",
+    causes=(),
+)
+CPUS_WELL_USED = replace(
+    BOTH_HAVE_ROOM,
+    id="SYS-4",
+    title="The job runs on CPUs, which are well used: CPU p95 {measured:pct}",
+    advice="Try an instance with a GPU or with more cores, and compare the cost of a step.",
+    causes=_LOADING,
+)
+CPUS_HAVE_ROOM = replace(
+    CPUS_WELL_USED,
+    title="The job runs on CPUs, which have room: CPU p95 {measured:pct}",
+    advice="Use more threads or loader workers, or take a smaller instance.",
+)
+BUSY_AT_TIMES = replace(
+    BOTH_HAVE_ROOM,
+    id="SYS-6",
+    title="GPUs are busy at times and idle at others: GPU median {measured:pct}",
+    advice="Look at the curve of GPU use, and at what held the GPUs up when it was low.",
+    causes=_WAITING,
+)
+NOT_SAMPLED = kit.Message(
+    id="SYS-7",
+    title="{node} was not sampled for {lost_ns:ns} of the job",
+    text=(
+        "{node} has no samples in {measured:pct} of the time from the first to the last sample of "
+        "the job: {parts}. This concerns {concerned}. What happened then is unknown and counts "
+        "nowhere."
+    ),
+    advice=(
+        "Unless profiling was paused on purpose, look in the job's log for a restart, an "
+        "interruption or a node that stopped; compare the clocks of the nodes."
+    ),
+    exhibit="not_sampled",
+)
+LATE, PAUSE, LOST = "before its first sample", "between its samples", "after its last sample"
+
+
+@row
+class UsageRow:
+    """Statistics of one resource of one node, as AWS's details have them."""
+
+    node: str = col()
+    metric: str = col()
+    unit: str = derived(lambda row: "bytes/s" if row.metric == Quantity.NETWORK else "%")
+    max: float = col()
+    p99: float = col()
+    p95: float = col()
+    p50: float = col()
+    min: float = col()
+
+
+@row
+class Absence:
+    """A stretch of the job in which a node was not sampled."""
+
+    node: str = col()
+    part: str = col()
+    start_ns: int = col("s", name="start_s", per=NS_PER_S)
+    end_ns: int = col("s", name="end_s", per=NS_PER_S)
+    length_ns: int = derived(
+        lambda its: its.end_ns - its.start_ns, "s", name="duration_s", per=NS_PER_S
+    )
+
+
+def judge(nodes: Sequence[NodeUsage], _params: Params) -> Outcome:
+    """Write down the statistics of every node and read them."""
+    details: Details = {
+        quantity.value: {
+            node.node: {name: _rounded(usage.statistics[name]) for name in STATISTICS}
+            for node in nodes
+            if (usage := node.usages.get(quantity))
+        }
+        for quantity in Quantity
+    }
+    n_ticks = sum(node.n_ticks for node in nodes)
+    rows, totals = _usage_rows(details), totals_of(nodes)
+    recordings = {node.node: node.recording for node in nodes if node.recording}
+    absences = _absences(recordings) if rows else []
+    platform = [node.node for node in nodes if node.is_platform_network]
+    return Outcome(
+        missing=kit.reason_to_skip(n_ticks=n_ticks, n_gpus=None, n_samples=n_ticks, patience=0),
+        counters=results.Counters(
+            datapoints=max((node.n_cpu_samples for node in nodes), default=0)
+        ),
+        details=details,
+        findings=[*_readings(rows), _not_sampled(absences, recordings) if absences else None],
+        exhibits=[*_tables(rows, absences, platform), *exhibits_of(nodes, totals)] if rows else (),
+        metrics=_metrics(nodes, totals),
+    )
+
+
+def _rounded(value: float) -> results.JsonValue:
+    """Round as AWS does: what is not positive is the integer 0."""
+    return float(np.round(value, DECIMALS)) if value > 0 else 0
+
+
+def _metrics(nodes: Sequence[NodeUsage], totals: Totals) -> dict[str, float | int | None]:
+    found: dict[str, float | int | None] = {}
+    for name, quantity, statistic in (
+        ("gpu_mean_pct", Quantity.GPU, "mean"),
+        ("gpu_p95_pct", Quantity.GPU, "p95"),
+        ("gpu_memory_mean_pct", Quantity.GPU_MEMORY, "mean"),
+        ("cpu_mean_pct", Quantity.CPU, "mean"),
+        ("cpu_p95_pct", Quantity.CPU, "p95"),
+        ("io_wait_mean_pct", Quantity.IO_WAIT, "mean"),
+        ("host_memory_max_pct", Quantity.HOST_MEMORY, "max"),
+        ("network_mean_bytes_per_s", Quantity.NETWORK, "mean"),
+        ("network_max_bytes_per_s", Quantity.NETWORK, "max"),
+    ):
+        values = [
+            node.usages[quantity].statistics[statistic] for node in nodes if quantity in node.usages
+        ]
+        if values:
+            found[name] = round(max(values) if statistic == "max" else fmean(values), 4)
+    for role, total in totals.items():
+        if n_samples := total.job.n_samples:
+            found[f"{role}_samples"] = n_samples
+            found[f"{role}_zero_ratio"] = round(total.job.n_zero / n_samples, 6)
+            found[f"{role}_below_50_ratio"] = round(total.job.n_below_half / n_samples, 6)
+    return found
+
+
+def from_details(_counters: results.Counters, details: Details, _params: Params) -> Outcome:
+    """Read the statistics that SageMaker wrote."""
+    rows = _usage_rows(details)
+    return Outcome(findings=_readings(rows), exhibits=_tables(rows, [], []) if rows else ())
+
+
+def _usage_rows(details: Details) -> list[UsageRow]:
+    """Return the statistics in AWS's order; incomplete entries are left out."""
+    rows = []
+    for quantity in Quantity:
+        nodes = details.get(quantity.value)
+        for node, entry in nodes.items() if isinstance(nodes, dict) else ():
+            numbers = entry if isinstance(entry, dict) else {}
+            values = {
+                name: float(value)
+                for name in STATISTICS
+                if isinstance(value := numbers.get(name), int | float)
+            }
+            if len(values) == len(STATISTICS):
+                rows.append(UsageRow(node=node, metric=quantity.value, **values))
+    return rows
+
+
+def _tables(
+    rows: Sequence[UsageRow], absences: Sequence[Absence], platform: Sequence[str]
+) -> Iterator[Exhibit]:
+    caption = "Over all sampling instants of the job."
+    if platform:
+        caption += (
+            f" Network on {join_names(platform)} is SageMaker's own traffic: no samples of the "
+            "training container exist."
+        )
+    yield kit.table("usage", rows, UsageRow, title="Use of each resource", caption=caption)
+    if absences:
+        title = "When nodes were not sampled"
+        caption = (
+            "Stretches of more than 3 minutes and 5 samples, from the job's first to its last."
+        )
+        yield kit.table("not_sampled", absences, Absence, title=title, caption=caption)
+
+
+def _readings(rows: Sequence[UsageRow]) -> list[Finding]:
+    """Return the readings SYS-1 to SYS-4 and SYS-6, each once for all nodes it holds for."""
+    nodes: dict[str, dict[str, UsageRow]] = {}
+    for item in rows:
+        nodes.setdefault(item.node, {})[item.metric] = item
+    by_id: dict[str, list[tuple[float, kit.Message, str]]] = {}
+    for node, levels in nodes.items():
+        for message, level_pct in _reading(levels.get(Quantity.GPU), levels.get(Quantity.CPU)):
+            by_id.setdefault(message.id, []).append((level_pct, message, node))
+    findings = []
+    for _, found in sorted(by_id.items()):
+        level_pct, message, node = min(found, key=lambda item: item[0])
+        scope = f"On {part_of(len(found), len(nodes), 'node')}; lowest on "
+        words = [
+            write("{its.metric} p95 {its.p95:pct}, median {its.p50:pct}", its=its)
+            for name in (Quantity.GPU, Quantity.CPU)
+            if (its := nodes[node].get(name))
+        ]
+        finding = message.finding(
+            measured=level_pct,
+            threshold=HIGH_PCT,
+            where=Where(node=node),
+            scope=scope if len(nodes) > 1 else "",
+            node=node,
+            levels="; ".join(words),
+        )
+        findings.append(finding)
+    return findings
+
+
+def _reading(gpu: UsageRow | None, cpu: UsageRow | None) -> Iterator[tuple[kit.Message, float]]:
+    """Yield which reading fits a node, and the level that decides it."""
+    if gpu is None:
+        if cpu:
+            yield CPUS_WELL_USED if cpu.p95 >= HIGH_PCT else CPUS_HAVE_ROOM, cpu.p95
+    elif gpu.p95 < HIGH_PCT and cpu:
+        yield CPU_IS_BUSY if cpu.p95 >= HIGH_PCT else BOTH_HAVE_ROOM, gpu.p95
+    else:
+        yield WELL_USED if gpu.p50 > HIGH_PCT else BUSY_AT_TIMES, gpu.p50
+
+
+def _absences(recordings: Mapping[str, Recording]) -> list[Absence]:
+    """Return when nodes were not sampled for minutes, node by node."""
+    first_ns = min(its.first_ns for its in recordings.values())
+    last_ns = max(its.last_ns for its in recordings.values())
+    return [
+        Absence(node=node, part=part, start_ns=start_ns, end_ns=end_ns)
+        for node, its in recordings.items()
+        for part, start_ns, end_ns in (
+            (LATE, first_ns, its.first_ns),
+            *((PAUSE, *pause) for pause in its.pauses),
+            (LOST, its.last_ns, last_ns),
+        )
+        if end_ns - start_ns > its.least_ns
+    ]
+
+
+def _not_sampled(absences: Sequence[Absence], recordings: Mapping[str, Recording]) -> Finding:
+    """Return the reading of the node that was not sampled for longest."""
+    ends_ns = [at_ns for its in recordings.values() for at_ns in (its.first_ns, its.last_ns)]
+    total_ns = kit.sum_by_key([{item.node: item.length_ns} for item in absences])
+    worst = max(total_ns, key=lambda node: total_ns[node])
+    its = [item for item in absences if item.node == worst]
+    longest = max(its, key=lambda item: item.length_ns)
+    lost_ns = kit.sum_by_key([{item.part: item.length_ns} for item in its])
+    pauses = f" ({plural(sum(item.part == PAUSE for item in its), 'pause')})"
+    parts = [
+        f"{format_ns(length_ns)} {part}{pauses if part == PAUSE else ''}"
+        for part, length_ns in lost_ns.items()
+    ]
+    return NOT_SAMPLED.finding(
+        measured=100 * total_ns[worst] / (max(ends_ns) - min(ends_ns)),
+        where=Where(node=worst, start_s=seconds(longest.start_ns), end_s=seconds(longest.end_ns)),
+        node=worst,
+        lost_ns=total_ns[worst],
+        parts=", ".join(parts),
+        concerned=part_of(len(total_ns), len(recordings), "node"),
+    )
 
 
 def _curves(title: str, order: int) -> Place:
     """Return the place of curves that stand in the timeline alone; 20 are the steps there."""
     return Place(
-        timeline=TimelineTrack(kind=Track.PANEL, title=title, order=order, is_only_here=True)
+        timeline=TimelineTrack(
+            kind=results.Track.PANEL, title=title, order=order, is_only_here=True
+        )
     )
 
 
 RULE = Rule(
-    id=RuleId("OverallSystemUsage"),
+    id=results.RuleId("OverallSystemUsage"),
     title="System usage",
     about=ABOUT,
     needs=(Need.SYSTEM,),
@@ -38,7 +327,9 @@ RULE = Rule(
     from_details=from_details,
     folded=("sample_counts",),
     places={
-        "device_heatmap": Place(timeline=TimelineTrack(kind=Track.BELOW, is_only_here=True)),
+        "device_heatmap": Place(
+            timeline=TimelineTrack(kind=results.Track.BELOW, is_only_here=True)
+        ),
         "gpu_over_time": _curves("GPU utilization", 10),
         "gpu_memory_over_time": _curves("GPU memory activity", 30),
         "cpu_over_time": _curves("CPU utilization, mean of the cores", 40),

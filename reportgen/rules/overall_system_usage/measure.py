@@ -20,7 +20,7 @@ from reportgen.rules.kit import col, derived, merge, merged, row
 
 HALF_PCT = 50.0
 """Samples at zero and samples below half of the utilization are counted."""
-ALL_CORES = "all cores"
+CORES = "all cores"
 STATISTICS = {"max": 100.0, "p99": 99.0, "p95": 95.0, "p50": 50.0, "min": 0.0}
 """AWS's statistics of a resource, and which percentiles they are."""
 
@@ -138,8 +138,11 @@ def measure(part: NodeProfile, _params: Params) -> NodeUsage:
         Quantity.GPU_MEMORY: mean_over(system.matrix(SeriesKind.GPU_MEMORY)),
         Quantity.IO_WAIT: mean_over(system.matrix(SeriesKind.IO_WAIT)),
     }
-    names = system.names(SeriesKind.GPU_UTILIZATION)
-    columns = system.matrix(SeriesKind.GPU_UTILIZATION).T
+    gpus = zip(
+        system.names(SeriesKind.GPU_UTILIZATION),
+        system.matrix(SeriesKind.GPU_UTILIZATION).T,
+        strict=True,
+    )
     return NodeUsage(
         node=part.node,
         n_ticks=system.n_ticks,
@@ -149,9 +152,7 @@ def measure(part: NodeProfile, _params: Params) -> NodeUsage:
             for quantity, its in values.items()
             if not np.isnan(its).all()
         },
-        gpu_curves=tuple(
-            (name, _curve(system, column)) for name, column in zip(names, columns, strict=True)
-        ),
+        gpu_curves=tuple((name, _curve(system, column)) for name, column in gpus),
         devices=tuple(_devices(part)),
         is_platform_network=is_platform,
         recording=_recording(system) if system.n_ticks else None,
@@ -191,7 +192,7 @@ def _devices(part: NodeProfile) -> Iterator[DeviceCounts]:
     names = system.names(SeriesKind.GPU_UTILIZATION)
     devices = [(name, gpus[:, [at]]) for at, name in enumerate(names)]
     if cores.size:
-        devices.append((ALL_CORES, cores))
+        devices.append((CORES, cores))
     for device, matrix in devices:
         yield DeviceCounts(
             node=part.node,

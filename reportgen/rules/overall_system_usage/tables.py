@@ -12,15 +12,10 @@ import numpy as np
 from reportgen.facts.distributions import PCT_EDGES
 from reportgen.facts.resample import ThinCurve, align
 from reportgen.results import ColumnType, Exhibit, ExhibitKind, Role, column, exhibit
-from reportgen.rules.kit import floats, histogram, merge, row, table
-from reportgen.rules.overall_system_usage.measure import (
-    ALL_CORES,
-    DeviceCounts,
-    NodeUsage,
-    Quantity,
-)
+from reportgen.rules.kit import floats, histogram, merge, ranking, row, table
+from reportgen.rules.overall_system_usage.measure import CORES, DeviceCounts, NodeUsage, Quantity
 from reportgen.text import device_label, plural, write
-from reportgen.units import NS_PER_S, percentages
+from reportgen.units import NS_PER_S
 
 MAX_LINES = 16
 MAX_CELLS = 600
@@ -40,6 +35,7 @@ _CURVES = (
     (Quantity.HOST_MEMORY, "host_memory", "Host memory over time", Role.MEMORY),
     (Quantity.NETWORK, "network", "Network traffic over time", Role.NETWORK),
 )
+_DEVICE = {Role.GPU: "GPU", Role.CPU: "CPU core"}
 _ACTIVE = {
     Role.GPU: (
         "A GPU is active in a sample above 0 %. A kernel trace tells it otherwise, by the time in "
@@ -69,7 +65,7 @@ Totals = Mapping[Role, DeviceCounts]
 def totals_of(nodes: Sequence[NodeUsage]) -> Totals:
     """Return the samples of all GPUs and of all cores, where there are any."""
     found = {}
-    for role, name in ((Role.GPU, "all GPUs"), (Role.CPU, ALL_CORES)):
+    for role, name in ((Role.GPU, "all GPUs"), (Role.CPU, CORES)):
         devices = [its for node in nodes for its in node.devices if its.role is role]
         if devices:
             found[role] = replace(merge(devices), node="all nodes", device=name)
@@ -90,30 +86,25 @@ def exhibits_of(nodes: Sequence[NodeUsage], totals: Totals) -> Iterator[Exhibit]
     lines = gpus or _node_lines(nodes, Quantity.CPU)
     if len(lines) > 1:
         yield _heatmap(lines, Role.GPU if gpus else Role.CPU)
-    for role, what in ((Role.GPU, "GPU"), (Role.CPU, "CPU core")):
-        if role in totals:
-            yield histogram(
-                f"{role}_histogram",
-                PCT_EDGES,
-                _groups(totals[role]),
-                unit="%",
-                edge_type=ColumnType.INT,
-                title=f"{what} samples by utilization",
-                caption="All devices of all nodes; the last bin holds 98 to 100 %.",
-                role=role,
-            )
+    for role, total in totals.items():
+        groups = {"whole job": total.job, "training loop": total.loop}
+        yield histogram(
+            f"{role}_histogram",
+            PCT_EDGES,
+            [(name, its.counts.tolist()) for name, its in groups.items() if its],
+            unit="%",
+            edge_type=ColumnType.INT,
+            title=f"{_DEVICE[role]} samples by utilization",
+            caption="All devices of all nodes; the last bin holds 98 to 100 %.",
+            role=role,
+        )
     devices = [device for node in nodes for device in node.devices]
     if devices:
         n_of = Counter(device.role for device in devices)
-        yield table(
-            "sample_counts",
-            [*devices, *(total for role, total in totals.items() if n_of[role] > 1)],
-            DeviceCounts,
-            title="Samples at zero and below 50 % utilization",
-            caption=(
-                "CPU samples are counted core by core; the loop is that of the node's own steps."
-            ),
-        )
+        rows = [*devices, *(total for role, total in totals.items() if n_of[role] > 1)]
+        title = "Samples at zero and below 50 % utilization"
+        caption = "CPU samples are counted core by core; the loop is that of the node's own steps."
+        yield table("sample_counts", rows, DeviceCounts, title=title, caption=caption)
 
 
 def _active(role: Role, total: DeviceCounts) -> Exhibit:
@@ -124,26 +115,14 @@ def _active(role: Role, total: DeviceCounts) -> Exhibit:
         pct = 100 * loop.n_active / loop.n_samples
         in_loop = write("; within the training loop {pct:pct} are active", pct=pct)
     caption = f"Shares of the {plural(job.n_samples, 'sample')} of the whole job{in_loop}."
-    counts = (job.n_active, job.n_zero)
-    return exhibit(
+    return ranking(
         f"{role}_active",
-        ExhibitKind.SHARES,
+        [("active", job.n_active), ("idle", job.n_zero)],
         title=f"{role.upper()} active time by samples",
         caption=f"{caption} {_ACTIVE[role]}",
-        columns=[
-            column("part", "", ["active", "idle"], type=ColumnType.TEXT),
-            column("samples", "", counts, type=ColumnType.INT),
-            column("pct", "%", percentages(counts), type=ColumnType.FLOAT),
-        ],
-        row_roles=(role, Role.IDLE),
+        amount=("samples", ""),
+        roles=(role, Role.IDLE),
     )
-
-
-def _groups(total: DeviceCounts) -> list[tuple[str, list[int]]]:
-    groups = [("whole job", total.job.counts.tolist())]
-    if total.loop:
-        groups.append(("training loop", total.loop.counts.tolist()))
-    return groups
 
 
 def _gpu_lines(nodes: Sequence[NodeUsage]) -> list[Line]:
@@ -212,14 +191,13 @@ def _heatmap(lines: Sequence[Line], role: Role) -> Exhibit:
     rows = sorted(lines, key=lambda line: fmean(means[line.node]))
     cells = min(MAX_HEAT_CELLS, max(1, CELLS_OF_ALL_ROWS // len(rows)))
     aligned = align([line.curve for line in rows], cells=cells)
-    n_cells, what = aligned.time_ns.size, role.upper()
-    time_s = np.round(aligned.time_ns / NS_PER_S, TIME_DIGITS)
+    n_cells, time_s = aligned.time_ns.size, np.round(aligned.time_ns / NS_PER_S, TIME_DIGITS)
     names = [f"{its.node} {its.device}".strip() for its in rows]
-    nodes = [its.node for its in rows]
+    nodes, what = [its.node for its in rows], "GPU" if role is Role.GPU else "node"
     return exhibit(
         "device_heatmap",
         ExhibitKind.HEATMAP,
-        title=f"{what} utilization of every {'GPU' if role is Role.GPU else 'node'} over time",
+        title=f"{role.upper()} utilization of every {what} over time",
         caption=(
             "Mean of each stretch of time; the node that is used least stands first. An empty "
             "cell was not measured."

@@ -2,12 +2,75 @@
 
 from __future__ import annotations
 
-from reportgen.profiling import ProfilingKind
-from reportgen.results import RuleId, Section
-from reportgen.rules.base import About, Need, Rule
-from reportgen.rules.python_functions.judge import NO_TRAINING, judge
-from reportgen.rules.python_functions.measure import Params, measure
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
+from reportgen import results
+from reportgen.facts import python_profiles as python
+from reportgen.facts.python_profiles import FunctionSum, Kind, ProfileSum
+from reportgen.profiling import ProfilingKind
+from reportgen.results import Exhibit, ExhibitKind, Finding
+from reportgen.rules import kit
+from reportgen.rules.base import About, Need, Outcome, Rule
+from reportgen.rules.kit import derived, row
+from reportgen.rules.python_functions.measure import (
+    STAGE,
+    US_PER_S,
+    ForwardGaps,
+    NodeProfiles,
+    Params,
+    Profile,
+    measure,
+)
+from reportgen.text import write
+from reportgen.units import NS_PER_S
+
+MOST_NAMED = 3
+LEAST_PART = 0.5
+"""A profile speaks for the time before a forward pass if that is half of what, besides loading
+and the model, it holds; else most of it may have run elsewhere."""
+MOST_FUNCTIONS = 25
+MOST_BARS = 15
+MOST_PROFILES = 200
+MOST_STAGES = 20
+
+TIMES = (
+    "own_s is the time in a function itself, cumulative_s also that in what it called, in % of all "
+    "own times. The files do not say whether total, CPU or off-CPU time was measured."
+)
+
+NO_TRAINING = kit.Message(
+    id="PY-1",
+    title="{measured:pct} of the profiled Python time goes to {kind}",
+    text=(
+        "{function.name} ({function.place}) and what it calls took "
+        "{function.cumulative_s:s}{calls}, {measured:pct} of the {training.own_s:s} in "
+        "{training.n_profiles:count Python profile} of the training."
+    ),
+    advice=(
+        "Log, save and evaluate less often, or in another thread or process; let values stay on "
+        "the GPU until they are needed."
+    ),
+    severity=results.Severity.WARNING,
+    exhibit="functions",
+)
+NOT_TRAINING = {
+    Kind.LOGGING: NO_TRAINING,
+    Kind.SAVING: replace(NO_TRAINING, id="PY-3"),
+    Kind.METRICS: replace(NO_TRAINING, id="PY-4"),
+}
+BEFORE_FORWARD = kit.Message(
+    id="PY-2",
+    title="Before the forward pass most time goes to {first.name}",
+    text=(
+        f"{{n_covered:n}} of {{n_gaps:count time}} {STAGE} ({{covered_s:s}}) "
+        "{n_covered:verb lie} in {longest.n_profiles:count profile} of {longest.own_s:s}. Most own "
+        "time there, besides loading data and the model: {named}."
+    ),
+    advice="Move what does not train out of the loop, or do it less often.",
+    unit="s",
+    exhibit="before_forward",
+)
 ABOUT = About(
     checks="Which Python functions took the time, and whether logging, saving or metrics did.",
     reading=(
@@ -15,7 +78,7 @@ ABOUT = About(
         "code with many small calls slower than it is: compare shares, not seconds."
     ),
     advice=NO_TRAINING.advice,
-    section=Section(id="python-functions", title="Python functions", order=190),
+    section=results.Section(id="python-functions", title="Python functions", order=190),
     is_optional=True,
     hint_when_skipped=(
         "To record them, pass a PythonProfilingConfig in the job's FrameworkProfile: it runs "
@@ -24,8 +87,210 @@ ABOUT = About(
     recorded_by=ProfilingKind.PYTHON,
 )
 
+
+@row
+class _FunctionBar:
+    """Columns of a ``FunctionSum``."""
+
+    name: str = derived(lambda item: f"{item.name} ({item.place})")
+    own_s: float = derived(lambda item: item.own_s, "s")
+
+
+@row
+class _Stage:
+    """Columns of a ``ProfileSum``."""
+
+    stage: str = derived(lambda item: item.stage)
+    profiler: str = derived(lambda item: item.profiler)
+    profiles: int = derived(lambda item: item.n_profiles)
+    covered_s: float = derived(lambda item: item.covered_us / US_PER_S, "s")
+    profiled_s: float = derived(lambda item: item.own_s, "s")
+    functions: int = derived(lambda item: len(item.functions))
+
+
+@row
+class _InStage:
+    """Columns of a function in a stage: of pairs of a ``ProfileSum`` and a ``FunctionSum``."""
+
+    function: str = derived(lambda pair: pair[1].name)
+    cumulative_s: float = derived(lambda pair: pair[1].cumulative_s, "s")
+    cumulative_pct: float | None = derived(
+        lambda pair: 100 * pair[1].cumulative_s / pair[0].own_s if pair[0].own_s else None,
+        "%",
+        digits=4,
+    )
+    own_s: float = derived(lambda pair: pair[1].own_s, "s")
+    calls: int | None = derived(lambda pair: pair[1].calls)
+    kind: str = derived(lambda pair: pair[1].kind.value)
+    place: str = derived(lambda pair: pair[1].place)
+
+
+def judge(nodes: Sequence[NodeProfiles], params: Params) -> Outcome:
+    """Merge the nodes, rank functions, and name those that do not train."""
+    if not any(node.profiles for node in nodes):
+        return Outcome(missing="The job has no Python profile.")
+    job = kit.merge(nodes)
+    between = python.join_sums(sums for gap in job.gaps for sums in gap.profiles)
+    steps = [stage for stage in job.stages if stage.stage != python.BEFORE_STEPS]
+    training = max(
+        python.join_sums(steps, stage="training"), key=lambda item: item.own_s, default=None
+    )
+    return Outcome(
+        findings=(*_not_training(training, params), *_before_forward(between, job.gaps)),
+        exhibits=_exhibits(job, training or job.stages[0], between),
+        metrics=_metrics(job),
+    )
+
+
+def _not_training(training: ProfileSum | None, params: Params) -> Iterator[Finding]:
+    """Yield, for each kind of work that does not train, its longest function if it matters."""
+    if training is None or not training.own_s:
+        return
+    for kind, message in NOT_TRAINING.items():
+        its = [item for item in training.functions if item.kind is kind]
+        longest = max(its, key=lambda item: (item.cumulative_s, item.function), default=None)
+        if longest is None:
+            continue
+        share_pct = 100 * longest.cumulative_s / training.own_s
+        if share_pct >= params.min_share_pct:
+            calls = longest.calls
+            yield message.finding(
+                measured=share_pct,
+                threshold=params.min_share_pct,
+                kind=kind.value,
+                function=longest,
+                calls="" if calls is None else write(" in {calls:count call}", calls=calls),
+                training=training,
+            )
+
+
+def _before_forward(
+    between: Sequence[ProfileSum], gaps: Sequence[ForwardGaps]
+) -> Iterator[Finding]:
+    """Yield who ran between a batch and the forward pass, where profiles cover that time."""
+    if not between:
+        return
+    longest = max(between, key=lambda item: item.own_s)
+    others = {Kind.LOADING, Kind.MODEL, Kind.PROFILER}
+    its = [item for item in longest.functions if item.kind not in others]
+    covered_s = sum(item.covered_ns for item in gaps) / NS_PER_S
+    named = [item for item in _by_own(its)[:MOST_NAMED] if item.own_s > 0]
+    if not named or covered_s < LEAST_PART * sum(item.own_s for item in its):
+        return
+    found = BEFORE_FORWARD.finding(
+        measured=named[0].own_s,
+        first=named[0],
+        n_covered=sum(item.n_covered for item in gaps),
+        n_gaps=sum(item.n_gaps for item in gaps),
+        covered_s=covered_s,
+        longest=longest,
+        named=", ".join(
+            write("{its.name} ({its.place}, {its.own_s:s})", its=item) for item in named
+        ),
+    )
+    yield replace(found, measured=round(named[0].own_s, 6))
+
+
+def _metrics(job: NodeProfiles) -> dict[str, float | int | None]:
+    gap_ns = sum(item.gap_ns for item in job.gaps)
+    covered_ns = sum(item.covered_ns for item in job.gaps)
+    return {
+        "profiles": len(job.profiles),
+        "profiled_s": round(sum(item.profiled_s for item in job.profiles), 6),
+        "gaps": sum(item.n_gaps for item in job.gaps),
+        "gap_s": gap_ns / NS_PER_S if job.gaps else None,
+        "profiled_gap_ratio": round(covered_ns / gap_ns, 6) if gap_ns else None,
+    }
+
+
+def _exhibits(
+    job: NodeProfiles, training: ProfileSum, between: Sequence[ProfileSum]
+) -> Iterator[Exhibit]:
+    """Yield the evidence of a job; ``between`` covers the times before forward passes."""
+    yield _bars(training)
+    if between:
+        pairs = [(item, function) for item in between for function in _longest(item)]
+        yield kit.table(
+            "before_forward",
+            pairs,
+            _InStage,
+            title="Python functions around the time from a batch to the forward pass",
+            caption=(
+                "Functions in the shortest profiles that cover such a time. A profile covers more "
+                f"than that time: kind says what trains or loads data. {TIMES}"
+            ),
+        )
+    pairs = [(stage, item) for stage in job.stages[:MOST_STAGES] for item in _longest(stage)]
+    caption = (
+        f"In each stage the first {MOST_FUNCTIONS} by own and by cumulative time; profiles of the "
+        f"same stage are added up. {TIMES}"
+    )
+    stages = results.column(
+        "stage", "", [stage.stage for stage, _ in pairs], type=results.ColumnType.TEXT
+    )
+    columns = [stages, *kit.columns_of(pairs, _InStage)]
+    title, kind = "Python functions by stage", ExhibitKind.TABLE
+    yield results.exhibit("functions", kind, title=title, caption=caption, columns=columns)
+    if job.gaps:
+        title = "From the batch to the forward pass"
+        caption = (
+            "The time from the end of a wait for a batch to the start of the next forward pass: "
+            "copies, printing, metrics; and how much of it lies in a Python profile."
+        )
+        yield kit.table("gaps", job.gaps, ForwardGaps, title=title, caption=caption)
+    title = "What the Python profiles cover"
+    caption = "profiled_s adds up the own times of all functions; a job may profile few steps."
+    yield kit.table("stages", job.stages, _Stage, title=title, caption=caption)
+    profiles = sorted(
+        job.profiles, key=lambda item: (item.start_us, item.end_us, item.worker, item.profiler)
+    )
+    caption = (
+        "Each with the step at which it began and ended, and the function that took most time "
+        "itself."
+    )
+    if len(profiles) > MOST_PROFILES:
+        caption += f" The first {MOST_PROFILES} of {len(profiles):,}."
+    shown = profiles[:MOST_PROFILES]
+    yield kit.table("profiles", shown, Profile, title="Python profiles", caption=caption)
+
+
+def _bars(training: ProfileSum) -> Exhibit:
+    """Return the functions that took most time of their own during training."""
+    n_all = len(training.functions)
+    measured = [item for item in training.functions if item.kind is not Kind.PROFILER]
+    shown = _by_own(measured)[:MOST_BARS]
+    caption = write(
+        "The first {n_shown} of {n_all:n} functions in {training.n_profiles:count profile}, "
+        "{training.stage}; without the time in what they called.",
+        n_shown=len(shown),
+        n_all=n_all,
+        training=training,
+    )
+    return kit.table(
+        "own_time",
+        shown,
+        _FunctionBar,
+        title="Python functions that took most time themselves",
+        caption=caption + (" The profiler itself is left out." if len(measured) < n_all else ""),
+        drawn_as=ExhibitKind.BARS,
+    )
+
+
+def _by_own(functions: Sequence[FunctionSum]) -> list[FunctionSum]:
+    """Return functions by their own time, longest first; ties by where they are defined."""
+    return sorted(functions, key=lambda item: (-item.own_s, item.function))
+
+
+def _longest(stage: ProfileSum) -> Iterator[FunctionSum]:
+    """Yield the first functions by own or cumulative time, by cumulative time."""
+    by_cumulative = sorted(stage.functions, key=lambda item: (-item.cumulative_s, item.function))
+    chosen = {item.function for item in _by_own(stage.functions)[:MOST_FUNCTIONS]}
+    chosen |= {item.function for item in by_cumulative[:MOST_FUNCTIONS]}
+    return (item for item in by_cumulative if item.function in chosen)
+
+
 RULE = Rule(
-    id=RuleId("PythonFunctions"),
+    id=results.RuleId("PythonFunctions"),
     title="Python functions",
     about=ABOUT,
     needs=(Need.PYTHON, Need.FRAMEWORK),

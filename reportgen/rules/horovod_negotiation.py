@@ -1,4 +1,4 @@
-"""Negotiations of Horovod: when each rank was ready, who was last, how long the others waited.
+"""HorovodNegotiation: whether all ranks wait for the same one before they reduce a tensor.
 
 All times of a timeline are of the coordinator's clock (docs/formats.md, Horovod timelines): those
 of different ranks can be compared.
@@ -6,26 +6,79 @@ of different ranks can be compared.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 import numpy as np
 from numpy.typing import NDArray
 
-from reportgen.facts.distributions import Tally, tally_values
+from reportgen import results
+from reportgen.facts.distributions import Tally, bin_together, tally_values
 from reportgen.facts.groups import joint_codes, rows_by_code, sums_by_code
 from reportgen.facts.intervals import union_length_ns
-from reportgen.merging import concat, merge_by, merged
+from reportgen.merging import merge_by
 from reportgen.profile import NodeProfile, SpanSource, SpanTable
-from reportgen.rules.base import param
-from reportgen.rules.kit import col, derived, row
+from reportgen.profiling import ProfilingKind
+from reportgen.rules import kit
+from reportgen.rules.base import About, Need, Outcome, Rule, param
+from reportgen.rules.kit import col, concat, derived, merged, row
+from reportgen.text import write
 from reportgen.units import NS_PER_S
 
-NEGOTIATE = "NEGOTIATE_"
-MOST_TENSORS = 500
-"""A node sends on so many tensors, those with the longest waits; far fewer are shown."""
-
 Integers = NDArray[np.int64]
+
+NEGOTIATE = "NEGOTIATE_"
+MOST_SENT = 500
+"""A node sends on so many tensors, those with the longest waits; far fewer are shown."""
+MOST_REPORTED = 3
+MOST_TENSORS = 20
+MOST_BARS = 64
+CHANCE_DEVIATIONS = 3.0
+"""A rank is last more often than chance explains from so many standard deviations on: of a thousand
+ranks that take turns by chance one exceeds them."""
+CHEAP_PCT = 5.0
+"""What costs less of the time is a reading, not a fault: it is not worth a search."""
+
+LATE = kit.Message(
+    id="HVD-1",
+    title="The other ranks wait for rank {late.rank}",
+    text=(
+        "Rank {late.rank} was ready last in {late.n_last:n} of {late.n_taken:count negotiation} "
+        "({measured:pct}; its fair share is {late.fair_pct:pct}). The others waited "
+        "{late.others_waited_ns:ns} for it, added up over them; for {late.held_up_ns:ns}, "
+        "{held_up_pct:pct} of the recorded time, it alone was missing."
+    ),
+    advice=(
+        "Look at the machine of the rank that is last: its input pipeline, its share of the data, "
+        "its GPU's clock and temperature, other work on its host."
+    ),
+    exhibit="ranks",
+)
+NO_TIMELINE = (
+    "The job has no Horovod timeline with negotiations; set HOROVOD_TIMELINE to a file when you "
+    "start the job."
+)
+NO_NEGOTIATION = (
+    "The Horovod timeline holds {n_events:count event}, but no negotiation with its begin and its "
+    "end."
+)
+TOO_FEW = (
+    "Too few negotiations to judge: {n_negotiations:n} with two or more ranks, {least:n} are "
+    "needed."
+)
+ABOUT = About(
+    checks="Whether the ranks of a Horovod job wait for the same rank again and again.",
+    reading=(
+        "Before a tensor is reduced the ranks tell the coordinator that they are ready; the last "
+        "one makes all others wait. With n ranks each would be last in one of n negotiations."
+    ),
+    advice=LATE.advice,
+    is_optional=True,
+    hint_when_skipped="",
+    recorded_by=ProfilingKind.HOROVOD,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,32 +125,18 @@ class RankWait:
         held_up_ns: length of the union of the times from the last but one to it: what would not
             have been lost had it been as late as the next.
         own_wait_ns: what it waited for others.
+        last_pct, fair_pct: how often it was the last, and its fair share of that.
     """
 
     rank: int = col()
     n_taken: int = col(name="negotiations", reduce=sum)
     n_last: int = col(name="last", reduce=sum)
-    shown_last_pct: float = derived(lambda rank: rank.last_pct, "%", name="last_pct", digits=4)
-    shown_fair_pct: float = derived(lambda rank: rank.fair_pct, "%", name="fair_pct", digits=4)
+    last_pct: float = derived(lambda rank: 100 * rank.n_last / rank.n_taken, "%", digits=4)
+    fair_pct: float = derived(lambda rank: 100 * rank.expected / rank.n_taken, "%", digits=4)
     others_waited_ns: int = col("s", name="others_waited_s", per=NS_PER_S, reduce=sum)
     held_up_ns: int = col("s", name="held_up_s", per=NS_PER_S, reduce=sum)
     own_wait_ns: int = col("s", name="own_wait_s", per=NS_PER_S, reduce=sum)
     expected: float = merged(sum)
-
-    @property
-    def fair_ratio(self) -> float:
-        """Return its fair share of being the last, 0-1."""
-        return self.expected / self.n_taken
-
-    @property
-    def fair_pct(self) -> float:
-        """Return the same in percent."""
-        return 100 * self.expected / self.n_taken
-
-    @property
-    def last_pct(self) -> float:
-        """Return in how many of its negotiations it was the last, 0-100."""
-        return 100 * self.n_last / self.n_taken
 
 
 def _join_ranks(parts: Sequence[Sequence[RankWait]]) -> tuple[RankWait, ...]:
@@ -175,6 +214,13 @@ class _Ends:
         return self.last_ns - self.first_ns
 
 
+@row
+class _RankBar:
+    name: str = derived(lambda rank: f"rank {rank.rank}")
+    last_pct: float = derived(lambda rank: rank.last_pct, "%", digits=4)
+    fair_pct: float = derived(lambda rank: rank.fair_pct, "%", digits=4)
+
+
 def measure(part: NodeProfile, _params: Params) -> Negotiations:
     """Find who was last in each negotiation of a node's timelines."""
     spans = part.spans
@@ -196,7 +242,7 @@ def measure(part: NodeProfile, _params: Params) -> Negotiations:
         waited_ns=union_length_ns(ends.first_ns, ends.last_ns),
         waits=(tally_values(ends.wait_ns),),
         ranks=tuple(_rank_waits(ready, ends)),
-        tensors=tuple(sorted(tensors, key=longest_first)[:MOST_TENSORS]),
+        tensors=tuple(sorted(tensors, key=longest_first)[:MOST_SENT]),
     )
 
 
@@ -285,3 +331,122 @@ def _tensor_waits(
 def longest_first(item: TensorWait) -> tuple[int, str]:
     """Return the key by which tensors are sorted."""
     return -item.wait_ns, item.tensor
+
+
+def judge(nodes: Sequence[Negotiations], params: Params) -> Outcome:
+    """Add up the timelines and name the ranks that were last too often."""
+    if not nodes:
+        return Outcome(missing=NO_TIMELINE)
+    job = kit.merge(nodes)
+    findings = _late(job, params) if job.n_negotiations >= params.min_negotiations else ()
+    return Outcome(
+        missing=_missing(job, params),
+        findings=islice(findings, MOST_REPORTED),
+        exhibits=_exhibits(job) if job.ranks else (),
+        metrics=_metrics(job) if job.n_negotiations else {},
+    )
+
+
+def _missing(job: Negotiations, params: Params) -> results.Reason | str:
+    if job.n_negotiations >= params.min_negotiations:
+        return ""
+    if job.n_negotiations or job.n_unclear:
+        text = write(TOO_FEW, n_negotiations=job.n_negotiations, least=params.min_negotiations)
+        return results.Reason(code=results.ReasonCode.TOO_FEW_SAMPLES, text=text)
+    return write(NO_NEGOTIATION, n_events=job.n_events) if job.n_events else NO_TIMELINE
+
+
+def _late(job: Negotiations, params: Params) -> Iterator[results.Finding]:
+    """Yield a finding of each rank that was last too often, the costliest first."""
+    for rank in sorted(job.ranks, key=lambda rank: (-rank.held_up_ns, rank.rank)):
+        fair = rank.expected / rank.n_taken
+        limit = min(params.fair_factor * fair, (1 + fair) / 2)
+        by_chance = rank.expected + CHANCE_DEVIATIONS * math.sqrt(
+            rank.n_taken * fair * max(1 - fair, 0)
+        )
+        share = rank.held_up_ns / job.recorded_ns if job.recorded_ns else 0.0
+        is_late = rank.n_last > limit * rank.n_taken and rank.n_last > by_chance
+        if is_late and 100 * share >= params.min_held_up_pct:
+            is_cheap = 100 * share < CHEAP_PCT
+            yield LATE.finding(
+                measured=rank.last_pct,
+                threshold=round(100 * limit, 2),
+                where=results.Where(device=f"rank {rank.rank}"),
+                severity=results.Severity.INFO if is_cheap else kit.fault_severity(share),
+                share=share,
+                late=rank,
+                held_up_pct=100 * share,
+            )
+
+
+def _metrics(job: Negotiations) -> dict[str, float | int | None]:
+    recorded_ns = job.recorded_ns
+    worst = max(job.ranks, key=lambda rank: (rank.held_up_ns, -rank.rank), default=None)
+    return {
+        "negotiations": job.n_negotiations,
+        "ties": job.n_ties,
+        "ranks": len(job.ranks),
+        "recorded_s": recorded_ns / NS_PER_S,
+        "waited_ratio": round(job.waited_ns / recorded_ns, 6) if recorded_ns else None,
+        "last_rank": worst.rank if worst else None,
+        "last_rank_ratio": round(worst.n_last / worst.n_taken, 6) if worst else None,
+        "held_up_ratio": (
+            round(worst.held_up_ns / recorded_ns, 6) if worst and recorded_ns else None
+        ),
+    }
+
+
+def _exhibits(job: Negotiations) -> Iterator[results.Exhibit]:
+    shown = sorted(job.ranks, key=lambda rank: (-rank.n_last, rank.rank))[:MOST_BARS]
+    rest = f" The first {MOST_BARS} of {len(job.ranks):,}." if len(job.ranks) > MOST_BARS else ""
+    yield kit.table(
+        "last_ranks",
+        shown,
+        _RankBar,
+        title="How often each rank was ready last",
+        caption=f"Share of the negotiations in which a rank took part, and its fair share.{rest}",
+        drawn_as=results.ExhibitKind.BARS,
+    )
+    yield kit.table(
+        "ranks",
+        job.ranks,
+        RankWait,
+        title="Ranks and who waited for them",
+        caption=(
+            "A negotiation lasts until the last rank is ready. others_waited_s adds up over the "
+            "other ranks; held_up_s is the time in which only this rank was missing; own_wait_s "
+            "is what it waited itself. Ties count for nobody."
+        ),
+    )
+    bins = bin_together(job.waits)
+    yield kit.histogram(
+        "wait_histogram",
+        bins.edge_ns / NS_PER_S,
+        [("negotiations", bins.counts.sum(axis=0))],
+        title="How long the first rank waited for the last",
+        caption="All negotiations in which at least two ranks were seen ready.",
+        unit="s",
+        role=results.Role.IO,
+    )
+    longest = sorted(job.tensors, key=longest_first)[:MOST_TENSORS]
+    yield kit.table(
+        "tensors",
+        longest,
+        TensorWait,
+        title="Tensors that were waited for longest",
+        caption=(
+            f"The first {len(longest)} by the time from the first to the last rank, over all their "
+            "negotiations, which overlap each other; last_rank is the one that was last most often."
+        ),
+    )
+
+
+RULE = Rule(
+    id=results.RuleId("HorovodNegotiation"),
+    title="Horovod negotiation",
+    about=ABOUT,
+    needs=(Need.FRAMEWORK,),
+    params=Params,
+    measure=measure,
+    judge=judge,
+)
