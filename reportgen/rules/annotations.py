@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from reportgen.facts.device_busy import launch_start_ns
+from reportgen.facts.device_busy import launch_start_ns, rows_named
 from reportgen.facts.distributions import bin_together, box_of, tally_values
 from reportgen.facts.groups import Rows
 from reportgen.facts.intervals import union_of
@@ -68,9 +68,8 @@ class Annotation:
 def measure(trace: RankTrace, _params: Params) -> tuple[Annotation, ...]:
     """Measure the annotations of a rank by name, those of frameworks left out."""
     slices = trace.slices
-    is_own = np.array([_INTERNAL.match(name) is None for name in trace.names], dtype=bool)
     rows = np.flatnonzero(slices.kind == SliceKind.ANNOTATION)
-    rows = rows[is_own[slices.name[rows]]] if rows.size else rows
+    rows = rows[~rows_named(trace, slices.name[rows], _INTERNAL.match)]
     groups: dict[str, list[int]] = {}
     for code in np.unique(slices.name[rows]).tolist():
         groups.setdefault(group_of(trace.names[code]), []).append(code)

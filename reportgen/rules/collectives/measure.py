@@ -9,13 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from reportgen.facts.device_busy import (
-    communication_rows,
-    headline,
-    time_in,
-    unions_of,
-    windows_of,
-)
+from reportgen.facts import device_busy
 from reportgen.profile.trace import RankTrace
 from reportgen.profile.trace_tables import NONE
 from reportgen.rules.kit import col, communication_names, row, share_limit
@@ -57,8 +51,8 @@ class Collective:
 
     Attributes:
         group: process group and its ranks as text, ``""`` where unknown.
-        seq: number in the group, ``NONE`` where unknown; where it is matched at last the place
-            among those of equal group and name.
+        seq: number in the group; ``NONE`` where unknown, and once it is matched the place among
+            those of equal group and name.
         name: of the collective where it was recorded, else of the kernel.
         wait_ns: how long the rank was there before the last one.
         start_ns, end_ns: UTC.
@@ -96,15 +90,19 @@ class RankCollectives:
 
 def measure(trace: RankTrace, params: Params) -> RankCollectives:
     """Measure the communication kernels of a rank."""
-    also, windows = params.communication_names, windows_of(trace)
-    times = [time_in(item, headline(windows), rank=trace.rank) for item in unions_of(trace, also)]
+    also, windows = params.communication_names, device_busy.windows_of(trace)
+    times = [
+        device_busy.time_in(unions, device_busy.headline(windows), rank=trace.rank)
+        for unions in device_busy.unions_of(trace, also)
+    ]
+    rows = np.flatnonzero(device_busy.communication_rows(trace, also))
     return RankCollectives(
         rank=trace.rank,
         node=trace.node,
         n_ops=trace.gpu_ops.start_ns.size,
         window_ns=sum(item.window.length_ns for item in times),
         communication_ns=sum(item.communication_ns for item in times),
-        collectives=tuple(_collectives(trace, np.flatnonzero(communication_rows(trace, also)))),
+        collectives=tuple(_collectives(trace, rows)),
     )
 
 
