@@ -1,11 +1,40 @@
-"""StepPeriodicity: slow steps that come back every n-th step or every t seconds, and why."""
+"""StepPeriodicity: slow steps that come back every n-th step or every t seconds, and why.
+
+Rhythms that workers share are one, with its cause.
+"""
 
 from __future__ import annotations
 
-from reportgen.results import RuleId, Section
-from reportgen.rules.base import About, Need, Rule
-from reportgen.rules.step_periodicity.judge import judge
-from reportgen.rules.step_periodicity.measure import Params, measure
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+
+from reportgen import results
+from reportgen.facts.inside import NodeGauge, Work
+from reportgen.facts.rhythm import Unit
+from reportgen.rules import kit
+from reportgen.rules.base import About, Need, Outcome, Rule
+from reportgen.rules.step_periodicity import tables
+from reportgen.rules.step_periodicity.measure import (
+    NodeRhythms,
+    Params,
+    Period,
+    SharedPeriod,
+    measure,
+)
+from reportgen.rules.step_periodicity.tables import Compared, compare
+from reportgen.text import format_ns, join_names, ordinal, write
+from reportgen.units import seconds
+
+SAME_RATIO = 0.02
+"""Periods that differ by at most 2 % are the same: workers wait for each other, if not exactly."""
+NAMED_FROM_RATIO = 0.5
+"""A cause explains more than half of the extra time."""
+MOST_NUMBERS = 6
+LEAST_TICKS = 3
+"""With fewer samples inside slow steps their mean is chance."""
+HEAVIER_BY_PCT = 20.0
+"""The host clearly works harder when its busiest core gains so many percent points."""
 
 ABOUT = About(
     checks="Whether slow steps, or long pauses between steps, come back in a rhythm.",
@@ -18,11 +47,219 @@ ABOUT = About(
         "Find what the script does in that rhythm (callback, checkpoint, logging, validation); "
         "run it in a thread of its own, less often, or on the GPU."
     ),
-    section=Section(id="step-periodicity", title="Periodic slow steps", order=150),
+    section=results.Section(id="step-periodicity", title="Periodic slow steps", order=150),
 )
+RECURS = kit.Message(
+    id="PERIOD-1",
+    title="{what}: {measured:pct} of the loop",
+    text="{text}",
+    advice=(
+        "Find what the script does {every} (callback, checkpoint, logging, validation) and "
+        "run it in a thread of its own, less often, or on the GPU."
+    ),
+    exhibit="cycles",
+)
+ADVICE = {
+    Work.LOADER: (
+        "Use more loader processes, let them prefetch more batches, and pin memory; look at "
+        "what the loader reads at those steps."
+    ),
+    Work.LOADER_START: (
+        "Keep the loader's processes alive between epochs (persistent_workers=True)."
+    ),
+    Work.OTHER: ("Run {function} in a thread of its own, less often than {every}, or on the GPU."),
+}
+TOO_FEW = (
+    "Too few steps to find a rhythm: {longest:n} of one worker and phase at most, {least:n} are "
+    "needed."
+)
+WHAT = {
+    (Unit.SECONDS, True): "Every {p.period_s:s} a {p.word} step is followed by a long pause",
+    (Unit.SECONDS, False): "Every {p.period_s:s} a {p.word} step is slow",
+    (Unit.STEPS, True): "A long pause follows every {nth} {p.word} step",
+    (Unit.STEPS, False): "Every {nth} {p.word} step is slow",
+}
+PERIOD = {
+    Unit.SECONDS: "every {p.period_s:s} (about {p.period_steps:.0f} steps)",
+    Unit.STEPS: "every {p.period_steps:g} steps ({p.period_s:s})",
+}
+EVERY = {Unit.SECONDS: "every {p.period_s:s}", Unit.STEPS: "every {p.period_steps:g} steps"}
+RHYTHM = (
+    "{p.worker} has {p.n_found:n}{missing} slow {p.word} cycles {period} ({behind} "
+    "{numbers}{more}).{others}"
+)
+COST = (
+    "Each costs {p.cost_each_s:s} more than the usual cycle of {p.usual_ns:ns}, {where}; "
+    "together {p.cost_ns:ns}, {p.shown_pct:pct} of the loop."
+)
+WHERE = {True: "in the pause before the next step", False: "within the step"}
+UNSEEN = (
+    "In {share:pct} of the extra time no recorded function ran: code that the profiler does not "
+    "see, or waiting."
+)
+FUNCTION = (
+    "{cause.function} takes {cause.slow_ns:ns} of each and {usual} of the others: {share:pct} of "
+    "the extra time."
+)
+FEW_SAMPLES = "Only {gpu.n_inside:count sample} fell into them: too few to tell the GPUs' use."
+DIPS = (
+    "GPU utilization is {gpu.inside_pct:pct} inside them and {gpu.outside_pct:pct} outside "
+    "({gpu.n_inside:n} and {gpu.n_outside:n} samples){host}."
+)
+HOST = "; the busiest core is at {core.inside_pct:pct} inside and {core.outside_pct:pct} outside"
+
+
+def judge(measurements: Sequence[NodeRhythms], params: Params) -> Outcome:
+    """Join the rhythms that workers share; those of series that are too short do not count."""
+    job = kit.merge([NodeRhythms(), *measurements])
+    groups = group_periods([item for item in job.periods if item.n_steps >= params.min_steps])
+    told = [item for item in groups if 100 * item.main.cost_ratio >= params.min_share_pct]
+    missing = kit.reason_without_steps(job.loop)
+    if missing is None and job.longest < params.min_steps:
+        text = write(TOO_FEW, longest=job.longest, least=params.min_steps)
+        missing = results.Reason(code=results.ReasonCode.TOO_FEW_SAMPLES, text=text)
+    return Outcome(
+        missing=missing,
+        findings=[_finding(item, params) for item in told],
+        exhibits=tables.exhibits_of(groups, told),
+        metrics=_metrics(told) if job.longest >= params.min_steps else {},
+    )
+
+
+def group_periods(periods: Sequence[Period]) -> list[SharedPeriod]:
+    """Return the rhythms of all workers, shared ones as one, the costliest first.
+
+    Two rhythms of one worker can have the same period; their labels then name their first steps:
+    ``every 50 steps from step 9``.
+    """
+    groups: list[list[Period]] = []
+    for period in periods:
+        same = next((group for group in groups if _is_same(group[0], period)), None)
+        if same is None:
+            groups.append(same := [])
+        same.append(period)
+    found = [SharedPeriod(members=tuple(members)) for members in groups]
+    named = [(write(EVERY[group.main.unit], p=group.main), group.members) for group in found]
+    n_alike = Counter(
+        (item.worker, item.phase, every) for every, members in named for item in members
+    )
+
+    def labelled(item: Period, every: str) -> Period:
+        is_alone = n_alike[item.worker, item.phase, every] < 2
+        return replace(item, label=every if is_alone else f"{every} from step {item.first_step}")
+
+    found = [
+        SharedPeriod(members=tuple(labelled(item, every) for item in members))
+        for every, members in named
+    ]
+    return sorted(found, key=lambda group: (-group.main.cost_ratio, group.main.period_steps))
+
+
+def _is_same(one: Period, other: Period) -> bool:
+    if one.phase != other.phase or one.worker == other.worker:
+        return False
+    pairs = ((one.period_steps, other.period_steps), (one.period_s, other.period_s))
+    return any(abs(this - that) <= SAME_RATIO * max(this, that) for this, that in pairs)
+
+
+def _metrics(told: Sequence[SharedPeriod]) -> dict[str, float | int | None]:
+    """Return the numbers to compare jobs by; those of the costliest rhythm, ``None`` without."""
+    main = told[0].main if told else None
+    gpu = main.loads.get(NodeGauge.GPU) if main else None
+    return {
+        "periods": len(told),
+        "periodic_ratio": round(sum(group.main.cost_ratio for group in told), 6),
+        "period_steps": main.period_steps if main else None,
+        "period_s": main.period_s if main else None,
+        "cost_per_occurrence_s": main.cost_each_s if main else None,
+        "gpu_inside_pct": gpu.inside_pct if gpu else None,
+        "gpu_outside_pct": gpu.outside_pct if gpu else None,
+    }
+
+
+def _finding(group: SharedPeriod, params: Params) -> results.Finding:
+    main, cause = group.main, _cause_of(compare(group))
+    nth = ordinal(round(main.period_steps))
+    parts = (
+        _rhythm(group),
+        write(COST, p=main, where=WHERE[main.is_between]),
+        _why(cause),
+        _dips(main),
+    )
+    return RECURS.finding(
+        measured=100 * main.cost_ratio,
+        threshold=params.min_share_pct,
+        where=results.Where(
+            node=main.node,
+            device=main.worker,
+            start_s=seconds(main.windows.first_ns[0]),
+            end_s=seconds(main.windows.last_ns[-1]),
+        ),
+        severity=kit.cost_severity(main.cost_ratio),
+        share=main.cost_ratio,
+        advice=ADVICE.get(cause.work) if cause else None,
+        what=write(WHAT[main.unit, main.is_between], p=main, nth=nth),
+        text=" ".join(part for part in parts if part),
+        function=cause.function if cause else "",
+        every=write(EVERY[main.unit], p=main),
+    )
+
+
+def _cause_of(compared: Sequence[Compared]) -> Compared | None:
+    """Return the function that took most of the extra time, ``None`` when none did."""
+    likely = [item for item in compared if item.evidence_ratio > NAMED_FROM_RATIO]
+    return max(likely, key=lambda item: (item.evidence_ratio, item.function), default=None)
+
+
+# What is said of a rhythm
+
+
+def _rhythm(group: SharedPeriod) -> str:
+    """Say how often which steps are slow, and in which workers."""
+    main = group.main
+    numbers = [str(step) for step in main.slowest.number[: MOST_NUMBERS + 1].tolist()]
+    others = [item.worker for item in group.members if item is not main]
+    is_cut = main.n_found > len(numbers) or len(numbers) > MOST_NUMBERS
+    return write(
+        RHYTHM,
+        p=main,
+        missing="" if main.n_found == main.n_expected else f" of {main.n_expected:,} expected",
+        period=write(PERIOD[main.unit], p=main),
+        behind="behind step" if main.is_between else "step",
+        numbers=", ".join(numbers[:MOST_NUMBERS]),
+        more=" …" if is_cut else "",
+        others=f" The same holds for {join_names(others)}." if others else "",
+    )
+
+
+def _why(cause: Compared | None) -> str:
+    """Say which function took most of the extra time; empty where none did."""
+    if cause is None:
+        return ""
+    return write(
+        UNSEEN if cause.work is Work.UNSEEN else FUNCTION,
+        cause=cause,
+        usual=format_ns(cause.normal_ns) if cause.normal_ns else "nothing",
+        share=100 * min(cause.excess_ratio, 1.0),
+    )
+
+
+def _dips(main: Period) -> str:
+    """Say how busy the GPUs were, and whether the host worked harder meanwhile."""
+    gpu, core = (main.loads.get(gauge) for gauge in (NodeGauge.GPU, NodeGauge.CORE))
+    if gpu is None or gpu.inside_pct is None or gpu.outside_pct is None:
+        return ""
+    if gpu.n_inside < LEAST_TICKS:
+        return write(FEW_SAMPLES, gpu=gpu)
+    host = ""
+    if core and core.inside_pct is not None and core.outside_pct is not None:
+        is_heavier = core.inside_pct - core.outside_pct >= HEAVIER_BY_PCT
+        host = write(HOST, core=core) if is_heavier else ""
+    return write(DIPS, gpu=gpu, host=host)
+
 
 RULE = Rule(
-    id=RuleId("StepPeriodicity"),
+    id=results.RuleId("StepPeriodicity"),
     title="Periodic slow steps",
     about=ABOUT,
     needs=(Need.FRAMEWORK, Need.SYSTEM),

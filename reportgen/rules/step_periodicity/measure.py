@@ -59,15 +59,11 @@ class Period:
         phase, word: ``Step:ModeKeys.TRAIN``, ``TRAIN``.
         n_steps: how many steps the series has; ``drawn`` are the longest of each stretch.
         usual_ns: median cycle of the steps that are not slow.
-        loop_ns: from the worker's first to its last step.
-        unit, period_steps, period_s, n_expected: as of ``Recurrence``.
-        n_found: occurrences that are there.
-        cost_ns: what all of them take above the usual.
+        n_found: occurrences that are there; ``cost_ns`` is what all of them take above the usual.
         is_between: whether the pause behind the step is what is slow.
-        slowest: the ``MOST_MARKS`` costliest occurrences.
-        windows: when the slow part of each of those was.
-        contents: what ran in the slow part of all against normal steps.
-        loads: how busy the node was in it.
+        slowest: the ``MOST_MARKS`` costliest occurrences; ``windows`` is when those were slow.
+        contents, loads: what ran in the slow part of all against normal steps, and how busy the
+            node was.
     """
 
     label: str = col(name="period")
@@ -146,21 +142,17 @@ def _periods(part: NodeProfile, steps: PhaseSteps) -> Iterator[Period]:
     events = slow_events(steps)
     is_normal = np.ones(steps.n_steps, dtype=bool)
     is_normal[events.cycles] = False
-    found = recurrences_of(steps, events)
-    drawn = _drawn(steps) if found else steps
-    for item in found:
-        yield _period(part, steps, item, is_normal=is_normal, drawn=drawn)
+    for found in recurrences_of(steps, events):
+        yield _period(part, steps, found, is_normal)
 
 
-def _period(
-    part: NodeProfile, steps: PhaseSteps, found: Recurrence, *, is_normal: Mask, drawn: PhaseSteps
-) -> Period:
+def _period(part: NodeProfile, steps: PhaseSteps, found: Recurrence, is_normal: Mask) -> Period:
     events = found.events
     rows, normal = events.cycles, is_normal if is_normal.any() else ~is_normal
     is_between = _is_between(steps, rows, normal)
-    first_ns, last_ns = (
-        (steps.end_ns, steps.next_ns) if is_between else (steps.start_ns, steps.end_ns)
-    )
+    first_ns, last_ns = steps.start_ns, steps.end_ns
+    if is_between:
+        first_ns, last_ns = steps.end_ns, steps.next_ns
     windows = Windows(first_ns=first_ns[rows], last_ns=last_ns[rows])
     marked = events.where(np.sort(np.argsort(-events.excess_ns, kind="stable")[:MOST_MARKS]))
     slowest = steps.where(marked.row)
@@ -182,7 +174,7 @@ def _period(
         is_between=is_between,
         loop_ns=steps.loop_ns,
         n_steps=steps.n_steps,
-        drawn=drawn,
+        drawn=_drawn(steps),
         slowest=slowest,
         windows=Windows(first_ns=first_ns[marked.first], last_ns=last_ns[marked.last]),
         contents=window_contents(

@@ -7,11 +7,10 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from reportgen.facts.inside import Work
-from reportgen.facts.steps import PhaseSteps
-from reportgen.results import ColumnType, Exhibit, ExhibitKind, Role, column, exhibit
-from reportgen.rules.kit import Interval, col, derived, intervals, merge, row, table
+from reportgen.profile.system import Floats
+from reportgen.results import Exhibit, ExhibitKind, Role, exhibit
+from reportgen.rules import kit
 from reportgen.rules.step_periodicity.measure import Period, SharedPeriod
-from reportgen.text import write
 from reportgen.units import NS_PER_S, seconds
 
 MOST_FUNCTIONS = 12
@@ -23,7 +22,7 @@ ALWAYS_THERE_RATIO = 0.98
 DIGITS = 6
 
 
-@row
+@kit.row
 class Compared:
     """One function per slow and per normal step.
 
@@ -34,13 +33,13 @@ class Compared:
             have taken: 0 for a background thread, 1 for what filled all of the extra time.
     """
 
-    label: str = col(name="period")
-    function: str = col()
-    slow_ns: float = col("s", name="slow_s", per=NS_PER_S)
-    normal_ns: float = col("s", name="normal_s", per=NS_PER_S)
-    difference_s: float = derived(lambda item: (item.slow_ns - item.normal_ns) / NS_PER_S, "s")
-    of_extra_time_pct: float = derived(lambda item: 100 * item.excess_ratio, "%")
-    evidence_pct: float = derived(lambda item: 100 * max(item.evidence_ratio, 0.0), "%")
+    label: str = kit.col(name="period")
+    function: str = kit.col()
+    slow_ns: float = kit.col("s", name="slow_s", per=NS_PER_S)
+    normal_ns: float = kit.col("s", name="normal_s", per=NS_PER_S)
+    difference_s: float = kit.derived(lambda item: (item.slow_ns - item.normal_ns) / NS_PER_S, "s")
+    of_extra_time_pct: float = kit.derived(lambda item: 100 * item.excess_ratio, "%")
+    evidence_pct: float = kit.derived(lambda item: 100 * max(item.evidence_ratio, 0.0), "%")
     work: Work
     excess_ratio: float
     evidence_ratio: float
@@ -51,7 +50,7 @@ def compare(group: SharedPeriod) -> list[Compared]:
 
     Edge cases: without a normal step, or when slow ones are no longer, there is nothing to say.
     """
-    contents = merge([member.contents for member in group.members])
+    contents = kit.merge([member.contents for member in group.members])
     if not contents.n_slow or not contents.n_normal:
         return []
     normal_ns = contents.normal_ns / contents.n_normal
@@ -64,41 +63,37 @@ def compare(group: SharedPeriod) -> list[Compared]:
         its_normal_ns = contents.in_normal_ns[key] / contents.n_normal
         rate = its_normal_ns / normal_ns if normal_ns else 0.0
         excess = (its_slow_ns - its_normal_ns) / extra_ns
-        item = Compared(
-            label=group.main.label,
-            function=key[0],
-            work=key[1],
-            slow_ns=its_slow_ns,
-            normal_ns=its_normal_ns,
-            excess_ratio=excess,
-            evidence_ratio=0.0 if rate > ALWAYS_THERE_RATIO else (excess - rate) / (1 - rate),
+        found.append(
+            Compared(
+                label=group.main.label,
+                function=key[0],
+                work=key[1],
+                slow_ns=its_slow_ns,
+                normal_ns=its_normal_ns,
+                excess_ratio=excess,
+                evidence_ratio=0.0 if rate > ALWAYS_THERE_RATIO else (excess - rate) / (1 - rate),
+            )
         )
-        found.append(item)
     return sorted(found, key=lambda item: (-item.excess_ratio, item.function))
 
 
-@row
+@kit.row
 class _NodeLoad:
-    period: str = col()
-    node: str = col()
-    gauge: str = col()
-    inside_pct: float | None = col("%")
-    outside_pct: float | None = col("%")
-    samples_inside: int = col()
-    samples_outside: int = col()
+    period: str = kit.col()
+    node: str = kit.col()
+    gauge: str = kit.col()
+    inside_pct: float | None = kit.col("%")
+    outside_pct: float | None = kit.col("%")
+    samples_inside: int = kit.col()
+    samples_outside: int = kit.col()
 
 
 def exhibits_of(groups: Sequence[SharedPeriod], told: Sequence[SharedPeriod]) -> Iterator[Exhibit]:
-    """Yield the table of all rhythms, and the evidence for those that are told.
-
-    Args:
-        groups: all rhythms, the costliest first.
-        told: the first of them, which cost enough to be told.
-    """
+    """Yield the table of all rhythms, and the evidence for the first, which cost enough."""
     if told:
         yield _cycles(told)
     if groups:
-        yield table(
+        yield kit.table(
             "periods",
             [member for group in groups for member in group.members],
             Period,
@@ -111,7 +106,7 @@ def exhibits_of(groups: Sequence[SharedPeriod], told: Sequence[SharedPeriod]) ->
     if told:
         yield _functions(told)
         yield from _loads(told)
-        yield intervals(
+        yield kit.intervals(
             [item for group in told for member in group.members for item in _intervals(member)],
             title="When steps were slow in a rhythm",
             n_all=sum(member.n_found for group in told for member in group.members),
@@ -127,48 +122,35 @@ def _cycles(groups: Sequence[SharedPeriod]) -> Exhibit:
         for member in group.members
         if (member.worker, member.phase) == (main.worker, main.phase)
     ]
-    start_ns, length_ns = _together([main.drawn, *(member.slowest for member in own)])
-    length_s = np.round(length_ns / NS_PER_S, DIGITS)
-    lines = {"step_and_pause_s": length_s}
-    for member in own:
-        is_slow = np.isin(start_ns, member.slowest.start_ns)
-        lines[f"slow {member.label}"] = np.where(is_slow, length_s, np.nan)
-    thinned = (
-        " {n:n} of {n_steps:n} steps are drawn, of each stretch the longest."
-        if start_ns.size < main.n_steps
-        else ""
+    parts = [main.drawn, *(member.slowest for member in own)]
+    start_ns, first = np.unique(
+        np.concatenate([part.start_ns for part in parts]), return_index=True
     )
+    length_ns = np.concatenate([part.cycle_ns for part in parts])[first]
+    length_s = np.round(length_ns / NS_PER_S, DIGITS)
+
+    def slow_s(member: Period) -> Floats:
+        return np.where(np.isin(start_ns, member.slowest.start_ns), length_s, np.nan)
+
+    caption = "From the start of a step to that of the next one; slow ones are marked."
+    if start_ns.size < main.n_steps:
+        caption += (
+            f" {start_ns.size:,} of {main.n_steps:,} steps are drawn, of each stretch the longest."
+        )
     return exhibit(
         "cycles",
         ExhibitKind.SERIES,
         title=f"Steps of {main.worker} ({main.word}) with the pause behind each",
-        caption=write(
-            "From the start of a step to that of the next one; slow ones are marked." + thinned,
-            n=start_ns.size,
-            n_steps=main.n_steps,
-        ),
+        caption=caption,
         columns=[
-            column("time_s", "s", start_ns / NS_PER_S, type=ColumnType.FLOAT),
-            *(
-                column(
-                    name,
-                    "s",
-                    values,
-                    type=ColumnType.FLOAT,
-                    role=Role.WARNING if name.startswith("slow ") else Role.STEP,
-                )
-                for name, values in lines.items()
+            *kit.floats(("time_s", "s", start_ns / NS_PER_S)),
+            *kit.floats(("step_and_pause_s", "s", length_s), role=Role.STEP),
+            *kit.floats(
+                *((f"slow {member.label}", "s", slow_s(member)) for member in own),
+                role=Role.WARNING,
             ),
         ],
     )
-
-
-def _together(parts: Sequence[PhaseSteps]) -> tuple[np.ndarray, np.ndarray]:
-    """Return starts and lengths of the cycles of all parts, each once, in order of time."""
-    start_ns, first = np.unique(
-        np.concatenate([part.start_ns for part in parts]), return_index=True
-    )
-    return start_ns, np.concatenate([part.cycle_ns for part in parts])[first]
 
 
 def _functions(groups: Sequence[SharedPeriod]) -> Exhibit:
@@ -177,7 +159,7 @@ def _functions(groups: Sequence[SharedPeriod]) -> Exhibit:
         differing = [item for item in compare(group) if abs(item.excess_ratio) >= LISTED_FROM_RATIO]
         largest = sorted(differing, key=lambda item: -abs(item.excess_ratio))[:MOST_FUNCTIONS]
         rows += [item for item in differing if item in largest]
-    return table(
+    return kit.table(
         "slow_functions",
         rows,
         Compared,
@@ -206,7 +188,7 @@ def _loads(groups: Sequence[SharedPeriod]) -> Iterator[Exhibit]:
         for gauge, load in member.loads.items()
     ]
     if rows:
-        yield table(
+        yield kit.table(
             "inside_outside",
             rows,
             _NodeLoad,
@@ -225,10 +207,10 @@ def _one_per_node(group: SharedPeriod) -> list[Period]:
     return [max(members, key=lambda item: item.cost_ratio) for members in of_nodes]
 
 
-def _intervals(member: Period) -> Iterator[Interval]:
+def _intervals(member: Period) -> Iterator[kit.Interval]:
     windows, numbers = member.windows, member.slowest.number.tolist()
     for number, start_ns, end_ns in zip(numbers, windows.first_ns, windows.last_ns, strict=True):
-        yield Interval(
+        yield kit.Interval(
             node=member.node,
             device=member.worker,
             what=f"step {number}, slow {member.label}",
