@@ -95,13 +95,10 @@ class Params:
         source="ranks that take turns by chance hardly differ so much",
         minimum=1,
     )
-    min_held_up_pct: float = param(
+    min_held_up_pct: float = kit.percentage(
         1,
-        unit="%",
-        meaning="a rank is told if only it was missing for this share of the recorded time or more",
+        "a rank is told if only it was missing for this share of the recorded time or more",
         source="a job that becomes faster by less than this is not worth a search",
-        minimum=0,
-        maximum=100,
     )
     min_negotiations: int = param(
         20,

@@ -191,9 +191,9 @@ def longest_minutes(
 # Parameters of rules that read samples, and whether they saw enough
 
 
-def percentage(default: float, meaning: str) -> Any:
+def percentage(default: float, meaning: str, *, unit: str = "%", source: str = AWS_DEFAULTS) -> Any:
     """Declare a parameter that is a percentage of 0-100."""
-    return param(default, unit="%", meaning=meaning, source=AWS_DEFAULTS, minimum=0, maximum=100)
+    return param(default, unit=unit, meaning=meaning, source=source, minimum=0, maximum=100)
 
 
 def patience() -> Any:

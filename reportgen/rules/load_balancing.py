@@ -386,8 +386,7 @@ def from_details(counters: results.Counters, details: results.Details, params: P
         findings.append(found)
     caption = "As AWS writes it: samples of 99 and 100 % are missing."
     return Outcome(
-        findings=findings,
-        exhibits=[_histogram(groups[:MOST_GROUPS], caption)] if groups else [],
+        findings=findings, exhibits=[_histogram(groups[:MOST_GROUPS], caption)] if groups else []
     )
 
 

@@ -7,39 +7,21 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from reportgen.facts import loader as loading
 from reportgen.facts.activity import training_loop_ns, unrecorded_ns
 from reportgen.facts.groups import joint_codes, rows_by_code
 from reportgen.facts.host_load import CPU_HOT_PCT, IO_HOT_PCT, hot_cores
 from reportgen.facts.inside import function_sums
 from reportgen.facts.intervals import Instants, overlaps_any
-from reportgen.facts.loader import (
-    Integers,
-    Mask,
-    Seconds,
-    Waiting,
-    busy_seconds,
-    join_seconds,
-    loader_rows,
-    median_loaders,
-    too_many_steps,
-    waiting_of,
-    waits_of,
-)
+from reportgen.facts.loader import Integers, Mask, Seconds, Waiting, loader_rows, waits_of
 from reportgen.facts.samples import means, totals_over
 from reportgen.facts.trend import from_median
 from reportgen.merging import concat, merged, sum_by_key
 from reportgen.profile import NodeProfile, SeriesKind, SpanTable, SystemTable
 from reportgen.profile.system import Floats
 from reportgen.rules.base import param
-from reportgen.rules.dataloader.tables import (
-    DEVICES,
-    MOST_SLOW,
-    BatchContents,
-    LifeTimes,
-    Loader,
-    Slow,
-    WorkerBatches,
-)
+from reportgen.rules.dataloader import tables
+from reportgen.rules.dataloader.tables import DEVICES, BatchContents, Loader, WorkerBatches
 from reportgen.rules.kit import AWS_DEFAULTS, row
 
 LEAST_TICKS = 10
@@ -109,19 +91,19 @@ class NodeLoaders:
     is_tensorflow: bool = merged(any)
     is_pipeline_known: bool = merged(any)
     has_prefetch: bool = merged(any)
-    seconds: Seconds = merged(join_seconds)
+    seconds: Seconds = merged(loading.join_seconds)
     wait_ns: Instants = merged(_all_waits)
     waiting: tuple[Waiting, ...] = merged(concat)
     hot_ratio: tuple[float, ...] = merged(concat)
     loop_hot_ratio: tuple[float, ...] = merged(concat)
     loaders: tuple[Loader, ...] = merged(concat)
-    life_times: tuple[LifeTimes, ...] = merged(concat)
+    life_times: tuple[tables.LifeTimes, ...] = merged(concat)
     batches: tuple[WorkerBatches, ...] = merged(concat)
 
     @property
     def n_loaders(self) -> int:
         """Return how many loaders were at work, the median."""
-        return int(median_loaders(self.seconds))
+        return int(loading.median_loaders(self.seconds))
 
     @property
     def worst(self) -> Waiting | None:
@@ -156,7 +138,7 @@ def measure(part: NodeProfile, _params: Params) -> NodeLoaders:
     """Measure the loaders of one node."""
     spans, system = part.spans, part.system
     rows, waits, loop_ns = loader_rows(spans), waits_of(spans), training_loop_ns(spans)
-    waiting = waiting_of(spans, unrecorded=unrecorded_ns(system, spans))
+    waiting = loading.waiting_of(spans, unrecorded=unrecorded_ns(system, spans))
     return NodeLoaders(
         n_spans=spans.n_spans,
         n_events=int((rows.fetch | rows.process).sum()),
@@ -167,7 +149,7 @@ def measure(part: NodeProfile, _params: Params) -> NodeLoaders:
         is_tensorflow=rows.is_tensorflow,
         is_pipeline_known=rows.is_pipeline_known,
         has_prefetch=rows.has_prefetch,
-        seconds=busy_seconds(spans),
+        seconds=loading.busy_seconds(spans),
         wait_ns=np.sort(waits.duration_ns),
         waiting=waiting,
         hot_ratio=_hot_ratio(system, (waits.start_ns, waits.end_ns)),
@@ -248,9 +230,9 @@ def _loader(
     )
 
 
-def _life_times(processes: SpanTable) -> Iterator[LifeTimes]:
+def _life_times(processes: SpanTable) -> Iterator[tables.LifeTimes]:
     for worker, members in rows_by_code(processes.worker):
-        yield LifeTimes(
+        yield tables.LifeTimes(
             worker=processes.workers[worker],
             n_processes=int(members.size),
             median_ns=float(np.median(processes.duration_ns[members])),
@@ -297,7 +279,7 @@ def _worker_batches(waits: SpanTable, part: NodeProfile) -> WorkerBatches:
     is_same = pid[1:] == pid[:-1]
     is_gap = is_same & (np.diff(np.searchsorted(set_up_ns, start_ns, side="right")) > 0)
     n_steps = np.diff(np.searchsorted(step_ns, start_ns))
-    is_unrecorded = is_same & ~is_gap & too_many_steps(n_steps, is_same & ~is_gap)
+    is_unrecorded = is_same & ~is_gap & loading.too_many_steps(n_steps, is_same & ~is_gap)
     at = np.flatnonzero(is_same & ~is_gap & ~is_unrecorded)
     calls = _Times(start_ns=start_ns, end_ns=waits.end_ns, loader=loader)
     times = _Times(start_ns=start_ns[at], end_ns=start_ns[at + 1], loader=loader[at + 1])
@@ -321,13 +303,13 @@ def _worker_batches(waits: SpanTable, part: NodeProfile) -> WorkerBatches:
     )
 
 
-def _slowest(worker: str, times: _Times, use_pct: Floats) -> Iterator[Slow]:
+def _slowest(worker: str, times: _Times, use_pct: Floats) -> Iterator[tables.Slow]:
     """Yield the slowest, the longest first; ``use_pct`` is (n, 3), of ``DEVICES``."""
     slow, median_ns = np.flatnonzero(times.is_slow), times.median_ns
-    slow = slow[np.lexsort((times.start_ns[slow], -times.lasted_ns[slow]))][:MOST_SLOW]
+    slow = slow[np.lexsort((times.start_ns[slow], -times.lasted_ns[slow]))][: tables.MOST_SLOW]
     columns = (times.start_ns, times.end_ns, times.loader, use_pct)
     for start_ns, end_ns, loader, use in zip(*(of[slow].tolist() for of in columns), strict=True):
-        yield Slow(
+        yield tables.Slow(
             worker=worker,
             start_ns=start_ns,
             end_ns=end_ns,

@@ -12,21 +12,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from reportgen.facts import python_profiles as python
 from reportgen.facts.groups import rows_by_code
 from reportgen.facts.loader import waits_of
-from reportgen.facts.python_profiles import (
-    ProfileSum,
-    join_sums,
-    name_of,
-    stage_of,
-    sum_of,
-    sums_by_stage,
-)
+from reportgen.facts.python_profiles import ProfileSum
 from reportgen.merging import concat, merged
 from reportgen.profile import NodeProfile, PythonTable, SpanTable
 from reportgen.profile.system import Instants
-from reportgen.rules.base import param
-from reportgen.rules.kit import col, derived, row
+from reportgen.rules.kit import col, derived, percentage, row
 from reportgen.units import NS_PER_S, NS_PER_US
 
 STAGE = "from the batch to the forward pass"
@@ -41,13 +34,11 @@ _FORWARD = ("Forward", "ForwardPass")
 class Params:
     """Parameters of ours; AWS has no such rule."""
 
-    min_share_pct: float = param(
+    min_share_pct: float = percentage(
         10,
+        "a function that logs, saves or computes metrics is told from this share on",
         unit="% of the profiled time",
-        meaning="a function that logs, saves or computes metrics is told from this share on",
         source="as for the wait of the data loader: less is hardly felt",
-        minimum=0,
-        maximum=100,
     )
 
 
@@ -93,7 +84,7 @@ class NodeProfiles:
     """One node or all: its profiles, merged by stage, and the times before its forward passes."""
 
     profiles: tuple[Profile, ...] = merged(concat)
-    stages: tuple[ProfileSum, ...] = merged(lambda parts: join_sums(concat(parts)))
+    stages: tuple[ProfileSum, ...] = merged(lambda parts: python.join_sums(concat(parts)))
     gaps: tuple[ForwardGaps, ...] = merged(concat)
 
 
@@ -104,7 +95,7 @@ def measure(part: NodeProfile, _params: Params) -> NodeProfiles:
         return NodeProfiles(profiles=(), stages=(), gaps=())
     return NodeProfiles(
         profiles=tuple(_profiles(table)),
-        stages=sums_by_stage(table),
+        stages=python.sums_by_stage(table),
         gaps=tuple(_gaps_of_workers(part.spans, table)),
     )
 
@@ -120,13 +111,13 @@ def _profiles(table: PythonTable) -> Iterator[Profile]:
         yield Profile(
             worker=profile.worker,
             profiler=profile.profiler,
-            stage=stage_of(profile.interval),
+            stage=python.stage_of(profile.interval),
             first_step=start.step,
             last_step=end.step,
             start_us=start.time_us,
             end_us=end.time_us,
             profiled_s=own_s[place],
-            longest=None if at is None else name_of(table.functions[table.function[at]]),
+            longest=None if at is None else python.name_of(table.functions[table.function[at]]),
             longest_own_s=0.0 if at is None else float(table.own_s[at]),
         )
 
@@ -165,26 +156,23 @@ def _covered(worker: str, start_ns: Instants, end_ns: Instants, table: PythonTab
         common_ns[near] = np.where(is_covered, both_ns, common_ns[near])
     places = np.unique(cover[cover >= 0])
     profiler = np.array([table.profiles[place].profiler for place in places.tolist()], dtype=object)
-    sums = [sum_of(table, places[profiler == name], stage=STAGE) for name in sorted(set(profiler))]
+    groups = [places[profiler == name] for name in sorted(set(profiler))]
     return ForwardGaps(
         worker=worker,
         n_gaps=int(start_ns.size),
         gap_ns=int((end_ns - start_ns).sum()),
         n_covered=int((cover >= 0).sum()),
         covered_ns=int(common_ns.sum()),
-        profiles=join_sums(sums),
+        profiles=python.join_sums(python.sum_of(table, its, stage=STAGE) for its in groups),
     )
 
 
 def _longest_first(worker: str, table: PythonTable) -> list[tuple[int, int, int]]:
     """Return start, end and place of a worker's profiles, the shortest at the end."""
-    limits = [
-        (
-            profile.interval.start.time_us * NS_PER_US,
-            (profile.interval.end.time_us + 1) * NS_PER_US,
-            place,
-        )
+    ends = [
+        (place, profile.interval.start.time_us, profile.interval.end.time_us + 1)
         for place, profile in enumerate(table.profiles)
         if profile.worker == worker
     ]
+    limits = [(start * NS_PER_US, end * NS_PER_US, place) for place, start, end in ends]
     return sorted(limits, key=lambda item: (item[0] - item[1], item))
