@@ -418,7 +418,6 @@ def from_details(counters: results.Counters, details: results.Details, params: P
     entries = aws.entries_of(details)
     if not entries or not counters.rule_triggered:
         return Outcome()
-    n_nodes = len({node for node, *_ in entries})
     gpus = [(node, name, its) for node, name, its in entries if _role(name) is Role.GPU]
     message = IMPORTED if gpus else IMPORTED_NEVER_USED
     if gpus and min(its.get("p50", 0.0) for *_, its in gpus) >= params.gpu_threshold_p95:
@@ -431,19 +430,8 @@ def from_details(counters: results.Counters, details: results.Details, params: P
         window=params.window,
         places=format_places([(node, gpu) for node, gpu, _ in gpus]),
     )
-    shown = [
-        (box, _role(name))
-        for node, name, numbers in entries
-        if (box := aws.box_of_numbers(device_label(node, name, n_nodes=n_nodes), numbers))
-    ]
-    exhibit = kit.boxes(
-        "boxes",
-        [box for box, _ in shown],
-        title="CPU, GPU and GPU memory",
-        unit="%",
-        row_roles=[role for _, role in shown],
-    )
-    return Outcome(findings=[finding], exhibits=[exhibit])
+    shown = aws.boxes_of(entries, title="CPU, GPU and GPU memory", role_of=_role)
+    return Outcome(findings=[finding], exhibits=[shown])
 
 
 RULE = Rule(

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 
 from reportgen.facts.distributions import Box
-from reportgen.results import Details, JsonValue
+from reportgen.results import Details, Exhibit, JsonValue, Role
+from reportgen.results.charts import boxes
+from reportgen.text import device_label
 from reportgen.units import NS_PER_MINUTE, minute_start_us
 
 LAST_TIMESTAMP = "last_timestamp"
@@ -62,20 +64,34 @@ def box_member(box: Box) -> dict[str, JsonValue]:
     return asdict(box)
 
 
-def box_of_numbers(
-    name: str, numbers: Mapping[str, float], *, largest: str = ""
-) -> tuple[str, Box, float | None] | None:
-    """Return the box of an entry for ``kit.boxes``, ``None`` when one of its fields is missing.
+def boxes_of(
+    entries: Sequence[tuple[str, str, dict[str, float]]],
+    *,
+    title: str,
+    largest: str = "",
+    role: Role | None = None,
+    role_of: Callable[[str], Role | None] | None = None,
+) -> Exhibit:
+    """Return the boxes of those of ``entries_of`` that hold all numbers of a box.
 
     Args:
-        name: what the box is about.
-        numbers: of the entry.
-        largest: the name of the largest value among them, where AWS writes it.
+        entries: (node, device, numbers) each.
+        title: what is distributed.
+        largest: the name of the largest value among the numbers, where AWS writes it.
+        role, role_of: what all boxes are about; what the box of a device is about.
     """
-    marks = [field.name for field in fields(Box)]
-    if not numbers.keys() >= set(marks):
-        return None
-    return name, Box(**{mark: numbers[mark] for mark in marks}), numbers.get(largest)
+    marks, n_nodes = [field.name for field in fields(Box)], len({node for node, *_ in entries})
+    shown = [entry for entry in entries if entry[2].keys() >= set(marks)]
+    items = [
+        (
+            device_label(node, device, n_nodes=n_nodes),
+            Box(**{mark: numbers[mark] for mark in marks}),
+            numbers.get(largest),
+        )
+        for node, device, numbers in shown
+    ]
+    row_roles = [role_of(device) for _, device, _ in shown] if role_of else ()
+    return boxes("boxes", items, title=title, unit="%", role=role, row_roles=row_roles)
 
 
 def entries_of(details: Details) -> list[tuple[str, str, dict[str, float]]]:

@@ -290,11 +290,6 @@ def from_details(counters: Counters, details: Details, params: Params) -> Outcom
     entries = aws.entries_of(details)
     if not entries or not counters.rule_triggered:
         return Outcome()
-    n_nodes = len({node for node, *_ in entries})
-    named = [
-        aws.box_of_numbers(device_label(node, gpu, n_nodes=n_nodes), numbers, largest="gpu_max")
-        for node, gpu, numbers in entries
-    ]
     node, gpu, numbers = max(entries, key=lambda item: item[2].get("increase", 0.0))
     finding = IMPORTED.finding(
         measured=round(numbers["increase"], 2) if "increase" in numbers else None,
@@ -305,12 +300,9 @@ def from_details(counters: Counters, details: Details, params: Params) -> Outcom
         affected=format_places([(its_node, its_gpu) for its_node, its_gpu, _ in entries]),
         place=format_place(node, gpu),
     )
-    shown = [box for box in named if box]
-    title = "GPU memory activity"
-    return Outcome(
-        findings=[finding],
-        exhibits=[kit.boxes("boxes", shown, title=title, unit="%", role=Role.GPU_MEMORY)],
-    )
+    title, role = "GPU memory activity", Role.GPU_MEMORY
+    shown = aws.boxes_of(entries, title=title, largest="gpu_max", role=role)
+    return Outcome(findings=[finding], exhibits=[shown])
 
 
 JUMPS = results.TimelineTrack(

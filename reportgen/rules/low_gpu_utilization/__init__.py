@@ -355,13 +355,6 @@ def from_details(counters: results.Counters, details: results.Details, params: P
     low = [entry for entry in entries if entry[2].get("gpu_95", 100.0) < params.threshold_p95]
     rest = [entry for entry in entries if entry not in low]
     swings = [entry for entry in rest if entry[2].get("gpu_5", 100.0) < params.threshold_p5]
-    n_nodes = len({node for node, *_ in entries})
-    labels = [device_label(node, gpu, n_nodes=n_nodes) for node, gpu, _ in entries]
-    shown = [
-        box
-        for label, (*_, numbers) in zip(labels, entries, strict=True)
-        if (box := aws.box_of_numbers(label, numbers, largest="gpu_max"))
-    ]
     findings = []
     if low:
         known = [(node, gpu, numbers.get("gpu_max", 100.0)) for node, gpu, numbers in entries]
@@ -376,8 +369,8 @@ def from_details(counters: results.Counters, details: results.Details, params: P
         words = {"threshold": params.threshold_p5, "params": params}
         findings.append(_imported(IMPORTED_FLUCTUATING, swings, "gpu_5", details, **words))
     title, role = "GPU utilization", results.Role.GPU
-    exhibit = kit.boxes("boxes", shown, title=title, unit="%", role=role)
-    return Outcome(findings=findings, exhibits=[exhibit])
+    shown = aws.boxes_of(entries, title=title, largest="gpu_max", role=role)
+    return Outcome(findings=findings, exhibits=[shown])
 
 
 def _imported(

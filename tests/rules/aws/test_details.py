@@ -1,11 +1,11 @@
 from __future__ import annotations
 
 from reportgen.facts.distributions import Box
-from reportgen.results import Details
+from reportgen.results import Details, Role
 from reportgen.rules.aws.details import (
     LastViolation,
     box_member,
-    box_of_numbers,
+    boxes_of,
     entries_of,
     last_timestamp_s,
     violation_details,
@@ -69,6 +69,14 @@ def test_a_box_is_read_from_exactly_its_numbers() -> None:
     }
 
     assert list(box_member(box)) == ["p25", "p50", "p75", "p95", "upper", "lower"]
-    assert box_of_numbers("gpu0", numbers, largest="top") == ("gpu0", box, 9.0)
-    assert box_of_numbers("cpu", numbers) == ("cpu", box, None)
-    assert box_of_numbers("gpu0", {"p25": 1.0}) is None
+    incomplete = ("algo-1", "gpu1", {"p25": 1.0})
+    one, two = ("algo-1", "gpu0", numbers), ("algo-2", "cpu", numbers)
+    shown = boxes_of([one, incomplete], title="Use", largest="top", role=Role.GPU)
+    assert [column.values for column in shown.columns] == [
+        ("gpu0",), (0.0,), (1.0,), (2.0,), (3.0,), (5.0,), (4.0,), (9.0,),
+    ]  # fmt: skip
+    assert (shown.role, shown.row_roles) == (Role.GPU, ())
+    shown = boxes_of([one, two], title="Use", role_of=lambda name: Role(name[:3]))
+    assert shown.columns[0].values == ("algo-1 gpu0", "algo-2 cpu")
+    assert shown.columns[-1].values == (None, None)
+    assert shown.row_roles == (Role.GPU, Role.CPU)
