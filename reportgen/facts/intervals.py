@@ -34,14 +34,7 @@ def union_of(start_ns: Instants, end_ns: Instants) -> Union:
 
 
 def merge_intervals(start_ns: Instants, end_ns: Instants) -> tuple[Instants, Instants]:
-    """Return the union of closed intervals as disjoint intervals in order.
-
-    Args:
-        start_ns, end_ns: (n,) int64, end_ns >= start_ns, any order.
-
-    Returns:
-        Two (m,) arrays, m <= n; touching intervals are one.
-    """
+    """Return the same as the starts and ends of disjoint intervals in order."""
     if start_ns.size == 0:
         return start_ns, end_ns
     order = np.argsort(start_ns, kind="stable")
@@ -92,15 +85,7 @@ def overlap_ns(one: Union, other: Union) -> int:
 
 
 def covered_each(union: Union, low_ns: Instants, high_ns: Instants) -> Instants:
-    """Return how much of each range [low, high] lies in a union.
-
-    Args:
-        union: the union.
-        low_ns, high_ns: (n,) int64, high_ns >= low_ns.
-
-    Returns:
-        (n,) int64 ns.
-    """
+    """Return (n,) ns: how much of each range [low, high] lies in a union."""
     return _covered_until(union, high_ns) - _covered_until(union, low_ns)
 
 
@@ -110,14 +95,9 @@ def union_length_ns(start_ns: Instants, end_ns: Instants) -> int:
 
 
 def covered_before(start_ns: Instants, end_ns: Instants, at_ns: Instants) -> Instants:
-    """Return how long the union of intervals lasts before each instant.
+    """Return (m,) ns: how long the union of intervals lasts before each of (m,) instants.
 
-    Args:
-        start_ns, end_ns: (n,) int64, any order.
-        at_ns: (m,) int64, any order.
-
-    Returns:
-        (m,) int64 ns; the difference of two of them is the covered time between both.
+    The difference of two of them is the covered time between both.
     """
     return _covered_until(union_of(start_ns, end_ns), at_ns)
 
@@ -125,12 +105,7 @@ def covered_before(start_ns: Instants, end_ns: Instants, at_ns: Instants) -> Ins
 def covered_ns(
     start_ns: Instants, end_ns: Instants, first_ns: Instants | int, last_ns: Instants | int
 ) -> int:
-    """Return how much of disjoint windows the union of intervals covers.
-
-    Args:
-        start_ns, end_ns: (n,) int64, the intervals, any order.
-        first_ns, last_ns: the windows: (m,) int64, or the two ends of one.
-    """
+    """Return how much of disjoint windows, (m,) ends or those of one, some intervals cover."""
     union = union_of(start_ns, end_ns)
     return int(covered_each(union, np.atleast_1d(first_ns), np.atleast_1d(last_ns)).sum())
 
@@ -148,12 +123,7 @@ def _covered_until(union: Union, at_ns: Instants) -> Instants:
 def spans_any_moment(
     start_ns: Instants, end_ns: Instants, moments_ns: Instants
 ) -> NDArray[np.bool_]:
-    """Return an (n,) mask of the intervals that hold at least one moment (start <= t <= end).
-
-    Args:
-        start_ns, end_ns: (n,) int64.
-        moments_ns: (m,) int64, any order.
-    """
+    """Return an (n,) mask of the intervals that hold at least one moment (start <= t <= end)."""
     moments = np.sort(moments_ns)
     first = np.searchsorted(moments, start_ns, side="left")
     after = np.searchsorted(moments, end_ns, side="right")
@@ -173,14 +143,10 @@ def overlaps_any(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Runs:
-    """Runs in order.
+    """Runs in order: (n_runs,) positions in the input of the first and last member."""
 
-    Attributes:
-        first, last: (n_runs,) int64 positions in the input of the first and last member.
-    """
-
-    first: NDArray[np.int64]
-    last: NDArray[np.int64]
+    first: Instants
+    last: Instants
 
     @property
     def n_runs(self) -> int:
@@ -188,22 +154,13 @@ class Runs:
         return int(self.first.size)
 
     @property
-    def n_members(self) -> NDArray[np.int64]:
+    def n_members(self) -> Instants:
         """Return (n_runs,) how many members each run has."""
         return self.last - self.first + 1
 
 
-def runs_of(places: NDArray[np.int64], *, max_step: int) -> Runs:
-    """Merge places that lie at most ``max_step`` apart.
-
-    Args:
-        places: (n,) int64, sorted: row numbers, minutes or instants.
-        max_step: neighbours have a difference of at most this.
-    """
-    if places.size == 0:
-        return Runs(first=np.empty(0, dtype=np.int64), last=np.empty(0, dtype=np.int64))
+def runs_of(places: Instants, *, max_step: int) -> Runs:
+    """Merge sorted places (rows, minutes or instants) that lie at most ``max_step`` apart."""
     breaks = np.flatnonzero(np.diff(places) > max_step)
-    return Runs(
-        first=np.concatenate(([0], breaks + 1)).astype(np.int64),
-        last=np.append(breaks, places.size - 1).astype(np.int64),
-    )
+    ends = slice(0 if places.size else 1, None)
+    return Runs(first=np.append(0, breaks + 1)[ends], last=np.append(breaks, places.size - 1)[ends])

@@ -24,12 +24,9 @@ _MOMENTS_AT_ONCE = 65_536
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Nesting:
-    """Events of one thread, sorted by (start, -end).
+    """Events of one thread, sorted by (start, -end), and the event around each or ``NONE``.
 
-    Attributes:
-        start_ns: (n,) int64.
-        end_ns: (n,) int64 where each leaves the events that are open.
-        parent: (n,) int64 the event around each, ``NONE`` where there is none.
+    ``end_ns`` is where each leaves the events that are open.
     """
 
     start_ns: Integers
@@ -40,9 +37,7 @@ class Nesting:
 def parents_of(start_ns: Integers, end_ns: Integers, group: Integers) -> Integers:
     """Return for each event the row of the innermost event around it, -1 for outermost ones.
 
-    Args:
-        start_ns, end_ns: (n,) int64, any order.
-        group: (n,) int64; only events of one group (one thread) enclose each other.
+    Events come in any order; only those of one group (one thread) enclose each other.
 
     Edge cases: of two equal intervals the earlier row is the outer one; an event that begins
     where another ends is its neighbour, not its child. Instants have no parent. Events that
@@ -62,11 +57,7 @@ def parents_of(start_ns: Integers, end_ns: Integers, group: Integers) -> Integer
 def self_times_ns(start_ns: Integers, end_ns: Integers, group: Integers) -> Integers:
     """Return each event's duration less that of the events directly inside it, >= 0.
 
-    Args:
-        start_ns, end_ns, group: as in ``parents_of``.
-
-    Returns:
-        (n,) int64; over properly nested events they add up to the time in which any was open.
+    Over properly nested events they add up to the time in which any was open.
     """
     parent = parents_of(start_ns, end_ns, group)
     nesting = Nesting(start_ns=start_ns, end_ns=end_ns, parent=parent)
@@ -90,12 +81,9 @@ def nest(start_ns: Integers, end_ns: Integers) -> Nesting:
 
 
 def self_ns(nesting: Nesting, duration_ns: Integers, *, rounding_ns: int = ROUNDING_NS) -> Integers:
-    """Return (n,) int64 ns of each event without what is directly inside it, never below 0.
+    """Return (n,) ns of each event without what is directly inside it, never below 0.
 
-    Args:
-        nesting: the events.
-        duration_ns: (n,) int64 exact durations, where ends are rounded sums.
-        rounding_ns: ends that are at most this far apart are equal.
+    Durations are exact where ends are rounded sums; ends at most ``rounding_ns`` apart are equal.
     """
     inner = np.flatnonzero(nesting.parent != NONE)
     around = nesting.parent[inner]

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,12 +28,9 @@ Integers = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ThinCurve:
-    """A curve in buckets of equally many rows.
+    """A curve of ``n_points`` rows in buckets of equally many, (n_buckets,) each.
 
-    Attributes:
-        time_ns: (n_buckets,) int64, first instant of each bucket.
-        low, mean, high: (n_buckets,) float64, NaN where a bucket holds no sample.
-        n_points: how many rows there were.
+    ``time_ns`` is the first instant of each bucket; values are NaN where it holds no sample.
     """
 
     time_ns: Integers
@@ -44,13 +42,11 @@ class ThinCurve:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimeBuckets:
-    """Values by the bucket of their instant; only buckets that hold something.
+    """Values by the bucket of their instant; only buckets that hold something, (m,) each.
 
     Attributes:
         width_ns: a power of two, unless the buckets are cells of ``align``.
-        index: (m,) int64 ascending; the bucket begins at index * width_ns.
-        low, high, total: (m,) float64.
-        count: (m,) int64, > 0.
+        index: ascending; the bucket begins at index * width_ns.
     """
 
     width_ns: int
@@ -63,11 +59,9 @@ class TimeBuckets:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Aligned:
-    """Curves on a common time axis.
+    """Curves on a common time axis of (n_cells,) starts.
 
-    Attributes:
-        time_ns: (n_cells,) int64, start of each cell.
-        low, mean, high: (n_curves, n_cells) float64, NaN where a curve has no value.
+    ``low``, ``mean``, ``high`` are (n_curves, n_cells), NaN where a curve has no value.
     """
 
     time_ns: Integers
@@ -85,30 +79,27 @@ def even_buckets(n_rows: int, *, most: int) -> int:
 
 
 def thin(time_ns: Integers, values: Floats, *, buckets: int = MAX_BUCKETS) -> ThinCurve:
-    """Thin a curve to at most ``buckets`` buckets, keeping minimum and maximum of each.
+    """Thin a sorted curve to at most ``buckets`` buckets, keeping minimum and maximum of each.
 
-    Args:
-        time_ns: (n,) int64, sorted.
-        values: (n,) float64, NaN where absent.
-        buckets: the most buckets to make.
+    Values are NaN where absent.
     """
     n_points = time_ns.shape[0]
     edges = np.unique(np.linspace(0, n_points, min(buckets, n_points) + 1).astype(np.int64))
     first = edges[:-1]
     is_present = ~np.isnan(values)
-    low, high, total, count = _reduce(
+    found = _reduce(
         first,
         low=np.where(is_present, values, np.inf),
         high=np.where(is_present, values, -np.inf),
         total=np.where(is_present, values, 0.0),
         count=is_present.astype(np.int64),
     )
-    is_filled = count > 0
+    is_filled, mean = found["count"] > 0, np.full(first.shape, np.nan)
     return ThinCurve(
         time_ns=time_ns[first],
-        low=np.where(is_filled, low, np.nan),
-        mean=np.divide(total, count, out=np.full(first.shape, np.nan), where=is_filled),
-        high=np.where(is_filled, high, np.nan),
+        low=np.where(is_filled, found["low"], np.nan),
+        mean=np.divide(found["total"], found["count"], out=mean, where=is_filled),
+        high=np.where(is_filled, found["high"], np.nan),
         n_points=n_points,
     )
 
@@ -142,7 +133,7 @@ def _on_grid(curve: ThinCurve, start_ns: int, width_ns: int) -> TimeBuckets:
     cell, mean = (curve.time_ns[rows] - start_ns) // width_ns, curve.mean[rows]
     found = _gather(
         cell,
-        width_ns=width_ns,
+        width_ns,
         low=curve.low[rows],
         high=curve.high[rows],
         total=mean,
@@ -172,20 +163,16 @@ def _kept_cells(is_filled: NDArray[np.bool_]) -> NDArray[np.bool_]:
 def bucket_by_time(
     time_ns: Integers, values: Floats, *, least_width_ns: int, buckets: int = MAX_BUCKETS
 ) -> TimeBuckets:
-    """Gather values into at most ``buckets`` buckets of time.
+    """Gather values without NaN, in order of time, into at most ``buckets`` buckets of time.
 
-    Args:
-        time_ns: (n,) int64, ascending.
-        values: (n,) float64 without NaN.
-        least_width_ns: no bucket is narrower; twice the usual distance of two values leaves
-            few holes in the curve.
-        buckets: the most buckets to make.
+    No bucket is narrower than ``least_width_ns``; twice the usual distance of two values leaves
+    few holes in the curve.
     """
     reach_ns = int(time_ns[-1] - time_ns[0]) if time_ns.size else 0
     width_ns = power_of_two(max(least_width_ns, reach_ns // (buckets - 1) + 1))
     return _gather(
         time_ns // width_ns,
-        width_ns=width_ns if time_ns.size else 1,
+        width_ns if time_ns.size else 1,
         low=values,
         high=values,
         total=values,
@@ -197,14 +184,8 @@ def coarsen(buckets: TimeBuckets, width_ns: int) -> TimeBuckets:
     """Join buckets into wider ones; ``width_ns`` is a power of two, not below their own."""
     if buckets.index.size == 0 or width_ns == buckets.width_ns:
         return buckets
-    return _gather(
-        buckets.index * buckets.width_ns // width_ns,
-        width_ns=width_ns,
-        low=buckets.low,
-        high=buckets.high,
-        total=buckets.total,
-        count=buckets.count,
-    )
+    columns = {name: getattr(buckets, name) for name in _REDUCERS}
+    return _gather(buckets.index * buckets.width_ns // width_ns, width_ns, **columns)
 
 
 def lay_over(lines: Sequence[TimeBuckets]) -> Aligned:
@@ -222,14 +203,10 @@ def join_lines(lines: Sequence[TimeBuckets]) -> TimeBuckets:
     wide = [coarsen(line, width_ns) for line in lines]
     index = np.concatenate([line.index for line in wide])
     order = np.argsort(index, kind="stable")
-    return _gather(
-        index[order],
-        width_ns=width_ns,
-        low=np.concatenate([line.low for line in wide])[order],
-        high=np.concatenate([line.high for line in wide])[order],
-        total=np.concatenate([line.total for line in wide])[order],
-        count=np.concatenate([line.count for line in wide])[order],
-    )
+    columns = {
+        name: np.concatenate([getattr(line, name) for line in wide])[order] for name in _REDUCERS
+    }
+    return _gather(index[order], width_ns, **columns)
 
 
 def power_of_two(least: int) -> int:
@@ -237,25 +214,18 @@ def power_of_two(least: int) -> int:
     return int(1 << max(least - 1, 0).bit_length())
 
 
-def _gather(
-    place: Integers, *, width_ns: int, low: Floats, high: Floats, total: Floats, count: Integers
-) -> TimeBuckets:
+_REDUCERS = {"low": np.minimum, "high": np.maximum, "total": np.add, "count": np.add}
+
+
+def _gather(place: Integers, width_ns: int, **columns: NDArray[Any]) -> TimeBuckets:
     """Return one bucket for each place that occurs in (n,) ascending places."""
     index, first = np.unique(place, return_index=True)
-    low, high, total, count = _reduce(first, low=low, high=high, total=total, count=count)
-    return TimeBuckets(width_ns=width_ns, index=index, low=low, high=high, total=total, count=count)
+    return TimeBuckets(width_ns=width_ns, index=index, **_reduce(first, **columns))
 
 
-def _reduce(
-    first: NDArray[np.intp], *, low: Floats, high: Floats, total: Floats, count: Integers
-) -> tuple[Floats, Floats, Floats, Integers]:
+def _reduce(first: NDArray[np.intp], **columns: NDArray[Any]) -> dict[str, Any]:
     """Reduce rows to groups of neighbours; ``first`` holds the first row of each group."""
-    return (
-        np.minimum.reduceat(low, first),
-        np.maximum.reduceat(high, first),
-        np.add.reduceat(total, first),
-        np.add.reduceat(count, first),
-    )
+    return {name: _REDUCERS[name].reduceat(values, first) for name, values in columns.items()}
 
 
 def _side_by_side(lines: Sequence[TimeBuckets], index: Integers, *, time_ns: Integers) -> Aligned:

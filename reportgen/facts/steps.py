@@ -191,8 +191,8 @@ class LaggingWorker:
     Attributes:
         by_forward: whether forward passes were compared, or whole steps.
         usual_ns: median over the other workers of their median.
-        extra_ns: its time in total less that of the usual other worker.
-        extra_ratio: the same as a share of the loop.
+        extra_ns, extra_ratio: its time in total less that of the usual other worker, and the same
+            as a share of the loop.
         is_waited_for: whether the steps of all workers are equally long nonetheless.
     """
 
@@ -240,14 +240,10 @@ def paces_of(spans: SpanTable) -> tuple[Pace, ...]:
 def find_straggler(
     paces: Sequence[Pace], *, loop_ns: int, above_pct: float
 ) -> LaggingWorker | None:
-    """Return the worker that holds up the others, if there is one.
+    """Return the worker that holds up the others, ``None`` without one or with too few steps.
 
-    Args:
-        paces: all workers of the job in one phase.
-        loop_ns: the length of the job's loop.
-        above_pct: a straggler is longer than the usual other worker by more than this.
-
-    Edge cases: one worker, or fewer than ``LEAST_STEPS`` steps of one of them: ``None``.
+    Paces are of all workers of the job in one phase; a straggler is longer than the usual other
+    worker by more than ``above_pct``.
     """
     if len(paces) < 2 or min(pace.n_steps for pace in paces) < LEAST_STEPS:
         return None

@@ -39,12 +39,10 @@ class StepRows:
     """Steps of a rank in order, (n,) each.
 
     Attributes:
-        source: what told them.
-        number: int64.
-        start_ns, period_ns: int64; a period lasts to the start of the next step, that of the
-            last step, or before a gap in the numbers, to its own end.
-        gpu_busy_ns: int64 union of the GPU operations launched in it, added up over devices.
-        n_ops: int64 GPU operations launched in it.
+        period_ns: to the start of the next step; that of the last step, or before a gap in the
+            numbers, to its own end.
+        gpu_busy_ns: union of the GPU operations launched in it, added up over devices.
+        n_ops: GPU operations launched in it.
         busy_ratio: share of all periods in which a GPU operation ran, wherever it was launched;
             the mean of the devices.
     """
@@ -66,13 +64,7 @@ def step_rows(trace: RankTrace) -> StepRows | None:
     """
     steps = trace.steps
     if steps.start_ns.size:
-        return _rows(
-            trace,
-            StepSource.PROFILER,
-            steps.number,
-            start_ns=steps.start_ns,
-            duration_ns=steps.duration_ns,
-        )
+        return _rows(trace, StepSource.PROFILER, steps.number, steps.start_ns, steps.duration_ns)
     return _numbered(trace) or _by_optimizer(trace) or _repeated(trace)
 
 
@@ -97,9 +89,7 @@ def _by_optimizer(trace: RankTrace) -> StepRows | None:
         return None
     start = trace.slices.start_ns[rows]
     number = np.arange(rows.size - 1, dtype=np.int64)
-    return _rows(
-        trace, StepSource.OPTIMIZER, number, start_ns=start[:-1], duration_ns=np.diff(start)
-    )
+    return _rows(trace, StepSource.OPTIMIZER, number, start[:-1], np.diff(start))
 
 
 def _repeated(trace: RankTrace) -> StepRows | None:
@@ -134,17 +124,13 @@ def _is_apart(trace: RankTrace, rows: NDArray[np.int64]) -> bool:
 def _of_slices(
     trace: RankTrace, source: StepSource, rows: NDArray[np.int64], number: NDArray[np.int64]
 ) -> StepRows:
-    slices = trace.slices
-    return _rows(
-        trace, source, number, start_ns=slices.start_ns[rows], duration_ns=slices.duration_ns[rows]
-    )
+    return _rows(trace, source, number, trace.slices.start_ns[rows], trace.slices.duration_ns[rows])
 
 
 def _rows(
     trace: RankTrace,
     source: StepSource,
     number: NDArray[np.int64],
-    *,
     start_ns: Times,
     duration_ns: Times,
 ) -> StepRows:

@@ -21,6 +21,7 @@ from reportgen.units import NS_PER_US, percentages, seconds
 
 SHORT_START_S = 60.0
 """Start-up below a minute is no fault, even when a short loop is shorter still."""
+METRICS = ("initialization_s", "training_loop_s", "finalization_s")
 QUIET_BYTES_PER_S = 1_000_000
 """Below one megabyte a second nothing is copied that could explain a wait."""
 
@@ -101,13 +102,9 @@ class StartupRate:
 
 @kit.row
 class NodeStart:
-    """One node, or all of them merged.
+    """One node, or all of them merged: first and last sample, first start and last end of events.
 
-    Attributes:
-        loop: the training loop.
-        first_ns, last_ns: first and last sample.
-        first_event_ns, last_event_ns: start of the first event, end of the last.
-        rates: of the network and the disks before the first step.
+    ``rates`` are those of the network and the disks before the first step.
     """
 
     loop: Loop = kit.merged(kit.merge, default_factory=Loop)
@@ -167,12 +164,11 @@ def judge(measurements: Sequence[NodeStart], params: Params) -> Outcome:
     details = _details(job)
     phases = _phases(details)
     is_late = int(phases is not None and phases.parts_s[0] > params.limit_s)
-    metrics = ("initialization_s", "training_loop_s", "finalization_s")
     return Outcome(
         missing=_missing(job.loop, details, params),
         findings=[_finding(phases, params, meanwhile=_meanwhile(job.rates))],
         exhibits=[*_phases_exhibit(phases, end=OUR_END), *_rates_exhibit(job.rates)],
-        metrics=dict(zip(metrics, phases.parts_s, strict=True)) if phases else {},
+        metrics=dict(zip(METRICS, phases.parts_s, strict=True)) if phases else {},
         counters=results.Counters(
             rule_triggered=is_late, violations=is_late, datapoints=job.loop.n_steps
         ),
