@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from reportgen.formats.columns import ABSENT, Codes
 from reportgen.formats.kineto.column_buffer import Column, ColumnBuffer, Columns
 from reportgen.formats.kineto.events import NO_ARGS, Args, TraceEvent
 from reportgen.formats.kineto.numbers import either, floats, numbers
-from reportgen.formats.trace_events.columns import ABSENT, Codes
 from reportgen.profile.trace_tables import GpuKind, SliceKind
 
 GPU_KINDS: Mapping[str, GpuKind] = {

@@ -8,6 +8,7 @@ from dataclasses import dataclass, fields
 import numpy as np
 from numpy.typing import NDArray
 
+from reportgen.formats.columns import ABSENT
 from reportgen.formats.diagnostics import printable
 from reportgen.formats.kineto.column_buffer import Columns
 from reportgen.formats.kineto.columns import TraceColumns
@@ -22,7 +23,6 @@ from reportgen.formats.kineto.validate import (
     whole_base_us,
 )
 from reportgen.formats.kineto.vocabulary import input_types_of, names_of, threads_of
-from reportgen.formats.trace_events.columns import ABSENT
 from reportgen.profile import Thread
 from reportgen.profile.trace_tables import (
     HOST_MEMORY,

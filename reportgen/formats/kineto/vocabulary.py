@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from reportgen.formats.columns import ABSENT, Codes
 from reportgen.formats.diagnostics import printable
 from reportgen.formats.kineto.columns import TraceVocabularies
-from reportgen.formats.trace_events.columns import ABSENT, Codes
 from reportgen.profile import Thread
 
 _PATH = re.compile(r"(?<![\w.:/\\-])(?:[A-Za-z]:)?(?:[\\/][^\\/\s:()<>,\"']+)+[\\/](?=[^\\/\s])")
