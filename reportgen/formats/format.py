@@ -84,21 +84,6 @@ class EventReader(Protocol):
         """
 
 
-def claims_none(key: str) -> Claim | None:  # noqa: ARG001  # the default of a field
-    """Claim no file by its key."""
-    return None
-
-
-def looks_like_none(head: bytes) -> bool:  # noqa: ARG001  # the default of a field
-    """Recognize no file by its content."""
-    return False
-
-
-def says_always(head: bytes) -> bool:  # noqa: ARG001  # the default of a field
-    """Return that times are wall-clock times."""
-    return True
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Format:
     """A format of files. A file belongs to the first format that claims its key.
@@ -121,13 +106,13 @@ class Format:
 
     id: str
     role: FileRole
-    claims: Callable[[str], Claim | None] = claims_none
+    claims: Callable[[str], Claim | None] = lambda _: None
     may_be: re.Pattern[str] | None = None
-    looks_like: Callable[[bytes], bool] = looks_like_none
+    looks_like: Callable[[bytes], bool] = lambda _: False
     claim_named: Callable[[str], Claim] | None = None
     read: EventReader | None = None
     is_small: bool = False
-    has_base: Callable[[bytes], bool] = says_always
+    has_base: Callable[[bytes], bool] = lambda _: True
     clock_note: str = ""
     counts_from_first: bool = False
 

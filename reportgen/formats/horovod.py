@@ -12,10 +12,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from reportgen.formats.decompression_guard import noted_until_blank
+from reportgen.formats.decompression import Packing, noted_until_blank, unpacked
 from reportgen.formats.diagnostics import Diagnostics
 from reportgen.formats.format import Claim, EventFile, FileRole, Format
-from reportgen.formats.kineto.packing import Packing, unpacked
 from reportgen.formats.trace_events.file_events import FileEvents, read_batches
 from reportgen.formats.trace_events.rows import Vocabulary
 from reportgen.formats.trace_events.runs import read_event_blocks

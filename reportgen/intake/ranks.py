@@ -11,9 +11,15 @@ from pathlib import PurePosixPath
 
 from reportgen.errors import AmbiguousJobError, LocationError
 from reportgen.formats import Diagnostics, printable
-from reportgen.formats.kineto.detection import HEAD_BYTES, KERNEL_TRACES, head_text
+from reportgen.formats.kineto.detection import (
+    HEAD_BYTES,
+    KERNEL_TRACES,
+    head_text,
+    rank_in_key,
+    stamp_in_key,
+    worker_in_key,
+)
 from reportgen.formats.kineto.header import TraceHeader, read_header
-from reportgen.formats.kineto.names import rank_in_key, stamp_in_key, worker_in_key
 from reportgen.intake.foreign_timelines import file_ref
 from reportgen.intake.listing import of_each
 from reportgen.profile import JobInfo, NodeId, PartRef, Quality

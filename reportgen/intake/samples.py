@@ -12,10 +12,9 @@ from reportgen.formats import Diagnostics
 from reportgen.formats.sagemaker.minute_files import SystemFile, readable
 from reportgen.formats.sagemaker.series_codes import SeriesCodes
 from reportgen.intake.read import system_files
-from reportgen.intake.system import block_reader, blocks_of
+from reportgen.intake.system import valid_blocks
 from reportgen.intake.ticks import Rows, join_rows, no_rows
 from reportgen.intake.time_range import cut_rows
-from reportgen.intake.validate import limits_of, screen_block
 from reportgen.profile import PartRef, Quality, Series, SourceNote
 
 Wants = Callable[[Series], bool]
@@ -81,13 +80,8 @@ def _read(
     believes_names: bool,
 ) -> tuple[Rows, tuple[Series, ...]]:
     codes, kept = SeriesCodes(), [no_rows()]
-    if files:
-        with block_reader(files) as read:
-            for block in blocks_of(files):
-                raw = read(block, codes, problems)
-                limits = limits_of(codes.series)
-                rows = screen_block(raw, block, limits, problems, believes_names=believes_names)
-                kept.append(_wanted(rows, codes.series, wants, ref))
+    for _, rows in valid_blocks(files, codes, problems, believes_names=believes_names):
+        kept.append(_wanted(rows, codes.series, wants, ref))
     return _in_order(join_rows(kept)), tuple(codes.series)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reportgen.formats import Diagnostics, printable
-from reportgen.formats.trace_events.columns import Codes
+from reportgen.formats.columns import Codes
 from reportgen.intake.span_limits import ObservedExtent, belonging
 from reportgen.intake.span_store import BATCH_ROWS, SpanStore, StoredFile
 from reportgen.profile import Clock, Quality, SpanArguments, SpanTable

@@ -13,8 +13,9 @@ from reportgen.formats.sagemaker.minute_files import SystemFile, readable
 from reportgen.formats.sagemaker.series_codes import SeriesCodes
 from reportgen.formats.sagemaker.system_metrics import RawRows, read_block, read_small_block
 from reportgen.intake.blocks import TableBuilder
+from reportgen.intake.ticks import Rows
 from reportgen.intake.time_range import cut_rows
-from reportgen.intake.validate import limits_of, screen_block
+from reportgen.intake.validate import limits_of, valid_rows
 from reportgen.profile import Quality, SystemTable, TimeRange
 from reportgen.profile.system import empty_system
 
@@ -91,26 +92,34 @@ def _read(
     believes_names: bool,
 ) -> SystemTable:
     codes, builder = SeriesCodes(), TableBuilder()
-    blocks = list(blocks_of(files))
-    with block_reader(files) as read:
-        for block, following in zip(blocks, [*blocks[1:], None], strict=True):
-            raw = read(block, codes, problems)
-            limits = limits_of(codes.series)
-            rows = screen_block(raw, block, limits, problems, believes_names=believes_names)
-            if kept is not None:
-                rows = cut_rows(rows, kept)
-            next_start_us = following[0].minute_s * _US_PER_S if following else None
-            builder.add(rows, codes.series, next_start_us=next_start_us)
-            if on_progress is not None:
-                n_rows = sum(len(lines.code) for lines in raw)
-                on_progress(n_rows, sum(file.size_bytes for file in block))
+    n_read = 0
+    for block, rows in valid_blocks(files, codes, problems, believes_names=believes_names):
+        n_read += len(block)
+        next_start_us = files[n_read].minute_s * _US_PER_S if n_read < len(files) else None
+        in_range = rows if kept is None else cut_rows(rows, kept)
+        builder.add(in_range, codes.series, next_start_us=next_start_us)
+        if on_progress is not None:
+            on_progress(rows.n_rows, sum(file.size_bytes for file in block))
     table = builder.table(codes.series)
     problems.add(Quality.LINES_DUPLICATE, "", builder.n_duplicates)
     return table
 
 
+def valid_blocks(
+    files: Sequence[SystemFile], codes: SeriesCodes, problems: Diagnostics, *, believes_names: bool
+) -> Iterator[tuple[list[SystemFile], Rows]]:
+    """Yield blocks of files and what in them are samples; see ``valid_rows``."""
+    if not files:
+        return
+    with _block_reader(files) as read:
+        for block in _blocks_of(files):
+            raw = read(block, codes, problems)
+            limits = limits_of(codes.series)
+            yield block, valid_rows(raw, block, limits, problems, believes_names=believes_names)
+
+
 @contextmanager
-def block_reader(files: Sequence[SystemFile]) -> Iterator[BlockReader]:
+def _block_reader(files: Sequence[SystemFile]) -> Iterator[BlockReader]:
     """Yield what reads blocks of these files: DuckDB, or for little data something lighter."""
     if sum(file.size_bytes for file in files) <= SMALL_BYTES:
         yield read_small_block
@@ -131,7 +140,7 @@ def _connect() -> DuckDBPyConnection:
     return duckdb.connect(config=config)
 
 
-def blocks_of(files: Sequence[SystemFile]) -> Iterator[list[SystemFile]]:
+def _blocks_of(files: Sequence[SystemFile]) -> Iterator[list[SystemFile]]:
     """Cut files into runs of about ``BLOCK_BYTES``."""
     is_local = files[0].location.local_path(files[0].key) is not None
     most_bytes = BLOCK_BYTES if is_local else REMOTE_BLOCK_BYTES

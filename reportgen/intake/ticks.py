@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from reportgen.formats.columns import joined, selected
 from reportgen.profile import Series
 
 TOLERANCE_US = 5_000
@@ -47,7 +48,7 @@ class Rows:
 
     def where(self, rows: NDArray[np.bool_] | NDArray[np.int64]) -> Rows:
         """Return the selected samples."""
-        return Rows(time_us=self.time_us[rows], code=self.code[rows], value=self.value[rows])
+        return selected(self, rows)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,15 +77,7 @@ def no_rows() -> Rows:
 
 def join_rows(parts: Sequence[Rows]) -> Rows:
     """Return all samples of several parts."""
-    if not parts:
-        return no_rows()
-    if len(parts) == 1:
-        return parts[0]
-    return Rows(
-        time_us=np.concatenate([part.time_us for part in parts]),
-        code=np.concatenate([part.code for part in parts]),
-        value=np.concatenate([part.value for part in parts]),
-    )
+    return joined(parts) if parts else no_rows()
 
 
 def join_grids(parts: Sequence[Grid]) -> Grid:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from reportgen.formats import Diagnostics
-from reportgen.formats.decompression_guard import SAY_BLANK
+from reportgen.formats.decompression import SAY_BLANK
 from reportgen.formats.kineto.tables import TraceTables
 from reportgen.formats.kineto.trace_file import TraceFile, read_trace
 from reportgen.intake.open_part import open_part, read_file_blocks, remark_changes

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reportgen.formats import Diagnostics
+from reportgen.formats.columns import joined, selected
 from reportgen.formats.sagemaker.minute_files import SystemFile
 from reportgen.formats.sagemaker.system_metrics import RawRows
 from reportgen.intake.ticks import Rows, join_rows
@@ -47,7 +48,7 @@ def limits_of(series: Sequence[Series]) -> Limits:
     )
 
 
-def screen_block(
+def valid_rows(
     raw: Sequence[RawRows],
     files: Sequence[SystemFile],
     limits: Limits,
@@ -55,16 +56,12 @@ def screen_block(
     *,
     believes_names: bool,
 ) -> Rows:
-    """Return the samples of some files; see ``screen``.
+    """Return the samples of some files; see ``valid_lines``.
 
     Many small files are looked at together first: one by one they would cost more than parsing.
     """
     if believes_names and sum(len(lines.code) for lines in raw) < _FEW_LINES * len(raw):
-        together = RawRows(
-            code=np.concatenate([lines.code for lines in raw]),
-            time_s=np.concatenate([lines.time_s for lines in raw]),
-            value=np.concatenate([lines.value for lines in raw]),
-        )
+        together = joined(raw)
         starts_s = np.repeat(
             [float(file.minute_s) for file in files], [len(lines.code) for lines in raw]
         )
@@ -72,7 +69,7 @@ def screen_block(
             return _rows(together)
     return join_rows(
         [
-            screen(lines, file, limits, problems, believes_name=believes_names)
+            valid_lines(lines, file, limits, problems, believes_name=believes_names)
             for lines, file in zip(raw, files, strict=True)
         ]
     )
@@ -94,7 +91,7 @@ def _is_flawless(raw: RawRows, starts_s: NDArray[np.float64], limits: Limits) ->
     )
 
 
-def screen(
+def valid_lines(
     raw: RawRows,
     file: SystemFile,
     limits: Limits,
@@ -122,7 +119,7 @@ def screen(
         _count(Quality.SAMPLES_OUT_OF_RANGE, is_odd, file, problems)
         is_real &= ~is_odd
     rows = slice(None) if is_real.all() else is_real
-    return _rows(RawRows(code=raw.code[rows], time_s=raw.time_s[rows], value=raw.value[rows]))
+    return _rows(selected(raw, rows))
 
 
 def _is_on_time(

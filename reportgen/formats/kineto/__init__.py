@@ -1,6 +1,6 @@
 """Kernel traces of the PyTorch profiler (Kineto): bytes to the tables of one rank.
 
-``packing`` unpacks, ``text`` cuts the stream into events, ``pieces`` and ``repair`` save what is
-damaged, ``columns`` collects, ``screen``, ``joins`` and ``words`` put in order, ``tables`` gives
-the result; ``header``, ``detection`` and ``names`` read what stands around the events.
+``text`` cuts the stream into events, ``salvage`` and ``repair`` save what is damaged, ``columns``
+collects, ``validate``, ``joins`` and ``vocabulary`` put in order, ``tables`` gives the result;
+``detection`` and ``header`` read what stands around the events.
 """

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from reportgen.formats.columns import ABSENT, Codes
+from reportgen.formats.kineto.column_buffer import Column, ColumnBuffer, Columns
 from reportgen.formats.kineto.events import NO_ARGS, Args, TraceEvent
-from reportgen.formats.kineto.growing import Column, Columns, Growing
 from reportgen.formats.kineto.numbers import either, floats, numbers
-from reportgen.formats.trace_events.columns import ABSENT, Codes
 from reportgen.profile.trace_tables import GpuKind, SliceKind
 
 GPU_KINDS: Mapping[str, GpuKind] = {
@@ -76,7 +76,7 @@ class TraceColumns:
     """
 
     def __init__(self) -> None:
-        self.tables: dict[str, Growing] = {name: Growing() for name in TABLES}
+        self.tables: dict[str, ColumnBuffer] = {name: ColumnBuffer() for name in TABLES}
         self.vocabularies = TraceVocabularies()
         self.categories: Counter[tuple[str, str]] = Counter()
 

@@ -1,12 +1,13 @@
-"""Whether a file is a kernel trace: by its name, or by its first bytes."""
+"""Whether a file is a kernel trace, by its name or its first bytes, and of which rank."""
 
 from __future__ import annotations
 
 import re
 import zlib
+from pathlib import PurePosixPath
 
+from reportgen.formats.decompression import GZIP
 from reportgen.formats.format import Claim, FileRole, Format
-from reportgen.formats.kineto.packing import GZIP
 
 HEAD_BYTES = 256 << 10
 """Looked at of each end of a file: measured headers have up to 0.1 MB."""
@@ -15,6 +16,11 @@ _CANDIDATE = re.compile(
     r"(?!(?:.*/)?(?:system|framework)/|(?:.*/)?python_stats\.json$|.*_merged_timeline\.json$)"
     r".*\.(?i:json|trace|gz|tmp)"
 )
+_RANK = re.compile(
+    r"(?<![A-Za-z])(?:rank|worker(?![-_.=]?\d+_\d+\.\d{10}))[-_.=]?(\d{1,6})(?!\d)", re.IGNORECASE
+)
+"""A worker before a process's number is a host: TensorBoard's ``<host>_<process>.<time>``."""
+_STAMP = re.compile(r"\.(\d{10,19})\.")
 _NAMED = re.compile(r".*\.pt\.trace\.json(?:\.gz)?(?:\.tmp)?")
 
 _SIGNS = re.compile(
@@ -57,6 +63,31 @@ def _named_trace(key: str) -> Claim | None:
     """Claim a file by its name, so that the report can say what is wrong with a damaged one."""
     is_one = _NAMED.fullmatch(key) and _CANDIDATE.fullmatch(key)
     return _claim_named(key) if is_one else None
+
+
+def rank_in_key(key: str) -> int | None:
+    """Return the rank that a file's name says, else the folder's: ``rank-3.pt.trace.json``."""
+    for part in reversed(PurePosixPath(key).parts):
+        match = _RANK.search(part)
+        if match:
+            return int(match[1])
+    return None
+
+
+def stamp_in_key(key: str) -> int:
+    """Return the time in a file's name, whatever its unit, or 0."""
+    match = _STAMP.search(PurePosixPath(key).name)
+    return int(match[1]) if match else 0
+
+
+def worker_in_key(key: str) -> str:
+    """Return what stays the same in the names of one process's traces.
+
+    Example:
+        >>> worker_in_key("tb/host_2113.1795274438178583583.pt.trace.json")
+        'tb/host_2113.pt.trace.json'
+    """
+    return _STAMP.sub(".", key)
 
 
 KERNEL_TRACES = Format(

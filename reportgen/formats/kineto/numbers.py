@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from reportgen.formats.trace_events.columns import ABSENT, whole_numbers
+from reportgen.formats.columns import ABSENT, whole_numbers
 
 
 def numbers(values: Sequence[Any], *, absent: int = ABSENT) -> NDArray[np.int64]:

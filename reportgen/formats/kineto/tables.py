@@ -8,21 +8,21 @@ from dataclasses import dataclass, fields
 import numpy as np
 from numpy.typing import NDArray
 
+from reportgen.formats.columns import ABSENT
 from reportgen.formats.diagnostics import printable
+from reportgen.formats.kineto.column_buffer import Columns
 from reportgen.formats.kineto.columns import TraceColumns
-from reportgen.formats.kineto.growing import Columns
 from reportgen.formats.kineto.joins import bytes_of_calls, launches, pair_flows
-from reportgen.formats.kineto.screen import (
+from reportgen.formats.kineto.validate import (
     ROW,
     clip_overruns,
-    screen,
+    drop_impossible,
     sort_rows,
     take_rows,
     to_origin,
     whole_base_us,
 )
-from reportgen.formats.kineto.words import input_types_of, names_of, threads_of
-from reportgen.formats.trace_events.columns import ABSENT
+from reportgen.formats.kineto.vocabulary import input_types_of, names_of, threads_of
 from reportgen.profile import Thread
 from reportgen.profile.trace_tables import (
     HOST_MEMORY,
@@ -80,15 +80,15 @@ def build_tables(columns: TraceColumns) -> TraceTables:
         columns.tables["launch_ends"].clear()  # they serve ops without correlation, and are many
     raw = {name: table.take() for name, table in columns.tables.items()}
     collectives = raw.pop("collectives")
-    bad_durations, bad_times = screen(raw)
+    bad_durations, bad_times = drop_impossible(raw)
     base_us = whole_base_us(raw)
     for name, table in raw.items():
         to_origin(table, base_us)
         sort_rows(table, is_outer_first=name == "slices")
-    names, threads, input_types = _use_words(raw, columns)
+    names, threads, input_types = _recode(raw, columns)
     _join(raw, collectives)
     slices = _table(HostSlices, raw["slices"])
-    words = columns.vocabularies
+    known = columns.vocabularies
     return TraceTables(
         origin_ns=base_us * NS_PER_US,
         bad_durations=bad_durations,
@@ -103,13 +103,13 @@ def build_tables(columns: TraceColumns) -> TraceTables:
         flows=_table(Flows, pair_flows(raw["flow_ends"])),
         names=names,
         input_types=input_types,
-        labels=tuple(map(printable, words.labels)),
-        shapes=tuple(shape.decode("utf-8", "replace") for shape in words.shapes),
+        labels=tuple(map(printable, known.labels)),
+        shapes=tuple(shape.decode("utf-8", "replace") for shape in known.shapes),
         threads=threads,
     )
 
 
-def _use_words(
+def _recode(
     raw: dict[str, Columns], columns: TraceColumns
 ) -> tuple[tuple[str, ...], tuple[Thread, ...], tuple[str, ...]]:
     """Put the final codes into all tables; return the vocabularies."""

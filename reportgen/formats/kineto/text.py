@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from reportgen.formats.kineto.events import TraceEvent
-from reportgen.formats.kineto.pieces import EDGES, Losses, decode_chunk
+from reportgen.formats.kineto.salvage import EDGES, Losses, decode_chunk
 
 CHUNK_BYTES = 1 << 19
 """Bytes decoded at once. Source: measured; events take ten times their text while they wait."""

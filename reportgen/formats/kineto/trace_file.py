@@ -7,11 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from reportgen.formats.decompression_guard import until_blank
+from reportgen.formats.decompression import Packing, unpacked, until_blank
 from reportgen.formats.kineto.columns import TraceColumns
 from reportgen.formats.kineto.header import TraceHeader, read_header
-from reportgen.formats.kineto.packing import Packing, unpacked
-from reportgen.formats.kineto.pieces import Losses
+from reportgen.formats.kineto.salvage import Losses
 from reportgen.formats.kineto.tables import TraceTables, build_tables
 from reportgen.formats.kineto.text import TraceText
 

@@ -50,6 +50,12 @@ class FunctionTimes:
     cumulative_s: float
 
 
+_FIELDS = (
+    "file", "line", "function", "primitive_calls", "calls", "own_s", "cumulative_s",
+)  # fmt: skip
+"""Of ``FunctionTimes``, in the order in which the child writes them."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProfileContent:
     """The functions of a profile, or in ``problem`` why there are none."""
@@ -120,18 +126,7 @@ def _from_rows(answer: Any) -> ProfileContent:
     if isinstance(answer, str):
         return ProfileContent(problem=f"it is no cProfile dump ({answer})")
     return ProfileContent(
-        functions=tuple(
-            FunctionTimes(
-                file=file,
-                line=line,
-                function=function,
-                primitive_calls=primitive,
-                calls=calls,
-                own_s=own_s,
-                cumulative_s=cumulative_s,
-            )
-            for file, line, function, primitive, calls, own_s, cumulative_s in answer
-        )
+        functions=tuple(FunctionTimes(**dict(zip(_FIELDS, row, strict=True))) for row in answer)
     )
 
 

@@ -15,10 +15,10 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from reportgen.formats.columns import Codes
 from reportgen.formats.diagnostics import LONGEST_NAME, printable
 from reportgen.formats.json_text import items_of_line, to_text, whole_array
 from reportgen.formats.sagemaker.series_codes import SeriesCodes
-from reportgen.formats.trace_events.columns import Codes
 from reportgen.profile import Series
 
 

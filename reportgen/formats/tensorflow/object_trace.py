@@ -9,9 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from reportgen.formats.decompression_guard import noted_until_blank
+from reportgen.formats.decompression import Packing, noted_until_blank, unpacked
 from reportgen.formats.diagnostics import Diagnostics
-from reportgen.formats.kineto.packing import Packing, unpacked
 from reportgen.formats.trace_events.events import Event, decode_event, decode_events
 from reportgen.formats.trace_events.runs import CHUNK_BYTES
 from reportgen.profile import Quality

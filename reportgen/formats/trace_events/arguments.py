@@ -10,14 +10,14 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from reportgen.formats.diagnostics import printable
-from reportgen.formats.trace_events.columns import (
+from reportgen.formats.columns import (
     ABSENT,
     Blocks,
     Codes,
     distinct,
     whole_numbers,
 )
+from reportgen.formats.diagnostics import printable
 from reportgen.profile import NO_STEP, SpanArguments
 from reportgen.profile.spans import NUMBER_COLUMNS
 

@@ -6,10 +6,10 @@ import json
 
 import msgspec
 
+from reportgen.formats.columns import ABSENT
 from reportgen.formats.diagnostics import Diagnostics
 from reportgen.formats.json_text import items_of_line
 from reportgen.formats.trace_events.arguments import Scalar, scalars
-from reportgen.formats.trace_events.columns import ABSENT
 from reportgen.profile import Quality
 
 _NO_ARGS = msgspec.Raw(b"null")

@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from reportgen.formats.columns import Codes, joined
 from reportgen.formats.diagnostics import Diagnostics
-from reportgen.formats.trace_events.columns import Codes
 from reportgen.formats.trace_events.events import Event
 from reportgen.formats.trace_events.marks import Marks, match_marks
 from reportgen.formats.trace_events.regular_lines import RegularEvents
@@ -22,7 +22,6 @@ from reportgen.formats.trace_events.rows import (
     EventRows,
     MarkRows,
     Vocabulary,
-    join_rows,
 )
 from reportgen.formats.trace_events.runs import read_events
 from reportgen.profile import Quality
@@ -106,7 +105,7 @@ def read_batches(
     problems.add(Quality.EVENTS_DROPPED, key, taken.n_kindless, what=_SAY_KINDLESS)
     file = _File(key=key, problems=problems, taken=taken, phases=vocabulary.phases)
     found, is_usable = (
-        _absolute(join_rows(taken.spans), file) if taken.spans else (_NO_EVENTS, _NO_ROWS)
+        _absolute(joined(taken.spans), file) if taken.spans else (_NO_EVENTS, _NO_ROWS)
     )
     problems.add(Quality.EVENTS_DROPPED, key, int(np.count_nonzero(~is_usable)), what=_SAY_TIME)
     return _with_marks(found, taken.marks, file) if taken.marks else found
@@ -180,7 +179,7 @@ def _nanoseconds(time_us: NDArray[np.float64]) -> NDArray[np.int64]:
 
 def _with_marks(events: FileEvents, parts: list[MarkRows], file: _File) -> FileEvents:
     """Return a file's events and those that its begin and end marks make; the rest is loose."""
-    rows = join_rows([part.rows for part in parts])
+    rows = joined([part.rows for part in parts])
     placed, is_usable = _absolute(replace(rows, dur_us=np.zeros(rows.ts_us.shape)), file)
     n_timeless = int(np.count_nonzero(~is_usable))
     file.problems.add(Quality.EVENTS_UNMATCHED, file.key, n_timeless)

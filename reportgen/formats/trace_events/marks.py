@@ -8,12 +8,13 @@ between a begin and its end.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from itertools import pairwise
-from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
+
+from reportgen.formats.columns import joined, selected
 
 Rows = NDArray[np.intp]
 
@@ -44,17 +45,7 @@ class Marks:
 
     def where(self, rows: Rows | NDArray[np.bool_]) -> Marks:
         """Return some marks."""
-        return Marks(**{field.name: getattr(self, field.name)[rows] for field in fields(Marks)})
-
-    @classmethod
-    def joined(cls, parts: Sequence[Self]) -> Marks:
-        """Return the marks of several parts, one after another."""
-        return Marks(
-            **{
-                field.name: np.concatenate([getattr(part, field.name) for part in parts])
-                for field in fields(Marks)
-            }
-        )
+        return selected(self, rows)
 
 
 def match_marks(is_begin: NDArray[np.bool_], *lanes: NDArray[np.int32]) -> tuple[Rows, Rows]:
@@ -100,7 +91,7 @@ def match_across(
     Returns:
         Which marks of each part stay without a partner; the begins; and their ends.
     """
-    marks = Marks.joined(parts)
+    marks = joined(parts)
     begins, ends = match_marks(marks.is_begin, marks.phase, marks.thread)
     end_name = marks.name[ends]
     fits = np.isin(end_name, nameless) | (end_name == marks.name[begins])

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from reportgen.formats.columns import ABSENT, Codes, whole_numbers
 from reportgen.formats.diagnostics import printable
 from reportgen.formats.trace_events.arguments import decode_args
-from reportgen.formats.trace_events.columns import ABSENT, Codes, whole_numbers
 from reportgen.formats.trace_events.events import Event
 from reportgen.units import NS_PER_US
 

@@ -18,7 +18,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from reportgen.formats.trace_events.columns import ABSENT, distinct
+from reportgen.formats.columns import ABSENT, distinct
 from reportgen.formats.trace_events.events import Event, decode_events
 
 _DURATION = b', "dur": '

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from itertools import chain, compress
 
 import numpy as np
 from numpy.typing import NDArray
 
+from reportgen.formats.columns import Codes
 from reportgen.formats.trace_events.arguments import ArgumentRows
-from reportgen.formats.trace_events.columns import Codes
 from reportgen.formats.trace_events.events import Event
 from reportgen.formats.trace_events.metadata import Metadata, is_settled
 from reportgen.formats.trace_events.regular_lines import RegularEvents
@@ -197,15 +197,3 @@ def _letter(ph: str | None) -> str:
 
 def _chosen(events: Sequence[Event], is_chosen: NDArray[np.bool_]) -> list[Event]:
     return list(compress(events, is_chosen.tobytes()))
-
-
-def join_rows(parts: Sequence[EventRows]) -> EventRows:
-    """Return the events of one or more parts."""
-    if len(parts) == 1:
-        return parts[0]
-    return EventRows(
-        **{
-            column.name: np.concatenate([getattr(part, column.name) for part in parts])
-            for column in fields(EventRows)
-        }
-    )

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from itertools import chain
 
 from reportgen.formats.diagnostics import Diagnostics
 from reportgen.formats.json_text import to_text
-from reportgen.formats.trace_events.events import EDGES, Event, decode_events, decode_lines
+from reportgen.formats.trace_events.events import Event, decode_events, decode_lines
 from reportgen.formats.trace_events.regular_lines import RegularEvents, read_regular
 
 CHUNK_BYTES = 1 << 20
@@ -58,32 +59,33 @@ def read_event_blocks(
     Edge cases: a file in another encoding is read as a whole.
     """
     source = iter(blocks)
-    waiting = [next(source, b"")]
-    if not _is_plain(waiting[0]):
-        yield from read_events(b"".join([*waiting, *source]), key, problems)
+    head = next(source, b"")
+    if not _is_plain(head):
+        yield from read_events(b"".join([head, *source]), key, problems)
         return
-    first_line, size = 1, len(waiting[0])
-    for block in source:
+    first_line = 1
+    for run, is_last in _runs(chain([head], source)):
+        events = decode_events(run)
+        if events is None:
+            events = decode_lines(run, first_line, key, problems, is_last=is_last)
+        yield events
+        first_line += run.count(b"\n")
+
+
+def _runs(blocks: Iterable[bytes]) -> Iterator[tuple[bytes, bool]]:
+    """Yield runs of whole lines, or of whole events of a long line, and whether it is the last."""
+    waiting: list[bytes] = []
+    size = 0
+    for block in blocks:
         waiting.append(block)
         size += len(block)
         if size < CHUNK_BYTES or (b"\n" not in block and size < _MAX_RUN_BYTES):
             continue
         text = b"".join(waiting)
-        run, mark, rest = text.rpartition(b"\n")
-        if not mark:
-            end = text.rfind(b"},") + 1 or len(text)
-            run, rest = text[:end], text[end:].lstrip(EDGES)
-        events = decode_events(run)
-        if events is None:
-            events = decode_lines(run, first_line, key, problems, is_last=False)
-        yield events
-        first_line += run.count(b"\n") + len(mark)
-        waiting, size = [rest], len(rest)
-    run = b"".join(waiting)
-    events = decode_events(run)
-    if events is None:
-        events = decode_lines(run, first_line, key, problems, is_last=True)
-    yield events
+        end = text.rfind(b"\n") + 1 or text.rfind(b"},") + 1 or len(text)
+        yield text[:end], False
+        waiting, size = [text[end:]], len(text) - end
+    yield b"".join(waiting), True
 
 
 def _is_plain(content: bytes) -> bool:

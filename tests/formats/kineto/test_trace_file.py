@@ -8,10 +8,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from reportgen.formats.kineto.detection import head_text, looks_like_trace
+from reportgen.formats.kineto.detection import (
+    head_text,
+    looks_like_trace,
+    rank_in_key,
+    stamp_in_key,
+)
 from reportgen.formats.kineto.header import read_header
-from reportgen.formats.kineto.names import rank_in_key, stamp_in_key, without_folders
 from reportgen.formats.kineto.trace_file import TraceFile
+from reportgen.formats.kineto.vocabulary import without_folders
 from reportgen.profile import Recorded
 from reportgen.profile.trace_tables import NONE, GpuKind, SliceKind, n_rows
 from tests.traces import (

@@ -1,7 +1,7 @@
 """Raw columns of a kernel trace without impossible times, on one origin and in order.
 
 Raw columns count as the file does, in float64 microseconds: only these can hold a time that is
-absent or far too large. What is left after ``screen`` counts int64 ns from ``to_origin`` on.
+absent or far too large. After ``drop_impossible``, ``to_origin`` makes int64 ns of them.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from reportgen.formats.kineto.growing import Column, Columns, mapped
+from reportgen.formats.kineto.column_buffer import Column, Columns, mapped
 from reportgen.units import NS_PER_US
 
 _DAY_US = 86_400e6
@@ -34,7 +34,7 @@ ROW = "row"
 _SAMPLED_ROWS = 10_001
 
 
-def screen(tables: Mapping[str, Columns]) -> tuple[int, int]:
+def drop_impossible(tables: Mapping[str, Columns]) -> tuple[int, int]:
     """Drop rows that cannot be, in place; return how many had bad durations and bad times.
 
     A table without rows has no columns afterwards.

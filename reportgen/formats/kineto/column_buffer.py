@@ -16,7 +16,7 @@ PIECE_ROWS = 1 << 16
 """Rows of a piece: half a MB, of which nothing is used before it is written."""
 
 
-class Growing:
+class ColumnBuffer:
     """Columns that grow, in pieces of equal length: nothing is copied in order to grow."""
 
     def __init__(self) -> None:

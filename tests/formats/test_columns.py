@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from reportgen.formats.trace_events.columns import Blocks, Codes, whole_numbers
+from reportgen.formats.columns import Blocks, Codes, whole_numbers
 
 
 @pytest.mark.parametrize(

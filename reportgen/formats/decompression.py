@@ -1,10 +1,12 @@
-"""The bytes of a kernel trace: unpacked as they come, whatever the file's name says."""
+"""Packed files, unpacked as they come; a guard stops those that unpack to white space forever."""
 
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+
+from reportgen.formats.diagnostics import Diagnostics
 
 GZIP = b"\x1f\x8b"
 _OUTPUT_BYTES = 1 << 20
@@ -68,3 +70,31 @@ def _inflate(blocks: Iterable[bytes], packing: Packing) -> Iterator[bytes]:
 def _chained(first: bytes, rest: Iterator[bytes]) -> Iterator[bytes]:
     yield first
     yield from rest
+
+
+MAX_BLANK_BYTES = 256 << 20
+"""No writer leaves as much white space between two events."""
+
+SAY_BLANK = "It has hundreds of megabytes of white space; what follows was not read."
+
+
+def until_blank(blocks: Iterable[bytes], given_up: Callable[[], None]) -> Iterator[bytes]:
+    """Yield blocks of a text until only white space follows for long.
+
+    Args:
+        blocks: of any size.
+        given_up: called when the rest is left unread.
+    """
+    n_blank = 0
+    for block in blocks:
+        n_blank = n_blank + len(block) if block.isspace() else 0
+        if n_blank > MAX_BLANK_BYTES:
+            given_up()
+            return
+        if not n_blank or b"\n" in block:
+            yield block
+
+
+def noted_until_blank(blocks: Iterable[bytes], key: str, problems: Diagnostics) -> Iterator[bytes]:
+    """Yield blocks as ``until_blank``; that the rest was not read is noted."""
+    return until_blank(blocks, lambda: problems.remark(SAY_BLANK, path=key))

@@ -1,19 +1,24 @@
-"""Event objects to columns."""
+"""Columns of numbers and codes, and tables made of them."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import fields
 from itertools import count
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
 
 ABSENT = -1
 """What stands in a column of whole numbers where an event says nothing."""
 
 Key = TypeVar("Key", bound=Hashable)
+Table = TypeVar("Table", bound="DataclassInstance")
 
 _LARGEST = 2**62
 _NARROW = tuple(
@@ -45,6 +50,21 @@ def distinct(values: Sequence[Key]) -> tuple[list[Key], NDArray[np.int32]]:
     codes: defaultdict[Key, int] = defaultdict(count().__next__)
     index = np.fromiter(map(codes.__getitem__, values), dtype=np.int32, count=len(values))
     return list(codes), index
+
+
+def joined(parts: Sequence[Table]) -> Table:
+    """Return the rows of one or more tables, whose fields are columns, one after another."""
+    if len(parts) == 1:
+        return parts[0]
+    kind = type(parts[0])
+    names = [field.name for field in fields(kind)]
+    return kind(**{name: np.concatenate([getattr(part, name) for part in parts]) for name in names})
+
+
+def selected(table: Table, rows: NDArray[Any] | slice) -> Table:
+    """Return some rows of a table whose fields are columns."""
+    kind = type(table)
+    return kind(**{field.name: getattr(table, field.name)[rows] for field in fields(kind)})
 
 
 class Blocks:

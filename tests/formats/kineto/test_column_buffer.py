@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from reportgen.formats.kineto.growing import PIECE_ROWS, Growing, mapped
+from reportgen.formats.kineto.column_buffer import PIECE_ROWS, ColumnBuffer, mapped
 
 
-def grown(*sizes: int) -> Growing:
+def grown(*sizes: int) -> ColumnBuffer:
     """Return a table of the numbers from 0 on, added in runs of these sizes."""
-    table, n_rows = Growing(), 0
+    table, n_rows = ColumnBuffer(), 0
     for size in sizes:
         numbers = np.arange(n_rows, n_rows + size)
         table.add(number=numbers, is_odd=numbers % 2 == 1)

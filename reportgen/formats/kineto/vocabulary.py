@@ -1,0 +1,93 @@
+"""The vocabularies of a kernel trace as they are kept: cleaned, and equal texts with one code."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reportgen.formats.columns import ABSENT, Codes
+from reportgen.formats.diagnostics import printable
+from reportgen.formats.kineto.columns import TraceVocabularies
+from reportgen.profile import Thread
+
+_PATH = re.compile(r"(?<![\w.:/\\-])(?:[A-Za-z]:)?(?:[\\/][^\\/\s:()<>,\"']+)+[\\/](?=[^\\/\s])")
+_LIBRARY = re.compile(r".*[\\/](?:site-packages|dist-packages|python\d\.\d+)[\\/]")
+_FLOATS = re.compile(r"double|float|half", re.IGNORECASE)
+_TEXTS = re.compile(r'"([^"\\]+)"')
+
+LONGEST_KERNEL_NAME = 65_536
+"""Characters; kernels are told by their full names, whose templates have some thousand."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recoding:
+    """Values, and the code of each code that was given while reading; ``ABSENT`` stays."""
+
+    values: tuple[Any, ...]
+    codes: NDArray[np.int32]
+
+    def of(self, column: NDArray[np.int32]) -> NDArray[np.int32]:
+        """Return a column in the new codes."""
+        with_absent = np.append(self.codes, np.int32(ABSENT))
+        return with_absent[column]
+
+
+def names_of(found: TraceVocabularies) -> Recoding:
+    """Return the names, without people's folders."""
+    return _recode(
+        without_folders(printable(name, most=LONGEST_KERNEL_NAME)) for name in found.names
+    )
+
+
+def threads_of(found: TraceVocabularies) -> Recoding:
+    """Return the threads; ids that one event writes as a number and one as text are one."""
+    return _recode(Thread(pid=_id_text(pid), tid=_id_text(tid)) for pid, tid in found.threads)
+
+
+def input_types_of(found: TraceVocabularies) -> Recoding:
+    """Return the first floating types of the lists of input types."""
+    return _recode(first_floating(text) for text in found.input_lists)
+
+
+def _recode(values: Iterable[Any]) -> Recoding:
+    codes = Codes()
+    recoded = [ABSENT if value is None else codes[value] for value in values]
+    return Recoding(values=tuple(codes), codes=np.array(recoded, dtype=np.int32))
+
+
+def _id_text(value: Any) -> str:
+    return printable(str(value))[:40]
+
+
+def without_folders(name: str) -> str:
+    """Return a name in which an absolute path is only its file, or its place in a library.
+
+    Example:
+        >>> without_folders("/home/ada/job/train.py(12): step")
+        'train.py(12): step'
+        >>> without_folders("/usr/lib/python3.11/site-packages/torch/nn/x.py(1): f")
+        'torch/nn/x.py(1): f'
+    """
+    if "/" not in name and "\\" not in name:
+        return name
+    return _PATH.sub(_shortened, name)
+
+
+def _shortened(match: re.Match[str]) -> str:
+    return _LIBRARY.sub("", match[0]) if _LIBRARY.match(match[0]) else ""
+
+
+def first_floating(input_list: bytes) -> str | None:
+    """Return the first floating type of an ``Input type`` list.
+
+    Example:
+        >>> first_floating(b'["long int", ["c10::Half"], ""]')
+        'c10::Half'
+    """
+    found = _TEXTS.findall(input_list.decode("utf-8", "replace"))
+    return next((text for text in found if _FLOATS.search(text)), None)
