@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import count
 
 import numpy as np
 from numpy.typing import NDArray
@@ -70,17 +71,10 @@ class Bins:
     counts: Integers
 
 
-def percentiles(values: Floats, points_pct: tuple[float, ...]) -> NDArray[np.float64]:
-    """Return percentiles by linear interpolation between order statistics.
+def percentiles(values: Floats, points_pct: tuple[float, ...]) -> Floats:
+    """Return (n_points,) percentiles of (n,) values without NaN, n >= 1, by linear interpolation.
 
-    Args:
-        values: (n,) float64 without NaN, n >= 1.
-        points_pct: which percentiles, 0-100.
-
-    Returns:
-        (n_points,) float64.
-
-    Edge cases: AWS's numbers carry the rounding of this numpy function (docs/rules.md).
+    AWS's numbers carry the rounding of this numpy function (docs/rules.md, Percentiles).
     """
     return np.asarray(np.percentile(values, points_pct))
 
@@ -103,20 +97,12 @@ def box_of(values: Floats) -> Box:
 
 
 def bin_index(values: Floats) -> NDArray[np.int64]:
-    """Return the bin of each value: [0, 2), [2, 4) ... [98, 100]; beyond the range the edge bin.
-
-    Args:
-        values: (n,) float64 percentages without NaN.
-    """
+    """Return the bin of each percentage, without NaN: [0, 2) ... [98, 100], else the edge bin."""
     return np.asarray(np.clip(np.floor(values / BIN_PCT), 0, N_BINS - 1).astype(np.int64))
 
 
 def pct_histogram(values: Floats) -> Counts:
-    """Return (50,) counts of percentages; NaN is left out and no sample is lost.
-
-    Args:
-        values: (n,) or (n_ticks, n_series) float64.
-    """
+    """Return (50,) counts of (n,) or (n_ticks, n_series) percentages; NaN is left out."""
     counts = np.zeros(N_BINS, dtype=np.int64)
     for column in np.atleast_2d(values.T):
         counts += np.bincount(bin_index(column[~np.isnan(column)]), minlength=N_BINS)
@@ -124,15 +110,11 @@ def pct_histogram(values: Floats) -> Counts:
 
 
 def aws_histogram(values: Floats) -> Counts:
-    """Return the (49,) counts that AWS writes (docs/rules.md).
+    """Return the (49,) counts of (n,) percentages without NaN that AWS writes (docs/rules.md).
 
     The edges are 0, 2 ... 98; the last bin is closed, values above 98 are dropped.
-
-    Args:
-        values: (n,) float64 without NaN.
     """
-    counts, _ = np.histogram(values, bins=AWS_N_BINS, range=(0, AWS_N_BINS * BIN_PCT))
-    return counts
+    return np.histogram(values, bins=AWS_N_BINS, range=(0, AWS_N_BINS * BIN_PCT))[0]
 
 
 def jensen_shannon(counts: Counts, other_counts: Counts) -> Floats:
@@ -158,29 +140,21 @@ def _relative_entropy(p: Floats, middle: Floats) -> Floats:
 
 
 def tally_values(values_ns: Integers) -> Tally:
-    """Count values in fine bins.
+    """Count (n,) values >= 0 in at most 10,000 fine bins.
 
-    Args:
-        values_ns: (n,) int64, >= 0, any order.
-
-    Returns:
-        A tally of at most 10,000 bins that are no finer than about a thousandth of the largest
-        value, so that equal values share a bin of visible width.
+    None is finer than about a thousandth of the largest value, so that equal values share a bin of
+    visible width.
     """
     if values_ns.size == 0:
         return Tally(width_ns=1, index=values_ns, count=values_ns)
     reach_ns = max(int(values_ns.max() - values_ns.min()) // FINE_BINS, 1)
     width_ns = _power_of_ten(max(reach_ns, int(values_ns.max()) // (10 * FINE_BINS)))
-    index, count = np.unique(values_ns // width_ns, return_counts=True)
-    return Tally(width_ns=width_ns, index=index, count=count.astype(np.int64))
+    index, counts = np.unique(values_ns // width_ns, return_counts=True)
+    return Tally(width_ns=width_ns, index=index, count=counts.astype(np.int64))
 
 
 def bin_together(tallies: Sequence[Tally]) -> Bins:
-    """Return the histograms of several tallies over the same bins of round width.
-
-    Args:
-        tallies: of any widths; empty ones give zeros.
-    """
+    """Return the histograms of several tallies over the same bins of round width."""
     filled = [tally for tally in tallies if tally.index.size]
     if not filled:
         nothing = np.zeros((len(tallies), 0), dtype=np.int64)
@@ -188,8 +162,7 @@ def bin_together(tallies: Sequence[Tally]) -> Bins:
     width_ns = max(tally.width_ns for tally in filled)
     width_ns *= _factor([_coarse(tally, width_ns) for tally in filled])
     indexes = [_coarse(tally, width_ns) for tally in tallies]
-    first = min(int(index[0]) for index in indexes if index.size)
-    last = max(int(index[-1]) for index in indexes if index.size)
+    first, last = _ends(indexes)
     counts = np.zeros((len(tallies), last - first + 1), dtype=np.int64)
     for row, (tally, index) in enumerate(zip(tallies, indexes, strict=True)):
         np.add.at(counts[row], index - first, tally.count)
@@ -204,14 +177,13 @@ def _power_of_ten(least: int) -> int:
     return int(10 ** len(str(least - 1))) if least > 1 else 1
 
 
+def _ends(indexes: Sequence[Integers]) -> tuple[int, int]:
+    filled = [index for index in indexes if index.size]
+    return min(int(index[0]) for index in filled), max(int(index[-1]) for index in filled)
+
+
 def _factor(indexes: Sequence[Integers]) -> int:
-    """Return how many bins to join so that at most ``DRAWN_BINS`` are left."""
-    first = min(int(index[0]) for index in indexes)
-    last = max(int(index[-1]) for index in indexes)
-    scale = 1
-    while True:
-        for step in _STEPS:
-            factor = scale * step
-            if last // factor - first // factor < DRAWN_BINS:
-                return factor
-        scale *= 10
+    """Return how many bins to join so that at most ``DRAWN_BINS`` are left: 1, 2, 5, 10 ..."""
+    first, last = _ends(indexes)
+    factors = (int(10**power) * step for power in count() for step in _STEPS)
+    return next(its for its in factors if last // its - first // its < DRAWN_BINS)

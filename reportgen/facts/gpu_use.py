@@ -55,8 +55,8 @@ def samples_by_gpu(system: SystemTable, kind: SeriesKind) -> dict[str, Samples]:
 
 def low_gpus(system: SystemTable, *, below: float = IDLE_BELOW_PCT) -> Rows:
     """Return (n_ticks,) how many GPUs lie under ``below``; an absent sample never does."""
-    matrix = system.matrix(SeriesKind.GPU_UTILIZATION)
-    return np.asarray(np.count_nonzero(matrix < below, axis=1))
+    is_low = system.matrix(SeriesKind.GPU_UTILIZATION) < below
+    return np.asarray(np.count_nonzero(is_low, axis=1))
 
 
 def low_used_gpus(system: SystemTable, *, below: float = IDLE_BELOW_PCT) -> Rows:

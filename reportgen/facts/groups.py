@@ -12,16 +12,7 @@ Rows = NDArray[np.int64]
 
 
 def sums_by_code(codes: NDArray[np.integer], values: NDArray[np.int64], n_codes: int) -> Rows:
-    """Return exact sums of ``values`` for each code.
-
-    Args:
-        codes: (n,) integers in 0 .. n_codes - 1.
-        values: (n,) int64.
-        n_codes: the length of the result.
-
-    Returns:
-        (n_codes,) int64, 0 for codes without rows.
-    """
+    """Return (n_codes,) exact sums of (n,) values for each code, 0 for codes without rows."""
     sums = np.zeros(n_codes, dtype=np.int64)
     np.add.at(sums, codes, values)
     return sums

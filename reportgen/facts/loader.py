@@ -122,9 +122,7 @@ def too_many_steps(n_steps: Integers, is_usual: Mask) -> Mask:
         n_steps: (n,) steps that began in between.
         is_usual: (n,) which of them the median is of.
     """
-    if not is_usual.any():
-        return np.zeros(n_steps.shape, dtype=np.bool_)
-    usual = max(float(np.median(n_steps[is_usual])), 1.0)
+    usual = max(float(np.median(n_steps[is_usual])), 1.0) if is_usual.any() else np.inf
     return np.asarray(n_steps > UNRECORDED_FACTOR * usual)
 
 
@@ -183,9 +181,7 @@ class Waiting:
 def waiting_of(spans: SpanTable, *, unrecorded: tuple[Instants, Instants]) -> tuple[Waiting, ...]:
     """Return how the loop of each worker of one node waited; workers without waits are left out.
 
-    Args:
-        spans: the node's events.
-        unrecorded: start and end of the stretches of which nothing is known.
+    ``unrecorded`` are starts and ends of the stretches of which nothing is known.
     """
     rows, waits, steps = loader_rows(spans), waits_of(spans), spans.steps()
     every = spans.where(rows.fetch | rows.next_call)
@@ -276,11 +272,8 @@ def median_loaders(busy: Seconds) -> float:
 def minutes_out_of_range(busy: Seconds, *, fewest: float, most: float) -> int:
     """Return how often the median so far was out of range in a minute with loader events.
 
-    Args:
-        busy: seconds of the job.
-        fewest, most: the range; on its edges all is well.
-
-    The median is truncated like SageMaker's before it is compared (docs/rules.md, Dataloader).
+    On the edges of the range, ``fewest`` and ``most``, all is well. The median is truncated like
+    SageMaker's before it is compared (docs/rules.md, Dataloader).
     """
     _, minute = np.unique(busy.second // SECONDS_PER_MINUTE, return_inverse=True)
     shape = (minute.max(initial=-1) + 1, busy.n_loaders.max(initial=0) + 1)

@@ -214,17 +214,9 @@ def sums_by_stage(table: PythonTable) -> tuple[ProfileSum, ...]:
 
 
 def sum_of(table: PythonTable, places: NDArray[np.int64], *, stage: str) -> ProfileSum:
-    """Return some profiles of one profiler merged.
-
-    Args:
-        table: the node's profiles.
-        places: (k,) places in ``table.profiles``, one at least.
-        stage: what they are called together.
-    """
-    profiles = [table.profiles[place] for place in places.tolist()]
-    ends_us = [
-        (profile.interval.start.time_us, profile.interval.end.time_us) for profile in profiles
-    ]
+    """Return the profiles of one profiler at (k,) places of a table, k >= 1, merged."""
+    intervals = [table.profiles[place].interval for place in places.tolist()]
+    ends_us = [(interval.start.time_us, interval.end.time_us) for interval in intervals]
     rows = np.isin(table.profile, places)
     codes, inverse = np.unique(table.function[rows], return_inverse=True)
     own_s, cumulative_s = (
@@ -233,7 +225,7 @@ def sum_of(table: PythonTable, places: NDArray[np.int64], *, stage: str) -> Prof
     )
     has_calls = bool((table.calls[rows] != NO_CALLS).all())
     calls = sums_by_code(inverse, table.calls[rows], codes.size)
-    columns = (codes.tolist(), calls.tolist(), own_s.tolist(), cumulative_s.tolist())
+    columns = (column.tolist() for column in (codes, calls, own_s, cumulative_s))
     functions = [
         FunctionSum(
             function=table.functions[code],
@@ -244,10 +236,10 @@ def sum_of(table: PythonTable, places: NDArray[np.int64], *, stage: str) -> Prof
         for code, count, own, cumulative in zip(*columns, strict=True)
     ]
     return ProfileSum(
-        profiler=profiles[0].profiler,
+        profiler=table.profiles[places[0]].profiler,
         stage=stage,
         first_us=min(start_us for start_us, _ in ends_us),
-        n_profiles=len(profiles),
+        n_profiles=len(intervals),
         covered_us=sum(max(end_us - start_us, 0) for start_us, end_us in ends_us),
         own_s=float(own_s.sum()),
         functions=tuple(sorted(functions, key=lambda item: item.function)),

@@ -9,7 +9,7 @@ from statistics import fmean
 import numpy as np
 
 from reportgen import results
-from reportgen.results import Details, Exhibit, Finding, Place, TimelineTrack, Where
+from reportgen.results import Details, Exhibit, Finding, Place, TimelineTrack, Track, Where
 from reportgen.rules import kit
 from reportgen.rules.base import About, Need, Outcome, Rule
 from reportgen.rules.kit import col, derived, row
@@ -162,22 +162,19 @@ def _rounded(value: float) -> results.JsonValue:
 
 def _metrics(nodes: Sequence[NodeUsage], totals: Totals) -> dict[str, float | int | None]:
     found: dict[str, float | int | None] = {}
-    for name, quantity, statistic in (
-        ("gpu_mean_pct", Quantity.GPU, "mean"),
-        ("gpu_p95_pct", Quantity.GPU, "p95"),
-        ("gpu_memory_mean_pct", Quantity.GPU_MEMORY, "mean"),
-        ("cpu_mean_pct", Quantity.CPU, "mean"),
-        ("cpu_p95_pct", Quantity.CPU, "p95"),
-        ("io_wait_mean_pct", Quantity.IO_WAIT, "mean"),
-        ("host_memory_max_pct", Quantity.HOST_MEMORY, "max"),
-        ("network_mean_bytes_per_s", Quantity.NETWORK, "mean"),
-        ("network_max_bytes_per_s", Quantity.NETWORK, "max"),
+    for name, quantity, unit, statistics in (
+        ("gpu", Quantity.GPU, "pct", ("mean", "p95")),
+        ("gpu_memory", Quantity.GPU_MEMORY, "pct", ("mean",)),
+        ("cpu", Quantity.CPU, "pct", ("mean", "p95")),
+        ("io_wait", Quantity.IO_WAIT, "pct", ("mean",)),
+        ("host_memory", Quantity.HOST_MEMORY, "pct", ("max",)),
+        ("network", Quantity.NETWORK, "bytes_per_s", ("mean", "max")),
     ):
-        values = [
-            node.usages[quantity].statistics[statistic] for node in nodes if quantity in node.usages
-        ]
-        if values:
-            found[name] = round(max(values) if statistic == "max" else fmean(values), 4)
+        usages = [usage for node in nodes if (usage := node.usages.get(quantity))]
+        for statistic in statistics if usages else ():
+            join = max if statistic == "max" else fmean
+            value = join([usage.statistics[statistic] for usage in usages])
+            found[f"{name}_{statistic}_{unit}"] = round(value, 4)
     for role, total in totals.items():
         if n_samples := total.job.n_samples:
             found[f"{role}_samples"] = n_samples
@@ -309,11 +306,8 @@ def _not_sampled(absences: Sequence[Absence], recordings: Mapping[str, Recording
 
 def _curves(title: str, order: int) -> Place:
     """Return the place of curves that stand in the timeline alone; 20 are the steps there."""
-    return Place(
-        timeline=TimelineTrack(
-            kind=results.Track.PANEL, title=title, order=order, is_only_here=True
-        )
-    )
+    track = TimelineTrack(kind=Track.PANEL, title=title, order=order, is_only_here=True)
+    return Place(timeline=track)
 
 
 RULE = Rule(
@@ -327,9 +321,7 @@ RULE = Rule(
     from_details=from_details,
     folded=("sample_counts",),
     places={
-        "device_heatmap": Place(
-            timeline=TimelineTrack(kind=results.Track.BELOW, is_only_here=True)
-        ),
+        "device_heatmap": Place(timeline=TimelineTrack(kind=Track.BELOW, is_only_here=True)),
         "gpu_over_time": _curves("GPU utilization", 10),
         "gpu_memory_over_time": _curves("GPU memory activity", 30),
         "cpu_over_time": _curves("CPU utilization, mean of the cores", 40),

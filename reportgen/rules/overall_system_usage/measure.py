@@ -92,6 +92,16 @@ class DeviceCounts:
 
 
 @row
+class Line:
+    """One curve: of a GPU, or of a whole node, whose ``device`` is empty; ``mean`` ranks lines."""
+
+    node: str
+    device: str
+    mean: float
+    curve: ThinCurve
+
+
+@row
 class Recording:
     """When a node was sampled: first and last tick, and the pauses longer than ``least_ns``."""
 
@@ -107,7 +117,7 @@ class NodeUsage:
 
     Attributes:
         usages: resources with samples, in AWS's order.
-        gpu_curves: (GPU, curve) of the utilization of each GPU.
+        gpus: the utilization of each GPU that was sampled.
         is_platform_network: no ``Algorithm`` samples exist, so network is SageMaker's own traffic.
         recording: when it was sampled; ``None`` without samples.
     """
@@ -116,7 +126,7 @@ class NodeUsage:
     n_ticks: int
     n_cpu_samples: int
     usages: Mapping[Quantity, Usage]
-    gpu_curves: tuple[tuple[str, ThinCurve], ...]
+    gpus: tuple[Line, ...]
     devices: tuple[DeviceCounts, ...]
     is_platform_network: bool
     recording: Recording | None
@@ -138,11 +148,6 @@ def measure(part: NodeProfile, _params: Params) -> NodeUsage:
         Quantity.GPU_MEMORY: mean_over(system.matrix(SeriesKind.GPU_MEMORY)),
         Quantity.IO_WAIT: mean_over(system.matrix(SeriesKind.IO_WAIT)),
     }
-    gpus = zip(
-        system.names(SeriesKind.GPU_UTILIZATION),
-        system.matrix(SeriesKind.GPU_UTILIZATION).T,
-        strict=True,
-    )
     return NodeUsage(
         node=part.node,
         n_ticks=system.n_ticks,
@@ -152,11 +157,19 @@ def measure(part: NodeProfile, _params: Params) -> NodeUsage:
             for quantity, its in values.items()
             if not np.isnan(its).all()
         },
-        gpu_curves=tuple((name, _curve(system, column)) for name, column in gpus),
+        gpus=tuple(_gpu_lines(part.node, system)),
         devices=tuple(_devices(part)),
         is_platform_network=is_platform,
         recording=_recording(system) if system.n_ticks else None,
     )
+
+
+def _gpu_lines(node: str, system: SystemTable) -> Iterator[Line]:
+    kind = SeriesKind.GPU_UTILIZATION
+    for gpu, column in zip(system.names(kind), system.matrix(kind).T, strict=True):
+        if not np.isnan(column).all():
+            curve = _curve(system, column)
+            yield Line(node=node, device=gpu, mean=float(np.nanmean(curve.mean)), curve=curve)
 
 
 def _network(system: SystemTable) -> tuple[Floats, bool]:

@@ -10,10 +10,16 @@ from statistics import fmean
 import numpy as np
 
 from reportgen.facts.distributions import PCT_EDGES
-from reportgen.facts.resample import ThinCurve, align
+from reportgen.facts.resample import align
 from reportgen.results import ColumnType, Exhibit, ExhibitKind, Role, column, exhibit
-from reportgen.rules.kit import floats, histogram, merge, ranking, row, table
-from reportgen.rules.overall_system_usage.measure import CORES, DeviceCounts, NodeUsage, Quantity
+from reportgen.rules.kit import floats, histogram, merge, ranking, table
+from reportgen.rules.overall_system_usage.measure import (
+    CORES,
+    DeviceCounts,
+    Line,
+    NodeUsage,
+    Quantity,
+)
 from reportgen.text import device_label, plural, write
 from reportgen.units import NS_PER_S
 
@@ -45,19 +51,6 @@ _ACTIVE = {
 }
 
 
-@row
-class Line:
-    """One curve: of a GPU, or of a whole node, whose ``device`` is empty.
-
-    ``mean`` ranks lines when there are too many.
-    """
-
-    node: str
-    device: str
-    mean: float
-    curve: ThinCurve
-
-
 Totals = Mapping[Role, DeviceCounts]
 """The samples of all GPUs and of all cores of the job."""
 
@@ -77,7 +70,7 @@ def exhibits_of(nodes: Sequence[NodeUsage], totals: Totals) -> Iterator[Exhibit]
     for role, total in totals.items():
         if total.job.n_samples:
             yield _active(role, total)
-    gpus, n_nodes = _gpu_lines(nodes), len(nodes)
+    gpus, n_nodes = [line for node in nodes for line in node.gpus], len(nodes)
     for quantity, name, title, role in _CURVES:
         lines = gpus if quantity is Quantity.GPU and len(gpus) <= MAX_LINES else []
         lines = lines or _node_lines(nodes, quantity)
@@ -123,15 +116,6 @@ def _active(role: Role, total: DeviceCounts) -> Exhibit:
         amount=("samples", ""),
         roles=(role, Role.IDLE),
     )
-
-
-def _gpu_lines(nodes: Sequence[NodeUsage]) -> list[Line]:
-    return [
-        Line(node=node.node, device=gpu, mean=float(np.nanmean(curve.mean)), curve=curve)
-        for node in nodes
-        for gpu, curve in node.gpu_curves
-        if not np.isnan(curve.mean).all()
-    ]
 
 
 def _node_lines(nodes: Sequence[NodeUsage], quantity: Quantity) -> list[Line]:
