@@ -334,11 +334,9 @@ def _contents(spans: SpanTable, times: _Times, samples: tuple[Floats, Integers])
     """Return what was in slow and in other batches of the process with these events."""
     sides = (times.is_slow, ~times.is_slow)
     totals, counts = (np.array([of[side].sum(axis=0) for side in sides]) for of in samples)
+    ends = (spans.start_ns, spans.end_ns)
     functions, other_functions = (
-        function_sums(
-            spans,
-            overlaps_any(spans.start_ns, spans.end_ns, times.start_ns[side], times.end_ns[side]),
-        )
+        function_sums(spans, overlaps_any(*ends, times.start_ns[side], times.end_ns[side]))
         for side in sides
     )
     return BatchContents(

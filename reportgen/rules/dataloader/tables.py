@@ -212,11 +212,10 @@ def batch_exhibits(workers: Sequence[WorkerBatches]) -> Iterator[Exhibit]:
         ),
     )
     yield from _slowest(
-        [slow for item in timed for slow in item.slow_batches],
         "slow_batches",
+        [slow for item in timed for slow in item.slow_batches],
+        sum(item.n_slow_batches for item in timed),
         title="Slow batches",
-        lasted="batch_s",
-        n_all=sum(item.n_slow_batches for item in timed),
         caption=(
             "From the start of one wait to the start of the next of the same process; gaps "
             "between epochs left out."
@@ -226,29 +225,30 @@ def batch_exhibits(workers: Sequence[WorkerBatches]) -> Iterator[Exhibit]:
     if contents:
         yield from _contents(merge(contents))
     yield from _slowest(
-        [slow for item in timed for slow in item.slow_waits],
         "slow_waits",
+        [slow for item in timed for slow in item.slow_waits],
+        sum(item.n_slow_waits for item in timed),
         title="Long waits for a batch",
-        lasted="wait_s",
-        n_all=sum(item.n_slow_waits for item in timed),
         caption="Single calls in which the loop waited.",
     )
 
 
 def _slowest(
-    rows: Sequence[Slow], exhibit_id: str, *, title: str, lasted: str, n_all: int, caption: str
+    exhibit_id: str, rows: Sequence[Slow], n_all: int, *, title: str, caption: str
 ) -> Iterator[Exhibit]:
     """Yield the table of the slowest; the use of devices is known of batches alone."""
-    shown = sorted(rows, key=lambda item: (item.start_ns - item.end_ns, item.start_ns, item.worker))
-    shown = shown[:MOST_SLOW]
+    order = sorted(rows, key=lambda item: (item.start_ns - item.end_ns, item.start_ns, item.worker))
+    shown, are_batches = order[:MOST_SLOW], exhibit_id == "slow_batches"
     if not shown:
         return
     if n_all > len(shown):
         caption += f" The {len(shown)} longest of {n_all:,}."
     columns = [
-        replace(item, name=lasted) if item.name == "lasted_s" else item
+        replace(item, name="batch_s" if are_batches else "wait_s")
+        if item.name == "lasted_s"
+        else item
         for item in kit.columns_of(shown, Slow)
-        if lasted == "batch_s" or item.name not in DEVICES
+        if are_batches or item.name not in DEVICES
     ]
     yield exhibit(exhibit_id, ExhibitKind.TABLE, title=title, caption=caption, columns=columns)
 

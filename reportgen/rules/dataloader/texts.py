@@ -74,16 +74,15 @@ TOO_MANY = Message(
     unit="loaders",
     exhibit="loaders",
 )
-MANY_WITH_ROOM = Message(
-    id="DL-2",
+MANY_WITH_ROOM = replace(
+    TOO_MANY,
+    severity=Severity.INFO,
     title="{Loaders} on {cores:count core}, which have room",
     text=(
         "{Loaders} at work (median) on {cores:count core}: more than {limit_pct:g} % of the cores. "
         "The loop hardly waits and most cores are below 90 %, so they do no harm.{and_waited}"
     ),
     advice="Try num_workers of {fitting}{each} when memory is short; else leave it.",
-    unit="loaders",
-    exhibit="loaders",
 )
 
 # Loaders that are too slow, however many they are
@@ -130,7 +129,8 @@ NOT_PINNED = Message(
     unit="",
     exhibit="loaders",
 )
-NO_PREFETCH = Message(
+NO_PREFETCH = replace(
+    NOT_PINNED,
     id="DL-4",
     title="The input pipeline does not prefetch",
     text=(
@@ -138,8 +138,6 @@ NO_PREFETCH = Message(
         "{share_pct:pct} of its time."
     ),
     advice="End the pipeline with dataset.prefetch(tf.data.AUTOTUNE).",
-    unit="",
-    exhibit="loaders",
 )
 
 # What SageMaker's results say
