@@ -143,9 +143,10 @@ class Params:
     window: int = kit.window(500)
 
     @property
-    def limits_pct(self) -> tuple[float, float, float]:
-        """Return the thresholds of CPU, GPU and GPU memory."""
-        return self.cpu_threshold_p95, self.gpu_threshold_p95, self.gpu_memory_threshold_p95
+    def limits_pct(self) -> Mapping[Role, float]:
+        """Return the thresholds of CPU, GPU and GPU memory, in this order."""
+        limits = (self.cpu_threshold_p95, self.gpu_threshold_p95, self.gpu_memory_threshold_p95)
+        return dict(zip((Role.CPU, Role.GPU, Role.GPU_MEMORY), limits, strict=True))
 
 
 def _role(resource: str) -> Role:
@@ -215,8 +216,8 @@ class NodeRoom:
     violations: tuple[aws.LastViolation, ...]
 
 
-Series = tuple[Samples, Samples, Samples]
-"""The mean of the cores, one GPU, and its memory."""
+Series = Mapping[str, Samples]
+"""The mean of the cores, one GPU, and its memory, by the name of the resource."""
 
 
 def measure(part: NodeProfile, params: Params) -> NodeRoom:
@@ -226,33 +227,33 @@ def measure(part: NodeProfile, params: Params) -> NodeRoom:
     uses, memories = (
         gpu_use.samples_by_gpu(system, each) for each in (kind, SeriesKind.GPU_MEMORY)
     )
-    both = [gpu for gpu in uses if gpu in memories and cpu.values.size]
-    series = {gpu: (cpu, uses[gpu], memories[gpu]) for gpu in both}
+    series = {
+        gpu: {CPU: cpu, gpu: uses[gpu], gpu + aws.MEMORY_SUFFIX: memories[gpu]}
+        for gpu in uses
+        if gpu in memories and cpu.values.size
+    }
+    every = {CPU: cpu} if cpu.values.size else {}
+    for its in series.values():
+        every |= its
     are_used = gpu_use.used_gpus(system.matrix(kind)).tolist()
     is_used = dict(zip(system.names(kind), are_used, strict=True))
     gpus = [_room(part, gpu, its, params, is_used=is_used[gpu]) for gpu, its in series.items()]
-    resources = [_resource(part, CPU, cpu, 0, params)] if cpu.values.size else []
-    for gpu in both:
-        resources.append(_resource(part, gpu, uses[gpu], 1, params))
-        resources.append(_resource(part, gpu + aws.MEMORY_SUFFIX, memories[gpu], 2, params))
     return NodeRoom(
         node=part.node,
         n_ticks=system.n_ticks,
         n_gpus=len(uses),
         gpus=tuple(gpus),
-        resources=tuple(resources),
+        resources=tuple(_resource(part.node, *item, params) for item in every.items()),
         violations=tuple(_violations(gpus, series)),
     )
 
 
-def _resource(
-    part: NodeProfile, name: str, samples: Samples, place: int, params: Params
-) -> Resource:
+def _resource(node: str, name: str, samples: Samples, params: Params) -> Resource:
     return Resource(
-        node=part.node,
+        node=node,
         name=name,
         last_window_p95_pct=_last_p95(samples, params),
-        threshold_pct=float(params.limits_pct[place]),
+        threshold_pct=float(params.limits_pct[_role(name)]),
         max_pct=float(samples.values.max()),
         n_samples=samples.values.size,
         box=box_of(samples.values),
@@ -269,14 +270,14 @@ def _room(part: NodeProfile, gpu: str, series: Series, params: Params, *, is_use
     A minute is judged after more samples than ``patience`` (CPU) and than ``window`` (all three);
     there is room when every 95th percentile of the last window is below its threshold.
     """
-    cpu, use, _ = series
+    cpu, use, _ = series.values()
     start_ns = minutes_of(use.time_ns).start_ns
-    stops = np.array([samples.before(start_ns + NS_PER_MINUTE) for samples in series])
+    stops = np.array([samples.before(start_ns + NS_PER_MINUTE) for samples in series.values()])
     is_judged = (stops[0] > params.patience) & (stops.min(axis=0) > params.window)
     stops = stops[:, is_judged]
     p95 = [
         window_percentiles(samples.values, stop, window=params.window, points_pct=(95,))[:, 0]
-        for samples, stop in zip(series, stops, strict=True)
+        for samples, stop in zip(series.values(), stops, strict=True)
     ]
     is_roomy = _all_below(p95, params)
     is_host_bound = (gpu_use.low_used_gpus(part.system) > 0) & is_host_hot(part.system)
@@ -296,13 +297,13 @@ def _room(part: NodeProfile, gpu: str, series: Series, params: Params, *, is_use
 
 
 def _all_below(p95: Sequence[Floats], params: Params) -> NDArray[np.bool_]:
-    limits = np.array(params.limits_pct)[:, None]
+    limits = np.array(list(params.limits_pct.values()))[:, None]
     return np.asarray((np.round(p95, gpu_use.PERCENT_DIGITS) < limits).all(axis=0))
 
 
 def _n_roomy_at_work(part: NodeProfile, series: Series, stops: Instants, params: Params) -> int:
     """Judge again with only those samples of each window that lie in the GPU's working range."""
-    use, size = series[1], params.window
+    (_, use, _), size = series.values(), params.window
     work = activity.work_range(
         use.time_ns,
         use.values,
@@ -317,7 +318,7 @@ def _n_roomy_at_work(part: NodeProfile, series: Series, stops: Instants, params:
             n_roomy += 1
         elif is_active and stop > first:
             edges = np.array([use.time_ns[first], use.time_ns[stop - 1] + 1])
-            inside = [samples.values[slice(*samples.before(edges))] for samples in series]
+            inside = [its.values[slice(*its.before(edges))] for its in series.values()]
             if all(values.size for values in inside):
                 n_roomy += int(_all_below([percentiles(its, (95,)) for its in inside], params)[0])
     return n_roomy
@@ -331,12 +332,10 @@ def _violations(
     last_ns = max((int(gpu.roomy_ns[-1]) for gpu in roomy), default=0)
     for gpu in roomy:
         first_ns, own_last_ns = int(gpu.roomy_ns[0]), int(gpu.roomy_ns[-1])
-        names = (CPU, gpu.gpu, gpu.gpu + aws.MEMORY_SUFFIX)
-        lasts_ns = (last_ns, own_last_ns, own_last_ns)
-        members = {
-            name: aws.box_member(box_of(its.values[its.time_ns < until_ns + NS_PER_MINUTE]))
-            for name, its, until_ns in zip(names, series[gpu.gpu], lasts_ns, strict=True)
-        }
+        members = {}
+        for name, its in series[gpu.gpu].items():
+            end_ns = (last_ns if name == CPU else own_last_ns) + NS_PER_MINUTE
+            members[name] = aws.box_member(box_of(its.values[its.time_ns < end_ns]))
         yield aws.LastViolation(first_ns=first_ns, last_ns=own_last_ns, members=members)
 
 
