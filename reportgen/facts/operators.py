@@ -80,14 +80,7 @@ def _are_operators(trace: RankTrace) -> NDArray[np.bool_]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DurationValues:
-    """The durations of a rank by key.
-
-    Attributes:
-        keys: what is told apart, each once.
-        place: (n,) int32 place in ``keys``, ascending.
-        duration_ns: (n,) int64, ascending within a key.
-        count: (n,) int64, > 0.
-    """
+    """The durations of a rank: place of the key, ascending, duration and count, (n,) each."""
 
     keys: tuple[Key, ...]
     place: NDArray[np.int32]
@@ -117,12 +110,9 @@ class DurationRow:
 def duration_values(
     keys: Sequence[Key], place: NDArray[np.int64], duration_ns: Times
 ) -> DurationValues:
-    """Return durations by key.
+    """Return (n,) durations, in any order, by the key at each one's place.
 
-    Args:
-        keys: names of the groups; equal ones are joined, and those without durations left out.
-        place: (n,) group of each duration.
-        duration_ns: (n,) durations in any order.
+    Equal keys are joined, and those without durations left out.
     """
     known = {key: at for at, key in enumerate(dict.fromkeys(keys))}
     joined = np.array([known[key] for key in keys], dtype=np.int64)

@@ -22,7 +22,7 @@ import numpy as np
 
 from reportgen.facts.intervals import runs_of
 from reportgen.facts.steps import Integers, PhaseSteps
-from reportgen.facts.trend import SLOW_FROM_DEVIATIONS, Mask, excess_of, scatter_of, usual_of
+from reportgen.facts.trend import Mask, excess_of
 from reportgen.profile.system import Floats
 from reportgen.units import NS_PER_S
 
@@ -71,11 +71,10 @@ class Rhythm:
     """Events at equal distances.
 
     Attributes:
-        period: distance of two occurrences, in places.
-        first: place of occurrence 0.
+        period, first: distance of two occurrences and place of occurrence 0, in places.
         tolerance: how far an event may lie from its occurrence.
-        members: (m,) int64 rows of the events on the grid, one per occurrence.
-        number: (m,) int64 which occurrence each is, ascending.
+        members, number: (m,) rows of the events on the grid, one per occurrence, and which
+            occurrence each is, ascending.
         n_expected: occurrences from the first to the last of them.
         log10_chance: that some grid holds so many random events, at most 0.
     """
@@ -204,11 +203,8 @@ def members_of(
 ) -> tuple[Integers, Integers]:
     """Return the rows of the events on a grid and their occurrences, one event for each.
 
-    Args:
-        places: (n,) float64 ascending.
-        weight: (n,) float64; of several events near one occurrence the heaviest belongs to it,
-            of equally heavy ones the nearest.
-        period, first, tolerance: the grid.
+    Of several events near one occurrence the heaviest belongs to it, of equally heavy ones the
+    nearest.
     """
     number = np.round((places - first) / period).astype(np.int64)
     away = np.abs(places - first - number * period)
@@ -291,10 +287,7 @@ class Unit(StrEnum):
 class Events:
     """Stretches of neighbouring slow cycles, (n,) each, in order.
 
-    Attributes:
-        first, last: rows of its first and last cycle.
-        row: the slowest of its cycles.
-        excess_ns: what its cycles take above the usual, added up.
+    Rows of the first, the last and the slowest cycle of each, and what all take above the usual.
     """
 
     first: Integers
@@ -441,19 +434,18 @@ def _split(steps: PhaseSteps, found: Recurrence) -> Sequence[Recurrence]:
     Every 50th step is slow and every 200th is much slower: the second is a rhythm among the
     occurrences of the first.
     """
-    excess_ns = found.events.excess_ns
-    usual_ns = usual_of(excess_ns)
-    above_ns = excess_ns - usual_ns
-    least_ns = np.maximum(SLOW_FROM_DEVIATIONS * scatter_of(above_ns), usual_ns)
-    more = np.flatnonzero(above_ns > least_ns)
-    places, length = more.astype(np.float64), float(excess_ns.size)
+    _, is_more = excess_of(found.events.excess_ns, least_ratio=1.0)
+    more = np.flatnonzero(is_more)
     rhythm = find_rhythm(
-        places, length, least_period=2.0, false_alarm_log10=NESTED_FALSE_ALARM_LOG10
+        more.astype(np.float64),
+        float(is_more.size),
+        least_period=2.0,
+        false_alarm_log10=NESTED_FALSE_ALARM_LOG10,
     )
     if rhythm is None:
         return (found,)
     rows = more[rhythm.members]
-    inner = found.events.where(np.delete(np.arange(excess_ns.size), rows))
+    inner = found.events.where(np.delete(np.arange(is_more.size), rows))
     return (
         _recurrence(steps, found.events.where(rows), rhythm.number, found.unit),
         replace(found, events=inner, n_expected=found.n_expected - int(rows.size)),

@@ -89,19 +89,16 @@ def scatter_of(excess: Floats) -> float:
     return float(usual - low)
 
 
-def excess_of(duration_ns: Floats) -> tuple[Floats, Mask]:
-    """Return by how much durations exceed the usual one at their time, and which are slow.
+def excess_of(values: Floats, *, least_ratio: float = SLOW_FROM_RATIO) -> tuple[Floats, Mask]:
+    """Return by how much (n,) values exceed the usual one at their time, and which are high.
 
-    Args:
-        duration_ns: (n,) float64 in order of time, n >= 1.
-
-    Returns:
-        (n,) float64 ns, negative for the faster ones, and (n,) bool.
+    High ones exceed the usual one by ``SLOW_FROM_DEVIATIONS`` and by ``least_ratio`` of it.
     """
-    usual_ns = usual_of(duration_ns)
-    excess_ns = duration_ns - usual_ns
-    least_ns = np.maximum(SLOW_FROM_DEVIATIONS * scatter_of(excess_ns), SLOW_FROM_RATIO * usual_ns)
-    return excess_ns, excess_ns > least_ns
+    usual = usual_of(values)
+    excess = values - usual
+    return excess, excess > np.maximum(
+        SLOW_FROM_DEVIATIONS * scatter_of(excess), least_ratio * usual
+    )
 
 
 def above_median(duration: Integers, *, factor: float = MEDIAN_FACTOR) -> Mask:

@@ -9,7 +9,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from reportgen import results
-from reportgen.facts.device_busy import Window, headline, time_in, unions_of, windows_of
+from reportgen.facts.device_busy import (
+    DeviceUnions,
+    Window,
+    headline,
+    time_in,
+    unions_of,
+    windows_of,
+)
 from reportgen.facts.groups import sums_by_code
 from reportgen.facts.intervals import clip, overlap_ns, union_of
 from reportgen.merging import merge_by
@@ -91,6 +98,7 @@ def _gb_per_s(copies: Copies) -> float | None:
 class Copies:
     """One direction between two kinds of memory on one rank; ``bytes`` 0 where not recorded."""
 
+    node: str
     rank: int = kit.col()
     direction: str = kit.col()
     kinds: str = kit.col()
@@ -105,41 +113,39 @@ class Copies:
         return self.direction in {"HtoD", "DtoH"} and PAGEABLE in self.kinds
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ExposedCopies:
-    """Copies and memsets of one device while no kernel ran, in its headline window.
+@kit.row
+class RankCopies:
+    """The copies of one rank, or of all.
 
     Attributes:
-        total_ns: their union.
-        direction_ns: of each direction by itself; directions may overlap.
+        window_ns: first to last GPU operation, over all devices.
+        headlines: the window in which each device is judged.
+        exposed_ns: copies and memsets of all devices in these windows while no kernel ran.
+        direction_ns: the same of each direction by itself; directions may overlap.
     """
 
-    window: Window
-    total_ns: int
-    direction_ns: Mapping[str, int]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RankCopies:
-    """One rank: its copies, its window times devices, and what hides behind no kernel."""
-
-    node: str
-    n_ops: int
-    rows: tuple[Copies, ...]
-    window_ns: int
-    exposed: tuple[ExposedCopies, ...]
+    n_ops: int = kit.merged(sum, default=0)
+    rows: tuple[Copies, ...] = kit.merged(kit.concat, default=())
+    window_ns: int = kit.merged(sum, default=0)
+    headlines: tuple[Window, ...] = kit.merged(kit.concat, default=())
+    exposed_ns: int = kit.merged(sum, default=0)
+    direction_ns: Mapping[str, int] = kit.merged(kit.sum_by_key, default_factory=dict)
 
 
 def measure(trace: RankTrace, _params: Params) -> RankCopies:
     """Measure the memory operations of a rank."""
-    windows = windows_of(trace)
-    n_devices = np.unique(trace.gpu_ops.device).size
+    ops, windows = trace.gpu_ops, windows_of(trace)
+    if not windows:
+        return RankCopies()
+    window, devices = headline(windows), unions_of(trace)
+    times = [time_in(unions, window, rank=trace.rank) for unions in devices]
     return RankCopies(
-        node=trace.node,
-        n_ops=trace.gpu_ops.start_ns.size,
+        n_ops=ops.start_ns.size,
         rows=_copies(trace),
-        window_ns=windows[0].length_ns * n_devices if windows else 0,
-        exposed=_exposed(trace, headline(windows)) if windows else (),
+        window_ns=windows[0].length_ns * len(devices),
+        headlines=(window,) * len(devices),
+        exposed_ns=sum(time.busy_ns - time.kernel_ns for time in times),
+        direction_ns=kit.sum_by_key(_exposed(trace, window, unions) for unions in devices),
     )
 
 
@@ -154,6 +160,7 @@ def _copies(trace: RankTrace) -> tuple[Copies, ...]:
     by_code = np.stack([sums_by_code(place, values, codes.size) for values in sums], axis=1)
     copies = [
         Copies(
+            node=trace.node,
             rank=trace.rank,
             direction=MEMSET if code % 2 else direction_of(trace.names[code // 2]),
             kinds=kinds_of(trace.names[code // 2]),
@@ -195,37 +202,29 @@ def kinds_of(name: str) -> str:
     return match[1].strip() if match else ""
 
 
-def _exposed(trace: RankTrace, window: Window) -> tuple[ExposedCopies, ...]:
-    """Return the copies of each device that hide behind no kernel."""
+def _exposed(trace: RankTrace, window: Window, unions: DeviceUnions) -> dict[str, int]:
+    """Return how long each direction of a device hides behind no kernel."""
     ops = trace.gpu_ops
     directions = np.array([direction_of(name) for name in trace.names], dtype=object)[ops.name]
     directions[ops.kind == GpuKind.MEMSET] = MEMSET
-    found = []
-    for unions in unions_of(trace):
-        is_copy = (ops.device == unions.device) & (ops.kind != GpuKind.KERNEL)
-        each = {}
-        for direction in sorted(set(directions[is_copy].tolist())):
-            rows = is_copy & (directions == direction)
-            every = union_of(ops.start_ns[rows], ops.end_ns[rows])
-            ran = clip(every, window.start_ns, window.end_ns)
-            each[direction] = ran.length_ns - overlap_ns(ran, unions.kernel)
-        time = time_in(unions, window, rank=trace.rank)
-        total_ns = time.busy_ns - time.kernel_ns
-        found.append(ExposedCopies(window=window, total_ns=total_ns, direction_ns=each))
-    return tuple(found)
+    is_copy = (ops.device == unions.device) & (ops.kind != GpuKind.KERNEL)
+    found = {}
+    for direction in sorted(set(directions[is_copy].tolist())):
+        rows = is_copy & (directions == direction)
+        ran = clip(union_of(ops.start_ns[rows], ops.end_ns[rows]), window.start_ns, window.end_ns)
+        found[direction] = ran.length_ns - overlap_ns(ran, unions.kernel)
+    return found
 
 
 def judge(ranks: Sequence[RankCopies], params: Params) -> Outcome:
     """Report what was moved, what of it was pageable, and what hides behind no kernel."""
-    missing = kit.reason_without_gpu(sum(rank.n_ops for rank in ranks))
+    job = kit.merge([RankCopies(), *ranks])
+    missing = kit.reason_without_gpu(job.n_ops)
     if missing:
         return Outcome(missing=missing)
-    rows = kit.concat(rank.rows for rank in ranks)
-    window_ns = sum(rank.window_ns for rank in ranks)
-    pageable_ns = sum(item.time_ns for item in rows if item.is_pageable)
     by_rank = kit.table(
         "memory_operations",
-        rows,
+        job.rows,
         Copies,
         title="Memory operations by rank, direction and kinds of memory",
         caption=(
@@ -233,71 +232,68 @@ def judge(ranks: Sequence[RankCopies], params: Params) -> Outcome:
             "and the bandwidth absent where the trace does not say them."
         ),
     )
+    pageable = [item for item in job.rows if item.is_pageable]
+    metrics = {
+        "memory_time_ratio": ratio_of(sum(item.time_ns for item in job.rows), job.window_ns),
+        "pageable_time_ratio": ratio_of(sum(item.time_ns for item in pageable), job.window_ns),
+        "bytes_moved": sum(item.bytes for item in job.rows),
+    }
     return Outcome(
         findings=[
-            _pageable_finding(ranks, params.threshold_pageable_pct),
-            _exposed_finding(ranks, params.threshold_exposed_pct),
+            _pageable_finding(pageable, job.window_ns, params.threshold_pageable_pct),
+            _exposed_finding(job, params.threshold_exposed_pct),
         ],
-        exhibits=[*([_shares(rows, window_ns)] if rows else []), by_rank],
-        metrics={
-            "memory_time_ratio": ratio_of(sum(item.time_ns for item in rows), window_ns),
-            "pageable_time_ratio": ratio_of(pageable_ns, window_ns),
-            "bytes_moved": sum(item.bytes for item in rows),
-        }
-        if window_ns
-        else {},
+        exhibits=[*([_shares(job)] if job.rows else []), by_rank],
+        metrics=metrics if job.window_ns else {},
     )
 
 
-def _shares(rows: Sequence[Copies], window_ns: int) -> results.Exhibit:
+def _shares(job: RankCopies) -> results.Exhibit:
     totals = kit.sum_by_key(
         {f"{item.direction} ({item.kinds})" if item.is_pageable else item.direction: item.time_ns}
-        for item in rows
+        for item in job.rows
     )
     every_ns = sum(totals.values())
+    share_pct = pct_of(every_ns, job.window_ns)
     return kit.ranking(
         "memory_shares",
         list(totals.items()),
         title="Memory operations by direction",
-        caption=write(
-            SHARES_CAPTION, every=every_ns, share=pct_of(every_ns, window_ns), window=window_ns
-        ),
+        caption=write(SHARES_CAPTION, every=every_ns, share=share_pct, window=job.window_ns),
         amount=("time_us", "us"),
         per=NS_PER_US,
         role=results.Role.MEMORY,
     )
 
 
-def _pageable_finding(ranks: Sequence[RankCopies], limit_pct: float) -> results.Finding | None:
+def _pageable_finding(
+    rows: Sequence[Copies], window_ns: int, limit_pct: float
+) -> results.Finding | None:
     """Return copies of pageable memory: a fault from their share on, else a reading."""
-    rows = [item for rank in ranks for item in rank.rows if item.is_pageable]
     if not rows:
         return None
     total = kit.merge(rows)
-    share_pct = pct_of(total.time_ns, sum(rank.window_ns for rank in ranks))
+    share_pct = pct_of(total.time_ns, window_ns)
     is_fault = share_pct >= limit_pct
     if total.bytes < LEAST_BYTES and not is_fault:
         return None
-    worst = max(ranks, key=lambda rank: sum(r.time_ns for r in rank.rows if r.is_pageable))
+    of_ranks = merge_by(rows, lambda item: (item.node, item.rank)).values()
     return PAGEABLE_COPIES.finding(
         severity=results.Severity.WARNING if is_fault else results.Severity.INFO,
         measured=share_pct,
         threshold=limit_pct,
-        where=results.Where(node=worst.node),
+        where=results.Where(node=max(of_ranks, key=lambda item: item.time_ns).node),
         share=share_pct / 100 if is_fault else None,
         total=total,
     )
 
 
-def _exposed_finding(ranks: Sequence[RankCopies], limit_pct: float) -> results.Finding | None:
+def _exposed_finding(job: RankCopies, limit_pct: float) -> results.Finding | None:
     """Return copies and memsets that hide behind no kernel, if they cost their share."""
-    devices = kit.concat(rank.exposed for rank in ranks)
-    exposed_ns = sum(device.total_ns for device in devices)
-    share_pct = pct_of(exposed_ns, sum(device.window.length_ns for device in devices))
-    if share_pct < limit_pct or exposed_ns <= 0:
+    share_pct = pct_of(job.exposed_ns, sum(window.length_ns for window in job.headlines))
+    if share_pct < limit_pct or job.exposed_ns <= 0:
         return None
-    each_ns = kit.sum_by_key(device.direction_ns for device in devices)
-    main = max(each_ns, key=lambda direction: each_ns[direction])
+    main = max(job.direction_ns, key=lambda direction: job.direction_ns[direction])
     return EXPOSED.finding(
         severity=kit.fault_severity(share_pct / 100),
         measured=share_pct,
@@ -305,13 +301,14 @@ def _exposed_finding(ranks: Sequence[RankCopies], limit_pct: float) -> results.F
         share=share_pct / 100,
         advice=ADVICE.get(main),
         main=main,
-        exposed=exposed_ns,
-        most=each_ns[main],
-        window=kit.window_name([device.window for device in devices]),
-        count=sum(r.count for rank in ranks for r in rank.rows if r.direction == main),
+        exposed=job.exposed_ns,
+        most=job.direction_ns[main],
+        window=kit.window_name(job.headlines),
+        count=sum(item.count for item in job.rows if item.direction == main),
     )
 
 
+SHARES_PANEL = results.DashboardPanel(order=140, headline=results.LARGEST_PART, row_of="pct")
 RULE = Rule(
     id=results.RuleId("MemoryOperations"),
     title="Memory operations",
@@ -320,9 +317,5 @@ RULE = Rule(
     params=Params,
     measure=measure,
     judge=judge,
-    places={
-        "memory_shares": results.Place(
-            dashboard=results.DashboardPanel(order=140, headline=results.LARGEST_PART, row_of="pct")
-        )
-    },
+    places={"memory_shares": results.Place(dashboard=SHARES_PANEL)},
 )

@@ -26,7 +26,7 @@ LEAST_TO_COMPARE = 3
 COMPLETE_FROM_RATIO = 0.8
 """A first step with fewer operations than this share of the median lacks some: the recording began
 inside it (docs/definitions.md, Steps of a trace)."""
-POINTS_PCT = (50, 95, 99)
+NO_STEPS = "Nothing in the trace tells steps: call prof.step() in the loop."
 ABOUT = About(
     checks="How long training steps take, and which are much slower than the others.",
     reading=(
@@ -42,7 +42,8 @@ SLOW = kit.Message(
     title="{some} {n_slow:verb take} more than {threshold:g} times the median",
     text=(
         "{n_slow:verb Steps/Step} {names} of {rank.node}; the slowest takes {slowest:ns}, the "
-        "median is {median:ns}. Without their excess the recorded steps would take {lost:pct} less."
+        "median is {rank.p50_ns:ns}. Without their excess the recorded steps would take "
+        "{lost:pct} less."
     ),
     advice="Look for evaluation, checkpoints, logging or recompilation in these steps.",
     unit="times the median",
@@ -93,26 +94,17 @@ class Params:
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@kit.row
 class RankSteps:
-    """One rank; ``clock_ns`` is what the trace's own clock showed at its origin."""
+    """The steps of one rank, with percentiles of their periods.
 
-    rank: int
+    ``clock_ns`` is what the trace's own clock showed at its origin.
+    """
+
     node: str
-    n_ops: int
     origin_ns: int
     clock_ns: int
-    steps: StepRows | None
-
-
-Traced = tuple[RankSteps, StepRows]
-
-
-@kit.row
-class StepsOfRank:
-    """Percentiles of the periods of one rank."""
-
-    node: str
+    steps: StepRows
     rank: int = kit.col()
     count: int = kit.col()
     p50_ns: float = kit.col("us", name="p50_us", per=NS_PER_US)
@@ -123,40 +115,54 @@ class StepsOfRank:
     first_step_gpu_ops: int = kit.col()
     median_step_gpu_ops: float = kit.col()
 
+    def lost_ratio(self, times: float) -> float:
+        """Return the share of its time that steps of so many medians take beyond the median."""
+        period_ns = self.steps.period_ns
+        slow_ns = period_ns[period_ns > times * self.p50_ns]
+        return float((slow_ns - self.p50_ns).sum() / max(period_ns.sum(), 1))
 
-def measure(trace: RankTrace, _params: Params) -> RankSteps:
-    """Measure the steps of a rank."""
-    return RankSteps(
-        rank=trace.rank,
+
+def measure(trace: RankTrace, _params: Params) -> tuple[int, RankSteps | None]:
+    """Return the number of GPU operations of a rank, and its steps."""
+    n_ops, steps = trace.gpu_ops.start_ns.size, step_rows(trace)
+    if steps is None:
+        return n_ops, None
+    return n_ops, RankSteps(
         node=trace.node,
-        n_ops=trace.gpu_ops.start_ns.size,
         origin_ns=trace.origin_ns,
         clock_ns=own_clock_ns(trace),
-        steps=step_rows(trace),
+        steps=steps,
+        rank=trace.rank,
+        gpu_busy_pct=100 * steps.busy_ratio,
+        first_step_gpu_ops=int(steps.n_ops[0]),
+        median_step_gpu_ops=float(np.median(steps.n_ops)),
+        **_percentiles(steps.period_ns),
     )
 
 
-def judge(ranks: Sequence[RankSteps], params: Params) -> Outcome:
+def _percentiles(period_ns: Times) -> dict[str, Any]:
+    points_ns = (*np.percentile(period_ns, (50, 95, 99)).tolist(), float(period_ns.max()))
+    names = ("p50_ns", "p95_ns", "p99_ns", "max_ns")
+    return {"count": period_ns.size, **dict(zip(names, points_ns, strict=True))}
+
+
+def judge(ranks: Sequence[tuple[int, RankSteps | None]], params: Params) -> Outcome:
     """Report the pace, the slow steps, and whether the first step is whole."""
-    traced = [(rank, rank.steps) for rank in ranks if rank.steps]
+    traced = [rank for _, rank in ranks if rank]
     if not traced:
-        text = "Nothing in the trace tells steps: call prof.step() in the loop."
-        no_gpu = kit.reason_without_gpu(sum(rank.n_ops for rank in ranks))
-        return Outcome(
-            missing=no_gpu or results.Reason(code=results.ReasonCode.NO_STEPS, text=text)
-        )
-    every_ns = np.concatenate([steps.period_ns for _, steps in traced])
-    every, source = _percentiles(every_ns), traced[0][1].source
-    reading = (ONE_STEP if every_ns.size == 1 else READING).finding(
+        unseen = results.Reason(code=results.ReasonCode.NO_STEPS, text=NO_STEPS)
+        return Outcome(missing=kit.reason_without_gpu(sum(n_ops for n_ops, _ in ranks)) or unseen)
+    every = _percentiles(np.concatenate([rank.steps.period_ns for rank in traced]))
+    source = traced[0].steps.source
+    reading = (ONE_STEP if every["count"] == 1 else READING).finding(
         measured=round(every["p50_ns"] / NS_PER_US, 3),
         guessed="" if source is StepSource.PROFILER else write(GUESSED, source=source),
         **every,
     )
-    rows = [_of_rank(rank, steps) for rank, steps in traced]
     by_rank = kit.table(
         "step_percentiles",
-        rows,
-        StepsOfRank,
+        traced,
+        RankSteps,
         title="Step times by rank",
         caption=(
             "Percentiles of the periods; gpu_busy_pct is the share of them in which a GPU "
@@ -166,100 +172,65 @@ def judge(ranks: Sequence[RankSteps], params: Params) -> Outcome:
     )
     points = ("p50", "p95", "p99", "max")
     return Outcome(
-        findings=[_slow(traced, params), _incomplete(rows), reading],
+        findings=[_slow(traced, params), _incomplete(traced), reading],
         exhibits=[_histogram(traced, every), by_rank, _all(traced)],
         metrics={
-            "n_steps": every_ns.size,
+            "n_steps": every["count"],
             **{f"step_{point}_us": every[f"{point}_ns"] / NS_PER_US for point in points},
         },
         data=[
             pack(
                 "steps",
                 {
-                    "start_ns": rank.origin_ns + steps.start_ns,
-                    "duration_ns": steps.period_ns,
-                    "step": steps.number,
+                    "start_ns": rank.origin_ns + rank.steps.start_ns,
+                    "duration_ns": rank.steps.period_ns,
+                    "step": rank.steps.number,
                 },
-                of={"rank": str(rank.rank), "phase": str(steps.source)},
+                of={"rank": str(rank.rank), "phase": str(rank.steps.source)},
             )
-            for rank, steps in traced
+            for rank in traced
         ],
     )
 
 
-def _percentiles(period_ns: Times) -> dict[str, Any]:
-    p50_ns, p95_ns, p99_ns = np.percentile(period_ns, POINTS_PCT).tolist()
-    return {
-        "count": period_ns.size,
-        "p50_ns": p50_ns,
-        "p95_ns": p95_ns,
-        "p99_ns": p99_ns,
-        "max_ns": float(period_ns.max()),
-    }
-
-
-def _of_rank(rank: RankSteps, steps: StepRows) -> StepsOfRank:
-    return StepsOfRank(
-        node=rank.node,
-        rank=rank.rank,
-        gpu_busy_pct=100 * steps.busy_ratio,
-        first_step_gpu_ops=int(steps.n_ops[0]),
-        median_step_gpu_ops=float(np.median(steps.n_ops)),
-        **_percentiles(steps.period_ns),
-    )
-
-
-def _lost_ratio(steps: StepRows, times: float) -> float:
-    """Return the share of the recorded time that slow steps take beyond the median."""
-    median_ns = float(np.median(steps.period_ns))
-    slow_ns = steps.period_ns[steps.period_ns > times * median_ns]
-    return float((slow_ns - median_ns).sum() / max(steps.period_ns.sum(), 1))
-
-
-def _slow(traced: Sequence[Traced], params: Params) -> results.Finding | None:
+def _slow(traced: Sequence[RankSteps], params: Params) -> results.Finding | None:
     """Report the rank that loses most to its slow steps."""
     times = params.threshold_times
-    long = [item for item in traced if item[1].number.size >= params.least_steps]
-    rank, steps = max(long, key=lambda item: _lost_ratio(item[1], times), default=traced[0])
-    lost = _lost_ratio(steps, times)
+    long = [rank for rank in traced if rank.count >= params.least_steps]
+    rank = max(long, key=lambda rank: rank.lost_ratio(times), default=traced[0])
+    steps, lost = rank.steps, rank.lost_ratio(times)
     if not long or lost <= 0:
         return None
-    median_ns = float(np.median(steps.period_ns))
-    rows = np.flatnonzero(steps.period_ns > times * median_ns)
+    rows = np.flatnonzero(steps.period_ns > times * rank.p50_ns)
     longest = int(rows[steps.period_ns[rows].argmax()])
     slowest_ns = int(steps.period_ns[longest])
     start_s = seconds(rank.origin_ns + int(steps.start_ns[longest]))
     return SLOW.finding(
         severity=kit.fault_severity(lost),
-        measured=round(slowest_ns / median_ns, 2) if median_ns > 0 else None,
+        measured=round(slowest_ns / rank.p50_ns, 2) if rank.p50_ns > 0 else None,
         threshold=times,
         where=results.Where(node=rank.node, start_s=start_s, end_s=start_s + seconds(slowest_ns)),
         share=lost,
-        some=part_of(rows.size, steps.number.size, "step"),
+        some=part_of(rows.size, rank.count, "step"),
         n_slow=rows.size,
         names=join_names([str(number) for number in steps.number[rows].tolist()]),
         rank=rank,
         slowest=slowest_ns,
-        median=median_ns,
         lost=100 * lost,
     )
 
 
-def _incomplete(rows: Sequence[StepsOfRank]) -> results.Finding | None:
+def _incomplete(traced: Sequence[RankSteps]) -> results.Finding | None:
     """Report where the recording seems to have begun inside the first step."""
-
-    def ratio(row: StepsOfRank) -> float:
-        return row.first_step_gpu_ops / row.median_step_gpu_ops
-
     few = [
-        row
-        for row in rows
-        if row.count >= LEAST_TO_COMPARE
-        and row.first_step_gpu_ops < COMPLETE_FROM_RATIO * row.median_step_gpu_ops
+        rank
+        for rank in traced
+        if rank.count >= LEAST_TO_COMPARE
+        and rank.first_step_gpu_ops < COMPLETE_FROM_RATIO * rank.median_step_gpu_ops
     ]
     if not few:
         return None
-    least = min(few, key=ratio)
+    least = min(few, key=lambda rank: rank.first_step_gpu_ops / rank.median_step_gpu_ops)
     return INCOMPLETE.finding(
         measured=100 * least.first_step_gpu_ops / least.median_step_gpu_ops,
         threshold=100 * COMPLETE_FROM_RATIO,
@@ -268,12 +239,12 @@ def _incomplete(rows: Sequence[StepsOfRank]) -> results.Finding | None:
     )
 
 
-def _histogram(traced: Sequence[Traced], every: Mapping[str, Any]) -> results.Exhibit:
+def _histogram(traced: Sequence[RankSteps], every: Mapping[str, Any]) -> results.Exhibit:
     shown = traced[:MOST_GROUPS]
-    bins = bin_together([tally_values(steps.period_ns) for _, steps in shown])
-    names = ["steps"] if len(shown) == 1 else [rank.node for rank, _ in shown]
-    n_steps, source = sum(steps.number.size for _, steps in shown), shown[0][1].source
-    caption = f"{plural(n_steps, 'step')}, told by {source}."
+    bins = bin_together([tally_values(rank.steps.period_ns) for rank in shown])
+    names = ["steps"] if len(shown) == 1 else [rank.node for rank in shown]
+    n_steps = sum(rank.count for rank in shown)
+    caption = f"{plural(n_steps, 'step')}, told by {shown[0].steps.source}."
     if len(shown) < len(traced):
         caption += f" The first {len(shown)} of {len(traced)} ranks."
     return kit.histogram(
@@ -287,17 +258,17 @@ def _histogram(traced: Sequence[Traced], every: Mapping[str, Any]) -> results.Ex
     )
 
 
-def _all(traced: Sequence[Traced]) -> results.Exhibit:
-    ranks = np.repeat([rank.rank for rank, _ in traced], [s.number.size for _, s in traced])
-    numbers = np.concatenate([steps.number for _, steps in traced])
+def _all(traced: Sequence[RankSteps]) -> results.Exhibit:
+    def joined(name: str) -> Times:
+        return np.concatenate([getattr(rank.steps, name) for rank in traced])
+
     # Instants of the trace's own clock are divided as whole numbers of any size.
     starts_us = [
         (rank.clock_ns + start_ns) / NS_PER_US
-        for rank, steps in traced
-        for start_ns in steps.start_ns.tolist()
+        for rank in traced
+        for start_ns in rank.steps.start_ns.tolist()
     ]
-    period_ns = np.concatenate([steps.period_ns for _, steps in traced])
-    busy_ns = np.concatenate([steps.gpu_busy_ns for _, steps in traced])
+    ranks = np.repeat([rank.rank for rank in traced], [rank.count for rank in traced])
     return results.exhibit(
         "steps",
         results.ExhibitKind.TABLE,
@@ -309,11 +280,11 @@ def _all(traced: Sequence[Traced]) -> results.Exhibit:
         ),
         columns=[
             results.column("rank", "", ranks, type=results.ColumnType.INT),
-            results.column("step", "", numbers, type=results.ColumnType.INT),
+            results.column("step", "", joined("number"), type=results.ColumnType.INT),
             *kit.floats(
                 ("start_us", "us", starts_us),
-                ("period_us", "us", period_ns / NS_PER_US),
-                ("gpu_busy_us", "us", busy_ns / NS_PER_US),
+                ("period_us", "us", joined("period_ns") / NS_PER_US),
+                ("gpu_busy_us", "us", joined("gpu_busy_ns") / NS_PER_US),
             ),
         ],
     )

@@ -242,12 +242,9 @@ def _where(worker: str, start_ns: int, end_ns: int) -> Where:
 
 
 def _slow_of_details(details: Details) -> Iterator[SlowSeries]:
-    entries = details.get("step_details")
-    for worker, entry in entries.items() if isinstance(entries, dict) else ():
-        if not isinstance(entry, dict):
-            continue
-        stats, numbers, bins = (entry.get(name) for name in ("step_stats", "step_numbers", "probs"))
-        if not (isinstance(stats, dict) and isinstance(numbers, list) and isinstance(bins, list)):
+    for worker, entry in tables.workers_of(details).items():
+        stats, numbers, bins = entry["step_stats"], entry.get("step_numbers"), entry.get("probs")
+        if not (isinstance(numbers, list) and isinstance(bins, list)):
             continue
         yield SlowSeries(
             worker=worker,

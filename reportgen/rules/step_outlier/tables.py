@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -296,12 +297,7 @@ def _rates(item: StepSeries, edge_ns: Instants) -> Floats:
 
 def exhibits_of_details(details: Details) -> Iterator[Exhibit]:
     """Yield what AWS's JSON holds: statistics, one histogram per worker, what ran meanwhile."""
-    entries = details.get("step_details")
-    workers = {
-        worker: entry
-        for worker, entry in (entries.items() if isinstance(entries, dict) else ())
-        if isinstance(entry, dict) and isinstance(entry.get("step_stats"), dict)
-    }
+    workers = workers_of(details)
     if workers:
         yield _steps_of_details(workers)
     for worker, entry in workers.items():
@@ -309,14 +305,24 @@ def exhibits_of_details(details: Details) -> Iterator[Exhibit]:
     yield from exhibits_of_members(details, prefix=_PREFIX, during=_DURING)
 
 
+def workers_of(details: Details) -> dict[str, Mapping[str, Any]]:
+    """Return what AWS's rule says of each worker, those with statistics."""
+    entries = details.get("step_details")
+    return {
+        worker: entry
+        for worker, entry in (entries.items() if isinstance(entries, dict) else ())
+        if isinstance(entry, dict) and isinstance(entry.get("step_stats"), dict)
+    }
+
+
 def number(value: object) -> float | None:
     """Return a number of AWS's JSON, ``None`` where there is something else."""
     return value if isinstance(value, int | float) and not isinstance(value, bool) else None
 
 
-def _steps_of_details(workers: Mapping[str, Mapping[str, object]]) -> Exhibit:
+def _steps_of_details(workers: Mapping[str, Mapping[str, Any]]) -> Exhibit:
     entries = list(workers.values())
-    stats = [found if isinstance(found := entry["step_stats"], dict) else {} for entry in entries]
+    stats = [entry["step_stats"] for entry in entries]
     phases = [phase_word(str(entry.get("phase"))) for entry in entries]
     n_outliers = [number(entry.get("number_of_outliers")) for entry in entries]
     return results.exhibit(
@@ -338,7 +344,7 @@ def _steps_of_details(workers: Mapping[str, Mapping[str, object]]) -> Exhibit:
     )
 
 
-def _histogram_of_details(worker: str, entry: Mapping[str, object], *, is_alone: bool) -> Exhibit:
+def _histogram_of_details(worker: str, entry: Mapping[str, Any], *, is_alone: bool) -> Exhibit:
     counts, edges = (
         [number(value) for value in found] if isinstance(found := entry.get(name), list) else []
         for name in ("probs", "binedges")
