@@ -13,7 +13,6 @@ from reportgen.report import Report
 from reportgen.results import Exhibit, ExhibitKind, PartWords, RuleResult, Status, words_for
 from reportgen.units import percentages, say_duration, say_pct
 from reportgen.views.charts.arrays import numbers
-from reportgen.views.charts.shares import ink_class
 from reportgen.views.labels import WIDE_PX, LabelPlace, heading_pct, place_labels
 from reportgen.views.meaning import inks, inks_of
 from reportgen.views.outline import about_of, section_of
@@ -154,7 +153,7 @@ def _cpu_picture(report: Report) -> Picture | None:
     shown = {name: value for name, value in amounts.items() if value >= _LEAST_CPU_PCT}
     colours = inks(list(shown), "cpu")
     parts = [
-        _Part(key=name, name=name, value=value, pct=value, ink=ink_class(ink.hue, ink.index))
+        _Part(key=name, name=name, value=value, pct=value, ink=ink.css_class)
         for (name, value), ink in zip(shown.items(), colours, strict=True)
     ]
     return Picture(
@@ -179,7 +178,7 @@ def _parts_of(budget: Exhibit, words: PartWords) -> list[_Part]:
             name=called.get(name) or shorten(heading_of(name), most=32).text,
             value=value,
             pct=pct,
-            ink=ink_class(ink.hue, ink.index),
+            ink=ink.css_class,
         )
         for name, value, pct, ink in zip(names, values, percentages(values), colours, strict=True)
     }

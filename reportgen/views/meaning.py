@@ -6,7 +6,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from reportgen.results import OTHERS, Exhibit, Role
+from reportgen.results import OTHERS, Column, Exhibit, Role
+from reportgen.views.theme import N_SHADES, dash, shade
 
 PLAIN = "other"
 """The colour of what speaks of nothing that has a colour of its own."""
@@ -70,6 +71,23 @@ class Ink:
     hue: str
     index: int
 
+    @property
+    def colour(self) -> str:
+        """Return its token."""
+        return shade(self.hue, self.index)
+
+    @property
+    def dash(self) -> str:
+        """Return how a line of it is dashed."""
+        return dash(self.index)
+
+    @property
+    def css_class(self) -> str:
+        """Return the classes that paint a part: its meaning, and a pattern for repeated ones."""
+        step = self.index % N_SHADES
+        name = f"rg-ink-{self.hue}" if step == 0 else f"rg-ink-{self.hue}-{step}"
+        return f"{name} rg-hatched" if self.index >= N_SHADES else name
+
 
 def hue_of(name: str) -> str | None:
     """Return the meaning that a name speaks of, or ``None``.
@@ -99,6 +117,11 @@ def inks_of(
         for name, role, ink in zip(names, declared, guessed, strict=True)
     ]
     return _numbered(names, hues)
+
+
+def inks_of_columns(exhibit: Exhibit, columns: Sequence[Column]) -> tuple[Ink, ...]:
+    """Return the colour of the curve or group in each of an exhibit's columns."""
+    return inks_of(exhibit, [item.name for item in columns], [item.role for item in columns])
 
 
 def inks(names: Sequence[str], *context: str) -> tuple[Ink, ...]:

@@ -12,22 +12,9 @@ from typing import Any
 
 from reportgen.results import Exhibit
 from reportgen.views import theme
+from reportgen.views.charts import layout
 from reportgen.views.charts.arrays import Numbers, Outline, Pairs, numbers
-from reportgen.views.charts.layout import (
-    ChartContext,
-    Drawing,
-    UnitScale,
-    axis_name,
-    describe,
-    layout,
-    panel_axes,
-    scaled,
-    time_array,
-    time_axis,
-    times,
-    unit_scale,
-    value_array,
-)
+from reportgen.views.charts.layout import ChartContext, Drawing, UnitScale
 from reportgen.views.meaning import Ink, inks_of
 from reportgen.views.shapes import BAND_PARTS, bands_of
 from reportgen.views.values import heading_of, plot_label
@@ -64,73 +51,61 @@ def info(exhibit: Exhibit, context: ChartContext) -> BandInfo:
     """Return the bands of a ``band`` exhibit; columns that belong to no band are left out."""
     columns = {column.name: column for column in exhibit.columns}
     names = bands_of(exhibit)
-    units = list(dict.fromkeys(columns[f"{name}_mean"].unit for name in names))
-    colours = inks_of(exhibit, names, [columns[f"{name}_mean"].role for name in names])
-    highest = {name: numbers(columns[f"{name}_max"].values) for name in names}
-    panels = tuple(
-        unit_scale(
-            unit,
-            [
-                value
-                for name in names
-                if columns[f"{name}_mean"].unit == unit
-                for value in highest[name]
-            ],
-        )
-        for unit in units
-    )
+    means = [columns[f"{name}_mean"] for name in names]
+    highest = [numbers(columns[f"{name}_max"].values) for name in names]
+    panels = layout.panel_scales([mean.unit for mean in means], highest)
     bands = []
-    for name, ink in zip(names, colours, strict=True):
-        panel = units.index(columns[f"{name}_mean"].unit)
-        low, mean, high = (
-            scaled(numbers(columns[name + part].values), panels[panel].factor)
+    for name, mean, ink in zip(
+        names, means, inks_of(exhibit, names, [mean.role for mean in means]), strict=True
+    ):
+        low, middle, high = (
+            layout.scaled(numbers(columns[name + part].values), panels[mean.unit].factor)
             for part in BAND_PARTS
         )
+        panel = list(panels).index(mean.unit)
         bands.append(
-            Band(name=heading_of(name), low=low, mean=mean, high=high, ink=ink, panel=panel)
+            Band(name=heading_of(name), low=low, mean=middle, high=high, ink=ink, panel=panel)
         )
     return BandInfo(
-        time_x=times(numbers(exhibit.columns[0].values), context),
+        time_x=layout.times(numbers(exhibit.columns[0].values), context),
         bands=tuple(bands),
-        panels=panels,
+        panels=tuple(panels.values()),
     )
 
 
 def draw(exhibit: Exhibit, context: ChartContext) -> Drawing:
     """Draw a ``band`` exhibit."""
     found = info(exhibit, context)
-    time_x = time_array(found.time_x, context)
-    traces = [
-        trace for panel in range(len(found.panels)) for trace in panel_traces(found, panel, time_x)
-    ]
+    time_x = layout.time_array(found.time_x, context)
     lines = [(band.name, band.panel) for band in found.bands]
     n_panels = len(found.panels)
     busiest = max(sum(at == panel for _, at in lines) for panel in range(n_panels))
-    return Drawing(
-        figure={
-            "data": traces,
-            "layout": layout(
-                hovermode="x unified",
-                showlegend=len(lines) > 1,
-                xaxis=time_axis(context, anchor=axis_name(n_panels - 1)),
-                **panel_axes(lines, found.panels),
-            ),
-        },
+    return layout.drawn(
+        exhibit,
+        "Line chart with range",
+        [name for name, _ in lines],
+        traces=[trace for panel in range(n_panels) for trace in panel_traces(found, panel, time_x)],
         height_px=_FRAME_PX + _PANEL_PX * n_panels,
-        alt=describe("Line chart with range", exhibit, [name for name, _ in lines]),
-        remarks=(_JOINT_REMARK,) if busiest > MOST_ENVELOPES else (),
+        remark=_JOINT_REMARK if busiest > MOST_ENVELOPES else "",
+        hovermode="x unified",
+        showlegend=len(lines) > 1,
+        xaxis=layout.time_axis(context, anchor=layout.axis_name(n_panels - 1)),
+        **layout.panel_axes(lines, found.panels),
     )
 
 
 def panel_traces(found: BandInfo, panel: int, time_x: Numbers) -> list[dict[str, Any]]:
     """Return the traces of one panel: envelopes below, lines above."""
     bands = [band for band in found.bands if band.panel == panel]
-    scale, y_axis = found.panels[panel], axis_name(panel)
-    reaches = [(value_array(band.low, scale), value_array(band.high, scale)) for band in bands]
+    scale, y_axis = found.panels[panel], layout.axis_name(panel)
+    reaches = [
+        (layout.value_array(band.low, scale), layout.value_array(band.high, scale))
+        for band in bands
+    ]
     if len(bands) > MOST_ENVELOPES:
         low = _extremes(min, [band.low for band in bands])
         high = _extremes(max, [band.high for band in bands])
-        reach = value_array(low, scale), value_array(high, scale)
+        reach = layout.value_array(low, scale), layout.value_array(high, scale)
         envelopes = [_envelope((time_x, *reach), bands[0].ink.hue, "")]
     else:
         envelopes = [
@@ -146,22 +121,18 @@ def panel_traces(found: BandInfo, panel: int, time_x: Numbers) -> list[dict[str,
 
 
 def _mean_line(band: Band, time_x: Numbers, reach: Pairs, scale: UnitScale) -> dict[str, Any]:
-    digits = ".1f" if scale.is_percent else ",.4~g"
+    reached = f"%{{customdata[0]:{scale.digits}}} – %{{customdata[1]:{scale.digits}}}"
     return {
         "type": "scatter",
         "mode": "lines",
         "name": plot_label(band.name),
         "legendgroup": plot_label(band.name),
         "x": time_x,
-        "y": value_array(band.mean, scale),
+        "y": layout.value_array(band.mean, scale),
         "customdata": reach,
-        "hovertemplate": f"{scale.hover} ({_customdata(0, digits)} – {_customdata(1, digits)})",
+        "hovertemplate": f"{scale.hover} ({reached})",
         "connectgaps": False,
-        "line": {
-            "color": theme.shade(band.ink.hue, band.ink.index),
-            "dash": theme.dash(band.ink.index),
-            "width": 1.5,
-        },
+        "line": {"color": band.ink.colour, "dash": band.ink.dash, "width": 1.5},
     }
 
 
@@ -179,17 +150,13 @@ def _lone_points(band: Band, time_x: Numbers, scale: UnitScale) -> list[dict[str
             "type": "scatter",
             "mode": "markers",
             "x": time_x,
-            "y": value_array(lone, scale),
-            "marker": {"color": theme.shade(band.ink.hue, band.ink.index), "size": 4},
+            "y": layout.value_array(lone, scale),
+            "marker": {"color": band.ink.colour, "size": 4},
             "hoverinfo": "skip",
             "showlegend": False,
             "legendgroup": plot_label(band.name),
         }
     ]
-
-
-def _customdata(place: int, digits: str) -> str:
-    return f"%{{customdata[{place}]:{digits}}}"
 
 
 def _envelope(curves: tuple[Numbers, Numbers, Numbers], hue: str, group: str) -> dict[str, Any]:

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 
 from reportgen.results import ColumnType, Exhibit, ExhibitKind
 from reportgen.views.charts.arrays import numbers
-from reportgen.views.charts.shares import FULL_NAME, ink_class, named
-from reportgen.views.meaning import PLAIN, hue_of, inks_of
+from reportgen.views.charts.shares import FULL_NAME, named
+from reportgen.views.meaning import PLAIN, Ink, hue_of, inks_of, inks_of_columns
 from reportgen.views.tables import MOST_CELLS, headings_of
 from reportgen.views.values import Shown, exact_name, heading_of, say, shorten, shown_value
 
@@ -98,9 +98,7 @@ def info(exhibit: Exhibit, *, file: str) -> BarsInfo:
         ),
         default=0.0,
     )
-    group_inks = inks_of(
-        exhibit, [column.name for column in groups], [column.role for column in groups]
-    )
+    group_inks = inks_of_columns(exhibit, groups)
     is_lone = sum(has_bars) == 1 and group_inks[0].hue == PLAIN
     names = [str(name) for name in name_column.values]
     row_inks = _row_inks(exhibit, names) if is_lone or exhibit.row_roles else ()
@@ -112,9 +110,7 @@ def info(exhibit: Exhibit, *, file: str) -> BarsInfo:
                 Bar(
                     value=shown_value(column.values[at], column.unit),
                     width_pct=_width(items[at], longest),
-                    ink=(row_inks[at] if row_inks else ink_class(ink.hue, ink.index))
-                    if is_drawn
-                    else "",
+                    ink=(row_inks[at] if row_inks else ink.css_class) if is_drawn else "",
                 )
                 for column, items, ink, is_drawn in zip(
                     groups, values, group_inks, has_bars, strict=True
@@ -160,5 +156,7 @@ def _width(value: float | None, longest: float) -> float:
 def _row_inks(exhibit: Exhibit, names: Sequence[str]) -> list[str]:
     """Paint rows whose groups say nothing: by the role of each row, else by what it is called."""
     if exhibit.row_roles:
-        return [ink_class(ink.hue, 0) for ink in inks_of(exhibit, names, exhibit.row_roles)]
-    return [ink_class(hue_of(name) or PLAIN, 0) for name in names]
+        hues = [ink.hue for ink in inks_of(exhibit, names, exhibit.row_roles)]
+    else:
+        hues = [hue_of(name) or PLAIN for name in names]
+    return [Ink(hue=hue, index=0).css_class for hue in hues]

@@ -7,17 +7,9 @@ from typing import Any
 
 from reportgen.results import Exhibit
 from reportgen.views import theme
+from reportgen.views.charts import layout
 from reportgen.views.charts.arrays import numbers
-from reportgen.views.charts.layout import (
-    ChartContext,
-    Drawing,
-    UnitScale,
-    axis,
-    describe,
-    layout,
-    scaled,
-    unit_scale,
-)
+from reportgen.views.charts.layout import ChartContext, Drawing, UnitScale
 from reportgen.views.meaning import inks_of
 from reportgen.views.values import plot_label
 
@@ -49,13 +41,15 @@ def info(exhibit: Exhibit) -> BoxesInfo:
     columns = {column.name: column for column in exhibit.columns}
     names = [str(name) for name in columns["name"].values]
     values = {mark: numbers(columns[mark].values) for mark in _MARKS}
-    scale = unit_scale(columns["p50"].unit, [value for mark in _MARKS for value in values[mark]])
-    marks = [scaled(values[mark], scale.factor) for mark in _MARKS]
-    colours = inks_of(exhibit, names, exhibit.row_roles)
+    scale = layout.unit_scale(
+        columns["p50"].unit, [value for mark in _MARKS for value in values[mark]]
+    )
+    marks = [layout.scaled(values[mark], scale.factor) for mark in _MARKS]
+    inks = inks_of(exhibit, names, exhibit.row_roles)
     return BoxesInfo(
         boxes=tuple(
             BoxShape(name=name, marks=row, hue=ink.hue)
-            for name, row, ink in zip(names, zip(*marks, strict=True), colours, strict=True)
+            for name, row, ink in zip(names, zip(*marks, strict=True), inks, strict=True)
         )[:MOST_BOXES],
         scale=scale,
         n_left_out=max(0, len(names) - MOST_BOXES),
@@ -65,35 +59,23 @@ def info(exhibit: Exhibit) -> BoxesInfo:
 def draw(exhibit: Exhibit, context: ChartContext) -> Drawing:  # noqa: ARG001 - one signature for all kinds
     """Draw a ``boxes`` exhibit, one row per box, first on top."""
     found = info(exhibit)
-    n_boxes = len(found.boxes)
-    x_axis: dict[str, Any] = (
-        axis("", range=[-1, 101], ticksuffix=" %")
+    names = [box.name for box in found.boxes]
+    hidden = f"Drawn: the first {len(names)}; {found.n_left_out:,} more are in the table."
+    x_axis = (
+        layout.axis(range=[-1, 101], ticksuffix=" %")
         if found.scale.is_percent
-        else axis(found.scale.label, rangemode="tozero")
+        else layout.axis(found.scale.label, rangemode="tozero")
     )
-    return Drawing(
-        figure={
-            "data": [_trace(box, row, found.scale) for row, box in enumerate(found.boxes)],
-            "layout": layout(
-                showlegend=False,
-                xaxis=x_axis,
-                yaxis=axis(
-                    "",
-                    tickvals=list(range(n_boxes)),
-                    ticktext=[plot_label(box.name) for box in found.boxes],
-                    range=[n_boxes - 0.5, -0.5],
-                    showgrid=False,
-                    zeroline=False,
-                ),
-            ),
-        },
-        height_px=_FRAME_PX + _ROW_PX * max(n_boxes, 2),
-        alt=describe("Box plot", exhibit, [box.name for box in found.boxes]),
-        remarks=(
-            (f"Drawn: the first {n_boxes}; {found.n_left_out:,} more are in the table.",)
-            if found.n_left_out
-            else ()
-        ),
+    return layout.drawn(
+        exhibit,
+        "Box plot",
+        names,
+        traces=[_trace(box, row, found.scale) for row, box in enumerate(found.boxes)],
+        height_px=_FRAME_PX + _ROW_PX * max(len(names), 2),
+        remark=hidden if found.n_left_out else "",
+        showlegend=False,
+        xaxis=x_axis,
+        yaxis=layout.row_axis(names),
     )
 
 
@@ -114,5 +96,5 @@ def _trace(box: BoxShape, row: int, scale: UnitScale) -> dict[str, Any]:
         "line": {"color": colour, "width": 1.6},
         "fillcolor": theme.fill(box.hue),
         "hoverinfo": "x+name",
-        "xhoverformat": ".1f" if scale.is_percent else ",.4~g",
+        "xhoverformat": scale.digits,
     }

@@ -8,20 +8,9 @@ from itertools import groupby
 
 from reportgen.results import Exhibit
 from reportgen.views import theme
+from reportgen.views.charts import layout
 from reportgen.views.charts.arrays import Numbers, matrix32, numbers, percentages32
-from reportgen.views.charts.layout import (
-    ChartContext,
-    Drawing,
-    UnitScale,
-    axis,
-    describe,
-    layout,
-    scaled,
-    time_array,
-    time_axis,
-    times,
-    unit_scale,
-)
+from reportgen.views.charts.layout import ChartContext, Drawing, UnitScale
 from reportgen.views.values import heading_of, plot_label, unique_labels
 
 _TALLEST_ROW_PX, _MOST_PX, _FRAME_PX = 26, 900, 84
@@ -51,17 +40,19 @@ def info(exhibit: Exhibit, context: ChartContext) -> HeatmapInfo:
     names = [str(name) for name in row_column.values]
     instants = numbers(time_column.values)
     values = numbers(value_column.values)
-    scale = unit_scale(value_column.unit, values)
+    scale = layout.unit_scale(value_column.unit, values)
     rows = {name: index for index, name in enumerate(dict.fromkeys(names))}
     moments = sorted({instant for instant in instants if instant is not None})
     places = {instant: index for index, instant in enumerate(moments)}
     cells: list[list[float | None]] = [[None] * len(moments) for _ in rows]
-    for name, instant, value in zip(names, instants, scaled(values, scale.factor), strict=True):
+    for name, instant, value in zip(
+        names, instants, layout.scaled(values, scale.factor), strict=True
+    ):
         if instant is not None:
             cells[rows[name]][places[instant]] = value
     return HeatmapInfo(
         rows=tuple(rows),
-        time_x=times(list(moments), context),
+        time_x=layout.times(list(moments), context),
         cells=cells,
         quantity=heading_of(value_column.name),
         scale=scale,
@@ -109,44 +100,40 @@ def draw(exhibit: Exhibit, context: ChartContext) -> Drawing:
     height_px = min(_TALLEST_ROW_PX * max(n_rows, 2), _MOST_PX)
     labels = unique_labels(found.rows)
     named = named_rows(found, height_px)
-    unit = f" {found.scale.label}" if found.scale.label else ""
-    digits = ".1f" if found.scale.is_percent else ",.4~g"
+    scale = found.scale
     trace = {
         "type": "heatmap",
-        "x": time_array(found.time_x, context),
+        "x": layout.time_array(found.time_x, context),
         "y": labels,
         "z": _cells(found),
         "colorscale": theme.scale(),
         "zmin": 0,
-        **({"zmax": 100} if found.scale.is_percent else {}),
+        **({"zmax": 100} if scale.is_percent else {}),
         "hoverongaps": False,
-        "hovertemplate": f"%{{y}}<br>%{{x}}<br>%{{z:{digits}}}{unit}<extra></extra>",
+        "hovertemplate": f"%{{y}}<br>%{{x}}<br>%{{z:{scale.digits}}}{scale.suffix}<extra></extra>",
         "colorbar": {
             "thickness": 10,
             "outlinewidth": 0,
-            "ticksuffix": unit,
+            "ticksuffix": scale.suffix,
             "tickfont": {"color": "var(--rg-muted)", "size": 11},
             "x": 1.01,
             "xpad": 4,
         },
         "ygap": 1 if n_rows <= _MOST_GAPPED else 0,
     }
-    return Drawing(
-        figure={
-            "data": [trace],
-            "layout": layout(
-                xaxis=time_axis(context, showgrid=False),
-                yaxis=axis(
-                    "",
-                    type="category",
-                    autorange="reversed",
-                    showgrid=False,
-                    fixedrange=True,
-                    tickvals=[labels[at] for at, _ in named],
-                    ticktext=[name for _, name in named],
-                ),
-            ),
-        },
+    return layout.drawn(
+        exhibit,
+        f"Heat map of {found.quantity} over time",
+        found.rows,
+        traces=[trace],
         height_px=_FRAME_PX + height_px,
-        alt=describe(f"Heat map of {found.quantity} over time", exhibit, found.rows),
+        xaxis=layout.time_axis(context, showgrid=False),
+        yaxis=layout.axis(
+            type="category",
+            autorange="reversed",
+            showgrid=False,
+            fixedrange=True,
+            tickvals=[labels[at] for at, _ in named],
+            ticktext=[name for _, name in named],
+        ),
     )

@@ -8,18 +8,10 @@ from typing import Any
 
 from reportgen.results import Exhibit
 from reportgen.views import theme
+from reportgen.views.charts import layout
 from reportgen.views.charts.arrays import float32, float64, numbers
-from reportgen.views.charts.layout import (
-    ChartContext,
-    Drawing,
-    UnitScale,
-    axis,
-    describe,
-    layout,
-    scaled,
-    unit_scale,
-)
-from reportgen.views.meaning import Ink, inks_of
+from reportgen.views.charts.layout import ChartContext, Drawing, UnitScale
+from reportgen.views.meaning import Ink, inks_of_columns
 from reportgen.views.values import heading_of, plot_label
 
 MOST_WITH_BARS = 2
@@ -54,18 +46,15 @@ def info(exhibit: Exhibit) -> HistogramInfo:
     """Return bins and groups of a ``histogram`` exhibit."""
     start, end, *columns = exhibit.columns
     edges = numbers(start.values) + numbers(end.values)
-    scale = unit_scale(start.unit, edges)
+    scale = layout.unit_scale(start.unit, edges)
     left_out = max(0, len(columns) - MOST_GROUPS)
     columns = columns[:MOST_GROUPS]
-    colours = inks_of(
-        exhibit, [column.name for column in columns], [column.role for column in columns]
-    )
     return HistogramInfo(
-        bin_start=scaled(numbers(start.values), scale.factor),
-        bin_end=scaled(numbers(end.values), scale.factor),
+        bin_start=layout.scaled(numbers(start.values), scale.factor),
+        bin_end=layout.scaled(numbers(end.values), scale.factor),
         groups=tuple(
             Group(name=heading_of(column.name), counts=numbers(column.values), ink=ink)
-            for column, ink in zip(columns, colours, strict=True)
+            for column, ink in zip(columns, inks_of_columns(exhibit, columns), strict=True)
         ),
         scale=scale,
         n_left_out=left_out,
@@ -83,24 +72,19 @@ def draw(exhibit: Exhibit, context: ChartContext) -> Drawing:  # noqa: ARG001 - 
         traces = [_bars(found, first, is_alone=not others)]
         traces += [_outline(found, group, is_overlay=True) for group in others]
     suffix = " %" if found.scale.is_percent else ""
-    return Drawing(
-        figure={
-            "data": traces,
-            "layout": layout(
-                barmode="overlay",
-                bargap=0.04,
-                showlegend=n_groups > 1,
-                xaxis=axis("" if suffix else found.scale.label, ticksuffix=suffix),
-                yaxis=axis("count", rangemode="tozero", tickformat=",d", **_whole(found.groups)),
-            ),
-        },
+    hidden = f"Drawn: the first {n_groups} groups; {found.n_left_out:,} more are in the table."
+    return layout.drawn(
+        exhibit,
+        "Histogram",
+        [group.name for group in found.groups],
+        traces=traces,
         height_px=_HEIGHT_PX,
-        alt=describe("Histogram", exhibit, [group.name for group in found.groups]),
-        remarks=(
-            (f"Drawn: the first {n_groups} groups; {found.n_left_out:,} more are in the table.",)
-            if found.n_left_out
-            else ()
-        ),
+        remark=hidden if found.n_left_out else "",
+        barmode="overlay",
+        bargap=0.04,
+        showlegend=n_groups > 1,
+        xaxis=layout.axis("" if suffix else found.scale.label, ticksuffix=suffix),
+        yaxis=layout.axis("count", rangemode="tozero", tickformat=",d", **_whole(found.groups)),
     )
 
 
@@ -111,9 +95,7 @@ def _whole(groups: Sequence[Group]) -> dict[str, int]:
 
 
 def _bars(found: HistogramInfo, group: Group, *, is_alone: bool) -> dict[str, Any]:
-    colour = theme.shade(group.ink.hue, group.ink.index)
     pairs = list(zip(found.bin_start, found.bin_end, strict=True))
-    unit = f" {found.scale.label}" if found.scale.label else ""
     return {
         "type": "bar",
         "name": plot_label(group.name),
@@ -121,9 +103,11 @@ def _bars(found: HistogramInfo, group: Group, *, is_alone: bool) -> dict[str, An
         "width": float64(_width(start, end) for start, end in pairs),
         "y": float32(group.counts),
         "customdata": [[start, end] for start, end in pairs],
-        "hovertemplate": (f"%{{customdata[0]:,.4~g}} – %{{customdata[1]:,.4~g}}{unit}: %{{y:,d}}"),
+        "hovertemplate": (
+            f"%{{customdata[0]:,.4~g}} – %{{customdata[1]:,.4~g}}{found.scale.suffix}: %{{y:,d}}"
+        ),
         "opacity": 1.0 if is_alone else _SEE_THROUGH,
-        "marker": {"color": colour, "line": {"width": 0}},
+        "marker": {"color": group.ink.colour, "line": {"width": 0}},
     }
 
 
@@ -140,7 +124,7 @@ def _outline(found: HistogramInfo, group: Group, *, is_overlay: bool = False) ->
             "shape": "hv",
             "width": 1.8,
             "color": theme.shade(group.ink.hue, 2 if is_overlay else group.ink.index),
-            "dash": theme.dash(group.ink.index),
+            "dash": group.ink.dash,
         },
     }
 

@@ -73,10 +73,19 @@ class UnitScale:
     is_percent: bool = False
 
     @property
+    def digits(self) -> str:
+        """Return the number format of hover texts."""
+        return ".1f" if self.is_percent else ",.4~g"
+
+    @property
+    def suffix(self) -> str:
+        """Return what stands behind a number."""
+        return f" {self.label}" if self.label else ""
+
+    @property
     def hover(self) -> str:
-        """Return the number format of hover texts, with the unit."""
-        digits = ".1f" if self.is_percent else ",.4~g"
-        return f"%{{y:{digits}}}{' ' + self.label if self.label else ''}"
+        """Return the hover text of a value on the y axis, with the unit."""
+        return f"%{{y:{self.digits}}}{self.suffix}"
 
 
 _STEPS: dict[str, tuple[tuple[float, float, str], ...]] = {
@@ -120,6 +129,21 @@ def unit_scale(unit: str, values: Sequence[float | None]) -> UnitScale:
     return UnitScale(factor=base * factor, label=f"{label}{per}")
 
 
+def panel_scales(
+    units: Sequence[str], curves: Sequence[Sequence[float | None]]
+) -> dict[str, UnitScale]:
+    """Return the scale of each unit, from its highest value; each unit is a panel, in this order.
+
+    Args:
+        units: of each curve.
+        curves: the highest values of each curve.
+    """
+    values: dict[str, list[float | None]] = {}
+    for unit, curve in zip(units, curves, strict=True):
+        values.setdefault(unit, []).extend(curve)
+    return {unit: unit_scale(unit, found) for unit, found in values.items()}
+
+
 def scaled(values: Sequence[float | None], factor: float) -> list[float | None]:
     """Return the values in an axis's unit."""
     return [None if value is None else value * factor for value in values]
@@ -157,6 +181,38 @@ def layout(**parts: object) -> dict[str, Any]:
     }
 
 
+def drawn(
+    exhibit: Exhibit,
+    kind: str,
+    names: Sequence[str],
+    *,
+    traces: list[dict[str, Any]],
+    height_px: int,
+    remark: str = "",
+    **parts: object,
+) -> Drawing:
+    """Return the drawing of an exhibit.
+
+    Args:
+        exhibit: what is drawn.
+        kind: in words, ``names`` are what it compares; both for the text alternative.
+        names: of curves, groups or rows.
+        traces: plotly's.
+        height_px: how tall it is.
+        remark: what the drawing leaves out, if anything.
+        **parts: of the layout.
+    """
+    listed = ", ".join(heading_of(name) for name in names[:6])
+    more = f" and {len(names) - 6} more" if len(names) > 6 else ""
+    about = f" of {listed}{more}" if listed else ""
+    return Drawing(
+        figure={"data": traces, "layout": layout(**parts)},
+        height_px=height_px,
+        alt=f"{kind}{about}: {exhibit.title}. The numbers follow as a table.",
+        remarks=(remark,) if remark else (),
+    )
+
+
 def aligned(drawing: Drawing, left_px: int) -> Drawing:
     """Return a chart whose axis begins after ``left_px``, whatever its labels take."""
     parts = {
@@ -191,6 +247,17 @@ def axis(title: str = "", **parts: object) -> dict[str, Any]:
             "standoff": 6,
         }
     return made
+
+
+def row_axis(names: Sequence[str]) -> dict[str, Any]:
+    """Return a y axis of named rows, the first on top."""
+    return axis(
+        tickvals=list(range(len(names))),
+        ticktext=[plot_label(name) for name in names],
+        range=[len(names) - 0.5, -0.5],
+        showgrid=False,
+        zeroline=False,
+    )
 
 
 def value_axis(name: str, scale: UnitScale, **parts: object) -> dict[str, Any]:
@@ -241,14 +308,6 @@ def value_array(values: Sequence[float | None], scale: UnitScale) -> Numbers:
 def times(values: Sequence[float | None], context: ChartContext) -> list[float | None]:
     """Return instants as the time axis counts them: epoch milliseconds, or seconds."""
     return scaled(values, 1000.0) if context.is_unix else list(values)
-
-
-def describe(kind: str, exhibit: Exhibit, names: Sequence[str]) -> str:
-    """Return a chart's text alternative: its kind, its title and what it compares."""
-    listed = ", ".join(heading_of(name) for name in names[:6])
-    more = f" and {len(names) - 6} more" if len(names) > 6 else ""
-    about = f" of {listed}{more}" if listed else ""
-    return f"{kind}{about}: {exhibit.title}. The numbers follow as a table."
 
 
 def axis_name(index: int) -> str:

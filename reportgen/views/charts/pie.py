@@ -184,7 +184,7 @@ def _wrapped(name: str, width: int) -> tuple[str, ...]:
 
 
 def _trace(parts: Sequence[Part]) -> dict[str, object]:
-    colours = [shade(part.colour.hue, part.colour.index) for part in parts]
+    colours = [part.colour.colour for part in parts]
     return {
         "type": "pie",
         "values": [part.width_pct for part in parts],

@@ -45,7 +45,7 @@ class Part:
     @property
     def ink(self) -> str:
         """Return the classes that paint it."""
-        return ink_class(self.colour.hue, self.colour.index)
+        return self.colour.css_class
 
     @property
     def is_hatched(self) -> bool:
@@ -200,13 +200,6 @@ def named(name: Scalar, full_name: Scalar) -> Shown:
     shown = shorten(str(name))
     full = clean(full_name) if isinstance(full_name, str) else ""
     return replace(shown, full=full) if full and full != shown.text else shown
-
-
-def ink_class(hue: str, index: int) -> str:
-    """Return the classes that paint a part: its meaning, and a pattern for repeated ones."""
-    step = index % N_SHADES
-    shade = f"rg-ink-{hue}" if step == 0 else f"rg-ink-{hue}-{step}"
-    return f"{shade} rg-hatched" if index >= N_SHADES else shade
 
 
 def split(parts: Sequence[Part]) -> tuple[list[Part], list[Part]]:

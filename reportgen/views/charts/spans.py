@@ -7,17 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from reportgen.results import Exhibit
-from reportgen.views import theme
+from reportgen.views.charts import layout
 from reportgen.views.charts.arrays import float64, numbers
-from reportgen.views.charts.layout import (
-    ChartContext,
-    Drawing,
-    axis,
-    describe,
-    layout,
-    time_axis,
-    times,
-)
+from reportgen.views.charts.layout import ChartContext, Drawing
 from reportgen.views.meaning import Ink, inks_of
 from reportgen.views.values import plot_label, say_interval
 
@@ -72,7 +64,7 @@ def info(exhibit: Exhibit, context: ChartContext) -> SpansInfo:
             left_out += 1
             continue
         group = groups[kind]
-        start, end = (value or 0.0 for value in times([start_s, end_s], context))
+        start, end = (value or 0.0 for value in layout.times([start_s, end_s], context))
         when = say_interval(start_s, end_s, is_unix=context.is_unix)
         group.lanes.append(lanes[str(lane)])
         group.starts.append(start)
@@ -107,35 +99,23 @@ def draw(exhibit: Exhibit, context: ChartContext) -> Drawing:
     """Draw a ``spans`` exhibit; the shortest span still leaves a line."""
     found = info(exhibit, context)
     n_lanes = len(found.lanes)
-    return Drawing(
-        figure={
-            "data": [_trace(group) for group in found.groups],
-            "layout": layout(
-                barmode="overlay",
-                showlegend=len(found.groups) > 1,
-                xaxis=time_axis(context),
-                yaxis=axis(
-                    "",
-                    tickvals=list(range(n_lanes)),
-                    ticktext=[plot_label(lane) for lane in found.lanes],
-                    range=[n_lanes - 0.5, -0.5],
-                    showgrid=False,
-                    zeroline=False,
-                ),
-            ),
-        },
+    hidden = f"Drawn: {n_lanes} lanes; {found.n_left_out:,} more intervals are in the table."
+    return layout.drawn(
+        exhibit,
+        "Intervals over time",
+        found.lanes,
+        traces=[_trace(group) for group in found.groups],
         height_px=max(_LEAST_PX, _FRAME_PX + _LANE_PX * n_lanes),
-        alt=describe("Intervals over time", exhibit, found.lanes),
-        remarks=(
-            (f"Drawn: {n_lanes} lanes; {found.n_left_out:,} more intervals are in the table.",)
-            if found.n_left_out
-            else ()
-        ),
+        remark=hidden if found.n_left_out else "",
+        barmode="overlay",
+        showlegend=len(found.groups) > 1,
+        xaxis=layout.time_axis(context),
+        yaxis=layout.row_axis(found.lanes),
     )
 
 
 def _trace(group: SpanGroup) -> dict[str, Any]:
-    colour = theme.shade(group.ink.hue, group.ink.index)
+    colour = group.ink.colour
     return {
         "type": "bar",
         "orientation": "h",
