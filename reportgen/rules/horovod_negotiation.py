@@ -177,6 +177,10 @@ class Negotiations:
     ranks: tuple[RankWait, ...] = merged(_join_ranks)
     tensors: tuple[TensorWait, ...] = merged(concat)
 
+    def ratio(self, part_ns: int) -> float | None:
+        """Return a part of the recorded time in 0-1, ``None`` where nothing was recorded."""
+        return round(part_ns / self.recorded_ns, 6) if self.recorded_ns else None
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Ready:
@@ -377,44 +381,34 @@ def _late(job: Negotiations, params: Params) -> Iterator[results.Finding]:
 
 
 def _metrics(job: Negotiations) -> dict[str, float | int | None]:
-    recorded_ns = job.recorded_ns
     worst = max(job.ranks, key=lambda rank: (rank.held_up_ns, -rank.rank), default=None)
     return {
         "negotiations": job.n_negotiations,
         "ties": job.n_ties,
         "ranks": len(job.ranks),
-        "recorded_s": recorded_ns / NS_PER_S,
-        "waited_ratio": round(job.waited_ns / recorded_ns, 6) if recorded_ns else None,
+        "recorded_s": job.recorded_ns / NS_PER_S,
+        "waited_ratio": job.ratio(job.waited_ns),
         "last_rank": worst.rank if worst else None,
         "last_rank_ratio": round(worst.n_last / worst.n_taken, 6) if worst else None,
-        "held_up_ratio": (
-            round(worst.held_up_ns / recorded_ns, 6) if worst and recorded_ns else None
-        ),
+        "held_up_ratio": job.ratio(worst.held_up_ns) if worst else None,
     }
 
 
 def _exhibits(job: Negotiations) -> Iterator[results.Exhibit]:
     shown = sorted(job.ranks, key=lambda rank: (-rank.n_last, rank.rank))[:MOST_BARS]
-    rest = f" The first {MOST_BARS} of {len(job.ranks):,}." if len(job.ranks) > MOST_BARS else ""
-    yield kit.table(
-        "last_ranks",
-        shown,
-        _RankBar,
-        title="How often each rank was ready last",
-        caption=f"Share of the negotiations in which a rank took part, and its fair share.{rest}",
-        drawn_as=results.ExhibitKind.BARS,
+    title = "How often each rank was ready last"
+    caption = "Share of the negotiations in which a rank took part, and its fair share."
+    if len(shown) < len(job.ranks):
+        caption += f" The first {MOST_BARS} of {len(job.ranks):,}."
+    kind = results.ExhibitKind.BARS
+    yield kit.table("last_ranks", shown, _RankBar, title=title, caption=caption, drawn_as=kind)
+    title = "Ranks and who waited for them"
+    caption = (
+        "A negotiation lasts until the last rank is ready. others_waited_s adds up over the other "
+        "ranks; held_up_s is the time in which only this rank was missing; own_wait_s is what it "
+        "waited itself. Ties count for nobody."
     )
-    yield kit.table(
-        "ranks",
-        job.ranks,
-        RankWait,
-        title="Ranks and who waited for them",
-        caption=(
-            "A negotiation lasts until the last rank is ready. others_waited_s adds up over the "
-            "other ranks; held_up_s is the time in which only this rank was missing; own_wait_s "
-            "is what it waited itself. Ties count for nobody."
-        ),
-    )
+    yield kit.table("ranks", job.ranks, RankWait, title=title, caption=caption)
     bins = bin_together(job.waits)
     yield kit.histogram(
         "wait_histogram",
@@ -426,16 +420,12 @@ def _exhibits(job: Negotiations) -> Iterator[results.Exhibit]:
         role=results.Role.IO,
     )
     longest = sorted(job.tensors, key=longest_first)[:MOST_TENSORS]
-    yield kit.table(
-        "tensors",
-        longest,
-        TensorWait,
-        title="Tensors that were waited for longest",
-        caption=(
-            f"The first {len(longest)} by the time from the first to the last rank, over all their "
-            "negotiations, which overlap each other; last_rank is the one that was last most often."
-        ),
+    title = "Tensors that were waited for longest"
+    caption = (
+        f"The first {len(longest)} by the time from the first to the last rank, over all their "
+        "negotiations, which overlap each other; last_rank is the one that was last most often."
     )
+    yield kit.table("tensors", longest, TensorWait, title=title, caption=caption)
 
 
 RULE = Rule(
