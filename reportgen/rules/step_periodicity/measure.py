@@ -7,14 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from reportgen.facts.inside import (
-    Load,
-    NodeGauge,
-    WindowContents,
-    Windows,
-    loads_inside,
-    window_contents,
-)
+from reportgen.facts import inside
+from reportgen.facts.inside import Load, NodeGauge, WindowContents, Windows
 from reportgen.facts.rhythm import Recurrence, Unit, recurrences_of, slow_events
 from reportgen.facts.steps import Integers, Loop, PhaseSteps, loop_of, phase_word, steps_of
 from reportgen.facts.trend import Mask
@@ -78,9 +72,9 @@ class Period:
     n_expected: int = col(name="expected")
     first_step: int = col()
     usual_ns: float = col("s", name="usual_s", per=NS_PER_S)
-    shown_cost: float = derived(lambda item: item.cost_each_s, "s", name="cost_each_s")
+    cost_each_s: float = derived(lambda item: item.cost_ns / item.n_found / NS_PER_S, "s")
     cost_ns: float = col("s", name="cost_s", per=NS_PER_S)
-    shown_pct: float = derived(lambda item: 100 * item.cost_ratio, "%", name="cost_pct")
+    cost_pct: float = derived(lambda item: 100 * item.cost_ratio, "%")
     slow_part: str = derived(
         lambda item: "pause before the next step" if item.is_between else "step"
     )
@@ -97,26 +91,6 @@ class Period:
     def cost_ratio(self) -> float:
         """Return its cost as a share of the worker's loop, in 0-1."""
         return min(self.cost_ns / self.loop_ns, 1.0) if self.loop_ns else 0.0
-
-    @property
-    def cost_each_s(self) -> float:
-        """Return what one occurrence costs on average."""
-        return self.cost_ns / self.n_found / NS_PER_S
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SharedPeriod:
-    """The same rhythm in one worker or in several.
-
-    Workers wait for each other, so costs are not added up: the costliest stands for all.
-    """
-
-    members: tuple[Period, ...]
-
-    @property
-    def main(self) -> Period:
-        """Return the rhythm of the worker in which it costs most."""
-        return max(self.members, key=lambda item: (item.cost_ratio, item.worker))
 
 
 @row
@@ -177,10 +151,12 @@ def _period(part: NodeProfile, steps: PhaseSteps, found: Recurrence, is_normal: 
         drawn=_drawn(steps),
         slowest=slowest,
         windows=Windows(first_ns=first_ns[marked.first], last_ns=last_ns[marked.last]),
-        contents=window_contents(
+        contents=inside.window_contents(
             own, windows, Windows(first_ns=first_ns[is_normal], last_ns=last_ns[is_normal])
         ),
-        loads=loads_inside(part.system, windows, (int(steps.start_ns[0]), int(steps.next_ns[-1]))),
+        loads=inside.loads_inside(
+            part.system, windows, (int(steps.start_ns[0]), int(steps.next_ns[-1]))
+        ),
     )
 
 
