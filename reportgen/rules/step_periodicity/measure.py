@@ -7,8 +7,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from reportgen.facts import inside
-from reportgen.facts.inside import Load, NodeGauge, WindowContents, Windows
+from reportgen.facts.inside import (
+    Load,
+    NodeGauge,
+    WindowContents,
+    Windows,
+    loads_inside,
+    window_contents,
+)
 from reportgen.facts.rhythm import Recurrence, Unit, recurrences_of, slow_events
 from reportgen.facts.steps import Integers, Loop, PhaseSteps, loop_of, phase_word, steps_of
 from reportgen.facts.trend import Mask
@@ -151,12 +157,10 @@ def _period(part: NodeProfile, steps: PhaseSteps, found: Recurrence, is_normal: 
         drawn=_drawn(steps),
         slowest=slowest,
         windows=Windows(first_ns=first_ns[marked.first], last_ns=last_ns[marked.last]),
-        contents=inside.window_contents(
+        contents=window_contents(
             own, windows, Windows(first_ns=first_ns[is_normal], last_ns=last_ns[is_normal])
         ),
-        loads=inside.loads_inside(
-            part.system, windows, (int(steps.start_ns[0]), int(steps.next_ns[-1]))
-        ),
+        loads=loads_inside(part.system, windows, (int(steps.start_ns[0]), int(steps.next_ns[-1]))),
     )
 
 
