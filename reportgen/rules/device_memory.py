@@ -69,8 +69,7 @@ class Params:
 
 
 def _grown(at_steps: Floats) -> float | None:
-    known = at_steps[~np.isnan(at_steps)]
-    return float(known[-1] - known[0]) if known.size > 1 else None
+    return float(at_steps[-1] - at_steps[0]) if at_steps.size > 1 else None
 
 
 @kit.row
@@ -82,8 +81,7 @@ class MemoryCurve:
         peak_reserved_bytes: ``None`` where it was not recorded, as ``reserved``.
         is_relative: totals were not recorded; the curve counts changes from 0.
         allocated, reserved: thinned curves in bytes.
-        at_steps, reserved_at_steps: (n_steps,) float64 bytes when each step began, NaN before
-            the first event.
+        at_steps, reserved_at_steps: bytes when each step began, from the first event on.
     """
 
     node: str
@@ -145,7 +143,7 @@ def _curve(trace: RankTrace, place: str, rows: NDArray[np.bool_]) -> MemoryCurve
 
 def _at(moment_ns: Times, time_ns: Times, values: Floats) -> Floats:
     place = np.searchsorted(time_ns, moment_ns, side="right") - 1
-    return np.where(place >= 0, values[np.maximum(place, 0)], np.nan)
+    return values[place[place >= 0]]
 
 
 def judge(ranks: Sequence[Sequence[MemoryCurve]], params: Params) -> Outcome:
@@ -180,18 +178,17 @@ def _growth(curve: MemoryCurve, limit_pct: float) -> Iterator[results.Finding]:
         (GROWING, curve.at_steps, curve.peak_allocated_bytes),
         (FRAGMENTING, curve.reserved_at_steps, curve.peak_reserved_bytes or 0.0),
     ):
-        known = at_steps[~np.isnan(at_steps)]
-        if known.size < LEAST_STEPS or not (np.diff(known) > 0).all():
+        if at_steps.size < LEAST_STEPS or not (np.diff(at_steps) > 0).all():
             continue
-        grown_bytes = float(known[-1] - known[0])
+        grown_bytes = float(at_steps[-1] - at_steps[0])
         share_pct = pct_of(grown_bytes, peak_bytes)
         if share_pct >= limit_pct:
             yield message.finding(
                 measured=share_pct,
                 threshold=limit_pct,
                 where=results.Where(node=curve.node, device=curve.place),
-                per_step=grown_bytes / (known.size - 1),
-                n_steps=known.size,
+                per_step=grown_bytes / (at_steps.size - 1),
+                n_steps=at_steps.size,
                 curve=curve,
                 grown=grown_bytes,
             )

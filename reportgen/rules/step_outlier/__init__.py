@@ -329,7 +329,7 @@ def _metrics(series: Sequence[StepSeries], batch_size: int | None) -> dict[str, 
         "outlier_steps": sum(len(item.outliers) for item in series),
         "steps_above_twice_median": sum(item.above_twice_median for item in series),
     }
-    paces = [pace for item in main if (pace := item.per_second(1, digits=4)) is not None]
+    paces = [item.steps_per_s for item in main if item.steps_per_s is not None]
     if paces:
         found["steps_per_s"] = float(np.median(paces))
         if batch_size is not None:

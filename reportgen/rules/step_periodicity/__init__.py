@@ -15,14 +15,8 @@ from reportgen.facts.rhythm import Unit
 from reportgen.rules import kit
 from reportgen.rules.base import About, Need, Outcome, Rule
 from reportgen.rules.step_periodicity import tables
-from reportgen.rules.step_periodicity.measure import (
-    NodeRhythms,
-    Params,
-    Period,
-    SharedPeriod,
-    measure,
-)
-from reportgen.rules.step_periodicity.tables import Compared, compare
+from reportgen.rules.step_periodicity.measure import NodeRhythms, Params, Period, measure
+from reportgen.rules.step_periodicity.tables import Compared, SharedPeriod, compare
 from reportgen.text import format_ns, join_names, ordinal, write
 from reportgen.units import seconds
 
@@ -90,7 +84,7 @@ RHYTHM = (
 )
 COST = (
     "Each costs {p.cost_each_s:s} more than the usual cycle of {p.usual_ns:ns}, {where}; "
-    "together {p.cost_ns:ns}, {p.shown_pct:pct} of the loop."
+    "together {p.cost_ns:ns}, {p.cost_pct:pct} of the loop."
 )
 WHERE = {True: "in the pause before the next step", False: "within the step"}
 UNSEEN = (

@@ -78,9 +78,9 @@ class Period:
     n_expected: int = col(name="expected")
     first_step: int = col()
     usual_ns: float = col("s", name="usual_s", per=NS_PER_S)
-    shown_cost: float = derived(lambda item: item.cost_each_s, "s", name="cost_each_s")
+    cost_each_s: float = derived(lambda item: item.cost_ns / item.n_found / NS_PER_S, "s")
     cost_ns: float = col("s", name="cost_s", per=NS_PER_S)
-    shown_pct: float = derived(lambda item: 100 * item.cost_ratio, "%", name="cost_pct")
+    cost_pct: float = derived(lambda item: 100 * item.cost_ratio, "%")
     slow_part: str = derived(
         lambda item: "pause before the next step" if item.is_between else "step"
     )
@@ -97,26 +97,6 @@ class Period:
     def cost_ratio(self) -> float:
         """Return its cost as a share of the worker's loop, in 0-1."""
         return min(self.cost_ns / self.loop_ns, 1.0) if self.loop_ns else 0.0
-
-    @property
-    def cost_each_s(self) -> float:
-        """Return what one occurrence costs on average."""
-        return self.cost_ns / self.n_found / NS_PER_S
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SharedPeriod:
-    """The same rhythm in one worker or in several.
-
-    Workers wait for each other, so costs are not added up: the costliest stands for all.
-    """
-
-    members: tuple[Period, ...]
-
-    @property
-    def main(self) -> Period:
-        """Return the rhythm of the worker in which it costs most."""
-        return max(self.members, key=lambda item: (item.cost_ratio, item.worker))
 
 
 @row

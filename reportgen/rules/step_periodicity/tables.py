@@ -10,7 +10,7 @@ from reportgen.facts.inside import Work
 from reportgen.profile.system import Floats
 from reportgen.results import Exhibit, ExhibitKind, Role, exhibit
 from reportgen.rules import kit
-from reportgen.rules.step_periodicity.measure import Period, SharedPeriod
+from reportgen.rules.step_periodicity.measure import Period
 from reportgen.units import NS_PER_S, seconds
 
 MOST_FUNCTIONS = 12
@@ -20,6 +20,21 @@ by the size of the difference; the others hardly matter."""
 ALWAYS_THERE_RATIO = 0.98
 """What fills normal steps as well says nothing about slow ones."""
 DIGITS = 6
+
+
+@kit.row
+class SharedPeriod:
+    """The same rhythm in one worker or in several.
+
+    Workers wait for each other, so costs are not added up: the costliest stands for all.
+    """
+
+    members: tuple[Period, ...]
+
+    @property
+    def main(self) -> Period:
+        """Return the rhythm of the worker in which it costs most."""
+        return max(self.members, key=lambda item: (item.cost_ratio, item.worker))
 
 
 @kit.row
