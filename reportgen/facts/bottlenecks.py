@@ -11,10 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from reportgen.facts.activity import training_loop_ns
-from reportgen.facts.breakdown import Breakdown, breakdown_of
+from reportgen.facts.breakdown import Breakdown, FunctionSums, breakdown_of, function_sums
 from reportgen.facts.gpu_use import BUSY_ABOVE_PCT, UNTOUCHED_PCT, low_gpus, low_used_gpus
 from reportgen.facts.host_load import Counts, hot_cores
-from reportgen.facts.inside import FunctionSums, function_sums
 from reportgen.facts.intervals import Instants, runs_of, spans_any_moment
 from reportgen.facts.minutes import minutes_of
 from reportgen.merging import concat, merge, merged, sum_by_key

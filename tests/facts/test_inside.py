@@ -5,18 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from reportgen.facts.inside import (
+from reportgen.facts.breakdown import (
     FunctionSums,
-    NodeGauge,
-    Windows,
-    Work,
     event_sums,
     function_sums,
     is_step,
     largest_increase,
-    loads_inside,
-    window_contents,
 )
+from reportgen.facts.inside import NodeGauge, Windows, Work, loads_inside, window_contents
 from reportgen.merging import merge
 from reportgen.profile import SpanTable
 from tests.builders import START_S, ns, span_table, system_table

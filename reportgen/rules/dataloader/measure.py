@@ -9,9 +9,9 @@ import numpy as np
 
 from reportgen.facts import loader as loading
 from reportgen.facts.activity import training_loop_ns, unrecorded_ns
+from reportgen.facts.breakdown import function_sums
 from reportgen.facts.groups import joint_codes, rows_by_code
 from reportgen.facts.host_load import CPU_HOT_PCT, IO_HOT_PCT, hot_cores
-from reportgen.facts.inside import function_sums
 from reportgen.facts.intervals import Instants, overlaps_any
 from reportgen.facts.loader import Integers, Mask, Seconds, Waiting, loader_rows, waits_of
 from reportgen.facts.samples import means, totals_over

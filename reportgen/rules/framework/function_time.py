@@ -13,8 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from reportgen.facts.breakdown import is_function, labels_of
 from reportgen.facts.groups import rows_by_code, sums_by_code
-from reportgen.facts.inside import is_function, labels_of
 from reportgen.facts.intervals import covered_before, merge_intervals
 from reportgen.profile import SpanTable
 from reportgen.results import Exhibit, ExhibitKind, exhibit

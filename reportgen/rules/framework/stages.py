@@ -14,9 +14,14 @@ from enum import StrEnum
 import numpy as np
 from numpy.typing import NDArray
 
-from reportgen.facts.breakdown import PASS_PHASES, SpanClass, classes_of, exchanges_data
+from reportgen.facts.breakdown import (
+    PASS_PHASES,
+    SpanClass,
+    classes_of,
+    exchanges_data,
+    is_function,
+)
 from reportgen.facts.groups import rows_by_code, sums_by_code
-from reportgen.facts.inside import is_function
 from reportgen.facts.intervals import covered_ns, merge_intervals, overlaps_any
 from reportgen.facts.loader import INITIALIZE, LoaderRows, loader_rows
 from reportgen.profile import SpanTable
