@@ -158,15 +158,22 @@ def breakdown_of(spans: SpanTable) -> Breakdown:
     pass_phases = {phase for pair in PASS_PHASES for side in pair for phase in side}
     plain = phase_sums(SpanClass.MODULE, SpanClass.GENERAL)
     step_ns, others_ns = _step_sums(spans.where(classes == SpanClass.STEP))
+    cpu_ns, gpu_ns, horovod_ns = (
+        sums_by_name(spans.where(classes == kind))
+        for kind in (SpanClass.CPU, SpanClass.GPU, SpanClass.HOROVOD)
+    )
     return Breakdown(
         device_ns=phase_sums(SpanClass.CPU, SpanClass.GPU),
-        cpu_ns=_name_sums(spans, classes == SpanClass.CPU),
-        gpu_ns=_name_sums(spans, classes == SpanClass.GPU),
+        cpu_ns=cpu_ns,
+        gpu_ns=gpu_ns,
         step_ns=step_ns,
         others_ns=others_ns,
         pass_ns={phase: total for phase, total in plain.items() if phase in pass_phases},
         general_ns=phase_sums(SpanClass.GENERAL),
-        horovod_ns=_activity_sums(spans, classes == SpanClass.HOROVOD),
+        # Marks that are named by a rank's number are no activities.
+        horovod_ns={
+            name: total for name, total in horovod_ns.items() if total or not name.isdecimal()
+        },
     )
 
 
@@ -199,16 +206,10 @@ def largest_first(total_ns: Mapping[str, int]) -> dict[str, int]:
     return dict(sorted(total_ns.items(), key=lambda item: (-item[1], item[0])))
 
 
-def _name_sums(spans: SpanTable, rows: NDArray[np.bool_]) -> dict[str, int]:
-    codes = spans.name[rows]
-    sums = sums_by_code(codes, spans.duration_ns[rows], len(spans.names))
-    return {spans.names[code]: int(sums[code]) for code in np.unique(codes).tolist()}
-
-
-def _activity_sums(spans: SpanTable, rows: NDArray[np.bool_]) -> dict[str, int]:
-    """Return the time of each activity of Horovod; marks named by a rank's number are none."""
-    sums = _name_sums(spans, rows)
-    return {name: total for name, total in sums.items() if total or not name.isdecimal()}
+def sums_by_name(spans: SpanTable) -> dict[str, int]:
+    """Return the time of the events of each name in ns."""
+    sums = sums_by_code(spans.name, spans.duration_ns, len(spans.names))
+    return {spans.names[code]: int(sums[code]) for code in np.unique(spans.name).tolist()}
 
 
 def _step_sums(steps: SpanTable) -> tuple[dict[str, int], int]:

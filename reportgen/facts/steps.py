@@ -237,6 +237,20 @@ def paces_of(spans: SpanTable) -> tuple[Pace, ...]:
     return tuple(paces)
 
 
+def main_paces(paces: Sequence[Pace]) -> list[Pace]:
+    """Return the paces of the phase that stands for the training: TRAIN, GLOBAL, most steps."""
+    totals: dict[str, int] = {}
+    for pace in paces:
+        totals[pace.phase] = totals.get(pace.phase, 0) + pace.n_steps
+    if not totals:
+        return []
+    named = (
+        phase for word in PREFERRED_PHASES for phase in sorted(totals) if phase_word(phase) == word
+    )
+    main = next(named, max(sorted(totals), key=lambda phase: totals[phase]))
+    return [pace for pace in paces if pace.phase == main]
+
+
 def find_straggler(
     paces: Sequence[Pace], *, loop_ns: int, above_pct: float
 ) -> LaggingWorker | None:
