@@ -17,9 +17,8 @@ from enum import IntEnum
 import numpy as np
 from numpy.typing import NDArray
 
-from reportgen.facts.groups import joint_codes, rows_by_code, sums_by_code
 from reportgen.facts.intervals import Instants, covered_each, union_length_ns, union_of
-from reportgen.merging import merged, sum_by_key
+from reportgen.merging import joint_codes, merged, rows_by_code, sum_by_key, sums_by_code
 from reportgen.profile import SpanSource, SpanTable
 from reportgen.profile.spans import LOADER_PROCESS, STEP_PREFIX, Words
 

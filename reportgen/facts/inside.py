@@ -13,11 +13,10 @@ from enum import StrEnum
 import numpy as np
 
 from reportgen.facts.breakdown import Integers, is_function, labels_of
-from reportgen.facts.groups import rows_by_code, sums_by_code
 from reportgen.facts.intervals import Instants, covered_each, overlaps_any, union_of
 from reportgen.facts.loader import loader_rows
 from reportgen.facts.samples import mean_over, present_values
-from reportgen.merging import merged, sum_by_key
+from reportgen.merging import merged, rows_by_code, sum_by_key, sums_by_code
 from reportgen.profile import SeriesKind, SpanTable, SystemTable
 from reportgen.profile.system import Floats
 

@@ -13,9 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from reportgen.facts.groups import joint_codes, rows_by_code
-from reportgen.facts.intervals import Instants, clip, covered_ns, join, union_of
-from reportgen.facts.nesting import parents_of
+from reportgen.facts.intervals import Instants, clip, covered_ns, join, parents_of, union_of
+from reportgen.merging import joint_codes, rows_by_code
 from reportgen.profile import SpanTable
 from reportgen.profile.memo import fact
 from reportgen.profile.spans import LOADER_PROCESS

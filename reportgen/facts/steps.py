@@ -8,9 +8,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from reportgen.facts.activity import training_loop_ns
-from reportgen.facts.groups import rows_by_code
-from reportgen.merging import greatest, least, merged
+from reportgen.facts.samples import training_loop_ns
+from reportgen.merging import greatest, least, merged, rows_by_code
 from reportgen.profile import NO_STEP, SpanTable
 from reportgen.profile.memo import fact
 

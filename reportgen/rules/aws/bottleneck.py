@@ -13,7 +13,7 @@ import numpy as np
 
 from reportgen.facts.bottlenecks import Bottlenecks, bottlenecks_of, minutes_above, stretches_of
 from reportgen.facts.breakdown import largest_increase
-from reportgen.facts.host_load import USED_UP_RATIO
+from reportgen.facts.usage import USED_UP_RATIO
 from reportgen.merging import merge
 from reportgen.profile import NodeProfile, SeriesKind
 from reportgen.results import (

@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from reportgen.facts.activity import unrecorded_ns
 from reportgen.facts.breakdown import (
     PASS_PHASES,
     Breakdown,
@@ -25,7 +24,6 @@ from reportgen.facts.breakdown import (
     labels_of,
     sums_by_name,
 )
-from reportgen.facts.groups import joint_codes, rows_by_code, sums_by_code
 from reportgen.facts.intervals import (
     Union,
     covered_each,
@@ -33,12 +31,22 @@ from reportgen.facts.intervals import (
     join,
     overlap_ns,
     overlaps_any,
+    self_times_ns,
     union_of,
 )
 from reportgen.facts.loader import INITIALIZE, loader_rows
-from reportgen.facts.nesting import self_times_ns
+from reportgen.facts.samples import unrecorded_ns
 from reportgen.facts.steps import Loop, Pace, loop_of, paces_of, phase_word
-from reportgen.merging import concat, merge, merge_by, merged, sum_by_key
+from reportgen.merging import (
+    concat,
+    joint_codes,
+    merge,
+    merge_by,
+    merged,
+    rows_by_code,
+    sum_by_key,
+    sums_by_code,
+)
 from reportgen.profile import Clock, NodeProfile, SpanTable
 from reportgen.rules.base import param
 from reportgen.rules.kit import row

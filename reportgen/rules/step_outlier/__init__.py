@@ -8,8 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from reportgen import results
-from reportgen.facts.breakdown import Breakdown
-from reportgen.facts.inside import largest_increase
+from reportgen.facts.breakdown import Breakdown, largest_increase
 from reportgen.facts.rhythm import period_of
 from reportgen.facts.steps import phase_word
 from reportgen.profile.system import Instants
