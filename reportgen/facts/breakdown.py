@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 
@@ -131,47 +131,31 @@ def exchanges_data(spans: SpanTable) -> NDArray[np.bool_]:
 
 
 def breakdown_of(spans: SpanTable) -> Breakdown:
-    """Add up the durations of events, each once.
-
-    Args:
-        spans: the events that count, of one node; preselected by the caller.
-    """
+    """Add up the durations of events of one node, which the caller has chosen."""
     if spans.n_spans == 0:
         return Breakdown()
     classes = classes_of(spans)
-    n_phases = len(spans.phases)
-    by_phase = sums_by_code(
-        classes * n_phases + spans.phase, spans.duration_ns, len(SpanClass) * n_phases
-    ).reshape(len(SpanClass), n_phases)
-    seen = np.zeros((len(SpanClass), n_phases), dtype=bool)
-    seen[classes, spans.phase] = True
-
-    def phase_sums(*wanted: SpanClass) -> dict[str, int]:
-        return {
-            phase: int(by_phase[kind, code])
-            for code, phase in enumerate(spans.phases)
-            for kind in wanted
-            if seen[kind, code]
-        }
-
+    of_class = {kind: spans.where(classes == kind) for kind in SpanClass}
+    phase_ns = {
+        kind: _sums(its.phase, its.duration_ns, its.phases) for kind, its in of_class.items()
+    }
     pass_phases = {phase for pair in PASS_PHASES for side in pair for phase in side}
-    plain = phase_sums(SpanClass.MODULE, SpanClass.GENERAL)
-    step_ns, others_ns = _step_sums(spans.where(classes == SpanClass.STEP))
-    cpu_ns, gpu_ns, horovod_ns = (
-        sums_by_name(spans.where(classes == kind))
-        for kind in (SpanClass.CPU, SpanClass.GPU, SpanClass.HOROVOD)
-    )
+    plain_ns = phase_ns[SpanClass.MODULE] | phase_ns[SpanClass.GENERAL]
+    step_ns, others_ns = _step_sums(of_class[SpanClass.STEP])
+    activity_ns = sums_by_name(of_class[SpanClass.HOROVOD])
     return Breakdown(
-        device_ns=phase_sums(SpanClass.CPU, SpanClass.GPU),
-        cpu_ns=cpu_ns,
-        gpu_ns=gpu_ns,
+        device_ns=phase_ns[SpanClass.CPU] | phase_ns[SpanClass.GPU],
+        cpu_ns=sums_by_name(of_class[SpanClass.CPU]),
+        gpu_ns=sums_by_name(of_class[SpanClass.GPU]),
         step_ns=step_ns,
         others_ns=others_ns,
-        pass_ns={phase: total for phase, total in plain.items() if phase in pass_phases},
-        general_ns=phase_sums(SpanClass.GENERAL),
+        pass_ns={phase: time_ns for phase, time_ns in plain_ns.items() if phase in pass_phases},
+        general_ns=phase_ns[SpanClass.GENERAL],
         # Marks that are named by a rank's number are no activities.
         horovod_ns={
-            name: total for name, total in horovod_ns.items() if total or not name.isdecimal()
+            name: time_ns
+            for name, time_ns in activity_ns.items()
+            if time_ns or not name.isdecimal()
         },
     )
 
@@ -207,8 +191,12 @@ def largest_first(total_ns: Mapping[str, int]) -> dict[str, int]:
 
 def sums_by_name(spans: SpanTable) -> dict[str, int]:
     """Return the time of the events of each name in ns."""
-    sums = sums_by_code(spans.name, spans.duration_ns, len(spans.names))
-    return {spans.names[code]: int(sums[code]) for code in np.unique(spans.name).tolist()}
+    return _sums(spans.name, spans.duration_ns, spans.names)
+
+
+def _sums(codes: Words, time_ns: Integers, words: Sequence[str]) -> dict[str, int]:
+    sums = sums_by_code(codes, time_ns, len(words))
+    return {words[code]: int(sums[code]) for code in np.unique(codes).tolist()}
 
 
 def _step_sums(steps: SpanTable) -> tuple[dict[str, int], int]:
