@@ -288,8 +288,7 @@ class Increase:
 
 def is_step(spans: SpanTable) -> Mask:
     """Return an (n,) mask of the events of step phases, whatever precedes the word."""
-    codes = [code for code, phase in enumerate(spans.phases) if STEP_PREFIX in phase]
-    return np.isin(spans.phase, codes)
+    return spans.in_phases(phase for phase in spans.phases if STEP_PREFIX in phase)
 
 
 def function_sums(spans: SpanTable, rows: Mask) -> FunctionSums:

@@ -1,6 +1,6 @@
 """What ran inside some windows of time against others, and how busy a node was meanwhile.
 
-Windows are disjoint. A function's time in them is the union of its events, so that recursion and
+Union are disjoint. A function's time in them is the union of its events, so that recursion and
 threads count once.
 """
 
@@ -13,7 +13,7 @@ from enum import StrEnum
 import numpy as np
 
 from reportgen.facts.breakdown import Integers, is_function, labels_of
-from reportgen.facts.intervals import Instants, covered_each, overlaps_any, union_of
+from reportgen.facts.intervals import Union, covered_each, overlaps_any, union_of
 from reportgen.facts.loader import loader_rows
 from reportgen.facts.samples import mean_over, present_values
 from reportgen.merging import merged, rows_by_code, sum_by_key, sums_by_code
@@ -24,19 +24,6 @@ MOST_FUNCTIONS = 40
 """So many functions, by their time in slow windows, are compared; the others hardly matter."""
 LIFE_FACTOR = 2
 """An event longer than twice the longest slow window is something that lives, not that runs."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Windows:
-    """Disjoint stretches of time in order, (n,) int64 ns each."""
-
-    first_ns: Instants
-    last_ns: Instants
-
-    @property
-    def total_ns(self) -> int:
-        """Return how long they are together."""
-        return int((self.last_ns - self.first_ns).sum())
 
 
 class Work(StrEnum):
@@ -67,37 +54,37 @@ class WindowContents:
     in_normal_ns: Mapping[tuple[str, Work], int] = merged(sum_by_key)
 
 
-def window_contents(spans: SpanTable, slow: Windows, normal: Windows) -> WindowContents:
+def window_contents(spans: SpanTable, slow: Union, normal: Union) -> WindowContents:
     """Compare what ran in slow windows with what ran in normal ones.
 
     Args:
         spans: all events of one worker.
         slow, normal: windows of the same kind.
     """
-    longest_ns = LIFE_FACTOR * int((slow.last_ns - slow.first_ns).max(initial=0))
+    longest_ns = LIFE_FACTOR * int((slow.end_ns - slow.start_ns).max(initial=0))
     its = spans.where(is_function(spans) & (spans.duration_ns <= longest_ns))
 
     def covered(rows: Integers | slice) -> list[int]:
         union = union_of(its.start_ns[rows], its.end_ns[rows])
-        sides = (covered_each(union, side.first_ns, side.last_ns) for side in (slow, normal))
+        sides = (covered_each(union, side.start_ns, side.end_ns) for side in (slow, normal))
         return [int(side.sum()) for side in sides]
 
     found = [((label, work), covered(rows)) for label, work, rows in _longest(its, slow)]
-    whole = zip((slow.total_ns, normal.total_ns), covered(slice(None)), strict=True)
+    whole = zip((slow.length_ns, normal.length_ns), covered(slice(None)), strict=True)
     found.append((("no recorded function", Work.UNSEEN), [all_ns - ns for all_ns, ns in whole]))
     return WindowContents(
-        n_slow=slow.first_ns.size,
-        n_normal=normal.first_ns.size,
-        slow_ns=slow.total_ns,
-        normal_ns=normal.total_ns,
+        n_slow=slow.start_ns.size,
+        n_normal=normal.start_ns.size,
+        slow_ns=slow.length_ns,
+        normal_ns=normal.length_ns,
         in_slow_ns=sum_by_key({key: slow_ns} for key, (slow_ns, _) in found),
         in_normal_ns=sum_by_key({key: normal_ns} for key, (_, normal_ns) in found),
     )
 
 
-def _longest(spans: SpanTable, slow: Windows) -> Iterator[tuple[str, Work, Integers]]:
+def _longest(spans: SpanTable, slow: Union) -> Iterator[tuple[str, Work, Integers]]:
     """Yield label, kind and rows of the functions that meet slow windows for longest."""
-    is_met = overlaps_any(spans.start_ns, spans.end_ns, slow.first_ns, slow.last_ns)
+    is_met = overlaps_any(spans.start_ns, spans.end_ns, slow.start_ns, slow.end_ns)
     if not is_met.any():
         return
     codes, labels = labels_of(spans)
@@ -135,7 +122,7 @@ class Load:
 
 
 def loads_inside(
-    system: SystemTable, inside: Windows, loop_ns: tuple[int, int]
+    system: SystemTable, inside: Union, loop_ns: tuple[int, int]
 ) -> dict[NodeGauge, Load]:
     """Return the gauges that were sampled, over the ticks inside windows and the others.
 
@@ -152,7 +139,7 @@ def loads_inside(
         NodeGauge.IO_WAIT: mean_over(system.matrix(SeriesKind.IO_WAIT)),
     }
     tick_ns = system.tick_ns
-    is_inside = overlaps_any(tick_ns, tick_ns, inside.first_ns, inside.last_ns)
+    is_inside = overlaps_any(tick_ns, tick_ns, inside.start_ns, inside.end_ns)
     is_outside = (tick_ns >= loop_ns[0]) & (tick_ns <= loop_ns[1]) & ~is_inside
     return {
         gauge: _load(present_values(values[is_inside]), present_values(values[is_outside]))

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from reportgen.facts.inside import NodeGauge, Windows, Work, loads_inside, window_contents
+from reportgen.facts.inside import NodeGauge, Work, loads_inside, window_contents
+from reportgen.facts.intervals import Union
 from reportgen.profile import SpanTable
 from tests.builders import START_S, ns, span_table, system_table
 
@@ -13,11 +14,11 @@ def spans(*rows: tuple[str, str, float, float]) -> SpanTable:
     return span_table([(phase, name, START_S + a, START_S + b) for phase, name, a, b in rows])
 
 
-def windows(*edges_s: tuple[float, float]) -> Windows:
+def windows(*edges_s: tuple[float, float]) -> Union:
     first, last = zip(*edges_s, strict=True)
-    return Windows(
-        first_ns=np.array([ns(START_S + at) for at in first]),
-        last_ns=np.array([ns(START_S + at) for at in last]),
+    return Union(
+        start_ns=np.array([ns(START_S + at) for at in first]),
+        end_ns=np.array([ns(START_S + at) for at in last]),
     )
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from enum import Enum
 
 from reportgen.facts.breakdown import (
     FORWARD_PASS,
@@ -29,37 +28,25 @@ _TITLES: Mapping[str, tuple[str, str]] = {
 """AWS's member -> our exhibit id and title."""
 
 
-class MemberOrder(Enum):
-    """The two orders of AWS's members: OverallFrameworkMetrics' and the bottleneck rules'."""
-
-    OVERALL = ("phases", "operators")
-    BOTTLENECK = ("operators", "phases")
-
-
 def breakdown_details(
-    breakdown: Breakdown, *, with_others: bool, order: MemberOrder = MemberOrder.BOTTLENECK
+    breakdown: Breakdown, *, with_others: bool, phases_first: bool = False
 ) -> Details:
     """Return AWS's members with correct labels.
 
     Args:
         breakdown: the sums.
         with_others: whether ``phase`` has the time between steps; only OverallFrameworkMetrics.
-        order: the order of members (docs/rules.md).
+        phases_first: AWS's order for steps; its bottleneck rules begin with the operators.
 
     Edge cases: without events exactly ``{"ratio": {}, "phase": {}, "phase_time": {}}``.
     """
-    blocks: dict[str, Details] = {
-        "operators": _operators("CPU", breakdown.cpu_ns) | _operators("GPU", breakdown.gpu_ns),
-        "phases": {
-            "phase": _pct(_steps_ns(breakdown.step_ns, breakdown, with_others=with_others)),
-            "phase_time": {},
-        },
-    }
-    device_first = "cpu" if order is MemberOrder.BOTTLENECK else "gpu"
+    operators = _operators("CPU", breakdown.cpu_ns) | _operators("GPU", breakdown.gpu_ns)
+    steps_ns = _steps_ns(breakdown.step_ns, breakdown, with_others=with_others)
+    phases: Details = {"phase": _pct(steps_ns), "phase_time": {}}
+    device_first = "gpu" if phases_first else "cpu"
     devices = sorted(breakdown.device_ns, key=lambda name: (device_first not in name, name))
     details: Details = {"ratio": _pct({name: breakdown.device_ns[name] for name in devices})}
-    for block in order.value:
-        details |= blocks[block]
+    details |= phases | operators if phases_first else operators | phases
     rest = {
         "general": largest_first(breakdown.general_ns),
         "forward_backward": forward_backward_ns(breakdown),

@@ -11,7 +11,6 @@ from reportgen.facts.steps import Loop, find_straggler, main_paces
 from reportgen.profiling import ProfilingKind
 from reportgen.results import Counters, Details, Exhibit, Finding, Role, Where
 from reportgen.rules.aws.breakdown import (
-    MemberOrder,
     breakdown_details,
     exhibits_of_breakdown,
     exhibits_of_members,
@@ -129,7 +128,7 @@ LOADER_PREFIX = "enumerate(DataLoader)#"
 def judge(measurements: Sequence[FrameworkSums], params: Params) -> Outcome:
     """Add up the nodes; AWS's counters stay 0 by definition."""
     job = merge([FrameworkSums(), *measurements])
-    details = breakdown_details(job.breakdown, with_others=True, order=MemberOrder.OVERALL)
+    details = breakdown_details(job.breakdown, with_others=True, phases_first=True)
     missing = _missing(job)
     return Outcome(
         missing=missing,

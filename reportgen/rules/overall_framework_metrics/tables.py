@@ -248,17 +248,15 @@ def exhibit_of_functions(functions: Sequence[FunctionTime]) -> Iterator[Exhibit]
     if not functions:
         return
     totals = sum_by_key({item.node: item.total_ns} for item in functions)
-    on_wall_clock = {item.node for item in functions if not item.is_relative}
-    shown = on_wall_clock or {max(totals, key=lambda node: totals[node])}
-    found = [item for item in functions if item.node in shown]
-    apart = [node for node in totals if node not in shown]
-    if len(shown) > MOST_NODES_APART:
-        found, shown = _as_one_node(found, f"all {len(shown)} nodes"), {""}
-    width_ns = _common_width_ns(found, MOST_BUCKETS // len(shown))
-    rows = merge_by(
-        (_in_buckets(item, width_ns) for item in found), lambda item: (item.node, item.label)
-    ).values()
+    on_clock = {item.node for item in functions if not item.is_relative}
+    on_clock = on_clock or {max(totals, key=lambda node: totals[node])}
+    found = [item for item in functions if item.node in on_clock]
+    if len(on_clock) > MOST_NODES_APART:
+        found = _as_one_node(found, f"all {len(on_clock)} nodes")
     nodes = list(dict.fromkeys(item.node for item in found))
+    width_ns = _common_width_ns(found, MOST_BUCKETS // len(nodes))
+    in_buckets = (_in_buckets(item, width_ns) for item in found)
+    rows = merge_by(in_buckets, lambda item: (item.node, item.label)).values()
     cells = [
         (item, bucket, time_ns)
         for item in sorted(rows, key=lambda item: (nodes.index(item.node), *_size(item)))
@@ -269,10 +267,9 @@ def exhibit_of_functions(functions: Sequence[FunctionTime]) -> Iterator[Exhibit]
     ]
     caption = write(
         "Time in each function per {width:ns}, added up over the workers; a function inside "
-        "another counts in both. An absent cell is 0. {listed}{left_out}",
+        "another counts in both. An absent cell is 0. {left_out}",
         width=width_ns,
-        listed=_listed(found),
-        left_out=_left_out(apart),
+        left_out=_left_out(found, [node for node in totals if node not in on_clock]),
     )
     yield exhibit(
         "function_time",
@@ -323,17 +320,15 @@ def _in_buckets(item: FunctionTime, width_ns: int) -> FunctionTime:
     return replace(item, width_ns=width_ns, bucket_ns=bucket_ns)
 
 
-def _listed(functions: Sequence[FunctionTime]) -> str:
+def _left_out(functions: Sequence[FunctionTime], names: Sequence[str]) -> str:
+    """Say which functions are one row, and which nodes are not shown."""
+    text = f"The {MOST_FUNCTIONS} functions of most time are listed, the others are one row."
     if all(item.label != OTHER_FUNCTIONS for item in functions):
-        return "All functions are listed."
-    return f"The {MOST_FUNCTIONS} functions of most time are listed, the others are one row."
-
-
-def _left_out(names: Sequence[str]) -> str:
+        text = "All functions are listed."
     if not names:
-        return ""
+        return text
     why = "has a clock of its own and is" if len(names) == 1 else "have clocks of their own and are"
-    return f" {join_names(names, most=MOST_NODES_APART)} {why} left out."
+    return f"{text} {join_names(names, most=MOST_NODES_APART)} {why} left out."
 
 
 # What recording costs
