@@ -1,14 +1,21 @@
-"""Measurements of several parts of a job that become one: each field says how."""
+"""What belongs together becomes one: measurements of several parts of a job, rows of one code.
+
+The fields of a measurement say how they merge.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, fields
 from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
 
 _T = TypeVar("_T")
 _K = TypeVar("_K")
 _V = TypeVar("_V")
+Rows = NDArray[np.int64]
 
 
 def merged(reduce: Callable[[Sequence[Any]], Any], **options: Any) -> Any:
@@ -75,3 +82,34 @@ def least(values: Iterable[int | None]) -> int | None:
 def greatest(values: Iterable[int | None]) -> int | None:
     """Return the largest of the values that are there, ``None`` without any."""
     return max((value for value in values if value is not None), default=None)
+
+
+# Rows in arrays
+
+
+def sums_by_code(codes: NDArray[np.integer], values: NDArray[np.int64], n_codes: int) -> Rows:
+    """Return (n_codes,) exact sums of (n,) values for each code, 0 for codes without rows."""
+    sums = np.zeros(n_codes, dtype=np.int64)
+    np.add.at(sums, codes, values)
+    return sums
+
+
+def rows_by_code(codes: NDArray[np.integer]) -> Iterator[tuple[int, Rows]]:
+    """Yield each code that occurs, ascending, with its rows in their present order."""
+    order = np.argsort(codes, kind="stable")
+    found, first = np.unique(codes[order], return_index=True)
+    yield from zip(found.tolist(), np.split(order, first[1:]), strict=False)
+
+
+def joint_codes(*columns: NDArray[np.integer]) -> Rows:
+    """Return (n,) int64 codes that are equal where all columns are equal.
+
+    Args:
+        columns: at least one, (n,) integers each; codes ascend by the first column, then by the
+            next.
+    """
+    codes = np.zeros(columns[0].shape, dtype=np.int64)
+    for column in columns:
+        values, index = np.unique(column, return_inverse=True)
+        codes = codes * max(values.size, 1) + index.reshape(-1)
+    return codes

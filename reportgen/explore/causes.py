@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from reportgen.facts.inside import FunctionSums, event_sums, is_step, largest_increase
+from reportgen.facts.breakdown import FunctionSums, event_sums, is_step, largest_increase
 from reportgen.facts.intervals import overlaps_any, spans_any_moment
 from reportgen.profile import SpanTable
 from reportgen.rules.functions import cause_text

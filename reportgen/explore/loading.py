@@ -12,8 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reportgen.explore.statistics import STEP
-from reportgen.facts.loader import INITIALIZE, PROCESS, too_many_steps
+from reportgen.facts.loader import INITIALIZE, too_many_steps
 from reportgen.facts.trend import MEDIAN_FACTOR
+from reportgen.profile.spans import LOADER_PROCESS
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -56,12 +57,12 @@ def initialization_times(frame: pd.DataFrame) -> pd.DataFrame:
 
 def worker_times(frame: pd.DataFrame) -> pd.DataFrame:
     """Return the life times of worker processes, in order of time: not the time they worked."""
-    return _in_order(frame[frame["process"] == PROCESS])
+    return _in_order(frame[frame["process"] == LOADER_PROCESS])
 
 
 def waits(frame: pd.DataFrame) -> pd.DataFrame:
     """Return the calls of GetNext, in which training waits for a batch, in order of time."""
-    return _in_order(frame[~frame["process"].isin([INITIALIZE, PROCESS])])
+    return _in_order(frame[~frame["process"].isin([INITIALIZE, LOADER_PROCESS])])
 
 
 def outliers(

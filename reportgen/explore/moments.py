@@ -13,9 +13,8 @@ from numpy.typing import NDArray
 
 from reportgen.explore.loading import OUTLIER_FACTOR, batch_times, only_batches
 from reportgen.explore.statistics import STEP
-from reportgen.facts.gpu_use import IDLE_BELOW_PCT
-from reportgen.facts.host_load import CPU_HOT_PCT
 from reportgen.facts.trend import MEDIAN_FACTOR, above_median
+from reportgen.facts.usage import CPU_HOT_PCT, IDLE_BELOW_PCT
 from reportgen.profile.system import device_order
 from reportgen.units import NS_PER_US
 

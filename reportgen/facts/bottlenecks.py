@@ -10,13 +10,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from reportgen.facts.activity import training_loop_ns
-from reportgen.facts.breakdown import Breakdown, breakdown_of
-from reportgen.facts.gpu_use import BUSY_ABOVE_PCT, UNTOUCHED_PCT, low_gpus, low_used_gpus
-from reportgen.facts.host_load import Counts, hot_cores
-from reportgen.facts.inside import FunctionSums, function_sums
+from reportgen.facts.breakdown import Breakdown, FunctionSums, breakdown_of, function_sums
 from reportgen.facts.intervals import Instants, runs_of, spans_any_moment
-from reportgen.facts.minutes import minutes_of
+from reportgen.facts.samples import Counts, minutes_of, training_loop_ns
+from reportgen.facts.usage import BUSY_ABOVE_PCT, UNTOUCHED_PCT, hot_cores, low_gpus, low_used_gpus
 from reportgen.merging import concat, merge, merged, sum_by_key
 from reportgen.profile import NodeProfile, SeriesKind
 from reportgen.profile.memo import fact

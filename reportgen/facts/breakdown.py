@@ -1,23 +1,26 @@
-"""What kind of event each is, and where the time of framework events went.
+"""Framework events: what kind each is, where their time went, which functions ran at some moments.
 
 The sums are those behind the breakdown members of AWS's rules (docs/rules.md): of all events, or
-of those that ran at certain moments. Each event counts once with its full duration.
+of those that ran at certain moments. Each event counts once with its full duration, however many
+moments it meets.
 """
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 
 import numpy as np
 from numpy.typing import NDArray
 
-from reportgen.facts.groups import rows_by_code, sums_by_code
-from reportgen.facts.intervals import union_length_ns
-from reportgen.merging import merged, sum_by_key
+from reportgen.facts.intervals import Instants, covered_each, union_length_ns, union_of
+from reportgen.merging import joint_codes, merged, rows_by_code, sum_by_key, sums_by_code
 from reportgen.profile import SpanSource, SpanTable
+from reportgen.profile.spans import LOADER_PROCESS, STEP_PREFIX, Words
 
 LISTED_FROM_RATIO = 0.02
 """Operators and Horovod activities with more than 2 % are listed, as in AWS's results."""
@@ -40,6 +43,17 @@ _EXCHANGE_NAME = re.compile(
 )
 """Names of c10d and Horovod (docs/formats.md). Tensors that are broadcast to another shape
 (``aten::broadcast_tensors``) stay where they are."""
+
+LEAST_INCREASE = 1.5
+LEAST_EVENTS = 10
+"""A function is named as a cause when its share of the time is one and a half times as large as
+otherwise, and when so many events on both sides say so: fewer may be chance."""
+_NONE = np.empty(0, dtype=np.int64)
+
+Mask = NDArray[np.bool_]
+Integers = NDArray[np.int64]
+Function = tuple[str, str]
+"""Name and phase of a function."""
 
 
 class SpanClass(IntEnum):
@@ -117,41 +131,32 @@ def exchanges_data(spans: SpanTable) -> NDArray[np.bool_]:
 
 
 def breakdown_of(spans: SpanTable) -> Breakdown:
-    """Add up the durations of events, each once.
-
-    Args:
-        spans: the events that count, of one node; preselected by the caller.
-    """
+    """Add up the durations of events of one node, which the caller has chosen."""
     if spans.n_spans == 0:
         return Breakdown()
     classes = classes_of(spans)
-    n_phases = len(spans.phases)
-    by_phase = sums_by_code(
-        classes * n_phases + spans.phase, spans.duration_ns, len(SpanClass) * n_phases
-    ).reshape(len(SpanClass), n_phases)
-    seen = np.zeros((len(SpanClass), n_phases), dtype=bool)
-    seen[classes, spans.phase] = True
-
-    def phase_sums(*wanted: SpanClass) -> dict[str, int]:
-        return {
-            phase: int(by_phase[kind, code])
-            for code, phase in enumerate(spans.phases)
-            for kind in wanted
-            if seen[kind, code]
-        }
-
+    of_class = {kind: spans.where(classes == kind) for kind in SpanClass}
+    phase_ns = {
+        kind: _sums(its.phase, its.duration_ns, its.phases) for kind, its in of_class.items()
+    }
     pass_phases = {phase for pair in PASS_PHASES for side in pair for phase in side}
-    plain = phase_sums(SpanClass.MODULE, SpanClass.GENERAL)
-    step_ns, others_ns = _step_sums(spans.where(classes == SpanClass.STEP))
+    plain_ns = phase_ns[SpanClass.MODULE] | phase_ns[SpanClass.GENERAL]
+    step_ns, others_ns = _step_sums(of_class[SpanClass.STEP])
+    activity_ns = sums_by_name(of_class[SpanClass.HOROVOD])
     return Breakdown(
-        device_ns=phase_sums(SpanClass.CPU, SpanClass.GPU),
-        cpu_ns=_name_sums(spans, classes == SpanClass.CPU),
-        gpu_ns=_name_sums(spans, classes == SpanClass.GPU),
+        device_ns=phase_ns[SpanClass.CPU] | phase_ns[SpanClass.GPU],
+        cpu_ns=sums_by_name(of_class[SpanClass.CPU]),
+        gpu_ns=sums_by_name(of_class[SpanClass.GPU]),
         step_ns=step_ns,
         others_ns=others_ns,
-        pass_ns={phase: total for phase, total in plain.items() if phase in pass_phases},
-        general_ns=phase_sums(SpanClass.GENERAL),
-        horovod_ns=_activity_sums(spans, classes == SpanClass.HOROVOD),
+        pass_ns={phase: time_ns for phase, time_ns in plain_ns.items() if phase in pass_phases},
+        general_ns=phase_ns[SpanClass.GENERAL],
+        # Marks that are named by a rank's number are no activities.
+        horovod_ns={
+            name: time_ns
+            for name, time_ns in activity_ns.items()
+            if time_ns or not name.isdecimal()
+        },
     )
 
 
@@ -184,16 +189,14 @@ def largest_first(total_ns: Mapping[str, int]) -> dict[str, int]:
     return dict(sorted(total_ns.items(), key=lambda item: (-item[1], item[0])))
 
 
-def _name_sums(spans: SpanTable, rows: NDArray[np.bool_]) -> dict[str, int]:
-    codes = spans.name[rows]
-    sums = sums_by_code(codes, spans.duration_ns[rows], len(spans.names))
-    return {spans.names[code]: int(sums[code]) for code in np.unique(codes).tolist()}
+def sums_by_name(spans: SpanTable) -> dict[str, int]:
+    """Return the time of the events of each name in ns."""
+    return _sums(spans.name, spans.duration_ns, spans.names)
 
 
-def _activity_sums(spans: SpanTable, rows: NDArray[np.bool_]) -> dict[str, int]:
-    """Return the time of each activity of Horovod; marks named by a rank's number are none."""
-    sums = _name_sums(spans, rows)
-    return {name: total for name, total in sums.items() if total or not name.isdecimal()}
+def _sums(codes: Words, time_ns: Integers, words: Sequence[str]) -> dict[str, int]:
+    sums = sums_by_code(codes, time_ns, len(words))
+    return {words[code]: int(sums[code]) for code in np.unique(codes).tolist()}
 
 
 def _step_sums(steps: SpanTable) -> tuple[dict[str, int], int]:
@@ -208,3 +211,147 @@ def _step_sums(steps: SpanTable) -> tuple[dict[str, int], int]:
             union_ns = union_length_ns(start_ns[its], end_ns[its])
             by_phase[name] = by_phase.get(name, 0) + union_ns
     return by_phase, others_ns
+
+
+# Functions: which events they are, and what they are called
+
+
+def is_function(spans: SpanTable) -> Mask:
+    """Return an (n,) mask of the events that are functions: neither steps nor process lives."""
+    is_other = spans.in_phases((LOADER_PROCESS,)) | (classes_of(spans) == SpanClass.STEP)
+    return np.asarray(~is_other)
+
+
+def labels_of(spans: SpanTable) -> tuple[Integers, tuple[str, ...]]:
+    """Return (n,) codes of functions, and their labels.
+
+    A function is a name within a phase, because a model's name stands in its forward and its
+    backward events. The phases of communication are tensors: there the name alone is the function.
+    """
+    is_horovod = classes_of(spans) == SpanClass.HOROVOD
+    phase = np.where(is_horovod, -1, spans.phase)
+    codes = joint_codes(phase, spans.name)
+    _, first = np.unique(codes, return_index=True)
+    pairs = [(int(phase[row]), int(spans.name[row])) for row in first.tolist()]
+    n_phases = Counter(name for _, name in pairs)
+    labels = tuple(
+        spans.names[name]
+        if n_phases[name] == 1
+        else f"{spans.names[name]} ({spans.phases[code] if code >= 0 else 'communication'})"
+        for code, name in pairs
+    )
+    return np.searchsorted(codes[first], codes), labels
+
+
+# Events that meet some moments
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FunctionSums:
+    """Functions and the events chosen of each; ``merge`` adds up those of several nodes.
+
+    Attributes:
+        count: how many events.
+        total_ns: their full lengths.
+        inside_ns: the part of them that lies in some windows.
+    """
+
+    count: Mapping[Function, int] = merged(sum_by_key, default_factory=dict)
+    total_ns: Mapping[Function, int] = merged(sum_by_key, default_factory=dict)
+    inside_ns: Mapping[Function, int] = merged(sum_by_key, default_factory=dict)
+
+    @property
+    def n_events(self) -> int:
+        """Return how many events there are."""
+        return sum(self.count.values())
+
+    @property
+    def share_pct(self) -> dict[Function, float]:
+        """Return the share of each function in the time of all, 0-100."""
+        whole_ns = sum(self.total_ns.values()) or 1
+        return {key: 100 * total_ns / whole_ns for key, total_ns in self.total_ns.items()}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Increase:
+    """A function whose share of the time, 0-100, is larger at some moments than otherwise."""
+
+    name: str
+    share_pct: float
+    other_share_pct: float
+
+    @property
+    def factor(self) -> float:
+        """Return the share by the other one, infinite when the function did not run otherwise."""
+        return self.share_pct / self.other_share_pct if self.other_share_pct else math.inf
+
+
+def is_step(spans: SpanTable) -> Mask:
+    """Return an (n,) mask of the events of step phases, whatever precedes the word."""
+    return spans.in_phases(phase for phase in spans.phases if STEP_PREFIX in phase)
+
+
+def function_sums(spans: SpanTable, rows: Mask) -> FunctionSums:
+    """Add up the chosen events of each function; steps are no functions and are left out."""
+    return event_sums(spans, rows & ~is_step(spans))
+
+
+def event_sums(
+    spans: SpanTable,
+    rows: Mask,
+    *,
+    called: tuple[tuple[str, ...], Words] | None = None,
+    windows: tuple[Instants, Instants] = (_NONE, _NONE),
+) -> FunctionSums:
+    """Add up the chosen events of each name and phase, in the order of their codes.
+
+    Args:
+        spans: events of one node or of several joined.
+        rows: (n,) which of them.
+        called: words and (n,) codes of what events are called; their own names by default.
+        windows: start and end of the windows for ``inside_ns``, any order.
+    """
+    words, name = called or (spans.names, spans.name)
+    its, n_phases = np.flatnonzero(rows), max(len(spans.phases), 1)
+    pair = name[its].astype(np.int64) * n_phases + spans.phase[its]
+    codes, place, count = np.unique(pair, return_inverse=True, return_counts=True)
+    keys = [(words[code // n_phases], spans.phases[code % n_phases]) for code in codes.tolist()]
+    start_ns, end_ns = spans.start_ns[its], spans.end_ns[its]
+    inside_ns = covered_each(union_of(*windows), start_ns, end_ns)
+    total_ns, inside_ns = (
+        sums_by_code(place.reshape(-1), length_ns, codes.size)
+        for length_ns in (end_ns - start_ns, inside_ns)
+    )
+    return FunctionSums(
+        count=dict(zip(keys, count.tolist(), strict=True)),
+        total_ns=dict(zip(keys, total_ns.tolist(), strict=True)),
+        inside_ns=dict(zip(keys, inside_ns.tolist(), strict=True)),
+    )
+
+
+def largest_increase(sums: FunctionSums, others: FunctionSums) -> Increase | None:
+    """Return the function that takes much more of the time at the moments than otherwise.
+
+    Of the functions whose share rose ``LEAST_INCREASE``-fold or more it is the one whose share
+    rose by most points. The mean time alone does not tell: a function that is as long as ever,
+    but runs at every bottleneck and at no other time, is the cause too.
+
+    Args:
+        sums, others: what ran at the moments, and otherwise.
+
+    Returns:
+        ``None`` when the evidence is thin: the function ran fewer than ``LEAST_EVENTS`` times at
+        the moments, or fewer events than that are on the other side in all.
+    """
+    if others.n_events < LEAST_EVENTS:
+        return None
+    shares, other_shares = sums.share_pct, others.share_pct
+    risen = [
+        (other_shares.get(key, 0.0) - shares[key], key)
+        for key, count in sums.count.items()
+        if count >= LEAST_EVENTS and shares[key] >= LEAST_INCREASE * other_shares.get(key, 0.0)
+    ]
+    increase, key = min(risen, default=(0.0, ("", "")))
+    if increase >= 0:
+        return None
+    return Increase(name=key[0], share_pct=shares[key], other_share_pct=other_shares.get(key, 0.0))

@@ -13,16 +13,15 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from reportgen.facts.groups import joint_codes, rows_by_code
-from reportgen.facts.intervals import Instants, clip, covered_ns, join, union_of
-from reportgen.facts.nesting import parents_of
+from reportgen.facts.intervals import Instants, clip, covered_ns, join, parents_of, union_of
+from reportgen.merging import joint_codes, rows_by_code
 from reportgen.profile import SpanTable
 from reportgen.profile.memo import fact
+from reportgen.profile.spans import LOADER_PROCESS
 from reportgen.units import NS_PER_S
 
 INITIALIZE = "DataLoaderIterInitialize"
 FETCH = "DataLoaderIter"
-PROCESS = "DataLoaderWorker"
 TENSORFLOW = "DataIterator"
 OPERATORS = "cpu_functions"
 _ENDS = frozenset({"dataset::GetNext", "IteratorGetNextOp::DoCompute"})
@@ -78,10 +77,10 @@ def loader_rows(spans: SpanTable) -> LoaderRows:
     return LoaderRows(
         initialize=spans.in_phases((INITIALIZE,)),
         fetch=spans.in_phases((FETCH,)) | _outermost(spans, in_tensorflow),
-        process=spans.in_phases((PROCESS,)),
+        process=spans.in_phases((LOADER_PROCESS,)),
         next_call=spans.in_phases((OPERATORS,)) & _names_with(spans, "__next__"),
         is_tensorflow=bool(in_tensorflow.any()),
-        is_pytorch=bool(spans.in_phases((INITIALIZE, FETCH, PROCESS)).any()),
+        is_pytorch=bool(spans.in_phases((INITIALIZE, FETCH, LOADER_PROCESS)).any()),
         is_pipeline_known=bool((in_tensorflow & ~is_end).any()),
         has_prefetch=bool((in_tensorflow & _names_with(spans, "Prefetch")).any()),
     )

@@ -13,8 +13,7 @@ from enum import StrEnum
 import numpy as np
 from numpy.typing import NDArray
 
-from reportgen.facts.groups import sums_by_code
-from reportgen.merging import concat, merge_by, merged
+from reportgen.merging import concat, merge_by, merged, sums_by_code
 from reportgen.profile import NO_CALLS, ProfileInterval, PythonFunction, PythonTable
 
 _BUILT_IN = "~"

@@ -1,18 +1,31 @@
-"""Samples of which some are absent: one value a tick of several series, how long a tick lasts."""
+"""Samples of a node: absent ones, ticks, minutes, pauses, and those at which the job was at work.
+
+What was observed of AWS's rules, which judge once a minute, is in docs/rules.md.
+"""
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from reportgen.profile.system import Floats, Instants, SystemTable
+from reportgen.facts.intervals import merge_intervals
+from reportgen.profile import SpanTable, SystemTable
+from reportgen.profile.system import Floats, Instants
+from reportgen.units import NS_PER_MINUTE
 
 Counts = NDArray[np.int64]
-
 LONGEST_TICK_INTERVALS = 1.5
 """Half an interval late is jitter; from here on the next sample is missing."""
 NEIGHBOUR_TICKS = 4
 """The interval may be changed while a job runs: these ticks on both sides show it."""
+EDGE_AT_MOST_RATIO = 0.25
+"""An idle start or end that is longer than a quarter of the job is lost time, not an edge."""
+LEAST_PAUSE_NS = 3 * NS_PER_MINUTE
+LEAST_PAUSE_INTERVALS = 5
+"""Samples that are absent for longer than both are a pause, not jitter. The reader behind
+SageMaker's dashboard uses the same limits (docs/formats.md)."""
 
 
 def present_values(values: Floats) -> Floats:
@@ -85,3 +98,160 @@ def _interval_around_ns(until_next: Instants, rows: NDArray[np.intp], interval_n
     around_ns = np.median(until_next[places], axis=1).astype(np.int64)
     is_other = around_ns > LONGEST_TICK_INTERVALS * interval_ns
     return np.asarray(np.where(is_other, around_ns, interval_ns), dtype=np.int64)
+
+
+# Wall-clock minutes: AWS's rules judge once a minute
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Minutes:
+    """The minutes that hold data.
+
+    Attributes:
+        start_ns: (n_minutes,) int64, start of each UTC minute with at least one tick.
+        stop: (n_minutes,) int64, number of ticks up to the end of that minute.
+    """
+
+    start_ns: NDArray[np.int64]
+    stop: NDArray[np.int64]
+
+
+def minutes_of(time_ns: NDArray[np.int64]) -> Minutes:
+    """Return the minutes of sorted instants; minutes without data do not exist."""
+    index = time_ns // NS_PER_MINUTE
+    starts, first = np.unique(index, return_index=True)
+    stop = np.append(first[1:], time_ns.shape[0]) if starts.size else first
+    return Minutes(start_ns=starts * NS_PER_MINUTE, stop=stop.astype(np.int64))
+
+
+def window_percentiles(
+    values: Floats, stops: NDArray[np.int64], *, window: int, points_pct: tuple[float, ...]
+) -> Floats:
+    """Return percentiles of the last ``window`` samples before each stop.
+
+    Args:
+        values: (n,) float64 without NaN, in order of time.
+        stops: (m,) int64, each in 0-n: how many samples there were.
+        window: how many samples to look back; fewer are used where fewer exist.
+        points_pct: which percentiles, 0-100.
+
+    Returns:
+        (m, n_points) float64, linear interpolation; NaN where a stop is 0.
+    """
+    found = np.full((stops.size, len(points_pct)), np.nan)
+    is_full = stops >= window
+    if is_full.any():
+        rows = np.lib.stride_tricks.sliding_window_view(values, window)[stops[is_full] - window]
+        found[is_full] = np.percentile(rows, points_pct, axis=1).T
+    for row in np.flatnonzero(~is_full & (stops > 0)).tolist():
+        found[row] = np.percentile(values[: stops[row]], points_pct)
+    return found
+
+
+# When a job was at work
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkRange:
+    """Half-open range of samples, ``first`` to ``stop``, in which a device was meant to work."""
+
+    first: int
+    stop: int
+
+    @property
+    def n_samples(self) -> int:
+        """Return how many samples lie in the range."""
+        return self.stop - self.first
+
+
+def training_loop_ns(spans: SpanTable) -> tuple[int, int] | None:
+    """Return first start and last end over all step events, or ``None`` without steps."""
+    steps = spans.steps()
+    if steps.n_spans == 0:
+        return None
+    return int(steps.start_ns.min()), int(steps.end_ns.max())
+
+
+def work_range(
+    time_ns: NDArray[np.int64],
+    values: Floats,
+    *,
+    idle_below: float,
+    loop_ns: tuple[int, int] | None,
+) -> WorkRange:
+    """Return the samples by which the use of a device is judged.
+
+    With steps these are the samples of the training loop; without, all samples but the idle ones
+    at the start and at the end, so that waiting for data before the first step and for an upload
+    after the last does not count. An idle edge longer than ``EDGE_AT_MOST_RATIO`` stays in.
+
+    Args:
+        time_ns: (n,) int64, sorted.
+        values: (n,) float64 without NaN.
+        idle_below: a sample below this value is idle.
+        loop_ns: start and end of the training loop, if known.
+
+    Edge cases: never at work, or no sample inside the loop: all samples.
+    """
+    n_samples = values.size
+    first, stop = 0, n_samples
+    if loop_ns is not None:
+        first, stop = np.searchsorted(time_ns, [loop_ns[0], loop_ns[1] + 1]).tolist()
+    else:
+        busy = np.flatnonzero(values >= idle_below)
+        if busy.size:
+            longest = EDGE_AT_MOST_RATIO * n_samples
+            first = int(busy[0]) if busy[0] <= longest else 0
+            stop = int(busy[-1]) + 1 if n_samples - 1 - busy[-1] <= longest else n_samples
+    return WorkRange(first=first, stop=stop) if stop > first else WorkRange(first=0, stop=n_samples)
+
+
+def idle_edges(values: Floats, *, idle_below: float) -> tuple[int, int]:
+    """Return how many samples a device idles before its first work, and after its last.
+
+    Args:
+        values: (n,) float64 without NaN.
+        idle_below: a sample below this value is idle, unless it is half of the largest.
+
+    Edge cases: a device that never works has no edges: (0, 0).
+    """
+    largest = float(values.max(initial=0.0))
+    busy = np.flatnonzero((values > 0) & (values >= min(idle_below, largest / 2)))
+    if not busy.size:
+        return 0, 0
+    return int(busy[0]), int(values.size - 1 - busy[-1])
+
+
+def least_pause_ns(interval_ns: int | None) -> int:
+    """Return the length above which a gap between samples is a pause."""
+    return max(LEAST_PAUSE_NS, LEAST_PAUSE_INTERVALS * (interval_ns or 0))
+
+
+def sampling_pauses(system: SystemTable) -> tuple[Instants, Instants]:
+    """Return (n,) start and end of each pause in a node's samples: its last tick and its next."""
+    rows = np.flatnonzero(np.diff(system.tick_ns) > least_pause_ns(system.interval_ns))
+    return system.tick_ns[rows], system.tick_ns[rows + 1]
+
+
+def unrecorded_ns(system: SystemTable, spans: SpanTable) -> tuple[Instants, Instants]:
+    """Return (n,) start and end of each stretch with neither samples nor events of a node.
+
+    A job that was interrupted and resumed, as on spot instances, did nothing in them: they belong
+    to no loop. Where only the samples pause, events show that the job went on.
+    """
+    pauses = sampling_pauses(system)
+    if not pauses[0].size:
+        return pauses
+    starts: list[int] = []
+    ends: list[int] = []
+    least_ns = least_pause_ns(system.interval_ns)
+    busy_start, busy_end = merge_intervals(spans.start_ns, spans.end_ns)
+    first = np.searchsorted(busy_end, pauses[0], side="right")
+    stop = np.searchsorted(busy_start, pauses[1], side="left")
+    for first_ns, last_ns, low, high in zip(*pauses, first, stop, strict=True):
+        free_start = np.append(first_ns, np.maximum(busy_end[low:high], first_ns))
+        free_end = np.append(np.minimum(busy_start[low:high], last_ns), last_ns)
+        is_long = free_end - free_start > least_ns
+        starts += free_start[is_long].tolist()
+        ends += free_end[is_long].tolist()
+    return np.array(starts, dtype=np.int64), np.array(ends, dtype=np.int64)

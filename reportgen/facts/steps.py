@@ -8,9 +8,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from reportgen.facts.activity import training_loop_ns
-from reportgen.facts.groups import rows_by_code
-from reportgen.merging import greatest, least, merged
+from reportgen.facts.samples import training_loop_ns
+from reportgen.merging import greatest, least, merged, rows_by_code
 from reportgen.profile import NO_STEP, SpanTable
 from reportgen.profile.memo import fact
 
@@ -235,6 +234,20 @@ def paces_of(spans: SpanTable) -> tuple[Pace, ...]:
                 )
             )
     return tuple(paces)
+
+
+def main_paces(paces: Sequence[Pace]) -> list[Pace]:
+    """Return the paces of the phase that stands for the training: TRAIN, GLOBAL, most steps."""
+    totals: dict[str, int] = {}
+    for pace in paces:
+        totals[pace.phase] = totals.get(pace.phase, 0) + pace.n_steps
+    if not totals:
+        return []
+    named = (
+        phase for word in PREFERRED_PHASES for phase in sorted(totals) if phase_word(phase) == word
+    )
+    main = next(named, max(sorted(totals), key=lambda phase: totals[phase]))
+    return [pace for pace in paces if pace.phase == main]
 
 
 def find_straggler(

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from reportgen.facts.minutes import minutes_of
+from reportgen.facts.samples import minutes_of
 from reportgen.profile.system import Floats
 
 MAX_POINTS = 400

@@ -19,6 +19,8 @@ from reportgen.profile.memo import Memo
 
 NO_STEP = -1
 STEP_PREFIX = "Step:"
+LOADER_PROCESS = "DataLoaderWorker"
+"""Phases whose events are steps, and lives of a loader's processes."""
 
 
 class SpanSource(StrEnum):

@@ -10,8 +10,8 @@ import numpy as np
 
 from reportgen.facts.device_busy import launch_start_ns, rows_named
 from reportgen.facts.distributions import bin_together, box_of, tally_values
-from reportgen.facts.groups import Rows
 from reportgen.facts.intervals import union_of
+from reportgen.merging import Rows
 from reportgen.profile.trace import RankTrace
 from reportgen.profile.trace_tables import NONE, SliceKind, Times
 from reportgen.results import DashboardPanel, Exhibit, Place, Role, RuleId, Section

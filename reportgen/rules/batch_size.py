@@ -9,11 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reportgen import results
-from reportgen.facts import activity, gpu_use
+from reportgen.facts import usage
 from reportgen.facts.distributions import Box, box_of, percentiles
-from reportgen.facts.gpu_use import Samples
-from reportgen.facts.host_load import cores_mean_pct, is_host_hot
-from reportgen.facts.minutes import minutes_of, window_percentiles
+from reportgen.facts.samples import minutes_of, training_loop_ns, window_percentiles, work_range
+from reportgen.facts.usage import Samples, cores_mean_pct, is_host_hot
 from reportgen.profile import NodeProfile, SeriesKind
 from reportgen.profile.system import Floats, Instants
 from reportgen.results import Role, Severity
@@ -223,10 +222,8 @@ Series = Mapping[str, Samples]
 def measure(part: NodeProfile, params: Params) -> NodeRoom:
     """Measure a node; GPUs without samples of utilization or memory are not judged."""
     system, kind = part.system, SeriesKind.GPU_UTILIZATION
-    cpu = gpu_use.samples_of(system, cores_mean_pct(system))
-    uses, memories = (
-        gpu_use.samples_by_gpu(system, each) for each in (kind, SeriesKind.GPU_MEMORY)
-    )
+    cpu = usage.samples_of(system, cores_mean_pct(system))
+    uses, memories = (usage.samples_by_gpu(system, each) for each in (kind, SeriesKind.GPU_MEMORY))
     series = {
         gpu: {CPU: cpu, gpu: uses[gpu], gpu + aws.MEMORY_SUFFIX: memories[gpu]}
         for gpu in uses
@@ -235,7 +232,7 @@ def measure(part: NodeProfile, params: Params) -> NodeRoom:
     every = {CPU: cpu} if cpu.values.size else {}
     for its in series.values():
         every |= its
-    are_used = gpu_use.used_gpus(system.matrix(kind)).tolist()
+    are_used = usage.used_gpus(system.matrix(kind)).tolist()
     is_used = dict(zip(system.names(kind), are_used, strict=True))
     gpus = [_room(part, gpu, its, params, is_used=is_used[gpu]) for gpu, its in series.items()]
     return NodeRoom(
@@ -280,7 +277,7 @@ def _room(part: NodeProfile, gpu: str, series: Series, params: Params, *, is_use
         for samples, stop in zip(series.values(), stops, strict=True)
     ]
     is_roomy = _all_below(p95, params)
-    is_host_bound = (gpu_use.low_used_gpus(part.system) > 0) & is_host_hot(part.system)
+    is_host_bound = (usage.low_used_gpus(part.system) > 0) & is_host_hot(part.system)
     return GpuRoom(
         node=part.node,
         gpu=gpu,
@@ -298,20 +295,20 @@ def _room(part: NodeProfile, gpu: str, series: Series, params: Params, *, is_use
 
 def _all_below(p95: Sequence[Floats], params: Params) -> NDArray[np.bool_]:
     limits = np.array(list(params.limits_pct.values()))[:, None]
-    return np.asarray((np.round(p95, gpu_use.PERCENT_DIGITS) < limits).all(axis=0))
+    return np.asarray((np.round(p95, usage.PERCENT_DIGITS) < limits).all(axis=0))
 
 
 def _n_roomy_at_work(part: NodeProfile, series: Series, stops: Instants, params: Params) -> int:
     """Judge again with only those samples of each window that lie in the GPU's working range."""
     (_, use, _), size = series.values(), params.window
-    work = activity.work_range(
+    work = work_range(
         use.time_ns,
         use.values,
-        idle_below=gpu_use.IDLE_BELOW_PCT,
-        loop_ns=activity.training_loop_ns(part.spans),
+        idle_below=usage.IDLE_BELOW_PCT,
+        loop_ns=training_loop_ns(part.spans),
     )
     n_roomy = 0
-    bounds = gpu_use.windows_at_work(stops, work, window=size)
+    bounds = usage.windows_at_work(stops, work, window=size)
     for end, first, stop in zip(stops.tolist(), *bounds, strict=True):
         is_active = (use.values[end - size : end] > 0).mean() >= ACTIVE_RATIO
         if is_active and stop - first == size:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import partial
 
-from reportgen.facts.gpu_use import IDLE_BELOW_PCT
-from reportgen.facts.host_load import CPU_HOT_PCT
+from reportgen.facts.usage import CPU_HOT_PCT, IDLE_BELOW_PCT
 from reportgen.profile import SeriesKind
 from reportgen.results import RuleId, Section, Severity
 from reportgen.rules.aws import bottleneck

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from reportgen.facts.inside import FunctionSums, Increase
+from reportgen.facts.breakdown import FunctionSums, Increase
 from reportgen.results import Exhibit
 from reportgen.rules.kit import col, row, table
 from reportgen.text import write

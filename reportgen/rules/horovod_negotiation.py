@@ -16,9 +16,8 @@ from numpy.typing import NDArray
 
 from reportgen import results
 from reportgen.facts.distributions import Tally, bin_together, tally_values
-from reportgen.facts.groups import joint_codes, rows_by_code, sums_by_code
 from reportgen.facts.intervals import union_length_ns
-from reportgen.merging import merge_by
+from reportgen.merging import joint_codes, merge_by, rows_by_code, sums_by_code
 from reportgen.profile import NodeProfile, SpanSource, SpanTable
 from reportgen.profiling import ProfilingKind
 from reportgen.rules import kit

@@ -10,10 +10,9 @@ import numpy as np
 
 from reportgen import results
 from reportgen.facts.device_busy import is_communication, windows_of
-from reportgen.facts.groups import sums_by_code
 from reportgen.facts.kernel_names import Precision, Reading, read_precision, short_name, short_names
-from reportgen.facts.kernel_precision import precision_times
-from reportgen.merging import least
+from reportgen.facts.operators import precision_times
+from reportgen.merging import least, sums_by_code
 from reportgen.profile.trace import RankTrace
 from reportgen.profile.trace_tables import GpuKind
 from reportgen.results import Choice, DashboardPanel, Exhibit, Finding, Place, Role, Severity

@@ -12,8 +12,8 @@ import numpy as np
 from reportgen import results
 from reportgen.facts import distributions
 from reportgen.facts.distributions import Counts, jensen_shannon
-from reportgen.facts.gpu_use import Samples, samples_by_gpu, used_throughout
-from reportgen.facts.minutes import minutes_of
+from reportgen.facts.samples import minutes_of
+from reportgen.facts.usage import Samples, samples_by_gpu, used_throughout
 from reportgen.profile import NodeProfile, SeriesKind
 from reportgen.profile.system import Instants
 from reportgen.results import Exhibit, Finding, JsonValue, Severity, Where

@@ -9,8 +9,7 @@ from typing import TypeGuard
 import numpy as np
 
 from reportgen import results
-from reportgen.facts.activity import training_loop_ns
-from reportgen.facts.samples import sum_over
+from reportgen.facts.samples import sum_over, training_loop_ns
 from reportgen.facts.steps import Loop, loop_of
 from reportgen.merging import greatest, least
 from reportgen.profile import NodeProfile, SeriesKind

@@ -17,9 +17,8 @@ from reportgen.facts.device_busy import (
     unions_of,
     windows_of,
 )
-from reportgen.facts.groups import sums_by_code
 from reportgen.facts.intervals import clip, overlap_ns, union_of
-from reportgen.merging import merge_by
+from reportgen.merging import merge_by, sums_by_code
 from reportgen.profile.trace import RankTrace
 from reportgen.profile.trace_tables import NONE, GpuKind
 from reportgen.rules import kit

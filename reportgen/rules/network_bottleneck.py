@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from reportgen.facts.gpu_use import IDLE_BELOW_PCT
 from reportgen.facts.intervals import runs_of
-from reportgen.facts.minutes import minutes_of
-from reportgen.facts.network_load import (
+from reportgen.facts.samples import minutes_of
+from reportgen.facts.usage import (
     FLOOR_BYTES_PER_S,
+    IDLE_BELOW_PCT,
     NETWORK_BUSY_PCT,
     Starvation,
     busy_from,

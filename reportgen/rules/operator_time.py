@@ -8,14 +8,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from reportgen.facts.groups import sums_by_code
-from reportgen.facts.nesting import nest, self_ns
+from reportgen.facts.intervals import nest, self_ns
 from reportgen.facts.operators import (
     DurationValues,
     duration_values,
     join_ranks,
     launching_operators,
 )
+from reportgen.merging import sums_by_code
 from reportgen.profile.trace import RankTrace
 from reportgen.profile.trace_tables import NONE, SliceKind, Times
 from reportgen.results import ExhibitKind, Role, RuleId, Section

@@ -1,23 +1,33 @@
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import pairwise
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
+from reportgen.facts import intervals
 from reportgen.facts.intervals import (
+    Nesting,
     Union,
     clip,
     covered_each,
     covered_ns,
     gaps_of,
+    innermost_at,
     join,
     merge_intervals,
     minus,
+    nest,
     overlap_ns,
     overlaps_any,
+    parents_of,
     runs_of,
+    self_ns,
+    self_times_ns,
     spans_any_moment,
     union_length_ns,
     union_of,
@@ -186,3 +196,211 @@ def test_a_window_is_covered_or_gap(rows: Pairs, low: int, length: int) -> None:
     assert covered_each(union, np.array([low]), np.array([high]))[0] == inside
     assert clip(union, low, high).length_ns == inside
     assert gaps_of(union, low, high).length_ns == length - inside
+
+
+def columns(rows: list[tuple[int, int, int]]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    table = np.array(rows, dtype=np.int64).reshape(-1, 3)
+    return table[:, 0], table[:, 1], table[:, 2]
+
+
+@st.composite
+def nested(draw: st.DrawFn) -> list[tuple[int, int, int]]:
+    """Events that nest properly: cut a stretch at random places, and each piece again."""
+    rows: list[tuple[int, int, int]] = []
+
+    def cut(low: int, high: int, depth: int, thread: int) -> None:
+        edges = sorted(draw(st.lists(st.integers(low, high), max_size=5)))
+        for start, end in zip(edges[::2], edges[1::2], strict=False):
+            rows.append((start, end, thread))
+            if depth:
+                cut(start, end, depth - 1, thread)
+
+    for thread in range(draw(st.integers(1, 3))):
+        cut(0, 100, 3, thread)
+    return draw(st.permutations(rows))
+
+
+def test_an_operator_inside_another_is_taken_out_of_its_self_time() -> None:
+    # conv2d 0-100 calls convolution 10-90, which calls two kernels
+    start, end, thread = columns([(0, 100, 0), (10, 90, 0), (20, 40, 0), (40, 80, 0)])
+
+    assert parents_of(start, end, thread).tolist() == [-1, 0, 1, 1]
+    assert self_times_ns(start, end, thread).tolist() == [20, 20, 20, 40]
+
+
+def test_events_of_other_threads_are_neighbours() -> None:
+    start, end, thread = columns([(0, 100, 0), (10, 90, 1)])
+
+    assert parents_of(start, end, thread).tolist() == [-1, -1]
+
+
+def test_an_event_that_begins_where_another_ends_is_no_child() -> None:
+    start, end, thread = columns([(0, 10, 0), (10, 20, 0)])
+
+    assert parents_of(start, end, thread).tolist() == [-1, -1]
+
+
+def test_of_equal_intervals_the_first_is_the_outer_one() -> None:
+    start, end, thread = columns([(0, 10, 0), (0, 10, 0), (0, 10, 0)])
+
+    assert parents_of(start, end, thread).tolist() == [-1, 0, 1]
+    assert self_times_ns(start, end, thread).tolist() == [0, 0, 10]
+
+
+def test_self_time_is_never_negative_for_events_that_overlap_in_part() -> None:
+    start, end, thread = columns([(0, 10, 0), (5, 15, 0), (11, 12, 0)])
+
+    assert self_times_ns(start, end, thread).tolist() == [5, 10, 1]
+
+
+@given(nested())
+def test_self_times_add_up_to_the_time_in_which_anything_ran(
+    rows: list[tuple[int, int, int]],
+) -> None:
+    start, end, thread = columns(rows)
+    self_ns = self_times_ns(start, end, thread)
+
+    assert (self_ns >= 0).all()
+    assert self_ns.sum() == sum(
+        union_length_ns(start[thread == code], end[thread == code]) for code in range(3)
+    )
+
+
+@given(nested())
+def test_a_parent_holds_its_child(rows: list[tuple[int, int, int]]) -> None:
+    start, end, thread = columns(rows)
+    parent = parents_of(start, end, thread)
+    inner = np.flatnonzero(parent >= 0)
+    outer = parent[inner]
+
+    assert (start[outer] <= start[inner]).all()
+    assert (end[outer] >= end[inner]).all()
+    assert (thread[outer] == thread[inner]).all()
+
+
+Spans = list[tuple[float, float]]
+
+
+def arrays(spans: Spans) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return starts and ends of slices in µs as ns, in the order of a trace's slices."""
+    ordered = sorted(spans, key=lambda span: (span[0], -span[1]))
+    pairs = ns(ordered).reshape(-1, 2)
+    return pairs[:, 0], pairs[:, 1]
+
+
+def ns(times_us: Sequence[object]) -> NDArray[np.int64]:
+    """Return times in µs as ns."""
+    return np.rint(1000 * np.array(times_us, dtype=np.float64)).astype(np.int64)
+
+
+def self_us_of(nesting: Nesting) -> NDArray[np.float64]:
+    """Return self times in µs of slices whose ends are exact."""
+    return self_ns(nesting, nesting.end_ns - nesting.start_ns) / 1000
+
+
+@st.composite
+def nested_spans(draw: st.DrawFn, low: int = 0, high: int = 60, depth: int = 3) -> Spans:
+    """Draw slices of which any two are apart or one inside the other."""
+    edges = draw(st.lists(st.integers(low, high), max_size=6).map(sorted))
+    found: Spans = []
+    for start, end in zip(edges[::2], edges[1::2], strict=False):
+        if end > start:
+            found.append((start, end))
+            if depth:
+                found += draw(nested_spans(start, end, depth - 1))
+    return found
+
+
+def test_self_time_leaves_out_what_is_inside() -> None:
+    nesting = nest(*arrays([(0, 100), (10, 40), (15, 20), (50, 60), (200, 210)]))
+
+    assert nesting.parent.tolist() == [-1, 0, 1, 0, -1]
+    assert self_us_of(nesting).tolist() == [60.0, 25.0, 5.0, 10.0, 10.0]
+
+
+def test_the_innermost_slice_around_a_moment_is_found() -> None:
+    nesting = nest(*arrays([(0, 100), (10, 40), (15, 20), (200, 210)]))
+    moments = ns([-1, 0, 15, 30, 41, 150, 210])
+
+    assert innermost_at(nesting, moments).tolist() == [-1, 0, 2, 1, 0, -1, -1]
+    touching = nest(*arrays([(0, 10), (10, 20), (10, 20)]))
+    assert innermost_at(touching, ns([9, 10, 20])).tolist() == [0, 2, -1]
+
+
+def test_slices_that_overlap_or_take_no_time_give_no_negative_time() -> None:
+    nesting = nest(*arrays([(0, 10), (5, 15), (5, 5), (5, 5), (20, 20)]))
+
+    assert self_us_of(nesting).tolist() == [5.0, 10.0, 0.0, 0.0, 0.0]
+
+
+def test_a_slice_whose_end_was_rounded_up_does_not_hold_the_next() -> None:
+    first_end = 969.8  # behind the start of what follows, by less than 0.25
+    nesting = nest(*arrays([(900.0, 1000.0), (953.109, first_end), (969.559, 980.0), (970, 975)]))
+
+    assert nesting.parent.tolist() == [-1, 0, 0, 2]
+    moments = ns([960, 969.6, 972, 977, 990])
+    assert innermost_at(nesting, moments).tolist() == [1, 2, 3, 2, 0]
+
+
+def test_what_runs_after_an_overlapped_slice_belongs_to_the_one_still_open() -> None:
+    nesting = nest(*arrays([(0, 30), (0, 10), (9, 20), (12, 14), (25, 26)]))
+
+    assert nesting.parent.tolist() == [-1, 0, 1, 2, 0]
+    moments = ns([5, 11, 13, 15, 21])
+    assert innermost_at(nesting, moments).tolist() == [1, 2, 3, 2, 0]
+    assert (self_ns(nesting, ns([30, 10, 11, 2, 1])) // 1000).tolist() == [9, 9, 9, 2, 1]
+
+
+def spans_of_any_kind() -> st.SearchStrategy[Spans]:
+    """Draw slices that may overlap, all of them longer than rounding."""
+    span = st.tuples(st.integers(0, 30), st.integers(0, 12))
+    return st.lists(span.map(lambda pair: (float(pair[0]), float(sum(pair)))), max_size=12)
+
+
+@given(spans_of_any_kind(), st.integers(0, 50))
+def test_the_innermost_is_the_last_to_begin_of_those_still_open(spans: Spans, moment: int) -> None:
+    start, end = arrays(spans)
+    time_ns = 1000 * moment + 500
+    is_open = (start <= time_ns) & (end > time_ns)
+    expected = int(np.flatnonzero(is_open).max()) if is_open.any() else -1
+
+    assert innermost_at(nest(start, end), np.array([time_ns])).tolist() == [expected]
+
+
+@given(nested_spans() | spans_of_any_kind())
+def test_self_times_of_a_thread_add_up_to_the_union(spans: Spans) -> None:
+    start, end = arrays(spans)
+    reached = -1
+    union = 0
+    for low, high in zip(start.tolist(), end.tolist(), strict=True):
+        union += max(high - max(low, reached), 0)
+        reached = max(reached, high)
+
+    assert self_us_of(nest(start, end)).sum() == union / 1000
+
+
+def test_nothing_nests_in_nothing() -> None:
+    nesting = nest(*arrays([]))
+
+    assert self_us_of(nesting).size == 0
+    assert innermost_at(nesting, np.array([1_000])).tolist() == [-1]
+
+
+def test_any_depth_and_any_number_at_one_moment_take_little_time() -> None:
+    n = 100_000
+    deep = nest(np.arange(n), np.arange(3 * n, 2 * n, -1))
+    at_once = nest(np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int64))
+
+    assert deep.parent[:3].tolist() == [-1, 0, 1]
+    assert innermost_at(deep, np.full(n, 5 * n // 2))[0] == n // 2 - 1
+    assert self_us_of(at_once).sum() == 0
+    assert innermost_at(at_once, np.zeros(n, dtype=np.int64)).max() == -1
+
+
+def test_many_moments_are_looked_up_as_few_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    nesting = nest(ns([0, 1, 2, 6]), ns([5, 4, 3, 7]))
+    time_ns = np.arange(-1_000, 9_000, 500)
+    whole = innermost_at(nesting, time_ns)
+    assert whole.tolist()[4:8] == [1, 1, 2, 2]
+    monkeypatch.setattr(intervals, "_MOMENTS_AT_ONCE", 3)
+    assert innermost_at(nesting, time_ns).tolist() == whole.tolist()

@@ -1,8 +1,28 @@
 from __future__ import annotations
 
-import numpy as np
+from fractions import Fraction
 
-from reportgen.facts.samples import mean_over, present_values, sum_over
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from reportgen.facts.intervals import covered_ns
+from reportgen.facts.samples import (
+    WorkRange,
+    mean_over,
+    minutes_of,
+    present_values,
+    sampling_pauses,
+    sum_over,
+    training_loop_ns,
+    unrecorded_ns,
+    window_percentiles,
+    work_range,
+)
+from reportgen.profile import NodeProfile
+from tests.builders import START_S, ns, span_table
+from tests.rules.framework_jobs import node, sampled_again
 
 NAN = np.nan
 
@@ -28,3 +48,189 @@ def test_a_node_without_such_a_series_has_nothing_at_any_tick() -> None:
 
 def test_absent_values_are_left_out() -> None:
     assert present_values(np.array([1.0, np.nan, 3.0])).tolist() == [1.0, 3.0]
+
+
+MINUTE = 60_000_000_000
+
+
+def test_minutes_are_those_of_the_wall_clock_and_only_those_with_data() -> None:
+    time_ns = np.array([50, 59, 60, 61, 200]) * 1_000_000_000
+
+    minutes = minutes_of(time_ns)
+
+    assert (minutes.start_ns // MINUTE).tolist() == [0, 1, 3]
+    assert minutes.stop.tolist() == [2, 4, 5]
+
+
+def test_nothing_has_no_minutes() -> None:
+    minutes = minutes_of(np.empty(0, dtype=np.int64))
+
+    assert minutes.start_ns.size == minutes.stop.size == 0
+
+
+def test_each_stop_looks_back_over_the_window_and_no_further() -> None:
+    values = np.arange(20, dtype=np.float64)
+
+    found = window_percentiles(values, np.array([10, 20]), window=5, points_pct=(0, 50, 100))
+
+    np.testing.assert_array_equal(found, [[5, 7, 9], [15, 17, 19]])
+
+
+def test_a_window_that_is_not_full_uses_what_is_there() -> None:
+    values = np.array([4.0, 8.0, 6.0])
+
+    found = window_percentiles(values, np.array([0, 1, 3]), window=5, points_pct=(50,))
+
+    np.testing.assert_array_equal(found, [[np.nan], [4.0], [6.0]])
+
+
+def test_percentiles_interpolate_between_neighbours() -> None:
+    values = np.array([10.0, 20.0])
+
+    found = window_percentiles(values, np.array([2]), window=2, points_pct=(95,))
+
+    np.testing.assert_allclose(found, [[19.5]], rtol=1e-12)
+
+
+def test_no_stops_give_no_rows() -> None:
+    found = window_percentiles(
+        np.arange(3.0), np.empty(0, dtype=np.int64), window=2, points_pct=(5, 95)
+    )
+
+    assert found.shape == (0, 2)
+
+
+def slow_percentile(values: list[float], point_pct: float) -> float:
+    """Interpolate between the two order statistics around a place, in fractions."""
+    ordered = sorted(values)
+    place = Fraction(point_pct) / 100 * (len(ordered) - 1)
+    below = int(place)
+    above = min(below + 1, len(ordered) - 1)
+    low, high = Fraction(ordered[below]), Fraction(ordered[above])
+    return float(low + (high - low) * (place - below))
+
+
+@given(
+    st.lists(st.floats(0, 100), min_size=1, max_size=30),
+    st.integers(1, 12),
+    st.lists(st.integers(0, 30), max_size=6),
+)
+def test_windows_are_those_of_a_slow_loop(
+    values: list[float], window: int, stops: list[int]
+) -> None:
+    stops = [min(stop, len(values)) for stop in stops]
+
+    found = window_percentiles(
+        np.array(values), np.array(stops, dtype=np.int64), window=window, points_pct=(5, 50, 95)
+    )
+
+    for row, stop in zip(found, stops, strict=True):
+        seen = values[max(stop - window, 0) : stop]
+        if not seen:
+            assert np.isnan(row).all()
+            continue
+        expected = [slow_percentile(seen, point) for point in (5, 50, 95)]
+        # numpy interpolates in doubles: a few units in the last place of values up to 100.
+        np.testing.assert_allclose(row, expected, rtol=1e-12, atol=1e-12)
+
+
+def ticks(count: int) -> np.ndarray:
+    return ns(START_S) + np.arange(count, dtype=np.int64) * 500_000_000
+
+
+def test_the_loop_is_from_the_first_start_to_the_last_end_of_any_step() -> None:
+    spans = span_table(
+        [
+            ("Step:ModeKeys.TRAIN", "step", START_S + 2, START_S + 3),
+            ("Step:ModeKeys.EVAL", "step", START_S + 1, START_S + 9),
+            ("DataLoaderIter", "it", START_S, START_S + 20),
+        ]
+    )
+
+    assert training_loop_ns(spans) == (ns(START_S + 1), ns(START_S + 9))
+
+
+def test_without_steps_there_is_no_loop() -> None:
+    assert training_loop_ns(span_table([("DataLoaderIter", "it", START_S, START_S + 1)])) is None
+
+
+def test_idle_start_and_end_are_left_out() -> None:
+    values = np.array([0.0, 0, 50, 0, 60, 50, 70, 80, 9.9, 0])
+
+    found = work_range(ticks(10), values, idle_below=10, loop_ns=None)
+
+    assert found == WorkRange(first=2, stop=8)
+
+
+@pytest.mark.parametrize(("n_idle", "expected"), [(2, 2), (3, 0)])
+def test_an_idle_edge_longer_than_a_quarter_stays_in(n_idle: int, expected: int) -> None:
+    values = np.array([0.0] * n_idle + [90.0] * (10 - n_idle))
+
+    found = work_range(ticks(10), values, idle_below=10, loop_ns=None)
+
+    assert found == WorkRange(first=expected, stop=10)
+
+
+def test_with_steps_the_loop_decides() -> None:
+    times = ticks(10)
+    loop_ns = (int(times[3]), int(times[6]))
+
+    found = work_range(times, np.zeros(10), idle_below=10, loop_ns=loop_ns)
+
+    assert found == WorkRange(first=3, stop=7)
+    assert found.n_samples == 4
+
+
+def test_a_device_that_never_worked_keeps_all_its_samples() -> None:
+    found = work_range(ticks(5), np.zeros(5), idle_below=10, loop_ns=None)
+
+    assert found == WorkRange(first=0, stop=5)
+
+
+def test_a_loop_without_samples_keeps_all_samples() -> None:
+    found = work_range(ticks(5), np.zeros(5), idle_below=10, loop_ns=(0, 1))
+
+    assert found == WorkRange(first=0, stop=5)
+
+
+def paused(pause_s: float, *rows: tuple[float, float]) -> NodeProfile:
+    """Return a node with a sample each second that pauses after 100 s; ``rows`` are events."""
+    events = [("Forward", "Net", START_S + begin, START_S + end) for begin, end in rows]
+    return sampled_again(node(events, cores=1), after_s=100, pause_s=pause_s)
+
+
+def seconds_of(part: NodeProfile) -> list[tuple[float, float]]:
+    starts, ends = unrecorded_ns(part.system, part.spans)
+    return [
+        ((start - ns(START_S)) / 1e9, (end - ns(START_S)) / 1e9)
+        for start, end in zip(starts.tolist(), ends.tolist(), strict=True)
+    ]
+
+
+@pytest.mark.parametrize(("pause_s", "n_pauses"), [(179, 0), (180, 1)])
+def test_samples_that_are_absent_for_more_than_three_minutes_pause(
+    pause_s: float, n_pauses: int
+) -> None:
+    starts, ends = sampling_pauses(paused(pause_s).system)
+    assert starts.size == ends.size == n_pauses
+
+
+def test_without_events_a_pause_is_unrecorded_as_a_whole() -> None:
+    assert seconds_of(paused(1000)) == [(100, 1101)]
+    assert seconds_of(paused(1000, (0, 100), (1101, 1200))) == [(100, 1101)]
+
+
+def test_events_in_a_pause_were_recorded_with_short_times_between_them() -> None:
+    assert seconds_of(paused(1000, (100, 400), (500, 650), (900, 1300))) == [(650, 900)]
+    assert seconds_of(paused(1000, (50, 1200))) == []
+
+
+def test_a_node_without_samples_never_pauses() -> None:
+    assert seconds_of(node([("Forward", "Net", START_S, START_S + 1)])) == []
+
+
+def test_only_what_lies_in_the_range_overlaps() -> None:
+    part = paused(1000)
+    stretches = unrecorded_ns(part.system, span_table([]))
+    first_ns, last_ns = ns(START_S + 90), ns(START_S + 200)
+    assert covered_ns(*stretches, first_ns, last_ns) == ns(100)

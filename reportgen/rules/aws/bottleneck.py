@@ -12,8 +12,8 @@ from typing import Protocol
 import numpy as np
 
 from reportgen.facts.bottlenecks import Bottlenecks, bottlenecks_of, minutes_above, stretches_of
-from reportgen.facts.host_load import USED_UP_RATIO
-from reportgen.facts.inside import largest_increase
+from reportgen.facts.breakdown import largest_increase
+from reportgen.facts.usage import USED_UP_RATIO
 from reportgen.merging import merge
 from reportgen.profile import NodeProfile, SeriesKind
 from reportgen.results import (

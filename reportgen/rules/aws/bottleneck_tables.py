@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from reportgen.facts.bottlenecks import Bottlenecks, stretches_of
-from reportgen.facts.gpu_use import BUSY_ABOVE_PCT
+from reportgen.facts.usage import BUSY_ABOVE_PCT
 from reportgen.results import ColumnType, Counters, Exhibit, ExhibitKind, Role, column, exhibit
 from reportgen.rules.aws.breakdown import exhibits_of_breakdown
 from reportgen.rules.functions import compared_functions

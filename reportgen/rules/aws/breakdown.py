@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from enum import Enum
+from collections.abc import Iterator, Mapping
 
 from reportgen.facts.breakdown import (
     FORWARD_PASS,
@@ -14,16 +13,8 @@ from reportgen.facts.breakdown import (
     listed,
     shares_pct,
 )
-from reportgen.results import (
-    Column,
-    ColumnType,
-    Details,
-    Exhibit,
-    ExhibitKind,
-    Role,
-    column,
-    exhibit,
-)
+from reportgen.results import ColumnType, Details, Exhibit, ExhibitKind, Role, column, exhibit
+from reportgen.rules.kit import floats, ranking
 from reportgen.text import format_pct
 from reportgen.units import NS_PER_S, NS_PER_US, percentages
 
@@ -37,44 +28,109 @@ _TITLES: Mapping[str, tuple[str, str]] = {
 """AWS's member -> our exhibit id and title."""
 
 
-class MemberOrder(Enum):
-    """The two orders of AWS's members: OverallFrameworkMetrics' and the bottleneck rules'."""
-
-    OVERALL = ("phases", "operators")
-    BOTTLENECK = ("operators", "phases")
-
-
 def breakdown_details(
-    breakdown: Breakdown, *, with_others: bool, order: MemberOrder = MemberOrder.BOTTLENECK
+    breakdown: Breakdown, *, with_others: bool, phases_first: bool = False
 ) -> Details:
     """Return AWS's members with correct labels.
 
     Args:
         breakdown: the sums.
         with_others: whether ``phase`` has the time between steps; only OverallFrameworkMetrics.
-        order: the order of members (docs/rules.md).
+        phases_first: AWS's order for steps; its bottleneck rules begin with the operators.
 
     Edge cases: without events exactly ``{"ratio": {}, "phase": {}, "phase_time": {}}``.
     """
-    steps = dict(breakdown.step_ns)
-    if with_others and steps:
-        steps[OTHERS] = breakdown.others_ns
     operators = _operators("CPU", breakdown.cpu_ns) | _operators("GPU", breakdown.gpu_ns)
-    blocks: dict[str, Details] = {
-        "operators": operators,
-        "phases": {"phase": _pct(steps), "phase_time": {}},
-    }
-    device_first = "cpu" if order is MemberOrder.BOTTLENECK else "gpu"
+    steps_ns = _steps_ns(breakdown.step_ns, breakdown, with_others=with_others)
+    phases: Details = {"phase": _pct(steps_ns), "phase_time": {}}
+    device_first = "gpu" if phases_first else "cpu"
     devices = sorted(breakdown.device_ns, key=lambda name: (device_first not in name, name))
     details: Details = {"ratio": _pct({name: breakdown.device_ns[name] for name in devices})}
-    for block in order.value:
-        details |= blocks[block]
+    details |= phases | operators if phases_first else operators | phases
     rest = {
         "general": largest_first(breakdown.general_ns),
         "forward_backward": forward_backward_ns(breakdown),
         "horovod": listed(breakdown.horovod_ns),
     }
     return details | {name: share for name, total in rest.items() if (share := _pct(total))}
+
+
+def exhibits_of_breakdown(
+    breakdown: Breakdown, *, with_others: bool, prefix: str = "", during: str = ""
+) -> Iterator[Exhibit]:
+    """Yield one ``shares`` exhibit per member that has something to share.
+
+    Args:
+        breakdown: the sums.
+        with_others: whether the phases include the time between steps.
+        prefix: put before the ids, ``"outlier_"``.
+        during: put behind the titles, ``" during slow steps"``.
+    """
+    step_ns = largest_first(breakdown.step_ns)
+    totals = {
+        "phase": _steps_ns(step_ns, breakdown, with_others=with_others),
+        "forward_backward": forward_backward_ns(breakdown),
+        "ratio": largest_first(breakdown.device_ns),
+        "general": largest_first(breakdown.general_ns),
+        "horovod": largest_first(breakdown.horovod_ns),
+    }
+    for member, (exhibit_id, title) in _TITLES.items():
+        if sum((total := totals[member]).values()):
+            yield ranking(
+                f"{prefix}{exhibit_id}",
+                list(total.items()),
+                title=f"{title}{during}",
+                amount=("time_s", "s"),
+                per=NS_PER_S,
+                roles=[_role(member, name) for name in total],
+            )
+
+
+def exhibits_of_members(
+    details: Details, *, prefix: str = "", during: str = ""
+) -> Iterator[Exhibit]:
+    """Yield the same exhibits from AWS's JSON, which has percentages only.
+
+    Numbers known to be wrong are shown as they are, with a remark. Negative parts, which AWS's
+    ``others`` may be, cannot be drawn: then the caption holds AWS's values, and the parts that
+    are drawn add up to 100.
+    """
+    for member, (exhibit_id, title) in _TITLES.items():
+        parts = numbers_of(details, member)
+        if not parts:
+            continue
+        kept = {name: value for name, value in parts.items() if value >= 0}
+        pct, caption = list(kept.values()), _remark(details, member)
+        if len(kept) < len(parts):
+            given = ", ".join(f"{name} {format_pct(value)}" for name, value in parts.items())
+            pct = list(percentages(pct))
+            caption += (
+                f" AWS's shares are impossible ({given}); without the negative ones they are these."
+            )
+        yield exhibit(
+            f"{prefix}{exhibit_id}",
+            ExhibitKind.SHARES,
+            title=f"{title}{during}",
+            caption=caption.strip(),
+            columns=[
+                column("part", "", kept, type=ColumnType.TEXT),
+                *floats(("time_s", "s", [None for _ in kept]), ("pct", "%", pct)),
+            ],
+            row_roles=[_role(member, name) for name in kept],
+        )
+
+
+def numbers_of(details: Details, member: str) -> dict[str, float]:
+    """Return the numbers in a member of AWS's JSON, ``{}`` when there is none."""
+    entry = details.get(member)
+    parts = entry.items() if isinstance(entry, dict) else ()
+    return {name: value for name, value in parts if isinstance(value, int | float)}
+
+
+def _steps_ns(
+    step_ns: Mapping[str, int], breakdown: Breakdown, *, with_others: bool
+) -> dict[str, int]:
+    return {**step_ns, **({OTHERS: breakdown.others_ns} if with_others and step_ns else {})}
 
 
 def _operators(device: str, total_ns: Mapping[str, int]) -> Details:
@@ -87,90 +143,6 @@ def _operators(device: str, total_ns: Mapping[str, int]) -> Details:
 
 def _pct(total_ns: Mapping[str, int]) -> Details:
     return {**shares_pct(total_ns)}
-
-
-def exhibits_of_breakdown(
-    breakdown: Breakdown, *, with_others: bool, prefix: str = "", during: str = ""
-) -> tuple[Exhibit, ...]:
-    """Return one ``shares`` exhibit per member that has something to share.
-
-    Args:
-        breakdown: the sums.
-        with_others: whether the phases include the time between steps.
-        prefix: put before the ids, ``"outlier_"``.
-        during: put behind the titles, ``" during slow steps"``.
-    """
-    steps = largest_first(breakdown.step_ns)
-    if with_others and steps:
-        steps[OTHERS] = breakdown.others_ns
-    totals = {
-        "phase": steps,
-        "forward_backward": forward_backward_ns(breakdown),
-        "ratio": largest_first(breakdown.device_ns),
-        "general": largest_first(breakdown.general_ns),
-        "horovod": largest_first(breakdown.horovod_ns),
-    }
-    return tuple(
-        exhibit(
-            f"{prefix}{exhibit_id}",
-            ExhibitKind.SHARES,
-            title=f"{title}{during}",
-            columns=_columns(
-                list(total), [value / NS_PER_S for value in total.values()], _percentages(total)
-            ),
-            row_roles=[_role(member, name) for name in total],
-        )
-        for member, (exhibit_id, title) in _TITLES.items()
-        if sum((total := totals[member]).values())
-    )
-
-
-def exhibits_of_members(
-    details: Details, *, prefix: str = "", during: str = ""
-) -> tuple[Exhibit, ...]:
-    """Return the same exhibits from AWS's JSON, which has percentages only.
-
-    Numbers known to be wrong are shown as they are, with a remark. Negative parts, which AWS's
-    ``others`` may be, cannot be drawn: then the caption holds AWS's values, and the parts that
-    are drawn add up to 100.
-    """
-    found = []
-    for member, (exhibit_id, title) in _TITLES.items():
-        entry = details.get(member)
-        if not isinstance(entry, dict) or not entry:
-            continue
-        parts = {name: float(pct) for name, pct in entry.items() if isinstance(pct, int | float)}
-        kept = {name: value for name, value in parts.items() if value >= 0}
-        pct, caption = list(kept.values()), _remark(details, member)
-        if len(kept) < len(parts):
-            given = ", ".join(f"{name} {format_pct(value)}" for name, value in parts.items())
-            pct = list(percentages(pct))
-            caption += (
-                f" AWS's shares are impossible ({given}); without the negative ones they are these."
-            )
-        found.append(
-            exhibit(
-                f"{prefix}{exhibit_id}",
-                ExhibitKind.SHARES,
-                title=f"{title}{during}",
-                caption=caption.strip(),
-                columns=_columns(list(kept), [None for _ in kept], pct),
-                row_roles=[_role(member, name) for name in kept],
-            )
-        )
-    return tuple(found)
-
-
-def _percentages(total_ns: Mapping[str, int]) -> list[float]:
-    return list(percentages(list(total_ns.values())))
-
-
-def _columns(parts: list[str], time_s: list[float] | list[None], pct: list[float]) -> list[Column]:
-    return [
-        column("part", "", parts, type=ColumnType.TEXT),
-        column("time_s", "s", time_s, type=ColumnType.FLOAT),
-        column("pct", "%", pct, type=ColumnType.FLOAT),
-    ]
 
 
 def _role(member: str, name: str) -> Role | None:

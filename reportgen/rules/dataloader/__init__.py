@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from reportgen import results
-from reportgen.facts.host_load import USED_UP_RATIO
 from reportgen.facts.loader import LEAST_SECONDS, median_loaders, minutes_out_of_range
+from reportgen.facts.usage import USED_UP_RATIO
 from reportgen.profiling import ProfilingKind
 from reportgen.results import Details, Finding, JsonValue, Reason, ReasonCode, Severity
 from reportgen.rules import kit

@@ -8,15 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from reportgen.facts import loader as loading
-from reportgen.facts.activity import training_loop_ns, unrecorded_ns
-from reportgen.facts.groups import joint_codes, rows_by_code
-from reportgen.facts.host_load import CPU_HOT_PCT, IO_HOT_PCT, hot_cores
-from reportgen.facts.inside import function_sums
+from reportgen.facts.breakdown import function_sums
 from reportgen.facts.intervals import Instants, overlaps_any
 from reportgen.facts.loader import Integers, Mask, Seconds, Waiting, loader_rows, waits_of
-from reportgen.facts.samples import means, totals_over
+from reportgen.facts.samples import means, totals_over, training_loop_ns, unrecorded_ns
 from reportgen.facts.trend import from_median
-from reportgen.merging import concat, merged, sum_by_key
+from reportgen.facts.usage import CPU_HOT_PCT, IO_HOT_PCT, hot_cores
+from reportgen.merging import concat, joint_codes, merged, rows_by_code, sum_by_key
 from reportgen.profile import NodeProfile, SeriesKind, SpanTable, SystemTable
 from reportgen.profile.system import Floats
 from reportgen.rules.base import param

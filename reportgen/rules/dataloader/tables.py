@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
+from reportgen.facts.breakdown import FunctionSums
 from reportgen.facts.distributions import bin_together, tally_values
-from reportgen.facts.inside import FunctionSums
 from reportgen.facts.intervals import Instants
 from reportgen.facts.loader import Integers, Waiting
 from reportgen.facts.samples import means

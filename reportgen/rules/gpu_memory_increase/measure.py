@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reportgen.facts.distributions import Box, box_of, percentiles
-from reportgen.facts.gpu_use import Rows, Samples, samples_by_gpu
 from reportgen.facts.intervals import runs_of
-from reportgen.facts.minutes import Minutes, minutes_of, window_percentiles
+from reportgen.facts.samples import Minutes, minutes_of, window_percentiles
 from reportgen.facts.trend import Trend, trend_of
+from reportgen.facts.usage import Rows, Samples, samples_by_gpu
 from reportgen.profile import NodeProfile, SeriesKind
 from reportgen.profile.system import Floats, Instants
 from reportgen.rules.aws.details import LastViolation, box_member

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from reportgen.facts.activity import training_loop_ns
 from reportgen.facts.breakdown import exchanges_data
 from reportgen.facts.device_busy import (
     DeviceUnions,
@@ -22,9 +21,6 @@ from reportgen.facts.device_busy import (
     unions_of,
     windows_of,
 )
-from reportgen.facts.gpu_use import IDLE_BELOW_PCT
-from reportgen.facts.groups import rows_by_code, sums_by_code
-from reportgen.facts.host_load import CPU_HOT_PCT, IO_HOT_PCT, hot_cores
 from reportgen.facts.idle import causes_of, cut, gaps_in
 from reportgen.facts.intervals import (
     covered_each,
@@ -33,10 +29,11 @@ from reportgen.facts.intervals import (
     union_of,
 )
 from reportgen.facts.loader import loader_rows
-from reportgen.facts.network_load import starvation_of
-from reportgen.facts.samples import mean_over, tick_lengths_ns
+from reportgen.facts.samples import mean_over, tick_lengths_ns, training_loop_ns
 from reportgen.facts.steps import PREFERRED_PHASES, PhaseSteps, phase_word, steps_of
 from reportgen.facts.traced_steps import step_rows
+from reportgen.facts.usage import CPU_HOT_PCT, IDLE_BELOW_PCT, IO_HOT_PCT, hot_cores, starvation_of
+from reportgen.merging import rows_by_code, sums_by_code
 from reportgen.profile import NodeProfile, RankTrace, SeriesKind, SpanTable, SystemTable
 from reportgen.profile.system import Floats, Instants
 from reportgen.results import PackedTable

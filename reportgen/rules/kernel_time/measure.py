@@ -13,8 +13,13 @@ from numpy.typing import NDArray
 from reportgen.facts.device_busy import unions_of, windows_of
 from reportgen.facts.intervals import gaps_of
 from reportgen.facts.kernel_names import UNKNOWN, Precision, Reading
-from reportgen.facts.kernel_precision import readings_of
-from reportgen.facts.operators import DurationValues, Key, duration_values, launching_operators
+from reportgen.facts.operators import (
+    DurationValues,
+    Key,
+    duration_values,
+    launching_operators,
+    readings_of,
+)
 from reportgen.profile.trace import RankTrace
 from reportgen.profile.trace_tables import NONE, GpuKind
 from reportgen.rules.kit import communication_names, concat, merged, share_limit, top_k

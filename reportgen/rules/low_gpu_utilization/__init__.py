@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from reportgen import results
-from reportgen.facts.gpu_use import used_gpus
+from reportgen.facts.usage import used_gpus
 from reportgen.profile.system import Instants
 from reportgen.results import Finding, Severity, Where
 from reportgen.rules import kit

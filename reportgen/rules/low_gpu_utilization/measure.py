@@ -8,11 +8,19 @@ from enum import StrEnum
 import numpy as np
 from numpy.typing import NDArray
 
-from reportgen.facts import activity, gpu_use
+from reportgen.facts import usage
 from reportgen.facts.distributions import Box, box_of, percentiles
-from reportgen.facts.host_load import cores_mean_pct, is_host_hot
-from reportgen.facts.minutes import minutes_of, window_percentiles
-from reportgen.facts.samples import present_values
+from reportgen.facts.samples import (
+    EDGE_AT_MOST_RATIO,
+    WorkRange,
+    idle_edges,
+    minutes_of,
+    present_values,
+    training_loop_ns,
+    window_percentiles,
+    work_range,
+)
+from reportgen.facts.usage import cores_mean_pct, is_host_hot
 from reportgen.profile import NodeProfile, SeriesKind
 from reportgen.profile.system import Floats, Instants
 from reportgen.rules.aws.details import LastViolation, box_member
@@ -25,7 +33,7 @@ class Params:
 
     threshold_p95: float = percentage(70, "under-used when the 95th percentile is below this")
     threshold_p5: float = percentage(
-        gpu_use.IDLE_BELOW_PCT, "fluctuating when the 5th percentile is below this"
+        usage.IDLE_BELOW_PCT, "fluctuating when the 5th percentile is below this"
     )
     window: int = window(500)
     patience: int = patience()
@@ -140,15 +148,15 @@ class NodeGpus:
 
 def measure(part: NodeProfile, params: Params) -> NodeGpus:
     """Measure every GPU of a node; a GPU without a single sample does not exist."""
-    samples = gpu_use.samples_by_gpu(part.system, SeriesKind.GPU_UTILIZATION)
+    samples = usage.samples_by_gpu(part.system, SeriesKind.GPU_UTILIZATION)
     gpus = [_measure_gpu(part, gpu, own, params) for gpu, own in samples.items()]
     return NodeGpus(node=part.node, n_ticks=part.system.n_ticks, gpus=tuple(gpus))
 
 
-def _measure_gpu(part: NodeProfile, gpu: str, samples: gpu_use.Samples, params: Params) -> GpuUse:
+def _measure_gpu(part: NodeProfile, gpu: str, samples: usage.Samples, params: Params) -> GpuUse:
     time_ns, values, idle_below = samples.time_ns, samples.values, params.threshold_p5
-    loop_ns = activity.training_loop_ns(part.spans)
-    work = activity.work_range(time_ns, values, idle_below=idle_below, loop_ns=loop_ns)
+    loop_ns = training_loop_ns(part.spans)
+    work = work_range(time_ns, values, idle_below=idle_below, loop_ns=loop_ns)
     working, ticks = values[work.first : work.stop], samples.row[work.first : work.stop]
     is_idle = working < idle_below
     hot = is_host_hot(part.system)[ticks][is_idle]
@@ -192,13 +200,11 @@ def _measure_gpu(part: NodeProfile, gpu: str, samples: gpu_use.Samples, params: 
     )
 
 
-def _idle_edge(
-    samples: gpu_use.Samples, work: activity.WorkRange, idle_below: float
-) -> IdleEdge | None:
+def _idle_edge(samples: usage.Samples, work: WorkRange, idle_below: float) -> IdleEdge | None:
     working = samples.values[work.first : work.stop]
-    before, after = activity.idle_edges(working, idle_below=idle_below)
+    before, after = idle_edges(working, idle_below=idle_below)
     is_start, ratio = before > after, max(before, after) / work.n_samples
-    if ratio < activity.EDGE_AT_MOST_RATIO:
+    if ratio < EDGE_AT_MOST_RATIO:
         return None
     ends = (0, work.first + before) if is_start else (work.stop - 1 - after, -1)
     start_ns, end_ns = samples.time_ns[list(ends)].tolist()
@@ -206,11 +212,11 @@ def _idle_edge(
 
 
 def _at_work(
-    values: Floats, stops: Instants, plain: Floats, work: activity.WorkRange, window: int
+    values: Floats, stops: Instants, plain: Floats, work: WorkRange, window: int
 ) -> Floats:
     """Return (m, 2) p95 and p5 of what of each window lies in the working range, else NaN."""
     found = plain.copy()
-    first, stop = gpu_use.windows_at_work(stops, work, window=window)
+    first, stop = usage.windows_at_work(stops, work, window=window)
     for at in np.flatnonzero(stop - first < window).tolist():
         inside = values[first[at] : stop[at]]
         found[at] = percentiles(inside, (95, 5)) if inside.size else np.nan
@@ -219,7 +225,7 @@ def _at_work(
 
 def _conditions(pairs: Floats, params: Params) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
     """Return (m,) which pairs of p95 and p5 are under-used, and (m,) which fluctuate."""
-    p95, p5 = np.round(pairs, gpu_use.PERCENT_DIGITS).T
+    p95, p5 = np.round(pairs, usage.PERCENT_DIGITS).T
     is_fluctuating = (p95 > params.threshold_p95) & (p5 < params.threshold_p5)
     return p95 < params.threshold_p95, is_fluctuating
 

@@ -8,11 +8,17 @@ from enum import StrEnum
 
 import numpy as np
 
-from reportgen.facts.activity import least_pause_ns, sampling_pauses, training_loop_ns
 from reportgen.facts.distributions import Counts, pct_histogram, percentiles
-from reportgen.facts.host_load import cores_mean_pct
 from reportgen.facts.resample import MAX_BUCKETS, ThinCurve, even_buckets, thin
-from reportgen.facts.samples import mean_over, present_values, sum_over
+from reportgen.facts.samples import (
+    least_pause_ns,
+    mean_over,
+    present_values,
+    sampling_pauses,
+    sum_over,
+    training_loop_ns,
+)
+from reportgen.facts.usage import cores_mean_pct
 from reportgen.profile import NodeProfile, SeriesKind, SystemTable
 from reportgen.profile.system import Floats
 from reportgen.results import Role

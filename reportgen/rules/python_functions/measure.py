@@ -13,10 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from reportgen.facts import python_profiles as python
-from reportgen.facts.groups import rows_by_code
 from reportgen.facts.loader import waits_of
 from reportgen.facts.python_profiles import ProfileSum
-from reportgen.merging import concat, merged
+from reportgen.merging import concat, merged, rows_by_code
 from reportgen.profile import NodeProfile, PythonTable, SpanTable
 from reportgen.profile.system import Instants
 from reportgen.rules.kit import col, derived, percentage, row

@@ -8,14 +8,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from reportgen import results
-from reportgen.facts.breakdown import Breakdown
-from reportgen.facts.inside import largest_increase
+from reportgen.facts.breakdown import Breakdown, largest_increase
 from reportgen.facts.rhythm import period_of
 from reportgen.facts.steps import phase_word
 from reportgen.profile.system import Instants
 from reportgen.results import Counters, Details, Finding, Place, TimelineTrack, Track, Where
 from reportgen.rules import kit
-from reportgen.rules.aws.breakdown import MemberOrder, breakdown_details
+from reportgen.rules.aws.breakdown import breakdown_details
 from reportgen.rules.base import About, Need, Outcome, Rule
 from reportgen.rules.functions import cause_text
 from reportgen.rules.step_outlier import tables
@@ -140,7 +139,7 @@ def judge(measurements: Sequence[NodeSteps], params: Params) -> Outcome:
     details: Details = {"step_details": _step_details(job.series)}
     if counters.rule_triggered:
         during = kit.merge([Breakdown(), *(item.during_outliers for item in job.series)])
-        details |= breakdown_details(during, with_others=False, order=MemberOrder.OVERALL)
+        details |= breakdown_details(during, with_others=False, phases_first=True)
     slow = [_slow(item, job.loop.length_ns) for item in many]
     return Outcome(
         missing=_missing(job, params),

@@ -7,12 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from reportgen.facts.breakdown import Breakdown, breakdown_of
+from reportgen.facts.breakdown import Breakdown, FunctionSums, breakdown_of, function_sums
 from reportgen.facts.distributions import Tally, tally_values
-from reportgen.facts.inside import FunctionSums, function_sums
 from reportgen.facts.intervals import overlaps_any
-from reportgen.facts.minutes import minutes_of
 from reportgen.facts.resample import TimeBuckets, bucket_by_time
+from reportgen.facts.samples import minutes_of
 from reportgen.facts.steps import Loop, PhaseSteps, loop_of, phase_word, steps_of
 from reportgen.facts.trend import above_median, mean_and_deviation_ns, outliers_by_minute, trend_of
 from reportgen.profile import NO_STEP, NodeProfile, SpanTable

@@ -186,8 +186,8 @@ def _finding(group: SharedPeriod, params: Params) -> results.Finding:
         where=results.Where(
             node=main.node,
             device=main.worker,
-            start_s=seconds(main.windows.first_ns[0]),
-            end_s=seconds(main.windows.last_ns[-1]),
+            start_s=seconds(main.windows.start_ns[0]),
+            end_s=seconds(main.windows.end_ns[-1]),
         ),
         severity=kit.cost_severity(main.cost_ratio),
         share=main.cost_ratio,

@@ -11,10 +11,10 @@ from reportgen.facts.inside import (
     Load,
     NodeGauge,
     WindowContents,
-    Windows,
     loads_inside,
     window_contents,
 )
+from reportgen.facts.intervals import Union
 from reportgen.facts.rhythm import Recurrence, Unit, recurrences_of, slow_events
 from reportgen.facts.steps import Integers, Loop, PhaseSteps, loop_of, phase_word, steps_of
 from reportgen.facts.trend import Mask
@@ -89,7 +89,7 @@ class Period:
     n_steps: int
     drawn: PhaseSteps
     slowest: PhaseSteps
-    windows: Windows
+    windows: Union
     contents: WindowContents
     loads: Mapping[NodeGauge, Load]
 
@@ -133,7 +133,7 @@ def _period(part: NodeProfile, steps: PhaseSteps, found: Recurrence, is_normal: 
     first_ns, last_ns = steps.start_ns, steps.end_ns
     if is_between:
         first_ns, last_ns = steps.end_ns, steps.next_ns
-    windows = Windows(first_ns=first_ns[rows], last_ns=last_ns[rows])
+    windows = Union(start_ns=first_ns[rows], end_ns=last_ns[rows])
     marked = events.where(np.sort(np.argsort(-events.excess_ns, kind="stable")[:MOST_MARKS]))
     slowest = steps.where(marked.row)
     own = part.spans.where(part.spans.worker == part.spans.workers.index(steps.worker))
@@ -156,9 +156,9 @@ def _period(part: NodeProfile, steps: PhaseSteps, found: Recurrence, is_normal: 
         n_steps=steps.n_steps,
         drawn=_drawn(steps),
         slowest=slowest,
-        windows=Windows(first_ns=first_ns[marked.first], last_ns=last_ns[marked.last]),
+        windows=Union(start_ns=first_ns[marked.first], end_ns=last_ns[marked.last]),
         contents=window_contents(
-            own, windows, Windows(first_ns=first_ns[is_normal], last_ns=last_ns[is_normal])
+            own, windows, Union(start_ns=first_ns[is_normal], end_ns=last_ns[is_normal])
         ),
         loads=loads_inside(part.system, windows, (int(steps.start_ns[0]), int(steps.next_ns[-1]))),
     )

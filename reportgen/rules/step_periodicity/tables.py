@@ -224,7 +224,7 @@ def _one_per_node(group: SharedPeriod) -> list[Period]:
 
 def _intervals(member: Period) -> Iterator[kit.Interval]:
     windows, numbers = member.windows, member.slowest.number.tolist()
-    for number, start_ns, end_ns in zip(numbers, windows.first_ns, windows.last_ns, strict=True):
+    for number, start_ns, end_ns in zip(numbers, windows.start_ns, windows.end_ns, strict=True):
         yield kit.Interval(
             node=member.node,
             device=member.worker,

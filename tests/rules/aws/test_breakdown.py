@@ -8,7 +8,7 @@ import pytest
 from reportgen.facts.breakdown import Breakdown, breakdown_of
 from reportgen.merging import merge
 from reportgen.profile import SpanSource
-from reportgen.rules.aws.breakdown import MemberOrder, breakdown_details
+from reportgen.rules.aws.breakdown import breakdown_details
 from tests.builders import span_table
 from tests.rules.framework_jobs import EVAL, TRAIN
 
@@ -16,9 +16,7 @@ EMPTY: dict[str, Any] = {"ratio": {}, "phase": {}, "phase_time": {}}
 
 
 def details_of(*rows: tuple[Any, ...], others: bool = True) -> dict[str, Any]:
-    return breakdown_details(
-        breakdown_of(span_table(rows)), with_others=others, order=MemberOrder.OVERALL
-    )
+    return breakdown_details(breakdown_of(span_table(rows)), with_others=others, phases_first=True)
 
 
 def test_without_events_the_members_are_empty() -> None:
@@ -98,7 +96,7 @@ def test_members_come_in_the_two_orders_of_aws() -> None:
     )
     operators = ["CPU", "CPU_total", "GPU", "GPU_total"]
 
-    overall = breakdown_details(parts, with_others=True, order=MemberOrder.OVERALL)
+    overall = breakdown_details(parts, with_others=True, phases_first=True)
     assert list(overall) == [
         *("ratio", "phase", "phase_time"),
         *operators,

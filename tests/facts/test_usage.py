@@ -3,11 +3,16 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from reportgen.facts.activity import WorkRange
-from reportgen.facts.gpu_use import (
+from reportgen.facts.samples import WorkRange
+from reportgen.facts.usage import (
+    busy_from,
+    cores_mean_pct,
+    hot_cores,
+    is_host_hot,
     low_gpus,
     low_used_gpus,
     samples_by_gpu,
+    starvation_of,
     used_gpus,
     used_throughout,
     windows_at_work,
@@ -67,3 +72,59 @@ def test_a_window_is_cut_to_the_working_range(stop: int, expected: tuple[int, in
     first, last = windows_at_work(np.array([stop]), work, window=10)
 
     assert (int(first[0]), int(last[0])) == expected
+
+
+def test_a_core_is_hot_above_a_threshold_and_never_where_it_is_absent() -> None:
+    system = system_table({"cpu0": [90.0, 90.1, None], "cpu1": [95.0, 95.0, 0.0]})
+
+    assert hot_cores(system, SeriesKind.CPU_UTILIZATION, above=90.0).tolist() == [1, 2, 0]
+
+
+def test_a_host_is_hot_when_a_core_computes_or_waits() -> None:
+    system = system_table(
+        {"cpu0": [91.0, 0.0, 90.0], "cpu0_iowait": [0.0, 51.0, 50.0], "gpu0": [1.0] * 3}
+    )
+
+    assert is_host_hot(system).tolist() == [True, True, False]
+
+
+def test_the_mean_of_the_cores_leaves_absent_ones_out() -> None:
+    mean = cores_mean_pct(system_table({"cpu0": [10.0, 20.0, None], "cpu1": [30.0, None, None]}))
+
+    np.testing.assert_array_equal(mean, [20.0, 20.0, np.nan])
+
+
+FAST = 100e6
+
+
+def test_a_tick_is_starved_when_a_gpu_idles_and_the_network_is_busy() -> None:
+    system = system_table({"gpu0": [5, 5, 95, 5], "receive": [FAST, 0.0, FAST, FAST]})
+
+    found = starvation_of(system)
+
+    assert found.limit_bytes_per_s == FAST
+    assert found.is_starved.tolist() == [True, False, False, True]
+
+
+def test_a_tick_without_one_of_both_samples_does_not_count() -> None:
+    nothing = float("nan")
+    system = system_table({"gpu0": [5, nothing, 5], "receive": [FAST, FAST, nothing]})
+
+    found = starvation_of(system, limit_bytes_per_s=FAST)
+
+    assert found.has_both.tolist() == found.is_starved.tolist() == [True, False, False]
+
+
+def test_without_received_bytes_there_is_no_limit_and_no_starved_tick() -> None:
+    found = starvation_of(system_table({"gpu0": [0.0] * 3}), limit_bytes_per_s=FAST)
+
+    assert found.limit_bytes_per_s is None
+    assert np.isnan(found.received).all()
+    assert not found.is_starved.any()
+
+
+@pytest.mark.parametrize(("limit", "least"), [(FAST, 90e6), (1e6, 10e6)])
+def test_a_network_is_busy_from_a_share_of_its_limit_but_never_below_the_floor(
+    limit: float, least: float
+) -> None:
+    assert busy_from(limit, busy_pct=90, floor_bytes_per_s=10e6) == least

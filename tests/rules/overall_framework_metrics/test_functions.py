@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -9,30 +10,31 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from reportgen.facts.intervals import union_of
+from reportgen.profile import Clock, NodeProfile
 from reportgen.results import Exhibit
-from reportgen.rules.framework.function_time import (
+from reportgen.rules.overall_framework_metrics.measure import bucket_times, functions_of
+from reportgen.rules.overall_framework_metrics.tables import (
     MOST_BUCKETS,
     MOST_FUNCTIONS,
-    REST,
-    FunctionTimes,
-    bucket_times,
-    function_exhibit,
-    function_times_of,
+    OTHER_FUNCTIONS,
+    exhibit_of_functions,
 )
-from tests.builders import START_S, span_table
-from tests.rules.framework_jobs import TRAIN
+from tests.builders import START_S
+from tests.rules.framework_jobs import TRAIN, node
 
 GET_NEXT = "DataLoaderIter"
 
 
 def exhibit_of(*nodes: list[tuple[Any, ...]]) -> Exhibit:
     """Return the exhibit of nodes named algo-1, algo-2 …"""
-    times = [
-        function_times_of(span_table(rows), node=f"algo-{place + 1}")
-        for place, rows in enumerate(nodes)
-    ]
-    (made,) = function_exhibit(times)
+    (made,) = drawn(*(node(rows, name=f"algo-{at + 1}") for at, rows in enumerate(nodes)))
     return made
+
+
+def drawn(*parts: NodeProfile) -> list[Exhibit]:
+    """Return the exhibit of some nodes, if there is one."""
+    return list(exhibit_of_functions([item for part in parts for item in functions_of(part)]))
 
 
 def totals_s(made: Exhibit) -> dict[str, float]:
@@ -106,9 +108,9 @@ def test_steps_and_lives_of_loader_processes_are_no_functions() -> None:
 
 
 def test_no_function_is_no_exhibit() -> None:
-    assert function_exhibit([function_times_of(span_table([]), node="algo-1")]) == ()
+    assert drawn(node([])) == []
     instants = [("Forward", "ResNet", *at(3, 3)), (TRAIN, TRAIN, *at(0, 9))]
-    assert function_exhibit([function_times_of(span_table(instants), node="algo-1")]) == ()
+    assert drawn(node(instants)) == []
 
 
 def test_many_functions_are_the_longest_and_one_row_for_the_rest() -> None:
@@ -117,7 +119,9 @@ def test_many_functions_are_the_longest_and_one_row_for_the_rest() -> None:
     assert len(totals) == MOST_FUNCTIONS + 1
     assert "layer099" in totals
     assert "layer000" not in totals
-    assert totals[REST] == pytest.approx(70.69, abs=1e-6)  # 0 … 70.69: they touch each other
+    assert totals[OTHER_FUNCTIONS] == pytest.approx(
+        70.69, abs=1e-6
+    )  # 0 … 70.69: they touch each other
 
 
 def test_nodes_are_rows_of_their_own_until_they_are_too_many() -> None:
@@ -131,21 +135,21 @@ def test_nodes_are_rows_of_their_own_until_they_are_too_many() -> None:
     assert many.columns[3].values[0] == "all 9 nodes"
 
 
-def relative(node: str, end_s: float) -> FunctionTimes:
-    rows = [(GET_NEXT, "GetNext", 0.0, end_s)]
-    return function_times_of(span_table(rows), node=node, is_relative=True)
+def relative(name: str, end_s: float) -> NodeProfile:
+    part = node([(GET_NEXT, "GetNext", 0.0, end_s)], name=name)
+    return replace(part, job=replace(part.job, clock=Clock.RELATIVE))
 
 
 def test_times_of_a_clock_of_its_own_are_not_laid_beside_wall_clocks() -> None:
-    known = function_times_of(span_table([(GET_NEXT, "GetNext", *at(0, 2))]), node="algo-1")
-    (made,) = function_exhibit([known, relative("traced", 60.0)])
-    (alone,) = function_exhibit([known])
+    known = node([(GET_NEXT, "GetNext", *at(0, 2))])
+    (made,) = drawn(known, relative("traced", 60.0))
+    (alone,) = drawn(known)
     assert made.columns == alone.columns
     assert made.caption.endswith("traced has a clock of its own and is left out.")
 
 
 def test_of_several_clocks_of_their_own_the_node_of_most_time_is_shown() -> None:
-    (made,) = function_exhibit([relative("a", 1.0), relative("b", 60.0), relative("c", 2.0)])
+    (made,) = drawn(relative("a", 1.0), relative("b", 60.0), relative("c", 2.0))
     assert set(made.columns[3].values) == {"b"}
     assert made.caption.endswith("a and c have clocks of their own and are left out.")
 
@@ -173,7 +177,7 @@ def test_buckets_hold_what_counting_every_instant_finds(
 ) -> None:
     start_ns = np.array([start for start, _ in spans], dtype=np.int64)
     end_ns = start_ns + np.array([length for _, length in spans], dtype=np.int64)
-    buckets, times = bucket_times(start_ns, end_ns, width_ns)
+    found = bucket_times(union_of(start_ns, end_ns), width_ns)
     covered = {
         instant
         for start, end in zip(start_ns.tolist(), end_ns.tolist(), strict=True)
@@ -182,4 +186,4 @@ def test_buckets_hold_what_counting_every_instant_finds(
     counted: dict[int, int] = {}
     for instant in covered:
         counted[instant // width_ns] = counted.get(instant // width_ns, 0) + 1
-    assert dict(zip(buckets.tolist(), times.tolist(), strict=True)) == counted
+    assert found == counted

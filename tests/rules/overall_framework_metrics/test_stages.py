@@ -6,9 +6,8 @@ from typing import Any
 
 import pytest
 
-from reportgen.results import Exhibit
-from reportgen.rules.framework.stage_exhibit import stage_exhibit
-from reportgen.rules.framework.stages import merge_stages, stages_of
+from reportgen.rules.overall_framework_metrics.measure import merge_stages, stages_of
+from reportgen.rules.overall_framework_metrics.tables import exhibit_of_stages
 from tests.builders import START_S, span_table
 from tests.rules.framework_jobs import TRAIN
 
@@ -26,11 +25,7 @@ def step(number: int, start_s: float, end_s: float, **more: Any) -> tuple[Any, .
 
 def table(*nodes: list[tuple[Any, ...]]) -> dict[str, tuple[float | None, str]]:
     """Return (share in %, evidence) of each stage."""
-    made = stage_exhibit(
-        merge_stages([one for rows in nodes for one in stages_of(span_table(rows))])
-    )
-    (exhibit,) = made
-    assert isinstance(exhibit, Exhibit)
+    (exhibit,) = exhibit_of_stages(merge_stages(stages_of(span_table(rows)) for rows in nodes))
     stages, shares, _, _, evidence = (column.values for column in exhibit.columns)
     return {
         str(stage): (share if isinstance(share, float | int) else None, str(said))
@@ -128,8 +123,9 @@ def test_workers_and_nodes_add_up() -> None:
 
 
 def test_without_steps_there_is_no_loop_to_share() -> None:
-    assert stage_exhibit(stages_of(span_table([event("Forward", "x", 0, 1)]))) == ()
-    assert stage_exhibit(stages_of(span_table([]))) == ()
+    for rows in ([], [event("Forward", "x", 0, 1)]):
+        assert stages_of(span_table(rows)) == ()
+    assert list(exhibit_of_stages(())) == []
 
 
 def test_steps_alone_tell_only_the_time_between_them() -> None:

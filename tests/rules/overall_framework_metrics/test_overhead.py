@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from reportgen.rules.framework.overhead import overhead_exhibit, overhead_finding, overheads_of
-from tests.builders import START_S, span_table
-from tests.rules.framework_jobs import TRAIN
-
-HALF_S_NS = 500_000_000
+from reportgen.rules.overall_framework_metrics import RULE
+from reportgen.rules.overall_framework_metrics.measure import overheads_of
+from tests.builders import START_S, span_table, system_table
+from tests.rules.framework_jobs import TRAIN, finding, node, run
 
 
 def recorded(
@@ -43,29 +43,31 @@ def test_five_steps_on_both_sides_are_compared(
 
 @pytest.mark.parametrize(("longer_s", "is_told"), [(0.0049, False), (0.0051, True)])
 def test_steps_that_recording_makes_longer_are_told(longer_s: float, is_told: bool) -> None:
-    found = overheads_of(span_table(recorded(6, 30, longer_s=longer_s)))
-    assert (overhead_finding(found, HALF_S_NS) is not None) is is_told
+    result = run(RULE, node(recorded(6, 30, longer_s=longer_s)))
+    assert (finding(result, "FW-4") is not None) is is_told
 
 
 def test_the_sampling_interval_is_told_with_it() -> None:
-    found = overheads_of(span_table(recorded(6, 30, longer_s=0.05)))
-    told = overhead_finding(found, HALF_S_NS)
+    part = node(recorded(6, 30, longer_s=0.05))
+    system = system_table({"cpu0": [10.0] * 9}, start_s=START_S, interval_s=0.5)
+    sampled, bare = run(RULE, replace(part, system=system)), run(RULE, part)
+    told = finding(sampled, "FW-4")
     assert told is not None
     assert told.title == "Steps whose operators were recorded are 50.0 % longer"
     assert "sampled every 500 ms" in told.text
-    (table,) = overhead_exhibit(found, HALF_S_NS)
-    assert "sampled every 500 ms" in table.caption
-    (bare,) = overhead_exhibit(found, None)
-    assert "sampled" not in bare.caption
+    captions = [
+        item.caption for of in (sampled, bare) for item in of.exhibits if item.id == "overhead"
+    ]
+    assert ["sampled every 500 ms" in caption for caption in captions] == [True, False]
 
 
 def test_parts_of_the_model_are_a_detail_of_their_own() -> None:
     (found,) = overheads_of(span_table(recorded(6, 30, phase="Forward-SubModuleInternal")))
-    assert found.detail.value == "model parts"
+    assert found.detail == "model parts"
 
 
 def test_without_details_there_is_nothing_to_compare() -> None:
-    assert overheads_of(span_table(recorded(0, 30))) == ()
-    assert overheads_of(span_table([])) == ()
-    assert overhead_exhibit((), HALF_S_NS) == ()
-    assert overhead_finding((), HALF_S_NS) is None
+    for rows in ([], recorded(0, 30)):
+        result = run(RULE, node(rows))
+        assert finding(result, "FW-4") is None
+        assert "overhead" not in {item.id for item in result.exhibits}

@@ -1,0 +1,221 @@
+"""How a node's GPUs, cores and network are used, tick by tick; which GPUs the job uses."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reportgen.facts.samples import (
+    EDGE_AT_MOST_RATIO,
+    WorkRange,
+    idle_edges,
+    mean_over,
+    present_values,
+)
+from reportgen.profile import SeriesKind, SystemTable
+from reportgen.profile.memo import fact
+from reportgen.profile.system import Floats, Instants
+
+IDLE_BELOW_PCT = 10
+"""A GPU below this idles; SageMaker's rules have the same default (docs/rules.md)."""
+BUSY_ABOVE_PCT = 90.0
+"""A GPU above this works, as in AWS's example notebook (docs/rules.md, Ranges of use)."""
+UNTOUCHED_PCT = 2.0
+"""A GPU that stays below this for the whole job runs nothing of it: a driver's own work is shown
+as 1 %."""
+WORK_WINDOW_RATIO = 0.2
+"""Less than a fifth of a window of samples says nothing about the window."""
+PERCENT_DIGITS = 9
+"""Percentiles are compared after rounding, so that the order of a sum decides nothing."""
+CPU_HOT_PCT = 90
+IO_HOT_PCT = 50
+"""A core above the first is busy, above the second it waits for I/O: the defaults of SageMaker's
+CPUBottleneck and IOBottleneck (docs/rules.md)."""
+USED_UP_RATIO = 0.75
+"""Where three quarters of the cores are hot, more loader processes only share what is left."""
+OWN_LIMIT_PCT = 99
+"""The percentile of a node's own rates that stands for the limit of its network: the few highest
+rates may be bursts between two samples."""
+NETWORK_BUSY_PCT = 90
+FLOOR_BYTES_PER_S = 10_000_000
+"""Defaults of NetworkBottleneck (docs/rules.md): the network is busy from this share of its limit
+on, and never below this rate, so that a network which is hardly used is not busy."""
+
+Rows = NDArray[np.int64]
+
+
+# GPUs
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Samples:
+    """One series without its gaps: (n,) rows of the table, times and values, sorted by time."""
+
+    row: Rows
+    time_ns: Instants
+    values: Floats
+
+    def before(self, end_ns: Instants) -> Rows:
+        """Return how many samples there are before each instant."""
+        return np.searchsorted(self.time_ns, end_ns, side="left")
+
+
+def samples_of(system: SystemTable, values: Floats) -> Samples:
+    """Return the samples of (n_ticks,) values, NaN left out."""
+    row = np.flatnonzero(~np.isnan(values))
+    return Samples(row=row, time_ns=system.tick_ns[row], values=values[row])
+
+
+def samples_by_gpu(system: SystemTable, kind: SeriesKind) -> dict[str, Samples]:
+    """Return the samples of each GPU that has any, in device order."""
+    columns = zip(system.names(kind), system.matrix(kind).T, strict=True)
+    every = {gpu: samples_of(system, column) for gpu, column in columns}
+    return {gpu: samples for gpu, samples in every.items() if samples.values.size}
+
+
+def low_gpus(system: SystemTable, *, below: float = IDLE_BELOW_PCT) -> Rows:
+    """Return (n_ticks,) how many GPUs lie under ``below``; an absent sample never does."""
+    is_low = system.matrix(SeriesKind.GPU_UTILIZATION) < below
+    return np.asarray(np.count_nonzero(is_low, axis=1))
+
+
+def low_used_gpus(system: SystemTable, *, below: float = IDLE_BELOW_PCT) -> Rows:
+    """Return (n_ticks,) how many GPUs lie under ``below`` that reach it at some other time.
+
+    A GPU that never does is not waiting for the host: the job does not use it.
+    """
+    matrix = system.matrix(SeriesKind.GPU_UTILIZATION)
+    used = matrix[:, used_gpus(matrix, above=below)]
+    return np.asarray(np.count_nonzero(used < below, axis=1))
+
+
+def used_gpus(use: Floats, *, above: float = IDLE_BELOW_PCT) -> NDArray[np.bool_]:
+    """Return (n_gpus,) which GPUs of a node the job uses: those that ever reach ``above``.
+
+    Where none does, those that reach ``UNTOUCHED_PCT``: they may be held up all the time.
+
+    Args:
+        use: (n_ticks, n_gpus) utilization in 0-100, NaN where absent.
+        above: what a GPU must reach once.
+    """
+    reach = np.asarray((use >= above).any(axis=0))
+    return reach if reach.any() else np.asarray((use >= UNTOUCHED_PCT).any(axis=0))
+
+
+def used_throughout(use: Floats) -> NDArray[np.bool_]:
+    """Return (n_gpus,) which of the used GPUs idle no long edge; all of them where each does."""
+    is_short = np.zeros(use.shape[1], dtype=bool)
+    for at, column in enumerate(use.T):
+        values = present_values(column)
+        longest = max(idle_edges(values, idle_below=IDLE_BELOW_PCT))
+        is_short[at] = longest < EDGE_AT_MOST_RATIO * max(values.size, 1)
+    reach = (use >= IDLE_BELOW_PCT).any(axis=0)
+    return used_gpus(use) & is_short if (reach & is_short).any() else used_gpus(use)
+
+
+def windows_at_work(stops: Rows, work: WorkRange, *, window: int) -> tuple[Rows, Rows]:
+    """Return which samples of each window lie in a device's working range.
+
+    Args:
+        stops: (m,) int64: a window is the last ``window`` samples before a stop.
+        work: the working range.
+        window: how many samples a window has.
+
+    Returns:
+        (m,) first and stop; both are equal where too few samples are left to judge.
+    """
+    first, stop = np.maximum(stops - window, work.first), np.minimum(stops, work.stop)
+    return first, np.where(stop - first >= WORK_WINDOW_RATIO * window, stop, first)
+
+
+# Cores
+
+
+def hot_cores(system: SystemTable, kind: SeriesKind, *, above: float) -> Rows:
+    """Return (n_ticks,) how many cores exceed ``above``; an absent sample never does."""
+    return np.asarray(np.count_nonzero(system.matrix(kind) > above, axis=1))
+
+
+@fact
+def is_host_hot(system: SystemTable) -> NDArray[np.bool_]:
+    """Return (n_ticks,) whether any core was busy or waited for I/O, by the default thresholds."""
+    busy = hot_cores(system, SeriesKind.CPU_UTILIZATION, above=CPU_HOT_PCT)
+    waiting = hot_cores(system, SeriesKind.IO_WAIT, above=IO_HOT_PCT)
+    return np.asarray((busy > 0) | (waiting > 0))
+
+
+@fact
+def cores_mean_pct(system: SystemTable) -> Floats:
+    """Return (n_ticks,) the mean use of the cores in 0-100, NaN where none was sampled."""
+    return mean_over(system.matrix(SeriesKind.CPU_UTILIZATION))
+
+
+# Network
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Starvation:
+    """The ticks of one node.
+
+    Attributes:
+        received: (n_ticks,) float64 bytes/s of the training container, NaN where not sampled.
+        has_both: (n_ticks,) whether received bytes and a GPU were sampled.
+        is_starved: (n_ticks,) whether a GPU idled while the network was busy.
+        limit_bytes_per_s: given, or the node's own; ``None`` without received bytes.
+    """
+
+    received: Floats
+    has_both: NDArray[np.bool_]
+    is_starved: NDArray[np.bool_]
+    limit_bytes_per_s: float | None
+
+
+def starvation_of(
+    system: SystemTable,
+    *,
+    gpu_pct: float = IDLE_BELOW_PCT,
+    busy_pct: float = NETWORK_BUSY_PCT,
+    floor_bytes_per_s: float = FLOOR_BYTES_PER_S,
+    limit_bytes_per_s: float | None = None,
+) -> Starvation:
+    """Find the starved ticks of one node.
+
+    Args:
+        system: the node's samples.
+        gpu_pct: a GPU below this idles.
+        busy_pct, floor_bytes_per_s: as of ``busy_from``.
+        limit_bytes_per_s: of the network; ``None`` takes the node's own 99th percentile.
+    """
+    use = system.matrix(SeriesKind.GPU_UTILIZATION)
+    received = system.matrix(SeriesKind.RECEIVE_ALGORITHM).sum(axis=1)
+    if not system.names(SeriesKind.RECEIVE_ALGORITHM):
+        received = np.full(system.n_ticks, np.nan)
+    has_both = np.isfinite(received) & np.isfinite(use).any(axis=1)
+    limit = _limit(received, limit_bytes_per_s)
+    is_starved = np.zeros(system.n_ticks, dtype=np.bool_)
+    if limit is not None:
+        least = busy_from(limit, busy_pct=busy_pct, floor_bytes_per_s=floor_bytes_per_s)
+        is_starved = has_both & (use < gpu_pct).any(axis=1) & (received >= least)
+    return Starvation(
+        received=received, has_both=has_both, is_starved=is_starved, limit_bytes_per_s=limit
+    )
+
+
+def busy_from(limit_bytes_per_s: float, *, busy_pct: float, floor_bytes_per_s: float) -> float:
+    """Return the rate in bytes/s from which on a network is busy.
+
+    Args:
+        limit_bytes_per_s: what the network can receive.
+        busy_pct: from this share of the limit on.
+        floor_bytes_per_s: but never below this rate.
+    """
+    return max(limit_bytes_per_s * busy_pct / 100, floor_bytes_per_s)
+
+
+def _limit(received: Floats, given: float | None) -> float | None:
+    known = received[np.isfinite(received)]
+    if not known.size:
+        return None
+    return float(np.percentile(known, OWN_LIMIT_PCT)) if given is None else float(given)

@@ -1,0 +1,324 @@
+"""OverallFrameworkMetrics: where the framework's time went, and whether one worker lags."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from reportgen import results
+from reportgen.facts.breakdown import OTHERS
+from reportgen.facts.steps import Loop, find_straggler, main_paces
+from reportgen.profiling import ProfilingKind
+from reportgen.results import Counters, Details, Exhibit, Finding, Role, Where
+from reportgen.rules.aws.breakdown import (
+    breakdown_details,
+    exhibits_of_breakdown,
+    exhibits_of_members,
+    numbers_of,
+)
+from reportgen.rules.base import About, Need, Outcome, Rule
+from reportgen.rules.kit import Message, fault_severity, merge, reason_without_steps
+from reportgen.rules.overall_framework_metrics import tables
+from reportgen.rules.overall_framework_metrics.measure import FrameworkSums, Params, measure
+from reportgen.rules.overall_framework_metrics.tables import Operator, sampling
+from reportgen.text import plural, write
+from reportgen.units import NS_PER_S, seconds
+
+OPERATORS = results.Section(
+    id="operators",
+    title="Operators",
+    order=135,
+    lead="The framework's operators by the time they took, on the CPU and on the GPU.",
+    missing="The framework events hold no operators.",
+    hint=(
+        "To record them, pass a DetailedProfilingConfig in the job's FrameworkProfile: it traces "
+        "every operator of the steps that you name."
+    ),
+    recorded_by=ProfilingKind.DETAILED,
+)
+ABOUT = About(
+    checks="Where the framework's time went: phases, passes, operators, communication.",
+    reading=(
+        "Shares are of summed event times over all workers. 'others' is the time between steps; "
+        "operators inside operators count in both, so look at their self time."
+    ),
+    advice=(
+        "Large 'others': look at data loading, callbacks, logging and checkpoints. A dominant "
+        "operator: mixed precision, a fused or compiled version, another memory layout."
+    ),
+    section=results.Section(id="framework", title="Framework", order=130),
+    has_counters=True,
+    further=(OPERATORS,),
+)
+
+BETWEEN_STEPS = Message(
+    id="FW-1",
+    title="{measured:pct} of the loop lies between steps",
+    text=(
+        "No step was open for {measured:pct} of the time from the first to the last step (summed "
+        "over the workers); more than {threshold:pct} is worth a look.{lost}"
+    ),
+    advice=(
+        "Check what runs between steps: waiting for data, callbacks, logging, checkpoints, "
+        "the optimizer when the framework counts it outside."
+    ),
+    exhibit="phase_shares",
+    causes=("DL-1", "DL-2", "DL-5", "PERIOD-1"),
+)
+PASSES = Message(
+    id="FW-2",
+    title="{name} takes {measured:pct} of both passes",
+    text=(
+        "{name} takes {measured:pct} of the time of both passes; above {threshold:pct} they differ "
+        "notably."
+    ),
+    advice="Look at the operators of the {lower} for one that stands out.",
+    exhibit="forward_backward",
+)
+TOP_OPERATOR = Message(
+    id="FW-3",
+    title="{top.name} leads the {kind} operators with {measured:pct}",
+    text=(
+        "{top.name} ran {top.count:count time} in the recorded window and took {top.self_ns:ns} "
+        "itself, {measured:pct} of the self time of all {kind} operators ({top.total_ns:ns} with "
+        "what it called)."
+    ),
+    advice="Try a fused or compiled version of it, or mixed precision.",
+)
+_COPY_LESS = "Avoid copies between devices: pin memory, copy without blocking, copy less."
+_ADVICE_BY_WORD = (
+    ("dataloader", "The operator waits for data: see the data loading section."),
+    ("conv", "Try mixed precision, channels-last layout and cuDNN's autotuning."),
+    ("mm", "Try mixed precision and sizes that are multiples of 8."),
+    ("copy_", _COPY_LESS),
+    ("to", _COPY_LESS),
+)
+RECORDING = Message(
+    id="FW-4",
+    title="Steps whose {worst.detail} were recorded are {measured:pct} longer",
+    text=(
+        "{worst.worker} has {n_with} whose {worst.detail} were recorded; their median is "
+        "{worst.with_ns:ns}, that of {worst.n_without:count other step} is {worst.without_ns:ns}. "
+        "The recording may be the reason.{sampling}"
+    ),
+    advice="Record the details of few steps, and judge the pace by the other steps.",
+    exhibit="overhead",
+)
+STRAGGLER = Message(
+    id="STRAG-1",
+    title="{pace.worker} is slower than the other workers by {measured:pct}",
+    text=(
+        "The {what} of {pace.worker} take {found.median_ns:ns} (median), those of the other "
+        "workers {found.usual_ns:ns}{wait}. Over {pace.n_steps:count step} this is "
+        "{found.extra_ns:ns}, {share_pct:pct} of the loop."
+    ),
+    advice=(
+        "Compare {pace.worker} with the others: its share of the data, its device's clock "
+        "and temperature, other load on its node."
+    ),
+    exhibit="workers",
+)
+_WAITED_FOR = "; the steps of all workers are equally long, so the others wait for it in each"
+RECORDING_FROM_PCT = 5.0
+"""Recorded steps that are longer by less are no reason to record less."""
+LOADER_PREFIX = "enumerate(DataLoader)#"
+"""The autograd profiler also lists fetching a batch among the GPU's operators; it is none."""
+
+
+def judge(measurements: Sequence[FrameworkSums], params: Params) -> Outcome:
+    """Add up the nodes; AWS's counters stay 0 by definition."""
+    job = merge([FrameworkSums(), *measurements])
+    details = breakdown_details(job.breakdown, with_others=True, phases_first=True)
+    missing = _missing(job)
+    return Outcome(
+        missing=missing,
+        findings=(
+            _straggler(job, params),
+            *_shares(_between_pct(job, details), details, params, job),
+            _top_operator(job),
+            _recording(job),
+        ),
+        exhibits=_exhibits(job),
+        metrics={} if missing else _metrics(job),
+        details=details,
+    )
+
+
+def from_details(_counters: Counters, details: Details, params: Params) -> Outcome:
+    """Say where the time went from AWS's JSON alone."""
+    between_pct = numbers_of(details, "phase").get(OTHERS, 0.0)
+    return Outcome(
+        findings=_shares(between_pct, details, params, FrameworkSums()),
+        exhibits=(
+            *exhibits_of_members(details),
+            *tables.operators_of_details(details, role=Role.CPU),
+            *tables.operators_of_details(details, role=Role.GPU),
+        ),
+    )
+
+
+def _missing(job: FrameworkSums) -> results.Reason | str | None:
+    """Return why nothing can be added up."""
+    if job.loop.n_spans and not job.n_lasting:
+        text = "Of {n:count framework event} none lasts: all are instants."
+        return write(text, n=job.loop.n_spans)
+    return None if job.n_lasting else reason_without_steps(job.loop)
+
+
+def _exhibits(job: FrameworkSums) -> Iterator[Exhibit]:
+    yield from tables.exhibit_of_stages(job.stages)
+    yield from exhibits_of_breakdown(job.breakdown, with_others=True)
+    yield from tables.exhibits_of_operators(job.cpu_operators, role=Role.CPU)
+    yield from tables.exhibits_of_operators(job.gpu_operators, role=Role.GPU)
+    yield from tables.exhibits_of_paces(job.paces)
+    yield from tables.exhibit_of_functions(job.functions)
+    yield from tables.exhibit_of_overheads(job.overheads, job.interval_ns)
+
+
+def _between_ns(job: FrameworkSums) -> int:
+    """Return the time between steps without that of which nothing was recorded."""
+    return max(job.breakdown.others_ns - job.lost_ns, 0)
+
+
+def _between_pct(job: FrameworkSums, details: Details) -> float:
+    if not job.lost_ns:
+        return numbers_of(details, "phase").get(OTHERS, 0.0)
+    between_ns = _between_ns(job)
+    return 100 * between_ns / (sum(job.breakdown.step_ns.values()) + between_ns)
+
+
+def _metrics(job: FrameworkSums) -> dict[str, float | int | None]:
+    """Return the numbers to compare jobs by; ``None`` for what was not recorded."""
+    step_ns, between_ns = sum(job.breakdown.step_ns.values()), _between_ns(job)
+    whole_ns = step_ns + between_ns
+    return {
+        "step_total_s": step_ns / NS_PER_S if job.breakdown.step_ns else None,
+        "between_steps_ratio": between_ns / whole_ns if whole_ns else None,
+        "cpu_operator_self_s": _self_s(job.cpu_operators),
+        "gpu_operator_self_s": _self_s(job.gpu_operators),
+    }
+
+
+def _self_s(operators: Sequence[Operator]) -> float | None:
+    return sum(item.self_ns for item in operators) / NS_PER_S if operators else None
+
+
+def _shares(
+    between_pct: float, details: Details, params: Params, job: FrameworkSums
+) -> Iterator[Finding]:
+    """Yield what the shares of the phases and of the passes say."""
+    where = _where(job.loop)
+    if between_pct > params.others_pct:
+        lost = " {lost:ns} without any record are left out." if job.lost_ns else ""
+        yield BETWEEN_STEPS.finding(
+            measured=between_pct,
+            threshold=params.others_pct,
+            where=where,
+            share=between_pct / 100,
+            causes=None if where.start_s is not None else (),
+            lost=write(lost, lost=job.lost_ns),
+        )
+    passes = numbers_of(details, "forward_backward")
+    share, name = max(((share, name) for name, share in passes.items()), default=(0.0, ""))
+    if share > params.pass_pct:
+        yield PASSES.finding(
+            measured=share, threshold=params.pass_pct, where=where, name=name, lower=name.lower()
+        )
+
+
+def _top_operator(job: FrameworkSums) -> Finding | None:
+    kind = Role.GPU if job.gpu_operators else Role.CPU
+    operators = [
+        item
+        for item in tables.by_name(job.gpu_operators or job.cpu_operators)
+        if not (kind is Role.GPU and item.name.startswith(LOADER_PREFIX))
+    ]
+    total_ns = sum(item.self_ns for item in operators)
+    if not total_ns:
+        return None
+    top = max(operators, key=lambda item: (item.self_ns, item.name))
+    return TOP_OPERATOR.finding(
+        measured=100 * top.self_ns / total_ns,
+        where=_where(job.loop),
+        exhibit=f"{kind}_operators",
+        advice=next((text for word, text in _ADVICE_BY_WORD if _has_word(top.name, word)), None),
+        top=top,
+        kind=kind.upper(),
+    )
+
+
+def _has_word(operator: str, word: str) -> bool:
+    bare = operator.casefold().removeprefix("aten::")
+    return bare == word if word == "to" else word in bare
+
+
+def _recording(job: FrameworkSums) -> Finding | None:
+    """Return the details whose recording makes steps longest, ``None`` when none does."""
+    compared = [
+        (item.longer_pct, item.n_with, item.worker, item.detail, item)
+        for item in job.overheads
+        if item.longer_pct is not None
+    ]
+    if not compared:
+        return None
+    longer_pct, *_, worst = max(compared, key=lambda found: found[:4])
+    if longer_pct < RECORDING_FROM_PCT:
+        return None
+    return RECORDING.finding(
+        measured=longer_pct,
+        threshold=RECORDING_FROM_PCT,
+        worst=worst,
+        n_with=plural(worst.n_with, f"{worst.phase} step"),
+        sampling=sampling(job.interval_ns),
+    )
+
+
+def _straggler(job: FrameworkSums, params: Params) -> Finding | None:
+    paces, above_pct = main_paces(job.paces), params.straggler_pct
+    found = find_straggler(paces, loop_ns=job.loop.length_ns, above_pct=above_pct)
+    if found is None:
+        return None
+    worker = found.pace.worker
+    finding = STRAGGLER.finding(
+        measured=found.longer_pct,
+        where=replace(_where(job.loop), node=worker.rpartition("-")[0] or None, device=worker),
+        severity=fault_severity(found.extra_ratio),
+        share=found.extra_ratio,
+        found=found,
+        pace=found.pace,
+        what="forward passes" if found.by_forward else "steps",
+        wait=_WAITED_FOR if found.is_waited_for else "",
+        share_pct=100 * found.extra_ratio,
+    )
+    return replace(finding, threshold=above_pct)
+
+
+def _where(loop: Loop) -> Where:
+    if loop.start_ns is None or loop.end_ns is None:
+        return Where()
+    return Where(start_s=seconds(loop.start_ns), end_s=seconds(loop.end_ns))
+
+
+RULE = Rule(
+    id=results.RuleId("OverallFrameworkMetrics"),
+    title="Framework metrics",
+    about=ABOUT,
+    needs=(Need.FRAMEWORK,),
+    params=Params,
+    measure=measure,
+    judge=judge,
+    from_details=from_details,
+    folded=(
+        "cpu_operator_bars",
+        "function_time",
+        "gpu_operator_bars",
+        "gpu_operators_by_device",
+        "overhead",
+    ),
+    places={
+        "function_time": results.Place(
+            timeline=results.TimelineTrack(kind=results.Track.FUNCTIONS)
+        ),
+        "*operator*": results.Place(section=OPERATORS.id),
+    },
+)

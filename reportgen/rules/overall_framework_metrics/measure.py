@@ -1,0 +1,362 @@
+"""What OverallFrameworkMetrics measures: sums of events, operators, functions, stages of a batch.
+
+A stage that nothing recorded speaks of is unknown, never 0. Forward passes and operators are often
+recorded for some steps only; then their share is of those steps.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from reportgen.facts.breakdown import (
+    PASS_PHASES,
+    Breakdown,
+    Mask,
+    SpanClass,
+    breakdown_of,
+    classes_of,
+    exchanges_data,
+    is_function,
+    labels_of,
+    sums_by_name,
+)
+from reportgen.facts.intervals import (
+    Union,
+    covered_each,
+    covered_ns,
+    join,
+    overlap_ns,
+    overlaps_any,
+    self_times_ns,
+    union_of,
+)
+from reportgen.facts.loader import INITIALIZE, loader_rows
+from reportgen.facts.samples import unrecorded_ns
+from reportgen.facts.steps import Loop, Pace, loop_of, paces_of, phase_word
+from reportgen.merging import (
+    concat,
+    joint_codes,
+    merge,
+    merge_by,
+    merged,
+    rows_by_code,
+    sum_by_key,
+    sums_by_code,
+)
+from reportgen.profile import Clock, NodeProfile, SpanTable
+from reportgen.rules.base import param
+from reportgen.rules.kit import row
+from reportgen.rules.overall_framework_metrics.tables import (
+    MOST_BUCKETS,
+    MOST_FUNCTIONS,
+    OTHER_FUNCTIONS,
+    Detail,
+    FunctionTime,
+    Operator,
+    Overhead,
+    Stage,
+    StageTime,
+)
+
+WHOLE_FROM_RATIO = 0.9
+"""What was recorded in this share of the steps was recorded in all of them: a few are missing at
+the ends of every recording."""
+_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Params:
+    """Parameters of ours; AWS's rule has none, so none is printed."""
+
+    others_pct: float = param(
+        25,
+        unit="%",
+        meaning="time between steps above this share is told",
+        source="AWS's report notebook",
+        minimum=0,
+        maximum=100,
+        is_printed=False,
+    )
+    pass_pct: float = param(
+        70,
+        unit="%",
+        meaning="a forward or backward pass above this share of both is told",
+        source="AWS's report notebook",
+        minimum=0,
+        maximum=100,
+        is_printed=False,
+    )
+    straggler_pct: float = param(
+        15,
+        unit="%",
+        meaning="a worker that computes longer than the usual other by more than this lags",
+        source="chosen: medians of equal workers differ by less",
+        minimum=0,
+        is_printed=False,
+    )
+
+
+_STAGE_WORDS: Mapping[Stage, str] = {
+    Stage.READ: "read reader tfrecord record textline file download interleave",
+    Stage.PREPROCESS: (
+        "map batch shuffle decode resize crop transform augment collate preprocess tokenize"
+    ),
+    Stage.OUTPUT: "save checkpoint callback callbacks log logging summary write",
+    Stage.TRANSFER: "memcpy htod dtoh copy to pin",
+}
+"""What names speak of a stage, in lower case; of the loader's, the loop's own and of operators."""
+
+
+_DETAILS = {Detail.OPERATORS: (SpanClass.CPU, SpanClass.GPU), Detail.MODULES: (SpanClass.MODULE,)}
+
+
+def merge_stages(parts: Iterable[Iterable[StageTime]]) -> tuple[StageTime, ...]:
+    """Return one row per stage that is there."""
+    return tuple(merge_by(concat(parts), lambda item: item.stage).values())
+
+
+@row
+class FrameworkSums:
+    """One node or all: the loop, sums, operators, the pace of workers, stages.
+
+    Attributes:
+        n_lasting: events that are more than an instant.
+        interval_ns: between the samples of the system metrics, of the first node that has any.
+        lost_ns: between the steps of each worker, summed, in which the node has neither samples
+            nor events.
+    """
+
+    loop: Loop = merged(merge, default=Loop())
+    n_lasting: int = merged(sum, default=0)
+    breakdown: Breakdown = merged(merge, default=Breakdown())
+    cpu_operators: tuple[Operator, ...] = merged(concat, default=())
+    gpu_operators: tuple[Operator, ...] = merged(concat, default=())
+    paces: tuple[Pace, ...] = merged(concat, default=())
+    functions: tuple[FunctionTime, ...] = merged(concat, default=())
+    stages: tuple[StageTime, ...] = merged(merge_stages, default=())
+    overheads: tuple[Overhead, ...] = merged(concat, default=())
+    interval_ns: int | None = merged(lambda values: next(filter(None, values), None), default=None)
+    lost_ns: int = merged(sum, default=0)
+
+
+def measure(part: NodeProfile, _params: Params) -> FrameworkSums:
+    """Add up the events of one node."""
+    spans = part.spans
+    return FrameworkSums(
+        loop=loop_of(spans),
+        n_lasting=int((spans.duration_ns > 0).sum()),
+        breakdown=breakdown_of(spans),
+        cpu_operators=tuple(operators_of(spans, SpanClass.CPU)),
+        gpu_operators=tuple(operators_of(spans, SpanClass.GPU)),
+        paces=paces_of(spans),
+        functions=tuple(functions_of(part)),
+        stages=stages_of(spans),
+        overheads=tuple(overheads_of(spans)),
+        interval_ns=part.system.interval_ns,
+        lost_ns=_lost_ns(part),
+    )
+
+
+def _lost_ns(part: NodeProfile) -> int:
+    starts, ends = unrecorded_ns(part.system, part.spans)
+    steps = part.spans.steps()
+    return sum(
+        covered_ns(starts, ends, int(steps.start_ns[its].min()), int(steps.end_ns[its].max()))
+        for _, its in rows_by_code(steps.worker)
+    )
+
+
+def operators_of(spans: SpanTable, kind: SpanClass) -> Iterator[Operator]:
+    """Yield the operators of one node on its CPU or GPUs, by device, then by name.
+
+    Nesting is looked for within one worker, device and thread; of equal intervals the same name
+    is always the outer one.
+    """
+    its = spans.where(classes_of(spans) == kind)
+    its = its.where(np.lexsort((its.name, -its.end_ns, its.start_ns)))
+    thread = joint_codes(its.worker, its.phase, its.tid)
+    self_ns = self_times_ns(its.start_ns, its.end_ns, thread)
+    duration_ns = its.duration_ns
+    for phase, rows in rows_by_code(its.phase):
+        for name, own in rows_by_code(its.name[rows]):
+            yield Operator(
+                device=its.phases[phase],
+                name=its.names[name],
+                count=int(own.size),
+                total_ns=int(duration_ns[rows[own]].sum()),
+                self_ns=int(self_ns[rows[own]].sum()),
+            )
+
+
+def overheads_of(spans: SpanTable) -> Iterator[Overhead]:
+    """Yield the steps of each worker and phase of a node in which details were recorded."""
+    steps, classes = spans.steps(), classes_of(spans)
+    for detail, kinds in _DETAILS.items():
+        events = spans.where(np.isin(classes, kinds))
+        for worker, rows in rows_by_code(steps.worker):
+            its, own = steps.where(rows), events.where(events.worker == worker)
+            has_detail = overlaps_any(its.start_ns, its.end_ns, own.start_ns, own.end_ns)
+            for phase, members in rows_by_code(its.phase):
+                duration_ns, is_with = its.duration_ns[members], has_detail[members]
+                if is_with.any():
+                    yield Overhead(
+                        worker=its.workers[worker],
+                        phase=phase_word(its.phases[phase]),
+                        detail=detail,
+                        n_with=int(is_with.sum()),
+                        n_without=int((~is_with).sum()),
+                        with_ns=float(np.median(duration_ns[is_with])),
+                        without_ns=None
+                        if is_with.all()
+                        else float(np.median(duration_ns[~is_with])),
+                    )
+
+
+# Which functions ran when
+
+
+def functions_of(part: NodeProfile) -> Iterator[FunctionTime]:
+    """Yield when the functions of a node ran: those of most time, and the rest as one.
+
+    A function's time within one worker is the union of its events, so that recursion and threads
+    count once; the workers are added up.
+    """
+    its = part.spans.where(is_function(part.spans) & (part.spans.duration_ns > 0))
+    if its.n_spans == 0:
+        return
+    codes, labels = labels_of(its)
+    order = np.lexsort((np.array(labels), -sums_by_code(codes, its.duration_ns, len(labels))))
+    rank = np.minimum(np.argsort(order), MOST_FUNCTIONS)
+    names = [*(labels[code] for code in order[:MOST_FUNCTIONS]), OTHER_FUNCTIONS]
+    reach_ns = int(its.end_ns.max()) - int(its.start_ns[0])
+    width_ns = 1 << (reach_ns // (MOST_BUCKETS - 1)).bit_length()
+    for place, rows in rows_by_code(rank[codes]):
+        own = its.where(rows)
+        yield FunctionTime(
+            node=part.node,
+            is_relative=part.job.clock is Clock.RELATIVE,
+            label=names[place],
+            width_ns=width_ns,
+            bucket_ns=sum_by_key(
+                bucket_times(union_of(own.start_ns[one], own.end_ns[one]), width_ns)
+                for _, one in rows_by_code(own.worker)
+            ),
+        )
+
+
+def bucket_times(union: Union, width_ns: int) -> dict[int, int]:
+    """Return how many ns of a union lie in each bucket of a width, if any do.
+
+    Bucket ``b`` is [b * width, (b + 1) * width); the union is not empty.
+    """
+    first, last = int(union.start_ns[0]) // width_ns, int(union.end_ns[-1]) // width_ns
+    start_ns = np.arange(first, last + 1, dtype=np.int64) * width_ns
+    time_ns = covered_each(union, start_ns, start_ns + width_ns).tolist()
+    return {first + place: one_ns for place, one_ns in enumerate(time_ns) if one_ns}
+
+
+# The stages of a batch
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Seen:
+    """What was observed of one worker: windows of time, and how many of its steps they hold."""
+
+    windows: Union
+    n_steps: int
+    n_all_steps: int
+
+    def stage(
+        self, stage: Stage, time_ns: int, name_ns: Mapping[str, int] | None = None
+    ) -> StageTime:
+        """Return a stage that took some of the time that was observed."""
+        return StageTime(
+            stage=stage,
+            time_ns=time_ns,
+            observed_ns=self.windows.length_ns,
+            n_steps=self.n_steps,
+            n_all_steps=self.n_all_steps,
+            name_ns=name_ns or {},
+        )
+
+
+def stages_of(spans: SpanTable) -> tuple[StageTime, ...]:
+    """Return the stages that were recorded on one node; nothing without steps."""
+    steps, masks = spans.steps(), _masks(spans)
+    return merge_stages(
+        _stages_of_worker(
+            spans.where(is_own := spans.worker == worker),
+            steps.where(rows),
+            {stage: mask[is_own] for stage, mask in masks.items()},
+        )
+        for worker, rows in rows_by_code(steps.worker)
+    )
+
+
+def _masks(spans: SpanTable) -> dict[Stage, Mask]:
+    """Return which events speak of each stage that has events of its own."""
+    classes, loader = classes_of(spans), loader_rows(spans)
+    is_operator = np.isin(classes, (SpanClass.CPU, SpanClass.GPU))
+    forward, backward = (
+        spans.in_phases(phase for pair in PASS_PHASES for phase in pair[side]) for side in (0, 1)
+    )
+    is_loading = loader.fetch | loader.process | spans.in_phases((INITIALIZE,))
+    is_plain = (classes == SpanClass.GENERAL) & ~(forward | backward | is_loading)
+    return {
+        Stage.READ: is_plain & _speaks_of(spans, Stage.READ),
+        Stage.PREPROCESS: is_plain & _speaks_of(spans, Stage.PREPROCESS),
+        Stage.WAIT: loader.fetch | (loader.next_call & ~loader.fetch.any()),
+        Stage.TRANSFER: is_operator & _speaks_of(spans, Stage.TRANSFER),
+        Stage.FORWARD: forward,
+        Stage.BACKWARD: backward,
+        Stage.COMMUNICATION: exchanges_data(spans) & (classes != SpanClass.STEP),
+        Stage.OUTPUT: is_plain & _speaks_of(spans, Stage.OUTPUT),
+    }
+
+
+def _speaks_of(spans: SpanTable, stage: Stage) -> Mask:
+    wanted = set(_STAGE_WORDS[stage].split())
+    names = enumerate(spans.names)
+    codes = [code for code, name in names if wanted & set(map(str.lower, _WORD.findall(name)))]
+    return np.isin(spans.name, codes)
+
+
+def _stages_of_worker(
+    spans: SpanTable, steps: SpanTable, masks: Mapping[Stage, Mask]
+) -> Iterator[StageTime]:
+    loop = Union(start_ns=steps.start_ns.min(keepdims=True), end_ns=steps.end_ns.max(keepdims=True))
+    whole = _Seen(windows=loop, n_steps=steps.n_spans, n_all_steps=steps.n_spans)
+    is_operator = np.isin(classes_of(spans), (SpanClass.CPU, SpanClass.GPU))
+    by_passes = _seen(spans.where(masks[Stage.FORWARD] | masks[Stage.BACKWARD]), steps, whole)
+    by_operators = _seen(spans.where(is_operator), steps, whole)
+    for stage, mask in masks.items():
+        if mask.any():
+            is_pass = stage in (Stage.FORWARD, Stage.BACKWARD)
+            seen = by_passes if is_pass else by_operators if is_operator[mask].all() else whole
+            events = spans.where(mask)
+            busy = union_of(events.start_ns, events.end_ns)
+            yield seen.stage(stage, overlap_ns(seen.windows, busy), sums_by_name(events))
+    # What is left has no recorded function: within the steps, and between them.
+    functions = spans.where(is_function(spans))
+    busy = union_of(functions.start_ns, functions.end_ns)
+    in_steps = union_of(steps.start_ns, steps.end_ns)
+    yield whole.stage(Stage.BETWEEN, loop.length_ns - overlap_ns(loop, join((busy, in_steps))))
+    if by_passes.n_steps:
+        ends_ns = (in_steps.start_ns, in_steps.end_ns)
+        is_seen = overlaps_any(*ends_ns, by_passes.windows.start_ns, by_passes.windows.end_ns)
+        known = Union(start_ns=in_steps.start_ns[is_seen], end_ns=in_steps.end_ns[is_seen])
+        yield by_passes.stage(Stage.IN_STEPS, known.length_ns - overlap_ns(known, busy))
+
+
+def _seen(events: SpanTable, steps: SpanTable, whole: _Seen) -> _Seen:
+    """Return the loop when events are in nearly all steps, else the steps that they are in."""
+    is_in = overlaps_any(steps.start_ns, steps.end_ns, events.start_ns, events.end_ns)
+    n_steps = int(is_in.sum())
+    if n_steps >= WHOLE_FROM_RATIO * steps.n_spans:
+        return whole
+    windows = union_of(steps.start_ns[is_in], steps.end_ns[is_in])
+    return replace(whole, windows=windows, n_steps=n_steps)

@@ -1,0 +1,436 @@
+"""The evidence of OverallFrameworkMetrics: operators, stages, functions over time, workers."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from enum import StrEnum
+
+from reportgen.facts.breakdown import listed, shares_pct
+from reportgen.facts.steps import Pace, phase_word
+from reportgen.merging import merge, merge_by, merged, sum_by_key
+from reportgen.results import ColumnType, Details, Exhibit, ExhibitKind, Role, column, exhibit
+from reportgen.rules.aws.breakdown import numbers_of
+from reportgen.rules.kit import col, columns_of, derived, floats, row, table
+from reportgen.text import join_names, write
+from reportgen.units import NS_PER_MS, NS_PER_S, NS_PER_US, percentages
+
+MOST_OPERATORS = 20
+OTHER_OPERATORS = "others"
+NOT_RECORDED = "not recorded"
+MOST_NAMES = 3
+MOST_FUNCTIONS = 30
+MOST_BUCKETS = 240
+MOST_NODES_APART = 8
+"""At most 31 functions in 240 stretches of time, whatever the job: more cannot be told apart."""
+OTHER_FUNCTIONS = "all other functions"
+LEAST_STEPS = 5
+"""Steps on both sides that a comparison needs: the median of fewer is chance."""
+
+
+# Operators
+
+
+@row
+class Operator:
+    """One operator on one device, over any number of calls.
+
+    Attributes:
+        device: the phase it was recorded under: ``cpu_functions``, ``gpu_functions-dev:0``.
+        total_ns: sum of durations; an operator inside another counts in both.
+        self_ns: the same without the operators inside it.
+    """
+
+    device: str = col()
+    name: str = col(name="operator")
+    count: int = col(reduce=sum)
+    total_us: int = derived(lambda item: round(item.total_ns / NS_PER_US), "us")
+    self_us: int = derived(lambda item: round(item.self_ns / NS_PER_US), "us")
+    total_ns: int = merged(sum)
+    self_ns: int = merged(sum)
+
+
+def by_name(operators: Sequence[Operator]) -> list[Operator]:
+    """Return one operator per name, largest total first."""
+    joined = merge_by(operators, lambda item: item.name).values()
+    return sorted(joined, key=lambda item: (-item.total_ns, item.name))
+
+
+def exhibits_of_operators(operators: Sequence[Operator], *, role: Role) -> Iterator[Exhibit]:
+    """Yield a table of the most used operators, the same by device, and a bar chart.
+
+    Args:
+        operators: of one class of devices, of all nodes.
+        role: that class, CPU or GPU; begins the ids.
+    """
+    if not operators:
+        return
+    joined = by_name(operators)
+    shown, title = _shown(joined), f"{role.upper()} operators"
+    aws_pct = shares_pct(listed({item.name: item.total_ns for item in joined}))
+    yield exhibit(
+        f"{role}_operators",
+        ExhibitKind.TABLE,
+        title=title,
+        caption=(
+            "Totals count an operator again in each operator that calls it; self time does not. "
+            "SageMaker's share is that among the operators above 2 %, as its report prints it."
+        ),
+        columns=[
+            *columns_of(shown, Operator)[1:],
+            *floats(
+                ("pct_of_all", "%", percentages([item.total_ns for item in shown])),
+                ("self_pct", "%", percentages([item.self_ns for item in shown])),
+                ("aws_pct", "%", [aws_pct.get(item.name) for item in shown]),
+            ),
+        ],
+    )
+    devices = sorted({item.device for item in operators})
+    if len(devices) > 1:
+        apart = ([item for item in operators if item.device == device] for device in devices)
+        yield table(
+            f"{role}_operators_by_device",
+            [item for own in apart for item in _shown(by_name(own))],
+            Operator,
+            title=f"{title} of each device",
+        )
+    yield exhibit(
+        f"{role}_operator_bars",
+        ExhibitKind.BARS,
+        title=title,
+        caption="Time in total, and without the operators inside.",
+        columns=[
+            column("name", "", [item.name for item in shown], type=ColumnType.TEXT),
+            *floats(
+                ("total_s", "s", [item.total_ns / NS_PER_S for item in shown]),
+                ("self_s", "s", [item.self_ns / NS_PER_S for item in shown]),
+                role=role,
+            ),
+        ],
+    )
+
+
+def _shown(joined: Sequence[Operator]) -> list[Operator]:
+    """Return the first by total and the first by self time; the rest as one row."""
+    by_self = sorted(joined, key=lambda item: (-item.self_ns, item.name))[:MOST_OPERATORS]
+    kept = {item.name for item in (*joined[:MOST_OPERATORS], *by_self)}
+    shown = [item for item in joined if item.name in kept]
+    rest = [item for item in joined if item.name not in kept]
+    return [*shown, replace(merge(rest), name=OTHER_OPERATORS)] if rest else shown
+
+
+def operators_of_details(details: Details, *, role: Role) -> Iterator[Exhibit]:
+    """Yield the same table from AWS's JSON, which lists only operators above 2 %."""
+    pct, total_us = numbers_of(details, role.upper()), numbers_of(details, f"{role.upper()}_total")
+    if pct:
+        names = sorted(pct, key=lambda name: (-pct[name], name))
+        yield exhibit(
+            f"{role}_operators",
+            ExhibitKind.TABLE,
+            title=f"{role.upper()} operators",
+            caption="Only operators above 2 %; their percentages are those of the listed ones.",
+            columns=[
+                column("operator", "", names, type=ColumnType.TEXT),
+                *floats(
+                    ("total_us", "us", [total_us.get(name) for name in names]),
+                    ("aws_pct", "%", [pct[name] for name in names]),
+                ),
+            ],
+        )
+
+
+# The stages of a batch
+
+
+class Stage(StrEnum):
+    """Where a batch is, in its order."""
+
+    READ = "read"
+    PREPROCESS = "preprocess"
+    WAIT = "wait for a batch"
+    TRANSFER = "transfer"
+    FORWARD = "forward"
+    BACKWARD = "backward"
+    COMMUNICATION = "communication"
+    IN_STEPS = "others within steps"
+    OUTPUT = "output"
+    BETWEEN = "others between steps"
+
+
+def _evidence(item: StageTime) -> str:
+    if item.time_ns is None:
+        return NOT_RECORDED
+    names = sorted(item.name_ns, key=lambda name: (-item.name_ns[name], name))
+    what = join_names(names, most=MOST_NAMES) if names else "no recorded function"
+    if item.n_steps == item.n_all_steps:
+        return f"{what}; the whole loop"
+    return write("{what}; {of.n_steps:n} of {of.n_all_steps:count step}", what=what, of=item)
+
+
+@row
+class StageTime:
+    """One stage, over workers.
+
+    Attributes:
+        time_ns: union of its events within what was observed; ``None`` for an unknown stage.
+        observed_ns: the loop, or the steps in which such events were recorded.
+        n_steps: how many steps were observed, of ``n_all_steps``.
+        name_ns: names of its events, by summed duration.
+    """
+
+    stage: Stage = col()
+    share_pct: float | None = derived(
+        lambda item: 100 * item.time_ns / item.observed_ns if item.observed_ns else None,
+        "%",
+        digits=3,
+    )
+    time_ns: int | None = col("s", name="time_s", per=NS_PER_S, reduce=sum)
+    observed_ns: int | None = col("s", name="observed_s", per=NS_PER_S, reduce=sum)
+    evidence: str = derived(_evidence)
+    n_steps: int = merged(sum, default=0)
+    n_all_steps: int = merged(sum, default=0)
+    name_ns: Mapping[str, int] = merged(sum_by_key, default_factory=dict)
+
+
+def exhibit_of_stages(stages: Sequence[StageTime]) -> Iterator[Exhibit]:
+    """Yield the table of all stages, unknown ones too; nothing without steps."""
+    if not stages:
+        return
+    by_stage = {item.stage: item for item in stages}
+    yield table(
+        "stages",
+        [
+            by_stage.get(stage) or StageTime(stage=stage, time_ns=None, observed_ns=None)
+            for stage in Stage
+        ],
+        StageTime,
+        title="Where in the pipeline the loop's time goes",
+        caption=(
+            "Shares of the training loop, summed over the workers, or of those steps in which "
+            "such events were recorded. Stages may overlap, so shares need not add up to 100. "
+            "A stage that nothing recorded speaks of has no numbers: it is unknown, not 0."
+        ),
+    )
+
+
+# Functions over time
+
+
+@row
+class FunctionTime:
+    """One function of one node, over its workers.
+
+    Attributes:
+        is_relative: its times are of a clock of its own, not to be laid beside those of others.
+        width_ns: of a bucket, a power of two; bucket ``b`` begins at ``b * width_ns``.
+        bucket_ns: time in each bucket.
+    """
+
+    node: str
+    is_relative: bool
+    label: str
+    width_ns: int
+    bucket_ns: Mapping[int, int] = merged(sum_by_key)
+
+    @property
+    def total_ns(self) -> int:
+        """Return its time over the whole job."""
+        return sum(self.bucket_ns.values())
+
+
+def exhibit_of_functions(functions: Sequence[FunctionTime]) -> Iterator[Exhibit]:
+    """Yield the heat map of function and time; nothing when no function was recorded.
+
+    Of nodes whose times cannot be laid side by side, those on a wall clock are shown, or else the
+    one in which functions took most time.
+    """
+    if not functions:
+        return
+    totals = sum_by_key({item.node: item.total_ns} for item in functions)
+    on_clock = {item.node for item in functions if not item.is_relative}
+    on_clock = on_clock or {max(totals, key=lambda node: totals[node])}
+    found = [item for item in functions if item.node in on_clock]
+    if len(on_clock) > MOST_NODES_APART:
+        found = _as_one_node(found, f"all {len(on_clock)} nodes")
+    nodes = list(dict.fromkeys(item.node for item in found))
+    width_ns = _common_width_ns(found, MOST_BUCKETS // len(nodes))
+    in_buckets = (_in_buckets(item, width_ns) for item in found)
+    rows = merge_by(in_buckets, lambda item: (item.node, item.label)).values()
+    cells = [
+        (item, bucket, time_ns)
+        for item in sorted(rows, key=lambda item: (nodes.index(item.node), *_size(item)))
+        for bucket, time_ns in sorted(item.bucket_ns.items())
+    ]
+    labels = [
+        item.label if len(nodes) == 1 else f"{item.node} {item.label}" for item, _, _ in cells
+    ]
+    caption = write(
+        "Time in each function per {width:ns}, added up over the workers; a function inside "
+        "another counts in both. An absent cell is 0. {left_out}",
+        width=width_ns,
+        left_out=_left_out(found, [node for node in totals if node not in on_clock]),
+    )
+    yield exhibit(
+        "function_time",
+        ExhibitKind.HEATMAP,
+        title="Functions over time",
+        caption=caption,
+        columns=[
+            column("row", "", labels, type=ColumnType.TEXT),
+            *floats(
+                ("time_s", "s", [bucket * width_ns / NS_PER_S for _, bucket, _ in cells]),
+                ("function_s", "s", [time_ns / NS_PER_S for *_, time_ns in cells]),
+            ),
+            column("node", "", [item.node for item, _, _ in cells], type=ColumnType.TEXT),
+            *floats(("width_s", "s", [width_ns / NS_PER_S] * len(cells))),
+        ],
+    )
+
+
+def _size(item: FunctionTime) -> tuple[bool, int, str]:
+    """Order functions by their time, the rest behind them."""
+    return item.label == OTHER_FUNCTIONS, -item.total_ns, item.label
+
+
+def _as_one_node(functions: Sequence[FunctionTime], name: str) -> list[FunctionTime]:
+    """Return the functions of all nodes under one name, and only those of most time by theirs."""
+    whole = merge_by((replace(item, node=name) for item in functions), lambda item: item.label)
+    kept = {item.label for item in sorted(whole.values(), key=_size)[:MOST_FUNCTIONS]}
+    return [
+        replace(item, node=name, label=item.label if item.label in kept else OTHER_FUNCTIONS)
+        for item in functions
+    ]
+
+
+def _common_width_ns(functions: Sequence[FunctionTime], most: int) -> int:
+    """Return the smallest power of two, in ns, by which all functions lie in so many buckets."""
+    width_ns = max(item.width_ns for item in functions)
+    first_ns = min(min(item.bucket_ns) * item.width_ns for item in functions)
+    last_ns = max(max(item.bucket_ns) * item.width_ns for item in functions)
+    while last_ns // width_ns - first_ns // width_ns + 1 > most:
+        width_ns *= 2
+    return width_ns
+
+
+def _in_buckets(item: FunctionTime, width_ns: int) -> FunctionTime:
+    bucket_ns: Counter[int] = Counter()
+    for bucket, time_ns in item.bucket_ns.items():
+        bucket_ns[bucket * item.width_ns // width_ns] += time_ns
+    return replace(item, width_ns=width_ns, bucket_ns=bucket_ns)
+
+
+def _left_out(functions: Sequence[FunctionTime], names: Sequence[str]) -> str:
+    """Say which functions are one row, and which nodes are not shown."""
+    text = f"The {MOST_FUNCTIONS} functions of most time are listed, the others are one row."
+    if all(item.label != OTHER_FUNCTIONS for item in functions):
+        text = "All functions are listed."
+    if not names:
+        return text
+    why = "has a clock of its own and is" if len(names) == 1 else "have clocks of their own and are"
+    return f"{text} {join_names(names, most=MOST_NODES_APART)} {why} left out."
+
+
+# What recording costs
+
+
+class Detail(StrEnum):
+    """What was recorded of some steps only."""
+
+    OPERATORS = "operators"
+    MODULES = "model parts"
+
+
+def _longer_pct(item: Overhead) -> float | None:
+    """Return by how much recorded steps are longer, ``None`` with too few on one side."""
+    if min(item.n_with, item.n_without) < LEAST_STEPS or not item.without_ns:
+        return None
+    return 100 * (item.with_ns / item.without_ns - 1)
+
+
+@row
+class Overhead:
+    """Steps of one worker and phase with a kind of detail, and without: counts and medians."""
+
+    worker: str = col()
+    phase: str = col()
+    detail: Detail = col()
+    n_with: int = col(name="recorded_steps")
+    n_without: int = col(name="other_steps")
+    with_ns: float = col("s", name="recorded_p50_s", per=NS_PER_S)
+    without_ns: float | None = col("s", name="other_p50_s", per=NS_PER_S)
+    longer_pct: float | None = derived(_longer_pct, "%", digits=2)
+
+
+def exhibit_of_overheads(
+    overheads: Sequence[Overhead], interval_ns: int | None
+) -> Iterator[Exhibit]:
+    """Yield the table of recorded steps against the others; nothing without details.
+
+    Args:
+        overheads: of all workers.
+        interval_ns: the sampling interval of the system metrics, if known.
+    """
+    if overheads:
+        yield table(
+            "overhead",
+            overheads,
+            Overhead,
+            title="What recording costs",
+            caption=(
+                "Median duration of steps whose details were recorded, and of the others. With "
+                f"fewer than {LEAST_STEPS} steps on one side they are not compared."
+                f"{sampling(interval_ns)}"
+            ),
+        )
+
+
+def sampling(interval_ns: int | None) -> str:
+    """Say how often system metrics were sampled, after a space; empty where it is unknown."""
+    if interval_ns is None:
+        return ""
+    return f" System metrics were sampled every {interval_ns // NS_PER_MS:,} ms."
+
+
+# The pace of the workers
+
+
+def exhibits_of_paces(paces: Sequence[Pace]) -> Iterator[Exhibit]:
+    """Yield the table of workers, and bars to compare them when there are several."""
+    if not paces:
+        return
+    step_s = [pace.step_median_ns / NS_PER_S for pace in paces]
+    forward_s = [
+        None if pace.forward_median_ns is None else pace.forward_median_ns / NS_PER_S
+        for pace in paces
+    ]
+    workers = [pace.worker for pace in paces]
+    words = [phase_word(pace.phase) for pace in paces]
+    yield exhibit(
+        "workers",
+        ExhibitKind.TABLE,
+        title="Pace of the workers",
+        caption="Medians and sums over the steps of each worker and phase.",
+        columns=[
+            column("worker", "", workers, type=ColumnType.TEXT),
+            column("phase", "", words, type=ColumnType.TEXT),
+            column("steps", "", [pace.n_steps for pace in paces], type=ColumnType.INT),
+            *floats(
+                ("step_p50_s", "s", step_s),
+                ("step_total_s", "s", [pace.step_total_ns / NS_PER_S for pace in paces]),
+                ("forward_p50_s", "s", forward_s),
+                ("forward_total_s", "s", [pace.forward_total_ns / NS_PER_S for pace in paces]),
+            ),
+        ],
+    )
+    if 1 < len(set(workers)) == len(workers):
+        yield exhibit(
+            "worker_pace",
+            ExhibitKind.BARS,
+            title="Median step and forward pass of each worker",
+            columns=[
+                column("name", "", workers, type=ColumnType.TEXT),
+                *floats(("step", "s", step_s), role=Role.STEP),
+                *floats(("forward", "s", forward_s), role=Role.GPU),
+            ],
+        )
