@@ -1,1 +1,0 @@
-"""What several rules say alike: status, words, places, boxes, last violations."""
