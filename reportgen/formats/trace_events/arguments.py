@@ -69,21 +69,21 @@ class ArgumentRows:
         """
         if tids.count(ABSENT) == len(tids):
             different, index = distinct(raws)
-            return self.append(different)[index]
+            return self.append(decode_many(different))[index]
         pairs, index = distinct(list(zip(raws, tids, strict=True)))
-        return self.append([raw for raw, _ in pairs], [tid for _, tid in pairs])[index]
+        return self.append(decode_many([raw for raw, _ in pairs]), [tid for _, tid in pairs])[index]
 
-    def append(self, raws: Sequence[bytes], tids: Sequence[Any] = ()) -> NDArray[np.int32]:
+    def append(self, args: Sequence[EventArgs], tids: Sequence[Any] = ()) -> NDArray[np.int32]:
         """Return the rows of different arguments, one after another.
 
         Args:
-            raws: JSON of the arguments.
+            args: the arguments.
             tids: the ``tid`` that stands beside each; none anywhere if empty.
         """
         first = self.n_rows
-        self._pending += decode_many(raws)
-        self._pending_tids += tids or [ABSENT] * len(raws)
-        self.n_rows += len(raws)
+        self._pending += args
+        self._pending_tids += tids or [ABSENT] * len(args)
+        self.n_rows += len(args)
         if len(self._pending) >= _PENDING_ROWS:
             self._convert()
         return np.arange(first, self.n_rows, dtype=np.int32)
@@ -165,6 +165,25 @@ def decode_many(raws: Sequence[bytes]) -> list[EventArgs]:
     except (ValueError, RecursionError):
         return [decode_args(raw) for raw in raws]
     return [args or NO_ARGS for args in found]
+
+
+def decode_flat(raws: Sequence[bytes]) -> list[EventArgs] | None:
+    """Return the arguments in some JSON, each of which is to be an object without others inside.
+
+    Args:
+        raws: each begins with ``{``.
+
+    Returns:
+        The arguments; ``None`` when one is anything else. As many objects as there are brackets,
+        and each text beginning with one: then no object ends in another text than it begins in.
+    """
+    text = b",".join(raws)
+    try:
+        found = _MANY.decode(b"[%b]" % text)
+    except (ValueError, RecursionError):
+        return None
+    args = [args for args in found if args is not None]
+    return args if len(found) == len(args) == len(raws) == text.count(b"{") else None
 
 
 def _decode_leniently(raw: bytes) -> EventArgs:

@@ -133,10 +133,10 @@ def _absolute(rows: EventRows, file: _File) -> tuple[FileEvents, NDArray[np.bool
     """Add the base, name the phases; return the events with a usable time, and which they are."""
     metadata = file.taken.metadata
     base_us = metadata.base_at(rows.position)
-    is_usable = is_placeable(rows.ts_us, rows.dur_us, base_us)
+    is_usable = _is_placeable(rows.ts_us, rows.dur_us, base_us)
     kept = slice(None) if is_usable.all() else is_usable
     phase = metadata.phases_at(rows.position, rows.pid, file.taken.pids, file.phases)
-    start_ns, end_ns = times_ns(rows.ts_us[kept], rows.dur_us[kept], base_us[kept])
+    start_ns, end_ns = _times_ns(rows.ts_us[kept], rows.dur_us[kept], base_us[kept])
     events = FileEvents(
         start_ns=start_ns,
         end_ns=end_ns,
@@ -149,7 +149,7 @@ def _absolute(rows: EventRows, file: _File) -> tuple[FileEvents, NDArray[np.bool
     return events, is_usable
 
 
-def is_placeable(
+def _is_placeable(
     ts_us: NDArray[np.float64], dur_us: NDArray[np.float64], base_us: NDArray[np.int64]
 ) -> NDArray[np.bool_]:
     """Return which events have a time and a duration that can be; (n,) microseconds each."""
@@ -159,7 +159,7 @@ def is_placeable(
     return is_usable
 
 
-def times_ns(
+def _times_ns(
     ts_us: NDArray[np.float64], dur_us: NDArray[np.float64], base_us: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return the start and the end of events that can be placed; (n,) microseconds each."""

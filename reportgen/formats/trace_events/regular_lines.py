@@ -5,7 +5,7 @@ One regular expression cuts such a text at its numbers. What stands before the n
 the event's name and phase, and the ``M`` lines above it) and the arguments come again and again, so
 that each different one is decoded once. A text in which a line looks different is not read here.
 
-Decoding every line takes 1.14 s for a million events, this takes 0.74 s.
+A million events take 0.85 s this way, 1.14 s when every line is decoded.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reportgen.formats.columns import ABSENT, distinct
+from reportgen.formats.trace_events.arguments import EventArgs, decode_flat
 from reportgen.formats.trace_events.events import Event, decode_events
 
 _DURATION = b', "dur": '
-_CUT = re.compile(rb', "ts": (\d+, "dur": \d+), "args": (.*)\},?\n')
+_CUT = re.compile(rb', "ts": (\d+, "dur": \d+), "args": (\{.*)\},?\n')
 _NUMBERS = msgspec.json.Decoder(list[float])
-_VALUES = msgspec.json.Decoder(list[msgspec.Raw])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,7 +35,7 @@ class RegularEvents:
         heads: the different heads: any ``M`` lines, then an event without times and arguments.
         head: (n,) int32 index into ``heads``, which are numbered in the order of their first use.
         ts_us, dur_us: (n,) float64 microseconds.
-        args: JSON of the different arguments.
+        args: the different arguments.
         arg: (n,) int32 index into ``args``.
         rest: the ``M`` lines after the last event.
     """
@@ -44,7 +44,7 @@ class RegularEvents:
     head: NDArray[np.int32]
     ts_us: NDArray[np.float64]
     dur_us: NDArray[np.float64]
-    args: list[bytes]
+    args: list[EventArgs]
     arg: NDArray[np.int32]
     rest: list[Event]
 
@@ -61,9 +61,9 @@ def read_regular(text: bytes) -> RegularEvents | None:
         return None
     texts, head = distinct(parts[0::3])
     heads = [found for found in map(_head_of, texts) if found is not None]
-    args, arg = distinct(parts[2::3])
-    times_us = _times(parts[1::3])
-    if len(heads) < len(texts) or times_us is None or not _are_values(args):
+    raws, arg = distinct(parts[2::3])
+    args, times_us = decode_flat(raws), _times(parts[1::3])
+    if len(heads) < len(texts) or times_us is None or args is None:
         return None
     return RegularEvents(
         heads=heads,
@@ -96,12 +96,3 @@ def _times(texts: Sequence[bytes]) -> NDArray[np.float64] | None:
         return np.array(_NUMBERS.decode(b"[%b]" % numbers), dtype=np.float64)
     except ValueError:
         return None
-
-
-def _are_values(texts: Sequence[bytes]) -> bool:
-    """Return whether each text is one JSON value: a list of all has an item of each one's size."""
-    try:
-        values = _VALUES.decode(b"[%b]" % b",".join(texts))
-    except (ValueError, RecursionError):
-        return False
-    return list(map(len, values)) == list(map(len, texts))
