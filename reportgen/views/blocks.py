@@ -6,9 +6,11 @@ figure as JSON, and its numbers as a table) and as plotly's MIME type for Jupyte
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
+
+from markupsafe import Markup
 
 from reportgen.views.charts.layout import Figure
 from reportgen.views.fragments import render
@@ -32,7 +34,7 @@ class Block:
             the same words; empty where it is shown at once.
     """
 
-    html: str
+    html: Markup
     figure: Figure | None = None
     is_for_notebook: bool = False
     is_panel: bool = False
@@ -92,9 +94,19 @@ class Sections:
         return "".join(part._repr_html_() for part in self.parts)
 
 
+def block_of(fragment: str, **values: object) -> Block:
+    """Return a fragment of ``templates/fragments`` as a block."""
+    return Block(html=render(fragment, **values))
+
+
 def head_block(title: str, state: State | None, lead: str) -> Block:
     """Return a section's heading."""
-    return Block(html=render("section_head", title=title, state=state, lead=lead))
+    return block_of("section_head", title=title, state=state, lead=lead)
+
+
+def pairs_block(anchor: str, title: str, pairs: Sequence[object], *, caption: str = "") -> Block:
+    """Return facts (``views/facts.py``) as a table of names and values."""
+    return block_of("pairs", anchor=anchor, title=title, caption=caption, pairs=pairs)
 
 
 def outputs(section: Section) -> Iterator[Output]:

@@ -11,7 +11,7 @@ from itertools import groupby
 from markupsafe import Markup
 
 from reportgen.results import Exhibit, ExhibitKind
-from reportgen.views.blocks import Block
+from reportgen.views.blocks import Block, block_of
 from reportgen.views.charts import (
     band,
     bars,
@@ -38,7 +38,7 @@ _TITLE_PX, _TITLE_LENGTH = 64, 110
 _SHARES, _SMALL_CHART = "shares", "small chart"
 _SMALL_KINDS = frozenset({ExhibitKind.BOXES, ExhibitKind.HISTOGRAM, ExhibitKind.SERIES})
 _FEW_LINES = 6
-"""With more lines, or boxes, a chart needs all of the width for its legend. Source: ours."""
+"""With more lines, or boxes, a chart needs all of the width for its legend."""
 _WORD = re.compile(r"\w+")
 _UNSAFE = re.compile(r"[^A-Za-z0-9_.-]+")
 _NOT_DRAWN = "This exhibit is of kind “{kind}”, but its values cannot be drawn as such."
@@ -72,13 +72,13 @@ def exhibit_blocks(exhibits: Sequence[Exhibit], context: ChartContext) -> list[B
     for room, run in groupby(filled, key=_room_of):
         made = [exhibit_block(item, context) for item in run]
         if room == _SHARES and len(made) > 1:
-            made = [Block(html=render("side_by_side", parts=[Markup(item.html) for item in made]))]  # noqa: S704 - fragments of ours
+            made = [block_of("side_by_side", parts=[item.html for item in made])]
         n_paired = len(made) // 2 * 2 if room == _SMALL_CHART else 0
         blocks += [replace(block, is_panel=at < n_paired) for at, block in enumerate(made)]
     empty = [item for item in exhibits if not item.n_rows]
     if empty:
         named = [(anchor_of(context.rule_id, item.id), item.title) for item in empty]
-        blocks.append(Block(html=render("exhibits_empty", exhibits=named)))
+        blocks.append(block_of("exhibits_empty", exhibits=named))
     return blocks
 
 
@@ -108,11 +108,6 @@ def exhibit_block(exhibit: Exhibit, context: ChartContext, *, title: str = "") -
 
     Whatever a stranger's rule put into it, the sections around it stay: what cannot be drawn as its
     kind is a table that says so, and what does not even fit a table is named.
-
-    Args:
-        exhibit: what is shown; its own title picks the colours.
-        context: of its rule.
-        title: what stands above it, if not its own title.
     """
     for show in (_as_kind, _as_table):
         try:
@@ -126,21 +121,21 @@ def exhibit_block(exhibit: Exhibit, context: ChartContext, *, title: str = "") -
         "text": "this exhibit cannot be shown.",
         "hint": f"Its values are in {context.rule_id}.json, exhibit “{exhibit.id}”.",
     }
-    return Block(html=render("absent", items=[named]))
+    return block_of("absent", items=[named])
 
 
 def _as_kind(exhibit: Exhibit, context: ChartContext, title: str) -> Block:
     exhibit = shares.as_shares(exhibit)
     frame = _frame(exhibit, context, title)
     if exhibit.n_rows == 0:
-        return Block(html=render("exhibit_empty", **frame))
+        return block_of("exhibit_empty", **frame)
     if exhibit.kind is ExhibitKind.TABLE or not has_shape(exhibit):
         return _as_table(exhibit, context, title)
     file = f"{context.rule_id}.json"
     if exhibit.kind is ExhibitKind.SHARES:
         found = shares.info(exhibit)
         picture = pie_html(found.parts, frame["title"]) if shares.is_pie(exhibit) else ""
-        return Block(html=render("shares", **frame, info=found, pie=picture))
+        return block_of("shares", **frame, info=found, pie=picture)
     if exhibit.kind is ExhibitKind.BARS:
         return _as_bars(exhibit, frame, file)
     drawing = _DRAW[exhibit.kind](exhibit, context)
@@ -161,17 +156,15 @@ def _as_kind(exhibit: Exhibit, context: ChartContext, title: str) -> Block:
 def _as_bars(exhibit: Exhibit, frame: Mapping[str, str], file: str) -> Block:
     found, whole = bars.info(exhibit, file=file), shares.whole_of(exhibit)
     if whole is None:
-        return Block(html=render("bars", **frame, info=found, pie="", pie_of=""))
+        return block_of("bars", **frame, info=found, pie="", pie_of="")
     parts = shares.parts_of_bars(exhibit, whole)
     shown, _ = shares.split(parts)
-    return Block(
-        html=render(
-            "bars",
-            **frame,
-            info=bars.with_swatches(found, shares.swatches_of(parts)),
-            pie=pie_html(shown, frame["title"]),
-            pie_of="" if whole.unit == "%" else heading_of(whole.name),
-        )
+    return block_of(
+        "bars",
+        **frame,
+        info=bars.with_swatches(found, shares.swatches_of(parts)),
+        pie=pie_html(shown, frame["title"]),
+        pie_of="" if whole.unit == "%" else heading_of(whole.name),
     )
 
 
@@ -194,7 +187,7 @@ def _as_table(exhibit: Exhibit, context: ChartContext, title: str) -> Block:
     if exhibit.kind is not ExhibitKind.TABLE:
         remark = f"{_NOT_DRAWN.format(kind=exhibit.kind.value)} {table.remark}".strip()
         table = replace(table, remark=remark)
-    return Block(html=render("exhibit_table", **_frame(exhibit, context, title), table=table))
+    return block_of("exhibit_table", **_frame(exhibit, context, title), table=table)
 
 
 def _frame(exhibit: Exhibit, context: ChartContext, title: str) -> dict[str, str]:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from reportgen.report import Report
-from reportgen.units import say_count, say_duration, say_pct
+from reportgen.text import format_count, format_duration, format_pct
 from reportgen.views.outline import is_of_traces
 from reportgen.views.values import ABSENT, LONGEST_TEXT, say_iso, say_names, shorten
 
@@ -15,15 +15,7 @@ _MS_PER_S = 1000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fact:
-    """A name, its value, and a remark.
-
-    Attributes:
-        name: of the fact.
-        text: its value.
-        full_text: the whole of ``text`` where that was shortened, else empty.
-        note: a remark, or empty.
-        full: the whole of ``note`` where that was shortened, else empty.
-    """
+    """A name, its value, and a remark; ``full_text`` and ``full`` are these two unshortened."""
 
     name: str
     text: str
@@ -37,7 +29,7 @@ def facts_of(report: Report) -> tuple[Fact, ...]:
     summary = report.summary
     facts = []
     if summary.job_duration_in_seconds is not None:
-        facts.append(Fact(name="Duration", text=say_duration(summary.job_duration_in_seconds)))
+        facts.append(Fact(name="Duration", text=format_duration(summary.job_duration_in_seconds)))
     if summary.start_time:
         facts.append(Fact(name="Started", text=_instant(summary.start_time, report)))
     if report.nodes:
@@ -88,7 +80,9 @@ def _whole_rows(report: Report, whole: str) -> list[Fact]:
 
 
 def _interval(interval_ms: int) -> str:
-    return f"{interval_ms} ms" if interval_ms < _MS_PER_S else say_duration(interval_ms / _MS_PER_S)
+    return (
+        f"{interval_ms} ms" if interval_ms < _MS_PER_S else format_duration(interval_ms / _MS_PER_S)
+    )
 
 
 def _nodes(report: Report, *, most: int) -> Fact:
@@ -96,7 +90,7 @@ def _nodes(report: Report, *, most: int) -> Fact:
     listed = shorten(", ".join(report.nodes), most=LONGEST_TEXT).text
     full = listed if listed != note else ""
     return Fact(
-        name=_parts_name(report.nodes), text=say_count(len(report.nodes)), note=note, full=full
+        name=_parts_name(report.nodes), text=format_count(len(report.nodes)), note=note, full=full
     )
 
 
@@ -123,6 +117,6 @@ def _duration(name: str, duration_s: float | None, pct: float | None, unknown: s
         return Fact(name=name, text=ABSENT, note=unknown)
     exact = f"{duration_s:,.3f} s" if duration_s >= 1 else f"{duration_s:.6f} s"
     told = [exact] if duration_s else []
-    told += [] if pct is None else [f"{say_pct(pct)} of the job"]
-    text = say_duration(duration_s) if duration_s else "0 s"
+    told += [] if pct is None else [f"{format_pct(pct)} of the job"]
+    text = format_duration(duration_s) if duration_s else "0 s"
     return Fact(name=name, text=text, note=", ".join(told))

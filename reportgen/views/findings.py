@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from reportgen.report import Report
 from reportgen.results import Finding, Severity
-from reportgen.units import say_pct
+from reportgen.text import format_pct
 from reportgen.views.exhibits import anchor_of
 from reportgen.views.outline import link_of, title_of
 from reportgen.views.values import Shown, prose, say, say_interval, shorten
@@ -113,7 +113,7 @@ def _gain(finding: Finding) -> tuple[str, str]:
     estimate = finding.estimate
     if estimate is None or estimate.share_ratio <= 0:
         return "", ""
-    share = say_pct(100 * estimate.share_ratio)
+    share = format_pct(100 * estimate.share_ratio)
     if estimate.speedup_at_most is None:
         return f"{share} of the time", ""
     return f"up to {estimate.speedup_at_most:.2f}× faster", f"at most {share} of the time"

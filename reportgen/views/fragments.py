@@ -53,11 +53,11 @@ def figure_text(tree: object) -> FigureText:
     return FigureText(text=Markup(pack(plain)), is_packed=True)  # noqa: S704 - holds no <
 
 
-def notebook_style() -> str:
+def notebook_style() -> Markup:
     """Return the style of sections for notebooks: the page has the same in its head."""
     folder = templates_dir() / "style"
     sheets = ((folder / name).read_text(encoding="utf-8") for name in _NOTEBOOK_SHEETS)
-    return f"<style>{''.join(sheets)}</style>"
+    return Markup(f"<style>{''.join(sheets)}</style>")  # noqa: S704 - style sheets of ours
 
 
 @cache

@@ -11,7 +11,8 @@ from dataclasses import dataclass, replace
 
 from reportgen.report import Report
 from reportgen.results import Exhibit, ExhibitKind, PartWords, RuleResult, Status, words_for
-from reportgen.units import percentages, say_duration, say_pct
+from reportgen.text import format_duration, format_pct
+from reportgen.units import percentages
 from reportgen.views.charts.arrays import numbers
 from reportgen.views.labels import WIDE_PX, LabelPlace, heading_pct, place_labels
 from reportgen.views.meaning import inks, inks_of
@@ -21,14 +22,15 @@ from reportgen.views.values import heading_of, prose, shorten
 _CPU_PCT, _IO_PCT = "cpu_mean_pct", "io_wait_mean_pct"
 """Metrics that the picture of a job without a GPU is made of."""
 TOLD_FROM_PCT = 5.0
-"""Less idle time than this is not what a job's verdict is about. Source: ours."""
+"""Less idle time than this is not what a job's verdict is about."""
 _SEEN_FROM_PCT = 3.0
 _LEAST_CPU_PCT = 0.05
 _PARTLY_FROM_PCT = 20.0
 _UNTOLD_FROM_PCT = 50.0
-"""Where most of the time was not measured, the rest says little about the job. Source: ours."""
+"""Where most of the time was not measured, the rest says little about the job."""
 _UNRECORDED_FROM_RATIO = 0.5
-"""GPUs at work for so much of the time outside the recorded loop train in it, too. Source: ours."""
+"""GPUs at work for so much of the time outside the recorded loop train in it, too."""
+_NOT_MEASURED = "was not measured: too much to judge it."
 _S_PER_HOUR = 3600
 _WHOLE_HOURS_FROM = 100
 
@@ -157,7 +159,7 @@ def _cpu_picture(report: Report) -> Picture | None:
         for (name, value), ink in zip(shown.items(), colours, strict=True)
     ]
     return Picture(
-        says=f"No GPU was recorded. The CPU cores worked in {say_pct(used)} of the time.",
+        says=f"No GPU was recorded. The CPU cores worked in {format_pct(used)} of the time.",
         whole="the time of all CPU cores, mean of the nodes",
         alt=f"Bar of all CPU time: {_listed(parts)}.",
         link=f"#{section_of(usage.id, report).id}",
@@ -215,7 +217,7 @@ def _segments(parts: Sequence[_Part], amounts: Sequence[str]) -> tuple[Segment, 
     widths = [100 * part.value / total for part in parts]
     centres = [sum(widths[:at]) + width / 2 for at, width in enumerate(widths)]
     texts = [
-        (part.name, f"{say_pct(part.pct)} {amount}")
+        (part.name, f"{format_pct(part.pct)} {amount}")
         for part, amount in zip(parts, amounts, strict=True)
     ]
     lengths = [max(map(len, lines)) for lines in texts]
@@ -227,7 +229,7 @@ def _segments(parts: Sequence[_Part], amounts: Sequence[str]) -> tuple[Segment, 
     return tuple(
         Segment(
             name=part.name,
-            pct=say_pct(part.pct),
+            pct=format_pct(part.pct),
             amount=amount,
             width_pct=round(width, 3),
             at_pct=round(centre, 3),
@@ -249,7 +251,7 @@ def _headings(parts: Sequence[_Part], groups: Mapping[str, tuple[str, ...]]) -> 
         if not its:
             continue
         width_pct = 100 * sum(part.value for part in its) / total
-        pct = say_pct(sum(part.pct for part in its))
+        pct = format_pct(sum(part.pct for part in its))
         is_headed = len(parts) > 1 and heading_pct(f"{text} {pct}") <= width_pct
         made.append(
             Heading(
@@ -279,23 +281,21 @@ def _says(
     idle = [part for part in parts if part.key in words.causes]
     idle_s, idle_pct = sum(part.value for part in idle), sum(part.pct for part in idle)
     done_pct = sum(pcts.get(key, 0.0) for key in words.work)
-    worked = f"The GPUs {words.did} {say_pct(done_pct)} of their time"
+    worked = f"The GPUs {words.did} {format_pct(done_pct)} of their time"
     partly = pcts.get(words.partly, 0.0)
     if partly >= _PARTLY_FROM_PCT:
-        worked += f" ({say_pct(partly)} at less than 90 % load)"
+        worked += f" ({format_pct(partly)} at less than 90 % load)"
     outside_pct = 100 * outside_s / sum(part.value for part in parts)
     is_unrecorded = outside_pct >= TOLD_FROM_PCT
     if is_unrecorded:
-        worked += f" in the recorded loop and in {say_pct(outside_pct)} before or after it"
+        worked += f" in the recorded loop and in {format_pct(outside_pct)} before or after it"
     aside_pct = sum(pcts.get(key, 0.0) for key in words.aside)
     unmeasured_pct = pcts.get(words.unmeasured, 0.0)
     if unmeasured_pct >= _UNTOLD_FROM_PCT:
-        return (
-            f"{say_pct(unmeasured_pct)} of the GPUs' time was not measured: too much to judge it."
-        )
+        return f"{format_pct(unmeasured_pct)} of the GPUs' time {_NOT_MEASURED}"
     lost = say_usd(idle_s * usd) if usd is not None else _say_hours(idle_s)
-    idled = f"{say_pct(idle_pct)} of it ({lost}) was lost {_cause(idle, words)}" if idle else ""
-    aside = f"{say_pct(aside_pct)} of it {words.aside_says}"
+    idled = f"{format_pct(idle_pct)} of it ({lost}) was lost {_cause(idle, words)}" if idle else ""
+    aside = f"{format_pct(aside_pct)} of it {words.aside_says}"
     if idle_pct >= TOLD_FROM_PCT and aside_pct >= TOLD_FROM_PCT and words.tells_aside:
         return f"{worked}; {aside}, {idled}."
     if idle_pct >= TOLD_FROM_PCT:
@@ -304,7 +304,7 @@ def _says(
         return f"{worked}."
     if aside_pct >= TOLD_FROM_PCT:
         return f"{worked}; {aside}."
-    return f"{worked}; {say_pct(idle_pct)} of it was lost waiting."
+    return f"{worked}; {format_pct(idle_pct)} of it was lost waiting."
 
 
 def _cause(idle: Sequence[_Part], words: PartWords) -> str:
@@ -318,8 +318,8 @@ def _cause(idle: Sequence[_Part], words: PartWords) -> str:
 def _say_whole(total_s: float, n_gpus: int) -> str:
     gpus = f"{n_gpus:,} GPU" if n_gpus == 1 else f"{n_gpus:,} GPUs"
     if n_gpus <= 1:
-        return f"{gpus if n_gpus else 'all GPUs'}, {say_duration(total_s)}"
-    return f"{gpus} × {say_duration(total_s / n_gpus)} = {_say_hours(total_s)} of GPU time"
+        return f"{gpus if n_gpus else 'all GPUs'}, {format_duration(total_s)}"
+    return f"{gpus} × {format_duration(total_s / n_gpus)} = {_say_hours(total_s)} of GPU time"
 
 
 def _say_amount(value_s: float, usd: float | None) -> str:
@@ -330,7 +330,7 @@ def _say_hours(value_s: float) -> str:
     """Write GPU time: hours from one on, else as a duration."""
     hours = value_s / _S_PER_HOUR
     if hours < 1:
-        return say_duration(value_s)
+        return format_duration(value_s)
     return f"{hours:,.0f} h" if hours >= _WHOLE_HOURS_FROM else f"{hours:.1f} h"
 
 
@@ -340,4 +340,4 @@ def say_usd(amount: float) -> str:
 
 
 def _listed(parts: Sequence[_Part]) -> str:
-    return ", ".join(f"{part.name} {say_pct(part.pct)}" for part in parts)
+    return ", ".join(f"{part.name} {format_pct(part.pct)}" for part in parts)

@@ -11,8 +11,17 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from reportgen.views.charts.arrays import Numbers, Outline, Pairs, float32, float64, outline
+from reportgen.views.charts.arrays import (
+    Numbers,
+    Outline,
+    Pairs,
+    float32,
+    float64,
+    matrix32,
+    outline,
+)
 from reportgen.views.charts.layout import Figure
+from reportgen.views.theme import mapped
 from reportgen.views.values import say_plotly_date
 
 _DATE_KEYS = {"bar": ("base",), "scatter": ("x",), "heatmap": ("x",), "box": ("x",)}
@@ -30,9 +39,8 @@ def plotly_form(figure: Figure) -> Figure:
         _with_dates(trace) if trace.get("xaxis", "x") in dates else trace
         for trace in figure["data"]
     ]
-    written = _for_plotly({**figure, "data": traces})
-    assert isinstance(written, dict)
-    return written
+    made: Figure = mapped({**figure, "data": traces}, _for_plotly)
+    return made
 
 
 def _is_date(axis: Any) -> bool:
@@ -56,28 +64,32 @@ def _dated(node: Any) -> list[str | None]:
 def page_form(figure: Figure) -> Figure:
     """Return a figure with a pool of arrays, each of them once."""
     pool: dict[Numbers, int] = {}
-    written = _for_page(figure, pool)
-    assert isinstance(written, dict)
-    return {
-        **written,
-        "pool": [[item.dtype, item.base64, item.scale, item.offset] for item in pool],
-    }
+
+    def place(item: Numbers) -> int:
+        return pool.setdefault(item, len(pool))
+
+    def pooled(node: Any) -> Any:
+        if isinstance(node, Numbers):
+            columns = {"columns": node.n_columns} if node.n_columns else {}
+            return {"pool": place(node), **columns}
+        if isinstance(node, Outline):
+            of = [place(item) for item in (node.time_x, node.low, node.high)]
+            return {"outline": node.side, "of": of}
+        return {"pairs": [place(node.low), place(node.high)]} if isinstance(node, Pairs) else node
+
+    written = mapped(figure, pooled)
+    arrays = [[item.dtype, item.base64, item.scale, item.offset] for item in pool]
+    return {**written, "pool": arrays}
 
 
 def _for_plotly(node: Any) -> Any:
-    if isinstance(node, dict):
-        return {key: _for_plotly(value) for key, value in node.items()}
-    if isinstance(node, list):
-        return [_for_plotly(value) for value in node]
     if isinstance(node, Numbers):
         return _typed_array(node)
     if isinstance(node, Outline):
         xs, ys = outline(node.time_x.tolist(), node.low.tolist(), node.high.tolist())
         return _typed_array(float64(xs) if node.side == "x" else float32(ys))
     if isinstance(node, Pairs):
-        rows = zip(node.low.tolist(), node.high.tolist(), strict=True)
-        flat = float32(value for row in rows for value in row)
-        return _typed_array(Numbers(dtype="f4", data=flat.data, n_columns=2))
+        return _typed_array(matrix32(list(zip(node.low.tolist(), node.high.tolist(), strict=True))))
     return node
 
 
@@ -91,21 +103,3 @@ def _typed_array(item: Numbers) -> dict[str, str]:
         n_rows = len(item.data) // 4 // item.n_columns
         written["shape"] = f"{n_rows}, {item.n_columns}"
     return written
-
-
-def _for_page(node: Any, pool: dict[Numbers, int]) -> Any:
-    def place(item: Numbers) -> int:
-        return pool.setdefault(item, len(pool))
-
-    if isinstance(node, dict):
-        return {key: _for_page(value, pool) for key, value in node.items()}
-    if isinstance(node, list):
-        return [_for_page(value, pool) for value in node]
-    if isinstance(node, Numbers):
-        columns = {"columns": node.n_columns} if node.n_columns else {}
-        return {"pool": place(node), **columns}
-    if isinstance(node, Outline):
-        return {"outline": node.side, "of": [place(node.time_x), place(node.low), place(node.high)]}
-    if isinstance(node, Pairs):
-        return {"pairs": [place(node.low), place(node.high)]}
-    return node

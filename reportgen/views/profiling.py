@@ -5,12 +5,13 @@ from __future__ import annotations
 from reportgen.profiling import ProfiledWindow, Profiling, ProfilingKind
 from reportgen.report import Report
 from reportgen.results import Exhibit, ExhibitKind, exhibit
-from reportgen.units import NS_PER_S, iso_utc, say_count, say_duration
+from reportgen.text import format_duration, plural
+from reportgen.units import NS_PER_S, iso_utc
 from reportgen.views.values import say_iso
 
 _NOT_CONFIGURED = "not configured"
 _LAST_S = 4_102_444_800
-"""2100: later starts are no times. Source: ours."""
+"""2100: later starts are no times."""
 
 
 def profiling_table(profiling: Profiling) -> Exhibit:
@@ -67,10 +68,10 @@ def say_window(window: ProfiledWindow) -> str:
     """Write the steps or the time that a window covers: ``3 steps from step 5``."""
     if window.start_step is not None or window.n_steps is not None:
         first = "of any number" if window.start_step is None else f"from step {window.start_step:,}"
-        count = "steps" if window.n_steps is None else _steps(window.n_steps)
+        count = "steps" if window.n_steps is None else plural(window.n_steps, "step")
         return f"{count} {first}"
     if window.start_s is not None or window.duration_s is not None:
-        lasts = "" if window.duration_s is None else f"{say_duration(window.duration_s)} "
+        lasts = "" if window.duration_s is None else f"{format_duration(window.duration_s)} "
         begins = "the start of the job" if window.start_s is None else _instant(window.start_s)
         return f"{lasts}from {begins}"
     return "the profiler's default window"
@@ -81,10 +82,6 @@ def _interval(profiling: Profiling) -> str:
         return _NOT_CONFIGURED
     interval_ms = profiling.interval_ms
     return "the profiler's default" if interval_ms is None else f"every {interval_ms:,} ms"
-
-
-def _steps(count: int) -> str:
-    return "1 step" if count == 1 else f"{say_count(count)} steps"
 
 
 def _instant(time_s: float) -> str:

@@ -55,15 +55,9 @@ class Head:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableInfo:
-    """A table ready to be printed.
+    """A table ready to be printed: ``n_rows`` in all, some shown at once, some folded.
 
-    Attributes:
-        label: what the table holds, for those who do not see it.
-        heads: one per column.
-        rows: the rows that are shown at once.
-        folded: further rows, one click away.
-        n_rows: how many rows there are in all.
-        remark: what was condensed or left out, and where all of it is.
+    ``remark`` says what was condensed or left out, and where all of it is.
     """
 
     label: str
@@ -86,12 +80,8 @@ class TableInfo:
 def table_of(exhibit: Exhibit, *, is_unix: bool, file: str) -> TableInfo:
     """Return a ``table`` exhibit: every column that holds something, long ones folded.
 
-    A text column ``unit`` gives its row's numbers their unit and is not shown itself.
-
-    Args:
-        exhibit: any exhibit.
-        is_unix: whether times are wall-clock times.
-        file: the JSON that holds all rows, named where some are left out.
+    A text column ``unit`` gives its row's numbers their unit and is not shown itself. ``file`` is
+    the JSON that holds all rows.
     """
     n_rows = exhibit.n_rows
     shown = min(n_rows, MOST_ROWS, max(FIRST_ROWS, MOST_CELLS // max(len(exhibit.columns), 1)))

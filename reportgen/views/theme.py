@@ -8,9 +8,11 @@ theme repaints without new data; for JupyterLab ``resolved`` puts the light them
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from colorsys import hls_to_rgb, rgb_to_hls
 from dataclasses import dataclass
 from functools import cache
+from typing import Any
 
 N_SHADES = 4
 """Lines of one meaning differ by shade, then by dash."""
@@ -135,21 +137,24 @@ def css() -> str:
     )
 
 
-def resolved(node: object, *, theme: str = "light") -> object:
+def mapped(node: Any, change: Callable[[Any], Any]) -> Any:
+    """Return a figure, or a part of one, with each of its values changed."""
+    if isinstance(node, dict):
+        return {key: mapped(value, change) for key, value in node.items()}
+    if isinstance(node, list):
+        return [mapped(value, change) for value in node]
+    return change(node)
+
+
+def resolved(figure: Any, *, theme: str = "light") -> Any:
     """Return a figure with its colour tokens replaced by the values of a theme."""
     values = tokens(theme)
 
-    def visit(item: object) -> object:
-        if isinstance(item, dict):
-            return {key: visit(value) for key, value in item.items()}
-        if isinstance(item, list):
-            return [visit(value) for value in item]
-        if isinstance(item, str):
-            found = _TOKEN.fullmatch(item)
-            return values[found[1]] if found else item
-        return item
+    def colour(item: Any) -> Any:
+        found = _TOKEN.fullmatch(item) if isinstance(item, str) else None
+        return values[found[1]] if found else item
 
-    return visit(node)
+    return mapped(figure, colour)
 
 
 @cache

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 
 from reportgen.names import clean, cut_middle
 from reportgen.results import Column, ColumnType, Scalar
-from reportgen.units import say_bytes, say_count, say_duration, say_pct
+from reportgen.text import format_bytes, format_count, format_duration, format_pct
 
 ABSENT = "–"
 _LONGEST_NAME = 96
@@ -138,11 +138,11 @@ def say(value: Scalar, unit: str) -> str:
     if unit in _SECONDS_PER:
         return _say_seconds(value, _SECONDS_PER[unit])
     if unit in _BYTES:
-        return say_bytes(_three_digits(value))
+        return format_bytes(_three_digits(value))
     if unit in _BYTE_RATES:
-        return f"{say_bytes(_three_digits(value))}/s"
+        return f"{format_bytes(_three_digits(value))}/s"
     if unit == "%":
-        return say_pct(value)
+        return format_pct(value)
     number = say_number(value)
     return f"{number} {_unit_after(number, clean(unit))}" if unit else number
 
@@ -157,7 +157,7 @@ def _say_seconds(duration: float, s_per_unit: float) -> str:
     if not duration:
         return "0 s"
     is_short = abs(duration * s_per_unit) < 1
-    return say_duration((_three_digits(duration) if is_short else duration) * s_per_unit)
+    return format_duration((_three_digits(duration) if is_short else duration) * s_per_unit)
 
 
 def _three_digits(value: float) -> float:
@@ -166,13 +166,7 @@ def _three_digits(value: float) -> float:
 
 
 def shown_value(value: Scalar, unit: str, *, row_unit: str = "") -> Shown:
-    """Write a value for a table's cell, its exact number beside it.
-
-    Args:
-        value: of the cell.
-        unit: of the value.
-        row_unit: the same where it is the row's and not the column's, else empty.
-    """
+    """Write a value for a table's cell, its exact number beside it."""
     if isinstance(value, str):
         return shorten(value)
     return Shown(text=say(value, unit), exact=exactly(value), unit=row_unit)
@@ -196,7 +190,7 @@ def exact_name(column: Column) -> str:
 def say_number(value: float) -> str:
     """Write a number without a unit: thousands apart, four significant digits of a fraction."""
     if isinstance(value, int) or (value == int(value) and abs(value) < 1e15):
-        return say_count(int(value))
+        return format_count(int(value))
     if abs(value) >= 1000:
         return f"{value:,.1f}"
     return f"{value:.4g}"
@@ -271,7 +265,7 @@ def say_interval(start_s: float | None, end_s: float | None, *, is_unix: bool) -
     start, end = (say_instant(time_s, is_unix=is_unix) for time_s in (start_s, end_s))
     if is_unix and end_s - start_s >= _WHOLE_SECONDS_FROM_S:
         start, end = start[:-2], end[:-2]
-    length = say_duration(end_s - start_s)
+    length = format_duration(end_s - start_s)
     if end == start:
         return f"{start}{zone} ({length})"
     if is_unix and end[:10] == start[:10]:
@@ -288,5 +282,5 @@ def _bare(time_s: float, *, is_unix: bool) -> str:
 def say_bytes_exact(size_bytes: int) -> str:
     """Write a number of bytes both ways: ``1.56 MB (1,555,200 B)``."""
     if abs(size_bytes) < 1000:
-        return f"{say_count(size_bytes)} B"
-    return f"{say_bytes(size_bytes)} ({say_count(size_bytes)} B)"
+        return f"{format_count(size_bytes)} B"
+    return f"{format_bytes(size_bytes)} ({format_count(size_bytes)} B)"

@@ -7,15 +7,17 @@ from dataclasses import dataclass
 
 from reportgen.report import RankedFinding, Report
 from reportgen.results import Finding, Severity, Status
+from reportgen.text import plural
 from reportgen.views.findings import LONGEST_TITLE
 from reportgen.views.status import is_applicable
 from reportgen.views.values import prose, shorten
 
 LONGEST_ADVICE = 400
 LEAST_GAIN = 1.1
-"""A reading that could win less than this factor is not what a verdict is about. Source: ours."""
+"""A reading that could win less than this factor is not what a verdict is about."""
 _TOLD_FROM = 2
 """What one check says of itself need not stand in the verdict."""
+_MOST_UNLOOKED = "No problem found, but most checks could not look."
 _FAULTS = (Severity.CRITICAL, Severity.WARNING)
 
 
@@ -96,17 +98,12 @@ def _without_faults(report: Report) -> Verdict:
             headline="Nothing could be judged.",
             lead="No check had the data that it needs; below stands what each of them lacks.",
         )
-    rest = _unlooked(report)
-    if unlooked > looked:
-        return Verdict(
-            kind="skipped",
-            headline="No problem found, but most checks could not look.",
-            lead=f"{_checks(looked)} looked and found nothing wrong. {rest}",
-        )
+    is_told = unlooked <= looked
+    lead = f"{plural(looked, 'check')} looked and found nothing wrong. {_unlooked(report)}"
     return Verdict(
-        kind="ok",
-        headline="No problem found.",
-        lead=f"{_checks(looked)} looked and found nothing wrong. {rest}".strip(),
+        kind="ok" if is_told else "skipped",
+        headline="No problem found." if is_told else _MOST_UNLOOKED,
+        lead=lead.strip(),
     )
 
 
@@ -114,8 +111,11 @@ def _among(report: Report) -> str:
     n_findings = len(report.findings)
     if n_findings == 1:
         return "It is the only finding."
+    plurals = {"warning": "warnings"}
     counted = ", ".join(
-        _plural(count, word) for word, count in severity_counts(report).items() if count
+        plural(count, word, plurals.get(word, word))
+        for word, count in severity_counts(report).items()
+        if count
     )
     return f"The most important of {n_findings} findings ({counted})."
 
@@ -126,14 +126,14 @@ def _unlooked(report: Report) -> str:
     n_skipped = counts[Status.SKIPPED] - len(outside)
     texts = []
     if n_skipped:
-        texts.append(f"{_checks(n_skipped)} could not look.")
+        texts.append(f"{plural(n_skipped, 'check')} could not look.")
     texts += [
-        f"{_checks(count)} do not apply: {_within(reason)}"
+        f"{plural(count, 'check')} do not apply: {_within(reason)}"
         for reason, count in Counter(outside).items()
         if count >= _TOLD_FROM
     ]
     if counts[Status.FAILED]:
-        texts.append(f"{_checks(counts[Status.FAILED])} broke.")
+        texts.append(f"{plural(counts[Status.FAILED], 'check')} broke.")
     return " ".join(texts)
 
 
@@ -148,14 +148,6 @@ def _inapplicable(report: Report) -> list[str]:
 
 def _within(sentence: str) -> str:
     return sentence[:1].lower() + sentence[1:]
-
-
-def _checks(count: int) -> str:
-    return f"{count} check" if count == 1 else f"{count} checks"
-
-
-def _plural(count: int, word: str) -> str:
-    return f"{count} {word}s" if word == "warning" and count != 1 else f"{count} {word}"
 
 
 def _sentence(title: str) -> str:

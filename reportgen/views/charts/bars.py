@@ -64,12 +64,7 @@ class BarsInfo:
 
 
 def as_ranking(exhibit: Exhibit, *, row_noun: str) -> Exhibit:
-    """Return shares of many long names as bars below each other, painted by what each row is.
-
-    Args:
-        exhibit: of kind ``shares``; text beside the names stays in the JSON.
-        row_noun: what a row is, the heading of the names.
-    """
+    """Return shares of many long names as bars below each other, painted by what each row is."""
     columns = {column.name: column for column in exhibit.columns}
     name, pct = replace(columns.pop("part"), name=row_noun), columns.pop("pct")
     rest = (
@@ -137,12 +132,7 @@ def info(exhibit: Exhibit, *, file: str) -> BarsInfo:
 
 
 def with_swatches(info: BarsInfo, swatches: Sequence[str]) -> BarsInfo:
-    """Return the rows with a swatch each, as the legend of a pie.
-
-    Args:
-        info: of a ``bars`` exhibit.
-        swatches: at least one per row, in the exhibit's order.
-    """
+    """Return the rows with a swatch each, as the legend of a pie."""
     rows = [*info.rows, *info.folded]
     marked = tuple(replace(row, swatch=swatch) for row, swatch in zip(rows, swatches, strict=False))
     n_first = len(info.rows)

@@ -132,12 +132,7 @@ def unit_scale(unit: str, values: Sequence[float | None]) -> UnitScale:
 def panel_scales(
     units: Sequence[str], curves: Sequence[Sequence[float | None]]
 ) -> dict[str, UnitScale]:
-    """Return the scale of each unit, from its highest value; each unit is a panel, in this order.
-
-    Args:
-        units: of each curve.
-        curves: the highest values of each curve.
-    """
+    """Return the scale of each unit, from its highest value; each is a panel."""
     values: dict[str, list[float | None]] = {}
     for unit, curve in zip(units, curves, strict=True):
         values.setdefault(unit, []).extend(curve)
@@ -191,17 +186,7 @@ def drawn(
     remark: str = "",
     **parts: object,
 ) -> Drawing:
-    """Return the drawing of an exhibit.
-
-    Args:
-        exhibit: what is drawn.
-        kind: in words, ``names`` are what it compares; both for the text alternative.
-        names: of curves, groups or rows.
-        traces: plotly's.
-        height_px: how tall it is.
-        remark: what the drawing leaves out, if anything.
-        **parts: of the layout.
-    """
+    """Return a drawing; its text alternative says its kind and the names that it compares."""
     listed = ", ".join(heading_of(name) for name in names[:6])
     more = f" and {len(names) - 6} more" if len(names) > 6 else ""
     about = f" of {listed}{more}" if listed else ""

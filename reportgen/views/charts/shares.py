@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from reportgen.names import clean
 from reportgen.results import Column, ColumnType, Exhibit, ExhibitKind, Scalar, words_for
-from reportgen.units import say_pct
+from reportgen.text import format_pct
 from reportgen.views.charts.arrays import numbers
 from reportgen.views.meaning import Ink, inks_of
 from reportgen.views.theme import N_SHADES
@@ -152,7 +152,7 @@ def _parts(
         Part(
             name=named(called.get(name, name), full_name),
             amount=shown_value(value, amount.unit) if amount else Shown(text=""),
-            pct=Shown(text=say_pct(pct), exact=exactly(pct)),
+            pct=Shown(text=format_pct(pct), exact=exactly(pct)),
             width_pct=round(pct, 3),
             colour=colour,
         )
@@ -223,7 +223,7 @@ def _others(small: Sequence[Part], kept: Sequence[Part]) -> Part:
     return Part(
         name=Shown(text=f"{_OTHERS} ({len(small)})" if is_counted else _OTHERS),
         amount=Shown(text=""),
-        pct=Shown(text=say_pct(pct), exact=exactly(round(pct, 3))),
+        pct=Shown(text=format_pct(pct), exact=exactly(round(pct, 3))),
         width_pct=round(pct, 3),
         colour=Ink(hue=_OTHERS_HUE, index=sum(part.colour.hue == _OTHERS_HUE for part in kept)),
     )

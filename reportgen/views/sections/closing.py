@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from reportgen.report import QualityNote, Report
-from reportgen.units import say_count
-from reportgen.views.blocks import Block, Section, State, head_block
+from reportgen.text import format_count
+from reportgen.views.blocks import Section, State, block_of, head_block, pairs_block
 from reportgen.views.facts import Fact
-from reportgen.views.fragments import render
 from reportgen.views.outline import is_of_traces, section_of, title_of
 from reportgen.views.sections.opening import LOSS_COUNTERS
 from reportgen.views.status import hint_of, is_unrecorded
@@ -19,8 +18,10 @@ MOST_NOTES = 400
 LONGEST_NAME = 160
 _QUALITY_ID, _QUALITY_TITLE = "data-quality", "Data quality"
 _APPENDIX_ID, _APPENDIX_TITLE = "appendix", "Appendix"
-
-
+_WHERE_ALL_IS = (
+    "The parameters of each check stand in its section and under All checks; all results are in "
+    "the folder profiler-report/, one JSON per check."
+)
 _NOT_RECORDED_ID, _NOT_RECORDED_TITLE = "not-recorded", "Not recorded"
 _NO_SYSTEM_METRICS = (
     "CPU, memory, disk and network of the machines: kernel traces do not hold them."
@@ -35,11 +36,7 @@ _SYSTEM_HINT = (
 class Absent:
     """What the recording lacks, why, and how to record it.
 
-    Attributes:
-        anchors: where links to the missing sections lead; none where a section is there.
-        title: of what is missing.
-        text: why it is missing.
-        hint: how to record it, or empty.
+    ``anchors`` are where links to the missing sections lead; none where a section is there.
     """
 
     anchors: tuple[str, ...]
@@ -63,10 +60,7 @@ def not_recorded(report: Report) -> Section:
     if not absent:
         return Section(id=_NOT_RECORDED_ID, title=_NOT_RECORDED_TITLE)
     lead = "What this recording could not tell, and how to record it."
-    blocks = (
-        head_block(_NOT_RECORDED_TITLE, None, lead),
-        Block(html=render("absent", items=absent)),
-    )
+    blocks = (head_block(_NOT_RECORDED_TITLE, None, lead), block_of("absent", items=absent))
     return Section(id=_NOT_RECORDED_ID, title=_NOT_RECORDED_TITLE, blocks=blocks)
 
 
@@ -106,36 +100,15 @@ def data_quality(report: Report) -> Section:
     state = (
         State(kind="warning", word="input skipped") if n_lost else State(kind="ok", word="complete")
     )
-    blocks = [
-        Block(
-            html=render(
-                "section_head",
-                title=_QUALITY_TITLE,
-                state=state,
-                lead="What was read, and what could not be used. Nothing is dropped silently.",
-            )
-        ),
-        Block(
-            html=render(
-                "pairs",
-                anchor="quality-counters",
-                title="Counted while reading",
-                caption="",
-                pairs=quality_rows(report),
-            )
-        ),
-    ]
+    lead = "What was read, and what could not be used. Nothing is dropped silently."
+    pairs = pairs_block("quality-counters", "Counted while reading", quality_rows(report))
+    blocks = [head_block(_QUALITY_TITLE, state, lead), pairs]
     notes = notes_of(report)
     if notes.first:
+        title = f"Remarks ({len(report.data_quality.notes):,})"
         blocks.append(
-            Block(
-                html=render(
-                    "notes",
-                    title=f"Remarks ({len(report.data_quality.notes):,})",
-                    notes=notes.first,
-                    folded=notes.folded,
-                    remark=notes.remark,
-                )
+            block_of(
+                "notes", title=title, notes=notes.first, folded=notes.folded, remark=notes.remark
             )
         )
     return Section(id=_QUALITY_ID, title=_QUALITY_TITLE, state=state, blocks=tuple(blocks))
@@ -150,7 +123,7 @@ def quality_rows(report: Report) -> tuple[Fact, ...]:
             name=name.replace("_", " "),
             text=say_bytes_exact(counters[name])
             if name.startswith("bytes_")
-            else say_count(counters[name]),
+            else format_count(counters[name]),
         )
         for name in ordered
     )
@@ -183,23 +156,12 @@ def appendix(report: Report) -> Section:
         Fact(name="Report id", text=_name(report.report_id), note="a hash of all results"),
         *(_named(_name(name), text) for name, text in report.versions.items()),
     ]
-    blocks = [
-        Block(html=render("section_head", title=_APPENDIX_TITLE, state=None, lead="")),
-        Block(
-            html=render(
-                "pairs",
-                anchor="appendix-facts",
-                title="What made this report",
-                caption=(
-                    "The parameters of each check stand in its section and under All checks; all "
-                    "results are in the folder profiler-report/, one JSON per check."
-                ),
-                pairs=facts,
-            )
-        ),
-        Block(html=render("disclaimer")),
-    ]
-    return Section(id=_APPENDIX_ID, title=_APPENDIX_TITLE, blocks=tuple(blocks))
+    blocks = (
+        head_block(_APPENDIX_TITLE, None, ""),
+        pairs_block("appendix-facts", "What made this report", facts, caption=_WHERE_ALL_IS),
+        block_of("disclaimer"),
+    )
+    return Section(id=_APPENDIX_ID, title=_APPENDIX_TITLE, blocks=blocks)
 
 
 def _named(name: str, text: str) -> Fact:

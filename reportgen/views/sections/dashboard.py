@@ -9,7 +9,7 @@ from itertools import takewhile
 
 from reportgen.report import Report
 from reportgen.results import Column, DashboardPanel, Exhibit, ExhibitKind, RuleId, RuleResult
-from reportgen.units import say_pct
+from reportgen.text import format_pct
 from reportgen.views.blocks import Block, Section, head_block
 from reportgen.views.charts.arrays import numbers
 from reportgen.views.charts.bars import as_ranking
@@ -109,7 +109,7 @@ def _row_of(place: DashboardPanel, columns: Mapping[str, Column]) -> int | None:
 def _said(column: Column, at: int) -> str:
     (value,) = numbers(column.values[at : at + 1])
     if column.unit == "%":
-        return say_pct(value or 0.0)
+        return format_pct(value or 0.0)
     if value is not None:
         return say(value, column.unit)
     return shorten(str(column.values[at]), most=_LONGEST_PART).text

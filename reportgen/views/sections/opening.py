@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 
 from reportgen.report import JobSummary, Report
 from reportgen.results import ExhibitKind, Severity, exhibit
-from reportgen.units import say_count
-from reportgen.views.blocks import Block, Section, State
+from reportgen.text import plural
+from reportgen.views.blocks import Block, Section, State, head_block, pairs_block
 from reportgen.views.charts.layout import ChartContext
 from reportgen.views.exhibits import anchor_of, exhibit_block
 from reportgen.views.facts import facts_of, summary_rows
@@ -33,6 +33,8 @@ LOSS_COUNTERS = {
     "bytes_lost": ("byte lost", "bytes lost"),
 }
 _JOB_SUMMARY = "job-summary"
+_LEAD_OF_JOBS = "When the job began and ended, and how its time divides into phases."
+_CONTEXT = ChartContext(rule_id=_JOB_SUMMARY, is_unix=True)
 _FINDINGS_ID, _FINDINGS_TITLE = "findings", "Findings"
 
 
@@ -111,46 +113,21 @@ def _faults(cards: Sequence[Card], report: Report) -> list[Card]:
 
 def job_summary(report: Report) -> Section:
     """Show when the job, its loop and its phases began and ended."""
-    blocks = [
-        Block(
-            html=render(
-                "section_head",
-                title="Job summary",
-                state=None,
-                lead=(
-                    "When the recording began and ended."
-                    if is_of_traces(report)
-                    else "When the job began and ended, and how its time divides into phases."
-                ),
-            )
-        )
-    ]
-    phases = None if is_of_traces(report) else _phases(report)
+    is_whole = not is_of_traces(report)
+    lead = _LEAD_OF_JOBS if is_whole else "When the recording began and ended."
+    blocks = [head_block("Job summary", None, lead)]
+    phases = _phases(report.summary) if is_whole else None
     if phases:
         blocks.append(phases)
-    blocks.append(
-        Block(
-            html=render(
-                "pairs",
-                anchor=anchor_of(_JOB_SUMMARY, "times"),
-                title="Times",
-                caption="",
-                pairs=summary_rows(report),
-            )
-        )
-    )
+    blocks.append(pairs_block(anchor_of(_JOB_SUMMARY, "times"), "Times", summary_rows(report)))
     if report.profiling is not None:
-        context = ChartContext(rule_id=_JOB_SUMMARY, is_unix=True)
-        blocks.append(exhibit_block(profiling_table(report.profiling), context))
+        blocks.append(exhibit_block(profiling_table(report.profiling), _CONTEXT))
     return Section(id=_JOB_SUMMARY, title="Job summary", blocks=tuple(blocks))
 
 
 def check_groups(report: Report) -> tuple[CheckGroup, ...]:
     """Return the checks as found something, found nothing, could not look, not applicable."""
-    found: list[CheckEntry] = []
-    quiet: list[CheckEntry] = []
-    unlooked: list[CheckEntry] = []
-    outside: list[CheckEntry] = []
+    found, quiet, unlooked, outside = (list[CheckEntry]() for _ in range(4))
     for rule_id, entry in report.rules.items():
         state = rule_state(rule_id, report)
         is_unlooked = state.kind in {"skipped", "failed"}
@@ -198,22 +175,31 @@ def _findings_title(cards: Sequence[Card]) -> str:
     return "What to look at first" if is_fault else "Worth knowing"
 
 
-def _loss_warning(report: Report) -> str:
+def losses_of(report: Report) -> list[str]:
+    """Return what part of the input could not be used: ``2 files skipped``."""
     counters = report.data_quality.counters
-    losses = [
-        f"{say_count(counters[name])} {words[counters[name] != 1]}"
+    return [
+        plural(counters[name], *words)
         for name, words in LOSS_COUNTERS.items()
         if counters.get(name)
     ]
-    return f"Part of the input could not be used: {', '.join(losses)}." if losses else ""
 
 
-def _phases(report: Report) -> Block | None:
-    summary = report.summary
-    parts = _phase_parts(summary)
-    if parts is None:
-        return None
+def _loss_warning(report: Report) -> str:
+    losses = ", ".join(losses_of(report))
+    return f"Part of the input could not be used: {losses}." if losses else ""
+
+
+def _phases(summary: JobSummary) -> Block | None:
+    """Return the phases of the job as shares, ``None`` where one of them is not known."""
+    parts = (
+        ("Initialization", summary.initialization_in_seconds, summary.initialization_pct),
+        ("Training loop", summary.training_loop_duration_in_seconds, summary.training_loop_pct),
+        ("Finalization", summary.finalization_in_seconds, summary.finalization_pct),
+    )
     names, amounts, percentages = zip(*parts, strict=True)
+    if None in amounts or None in percentages:
+        return None
     shares = exhibit(
         "phases",
         ExhibitKind.SHARES,
@@ -221,16 +207,4 @@ def _phases(report: Report) -> Block | None:
         caption="Before the first step, from the first to the last step, and after it.",
         columns=[("part", "", names), ("duration_s", "s", amounts), ("pct", "%", percentages)],
     )
-    return exhibit_block(shares, ChartContext(rule_id=_JOB_SUMMARY, is_unix=True))
-
-
-def _phase_parts(summary: JobSummary) -> list[tuple[str, float, float]] | None:
-    parts = (
-        ("Initialization", summary.initialization_in_seconds, summary.initialization_pct),
-        ("Training loop", summary.training_loop_duration_in_seconds, summary.training_loop_pct),
-        ("Finalization", summary.finalization_in_seconds, summary.finalization_pct),
-    )
-    known = [
-        (name, amount, pct) for name, amount, pct in parts if amount is not None and pct is not None
-    ]
-    return known if len(known) == len(parts) else None
+    return exhibit_block(shares, _CONTEXT)

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from reportgen.report import Report
 from reportgen.results import About, Depth, Exhibit, Finding, RuleId, RuleResult, Status
-from reportgen.units import say_count
-from reportgen.views.blocks import Block, Section, head_block
+from reportgen.text import format_count
+from reportgen.views.blocks import Block, Section, block_of, head_block
 from reportgen.views.charts.layout import ChartContext
 from reportgen.views.choices import choice_block
 from reportgen.views.exhibits import anchor_of, exhibit_block, exhibit_blocks
 from reportgen.views.findings import Card, card_of
-from reportgen.views.fragments import render
 from reportgen.views.outline import about_of, context_of, section_of, title_of
 from reportgen.views.sections.dashboard import hosted_ids, panels_of
 from reportgen.views.status import hint_of, is_applicable, rule_state
@@ -36,21 +35,8 @@ _METRIC_UNITS = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PairGroup:
-    """Names and values under one heading."""
-
-    title: str
-    pairs: tuple[tuple[str, str], ...]
-
-
 def rule_section(report: Report, rule_id: str) -> Section:
-    """Return the section of one rule: state, findings, exhibits, counters.
-
-    Args:
-        report: the saved report.
-        rule_id: the rule; one that the report does not hold gives a section without blocks.
-    """
+    """Return the section of one rule: state, findings, exhibits, counters."""
     title, section_id = title_of(rule_id, report), section_of(rule_id, report).id
     if RuleId(rule_id) not in report.rules:
         return Section(id=section_id, title=title)
@@ -78,7 +64,7 @@ def rule_blocks(report: Report, rule_id: str) -> list[Block]:
         [item for item in result.exhibits if item.id not in elsewhere], rule_id, report
     )
     if evidence and about.reading:
-        blocks.append(Block(html=render("reading", text=about.reading)))
+        blocks.append(block_of("reading", text=about.reading))
     foot = _foot(result, report.rules[RuleId(rule_id)].file, about)
     return [*_pictures(rule_id, report), *blocks, *evidence, foot]
 
@@ -161,7 +147,7 @@ def _pictures(rule_id: str, report: Report) -> list[Block]:
     """Return links to the rule's pictures that the dashboard shows."""
     drawn = [panel.exhibit for panel in panels_of(report) if panel.rule_id == rule_id]
     links = [{"title": item.title, "link": f"#{anchor_of(rule_id, item.id)}"} for item in drawn]
-    return [Block(html=render("drawn_above", pictures=links))] if links else []
+    return [block_of("drawn_above", pictures=links)] if links else []
 
 
 def say_counters(result: RuleResult) -> tuple[str, str, str]:
@@ -177,8 +163,8 @@ def say_counters(result: RuleResult) -> tuple[str, str, str]:
         return ABSENT, ABSENT, ABSENT
     did_look = result.status in {Status.OK, Status.TRIGGERED}
     counts = (counters.rule_triggered, counters.violations)
-    triggered, violations = (say_count(item) if did_look else ABSENT for item in counts)
-    return triggered, violations, say_count(counters.datapoints)
+    triggered, violations = (format_count(item) if did_look else ABSENT for item in counts)
+    return triggered, violations, format_count(counters.datapoints)
 
 
 def say_metric(name: str, value: float | None) -> str:
@@ -217,7 +203,7 @@ def _notices(rule_id: str, report: Report) -> list[Block]:
 
 def notice_block(kind: str, text: str, hint: str) -> Block:
     """Return one line on how a check ended, and what to do about it."""
-    return Block(html=render("notice", kind=kind, text=text, hint=hint))
+    return block_of("notice", kind=kind, text=text, hint=hint)
 
 
 def findings_of(rule_id: str, report: Report) -> list[Finding]:
@@ -230,13 +216,8 @@ def card_blocks(rule_id: str, findings: Sequence[Finding], report: Report) -> li
     if not findings:
         return []
     cards = _apart([card_of(rule_id, finding, report) for finding in findings])
-    return [
-        Block(
-            html=render(
-                "rule_findings", cards=cards[:CARDS_AT_ONCE], more_cards=cards[CARDS_AT_ONCE:]
-            )
-        )
-    ]
+    first, more = cards[:CARDS_AT_ONCE], cards[CARDS_AT_ONCE:]
+    return [block_of("rule_findings", cards=first, more_cards=more)]
 
 
 def _apart(cards: Sequence[Card]) -> list[Card]:
@@ -250,28 +231,17 @@ def _apart(cards: Sequence[Card]) -> list[Card]:
 
 
 def _foot(result: RuleResult, file: str, about: About) -> Block:
-    triggered, violations, datapoints = say_counters(result)
-    groups = [
-        PairGroup(
-            title="Counters",
-            pairs=(
-                ("RuleTriggered", triggered),
-                ("Violations", violations),
-                ("Datapoints", datapoints),
-            ),
-        ),
-        PairGroup(title="Parameters", pairs=say_params(result.params)),
-        PairGroup(
-            title="Metrics",
-            pairs=tuple((name, say_metric(name, item)) for name, item in result.metrics.items()),
-        ),
-    ]
-    return Block(
-        html=render(
-            "rule_foot",
-            rule_id=result.id,
-            groups=[group for group in groups if group.pairs],
-            advice=about.advice,
-            file=file,
-        )
+    counters = zip(("RuleTriggered", "Violations", "Datapoints"), say_counters(result), strict=True)
+    metrics = [(name, say_metric(name, value)) for name, value in result.metrics.items()]
+    groups = {
+        "Counters": list(counters),
+        "Parameters": say_params(result.params),
+        "Metrics": metrics,
+    }
+    return block_of(
+        "rule_foot",
+        rule_id=result.id,
+        groups=[{"title": title, "pairs": pairs} for title, pairs in groups.items() if pairs],
+        advice=about.advice,
+        file=file,
     )

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 
 from reportgen.report import Report
 from reportgen.results import RuleId
-from reportgen.views.blocks import Block, Section
-from reportgen.views.fragments import render
+from reportgen.views.blocks import Section, block_of, head_block
 from reportgen.views.outline import ALL_CHECKS_ID, about_of
 from reportgen.views.sections.rule import say_counters, say_params
 from reportgen.views.status import MILDEST_FIRST, link_to, rule_state
@@ -50,10 +49,8 @@ def rules_summary(report: Report) -> Section:
     rows = rule_rows(report)
     if not rows:
         return Section(id=ALL_CHECKS_ID, title=_TITLE)
-    html = render("section_head", title=_TITLE, state=None, lead=_LEAD) + render(
-        "rules_table", rows=rows
-    )
-    return Section(id=ALL_CHECKS_ID, title=_TITLE, blocks=(Block(html=html),))
+    blocks = (head_block(_TITLE, None, _LEAD), block_of("rules_table", rows=rows))
+    return Section(id=ALL_CHECKS_ID, title=_TITLE, blocks=blocks)
 
 
 def rule_rows(report: Report) -> tuple[RuleRow, ...]:

@@ -7,8 +7,8 @@ from typing import Any
 
 from reportgen.report import Report
 from reportgen.results import Track
-from reportgen.units import say_count
-from reportgen.views.blocks import Block, Section, head_block
+from reportgen.text import format_count
+from reportgen.views.blocks import Block, Section, block_of, head_block
 from reportgen.views.charts.layout import ChartContext, Drawing, times
 from reportgen.views.condense import data_of
 from reportgen.views.exhibits import exhibit_block, titled
@@ -53,18 +53,13 @@ def timeline(report: Report) -> Section:
     extent = _extent(job, lanes)
     functions = functions_of(report)
     drawing = draw(lanes, panels, extent, context)
+    facts = _facts(report, lanes, panels, functions, extent, context)
     blocks = [
         head_block(TITLE, None, _LEAD),
-        _axis_block(
-            report,
-            lanes,
-            panels,
-            drawing,
-            _facts(report, lanes, panels, functions, extent, context),
-        ),
+        _axis_block(lanes, panels, drawing, facts),
     ]
     if functions is not None:
-        blocks.append(Block(html=render("timeline_functions", functions=functions)))
+        blocks.append(block_of("timeline_functions", functions=functions))
     blocks += [
         exhibit_block(item, context_of(rule_id, report))
         for rule_id, item, _ in tracks_of(report, Track.BELOW)
@@ -73,15 +68,13 @@ def timeline(report: Report) -> Section:
 
 
 def _axis_block(
-    report: Report,
     lanes: Sequence[Lane],
     panels: Sequence[TimelinePanel],
     drawing: Drawing,
     facts: dict[str, Any],
 ) -> Block:
-    is_unix = report.job.clock == "unix"
     tables = [
-        (panel.title, data_of(panel.exhibit, is_unix=is_unix, file=f"{panel.rule_id}.json"))
+        (panel.title, data_of(panel.exhibit, is_unix=facts["unix"], file=f"{panel.rule_id}.json"))
         for panel in panels
     ]
     html = render(
@@ -111,8 +104,8 @@ def _caption(panels: Sequence[TimelinePanel], lanes: Sequence[Lane]) -> str:
         hidden = lane.n_spans - len(lane.spans)
         if hidden:
             said.append(
-                f"{lane.name}: the {say_count(len(lane.spans))} longest of "
-                f"{say_count(lane.n_spans)} intervals."
+                f"{lane.name}: the {format_count(len(lane.spans))} longest of "
+                f"{format_count(lane.n_spans)} intervals."
             )
     return " ".join(said)
 

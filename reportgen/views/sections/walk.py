@@ -38,36 +38,19 @@ WHOLE_PAGE: Mapping[str, Callable[[Report], Section]] = {
     "appendix": appendix,
 }
 """Sections of no rule, by their ids."""
+_CELLS = (
+    "system-usage gpu-time gpu-activity idle-time steps kernels traced-operators communication "
+    "device-memory launches host-threads annotations framework operators step-durations "
+    "step-periodicity gpu-utilization workload-balance data-loading python-functions batch-size "
+    "cpu-bottlenecks io-bottlenecks network-bottlenecks gpu-memory initialization"
+)
+"""The sections of rules that have a cell in the notebook."""
 FUNCTIONS = {
-    "system_usage": "system-usage",
-    "gpu_time": "gpu-time",
-    "gpu_activity": "gpu-activity",
-    "idle_time": "idle-time",
-    "steps": "steps",
-    "kernels": "kernels",
-    "traced_operators": "traced-operators",
-    "communication": "communication",
-    "device_memory": "device-memory",
-    "launches": "launches",
-    "host_threads": "host-threads",
-    "annotated_ranges": "annotations",
-    "framework": "framework",
-    "operators": "operators",
-    "step_durations": "step-durations",
-    "step_periodicity": "step-periodicity",
-    "gpu_utilization": "gpu-utilization",
-    "workload_balance": "workload-balance",
-    "data_loading": "data-loading",
-    "python_functions": "python-functions",
-    "batch_size": "batch-size",
-    "cpu_bottlenecks": "cpu-bottlenecks",
-    "io_bottlenecks": "io-bottlenecks",
-    "network_bottlenecks": "network-bottlenecks",
-    "gpu_memory": "gpu-memory",
-    "initialization": "initialization",
+    "annotated_ranges" if item == "annotations" else item.replace("-", "_"): item
+    for item in _CELLS.split()
 }
-"""The sections that have a cell in the notebook, by the names of the functions that showed them
-before there was ``section``; ``reportgen.views`` has these names for one more version."""
+"""The names of the functions that showed these sections before there was ``section``;
+``reportgen.views`` has them for one more version."""
 
 
 def section(report: Report, section_id: str) -> Section:

@@ -74,15 +74,7 @@ def sketch_of(
     most_px: int = _MOST_PX,
     shrink: float = SHRINK,
 ) -> Sketch | None:
-    """Return the picture of a figure; ``None`` where it holds nothing that can be drawn.
-
-    Args:
-        figure: data and layout, colours as tokens, arrays packed or plain.
-        height_px: how tall the chart is; the picture is smaller.
-        most_traces: of the traces only so many are drawn.
-        most_px: the picture is no taller.
-        shrink: how tall the picture is, as a share of the chart's height.
-    """
+    """Return the picture of a figure; ``None`` where it holds nothing that can be drawn."""
     if figure["data"] and figure["data"][0]["type"] == "pie":
         return _pie(figure, height_px)
     layout = figure["layout"]

@@ -10,12 +10,12 @@ from reportgen.results import Column, Exhibit, Severity
 from reportgen.views.facts import facts_of
 from reportgen.views.findings import Card, card_of
 from reportgen.views.outline import about_of
-from reportgen.views.sections.opening import LONGEST_JOB_NAME, LOSS_COUNTERS, check_groups
+from reportgen.views.sections.opening import LONGEST_JOB_NAME, check_groups, losses_of
 from reportgen.views.values import heading_of, say, shorten
 from reportgen.views.verdict import verdict_of
 
 MOST_FINDINGS = 20
-"""A summary of more is no summary; how many more there are is said. Source: ours."""
+"""A summary of more is no summary; how many more there are is said."""
 _SPECIAL = re.compile(r"([\\`*\[\]|~]|^[#+>-]|(?<!\w)_|_(?!\w))", flags=re.MULTILINE)
 
 
@@ -127,22 +127,17 @@ def _unlooked(report: Report) -> Iterator[str]:
     yield from ("## Could not look", "")
     titles: list[str] = []
     for entry in unlooked.entries:
-        titles.append(entry.title)
+        titles.append(_plain(entry.title))
         if entry.reason:
-            yield f"- {_plain(', '.join(titles))}: {_plain(entry.reason)}"
+            yield f"- {', '.join(titles)}: {_plain(entry.reason)}"
             titles = []
     if titles:
-        yield f"- {_plain(', '.join(titles))}"
+        yield f"- {', '.join(titles)}"
     yield ""
 
 
 def _losses(report: Report) -> Iterator[str]:
-    counters = report.data_quality.counters
-    losses = [
-        f"- {counters[name]:,} {words[counters[name] != 1]}"
-        for name, words in LOSS_COUNTERS.items()
-        if counters.get(name)
-    ]
+    losses = [f"- {lost}" for lost in losses_of(report)]
     if losses:
         yield from ("## Part of the input could not be used", "", *losses, "")
 

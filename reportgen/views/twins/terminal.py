@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from reportgen.report import Report
 from reportgen.results import Severity
-from reportgen.units import say_duration
+from reportgen.text import format_duration
 from reportgen.views.findings import Card, card_of
 from reportgen.views.retold import one_story
 from reportgen.views.values import shorten
@@ -68,7 +68,7 @@ def _finding_lines(card: Card) -> tuple[TerminalLine, ...]:
 def _job(report: Report) -> str:
     name = shorten(report.job.name, most=_LONGEST_NAME).text or "Training job"
     duration_s = report.summary.job_duration_in_seconds
-    return name if duration_s is None else f"{name}, {say_duration(duration_s)}"
+    return name if duration_s is None else f"{name}, {format_duration(duration_s)}"
 
 
 def _on_one_line(line: TerminalLine) -> TerminalLine:
