@@ -333,15 +333,9 @@ def largest_increase(sums: FunctionSums, others: FunctionSums) -> Increase | Non
     """Return the function that takes much more of the time at the moments than otherwise.
 
     Of the functions whose share rose ``LEAST_INCREASE``-fold or more it is the one whose share
-    rose by most points. The mean time alone does not tell: a function that is as long as ever,
-    but runs at every bottleneck and at no other time, is the cause too.
-
-    Args:
-        sums, others: what ran at the moments, and otherwise.
-
-    Returns:
-        ``None`` when the evidence is thin: the function ran fewer than ``LEAST_EVENTS`` times at
-        the moments, or fewer events than that are on the other side in all.
+    rose by most points; the mean time alone does not show one that is as long as ever, but runs at
+    every bottleneck and at no other time. ``None`` when the evidence is thin: fewer than
+    ``LEAST_EVENTS`` events of the function at the moments, or in all otherwise.
     """
     if others.n_events < LEAST_EVENTS:
         return None

@@ -20,7 +20,7 @@ from reportgen.rules.base import About, Need, Outcome, Rule
 from reportgen.rules.kit import Message, fault_severity, merge, reason_without_steps
 from reportgen.rules.overall_framework_metrics import tables
 from reportgen.rules.overall_framework_metrics.measure import FrameworkSums, Params, measure
-from reportgen.rules.overall_framework_metrics.tables import Operator, sampling
+from reportgen.rules.overall_framework_metrics.tables import OperatorSums, sampling
 from reportgen.text import plural, write
 from reportgen.units import NS_PER_S, seconds
 
@@ -199,7 +199,7 @@ def _metrics(job: FrameworkSums) -> dict[str, float | int | None]:
     }
 
 
-def _self_s(operators: Sequence[Operator]) -> float | None:
+def _self_s(operators: Sequence[OperatorSums]) -> float | None:
     return sum(item.self_ns for item in operators) / NS_PER_S if operators else None
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -50,17 +51,8 @@ from reportgen.merging import (
 from reportgen.profile import Clock, NodeProfile, SpanTable
 from reportgen.rules.base import param
 from reportgen.rules.kit import row
-from reportgen.rules.overall_framework_metrics.tables import (
-    MOST_BUCKETS,
-    MOST_FUNCTIONS,
-    OTHER_FUNCTIONS,
-    Detail,
-    FunctionTime,
-    Operator,
-    Overhead,
-    Stage,
-    StageTime,
-)
+from reportgen.rules.overall_framework_metrics import tables
+from reportgen.rules.overall_framework_metrics.tables import Detail, Stage, StageTime
 
 WHOLE_FROM_RATIO = 0.9
 """What was recorded in this share of the steps was recorded in all of them: a few are missing at
@@ -68,28 +60,25 @@ the ends of every recording."""
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 
 
+def _share(default: float, meaning: str) -> Any:
+    """Declare a share of the time above which SageMaker's report notebook remarks on it."""
+    return param(
+        default,
+        unit="%",
+        meaning=meaning,
+        source="AWS's report notebook",
+        minimum=0,
+        maximum=100,
+        is_printed=False,
+    )
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Params:
     """Parameters of ours; AWS's rule has none, so none is printed."""
 
-    others_pct: float = param(
-        25,
-        unit="%",
-        meaning="time between steps above this share is told",
-        source="AWS's report notebook",
-        minimum=0,
-        maximum=100,
-        is_printed=False,
-    )
-    pass_pct: float = param(
-        70,
-        unit="%",
-        meaning="a forward or backward pass above this share of both is told",
-        source="AWS's report notebook",
-        minimum=0,
-        maximum=100,
-        is_printed=False,
-    )
+    others_pct: float = _share(25, "time between steps above this share is told")
+    pass_pct: float = _share(70, "a forward or backward pass above this share of both is told")
     straggler_pct: float = param(
         15,
         unit="%",
@@ -109,8 +98,6 @@ _STAGE_WORDS: Mapping[Stage, str] = {
     Stage.TRANSFER: "memcpy htod dtoh copy to pin",
 }
 """What names speak of a stage, in lower case; of the loader's, the loop's own and of operators."""
-
-
 _DETAILS = {Detail.OPERATORS: (SpanClass.CPU, SpanClass.GPU), Detail.MODULES: (SpanClass.MODULE,)}
 
 
@@ -133,12 +120,12 @@ class FrameworkSums:
     loop: Loop = merged(merge, default=Loop())
     n_lasting: int = merged(sum, default=0)
     breakdown: Breakdown = merged(merge, default=Breakdown())
-    cpu_operators: tuple[Operator, ...] = merged(concat, default=())
-    gpu_operators: tuple[Operator, ...] = merged(concat, default=())
+    cpu_operators: tuple[tables.OperatorSums, ...] = merged(concat, default=())
+    gpu_operators: tuple[tables.OperatorSums, ...] = merged(concat, default=())
     paces: tuple[Pace, ...] = merged(concat, default=())
-    functions: tuple[FunctionTime, ...] = merged(concat, default=())
+    functions: tuple[tables.FunctionTime, ...] = merged(concat, default=())
     stages: tuple[StageTime, ...] = merged(merge_stages, default=())
-    overheads: tuple[Overhead, ...] = merged(concat, default=())
+    overheads: tuple[tables.Overhead, ...] = merged(concat, default=())
     interval_ns: int | None = merged(lambda values: next(filter(None, values), None), default=None)
     lost_ns: int = merged(sum, default=0)
 
@@ -170,7 +157,7 @@ def _lost_ns(part: NodeProfile) -> int:
     )
 
 
-def operators_of(spans: SpanTable, kind: SpanClass) -> Iterator[Operator]:
+def operators_of(spans: SpanTable, kind: SpanClass) -> Iterator[tables.OperatorSums]:
     """Yield the operators of one node on its CPU or GPUs, by device, then by name.
 
     Nesting is looked for within one worker, device and thread; of equal intervals the same name
@@ -183,7 +170,7 @@ def operators_of(spans: SpanTable, kind: SpanClass) -> Iterator[Operator]:
     duration_ns = its.duration_ns
     for phase, rows in rows_by_code(its.phase):
         for name, own in rows_by_code(its.name[rows]):
-            yield Operator(
+            yield tables.OperatorSums(
                 device=its.phases[phase],
                 name=its.names[name],
                 count=int(own.size),
@@ -192,7 +179,7 @@ def operators_of(spans: SpanTable, kind: SpanClass) -> Iterator[Operator]:
             )
 
 
-def overheads_of(spans: SpanTable) -> Iterator[Overhead]:
+def overheads_of(spans: SpanTable) -> Iterator[tables.Overhead]:
     """Yield the steps of each worker and phase of a node in which details were recorded."""
     steps, classes = spans.steps(), classes_of(spans)
     for detail, kinds in _DETAILS.items():
@@ -203,7 +190,7 @@ def overheads_of(spans: SpanTable) -> Iterator[Overhead]:
             for phase, members in rows_by_code(its.phase):
                 duration_ns, is_with = its.duration_ns[members], has_detail[members]
                 if is_with.any():
-                    yield Overhead(
+                    yield tables.Overhead(
                         worker=its.workers[worker],
                         phase=phase_word(its.phases[phase]),
                         detail=detail,
@@ -219,7 +206,7 @@ def overheads_of(spans: SpanTable) -> Iterator[Overhead]:
 # Which functions ran when
 
 
-def functions_of(part: NodeProfile) -> Iterator[FunctionTime]:
+def functions_of(part: NodeProfile) -> Iterator[tables.FunctionTime]:
     """Yield when the functions of a node ran: those of most time, and the rest as one.
 
     A function's time within one worker is the union of its events, so that recursion and threads
@@ -230,13 +217,13 @@ def functions_of(part: NodeProfile) -> Iterator[FunctionTime]:
         return
     codes, labels = labels_of(its)
     order = np.lexsort((np.array(labels), -sums_by_code(codes, its.duration_ns, len(labels))))
-    rank = np.minimum(np.argsort(order), MOST_FUNCTIONS)
-    names = [*(labels[code] for code in order[:MOST_FUNCTIONS]), OTHER_FUNCTIONS]
+    rank = np.minimum(np.argsort(order), tables.MOST_FUNCTIONS)
+    names = [*(labels[code] for code in order[: tables.MOST_FUNCTIONS]), tables.OTHER_FUNCTIONS]
     reach_ns = int(its.end_ns.max()) - int(its.start_ns[0])
-    width_ns = 1 << (reach_ns // (MOST_BUCKETS - 1)).bit_length()
+    width_ns = 1 << (reach_ns // (tables.MOST_BUCKETS - 1)).bit_length()
     for place, rows in rows_by_code(rank[codes]):
         own = its.where(rows)
-        yield FunctionTime(
+        yield tables.FunctionTime(
             node=part.node,
             is_relative=part.job.clock is Clock.RELATIVE,
             label=names[place],

@@ -33,7 +33,7 @@ LEAST_STEPS = 5
 
 
 @row
-class Operator:
+class OperatorSums:
     """One operator on one device, over any number of calls.
 
     Attributes:
@@ -51,13 +51,13 @@ class Operator:
     self_ns: int = merged(sum)
 
 
-def by_name(operators: Sequence[Operator]) -> list[Operator]:
+def by_name(operators: Sequence[OperatorSums]) -> list[OperatorSums]:
     """Return one operator per name, largest total first."""
     joined = merge_by(operators, lambda item: item.name).values()
     return sorted(joined, key=lambda item: (-item.total_ns, item.name))
 
 
-def exhibits_of_operators(operators: Sequence[Operator], *, role: Role) -> Iterator[Exhibit]:
+def exhibits_of_operators(operators: Sequence[OperatorSums], *, role: Role) -> Iterator[Exhibit]:
     """Yield a table of the most used operators, the same by device, and a bar chart.
 
     Args:
@@ -78,7 +78,7 @@ def exhibits_of_operators(operators: Sequence[Operator], *, role: Role) -> Itera
             "SageMaker's share is that among the operators above 2 %, as its report prints it."
         ),
         columns=[
-            *columns_of(shown, Operator)[1:],
+            *columns_of(shown, OperatorSums)[1:],
             *floats(
                 ("pct_of_all", "%", percentages([item.total_ns for item in shown])),
                 ("self_pct", "%", percentages([item.self_ns for item in shown])),
@@ -92,7 +92,7 @@ def exhibits_of_operators(operators: Sequence[Operator], *, role: Role) -> Itera
         yield table(
             f"{role}_operators_by_device",
             [item for own in apart for item in _shown(by_name(own))],
-            Operator,
+            OperatorSums,
             title=f"{title} of each device",
         )
     yield exhibit(
@@ -111,7 +111,7 @@ def exhibits_of_operators(operators: Sequence[Operator], *, role: Role) -> Itera
     )
 
 
-def _shown(joined: Sequence[Operator]) -> list[Operator]:
+def _shown(joined: Sequence[OperatorSums]) -> list[OperatorSums]:
     """Return the first by total and the first by self time; the rest as one row."""
     by_self = sorted(joined, key=lambda item: (-item.self_ns, item.name))[:MOST_OPERATORS]
     kept = {item.name for item in (*joined[:MOST_OPERATORS], *by_self)}
