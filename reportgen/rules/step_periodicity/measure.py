@@ -7,13 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from reportgen.facts.inside import (
-    Load,
-    NodeGauge,
-    WindowContents,
-    loads_inside,
-    window_contents,
-)
+from reportgen.facts.inside import Load, NodeGauge, WindowContents, loads_inside, window_contents
 from reportgen.facts.intervals import Union
 from reportgen.facts.rhythm import Recurrence, Unit, recurrences_of, slow_events
 from reportgen.facts.steps import Integers, Loop, PhaseSteps, loop_of, phase_word, steps_of
