@@ -17,7 +17,7 @@ from enum import IntEnum
 import numpy as np
 from numpy.typing import NDArray
 
-from reportgen.facts.intervals import Instants, covered_each, union_length_ns, union_of
+from reportgen.facts.intervals import Instants, covered_each, union_of
 from reportgen.merging import joint_codes, merged, rows_by_code, sum_by_key, sums_by_code
 from reportgen.profile import SpanSource, SpanTable
 from reportgen.profile.spans import LOADER_PROCESS, STEP_PREFIX, Words
@@ -205,10 +205,10 @@ def _step_sums(steps: SpanTable) -> tuple[dict[str, int], int]:
     for _, rows in rows_by_code(steps.worker):
         start_ns, end_ns, phase = steps.start_ns[rows], steps.end_ns[rows], steps.phase[rows]
         whole_ns = int(end_ns.max() - start_ns.min())
-        others_ns += whole_ns - union_length_ns(start_ns, end_ns)
+        others_ns += whole_ns - union_of(start_ns, end_ns).length_ns
         for code, its in rows_by_code(phase):
             name = steps.phases[code]
-            union_ns = union_length_ns(start_ns[its], end_ns[its])
+            union_ns = union_of(start_ns[its], end_ns[its]).length_ns
             by_phase[name] = by_phase.get(name, 0) + union_ns
     return by_phase, others_ns
 

@@ -38,19 +38,13 @@ class Union:
 
 def union_of(start_ns: Instants, end_ns: Instants) -> Union:
     """Return the union of (n,) closed intervals in any order, end_ns >= start_ns."""
-    starts, ends = merge_intervals(start_ns, end_ns)
-    return Union(start_ns=starts, end_ns=ends)
-
-
-def merge_intervals(start_ns: Instants, end_ns: Instants) -> tuple[Instants, Instants]:
-    """Return the same as the starts and ends of disjoint intervals in order."""
     if start_ns.size == 0:
-        return start_ns, end_ns
+        return Union(start_ns=start_ns, end_ns=end_ns)
     order = np.argsort(start_ns, kind="stable")
     starts, reach = start_ns[order], np.maximum.accumulate(end_ns[order])
     opens = np.concatenate(([True], starts[1:] > reach[:-1]))
     closes = np.append(np.flatnonzero(opens)[1:] - 1, starts.size - 1)
-    return starts[opens], reach[closes]
+    return Union(start_ns=starts[opens], end_ns=reach[closes])
 
 
 def join(unions: tuple[Union, ...]) -> Union:
@@ -98,19 +92,6 @@ def covered_each(union: Union, low_ns: Instants, high_ns: Instants) -> Instants:
     return _covered_until(union, high_ns) - _covered_until(union, low_ns)
 
 
-def union_length_ns(start_ns: Instants, end_ns: Instants) -> int:
-    """Return the total length of the union of intervals."""
-    return union_of(start_ns, end_ns).length_ns
-
-
-def covered_before(start_ns: Instants, end_ns: Instants, at_ns: Instants) -> Instants:
-    """Return (m,) ns: how long the union of intervals lasts before each of (m,) instants.
-
-    The difference of two of them is the covered time between both.
-    """
-    return _covered_until(union_of(start_ns, end_ns), at_ns)
-
-
 def covered_ns(
     start_ns: Instants, end_ns: Instants, first_ns: Instants | int, last_ns: Instants | int
 ) -> int:
@@ -143,11 +124,11 @@ def overlaps_any(
     start_ns: Instants, end_ns: Instants, other_start_ns: Instants, other_end_ns: Instants
 ) -> NDArray[np.bool_]:
     """Return an (n,) mask of the intervals that meet one of the others (closed on both sides)."""
-    starts, ends = merge_intervals(other_start_ns, other_end_ns)
-    if starts.size == 0:
+    others = union_of(other_start_ns, other_end_ns)
+    if others.start_ns.size == 0:
         return np.zeros(start_ns.shape, dtype=bool)
-    nearest = np.searchsorted(starts, end_ns, side="right") - 1
-    return np.asarray((nearest >= 0) & (ends[np.maximum(nearest, 0)] >= start_ns))
+    nearest = np.searchsorted(others.start_ns, end_ns, side="right") - 1
+    return np.asarray((nearest >= 0) & (others.end_ns[np.maximum(nearest, 0)] >= start_ns))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

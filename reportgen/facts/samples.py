@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from reportgen.facts.intervals import merge_intervals
+from reportgen.facts.intervals import union_of
 from reportgen.profile import SpanTable, SystemTable
 from reportgen.profile.system import Floats, Instants
 from reportgen.units import NS_PER_MINUTE
@@ -245,12 +245,12 @@ def unrecorded_ns(system: SystemTable, spans: SpanTable) -> tuple[Instants, Inst
     starts: list[int] = []
     ends: list[int] = []
     least_ns = least_pause_ns(system.interval_ns)
-    busy_start, busy_end = merge_intervals(spans.start_ns, spans.end_ns)
-    first = np.searchsorted(busy_end, pauses[0], side="right")
-    stop = np.searchsorted(busy_start, pauses[1], side="left")
+    busy = union_of(spans.start_ns, spans.end_ns)
+    first = np.searchsorted(busy.end_ns, pauses[0], side="right")
+    stop = np.searchsorted(busy.start_ns, pauses[1], side="left")
     for first_ns, last_ns, low, high in zip(*pauses, first, stop, strict=True):
-        free_start = np.append(first_ns, np.maximum(busy_end[low:high], first_ns))
-        free_end = np.append(np.minimum(busy_start[low:high], last_ns), last_ns)
+        free_start = np.append(first_ns, np.maximum(busy.end_ns[low:high], first_ns))
+        free_end = np.append(np.minimum(busy.start_ns[low:high], last_ns), last_ns)
         is_long = free_end - free_start > least_ns
         starts += free_start[is_long].tolist()
         ends += free_end[is_long].tolist()

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from reportgen import results
 from reportgen.facts.distributions import Tally, bin_together, tally_values
-from reportgen.facts.intervals import union_length_ns
+from reportgen.facts.intervals import union_of
 from reportgen.merging import joint_codes, merge_by, rows_by_code, sums_by_code
 from reportgen.profile import NodeProfile, SpanSource, SpanTable
 from reportgen.profiling import ProfilingKind
@@ -239,7 +239,7 @@ def measure(part: NodeProfile, _params: Params) -> Negotiations:
         n_unclear=negotiations.n_spans - n_clear,
         n_ties=int((ends.last_rank < 0).sum()),
         recorded_ns=int(its.end_ns.max() - its.start_ns.min()) if n_clear else 0,
-        waited_ns=union_length_ns(ends.first_ns, ends.last_ns),
+        waited_ns=union_of(ends.first_ns, ends.last_ns).length_ns,
         waits=(tally_values(ends.wait_ns),),
         ranks=tuple(_rank_waits(ready, ends)),
         tensors=tuple(sorted(tensors, key=longest_first)[:MOST_SENT]),
@@ -308,7 +308,7 @@ def _rank_waits(ready: _Ready, ends: _Ends) -> Iterator[RankWait]:
             n_last=int(own.size),
             expected=float((1.0 / ends.n_ranks[its]).sum()),
             others_waited_ns=int(others_waited_ns[own].sum()),
-            held_up_ns=union_length_ns(ends.next_ns[own], ends.last_ns[own]),
+            held_up_ns=union_of(ends.next_ns[own], ends.last_ns[own]).length_ns,
             own_wait_ns=int(wait_ns[rows].sum()),
         )
 

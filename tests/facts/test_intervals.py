@@ -19,7 +19,6 @@ from reportgen.facts.intervals import (
     gaps_of,
     innermost_at,
     join,
-    merge_intervals,
     minus,
     nest,
     overlap_ns,
@@ -29,7 +28,6 @@ from reportgen.facts.intervals import (
     self_ns,
     self_times_ns,
     spans_any_moment,
-    union_length_ns,
     union_of,
 )
 
@@ -46,17 +44,17 @@ def ends(intervals: Pairs) -> tuple[np.ndarray, np.ndarray]:
 
 
 def test_overlapping_and_touching_intervals_become_one() -> None:
-    starts, stops = merge_intervals(*ends([(5, 8), (0, 3), (3, 4), (6, 7), (20, 21)]))
+    union = union_of(*ends([(5, 8), (0, 3), (3, 4), (6, 7), (20, 21)]))
 
-    assert starts.tolist() == [0, 5, 20]
-    assert stops.tolist() == [4, 8, 21]
+    assert union.start_ns.tolist() == [0, 5, 20]
+    assert union.end_ns.tolist() == [4, 8, 21]
 
 
 @given(pairs)
 def test_the_union_is_as_long_as_the_unit_steps_it_covers(intervals: Pairs) -> None:
     covered = {step for start, end in intervals for step in range(start, end)}
 
-    assert union_length_ns(*ends(intervals)) == len(covered)
+    assert union_of(*ends(intervals)).length_ns == len(covered)
 
 
 @given(pairs, st.lists(st.integers(0, 80), max_size=8))
@@ -82,9 +80,9 @@ def test_overlap_is_closed_on_both_sides(intervals: Pairs, others: Pairs) -> Non
 def test_merged_intervals_are_apart_and_cover_the_same_moments(intervals: Pairs) -> None:
     covered = {moment for start, end in intervals for moment in range(start, end + 1)}
 
-    starts, stops = merge_intervals(*ends(intervals))
+    union = union_of(*ends(intervals))
 
-    merged = list(zip(starts.tolist(), stops.tolist(), strict=True))
+    merged = list(zip(union.start_ns.tolist(), union.end_ns.tolist(), strict=True))
     assert {moment for start, end in merged for moment in range(start, end + 1)} == covered
     assert all(end < start for (_, end), (start, _) in pairwise(merged))
 
@@ -262,7 +260,7 @@ def test_self_times_add_up_to_the_time_in_which_anything_ran(
 
     assert (self_ns >= 0).all()
     assert self_ns.sum() == sum(
-        union_length_ns(start[thread == code], end[thread == code]) for code in range(3)
+        union_of(start[thread == code], end[thread == code]).length_ns for code in range(3)
     )
 
 

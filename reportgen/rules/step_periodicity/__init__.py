@@ -11,11 +11,10 @@ from dataclasses import replace
 
 from reportgen import results
 from reportgen.facts.inside import NodeGauge, Work
-from reportgen.facts.rhythm import Unit
 from reportgen.rules import kit
 from reportgen.rules.base import About, Need, Outcome, Rule
 from reportgen.rules.step_periodicity import tables
-from reportgen.rules.step_periodicity.measure import NodeRhythms, Params, Period, measure
+from reportgen.rules.step_periodicity.measure import NodeRhythms, Params, Period, Unit, measure
 from reportgen.rules.step_periodicity.tables import Compared, SharedPeriod, compare
 from reportgen.text import format_ns, join_names, ordinal, write
 from reportgen.units import seconds
