@@ -73,6 +73,7 @@ def cpu_bottlenecks(
     """
     import pandas as pd
 
+    columns = ["timestamp", "timestamp_us", "nodeID", "gpu", "gpu_pct", "hot_cores", "cpu_pct"]
     found = []
     for _, rows in system.groupby("nodeID", sort=True):
         gpu = rows[rows["dimension"] == "GPUUtilization"]
@@ -88,20 +89,8 @@ def cpu_bottlenecks(
         hottest = np.zeros(ticks_us.size)
         np.maximum.at(hottest, place[is_hot], value[is_hot])
         at = np.searchsorted(ticks_us, low["timestamp_us"].to_numpy())
-        found.append(
-            pd.DataFrame(
-                {
-                    "timestamp": low["timestamp"].to_numpy(),
-                    "timestamp_us": low["timestamp_us"].to_numpy(),
-                    "nodeID": low["nodeID"].to_numpy(),
-                    "gpu": low["system_metric"].to_numpy(),
-                    "gpu_pct": low["value"].to_numpy(),
-                    "hot_cores": n_hot[at],
-                    "cpu_pct": hottest[at],
-                }
-            )[n_hot[at] > 0]
-        )
-    columns = ["timestamp", "timestamp_us", "nodeID", "gpu", "gpu_pct", "hot_cores", "cpu_pct"]
+        low = low.rename(columns={"system_metric": "gpu", "value": "gpu_pct"})
+        found.append(low.assign(hot_cores=n_hot[at], cpu_pct=hottest[at])[columns][n_hot[at] > 0])
     if not found:
         return pd.DataFrame(columns=columns)
     return pd.concat(found).sort_values(["timestamp_us", "nodeID", "gpu"], ignore_index=True)
