@@ -24,8 +24,7 @@ from reportgen.cli.settings import (
     read_settings,
     top_settings,
 )
-from reportgen.cli.streams import open_closed_streams, say_path
-from reportgen.cli.verdict import say_verdict
+from reportgen.cli.streams import open_closed_streams, say_path, say_verdict
 from reportgen.errors import EXIT_FAILED, ReportgenError
 
 if TYPE_CHECKING:

@@ -99,13 +99,8 @@ class TimelineCharts:
     ) -> None:
         """Draw; the readers are of one job. There is no selection that calls back: zoom instead."""
         del framework_metrics_reader, x, show_workers
-        self.figures = _shown(
-            [
-                _window(
-                    system_metrics_reader.job, starttime, endtime, select_events, select_dimensions
-                )
-            ]
-        )
+        job = system_metrics_reader.job
+        self.figures = _shown([_window(job, starttime, endtime, select_events, select_dimensions)])
 
 
 class StepTimelineChart:
