@@ -18,7 +18,7 @@ from reportgen.explore.frames import (
     join_frames,
     system_frame,
 )
-from reportgen.explore.news import News
+from reportgen.explore.increments import Increments
 from reportgen.explore.profiles import PythonProfiles
 from reportgen.explore.selection import Instant, Names, name_filter, spans_wanted, time_range
 from reportgen.explore.tables import arrow_tables, load_tables
@@ -68,7 +68,7 @@ class Job:
         """
         self._path, self._name = str(path), name
         self._profile = discover(self._path, name=name)
-        self._news = News()
+        self._increments = Increments()
         self._spans: dict[_PartKey, SpanTable] = {}
 
     def __repr__(self) -> str:
@@ -279,12 +279,12 @@ class Job:
         self._profile = discover(self._path, name=self._name)
         self._spans.clear()
         system, framework = [], []
-        for part in self._news.parts(self._profile):
+        for part in self._increments.parts(self._profile):
             samples = system_frame(read_samples(part), part.node, origin_us=self.origin_us)
             events = framework_frame(events_of(part), origin_us=self.origin_us)
-            system.append(self._news.unseen(samples, "system"))
-            framework.append(self._news.unseen(events, "framework"))
-        self._news.done()
+            system.append(self._increments.unseen(samples, "system"))
+            framework.append(self._increments.unseen(events, "framework"))
+        self._increments.done()
         return Latest(
             system=join_frames(system, SYSTEM_COLUMNS),
             framework=join_frames(framework, FRAMEWORK_COLUMNS),
