@@ -11,7 +11,7 @@ from reportgen.text import plural
 from reportgen.views.blocks import Block, Section, State, head_block, pairs_block
 from reportgen.views.charts.layout import ChartContext
 from reportgen.views.exhibits import anchor_of, exhibit_block
-from reportgen.views.facts import facts_of, summary_rows
+from reportgen.views.facts import facts_of, phases_of, summary_rows
 from reportgen.views.findings import Card, card_of
 from reportgen.views.fragments import notebook_style, render
 from reportgen.views.hero import picture_of, whole_lines_of
@@ -192,12 +192,7 @@ def _loss_warning(report: Report) -> str:
 
 def _phases(summary: JobSummary) -> Block | None:
     """Return the phases of the job as shares, ``None`` where one of them is not known."""
-    parts = (
-        ("Initialization", summary.initialization_in_seconds, summary.initialization_pct),
-        ("Training loop", summary.training_loop_duration_in_seconds, summary.training_loop_pct),
-        ("Finalization", summary.finalization_in_seconds, summary.finalization_pct),
-    )
-    names, amounts, percentages = zip(*parts, strict=True)
+    names, amounts, percentages = zip(*phases_of(summary), strict=True)
     if None in amounts or None in percentages:
         return None
     shares = exhibit(
