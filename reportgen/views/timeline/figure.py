@@ -128,7 +128,6 @@ def _said(panel: TimelinePanel, place: int) -> str:
 
 def _lane_axis(n_lanes: int, domain: list[float]) -> dict[str, Any]:
     return layout.axis(
-        "",
         domain=domain,
         range=[n_lanes - 0.5, -0.5],
         showticklabels=False,
