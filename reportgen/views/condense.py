@@ -118,10 +118,7 @@ def _by_row(exhibit: Exhibit) -> TableInfo:
     for name, value in zip(row_column.values, numbers(value_column.values), strict=True):
         groups.setdefault(str(name), []).append(value)
     rows = [
-        (
-            shorten(name),
-            *(shown_value(item, value_column.unit) for item in _reach(*[cells] * 3)),
-        )
+        (shorten(name), *(shown_value(item, value_column.unit) for item in _reach(*[cells] * 3)))
         for name, cells in groups.items()
     ]
     first = len(rows) if len(rows) <= WHOLE_UP_TO_ROWS else FIRST_ROWS

@@ -90,10 +90,7 @@ def draw(
                 annotations=notes,
                 shapes=_loop_lines(lanes, domains[-len(panels)][1] if panels else 1.0, context),
                 xaxis=layout.time_axis(
-                    context,
-                    anchor=axis_name(len(slots) - 1),
-                    range=ends,
-                    automargin=False,
+                    context, anchor=axis_name(len(slots) - 1), range=ends, automargin=False
                 ),
                 **axes,
             ),
