@@ -280,10 +280,9 @@ def _says(
     lost = say_usd(idle_s * usd) if usd is not None else _say_hours(idle_s)
     idled = f"{format_pct(idle_pct)} of it ({lost}) was lost {_cause(idle, words)}" if idle else ""
     aside = f"{format_pct(aside_pct)} of it {words.aside_says}"
-    if idle_pct >= TOLD_FROM_PCT and aside_pct >= TOLD_FROM_PCT and words.tells_aside:
-        return f"{worked}; {aside}, {idled}."
     if idle_pct >= TOLD_FROM_PCT:
-        return f"{worked}; {idled}."
+        is_told = aside_pct >= TOLD_FROM_PCT and words.tells_aside
+        return f"{worked}; {aside}, {idled}." if is_told else f"{worked}; {idled}."
     if is_unrecorded:
         return f"{worked}."
     if aside_pct >= TOLD_FROM_PCT:
