@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from reportgen.results import Exhibit, ExhibitKind
@@ -29,20 +29,22 @@ from reportgen.views.values import (
 
 CONDENSED_ROWS = 24
 _MOST_CONDENSED_LINES = 6
+_CURVES = frozenset({ExhibitKind.SERIES, ExhibitKind.BAND})
 
 
 def data_of(exhibit: Exhibit, *, is_unix: bool, file: str) -> TableInfo:
     """Return the numbers behind a chart; curves are condensed to a few rows with extremes."""
-    if exhibit.kind in {ExhibitKind.SERIES, ExhibitKind.BAND}:
-        if exhibit.n_rows <= CONDENSED_ROWS:
-            return table_of(exhibit, is_unix=is_unix, file=file)
-        curves = curves_of(exhibit)
-        if len(curves) > _MOST_CONDENSED_LINES:
-            return _extremes(exhibit, curves, is_unix=is_unix, file=file)
-        return _condensed(exhibit, curves, is_unix=is_unix, file=file)
+    what = "points"
     if exhibit.kind is ExhibitKind.HEATMAP:
-        return _by_row(exhibit, file=file)
-    return table_of(exhibit, is_unix=is_unix, file=file)
+        table, what = _by_row(exhibit), "cells"
+    elif exhibit.kind in _CURVES and exhibit.n_rows > CONDENSED_ROWS:
+        curves = curves_of(exhibit)
+        condense = _extremes if len(curves) > _MOST_CONDENSED_LINES else _condensed
+        table = condense(exhibit, curves, is_unix=is_unix)
+    else:
+        return table_of(exhibit, is_unix=is_unix, file=file)
+    rest = f"{what}; all of them are in {file}, exhibit “{exhibit.id}”."
+    return replace(table, remark=f"Condensed from {exhibit.n_rows:,} {rest}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,24 +61,19 @@ class Curve:
 def curves_of(exhibit: Exhibit) -> tuple[Curve, ...]:
     """Return the curves of a ``series`` or ``band`` exhibit."""
     columns = {column.name: column for column in exhibit.columns}
-    if exhibit.kind is ExhibitKind.BAND:
-        names = bands_of(exhibit)
-        parts = [[numbers(columns[name + part].values) for part in BAND_PARTS] for name in names]
-        units = [columns[f"{name}_mean"].unit for name in names]
-    else:
-        names = [column.name for column in exhibit.columns[1:]]
-        parts = [[numbers(columns[name].values)] * 3 for name in names]
-        units = [columns[name].unit for name in names]
-    return tuple(
-        Curve(name=heading_of(name), unit=unit, low=low, mean=mean, high=high)
-        for name, unit, (low, mean, high) in zip(names, units, parts, strict=True)
-    )
+    is_band = exhibit.kind is ExhibitKind.BAND
+    ends = BAND_PARTS if is_band else ("", "", "")
+    found = []
+    for name in bands_of(exhibit) if is_band else list(columns)[1:]:
+        low, mean, high = (numbers(columns[name + end].values) for end in ends)
+        unit = columns[name + ends[1]].unit
+        found.append(Curve(name=heading_of(name), unit=unit, low=low, mean=mean, high=high))
+    return tuple(found)
 
 
-def _condensed(exhibit: Exhibit, curves: Sequence[Curve], *, is_unix: bool, file: str) -> TableInfo:
+def _condensed(exhibit: Exhibit, curves: Sequence[Curve], *, is_unix: bool) -> TableInfo:
     instants = numbers(exhibit.columns[0].values)
-    n_points = len(instants)
-    edges = [n_points * at // CONDENSED_ROWS for at in range(CONDENSED_ROWS + 1)]
+    edges = [len(instants) * at // CONDENSED_ROWS for at in range(CONDENSED_ROWS + 1)]
     rows = []
     for start, stop in pairwise(edges):
         cells = [_instant(instants[start], is_unix=is_unix)]
@@ -87,29 +84,23 @@ def _condensed(exhibit: Exhibit, curves: Sequence[Curve], *, is_unix: bool, file
     for curve in curves:
         heads += [_head(f"{curve.name} {part}", curve.unit) for part in ("min", "mean", "max")]
     return TableInfo(
-        label=exhibit.title,
-        heads=tuple(heads),
-        rows=tuple(rows),
-        n_rows=n_points,
-        remark=_condensed_remark(exhibit, n_points, file),
+        label=exhibit.title, heads=tuple(heads), rows=tuple(rows), n_rows=exhibit.n_rows
     )
 
 
-def _extremes(exhibit: Exhibit, curves: Sequence[Curve], *, is_unix: bool, file: str) -> TableInfo:
+def _extremes(exhibit: Exhibit, curves: Sequence[Curve], *, is_unix: bool) -> TableInfo:
     instants = numbers(exhibit.columns[0].values)
+
+    def when(values: Sequence[float | None], value: float | None) -> Shown:
+        at = None if value is None else instants[values.index(value)]
+        return _instant(at, is_unix=is_unix)
+
     rows = []
     for curve in curves:
-        low, mean, high = _summary(curve, 0, len(instants))
-        at_low = _instant(
-            instants[curve.low.index(low)] if low is not None else None, is_unix=is_unix
-        )
-        at_high = _instant(
-            instants[curve.high.index(high)] if high is not None else None, is_unix=is_unix
-        )
-        values = [
-            shown_value(value, curve.unit, row_unit=curve.unit) for value in (low, mean, high)
-        ]
-        rows.append((shorten(curve.name), values[0], at_low, *values[1:], at_high))
+        reach = low, _, high = _summary(curve, 0, len(instants))
+        said = [shown_value(value, curve.unit, row_unit=curve.unit) for value in reach]
+        at_low, at_high = when(curve.low, low), when(curve.high, high)
+        rows.append((shorten(curve.name), said[0], at_low, *said[1:], at_high))
     heads = (
         Head(text="curve"),
         Head(text="lowest", is_number=True),
@@ -118,57 +109,38 @@ def _extremes(exhibit: Exhibit, curves: Sequence[Curve], *, is_unix: bool, file:
         Head(text="highest", is_number=True),
         _instant_head("when highest", is_unix=is_unix),
     )
-    return TableInfo(
-        label=exhibit.title,
-        heads=heads,
-        rows=tuple(rows),
-        n_rows=len(instants),
-        remark=_condensed_remark(exhibit, len(instants), file),
-    )
+    return TableInfo(label=exhibit.title, heads=heads, rows=tuple(rows), n_rows=exhibit.n_rows)
 
 
-def _by_row(exhibit: Exhibit, *, file: str) -> TableInfo:
+def _by_row(exhibit: Exhibit) -> TableInfo:
     row_column, _, value_column = exhibit.columns[:3]
-    groups: dict[str, list[float]] = {}
+    groups: dict[str, list[float | None]] = {}
     for name, value in zip(row_column.values, numbers(value_column.values), strict=True):
-        group = groups.setdefault(str(name), [])
-        if value is not None:
-            group.append(value)
-    rows = []
-    for name, values in groups.items():
-        mean = sum(values) / len(values) if values else None
-        numbers_shown = (min(values, default=None), mean, max(values, default=None))
-        rows.append(
-            (shorten(name), *(shown_value(item, value_column.unit) for item in numbers_shown))
-        )
+        groups.setdefault(str(name), []).append(value)
+    rows = [
+        (shorten(name), *(shown_value(item, value_column.unit) for item in _reach(*[cells] * 3)))
+        for name, cells in groups.items()
+    ]
     first = len(rows) if len(rows) <= WHOLE_UP_TO_ROWS else FIRST_ROWS
+    parts = (_head(part, value_column.unit) for part in ("min", "mean", "max"))
     return TableInfo(
         label=exhibit.title,
-        heads=(
-            Head(text=heading_of(row_column.name)),
-            *(_head(part, value_column.unit) for part in ("min", "mean", "max")),
-        ),
+        heads=(Head(text=heading_of(row_column.name)), *parts),
         rows=tuple(rows[:first]),
         folded=tuple(rows[first:MOST_ROWS]),
         n_rows=exhibit.n_rows,
-        remark=_condensed_remark(exhibit, exhibit.n_rows, file, what="cells"),
     )
-
-
-def _condensed_remark(exhibit: Exhibit, count: int, file: str, *, what: str = "points") -> str:
-    return f"Condensed from {count:,} {what}; all of them are in {file}, exhibit “{exhibit.id}”."
 
 
 def _summary(curve: Curve, start: int, stop: int) -> tuple[float | None, ...]:
-    def present(values: Sequence[float | None]) -> list[float]:
-        return [value for value in values[start:stop] if value is not None]
+    return _reach(*(part[start:stop] for part in (curve.low, curve.mean, curve.high)))
 
-    mean = present(curve.mean)
-    return (
-        min(present(curve.low), default=None),
-        sum(mean) / len(mean) if mean else None,
-        max(present(curve.high), default=None),
-    )
+
+def _reach(*parts: Sequence[float | None]) -> tuple[float | None, ...]:
+    """Return the lowest, the mean and the highest of the values that are there, each of a part."""
+    low, mean, high = ([value for value in part if value is not None] for part in parts)
+    middle = sum(mean) / len(mean) if mean else None
+    return min(low, default=None), middle, max(high, default=None)
 
 
 def _instant(time_s: float | None, *, is_unix: bool) -> Shown:

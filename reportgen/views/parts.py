@@ -56,17 +56,11 @@ def frame(report: Report, rule_id: str, exhibit_id: str) -> pd.DataFrame:
 def _find(report: Report, rule_id: str, exhibit_id: str) -> Exhibit:
     result = report.results.get(RuleId(rule_id))
     if result is None:
-        raise PluginError(
-            f"The report holds no rule {rule_id}.",
-            hint=f"It holds: {', '.join(report.results)}.",
-            rule_id=rule_id,
-        )
+        hint = f"It holds: {', '.join(report.results)}."
+        raise PluginError(f"The report holds no rule {rule_id}.", hint=hint, rule_id=rule_id)
     found = result.exhibit(exhibit_id)
     if found is None:
         known = ", ".join(item.id for item in result.exhibits) or "none"
-        raise PluginError(
-            f"{rule_id} has no exhibit {exhibit_id}.",
-            hint=f"It has: {known}.",
-            rule_id=rule_id,
-        )
+        hint = f"It has: {known}."
+        raise PluginError(f"{rule_id} has no exhibit {exhibit_id}.", hint=hint, rule_id=rule_id)
     return found

@@ -54,10 +54,7 @@ def timeline(report: Report) -> Section:
     functions = functions_of(report)
     drawing = draw(lanes, panels, extent, context)
     facts = _facts(report, lanes, panels, functions, extent, context)
-    blocks = [
-        head_block(TITLE, None, _LEAD),
-        _axis_block(lanes, panels, drawing, facts),
-    ]
+    blocks = [head_block(TITLE, None, _LEAD), _axis_block(lanes, panels, drawing, facts)]
     if functions is not None:
         blocks.append(block_of("timeline_functions", functions=functions))
     blocks += [
@@ -68,10 +65,7 @@ def timeline(report: Report) -> Section:
 
 
 def _axis_block(
-    lanes: Sequence[Lane],
-    panels: Sequence[TimelinePanel],
-    drawing: Drawing,
-    facts: dict[str, Any],
+    lanes: Sequence[Lane], panels: Sequence[TimelinePanel], drawing: Drawing, facts: dict[str, Any]
 ) -> Block:
     tables = [
         (panel.title, data_of(panel.exhibit, is_unix=facts["unix"], file=f"{panel.rule_id}.json"))
@@ -184,9 +178,6 @@ def _facts(
             }
             for at, panel in enumerate(panels, start=1 if lanes else 0)
         ],
-        "steps": {
-            "time": [time_s for time_s, _ in starts],
-            "step": [step for _, step in starts],
-        },
+        "steps": {"time": [time_s for time_s, _ in starts], "step": [step for _, step in starts]},
         "functions": functions.as_json() if functions else None,
     }
