@@ -8,7 +8,7 @@ from typing import Any
 
 from reportgen.views import theme
 from reportgen.views.charts.layout import Figure, axis, axis_name, layout
-from reportgen.views.meaning import inks
+from reportgen.views.color_roles import inks
 from reportgen.views.values import plot_label, unique_labels
 
 _PANEL_PX, _LANE_PX, _FRAME_PX, _BAR_PX = 150, 22, 110, 26

@@ -14,8 +14,8 @@ from reportgen.results import Exhibit, ExhibitKind, PartWords, RuleResult, Statu
 from reportgen.text import format_duration, format_pct, plural
 from reportgen.units import percentages
 from reportgen.views.charts.arrays import numbers
+from reportgen.views.color_roles import inks, inks_of
 from reportgen.views.labels import WIDE_PX, LabelPlace, heading_pct, place_labels
-from reportgen.views.meaning import inks, inks_of
 from reportgen.views.outline import about_of, section_of
 from reportgen.views.values import heading_of, prose, shorten
 

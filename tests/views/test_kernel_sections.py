@@ -13,8 +13,8 @@ from reportgen.views.blocks import Section, outputs
 from reportgen.views.charts import bars, series
 from reportgen.views.charts.bars import as_ranking
 from reportgen.views.charts.layout import ChartContext
+from reportgen.views.color_roles import inks
 from reportgen.views.exhibits import figure_of
-from reportgen.views.meaning import inks
 from reportgen.views.sections.closing import absent_of
 from reportgen.views.status import hint_of
 from reportgen.views.verdict import verdict_of

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from reportgen.results import ColumnType, Exhibit, ExhibitKind
 from reportgen.views.charts.arrays import numbers
 from reportgen.views.charts.shares import FULL_NAME, named
-from reportgen.views.meaning import PLAIN, Ink, hue_of, inks_of, inks_of_columns
+from reportgen.views.color_roles import PLAIN, Ink, hue_of, inks_of, inks_of_columns
 from reportgen.views.tables import MOST_CELLS, headings_of
 from reportgen.views.values import Shown, exact_name, heading_of, say, shorten, shown_value
 

@@ -12,8 +12,8 @@ from reportgen.results import Exhibit, ExhibitKind, RuleId, RuleResult, Timeline
 from reportgen.views.charts import band
 from reportgen.views.charts.arrays import numbers
 from reportgen.views.charts.layout import ChartContext, UnitScale
+from reportgen.views.color_roles import PLAIN, hue_of
 from reportgen.views.exhibits import anchor_of
-from reportgen.views.meaning import PLAIN, hue_of
 from reportgen.views.outline import exhibits_of, is_drawn, title_of
 from reportgen.views.values import say, shorten
 
