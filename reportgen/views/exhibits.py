@@ -14,11 +14,11 @@ from reportgen.results import Exhibit, ExhibitKind
 from reportgen.views.blocks import Block, block_of
 from reportgen.views.charts import band, bars, boxes, heatmap, histogram, pie, series, shares, spans
 from reportgen.views.charts.layout import ChartContext, Drawing, Figure, aligned
-from reportgen.views.condense import data_of
 from reportgen.views.fragments import figure_text, render
 from reportgen.views.packing import page_form, plotly_form
 from reportgen.views.shapes import has_shape
 from reportgen.views.sketch import sketch_of
+from reportgen.views.summary_table import data_of
 from reportgen.views.tables import headings_of, table_of
 from reportgen.views.values import heading_of, plot_label, prose
 

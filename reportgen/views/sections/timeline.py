@@ -10,12 +10,12 @@ from reportgen.results import Track
 from reportgen.text import format_count
 from reportgen.views.blocks import Block, Section, block_of, head_block
 from reportgen.views.charts.layout import ChartContext, Drawing, times
-from reportgen.views.condense import data_of
 from reportgen.views.exhibits import exhibit_block, titled
 from reportgen.views.fragments import figure_text, render, script_json
 from reportgen.views.outline import context_of
 from reportgen.views.packing import page_form, plotly_form
 from reportgen.views.sketch import sketch_of
+from reportgen.views.summary_table import data_of
 from reportgen.views.timeline.figure import AxisExtent, draw, slots_of
 from reportgen.views.timeline.functions import FunctionTable, functions_of
 from reportgen.views.timeline.tracks import (
