@@ -11,7 +11,7 @@ from itertools import groupby
 from markupsafe import Markup
 
 from reportgen.results import Exhibit, ExhibitKind
-from reportgen.views.blocks import Block, block_of
+from reportgen.views.cell_output import Block, block_of
 from reportgen.views.charts import band, bars, boxes, heatmap, histogram, pie, series, shares, spans
 from reportgen.views.charts.layout import ChartContext, Drawing, Figure, aligned
 from reportgen.views.fragments import figure_text, render

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from reportgen.errors import PluginError
 from reportgen.report import Report
 from reportgen.results import Exhibit, RuleId
-from reportgen.views.blocks import Section
+from reportgen.views.cell_output import Section
 from reportgen.views.charts.layout import Figure
 from reportgen.views.exhibits import anchor_of, exhibit_block, figure_of
 from reportgen.views.outline import context_of

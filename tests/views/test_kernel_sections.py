@@ -9,7 +9,7 @@ import pytest
 from reportgen import views
 from reportgen.report import Report
 from reportgen.results import ExhibitKind, ReasonCode, Severity, Status, exhibit
-from reportgen.views.blocks import Section, outputs
+from reportgen.views.cell_output import Section, outputs
 from reportgen.views.charts import bars, series
 from reportgen.views.charts.bars import as_ranking
 from reportgen.views.charts.layout import ChartContext

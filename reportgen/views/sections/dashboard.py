@@ -10,7 +10,7 @@ from itertools import takewhile
 from reportgen.report import Report
 from reportgen.results import Column, DashboardPanel, Exhibit, ExhibitKind, RuleId, RuleResult
 from reportgen.text import format_pct
-from reportgen.views.blocks import Block, Section, head_block
+from reportgen.views.cell_output import Block, Section, head_block
 from reportgen.views.charts.arrays import numbers
 from reportgen.views.charts.bars import as_ranking
 from reportgen.views.charts.layout import label_room_px

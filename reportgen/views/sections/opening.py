@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from reportgen.report import JobSummary, Report
 from reportgen.results import ExhibitKind, Severity, exhibit
 from reportgen.text import plural
-from reportgen.views.blocks import Block, Section, State, head_block, pairs_block
+from reportgen.views.cell_output import Block, Section, State, head_block, pairs_block
 from reportgen.views.charts.layout import ChartContext
 from reportgen.views.exhibits import anchor_of, exhibit_block
 from reportgen.views.facts import facts_of, phases_of, summary_rows

@@ -8,7 +8,7 @@ from typing import Any
 from reportgen.report import Report
 from reportgen.results import Track
 from reportgen.text import format_count
-from reportgen.views.blocks import Block, Section, block_of, head_block
+from reportgen.views.cell_output import Block, Section, block_of, head_block
 from reportgen.views.charts.layout import ChartContext, Drawing, times
 from reportgen.views.exhibits import exhibit_block, titled
 from reportgen.views.fragments import figure_text, render, script_json
