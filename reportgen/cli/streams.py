@@ -34,7 +34,7 @@ def open_closed_streams() -> None:
 
 def say_verdict(report: Report) -> None:
     """Print the verdict and the top findings to stderr."""
-    from reportgen.views.twins import terminal_lines
+    from reportgen.views.text_reports import terminal_lines
 
     for line in terminal_lines(report):
         click.secho(line.text, err=True, fg=_COLOURS.get(line.kind), bold=bool(line.kind))

@@ -89,7 +89,7 @@ def publish(
     """
     if OutputFormat.MD in options.formats:
         with timed(watcher, "summary") as step:
-            from reportgen.views.twins import markdown_summary
+            from reportgen.views.text_reports import markdown_summary
 
             step.text = "wrote the summary"
             with writing(staging.summary):
