@@ -26,8 +26,8 @@ from reportgen.profile.system import device_order
 from reportgen.results import Exhibit, ExhibitKind, exhibit
 from reportgen.views.charts.layout import ChartContext
 from reportgen.views.exhibits import figure_of
-from reportgen.views.shapes import has_shape
 from reportgen.views.theme import resolved
+from reportgen.views.validation import has_shape
 
 if TYPE_CHECKING:
     import pandas as pd

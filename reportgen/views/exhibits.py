@@ -16,10 +16,10 @@ from reportgen.views.charts import band, bars, boxes, heatmap, histogram, pie, s
 from reportgen.views.charts.layout import ChartContext, Drawing, Figure, aligned
 from reportgen.views.fragments import figure_text, render
 from reportgen.views.packing import page_form, plotly_form
-from reportgen.views.shapes import has_shape
 from reportgen.views.sketch import sketch_of
 from reportgen.views.summary_table import data_of
 from reportgen.views.tables import headings_of, table_of
+from reportgen.views.validation import has_shape
 from reportgen.views.values import heading_of, plot_label, prose
 
 logger = logging.getLogger(__name__)

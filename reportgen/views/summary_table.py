@@ -8,7 +8,6 @@ from itertools import pairwise
 
 from reportgen.results import Exhibit, ExhibitKind
 from reportgen.views.charts.arrays import numbers
-from reportgen.views.shapes import BAND_PARTS, bands_of
 from reportgen.views.tables import (
     FIRST_ROWS,
     MOST_ROWS,
@@ -17,6 +16,7 @@ from reportgen.views.tables import (
     TableInfo,
     table_of,
 )
+from reportgen.views.validation import BAND_PARTS, bands_of
 from reportgen.views.values import (
     ABSENT,
     Shown,
