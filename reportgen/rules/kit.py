@@ -249,7 +249,7 @@ def too_short(n_samples: int, *, patience: int) -> str:
 HOW_TO_RECORD = "Switch on framework profiling (or import a trace) to get this part."
 
 
-class Steps(Protocol):
+class RecordedLoop(Protocol):
     """What was recorded of a loop: framework events, and those of them that are steps."""
 
     @property
@@ -261,7 +261,7 @@ class Steps(Protocol):
         """Return the number of steps."""
 
 
-def reason_without_steps(loop: Steps) -> Reason | None:
+def reason_without_steps(loop: RecordedLoop) -> Reason | None:
     """Return why a rule about steps cannot look: no framework events, or none that is a step."""
     if loop.n_spans == 0:
         text = f"The job has no framework events. {HOW_TO_RECORD}"
@@ -319,7 +319,7 @@ def reason_without_gpu(n_ops: int) -> Reason | None:
     return None if n_ops else Reason(code=ReasonCode.NO_GPU, text=text)
 
 
-class Stretch(Protocol):
+class NamedWindow(Protocol):
     """A window of a rank: from the first to the last GPU operation, or all steps."""
 
     @property
@@ -331,7 +331,7 @@ class Stretch(Protocol):
         """Return its length."""
 
 
-def window_name(windows: Sequence[Stretch]) -> str:
+def window_name(windows: Sequence[NamedWindow]) -> str:
     """Name the windows of some ranks, at least one, and their length, or the range of lengths."""
     names = {
         "steps": "the recorded steps",

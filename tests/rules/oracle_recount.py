@@ -1,7 +1,7 @@
 """AWS's numbers where ours deviate on purpose, computed again with numpy and scipy alone.
 
 Each function returns leaves (path to value) of one rule's JSON for one job; nothing of the rules
-is used, only what was read and the definitions of oracle.md §11.
+is used, only what was read and the definitions of docs/aws-differences.md.
 """
 
 from __future__ import annotations

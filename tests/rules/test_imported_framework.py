@@ -1,4 +1,4 @@
-"""AWS's own results of real jobs, shown by rules that never saw the jobs (DESIGN §3)."""
+"""AWS's own results of real jobs, shown by rules that never saw the jobs (docs/rules.md, Imported results)."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Every value of every result AWS computed on the oracle jobs: equal, or explained.
 
 A value of ours is AWS's (``expected``), or that of a named variant of AWS's own run, or that of an
-independent computation (``oracle_recount``) where oracle.md §11 says that we deviate. A leaf that
+independent computation (``oracle_recount``) where docs/aws-differences.md says that we deviate. A leaf that
 is none of them fails, on either side: values of ours that AWS does not have count too.
 """
 
@@ -56,7 +56,7 @@ RECOUNTED: dict[str, tuple[str, tuple[Recount, ...]]] = {
     ),
     "StepOutlier": (r"/Details/step_details/.*", (recount.step_outliers,)),
 }
-"""Where we deviate (oracle.md §11): which values, and how they are computed again."""
+"""Where we deviate (docs/aws-differences.md): which values, and how they are computed again."""
 
 OF_ONE_WINDOW = {
     "CPUBottleneck", "Dataloader", "MaxInitializationTime", "OverallFrameworkMetrics",

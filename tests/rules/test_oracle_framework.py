@@ -1,4 +1,4 @@
-"""Rules over framework events against AWS's own results on the same jobs (oracle.md §11)."""
+"""Rules over framework events against AWS's own results on the same jobs (docs/aws-differences.md)."""
 
 from __future__ import annotations
 

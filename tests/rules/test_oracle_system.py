@@ -1,7 +1,7 @@
-"""Rules over system metrics against AWS's own results on the same jobs (oracle.md §11).
+"""Rules over system metrics against AWS's own results on the same jobs (docs/aws-differences.md).
 
 ``expected`` and ``all-data`` differ in where AWS stopped; each is compared after the input was
-cut there. Deviations are those of oracle.md §11, column "ours", and nothing else.
+cut there. Deviations are those of docs/aws-differences.md, column "ours", and nothing else.
 """
 
 from __future__ import annotations

@@ -17,11 +17,11 @@ from reportgen.rules.settings import resolve_params, select_rules
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DemoParams:
     threshold_p95: int | float = param(
-        70, unit="%", meaning="m", source="ours", minimum=0, maximum=100
+        70, unit="%", meaning="m", source="the test", minimum=0, maximum=100
     )
-    patience: int = param(1000, unit="", meaning="m", source="ours", minimum=1, is_whole=True)
+    patience: int = param(1000, unit="", meaning="m", source="the test", minimum=1, is_whole=True)
     mode: str | None = param(
-        None, unit="", meaning="m", source="ours", choices=("TRAIN", "EVAL"), may_be_none=True
+        None, unit="", meaning="m", source="the test", choices=("TRAIN", "EVAL"), may_be_none=True
     )
 
 
