@@ -1,4 +1,7 @@
-"""AWS's own results of real jobs, shown by rules that never saw the jobs (docs/rules.md, Imported results)."""
+"""AWS's own results of real jobs, shown by rules that never saw the jobs.
+
+Source: docs/rules.md, Imported results.
+"""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Every value of every result AWS computed on the oracle jobs: equal, or explained.
 
 A value of ours is AWS's (``expected``), or that of a named variant of AWS's own run, or that of an
-independent computation (``oracle_recount``) where docs/aws-differences.md says that we deviate. A leaf that
-is none of them fails, on either side: values of ours that AWS does not have count too.
+independent computation (``oracle_recount``) where docs/aws-differences.md says that we deviate. A
+leaf that is none of them fails, on either side: values of ours that AWS does not have count too.
 """
 
 from __future__ import annotations

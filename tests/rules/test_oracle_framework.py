@@ -1,4 +1,7 @@
-"""Rules over framework events against AWS's own results on the same jobs (docs/aws-differences.md)."""
+"""Rules over framework events against AWS's own results on the same jobs.
+
+Deviations are those of docs/aws-differences.md.
+"""
 
 from __future__ import annotations
 
