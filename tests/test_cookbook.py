@@ -59,29 +59,22 @@ def test_the_reference_of_the_api_is_fresh() -> None:
 
 def test_every_call_of_the_page_for_smdebug_users_exists() -> None:
     from reportgen import explore
-    from reportgen.explore import (
-        activity,
-        charts,
-        loading,
-        selections,
-        statistics,
-        utilization_within,
-    )
+    from reportgen.explore import activity, charts, inside, loading, moments, statistics
 
     rooms = {
         "explore": explore,
         "activity": activity,
-        "utilization_within": utilization_within,
+        "inside": inside,
         "charts": charts,
         "loading": loading,
-        "selections": selections,
+        "moments": moments,
         "statistics": statistics,
         "job": explore.Job,
     }
     text = (ROOT / "docs" / "from-smdebug.md").read_text(encoding="utf-8")
     new = [line.split(" | ")[-1] for line in text.splitlines() if line.startswith("| ")]
     calls = re.findall(
-        r"\b(explore|activity|charts|utilization_within|loading|selections|statistics|job)\.(\w+)\(",
+        r"\b(explore|activity|charts|inside|loading|moments|statistics|job)\.(\w+)\(",
         "\n".join(new),
     )
     assert len(calls) > 20

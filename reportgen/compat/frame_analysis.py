@@ -11,7 +11,6 @@ from reportgen.explore import statistics
 if TYPE_CHECKING:
     import pandas as pd
 
-_STATISTICS = ("mean", "min", "max", "p50", "p95", "p99")
 _Edge = tuple[str, int]
 """An instant as a text and in µs."""
 
@@ -93,7 +92,8 @@ class PandasFrameAnalysis:
         if by is StatsBy.TRAINING_PHASE:
             events = events[events["process"].str.startswith(statistics.STEP)]
         frame = statistics.step_durations(events, by=column)
-        renamed = {f"{name}_us": f"duration_{name}_us" for name in _STATISTICS}
+        names = ("mean", "min", "max", "p50", "p95", "p99")
+        renamed = {f"{name}_us": f"duration_{name}_us" for name in names}
         frame = frame.rename(columns={**renamed, column: by.value})
         return frame[[by.value, *renamed.values()]]
 
@@ -114,7 +114,8 @@ class PandasFrameAnalysis:
         if by is StatsBy.TRAINING_PHASE:
             phases = self.get_training_phase_intervals(phase)
         frame = statistics.utilization(samples, phases=phases)
-        renamed = {name: f"utilization_{name}" for name in _STATISTICS}
+        names = ("mean", "min", "max", "p50", "p95", "p99")
+        renamed = {name: f"utilization_{name}" for name in names}
         frame = frame.rename(columns={**renamed, "type": "Resource", "phase": "Training_phase"})
         head = ["Resource", *(["Training_phase"] if phases is not None else []), "metric", "nodeID"]
         return frame[[*head, *renamed.values()]]

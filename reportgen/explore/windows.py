@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from reportgen.explore.frames import SYSTEM_COLUMNS
 from reportgen.explore.job import Job
 from reportgen.explore.selection import Instant, instant_ns, rows_named
 from reportgen.explore.statistics import STEP
@@ -71,6 +72,7 @@ def window_info(
 
 
 def _lines(samples: pd.DataFrame, origin_us: int) -> tuple[WindowLine, ...]:
+    assert set(SYSTEM_COLUMNS) <= set(samples.columns)
     lines = []
     keys = ["type", "dimension", "nodeID", "system_metric"]
     for (kind, dimension, node, metric), rows in samples.groupby(keys, sort=True):
@@ -79,9 +81,15 @@ def _lines(samples: pd.DataFrame, origin_us: int) -> tuple[WindowLine, ...]:
             rows["value"].to_numpy(dtype=np.float64),
         )
         x, y = _extremes(curve.time_ns / 1e6, curve.low, curve.high)
-        unit = "%" if kind in _PERCENT_TYPES else ""
-        line = WindowLine(name=f"{node} {metric}", panel=dimension or metric, unit=unit, x=x, y=y)
-        lines.append(line)
+        lines.append(
+            WindowLine(
+                name=f"{node} {metric}",
+                panel=dimension or metric,
+                unit="%" if kind in _PERCENT_TYPES else "",
+                x=x,
+                y=y,
+            )
+        )
     return tuple(lines)
 
 
@@ -121,9 +129,13 @@ def _lanes(events: pd.DataFrame, origin_us: int) -> tuple[tuple[WindowLane, ...]
     lanes = []
     for name in names:
         rows = drawn[drawn["framework_metric"] == name].sort_values("start_time_us")
-        starts_ms = ((rows["start_time_us"] + origin_us) / 1000).tolist()
-        lengths_ms = (lasted[rows.index] / 1000).tolist()
-        lanes.append(WindowLane(name=str(name), starts_ms=starts_ms, lengths_ms=lengths_ms))
+        lanes.append(
+            WindowLane(
+                name=str(name),
+                starts_ms=((rows["start_time_us"] + origin_us) / 1000).tolist(),
+                lengths_ms=((rows["end_time_us"] - rows["start_time_us"]) / 1000).tolist(),
+            )
+        )
     n_drawn = sum(len(lane.starts_ms) for lane in lanes)
     if n_drawn == len(events):
         return tuple(lanes), ""

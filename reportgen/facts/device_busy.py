@@ -1,21 +1,24 @@
-"""When the GPUs of a kernel trace were at work: windows, launches, unions of operations."""
+"""When the GPUs of a kernel trace were at work: windows, launches, unions, use over time."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
+from math import floor, log10
 from typing import Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from reportgen.facts.intervals import Union, clip, overlap_ns, union_of
+from reportgen.facts.intervals import Union, clip, covered_each, overlap_ns, union_of
 from reportgen.merging import merged
 from reportgen.profile.memo import fact
+from reportgen.profile.system import Floats
 from reportgen.profile.trace import RankTrace
 from reportgen.profile.trace_tables import NONE, Codes, GpuKind, Times
+from reportgen.units import NS_PER_S
 
 Mask = NDArray[np.bool_]
 
@@ -31,6 +34,13 @@ _COMMUNICATION = re.compile(
     re.IGNORECASE,
 )
 """Names in published traces (docs/definitions.md, Communication kernels)."""
+FINE_BINS = 1_500
+"""At least so many bins are measured, at most ten times as many: the drawn ones are joined."""
+MOST_BINS = 300
+"""Drawn bins are 120 to 300 (docs/definitions.md, Utilization over time)."""
+FAR_APART = 4
+"""Recordings that span more than so many times the longest of them would each be a dot on a common
+axis of time."""
 
 
 # Windows
@@ -108,25 +118,17 @@ def headline_rows(rows: Sequence[_W]) -> list[_W]:
     ]
 
 
-# Launches, clocks and names
+# Launches, clocks and names; ``NONE`` is the last of a table, as in counting from the end
 
 
 def launch_start_ns(trace: RankTrace) -> Times:
     """Return (n_ops,) int64 when each GPU operation was launched, ``NONE`` for orphans."""
-    return _of_launch(trace, trace.calls.start_ns)
+    return np.append(trace.calls.start_ns, NONE)[trace.gpu_ops.launch]
 
 
 def launch_end_ns(trace: RankTrace) -> Times:
     """Return (n_ops,) int64 when each launching call returned, ``NONE`` for orphans."""
-    return _of_launch(trace, trace.calls.end_ns)
-
-
-def _of_launch(trace: RankTrace, values: Times) -> Times:
-    launch = trace.gpu_ops.launch
-    found = np.full(launch.shape, NONE, dtype=np.int64)
-    is_known = launch != NONE
-    found[is_known] = values[launch[is_known]]
-    return found
+    return np.append(trace.calls.end_ns, NONE)[trace.gpu_ops.launch]
 
 
 def own_clock_ns(trace: RankTrace) -> int:
@@ -142,8 +144,10 @@ def rows_named(trace: RankTrace, codes: Codes, fits: Callable[[str], object]) ->
         codes: (n,) int32 codes into them.
         fits: called with a name, such as the ``search`` of a pattern.
     """
-    named = np.array([bool(fits(name)) for name in trace.names], dtype=bool)
-    return named[codes] if named.size else np.zeros(codes.shape, dtype=bool)
+    fitting = np.zeros(len(trace.names), dtype=bool)
+    for code in np.flatnonzero(np.bincount(codes)).tolist():  # of few of all names, mostly
+        fitting[code] = bool(fits(trace.names[code]))
+    return fitting[codes]
 
 
 # Unions
@@ -213,7 +217,8 @@ def is_communication(name: str, also: str | None = None) -> bool:
     return _COMMUNICATION.search(name) is not None
 
 
-def communication_rows(trace: RankTrace, also: str | None = None) -> Mask:
+@fact
+def communication_rows(trace: RankTrace, also: str | None) -> Mask:
     """Return an (n_ops,) mask of the communication kernels: by name, or by what they say.
 
     ``also`` finds further names of communication, a regular expression.
@@ -223,17 +228,9 @@ def communication_rows(trace: RankTrace, also: str | None = None) -> Mask:
     return np.asarray((ops.kind == GpuKind.KERNEL) & (is_named | (ops.collective != NONE)))
 
 
-def unions_of(trace: RankTrace, also: str | None = None) -> tuple[DeviceUnions, ...]:
-    """Return the unions of each device, in order of device; ``also`` as above."""
-    return _unions(trace) if also is None else _unions_with(trace, also)
-
-
 @fact
-def _unions(trace: RankTrace) -> tuple[DeviceUnions, ...]:
-    return _unions_with(trace, None)
-
-
-def _unions_with(trace: RankTrace, also: str | None) -> tuple[DeviceUnions, ...]:
+def unions_of(trace: RankTrace, also: str | None) -> tuple[DeviceUnions, ...]:
+    """Return the unions of each device, in order of device; ``also`` as above."""
     ops = trace.gpu_ops
     is_kernel = ops.kind == GpuKind.KERNEL
     is_comm = communication_rows(trace, also)
@@ -274,3 +271,113 @@ def time_in(unions: DeviceUnions, window: Window, *, rank: int) -> DeviceTime:
         memory_ns=inside(unions.memory).length_ns,
         overlap_ns=overlap_ns(compute, communication),
     )
+
+
+# Use over time, in bins whose mean is exactly the figure of the window
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FineUse:
+    """One device's busy time in fine bins that lie on multiples of their width.
+
+    Attributes:
+        width_ns: a power of ten.
+        first: number of the first bin; it begins at first * width_ns, ns UTC.
+        busy_ns, length_ns: (n,) int64, busy time and how much of the bin is in the window.
+    """
+
+    node: str
+    device: str
+    width_ns: int
+    first: int
+    busy_ns: Times
+    length_ns: Times
+
+    @property
+    def reach_ns(self) -> tuple[int, int]:
+        """Return start and end of its bins, ns UTC."""
+        return self.first * self.width_ns, (self.first + self.busy_ns.size) * self.width_ns
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Use:
+    """Several devices over common bins.
+
+    Attributes:
+        time_s: (n,) float64 start of each bin, Unix seconds (or seconds of the trace).
+        width_ns: width of the bins.
+        busy_ns, length_ns: (n_devices, n) int64.
+        is_apart: whether they were recorded far apart: then all begin with the first.
+    """
+
+    time_s: Floats
+    width_ns: int
+    busy_ns: Times
+    length_ns: Times
+    is_apart: bool
+
+
+def fine_use(busy: Union, window: Window, *, origin_ns: int, node: str, device: str) -> FineUse:
+    """Return the busy time of a device in fine bins over a window."""
+    width_ns = int(10 ** max(floor(log10(max(window.length_ns / FINE_BINS, 1))), 0))
+    first = (origin_ns + window.start_ns) // width_ns
+    last = (origin_ns + window.end_ns) // width_ns
+    edge_ns = np.arange(first, last + 2, dtype=np.int64) * width_ns - origin_ns
+    edge_ns = np.clip(edge_ns, window.start_ns, window.end_ns)
+    inside = clip(busy, window.start_ns, window.end_ns)
+    return FineUse(
+        node=node,
+        device=device,
+        width_ns=width_ns,
+        first=first,
+        busy_ns=covered_each(inside, edge_ns[:-1], edge_ns[1:]),
+        length_ns=np.diff(edge_ns),
+    )
+
+
+def is_far_apart(reaches_ns: Sequence[tuple[int, int]]) -> bool:
+    """Return whether recordings, start and end each, span much more time than the longest."""
+    begins_ns, ends_ns = zip(*reaches_ns, strict=True)
+    longest_ns = max(end - begin for begin, end in reaches_ns)
+    return bool(max(ends_ns) - min(begins_ns) > FAR_APART * longest_ns)
+
+
+def use_together(devices: Sequence[FineUse]) -> Use:
+    """Return several devices, at least one, over common bins of round width.
+
+    Ranks of one job that were recorded at other times, or whose clocks differ, would each be a
+    dot on a common axis: those recorded far apart all begin with the first.
+    """
+    width_ns = max(item.width_ns for item in devices)
+    first_ns = min(item.reach_ns[0] for item in devices)
+    is_apart = is_far_apart([item.reach_ns for item in devices])
+    if is_apart:
+        devices = [replace(item, first=first_ns // item.width_ns) for item in devices]
+        first_ns = min(item.reach_ns[0] for item in devices)
+    last_ns = max(item.reach_ns[1] for item in devices)
+    width_ns *= _factor(last_ns - first_ns, width_ns)
+    first = first_ns // width_ns
+    n_bins = -(-last_ns // width_ns) - first
+    busy_ns, length_ns = np.zeros((2, len(devices), n_bins), dtype=np.int64)
+    for row, item in enumerate(devices):
+        index = (item.first + np.arange(item.busy_ns.size)) * item.width_ns // width_ns - first
+        np.add.at(busy_ns[row], index, item.busy_ns)
+        np.add.at(length_ns[row], index, item.length_ns)
+    start_ns = np.arange(first, first + n_bins, dtype=np.int64) * width_ns
+    return Use(
+        time_s=start_ns / NS_PER_S,
+        width_ns=int(width_ns),
+        busy_ns=busy_ns,
+        length_ns=length_ns,
+        is_apart=is_apart,
+    )
+
+
+def _factor(reach_ns: int, width_ns: int) -> int:
+    """Return by what fine bins are widened: the first of 1, 2, 5, 10, … with few enough bins."""
+    scale = 1
+    while True:
+        for factor in (scale, 2 * scale, 5 * scale):
+            if reach_ns // (width_ns * factor) + 2 <= MOST_BINS:
+                return factor
+        scale *= 10

@@ -53,8 +53,11 @@ def read_precision(name: str) -> Reading:
         >>> read_precision("volta_sgemm_64x64_nt")
         Reading(precision=<Precision.FP32: 'FP32'>, tensor_core=False)
     """
-    if is_communication(name):
-        return COMM
+    return COMM if is_communication(name) else read_computing(name)
+
+
+def read_computing(name: str) -> Reading:
+    """Return the same for a kernel that is known to be no communication."""
     for pattern, read in _LIBRARIES:
         if (match := pattern.search(name)) and (reading := read(match)):
             return reading

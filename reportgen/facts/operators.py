@@ -5,7 +5,7 @@ Durations are kept by key as each distinct value and its count, so that ranks ad
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from reportgen.facts.device_busy import communication_rows
 from reportgen.facts.intervals import ROUNDING_NS, innermost_at, nest
-from reportgen.facts.kernel_names import COMM, Precision, Reading, floating_type, read_precision
+from reportgen.facts.kernel_names import COMM, Precision, Reading, floating_type, read_computing
 from reportgen.merging import sum_by_key, sums_by_code
 from reportgen.profile.memo import fact
 from reportgen.profile.trace import RankTrace
@@ -78,54 +78,56 @@ def _are_operators(trace: RankTrace) -> NDArray[np.bool_]:
     return np.asarray(trace.slices.kind == SliceKind.OPERATOR)
 
 
-# Durations by key
-
-
 # The precision of a rank's kernels: by name, else by the inputs of the launching operators
 
 
-def readings_of(trace: RankTrace, also: str | None = None) -> dict[str, Reading]:
-    """Return what is known of each kernel of a rank, by its name.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KernelReading:
+    """What is known of one kernel of a rank.
 
-    A kernel whose name says nothing has the precision in which it spent most of its time.
-
-    Args:
-        trace: a rank.
-        also: finds further names of communication, a regular expression.
+    Attributes:
+        by_name: what the name says.
+        time_ns: ns by precision, at least one: that of the name, else those of the inputs of the
+            operators that launched it.
     """
-    return {
-        name: Reading(max(time_ns, key=time_ns.__getitem__), tensor_core=reading.tensor_core)
-        for name, reading, time_ns in _times(trace, also)
-    }
+
+    name: str
+    by_name: Reading
+    time_ns: Mapping[Precision, int]
+
+    @property
+    def reading(self) -> Reading:
+        """Return the precision in which it spent most of its time."""
+        most = max(self.time_ns, key=self.time_ns.__getitem__)
+        return Reading(most, tensor_core=self.by_name.tensor_core)
 
 
-def precision_times(trace: RankTrace, also: str | None = None) -> dict[tuple[Precision, bool], int]:
-    """Return ns of kernels by precision and use of matrix units; ``also`` as above."""
-    return sum_by_key(
-        {(precision, reading.tensor_core): spent_ns}
-        for _, reading, time_ns in _times(trace, also)
-        for precision, spent_ns in time_ns.items()
-    )
+@fact
+def kernel_readings(trace: RankTrace, also: str | None) -> tuple[KernelReading, ...]:
+    """Return what is known of each kernel of a rank, by its name and by operators' inputs.
 
-
-def _times(
-    trace: RankTrace, also: str | None
-) -> Iterator[tuple[str, Reading, dict[Precision, int]]]:
-    """Yield each kernel's name, what it says, and ns by precision, at least one."""
+    ``also`` finds further names of communication, a regular expression.
+    """
     ops = trace.gpu_ops
     rows = np.flatnonzero(ops.kind == GpuKind.KERNEL)
     codes, place = np.unique(ops.name[rows], return_inverse=True)
     communicating = set(ops.name[communication_rows(trace, also)].tolist())
     types = [Precision.UNKNOWN, *(floating_type(text) for text in trace.input_types)]
-    cell = place * len(types) + 1 + _input_types(trace)[rows]
-    spent_ns = sums_by_code(cell, ops.duration_ns[rows], codes.size * len(types))
-    by_type = spent_ns.reshape(codes.size, len(types))
-    for code, spent in zip(codes.tolist(), by_type, strict=True):
+    operator = launching_operators(trace)[rows]
+    # Types are known as far as shapes were recorded; ``NONE`` becomes the first.
+    type_of = np.append(trace.slices.input_type, NONE)[operator] + 1
+    spent_ns = sums_by_code(
+        place * len(types) + type_of, ops.duration_ns[rows], codes.size * len(types)
+    ).reshape(codes.size, len(types))
+    found = []
+    for code, spent in zip(codes.tolist(), spent_ns, strict=True):
         name = trace.names[code]
-        reading = COMM if code in communicating else read_precision(name)
-        is_known = reading.precision is not Precision.UNKNOWN
-        total_ns = {reading.precision: int(spent.sum())}
-        yield name, reading, total_ns if is_known else _by_precision(types, spent)
+        by_name = COMM if code in communicating else read_computing(name)
+        time_ns = {by_name.precision: int(spent.sum())}
+        if by_name.precision is Precision.UNKNOWN:
+            time_ns = _by_precision(types, spent)
+        found.append(KernelReading(name=name, by_name=by_name, time_ns=time_ns))
+    return tuple(found)
 
 
 def _by_precision(types: Sequence[Precision], spent_ns: Times) -> dict[Precision, int]:
@@ -140,18 +142,6 @@ def _by_precision(types: Sequence[Precision], spent_ns: Times) -> dict[Precision
     if len(known) == 1:
         return {known[0]: sum(totals.values())}
     return totals or {Precision.UNKNOWN: 0}
-
-
-def _input_types(trace: RankTrace) -> Times:
-    """Return (n_ops,) codes into ``input_types`` of the operators that launched GPU operations.
-
-    They are known as far as shapes were recorded.
-    """
-    operator = launching_operators(trace)
-    found = np.full(operator.shape, NONE, dtype=np.int64)
-    is_found = operator != NONE
-    found[is_found] = trace.slices.input_type[operator[is_found]]
-    return found
 
 
 # Durations by name
@@ -195,7 +185,9 @@ def duration_values(
     """
     known = {key: at for at, key in enumerate(dict.fromkeys(keys))}
     joined = np.array([known[key] for key in keys], dtype=np.int64)
-    used, own = np.unique(joined[place] if place.size else joined[:0], return_inverse=True)
+    of_key = joined[place]
+    is_used = np.bincount(of_key, minlength=len(known)) > 0
+    used, own = np.flatnonzero(is_used), (np.cumsum(is_used) - 1)[of_key]
     order = np.lexsort((duration_ns, own))
     at, duration = own[order], duration_ns[order]
     is_new = np.ones(at.shape, dtype=bool)

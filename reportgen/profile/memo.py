@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
-from typing import Any, Protocol, TypeVar
+from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
 _T = TypeVar("_T")
+_More = ParamSpec("_More")
 
 
 class Memo:
@@ -18,16 +19,17 @@ class Memo:
     __slots__ = ("_kept",)
 
     def __init__(self) -> None:
-        self._kept: dict[Callable[[Any], Any], Any] = {}
+        self._kept: dict[tuple[object, ...], Any] = {}
 
     def __reduce__(self) -> tuple[type[Memo], tuple[()]]:
         return Memo, ()
 
-    def get(self, compute: Callable[[Any], _T], part: object) -> _T:
-        """Return ``compute(part)``, computed at the first call."""
-        if compute not in self._kept:
-            self._kept[compute] = compute(part)
-        kept: _T = self._kept[compute]
+    def get(self, compute: Callable[..., _T], part: object, *more: object) -> _T:
+        """Return ``compute(part, *more)``, computed at the first call with equal arguments."""
+        key = (compute, *more)
+        if key not in self._kept:
+            self._kept[key] = compute(part, *more)
+        kept: _T = self._kept[key]
         return kept
 
 
@@ -42,8 +44,12 @@ class HasMemo(Protocol):
 _P = TypeVar("_P", bound=HasMemo)
 
 
-def fact(compute: Callable[[_P], _T]) -> Callable[[_P], _T]:
+def fact(
+    compute: Callable[Concatenate[_P, _More], _T],
+) -> Callable[Concatenate[_P, _More], _T]:
     """Make a function of a part compute once for each part.
+
+    Further arguments are positional; for each of their values it computes once.
 
     Use it for what two rules need. What a fact returns is shared: nobody may change it.
 
@@ -59,7 +65,7 @@ def fact(compute: Callable[[_P], _T]) -> Callable[[_P], _T]:
     """
 
     @wraps(compute)
-    def computed_once(part: _P) -> _T:
-        return part.memo.get(compute, part)
+    def computed_once(part: _P, /, *args: _More.args, **kwargs: _More.kwargs) -> _T:
+        return part.memo.get(compute, part, *args, *kwargs.values())
 
     return computed_once

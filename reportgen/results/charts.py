@@ -12,7 +12,7 @@ from reportgen.results.model import Column, ColumnType, Exhibit, ExhibitKind
 from reportgen.results.place import Role
 from reportgen.results.rows import col, derived, row, table
 from reportgen.text import plural
-from reportgen.units import percentages
+from reportgen.units import NS_PER_US, percentages
 
 MOST_BOXES = 64
 """More boxes than this cannot be told apart in a chart; all numbers stay in tables."""
@@ -36,7 +36,7 @@ def ranking(
     title: str,
     caption: str = "",
     name: str = "part",
-    amount: tuple[str, str],
+    amount: tuple[str, str] | None = None,
     most: int | None = None,
     others: str = "part",
     per: float = 1,
@@ -52,7 +52,8 @@ def ranking(
         title: what is shared out, without a full stop.
         caption: how to read it; where parts are added up, how many are shown is appended.
         name: of the column of names.
-        amount: name and unit of the column of amounts; counts have no unit.
+        amount: name and unit of the column of amounts; counts have no unit. Where it is not given
+            amounts are durations in ns, shown in µs.
         most: so many parts are shown one by one, the rest is added up as ``others``.
         others: what a part is called where the rest is counted; ``match/matches`` where an s is
             not enough.
@@ -61,6 +62,8 @@ def ranking(
         roles: what each of ``parts`` is about.
         role: what the whole exhibit is about.
     """
+    if amount is None:
+        amount, per = ("time_us", "us"), NS_PER_US
     shown, rest = list(parts[:most]), parts[most:] if most is not None else ()
     row_roles = list(roles[:most])
     if rest:

@@ -11,12 +11,12 @@ import numpy as np
 from reportgen.facts.device_busy import launch_start_ns, rows_named
 from reportgen.facts.distributions import bin_together, box_of, tally_values
 from reportgen.facts.intervals import union_of
-from reportgen.merging import Rows
+from reportgen.merging import Rows, merge_by
 from reportgen.profile.trace import RankTrace
 from reportgen.profile.trace_tables import NONE, SliceKind, Times
 from reportgen.results import DashboardPanel, Exhibit, Place, Role, RuleId, Section
 from reportgen.rules.base import About, Need, Outcome, Rule
-from reportgen.rules.kit import boxes, col, derived, histogram, row, table, top_k
+from reportgen.rules.kit import boxes, col, concat, derived, histogram, merged, row, table, top_k
 from reportgen.text import plural
 from reportgen.units import NS_PER_US
 
@@ -46,8 +46,12 @@ class Params:
     top: int = top_k()
 
 
+def _in_order(parts: Sequence[Times]) -> Times:
+    return np.sort(np.concatenate(parts))
+
+
 @row
-class Annotation:
+class Ranges:
     """All ranges of one name on a rank, or on all.
 
     Attributes:
@@ -55,6 +59,15 @@ class Annotation:
         duration_ns: (n,) int64 on the host, ascending.
         gpu_ns: time in which GPU operations launched inside ran, added up over ranges.
     """
+
+    name: str
+    duration_ns: Times = merged(_in_order)
+    gpu_ns: int = merged(sum)
+
+
+@row
+class Annotation:
+    """The ranges of one name on all ranks."""
 
     name: str = col()
     duration_ns: Times
@@ -65,7 +78,7 @@ class Annotation:
     gpu_ns: int = col("us", name="gpu_time_us", per=NS_PER_US)
 
 
-def measure(trace: RankTrace, _params: Params) -> tuple[Annotation, ...]:
+def measure(trace: RankTrace, _params: Params) -> tuple[Ranges, ...]:
     """Measure the annotations of a rank by name, those of frameworks left out."""
     slices = trace.slices
     rows = np.flatnonzero(slices.kind == SliceKind.ANNOTATION)
@@ -77,7 +90,7 @@ def measure(trace: RankTrace, _params: Params) -> tuple[Annotation, ...]:
     in_order = np.argsort(launched_ns, kind="stable")
     launches = in_order[launched_ns[in_order] != NONE]
     return tuple(
-        Annotation(
+        Ranges(
             name=name,
             duration_ns=np.sort(slices.duration_ns[own]),
             gpu_ns=_gpu_ns(trace, own, launches, launched_ns[launches]),
@@ -122,29 +135,17 @@ def _gpu_ns(trace: RankTrace, rows: Rows, launches: Rows, launched_ns: Times) ->
     return total
 
 
-def judge(ranks: Sequence[tuple[Annotation, ...]], params: Params) -> Outcome:
-    """Show the annotations of all ranks."""
-    every = _over_ranks(ranks)
+def judge(ranks: Sequence[tuple[Ranges, ...]], params: Params) -> Outcome:
+    """Show the annotations of all ranks, the longest in all first."""
+    groups = merge_by(concat(ranks), lambda item: item.name).values()
+    every = [
+        Annotation(name=item.name, duration_ns=item.duration_ns, gpu_ns=item.gpu_ns)
+        for item in sorted(groups, key=lambda item: (-int(item.duration_ns.sum()), item.name))
+    ]
     return Outcome(
         missing="" if every else "The trace holds no ranges marked with record_function.",
         exhibits=_exhibits(every, top=params.top),
     )
-
-
-def _over_ranks(ranks: Sequence[tuple[Annotation, ...]]) -> list[Annotation]:
-    """Return the annotations of all ranks, the longest in all first."""
-    groups: dict[str, list[Annotation]] = {}
-    for item in (item for rank in ranks for item in rank):
-        groups.setdefault(item.name, []).append(item)
-    every = [
-        Annotation(
-            name=name,
-            duration_ns=np.sort(np.concatenate([item.duration_ns for item in items])),
-            gpu_ns=sum(item.gpu_ns for item in items),
-        )
-        for name, items in groups.items()
-    ]
-    return sorted(every, key=lambda item: (-int(item.duration_ns.sum()), item.name))
 
 
 def _exhibits(every: Sequence[Annotation], *, top: int) -> Iterator[Exhibit]:

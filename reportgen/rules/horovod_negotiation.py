@@ -399,8 +399,15 @@ def _exhibits(job: Negotiations) -> Iterator[results.Exhibit]:
     caption = "Share of the negotiations in which a rank took part, and its fair share."
     if len(shown) < len(job.ranks):
         caption += f" The first {MOST_BARS} of {len(job.ranks):,}."
-    kind = results.ExhibitKind.BARS
-    yield kit.table("last_ranks", shown, _RankBar, title=title, caption=caption, drawn_as=kind)
+    yield kit.table(
+        "last_ranks",
+        shown,
+        _RankBar,
+        title=title,
+        caption=caption,
+        drawn_as=results.ExhibitKind.BARS,
+        role=results.Role.OTHER,
+    )
     title = "Ranks and who waited for them"
     caption = (
         "A negotiation lasts until the last rank is ready. others_waited_s adds up over the other "

@@ -8,9 +8,16 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from reportgen.facts.device_busy import Mask, Window, WindowKind, rows_named
+from reportgen.facts.device_busy import (
+    FineUse,
+    Mask,
+    Window,
+    WindowKind,
+    fine_use,
+    rows_named,
+    use_together,
+)
 from reportgen.facts.intervals import Union, clip, join, minus, union_of
-from reportgen.facts.use_over_time import FineUse, begin_together, fine_use, use_together
 from reportgen.merging import merge_by
 from reportgen.profile.trace import RankTrace
 from reportgen.profile.trace_tables import NONE, HostCalls, HostSlices, SliceKind
@@ -175,10 +182,18 @@ def judge(ranks: Sequence[RankThreads], _params: Params) -> Outcome:
     threads = [thread for rank in ranks for thread in rank.threads]
     if not threads:
         return Outcome(missing="The trace holds no host threads.")
+    calls = _joined(call for rank in ranks for call in rank.calls)
+    blocking = table(
+        "blocking_calls",
+        calls,
+        BlockingCall,
+        title="Calls that block the host",
+        caption="Over all ranks, by time; the caller is the operator that made the call.",
+    )
     return Outcome(
         exhibits=[
             _curve([rank.use for rank in ranks if rank.use is not None]),
-            *_calls(_joined(call for rank in ranks for call in rank.calls)),
+            *([blocking] if calls else []),
             table(
                 "host_threads",
                 threads,
@@ -196,7 +211,7 @@ def judge(ranks: Sequence[RankThreads], _params: Params) -> Outcome:
 
 def _curve(ranks: Sequence[FineUse]) -> Exhibit:
     shown = ranks[:MOST_LINES]
-    use = use_together(begin_together(shown))
+    use = use_together(shown)
     with np.errstate(invalid="ignore"):
         busy = use.busy_ns / use.length_ns
     lines = [(rank.node, "threads", busy[place]) for place, rank in enumerate(shown)]
@@ -213,17 +228,6 @@ def _curve(ranks: Sequence[FineUse]) -> Exhibit:
         columns=[*floats(("time_s", "s", use.time_s)), *floats(*lines, role=Role.CPU)],
         role=Role.CPU,
     )
-
-
-def _calls(calls: Sequence[BlockingCall]) -> Iterator[Exhibit]:
-    if calls:
-        yield table(
-            "blocking_calls",
-            calls,
-            BlockingCall,
-            title="Calls that block the host",
-            caption="Over all ranks, by time; the caller is the operator that made the call.",
-        )
 
 
 RULE = Rule(

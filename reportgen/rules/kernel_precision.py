@@ -9,12 +9,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from reportgen import results
-from reportgen.facts.device_busy import is_communication, windows_of
-from reportgen.facts.kernel_names import Precision, Reading, read_precision, short_name, short_names
-from reportgen.facts.operators import precision_times
-from reportgen.merging import least, sums_by_code
+from reportgen.facts.device_busy import windows_of
+from reportgen.facts.kernel_names import Precision, Reading, short_name, short_names
+from reportgen.facts.operators import kernel_readings
+from reportgen.merging import least
 from reportgen.profile.trace import RankTrace
-from reportgen.profile.trace_tables import GpuKind
 from reportgen.results import Choice, DashboardPanel, Exhibit, Finding, Place, Role, Severity
 from reportgen.rules import kit
 from reportgen.rules.base import About, Need, Outcome, Rule
@@ -39,6 +38,7 @@ _MATRIX = re.compile(
 )
 """How products and convolutions are called. Libraries' names stand in the namespaces and types of
 other kernels, too, such as cuDNN's batch normalization: only the kernel's own name counts."""
+_ORDINARY = Reading(Precision.FP32, tensor_core=False)
 
 ABOUT = About(
     checks="In which number formats kernels compute, and how much runs on tensor cores.",
@@ -143,26 +143,24 @@ class MatrixKernel:
 
 def measure(trace: RankTrace, params: Params) -> RankPrecision:
     """Measure the precision of a rank's kernels."""
-    windows = windows_of(trace)
+    windows, readings = windows_of(trace), kernel_readings(trace, params.communication_names)
     n_devices = np.unique(trace.gpu_ops.device).size
     return RankPrecision(
         n_ops=trace.gpu_ops.start_ns.size,
-        times_ns=precision_times(trace, params.communication_names),
-        fp32_matrix_ns=dict(_fp32_matrix_ns(trace, params.communication_names)),
+        times_ns=sum_by_key(
+            {(precision, item.by_name.tensor_core): spent_ns}
+            for item in readings
+            for precision, spent_ns in item.time_ns.items()
+        ),
+        fp32_matrix_ns={
+            item.name: spent_ns
+            for item in readings
+            if item.by_name == _ORDINARY and (spent_ns := item.time_ns[Precision.FP32])
+            if _MATRIX.search(short_name(item.name))
+        },
         window_ns=windows[0].length_ns * n_devices if windows else 0,
         capability=_capability(trace),
     )
-
-
-def _fp32_matrix_ns(trace: RankTrace, also: str | None) -> Iterator[tuple[str, int]]:
-    ops = trace.gpu_ops
-    rows = ops.kind == GpuKind.KERNEL
-    spent_ns = sums_by_code(ops.name[rows], ops.duration_ns[rows], len(trace.names))
-    for code in np.flatnonzero(spent_ns):
-        name = trace.names[code]
-        is_plain = read_precision(name) == Reading(Precision.FP32, tensor_core=False)
-        if is_plain and _MATRIX.search(short_name(name)) and not is_communication(name, also):
-            yield name, int(spent_ns[code])
 
 
 def _capability(trace: RankTrace) -> float | None:
@@ -260,8 +258,6 @@ def _exhibits(
             list(parts_ns.items()),
             title=title,
             caption=f"{caption} {reading}",
-            amount=("time_us", "us"),
-            per=NS_PER_US,
             role=Role.GPU,
         )
     if fp32_matrix_ns:

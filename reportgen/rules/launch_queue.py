@@ -171,6 +171,7 @@ def _over_time(queue: StreamQueue, curve: ThinCurve) -> results.Exhibit:
             ("operations_mean", "", curve.mean),
             ("operations_max", "", curve.high),
         ),
+        role=results.Role.OTHER,
     )
 
 

@@ -136,7 +136,7 @@ def measure(trace: RankTrace, _params: Params) -> RankCopies:
     ops, windows = trace.gpu_ops, windows_of(trace)
     if not windows:
         return RankCopies()
-    window, devices = headline(windows), unions_of(trace)
+    window, devices = headline(windows), unions_of(trace, None)
     times = [time_in(unions, window, rank=trace.rank) for unions in devices]
     return RankCopies(
         n_ops=ops.start_ns.size,
@@ -259,8 +259,6 @@ def _shares(job: RankCopies) -> results.Exhibit:
         list(totals.items()),
         title="Memory operations by direction",
         caption=write(SHARES_CAPTION, every=every_ns, share=share_pct, window=job.window_ns),
-        amount=("time_us", "us"),
-        per=NS_PER_US,
         role=results.Role.MEMORY,
     )
 

@@ -101,8 +101,9 @@ def measure(trace: RankTrace, _params: Params) -> RankOperators:
     """Measure the operators of a rank."""
     slices = trace.slices
     rows = np.flatnonzero(slices.kind == SliceKind.OPERATOR)
-    codes, place = np.unique(slices.name[rows], return_inverse=True)
-    names = [trace.names[code] for code in codes]
+    is_used = np.bincount(slices.name[rows], minlength=len(trace.names)) > 0
+    names = [trace.names[code] for code in np.flatnonzero(is_used).tolist()]
+    place = (np.cumsum(is_used) - 1)[slices.name[rows]]
 
     def by_name(time_ns: Times) -> dict[str, int]:
         return dict(zip(names, sums_by_code(place, time_ns, len(names)).tolist(), strict=True))
@@ -148,10 +149,8 @@ def judge(ranks: Sequence[RankOperators], params: Params) -> Outcome:
             title=title,
             caption=write(caption, every=sum(time_ns for _, time_ns in parts)),
             name="operator",
-            amount=("time_us", "us"),
             most=params.top,
             others="operator",
-            per=NS_PER_US,
             drawn_as=ExhibitKind.BARS,
             role=role,
         )

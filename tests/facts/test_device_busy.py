@@ -1,10 +1,24 @@
-"""Windows and unions of GPU operations, by hand-made numbers."""
+"""Windows and unions of GPU operations, and use over time in bins that add up."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from reportgen.facts.device_busy import time_in, unions_of, windows_of
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from reportgen.facts.device_busy import (
+    FineUse,
+    Window,
+    WindowKind,
+    fine_use,
+    time_in,
+    unions_of,
+    use_together,
+    windows_of,
+)
+from reportgen.facts.intervals import union_of
 from tests.rules.kernels.builders import gap_trace, rank_trace
 
 
@@ -18,7 +32,7 @@ def test_overlapping_communication_is_hidden_the_rest_is_exposed() -> None:
     gpu: list[Any] = [("k", 0.0, 60.0), ("ncclKernel_AllReduce", 40.0, 60.0, {"stream": 9})]
     trace = rank_trace(gpu=gpu)
 
-    time = time_in(unions_of(trace)[0], windows_of(trace)[0], rank=0)
+    time = time_in(unions_of(trace, None)[0], windows_of(trace)[0], rank=0)
 
     assert (time.overlap_ns, time.exposed_communication_ns) == (20_000, 40_000)
     assert (time.compute_ns, time.communication_ns, time.busy_ns) == (60_000, 60_000, 100_000)
@@ -28,4 +42,59 @@ def test_a_kernel_that_says_its_collective_is_communication() -> None:
     gpu = [("mystery", 0.0, 5.0, {"collective": {"name": "allreduce"}})]
     trace = rank_trace(gpu=gpu)
 
-    assert time_in(unions_of(trace)[0], windows_of(trace)[0], rank=0).communication_ns == 5_000
+    assert (
+        time_in(unions_of(trace, None)[0], windows_of(trace)[0], rank=0).communication_ns == 5_000
+    )
+
+
+# Use over time
+
+
+def fine(start_ns: int, length_ns: int, *, origin_ns: int = 0) -> FineUse:
+    """A device that is busy for the first half of its window."""
+    busy = union_of(np.array([start_ns]), np.array([start_ns + length_ns // 2]))
+    window = Window(kind=WindowKind.GPU, start_ns=start_ns, end_ns=start_ns + length_ns)
+    return fine_use(busy, window, origin_ns=origin_ns, node="rank 0", device="gpu0")
+
+
+@given(
+    st.integers(0, 1_000_000_000),
+    st.integers(1_000, 100_000_000_000),
+    st.integers(0, 2_000_000_000_000_000_000),
+)
+def test_bins_add_up_to_the_window_and_to_its_busy_time(
+    start_ns: int, length_ns: int, origin_ns: int
+) -> None:
+    item = fine(start_ns, length_ns, origin_ns=origin_ns)
+    use = use_together([item])
+
+    assert use.length_ns.sum() == length_ns
+    assert use.busy_ns.sum() == length_ns // 2
+    assert use.time_s.size <= 300
+    assert (use.busy_ns <= use.length_ns).all()
+
+
+def test_a_common_window_gives_120_to_300_bins_of_round_width() -> None:
+    for length_ns in (1_000_000, 33_000_000, 770_000_000, 9_900_000_000):
+        use = use_together([fine(0, length_ns)])
+
+        assert 120 <= use.time_s.size <= 300
+        assert str(use.width_ns).strip("0") in {"1", "2", "5"}
+
+
+def test_recordings_far_apart_begin_together() -> None:
+    devices = [fine(0, 10_000_000), fine(0, 10_000_000, origin_ns=3_600_000_000_000)]
+
+    use = use_together(devices)
+    assert use.is_apart
+    assert use.time_s.size <= 300
+    assert (use.length_ns > 0).all(axis=0).sum() > 100
+
+
+def test_recordings_side_by_side_stay_where_they_are() -> None:
+    devices = [fine(0, 10_000_000), fine(5_000_000, 10_000_000)]
+
+    use = use_together(devices)
+    assert not use.is_apart
+    assert (use.length_ns[0] > 0).tolist() != (use.length_ns[1] > 0).tolist()
+    assert (use.length_ns[1, use.time_s < 0.005 - use.width_ns / 1e9] == 0).all()

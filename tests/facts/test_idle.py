@@ -16,7 +16,7 @@ from tests.rules.kernels.builders import ANNOTATION, LOADER, gap_trace, rank_tra
 def causes(trace: RankTrace, place: int = 0) -> dict[str, float]:
     """Return the causes of the first device in a window that are not 0."""
     window = windows_of(trace)[place]
-    gaps = gaps_in(trace, unions_of(trace)[0], window)
+    gaps = gaps_in(trace, unions_of(trace, None)[0], window)
     found = totals_by_cause(causes_of(trace, gaps), window)
     return {cause: time_ns / 1000 for cause, time_ns in found.items() if time_ns}
 
@@ -117,7 +117,7 @@ def test_gaps_that_are_cut_keep_their_causes() -> None:
         (150.0, 10.0), slices=[(LOADER, 110.0, 20.0, ANNOTATION)], steps=[(1, -20.0, 420.0)]
     )
     window = windows_of(trace)[1]
-    gaps = gaps_in(trace, unions_of(trace)[0], window)
+    gaps = gaps_in(trace, unions_of(trace, None)[0], window)
     edges = np.array([-20, 90, 120, 155, 180, 400]) * NS_PER_US
     parts, stretch = cut(gaps, edges[:-1], edges[1:])
 

@@ -26,6 +26,8 @@ _TITLES: Mapping[str, tuple[str, str]] = {
     "horovod": ("horovod", "Communication activities"),
 }
 """AWS's member -> our exhibit id and title."""
+_ROLES = {"loader": Role.IO, "backward": Role.STEP, "forward": Role.GPU}
+"""What other framework work is about, by the first of these words in its name."""
 
 
 def breakdown_details(
@@ -145,14 +147,15 @@ def _pct(total_ns: Mapping[str, int]) -> Details:
     return {**shares_pct(total_ns)}
 
 
-def _role(member: str, name: str) -> Role | None:
-    """Return what a part is about, ``None`` for work of the framework that may be anything."""
+def _role(member: str, name: str) -> Role:
+    """Return what a part is about."""
     if name == OTHERS:
         return Role.IDLE
     if member == "ratio":
         return Role.CPU if "cpu" in name.casefold() else Role.GPU
     if member == "general":
-        return Role.IO if "loader" in name.casefold() else None
+        said = name.casefold()
+        return next((role for word, role in _ROLES.items() if word in said), Role.OTHER)
     if member == "horovod":
         return Role.NETWORK
     return Role.GPU if name == FORWARD_PASS else Role.STEP

@@ -243,8 +243,6 @@ def _split(matches: Sequence[Match], every_ns: int) -> Exhibit:
         [("transfer", transfer_ns), ("waiting for other ranks", every_ns - transfer_ns)],
         title="Transfer and waiting in communication",
         caption=write(SPLIT_CAPTION, n=len(matches), every=every_ns),
-        amount=("time_us", "us"),
-        per=NS_PER_US,
         roles=[Role.NETWORK, Role.IO],
     )
 

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
-from reportgen.results import Place, Role, RuleId, Section, TimelineTrack, Track
-from reportgen.rules.base import About, Need, Rule
-from reportgen.rules.gpu_time_budget.judge import judge
+from collections.abc import Mapping, Sequence
+
+from reportgen import results
+from reportgen.results import Finding, Place, Role, TimelineTrack
+from reportgen.rules import kit
+from reportgen.rules.base import About, Need, Outcome, Rule
+from reportgen.rules.gpu_time_budget import tables, texts
 from reportgen.rules.gpu_time_budget.measure import Params, measure
-from reportgen.rules.gpu_time_budget.texts import PARTS, PICTURE_WORDS
+from reportgen.rules.gpu_time_budget.tables import Budget, GpuBudget, Part, Parts, usd_of
+from reportgen.text import write
+from reportgen.units import NS_PER_S, pct_of, ratio_of
 
 ABOUT = About(
     checks="What each GPU's time went into: work, start and end, and why it idled in between.",
@@ -18,12 +24,154 @@ ABOUT = About(
         "copies, and why it idled."
     ),
     advice="Begin with the largest part that is not busy.",
-    section=Section(id="gpu-time", title="GPU time budget", order=20),
+    section=results.Section(id="gpu-time", title="GPU time budget", order=20),
     first_picture="budget",
 )
+LEAST_TICKS = 2
+"""One tick has no length."""
+LEAST_TOLD_PCT = 1.0
+"""A part below this share is hardly worth the effort to win it back."""
+UNRECORDED_PCT = 50.0
+"""GPUs at work for so much of a start or an end trained in it: its steps are lacking."""
+
+Metrics = dict[str, float | int | None]
+
+
+def judge(measurements: Sequence[Budget], params: Params) -> Outcome:
+    """Add up the nodes, or the ranks where kernels were traced; the rule never triggers."""
+    nodes = [item for item in measurements if not item.is_traced]
+    ranks = [item for item in measurements if item.is_traced and item.gpus]
+    if measurements and not ranks and not nodes:
+        return Outcome(missing=kit.reason_without_gpu(0))
+    reason = kit.reason_to_skip(
+        n_ticks=sum(node.n_ticks for node in nodes),
+        n_gpus=sum(len(node.gpus) for node in nodes),
+        n_samples=max((node.n_ticks for node in nodes if node.gpus), default=0),
+        patience=LEAST_TICKS - 1,
+    )
+    if reason and not ranks:
+        return Outcome(missing=reason)
+    items, parts = (ranks, tables.TRACED) if ranks else (nodes, tables.SAMPLED)
+    gpus = [gpu for item in items for gpu in item.gpus]
+    sums = kit.sum_by_key(gpu.part_ns for gpu in gpus)
+    totals = {part: sums[part] for part in parts.order if sums.get(part)}
+    if not totals:
+        return Outcome()
+    usd = params.usd_per_gpu_hour
+    window = kit.window_name([rank.window for rank in ranks if rank.window]) if ranks else ""
+    caption = write(texts.TRACED_CAPTION, window=window) if ranks else _caption(nodes)
+    table_caption = texts.TRACED_TABLE_CAPTION if ranks else texts.TABLE_CAPTION
+    ratios, costs = _ratios(totals, parts), _costs(totals, parts, usd)
+    return Outcome(
+        findings=[_traced(totals, window) if ranks else _sampled(totals, caption, gpus)],
+        exhibits=[
+            tables.bar_of(totals, caption=caption),
+            tables.table_of(gpus, usd_per_gpu_hour=usd, caption=table_caption),
+            *tables.stretch_exhibits(nodes, least_idle_s=params.min_idle_s),
+        ],
+        metrics=ratios | costs if ranks else costs | ratios | _of_loop(nodes, gpus),
+        data=[data for item in items for data in item.data],
+    )
+
+
+def _ratios(totals: Mapping[Part, int], parts: Parts) -> Metrics:
+    """Return the ratios of the time of all GPUs: busy, idle, and each part."""
+    groups = {"gpu_busy": parts.busy, "gpu_idle": parts.idle}
+    groups |= {part.value: (part,) for part in parts.order}
+    every_ns = sum(totals.values())
+    return {
+        f"{name}_ratio": ratio_of(sum(totals.get(part, 0) for part in group), every_ns)
+        for name, group in groups.items()
+    }
+
+
+def _costs(totals: Mapping[Part, int], parts: Parts, usd_per_gpu_hour: float | None) -> Metrics:
+    """Return what all GPU time and the idle time cost; nothing without a price."""
+    if usd_per_gpu_hour is None:
+        return {}
+    idle_ns = sum(totals.get(part, 0) for part in parts.idle)
+    return {
+        "gpu_usd": usd_of(sum(totals.values()), usd_per_gpu_hour),
+        "gpu_idle_usd": usd_of(idle_ns, usd_per_gpu_hour),
+    }
+
+
+def _of_loop(nodes: Sequence[Budget], gpus: Sequence[GpuBudget]) -> Metrics:
+    stretches = [stretch for node in nodes for stretch in node.stretches]
+    longest_ns = max((stretch.duration_ns for stretch in stretches), default=None)
+    worked_ns = sum(gpu.worked_ns[part] for gpu in gpus for part in texts.UNRECORDED)
+    return {
+        "worked_outside_loop_s": worked_ns / NS_PER_S,
+        "idle_stretches": sum(gpu.n_stretches for gpu in gpus),
+        "longest_idle_s": None if longest_ns is None else longest_ns / NS_PER_S,
+    }
+
+
+def _caption(nodes: Sequence[Budget]) -> str:
+    """Say what initialization and finalization are."""
+    with_gpus = [node for node in nodes if node.gpus]
+    without = [node.node for node in with_gpus if not node.has_steps]
+    if not without:
+        return texts.OF_STEPS
+    if len(without) == len(with_gpus):
+        elsewhere = any(node.has_steps for node in nodes)
+        return write(texts.OF_ACTIVITY, elsewhere=" on nodes with GPUs" if elsewhere else "")
+    return write(texts.OF_BOTH, n_without=len(without), n_nodes=len(with_gpus), first=without[0])
+
+
+def _largest_of(totals: Mapping[Part, int], words: Mapping[Part, texts.Words]) -> Part | None:
+    """Return the largest part that has words, if it is worth them."""
+    told = [part for part in totals if part in words]
+    largest = max(told, key=lambda part: totals[part], default=None)
+    if largest is None or pct_of(totals[largest], sum(totals.values())) < LEAST_TOLD_PCT:
+        return None
+    return largest
+
+
+def _sampled(totals: Mapping[Part, int], caption: str, gpus: Sequence[GpuBudget]) -> Finding | None:
+    part = _largest_of(totals, texts.SAMPLED_WORDS)
+    if part is None:
+        return None
+    words, every_ns = texts.SAMPLED_WORDS[part], sum(totals.values())
+    is_outside = part in texts.UNRECORDED
+    place, meaning, advice = words.where or words.meaning, words.meaning, words.advice
+    remark = f" {caption}" if is_outside else ""
+    worked_pct = pct_of(sum(gpu.worked_ns[part] for gpu in gpus), totals[part])
+    if is_outside and worked_pct >= UNRECORDED_PCT:
+        place = meaning = texts.UNRECORDED[part]
+        advice = texts.RECORD_ALL
+        remark = write(texts.WORKED, worked=worked_pct, place=place) + remark
+    return texts.SAMPLED.finding(
+        measured=pct_of(totals[part], every_ns),
+        advice=advice,
+        causes=words.causes,
+        place=place,
+        spent=totals[part],
+        meaning=meaning,
+        busy=pct_of(sum(totals.get(item, 0) for item in tables.SAMPLED.busy), every_ns),
+        in_loop=texts.IN_LOOP if is_outside else "",
+        remark=remark,
+    )
+
+
+def _traced(totals: Mapping[Part, int], window: str) -> Finding | None:
+    part = _largest_of(totals, texts.TRACED_WORDS)
+    if part is None:
+        return None
+    words, every_ns = texts.TRACED_WORDS[part], sum(totals.values())
+    return texts.TRACED.finding(
+        measured=pct_of(totals[part], every_ns),
+        advice=words.advice,
+        causes=words.causes,
+        meaning=words.meaning,
+        spent=totals[part],
+        window=window,
+        busy=pct_of(sum(totals.get(item, 0) for item in tables.TRACED.busy), every_ns),
+    )
+
 
 RULE = Rule(
-    id=RuleId("GPUTimeBudget"),
+    id=results.RuleId("GPUTimeBudget"),
     title="GPU time budget",
     about=ABOUT,
     needs=(Need.SYSTEM, Need.FRAMEWORK, Need.KERNELS),
@@ -32,11 +180,11 @@ RULE = Rule(
     judge=judge,
     folded=("gpu_time_budget", "intervals"),
     places={
-        "budget": Place(words=PICTURE_WORDS),
-        "gpu_time_budget": Place(words=PARTS),
-        "idle_stretches": Place(words=PARTS),
+        "budget": Place(words=texts.PICTURE_WORDS),
+        "gpu_time_budget": Place(words=texts.PARTS),
+        "idle_stretches": Place(words=texts.PARTS),
         "intervals": Place(
-            timeline=TimelineTrack(kind=Track.LANE, title="Idle GPUs", role=Role.IDLE)
+            timeline=TimelineTrack(kind=results.Track.LANE, title="Idle GPUs", role=Role.IDLE)
         ),
     },
 )

@@ -22,12 +22,7 @@ from reportgen.facts.device_busy import (
     windows_of,
 )
 from reportgen.facts.idle import causes_of, cut, gaps_in
-from reportgen.facts.intervals import (
-    covered_each,
-    overlaps_any,
-    runs_of,
-    union_of,
-)
+from reportgen.facts.intervals import covered_each, overlaps_any, runs_of, union_of
 from reportgen.facts.loader import loader_rows
 from reportgen.facts.samples import mean_over, tick_lengths_ns, training_loop_ns
 from reportgen.facts.steps import PREFERRED_PHASES, PhaseSteps, phase_word, steps_of
@@ -188,10 +183,7 @@ def _causes(
 
 
 def _codes(
-    tick_ns: Instants,
-    use: Floats,
-    loop_ns: tuple[int, int] | None,
-    causes: Mapping[Part, Mask],
+    tick_ns: Instants, use: Floats, loop_ns: tuple[int, int] | None, causes: Mapping[Part, Mask]
 ) -> Codes:
     """Return (n_ticks,) places in ``SAMPLED`` of one GPU; the first choice is written last."""
     codes = np.full(tick_ns.shape, _CODE[Part.UNEXPLAINED], dtype=np.int8)

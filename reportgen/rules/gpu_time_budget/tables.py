@@ -90,24 +90,20 @@ PART_OF_CAUSE = {
 }
 _TRACED_IDLE = (*dict.fromkeys(PART_OF_CAUSE.values()), Part.UNEXPLAINED)
 TRACED = Parts(order=(*_TRACED_BUSY, *_TRACED_IDLE), busy=_TRACED_BUSY, idle=_TRACED_IDLE)
-ROLES = {
-    Part.INITIALIZATION: Role.START,
-    Part.STRAGGLER: Role.WARNING,
-    Part.IO_WAIT: Role.IO,
-    Part.NETWORK: Role.NETWORK,
-    Part.CPU_INPUT: Role.CPU,
-    Part.BETWEEN_STEPS: Role.IDLE,
-    Part.NEVER_USED: Role.IDLE,
-    Part.UNEXPLAINED: Role.IDLE,
-    Part.FINALIZATION: Role.OTHER,
-    Part.NOT_MEASURED: Role.IDLE,
-    Part.EXPOSED_COMMUNICATION: Role.NETWORK,
-    Part.MEMORY: Role.MEMORY,
-    Part.HOST_BLOCKED: Role.CPU,
-    Part.HOST_LATE: Role.CPU,
-    Part.KERNEL_GAP: Role.IDLE,
-    Part.WAITING: Role.IO,
+_PARTS_OF_ROLE = {
+    Role.START: (Part.INITIALIZATION,),
+    Role.WARNING: (Part.STRAGGLER,),
+    Role.IO: (Part.IO_WAIT, Part.WAITING),
+    Role.NETWORK: (Part.NETWORK, Part.EXPOSED_COMMUNICATION),
+    Role.CPU: (Part.CPU_INPUT, Part.HOST_BLOCKED, Part.HOST_LATE),
+    Role.IDLE: (
+        *(Part.BETWEEN_STEPS, Part.NEVER_USED, Part.UNEXPLAINED),
+        *(Part.NOT_MEASURED, Part.KERNEL_GAP),
+    ),
+    Role.OTHER: (Part.FINALIZATION,),
+    Role.MEMORY: (Part.MEMORY,),
 }
+ROLES = {part: role for role, parts in _PARTS_OF_ROLE.items() for part in parts}
 """What a part is about; all others are the GPU's own work, or its launch."""
 
 

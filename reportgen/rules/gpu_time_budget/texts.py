@@ -190,13 +190,9 @@ TRACED_WORDS: Mapping[Part, Words] = {
 
 _WORK = ("busy_high", "busy_partial")
 _SAMPLED_CAUSES = {
-    "straggler": "for a slower GPU",
-    "io_wait": "for I/O",
-    "network": "for the network",
-    "cpu_input": "for the CPU or for input",
-    "between_steps": "between steps",
-    "never_used": "on GPUs that the job never uses",
-    "unexplained": "for no recorded reason",
+    part.value: words.where.removeprefix("waiting ").removeprefix("idle, ")
+    for part, words in SAMPLED_WORDS.items()
+    if words.where
 }
 _BEFORE_AND_AFTER = {"initialization": "before training", "finalization": "after training"}
 _SAMPLED = PartWords(

@@ -1,11 +1,25 @@
-"""IdleTime: why the GPUs idled, in causes that add up exactly, from kernel traces."""
+"""IdleTime: why the GPUs idled, in causes that add up exactly, from kernel traces.
+
+A recording without steps in which one idle stretch outweighs all else is one of a start: its
+causes are then only reported, since what happens once is nothing to win in each step.
+"""
 
 from __future__ import annotations
 
-from reportgen.results import LARGEST_PART, OTHERS, DashboardPanel, Place, RuleId, Section
-from reportgen.rules.base import About, Need, Rule
-from reportgen.rules.idle_time.judge import judge
-from reportgen.rules.idle_time.measure import Params, measure
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from reportgen import results
+from reportgen.facts.device_busy import WindowKind, headline_rows, is_far_apart
+from reportgen.results import DashboardPanel, Exhibit, Finding, Place, Where
+from reportgen.rules import kit
+from reportgen.rules.base import About, Need, Outcome, Rule
+from reportgen.rules.idle_time import texts
+from reportgen.rules.idle_time.measure import DeviceIdle, Params, Stretch, measure
+from reportgen.rules.kit import col
+from reportgen.text import device_label, format_ns_range, write
+from reportgen.units import NS_PER_S, NS_PER_US, pct_of, ratio_of
 
 ABOUT = About(
     checks="Why each GPU idled: data loading, synchronization, a slow host, gaps, waits.",
@@ -15,11 +29,224 @@ ABOUT = About(
         "time. The speed-up is an upper bound: what is gained if the cause vanishes."
     ),
     advice="Begin with the largest cause; the bound tells what it can be worth.",
-    section=Section(id="idle-time", title="Idle time", order=40),
+    section=results.Section(id="idle-time", title="Idle time", order=40),
 )
 
+MOST_STRETCHES = 1_000
+"""So many stretches are listed, the longest: more cannot be told apart in a chart."""
+LEAST_START_NS = NS_PER_S
+"""Creating a context and loading libraries take seconds; a shorter stretch may be anything."""
+
+
+@kit.row
+class CauseTime:
+    """How long one device was idle for one cause in one window."""
+
+    rank: int = col()
+    device: int = col()
+    window: str = col()
+    cause: str = col()
+    time_ns: int = col("us", name="time_us", per=NS_PER_US)
+
+
+def judge(ranks: Sequence[tuple[DeviceIdle, ...]], params: Params) -> Outcome:
+    """Say why the GPUs idled, by the headline window of each rank."""
+    rows = [device for rank in ranks for device in rank]
+    told = headline_rows(rows)
+    if not told:
+        return Outcome(missing=kit.reason_without_gpu(0))
+    totals = _totals_ns(told)
+    shares = kit.ranking(
+        "idle_shares",
+        [(texts.NAMES[name][0], time_ns) for name, time_ns in totals.items()],
+        title="Why the GPUs idled",
+        caption=f"Shares of {_window(told)}.",
+        roles=[texts.NAMES[name][1] for name in totals],
+    )
+    window_ns = sum(item.window.length_ns for item in told)
+    return Outcome(
+        findings=_findings(rows, told, params),
+        exhibits=[shares, *_stretches(told), _causes(rows)],
+        metrics={
+            f"{'gpu_' if name == texts.BUSY else 'idle_'}{name.replace(':', '_')}_ratio": ratio_of(
+                time_ns, window_ns
+            )
+            for name, time_ns in totals.items()
+        },
+    )
+
+
+def _totals_ns(rows: Sequence[DeviceIdle]) -> dict[str, int]:
+    """Return busy time and each cause that occurs, added up over devices; they fill the windows."""
+    names = dict.fromkeys(cause for item in rows for cause in item.cause_ns)
+    totals = {name: sum(item.cause_ns.get(name, 0) for item in rows) for name in names}
+    busy = {texts.BUSY: sum(item.busy_ns for item in rows)}
+    return busy | {name: time_ns for name, time_ns in totals.items() if time_ns > 0}
+
+
+def _causes(rows: Sequence[DeviceIdle]) -> Exhibit:
+    every = [
+        CauseTime(
+            rank=item.rank,
+            device=item.device,
+            window=item.window.kind.value,
+            cause=cause,
+            time_ns=time_ns,
+        )
+        for item in rows
+        for cause, time_ns in item.cause_ns.items()
+    ]
+    title = "Idle time by rank, device, window and cause"
+    return kit.table("idle_causes", every, CauseTime, title=title, caption=texts.TABLE_CAPTION)
+
+
+def _stretches(devices: Sequence[DeviceIdle]) -> Iterator[Exhibit]:
+    """Yield the stretches over time by rank and device; nothing where there are none.
+
+    As in the curve of utilization, recordings far apart all begin with the first.
+    """
+    every = [(item, stretch) for item in devices for stretch in item.stretches]
+    if not every:
+        return
+    every.sort(key=lambda pair: (-pair[1].length_ns, pair[0].rank, pair[1].start_ns))
+    shown = sorted(
+        every[:MOST_STRETCHES], key=lambda pair: (pair[0].rank, pair[0].device, pair[1].start_ns)
+    )
+    n_ranks = len({item.rank for item in devices})
+    is_apart = is_far_apart([item.reach_ns for item in devices])
+    first_ns = min(item.reach_ns[0] for item in devices)
+
+    def placed(item: DeviceIdle, stretch: Stretch) -> Stretch:
+        shift_ns = first_ns - item.reach_ns[0] if is_apart else 0
+        return replace(
+            stretch,
+            lane=device_label(item.node, stretch.lane, n_nodes=n_ranks),
+            start_ns=stretch.start_ns + shift_ns,
+            end_ns=stretch.end_ns + shift_ns,
+        )
+
+    length_ns = sum(stretch.length_ns for _, stretch in every)
+    counts = Counter(stretch.name for _, stretch in every)
+    yield kit.table(
+        "idle_stretches",
+        [placed(*pair) for pair in shown],
+        Stretch,
+        drawn_as=results.ExhibitKind.SPANS,
+        title="Long idle stretches",
+        caption=write(
+            texts.STRETCHES_CAPTION,
+            times="Once" if len(every) == 1 else f"{len(every):,} times",
+            least=format_ns_range([item.least_ns for item in devices]),
+            length=length_ns,
+            share=pct_of(length_ns, sum(item.window.length_ns for item in devices)),
+            counts=", ".join(f"{name} ({count:,})" for name, count in counts.most_common()),
+            apart=" Recorded far apart: all begin with the first." if is_apart else "",
+            rest=f" The longest {len(shown):,} are listed." if len(every) > len(shown) else "",
+        ),
+    )
+
+
+def _findings(
+    rows: Sequence[DeviceIdle], told: Sequence[DeviceIdle], params: Params
+) -> Iterator[Finding]:
+    """Yield a finding per fault that costs at least its share of the headline window."""
+    start = _start(told, params.threshold_start_pct)
+    if start:
+        yield start
+    for message, causes in texts.FAULTS:
+        is_loader = message is texts.LOADER
+        limit_pct = params.threshold_loader_pct if is_loader else params.threshold_cause_pct
+        if _share_pct(told, causes) < limit_pct or not _lost_ns(told, causes):
+            continue
+        fault = _fault(message, causes, rows, told, limit_pct)
+        if start:  # what happens once is nothing to win in each step
+            text = fault.text + texts.LOOKS_LIKE_A_START
+            fault = replace(fault, severity=results.Severity.INFO, estimate=None, text=text)
+        yield fault
+
+
+def _fault(
+    message: kit.Message,
+    causes: tuple[str, ...],
+    rows: Sequence[DeviceIdle],
+    told: Sequence[DeviceIdle],
+    limit_pct: float,
+) -> Finding:
+    share_pct = _share_pct(told, causes)
+    with_steps = {item.rank for item in rows if item.window.kind is WindowKind.STEPS}
+    others = [
+        item for item in rows if item.rank in with_steps and item.window.kind is WindowKind.GPU
+    ]
+    worst = max(told, key=lambda item: _share_pct([item], causes))
+    own = [stretch for stretch in worst.stretches if stretch.cause in causes]
+    other_share, worst_share = _share_pct(others, causes), _share_pct([worst], causes)
+    of_worst = write(texts.WORST, node=worst.node, share=worst_share)
+    other = ""
+    if others:
+        other = write(texts.OTHER_WINDOW, share=other_share, window=_window(others))
+    return message.finding(
+        measured=share_pct,
+        threshold=limit_pct,
+        severity=kit.fault_severity(share_pct / 100),
+        where=_where(worst, own),
+        share=share_pct / 100,
+        lost=_lost_ns(told, causes),
+        window=_window(told),
+        of_other_window=other,
+        of_worst=of_worst if len(told) > 1 else "",
+    )
+
+
+def _start(devices: Sequence[DeviceIdle], limit_pct: float) -> Finding | None:
+    """Return that the recording is of a start, ``None`` where it is not."""
+    longest = [(_longest(item.stretches), item) for item in devices if item.stretches]
+    if not longest or any(item.window.kind is WindowKind.STEPS for item in devices):
+        return None
+    stretch, item = max(longest, key=lambda pair: pair[0].length_ns)
+    share_pct = pct_of(
+        sum(one.length_ns for one, _ in longest), sum(one.window.length_ns for one in devices)
+    )
+    if share_pct < limit_pct or stretch.length_ns < LEAST_START_NS:
+        return None
+    return texts.START.finding(
+        measured=share_pct,
+        threshold=limit_pct,
+        where=_where(item, [stretch]),
+        length=stretch.length_ns,
+        before=stretch.before,
+        cause=stretch.name,
+        window=_window(devices),
+    )
+
+
+def _longest(stretches: Sequence[Stretch]) -> Stretch:
+    return max(stretches, key=lambda stretch: stretch.length_ns)
+
+
+def _where(item: DeviceIdle, stretches: Sequence[Stretch]) -> Where:
+    """Return the device, and when the longest of some of its stretches was."""
+    where = Where(node=item.node, device=f"gpu{item.device}")
+    if not stretches:
+        return where
+    longest = _longest(stretches)
+    start_s, end_s = longest.start_ns / NS_PER_S, longest.end_ns / NS_PER_S
+    return replace(where, start_s=start_s, end_s=end_s)
+
+
+def _share_pct(rows: Sequence[DeviceIdle], causes: tuple[str, ...]) -> float:
+    return pct_of(_lost_ns(rows, causes), sum(item.window.length_ns for item in rows))
+
+
+def _lost_ns(rows: Sequence[DeviceIdle], causes: tuple[str, ...]) -> int:
+    return sum(item.cause_ns.get(cause, 0) for item in rows for cause in causes)
+
+
+def _window(rows: Sequence[DeviceIdle]) -> str:
+    return kit.window_name([item.window for item in rows])
+
+
 RULE = Rule(
-    id=RuleId("IdleTime"),
+    id=results.RuleId("IdleTime"),
     title="Idle time",
     about=ABOUT,
     needs=(Need.KERNELS,),
@@ -39,9 +266,9 @@ RULE = Rule(
         "idle_shares": Place(
             dashboard=DashboardPanel(
                 order=50,
-                headline=LARGEST_PART,
+                headline=results.LARGEST_PART,
                 row_of="pct",
-                passed_over=(OTHERS, "GPU busy"),
+                passed_over=(results.OTHERS, "GPU busy"),
             )
         ),
     },

@@ -27,8 +27,7 @@ class Params:
         10.0, "idling for any other cause is a fault from this share of the window on"
     )
     threshold_start_pct: float = share_limit(
-        50.0,
-        "without steps, a recording whose longest idle stretch takes this share is of a start",
+        50.0, "without steps, a recording whose longest idle stretch takes this share is of a start"
     )
     min_stretch_pct: float = share_limit(
         1.0, "an idle stretch is marked and listed from this share of its rank's window on"
@@ -82,7 +81,7 @@ def measure(part: RankTrace, params: Params) -> tuple[DeviceIdle, ...]:
     """Measure every device of a rank in every window."""
     return tuple(
         _device(part, unions, window, params)
-        for unions in unions_of(part)
+        for unions in unions_of(part, None)
         for window in windows_of(part)
     )
 

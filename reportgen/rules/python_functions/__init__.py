@@ -9,7 +9,7 @@ from reportgen import results
 from reportgen.facts import python_profiles as python
 from reportgen.facts.python_profiles import FunctionSum, Kind, ProfileSum
 from reportgen.profiling import ProfilingKind
-from reportgen.results import Exhibit, ExhibitKind, Finding
+from reportgen.results import Exhibit, ExhibitKind, Finding, Role
 from reportgen.rules import kit
 from reportgen.rules.base import About, Need, Outcome, Rule
 from reportgen.rules.kit import derived, row
@@ -273,6 +273,7 @@ def _bars(training: ProfileSum) -> Exhibit:
         title="Python functions that took most time themselves",
         caption=caption + (" The profiler itself is left out." if len(measured) < n_all else ""),
         drawn_as=ExhibitKind.BARS,
+        role=Role.OTHER,
     )
 
 

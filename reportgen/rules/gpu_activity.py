@@ -1,0 +1,398 @@
+"""GPUActivity: when the GPUs were at work and with what, from kernel traces."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from reportgen import results
+from reportgen.facts import device_busy
+from reportgen.facts.device_busy import DeviceTime, FineUse
+from reportgen.profile.trace import RankTrace
+from reportgen.profile.trace_tables import GpuKind
+from reportgen.results import ColumnType, DashboardPanel, Exhibit, Finding, Place, Role
+from reportgen.rules import kit
+from reportgen.rules.base import About, Need, Outcome, Rule
+from reportgen.text import device_label, format_ns, write
+from reportgen.units import NS_PER_US, pct_of, ratio_of
+
+ABOUT = About(
+    checks="How much of the time each GPU was at work, and with what, kernel by kernel.",
+    reading=(
+        "Active is the union of all kernels, copies and memsets; idle is the rest of the window. "
+        "The parts exclude each other and add up to the window, which is always named."
+    ),
+    advice="Look for what the GPUs waited for, then hide communication and copies behind compute.",
+    section=results.Section(id="gpu-activity", title="GPU activity", order=30),
+    hint_when_skipped="Trace a job that uses a GPU, with ProfilerActivity.CUDA as an activity.",
+    opens_dashboard=True,
+)
+EXPOSED = kit.Message(
+    id="ACT-1",
+    title="Communication that hides behind no compute takes {measured:pct}",
+    text=(
+        "{exposed:ns} of GPU time, {measured:pct} of {window}, went by in communication kernels "
+        "with nothing computed beside them; {hidden:pct} of the communication overlaps with "
+        "compute. Communication kernels also wait for other ranks: see the collectives."
+    ),
+    advice=(
+        "Overlap communication with the backward pass (larger buckets, gradient accumulation, "
+        "prefetching shards), and see first whether it waits for a late rank."
+    ),
+    exhibit="activity_split",
+    causes=("COMM-1",),
+)
+UNEVEN = kit.Message(
+    id="ACT-2",
+    severity=results.Severity.WARNING,
+    title="The ranks compute unevenly: {name} {measured:pct} above the mean",
+    text=(
+        "{name} computes {compute:ns} where the mean of {n_gpus} GPUs is {mean:ns}; each in its "
+        "own window: {window}. The others wait for it."
+    ),
+    advice="Give each rank an equal share: balance shards, tables, sequence lengths or layers.",
+    exhibit="activity_by_device",
+)
+READING = kit.Message(
+    id="ACT-3",
+    title="{gpus} active {measured:pct} of {window}",
+    text=(
+        "Any of {n_ops:count GPU operation} ran {measured:pct} of that time; a kernel ran "
+        "{kernel:pct}, which is what nvidia-smi calls GPU-Util."
+    ),
+    advice="Look at the causes of idling where the idle part is large.",
+    exhibit="active_time",
+)
+
+ACTIVE_CAPTION = (
+    "Shares of {window}. Active: a kernel, copy or memset runs. Kernels alone run {kernel:pct} of "
+    "it, which is what nvidia-smi calls GPU-Util."
+)
+SPLIT_CAPTION = (
+    "Shares of {window}. Every moment is in one part; memory operations are copies and memsets "
+    "while no kernel ran."
+)
+OVERLAP_CAPTION = (
+    "Shares of the {communication:ns} in which communication kernels ran, {share:pct} of {window}."
+)
+SUMS_CAPTION = (
+    "Durations added up over the whole trace, also where they ran at the same time; "
+    "synchronization is the host's waiting calls and the waits that devices recorded."
+)
+TABLE_CAPTION = (
+    "Window gpu: from the first start to the last end of a GPU operation of the rank. Window "
+    "steps: from the start of the first step to the end of the last, or of the last GPU operation "
+    "launched inside. All times are unions: what runs at the same time counts once. "
+    "window_start_us is in the trace's own clock."
+)
+MOST_LINES = 16
+"""More lines than this cannot be told apart in a chart; all numbers stay in the table."""
+LEAST_SAVED_RATIO = 0.01
+"""Uneven ranks that cost less than 1 % of the window are not worth a finding."""
+TIMES = (
+    *("window", "busy", "idle", "kernel", "compute", "communication", "memory", "overlap"),
+    "exposed_communication",
+)
+"""The times of a device that its table shows."""
+ROLES = {
+    "idle": Role.IDLE,
+    "memory operations": Role.MEMORY,
+    "synchronization": Role.CPU,
+    "compute with communication": Role.NETWORK,
+    "communication behind compute": Role.NETWORK,
+    "exposed communication": Role.NETWORK,
+}
+"""What a part is about; all others are the GPU's own work."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Params:
+    """The shares of the window above which the activity of the GPUs is a fault."""
+
+    threshold_exposed_pct: float = kit.share_limit(
+        10.0, "communication without compute beside it is a fault from this share of the window on"
+    )
+    threshold_imbalance_pct: float = kit.share_limit(
+        25.0, "ranks are uneven when one computes by this much more than the mean"
+    )
+    communication_names: str | None = kit.communication_names()
+
+
+@kit.row
+class RankActivity:
+    """One rank.
+
+    Attributes:
+        local_size: GPUs of the node, 0 where the trace does not say them.
+        clock_ns: what the trace's own clock showed at its origin.
+        devices: one for each device and window.
+        sums_ns: durations added up, not united, by what ran.
+        use: busy time over the headline window, one per device.
+    """
+
+    rank: int
+    node: str
+    n_ops: int
+    local_size: int
+    clock_ns: int
+    devices: tuple[DeviceTime, ...]
+    sums_ns: Mapping[str, int]
+    use: tuple[FineUse, ...]
+
+
+def measure(part: RankTrace, params: Params) -> RankActivity:
+    """Measure every device of a rank in every window."""
+    windows = device_busy.windows_of(part)
+    unions = device_busy.unions_of(part, params.communication_names)
+    ops, calls = part.gpu_ops, part.calls
+    is_kernel = ops.kind == GpuKind.KERNEL
+    is_sync = device_busy.rows_named(part, calls.name, device_busy.SYNC_CALL.search)
+    return RankActivity(
+        rank=part.rank,
+        node=part.node,
+        n_ops=ops.start_ns.size,
+        local_size=len(part.devices) if part.is_rank_known else 0,
+        clock_ns=device_busy.own_clock_ns(part),
+        devices=tuple(
+            device_busy.time_in(device, window, rank=part.rank)
+            for device in unions
+            for window in windows
+        ),
+        sums_ns={
+            "kernels": int(ops.duration_ns[is_kernel].sum()),
+            "memory operations": int(ops.duration_ns[~is_kernel].sum()),
+            "synchronization": int(calls.duration_ns[is_sync].sum() + part.syncs.duration_ns.sum()),
+        },
+        use=tuple(
+            device_busy.fine_use(
+                device.busy,
+                device_busy.headline(windows),
+                origin_ns=part.origin_ns,
+                node=part.node,
+                device=f"gpu{device.device}",
+            )
+            for device in unions
+        ),
+    )
+
+
+def judge(measurements: Sequence[RankActivity], params: Params) -> Outcome:
+    """Say what the GPUs did, by the headline window of each rank."""
+    ranks = [rank for rank in measurements if rank.n_ops]
+    rows = device_busy.headline_rows([device for rank in ranks for device in rank.devices])
+    if not rows:
+        return Outcome(missing=kit.reason_without_gpu(0))
+    total = kit.merge(rows)
+    window = kit.window_name([item.window for item in rows])
+    return Outcome(
+        findings=[
+            _exposed(total, window, params.threshold_exposed_pct),
+            _uneven(ranks, rows, window, params.threshold_imbalance_pct),
+            READING.finding(
+                measured=pct_of(total.busy_ns, total.window_ns),
+                gpus="The GPU was" if len(rows) == 1 else f"{len(rows)} GPUs were",
+                window=window,
+                n_ops=sum(rank.n_ops for rank in ranks),
+                kernel=pct_of(total.kernel_ns, total.window_ns),
+            ),
+        ],
+        exhibits=_exhibits(ranks, total, window),
+        metrics={
+            "gpu_active_ratio": ratio_of(total.busy_ns, total.window_ns),
+            "kernel_active_ratio": ratio_of(total.kernel_ns, total.window_ns),
+            **{
+                f"{name.replace(' ', '_')}_ratio": ratio_of(time_ns, total.window_ns)
+                for name, time_ns in _split(total).items()
+            },
+            "communication_overlapped_ratio": ratio_of(total.overlap_ns, total.communication_ns),
+        },
+    )
+
+
+def _split(total: DeviceTime) -> dict[str, int]:
+    """Return the parts that exclude each other; they fill the windows."""
+    return {
+        "compute": total.compute_ns - total.overlap_ns,
+        "compute with communication": total.overlap_ns,
+        "exposed communication": total.exposed_communication_ns,
+        "memory operations": total.busy_ns - total.kernel_ns,
+        "idle": total.idle_ns,
+    }
+
+
+def _exhibits(ranks: Sequence[RankActivity], total: DeviceTime, window: str) -> Iterator[Exhibit]:
+    kernel_pct = pct_of(total.kernel_ns, total.window_ns)
+    yield _shares(
+        "active_time",
+        {"active": total.busy_ns, "idle": total.idle_ns},
+        title="GPU active time",
+        caption=write(ACTIVE_CAPTION, window=window, kernel=kernel_pct),
+    )
+    yield _curve(ranks, total, window)
+    split_caption = write(SPLIT_CAPTION, window=window)
+    yield _shares("activity_split", _split(total), title="What the GPUs did", caption=split_caption)
+    both, alone = total.overlap_ns, total.exposed_communication_ns
+    if both + alone > 0:
+        share_pct = pct_of(both + alone, total.window_ns)
+        yield _shares(
+            "overlap",
+            {"communication behind compute": both, "exposed communication": alone},
+            title="Overlap of communication and compute",
+            caption=write(
+                OVERLAP_CAPTION, communication=both + alone, share=share_pct, window=window
+            ),
+        )
+    yield _shares(
+        "activity_sums",
+        kit.sum_by_key(rank.sums_ns for rank in ranks),
+        title="Durations of kernels, memory operations and synchronization",
+        caption=SUMS_CAPTION,
+    )
+    yield _table(ranks)
+
+
+def _shares(exhibit_id: str, parts_ns: Mapping[str, int], *, title: str, caption: str) -> Exhibit:
+    return kit.ranking(
+        exhibit_id,
+        list(parts_ns.items()),
+        title=title,
+        caption=caption,
+        roles=[ROLES.get(name, Role.GPU) for name in parts_ns],
+    )
+
+
+def _table(ranks: Sequence[RankActivity]) -> Exhibit:
+    """Return every device in every window, exact."""
+    rows = [(rank, item) for rank in ranks for item in rank.devices]
+    starts_us = [(rank.clock_ns + item.window.start_ns) / NS_PER_US for rank, item in rows]
+    times = [
+        (f"{name}_us", "us", [getattr(item, f"{name}_ns") / NS_PER_US for _, item in rows])
+        for name in TIMES
+    ]
+    return results.exhibit(
+        "activity_by_device",
+        results.ExhibitKind.TABLE,
+        title="GPU activity by rank, device and window",
+        caption=TABLE_CAPTION,
+        columns=[
+            *(
+                results.column(name, "", values, type=kind)
+                for name, values, kind in (
+                    ("rank", [rank.rank for rank, _ in rows], ColumnType.INT),
+                    ("device", [item.device for _, item in rows], ColumnType.INT),
+                    ("window", [str(item.window.kind) for _, item in rows], ColumnType.TEXT),
+                )
+            ),
+            *kit.floats(("window_start_us", "us", starts_us), *times),
+        ],
+    )
+
+
+def _curve(ranks: Sequence[RankActivity], total: DeviceTime, window: str) -> Exhibit:
+    owners = [(rank, item) for rank in ranks for item in rank.use]
+    devices = [item for _, item in owners]
+    use = device_busy.use_together(devices)
+    apart = " Recorded far apart: all begin with the first." if use.is_apart else ""
+    rest = f" The first {MOST_LINES} of {len(owners)} GPUs." if len(owners) > MOST_LINES else ""
+    named = _means(owners)
+    for place, item in enumerate(devices[:MOST_LINES]):
+        named.append((device_label(item.node, item.device, n_nodes=len(ranks)), [place]))
+    with np.errstate(invalid="ignore"):
+        lines = [
+            (name, "%", 100 * use.busy_ns[at].sum(axis=0) / use.length_ns[at].sum(axis=0))
+            for name, at in named
+        ]
+    return results.exhibit(
+        "utilization",
+        results.ExhibitKind.SERIES,
+        title=write(
+            "GPU utilization over time: {share:pct} on average",
+            share=pct_of(total.busy_ns, total.window_ns),
+        ),
+        caption=(
+            f"Busy share of bins of {format_ns(use.width_ns)} over "
+            f"{window}: any kernel, copy or memset.{apart}{rest}"
+        ),
+        columns=[*kit.floats(("time_s", "s", use.time_s)), *kit.floats(*lines, role=Role.GPU)],
+        role=Role.GPU,
+    )
+
+
+def _means(owners: Sequence[tuple[RankActivity, FineUse]]) -> list[tuple[str, list[int]]]:
+    """Return name and places of all GPUs, or of those of each node where ranks fill several."""
+    if len(owners) < 2:
+        return []
+    nodes: dict[int, list[int]] = {}
+    for place, (rank, _) in enumerate(owners):
+        nodes.setdefault(rank.rank // rank.local_size if rank.local_size else 0, []).append(place)
+    if len(nodes) == 1:
+        return [("mean of GPUs", nodes.popitem()[1])]
+    means = [(f"mean of GPUs of node {node}", places) for node, places in sorted(nodes.items())]
+    return means[:MOST_LINES]
+
+
+def _exposed(total: DeviceTime, window: str, limit_pct: float) -> Finding | None:
+    exposed_ns = total.exposed_communication_ns
+    share_pct = pct_of(exposed_ns, total.window_ns)
+    if share_pct < limit_pct or exposed_ns <= 0:
+        return None
+    return EXPOSED.finding(
+        measured=share_pct,
+        threshold=limit_pct,
+        severity=kit.fault_severity(share_pct / 100),
+        share=share_pct / 100,
+        exposed=exposed_ns,
+        window=window,
+        hidden=pct_of(total.overlap_ns, total.communication_ns),
+    )
+
+
+def _uneven(
+    ranks: Sequence[RankActivity], rows: Sequence[DeviceTime], window: str, limit_pct: float
+) -> Finding | None:
+    """Compare the ranks by the compute in their headline windows; one device has no peers."""
+    if len(rows) < 2:
+        return None
+    worst = max(rows, key=lambda item: item.compute_ns)
+    mean_ns = sum(item.compute_ns for item in rows) / len(rows)
+    above_ns = worst.compute_ns - mean_ns
+    saved_ratio = above_ns / worst.window_ns
+    if pct_of(above_ns, mean_ns) < limit_pct or saved_ratio < LEAST_SAVED_RATIO:
+        return None
+    node = next(rank.node for rank in ranks if rank.rank == worst.rank)
+    device = f"gpu{worst.device}"
+    return UNEVEN.finding(
+        measured=pct_of(above_ns, mean_ns),
+        threshold=limit_pct,
+        where=results.Where(node=node, device=device),
+        share=saved_ratio,
+        name=device_label(node, device, n_nodes=len(ranks)),
+        compute=worst.compute_ns,
+        n_gpus=len(rows),
+        mean=mean_ns,
+        window=window,
+    )
+
+
+def _largest(order: int) -> Place:
+    return Place(dashboard=DashboardPanel(order=order, headline=results.LARGEST_PART, row_of="pct"))
+
+
+RULE = Rule(
+    id=results.RuleId("GPUActivity"),
+    title="GPU activity",
+    about=ABOUT,
+    needs=(Need.KERNELS,),
+    params=Params,
+    measure=measure,
+    judge=judge,
+    places={
+        "active_time": Place(dashboard=DashboardPanel(order=10, headline=results.FIRST_PART)),
+        "activity_split": _largest(20),
+        "utilization": Place(dashboard=DashboardPanel(order=30, is_wide=True, shares_axis=True)),
+        "overlap": _largest(80),
+        "activity_sums": _largest(150),
+    },
+)
