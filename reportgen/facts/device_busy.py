@@ -121,11 +121,13 @@ def headline_rows(rows: Sequence[_W]) -> list[_W]:
 # Launches, clocks and names; ``NONE`` is the last of a table, as in counting from the end
 
 
+@fact
 def launch_start_ns(trace: RankTrace) -> Times:
     """Return (n_ops,) int64 when each GPU operation was launched, ``NONE`` for orphans."""
     return np.append(trace.calls.start_ns, NONE)[trace.gpu_ops.launch]
 
 
+@fact
 def launch_end_ns(trace: RankTrace) -> Times:
     """Return (n_ops,) int64 when each launching call returned, ``NONE`` for orphans."""
     return np.append(trace.calls.end_ns, NONE)[trace.gpu_ops.launch]
