@@ -115,19 +115,18 @@ def workload_distances(samples: pd.DataFrame) -> pd.DataFrame:
     """
     import pandas as pd
 
-    rows: list[tuple[str, str, str, float]] = []
+    found: list[tuple[str, str, str, float]] = []
     use = samples[samples["dimension"] == "GPUUtilization"]
     for node, of_node in use.groupby("nodeID", sort=True):
         counts = {
             str(gpu): pct_histogram(rows["value"].to_numpy(dtype=np.float64))
             for gpu, rows in of_node.groupby("system_metric", sort=True)
         }
-        pairs = combinations(sorted(counts, key=device_order), 2)
-        rows += [
+        found += [
             (str(node), gpu, other, float(jensen_shannon(counts[gpu], counts[other])))
-            for gpu, other in pairs
+            for gpu, other in combinations(sorted(counts, key=device_order), 2)
         ]
-    frame = pd.DataFrame(rows, columns=["nodeID", "gpu", "other_gpu", "distance"])
+    frame = pd.DataFrame(found, columns=["nodeID", "gpu", "other_gpu", "distance"])
     return frame.sort_values("distance", ascending=False, kind="stable", ignore_index=True)
 
 
@@ -160,25 +159,16 @@ def phase_intervals(
         end_time_us=("end_time_us", "max"),
         phase=("process", "first"),
     )
-    rows: list[dict[str, Any]] = []
-    last: tuple[int, str] | None = None
-    for item in found.itertuples():
-        if last is not None and item.start_time_us > last[0]:
-            rows.append(
-                _stretch(last[0], item.start_time_us, f"Between {last[1]} and {item.phase}")
-            )
-        rows.append(_stretch(item.start_time_us, item.end_time_us, item.phase))
-        last = (item.end_time_us, item.phase)
+    rows: list[tuple[int, int, str]] = []
+    for start_us, end_us, phase in found.itertuples(index=False):
+        if rows and start_us > rows[-1][1]:
+            rows.append((rows[-1][1], start_us, f"Between {rows[-1][2]} and {phase}"))
+        rows.append((start_us, end_us, phase))
     if rows and job_us is not None:
-        first, final = rows[0], rows[-1]
-        rows.insert(0, _stretch(job_us[0], first["start_time_us"], f"Before {first['phase']}"))
-        rows.append(_stretch(final["end_time_us"], job_us[1], f"After {final['phase']}"))
-        rows = [row for row in rows if row["end_time_us"] > row["start_time_us"]]
+        (first_us, _, first), (_, last_us, last) = rows[0], rows[-1]
+        edges = (job_us[0], first_us, f"Before {first}"), (last_us, job_us[1], f"After {last}")
+        rows = [row for row in (edges[0], *rows, edges[1]) if row[1] > row[0]]
     return pd.DataFrame(rows, columns=["start_time_us", "end_time_us", "phase"])
-
-
-def _stretch(start_us: int, end_us: int, phase: str) -> dict[str, Any]:
-    return {"start_time_us": start_us, "end_time_us": end_us, "phase": phase}
 
 
 def _metric_of(samples: pd.DataFrame) -> pd.Series:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from reportgen.assets import templates_dir
-from reportgen.errors import OutputError
+from reportgen.errors import writing
 from reportgen.names import clean, cut_middle
 from reportgen.pictures import inline
 from reportgen.publish.library import Library, own_library, whole_library
@@ -65,14 +65,8 @@ def export_page(notebook: Path, page: Path, options: PageOptions) -> None:
     exporter.register_filter("library", _library_for)
     exporter.register_filter("policy", functools.partial(_policy, info))
     html, _ = exporter.from_filename(str(notebook), resources={"reportgen": info})
-    try:
+    with writing(page):
         page.write_text(html, encoding="utf-8")
-    except OSError as err:
-        raise OutputError(
-            f"Cannot write {page}: {err.strerror}.",
-            hint="Choose another folder with --output.",
-            path=str(page),
-        ) from err
 
 
 def _page_exporter() -> Any:
