@@ -11,10 +11,10 @@ from typing import Any
 
 from reportgen.assets import templates_dir
 from reportgen.errors import writing
-from reportgen.names import clean, cut_middle
-from reportgen.pictures import inline
 from reportgen.publish.library import Library, own_library, whole_library
 from reportgen.publish.policy import Inline, inline_of, policy
+from reportgen.svg_embed import inline
+from reportgen.text_safety import clean, cut_middle
 
 TEMPLATE = "page"
 SHEETS = ("tokens.css", "components.css", "page.css", "timeline.css")

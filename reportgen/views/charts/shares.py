@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from reportgen.names import clean
 from reportgen.results import Column, ColumnType, Exhibit, ExhibitKind, Scalar, words_for
 from reportgen.text import format_pct
+from reportgen.text_safety import clean
 from reportgen.views.charts.arrays import numbers
 from reportgen.views.color_roles import Ink, inks_of
 from reportgen.views.theme import N_SHADES
