@@ -183,14 +183,9 @@ def _phase_of(time_us: pd.Series, phases: pd.DataFrame) -> pd.Series:
 
     in_order = phases.sort_values("start_time_us", ignore_index=True)
     place = np.searchsorted(in_order["start_time_us"], time_us, side="right") - 1
-    names = in_order["phase"].to_numpy(dtype=object)
-    ends = in_order["end_time_us"].to_numpy()
-    found = np.full(len(time_us), "", dtype=object)
-    if len(in_order):
-        safe = np.maximum(place, 0)
-        is_inside = (place >= 0) & (time_us.to_numpy() <= ends[safe])
-        found[is_inside] = names[safe[is_inside]]
-    return pd.Series(found, index=time_us.index)
+    held_by = in_order.reindex(place)  # place -1, before all stretches, gives NaN
+    is_inside = time_us.to_numpy() <= held_by["end_time_us"].to_numpy(dtype=np.float64)
+    return pd.Series(np.where(is_inside, held_by["phase"], ""), index=time_us.index)
 
 
 def _lasted(values_us: pd.Series, keys: pd.Series) -> pd.DataFrame:
