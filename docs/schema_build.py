@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from reportgen.profile import Clock, Quality
-from reportgen.profiling import Profiling
+from reportgen.profiler_config import Profiling
 from reportgen.report import JobHeader, JobSummary, QualityNote, RuleEntry
 from reportgen.report import codec as report_codec
 from reportgen.results import (

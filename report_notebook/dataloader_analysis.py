@@ -20,7 +20,7 @@ job_path: str = "my-training-job"  # The job's folder, or s3://bucket/prefix.
 # %%
 import reportgen
 from reportgen import explore
-from reportgen.explore import activity, charts, inside, loading, moments
+from reportgen.explore import activity, charts, loading, selections, utilization_within
 from reportgen.explore.profiles import say_own_time
 
 job = reportgen.open(job_path)
@@ -88,15 +88,15 @@ slow[["previous_batch_start", "start_time", "batch_time_s", "worker_id"]]
 # Mean use of the devices in slow and in other batches, and the functions that ran in them.
 
 # %%
-batches = moments.batch_spans(loader, framework)
+batches = selections.batch_spans(loader, framework)
 system = job.system_metrics()
-inside.utilization_inside(system, batches)
+utilization_within.utilization_inside(system, batches)
 
 # %% [markdown]
 # The slowest batches one by one: use of the devices, and the functions with most time in them.
 
 # %%
-inside.utilization_of_each(system, batches["slow batches"]).nlargest(10, "batch_time_s")
+utilization_within.utilization_of_each(system, batches["slow batches"]).nlargest(10, "batch_time_s")
 
 # %%
 activity.longest_in_each(job, batches["slow batches"].nlargest(5, "batch_time_s"))
@@ -129,5 +129,5 @@ functions.sort_values("own_s", ascending=False).head(10)
 # ## A window of time
 
 # %%
-window = moments.window_of(job, batches["slow batches"], seconds=10)
+window = selections.window_of(job, batches["slow batches"], seconds=10)
 charts.figure(charts.window_info(job, **window, dimensions=["GPUUtilization", "CPUUtilization"]))

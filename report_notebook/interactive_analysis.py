@@ -20,7 +20,7 @@ job_path: str = "my-training-job"  # The job's folder, or s3://bucket/prefix.
 # %%
 import reportgen
 from reportgen import explore
-from reportgen.explore import activity, charts, inside, moments, statistics
+from reportgen.explore import activity, charts, selections, statistics, utilization_within
 
 job = reportgen.open(job_path)
 job
@@ -54,7 +54,7 @@ statistics.utilization(system)
 # Initialization lasts until the first step, finalization begins after the last one.
 
 # %%
-statistics.phase_intervals(framework, job_us=moments.extent_us(system))
+statistics.phase_intervals(framework, job_us=selections.extent_us(system))
 
 # %% [markdown]
 # ## How busy the devices were
@@ -89,18 +89,18 @@ statistics.workload_distances(system)
 #
 # Moments at which a GPU was at most 10 % busy while a core of its node was above 90 %. Samples of
 # CPU and GPU are joined by their nearest time, as their stamps differ by some milliseconds.
-# Change the thresholds: `moments.cpu_bottlenecks(system, gpu_at_most_pct=20)`.
+# Change the thresholds: `selections.cpu_bottlenecks(system, gpu_at_most_pct=20)`.
 
 # %%
-bottlenecks = moments.cpu_bottlenecks(system)
-print(moments.say_places(bottlenecks, framework, what="GPU samples with a CPU bottleneck"))
+bottlenecks = selections.cpu_bottlenecks(system)
+print(selections.say_places(bottlenecks, framework, what="GPU samples with a CPU bottleneck"))
 bottlenecks
 
 # %% [markdown]
 # Where the samples of each GPU belong. No sample is in two classes: a row's sum is their number.
 
 # %%
-moments.gpu_classes(system, framework, bottlenecks)
+selections.gpu_classes(system, framework, bottlenecks)
 
 # %% [markdown]
 # ## What ran at the bottlenecks
@@ -111,7 +111,7 @@ moments.gpu_classes(system, framework, bottlenecks)
 
 # %%
 at_bottlenecks = activity.functions_at_rows(job, bottlenecks)
-at_work = activity.functions_at_rows(job, moments.busy_moments(system))
+at_work = activity.functions_at_rows(job, selections.busy_moments(system))
 joined = explore.compare(at_bottlenecks, at_work)
 joined.head(15)
 
@@ -138,7 +138,7 @@ activity.phases_at_rows(job, bottlenecks)
 charts.figure(charts.step_histogram_info(framework))
 
 # %%
-slow, normal = moments.split_steps(framework)
+slow, normal = selections.split_steps(framework)
 slow.head(10)
 
 # %% [markdown]
@@ -158,8 +158,8 @@ charts.figure(charts.comparison_info(joined, sides=("slow steps", "normal steps"
 print(activity.say_cause(in_slow, in_normal, at="in slow steps", against="in normal steps"))
 
 # %%
-use = inside.utilization_inside(system, {"slow steps": slow, "normal steps": normal})
-stall = inside.say_stall(use, slow="slow steps", normal="normal steps")
+use = utilization_within.utilization_inside(system, {"slow steps": slow, "normal steps": normal})
+stall = utilization_within.say_stall(use, slow="slow steps", normal="normal steps")
 print(stall or "Nothing shows that slow steps wait for something else than CPU and GPU.")
 use
 
@@ -168,11 +168,11 @@ use
 # shorter than the sampling interval may hold none.
 
 # %%
-within = inside.samples_inside(system, slow)
+within = utilization_within.samples_inside(system, slow)
 charts.figure(charts.utilization_histogram_info(within, by="system_metric"))
 
 # %%
-within = inside.samples_inside(system, normal)
+within = utilization_within.samples_inside(system, normal)
 charts.figure(charts.utilization_histogram_info(within, by="system_metric"))
 
 # %% [markdown]
@@ -183,5 +183,5 @@ charts.figure(charts.utilization_histogram_info(within, by="system_metric"))
 # `charts.window_info(job, since=…, until=…, events=[".*GetNext"], dimensions=["GPUUtilization"])`.
 
 # %%
-window = moments.window_of(job, bottlenecks, seconds=30)
+window = selections.window_of(job, bottlenecks, seconds=30)
 charts.figure(charts.window_info(job, **window, dimensions=["GPUUtilization", "CPUUtilization"]))

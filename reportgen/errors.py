@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
 EXIT_FAILED = 1
 EXIT_USAGE = 2
 
@@ -63,3 +67,21 @@ class WouldOverwriteError(OutputError):
     """A file in the output folder is not ours to replace."""
 
     exit_code = EXIT_USAGE
+
+
+@contextmanager
+def writing(
+    path: Path, *, action: str = "", hint: str = "Choose another folder with --output."
+) -> Iterator[None]:
+    """Turn an ``OSError`` into an ``OutputError`` that names the path.
+
+    Args:
+        path: what is written.
+        action: what cannot be done, ``"replace the report"``; by default to write that file.
+        hint: what to do about it.
+    """
+    try:
+        yield
+    except OSError as err:
+        failed = action or f"write {err.filename or path}"
+        raise OutputError(f"Cannot {failed}: {err.strerror}.", hint=hint, path=str(path)) from err

@@ -59,22 +59,29 @@ def test_the_reference_of_the_api_is_fresh() -> None:
 
 def test_every_call_of_the_page_for_smdebug_users_exists() -> None:
     from reportgen import explore
-    from reportgen.explore import activity, charts, inside, loading, moments, statistics
+    from reportgen.explore import (
+        activity,
+        charts,
+        loading,
+        selections,
+        statistics,
+        utilization_within,
+    )
 
     rooms = {
         "explore": explore,
         "activity": activity,
-        "inside": inside,
+        "utilization_within": utilization_within,
         "charts": charts,
         "loading": loading,
-        "moments": moments,
+        "selections": selections,
         "statistics": statistics,
         "job": explore.Job,
     }
     text = (ROOT / "docs" / "from-smdebug.md").read_text(encoding="utf-8")
     new = [line.split(" | ")[-1] for line in text.splitlines() if line.startswith("| ")]
     calls = re.findall(
-        r"\b(explore|activity|charts|inside|loading|moments|statistics|job)\.(\w+)\(",
+        r"\b(explore|activity|charts|utilization_within|loading|selections|statistics|job)\.(\w+)\(",
         "\n".join(new),
     )
     assert len(calls) > 20

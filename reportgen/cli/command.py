@@ -9,7 +9,7 @@ import os
 import sys
 import webbrowser
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
@@ -24,8 +24,7 @@ from reportgen.cli.settings import (
     read_settings,
     top_settings,
 )
-from reportgen.cli.streams import open_closed_streams, say_path
-from reportgen.cli.verdict import say_verdict
+from reportgen.cli.streams import open_closed_streams, say_path, say_verdict
 from reportgen.errors import EXIT_FAILED, ReportgenError
 
 if TYPE_CHECKING:
@@ -143,22 +142,14 @@ _WORST_FIRST = ("critical", "warning", "info")
 def command(
     path: str,
     output: Path | str,
-    name: str | None,
     settings: tuple[str, ...],
     config: Path | None,
     top: int | None,
     communication: str | None,
     usd_per_gpu_hour: str | None,
     rules: str,
-    plugins: tuple[str, ...],
-    notebook: Path | None,
-    theme: str,
     formats: frozenset[str],
-    since: str | None,
-    until: str | None,
-    steps: str | None,
     init_notebook: str | None,
-    profiler_config: Path | None,
     opens: bool,
     force: bool,
     fail_on: str | None,
@@ -168,6 +159,7 @@ def command(
     no_sign_request: bool,
     quiet: bool,
     verbose: int,
+    **passed_on: Any,
 ) -> None:
     """Make the profiling report of a training job.
 
@@ -185,7 +177,7 @@ def command(
         **communication_settings(communication),
         **read_settings(settings, config, usd_per_gpu_hour=usd_per_gpu_hour),
     }
-    if plugins:
+    if passed_on["plugins"]:
         # As with `python -m`: modules in the current folder can be named.
         sys.path.insert(0, "")
     if init_notebook is not None:
@@ -203,18 +195,11 @@ def command(
     options = Options(
         path=path,
         output=output if isinstance(output, Path) else Path(),
-        name=name,
         settings=given,
         rules=tuple(part for part in rules.split(",") if part.strip()),
-        plugins=plugins,
-        notebook=notebook,
-        theme=theme,
         formats=frozenset(map(OutputFormat, formats)),
-        since=since,
-        until=until,
-        steps=steps,
-        profiler_config=profiler_config,
         force=force,
+        **passed_on,
     )
     with watching(is_shown=not quiet and not verbose and sys.stderr.isatty()) as watcher:
         if isinstance(output, str):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from reportgen.assets import notebook_path
-from reportgen.errors import OutputError, WouldOverwriteError
+from reportgen.errors import WouldOverwriteError, writing
 
 NOTEBOOKS = {
     "interactive": "interactive_analysis",
@@ -29,11 +29,7 @@ def copy_notebook(name: str, folder: Path, *, force: bool) -> Path:
             hint="Pass --force to replace it, or another folder.",
             path=str(target),
         )
-    try:
+    with writing(target, action=f"write {target}", hint="Pass another folder."):
         folder.mkdir(parents=True, exist_ok=True)
         target.write_bytes(source.read_bytes())
-    except OSError as err:
-        raise OutputError(
-            f"Cannot write {target}: {err.strerror}.", hint="Pass another folder.", path=str(target)
-        ) from err
     return target

@@ -10,40 +10,34 @@ if TYPE_CHECKING:
     from rich.status import Status
 
 
-class _Silent:
-    """Nobody watches: no terminal, or not wanted."""
+class _Line:
+    """One line on the terminal that says what is going on; without a status nothing is shown."""
 
-    def step(self, name: str) -> None:
-        """Ignore a step."""
-
-    def progress(self, text: str) -> None:
-        """Ignore progress."""
-
-
-class _Spinner:
-    """One line on the terminal that says what is going on."""
-
-    def __init__(self, status: Status) -> None:
+    def __init__(self, status: Status | None = None) -> None:
         self._status = status
         self._step = ""
 
     def step(self, name: str) -> None:
         """Show the name of the step that begins."""
         self._step = name
-        self._status.update(name)
+        self._show(name)
 
     def progress(self, text: str) -> None:
         """Show how far the step is."""
-        self._status.update(f"{self._step} [dim]{text}")
+        self._show(f"{self._step} [dim]{text}")
+
+    def _show(self, text: str) -> None:
+        if self._status is not None:
+            self._status.update(text)
 
 
 @contextmanager
-def watching(*, is_shown: bool) -> Iterator[_Silent | _Spinner]:
+def watching(*, is_shown: bool) -> Iterator[_Line]:
     """Yield someone who shows each step on stderr, or nobody."""
     if not is_shown:
-        yield _Silent()
+        yield _Line()
         return
     from rich.console import Console
 
     with Console(stderr=True).status("starting") as status:
-        yield _Spinner(status)
+        yield _Line(status)

@@ -1,13 +1,19 @@
-"""Standard streams as people really leave them: closed, full, or read by nobody."""
+"""Standard streams as people really leave them, and what a run writes to them at its end."""
 
 from __future__ import annotations
 
 import os
 import sys
+from typing import TYPE_CHECKING
 
 import click
 
 from reportgen.errors import OutputError
+
+if TYPE_CHECKING:
+    from reportgen.report import Report
+
+_COLOURS = {"critical": "red", "warning": "yellow", "ok": "green"}
 
 
 def open_closed_streams() -> None:
@@ -24,6 +30,14 @@ def open_closed_streams() -> None:
             os.open(os.devnull, os.O_RDWR)
         if getattr(sys, name) is None:
             setattr(sys, name, os.fdopen(number, "w" if number else "r", closefd=False))
+
+
+def say_verdict(report: Report) -> None:
+    """Print the verdict and the top findings to stderr."""
+    from reportgen.views.text_reports import terminal_lines
+
+    for line in terminal_lines(report):
+        click.secho(line.text, err=True, fg=_COLOURS.get(line.kind), bold=bool(line.kind))
 
 
 def say_path(path: str) -> None:

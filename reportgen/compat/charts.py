@@ -13,7 +13,7 @@ import numpy as np
 
 from reportgen.compat.patterns import anywhere
 from reportgen.compat.readers import MetricsReader
-from reportgen.explore import Job, charts, moments
+from reportgen.explore import Job, charts, selections
 from reportgen.explore.selection import rows_named
 
 if TYPE_CHECKING:
@@ -99,13 +99,8 @@ class TimelineCharts:
     ) -> None:
         """Draw; the readers are of one job. There is no selection that calls back: zoom instead."""
         del framework_metrics_reader, x, show_workers
-        self.figures = _shown(
-            [
-                _window(
-                    system_metrics_reader.job, starttime, endtime, select_events, select_dimensions
-                )
-            ]
-        )
+        job = system_metrics_reader.job
+        self.figures = _shown([_window(job, starttime, endtime, select_events, select_dimensions)])
 
 
 class StepTimelineChart:
@@ -168,8 +163,8 @@ def _window(
 
 def _extent_us(job: Job) -> tuple[int, int]:
     """Return when the job has samples or events, µs since 1970."""
-    edges = [*(moments.events_extent_us(job) or ())]
-    edges += [job.origin_us + us for us in moments.extent_us(job.system_metrics()) or ()]
+    edges = [*(selections.events_extent_us(job) or ())]
+    edges += [job.origin_us + us for us in selections.extent_us(job.system_metrics()) or ()]
     return min(edges, default=0), max(edges, default=0)
 
 

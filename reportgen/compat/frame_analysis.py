@@ -11,6 +11,7 @@ from reportgen.explore import statistics
 if TYPE_CHECKING:
     import pandas as pd
 
+_STATISTICS = ("mean", "min", "max", "p50", "p95", "p99")
 _Edge = tuple[str, int]
 """An instant as a text and in µs."""
 
@@ -92,8 +93,7 @@ class PandasFrameAnalysis:
         if by is StatsBy.TRAINING_PHASE:
             events = events[events["process"].str.startswith(statistics.STEP)]
         frame = statistics.step_durations(events, by=column)
-        names = ("mean", "min", "max", "p50", "p95", "p99")
-        renamed = {f"{name}_us": f"duration_{name}_us" for name in names}
+        renamed = {f"{name}_us": f"duration_{name}_us" for name in _STATISTICS}
         frame = frame.rename(columns={**renamed, column: by.value})
         return frame[[by.value, *renamed.values()]]
 
@@ -114,8 +114,7 @@ class PandasFrameAnalysis:
         if by is StatsBy.TRAINING_PHASE:
             phases = self.get_training_phase_intervals(phase)
         frame = statistics.utilization(samples, phases=phases)
-        names = ("mean", "min", "max", "p50", "p95", "p99")
-        renamed = {name: f"utilization_{name}" for name in names}
+        renamed = {name: f"utilization_{name}" for name in _STATISTICS}
         frame = frame.rename(columns={**renamed, "type": "Resource", "phase": "Training_phase"})
         head = ["Resource", *(["Training_phase"] if phases is not None else []), "metric", "nodeID"]
         return frame[[*head, *renamed.values()]]

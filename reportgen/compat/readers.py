@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from reportgen.explore import Job, moments
+from reportgen.explore import Job, selections
 from reportgen.units import NS_PER_US
 
 
@@ -88,7 +88,7 @@ class S3SystemMetricsReader(MetricsReader):
         ]
 
     def _edges_us(self) -> tuple[int, int]:
-        extent = moments.extent_us(self.job.system_metrics())
+        extent = selections.extent_us(self.job.system_metrics())
         origin_us = self.job.origin_us
         return (origin_us + extent[0], origin_us + extent[1]) if extent else (0, 0)
 
@@ -119,7 +119,7 @@ class S3AlgorithmMetricsReader(MetricsReader):
         ]
 
     def _edges_us(self) -> tuple[int, int]:
-        return moments.events_extent_us(self.job) or (0, 0)
+        return selections.events_extent_us(self.job) or (0, 0)
 
 
 LocalSystemMetricsReader = S3SystemMetricsReader

@@ -67,18 +67,17 @@ def longest_in_each(job: Job, rows: pd.DataFrame, *, n: int = 3) -> pd.DataFrame
     import pandas as pd
 
     columns = ["start_time_us", "end_time_us", "nodeID"]
+    names = [*columns, "function", "process", "count", "inside_us"]
     each = [rows.iloc[[place]] for place in range(len(rows))]
     tables: list[list[pd.DataFrame]] = [[] for _ in each]
     for spans in job.spans():
         for row, its in zip(each, tables, strict=True):
             its.extend(_sums_of(spans, row, _intervals, functions_at, job.origin_us))
-    found = []
-    for row, its in zip(each, tables, strict=True):
-        most = merge_functions(its).nlargest(n, "inside_us", keep="first")
-        of_row = {name: row[name].iloc[0] for name in columns}
-        found.append(most[["function", "process", "count", "inside_us"]].assign(**of_row))
-    names = [*columns, "function", "process", "count", "inside_us"]
-    return pd.concat(found, ignore_index=True)[names] if found else pd.DataFrame(columns=names)
+    found = [
+        merge_functions(its).nlargest(n, "inside_us").assign(**row[columns].iloc[0])[names]
+        for row, its in zip(each, tables, strict=True)
+    ]
+    return pd.concat(found, ignore_index=True) if found else pd.DataFrame(columns=names)
 
 
 def say_cause(functions: pd.DataFrame, others: pd.DataFrame, *, at: str, against: str) -> str:
@@ -92,7 +91,7 @@ def say_cause(functions: pd.DataFrame, others: pd.DataFrame, *, at: str, against
     )
 
 
-_MomentsOf = Callable[..., Iterator[tuple[str, Moments]]]
+_MomentsOf = Callable[["pd.DataFrame", int], Moments]
 _SumsAt = Callable[[SpanTable, Moments], "pd.DataFrame"]
 
 
@@ -111,31 +110,19 @@ def _of_rows(
 def _sums_of(
     spans: SpanTable, rows: pd.DataFrame, moments_of: _MomentsOf, sums_at: _SumsAt, origin_us: int
 ) -> Iterator[pd.DataFrame]:
-    """Yield what ran on each worker of a node at its rows."""
-    for worker, moments in moments_of(rows, spans.workers, origin_us):
-        code = spans.workers.index(worker)
-        yield sums_at(spans.where(spans.worker == code), moments)
-
-
-def _instants(
-    rows: pd.DataFrame, workers: tuple[str, ...], origin_us: int
-) -> Iterator[tuple[str, Moments]]:
-    for worker in workers:
-        own = rows.loc[_of_worker(rows["nodeID"], worker), "timestamp_us"]
+    """Yield what ran on each worker at its rows, and at those of the node it runs on."""
+    for code, worker in enumerate(spans.workers):
+        own = rows[rows["nodeID"].isin([worker, worker.rpartition("-")[0]])]
         if len(own):
-            yield worker, at_moments(_ns(own, origin_us))
+            yield sums_at(spans.where(spans.worker == code), moments_of(own, origin_us))
 
 
-def _intervals(
-    rows: pd.DataFrame, workers: tuple[str, ...], origin_us: int
-) -> Iterator[tuple[str, Moments]]:
-    for worker in workers:
-        own = rows[_of_worker(rows["nodeID"], worker)]
-        if len(own):
-            start_ns, end_ns = (
-                _ns(own[name], origin_us) for name in ("start_time_us", "end_time_us")
-            )
-            yield worker, in_intervals(start_ns, end_ns)
+def _instants(rows: pd.DataFrame, origin_us: int) -> Moments:
+    return at_moments(_ns(rows["timestamp_us"], origin_us))
+
+
+def _intervals(rows: pd.DataFrame, origin_us: int) -> Moments:
+    return in_intervals(*(_ns(rows[name], origin_us) for name in ("start_time_us", "end_time_us")))
 
 
 def _held(time_ns: int) -> int:
@@ -145,9 +132,3 @@ def _held(time_ns: int) -> int:
 
 def _ns(time_us: pd.Series, origin_us: int) -> NDArray[np.int64]:
     return np.asarray((time_us.to_numpy(dtype=np.int64) + origin_us) * NS_PER_US)
-
-
-def _of_worker(named: pd.Series, worker: str) -> pd.Series:
-    """Return which rows are of a worker itself, or of the node it runs on."""
-    node = worker.rpartition("-")[0]
-    return (named == worker) | (named == node)

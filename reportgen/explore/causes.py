@@ -8,13 +8,19 @@ of each name, divides by the events of all names; AWS's rule adds an event once 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from reportgen.facts.breakdown import FunctionSums, event_sums, is_step, largest_increase
+from reportgen.facts.breakdown import (
+    FunctionSums,
+    Increase,
+    event_sums,
+    is_step,
+    largest_increase,
+)
 from reportgen.facts.intervals import overlaps_any, spans_any_moment
 from reportgen.profile import SpanTable
 from reportgen.rules.functions import cause_text
@@ -30,35 +36,26 @@ Instants = NDArray[np.int64]
 class Moments:
     """When to look: instants, and closed intervals; ns UTC, any order, either may be empty."""
 
-    at_ns: Instants
-    start_ns: Instants
-    end_ns: Instants
+    at_ns: Instants = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    start_ns: Instants = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    end_ns: Instants = field(default_factory=lambda: np.empty(0, dtype=np.int64))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Cause:
-    """The function whose share of the time rose most, in numbers and in a sentence.
+class Cause(Increase):
+    """The function whose share of the time rose most, in numbers and in a sentence."""
 
-    ``factor`` is share by other share, infinite when the function did not run otherwise.
-    """
-
-    name: str
-    share_pct: float
-    other_share_pct: float
-    factor: float
     text: str
 
 
 def at_moments(time_ns: Instants) -> Moments:
     """Return the moments that are some instants."""
-    none = np.empty(0, dtype=np.int64)
-    return Moments(at_ns=np.asarray(time_ns, dtype=np.int64), start_ns=none, end_ns=none)
+    return Moments(at_ns=np.asarray(time_ns, dtype=np.int64))
 
 
 def in_intervals(start_ns: Instants, end_ns: Instants) -> Moments:
     """Return the moments that are some closed intervals."""
     return Moments(
-        at_ns=np.empty(0, dtype=np.int64),
         start_ns=np.asarray(start_ns, dtype=np.int64),
         end_ns=np.asarray(end_ns, dtype=np.int64),
     )
@@ -150,7 +147,6 @@ def cause_of(
         name=found.name,
         share_pct=found.share_pct,
         other_share_pct=found.other_share_pct,
-        factor=found.factor,
         text=cause_text(found, at=at, against=against),
     )
 

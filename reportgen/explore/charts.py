@@ -26,11 +26,12 @@ from reportgen.profile.system import device_order
 from reportgen.results import Exhibit, ExhibitKind, exhibit
 from reportgen.views.charts.layout import ChartContext
 from reportgen.views.exhibits import figure_of
-from reportgen.views.shapes import has_shape
 from reportgen.views.theme import resolved
+from reportgen.views.validation import has_shape
 
 if TYPE_CHECKING:
     import pandas as pd
+    from pandas.api.typing import SeriesGroupBy
     from plotly.graph_objects import Figure
 
 __all__ = [
@@ -114,11 +115,8 @@ def utilization_histogram_info(
         by: column whose values become the groups, such as ``system_metric`` for each device.
     """
     chosen = samples[samples["dimension"] == dimension]
-    groups = {
-        str(name): _counts(rows["value"].to_numpy(), 0.0, 100.0)
-        for name, rows in chosen.groupby(by, sort=True)
-    }
-    return _histogram(f"{dimension}: how often", groups, low=0.0, high=100.0, unit="%")
+    groups = chosen["value"].groupby(chosen[by], sort=True)
+    return _histogram(f"{dimension}: how often", groups, high=100.0, unit="%")
 
 
 def step_histogram_info(events: pd.DataFrame, *, by: str = "process") -> Exhibit:
@@ -142,11 +140,7 @@ def duration_histogram_info(events: pd.DataFrame, *, by: str, title: str) -> Exh
     """
     lasted_ms = (events["end_time_us"] - events["start_time_us"]) / 1000
     high = (float(lasted_ms.max()) if len(lasted_ms) else 0.0) or 1.0
-    groups = {
-        str(name): _counts(rows.to_numpy(), 0.0, high)
-        for name, rows in lasted_ms.groupby(events[by], sort=True)
-    }
-    return _histogram(title, groups, low=0.0, high=high, unit="ms")
+    return _histogram(title, lasted_ms.groupby(events[by], sort=True), high=high, unit="ms")
 
 
 def comparison_info(
@@ -181,14 +175,8 @@ def _cell_width_us(time_us: NDArray[np.int64]) -> int:
     return width_us
 
 
-def _counts(values: NDArray[np.float64], low: float, high: float) -> NDArray[np.int64]:
-    return np.histogram(values, bins=N_BINS, range=(low, high))[0].astype(np.int64)
-
-
-def _histogram(
-    title: str, groups: dict[str, NDArray[np.int64]], *, low: float, high: float, unit: str
-) -> Exhibit:
-    edges = np.linspace(low, high, N_BINS + 1)
+def _histogram(title: str, groups: SeriesGroupBy, *, high: float, unit: str) -> Exhibit:
+    edges = np.linspace(0.0, high, N_BINS + 1)
     return exhibit(
         re.sub(r"\W+", "-", title.lower()).strip("-"),
         ExhibitKind.HISTOGRAM,
@@ -196,6 +184,9 @@ def _histogram(
         columns=[
             ("bin_start", unit, edges[:-1]),
             ("bin_end", unit, edges[1:]),
-            *((name, "", counts) for name, counts in groups.items()),
+            *(
+                (str(name), "", np.histogram(values, bins=N_BINS, range=(0.0, high))[0])
+                for name, values in groups
+            ),
         ],
     )

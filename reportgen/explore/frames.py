@@ -29,34 +29,11 @@ SYSTEM_COLUMNS = (
     "nodeID",
     "type",
 )
-FRAMEWORK_COLUMNS = (
-    "start_time",
-    "end_time",
-    "start_time_us",
-    "end_time_us",
-    "tid",
-    "pid",
-    "framework_metric",
-    "step",
-    "bytes",
-    "process",
-    "nodeID",
-)
-DATALOADER_COLUMNS = (
-    "start_time",
-    "end_time",
-    "start_time_us",
-    "end_time_us",
-    "duration_us",
-    "pid",
-    "framework_metric",
-    "step",
-    "worker_id",
-    "num_workers",
-    "pin_memory",
-    "process",
-    "node_id",
-)
+_TIMES = ("start_time", "end_time", "start_time_us", "end_time_us")
+_EVENT = ("pid", "framework_metric", "step")
+_LOADER = ("worker_id", "num_workers", "pin_memory")
+FRAMEWORK_COLUMNS = (*_TIMES, "tid", *_EVENT, "bytes", "process", "nodeID")
+DATALOADER_COLUMNS = (*_TIMES, "duration_us", *_EVENT, *_LOADER, "process", "node_id")
 _PIN_MEMORY = np.array(["False", "True", "NA"], dtype=object)
 _FRACTION_AT = 19
 _CHUNK = 100_000
@@ -116,7 +93,10 @@ def dataloader_frame(spans: SpanTable, *, origin_us: int) -> pd.DataFrame:
     """
     import pandas as pd
 
-    loader = spans.where(_is_loading(spans))
+    rows = loader_rows(spans)
+    is_wait = rows.fetch if rows.fetch.any() else rows.next_call
+    loader = spans.where(rows.initialize | rows.process | is_wait)
+    is_known = np.isin(loader.pin_memory, (0, 1))  # any other number says nothing
     columns: dict[str, Any] = {
         **_times(loader, origin_us),
         "duration_us": loader.duration_ns // NS_PER_US,
@@ -125,22 +105,11 @@ def dataloader_frame(spans: SpanTable, *, origin_us: int) -> pd.DataFrame:
         "step": np.where(loader.step == NO_STEP, -1, loader.step),
         "worker_id": loader.worker_id,
         "num_workers": loader.num_workers,
-        "pin_memory": _pin_memory(loader.pin_memory),
+        "pin_memory": _PIN_MEMORY[np.where(is_known, loader.pin_memory, len(_PIN_MEMORY) - 1)],
         "process": _looked_up(loader.phases, loader.phase),
         "node_id": _looked_up(loader.workers, loader.worker),
     }
     return pd.DataFrame(columns)
-
-
-def _pin_memory(numbers: NDArray[np.int64]) -> NDArray[np.object_]:
-    """Return texts; a number that is no truth value says nothing."""
-    is_told = (numbers == 0) | (numbers == 1)
-    return _PIN_MEMORY[np.where(is_told, numbers, len(_PIN_MEMORY) - 1)]
-
-
-def _is_loading(spans: SpanTable) -> NDArray[np.bool_]:
-    rows = loader_rows(spans)
-    return rows.initialize | rows.process | (rows.fetch if rows.fetch.any() else rows.next_call)
 
 
 def join_frames(frames: Sequence[pd.DataFrame], columns: Sequence[str]) -> pd.DataFrame:

@@ -18,24 +18,15 @@ from reportgen.explore.frames import (
     join_frames,
     system_frame,
 )
-from reportgen.explore.news import News
+from reportgen.explore.increments import Increments
 from reportgen.explore.profiles import PythonProfiles
-from reportgen.explore.selection import (
-    Instant,
-    NameFilter,
-    Names,
-    name_filter,
-    nodes_wanted,
-    series_wanted,
-    spans_wanted,
-    time_range,
-)
+from reportgen.explore.selection import Instant, Names, name_filter, spans_wanted, time_range
 from reportgen.explore.tables import arrow_tables, load_tables
 from reportgen.explore.traces import events_of
 from reportgen.formats import FileRole, claim, role_of
 from reportgen.intake import discover, read_samples
 from reportgen.intake.time_range import cut_spans
-from reportgen.profile import PartRef, SourceNote, SpanTable, TimeRange
+from reportgen.profile import PartRef, Series, SourceNote, SpanTable, TimeRange
 from reportgen.profile.job import FileRef
 from reportgen.units import minute_start_us
 
@@ -77,7 +68,7 @@ class Job:
         """
         self._path, self._name = str(path), name
         self._profile = discover(self._path, name=name)
-        self._news = News()
+        self._increments = Increments()
         self._spans: dict[_PartKey, SpanTable] = {}
 
     def __repr__(self) -> str:
@@ -150,19 +141,20 @@ class Job:
         Raises:
             ConfigError: a range or pattern that is none.
         """
-        wanted = {
-            "metrics": name_filter(metrics, option="metrics"),
-            "dimensions": name_filter(dimensions, option="dimensions"),
-            "types": name_filter(types, option="types"),
-        }
-        kept = time_range(since, until)
-        frames = [
-            system_frame(
-                read_samples(part, wants=lambda series: series_wanted(series, **wanted)),
-                part.node,
-                origin_us=self.origin_us,
+        by_name = name_filter(metrics, option="metrics")
+        by_dimension = name_filter(dimensions, option="dimensions")
+        by_type = name_filter(types, option="types")
+
+        def wants(series: Series) -> bool:
+            return (
+                by_name.accepts(series.name)
+                and by_dimension.accepts(series.dimension)
+                and by_type.accepts(series.type)
             )
-            for part in self._parts(nodes, kept)
+
+        frames = [
+            system_frame(read_samples(part, wants=wants), part.node, origin_us=self.origin_us)
+            for part in self._parts(nodes, time_range(since, until))
         ]
         return join_frames(frames, SYSTEM_COLUMNS)
 
@@ -287,20 +279,20 @@ class Job:
         self._profile = discover(self._path, name=self._name)
         self._spans.clear()
         system, framework = [], []
-        for part in self._news.parts(self._profile):
+        for part in self._increments.parts(self._profile):
             samples = system_frame(read_samples(part), part.node, origin_us=self.origin_us)
             events = framework_frame(events_of(part), origin_us=self.origin_us)
-            system.append(self._news.unseen(samples, "system"))
-            framework.append(self._news.unseen(events, "framework"))
-        self._news.done()
+            system.append(self._increments.unseen(samples, "system"))
+            framework.append(self._increments.unseen(events, "framework"))
+        self._increments.done()
         return Latest(
             system=join_frames(system, SYSTEM_COLUMNS),
             framework=join_frames(framework, FRAMEWORK_COLUMNS),
         )
 
     def _parts(self, nodes: Names, kept: TimeRange | None) -> tuple[PartRef, ...]:
-        accepted: NameFilter = name_filter(nodes, option="nodes")
-        parts = nodes_wanted(self._profile.parts, accepted)
+        wanted = name_filter(nodes, option="nodes")
+        parts = (part for part in self._profile.parts if wanted.accepts(part.node))
         return tuple(part if kept is None else replace(part, kept=kept) for part in parts)
 
     def _events_of(self, part: PartRef) -> SpanTable:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from reportgen.errors import LocationError
-from reportgen.formats.python_profile.names import ProfileKey, profile_key
+from reportgen.formats.python_profile.names import profile_key
 from reportgen.formats.python_profile.reading import read_profiles
 from reportgen.profile import ProfileInterval
 from reportgen.storage import open_location
@@ -17,12 +20,12 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _COLUMNS = ("file", "line", "function", "calls", "primitive_calls", "own_s", "cumulative_s")
-_EDGES = {
-    f"{side}_{name}": (side, name)
+_FIELDS = {name: attrgetter(name) for name in ("framework", "profiler", "node")} | {
+    f"{side}_{name}": attrgetter(f"interval.{side}.{name}")
     for side in ("start", "end")
     for name in ("mode", "step", "phase", "time_us")
 }
-"""Columns of the ends of a profile: which end, which of its fields."""
+"""The columns of a table of profiles, but for the path."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,27 +50,25 @@ class PythonProfiles:
         """
         self._location = open_location(str(path))
         named = [(info.key, profile_key(info.key)) for info in self._location.list()]
-        found = [(key, told) for key, told in named if told is not None and not told.is_page]
-        self.all = tuple(_profile(key, told) for key, told in sorted(found, key=_order))
+        found = [
+            SelectedProfile(
+                path=path,
+                framework=key.framework,
+                profiler=key.profiler,
+                node=key.node,
+                interval=key.interval,
+            )
+            for path, key in named
+            if key is not None and not key.is_page
+        ]
+        self.all = tuple(sorted(found, key=_order))
 
     def table(self) -> pd.DataFrame:
         """Return one row per profile: who, which node, from when to when (µs UTC)."""
         import pandas as pd
 
-        rows = [
-            {
-                "framework": item.framework,
-                "profiler": item.profiler,
-                "node": item.node,
-                **{
-                    column: getattr(getattr(item.interval, side), name)
-                    for column, (side, name) in _EDGES.items()
-                },
-                "path": item.path,
-            }
-            for item in self.all
-        ]
-        return pd.DataFrame(rows, columns=["framework", "profiler", "node", *_EDGES, "path"])
+        rows = [(*(get(item) for get in _FIELDS.values()), item.path) for item in self.all]
+        return pd.DataFrame(rows, columns=[*_FIELDS, "path"])
 
     def select(
         self,
@@ -94,21 +95,15 @@ class PythonProfiles:
         exact = {
             "node": node,
             "profiler": profiler,
-        }
-        ends = {
-            ("start", "mode"): start_mode,
-            ("end", "mode"): end_mode,
-            ("start", "phase"): start_phase,
-            ("end", "phase"): end_phase,
+            "start_mode": start_mode,
+            "end_mode": end_mode,
+            "start_phase": start_phase,
+            "end_phase": end_phase,
         }
         return tuple(
             item
             for item in self.all
-            if all(value is None or getattr(item, name) == value for name, value in exact.items())
-            and all(
-                value is None or getattr(getattr(item.interval, side), name) == value
-                for (side, name), value in ends.items()
-            )
+            if all(value is None or _FIELDS[name](item) == value for name, value in exact.items())
             and _in_steps(item.interval, steps)
             and _in_times(item.interval, times_us)
         )
@@ -127,10 +122,10 @@ class PythonProfiles:
             item
             for item in self.select(profiler="cprofile")
             if bool(
-                (
+                np.any(
                     (start_us <= item.interval.end.time_us)
                     & (end_us >= item.interval.start.time_us)
-                ).any()
+                )
             )
         )
 
@@ -163,13 +158,10 @@ class PythonProfiles:
         for (item, _), read in zip(readable, read_profiles(contents), strict=True):
             if read.problem:
                 problems.append(f"{item.path}: {read.problem}.")
-            rows.extend(
-                [getattr(function, name) for name in _COLUMNS] for function in read.functions
-            )
+            rows.extend(map(attrgetter(*_COLUMNS), read.functions))
         frame = pd.DataFrame(rows, columns=list(_COLUMNS))
-        merged = frame.groupby(["file", "line", "function"], as_index=False, sort=True)[
-            list(_COLUMNS[3:])
-        ].sum(min_count=1)
+        groups = frame.groupby(["file", "line", "function"], as_index=False, sort=True)
+        merged = groups[list(_COLUMNS[3:])].sum(min_count=1)
         merged = merged.sort_values(
             ["cumulative_s", "file", "line", "function"],
             ascending=[False, True, True, True],
@@ -202,19 +194,8 @@ def say_own_time(functions: pd.DataFrame, *, n: int = 3) -> str:
     return f"Most time of their own in the Python profiles of this window took {named}."
 
 
-def _profile(key: str, told: ProfileKey) -> SelectedProfile:
-    return SelectedProfile(
-        path=key,
-        framework=told.framework,
-        profiler=told.profiler,
-        node=told.node,
-        interval=told.interval,
-    )
-
-
-def _order(item: tuple[str, ProfileKey]) -> tuple[str, int, int, str]:
-    key, told = item
-    return told.node, told.interval.start.time_us, told.interval.end.time_us, key
+def _order(item: SelectedProfile) -> tuple[str, int, int, str]:
+    return item.node, item.interval.start.time_us, item.interval.end.time_us, item.path
 
 
 def _in_steps(interval: ProfileInterval, steps: tuple[int, int] | None) -> bool:

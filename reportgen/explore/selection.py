@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from reportgen.errors import ConfigError
-from reportgen.profile import Series, SpanTable, TimeRange
+from reportgen.profile import SpanTable, TimeRange
 from reportgen.units import NS_PER_S, NS_PER_US, parse_instant
 
 if TYPE_CHECKING:
@@ -25,6 +25,7 @@ Names = str | Iterable[str] | None
 """One name, several, or all; a name may be a pattern as for ``re.fullmatch``."""
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_NOTHING = re.compile(r"(?!)")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,31 +51,16 @@ def name_filter(names: Names, *, option: str) -> NameFilter:
     if names is None:
         return NameFilter()
     listed = (names,) if isinstance(names, str) else tuple(names)
-    patterns = tuple(_pattern(name, option=option) for name in listed)
-    if not listed:
-        return NameFilter(patterns=(re.compile(r"(?!)"),))
-    return NameFilter(patterns=patterns, words=frozenset(listed))
-
-
-def _pattern(name: str, *, option: str) -> re.Pattern[str]:
-    try:
-        return re.compile(name)
-    except (re.error, OverflowError, RecursionError) as err:
-        raise ConfigError(
-            f"{option}: {name!r} is no pattern ({err}).",
-            hint="Escape what is meant literally: re.escape(name).",
-        ) from err
-
-
-def series_wanted(
-    series: Series, *, metrics: NameFilter, dimensions: NameFilter, types: NameFilter
-) -> bool:
-    """Return whether a series is wanted by name (``gpu0``), dimension and type."""
-    return (
-        metrics.accepts(series.name)
-        and dimensions.accepts(series.dimension)
-        and types.accepts(series.type)
-    )
+    patterns = [_NOTHING] if not listed else []
+    for name in listed:
+        try:
+            patterns.append(re.compile(name))
+        except (re.error, OverflowError, RecursionError) as err:
+            raise ConfigError(
+                f"{option}: {name!r} is no pattern ({err}).",
+                hint="Escape what is meant literally: re.escape(name).",
+            ) from err
+    return NameFilter(patterns=tuple(patterns), words=frozenset(listed))
 
 
 def spans_wanted(
@@ -112,13 +98,10 @@ def time_range(since: Instant | None, until: Instant | None) -> TimeRange | None
     """
     if since is None and until is None:
         return None
-    kept = TimeRange(
-        from_ns=None if since is None else instant_ns(since),
-        to_ns=None if until is None else instant_ns(until),
-    )
-    if kept.from_ns is not None and kept.to_ns is not None and kept.from_ns > kept.to_ns:
+    from_ns, to_ns = (None if end is None else instant_ns(end) for end in (since, until))
+    if from_ns is not None and to_ns is not None and from_ns > to_ns:
         raise ConfigError(f"since={since} lies after until={until}.", hint="Exchange the two.")
-    return kept
+    return TimeRange(from_ns=from_ns, to_ns=to_ns)
 
 
 def instant_ns(instant: Instant) -> int:
@@ -147,16 +130,9 @@ def _ns_of(instant: Instant) -> int:
         return int(instant.astype("M8[us]").astype(np.int64)) * NS_PER_US
     if isinstance(instant, datetime):
         moment = instant if instant.tzinfo else instant.replace(tzinfo=UTC)
-        since_epoch = moment - _EPOCH
-        whole_us = (since_epoch.days * 86_400 + since_epoch.seconds) * 1_000_000
-        return (whole_us + since_epoch.microseconds) * NS_PER_US
+        return (moment - _EPOCH) // timedelta(microseconds=1) * NS_PER_US
     return round(instant * NS_PER_S)
 
 
 def _mask(words: Sequence[str], accepted: NameFilter) -> NDArray[np.bool_]:
     return np.array([accepted.accepts(word) for word in words], dtype=np.bool_)
-
-
-def nodes_wanted(nodes: Sequence[Any], accepted: NameFilter) -> tuple[Any, ...]:
-    """Return the parts whose node is wanted."""
-    return tuple(part for part in nodes if accepted.accepts(part.node))

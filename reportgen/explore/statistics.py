@@ -115,19 +115,18 @@ def workload_distances(samples: pd.DataFrame) -> pd.DataFrame:
     """
     import pandas as pd
 
-    rows: list[tuple[str, str, str, float]] = []
+    found: list[tuple[str, str, str, float]] = []
     use = samples[samples["dimension"] == "GPUUtilization"]
     for node, of_node in use.groupby("nodeID", sort=True):
         counts = {
             str(gpu): pct_histogram(rows["value"].to_numpy(dtype=np.float64))
             for gpu, rows in of_node.groupby("system_metric", sort=True)
         }
-        pairs = combinations(sorted(counts, key=device_order), 2)
-        rows += [
+        found += [
             (str(node), gpu, other, float(jensen_shannon(counts[gpu], counts[other])))
-            for gpu, other in pairs
+            for gpu, other in combinations(sorted(counts, key=device_order), 2)
         ]
-    frame = pd.DataFrame(rows, columns=["nodeID", "gpu", "other_gpu", "distance"])
+    frame = pd.DataFrame(found, columns=["nodeID", "gpu", "other_gpu", "distance"])
     return frame.sort_values("distance", ascending=False, kind="stable", ignore_index=True)
 
 
@@ -160,25 +159,16 @@ def phase_intervals(
         end_time_us=("end_time_us", "max"),
         phase=("process", "first"),
     )
-    rows: list[dict[str, Any]] = []
-    last: tuple[int, str] | None = None
-    for item in found.itertuples():
-        if last is not None and item.start_time_us > last[0]:
-            rows.append(
-                _stretch(last[0], item.start_time_us, f"Between {last[1]} and {item.phase}")
-            )
-        rows.append(_stretch(item.start_time_us, item.end_time_us, item.phase))
-        last = (item.end_time_us, item.phase)
+    rows: list[tuple[int, int, str]] = []
+    for start_us, end_us, phase in found.itertuples(index=False):
+        if rows and start_us > rows[-1][1]:
+            rows.append((rows[-1][1], start_us, f"Between {rows[-1][2]} and {phase}"))
+        rows.append((start_us, end_us, phase))
     if rows and job_us is not None:
-        first, final = rows[0], rows[-1]
-        rows.insert(0, _stretch(job_us[0], first["start_time_us"], f"Before {first['phase']}"))
-        rows.append(_stretch(final["end_time_us"], job_us[1], f"After {final['phase']}"))
-        rows = [row for row in rows if row["end_time_us"] > row["start_time_us"]]
+        (first_us, _, first), (_, last_us, last) = rows[0], rows[-1]
+        edges = (job_us[0], first_us, f"Before {first}"), (last_us, job_us[1], f"After {last}")
+        rows = [row for row in (edges[0], *rows, edges[1]) if row[1] > row[0]]
     return pd.DataFrame(rows, columns=["start_time_us", "end_time_us", "phase"])
-
-
-def _stretch(start_us: int, end_us: int, phase: str) -> dict[str, Any]:
-    return {"start_time_us": start_us, "end_time_us": end_us, "phase": phase}
 
 
 def _metric_of(samples: pd.DataFrame) -> pd.Series:
@@ -193,14 +183,9 @@ def _phase_of(time_us: pd.Series, phases: pd.DataFrame) -> pd.Series:
 
     in_order = phases.sort_values("start_time_us", ignore_index=True)
     place = np.searchsorted(in_order["start_time_us"], time_us, side="right") - 1
-    names = in_order["phase"].to_numpy(dtype=object)
-    ends = in_order["end_time_us"].to_numpy()
-    found = np.full(len(time_us), "", dtype=object)
-    if len(in_order):
-        safe = np.maximum(place, 0)
-        is_inside = (place >= 0) & (time_us.to_numpy() <= ends[safe])
-        found[is_inside] = names[safe[is_inside]]
-    return pd.Series(found, index=time_us.index)
+    held_by = in_order.reindex(place)  # place -1, before all stretches, gives NaN
+    is_inside = time_us.to_numpy() <= held_by["end_time_us"].to_numpy(dtype=np.float64)
+    return pd.Series(np.where(is_inside, held_by["phase"], ""), index=time_us.index)
 
 
 def _lasted(values_us: pd.Series, keys: pd.Series) -> pd.DataFrame:

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
     from pyarrow import Table as ArrowTable
 
-TABLES = ("system", "framework")
 _SCHEMAS = {
     "system": (
         "time TIMESTAMP, timestamp_us BIGINT, value DOUBLE, system_metric VARCHAR, "
@@ -29,13 +28,12 @@ _SCHEMAS = {
 }
 _INSERTS = {
     "system": (
-        "INSERT INTO system SELECT make_timestamp(timestamp_us + $origin), timestamp_us, value, "
-        "system_metric, dimension, nodeID, type FROM frame"
+        "INSERT INTO system SELECT make_timestamp(timestamp_us + $origin), "
+        "* EXCLUDE (timestamp) FROM frame"
     ),
     "framework": (
         "INSERT INTO framework SELECT make_timestamp(start_time_us + $origin), "
-        "make_timestamp(end_time_us + $origin), start_time_us, end_time_us, tid, pid, "
-        "framework_metric, step, bytes, process, nodeID FROM frame"
+        "make_timestamp(end_time_us + $origin), * EXCLUDE (start_time, end_time) FROM frame"
     ),
 }
 
@@ -51,8 +49,8 @@ def load_tables(parts: Sequence[PartRef], path: str, *, origin_us: int) -> DuckD
     import duckdb
 
     connection = duckdb.connect(path)
-    for table in TABLES:
-        connection.execute(f"CREATE OR REPLACE TABLE {table} ({_SCHEMAS[table]})")
+    for table, schema in _SCHEMAS.items():
+        connection.execute(f"CREATE OR REPLACE TABLE {table} ({schema})")
     for part in parts:
         frames = {
             "system": system_frame(read_samples(part), part.node, origin_us=origin_us),
@@ -78,4 +76,4 @@ def arrow_tables(connection: DuckDBPyConnection) -> dict[str, ArrowTable]:
             "Arrow tables need pyarrow, which is not installed.",
             hint="Install it with: pip install 'make-profiler-report[arrow]'",
         ) from err
-    return {table: connection.table(table).to_arrow_table() for table in TABLES}
+    return {table: connection.table(table).to_arrow_table() for table in _SCHEMAS}

@@ -8,7 +8,7 @@ from typing import Any
 
 from reportgen.views import theme
 from reportgen.views.charts.layout import Figure, axis, axis_name, layout
-from reportgen.views.meaning import inks
+from reportgen.views.color_roles import inks
 from reportgen.views.values import plot_label, unique_labels
 
 _PANEL_PX, _LANE_PX, _FRAME_PX, _BAR_PX = 150, 22, 110, 26
@@ -17,6 +17,9 @@ _MOST_NAMED, _NAMED_A_ROW, _LEGEND_ROW_PX = 24, 4, 20
 """Lines that a legend names, and how it is set; of more, pointing at one names it: a longer legend
 hides the chart."""
 _STEP_ALPHA = 0.25
+_MARGIN = {"l": 60, "r": 16, "t": 64, "b": 40}
+_AT_THE_TOP = {"yref": "container", "y": 1, "yanchor": "top", "pad": {"t": 8}}
+"""Of a title, so that a legend of several rows fits below it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,7 +81,9 @@ class Comparison:
 
 def window_figure(window: WindowPlot) -> Figure:
     """Return the figure: a panel for each kind of series, then the functions, on one time axis."""
-    panels = list(dict.fromkeys(line.panel for line in window.lines))
+    panels: dict[str, str] = {}
+    for line in window.lines:
+        panels.setdefault(line.panel, f"{line.panel} ({line.unit})" if line.unit else line.panel)
     heights = [float(_PANEL_PX)] * len(panels)
     if window.lanes:
         heights.append(float(max(_LANE_PX * len(window.lanes), 2 * _LANE_PX)))
@@ -86,11 +91,11 @@ def window_figure(window: WindowPlot) -> Figure:
     legend_px = _LEGEND_ROW_PX * max(n_rows - 1, 0)
     lanes = _lane_traces(window.lanes, axis_name(len(panels))) if window.lanes else []
     return {
-        "data": [*_line_traces(window.lines, panels), *lanes],
+        "data": [*_line_traces(window.lines, list(panels)), *lanes],
         "layout": layout(
-            title=_title_above(_title_of(window)),
+            title=_title(window.title, window.remark) | _AT_THE_TOP,
             height=int(sum(heights)) + _FRAME_PX + legend_px,
-            margin={"l": 60, "r": 16, "t": 64 + legend_px, "b": 40},
+            margin=_MARGIN | {"t": _MARGIN["t"] + legend_px},
             showlegend=len(window.lines) <= _MOST_NAMED,
             hovermode="x",
             barmode="overlay",
@@ -102,7 +107,7 @@ def window_figure(window: WindowPlot) -> Figure:
                 hoverformat="%H:%M:%S.%L UTC",
             ),
             shapes=[_marker(time_ms) for time_ms in window.step_ms],
-            **_value_axes(window, panels, _domains(heights)),
+            **_value_axes([*panels.values()], window.lanes, _domains(heights)),
         ),
     }
 
@@ -129,23 +134,21 @@ def _line_traces(lines: Sequence[WindowLine], panels: Sequence[str]) -> list[dic
 
 
 def _value_axes(
-    window: WindowPlot, panels: Sequence[str], domains: Sequence[list[float]]
+    titles: Sequence[str], lanes: Sequence[WindowLane], domains: Sequence[list[float]]
 ) -> dict[str, Any]:
     """Return the axis of each panel, and that of the lanes below them if there are some."""
     axes = {
-        f"yaxis{_number(place)}": axis(
-            _unit_of(window, panel), domain=domains[place], rangemode="tozero"
-        )
-        for place, panel in enumerate(panels)
+        _axis_key(place): axis(title, domain=domains[place], rangemode="tozero")
+        for place, title in enumerate(titles)
     }
-    if window.lanes:
-        axes[f"yaxis{_number(len(panels))}"] = axis(
+    if lanes:
+        axes[_axis_key(len(titles))] = axis(
             "",
             type="category",
             autorange="reversed",
             domain=domains[-1],
             showgrid=False,
-            categoryarray=_labels(window.lanes),
+            categoryarray=_labels(lanes),
         )
     return axes
 
@@ -168,9 +171,9 @@ def comparison_figure(comparison: Comparison) -> Figure:
             for side, values, hue in zip(comparison.sides, comparison.values, hues, strict=True)
         ],
         "layout": layout(
-            title={"text": plot_label(comparison.title, most=110), "x": 0, "xref": "paper"},
+            title=_title(comparison.title),
             height=_FRAME_PX + 2 * _BAR_PX * max(len(names), 1),
-            margin={"l": 60, "r": 16, "t": 64, "b": 40},
+            margin=_MARGIN,
             barmode="group",
             xaxis=axis(comparison.unit, rangemode="tozero"),
             yaxis=axis("", type="category", autorange="reversed"),
@@ -184,9 +187,9 @@ def nothing_figure(title: str) -> Figure:
     return {
         "data": [],
         "layout": layout(
-            title={"text": plot_label(title, most=110), "x": 0, "xref": "paper"},
+            title=_title(title),
             height=_FRAME_PX + 2 * _BAR_PX,
-            margin={"l": 60, "r": 16, "t": 64, "b": 40},
+            margin=_MARGIN,
             xaxis=hidden,
             yaxis=hidden,
             annotations=[
@@ -247,17 +250,11 @@ def _marker(time_ms: float) -> dict[str, Any]:
     }
 
 
-def _title_above(text: str) -> dict[str, Any]:
-    """Return a title at the top edge, so that a legend of several rows fits below it."""
-    edge = {"yref": "container", "y": 1, "yanchor": "top", "pad": {"t": 8}}
-    return {"text": text, "x": 0, "xref": "paper", **edge}
-
-
-def _title_of(window: WindowPlot) -> str:
-    title = plot_label(window.title, most=110)
-    return (
-        f"{title}<br><sup>{plot_label(window.remark, most=110)}</sup>" if window.remark else title
-    )
+def _title(title: str, remark: str = "") -> dict[str, Any]:
+    text = plot_label(title, most=110)
+    if remark:
+        text += f"<br><sup>{plot_label(remark, most=110)}</sup>"
+    return {"text": text, "x": 0, "xref": "paper"}
 
 
 def _hover(line: WindowLine) -> str:
@@ -265,10 +262,5 @@ def _hover(line: WindowLine) -> str:
     return f"%{{text}}: {said}" if line.texts else said
 
 
-def _unit_of(window: WindowPlot, panel: str) -> str:
-    unit = next(line.unit for line in window.lines if line.panel == panel)
-    return f"{panel} ({unit})" if unit else panel
-
-
-def _number(place: int) -> str:
-    return "" if place == 0 else str(place + 1)
+def _axis_key(place: int) -> str:
+    return axis_name(place).replace("y", "yaxis")

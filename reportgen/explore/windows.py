@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from reportgen.explore.frames import SYSTEM_COLUMNS
 from reportgen.explore.job import Job
 from reportgen.explore.selection import Instant, instant_ns, rows_named
 from reportgen.explore.statistics import STEP
@@ -72,7 +71,6 @@ def window_info(
 
 
 def _lines(samples: pd.DataFrame, origin_us: int) -> tuple[WindowLine, ...]:
-    assert set(SYSTEM_COLUMNS) <= set(samples.columns)
     lines = []
     keys = ["type", "dimension", "nodeID", "system_metric"]
     for (kind, dimension, node, metric), rows in samples.groupby(keys, sort=True):
@@ -81,15 +79,9 @@ def _lines(samples: pd.DataFrame, origin_us: int) -> tuple[WindowLine, ...]:
             rows["value"].to_numpy(dtype=np.float64),
         )
         x, y = _extremes(curve.time_ns / 1e6, curve.low, curve.high)
-        lines.append(
-            WindowLine(
-                name=f"{node} {metric}",
-                panel=dimension or metric,
-                unit="%" if kind in _PERCENT_TYPES else "",
-                x=x,
-                y=y,
-            )
-        )
+        unit = "%" if kind in _PERCENT_TYPES else ""
+        line = WindowLine(name=f"{node} {metric}", panel=dimension or metric, unit=unit, x=x, y=y)
+        lines.append(line)
     return tuple(lines)
 
 
@@ -129,13 +121,9 @@ def _lanes(events: pd.DataFrame, origin_us: int) -> tuple[tuple[WindowLane, ...]
     lanes = []
     for name in names:
         rows = drawn[drawn["framework_metric"] == name].sort_values("start_time_us")
-        lanes.append(
-            WindowLane(
-                name=str(name),
-                starts_ms=((rows["start_time_us"] + origin_us) / 1000).tolist(),
-                lengths_ms=((rows["end_time_us"] - rows["start_time_us"]) / 1000).tolist(),
-            )
-        )
+        starts_ms = ((rows["start_time_us"] + origin_us) / 1000).tolist()
+        lengths_ms = (lasted[rows.index] / 1000).tolist()
+        lanes.append(WindowLane(name=str(name), starts_ms=starts_ms, lengths_ms=lengths_ms))
     n_drawn = sum(len(lane.starts_ms) for lane in lanes)
     if n_drawn == len(events):
         return tuple(lanes), ""

@@ -10,7 +10,7 @@ from reportgen.errors import ConfigError, LocationError
 from reportgen.formats import Claim, Diagnostics, FileRole, printable, role_of
 from reportgen.formats.sagemaker.profiler_config import MAX_BYTES, parse_profiler_config
 from reportgen.profile import JobProfile, Quality, SourceNote
-from reportgen.profiling import Profiling
+from reportgen.profiler_config import Profiling
 from reportgen.storage import Location, ObjectInfo
 
 _SAY_NONE = "{n} [file is|files are] no profiler configuration that can be read"

@@ -11,7 +11,7 @@ from reportgen.formats import printable
 from reportgen.pipeline.ranks import clock_of, extent_of_job, notes_on_ranks
 from reportgen.pipeline.work import Measured
 from reportgen.profile import JobProfile, Quality, SourceNote
-from reportgen.profiling import Profiling
+from reportgen.profiler_config import Profiling
 from reportgen.report import (
     DataQuality,
     Extent,

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from reportgen.assets import notebook_path
-from reportgen.errors import OutputError
+from reportgen.errors import writing
 from reportgen.pipeline.options import MadeReport, Options, OutputFormat, Watcher
 from reportgen.pipeline.timing import timed
 from reportgen.publish import (
@@ -89,8 +89,11 @@ def publish(
     """
     if OutputFormat.MD in options.formats:
         with timed(watcher, "summary") as step:
+            from reportgen.views.text_reports import markdown_summary
+
             step.text = "wrote the summary"
-            _write_summary(report, staging.summary)
+            with writing(staging.summary):
+                staging.summary.write_text(markdown_summary(report), encoding="utf-8")
     if kernel is not None:
         _make_page(report, options, staging, kernel, watcher)
     if keeps_results:
@@ -118,19 +121,6 @@ def _make_page(
             step.text = f"made a page of {say_bytes(staging.page.stat().st_size)}"
     if OutputFormat.IPYNB not in options.formats:
         staging.notebook.unlink()
-
-
-def _write_summary(report: Report, path: Path) -> None:
-    from reportgen.views.twins import markdown_summary
-
-    try:
-        path.write_text(markdown_summary(report), encoding="utf-8")
-    except OSError as err:
-        raise OutputError(
-            f"Cannot write {path}: {err.strerror}.",
-            hint="Choose another folder with --output.",
-            path=str(path),
-        ) from err
 
 
 def outdated(options: Options) -> Iterator[Path]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from reportgen.pipeline.work import Measured
 from reportgen.profile import Clock, JobProfile, SourceNote
@@ -33,7 +33,8 @@ def extent_of_job(measured: Sequence[Measured]) -> Extent:
     ranks = [part for part in measured if _has_events(part)]
     if all(part.clock is Clock.UNIX for part in ranks):
         return join_extents([part.extent for part in ranks])
-    return max((part.extent for part in ranks), key=_length_ns, default=Extent())
+    longest = max(ranks, key=lambda part: _last_ns(part) - _first_ns(part), default=None)
+    return longest.extent if longest else Extent()
 
 
 def notes_on_ranks(measured: Sequence[Measured]) -> list[SourceNote]:
@@ -42,52 +43,34 @@ def notes_on_ranks(measured: Sequence[Measured]) -> list[SourceNote]:
     if not ranks:
         return []
     traces = "trace was" if len(ranks) == 1 else "traces were"
-    text = f"{say_count(len(ranks))} kernel {traces} read: {_names(ranks)}."
-    return [SourceNote(text=text), *_notes_on_clocks(measured, ranks)]
-
-
-def _notes_on_clocks(measured: Sequence[Measured], ranks: Sequence[Measured]) -> list[SourceNote]:
-    """Say which traces have no wall clock, or lie apart in time."""
+    read = f"{say_count(len(ranks))} kernel {traces} read: {_names(ranks)}."
     nodes = join_extents([part.extent for part in measured if part.rank is None])
-    without = [part for part in ranks if part.clock is Clock.RELATIVE]
-    if without:
-        have = "1 trace has" if len(without) == 1 else f"{say_count(len(without))} traces have"
-        text = f"{have} no wall clock: times are counted from the start of each trace."
-        return [SourceNote(text=text)]
-    return [*_apart(ranks), *_outside_samples(ranks, nodes)]
+    return [SourceNote(text=text) for text in (read, *_on_clocks(ranks, nodes))]
 
 
-def _apart(ranks: Sequence[Measured]) -> list[SourceNote]:
-    """Say when no instant is in all traces."""
-    starts = [(part.extent.first_event_ns or 0, part) for part in ranks]
-    ends = [(part.extent.last_event_ns or 0, part) for part in ranks]
-    if len(ranks) < 2:
-        return []
-    last_start_ns, late = max(starts, key=lambda item: item[0])
-    first_end_ns, early = min(ends, key=lambda item: item[0])
-    if last_start_ns <= first_end_ns:
-        return []
-    text = (
-        f"The traces were not recorded at the same time: {early.node} ends at "
-        f"{iso_utc(first_end_ns)}, {late.node} begins at {iso_utc(last_start_ns)}. They may be of "
-        "different runs; figures over all ranks mix them."
-    )
-    return [SourceNote(text=text)]
-
-
-def _outside_samples(ranks: Sequence[Measured], nodes: Extent) -> list[SourceNote]:
-    """Say when traces and system metrics do not overlap."""
+def _on_clocks(ranks: Sequence[Measured], nodes: Extent) -> Iterator[str]:
+    """Yield which traces have no wall clock, or lie apart in time."""
+    n_without = sum(part.clock is Clock.RELATIVE for part in ranks)
+    if n_without:
+        have = "1 trace has" if n_without == 1 else f"{say_count(n_without)} traces have"
+        yield f"{have} no wall clock: times are counted from the start of each trace."
+        return
+    late, early = max(ranks, key=_first_ns), min(ranks, key=_last_ns)
+    if _first_ns(late) > _last_ns(early) and len(ranks) > 1:
+        yield (
+            f"The traces were not recorded at the same time: {early.node} ends at "
+            f"{iso_utc(_last_ns(early))}, {late.node} begins at {iso_utc(_first_ns(late))}. They "
+            "may be of different runs; figures over all ranks mix them."
+        )
     first_ns, last_ns = nodes.first_ns, nodes.last_ns
     if first_ns is None or last_ns is None:
-        return []
-    outside = [part for part in ranks if not _overlap(part.extent, first_ns, last_ns)]
-    if not outside:
-        return []
-    text = (
-        f"The kernel traces of {_names(outside)} lie outside the time of the system metrics "
-        f"({iso_utc(first_ns)} to {iso_utc(last_ns)}): they may be of another run."
-    )
-    return [SourceNote(text=text)]
+        return
+    outside = [part for part in ranks if _last_ns(part) < first_ns or _first_ns(part) > last_ns]
+    if outside:
+        yield (
+            f"The kernel traces of {_names(outside)} lie outside the time of the system metrics "
+            f"({iso_utc(first_ns)} to {iso_utc(last_ns)}): they may be of another run."
+        )
 
 
 def _names(parts: Sequence[Measured]) -> str:
@@ -96,13 +79,13 @@ def _names(parts: Sequence[Measured]) -> str:
     return f"{listed} and {say_count(more)} more" if more > 0 else listed
 
 
-def _overlap(extent: Extent, first_ns: int, last_ns: int) -> bool:
-    return (extent.last_event_ns or 0) >= first_ns and (extent.first_event_ns or 0) <= last_ns
-
-
 def _has_events(part: Measured) -> bool:
     return part.extent.first_event_ns is not None
 
 
-def _length_ns(extent: Extent) -> int:
-    return (extent.last_event_ns or 0) - (extent.first_event_ns or 0)
+def _first_ns(part: Measured) -> int:
+    return part.extent.first_event_ns or 0
+
+
+def _last_ns(part: Measured) -> int:
+    return part.extent.last_event_ns or 0

@@ -11,7 +11,7 @@ from reportgen.profile.memo import Memo
 from reportgen.profile.python import PythonTable, empty_python
 from reportgen.profile.spans import SpanTable
 from reportgen.profile.system import SystemTable
-from reportgen.profiling import Profiling
+from reportgen.profiler_config import Profiling
 
 NodeId = NewType("NodeId", str)
 

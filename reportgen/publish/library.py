@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
 
-from reportgen.letters import pack
+from reportgen.compression import pack
 from reportgen.publish.policy import digest
 
 DRAWN_KINDS = ("bar", "box", "heatmap", "pie")

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from reportgen.errors import OutputError, PluginError
+from reportgen.errors import OutputError, PluginError, writing
 
 logger = logging.getLogger(__name__)
 
@@ -78,14 +78,8 @@ def run_notebook(notebook: Any, *, output: Path, report_dir: str, manager: Any) 
     """
     executed = _execute(notebook, report_dir, manager)
     _tidy(executed, report_dir)
-    try:
+    with writing(output):
         output.write_text(_nbformat().writes(executed) + "\n", encoding="utf-8")
-    except OSError as err:
-        raise OutputError(
-            f"Cannot write {output}: {err.strerror}.",
-            hint="Choose another folder with --output.",
-            path=str(output),
-        ) from err
 
 
 def is_unchanged(path: Path) -> bool:

@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from reportgen.assets import templates_dir
-from reportgen.errors import OutputError
-from reportgen.names import clean, cut_middle
-from reportgen.pictures import inline
+from reportgen.errors import writing
 from reportgen.publish.library import Library, own_library, whole_library
 from reportgen.publish.policy import Inline, inline_of, policy
+from reportgen.svg_embed import inline
+from reportgen.text_safety import clean, cut_middle
 
 TEMPLATE = "page"
 SHEETS = ("tokens.css", "components.css", "page.css", "timeline.css")
@@ -65,14 +65,8 @@ def export_page(notebook: Path, page: Path, options: PageOptions) -> None:
     exporter.register_filter("library", _library_for)
     exporter.register_filter("policy", functools.partial(_policy, info))
     html, _ = exporter.from_filename(str(notebook), resources={"reportgen": info})
-    try:
+    with writing(page):
         page.write_text(html, encoding="utf-8")
-    except OSError as err:
-        raise OutputError(
-            f"Cannot write {page}: {err.strerror}.",
-            hint="Choose another folder with --output.",
-            path=str(page),
-        ) from err
 
 
 def _page_exporter() -> Any:

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from reportgen.errors import FormatError
-from reportgen.profiling import Profiling
+from reportgen.profiler_config import Profiling
 from reportgen.report.model import (
     DataQuality,
     JobHeader,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from reportgen.profiling import Profiling
+from reportgen.profiler_config import Profiling
 from reportgen.results import Finding, Reason, RuleId, RuleResult, Status
 
 

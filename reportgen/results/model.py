@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import NewType
 
-from reportgen.profiling import ProfilingKind
+from reportgen.profiler_config import ProfilingKind
 from reportgen.results.place import NOWHERE, Depth, Place, Role, Section
 
 RuleId = NewType("RuleId", str)

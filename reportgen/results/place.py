@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from reportgen.profiling import ProfilingKind
+from reportgen.profiler_config import ProfilingKind
 
 OTHERS = "others ("
 """How the name of a part begins that adds up the rest: ``others (12 kernels)``."""

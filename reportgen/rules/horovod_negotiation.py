@@ -19,7 +19,7 @@ from reportgen.facts.distributions import Tally, bin_together, tally_values
 from reportgen.facts.intervals import union_of
 from reportgen.merging import joint_codes, merge_by, rows_by_code, sums_by_code
 from reportgen.profile import NodeProfile, SpanSource, SpanTable
-from reportgen.profiling import ProfilingKind
+from reportgen.profiler_config import ProfilingKind
 from reportgen.rules import kit
 from reportgen.rules.base import About, Need, Outcome, Rule, param
 from reportgen.rules.kit import col, concat, derived, merged, row

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from reportgen.errors import LocationError, OutputError
+from reportgen.errors import LocationError, writing
 from reportgen.report import Report, codec
 from reportgen.results import RuleId, RuleResult
 from reportgen.results import codec as result_codec
@@ -27,17 +27,11 @@ def save(
         OutputError: a file cannot be written.
     """
     files = {f"{rule_id}.json": result for rule_id, result in report.results.items()}
-    try:
+    with writing(report_dir):
         report_dir.mkdir(parents=True, exist_ok=True)
         for name, result in files.items():
             (report_dir / name).write_bytes(_encoded(result, originals or {}))
         (report_dir / REPORT_FILE).write_bytes(codec.encode(report))
-    except OSError as err:
-        raise OutputError(
-            f"Cannot write {err.filename or report_dir}: {err.strerror}.",
-            hint="Choose another folder with --output.",
-            path=str(report_dir),
-        ) from err
     return tuple(report_dir / name for name in (*files, REPORT_FILE))
 
 

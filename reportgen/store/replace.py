@@ -15,7 +15,7 @@ from pathlib import Path
 
 import msgspec
 
-from reportgen.errors import OutputError, WouldOverwriteError
+from reportgen.errors import WouldOverwriteError, writing
 from reportgen.store.directory import REPORT_FILE
 from reportgen.store.leftovers import ASIDE, alone_in, clean_up, in_use, make_staging_folder
 
@@ -77,8 +77,7 @@ def check_replaceable(
     Raises:
         WouldOverwriteError: a file that is not ours, or was edited, is in the way.
     """
-    folder = output / OUTPUT_FOLDER
-    foreign = next(_foreign_files(folder), None)
+    foreign = next(_foreign_files(output / OUTPUT_FOLDER), None)
     if foreign is not None and not keeps_results:
         _refuse(foreign, "is not a result of make-profiler-report")
     for name in writes:
@@ -97,14 +96,10 @@ def _refuse(path: Path, reason: str) -> None:
 
 
 def _foreign_files(folder: Path) -> Iterator[Path]:
-    if not folder.exists():
-        return
-    if not folder.is_dir():
+    if folder.is_dir():
+        yield from (path for path in sorted(folder.iterdir()) if not _is_our_result(path))
+    elif folder.exists():
         yield folder
-        return
-    for path in sorted(folder.iterdir()):
-        if not _is_our_result(path):
-            yield path
 
 
 def _is_our_result(path: Path) -> bool:
@@ -137,19 +132,13 @@ def open_staging(output: Path) -> Iterator[Staging]:
         OutputError: the output folder cannot be made or written.
     """
     with ExitStack() as exits:
-        try:
+        with writing(output, action=f"write in {output}"):
             output.mkdir(parents=True, exist_ok=True)
             with alone_in(output):
                 clean_up(output, OUTPUT_FOLDER)
                 folder = make_staging_folder(output)
                 exits.callback(shutil.rmtree, folder, ignore_errors=True)
                 exits.enter_context(in_use(folder))
-        except OSError as err:
-            raise OutputError(
-                f"Cannot write in {output}: {err.strerror}.",
-                hint="Choose another folder with --output.",
-                path=str(output),
-            ) from err
         yield Staging(folder=folder, output=output)
 
 
@@ -161,7 +150,7 @@ def publish_staging(staging: Staging, *, outdated: Iterable[Path] = ()) -> None:
     Raises:
         OutputError: a rename fails.
     """
-    try:
+    with writing(staging.output, action=f"replace the report in {staging.output}"):
         if staging.results.exists():
             _replace_folder(staging.results, staging.output / OUTPUT_FOLDER, staging.folder / ASIDE)
         for path in outdated:
@@ -169,12 +158,6 @@ def publish_staging(staging: Staging, *, outdated: Iterable[Path] = ()) -> None:
         for staged in (staging.notebook, staging.summary, staging.page):
             if staged.exists():
                 staged.replace(staging.output / staged.name)
-    except OSError as err:
-        raise OutputError(
-            f"Cannot replace the report in {staging.output}: {err.strerror}.",
-            hint="Choose another folder with --output.",
-            path=str(staging.output),
-        ) from err
 
 
 def _replace_folder(new: Path, target: Path, old: Path) -> None:

@@ -11,8 +11,8 @@ from collections.abc import Callable
 from functools import partial
 
 from reportgen.report import Report
-from reportgen.views.blocks import Section
-from reportgen.views.parts import exhibit, figure, frame
+from reportgen.views.accessors import exhibit, figure, frame
+from reportgen.views.cell_output import Section
 from reportgen.views.sections.closing import appendix, data_quality, not_recorded
 from reportgen.views.sections.dashboard import gpu_dashboard
 from reportgen.views.sections.opening import findings, header, job_summary

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from markupsafe import Markup
 
 from reportgen.results import Exhibit, RuleResult
-from reportgen.views.blocks import Block, block_of
+from reportgen.views.cell_output import Block, block_of
 from reportgen.views.exhibits import anchor_of
 from reportgen.views.outline import is_drawn
 

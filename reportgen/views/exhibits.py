@@ -11,25 +11,15 @@ from itertools import groupby
 from markupsafe import Markup
 
 from reportgen.results import Exhibit, ExhibitKind
-from reportgen.views.blocks import Block, block_of
-from reportgen.views.charts import (
-    band,
-    bars,
-    boxes,
-    heatmap,
-    histogram,
-    pie,
-    series,
-    shares,
-    spans,
-)
+from reportgen.views.cell_output import Block, block_of
+from reportgen.views.charts import band, bars, boxes, heatmap, histogram, pie, series, shares, spans
 from reportgen.views.charts.layout import ChartContext, Drawing, Figure, aligned
-from reportgen.views.condense import data_of
 from reportgen.views.fragments import figure_text, render
 from reportgen.views.packing import page_form, plotly_form
-from reportgen.views.shapes import has_shape
 from reportgen.views.sketch import sketch_of
+from reportgen.views.summary_table import data_of
 from reportgen.views.tables import headings_of, table_of
+from reportgen.views.validation import has_shape
 from reportgen.views.values import heading_of, plot_label, prose
 
 logger = logging.getLogger(__name__)
@@ -93,14 +83,9 @@ def _room_of(exhibit: Exhibit) -> str:
 
 def _said(exhibit: Exhibit) -> str:
     """Return an exhibit's caption, its columns called as their headings call them."""
-    headings = headings_of(exhibit.columns)
-    pairs = zip(exhibit.columns, headings, strict=True)
-    called = {column.name: heading for column, heading in pairs if "_" in column.name}
-    return _WORD.sub(lambda word: _called(word[0], called), exhibit.caption)
-
-
-def _called(word: str, called: Mapping[str, str]) -> str:
-    return f"“{called[word]}”" if word in called else word
+    pairs = zip(exhibit.columns, headings_of(exhibit.columns), strict=True)
+    called = {column.name: f"“{heading}”" for column, heading in pairs if "_" in column.name}
+    return _WORD.sub(lambda word: called.get(word[0], word[0]), exhibit.caption)
 
 
 def exhibit_block(exhibit: Exhibit, context: ChartContext, *, title: str = "") -> Block:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from reportgen.report import Report
+from reportgen.report import JobSummary, Report
 from reportgen.text import format_count, format_duration, format_pct
 from reportgen.views.outline import is_of_traces
 from reportgen.views.values import ABSENT, LONGEST_TEXT, say_iso, say_names, shorten
@@ -51,23 +51,21 @@ def summary_rows(report: Report) -> tuple[Fact, ...]:
         *_whole_rows(report, "job"),
         _moment("Start of the training loop", summary.training_loop_start, unknown, report),
         _moment("End of the training loop", summary.training_loop_end, unknown, report),
-        _duration(
-            "Initialization", summary.initialization_in_seconds, summary.initialization_pct, unknown
-        ),
-        _duration(
-            "Training loop",
-            summary.training_loop_duration_in_seconds,
-            summary.training_loop_pct,
-            unknown,
-        ),
-        _duration(
-            "Finalization", summary.finalization_in_seconds, summary.finalization_pct, unknown
-        ),
+        *(_duration(name, lasted_s, pct, unknown) for name, lasted_s, pct in phases_of(summary)),
     ]
     if report.sampling_interval_ms is not None:
         rows.append(Fact(name="Sampling interval", text=_interval(report.sampling_interval_ms)))
     rows.append(_nodes(report, most=12))
     return tuple(rows)
+
+
+def phases_of(summary: JobSummary) -> tuple[tuple[str, float | None, float | None], ...]:
+    """Return name, seconds and percentage of each phase of the job."""
+    return (
+        ("Initialization", summary.initialization_in_seconds, summary.initialization_pct),
+        ("Training loop", summary.training_loop_duration_in_seconds, summary.training_loop_pct),
+        ("Finalization", summary.finalization_in_seconds, summary.finalization_pct),
+    )
 
 
 def _whole_rows(report: Report, whole: str) -> list[Fact]:

@@ -93,9 +93,8 @@ def gauge_of(finding: Finding) -> Gauge | None:
     measured, threshold = finding.measured, finding.threshold
     if measured is None or threshold is None or measured < 0 or threshold <= 0:
         return None
-    top = 100.0 if finding.unit == "%" else max(measured, threshold) * _HEADROOM
-    if max(measured, threshold) > top:
-        top = max(measured, threshold) * _HEADROOM
+    largest = max(measured, threshold)
+    top = 100.0 if finding.unit == "%" and largest <= 100 else largest * _HEADROOM
     return Gauge(
         measured_pct=round(100 * measured / top, 2), threshold_pct=round(100 * threshold / top, 2)
     )

@@ -12,8 +12,8 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from reportgen.assets import templates_dir
-from reportgen.letters import pack
-from reportgen.pictures import embed
+from reportgen.compression import pack
+from reportgen.svg_embed import embed
 from reportgen.views.theme import resolved, with_fallback
 from reportgen.views.values import LONGEST_TEXT, shorten
 

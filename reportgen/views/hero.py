@@ -11,11 +11,11 @@ from dataclasses import dataclass, replace
 
 from reportgen.report import Report
 from reportgen.results import Exhibit, ExhibitKind, PartWords, RuleResult, Status, words_for
-from reportgen.text import format_duration, format_pct
+from reportgen.text import format_duration, format_pct, plural
 from reportgen.units import percentages
 from reportgen.views.charts.arrays import numbers
+from reportgen.views.color_roles import inks, inks_of
 from reportgen.views.labels import WIDE_PX, LabelPlace, heading_pct, place_labels
-from reportgen.views.meaning import inks, inks_of
 from reportgen.views.outline import about_of, section_of
 from reportgen.views.values import heading_of, prose, shorten
 
@@ -134,13 +134,10 @@ def _gpu_picture(result: RuleResult, budget: Exhibit, link: str) -> Picture:
 
 def _count_gpus(result: RuleResult) -> int:
     """Return how many GPUs the table of parts names; 0 without one."""
-    tables = (item for item in result.exhibits if item.kind is ExhibitKind.TABLE)
-    columns = next((item.columns for item in tables if _names_parts(item)), ())
-    return len(set(zip(*(column.values for column in columns[:2]), strict=True)))
-
-
-def _names_parts(table: Exhibit) -> bool:
-    return any(column.name == "part" for column in table.columns)
+    for item in result.exhibits:
+        if item.kind is ExhibitKind.TABLE and any(column.name == "part" for column in item.columns):
+            return len(set(zip(*(column.values for column in item.columns[:2]), strict=True)))
+    return 0
 
 
 def _cpu_picture(report: Report) -> Picture | None:
@@ -201,9 +198,7 @@ def _folded(parts: Sequence[_Part], words: PartWords) -> list[_Part]:
         pct=sum(part.pct for part in small),
         ink="rg-ink-idle-2",
     )
-    kept = [part for part in parts if part not in small]
-    place = parts.index(small[0])
-    return [*kept[:place], joined, *kept[place:]]
+    return [joined if part is small[0] else part for part in parts if part not in small[1:]]
 
 
 def _by_size(members: Sequence[str], found: Mapping[str, _Part], words: PartWords) -> list[str]:
@@ -216,30 +211,24 @@ def _segments(parts: Sequence[_Part], amounts: Sequence[str]) -> tuple[Segment, 
     total = sum(part.value for part in parts) or 1.0
     widths = [100 * part.value / total for part in parts]
     centres = [sum(widths[:at]) + width / 2 for at, width in enumerate(widths)]
-    texts = [
-        (part.name, f"{format_pct(part.pct)} {amount}")
+    lengths = [
+        max(len(part.name), len(f"{format_pct(part.pct)} {amount}"))
         for part, amount in zip(parts, amounts, strict=True)
     ]
-    lengths = [max(map(len, lines)) for lines in texts]
-    places = zip(
-        place_labels(centres, lengths),
-        place_labels(centres, lengths, bar_px=WIDE_PX),
-        strict=True,
-    )
+    usual = place_labels(centres, lengths)
+    wide = place_labels(centres, lengths, bar_px=WIDE_PX)
     return tuple(
         Segment(
             name=part.name,
             pct=format_pct(part.pct),
-            amount=amount,
-            width_pct=round(width, 3),
-            at_pct=round(centre, 3),
+            amount=amounts[at],
+            width_pct=round(widths[at], 3),
+            at_pct=round(centres[at], 3),
             ink=part.ink,
-            usual=usual,
-            wide=wide,
+            usual=usual[at],
+            wide=wide[at],
         )
-        for part, amount, width, centre, (usual, wide) in zip(
-            parts, amounts, widths, centres, places, strict=True
-        )
+        for at, part in enumerate(parts)
     )
 
 
@@ -253,13 +242,8 @@ def _headings(parts: Sequence[_Part], groups: Mapping[str, tuple[str, ...]]) -> 
         width_pct = 100 * sum(part.value for part in its) / total
         pct = format_pct(sum(part.pct for part in its))
         is_headed = len(parts) > 1 and heading_pct(f"{text} {pct}") <= width_pct
-        made.append(
-            Heading(
-                text=text if is_headed else "",
-                pct=pct if is_headed else "",
-                width_pct=round(width_pct, 3),
-            )
-        )
+        said = (text, pct) if is_headed else ("", "")
+        made.append(Heading(text=said[0], pct=said[1], width_pct=round(width_pct, 3)))
     return tuple(made)
 
 
@@ -296,10 +280,9 @@ def _says(
     lost = say_usd(idle_s * usd) if usd is not None else _say_hours(idle_s)
     idled = f"{format_pct(idle_pct)} of it ({lost}) was lost {_cause(idle, words)}" if idle else ""
     aside = f"{format_pct(aside_pct)} of it {words.aside_says}"
-    if idle_pct >= TOLD_FROM_PCT and aside_pct >= TOLD_FROM_PCT and words.tells_aside:
-        return f"{worked}; {aside}, {idled}."
     if idle_pct >= TOLD_FROM_PCT:
-        return f"{worked}; {idled}."
+        is_told = aside_pct >= TOLD_FROM_PCT and words.tells_aside
+        return f"{worked}; {aside}, {idled}." if is_told else f"{worked}; {idled}."
     if is_unrecorded:
         return f"{worked}."
     if aside_pct >= TOLD_FROM_PCT:
@@ -316,7 +299,7 @@ def _cause(idle: Sequence[_Part], words: PartWords) -> str:
 
 
 def _say_whole(total_s: float, n_gpus: int) -> str:
-    gpus = f"{n_gpus:,} GPU" if n_gpus == 1 else f"{n_gpus:,} GPUs"
+    gpus = plural(n_gpus, "GPU")
     if n_gpus <= 1:
         return f"{gpus if n_gpus else 'all GPUs'}, {format_duration(total_s)}"
     return f"{gpus} × {format_duration(total_s / n_gpus)} = {_say_hours(total_s)} of GPU time"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 NARROWEST_PX, WIDE_PX = 640.0, 864.0
 """The labels hang only where the bar is at least this wide, and are hung anew where it is wide
@@ -54,11 +54,7 @@ def place_labels(
     widths = [100 * (count * _CHARACTER_PX + _PADDING_PX) / bar_px for count in lengths]
     ways = [_hung(at_pct, widths, n_right) for n_right in range(len(widths), -1, -1)]
     best = min(ways, key=_cost)
-    is_right = [box.start == box.at for box in best]
-    return [
-        LabelPlace(line=box.line, runs_left=not runs_right)
-        for box, runs_right in zip(best, is_right, strict=True)
-    ]
+    return [LabelPlace(line=box.line, runs_left=box.start != box.at) for box in best]
 
 
 def _hung(at_pct: Sequence[float], widths: Sequence[float], n_right: int) -> list[_Box]:
@@ -67,13 +63,10 @@ def _hung(at_pct: Sequence[float], widths: Sequence[float], n_right: int) -> lis
     for place in (*range(n_right - 1, -1, -1), *range(n_right, len(widths))):
         at, width = at_pct[place], widths[place]
         start, end = (at, at + width) if place < n_right else (at - width, at)
-        candidates = (
-            _Box(at=at, start=start, end=end, line=line, is_apart=True)
-            for line in range(len(widths))
-        )
+        worst = _Box(at=at, start=start, end=end, line=len(boxes), is_apart=False)
+        ways = (replace(worst, line=line, is_apart=True) for line in range(len(widths)))
         boxes[place] = next(
-            (box for box in candidates if all(_is_apart(box, other) for other in boxes.values())),
-            _Box(at=at, start=start, end=end, line=len(boxes), is_apart=False),
+            (box for box in ways if all(_is_apart(box, other) for other in boxes.values())), worst
         )
     return [boxes[place] for place in range(len(widths))]
 

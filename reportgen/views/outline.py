@@ -8,7 +8,7 @@ from reportgen.report import Report
 from reportgen.results import About, Exhibit, Finding, RuleId, Section, Status
 from reportgen.views.charts.layout import ChartContext
 from reportgen.views.exhibits import anchor_of
-from reportgen.views.shapes import has_shape
+from reportgen.views.validation import has_shape
 
 ALL_CHECKS_ID = "rules-summary"
 KERNELS, SYSTEM = "kernel traces", "system metrics"

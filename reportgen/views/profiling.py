@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from reportgen.profiling import ProfiledWindow, Profiling, ProfilingKind
+from reportgen.profiler_config import ProfiledWindow, Profiling, ProfilingKind
 from reportgen.report import Report
 from reportgen.results import Exhibit, ExhibitKind, exhibit
 from reportgen.text import format_duration, plural

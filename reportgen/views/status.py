@@ -6,7 +6,7 @@ from collections import Counter
 
 from reportgen.report import Report
 from reportgen.results import ReasonCode, RuleId, Severity, Status
-from reportgen.views.blocks import State
+from reportgen.views.cell_output import State
 from reportgen.views.outline import KERNELS, SYSTEM, about_of, is_of_traces, section_of
 from reportgen.views.profiling import was_asked_for, why_not_recorded
 

@@ -87,11 +87,7 @@ def table_of(exhibit: Exhibit, *, is_unix: bool, file: str) -> TableInfo:
     shown = min(n_rows, MOST_ROWS, max(FIRST_ROWS, MOST_CELLS // max(len(exhibit.columns), 1)))
     row_units = _row_units(exhibit)
     columns = [
-        (
-            _worded(column, exhibit.place)
-            if exhibit.place.words and column.name in _PARTS
-            else _spaced(column)
-        )
+        _worded(column, exhibit.place)
         for column in exhibit.columns
         if (row_units is None or column.name != UNIT_COLUMN) and _holds_something(column)
     ]
@@ -99,11 +95,7 @@ def table_of(exhibit: Exhibit, *, is_unix: bool, file: str) -> TableInfo:
     cells = [_cells(column, row_units, day, stop=shown, is_unix=is_unix) for column in columns]
     rows = tuple(zip(*cells, strict=True))
     first = shown if shown <= WHOLE_UP_TO_ROWS else FIRST_ROWS
-    remark = (
-        f"{n_rows - shown:,} more rows are in {file}, exhibit “{exhibit.id}”."
-        if shown < n_rows
-        else ""
-    )
+    hidden = f"{n_rows - shown:,} more rows are in {file}, exhibit “{exhibit.id}”."
     return TableInfo(
         label=exhibit.title,
         heads=tuple(
@@ -113,7 +105,7 @@ def table_of(exhibit: Exhibit, *, is_unix: bool, file: str) -> TableInfo:
         rows=rows[:first],
         folded=rows[first:],
         n_rows=n_rows,
-        remark=remark,
+        remark=hidden if shown < n_rows else "",
     )
 
 
@@ -159,18 +151,16 @@ def _instants(column: Column, stop: int) -> list[str]:
 
 
 def _worded(column: Column, place: Place) -> Column:
-    """Return a column of parts with the words that are declared for them."""
-    names = [str(value) for value in column.values]
-    called = words_for(place, names).names
-    return replace(column, values=tuple(called.get(name, name) for name in names))
-
-
-def _spaced(column: Column) -> Column:
-    """Return a column of causes without the signs of their codes: ``host late: copy``."""
-    if column.name != "cause":
+    """Return a column of parts in the words declared for them; causes without signs of codes."""
+    if column.name not in _PARTS or not (place.words or column.name == "cause"):
         return column
-    values = (str(value).replace("_", " ").replace(":", ": ") for value in column.values)
-    return replace(column, values=tuple(values))
+    names = [str(value) for value in column.values]
+    if place.words:
+        called = words_for(place, names).names
+        return replace(column, values=tuple(called.get(name, name) for name in names))
+    return replace(
+        column, values=tuple(name.replace("_", " ").replace(":", ": ") for name in names)
+    )
 
 
 def _holds_something(column: Column) -> bool:
@@ -201,11 +191,8 @@ def _cells(
     if is_moment(column):
         return [_moment(value, instant_scale(column)) for value in values]
     if column.type is ColumnType.FLOAT and not column.unit and row_units is None:
-        texts = say_column(numbers(values))
-        return [
-            Shown(text=text, exact=exactly(value))
-            for text, value in zip(texts, values, strict=True)
-        ]
+        texts = zip(say_column(numbers(values)), values, strict=True)
+        return [Shown(text=text, exact=exactly(value)) for text, value in texts]
     if row_units is not None and not column.unit:
         pairs = zip(values, row_units[:stop], strict=True)
         return [shown_value(value, unit, row_unit=unit) for value, unit in pairs]

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from reportgen.names import clean, cut_middle
 from reportgen.results import Column, ColumnType, Scalar
 from reportgen.text import format_bytes, format_count, format_duration, format_pct
+from reportgen.text_safety import clean, cut_middle
 
 ABSENT = "–"
 _LONGEST_NAME = 96

@@ -13,7 +13,7 @@ import pytest
 
 import reportgen
 from reportgen.errors import ConfigError, LocationError, PlaceError
-from reportgen.explore import functions_at, in_intervals, moments, wait_for_job
+from reportgen.explore import functions_at, in_intervals, selections, wait_for_job
 from reportgen.explore.frames import (
     DATALOADER_COLUMNS,
     FRAMEWORK_COLUMNS,
@@ -233,13 +233,13 @@ def test_files_that_were_read_are_not_opened_again(
 
 def test_a_timeline_of_horovods_own_may_be_called_like_a_node(job: Path) -> None:
     before = reportgen.open(str(job))
-    alone, extent_us = len(before.framework_metrics()), moments.events_extent_us(before)
+    alone, extent_us = len(before.framework_metrics()), selections.events_extent_us(before)
     own = horovod_bytes(negotiation_lines(late_rank(2)))
     (job / "profiler-output" / "algo-1.json").write_bytes(own)
     both = reportgen.open(str(job))
     assert both.nodes == ("algo-1", "algo-1")
 
-    assert moments.events_extent_us(both) == extent_us
+    assert selections.events_extent_us(both) == extent_us
     for _ in range(2):  # read, then kept
         names = both.framework_metrics()["framework_metric"]
         assert len(names) > alone

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 import reportgen
-from reportgen.explore import Job, activity, compare, inside, moments, statistics
+from reportgen.explore import Job, activity, compare, selections, statistics, utilization_within
 from tests.explore import second_look
 from tests.explore.second_look import Sums
 from tests.shared_data import ORACLE_JOBS, SHARED_DATA, needs_shared_data
@@ -65,20 +65,20 @@ def test_frames_hold_every_line_and_every_event(looked: Looked) -> None:
 
 def test_bottlenecks_and_classes_of_gpu_samples(looked: Looked) -> None:
     system, framework = looked.job.system_metrics(), looked.job.framework_metrics()
-    found = moments.cpu_bottlenecks(system)
+    found = selections.cpu_bottlenecks(system)
     at_us = found["timestamp_us"] + looked.job.origin_us
     expected = second_look.bottlenecks(looked.samples)
 
     assert set(zip(found["nodeID"], found["gpu"], at_us, strict=True)) == expected
     assert len(found) == len(expected)
-    counted = moments.gpu_classes(system, framework, found)
+    counted = selections.gpu_classes(system, framework, found)
     assert {
         (row[0], row[1]): list(row[2:]) for row in counted.itertuples(index=False)
     } == second_look.classes(looked.samples, looked.events)
     steps = looked.events[looked.events["phase"].str.startswith("Step:")]
     if len(steps):
         in_loop = at_us.between(steps["start"].min(), steps["end"].max())
-        places = moments.places_in_job(found, framework)
+        places = selections.places_in_job(found, framework)
         assert (places == "training loop").tolist() == in_loop.tolist()
 
 
@@ -97,7 +97,7 @@ def test_distances_between_gpus_are_those_of_scipy(looked: Looked) -> None:
 
 def test_what_ran_at_bottlenecks_and_at_work(looked: Looked) -> None:
     system = looked.job.system_metrics()
-    for rows in (moments.cpu_bottlenecks(system), moments.busy_moments(system)):
+    for rows in (selections.cpu_bottlenecks(system), selections.busy_moments(system)):
         instants = set(
             zip(rows["nodeID"], rows["timestamp_us"] + looked.job.origin_us, strict=True)
         )
@@ -109,7 +109,7 @@ def test_what_ran_at_bottlenecks_and_at_work(looked: Looked) -> None:
 
 
 def test_slow_steps_and_what_ran_in_them(looked: Looked) -> None:
-    slow, normal = moments.split_steps(looked.job.framework_metrics())
+    slow, normal = selections.split_steps(looked.job.framework_metrics())
     expected_slow, expected_normal = second_look.split_steps(looked.events)
 
     sums = []
@@ -131,9 +131,9 @@ def test_slow_steps_and_what_ran_in_them(looked: Looked) -> None:
 
 
 def test_use_inside_slow_and_normal_steps(looked: Looked) -> None:
-    slow, normal = moments.split_steps(looked.job.framework_metrics())
+    slow, normal = selections.split_steps(looked.job.framework_metrics())
     both = second_look.split_steps(looked.events)
-    use = inside.utilization_inside(
+    use = utilization_within.utilization_inside(
         looked.job.system_metrics(), {"slow": slow, "normal": normal}
     ).set_index(["group", "metric"])
 

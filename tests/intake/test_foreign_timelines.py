@@ -12,7 +12,7 @@ import pytest
 from reportgen import intake
 from reportgen.formats.trace_events.runs import CHUNK_BYTES
 from reportgen.profile import Clock, NodeProfile, Quality, SpanSource
-from reportgen.profiling import ProfiledWindow, Profiling, ProfilingKind
+from reportgen.profiler_config import ProfiledWindow, Profiling, ProfilingKind
 from reportgen.units import NS_PER_US
 from sample_data.horovod import horovod_bytes, late_rank, negotiation_lines
 from tests.builders import START_S, timeline_lines, write_end_marker, write_system, write_timeline

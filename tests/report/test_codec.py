@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reportgen.errors import FormatError
-from reportgen.profiling import ProfiledWindow, Profiling, ProfilingKind
+from reportgen.profiler_config import ProfiledWindow, Profiling, ProfilingKind
 from reportgen.report import (
     DataQuality,
     JobHeader,

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reportgen.errors import FormatError
-from reportgen.profiling import ProfilingKind
+from reportgen.profiler_config import ProfilingKind
 from reportgen.results import (
     About,
     Choice,

@@ -13,7 +13,7 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_outp
 from reportgen import views
 from reportgen.publish.page import PageOptions, export_page
 from reportgen.report import Report
-from reportgen.views.blocks import outputs
+from reportgen.views.cell_output import outputs
 
 SECTIONS = (
     "overview",

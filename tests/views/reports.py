@@ -6,7 +6,7 @@ import math
 import random
 from dataclasses import replace
 
-from reportgen.profiling import Profiling
+from reportgen.profiler_config import Profiling
 from reportgen.report import (
     DataQuality,
     JobHeader,

@@ -9,12 +9,12 @@ import pytest
 from reportgen import views
 from reportgen.report import Report
 from reportgen.results import ExhibitKind, ReasonCode, Severity, Status, exhibit
-from reportgen.views.blocks import Section, outputs
+from reportgen.views.cell_output import Section, outputs
 from reportgen.views.charts import bars, series
 from reportgen.views.charts.bars import as_ranking
 from reportgen.views.charts.layout import ChartContext
+from reportgen.views.color_roles import inks
 from reportgen.views.exhibits import figure_of
-from reportgen.views.meaning import inks
 from reportgen.views.sections.closing import absent_of
 from reportgen.views.status import hint_of
 from reportgen.views.verdict import verdict_of

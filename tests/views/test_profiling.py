@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from reportgen import views
-from reportgen.profiling import ProfiledWindow, Profiling, ProfilingKind
+from reportgen.profiler_config import ProfiledWindow, Profiling, ProfilingKind
 from reportgen.results import ReasonCode
 from reportgen.views.profiling import profiling_table, say_window
 from reportgen.views.status import hint_of, is_applicable

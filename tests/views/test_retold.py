@@ -6,7 +6,7 @@ from reportgen import views
 from reportgen.report import Report
 from reportgen.results import Exhibit, ExhibitKind, Severity, Status, exhibit
 from reportgen.views.retold import are_same
-from reportgen.views.twins.terminal import terminal_lines
+from reportgen.views.text_reports.terminal import terminal_lines
 from tests.views import reports
 
 COUNTED, RHYTHM = "18 of 935 steps are slow", "Every 50th step is slow"

@@ -18,7 +18,7 @@ from reportgen.results import (
     Where,
     exhibit,
 )
-from reportgen.views.blocks import METADATA_KEY, Section, outputs
+from reportgen.views.cell_output import METADATA_KEY, Section, outputs
 from reportgen.views.facts import summary_rows
 from reportgen.views.findings import card_of, gauge_of
 from reportgen.views.sections.closing import notes_of, quality_rows

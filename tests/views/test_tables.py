@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from reportgen.results import Exhibit, ExhibitKind, exhibit
 from reportgen.rules.gpu_time_budget import RULE
-from reportgen.views.condense import CONDENSED_ROWS, data_of
+from reportgen.views.summary_table import CONDENSED_ROWS, data_of
 from reportgen.views.tables import FIRST_ROWS, MOST_CELLS, headings_of, table_of
 from reportgen.views.values import Shown
 from tests.views import reports

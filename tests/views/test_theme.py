@@ -8,7 +8,7 @@ import pytest
 from reportgen.assets import templates_dir
 from reportgen.results import ExhibitKind, Role, exhibit
 from reportgen.views import theme
-from reportgen.views.meaning import Ink, hue_of, inks, inks_of
+from reportgen.views.color_roles import Ink, hue_of, inks, inks_of
 
 
 def _luminance(colour: str) -> float:

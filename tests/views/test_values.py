@@ -2,7 +2,7 @@
 
 import pytest
 
-from reportgen import names
+from reportgen import text_safety
 from reportgen.results import column
 from reportgen.views import values
 
@@ -99,8 +99,8 @@ def test_a_long_name_keeps_both_ends_and_the_whole_is_at_hand():
 
 
 def test_control_characters_and_marks_of_direction_become_visible():
-    assert names.clean("a\u202eb\x00c\u2066d") == "a\ufffdb\ufffdc\ufffdd"
-    assert names.clean("tab\tline\nend 👩‍🔬") == "tab\tline\nend 👩‍🔬"
+    assert text_safety.clean("a\u202eb\x00c\u2066d") == "a\ufffdb\ufffdc\ufffdd"
+    assert text_safety.clean("tab\tline\nend 👩‍🔬") == "tab\tline\nend 👩‍🔬"
 
 
 def test_plotly_sees_no_markup_in_a_label():

@@ -26,7 +26,7 @@ from reportgen.results import (
     Track,
     exhibit,
 )
-from reportgen.views.blocks import outputs
+from reportgen.views.cell_output import outputs
 from reportgen.views.sections.walk import FUNCTIONS, section_ids
 from tests.views import reports
 

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from reportgen.formats.diagnostics import printable
-from reportgen.profiling import ProfiledWindow, Profiling, ProfilingKind
+from reportgen.profiler_config import ProfiledWindow, Profiling, ProfilingKind
 
 MAX_BYTES = 1 << 20
 """Larger files are no configuration; real ones have 2 kB."""

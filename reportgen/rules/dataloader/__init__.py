@@ -11,7 +11,7 @@ import numpy as np
 from reportgen import results
 from reportgen.facts.loader import LEAST_SECONDS, median_loaders, minutes_out_of_range
 from reportgen.facts.usage import USED_UP_RATIO
-from reportgen.profiling import ProfilingKind
+from reportgen.profiler_config import ProfilingKind
 from reportgen.results import Details, Finding, JsonValue, Reason, ReasonCode, Severity
 from reportgen.rules import kit
 from reportgen.rules.base import About, Need, Outcome, Rule

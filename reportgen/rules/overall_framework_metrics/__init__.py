@@ -8,7 +8,7 @@ from dataclasses import replace
 from reportgen import results
 from reportgen.facts.breakdown import OTHERS
 from reportgen.facts.steps import Loop, find_straggler, main_paces
-from reportgen.profiling import ProfilingKind
+from reportgen.profiler_config import ProfilingKind
 from reportgen.results import Counters, Details, Exhibit, Finding, Role, Where
 from reportgen.rules.aws.breakdown import (
     breakdown_details,

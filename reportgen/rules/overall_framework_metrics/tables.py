@@ -45,8 +45,8 @@ class OperatorSums:
     device: str = col()
     name: str = col(name="operator")
     count: int = col(reduce=sum)
-    total_us: int = derived(lambda item: round(item.total_ns / NS_PER_US), "us")
-    self_us: int = derived(lambda item: round(item.self_ns / NS_PER_US), "us")
+    total_us: float = derived(lambda item: round(item.total_ns / NS_PER_US), "us")
+    self_us: float = derived(lambda item: round(item.self_ns / NS_PER_US), "us")
     total_ns: int = merged(sum)
     self_ns: int = merged(sum)
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from reportgen import results
 from reportgen.facts import python_profiles as python
 from reportgen.facts.python_profiles import FunctionSum, Kind, ProfileSum
-from reportgen.profiling import ProfilingKind
+from reportgen.profiler_config import ProfilingKind
 from reportgen.results import Exhibit, ExhibitKind, Finding, Role
 from reportgen.rules import kit
 from reportgen.rules.base import About, Need, Outcome, Rule

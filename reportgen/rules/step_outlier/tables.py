@@ -337,9 +337,9 @@ def _steps_of_details(workers: Mapping[str, Mapping[str, Any]]) -> Exhibit:
                 *(
                     (f"{name}_s", "s", [number(one.get(name)) for one in stats])
                     for name in STATISTICS
-                ),
-                ("outliers", "", n_outliers),
+                )
             ),
+            results.column("outliers", "", n_outliers, type=results.ColumnType.INT),
         ],
     )
 

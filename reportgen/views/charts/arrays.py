@@ -14,6 +14,7 @@ from array import array
 from base64 import b64encode
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Literal
 
 Number = float | int | None
@@ -151,17 +152,9 @@ def outline(
 
 
 def _stretches(low: Sequence[Number], high: Sequence[Number]) -> list[tuple[int, int]]:
-    found, start = [], None
-    for index, (below, above) in enumerate(zip(low, high, strict=True)):
-        is_there = below is not None and above is not None
-        if is_there and start is None:
-            start = index
-        elif not is_there and start is not None:
-            found.append((start, index))
-            start = None
-    if start is not None:
-        found.append((start, len(low)))
-    return found
+    is_there = [None not in pair for pair in zip(low, high, strict=True)]
+    runs = (list(run) for there, run in groupby(range(len(low)), is_there.__getitem__) if there)
+    return [(run[0], run[-1] + 1) for run in runs]
 
 
 def _bytes(dtype: str, values: Iterable[Number]) -> bytes:

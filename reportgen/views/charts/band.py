@@ -15,8 +15,8 @@ from reportgen.views import theme
 from reportgen.views.charts import layout
 from reportgen.views.charts.arrays import Numbers, Outline, Pairs, numbers
 from reportgen.views.charts.layout import ChartContext, Drawing, UnitScale
-from reportgen.views.meaning import Ink, inks_of
-from reportgen.views.shapes import BAND_PARTS, bands_of
+from reportgen.views.color_roles import Ink, inks_of
+from reportgen.views.validation import BAND_PARTS, bands_of
 from reportgen.views.values import heading_of, plot_label
 
 MOST_ENVELOPES = 3

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from reportgen.results import ColumnType, Exhibit, ExhibitKind
 from reportgen.views.charts.arrays import numbers
 from reportgen.views.charts.shares import FULL_NAME, named
-from reportgen.views.meaning import PLAIN, Ink, hue_of, inks_of, inks_of_columns
+from reportgen.views.color_roles import PLAIN, Ink, hue_of, inks_of, inks_of_columns
 from reportgen.views.tables import MOST_CELLS, headings_of
 from reportgen.views.values import Shown, exact_name, heading_of, say, shorten, shown_value
 
@@ -83,16 +83,8 @@ def info(exhibit: Exhibit, *, file: str) -> BarsInfo:
     texts = [column for column in others if column.type is ColumnType.TEXT]
     values = [numbers(column.values) for column in groups]
     has_bars = [column.unit == groups[0].unit for column in groups]
-    longest = max(
-        (
-            abs(item)
-            for items, is_drawn in zip(values, has_bars, strict=True)
-            if is_drawn
-            for item in items
-            if item is not None
-        ),
-        default=0.0,
-    )
+    drawn = [values[at] for at, has_bar in enumerate(has_bars) if has_bar]
+    longest = max((abs(item) for items in drawn for item in items if item is not None), default=0.0)
     group_inks = inks_of_columns(exhibit, groups)
     is_lone = sum(has_bars) == 1 and group_inks[0].hue == PLAIN
     names = [str(name) for name in name_column.values]

@@ -10,7 +10,7 @@ from reportgen.views import theme
 from reportgen.views.charts import layout
 from reportgen.views.charts.arrays import numbers
 from reportgen.views.charts.layout import ChartContext, Drawing, UnitScale
-from reportgen.views.meaning import inks_of
+from reportgen.views.color_roles import inks_of
 from reportgen.views.values import plot_label
 
 MOST_BOXES = 40

@@ -11,7 +11,7 @@ from reportgen.views import theme
 from reportgen.views.charts import layout
 from reportgen.views.charts.arrays import float32, float64, numbers
 from reportgen.views.charts.layout import ChartContext, Drawing, UnitScale
-from reportgen.views.meaning import Ink, inks_of_columns
+from reportgen.views.color_roles import Ink, inks_of_columns
 from reportgen.views.values import heading_of, plot_label
 
 MOST_WITH_BARS = 2

@@ -167,11 +167,7 @@ def layout(**parts: object) -> dict[str, Any]:
             "font": {"color": _TEXT},
             "bgcolor": "rgba(0,0,0,0)",
         },
-        "modebar": {
-            "bgcolor": "rgba(0,0,0,0)",
-            "color": _MUTED,
-            "activecolor": "var(--rg-link)",
-        },
+        "modebar": {"bgcolor": "rgba(0,0,0,0)", "color": _MUTED, "activecolor": "var(--rg-link)"},
         **parts,
     }
 
@@ -226,11 +222,7 @@ def axis(title: str = "", **parts: object) -> dict[str, Any]:
         **parts,
     }
     if title:
-        made["title"] = {
-            "text": title,
-            "font": {"color": _MUTED, "size": _SMALL},
-            "standoff": 6,
-        }
+        made["title"] = {"text": title, "font": {"color": _MUTED, "size": _SMALL}, "standoff": 6}
     return made
 
 

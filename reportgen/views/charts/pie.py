@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from reportgen.names import cut_middle
+from reportgen.text_safety import cut_middle
 from reportgen.views.charts.layout import Drawing, layout
 from reportgen.views.charts.shares import Part
 from reportgen.views.theme import N_SHADES, on, shade

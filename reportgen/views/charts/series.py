@@ -10,7 +10,7 @@ from reportgen.results import Exhibit
 from reportgen.views.charts import layout
 from reportgen.views.charts.arrays import Numbers, numbers
 from reportgen.views.charts.layout import ChartContext, Drawing, UnitScale
-from reportgen.views.meaning import Ink, inks_of_columns
+from reportgen.views.color_roles import Ink, inks_of_columns
 from reportgen.views.values import heading_of, plot_label
 
 PANEL_PX = 190

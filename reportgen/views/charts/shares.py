@@ -5,20 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from reportgen.names import clean
 from reportgen.results import Column, ColumnType, Exhibit, ExhibitKind, Scalar, words_for
 from reportgen.text import format_pct
+from reportgen.text_safety import clean
 from reportgen.views.charts.arrays import numbers
-from reportgen.views.meaning import Ink, inks_of
+from reportgen.views.color_roles import Ink, inks_of
 from reportgen.views.theme import N_SHADES
-from reportgen.views.values import (
-    Shown,
-    exact_name,
-    exactly,
-    heading_of,
-    shorten,
-    shown_value,
-)
+from reportgen.views.values import Shown, exact_name, exactly, heading_of, shorten, shown_value
 
 FULL_NAME = "full_name"
 """A column of names whose short forms are the parts: shown where a part is pointed at."""

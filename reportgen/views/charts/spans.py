@@ -10,7 +10,7 @@ from reportgen.results import Exhibit
 from reportgen.views.charts import layout
 from reportgen.views.charts.arrays import float64, numbers
 from reportgen.views.charts.layout import ChartContext, Drawing
-from reportgen.views.meaning import Ink, inks_of
+from reportgen.views.color_roles import Ink, inks_of
 from reportgen.views.values import plot_label, say_interval
 
 MOST_LANES = 40

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from reportgen.report import QualityNote, Report
 from reportgen.text import format_count
-from reportgen.views.blocks import Section, State, block_of, head_block, pairs_block
+from reportgen.views.cell_output import Section, State, block_of, head_block, pairs_block
 from reportgen.views.facts import Fact
 from reportgen.views.outline import is_of_traces, section_of, title_of
 from reportgen.views.sections.opening import LOSS_COUNTERS

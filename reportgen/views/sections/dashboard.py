@@ -10,7 +10,7 @@ from itertools import takewhile
 from reportgen.report import Report
 from reportgen.results import Column, DashboardPanel, Exhibit, ExhibitKind, RuleId, RuleResult
 from reportgen.text import format_pct
-from reportgen.views.blocks import Block, Section, head_block
+from reportgen.views.cell_output import Block, Section, head_block
 from reportgen.views.charts.arrays import numbers
 from reportgen.views.charts.bars import as_ranking
 from reportgen.views.charts.layout import label_room_px
@@ -87,8 +87,7 @@ def headline(exhibit: Exhibit) -> str:
         return exhibit.title
     values = {name: _said(column, at) for name, column in columns.items()}
     values["title"] = exhibit.title
-    named = _NAMED.findall(place.headline)
-    if not set(named) <= values.keys():
+    if not set(_NAMED.findall(place.headline)) <= values.keys():
         return exhibit.title
     return _NAMED.sub(lambda found: values[found[1]], place.headline)
 
@@ -124,11 +123,9 @@ def _block(panel: Panel, panels: Sequence[Panel], report: Report) -> Block:
         )
 
     def draw(item: Exhibit) -> Block:
-        place = item.place.dashboard
-        if place is not None and place.row_noun:
-            ranked = as_ranking(item, row_noun=place.row_noun)
-            return exhibit_block(ranked, context, title=headline(item))
-        return exhibit_block(item, context, title=headline(item))
+        noun = item.place.dashboard.row_noun if item.place.dashboard else ""
+        shown = as_ranking(item, row_noun=noun) if noun else item
+        return exhibit_block(shown, context, title=headline(item))
 
     if panel.exhibit.place.choice is None:
         return draw(panel.exhibit)

@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 from reportgen.report import JobSummary, Report
 from reportgen.results import ExhibitKind, Severity, exhibit
 from reportgen.text import plural
-from reportgen.views.blocks import Block, Section, State, head_block, pairs_block
+from reportgen.views.cell_output import Block, Section, State, head_block, pairs_block
 from reportgen.views.charts.layout import ChartContext
 from reportgen.views.exhibits import anchor_of, exhibit_block
-from reportgen.views.facts import facts_of, summary_rows
+from reportgen.views.facts import facts_of, phases_of, summary_rows
 from reportgen.views.findings import Card, card_of
 from reportgen.views.fragments import notebook_style, render
 from reportgen.views.hero import picture_of, whole_lines_of
@@ -97,7 +97,7 @@ def _findings_of(cards: Sequence[Card], report: Report) -> dict[str, object]:
     """Return what the fragment of the findings prints."""
     first = _cards_at_once(cards)
     return {
-        "findings_title": _findings_title(cards),
+        "findings_title": "What to look at first" if _n_faults(cards) else "Worth knowing",
         "cards": cards[:first],
         "more_cards": cards[first:],
         "groups": check_groups(report),
@@ -166,13 +166,11 @@ def _badness(entry: CheckEntry) -> int:
 
 def _cards_at_once(cards: Sequence[Card]) -> int:
     """Show faults before readings: a reading waits folded when faults fill the screen."""
-    n_faults = sum(card.severity != Severity.INFO.value for card in cards)
-    return min(CARDS_AT_ONCE, n_faults) if n_faults else min(CARDS_AT_ONCE, len(cards), 2)
+    return min(CARDS_AT_ONCE, _n_faults(cards) or min(len(cards), 2))
 
 
-def _findings_title(cards: Sequence[Card]) -> str:
-    is_fault = any(card.severity != Severity.INFO.value for card in cards)
-    return "What to look at first" if is_fault else "Worth knowing"
+def _n_faults(cards: Sequence[Card]) -> int:
+    return sum(card.severity != Severity.INFO.value for card in cards)
 
 
 def losses_of(report: Report) -> list[str]:
@@ -192,12 +190,7 @@ def _loss_warning(report: Report) -> str:
 
 def _phases(summary: JobSummary) -> Block | None:
     """Return the phases of the job as shares, ``None`` where one of them is not known."""
-    parts = (
-        ("Initialization", summary.initialization_in_seconds, summary.initialization_pct),
-        ("Training loop", summary.training_loop_duration_in_seconds, summary.training_loop_pct),
-        ("Finalization", summary.finalization_in_seconds, summary.finalization_pct),
-    )
-    names, amounts, percentages = zip(*parts, strict=True)
+    names, amounts, percentages = zip(*phases_of(summary), strict=True)
     if None in amounts or None in percentages:
         return None
     shares = exhibit(

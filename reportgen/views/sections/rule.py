@@ -8,7 +8,7 @@ from dataclasses import replace
 from reportgen.report import Report
 from reportgen.results import About, Depth, Exhibit, Finding, RuleId, RuleResult, Status
 from reportgen.text import format_count
-from reportgen.views.blocks import Block, Section, block_of, head_block
+from reportgen.views.cell_output import Block, Section, block_of, head_block
 from reportgen.views.charts.layout import ChartContext
 from reportgen.views.choices import choice_block
 from reportgen.views.exhibits import anchor_of, exhibit_block, exhibit_blocks

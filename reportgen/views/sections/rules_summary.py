@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from reportgen.report import Report
 from reportgen.results import RuleId
-from reportgen.views.blocks import Section, block_of, head_block
+from reportgen.views.cell_output import Section, block_of, head_block
 from reportgen.views.outline import ALL_CHECKS_ID, about_of
 from reportgen.views.sections.rule import say_counters, say_params
 from reportgen.views.status import MILDEST_FIRST, link_to, rule_state

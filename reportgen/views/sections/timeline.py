@@ -8,14 +8,14 @@ from typing import Any
 from reportgen.report import Report
 from reportgen.results import Track
 from reportgen.text import format_count
-from reportgen.views.blocks import Block, Section, block_of, head_block
+from reportgen.views.cell_output import Block, Section, block_of, head_block
 from reportgen.views.charts.layout import ChartContext, Drawing, times
-from reportgen.views.condense import data_of
 from reportgen.views.exhibits import exhibit_block, titled
 from reportgen.views.fragments import figure_text, render, script_json
 from reportgen.views.outline import context_of
 from reportgen.views.packing import page_form, plotly_form
 from reportgen.views.sketch import sketch_of
+from reportgen.views.summary_table import data_of
 from reportgen.views.timeline.figure import AxisExtent, draw, slots_of
 from reportgen.views.timeline.functions import FunctionTable, functions_of
 from reportgen.views.timeline.tracks import (
@@ -54,10 +54,7 @@ def timeline(report: Report) -> Section:
     functions = functions_of(report)
     drawing = draw(lanes, panels, extent, context)
     facts = _facts(report, lanes, panels, functions, extent, context)
-    blocks = [
-        head_block(TITLE, None, _LEAD),
-        _axis_block(lanes, panels, drawing, facts),
-    ]
+    blocks = [head_block(TITLE, None, _LEAD), _axis_block(lanes, panels, drawing, facts)]
     if functions is not None:
         blocks.append(block_of("timeline_functions", functions=functions))
     blocks += [
@@ -68,10 +65,7 @@ def timeline(report: Report) -> Section:
 
 
 def _axis_block(
-    lanes: Sequence[Lane],
-    panels: Sequence[TimelinePanel],
-    drawing: Drawing,
-    facts: dict[str, Any],
+    lanes: Sequence[Lane], panels: Sequence[TimelinePanel], drawing: Drawing, facts: dict[str, Any]
 ) -> Block:
     tables = [
         (panel.title, data_of(panel.exhibit, is_unix=facts["unix"], file=f"{panel.rule_id}.json"))
@@ -184,9 +178,6 @@ def _facts(
             }
             for at, panel in enumerate(panels, start=1 if lanes else 0)
         ],
-        "steps": {
-            "time": [time_s for time_s, _ in starts],
-            "step": [step for _, step in starts],
-        },
+        "steps": {"time": [time_s for time_s, _ in starts], "step": [step for _, step in starts]},
         "functions": functions.as_json() if functions else None,
     }

@@ -8,7 +8,7 @@ from reportgen.errors import PluginError
 from reportgen.report import Report
 from reportgen.results import RuleId, Status
 from reportgen.results import Section as Declared
-from reportgen.views.blocks import Block, Section, Sections, State, head_block
+from reportgen.views.cell_output import Block, Section, Sections, State, head_block
 from reportgen.views.outline import about_of, section_of
 from reportgen.views.profiling import why_not_recorded
 from reportgen.views.sections.closing import appendix, data_quality, not_recorded

@@ -192,16 +192,9 @@ def curve_marks(trace: Trace, place: PlotArea) -> list[Mark]:
 
 def _runs(points: Any) -> Iterator[list[tuple[float, float]]]:
     """Yield the stretches between absent values."""
-    run: list[tuple[float, float]] = []
-    for x, y in points:
-        if x is None or y is None:
-            if run:
-                yield run
-            run = []
-        else:
-            run.append((x, y))
-    if run:
-        yield run
+    for is_there, group in groupby(points, key=lambda point: None not in point):
+        if is_there:
+            yield [(x, y) for x, y in group if x is not None and y is not None]
 
 
 def _thinned(run: Sequence[tuple[float, float]]) -> Iterator[tuple[float, float]]:

@@ -59,11 +59,11 @@ class Sketch:
 
     width_px: int
     height_px: int
-    frames: tuple[Mark, ...]
     marks: tuple[Mark, ...]
     labels: tuple[SketchLabel, ...]
-    keys: tuple[Key, ...]
-    n_left_out: int
+    frames: tuple[Mark, ...] = ()
+    keys: tuple[Key, ...] = ()
+    n_left_out: int = 0
 
 
 def sketch_of(
@@ -128,11 +128,8 @@ def _pie(figure: Figure, size_px: int) -> Sketch:
     return Sketch(
         width_px=size_px,
         height_px=size_px,
-        frames=(),
         marks=tuple(sector_marks(figure["data"][0], radius_px=radius_px, middle_px=size_px / 2)),
         labels=tuple(labels),
-        keys=(),
-        n_left_out=0,
     )
 
 
@@ -253,15 +250,9 @@ def _y_labels(
     top = 100.0 if axis.get("ticksuffix") == " %" else high
     said = f"{top:.3g}{unit}".strip()
     lines = [said] if len(said) <= _LABEL_LENGTH else [f"{top:.3g}", _cut(unit.strip())]
-    return [
-        *(
-            SketchLabel(
-                text=line, x=x, y=place.top_px + 9 + number * _LABELLED_ROW_PX, anchor="end"
-            )
-            for number, line in enumerate(lines)
-        ),
-        SketchLabel(text=f"{low:.3g}", x=x, y=place.bottom_px, anchor="end"),
-    ]
+    rows = [(line, place.top_px + 9 + at * _LABELLED_ROW_PX) for at, line in enumerate(lines)]
+    rows.append((f"{low:.3g}", place.bottom_px))
+    return [SketchLabel(text=text, x=x, y=y, anchor="end") for text, y in rows]
 
 
 def _plain(text: str) -> str:
@@ -274,17 +265,13 @@ def _cut(text: str) -> str:
 
 
 def _keys(traces: Sequence[Mapping[str, Any]]) -> list[Key]:
-    kinds = {"scatter", "bar"}
     return [
-        Key(name=trace["name"], colour=colour)
+        Key(name=trace["name"], colour=_colour(trace))
         for trace in traces
-        if trace["type"] in kinds and "name" in trace
-        for colour in [_colour(trace)]
+        if trace["type"] in {"scatter", "bar"} and "name" in trace
     ]
 
 
 def _colour(trace: Mapping[str, Any]) -> str:
-    for part in ("marker", "line"):
-        if "color" in trace.get(part, {}):
-            return str(trace[part]["color"])
-    return "currentColor"
+    parts = (trace.get(name, {}) for name in ("marker", "line"))
+    return next((str(part["color"]) for part in parts if "color" in part), "currentColor")

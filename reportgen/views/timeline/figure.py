@@ -7,19 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from reportgen.views import theme
-from reportgen.views.charts import band
+from reportgen.views.charts import band, layout
 from reportgen.views.charts.arrays import float32
-from reportgen.views.charts.layout import (
-    ChartContext,
-    Drawing,
-    axis,
-    axis_name,
-    layout,
-    time_array,
-    time_axis,
-    times,
-    value_axis,
-)
+from reportgen.views.charts.layout import ChartContext, Drawing, axis_name, time_array, times
 from reportgen.views.timeline.tracks import PHASES, TRAINING_LOOP, Lane, TimelinePanel
 from reportgen.views.values import plot_label, say_interval, say_number
 
@@ -91,7 +81,7 @@ def draw(
     return Drawing(
         figure={
             "data": traces,
-            "layout": layout(
+            "layout": layout.layout(
                 hovermode="x unified",
                 hoversubplots="axis",
                 dragmode="zoom",
@@ -99,11 +89,8 @@ def draw(
                 margin=_MARGIN,
                 annotations=notes,
                 shapes=_loop_lines(lanes, domains[-len(panels)][1] if panels else 1.0, context),
-                xaxis=time_axis(
-                    context,
-                    anchor=axis_name(len(slots) - 1),
-                    range=ends,
-                    automargin=False,
+                xaxis=layout.time_axis(
+                    context, anchor=axis_name(len(slots) - 1), range=ends, automargin=False
                 ),
                 **axes,
             ),
@@ -137,8 +124,7 @@ def _said(panel: TimelinePanel, place: int) -> str:
 
 
 def _lane_axis(n_lanes: int, domain: list[float]) -> dict[str, Any]:
-    return axis(
-        "",
+    return layout.axis(
         domain=domain,
         range=[n_lanes - 0.5, -0.5],
         showticklabels=False,
@@ -151,7 +137,7 @@ def _lane_axis(n_lanes: int, domain: list[float]) -> dict[str, Any]:
 
 def _panel_axis(panel: TimelinePanel, domain: list[float]) -> dict[str, Any]:
     more = {"dtick": 50} if panel.scale.is_percent else {"nticks": 4}
-    made = value_axis(
+    made = layout.value_axis(
         "", panel.scale, domain=domain, fixedrange=True, automargin=False, zeroline=False, **more
     )
     made.pop("title", None)

@@ -12,8 +12,8 @@ from reportgen.results import Exhibit, ExhibitKind, RuleId, RuleResult, Timeline
 from reportgen.views.charts import band
 from reportgen.views.charts.arrays import numbers
 from reportgen.views.charts.layout import ChartContext, UnitScale
+from reportgen.views.color_roles import PLAIN, hue_of
 from reportgen.views.exhibits import anchor_of
-from reportgen.views.meaning import PLAIN, hue_of
 from reportgen.views.outline import exhibits_of, is_drawn, title_of
 from reportgen.views.values import say, shorten
 
@@ -92,9 +92,10 @@ def _is_curve(item: Exhibit) -> bool:
 
 
 def _reach(lines: Sequence[band.Band]) -> tuple[float, float, float] | None:
-    lows = [value for line in lines for value in line.low if value is not None]
-    means = [value for line in lines for value in line.mean if value is not None]
-    highs = [value for line in lines for value in line.high if value is not None]
+    lows, means, highs = (
+        [value for curve in curves for value in curve if value is not None]
+        for curves in zip(*((line.low, line.mean, line.high) for line in lines), strict=True)
+    )
     return (min(lows), fmean(means), max(highs)) if lows and means and highs else None
 
 
@@ -137,15 +138,8 @@ def seconds_of(text: str | None) -> float | None:
 
 def _phases(report: Report) -> Lane:
     summary = report.summary
-    edges = [
-        seconds_of(text)
-        for text in (
-            summary.start_time,
-            summary.training_loop_start,
-            summary.training_loop_end,
-            summary.end_time,
-        )
-    ]
+    loop = (summary.training_loop_start, summary.training_loop_end)
+    edges = [seconds_of(text) for text in (summary.start_time, *loop, summary.end_time)]
     names = (("initialization", "start"), (TRAINING_LOOP, "gpu"), ("finalization", "other"))
     spans = [
         Span(start_s=start, end_s=end, words=name, hue=hue)
@@ -213,18 +207,15 @@ def _intervals_of(exhibit: Exhibit) -> Iterator[tuple[str, float | None, float |
     """Yield words, start and end of the rows of spans, or of a table of steps."""
     columns = {column.name: column.values for column in exhibit.columns}
     if exhibit.kind is ExhibitKind.SPANS:
-        said = [
-            f"{lane}: {name}" for lane, name in zip(columns["lane"], columns["name"], strict=True)
-        ]
-        yield from zip(said, numbers(columns["start_s"]), numbers(columns["end_s"]), strict=True)
+        names, ends = (columns["lane"], columns["name"]), numbers(columns["end_s"])
+        rows = zip(*names, numbers(columns["start_s"]), ends, strict=True)
+        yield from ((f"{lane}: {name}", start, end) for lane, name, start, end in rows)
     elif {"worker", "step", "start_s", "duration_s"} <= set(columns):
         starts, lengths = numbers(columns["start_s"]), numbers(columns["duration_s"])
-        for worker, step, start, length in zip(
-            columns["worker"], columns["step"], starts, lengths, strict=True
-        ):
-            said_step = f"{worker}: step {step}, {say(length, 's')}"
+        steps = zip(columns["worker"], columns["step"], starts, lengths, strict=True)
+        for worker, step, start, length in steps:
             end = None if start is None or length is None else start + length
-            yield said_step, start, end
+            yield f"{worker}: step {step}, {say(length, 's')}", start, end
 
 
 def _kept(name: str, spans: Sequence[Span]) -> Lane:

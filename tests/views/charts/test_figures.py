@@ -7,7 +7,7 @@ import pytest
 
 from reportgen.publish.library import DRAWN_KINDS
 from reportgen.results import ExhibitKind, exhibit
-from reportgen.views.blocks import PLOTLY_MIME, outputs
+from reportgen.views.cell_output import PLOTLY_MIME, outputs
 from reportgen.views.charts.layout import ChartContext
 from reportgen.views.exhibits import exhibit_block, exhibit_blocks, figure_of
 from reportgen.views.fragments import script_json
@@ -82,7 +82,7 @@ def test_an_exhibit_without_rows_says_so(kind):
 
 
 def test_jupyter_gets_the_same_figure_with_its_title_and_with_colours():
-    from reportgen.views.blocks import Section
+    from reportgen.views.cell_output import Section
 
     block = exhibit_block(EXHIBITS["band"], CONTEXT)
     (output,) = outputs(Section(id="s", title="S", blocks=(block,)))

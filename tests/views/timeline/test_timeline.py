@@ -12,7 +12,7 @@ import pytest
 from reportgen import views
 from reportgen.report import JobSummary, Report
 from reportgen.results import ExhibitKind, RuleId, RuleResult, Status, exhibit
-from reportgen.views.blocks import PLOTLY_MIME, outputs
+from reportgen.views.cell_output import PLOTLY_MIME, outputs
 from reportgen.views.timeline.functions import functions_of
 from reportgen.views.timeline.tracks import MOST_SPANS, lanes_of, panels_of
 from tests.builders import START_S

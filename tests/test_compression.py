@@ -8,7 +8,7 @@ import json
 
 import pytest
 
-from reportgen.letters import pack
+from reportgen.compression import pack
 from reportgen.views.fragments import figure_text
 
 

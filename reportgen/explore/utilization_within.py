@@ -39,28 +39,16 @@ def utilization_of_each(system: pd.DataFrame, intervals: pd.DataFrame) -> pd.Dat
     for dimension, metric in _USE.items():
         chosen = system[system["dimension"] == dimension]
         means = np.full(len(intervals), np.nan)
-        for node, rows in chosen.groupby("nodeID", sort=True):
+        for node, rows in chosen.sort_values("timestamp_us").groupby("nodeID", sort=True):
             own = np.flatnonzero(_of_node(intervals["nodeID"], str(node)))
-            means[own] = _means_between(
-                rows.sort_values("timestamp_us"),
-                intervals["start_time_us"].to_numpy()[own],
-                intervals["end_time_us"].to_numpy()[own],
-            )
+            time_us = rows["timestamp_us"].to_numpy()
+            sums = np.concatenate([[0.0], np.cumsum(rows["value"].to_numpy())])
+            first = np.searchsorted(time_us, intervals["start_time_us"].to_numpy()[own], "left")
+            after = np.searchsorted(time_us, intervals["end_time_us"].to_numpy()[own], "right")
+            count = after - first
+            means[own] = (sums[after] - sums[first]) / np.where(count > 0, count, np.nan)
         found[f"{metric}_pct"] = means
     return found
-
-
-def _means_between(
-    samples: pd.DataFrame, start_us: NDArray[np.int64], end_us: NDArray[np.int64]
-) -> NDArray[np.float64]:
-    """Return the mean of the samples, ascending by time, between each two instants."""
-    time_us = samples["timestamp_us"].to_numpy()
-    sums = np.concatenate([[0.0], np.cumsum(samples["value"].to_numpy())])
-    first = np.searchsorted(time_us, start_us, side="left")
-    after = np.searchsorted(time_us, end_us, side="right")
-    count = after - first
-    means: NDArray[np.float64] = (sums[after] - sums[first]) / np.where(count > 0, count, np.nan)
-    return means
 
 
 def utilization_inside(system: pd.DataFrame, groups: Mapping[str, pd.DataFrame]) -> pd.DataFrame:

@@ -54,18 +54,16 @@ def _opening(report: Report) -> Iterator[str]:
 
 def _findings(report: Report) -> Iterator[str]:
     cards = [card_of(item.rule, item.finding, report) for item in report.findings]
-    faults = [card for card in cards if card.severity != Severity.INFO.value]
-    readings = [card for card in cards if card.severity == Severity.INFO.value]
-    if faults:
-        yield from ("## Findings", "")
-        for number, card in enumerate(faults[:MOST_FINDINGS], start=1):
-            yield from _item(f"{number}. **{card.word}: {_plain(card.title)}** ({card.id})", card)
-        yield from _rest(len(faults))
-    if readings:
-        yield from ("## Worth knowing", "")
-        for card in readings[:MOST_FINDINGS]:
-            yield from _item(f"- **{_plain(card.title)}** ({card.id})", card)
-        yield from _rest(len(readings))
+    for title, is_fault in (("Findings", True), ("Worth knowing", False)):
+        its = [card for card in cards if (card.severity != Severity.INFO.value) is is_fault]
+        if its:
+            yield from (f"## {title}", "")
+        for number, card in enumerate(its[:MOST_FINDINGS], start=1):
+            lead = f"{number}. **{card.word}: " if is_fault else "- **"
+            yield from _item(f"{lead}{_plain(card.title)}** ({card.id})", card)
+        if len(its) > MOST_FINDINGS:
+            yield f"{len(its) - MOST_FINDINGS:,} more are in `profiler-report/report.json`."
+            yield ""
 
 
 def _item(heading: str, card: Card) -> Iterator[str]:
@@ -89,12 +87,6 @@ def _measured(card: Card) -> str:
     if not card.measured:
         return ""
     return f"{card.measured} (threshold {card.threshold})" if card.threshold else card.measured
-
-
-def _rest(n_findings: int) -> Iterator[str]:
-    if n_findings > MOST_FINDINGS:
-        yield f"{n_findings - MOST_FINDINGS:,} more are in `profiler-report/report.json`."
-        yield ""
 
 
 def _gpu_time(report: Report) -> Iterator[str]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from reportgen.report import Report
 from reportgen.results import Severity
 from reportgen.text import format_duration
-from reportgen.views.findings import Card, card_of
+from reportgen.views.findings import card_of
 from reportgen.views.retold import one_story
 from reportgen.views.values import shorten
 from reportgen.views.verdict import verdict_of
@@ -46,23 +46,16 @@ def terminal_lines(report: Report) -> tuple[TerminalLine, ...]:
         lines = [TerminalLine(text=f"{sign} {head}", kind=verdict.kind)]
         if verdict.action:
             lines.append(TerminalLine(text=f"  Try: {verdict.action}"))
-        lines.append(TerminalLine(text=f"  {verdict.lead}"))
     else:
-        lines = [*_finding_lines(replace(cards[0], title=head))]
-        for card in cards[1:MOST_FINDINGS]:
-            lines.extend(_finding_lines(card))
-        lines.append(TerminalLine(text=f"  {verdict.lead}"))
+        lines = []
+        for card in (replace(cards[0], title=head), *cards[1:MOST_FINDINGS]):
+            gain = f" ({card.gain})" if card.gain else ""
+            title = f"{_SIGNS[card.severity]} {card.title}{gain}"
+            lines.append(TerminalLine(text=title, kind=card.severity))
+            if card.advice:
+                lines.append(TerminalLine(text=f"  Try: {card.advice}"))
+    lines.append(TerminalLine(text=f"  {verdict.lead}"))
     return tuple(_on_one_line(line) for line in lines)
-
-
-def _finding_lines(card: Card) -> tuple[TerminalLine, ...]:
-    title = f"{_SIGNS[card.severity]} {card.title}"
-    if card.gain:
-        title += f" ({card.gain})"
-    lines = [TerminalLine(text=title, kind=card.severity)]
-    if card.advice:
-        lines.append(TerminalLine(text=f"  Try: {card.advice}"))
-    return tuple(lines)
 
 
 def _job(report: Report) -> str:

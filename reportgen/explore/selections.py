@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from reportgen.explore.loading import OUTLIER_FACTOR, batch_times, only_batches
 from reportgen.explore.statistics import STEP
 from reportgen.facts.trend import MEDIAN_FACTOR, above_median
-from reportgen.facts.usage import CPU_HOT_PCT, IDLE_BELOW_PCT
+from reportgen.facts.usage import BUSY_ABOVE_PCT, CPU_HOT_PCT, IDLE_BELOW_PCT
 from reportgen.profile.system import device_order
 from reportgen.units import NS_PER_US
 
@@ -23,9 +23,6 @@ if TYPE_CHECKING:
 
     from reportgen.explore.job import Job
 
-GPU_BUSY_PCT = 90.0
-"""Source: docs/rules.md, Ranges of use. The rule CPUBottleneck calls a GPU idle below 10 %, this
-analysis counts 10 % as idle as well."""
 GPU_CLASSES = (
     "initialization",
     "finalization",
@@ -34,6 +31,7 @@ GPU_CLASSES = (
     "idle, with a CPU bottleneck",
     "idle, without",
 )
+"""The rule CPUBottleneck calls a GPU idle below 10 %, this analysis counts 10 % as idle as well."""
 
 
 def extent_us(system: pd.DataFrame) -> tuple[int, int] | None:
@@ -73,6 +71,7 @@ def cpu_bottlenecks(
     """
     import pandas as pd
 
+    columns = ["timestamp", "timestamp_us", "nodeID", "gpu", "gpu_pct", "hot_cores", "cpu_pct"]
     found = []
     for _, rows in system.groupby("nodeID", sort=True):
         gpu = rows[rows["dimension"] == "GPUUtilization"]
@@ -88,26 +87,14 @@ def cpu_bottlenecks(
         hottest = np.zeros(ticks_us.size)
         np.maximum.at(hottest, place[is_hot], value[is_hot])
         at = np.searchsorted(ticks_us, low["timestamp_us"].to_numpy())
-        found.append(
-            pd.DataFrame(
-                {
-                    "timestamp": low["timestamp"].to_numpy(),
-                    "timestamp_us": low["timestamp_us"].to_numpy(),
-                    "nodeID": low["nodeID"].to_numpy(),
-                    "gpu": low["system_metric"].to_numpy(),
-                    "gpu_pct": low["value"].to_numpy(),
-                    "hot_cores": n_hot[at],
-                    "cpu_pct": hottest[at],
-                }
-            )[n_hot[at] > 0]
-        )
-    columns = ["timestamp", "timestamp_us", "nodeID", "gpu", "gpu_pct", "hot_cores", "cpu_pct"]
+        low = low.rename(columns={"system_metric": "gpu", "value": "gpu_pct"})
+        found.append(low.assign(hot_cores=n_hot[at], cpu_pct=hottest[at])[columns][n_hot[at] > 0])
     if not found:
         return pd.DataFrame(columns=columns)
     return pd.concat(found).sort_values(["timestamp_us", "nodeID", "gpu"], ignore_index=True)
 
 
-def busy_moments(system: pd.DataFrame, *, gpu_above_pct: float = GPU_BUSY_PCT) -> pd.DataFrame:
+def busy_moments(system: pd.DataFrame, *, gpu_above_pct: float = BUSY_ABOVE_PCT) -> pd.DataFrame:
     """Return the GPU samples above a utilization, as instants to compare with."""
     is_busy = (system["dimension"] == "GPUUtilization") & (system["value"] > gpu_above_pct)
     return system.loc[is_busy, ["timestamp", "timestamp_us", "nodeID"]].reset_index(drop=True)
@@ -172,7 +159,7 @@ def gpu_classes(
         [
             place_in_job == "initialization",
             place_in_job == "finalization",
-            value > GPU_BUSY_PCT,
+            value > BUSY_ABOVE_PCT,
             value > IDLE_BELOW_PCT,
             is_bottleneck,
         ],

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from reportgen.errors import PluginError
 from reportgen.report import Report
 from reportgen.results import Exhibit, RuleId
-from reportgen.views.blocks import Section
+from reportgen.views.cell_output import Section
 from reportgen.views.charts.layout import Figure
 from reportgen.views.exhibits import anchor_of, exhibit_block, figure_of
 from reportgen.views.outline import context_of
@@ -56,17 +56,11 @@ def frame(report: Report, rule_id: str, exhibit_id: str) -> pd.DataFrame:
 def _find(report: Report, rule_id: str, exhibit_id: str) -> Exhibit:
     result = report.results.get(RuleId(rule_id))
     if result is None:
-        raise PluginError(
-            f"The report holds no rule {rule_id}.",
-            hint=f"It holds: {', '.join(report.results)}.",
-            rule_id=rule_id,
-        )
+        hint = f"It holds: {', '.join(report.results)}."
+        raise PluginError(f"The report holds no rule {rule_id}.", hint=hint, rule_id=rule_id)
     found = result.exhibit(exhibit_id)
     if found is None:
         known = ", ".join(item.id for item in result.exhibits) or "none"
-        raise PluginError(
-            f"{rule_id} has no exhibit {exhibit_id}.",
-            hint=f"It has: {known}.",
-            rule_id=rule_id,
-        )
+        hint = f"It has: {known}."
+        raise PluginError(f"{rule_id} has no exhibit {exhibit_id}.", hint=hint, rule_id=rule_id)
     return found

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from reportgen.pictures import embed, inline
+from reportgen.svg_embed import embed, inline
 
 PICTURES = [
     '<svg aria-label="100 %"><path d="M1 2h3"/></svg>',

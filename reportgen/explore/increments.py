@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _Seen = NDArray[np.uint64]
 
 
-class News:
+class Increments:
     """Remembers which files were read, and a hash of each row that was returned (8 bytes)."""
 
     def __init__(self) -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import dataclasses
 
 from reportgen.results import Severity, Status
-from reportgen.views.twins import terminal_lines
-from reportgen.views.twins.terminal import MOST_FINDINGS
+from reportgen.views.text_reports import terminal_lines
+from reportgen.views.text_reports.terminal import MOST_FINDINGS
 from tests.views import reports
 
 

@@ -7,8 +7,8 @@ import re
 
 from reportgen.report import Report
 from reportgen.results import Severity
-from reportgen.views.twins import markdown_summary
-from reportgen.views.twins.markdown import MOST_FINDINGS
+from reportgen.views.text_reports import markdown_summary
+from reportgen.views.text_reports.markdown import MOST_FINDINGS
 from tests.views import reports
 
 

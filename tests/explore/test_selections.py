@@ -14,7 +14,7 @@ import pandas as pd
 import pytest
 
 import reportgen
-from reportgen.explore import Job, activity, compare, inside, moments, statistics
+from reportgen.explore import Job, activity, compare, selections, statistics, utilization_within
 from reportgen.profile import SpanTable
 from tests.builders import START_S, Row, timeline_lines, write_system, write_timeline
 
@@ -70,7 +70,7 @@ def job(tmp_path: Path) -> Job:
 
 
 def test_a_low_gpu_beside_a_hot_core_is_a_bottleneck(job: Job) -> None:
-    found = moments.cpu_bottlenecks(job.system_metrics())
+    found = selections.cpu_bottlenecks(job.system_metrics())
 
     # gpu0 at tick 24 is above 10 %, and at tick 26 no core is above 90 %.
     assert found[["timestamp_us", "gpu", "hot_cores", "cpu_pct"]].to_numpy().tolist() == [
@@ -86,45 +86,45 @@ def test_a_low_gpu_beside_a_hot_core_is_a_bottleneck(job: Job) -> None:
 @pytest.mark.parametrize("by_us", [-249_000, -20_000, 20_000, 249_000])
 def test_stamps_may_differ_by_half_an_interval(job: Job, by_us: int) -> None:
     system = job.system_metrics()
-    found = moments.cpu_bottlenecks(shifted(system, "cpu", by_us))
+    found = selections.cpu_bottlenecks(shifted(system, "cpu", by_us))
 
-    assert found.equals(moments.cpu_bottlenecks(system))
+    assert found.equals(selections.cpu_bottlenecks(system))
 
 
 def test_a_core_further_away_than_half_an_interval_belongs_to_no_sample(tmp_path: Path) -> None:
     job = job_of(tmp_path, [], gpu0=[0.0] * 4, cpu0=[50.0, 50.0, 50.0, 99.0])
     late = shifted(job.system_metrics(), "cpu", 260_000)
 
-    assert moments.cpu_bottlenecks(late).empty
+    assert selections.cpu_bottlenecks(late).empty
 
 
 def test_thresholds_can_be_chosen(job: Job) -> None:
     system = job.system_metrics()
-    assert len(moments.cpu_bottlenecks(system, gpu_at_most_pct=10.01)) == 6
-    assert len(moments.cpu_bottlenecks(system, gpu_at_most_pct=9.99)) == 4  # the rule's < 10
-    assert len(moments.cpu_bottlenecks(system, cpu_above_pct=89.0)) == 6
+    assert len(selections.cpu_bottlenecks(system, gpu_at_most_pct=10.01)) == 6
+    assert len(selections.cpu_bottlenecks(system, gpu_at_most_pct=9.99)) == 4  # the rule's < 10
+    assert len(selections.cpu_bottlenecks(system, cpu_above_pct=89.0)) == 6
 
 
 def test_bottlenecks_are_told_by_their_place_in_the_job(job: Job) -> None:
-    found = moments.cpu_bottlenecks(job.system_metrics())
+    found = selections.cpu_bottlenecks(job.system_metrics())
     framework = job.framework_metrics()
 
-    assert moments.places_in_job(found, framework).tolist() == [
+    assert selections.places_in_job(found, framework).tolist() == [
         "initialization", *["training loop"] * 3, "finalization",
     ]  # fmt: skip
-    assert moments.say_places(found, framework, what="bottlenecks") == (
+    assert selections.say_places(found, framework, what="bottlenecks") == (
         "5 bottlenecks: 3 in the training loop, 1 in the initialization, 1 in the finalization."
     )
 
 
 def test_every_gpu_sample_is_in_one_class(job: Job) -> None:
     system, framework = job.system_metrics(), job.framework_metrics()
-    bottlenecks = moments.cpu_bottlenecks(system)
-    found = moments.gpu_classes(system, framework, bottlenecks).set_index("gpu")
+    bottlenecks = selections.cpu_bottlenecks(system)
+    found = selections.gpu_classes(system, framework, bottlenecks).set_index("gpu")
 
     # The loop is [5 s, 16 s]: ticks 10 to 32, both edges included; 95 % is above, 90 % is not.
-    assert found.loc["gpu0", list(moments.GPU_CLASSES)].tolist() == [10, 7, 1, 19, 2, 1]
-    assert found.loc["gpu1", list(moments.GPU_CLASSES)].tolist() == [10, 7, 0, 22, 1, 0]
+    assert found.loc["gpu0", list(selections.GPU_CLASSES)].tolist() == [10, 7, 1, 19, 2, 1]
+    assert found.loc["gpu1", list(selections.GPU_CLASSES)].tolist() == [10, 7, 0, 22, 1, 0]
 
 
 def test_the_distance_of_two_gpus_is_largest_when_one_idles(tmp_path: Path) -> None:
@@ -149,7 +149,7 @@ def test_a_step_of_exactly_twice_the_median_is_normal(tmp_path: Path) -> None:
         (TRAIN, TRAIN, START_S + 10 * k, START_S + 10 * k + length, {"step": k})
         for k, length in enumerate(lengths_s)
     ]
-    slow, normal = moments.split_steps(job_of(tmp_path, rows, gpu0=[1.0]).framework_metrics())
+    slow, normal = selections.split_steps(job_of(tmp_path, rows, gpu0=[1.0]).framework_metrics())
 
     assert slow[["step", "duration_us", "factor_of_median"]].to_numpy().tolist() == [
         [4, 2_500_000, 2.5]
@@ -158,7 +158,7 @@ def test_a_step_of_exactly_twice_the_median_is_normal(tmp_path: Path) -> None:
 
 
 def test_modes_have_medians_of_their_own(job: Job) -> None:
-    slow, normal = moments.split_steps(job.framework_metrics())
+    slow, normal = selections.split_steps(job.framework_metrics())
 
     assert slow[["step", "process", "factor_of_median"]].to_numpy().tolist() == [[2, TRAIN, 3.0]]
     assert len(normal) == 4
@@ -172,20 +172,20 @@ def rows_of(frame: pd.DataFrame) -> dict[str, tuple[int, float, float]]:
 
 
 def test_what_ran_at_bottlenecks_counts_once_and_steps_stand_apart(job: Job) -> None:
-    bottlenecks = moments.cpu_bottlenecks(job.system_metrics())
+    bottlenecks = selections.cpu_bottlenecks(job.system_metrics())
 
     # Three moments lie in the one slow GetNext (10 s, twice 11 s); none in a conv.
     assert rows_of(activity.functions_at_rows(job, bottlenecks)) == {
         "It::GetNext": (1, 4.5e6, 4.5e6)
     }
     assert rows_of(activity.phases_at_rows(job, bottlenecks)) == {TRAIN: (1, 6e6, 6e6)}
-    busy = moments.busy_moments(job.system_metrics())
+    busy = selections.busy_moments(job.system_metrics())
     assert busy["timestamp_us"].tolist() == [6_500_000]  # the end of the first conv belongs to it
     assert rows_of(activity.functions_at_rows(job, busy)) == {"conv": (1, 1e6, 1e6)}
 
 
 def test_slow_steps_are_compared_with_normal_ones(job: Job) -> None:
-    slow, normal = moments.split_steps(job.framework_metrics())
+    slow, normal = selections.split_steps(job.framework_metrics())
     in_slow, in_normal = (activity.functions_in_rows(job, rows) for rows in (slow, normal))
 
     assert rows_of(in_slow) == {"It::GetNext": (1, 4.5e6, 4.5e6), "conv": (1, 1e6, 1e6)}
@@ -213,7 +213,7 @@ def test_a_range_beyond_all_time_holds_every_function_whole(job: Job) -> None:
 
 
 def test_a_thin_comparison_names_no_cause(job: Job) -> None:
-    slow, normal = moments.split_steps(job.framework_metrics())
+    slow, normal = selections.split_steps(job.framework_metrics())
     said = activity.say_cause(
         activity.functions_in_rows(job, slow),
         activity.functions_in_rows(job, normal),
@@ -225,8 +225,8 @@ def test_a_thin_comparison_names_no_cause(job: Job) -> None:
 
 def test_use_inside_slow_steps_says_how_many_samples_it_rests_on(job: Job) -> None:
     system = job.system_metrics()
-    slow, normal = moments.split_steps(job.framework_metrics())
-    use = inside.utilization_inside(system, {"slow": slow, "normal": normal})
+    slow, normal = selections.split_steps(job.framework_metrics())
+    use = utilization_within.utilization_inside(system, {"slow": slow, "normal": normal})
     told = use.set_index(["group", "metric"])
 
     # [9 s, 15 s] holds ticks 18 to 30, of two GPUs; cpu0 and cpu1.
@@ -235,7 +235,7 @@ def test_use_inside_slow_steps_says_how_many_samples_it_rests_on(job: Job) -> No
     gpu[4] = 5.0
     assert told.loc[("slow", "GPU"), "mean_pct"] == pytest.approx(np.mean(gpu))
     assert told.loc[("slow", "I/O wait"), "samples"] == 0
-    found = inside.samples_inside(system, slow)
+    found = utilization_within.samples_inside(system, slow)
     assert len(found) == 4 * 13
     assert found["timestamp_us"].between(9_000_000, 15_000_000).all()
 
@@ -251,10 +251,12 @@ def test_a_stall_is_named_when_both_medians_are_lower(
     ]
     columns = {"gpu0": [gpu] * 10 + [50.0] * 10, "cpu0": [cpu] * 10 + [50.0] * 10}
     job = job_of(tmp_path, rows, **columns)
-    slow, normal = moments.split_steps(job.framework_metrics())
-    use = inside.utilization_inside(job.system_metrics(), {"slow": slow, "normal": normal})
+    slow, normal = selections.split_steps(job.framework_metrics())
+    use = utilization_within.utilization_inside(
+        job.system_metrics(), {"slow": slow, "normal": normal}
+    )
 
-    said = inside.say_stall(use, slow="slow", normal="normal")
+    said = utilization_within.say_stall(use, slow="slow", normal="normal")
     assert bool(said) is is_stall
     if is_stall:
         assert "medians lower by 10.0 and 10.0 points" in said
@@ -277,8 +279,8 @@ def test_each_slow_batch_has_its_use_and_its_functions(tmp_path: Path) -> None:
     ]
     gpu = [80.0] * 12 + [0.0] * 9 + [80.0] * 9
     job = job_of(tmp_path, rows, gpu0=gpu, cpu0=[20.0] * 12 + [60.0] * 18)
-    batches = moments.batch_spans(job.dataloader_metrics())
-    slow = inside.utilization_of_each(job.system_metrics(), batches["slow batches"])
+    batches = selections.batch_spans(job.dataloader_metrics())
+    slow = utilization_within.utilization_of_each(job.system_metrics(), batches["slow batches"])
 
     columns = ["start_time_us", "end_time_us", "batch_time_s", "GPU_pct", "CPU_pct"]
     assert slow[columns].to_numpy().tolist() == [[6e6, 10e6, 4.0, 0.0, 60.0]]
@@ -319,19 +321,19 @@ def test_events_are_gone_through_once_however_many_batches_there_are(tmp_path: P
 def test_the_window_lies_around_the_first_row_or_at_the_first_event(
     job: Job, tmp_path: Path
 ) -> None:
-    rows = moments.cpu_bottlenecks(job.system_metrics())
-    around = moments.window_of(job, rows.iloc[1:], seconds=4)
+    rows = selections.cpu_bottlenecks(job.system_metrics())
+    around = selections.window_of(job, rows.iloc[1:], seconds=4)
     assert around["since"] == np.datetime64(job.origin_us + 8_000_000, "us")
     assert around["until"] == np.datetime64(job.origin_us + 12_000_000, "us")
-    first = moments.window_of(job, rows.iloc[:0], seconds=4)
+    first = selections.window_of(job, rows.iloc[:0], seconds=4)
     assert first["since"] == np.datetime64(job.origin_us + 5_000_000, "us")
     assert first["until"] == np.datetime64(job.origin_us + 9_000_000, "us")
-    whole = moments.window_of(job, rows.iloc[:0], seconds=400)
+    whole = selections.window_of(job, rows.iloc[:0], seconds=400)
     assert whole["until"] == np.datetime64(job.origin_us + 16_000_000, "us")
 
     write_system(tmp_path / "late", {"gpu0": [1.0] * 9}, start_s=START_S + 50)
     late = reportgen.open(str(tmp_path / "late"))
-    nothing = moments.window_of(late, rows.iloc[:0], seconds=4)
+    nothing = selections.window_of(late, rows.iloc[:0], seconds=4)
     assert nothing["since"] == np.datetime64(late.origin_us + 50_000_000, "us")
 
 
@@ -340,18 +342,18 @@ def test_without_samples_or_events_nothing_is_found(tmp_path: Path) -> None:
     write_timeline(tmp_path / "events", timeline_lines([("Forward", "conv", START_S, START_S + 1)]))
     events = reportgen.open(str(tmp_path / "events"))
 
-    bottlenecks = moments.cpu_bottlenecks(samples.system_metrics())
+    bottlenecks = selections.cpu_bottlenecks(samples.system_metrics())
     assert len(bottlenecks) == 4
     assert activity.functions_at_rows(samples, bottlenecks).empty
     nothing = events.system_metrics()
-    assert moments.cpu_bottlenecks(nothing).empty
-    assert moments.gpu_classes(nothing, events.framework_metrics(), bottlenecks).empty
+    assert selections.cpu_bottlenecks(nothing).empty
+    assert selections.gpu_classes(nothing, events.framework_metrics(), bottlenecks).empty
     assert statistics.workload_distances(nothing).empty
-    slow, normal = moments.split_steps(events.framework_metrics())
+    slow, normal = selections.split_steps(events.framework_metrics())
     assert (len(slow), len(normal)) == (0, 0)
     assert activity.functions_in_rows(events, slow).empty
     assert activity.longest_in_each(events, slow).empty
-    assert inside.samples_inside(nothing, slow).empty
-    use = inside.utilization_inside(nothing, {"slow": slow, "normal": normal})
+    assert utilization_within.samples_inside(nothing, slow).empty
+    use = utilization_within.utilization_inside(nothing, {"slow": slow, "normal": normal})
     assert use["samples"].tolist() == [0] * 6
-    assert inside.say_stall(use, slow="slow", normal="normal") == ""
+    assert utilization_within.say_stall(use, slow="slow", normal="normal") == ""

@@ -1,0 +1,158 @@
+"""The numbers behind a chart as a short table: curves condensed, extremes kept."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+from reportgen.results import Exhibit, ExhibitKind
+from reportgen.views.charts.arrays import numbers
+from reportgen.views.tables import (
+    FIRST_ROWS,
+    MOST_ROWS,
+    WHOLE_UP_TO_ROWS,
+    Head,
+    TableInfo,
+    table_of,
+)
+from reportgen.views.validation import BAND_PARTS, bands_of
+from reportgen.views.values import (
+    ABSENT,
+    Shown,
+    exactly,
+    heading_of,
+    say_instant,
+    shorten,
+    shown_value,
+)
+
+CONDENSED_ROWS = 24
+_MOST_CONDENSED_LINES = 6
+_CURVES = frozenset({ExhibitKind.SERIES, ExhibitKind.BAND})
+
+
+def data_of(exhibit: Exhibit, *, is_unix: bool, file: str) -> TableInfo:
+    """Return the numbers behind a chart; curves are condensed to a few rows with extremes."""
+    what = "points"
+    if exhibit.kind is ExhibitKind.HEATMAP:
+        table, what = _by_row(exhibit), "cells"
+    elif exhibit.kind in _CURVES and exhibit.n_rows > CONDENSED_ROWS:
+        curves = curves_of(exhibit)
+        condense = _extremes if len(curves) > _MOST_CONDENSED_LINES else _condensed
+        table = condense(exhibit, curves, is_unix=is_unix)
+    else:
+        return table_of(exhibit, is_unix=is_unix, file=file)
+    rest = f"{what}; all of them are in {file}, exhibit “{exhibit.id}”."
+    return replace(table, remark=f"Condensed from {exhibit.n_rows:,} {rest}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Curve:
+    """One curve's lowest, mean and highest values, and its unit."""
+
+    name: str
+    unit: str
+    low: list[float | None]
+    mean: list[float | None]
+    high: list[float | None]
+
+
+def curves_of(exhibit: Exhibit) -> tuple[Curve, ...]:
+    """Return the curves of a ``series`` or ``band`` exhibit."""
+    columns = {column.name: column for column in exhibit.columns}
+    is_band = exhibit.kind is ExhibitKind.BAND
+    ends = BAND_PARTS if is_band else ("", "", "")
+    found = []
+    for name in bands_of(exhibit) if is_band else list(columns)[1:]:
+        low, mean, high = (numbers(columns[name + end].values) for end in ends)
+        unit = columns[name + ends[1]].unit
+        found.append(Curve(name=heading_of(name), unit=unit, low=low, mean=mean, high=high))
+    return tuple(found)
+
+
+def _condensed(exhibit: Exhibit, curves: Sequence[Curve], *, is_unix: bool) -> TableInfo:
+    instants = numbers(exhibit.columns[0].values)
+    edges = [len(instants) * at // CONDENSED_ROWS for at in range(CONDENSED_ROWS + 1)]
+    rows = []
+    for start, stop in pairwise(edges):
+        cells = [_instant(instants[start], is_unix=is_unix)]
+        for curve in curves:
+            cells += [shown_value(value, curve.unit) for value in _summary(curve, start, stop)]
+        rows.append(tuple(cells))
+    heads = [_instant_head("from", is_unix=is_unix)]
+    for curve in curves:
+        heads += [_head(f"{curve.name} {part}", curve.unit) for part in ("min", "mean", "max")]
+    return TableInfo(
+        label=exhibit.title, heads=tuple(heads), rows=tuple(rows), n_rows=exhibit.n_rows
+    )
+
+
+def _extremes(exhibit: Exhibit, curves: Sequence[Curve], *, is_unix: bool) -> TableInfo:
+    instants = numbers(exhibit.columns[0].values)
+
+    def when(values: Sequence[float | None], value: float | None) -> Shown:
+        at = None if value is None else instants[values.index(value)]
+        return _instant(at, is_unix=is_unix)
+
+    rows = []
+    for curve in curves:
+        reach = low, _, high = _summary(curve, 0, len(instants))
+        said = [shown_value(value, curve.unit, row_unit=curve.unit) for value in reach]
+        at_low, at_high = when(curve.low, low), when(curve.high, high)
+        rows.append((shorten(curve.name), said[0], at_low, *said[1:], at_high))
+    heads = (
+        Head(text="curve"),
+        Head(text="lowest", is_number=True),
+        _instant_head("when lowest", is_unix=is_unix),
+        Head(text="mean", is_number=True),
+        Head(text="highest", is_number=True),
+        _instant_head("when highest", is_unix=is_unix),
+    )
+    return TableInfo(label=exhibit.title, heads=heads, rows=tuple(rows), n_rows=exhibit.n_rows)
+
+
+def _by_row(exhibit: Exhibit) -> TableInfo:
+    row_column, _, value_column = exhibit.columns[:3]
+    groups: dict[str, list[float | None]] = {}
+    for name, value in zip(row_column.values, numbers(value_column.values), strict=True):
+        groups.setdefault(str(name), []).append(value)
+    rows = [
+        (shorten(name), *(shown_value(item, value_column.unit) for item in _reach(*[cells] * 3)))
+        for name, cells in groups.items()
+    ]
+    first = len(rows) if len(rows) <= WHOLE_UP_TO_ROWS else FIRST_ROWS
+    parts = (_head(part, value_column.unit) for part in ("min", "mean", "max"))
+    return TableInfo(
+        label=exhibit.title,
+        heads=(Head(text=heading_of(row_column.name)), *parts),
+        rows=tuple(rows[:first]),
+        folded=tuple(rows[first:MOST_ROWS]),
+        n_rows=exhibit.n_rows,
+    )
+
+
+def _summary(curve: Curve, start: int, stop: int) -> tuple[float | None, ...]:
+    return _reach(*(part[start:stop] for part in (curve.low, curve.mean, curve.high)))
+
+
+def _reach(*parts: Sequence[float | None]) -> tuple[float | None, ...]:
+    """Return the lowest, the mean and the highest of the values that are there, each of a part."""
+    low, mean, high = ([value for value in part if value is not None] for part in parts)
+    middle = sum(mean) / len(mean) if mean else None
+    return min(low, default=None), middle, max(high, default=None)
+
+
+def _instant(time_s: float | None, *, is_unix: bool) -> Shown:
+    if time_s is None:
+        return Shown(text=ABSENT)
+    return Shown(text=say_instant(time_s, is_unix=is_unix), exact=exactly(time_s))
+
+
+def _instant_head(text: str, *, is_unix: bool) -> Head:
+    name = f"{text.replace(' ', '_')}_s"
+    return Head(text=text, note="UTC" if is_unix else "s", name=name, is_instant=is_unix)
+
+
+def _head(text: str, unit: str) -> Head:
+    return Head(text=text, name=f"{text} ({unit})" if unit else text, is_number=True)
