@@ -14,8 +14,8 @@ from reportgen.results import Exhibit, ExhibitKind
 from reportgen.views.cell_output import Block, block_of
 from reportgen.views.charts import band, bars, boxes, heatmap, histogram, pie, series, shares, spans
 from reportgen.views.charts.layout import ChartContext, Drawing, Figure, aligned
+from reportgen.views.figure_encoding import page_form, plotly_form
 from reportgen.views.fragments import figure_text, render
-from reportgen.views.packing import page_form, plotly_form
 from reportgen.views.sketch import sketch_of
 from reportgen.views.summary_table import data_of
 from reportgen.views.tables import headings_of, table_of

@@ -96,7 +96,7 @@ var reportCharts = (function () {
     return made;
   }
 
-  /* From the page's form of a figure (reportgen/views/packing.py) to plotly's, colours included. */
+  /* From the page's form of a figure (views/figure_encoding.py) to plotly's, colours included. */
   function unfolder(figure) {
     var pool = (figure.pool || []).map(decode);
     var style = getComputedStyle(document.documentElement);

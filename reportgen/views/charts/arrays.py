@@ -1,8 +1,8 @@
 """Numbers of figures: packed once, whatever the form of the figure that holds them.
 
 Percentages are hundredths and instants milliseconds in whole numbers, exact and small; the rest is
-float32, which is too coarse for epoch times. An envelope's outline and the numbers of
-its hover text repeat what the curves hold, so they are only named here; ``packing`` writes them out
+float32, which is too coarse for epoch times. An envelope's outline and the numbers of its hover
+text repeat what the curves hold, so they are only named here; ``figure_encoding`` writes them out
 for Jupyter, the page's script for the page.
 """
 

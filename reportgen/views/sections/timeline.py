@@ -11,9 +11,9 @@ from reportgen.text import format_count
 from reportgen.views.cell_output import Block, Section, block_of, head_block
 from reportgen.views.charts.layout import ChartContext, Drawing, times
 from reportgen.views.exhibits import exhibit_block, titled
+from reportgen.views.figure_encoding import page_form, plotly_form
 from reportgen.views.fragments import figure_text, render, script_json
 from reportgen.views.outline import context_of
-from reportgen.views.packing import page_form, plotly_form
 from reportgen.views.sketch import sketch_of
 from reportgen.views.summary_table import data_of
 from reportgen.views.timeline.figure import AxisExtent, draw, slots_of

@@ -20,7 +20,7 @@ from reportgen.views.charts.arrays import (
 )
 from reportgen.views.charts.layout import ChartContext, time_array, unit_scale
 from reportgen.views.exhibits import figure_of
-from reportgen.views.packing import page_form, plotly_form
+from reportgen.views.figure_encoding import page_form, plotly_form
 from tests.views import reports
 
 UNIX = ChartContext(rule_id="Rule", is_unix=True)
