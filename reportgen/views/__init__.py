@@ -12,7 +12,7 @@ from functools import partial
 
 from reportgen.report import Report
 from reportgen.views.accessors import exhibit, figure, frame
-from reportgen.views.cell_output import Section
+from reportgen.views.cell_output import PageSection
 from reportgen.views.sections.closing import appendix, data_quality, not_recorded
 from reportgen.views.sections.dashboard import gpu_dashboard
 from reportgen.views.sections.opening import findings, header, job_summary
@@ -40,7 +40,7 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Callable[[Report], Section]:
+def __getattr__(name: str) -> Callable[[Report], PageSection]:
     """Return the function of one section, of versions without ``section`` (PEP 562)."""
     if name not in FUNCTIONS:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from reportgen.errors import PluginError
 from reportgen.report import Report
 from reportgen.results import Exhibit, RuleId
-from reportgen.views.cell_output import Section
+from reportgen.views.cell_output import PageSection
 from reportgen.views.charts.layout import Figure
 from reportgen.views.exhibits import anchor_of, exhibit_block, figure_of
 from reportgen.views.outline import context_of
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-def exhibit(report: Report, rule_id: str, exhibit_id: str) -> Section:
+def exhibit(report: Report, rule_id: str, exhibit_id: str) -> PageSection:
     """Show one exhibit of a rule.
 
     Raises:
@@ -25,7 +25,9 @@ def exhibit(report: Report, rule_id: str, exhibit_id: str) -> Section:
     """
     found = _find(report, rule_id, exhibit_id)
     block = exhibit_block(found, context_of(rule_id, report))
-    return Section(id=f"own-{anchor_of(rule_id, exhibit_id)}", title=found.title, blocks=(block,))
+    return PageSection(
+        id=f"own-{anchor_of(rule_id, exhibit_id)}", title=found.title, blocks=(block,)
+    )
 
 
 def figure(report: Report, rule_id: str, exhibit_id: str) -> Figure:

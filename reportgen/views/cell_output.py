@@ -58,7 +58,7 @@ class Output:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Section:
+class PageSection:
     """What one function of ``reportgen.views`` returns: shows itself at the end of a cell.
 
     ``id`` and ``title`` are the page's anchor and entry in its navigation; without blocks it
@@ -84,7 +84,7 @@ class Section:
 class Sections:
     """Several sections that one cell shows, each with its own entry in the navigation."""
 
-    parts: tuple[Section, ...] = ()
+    parts: tuple[PageSection, ...] = ()
 
     def _ipython_display_(self) -> None:
         for part in self.parts:
@@ -109,7 +109,7 @@ def pairs_block(anchor: str, title: str, pairs: Sequence[object], *, caption: st
     return block_of("pairs", anchor=anchor, title=title, caption=caption, pairs=pairs)
 
 
-def outputs(section: Section) -> Iterator[Output]:
+def outputs(section: PageSection) -> Iterator[Output]:
     """Yield a section's outputs: runs of HTML joined, each chart apart, the first one named."""
     entry: dict[str, Any] = {"id": section.id, "title": section.title}
     if section.state:

@@ -9,7 +9,7 @@ import pytest
 from reportgen import views
 from reportgen.report import Report
 from reportgen.results import ExhibitKind, ReasonCode, Severity, Status, exhibit
-from reportgen.views.cell_output import Section, outputs
+from reportgen.views.cell_output import PageSection, outputs
 from reportgen.views.charts import bars, series
 from reportgen.views.charts.bars import as_ranking
 from reportgen.views.charts.layout import ChartContext
@@ -24,7 +24,7 @@ from tests.views.test_hero import budget_report
 UNIX = ChartContext(rule_id="GPUActivity", is_unix=True)
 
 
-def html_of(section: Section) -> str:
+def html_of(section: PageSection) -> str:
     """Return a section's page; a number and its unit are tied by a space of their own there."""
     return "".join(output.data["text/html"] for output in outputs(section)).replace("\u00a0", " ")
 

@@ -18,7 +18,7 @@ from reportgen.results import (
     Where,
     exhibit,
 )
-from reportgen.views.cell_output import METADATA_KEY, Section, outputs
+from reportgen.views.cell_output import METADATA_KEY, PageSection, outputs
 from reportgen.views.facts import summary_rows
 from reportgen.views.findings import card_of, gauge_of
 from reportgen.views.sections.closing import notes_of, quality_rows
@@ -34,7 +34,7 @@ TOLD_APART = {"other-rules", "operators", "step-periodicity"}
 SECTIONS = [name for name in pages.SECTIONS if name not in TOLD_APART | set(traces.SECTIONS)]
 
 
-def _html(section: Section) -> str:
+def _html(section: PageSection) -> str:
     return "".join(block.html for block in section.blocks)
 
 

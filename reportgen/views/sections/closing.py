@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from reportgen.report import QualityNote, Report
 from reportgen.text import format_count
-from reportgen.views.cell_output import Section, State, block_of, head_block, pairs_block
+from reportgen.views.cell_output import PageSection, State, block_of, head_block, pairs_block
 from reportgen.views.facts import Fact
 from reportgen.views.outline import is_of_traces, section_of, title_of
 from reportgen.views.sections.opening import LOSS_COUNTERS
@@ -54,14 +54,14 @@ class Notes:
     remark: str
 
 
-def not_recorded(report: Report) -> Section:
+def not_recorded(report: Report) -> PageSection:
     """List what kernel traces could not tell, each with how to record it; nothing without them."""
     absent = absent_of(report)
     if not absent:
-        return Section(id=_NOT_RECORDED_ID, title=_NOT_RECORDED_TITLE)
+        return PageSection(id=_NOT_RECORDED_ID, title=_NOT_RECORDED_TITLE)
     lead = "What this recording could not tell, and how to record it."
     blocks = (head_block(_NOT_RECORDED_TITLE, None, lead), block_of("absent", items=absent))
-    return Section(id=_NOT_RECORDED_ID, title=_NOT_RECORDED_TITLE, blocks=blocks)
+    return PageSection(id=_NOT_RECORDED_ID, title=_NOT_RECORDED_TITLE, blocks=blocks)
 
 
 def absent_of(report: Report) -> tuple[Absent, ...]:
@@ -93,7 +93,7 @@ def absent_of(report: Report) -> tuple[Absent, ...]:
     return tuple(found)
 
 
-def data_quality(report: Report) -> Section:
+def data_quality(report: Report) -> PageSection:
     """Show what was read, what was skipped, and every remark with its file."""
     counters = report.data_quality.counters
     n_lost = sum(counters.get(name, 0) for name in LOSS_COUNTERS)
@@ -111,7 +111,7 @@ def data_quality(report: Report) -> Section:
                 "notes", title=title, notes=notes.first, folded=notes.folded, remark=notes.remark
             )
         )
-    return Section(id=_QUALITY_ID, title=_QUALITY_TITLE, state=state, blocks=tuple(blocks))
+    return PageSection(id=_QUALITY_ID, title=_QUALITY_TITLE, state=state, blocks=tuple(blocks))
 
 
 def quality_rows(report: Report) -> tuple[Fact, ...]:
@@ -140,7 +140,7 @@ def notes_of(report: Report) -> Notes:
     )
 
 
-def appendix(report: Report) -> Section:
+def appendix(report: Report) -> PageSection:
     """Show what made the report: clock, id, versions; and how to take its advice.
 
     Where the input lay is not shown: that stands in ``report.json`` alone, so a page tells its
@@ -161,7 +161,7 @@ def appendix(report: Report) -> Section:
         pairs_block("appendix-facts", "What made this report", facts, caption=_WHERE_ALL_IS),
         block_of("disclaimer"),
     )
-    return Section(id=_APPENDIX_ID, title=_APPENDIX_TITLE, blocks=blocks)
+    return PageSection(id=_APPENDIX_ID, title=_APPENDIX_TITLE, blocks=blocks)
 
 
 def _named(name: str, text: str) -> Fact:

@@ -10,7 +10,7 @@ from itertools import takewhile
 from reportgen.report import Report
 from reportgen.results import Column, DashboardPanel, Exhibit, ExhibitKind, RuleId, RuleResult
 from reportgen.text import format_pct
-from reportgen.views.cell_output import Block, Section, head_block
+from reportgen.views.cell_output import Block, PageSection, head_block
 from reportgen.views.charts.arrays import numbers
 from reportgen.views.charts.bars import as_ranking
 from reportgen.views.charts.layout import label_room_px
@@ -43,16 +43,16 @@ class Panel:
         return self.options[0]
 
 
-def gpu_dashboard(report: Report) -> Section:
+def gpu_dashboard(report: Report) -> PageSection:
     """Show what the GPUs did in pictures; nothing where no exhibit opens a dashboard."""
     panels = panels_of(report)
     if not panels:
-        return Section(id=ID, title=TITLE)
+        return PageSection(id=ID, title=TITLE)
     blocks = [
         replace(_block(panel, panels, report), is_panel=not _stands_alone(at, panels))
         for at, panel in enumerate(panels)
     ]
-    return Section(id=ID, title=TITLE, blocks=(head_block(TITLE, None, _LEAD), *blocks))
+    return PageSection(id=ID, title=TITLE, blocks=(head_block(TITLE, None, _LEAD), *blocks))
 
 
 def panels_of(report: Report) -> list[Panel]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from reportgen.report import JobSummary, Report
 from reportgen.results import ExhibitKind, Severity, exhibit
 from reportgen.text import plural
-from reportgen.views.cell_output import Block, Section, State, head_block, pairs_block
+from reportgen.views.cell_output import Block, PageSection, State, head_block, pairs_block
 from reportgen.views.charts.layout import ChartContext
 from reportgen.views.exhibits import anchor_of, exhibit_block
 from reportgen.views.facts import facts_of, phases_of, summary_rows
@@ -57,7 +57,7 @@ class CheckGroup:
     is_folded: bool = False
 
 
-def header(report: Report) -> Section:
+def header(report: Report) -> PageSection:
     """Show the verdict, the top findings, and which checks looked, or could not."""
     verdict = verdict_of(report)
     cards = _cards(report)
@@ -76,16 +76,18 @@ def header(report: Report) -> Section:
     )
     style = Block(html=notebook_style(), is_for_notebook=True)
     state = State(kind=verdict.kind, word=verdict.headline)
-    return Section(id="overview", title="Overview", state=state, blocks=(Block(html=html), style))
+    return PageSection(
+        id="overview", title="Overview", state=state, blocks=(Block(html=html), style)
+    )
 
 
-def findings(report: Report) -> Section:
+def findings(report: Report) -> PageSection:
     """Show the findings after the dashboard; without one they are in the overview."""
     if not has_dashboard(report):
-        return Section(id=_FINDINGS_ID, title=_FINDINGS_TITLE)
+        return PageSection(id=_FINDINGS_ID, title=_FINDINGS_TITLE)
     cards = _cards(report)
     html = render("findings", **_findings_of(cards, report), has_dashboard=True)
-    return Section(id=_FINDINGS_ID, title=_FINDINGS_TITLE, blocks=(Block(html=html),))
+    return PageSection(id=_FINDINGS_ID, title=_FINDINGS_TITLE, blocks=(Block(html=html),))
 
 
 def _cards(report: Report) -> list[Card]:
@@ -111,7 +113,7 @@ def _faults(cards: Sequence[Card], report: Report) -> list[Card]:
     return told[is_named : CARDS_AT_ONCE + is_named]
 
 
-def job_summary(report: Report) -> Section:
+def job_summary(report: Report) -> PageSection:
     """Show when the job, its loop and its phases began and ended."""
     is_whole = not is_of_traces(report)
     lead = _LEAD_OF_JOBS if is_whole else "When the recording began and ended."
@@ -122,7 +124,7 @@ def job_summary(report: Report) -> Section:
     blocks.append(pairs_block(anchor_of(_JOB_SUMMARY, "times"), "Times", summary_rows(report)))
     if report.profiling is not None:
         blocks.append(exhibit_block(profiling_table(report.profiling), _CONTEXT))
-    return Section(id=_JOB_SUMMARY, title="Job summary", blocks=tuple(blocks))
+    return PageSection(id=_JOB_SUMMARY, title="Job summary", blocks=tuple(blocks))
 
 
 def check_groups(report: Report) -> tuple[CheckGroup, ...]:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from reportgen.report import Report
 from reportgen.results import About, Depth, Exhibit, Finding, RuleId, RuleResult, Status
 from reportgen.text import format_count
-from reportgen.views.cell_output import Block, Section, block_of, head_block
+from reportgen.views.cell_output import Block, PageSection, block_of, head_block
 from reportgen.views.charts.layout import ChartContext
 from reportgen.views.choices import choice_block
 from reportgen.views.exhibits import anchor_of, exhibit_block, exhibit_blocks
@@ -35,14 +35,14 @@ _METRIC_UNITS = (
 )
 
 
-def rule_section(report: Report, rule_id: str) -> Section:
+def rule_section(report: Report, rule_id: str) -> PageSection:
     """Return the section of one rule: state, findings, exhibits, counters."""
     title, section_id = title_of(rule_id, report), section_of(rule_id, report).id
     if RuleId(rule_id) not in report.rules:
-        return Section(id=section_id, title=title)
+        return PageSection(id=section_id, title=title)
     state = rule_state(rule_id, report)
     head = head_block(title, state, about_of(rule_id, report).checks)
-    return Section(
+    return PageSection(
         id=section_id, title=title, state=state, blocks=(head, *rule_blocks(report, rule_id))
     )
 

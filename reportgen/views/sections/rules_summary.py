@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from reportgen.report import Report
 from reportgen.results import RuleId
-from reportgen.views.cell_output import Section, block_of, head_block
+from reportgen.views.cell_output import PageSection, block_of, head_block
 from reportgen.views.outline import ALL_CHECKS_ID, about_of
 from reportgen.views.sections.rule import say_counters, say_params
 from reportgen.views.status import MILDEST_FIRST, link_to, rule_state
@@ -44,13 +44,13 @@ class RuleRow:
         return any(text != ABSENT for text in (self.triggered, self.violations, self.datapoints))
 
 
-def rules_summary(report: Report) -> Section:
+def rules_summary(report: Report) -> PageSection:
     """Show every check with its status, counters, parameters and advice."""
     rows = rule_rows(report)
     if not rows:
-        return Section(id=ALL_CHECKS_ID, title=_TITLE)
+        return PageSection(id=ALL_CHECKS_ID, title=_TITLE)
     blocks = (head_block(_TITLE, None, _LEAD), block_of("rules_table", rows=rows))
-    return Section(id=ALL_CHECKS_ID, title=_TITLE, blocks=blocks)
+    return PageSection(id=ALL_CHECKS_ID, title=_TITLE, blocks=blocks)
 
 
 def rule_rows(report: Report) -> tuple[RuleRow, ...]:

@@ -8,7 +8,7 @@ from typing import Any
 from reportgen.report import Report
 from reportgen.results import Track
 from reportgen.text import format_count
-from reportgen.views.cell_output import Block, Section, block_of, head_block
+from reportgen.views.cell_output import Block, PageSection, block_of, head_block
 from reportgen.views.charts.layout import ChartContext, Drawing, times
 from reportgen.views.exhibits import exhibit_block, titled
 from reportgen.views.figure_encoding import page_form, plotly_form
@@ -41,14 +41,14 @@ _SHORTEST_S = 1.0
 _TOOL = "One time axis: drag to zoom, double-click for the whole job"
 
 
-def timeline(report: Report) -> Section:
+def timeline(report: Report) -> PageSection:
     """Show curves, phases and detected intervals over one time axis; nothing without curves."""
     is_unix = report.job.clock == "unix"
     context = ChartContext(rule_id=ID, is_unix=is_unix)
     panels = panels_of(report, is_unix=is_unix)
     job = _job_extent(report, panels, context)
     if job is None or not panels:
-        return Section(id=ID, title=TITLE)
+        return PageSection(id=ID, title=TITLE)
     lanes = [lane for lane in lanes_of(report) if _is_of_job(lane, job)]
     extent = _extent(job, lanes)
     functions = functions_of(report)
@@ -61,7 +61,7 @@ def timeline(report: Report) -> Section:
         exhibit_block(item, context_of(rule_id, report))
         for rule_id, item, _ in tracks_of(report, Track.BELOW)
     ]
-    return Section(id=ID, title=TITLE, blocks=tuple(blocks))
+    return PageSection(id=ID, title=TITLE, blocks=tuple(blocks))
 
 
 def _axis_block(

@@ -6,9 +6,8 @@ from collections.abc import Callable, Mapping
 
 from reportgen.errors import PluginError
 from reportgen.report import Report
-from reportgen.results import RuleId, Status
-from reportgen.results import Section as Declared
-from reportgen.views.cell_output import Block, Section, Sections, State, head_block
+from reportgen.results import RuleId, Section, Status
+from reportgen.views.cell_output import Block, PageSection, Sections, State, head_block
 from reportgen.views.outline import about_of, section_of
 from reportgen.views.profiling import why_not_recorded
 from reportgen.views.sections.closing import appendix, data_quality, not_recorded
@@ -26,7 +25,7 @@ from reportgen.views.sections.rules_summary import rules_summary
 from reportgen.views.sections.timeline import timeline
 from reportgen.views.status import MILDEST_FIRST, is_applicable, is_unrecorded, rule_state
 
-WHOLE_PAGE: Mapping[str, Callable[[Report], Section]] = {
+WHOLE_PAGE: Mapping[str, Callable[[Report], PageSection]] = {
     "overview": header,
     "dashboard": gpu_dashboard,
     "findings": findings,
@@ -53,7 +52,7 @@ FUNCTIONS = {
 ``reportgen.views`` has them for one more version."""
 
 
-def section(report: Report, section_id: str) -> Section:
+def section(report: Report, section_id: str) -> PageSection:
     """Show a section of the page by its id: ``"idle-time"``.
 
     Args:
@@ -101,7 +100,7 @@ def section_ids(report: Report) -> tuple[str, ...]:
     return tuple(dict.fromkeys(item.id for item in sorted(declared, key=lambda item: item.order)))
 
 
-def rules_section(section_id: str, report: Report) -> Section:
+def rules_section(section_id: str, report: Report) -> PageSection:
     """Return the section with an id: its rules one after the other, then exhibits of others.
 
     A rule of kernel traces that could not look is left out: ``not_recorded`` lists it. Without any
@@ -128,15 +127,13 @@ def rules_section(section_id: str, report: Report) -> Section:
         states += [state] if state else []
         lead += [place.lead] if made and not state else []
     if not blocks:
-        return Section(id=section_id, title=title)
+        return PageSection(id=section_id, title=title)
     worst = max(states, key=lambda item: MILDEST_FIRST.index(item.kind), default=None)
     head = head_block(title, worst, " ".join(filter(None, lead)))
-    return Section(id=section_id, title=title, state=worst, blocks=(head, *blocks))
+    return PageSection(id=section_id, title=title, state=worst, blocks=(head, *blocks))
 
 
-def _guest_blocks(
-    rule_id: str, place: Declared, report: Report
-) -> tuple[list[Block], State | None]:
+def _guest_blocks(rule_id: str, place: Section, report: Report) -> tuple[list[Block], State | None]:
     """Return what a rule shows in a section that is not its own, and a state where it is absent."""
     exhibits = guests_of(report.results.get(RuleId(rule_id)), place.id)
     if exhibits:

@@ -82,10 +82,10 @@ def test_an_exhibit_without_rows_says_so(kind):
 
 
 def test_jupyter_gets_the_same_figure_with_its_title_and_with_colours():
-    from reportgen.views.cell_output import Section
+    from reportgen.views.cell_output import PageSection
 
     block = exhibit_block(EXHIBITS["band"], CONTEXT)
-    (output,) = outputs(Section(id="s", title="S", blocks=(block,)))
+    (output,) = outputs(PageSection(id="s", title="S", blocks=(block,)))
     figure = output.data[PLOTLY_MIME]
     assert figure["layout"]["title"]["text"] == "x"
     assert "var(--" not in json.dumps(figure)
