@@ -22,7 +22,7 @@ _FAULTS = (Severity.CRITICAL, Severity.WARNING)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Verdict:
+class ReportVerdict:
     """``kind`` picks shape and colour; ``headline`` is one sentence, ``lead`` one or two more.
 
     ``action`` is what to try first: empty where nothing is wrong.
@@ -34,7 +34,7 @@ class Verdict:
     action: str = ""
 
 
-def verdict_of(report: Report) -> Verdict:
+def verdict_of(report: Report) -> ReportVerdict:
     """Return the verdict: the top finding if something is wrong or can be won, else who looked."""
     named = named_finding(report)
     if named is None:
@@ -43,7 +43,7 @@ def verdict_of(report: Report) -> Verdict:
     lead = [_what_it_wins(top), _among(report), _unlooked(report)]
     if top.severity in _FAULTS:
         lead = [lead[1], lead[0], lead[2]]
-    return Verdict(
+    return ReportVerdict(
         kind=top.severity.value,
         headline=_sentence(top.title),
         lead=" ".join(filter(None, lead)),
@@ -88,19 +88,19 @@ def status_counts(report: Report) -> dict[Status, int]:
     return {status: counts[status] for status in Status}
 
 
-def _without_faults(report: Report) -> Verdict:
+def _without_faults(report: Report) -> ReportVerdict:
     counts = status_counts(report)
     looked = counts[Status.OK] + counts[Status.TRIGGERED]
     unlooked = counts[Status.SKIPPED] + counts[Status.FAILED] - len(_inapplicable(report))
     if looked == 0:
-        return Verdict(
+        return ReportVerdict(
             kind="skipped",
             headline="Nothing could be judged.",
             lead="No check had the data that it needs; below stands what each of them lacks.",
         )
     is_told = unlooked <= looked
     lead = f"{plural(looked, 'check')} looked and found nothing wrong. {_unlooked(report)}"
-    return Verdict(
+    return ReportVerdict(
         kind="ok" if is_told else "skipped",
         headline="No problem found." if is_told else _MOST_UNLOOKED,
         lead=lead.strip(),
