@@ -153,7 +153,7 @@ def _as_bars(exhibit: Exhibit, frame: Mapping[str, str], file: str) -> Block:
     )
 
 
-def pie_html(parts: Sequence[shares.Part], title: str) -> Markup | str:
+def pie_html(parts: Sequence[shares.SharePart], title: str) -> Markup | str:
     """Return the pie of some parts and its plain picture; nothing where there is none."""
     drawing = pie.draw(parts, title=title)
     if drawing is None:

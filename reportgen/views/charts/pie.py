@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from reportgen.text_safety import cut_middle
 from reportgen.views.charts.layout import Drawing, layout
-from reportgen.views.charts.shares import Part
+from reportgen.views.charts.shares import SharePart
 from reportgen.views.theme import N_SHADES, on, shade
 from reportgen.views.values import plot_label, unique_labels
 
@@ -67,7 +67,7 @@ class Label:
     y: float
 
 
-def draw(parts: Sequence[Part], *, title: str) -> Drawing | None:
+def draw(parts: Sequence[SharePart], *, title: str) -> Drawing | None:
     """Return the pie of some parts; ``None`` where none of them is larger than nothing."""
     shown = [part for part in parts if part.width_pct > 0]
     if not shown:
@@ -92,7 +92,7 @@ def draw(parts: Sequence[Part], *, title: str) -> Drawing | None:
     )
 
 
-def label_of(part: Part, sector: Sector) -> Label | None:
+def label_of(part: SharePart, sector: Sector) -> Label | None:
     """Return a part's name and share within its sector, the name shortened where it must be.
 
     Edge cases: a narrow sector has its share alone, one that is too narrow for it nothing.
@@ -105,7 +105,7 @@ def label_of(part: Part, sector: Sector) -> Label | None:
     return None
 
 
-def _sectors(parts: Sequence[Part], whole: float) -> Iterator[Sector]:
+def _sectors(parts: Sequence[SharePart], whole: float) -> Iterator[Sector]:
     start = 0.0
     for part in parts:
         end = start + math.tau * part.width_pct / whole
@@ -155,7 +155,7 @@ def _distance(x: float, y: float, angle: float) -> float:
     return abs(across) if along > 0 else math.hypot(x, y)
 
 
-def _wordings(part: Part) -> Iterator[tuple[str, ...]]:
+def _wordings(part: SharePart) -> Iterator[tuple[str, ...]]:
     """Yield the lines of a label: the whole name, the name shortened, the share alone."""
     name, share = part.name.text, part.pct.text
     found = {
@@ -183,7 +183,7 @@ def _wrapped(name: str, width: int) -> tuple[str, ...]:
     return made if all(len(line) <= width for line in made) else ()
 
 
-def _trace(parts: Sequence[Part]) -> dict[str, object]:
+def _trace(parts: Sequence[SharePart]) -> dict[str, object]:
     colours = [part.colour.colour for part in parts]
     return {
         "type": "pie",
@@ -213,7 +213,7 @@ def _trace(parts: Sequence[Part]) -> dict[str, object]:
     }
 
 
-def _annotation(part: Part, label: Label) -> dict[str, object]:
+def _annotation(part: SharePart, label: Label) -> dict[str, object]:
     """Return a label; on a hatched sector it lies on a patch of the plain colour."""
     hue, step = part.colour.hue, part.colour.index % N_SHADES
     ground = {"bgcolor": shade(hue, step)} if part.is_hatched else {}
@@ -232,7 +232,7 @@ def _annotation(part: Part, label: Label) -> dict[str, object]:
     }
 
 
-def _said(parts: Sequence[Part], title: str) -> str:
+def _said(parts: Sequence[SharePart], title: str) -> str:
     largest = sorted(parts, key=lambda part: -part.width_pct)[:_MOST_NAMED]
     named = ", ".join(f"{part.name.text} {part.pct.text}" for part in largest)
     rest = f" and {len(parts) - len(largest)} more" if len(parts) > len(largest) else ""

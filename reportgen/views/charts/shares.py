@@ -26,7 +26,7 @@ _WHOLE_PCT = 0.5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Part:
+class SharePart:
     """One part of a whole, its share rounded for drawing."""
 
     name: Shown
@@ -61,8 +61,8 @@ class SharesInfo:
     label: str
     amount_head: str
     amount_name: str
-    parts: tuple[Part, ...]
-    folded: tuple[Part, ...] = ()
+    parts: tuple[SharePart, ...]
+    folded: tuple[SharePart, ...] = ()
     has_amounts: bool = True
 
 
@@ -114,7 +114,7 @@ def _is_whole(column: Column) -> bool:
     return _is_positive(column) and abs(total - 100) <= _WHOLE_PCT
 
 
-def parts_of_bars(exhibit: Exhibit, whole: Column) -> list[Part]:
+def parts_of_bars(exhibit: Exhibit, whole: Column) -> list[SharePart]:
     """Return the rows of a ``bars`` exhibit as parts of the whole that one of its groups is."""
     values = [value or 0.0 for value in numbers(whole.values)]
     total = sum(values)
@@ -127,7 +127,7 @@ def parts_of_bars(exhibit: Exhibit, whole: Column) -> list[Part]:
     return _parts(exhibit, exhibit.columns[0], amount, [100 * value / total for value in values])
 
 
-def parts_of(exhibit: Exhibit) -> list[Part]:
+def parts_of(exhibit: Exhibit) -> list[SharePart]:
     """Return all parts of a ``shares`` exhibit, in its order."""
     columns = {column.name: column for column in exhibit.columns}
     pcts = [value or 0.0 for value in numbers(columns["pct"].values)]
@@ -136,13 +136,13 @@ def parts_of(exhibit: Exhibit) -> list[Part]:
 
 def _parts(
     exhibit: Exhibit, named_by: Column, amount: Column | None, pcts: Sequence[float]
-) -> list[Part]:
+) -> list[SharePart]:
     names = [str(name) for name in named_by.values]
     called = words_for(exhibit.place, names).names
     none = (None,) * len(names)
     full = next((item.values for item in exhibit.columns if item.name == FULL_NAME), none)
     return [
-        Part(
+        SharePart(
             name=named(called.get(name, name), full_name),
             amount=shown_value(value, amount.unit) if amount else Shown(text=""),
             pct=Shown(text=format_pct(pct), exact=exactly(pct)),
@@ -160,7 +160,7 @@ def _parts(
     ]
 
 
-def swatches_of(parts: Sequence[Part]) -> tuple[str, ...]:
+def swatches_of(parts: Sequence[SharePart]) -> tuple[str, ...]:
     """Return what paints the swatch of each part in a table beside its pie."""
     kept, small = split(parts)
     return tuple(kept[-1].ink if part in small else part.ink for part in parts)
@@ -195,7 +195,7 @@ def named(name: Scalar, full_name: Scalar) -> Shown:
     return replace(shown, full=full) if full and full != shown.text else shown
 
 
-def split(parts: Sequence[Part]) -> tuple[list[Part], list[Part]]:
+def split(parts: Sequence[SharePart]) -> tuple[list[SharePart], list[SharePart]]:
     """Return what a picture shows, and the parts that are one in it, "others (n)", if any.
 
     Where there are many parts the largest stay; those too small to see, and what its rule already
@@ -210,10 +210,10 @@ def split(parts: Sequence[Part]) -> tuple[list[Part], list[Part]]:
     return [*kept, _others(small, kept)], small
 
 
-def _others(small: Sequence[Part], kept: Sequence[Part]) -> Part:
+def _others(small: Sequence[SharePart], kept: Sequence[SharePart]) -> SharePart:
     pct = sum(part.width_pct for part in small)
     is_counted = not any(part.name.text.startswith(_OTHERS) for part in small)
-    return Part(
+    return SharePart(
         name=Shown(text=f"{_OTHERS} ({len(small)})" if is_counted else _OTHERS),
         amount=Shown(text=""),
         pct=Shown(text=format_pct(pct), exact=exactly(round(pct, 3))),
