@@ -1,4 +1,4 @@
-"""Time, bytes and ratios: constants, conversions, and how they are written for people."""
+"""Time and ratios: constants and conversions. ``reportgen.text`` writes them for people."""
 
 from __future__ import annotations
 
@@ -8,12 +8,7 @@ from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import NewType
 
-from reportgen import text
-
 Ns = NewType("Ns", int)
-
-say_bytes, say_count = text.format_bytes, text.format_count
-say_duration, say_pct = text.format_duration, text.format_pct
 
 NS_PER_US = 1_000
 NS_PER_MS = 1_000_000

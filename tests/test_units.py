@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reportgen import units
+from reportgen import text, units
 
 
 @pytest.mark.parametrize(
@@ -29,7 +29,7 @@ from reportgen import units
     ],
 )
 def test_durations_are_said_in_fitting_units(duration_s: float, said: str) -> None:
-    assert units.say_duration(duration_s) == said
+    assert text.format_duration(duration_s) == said
 
 
 @pytest.mark.parametrize(
@@ -44,7 +44,7 @@ def test_durations_are_said_in_fitting_units(duration_s: float, said: str) -> No
     ],
 )
 def test_sizes_are_said_with_decimal_prefixes(size: float, said: str) -> None:
-    assert units.say_bytes(size) == said
+    assert text.format_bytes(size) == said
 
 
 def test_keys_of_instants_are_written_as_aws_writes_them() -> None:
@@ -88,8 +88,8 @@ def test_a_share_reads_the_same_in_a_list_and_alone() -> None:
 
     shares = units.percentages(parts)
 
-    assert [units.say_pct(share) for share in shares] == [
-        units.say_pct(100 * part / sum(parts)) for part in parts
+    assert [text.format_pct(share) for share in shares] == [
+        text.format_pct(100 * part / sum(parts)) for part in parts
     ]
 
 

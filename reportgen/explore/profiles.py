@@ -14,7 +14,7 @@ from reportgen.formats.python_profile.names import profile_key
 from reportgen.formats.python_profile.reading import read_profiles
 from reportgen.profile import ProfileInterval
 from reportgen.storage import open_location
-from reportgen.units import say_pct
+from reportgen.text import format_pct
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -188,7 +188,7 @@ def say_own_time(functions: pd.DataFrame, *, n: int = 3) -> str:
     if whole_s <= 0:
         return "There is no Python profile for this window."
     named = ", ".join(
-        f"{row.function} ({say_pct(100 * row.own_s / whole_s)})"
+        f"{row.function} ({format_pct(100 * row.own_s / whole_s)})"
         for row in top_functions(functions, by="own_s", n=n).itertuples()
     )
     return f"Most time of their own in the Python profiles of this window took {named}."

@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Mapping
 
 from reportgen.profile import Quality, SourceNote
-from reportgen.units import say_bytes, say_count
+from reportgen.text import format_bytes, format_count
 
 MAX_FILES_NAMED = 20
 """Files named one by one for each kind of trouble, a screenful; the rest is one sentence."""
@@ -114,14 +114,14 @@ class Diagnostics:
 
     def _note_on_others(self, quality: Quality, sentence: str, paths: list[str]) -> SourceNote:
         count = sum(self._counts[quality, sentence, path] for path in paths)
-        text = f"{_say(sentence, count)}, in {say_count(len(paths))} more files."
+        text = f"{_say(sentence, count)}, in {format_count(len(paths))} more files."
         return SourceNote(text=text, counts={quality: count})
 
 
 def _say(sentence: str, count: int) -> str:
     """Fill in the count and choose between ``[one|many]``."""
     text = _FORMS.sub(r"\1" if count == 1 else r"\2", sentence)
-    text = text.replace("{n}", say_count(count)).replace("{bytes}", say_bytes(count))
+    text = text.replace("{n}", format_count(count)).replace("{bytes}", format_bytes(count))
     return text[:1].upper() + text[1:]
 
 

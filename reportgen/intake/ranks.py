@@ -24,7 +24,7 @@ from reportgen.intake.foreign_timelines import file_ref
 from reportgen.intake.listing import of_each
 from reportgen.profile import JobInfo, NodeId, PartRef, Quality
 from reportgen.storage import Location, ObjectInfo
-from reportgen.units import say_count
+from reportgen.text import format_count
 
 _SAY_SECOND = (
     "{n} [file is|files are] another recording of a rank that is there already and [was|were] left "
@@ -64,7 +64,7 @@ def rank_parts(
             problems.add(Quality.FILES_SKIPPED, info.key, what=_SAY_SECOND)
     _note_world_sizes(headers, problems)
     if n_unknown > 1:
-        said = say_count(n_unknown)
+        said = format_count(n_unknown)
         problems.remark(
             f"Nothing tells the ranks of {said} traces: they are numbered by their names."
         )
@@ -116,7 +116,7 @@ def _note_world_sizes(headers: Mapping[str, TraceHeader], problems: Diagnostics)
     """Say when traces tell of jobs of different sizes."""
     sizes = sorted({header.world_size for header in headers.values() if header.world_size})
     if len(sizes) > 1:
-        said = " and ".join(f"{say_count(size)} ranks" for size in sizes)
+        said = " and ".join(f"{format_count(size)} ranks" for size in sizes)
         problems.remark(
             f"These traces are of different jobs: they tell of jobs of {said}. Figures over all "
             "ranks mix them; pass the files of one job."

@@ -10,7 +10,7 @@ from reportgen.formats import Diagnostics
 from reportgen.formats.kineto.tables import TraceTables
 from reportgen.profile import Quality
 from reportgen.profile.trace_tables import NONE, HostSlices, SliceKind, n_rows
-from reportgen.units import say_count
+from reportgen.text import format_count
 
 _FEW_OPS_RATIO = 0.8
 """A first step with fewer GPU ops than this share of the median lost some: steps are alike."""
@@ -36,7 +36,7 @@ def _overruns(tables: TraceTables) -> list[str]:
     if not n_overruns:
         return []
     said = (
-        f"{say_count(n_overruns)} GPU operations end more than 100 µs after the next one on "
+        f"{format_count(n_overruns)} GPU operations end more than 100 µs after the next one on "
         "their stream began: their ends were cut to it, for unions of time."
     )
     return [said]
@@ -51,13 +51,15 @@ def _overlaps(tables: TraceTables) -> list[str]:
     n_steps = int(np.count_nonzero(tables.steps.end_ns[:-1] > tables.steps.start_ns[1:]))
     if n_steps:
         overlap = "profiler step overlaps" if n_steps == 1 else "profiler steps overlap"
-        said.append(f"{say_count(n_steps)} {overlap} the next one: the starts of steps are used.")
+        said.append(
+            f"{format_count(n_steps)} {overlap} the next one: the starts of steps are used."
+        )
     n_crossing = crossing_annotations(tables.slices)
     if n_crossing:
         begin = "annotation begins" if n_crossing == 1 else "annotations begin"
         end = "ends" if n_crossing == 1 else "end"
         said.append(
-            f"{say_count(n_crossing)} {begin} inside another one of the same thread and {end} "
+            f"{format_count(n_crossing)} {begin} inside another one of the same thread and {end} "
             "after it: all are kept, each counts from its own start to its own end."
         )
     return said
@@ -93,8 +95,8 @@ def _lost_beginning(tables: TraceTables) -> list[str]:
     if len(counts) <= 2 or counts[0] >= _FEW_OPS_RATIO * np.median(counts):
         return []
     said = (
-        f"The first step launched {say_count(int(counts[0]))} GPU operations, the median step "
-        f"{say_count(int(np.median(counts)))}: records of its beginning may be missing."
+        f"The first step launched {format_count(int(counts[0]))} GPU operations, the median step "
+        f"{format_count(int(np.median(counts)))}: records of its beginning may be missing."
     )
     return [said]
 

@@ -13,7 +13,8 @@ from reportgen.intake.system import Progress
 from reportgen.intake.trace_oddities import tell_oddities
 from reportgen.profile import Clock, PartRef, Quality, RankTrace, SourceNote
 from reportgen.profile.trace_tables import NONE, n_rows
-from reportgen.units import NS_PER_S, say_count
+from reportgen.text import format_count
+from reportgen.units import NS_PER_S
 
 _UNIX_NS = range(1_262_304_000 * NS_PER_S, 4_102_444_800 * NS_PER_S)
 """2010 to 2100: what lies outside is no wall clock; PyTorch is younger."""
@@ -102,7 +103,7 @@ def _tell_losses(trace: TraceFile, key: str, problems: Diagnostics) -> None:
     problems.add(Quality.EVENTS_DROPPED, key, trace.n_left_out, what=_SAY_DOCUMENT)
     problems.add(Quality.EVENTS_DROPPED, key, trace.n_apart, what=_SAY_APART)
     if trace.n_uncategorized:
-        said = say_count(trace.n_uncategorized)
+        said = format_count(trace.n_uncategorized)
         problems.remark(_SAY_UNCATEGORIZED.format(n=said), path=key)
     if trace.packing.is_damaged:
         problems.remark("Its packed bytes are damaged; what follows the damage is lost.", path=key)
@@ -114,9 +115,9 @@ def _tell_losses(trace: TraceFile, key: str, problems: Diagnostics) -> None:
         problems.remark(_SAY_UNCLOSED, path=key)
     n_processes = _n_processes(tables)
     if n_processes > 1:
-        problems.remark(_SAY_PROCESSES.format(n=say_count(n_processes)), path=key)
+        problems.remark(_SAY_PROCESSES.format(n=format_count(n_processes)), path=key)
     if trace.n_documents > 1:
-        said = say_count(trace.n_documents)
+        said = format_count(trace.n_documents)
         problems.remark(f"The file holds {said} lists of events, one after the other.", path=key)
 
 

@@ -10,7 +10,7 @@ from threading import Lock
 from typing import Protocol
 
 from reportgen.report import Report
-from reportgen.units import say_bytes, say_count
+from reportgen.text import format_bytes, format_count
 
 
 class OutputFormat(StrEnum):
@@ -94,5 +94,5 @@ class ReadingProgress:
         with self._lock:
             self._n_rows += n_rows
             self._n_bytes += n_bytes
-            text = f"{say_count(self._n_rows)} rows, {say_bytes(self._n_bytes)}"
+            text = f"{format_count(self._n_rows)} rows, {format_bytes(self._n_bytes)}"
         self._watcher.progress(text)

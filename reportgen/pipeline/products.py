@@ -30,7 +30,7 @@ from reportgen.store import (
     is_made_by_us,
     publish_staging,
 )
-from reportgen.units import say_bytes
+from reportgen.text import format_bytes
 
 FILES = {
     OutputFormat.HTML: OUTPUT_PAGE,
@@ -118,7 +118,7 @@ def _make_page(
             title = f"{report.job.name} · profiling report"
             page_options = PageOptions(title=title, theme=options.theme, report_id=report.report_id)
             export_page(staging.notebook, staging.page, page_options)
-            step.text = f"made a page of {say_bytes(staging.page.stat().st_size)}"
+            step.text = f"made a page of {format_bytes(staging.page.stat().st_size)}"
     if OutputFormat.IPYNB not in options.formats:
         staging.notebook.unlink()
 
