@@ -24,11 +24,11 @@ class Memo:
     def __reduce__(self) -> tuple[type[Memo], tuple[()]]:
         return Memo, ()
 
-    def get(self, compute: Callable[..., _T], part: object, *more: object) -> _T:
-        """Return ``compute(part, *more)``, computed at the first call with equal arguments."""
-        key = (compute, *more)
+    def get(self, compute: Callable[..., _T], part: object, *more: object, **options: object) -> _T:
+        """Return ``compute(part, ...)``, computed at the first call with equal arguments."""
+        key = (compute, more, *sorted(options.items()))
         if key not in self._kept:
-            self._kept[key] = compute(part, *more)
+            self._kept[key] = compute(part, *more, **options)
         kept: _T = self._kept[key]
         return kept
 
@@ -49,7 +49,7 @@ def fact(
 ) -> Callable[Concatenate[_P, _More], _T]:
     """Make a function of a part compute once for each part.
 
-    Further arguments are positional; for each of their values it computes once.
+    With further arguments, which are hashable, it computes once for each of their values.
 
     Use it for what two rules need. What a fact returns is shared: nobody may change it.
 
@@ -66,6 +66,6 @@ def fact(
 
     @wraps(compute)
     def computed_once(part: _P, /, *args: _More.args, **kwargs: _More.kwargs) -> _T:
-        return part.memo.get(compute, part, *args, *kwargs.values())
+        return part.memo.get(compute, part, *args, **kwargs)
 
     return computed_once
