@@ -89,7 +89,7 @@ def columns_of(rows: Sequence[object], kind: type[Any]) -> list[Column]:
             meta["name"] or item.name,
             meta["unit"],
             [_shown(entry, item.name, meta) for entry in rows],
-            type=ColumnType.FLOAT if meta["per"] else _type_of(str(item.type)),
+            type=ColumnType.FLOAT if meta["per"] else _type_of(item.type),
             role=meta["role"],
         )
         for item in fields(kind)
@@ -100,9 +100,10 @@ def columns_of(rows: Sequence[object], kind: type[Any]) -> list[Column]:
 _TYPES = {"int": ColumnType.INT, "float": ColumnType.FLOAT, "bool": ColumnType.BOOL}
 
 
-def _type_of(annotation: str) -> ColumnType:
-    """Return the type that a field declares; names of all kinds are text."""
-    return _TYPES.get(annotation.removesuffix(" | None"), ColumnType.TEXT)
+def _type_of(annotation: Any) -> ColumnType:
+    """Return the type that a field declares, as text or as a class; names of all kinds are text."""
+    declared = annotation.__name__ if isinstance(annotation, type) else str(annotation)
+    return _TYPES.get(declared.removesuffix(" | None"), ColumnType.TEXT)
 
 
 def _shown(entry: object, name: str, meta: Mapping[str, Any]) -> Any:

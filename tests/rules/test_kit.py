@@ -90,6 +90,19 @@ def test_a_column_may_say_how_it_merges() -> None:
     )
 
 
+def test_types_are_declared_also_where_annotations_are_no_text() -> None:
+    annotations = {"rank": int, "share_pct": float | None, "is_slow": bool, "name": str}
+    body = {"__annotations__": annotations, **{name: col() for name in annotations}}
+    kind: type[object] = row(type("OfAPlugin", (), body))
+
+    assert [item.type for item in columns_of([], kind)] == [
+        ColumnType.INT,
+        ColumnType.FLOAT,
+        ColumnType.BOOL,
+        ColumnType.TEXT,
+    ]
+
+
 FULL = Message(
     id="QUEUE-1",
     title="The queue is full {measured:pct} of the time",
