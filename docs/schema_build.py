@@ -60,8 +60,7 @@ def schema_of(kind: Any) -> dict[str, Any]:
     if kind in _PLAIN:
         return {"type": _PLAIN[kind]}
     if isinstance(kind, type) and hasattr(kind, "__dataclass_fields__"):
-        unsaved = result_codec.UNSAVED if kind is Finding else ()
-        return closed(_fields_of(kind, unsaved), optional=_optional(kind))
+        return closed(_fields_of(kind, ()), optional=_optional(kind))
     raise TypeError(f"no schema for {kind!r}")
 
 

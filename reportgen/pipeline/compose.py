@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from importlib.metadata import PackageNotFoundError, version
 
+from reportgen.diagnosis import diagnose
 from reportgen.formats import printable
 from reportgen.pipeline.ranks import clock_of, extent_of_job, notes_on_ranks
 from reportgen.pipeline.work import Measured
@@ -21,7 +22,6 @@ from reportgen.report import (
     RuleEntry,
     rank_findings,
     summarize,
-    with_one_adviser,
 )
 from reportgen.results import RuleResult
 from reportgen.results.codec import encode
@@ -89,7 +89,7 @@ def compose(
 
     Names and paths may hold bytes that are no text; they are written as far as they can be.
     """
-    results = with_one_adviser(results)
+    results = diagnose(results)
     return Report(
         report_id=report_id(results),
         job=replace(

@@ -31,8 +31,6 @@ from reportgen.results.model import (
 )
 
 FORMAT, FIRST_FORMAT = 2, 1
-UNSAVED = frozenset({"causes"})
-"""Fields of a finding that shape the report and are in no file."""
 NOT_OURS = (
     msgspec.DecodeError,
     KeyError,
@@ -136,11 +134,11 @@ def _default_of(item: Field[Any]) -> Any:
 
 def finding_tree(finding: Finding) -> dict[str, Any]:
     """Return a finding as the JSON object that result files and ``report.json`` hold."""
-    return {
-        item.name: getattr(finding, item.name)
-        for item in fields(finding)
-        if item.name not in UNSAVED
-    }
+    return {item.name: getattr(finding, item.name) for item in fields(finding)}
+
+
+_ADDED = ("cause", "symptom_of", "attributed_ratio", "evidence", "possible_causes")
+"""Fields of a finding that reports of former versions lack."""
 
 
 def finding_from_tree(tree: dict[str, Any]) -> Finding:
@@ -149,11 +147,10 @@ def finding_from_tree(tree: dict[str, Any]) -> Finding:
     Raises:
         ValueError: a field is absent or of another type.
     """
-    saved = [item.name for item in fields(Finding) if item.name not in UNSAVED]
-    missing = [name for name in saved if name not in tree]
+    missing = [item.name for item in fields(Finding) if item.name not in {*tree, *_ADDED}]
     if missing:
         raise ValueError(f"a finding has no {missing[0]}")
-    return msgspec.convert({name: tree[name] for name in saved}, Finding)
+    return msgspec.convert(tree, Finding)
 
 
 def _exhibit_tree(exhibit: Exhibit) -> dict[str, Any]:

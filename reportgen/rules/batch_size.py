@@ -51,6 +51,7 @@ _MEMORY = (
 )
 LARGER = kit.Message(
     id="BATCH-1",
+    cause=results.Cause.GPU_UNDERUSED,
     severity=Severity.WARNING,
     title="The batch could be larger: {place} reaches only {measured:pct}",
     text=(
@@ -77,19 +78,16 @@ IMPORTED = replace(
 )
 
 
-def _but(message: kit.Message, title: str, advice: str, *causes: str, why: str = "") -> kit.Message:
+def _but(message: kit.Message, title: str, advice: str, *, why: str = "") -> kit.Message:
     """Return a message of room that asks for something else than a larger batch."""
     text = message.text.replace(_MEMORY, why + _MEMORY)
-    return replace(
-        message, severity=Severity.INFO, title=title, text=text, advice=advice, causes=causes
-    )
+    return replace(message, severity=Severity.INFO, title=title, text=text, advice=advice)
 
 
 NEVER_USED = _but(
     LARGER,
     "{place} has room because it is never used",
     "Use this GPU first (see GPU utilization), or take an instance without it.",
-    "GPU-1",
     why="No batch size changes that. ",
 )
 ONLY_EDGES = _but(
@@ -102,7 +100,6 @@ HOST_BOUND = _but(
     LARGER,
     "{place} has room, but it waits for the host",
     "Relieve the CPU or I/O bottleneck first, then judge the batch size again.",
-    *("DL-1", "DL-2", "DL-5", "CPU-1", "IO-1"),
     why=(
         "In {gpu.host_bound_pct:pct} of the ticks a GPU idled while a CPU core was busy or waited "
         "for I/O, so a larger batch would wait as well. "
@@ -112,14 +109,12 @@ UNEVEN = _but(
     LARGER,
     "{place} has room, but {busy} {n_busy:verb have/has} not",
     "Share the work evenly between the GPUs first, then judge the batch size again.",
-    *("STRAG-1", "BAL-1"),
     why="{busy} {n_busy:verb have/has} no room, so the work is shared unevenly. ",
 )
 IMPORTED_NEVER_USED = _but(
     IMPORTED,
     "Only GPUs that the job never uses have room for a larger batch",
     "Use these GPUs or take an instance without them; a larger batch changes neither.",
-    "GPU-1",
 )
 IMPORTED_FOR_A_TIME = _but(
     IMPORTED,

@@ -7,7 +7,7 @@ from functools import partial
 
 from reportgen.facts.usage import CPU_HOT_PCT, IDLE_BELOW_PCT
 from reportgen.profile import SeriesKind
-from reportgen.results import RuleId, Section, Severity
+from reportgen.results import Cause, RuleId, Section, Severity
 from reportgen.rules.aws import bottleneck
 from reportgen.rules.base import About, Need, Rule
 from reportgen.rules.kit import patience, percentage
@@ -48,7 +48,7 @@ WORDS = bottleneck.Wording(
     ),
     narrow="So few hot cores are hardly a bottleneck of the host: a single thread is busy.",
     narrow_severity=Severity.INFO,
-    causes=("DL-1", "DL-2", "DL-5", "IO-1"),
+    cause=Cause.CPU_PREPROCESSING,
 )
 
 

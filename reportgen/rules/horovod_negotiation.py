@@ -42,6 +42,7 @@ CHEAP_PCT = 5.0
 
 LATE = kit.Message(
     id="HVD-1",
+    cause=results.Cause.SLOW_WORKER,
     title="The other ranks wait for rank {late.rank}",
     text=(
         "Rank {late.rank} was ready last in {late.n_last:n} of {late.n_taken:count negotiation} "

@@ -7,7 +7,7 @@ from functools import partial
 
 from reportgen.facts.usage import IDLE_BELOW_PCT, IO_HOT_PCT
 from reportgen.profile import SeriesKind
-from reportgen.results import RuleId, Section, Severity
+from reportgen.results import Cause, RuleId, Section, Severity
 from reportgen.rules.aws import bottleneck
 from reportgen.rules.base import About, Need, Rule
 from reportgen.rules.kit import patience, percentage
@@ -44,6 +44,7 @@ WORDS = bottleneck.Wording(
     ),
     narrow="So few waiting cores mean that a single thread waits, not that storage is used up.",
     narrow_severity=Severity.WARNING,
+    cause=Cause.IO_WAIT,
 )
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reportgen.merging import concat, merge, merged, sum_by_key
-from reportgen.results import Estimate, Finding, Reason, ReasonCode, Severity, Where
+from reportgen.results import Cause, Estimate, Finding, Reason, ReasonCode, Severity, Where
 from reportgen.results.charts import (
     MOST_BOXES,
     MOST_INTERVALS,
@@ -91,7 +91,8 @@ class Message:
         severity: where the finding does not say another one.
         unit: of what was measured.
         exhibit: the id of the exhibit that shows it.
-        causes: ids of findings that name the cause of this one.
+        cause: what it is about, a word of ``Cause``; ``observation`` accuses nothing.
+        possible_causes: what may be behind it where the recording cannot tell.
     """
 
     id: str
@@ -101,7 +102,8 @@ class Message:
     severity: Severity = Severity.INFO
     unit: str = "%"
     exhibit: str | None = None
-    causes: tuple[str, ...] = ()
+    cause: str = Cause.OBSERVATION
+    possible_causes: tuple[str, ...] = ()
 
     def finding(
         self,
@@ -113,7 +115,6 @@ class Message:
         share: float | None = None,
         exhibit: str | None = None,
         advice: str | None = None,
-        causes: tuple[str, ...] | None = None,
         **values: object,
     ) -> Finding:
         """Return the finding with its numbers.
@@ -126,7 +127,6 @@ class Message:
             share: recoverable share of the time in 0-1, an upper bound.
             exhibit: another one than the message's.
             advice: another one than the message's.
-            causes: others than the message's.
             **values: what the words name, beside ``measured`` and ``threshold``.
         """
         values = {"measured": measured, "threshold": threshold, **values}
@@ -142,7 +142,8 @@ class Message:
             unit=self.unit,
             estimate=estimate_of(share),
             exhibit=exhibit or self.exhibit,
-            causes=self.causes if causes is None else causes,
+            cause=self.cause,
+            possible_causes=self.possible_causes,
         )
 
 

@@ -45,6 +45,7 @@ ABOUT = About(
 )
 UNEVEN = kit.Message(
     id="BAL-1",
+    cause=results.Cause.GPU_IMBALANCE,
     title=(
         "Work is shared unevenly on {pair.node}: {pair.gpu} is used {pair.means_pct[0]:pct}, "
         "{pair.other_gpu} {pair.means_pct[1]:pct}"
@@ -60,7 +61,6 @@ UNEVEN = kit.Message(
     ),
     unit="Jensen-Shannon distance",
     exhibit="work",
-    causes=("STRAG-1",),
 )
 UNEVEN_PROCESSES = replace(
     UNEVEN,
@@ -71,12 +71,13 @@ UNEVEN_PROCESSES = replace(
 )
 OTHER_PATTERN = replace(
     UNEVEN,
+    cause=results.Cause.OBSERVATION,
     title="GPUs on {pair.node} work differently, but do about equally much",
     advice="Nothing to do unless the GPUs ought to follow the same pattern of load.",
-    causes=("GPU-1",),
 )
 PARTLY_USED = replace(
     OTHER_PATTERN,
+    cause=results.Cause.GPU_IDLE,
     title="Only {n_used} of {n_gpus} GPUs on {pair.node} {n_used:verb work} throughout",
     advice=(
         "Find out why the other GPUs never work or stopped: there is nothing to balance between "
@@ -92,7 +93,6 @@ IMPORTED = replace(
     ),
     severity=Severity.WARNING,
     exhibit="workloads",
-    causes=(),
 )
 
 

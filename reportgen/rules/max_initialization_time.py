@@ -40,6 +40,7 @@ ABOUT = About(
 )
 LONG = kit.Message(
     id="INIT-1",
+    cause=results.Cause.LONG_START,
     title="Start-up took {measured:s} before the first step",
     text=(
         "The first step began {measured:s} after the first sample ({limit}); the training loop "

@@ -20,6 +20,7 @@ from reportgen.facts.usage import (
 )
 from reportgen.profile import NodeId, NodeProfile, SeriesKind, SystemTable
 from reportgen.results import (
+    Cause,
     Counters,
     Details,
     Exhibit,
@@ -62,6 +63,7 @@ _TEXT = (
 )
 AT_LIMIT = kit.Message(
     id="SYS-5",
+    cause=Cause.NETWORK_INPUT,
     title="A GPU idles while the network is busy: {share_pct:pct} of the job",
     text=_TEXT + "The limit is {longest.limit_bytes_per_s:bytes}/s, as given.",
     advice=(

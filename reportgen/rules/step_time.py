@@ -39,6 +39,7 @@ ABOUT = About(
 )
 SLOW = kit.Message(
     id="STEPT-1",
+    cause=results.Cause.RANDOM_SLOW_STEPS,
     title="{some} {n_slow:verb take} more than {threshold:g} times the median",
     text=(
         "{n_slow:verb Steps/Step} {names} of {rank.node}; the slowest takes {slowest:ns}, the "

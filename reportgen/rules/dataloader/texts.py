@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from reportgen.results import Severity
+from reportgen.results import Cause, Severity
 from reportgen.rules.kit import Message
 
 # Parts of sentences
@@ -43,6 +43,7 @@ CACHE = (
 
 TOO_FEW = Message(
     id="DL-1",
+    cause=Cause.TOO_FEW_LOADERS,
     title="Training waits {share_pct:pct} of the loop for data; {loaders} on {cores:count core}",
     text=(
         "{waited} {Loaders} at work (median) on {cores:count core}: fewer than {limit_pct:g} % of "
@@ -64,6 +65,7 @@ ENOUGH = Message(
 )
 TOO_MANY = Message(
     id="DL-2",
+    cause=Cause.TOO_MANY_LOADERS,
     title="{Loaders} compete for {cores:count core}",
     text=(
         "{Loaders} at work (median) on {cores:count core}: more than {limit_pct:g} % of the cores. "
@@ -89,6 +91,7 @@ MANY_WITH_ROOM = replace(
 
 INPUT_BOUND = Message(
     id="DL-5",
+    cause=Cause.SLOW_INPUT,
     title="Training waits {share_pct:pct} of the loop for data",
     text=(
         "{waited} {Loaders} on {cores:count core} are not too few, so more of them will not help."
@@ -119,6 +122,7 @@ THREADS_KEEP_UP = Message(
 
 NOT_PINNED = Message(
     id="DL-3",
+    cause=Cause.UNPINNED_MEMORY,
     title="Batches are not in pinned memory",
     text=(
         "The loader that was active longest has pin_memory off although the job has a GPU; copies "
@@ -132,6 +136,7 @@ NOT_PINNED = Message(
 NO_PREFETCH = replace(
     NOT_PINNED,
     id="DL-4",
+    cause=Cause.NO_PREFETCH,
     title="The input pipeline does not prefetch",
     text=(
         "None of TensorFlow's loader events prefetches, so batches are made while the loop waits: "
@@ -144,6 +149,7 @@ NO_PREFETCH = replace(
 
 FEW_OF_AWS = Message(
     id="DL-1",
+    cause=Cause.TOO_FEW_LOADERS,
     title="{Loaders} on {cores:count core}",
     text=(
         "{Loaders} at work (median) on {cores:count core}, {compared} than {limit_pct:g} % of the "

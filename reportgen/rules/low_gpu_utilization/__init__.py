@@ -41,14 +41,12 @@ ABOUT = About(
     section=results.Section(id="gpu-utilization", title="GPU utilization", order=160),
     has_counters=True,
 )
-_LOADING, _SLOW_STEPS = ("DL-1", "DL-2", "DL-5"), ("PERIOD-1", "STEP-1", "STRAG-1", "BAL-1")
-WAITS = (*_LOADING, "CPU-1", "IO-1", "SYS-5", *_SLOW_STEPS)
-"""The findings that say what an idle GPU waits for."""
 
 # A GPU that is under-used
 
 UNDER_USED = kit.Message(
     id="GPU-1",
+    cause=results.Cause.GPU_UNDERUSED,
     title="GPU under-used: the 95th percentile of {gpu.gpu} on {gpu.node} is only {measured:pct}",
     text=(
         "In {fault.work_ns.size:n} of {gpu.judged_minutes:count judged minute} the 95th percentile "
@@ -61,10 +59,10 @@ UNDER_USED = kit.Message(
         "do not show that it waits for the host."
     ),
     exhibit="utilization",
-    causes=(*WAITS, "BATCH-1"),
 )
 BEGAN_LATE = replace(
     UNDER_USED,
+    cause=results.Cause.LONG_START,
     title=(
         "GPU begins late: {gpu.gpu} on {gpu.node} idles for the first {gpu.edge.pct:pct} of the "
         "time"
@@ -74,10 +72,10 @@ BEGAN_LATE = replace(
         "Shorten what runs before its work begins: downloads, preprocessing, compilation, waiting "
         "for other workers."
     ),
-    causes=(),
 )
 STOPPED = replace(
     BEGAN_LATE,
+    cause=results.Cause.GPU_STOPPED,
     title="GPU stopped: {gpu.gpu} on {gpu.node} idles for the last {gpu.edge.pct:pct} of the time",
     text=UNDER_USED.text + " It last worked {gpu.edge.length_ns:ns} before its last sample.",
     advice=(
@@ -116,6 +114,7 @@ RELIEVE_HOST = (
 
 FLUCTUATING = kit.Message(
     id="GPU-2",
+    cause=results.Cause.GPU_SWINGS,
     title=(
         "GPU swings between busy and idle: {gpu.gpu} on {gpu.node} is idle {gpu.work_idle_pct:pct} "
         "of its working time"
@@ -131,7 +130,6 @@ FLUCTUATING = kit.Message(
         "GPUs, checkpoints or logging."
     ),
     exhibit="utilization",
-    causes=WAITS,
 )
 
 # Faults that cost the training nothing, and results of SageMaker
@@ -161,7 +159,6 @@ IMPORTED_LOW = kit.Message(
         "nothing, raise the batch size."
     ),
     exhibit="boxes",
-    causes=("CPU-1", "IO-1", "BATCH-1"),
 )
 IMPORTED_FLUCTUATING = replace(
     IMPORTED_LOW,
@@ -177,7 +174,6 @@ IMPORTED_FOR_A_TIME = replace(
     advice=(
         "See when they idled: before the first and after the last step the training loses nothing."
     ),
-    causes=(),
 )
 
 Entry = tuple[str, str, dict[str, float]]
@@ -337,7 +333,7 @@ def _unless_used(
     nodes = list(dict.fromkeys(node for node, _ in unused if node not in used_nodes))
     title = NONE_USED if is_all and len(gpus) > 1 else NEVER_USED
     advice = USE_ANY if is_all else USE_NODES if nodes else USE_ALL
-    return replace(message, title=title, advice=advice, causes=()), {
+    return replace(message, title=title, advice=advice, cause=results.Cause.GPU_IDLE), {
         "which": which[0].upper() + which[1:],
         "n_unused": len(unused),
         "n_gpus": len(gpus),

@@ -53,6 +53,7 @@ ABOUT = About(
 
 BETWEEN_STEPS = Message(
     id="FW-1",
+    cause=results.Cause.WORK_BETWEEN_STEPS,
     title="{measured:pct} of the loop lies between steps",
     text=(
         "No step was open for {measured:pct} of the time from the first to the last step (summed "
@@ -63,7 +64,6 @@ BETWEEN_STEPS = Message(
         "the optimizer when the framework counts it outside."
     ),
     exhibit="phase_shares",
-    causes=("DL-1", "DL-2", "DL-5", "PERIOD-1"),
 )
 PASSES = Message(
     id="FW-2",
@@ -95,6 +95,7 @@ _ADVICE_BY_WORD = (
 )
 RECORDING = Message(
     id="FW-4",
+    cause=results.Cause.PROFILER_OVERHEAD,
     title="Steps whose {worst.detail} were recorded are {measured:pct} longer",
     text=(
         "{worst.worker} has {n_with} whose {worst.detail} were recorded; their median is "
@@ -106,6 +107,7 @@ RECORDING = Message(
 )
 STRAGGLER = Message(
     id="STRAG-1",
+    cause=results.Cause.SLOW_WORKER,
     title="{pace.worker} is slower than the other workers by {measured:pct}",
     text=(
         "The {what} of {pace.worker} take {found.median_ns:ns} (median), those of the other "
@@ -215,7 +217,6 @@ def _shares(
             threshold=params.others_pct,
             where=where,
             share=between_pct / 100,
-            causes=None if where.start_s is not None else (),
             lost=write(lost, lost=job.lost_ns),
         )
     passes = numbers_of(details, "forward_backward")

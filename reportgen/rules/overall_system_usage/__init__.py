@@ -29,8 +29,6 @@ HIGH_PCT = 70.0
 """From here on AWS's report calls a resource well used (docs/rules.md)."""
 DECIMALS = 2
 """AWS rounds its statistics to two decimals."""
-_LOADING = ("DL-1", "DL-2", "DL-5")
-_WAITING = (*_LOADING, "CPU-1", "IO-1", "SYS-5", "STRAG-1", "BAL-1", "GPU-1", "GPU-2")
 
 ABOUT = About(
     checks="How much of GPU, CPU, memory, I/O and network each node used.",
@@ -45,32 +43,32 @@ ABOUT = About(
 )
 BOTH_HAVE_ROOM = kit.Message(
     id="SYS-1",
+    cause=results.Cause.HEADROOM,
     title="GPU and CPU both have room: GPU p95 {measured:pct}",
     text="{scope}{node}: {levels}.",
     advice="Raise the batch size or the number of loader workers, or take a smaller instance.",
     exhibit="usage",
-    causes=(*_WAITING, "BATCH-1"),
 )
 CPU_IS_BUSY = replace(
     BOTH_HAVE_ROOM,
     id="SYS-2",
+    cause=results.Cause.HEADROOM,
     title="GPUs have room while the CPU is busy: GPU p95 {measured:pct}",
     advice="Move work off the CPU: more efficient loading, prefetching, preprocessing on the GPU.",
-    causes=_WAITING,
 )
 WELL_USED = replace(
     BOTH_HAVE_ROOM,
     id="SYS-3",
+    cause=results.Cause.OBSERVATION,
     title="GPUs are well used: GPU median {measured:pct}",
     advice="Look at the operators for what is left to win.",
-    causes=(),
 )
 CPUS_WELL_USED = replace(
     BOTH_HAVE_ROOM,
     id="SYS-4",
+    cause=results.Cause.OBSERVATION,
     title="The job runs on CPUs, which are well used: CPU p95 {measured:pct}",
     advice="Try an instance with a GPU or with more cores, and compare the cost of a step.",
-    causes=_LOADING,
 )
 CPUS_HAVE_ROOM = replace(
     CPUS_WELL_USED,
@@ -80,9 +78,9 @@ CPUS_HAVE_ROOM = replace(
 BUSY_AT_TIMES = replace(
     BOTH_HAVE_ROOM,
     id="SYS-6",
+    cause=results.Cause.GPU_SWINGS,
     title="GPUs are busy at times and idle at others: GPU median {measured:pct}",
     advice="Look at the curve of GPU use, and at what held the GPUs up when it was low.",
-    causes=_WAITING,
 )
 NOT_SAMPLED = kit.Message(
     id="SYS-7",

@@ -41,6 +41,7 @@ TIMES = (
 
 NO_TRAINING = kit.Message(
     id="PY-1",
+    cause=results.Cause.WORK_BETWEEN_STEPS,
     title="{measured:pct} of the profiled Python time goes to {kind}",
     text=(
         "{function.name} ({function.place}) and what it calls took "

@@ -50,6 +50,7 @@ ABOUT = About(
 )
 SLOW = kit.Message(
     id="STEP-1",
+    cause=results.Cause.RANDOM_SLOW_STEPS,
     title="{worst.n_outliers:n} of {worst.n_steps:n} {worst.phase} steps are slow{mark}",
     text=(
         "{worst.worker} has {worst.n_outliers:n} {worst.phase} steps longer than {limit}; more "
@@ -76,6 +77,7 @@ IN_RHYTHM = (
 OF_ONE_WORKER = "Look at {named} alone: its device, its share of the data, its node's other load."
 EARLIER = kit.Message(
     id="STEP-1",
+    cause=results.Cause.RANDOM_SLOW_STEPS,
     title="Step outliers in the first minutes only",
     text=(
         "{n_judged:count judgement} along the job found more than {params.n_outliers} outliers; "
@@ -87,6 +89,7 @@ EARLIER = kit.Message(
 )
 SLOWER = kit.Message(
     id="STEP-2",
+    cause=results.Cause.SLOWING_DOWN,
     title="{worst.word} steps grow slower: from {found.first_ns:ns} to {found.last_ns:ns} "
     "({worst.worker})",
     text=(
@@ -265,7 +268,8 @@ def _outliers(slow: Sequence[SlowSeries], named: str | None, params: Params) -> 
     limit = IMPORTED_LIMIT if worst.threshold_s is None else LIMIT
     nth = f"every {ordinal(period)} step" if period else ""
     others = _others([f"{item.worker} {item.phase}" for item in slow if item is not worst])
-    return SLOW.finding(
+    message = replace(SLOW, cause=results.Cause.PERIODIC_SLOW_STEPS) if period else SLOW
+    return message.finding(
         measured=float(worst.n_outliers),
         threshold=params.n_outliers,
         where=worst.where,
@@ -273,7 +277,6 @@ def _outliers(slow: Sequence[SlowSeries], named: str | None, params: Params) -> 
         share=share,
         exhibit="steps" if worst.threshold_s is None else None,
         advice=IN_RHYTHM if period else OF_ONE_WORKER if named else None,
-        causes=("PERIOD-1",) if period else (),
         worst=worst,
         mark=f": {nth}" if period else f" ({worst.worker})",
         limit=write(limit, worst=worst, stddev=params.stddev),

@@ -44,6 +44,7 @@ ABOUT = About(
 )
 RECURS = kit.Message(
     id="PERIOD-1",
+    cause=results.Cause.PERIODIC_SLOW_STEPS,
     title="{what}: {measured:pct} of the loop",
     text="{text}",
     advice=(

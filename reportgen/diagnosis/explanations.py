@@ -1,0 +1,115 @@
+"""Which cause explains which symptom: the one table, and when a finding counts as explained."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from reportgen.results import Finding, Severity
+from reportgen.results.causes import Cause
+
+EXPLAINS_RATIO = 0.5
+"""A cause accounts for at least half of what its symptom may cost; with less, removing it would
+leave most of the symptom."""
+
+_INPUT = frozenset(
+    {
+        Cause.TOO_FEW_LOADERS,
+        Cause.TOO_MANY_LOADERS,
+        Cause.CPU_PREPROCESSING,
+        Cause.IO_WAIT,
+        Cause.NETWORK_INPUT,
+    }
+)
+"""Why a loop may wait for data."""
+_STEPS = frozenset(
+    {
+        Cause.WORK_BETWEEN_STEPS,
+        Cause.PERIODIC_SLOW_STEPS,
+        Cause.RANDOM_SLOW_STEPS,
+        Cause.SLOWING_DOWN,
+        Cause.LONG_PAUSE,
+    }
+)
+"""How time may be lost in or between steps while the GPUs wait."""
+_UNEVEN = frozenset({Cause.SLOW_WORKER, Cause.GPU_IMBALANCE})
+_ABSENT = frozenset({Cause.GPU_IDLE, Cause.GPU_STOPPED})
+_WAITS = _INPUT | _STEPS | _UNEVEN | {Cause.SLOW_INPUT, Cause.NO_PREFETCH}
+_TRACED = frozenset(
+    {
+        Cause.SLOW_HOST,
+        Cause.FIRST_USE,
+        Cause.LONG_GAP,
+        Cause.SMALL_KERNELS,
+        Cause.PAGEABLE_COPIES,
+        Cause.EXPOSED_COPIES,
+        Cause.BLOCKING_COPIES,
+        Cause.GPU_ALLOCATION,
+        Cause.FULL_LAUNCH_QUEUE,
+        Cause.STREAM_DEPENDENCY,
+        Cause.SYNCHRONIZATION,
+        Cause.EXPOSED_COMMUNICATION,
+        Cause.SLOW_RANK,
+        Cause.SLOW_LINK,
+    }
+)
+
+EXPLAINED_BY: Mapping[Cause, frozenset[Cause]] = {
+    Cause.LOST_GPU_TIME: _WAITS | _ABSENT | _TRACED | {Cause.GPU_UNDERUSED, Cause.LONG_START},
+    Cause.HEADROOM: _WAITS | _ABSENT | {Cause.GPU_UNDERUSED, Cause.GPU_SWINGS},
+    Cause.GPU_UNDERUSED: _WAITS | _ABSENT,
+    Cause.GPU_SWINGS: _WAITS | _ABSENT | {Cause.GPU_UNDERUSED},
+    Cause.GPU_IMBALANCE: _ABSENT | {Cause.SLOW_WORKER},
+    Cause.SLOW_INPUT: _INPUT | {Cause.NO_PREFETCH, Cause.LONG_PAUSE},
+    Cause.WORK_BETWEEN_STEPS: _INPUT
+    | {Cause.SLOW_INPUT, Cause.PERIODIC_SLOW_STEPS, Cause.LONG_PAUSE, Cause.SLOWING_DOWN},
+    Cause.RANDOM_SLOW_STEPS: _INPUT
+    | {Cause.SLOW_INPUT, Cause.PERIODIC_SLOW_STEPS, Cause.LONG_PAUSE, Cause.SLOWING_DOWN},
+    Cause.PERIODIC_SLOW_STEPS: frozenset({Cause.TOO_FEW_LOADERS, Cause.SLOW_INPUT}),
+    Cause.CPU_PREPROCESSING: frozenset(
+        {Cause.TOO_FEW_LOADERS, Cause.TOO_MANY_LOADERS, Cause.IO_WAIT}
+    ),
+    Cause.TOO_FEW_LOADERS: frozenset({Cause.IO_WAIT, Cause.NETWORK_INPUT}),
+    Cause.EXPOSED_COMMUNICATION: frozenset({Cause.SLOW_RANK, Cause.SLOW_LINK, Cause.SLOW_HOST}),
+    Cause.SLOW_RANK: frozenset({Cause.SLOW_HOST, Cause.LONG_GAP, Cause.FIRST_USE}),
+    Cause.STREAM_DEPENDENCY: frozenset({Cause.SLOW_RANK, Cause.SLOW_LINK}),
+    Cause.SLOW_HOST: frozenset({Cause.SMALL_KERNELS, Cause.FIRST_USE, Cause.LONG_GAP}),
+    Cause.FULL_LAUNCH_QUEUE: frozenset({Cause.SMALL_KERNELS}),
+    Cause.BLOCKING_COPIES: frozenset({Cause.PAGEABLE_COPIES}),
+    Cause.EXPOSED_COPIES: frozenset({Cause.PAGEABLE_COPIES}),
+}
+"""The causes that explain a symptom. A word may stand on both sides: small kernels explain a slow
+host, which explains a late rank. No chain leads back to where it began."""
+
+_SEVERITY_RANK = {severity: rank for rank, severity in enumerate(Severity)}
+
+
+def severity_rank(finding: Finding) -> int:
+    """Return 0 for the worst severity."""
+    return _SEVERITY_RANK[finding.severity]
+
+
+def share_of(finding: Finding) -> float:
+    """Return the share of the time that a finding may cost; 0 where none is estimated."""
+    return finding.estimate.share_ratio if finding.estimate else 0.0
+
+
+def explains(cause: Finding, symptom: Finding) -> bool:
+    """Return whether one finding explains another one.
+
+    It does if the table says so, if it is a fault (not a reading), and if it accounts for at least
+    half of what the other one may cost; a fault whose cost is unknown explains at any size.
+    """
+    words = EXPLAINED_BY.get(_cause_of(symptom), frozenset())
+    return (
+        cause.cause in words
+        and cause.severity is not Severity.INFO
+        and (cause.estimate is None or share_of(cause) >= EXPLAINS_RATIO * share_of(symptom))
+    )
+
+
+def _cause_of(finding: Finding) -> Cause:
+    """Return the word of a finding; one of a plugin that is not ours explains nothing."""
+    try:
+        return Cause(finding.cause)
+    except ValueError:
+        return Cause.OBSERVATION
