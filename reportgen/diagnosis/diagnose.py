@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from reportgen.diagnosis.evidence import evidence_for
 from reportgen.diagnosis.explanations import explains, severity_rank, share_of
 from reportgen.results import Finding, RuleResult, Severity
 
@@ -24,7 +25,9 @@ def diagnose(results: Sequence[RuleResult]) -> tuple[RuleResult, ...]:
         replace(
             result,
             findings=tuple(
-                _told(item, roots[id(item)], raised[id(item)], attributed.get(id(item)))
+                _symptom(item, roots[id(item)])
+                if roots[id(item)]
+                else _cause(item, raised[id(item)], attributed.get(id(item)), results)
                 for item in result.findings
             ),
         )
@@ -65,14 +68,19 @@ def _attributed(causes: Sequence[Finding], raised: Mapping[int, Severity]) -> di
     return parts
 
 
-def _told(
-    finding: Finding, roots: Sequence[Finding], severity: Severity, attributed: float | None
-) -> Finding:
-    if not roots:
-        return replace(finding, severity=severity, attributed_ratio=attributed)
+def _symptom(finding: Finding, roots: Sequence[Finding]) -> Finding:
     return replace(
         finding,
-        severity=severity,
         symptom_of=tuple(dict.fromkeys(root.id for root in roots)),
         advice=f"Do first what {roots[0].id} advises, then see what is left of this.",
     )
+
+
+def _cause(
+    finding: Finding,
+    severity: Severity,
+    attributed: float | None,
+    results: Sequence[RuleResult],
+) -> Finding:
+    evidence = () if severity is Severity.INFO else evidence_for(finding, results)
+    return replace(finding, severity=severity, attributed_ratio=attributed, evidence=evidence)

@@ -53,7 +53,7 @@ _TRACED = frozenset(
     }
 )
 
-EXPLAINED_BY: Mapping[Cause, frozenset[Cause]] = {
+EXPLAINED_BY: Mapping[str, frozenset[str]] = {
     Cause.LOST_GPU_TIME: _WAITS | _ABSENT | _TRACED | {Cause.GPU_UNDERUSED, Cause.LONG_START},
     Cause.HEADROOM: _WAITS | _ABSENT | {Cause.GPU_UNDERUSED, Cause.GPU_SWINGS},
     Cause.GPU_UNDERUSED: _WAITS | _ABSENT,
@@ -99,17 +99,8 @@ def explains(cause: Finding, symptom: Finding) -> bool:
     It does if the table says so, if it is a fault (not a reading), and if it accounts for at least
     half of what the other one may cost; a fault whose cost is unknown explains at any size.
     """
-    words = EXPLAINED_BY.get(_cause_of(symptom), frozenset())
     return (
-        cause.cause in words
+        cause.cause in EXPLAINED_BY.get(symptom.cause, ())
         and cause.severity is not Severity.INFO
         and (cause.estimate is None or share_of(cause) >= EXPLAINS_RATIO * share_of(symptom))
     )
-
-
-def _cause_of(finding: Finding) -> Cause:
-    """Return the word of a finding; one of a plugin that is not ours explains nothing."""
-    try:
-        return Cause(finding.cause)
-    except ValueError:
-        return Cause.OBSERVATION
