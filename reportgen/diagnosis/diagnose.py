@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from reportgen.diagnosis.evidence import evidence_for
 from reportgen.diagnosis.explanations import explains, severity_rank, share_of
-from reportgen.results import Finding, RuleResult, Severity
+from reportgen.results import Cause, Finding, RuleResult, Severity
 
 
 def diagnose(results: Sequence[RuleResult]) -> tuple[RuleResult, ...]:
@@ -39,11 +39,27 @@ def _roots(finding: Finding, findings: Sequence[Finding]) -> list[Finding]:
     """Return the findings at the ends of all chains of causes, the most important first."""
     reached, ends = [finding], []
     for item in reached:
-        causes = [other for other in findings if explains(other, item)]
+        causes = [
+            other
+            for other in findings
+            if explains(other, item) or _says_it_first(other, item, findings)
+        ]
         if not causes and item is not finding:
             ends.append(item)
         reached += [other for other in causes if all(other is not seen for seen in reached)]
-    return sorted(ends, key=lambda item: (severity_rank(item), -share_of(item)))
+    return sorted(ends, key=_weight)
+
+
+def _says_it_first(first: Finding, again: Finding, findings: Sequence[Finding]) -> bool:
+    """Return whether a more important finding is about the same cause: a cause is told once."""
+    if first.cause != again.cause or Cause.OBSERVATION == again.cause or first is again:
+        return False
+    importance = {id(item): (_weight(item), place) for place, item in enumerate(findings)}
+    return importance[id(first)] < importance[id(again)]
+
+
+def _weight(finding: Finding) -> tuple[int, float]:
+    return severity_rank(finding), -share_of(finding)
 
 
 def _raised(

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from reportgen.report import Report
-from reportgen.results import Finding, Severity
-from reportgen.text import format_pct
+from reportgen.results import Cause, Finding, Severity
+from reportgen.text import format_pct, join_names
 from reportgen.views.exhibits import anchor_of
 from reportgen.views.outline import link_of, title_of
 from reportgen.views.values import Shown, prose, say, say_interval, shorten
@@ -25,8 +25,8 @@ class Gauge:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Also:
-    """Another finding that tells of the same."""
+class Symptom:
+    """A finding that the one of the card explains."""
 
     title: str
     id: str
@@ -54,12 +54,34 @@ class Card:
     gain_note: str
     link: str
     link_text: str
-    also: tuple[Also, ...] = ()
+    cause: str = ""
+    symptoms: tuple[Symptom, ...] = ()
+    evidence: tuple[str, ...] = ()
+    objections: tuple[str, ...] = ()
+    possible_causes: str = ""
 
     @property
     def place(self) -> str:
         """Return node and device in one line, long names shortened."""
         return " · ".join(shown.text for shown in self.places)
+
+
+def cards_of(report: Report) -> list[Card]:
+    """Return one card for each cause, the most important first, with its symptoms below it."""
+    listed = [(item, card_of(item.rule, item.finding, report)) for item in report.findings]
+    present = {item.finding.id for item in report.findings}
+    return [
+        replace(
+            card,
+            symptoms=tuple(
+                Symptom(title=other.title, id=other.id, link=f"#{other.anchor}")
+                for found, other in listed
+                if card.id in found.finding.symptom_of
+            ),
+        )
+        for item, card in listed
+        if present.isdisjoint(item.finding.symptom_of)
+    ]
 
 
 def card_of(rule_id: str, finding: Finding, report: Report) -> Card:
@@ -85,6 +107,10 @@ def card_of(rule_id: str, finding: Finding, report: Report) -> Card:
         gain_note=gain_note,
         link=link_of(rule_id, finding, report),
         link_text=title_of(rule_id, report),
+        cause=_words(finding.cause),
+        evidence=tuple(prose(item.text) for item in finding.evidence if not item.is_against),
+        objections=tuple(prose(item.text) for item in finding.evidence if item.is_against),
+        possible_causes=join_names([_words(cause) for cause in finding.possible_causes]),
     )
 
 
@@ -116,3 +142,8 @@ def _gain(finding: Finding) -> tuple[str, str]:
     if estimate.speedup_at_most is None:
         return f"{share} of the time", ""
     return f"up to {estimate.speedup_at_most:.2f}× faster", f"at most {share} of the time"
+
+
+def _words(cause: str) -> str:
+    """Return a word for a cause as people write it; nothing for a mere observation."""
+    return "" if cause == Cause.OBSERVATION else cause.replace("_", " ")

@@ -97,6 +97,19 @@ def test_two_causes_of_one_symptom_are_both_named_the_larger_first() -> None:
     assert "what PERIOD-1 advises" in found["GPU-2"].advice
 
 
+def test_a_cause_that_two_rules_name_is_told_once_by_the_more_important() -> None:
+    found = diagnosed(
+        finding("STEPT-1", Severity.WARNING, 0.1, cause=Cause.RANDOM_SLOW_STEPS),
+        finding("STEP-1", Severity.WARNING, 0.2, cause=Cause.RANDOM_SLOW_STEPS),
+        finding("FW-3", Severity.INFO),
+        finding("OPER-1", Severity.INFO),
+    )
+
+    assert found["STEP-1"].symptom_of == ()
+    assert found["STEPT-1"].symptom_of == ("STEP-1",)
+    assert found["OPER-1"].symptom_of == ()
+
+
 def test_attributed_shares_do_not_overlap() -> None:
     found = diagnosed(
         symptom(share_ratio=0.9),

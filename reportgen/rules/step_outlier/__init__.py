@@ -368,8 +368,6 @@ RULE = Rule(
         "step_series": Place(timeline=_STEP_DURATION),
         "step_numbers": Place(timeline=_NUMBERS),
         "intervals": Place(timeline=_SLOW_STEPS),
-        "outliers": Place(
-            timeline=replace(_SLOW_STEPS, order=1), retells="StepPeriodicity/intervals"
-        ),
+        "outliers": Place(timeline=replace(_SLOW_STEPS, order=1)),
     },
 )
