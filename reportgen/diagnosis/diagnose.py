@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from reportgen.diagnosis.evidence import evidence_for
-from reportgen.diagnosis.explanations import explains, severity_rank, share_of
+from reportgen.diagnosis.explanations import explains, possible_causes, severity_rank, share_of
 from reportgen.results import Cause, Finding, RuleResult, Severity
 
 
@@ -52,7 +52,7 @@ def _roots(finding: Finding, findings: Sequence[Finding]) -> list[Finding]:
 
 def _says_it_first(first: Finding, again: Finding, findings: Sequence[Finding]) -> bool:
     """Return whether a more important finding is about the same cause: a cause is told once."""
-    if first.cause != again.cause or Cause.OBSERVATION == again.cause or first is again:
+    if first.cause != again.cause or again.cause == Cause.OBSERVATION or first is again:
         return False
     importance = {id(item): (_weight(item), place) for place, item in enumerate(findings)}
     return importance[id(first)] < importance[id(again)]
@@ -99,4 +99,10 @@ def _cause(
     results: Sequence[RuleResult],
 ) -> Finding:
     evidence = () if severity is Severity.INFO else evidence_for(finding, results)
-    return replace(finding, severity=severity, attributed_ratio=attributed, evidence=evidence)
+    return replace(
+        finding,
+        severity=severity,
+        attributed_ratio=attributed,
+        evidence=evidence,
+        possible_causes=possible_causes(finding, results),
+    )

@@ -94,13 +94,6 @@ BETWEEN_STEPS = Sign(
     present="{value:pct} of the loop lies between steps.",
     absent="Only {value:pct} of the loop lies between steps.",
 )
-GPU_BUSY = Sign(
-    rule="LowGPUUtilization",
-    metric="gpu_work_mean_pct",
-    limit_pct=80,
-    present="While at work the GPUs are used {value:pct} on average.",
-    absent="While at work the GPUs are used only {value:pct} on average.",
-)
 SLOW_IN_RHYTHM = Sign(
     rule="StepPeriodicity",
     metric="periodic_ratio",
@@ -157,13 +150,13 @@ HYPOTHESES: Mapping[str, Hypothesis] = {
     Cause.CPU_PREPROCESSING: Hypothesis(
         expects=(LOOP_WAITS, CORES_USED_UP), excludes=_LOADER_LIMITS
     ),
+    Cause.HOST_BOUND: Hypothesis(expects=(CPU_BUSY,), excludes=_LOADER_LIMITS),
     Cause.IO_WAIT: Hypothesis(expects=(WAITS_FOR_IO, LOOP_WAITS), excludes=(CORES_USED_UP,)),
     Cause.NETWORK_INPUT: Hypothesis(
         expects=(NETWORK_FULL, LOOP_WAITS), excludes=(WAITS_FOR_IO, CORES_USED_UP)
     ),
     Cause.SLOW_INPUT: Hypothesis(expects=(LOOP_WAITS,), excludes=()),
     Cause.NO_PREFETCH: Hypothesis(expects=(LOOP_WAITS,)),
-    Cause.UNPINNED_MEMORY: Hypothesis(excludes=(GPU_BUSY,)),
     Cause.WORK_BETWEEN_STEPS: Hypothesis(
         expects=(BETWEEN_STEPS,), excludes=(LOOP_WAITS, SLOW_IN_RHYTHM)
     ),

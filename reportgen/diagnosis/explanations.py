@@ -2,11 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
-from reportgen.results import Finding, Severity
+from reportgen.results import Finding, RuleResult, Severity, Status
 from reportgen.results.causes import Cause
 
+EFFECTS = frozenset(
+    {Cause.GPU_SWINGS, Cause.HOST_BOUND, Cause.SLOW_INPUT, Cause.LOST_GPU_TIME, Cause.HEADROOM}
+)
+"""Words that say what is seen and not why. Alone they leave the question open."""
+NAMED_BY: Mapping[str, str] = {
+    Cause.TOO_FEW_LOADERS: "Dataloader",
+    Cause.TOO_MANY_LOADERS: "Dataloader",
+    Cause.CPU_PREPROCESSING: "Dataloader",
+    Cause.IO_WAIT: "IOBottleneck",
+    Cause.NETWORK_INPUT: "NetworkBottleneck",
+    Cause.WORK_BETWEEN_STEPS: "OverallFrameworkMetrics",
+    Cause.PERIODIC_SLOW_STEPS: "StepPeriodicity",
+    Cause.RANDOM_SLOW_STEPS: "StepOutlier",
+    Cause.SLOW_WORKER: "OverallFrameworkMetrics",
+}
+"""Which rule would name a cause, if it could look: an effect may then be due to that cause."""
 EXPLAINS_RATIO = 0.5
 """A cause accounts for at least half of what its symptom may cost; with less, removing it would
 leave most of the symptom."""
@@ -31,9 +47,10 @@ _STEPS = frozenset(
     }
 )
 """How time may be lost in or between steps while the GPUs wait."""
+_HOST = frozenset({Cause.SLOW_INPUT, Cause.HOST_BOUND, Cause.NO_PREFETCH})
 _UNEVEN = frozenset({Cause.SLOW_WORKER, Cause.GPU_IMBALANCE})
 _ABSENT = frozenset({Cause.GPU_IDLE, Cause.GPU_STOPPED})
-_WAITS = _INPUT | _STEPS | _UNEVEN | {Cause.SLOW_INPUT, Cause.NO_PREFETCH}
+_WAITS = _INPUT | _STEPS | _UNEVEN | _HOST
 _TRACED = frozenset(
     {
         Cause.SLOW_HOST,
@@ -65,10 +82,7 @@ EXPLAINED_BY: Mapping[str, frozenset[str]] = {
     Cause.RANDOM_SLOW_STEPS: _INPUT
     | {Cause.SLOW_INPUT, Cause.PERIODIC_SLOW_STEPS, Cause.LONG_PAUSE, Cause.SLOWING_DOWN},
     Cause.PERIODIC_SLOW_STEPS: frozenset({Cause.TOO_FEW_LOADERS, Cause.SLOW_INPUT}),
-    Cause.CPU_PREPROCESSING: frozenset(
-        {Cause.TOO_FEW_LOADERS, Cause.TOO_MANY_LOADERS, Cause.IO_WAIT}
-    ),
-    Cause.TOO_FEW_LOADERS: frozenset({Cause.IO_WAIT, Cause.NETWORK_INPUT}),
+    Cause.HOST_BOUND: _INPUT | _STEPS | {Cause.SLOW_INPUT, Cause.NO_PREFETCH},
     Cause.EXPOSED_COMMUNICATION: frozenset({Cause.SLOW_RANK, Cause.SLOW_LINK, Cause.SLOW_HOST}),
     Cause.SLOW_RANK: frozenset({Cause.SLOW_HOST, Cause.LONG_GAP, Cause.FIRST_USE}),
     Cause.STREAM_DEPENDENCY: frozenset({Cause.SLOW_RANK, Cause.SLOW_LINK}),
@@ -104,3 +118,12 @@ def explains(cause: Finding, symptom: Finding) -> bool:
         and cause.severity is not Severity.INFO
         and (cause.estimate is None or share_of(cause) >= EXPLAINS_RATIO * share_of(symptom))
     )
+
+
+def possible_causes(finding: Finding, results: Sequence[RuleResult]) -> tuple[str, ...]:
+    """Return what may be behind an effect that nothing explains: causes nobody could look for."""
+    if finding.cause not in EFFECTS or finding.severity is Severity.INFO:
+        return finding.possible_causes
+    unlooked = {result.id for result in results if result.status is Status.SKIPPED}
+    causes = EXPLAINED_BY[finding.cause]
+    return tuple(str(word) for word, by in NAMED_BY.items() if word in causes and by in unlooked)

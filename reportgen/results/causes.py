@@ -23,6 +23,8 @@ class Cause(StrEnum):
     NETWORK_INPUT = "network_input"
     SLOW_INPUT = "slow_input"
     """The loop waits for data, and nothing recorded says why."""
+    HOST_BOUND = "host_bound"
+    """GPUs idle while cores are busy; what the cores work on is another finding, or unknown."""
     NO_PREFETCH = "no_prefetch"
     UNPINNED_MEMORY = "unpinned_memory"
 

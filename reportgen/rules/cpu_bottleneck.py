@@ -48,7 +48,7 @@ WORDS = bottleneck.Wording(
     ),
     narrow="So few hot cores are hardly a bottleneck of the host: a single thread is busy.",
     narrow_severity=Severity.INFO,
-    cause=Cause.CPU_PREPROCESSING,
+    cause=Cause.HOST_BOUND,
 )
 
 

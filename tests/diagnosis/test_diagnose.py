@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from reportgen.diagnosis import EXPLAINED_BY, diagnose
-from reportgen.results import Cause, Finding, Severity
+from reportgen.results import Cause, Finding, RuleId, RuleResult, Severity, Status
 from tests.report.test_ranking import finding, result
 
 FEW = Cause.TOO_FEW_LOADERS
 SWINGS = Cause.GPU_SWINGS
-HOST = Cause.CPU_PREPROCESSING
+HOST = Cause.HOST_BOUND
 
 
 def diagnosed(*findings: Finding) -> dict[str, Finding]:
@@ -110,6 +110,25 @@ def test_a_cause_that_two_rules_name_is_told_once_by_the_more_important() -> Non
     assert found["OPER-1"].symptom_of == ()
 
 
+def test_an_effect_that_nothing_explains_lists_the_causes_that_nobody_could_look_for() -> None:
+    skipped = RuleResult(id=RuleId("Dataloader"), status=Status.SKIPPED)
+    looked = RuleResult(id=RuleId("IOBottleneck"), status=Status.OK)
+    (low, *_) = diagnose([result("LowGPUUtilization", symptom()), skipped, looked])
+
+    possible = low.findings[0].possible_causes
+    assert Cause.TOO_FEW_LOADERS in possible
+    assert Cause.IO_WAIT not in possible
+
+
+def test_an_explained_effect_leaves_nothing_open() -> None:
+    skipped = RuleResult(id=RuleId("StepOutlier"), status=Status.SKIPPED)
+    results = diagnose(
+        [result("A", symptom(), finding("DL-1", Severity.WARNING, 0.5, cause=FEW)), skipped]
+    )
+
+    assert [item.possible_causes for item in results[0].findings] == [(), ()]
+
+
 def test_attributed_shares_do_not_overlap() -> None:
     found = diagnosed(
         symptom(share_ratio=0.9),
@@ -127,7 +146,7 @@ def test_attributed_shares_do_not_overlap() -> None:
 
 
 def test_the_table_leads_in_no_circle() -> None:
-    def reached(word: Cause, path: tuple[Cause, ...]) -> None:
+    def reached(word: str, path: tuple[str, ...]) -> None:
         assert word not in path, path
         for cause in EXPLAINED_BY.get(word, ()):
             reached(cause, (*path, word))
