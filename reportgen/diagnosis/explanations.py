@@ -82,7 +82,8 @@ EXPLAINED_BY: Mapping[str, frozenset[str]] = {
     Cause.RANDOM_SLOW_STEPS: _INPUT
     | {Cause.SLOW_INPUT, Cause.PERIODIC_SLOW_STEPS, Cause.LONG_PAUSE, Cause.SLOWING_DOWN},
     Cause.PERIODIC_SLOW_STEPS: frozenset({Cause.TOO_FEW_LOADERS, Cause.SLOW_INPUT}),
-    Cause.HOST_BOUND: _INPUT | _STEPS | {Cause.SLOW_INPUT, Cause.NO_PREFETCH},
+    Cause.HOST_BOUND: _INPUT
+    | {Cause.SLOW_INPUT, Cause.NO_PREFETCH, Cause.WORK_BETWEEN_STEPS, Cause.PERIODIC_SLOW_STEPS},
     Cause.EXPOSED_COMMUNICATION: frozenset({Cause.SLOW_RANK, Cause.SLOW_LINK, Cause.SLOW_HOST}),
     Cause.SLOW_RANK: frozenset({Cause.SLOW_HOST, Cause.LONG_GAP, Cause.FIRST_USE}),
     Cause.STREAM_DEPENDENCY: frozenset({Cause.SLOW_RANK, Cause.SLOW_LINK}),

@@ -149,6 +149,7 @@ EDGES = kit.Message(
 )
 IMPORTED_LOW = kit.Message(
     id=UNDER_USED.id,
+    cause=UNDER_USED.cause,
     title="GPU under-used: {place}",
     text=(
         "The 95th percentile of the last {params.window:count sample} was {measured:pct} when the "
@@ -163,6 +164,7 @@ IMPORTED_LOW = kit.Message(
 IMPORTED_FLUCTUATING = replace(
     IMPORTED_LOW,
     id=FLUCTUATING.id,
+    cause=FLUCTUATING.cause,
     title="GPU swings between busy and idle: {place}",
     text=IMPORTED_LOW.text.replace("95th", "5th"),
     severity=Severity.WARNING,
