@@ -18,12 +18,7 @@ from reportgen.cli.interrupt import interrupts_spare_imports
 from reportgen.cli.notebooks import NOTEBOOKS, copy_notebook
 from reportgen.cli.places import OutputType, reach_buckets
 from reportgen.cli.progress import watching
-from reportgen.cli.settings import (
-    FormatsType,
-    communication_settings,
-    read_settings,
-    top_settings,
-)
+from reportgen.cli.settings import FormatsType, communication_settings, read_settings, top_settings
 from reportgen.cli.streams import open_closed_streams, say_path, say_verdict
 from reportgen.errors import EXIT_FAILED, ReportgenError
 

@@ -144,11 +144,7 @@ def _samples(
 
 
 def _window(
-    job: Job,
-    starttime: int,
-    endtime: int | None,
-    events: Sequence[str],
-    dimensions: Sequence[str],
+    job: Job, starttime: int, endtime: int | None, events: Sequence[str], dimensions: Sequence[str]
 ) -> Figure:
     first_us, last_us = _extent_us(job)
     info = charts.window_info(

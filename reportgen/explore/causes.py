@@ -14,13 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from reportgen.facts.breakdown import (
-    FunctionSums,
-    Increase,
-    event_sums,
-    is_step,
-    largest_increase,
-)
+from reportgen.facts.breakdown import FunctionSums, Increase, event_sums, is_step, largest_increase
 from reportgen.facts.intervals import overlaps_any, spans_any_moment
 from reportgen.profile import SpanTable
 from reportgen.rules.functions import cause_text
@@ -56,8 +50,7 @@ def at_moments(time_ns: Instants) -> Moments:
 def in_intervals(start_ns: Instants, end_ns: Instants) -> Moments:
     """Return the moments that are some closed intervals."""
     return Moments(
-        start_ns=np.asarray(start_ns, dtype=np.int64),
-        end_ns=np.asarray(end_ns, dtype=np.int64),
+        start_ns=np.asarray(start_ns, dtype=np.int64), end_ns=np.asarray(end_ns, dtype=np.int64)
     )
 
 
@@ -118,9 +111,7 @@ def compare(
     share, other = (joined[f"share_pct{suffix}"].fillna(0.0) for suffix in suffixes)
     joined["increase_points"] = share - other
     return joined.sort_values(
-        ["increase_points", "function", "process"],
-        ascending=[False, True, True],
-        ignore_index=True,
+        ["increase_points", "function", "process"], ascending=[False, True, True], ignore_index=True
     )
 
 
@@ -186,8 +177,7 @@ def _finished(sums: pd.DataFrame) -> pd.DataFrame:
     """Add mean and share to sums, and put the longest first."""
     whole = float(sums["total_us"].sum())
     frame = sums.assign(
-        mean_us=sums["total_us"] / sums["count"],
-        share_pct=100 * sums["total_us"] / (whole or 1.0),
+        mean_us=sums["total_us"] / sums["count"], share_pct=100 * sums["total_us"] / (whole or 1.0)
     )
     frame = frame[["function", "process", "count", "total_us", "mean_us", "inside_us", "share_pct"]]
     return frame.sort_values(

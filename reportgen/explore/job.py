@@ -189,22 +189,13 @@ class Job:
         frames = [
             framework_frame(spans, origin_us=self.origin_us)
             for spans in self.spans(
-                since=since,
-                until=until,
-                steps=steps,
-                names=names,
-                processes=processes,
-                nodes=nodes,
+                since=since, until=until, steps=steps, names=names, processes=processes, nodes=nodes
             )
         ]
         return join_frames(frames, FRAMEWORK_COLUMNS)
 
     def dataloader_metrics(
-        self,
-        *,
-        since: Instant | None = None,
-        until: Instant | None = None,
-        nodes: Names = None,
+        self, *, since: Instant | None = None, until: Instant | None = None, nodes: Names = None
     ) -> pd.DataFrame:
         """Return the events of PyTorch's data loader as a frame.
 

@@ -107,10 +107,7 @@ def batch_times(frame: pd.DataFrame, framework: pd.DataFrame | None = None) -> p
 
 
 def batch_outliers(
-    frame: pd.DataFrame,
-    framework: pd.DataFrame | None = None,
-    *,
-    factor: float = OUTLIER_FACTOR,
+    frame: pd.DataFrame, framework: pd.DataFrame | None = None, *, factor: float = OUTLIER_FACTOR
 ) -> pd.DataFrame:
     """Return the batches that took at least ``factor`` medians; arguments as ``batch_times``.
 

@@ -150,9 +150,7 @@ def _spread(grid: Grid) -> Rows:
     """Return a grid's samples in long form, stamped with their ticks."""
     code, tick = np.nonzero(~np.isnan(grid.values.T))
     return Rows(
-        time_us=grid.tick_us[tick],
-        code=code.astype(np.int32),
-        value=grid.values[tick, code],
+        time_us=grid.tick_us[tick], code=code.astype(np.int32), value=grid.values[tick, code]
     )
 
 

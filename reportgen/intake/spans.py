@@ -90,9 +90,7 @@ def _runs(files: Sequence[EventFile]) -> list[Sequence[EventFile]]:
 
 
 def _read_together(
-    own: Sequence[EventFile],
-    others: Sequence[Sequence[EventFile]],
-    on_progress: Progress | None,
+    own: Sequence[EventFile], others: Sequence[Sequence[EventFile]], on_progress: Progress | None
 ) -> tuple[SpanStore, Diagnostics]:
     """Read the first files here while each helper reads a run of those after them.
 

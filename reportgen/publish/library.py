@@ -110,11 +110,7 @@ def _listed_as(text: str, kind: str, listed: list[str]) -> str | None:
 
 
 def _packed(text: str) -> Library:
-    return Library(
-        packed=pack(text),
-        digest=digest(text),
-        style_ids=tuple(_STYLE_ID.findall(text)),
-    )
+    return Library(packed=pack(text), digest=digest(text), style_ids=tuple(_STYLE_ID.findall(text)))
 
 
 def _plotly_text() -> str:

@@ -116,10 +116,7 @@ def _read_typed(
 
 
 def _read_fast(
-    connection: DuckDBPyConnection,
-    source: BlockSource,
-    codes: SeriesCodes,
-    problems: Diagnostics,
+    connection: DuckDBPyConnection, source: BlockSource, codes: SeriesCodes, problems: Diagnostics
 ) -> list[RawRows] | None:
     """Let DuckDB parse the block; ``None`` when its rows cannot be told apart by file."""
     columns: dict[str, Any] = connection.execute(

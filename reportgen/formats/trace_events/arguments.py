@@ -10,13 +10,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from reportgen.formats.columns import (
-    ABSENT,
-    Blocks,
-    Codes,
-    distinct,
-    whole_numbers,
-)
+from reportgen.formats.columns import ABSENT, Blocks, Codes, distinct, whole_numbers
 from reportgen.formats.diagnostics import printable
 from reportgen.profile import NO_STEP, SpanArguments
 from reportgen.profile.spans import NUMBER_COLUMNS

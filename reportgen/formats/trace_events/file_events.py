@@ -17,12 +17,7 @@ from reportgen.formats.diagnostics import Diagnostics
 from reportgen.formats.trace_events.events import Event
 from reportgen.formats.trace_events.marks import Marks, match_marks
 from reportgen.formats.trace_events.regular_lines import RegularEvents
-from reportgen.formats.trace_events.rows import (
-    EventBatches,
-    EventRows,
-    MarkRows,
-    Vocabulary,
-)
+from reportgen.formats.trace_events.rows import EventBatches, EventRows, MarkRows, Vocabulary
 from reportgen.formats.trace_events.runs import read_events
 from reportgen.profile import Quality
 from reportgen.units import NS_PER_US

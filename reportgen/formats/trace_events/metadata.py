@@ -84,11 +84,7 @@ class Metadata:
         return np.array(self._base_us, dtype=np.int64)[np.maximum(index, 0)]
 
     def phases_at(
-        self,
-        position: NDArray[np.int64],
-        pid: NDArray[np.int32],
-        pids: Codes,
-        phases: Codes,
+        self, position: NDArray[np.int64], pid: NDArray[np.int32], pids: Codes, phases: Codes
     ) -> NDArray[np.int32]:
         """Return the code of each event's phase name; a phase without a name is its number.
 
