@@ -63,11 +63,7 @@ def active_at(spans: SpanTable, moments: Moments) -> NDArray[np.bool_]:
 
 
 def functions_at(spans: SpanTable, moments: Moments) -> pd.DataFrame:
-    """Return the functions that ran at some moments, longest first.
-
-    Args:
-        spans: events of one node or of several joined; steps are not functions and are left out.
-        moments: when to look.
+    """Return the functions that ran at some moments, longest first; steps are not functions.
 
     Returns:
         One row per function (name and phase): ``function``, ``process``, ``count``, ``total_us``

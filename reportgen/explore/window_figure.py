@@ -50,13 +50,8 @@ class WindowLane:
 class WindowPlot:
     """What ran between two instants, ms since 1970.
 
-    Attributes:
-        title: what it shows.
-        start_ms, end_ms: the window.
-        lines: series, panel after panel.
-        lanes: functions, the one with most time first.
-        step_ms: starts of steps, drawn as markers through all panels.
-        remark: what was left out, if anything.
+    ``lines`` are series, panel after panel; ``lanes`` functions, the one with most time first;
+    ``step_ms`` starts of steps, drawn as markers through all panels; ``remark`` what was left out.
     """
 
     title: str

@@ -52,13 +52,7 @@ _SAY_GIVEN_UP = (
 
 
 def read_python(ref: PartRef, location: Location, problems: Diagnostics) -> PythonTable:
-    """Read the Python profiles of a node.
-
-    Args:
-        ref: the node; with a range, profiles that overlap it are read, whole.
-        location: where its files lie.
-        problems: counts what cannot be read.
-    """
+    """Read the Python profiles of a node; with a range, those that overlap it, whole."""
     files = [file for file in ref.files if format_of(file.format_id).role is FileRole.PYTHON]
     if not files:
         return empty_python()

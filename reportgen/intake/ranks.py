@@ -37,12 +37,6 @@ def rank_parts(
 ) -> tuple[PartRef, ...]:
     """Return the traces of one job as its parts, one for each rank, in the order of their ranks.
 
-    Args:
-        location: where the files lie.
-        traces: the traces.
-        job: the job.
-        problems: counts which files were left out, and what does not fit together.
-
     Raises:
         AmbiguousJobError: ranks are there twice, in several folders: those are several jobs.
     """

@@ -28,11 +28,7 @@ def table_of(
 ) -> SpanTable:
     """Return the events that belong to a job as a table, which takes over the store's memory.
 
-    Args:
-        store: the events of a node.
-        problems: counts events that are there twice or cannot belong to the job.
-        extent: when the node ran.
-        clock: what the job's times are.
+    Those that are there twice or cannot belong to the job are counted.
     """
     vocabulary, columns = store.vocabulary, store.columns()
     arguments = vocabulary.arguments.table()

@@ -42,14 +42,10 @@ def read_spans(
     job: JobInfo,
     on_progress: Progress | None = None,
 ) -> SpanTable:
-    """Read one node's timelines.
+    """Read one node's timelines, given in any order.
 
-    Args:
-        files: in any order.
-        problems: counts what was read and what could not be.
-        system: the node's samples: they say when the job ran.
-        job: whether it is finished, and what its times are.
-        on_progress: told about each file.
+    The samples of ``system`` say when the job ran; ``job`` whether it is finished, and what its
+    times are.
     """
     store, told = _read_all(sorted(files, key=_order), on_progress)
     problems.merge(told)

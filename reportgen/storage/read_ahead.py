@@ -32,10 +32,8 @@ class _Run:
 def read_ahead(keys: Sequence[str], sizes_bytes: Sequence[int], fetch: Fetch) -> Iterator[Fetched]:
     """Yield the content of files in the order of the keys, or why one cannot be read.
 
-    Args:
-        keys: the files.
-        sizes_bytes: about how large each is; 0 where nobody knows.
-        fetch: gets one file; called in several threads.
+    ``sizes_bytes`` is about how large each is, 0 where nobody knows; ``fetch`` gets one file and is
+    called in several threads.
 
     Raises:
         PlaceError: nothing more can be read.

@@ -36,10 +36,8 @@ def find_credentials(region: str) -> Mapping[str, Any]:
     """Return what ``S3Store`` needs to sign requests.
 
     In this order: none when unsigned, keys of the environment, a web identity, profiles (with the
-    extra ``aws``), the role of the container, the role of the instance.
-
-    Args:
-        region: whose token service is asked where the environment and the profile name no region.
+    extra ``aws``), the role of the container, the role of the instance. The token service of
+    ``region`` is asked where environment and profile name none.
 
     Raises:
         PlaceError: nothing was found (the message says where was looked), or what was found

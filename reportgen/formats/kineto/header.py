@@ -34,12 +34,8 @@ _MAX_NUMBER = 2**53
 class TraceHeader:
     """What a trace says about itself; ``None`` is what it does not say.
 
-    Attributes:
-        rank, world_size: from ``distributedInfo``.
-        base_ns: what times are counted from, ns since 1970.
-        devices: GPUs by id.
-        versions: of runtime, driver and profiler, and of NCCL.
-        recorded: what the profiler was asked to record.
+    ``base_ns`` is what times are counted from, ns since 1970; ``versions`` are those of runtime,
+    driver, profiler and NCCL; ``recorded`` what the profiler was asked to record.
     """
 
     rank: int | None = None

@@ -40,14 +40,10 @@ class Batch:
 
 @dataclass(slots=True, kw_only=True)
 class TraceText:
-    """A file as it is read.
+    """A file as it is read: its ``blocks`` are unpacked bytes.
 
-    Attributes:
-        blocks: its bytes, unpacked.
-        losses: what could not be read; grows.
-        outside: the text around the events, one part for each list of events and one after the
-            last; grows.
-        n_bytes: bytes read; grows.
+    ``losses``, ``outside`` (the text around the events, one part for each list of events and one
+    after the last) and ``n_bytes`` grow while it is read.
     """
 
     blocks: Iterable[bytes]

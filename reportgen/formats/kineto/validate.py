@@ -37,10 +37,8 @@ _SAMPLED_ROWS = 10_001
 def drop_impossible(tables: Mapping[str, Columns]) -> tuple[int, int]:
     """Drop rows that cannot be, in place; return how many had bad durations and bad times.
 
-    A table without rows has no columns afterwards.
-
-    Args:
-        tables: tables with ``start_us`` and maybe ``duration_us``, in microseconds of the file.
+    Tables have ``start_us`` and maybe ``duration_us``, in microseconds of the file; one without
+    rows has no columns afterwards.
     """
     typical_us = _typical_time_us(tables)
     bad_durations = bad_times = 0

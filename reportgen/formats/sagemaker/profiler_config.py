@@ -42,9 +42,8 @@ _KINDS: Mapping[str, ProfilingKind] = {
 def parse_profiler_config(content: bytes) -> Profiling | None:
     """Return what a configuration says, ``None`` when it is none.
 
-    Args:
-        content: ``profilerconfig.json``, the value of ``ProfilerConfig`` in the answer of
-            ``DescribeTrainingJob``, or that whole answer.
+    ``content`` is ``profilerconfig.json``, the value of ``ProfilerConfig`` in the answer of
+    ``DescribeTrainingJob``, or that whole answer.
     """
     whole = _object(content.decode("utf-8-sig", "replace")) if len(content) <= MAX_BYTES else None
     if whole is None:

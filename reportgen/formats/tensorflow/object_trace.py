@@ -30,13 +30,7 @@ _SAY_NO_LIST = "{n} [file holds|files hold] no list of events"
 def read_object_events(
     blocks: Iterable[bytes], key: str, problems: Diagnostics
 ) -> Iterator[list[Event]]:
-    """Yield a file's events in their order, some thousands at a time.
-
-    Args:
-        blocks: the file's bytes, packed or not, in pieces of any size.
-        key: the file's, for messages.
-        problems: counts what cannot be read.
-    """
+    """Yield a file's events in their order, some thousands at a time, from bytes packed or not."""
     packing = Packing()
     text = b""
     is_open = False

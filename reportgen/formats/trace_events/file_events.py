@@ -28,13 +28,11 @@ _LATEST_US = 9_200_000_000_000_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileEvents:
-    """The events of one file with absolute times.
+    """The events of one file with absolute times, and codes of names, phases and arguments.
 
     Attributes:
         start_ns, end_ns: (n,) int64 ns; counted from 1970 when the file has a base, else from
             whatever its writer counted from.
-        name, phase: (n,) int32 codes.
-        argument: (n,) int32 rows of arguments.
         base_ns: when the file says it began; ``None`` when it does not say.
         last_ns: the latest time in the file; ``None`` without any.
         loose: begin and end marks without a partner in the file; ``None`` without any.
@@ -62,14 +60,7 @@ _NO_EVENTS = FileEvents(
 def read_event_file(
     content: bytes, key: str, problems: Diagnostics, *, vocabulary: Vocabulary
 ) -> FileEvents:
-    """Read one timeline.
-
-    Args:
-        content: the file's bytes; complete, unfinished or damaged.
-        key: the file's, for messages.
-        problems: counts what cannot be read or placed.
-        vocabulary: what codes mean, extended.
-    """
+    """Read one timeline: complete, unfinished or damaged. ``vocabulary`` is extended."""
     batches = read_events(content, key, problems)
     return read_batches(batches, key, problems, vocabulary=vocabulary)
 
@@ -82,14 +73,9 @@ def read_batches(
     vocabulary: Vocabulary,
     origin_us: int | None = None,
 ) -> FileEvents:
-    """Read the events of one file, whatever stands around them there.
+    """Read the events of one file, given in their order, whatever stands around them there.
 
-    Args:
-        batches: its events in their order.
-        key: the file's, for messages.
-        problems: counts what cannot be placed.
-        vocabulary: what codes mean, extended.
-        origin_us: what times are counted from, if something outside the file says it.
+    ``origin_us`` is what times are counted from, if something outside the file says it.
     """
     taken = EventBatches(vocabulary)
     if origin_us is not None:
