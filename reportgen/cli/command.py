@@ -212,7 +212,6 @@ def command(
 
 
 def _is_met(fail_on: str, report: Report) -> bool:
-    """Return whether there is a finding at least as bad."""
     enough = _WORST_FIRST[: _WORST_FIRST.index(fail_on) + 1]
     return any(ranked.finding.severity.value in enough for ranked in report.findings)
 

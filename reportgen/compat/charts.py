@@ -170,7 +170,6 @@ def _range(starttime: int, endtime: int | None) -> tuple[np.datetime64, np.datet
 
 
 def _shown(figures: list[Figure]) -> list[Figure]:
-    """Show figures where a notebook runs, and return them."""
     try:
         from IPython import get_ipython
     except ImportError:

@@ -42,7 +42,6 @@ class ProcessExecutor:
 
 
 def _run(packed: bytes) -> Any:
-    """Work on one item in a new process; raise what it raised."""
     try:
         with run_in_helper(_attempt, packed) as answers:
             (answer,) = answers

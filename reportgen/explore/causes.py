@@ -170,7 +170,6 @@ _SUMMED = ("function", "process", "count", "total_us", "inside_us")
 
 
 def _finished(sums: pd.DataFrame) -> pd.DataFrame:
-    """Add mean and share to sums, and put the longest first."""
     whole = float(sums["total_us"].sum())
     frame = sums.assign(
         mean_us=sums["total_us"] / sums["count"], share_pct=100 * sums["total_us"] / (whole or 1.0)

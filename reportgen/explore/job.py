@@ -287,7 +287,6 @@ class Job:
         return tuple(part if kept is None else replace(part, kept=kept) for part in parts)
 
     def _events_of(self, part: PartRef) -> SpanTable:
-        """Return the events of a part; those of small jobs are read once and kept."""
         key = (part.node, part.files[:1])  # a timeline of Horovod's may be called like a node
         spans = self._spans.get(key)
         if spans is None:

@@ -103,7 +103,6 @@ def _of_node(named: pd.Series, node: str) -> NDArray[np.bool_]:
 
 
 def _is_inside(samples: pd.DataFrame, intervals: pd.DataFrame) -> NDArray[np.bool_]:
-    """Return which samples lie in an interval of their node, both ends included."""
     inside = np.zeros(len(samples), dtype=bool)
     edges = ["start_time_us", "end_time_us"]
     for node, rows in samples.groupby("nodeID").indices.items():

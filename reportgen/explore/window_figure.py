@@ -131,7 +131,6 @@ def _line_traces(lines: Sequence[WindowLine], panels: Sequence[str]) -> list[dic
 def _value_axes(
     titles: Sequence[str], lanes: Sequence[WindowLane], domains: Sequence[list[float]]
 ) -> dict[str, Any]:
-    """Return the axis of each panel, and that of the lanes below them if there are some."""
     axes = {
         _axis_key(place): axis(title, domain=domains[place], rangemode="tozero")
         for place, title in enumerate(titles)

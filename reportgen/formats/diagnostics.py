@@ -116,7 +116,6 @@ class Diagnostics:
 
 
 def _say(sentence: str, count: int) -> str:
-    """Fill in the count and choose between ``[one|many]``."""
     text = _FORMS.sub(r"\1" if count == 1 else r"\2", sentence)
     text = text.replace("{n}", format_count(count)).replace("{bytes}", format_bytes(count))
     return text[:1].upper() + text[1:]

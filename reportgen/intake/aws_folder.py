@@ -112,7 +112,6 @@ def _only_folder(path: str, named: Sequence[ObjectInfo]) -> str:
 
 
 def _read(location: Location, info: ObjectInfo) -> AwsResult | SourceNote:
-    """Return a result, or why there is none."""
     if info.size_bytes > _MAX_BYTES:
         text = f"{info.key} is too large for a rule result."
         return SourceNote(text=text, path=info.key, counts={Quality.FILES_SKIPPED: 1})

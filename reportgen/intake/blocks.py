@@ -144,7 +144,6 @@ def _cut(rows: Rows, series: Sequence[Series], next_start_us: int) -> int:
 
 
 def _spread(grid: Grid) -> Rows:
-    """Return a grid's samples in long form, stamped with their ticks."""
     code, tick = np.nonzero(~np.isnan(grid.values.T))
     return Rows(
         time_us=grid.tick_us[tick], code=code.astype(np.int32), value=grid.values[tick, code]

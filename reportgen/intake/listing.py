@@ -90,7 +90,6 @@ def _candidates(info: ObjectInfo, *, is_chosen: bool) -> list[Format]:
 
 
 def _look_into(waiting: Sequence[tuple[ObjectInfo, list[Format]]], listing: Listing) -> None:
-    """Open files, and sort those out whose content a format recognizes."""
 
     def recognized(item: tuple[ObjectInfo, list[Format]]) -> Format | None:
         info, candidates = item

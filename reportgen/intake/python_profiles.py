@@ -88,7 +88,6 @@ _Named = tuple[FileRef, "ProfileKey"]
 def _read(
     location: Location, files: Sequence[_Named], problems: Diagnostics
 ) -> Iterator[tuple[ProfileKey, Sequence[FunctionTimes]]]:
-    """Yield each profile that can be read with its functions."""
     from reportgen.formats.python_profile.reading import OUT_OF_LIMITS, read_profiles
 
     fetched, to_read = tee(_fetched(location, files, problems))
@@ -136,8 +135,6 @@ def _function(times: FunctionTimes) -> PythonFunction:
 
 @dataclass(slots=True)
 class _Rows:
-    """The rows of a table while it grows; ``known`` spares cleaning a name again."""
-
     profiles: list[PythonProfile] = field(default_factory=list)
     known: dict[tuple[str, int, str], int] = field(default_factory=dict)
     functions: dict[PythonFunction, int] = field(default_factory=dict)

@@ -107,7 +107,6 @@ def _stamp(info: ObjectInfo) -> int:
 
 
 def _note_world_sizes(headers: Mapping[str, TraceHeader], problems: Diagnostics) -> None:
-    """Say when traces tell of jobs of different sizes."""
     sizes = sorted({header.world_size for header in headers.values() if header.world_size})
     if len(sizes) > 1:
         said = " and ".join(f"{format_count(size)} ranks" for size in sizes)

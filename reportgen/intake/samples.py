@@ -79,7 +79,6 @@ def _read(
 
 
 def _may_hold(ref: PartRef, minute_s: int) -> bool:
-    """Return whether a minute file can hold samples of the range that is kept."""
     kept, minute_us = ref.kept, minute_s * 1_000_000
     if kept is None:
         return True

@@ -77,7 +77,6 @@ def _read_all(
 
 
 def _runs(files: Sequence[EventFile]) -> list[Sequence[EventFile]]:
-    """Return the files that are read here, then those of each helper."""
     sizes = [file.size_bytes for file in files]
     is_local = all(file.location.local_path(file.key) is not None for file in files)
     n_helpers = min(spare_cores(), sum(sizes) // HELPER_BYTES, MAX_HELPERS) if is_local else 0
@@ -134,7 +133,6 @@ def _read_here(
 def _events(
     files: Sequence[EventFile], store: SpanStore, problems: Diagnostics
 ) -> Iterator[tuple[EventFile, FileEvents]]:
-    """Read the files in their order, large ones last."""
     small = [file for file in files if _format(file).is_small or not file.size_bytes]
     for file, content in _contents(small, problems):
         yield file, _read(file, (content,), store, problems)

@@ -135,7 +135,6 @@ def _connect() -> DuckDBPyConnection:
 
 
 def _blocks_of(files: Sequence[SystemFile]) -> Iterator[list[SystemFile]]:
-    """Cut files into runs of about ``BLOCK_BYTES``."""
     is_local = files[0].location.local_path(files[0].key) is not None
     most_bytes = BLOCK_BYTES if is_local else REMOTE_BLOCK_BYTES
     block: list[SystemFile] = []

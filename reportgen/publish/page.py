@@ -135,7 +135,6 @@ def _library_for(notebook: Any) -> Library:
 
 
 def _policy(info: Mapping[str, Any], notebook: Any) -> str:
-    """Return the policy: our scripts, plotly, and those of the notebook's own outputs."""
     own = inline_of(_own_html(notebook))
     return policy(
         Inline(

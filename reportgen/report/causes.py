@@ -63,7 +63,6 @@ def _pointing(finding: Finding, told: Sequence[Finding]) -> Finding:
 
 
 def _main_cause(finding: Finding, told: Sequence[Finding]) -> Finding | None:
-    """Return the cause that has fewest causes itself; of several the worst, then the costliest."""
     return min(
         causes_of(finding, told),
         key=lambda item: (len(causes_of(item, told)), severity_rank(item), -share_of(item)),

@@ -60,7 +60,6 @@ def read_ahead(keys: Sequence[str], sizes_bytes: Sequence[int], fetch: Fetch) ->
 
 
 def _runs(keys: Sequence[str], sizes_bytes: Sequence[int]) -> list[_Run]:
-    """Cut the keys into runs: short enough that every thread gets several."""
     most_files = max(1, min(_RUN_FILES, len(keys) // (2 * N_THREADS)))
     runs: list[_Run] = []
     run: list[str] = []

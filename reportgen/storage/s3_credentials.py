@@ -169,7 +169,6 @@ def _from_obstore(region: str) -> Mapping[str, Any] | None:
 
 
 def _metadata_endpoint() -> Mapping[str, str]:
-    """Return the address of the metadata service, where it is not the usual one."""
     is_v6 = os.environ.get("AWS_EC2_METADATA_SERVICE_ENDPOINT_MODE", "").lower() == "ipv6"
     address = os.environ.get("AWS_EC2_METADATA_SERVICE_ENDPOINT", "")
     address = address or ("http://[fd00:ec2::254]" if is_v6 else "")
@@ -200,7 +199,6 @@ def _is_set(name: str) -> bool:
 
 
 def _unusable(source: str, why: str) -> PlaceError:
-    """Return the error of credentials that were found and cannot be used."""
     if source == _WEB_IDENTITY:
         subject = "The web identity of this machine"
         hint = f"Check AWS_ROLE_ARN and {_WEB_IDENTITY}, or choose a profile with --profile."

@@ -64,7 +64,6 @@ def in_use(folder: Path) -> Iterator[None]:
 
 @contextmanager
 def _opened(folder: Path) -> Iterator[int | None]:
-    """Yield a folder's handle; ``None`` where folders cannot be opened, nor locked then."""
     try:
         handle = os.open(folder, os.O_RDONLY)
     except OSError:

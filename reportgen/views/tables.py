@@ -165,7 +165,6 @@ def _holds_something(column: Column) -> bool:
 
 
 def _row_units(exhibit: Exhibit) -> tuple[str, ...] | None:
-    """Return the unit of each row where a column says it, else ``None``."""
     found = next((column for column in exhibit.columns if column.name == UNIT_COLUMN), None)
     if found is None or found.type is not ColumnType.TEXT:
         return None

@@ -150,7 +150,6 @@ def _unit_after(number: str, unit: str) -> str:
 
 
 def _say_seconds(duration: float, s_per_unit: float) -> str:
-    """Write a duration; what is below a second is rounded in its own unit, as sentences do."""
     if not duration:
         return "0 s"
     is_short = abs(duration * s_per_unit) < 1

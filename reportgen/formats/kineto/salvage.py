@@ -56,7 +56,6 @@ def decode_chunk(
 
 
 def _decode_to_end(chunk: bytes) -> tuple[list[TraceEvent], int] | None:
-    """Return the events before the end of their list, and where that is."""
     for number, match in enumerate(_END.finditer(chunk)):
         if number >= _MAX_ENDS:
             break
@@ -68,8 +67,6 @@ def _decode_to_end(chunk: bytes) -> tuple[list[TraceEvent], int] | None:
 
 
 class _Pieces:
-    """A damaged run of events, event by event."""
-
     def __init__(self, chunk: bytes, losses: Losses) -> None:
         self._chunk = chunk
         self._losses = losses

@@ -87,7 +87,6 @@ def read_profiles(contents: Iterable[tuple[str, bytes]]) -> Iterator[ProfileCont
 
 
 def _ask(child: Popen[bytes], content: bytes) -> Any | None:
-    """Return the child's answer to one profile; ``None`` when there is none in time."""
     assert child.stdin is not None
     assert child.stdout is not None
     try:

@@ -93,7 +93,6 @@ def _windows(parameters: Mapping[str, Any]) -> Iterator[ProfiledWindow]:
 
 
 def _rules(configured: Any) -> Iterator[str]:
-    """Yield the names of the profiler rules of a job."""
     for item in configured[:_MOST_RULES] if isinstance(configured, list) else ():
         rule = _object(item) or {}
         parameters = _object(rule.get("ruleparameters")) or {}
@@ -104,7 +103,6 @@ def _rules(configured: Any) -> Iterator[str]:
 
 
 def _bad(value: Any) -> bool:
-    """Return whether somebody said something here that cannot be read."""
     return isinstance(value, str) and bool(value.strip()) and _object(value) is None
 
 

@@ -126,8 +126,6 @@ def _number(value: object) -> float:
 
 
 class _TypedLine(msgspec.Struct, gc=False):
-    """One sample as SageMaker writes it today."""
-
     Type: str
     Timestamp: float
     Name: str | None = None

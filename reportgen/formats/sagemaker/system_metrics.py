@@ -213,7 +213,6 @@ def _read_slowly(file: SystemFile, codes: SeriesCodes, problems: Diagnostics) ->
 def _unread(
     file: SystemFile, why: LocationError, codes: SeriesCodes, problems: Diagnostics
 ) -> RawRows:
-    """Note a file that cannot be opened; it has no lines."""
     reason = str(why.details.get("reason", ""))
     problems.add(
         Quality.FILES_SKIPPED, file.key, what="{n} [file|files] cannot be read", detail=reason

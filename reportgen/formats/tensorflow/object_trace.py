@@ -60,7 +60,6 @@ def read_object_events(
 
 
 def _last_border(text: bytes) -> tuple[int, int] | None:
-    """Return where the last event but one ends, and where the last begins."""
     end = len(text)
     while (at := text.rfind(b"}", 0, end)) >= 0:
         border = _BORDER.match(text, at + 1)
@@ -71,7 +70,6 @@ def _last_border(text: bytes) -> tuple[int, int] | None:
 
 
 def _run(text: bytes, key: str, problems: Diagnostics) -> list[Event]:
-    """Return the events of a run; damaged ones are counted."""
     events = decode_events(text)
     return events if events is not None else _pieces(_BORDER.split(text), key, problems)
 

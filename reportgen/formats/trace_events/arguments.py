@@ -100,7 +100,6 @@ class ArgumentRows:
         return SpanArguments(**columns, labels=labels)
 
     def _convert(self) -> None:
-        """Make columns of the pending rows."""
         if not self._pending:
             return
         columns = {column: whole_numbers(values) for column, values in _columns_of(self._pending)}

@@ -94,8 +94,6 @@ def read_batches(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _File:
-    """What is known of a file when it was read."""
-
     key: str
     problems: Diagnostics
     taken: EventBatches
@@ -133,7 +131,6 @@ def _absolute(rows: EventRows, file: _File) -> tuple[FileEvents, NDArray[np.bool
 def _is_placeable(
     ts_us: NDArray[np.float64], dur_us: NDArray[np.float64], base_us: NDArray[np.int64]
 ) -> NDArray[np.bool_]:
-    """Return which events have a time and a duration that can be; (n,) microseconds each."""
     with np.errstate(invalid="ignore"):
         is_usable = np.abs(ts_us + base_us) < _LATEST_US
         is_usable &= (dur_us >= 0) & (dur_us < _LATEST_US)

@@ -119,7 +119,6 @@ class EventBatches:
         self._n_before += len(events)
 
     def _rows(self, events: list[Event], is_chosen: NDArray[np.bool_]) -> EventRows:
-        """Return the columns of the chosen events."""
         chosen = _chosen(events, is_chosen)
         raws = [bytes(event.args) for event in chosen]
         return EventRows(
