@@ -34,6 +34,8 @@ SCRIPTS = (
 _LONGEST_TITLE = 160
 _PLOTLY_TYPE = "application/vnd.plotly.v1+json"
 _FOLD = re.compile("<!--(/?)fold-->")
+_END_OF_CELL = re.compile("</t[dhr]>")
+"""HTML lets cells and rows end by themselves: 60 kB of a page of many tables."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,8 +62,7 @@ def export_page(notebook: Path, page: Path, options: PageOptions) -> None:
         "early_script": _texts("script", EARLY_SCRIPTS),
         "script": _texts("script", SCRIPTS),
     }
-    exporter.register_filter("folded", _folded)
-    exporter.register_filter("inlined", inline)
+    exporter.register_filter("page_form", _page_form)
     exporter.register_filter("library", _library_for)
     exporter.register_filter("policy", functools.partial(_policy, info))
     html, _ = exporter.from_filename(str(notebook), resources={"reportgen": info})
@@ -106,6 +107,10 @@ def _page_exporter() -> Any:
 def _texts(folder: str, names: tuple[str, ...]) -> str:
     home = templates_dir() / folder
     return "\n".join((home / name).read_text(encoding="utf-8") for name in names)
+
+
+def _page_form(html: str) -> str:
+    return _folded(_END_OF_CELL.sub("", inline(html)))
 
 
 def _folded(html: str) -> str:
