@@ -18,12 +18,7 @@ from reportgen.cli.interrupt import interrupts_spare_imports
 from reportgen.cli.notebooks import NOTEBOOKS, copy_notebook
 from reportgen.cli.places import OutputType, reach_buckets
 from reportgen.cli.progress import watching
-from reportgen.cli.settings import (
-    FormatsType,
-    communication_settings,
-    read_settings,
-    top_settings,
-)
+from reportgen.cli.settings import FormatsType, communication_settings, read_settings, top_settings
 from reportgen.cli.streams import open_closed_streams, say_path, say_verdict
 from reportgen.errors import EXIT_FAILED, ReportgenError
 
@@ -217,7 +212,6 @@ def command(
 
 
 def _is_met(fail_on: str, report: Report) -> bool:
-    """Return whether there is a finding at least as bad."""
     enough = _WORST_FIRST[: _WORST_FIRST.index(fail_on) + 1]
     return any(ranked.finding.severity.value in enough for ranked in report.findings)
 

@@ -53,12 +53,9 @@ def functions_between(job: Job, since: Instant, until: Instant) -> pd.DataFrame:
 
 
 def longest_in_each(job: Job, rows: pd.DataFrame, *, n: int = 3) -> pd.DataFrame:
-    """Return the functions with most time inside each of some intervals.
+    """Return the ``n`` functions with most time inside each of some intervals.
 
-    Args:
-        job: the job.
-        rows: few intervals, such as the slowest batches: each is looked at by itself.
-        n: how many functions of each.
+    Intervals should be few, such as the slowest batches: each is looked at by itself.
 
     Returns:
         ``start_time_us``, ``end_time_us``, ``nodeID`` of the interval, and of each function

@@ -14,13 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from reportgen.facts.breakdown import (
-    FunctionSums,
-    Increase,
-    event_sums,
-    is_step,
-    largest_increase,
-)
+from reportgen.facts.breakdown import FunctionSums, Increase, event_sums, is_step, largest_increase
 from reportgen.facts.intervals import overlaps_any, spans_any_moment
 from reportgen.profile import SpanTable
 from reportgen.rules.functions import cause_text
@@ -56,8 +50,7 @@ def at_moments(time_ns: Instants) -> Moments:
 def in_intervals(start_ns: Instants, end_ns: Instants) -> Moments:
     """Return the moments that are some closed intervals."""
     return Moments(
-        start_ns=np.asarray(start_ns, dtype=np.int64),
-        end_ns=np.asarray(end_ns, dtype=np.int64),
+        start_ns=np.asarray(start_ns, dtype=np.int64), end_ns=np.asarray(end_ns, dtype=np.int64)
     )
 
 
@@ -70,11 +63,7 @@ def active_at(spans: SpanTable, moments: Moments) -> NDArray[np.bool_]:
 
 
 def functions_at(spans: SpanTable, moments: Moments) -> pd.DataFrame:
-    """Return the functions that ran at some moments, longest first.
-
-    Args:
-        spans: events of one node or of several joined; steps are not functions and are left out.
-        moments: when to look.
+    """Return the functions that ran at some moments, longest first; steps are not functions.
 
     Returns:
         One row per function (name and phase): ``function``, ``process``, ``count``, ``total_us``
@@ -118,9 +107,7 @@ def compare(
     share, other = (joined[f"share_pct{suffix}"].fillna(0.0) for suffix in suffixes)
     joined["increase_points"] = share - other
     return joined.sort_values(
-        ["increase_points", "function", "process"],
-        ascending=[False, True, True],
-        ignore_index=True,
+        ["increase_points", "function", "process"], ascending=[False, True, True], ignore_index=True
     )
 
 
@@ -183,11 +170,9 @@ _SUMMED = ("function", "process", "count", "total_us", "inside_us")
 
 
 def _finished(sums: pd.DataFrame) -> pd.DataFrame:
-    """Add mean and share to sums, and put the longest first."""
     whole = float(sums["total_us"].sum())
     frame = sums.assign(
-        mean_us=sums["total_us"] / sums["count"],
-        share_pct=100 * sums["total_us"] / (whole or 1.0),
+        mean_us=sums["total_us"] / sums["count"], share_pct=100 * sums["total_us"] / (whole or 1.0)
     )
     frame = frame[["function", "process", "count", "total_us", "mean_us", "inside_us", "share_pct"]]
     return frame.sort_values(

@@ -104,7 +104,6 @@ def _open(path: str) -> tuple[Location, ObjectInfo | None]:
 
 
 def _only_prefix(path: str, claimed: Sequence[Claimed]) -> str:
-    """Return what comes before ``system/`` and ``framework/``; there must be one."""
     prefixes = sorted({found.job_prefix for _, found in claimed if found.node})
     if len(prefixes) == 1:
         return prefixes[0]
@@ -127,7 +126,6 @@ def _job_name(location: Location, prefix: str) -> str:
 
 
 def _is_unplaced(item: Claimed, placed: Mapping[str, Claim]) -> bool:
-    """Return whether nothing says when a timeline began."""
     info, found = item
     return bool(format_of(found.format_id).clock_note) and info.key not in placed
 

@@ -18,14 +18,9 @@ from reportgen.storage import Location
 def read(ref: PartRef, *, on_progress: Progress | None = None) -> NodeProfile | RankTrace:
     """Read one part: a node's metrics, timelines and Python profiles, or a rank's kernel trace.
 
-    Args:
-        ref: which part, and its files.
-        on_progress: told the rows and bytes that were read since the last call.
-
-    Returns:
-        The part. Its notes say what was read (``files_read``), skipped and broken.
-
-    A node with a range is cut to it: samples inside, events that overlap it in full length.
+    Its notes say what was read (``files_read``), skipped and broken; ``on_progress`` is told rows
+    and bytes. A node with a range is cut to it: samples inside, events that overlap it in full
+    length.
 
     Edge cases: a node without system files has an empty system table, one without timelines an
     empty span table; a file that cannot be read is a note.

@@ -92,12 +92,7 @@ def _is_flawless(raw: RawRows, starts_s: NDArray[np.float64], limits: Limits) ->
 
 
 def valid_lines(
-    raw: RawRows,
-    file: SystemFile,
-    limits: Limits,
-    problems: Diagnostics,
-    *,
-    believes_name: bool,
+    raw: RawRows, file: SystemFile, limits: Limits, problems: Diagnostics, *, believes_name: bool
 ) -> Rows:
     """Return the lines of a file that are samples; count the others.
 

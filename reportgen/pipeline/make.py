@@ -105,7 +105,6 @@ def _rules(job: JobProfile, options: Options) -> tuple[AnyRule, ...]:
 
 
 def _import(options: Options, wanted: Wanted | None, watcher: Watcher) -> MadeReport | None:
-    """Make the report of SageMaker's rule results; ``None`` where there are none."""
     rules = all_rules(options.plugins)
     try:
         folder = read_aws_folder(options.path, [rule.id for rule in rules], name=options.name)
@@ -130,7 +129,6 @@ def _import(options: Options, wanted: Wanted | None, watcher: Watcher) -> MadeRe
 
 
 def _remake(saved: Path, options: Options, watcher: Watcher) -> MadeReport:
-    """Make notebook and page again from saved results, which stay as they are."""
     report = load(saved)
     target = options.output / OUTPUT_FOLDER
     keeps_results = target.exists() and target.samefile(saved)

@@ -18,14 +18,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 
-from reportgen.results.model import (
-    COLUMNAR,
-    Column,
-    ColumnType,
-    Exhibit,
-    ExhibitKind,
-    Scalar,
-)
+from reportgen.results.model import COLUMNAR, Column, ColumnType, Exhibit, ExhibitKind, Scalar
 from reportgen.results.place import NOWHERE, Place, Role
 
 ColumnSpec = tuple[str, str, Iterable[object]]

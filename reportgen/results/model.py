@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import NewType
+from typing import TYPE_CHECKING, Any, NewType
 
 from reportgen.profiler_config import ProfilingKind
 from reportgen.results.causes import Cause
@@ -17,7 +17,10 @@ from reportgen.results.place import NOWHERE, Depth, Place, Role, Section
 RuleId = NewType("RuleId", str)
 
 Scalar = str | int | float | bool | None
-JsonValue = Scalar | list["JsonValue"] | dict[str, "JsonValue"]
+if TYPE_CHECKING:
+    JsonValue = Scalar | list["JsonValue"] | dict[str, "JsonValue"]
+else:  # msgspec reads the fields' types at run time and knows no alias that names itself
+    JsonValue = Any
 Details = dict[str, JsonValue]
 
 

@@ -93,7 +93,6 @@ def _nodes(report: Report, *, most: int) -> Fact:
 
 
 def _parts_name(names: Sequence[str]) -> str:
-    """Return what the parts of a job are: machines, or the ranks of kernel traces."""
     n_ranks = sum(name.startswith("rank ") for name in names)
     if not n_ranks:
         return "Nodes"

@@ -53,7 +53,6 @@ def _with_dates(trace: dict[str, Any]) -> dict[str, Any]:
 
 
 def _dated(node: Any) -> list[str | None]:
-    """Return instants, in Unix milliseconds, as plotly writes dates."""
     if isinstance(node, Outline):
         xs, _ = outline(node.time_x.tolist(), node.low.tolist(), node.high.tolist())
     else:

@@ -291,7 +291,6 @@ def _says(
 
 
 def _cause(idle: Sequence[_Part], words: PartWords) -> str:
-    """Return to what idle time was lost: ``waiting, mostly for I/O``."""
     largest = max(idle, key=lambda part: part.value).key
     verb = "idling" if largest in words.gaps else "waiting"
     cause = words.causes[largest]
@@ -310,7 +309,6 @@ def _say_amount(value_s: float, usd: float | None) -> str:
 
 
 def _say_hours(value_s: float) -> str:
-    """Write GPU time: hours from one on, else as a duration."""
     hours = value_s / _S_PER_HOUR
     if hours < 1:
         return format_duration(value_s)

@@ -36,14 +36,10 @@ _DAY_LENGTH = len("2026-07-03")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Head:
-    """A column's heading.
+    """A column's heading: ``name`` as data, ``text`` as printed, and under it a ``note``.
 
-    Attributes:
-        text: what is printed.
-        note: under it: the zone, and the day if all instants lie on one.
-        name: the column's name as data.
-        is_number: whether it is set flush right.
-        is_instant: whether the exact values are Unix seconds.
+    The note is the zone, and the day if all instants lie on one; ``is_number`` columns are set
+    flush right; the exact values of ``is_instant`` columns are Unix seconds.
     """
 
     text: str
@@ -169,7 +165,6 @@ def _holds_something(column: Column) -> bool:
 
 
 def _row_units(exhibit: Exhibit) -> tuple[str, ...] | None:
-    """Return the unit of each row where a column says it, else ``None``."""
     found = next((column for column in exhibit.columns if column.name == UNIT_COLUMN), None)
     if found is None or found.type is not ColumnType.TEXT:
         return None

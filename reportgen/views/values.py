@@ -50,11 +50,8 @@ _BYTE_RATES = frozenset({"bytes/s", "B/s"})
 class Shown:
     """A text that fits its place.
 
-    Attributes:
-        text: what is printed.
-        full: the whole of a name that was shortened, else empty.
-        exact: the value as the JSON has it, where the text says less; else empty.
-        unit: of ``exact``, where the column does not say it.
+    ``full`` is the whole of a name that was shortened, ``exact`` the value as the JSON has it where
+    the text says less, ``unit`` that of ``exact`` where the column does not say it; else empty.
     """
 
     text: str
@@ -153,7 +150,6 @@ def _unit_after(number: str, unit: str) -> str:
 
 
 def _say_seconds(duration: float, s_per_unit: float) -> str:
-    """Write a duration; what is below a second is rounded in its own unit, as sentences do."""
     if not duration:
         return "0 s"
     is_short = abs(duration * s_per_unit) < 1

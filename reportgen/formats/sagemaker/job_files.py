@@ -84,11 +84,7 @@ def _has_base(head: bytes) -> bool:
 
 
 def _read_timeline(
-    file: EventFile,
-    blocks: Iterable[bytes],
-    *,
-    problems: Diagnostics,
-    vocabulary: Vocabulary,
+    file: EventFile, blocks: Iterable[bytes], *, problems: Diagnostics, vocabulary: Vocabulary
 ) -> FileEvents:
     content = b"".join(blocks)
     events = read_event_file(content, file.key, problems, vocabulary=vocabulary)

@@ -28,15 +28,7 @@ MANY_FILES = 64
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SystemFile:
-    """One minute file of a node.
-
-    Attributes:
-        location: where it lies.
-        key: its key there.
-        size_bytes: its size.
-        node: the node that its name says.
-        minute_s: the full minute that its name says, seconds UTC.
-    """
+    """One minute file; its name says ``node`` and ``minute_s``, the full minute in seconds UTC."""
 
     location: Location
     key: str
@@ -94,13 +86,9 @@ class BlockSource:
         self._exits.close()
 
     def file_starts(self, path_index: NDArray[np.uint16]) -> list[int] | None:
-        """Return where each file's rows start, and the end of the last.
+        """Return where each file's rows start, and the end of the last; ``None`` for odd lines.
 
-        Args:
-            path_index: (n,) index into ``paths`` of each row, in the order of the lines.
-
-        Returns:
-            ``len(files) + 1`` positions, or ``None`` when rows and lines do not match up.
+        ``path_index`` is (n,), an index into ``paths`` for each row in the order of the lines.
         """
         if self._line_counts:
             starts = [0, *accumulate(self._line_counts)]

@@ -93,7 +93,6 @@ def headline(exhibit: Exhibit) -> str:
 
 
 def _row_of(place: DashboardPanel, columns: Mapping[str, Column]) -> int | None:
-    """Return the row that a headline tells, ``None`` where there is none."""
     if not place.row_of:
         return 0
     if place.row_of not in columns:

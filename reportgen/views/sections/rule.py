@@ -120,7 +120,6 @@ def choice_blocks(
 
 
 def _top_of(table: Exhibit) -> Exhibit:
-    """Return the first rows of a table that says what another one says in other groups."""
     if table.n_rows <= MOST_GROUPED_ROWS:
         return table
     columns = tuple(

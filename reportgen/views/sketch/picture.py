@@ -216,7 +216,6 @@ def _say_x(axis: Mapping[str, Any], value: float) -> str:
 
 
 def _notes(layout: Mapping[str, Any], height_px: int) -> list[SketchLabel]:
-    """Return the titles of panels: annotations that lie on the paper."""
     room = height_px - _TOP_PX - _BOTTOM_PX
     return [
         SketchLabel(

@@ -196,7 +196,6 @@ def _note(text: str, y: float, anchor: str) -> dict[str, Any]:
 
 
 def _loop_lines(lanes: Sequence[Lane], top: float, context: ChartContext) -> list[dict[str, Any]]:
-    """Return a line through all panels where the training loop begins and ends."""
     loop = [
         span
         for lane in lanes

@@ -19,13 +19,9 @@ _COLUMNS = {"row", "time_s", "function_s", "width_s"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FunctionTable:
-    """Seconds of each function in each stretch of time.
+    """Seconds of each function in each stretch of time: ``cells`` is (n, m) for n ``names``.
 
-    Attributes:
-        names: (n,) functions, with the node where there are several.
-        first_s, width_s: where the first stretch begins, and how long each is.
-        cells: (n, m) seconds.
-        file, exhibit_id: the JSON that holds all rows.
+    The first stretch begins at ``first_s``; the JSON ``file`` holds all rows.
     """
 
     names: tuple[str, ...]

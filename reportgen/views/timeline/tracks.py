@@ -22,10 +22,8 @@ from reportgen.views.values import say, shorten
 class TimelinePanel:
     """One exhibit's curves.
 
-    Attributes:
-        anchor: where links to the exhibit lead; empty where its section shows it too.
-        found: its curves, all of the first unit.
-        reach: lowest, mean and highest value, in the unit of ``scale``.
+    ``anchor`` is where links to the exhibit lead, empty where its section shows it too; ``reach``
+    are lowest, mean and highest value, in the unit of ``scale``.
     """
 
     title: str
