@@ -52,6 +52,7 @@ class Card:
     when: str
     gain: str
     gain_note: str
+    part: str
     link: str
     link_text: str
     cause: str = ""
@@ -105,6 +106,7 @@ def card_of(rule_id: str, finding: Finding, report: Report) -> Card:
         when=prose(say_interval(where.start_s, where.end_s, is_unix=is_unix)),
         gain=gain,
         gain_note=gain_note,
+        part=_part(finding),
         link=link_of(rule_id, finding, report),
         link_text=title_of(rule_id, report),
         cause=_words(finding.cause),
@@ -142,6 +144,14 @@ def _gain(finding: Finding) -> tuple[str, str]:
     if estimate.speedup_at_most is None:
         return f"{share} of the time", ""
     return f"up to {estimate.speedup_at_most:.2f}× faster", f"at most {share} of the time"
+
+
+def _part(finding: Finding) -> str:
+    """Return what the cause takes beside larger ones, where that is less than its bound."""
+    share, part = finding.estimate, finding.attributed_ratio
+    if share is None or part is None or part >= share.share_ratio:
+        return ""
+    return f"{format_pct(100 * part)} of the time"
 
 
 def _words(cause: str) -> str:
