@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from reportgen import results
 from reportgen.facts.distributions import Tally, bin_together, tally_values
 from reportgen.facts.intervals import union_of
-from reportgen.merging import joint_codes, merge_by, rows_by_code, sums_by_code
+from reportgen.merging import joint_codes, merge_members, rows_by_code, sums_by_code
 from reportgen.profile import NodeProfile, SpanSource, SpanTable
 from reportgen.profiler_config import ProfilingKind
 from reportgen.rules import kit
@@ -136,11 +136,6 @@ class RankWait:
     expected: float = merged(sum)
 
 
-def _join_ranks(parts: Sequence[Sequence[RankWait]]) -> tuple[RankWait, ...]:
-    by_rank = merge_by(concat(parts), lambda item: item.rank)
-    return tuple(by_rank[rank] for rank in sorted(by_rank))
-
-
 @row
 class TensorWait:
     """One tensor: its negotiations, the wait from first to last rank, and who was last most."""
@@ -174,7 +169,7 @@ class Negotiations:
     recorded_ns: int = merged(sum)
     waited_ns: int = merged(sum)
     waits: tuple[Tally, ...] = merged(concat)
-    ranks: tuple[RankWait, ...] = merged(_join_ranks)
+    ranks: tuple[RankWait, ...] = merged(merge_members(lambda item: item.rank))
     tensors: tuple[TensorWait, ...] = merged(concat)
 
     def ratio(self, part_ns: int) -> float | None:

@@ -260,9 +260,10 @@ def _histogram(traced: Sequence[RankSteps], every: Mapping[str, Any]) -> results
 
 
 def _all(traced: Sequence[RankSteps]) -> results.Exhibit:
-    def joined(name: str) -> Times:
-        return np.concatenate([getattr(rank.steps, name) for rank in traced])
-
+    number, period_ns, gpu_busy_ns = (
+        np.concatenate([getattr(rank.steps, name) for rank in traced])
+        for name in ("number", "period_ns", "gpu_busy_ns")
+    )
     # Instants of the trace's own clock are divided as whole numbers of any size.
     starts_us = [
         (rank.clock_ns + start_ns) / NS_PER_US
@@ -281,11 +282,11 @@ def _all(traced: Sequence[RankSteps]) -> results.Exhibit:
         ),
         columns=[
             results.column("rank", "", ranks, type=results.ColumnType.INT),
-            results.column("step", "", joined("number"), type=results.ColumnType.INT),
+            results.column("step", "", number, type=results.ColumnType.INT),
             *kit.floats(
                 ("start_us", "us", starts_us),
-                ("period_us", "us", joined("period_ns") / NS_PER_US),
-                ("gpu_busy_us", "us", joined("gpu_busy_ns") / NS_PER_US),
+                ("period_us", "us", period_ns / NS_PER_US),
+                ("gpu_busy_us", "us", gpu_busy_ns / NS_PER_US),
             ),
         ],
     )

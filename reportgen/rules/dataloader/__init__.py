@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from reportgen import results
-from reportgen.facts.loader import LEAST_SECONDS, median_loaders, minutes_out_of_range
+from reportgen.facts.loader import LEAST_SECONDS, minutes_out_of_range
 from reportgen.facts.usage import USED_UP_RATIO
 from reportgen.profiler_config import ProfilingKind
 from reportgen.results import Details, Finding, JsonValue, Reason, ReasonCode, Severity
@@ -63,7 +63,7 @@ def judge(nodes: Sequence[NodeLoaders], params: Params) -> Outcome:
             *tables.batch_exhibits(job.batches),
             *tables.loader_exhibits(job.loaders, job.life_times),
         ),
-        metrics=_metrics(job) if job.seconds.second.size or job.waiting else {},
+        metrics=_metrics(job) if job.seconds or job.waiting else {},
     )
 
 
@@ -73,7 +73,7 @@ def _no_events() -> Reason:
 
 
 def _missing(job: NodeLoaders) -> Reason | None:
-    n_seconds = int(job.seconds.second.size)
+    n_seconds = len(job.seconds)
     if not job.n_spans:
         return _no_events()
     if not job.n_events:
@@ -114,7 +114,7 @@ def _metrics(job: NodeLoaders) -> dict[str, float | int | None]:
         "slow_batches": sum(item.n_slow_batches for item in job.batches),
         "slow_waits": sum(item.n_slow_waits for item in job.batches),
         "waited_ratio": job.worst.ratio if job.worst else None,
-        "loaders_p50": median_loaders(job.seconds) if job.seconds.second.size else None,
+        "loaders_p50": job.median_loaders,
     }
 
 

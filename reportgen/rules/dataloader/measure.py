@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,11 +10,11 @@ import numpy as np
 from reportgen.facts import loader as loading
 from reportgen.facts.breakdown import function_sums
 from reportgen.facts.intervals import Instants, overlaps_any
-from reportgen.facts.loader import Integers, Mask, Seconds, Waiting, loader_rows, waits_of
+from reportgen.facts.loader import Integers, Mask, Waiting, loader_rows, waits_of
 from reportgen.facts.samples import means, totals_over, training_loop_ns, unrecorded_ns
 from reportgen.facts.trend import from_median
 from reportgen.facts.usage import CPU_HOT_PCT, IO_HOT_PCT, hot_cores
-from reportgen.merging import concat, joint_codes, merged, rows_by_code, sum_by_key
+from reportgen.merging import concat, joint_codes, max_by_key, merged, rows_by_code, sum_by_key
 from reportgen.profile import NodeProfile, SeriesKind, SpanTable, SystemTable
 from reportgen.profile.system import Floats
 from reportgen.rules.base import param
@@ -89,7 +89,7 @@ class NodeLoaders:
     is_tensorflow: bool = merged(any)
     is_pipeline_known: bool = merged(any)
     has_prefetch: bool = merged(any)
-    seconds: Seconds = merged(loading.join_seconds)
+    seconds: Mapping[int, int] = merged(max_by_key)
     wait_ns: Instants = merged(_all_waits)
     waiting: tuple[Waiting, ...] = merged(concat)
     hot_ratio: tuple[float, ...] = merged(concat)
@@ -100,8 +100,13 @@ class NodeLoaders:
 
     @property
     def n_loaders(self) -> int:
-        """Return how many loaders were at work, the median."""
-        return int(loading.median_loaders(self.seconds))
+        """Return the median of the loaders at work, rounded down."""
+        return int(self.median_loaders or 0)
+
+    @property
+    def median_loaders(self) -> float | None:
+        """Return the median of the loaders at work over the busy seconds, ``None`` without any."""
+        return float(np.median(list(self.seconds.values()))) if self.seconds else None
 
     @property
     def worst(self) -> Waiting | None:

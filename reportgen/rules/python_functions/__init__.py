@@ -131,11 +131,11 @@ def judge(nodes: Sequence[NodeProfiles], params: Params) -> Outcome:
     if not any(node.profiles for node in nodes):
         return Outcome(missing="The job has no Python profile.")
     job = kit.merge(nodes)
-    between = python.join_sums(sums for gap in job.gaps for sums in gap.profiles)
-    steps = [stage for stage in job.stages if stage.stage != python.BEFORE_STEPS]
-    training = max(
-        python.join_sums(steps, stage="training"), key=lambda item: item.own_s, default=None
-    )
+    between = python.sums_in_order(sums for gap in job.gaps for sums in gap.profiles)
+    steps = [
+        replace(item, stage="training") for item in job.stages if item.stage != python.BEFORE_STEPS
+    ]
+    training = max(python.sums_in_order(steps), key=lambda item: item.own_s, default=None)
     return Outcome(
         findings=(*_not_training(training, params), *_before_forward(between, job.gaps)),
         exhibits=_exhibits(job, training or job.stages[0], between),
