@@ -37,13 +37,10 @@ class Work(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WindowContents:
-    """What some windows hold against others; ``merge`` adds up those of several workers.
+    """Number and lengths of some windows and others, and the time of each function in them.
 
-    Attributes:
-        n_slow, n_normal: windows of each kind.
-        slow_ns, normal_ns: their lengths, added up.
-        in_slow_ns, in_normal_ns: time of each function in them; ``Work.UNSEEN`` is the time in
-            which no recorded function ran.
+    ``Work.UNSEEN`` is the time in which no recorded function ran. ``merge`` adds up the contents of
+    several workers.
     """
 
     n_slow: int = merged(sum)
@@ -55,12 +52,7 @@ class WindowContents:
 
 
 def window_contents(spans: SpanTable, slow: Union, normal: Union) -> WindowContents:
-    """Compare what ran in slow windows with what ran in normal ones.
-
-    Args:
-        spans: all events of one worker.
-        slow, normal: windows of the same kind.
-    """
+    """Compare what one worker ran in slow windows with what it ran in normal ones."""
     longest_ns = LIFE_FACTOR * int((slow.end_ns - slow.start_ns).max(initial=0))
     its = spans.where(is_function(spans) & (spans.duration_ns <= longest_ns))
 
@@ -124,12 +116,9 @@ class Load:
 def loads_inside(
     system: SystemTable, inside: Union, loop_ns: tuple[int, int]
 ) -> dict[NodeGauge, Load]:
-    """Return the gauges that were sampled, over the ticks inside windows and the others.
+    """Return the gauges that were sampled, over the ticks inside windows and the others of a loop.
 
-    Args:
-        system: the samples of a node.
-        inside: the windows, both ends included.
-        loop_ns: ticks outside count from its start to its end.
+    Both ends of windows and loop count.
     """
     cores = system.matrix(SeriesKind.CPU_UTILIZATION)
     gauges: Mapping[NodeGauge, Floats] = {

@@ -47,16 +47,14 @@ Mask = NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoaderRows:
-    """Rows of one node's events, each an (n,) mask.
+    """Rows of one node's events, each an (n,) mask; which frameworks have loader events.
 
     Attributes:
-        initialize: a loader was set up.
         fetch: the loop asked for a batch (PyTorch's ``GetNext``, TensorFlow's outermost one).
         process: life time of a loader process.
         next_call: operators named ``…__next__``: the same waits, seen by the autograd profiler.
-        is_tensorflow, is_pytorch: whether there are loader events of the two.
-        is_pipeline_known: whether TensorFlow's events name the steps of the pipeline.
-        has_prefetch: whether one of them prefetches.
+        is_pipeline_known, has_prefetch: whether TensorFlow's events name the steps of the
+            pipeline, and whether one of them prefetches.
     """
 
     initialize: Mask
@@ -117,9 +115,7 @@ def _outermost(spans: SpanTable, in_tensorflow: Mask) -> Mask:
 def too_many_steps(n_steps: Integers, is_usual: Mask) -> Mask:
     """Return where so many steps began between two waits that others were not recorded.
 
-    Args:
-        n_steps: (n,) steps that began in between.
-        is_usual: (n,) which of them the median is of.
+    The usual number is the median of those of ``n_steps`` that are marked by ``is_usual``.
     """
     usual = max(float(np.median(n_steps[is_usual])), 1.0) if is_usual.any() else np.inf
     return np.asarray(n_steps > UNRECORDED_FACTOR * usual)

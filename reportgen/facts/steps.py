@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reportgen.facts.samples import training_loop_ns
-from reportgen.merging import greatest, least, merged, rows_by_code
+from reportgen.merging import greatest, least, merged, rows_by_code, sum_by_key
 from reportgen.profile import NO_STEP, SpanTable
 from reportgen.profile.memo import fact
 
@@ -38,10 +38,7 @@ def phase_word(phase: str) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Loop:
-    """How many events and steps a node has, and its training loop in ns UTC.
-
-    ``merge`` makes one loop of those of several nodes.
-    """
+    """How many events and steps a node has, or several merged, and its training loop in ns UTC."""
 
     n_spans: int = merged(sum, default=0)
     n_steps: int = merged(sum, default=0)
@@ -72,10 +69,8 @@ class PhaseSteps:
     A cycle is a step and the pause until the next one, so that nothing between is lost.
 
     Attributes:
-        worker, phase: ``algo-1-27``, ``Step:ModeKeys.TRAIN``.
         step: their numbers as recorded, ``NO_STEP`` where absent.
         number: the same where the numbers give the order of all steps, else their places.
-        start_ns, end_ns: of the steps.
         next_ns: start of the worker's next step of any phase; ``end_ns`` when steps overlap, for
             the last one, and when the next recorded step is not the next one that ran.
         loop_ns: from the worker's first to its last step of any phase.
@@ -185,10 +180,9 @@ class LaggingWorker:
 
     Workers that train one model wait for each other in every step, so their steps are equally
     long. What a worker does before it waits is compared: the forward pass, which holds no
-    communication.
+    communication, or whole steps where few were recorded.
 
     Attributes:
-        by_forward: whether forward passes were compared, or whole steps.
         usual_ns: median over the other workers of their median.
         extra_ns, extra_ratio: its time in total less that of the usual other worker, and the same
             as a share of the loop.
@@ -238,9 +232,7 @@ def paces_of(spans: SpanTable) -> tuple[Pace, ...]:
 
 def main_paces(paces: Sequence[Pace]) -> list[Pace]:
     """Return the paces of the phase that stands for the training: TRAIN, GLOBAL, most steps."""
-    totals: dict[str, int] = {}
-    for pace in paces:
-        totals[pace.phase] = totals.get(pace.phase, 0) + pace.n_steps
+    totals = sum_by_key({pace.phase: pace.n_steps} for pace in paces)
     if not totals:
         return []
     named = (

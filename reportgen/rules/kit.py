@@ -39,6 +39,7 @@ __all__ = [
     "MOST_INTERVALS",
     "Interval",
     "Message",
+    "at_worker",
     "boxes",
     "col",
     "columns_of",
@@ -62,6 +63,7 @@ __all__ = [
     "reason_without_steps",
     "row",
     "share_limit",
+    "stretch",
     "sum_by_key",
     "table",
     "too_short",
@@ -123,10 +125,8 @@ class Message:
             measured: the value that was found; rounded to 4 digits in the finding.
             threshold: the limit that it crossed.
             where: place and time.
-            severity: another one than the message's.
             share: recoverable share of the time in 0-1, an upper bound.
-            exhibit: another one than the message's.
-            advice: another one than the message's.
+            severity, exhibit, advice: others than the message's.
             **values: what the words name, beside ``measured`` and ``threshold``.
         """
         values = {"measured": measured, "threshold": threshold, **values}
@@ -168,6 +168,16 @@ def estimate_of(recoverable_ratio: float | None) -> Estimate | None:
     return Estimate(share_ratio=share, speedup_at_most=speedup_at_most(share))
 
 
+def stretch(node: str | None, device: str | None, start_ns: int, end_ns: int) -> Where:
+    """Return the place of a device or a worker, and the time in which something happened there."""
+    return Where(node=node, device=device, start_s=seconds(start_ns), end_s=seconds(end_ns))
+
+
+def at_worker(worker: str, start_ns: int, end_ns: int) -> Where:
+    """Return the place of a worker, whose name holds that of its node, and a time there."""
+    return stretch(worker.rpartition("-")[0] or None, worker, start_ns, end_ns)
+
+
 def longest_minutes(
     node: str, device: str, minutes_ns: NDArray[np.int64], *, last_ns: int
 ) -> Where:
@@ -181,12 +191,7 @@ def longest_minutes(
     ends = np.flatnonzero(np.diff(minutes_ns) > NS_PER_MINUTE) + 1
     longest_ns = max(np.split(minutes_ns, ends), key=len)
     end_ns = int(longest_ns[-1]) + NS_PER_MINUTE
-    return Where(
-        node=node,
-        device=device,
-        start_s=seconds(longest_ns[0]),
-        end_s=seconds(min(end_ns, last_ns)),
-    )
+    return stretch(node, device, int(longest_ns[0]), min(end_ns, last_ns))
 
 
 # Parameters of rules that read samples, and whether they saw enough

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from enum import StrEnum
@@ -34,12 +33,9 @@ LEAST_STEPS = 5
 
 @row
 class OperatorSums:
-    """One operator on one device, over any number of calls.
+    """One operator on one device: ``self_ns`` is its time without the operators inside it.
 
-    Attributes:
-        device: the phase it was recorded under: ``cpu_functions``, ``gpu_functions-dev:0``.
-        total_ns: sum of durations; an operator inside another counts in both.
-        self_ns: the same without the operators inside it.
+    A device is the phase that it was recorded under: ``cpu_functions``, ``gpu_functions-dev:0``.
     """
 
     device: str = col()
@@ -58,12 +54,7 @@ def by_name(operators: Sequence[OperatorSums]) -> list[OperatorSums]:
 
 
 def exhibits_of_operators(operators: Sequence[OperatorSums], *, role: Role) -> Iterator[Exhibit]:
-    """Yield a table of the most used operators, the same by device, and a bar chart.
-
-    Args:
-        operators: of one class of devices, of all nodes.
-        role: that class, CPU or GPU; begins the ids.
-    """
+    """Yield a table of the most used operators of CPUs or GPUs, the same by device, and bars."""
     if not operators:
         return
     joined = by_name(operators)
@@ -314,9 +305,9 @@ def _common_width_ns(functions: Sequence[FunctionTime], most: int) -> int:
 
 
 def _in_buckets(item: FunctionTime, width_ns: int) -> FunctionTime:
-    bucket_ns: Counter[int] = Counter()
-    for bucket, time_ns in item.bucket_ns.items():
-        bucket_ns[bucket * item.width_ns // width_ns] += time_ns
+    bucket_ns = sum_by_key(
+        {bucket * item.width_ns // width_ns: time_ns} for bucket, time_ns in item.bucket_ns.items()
+    )
     return replace(item, width_ns=width_ns, bucket_ns=bucket_ns)
 
 
@@ -365,12 +356,7 @@ class Overhead:
 def exhibit_of_overheads(
     overheads: Sequence[Overhead], interval_ns: int | None
 ) -> Iterator[Exhibit]:
-    """Yield the table of recorded steps against the others; nothing without details.
-
-    Args:
-        overheads: of all workers.
-        interval_ns: the sampling interval of the system metrics, if known.
-    """
+    """Yield the table of recorded steps against the others; nothing without details."""
     if overheads:
         yield table(
             "overhead",
@@ -395,42 +381,34 @@ def sampling(interval_ns: int | None) -> str:
 # The pace of the workers
 
 
+@row
+class _PaceRow:
+    """Columns of a ``Pace``."""
+
+    worker: str = derived(lambda pace: pace.worker)
+    phase: str = derived(lambda pace: phase_word(pace.phase))
+    steps: int = derived(lambda pace: pace.n_steps)
+    step_p50_s: float = derived(lambda pace: pace.step_median_ns, "s", per=NS_PER_S)
+    step_total_s: float = derived(lambda pace: pace.step_total_ns, "s", per=NS_PER_S)
+    forward_p50_s: float = derived(lambda pace: pace.forward_median_ns, "s", per=NS_PER_S)
+    forward_total_s: float = derived(lambda pace: pace.forward_total_ns, "s", per=NS_PER_S)
+
+
+@row
+class _PaceBar:
+    """Columns of a ``Pace``."""
+
+    name: str = derived(lambda pace: pace.worker)
+    step: float = derived(lambda pace: pace.step_median_ns, "s", per=NS_PER_S, role=Role.STEP)
+    forward: float = derived(lambda pace: pace.forward_median_ns, "s", per=NS_PER_S, role=Role.GPU)
+
+
 def exhibits_of_paces(paces: Sequence[Pace]) -> Iterator[Exhibit]:
     """Yield the table of workers, and bars to compare them when there are several."""
     if not paces:
         return
-    step_s = [pace.step_median_ns / NS_PER_S for pace in paces]
-    forward_s = [
-        None if pace.forward_median_ns is None else pace.forward_median_ns / NS_PER_S
-        for pace in paces
-    ]
-    workers = [pace.worker for pace in paces]
-    words = [phase_word(pace.phase) for pace in paces]
-    yield exhibit(
-        "workers",
-        ExhibitKind.TABLE,
-        title="Pace of the workers",
-        caption="Medians and sums over the steps of each worker and phase.",
-        columns=[
-            column("worker", "", workers, type=ColumnType.TEXT),
-            column("phase", "", words, type=ColumnType.TEXT),
-            column("steps", "", [pace.n_steps for pace in paces], type=ColumnType.INT),
-            *floats(
-                ("step_p50_s", "s", step_s),
-                ("step_total_s", "s", [pace.step_total_ns / NS_PER_S for pace in paces]),
-                ("forward_p50_s", "s", forward_s),
-                ("forward_total_s", "s", [pace.forward_total_ns / NS_PER_S for pace in paces]),
-            ),
-        ],
-    )
-    if 1 < len(set(workers)) == len(workers):
-        yield exhibit(
-            "worker_pace",
-            ExhibitKind.BARS,
-            title="Median step and forward pass of each worker",
-            columns=[
-                column("name", "", workers, type=ColumnType.TEXT),
-                *floats(("step", "s", step_s), role=Role.STEP),
-                *floats(("forward", "s", forward_s), role=Role.GPU),
-            ],
-        )
+    caption = "Medians and sums over the steps of each worker and phase."
+    yield table("workers", paces, _PaceRow, title="Pace of the workers", caption=caption)
+    if 1 < len({pace.worker for pace in paces}) == len(paces):
+        title = "Median step and forward pass of each worker"
+        yield table("worker_pace", paces, _PaceBar, title=title, drawn_as=ExhibitKind.BARS)

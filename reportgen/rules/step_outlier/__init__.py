@@ -189,10 +189,7 @@ def _triggers(series: StepSeries, minute_ns: Instants, n_outliers: int) -> int:
 
 
 def _step_details(series: Sequence[StepSeries]) -> Details:
-    by_worker: dict[str, list[StepSeries]] = {}
-    for item in series:
-        if item.aws_entry is not None:
-            by_worker.setdefault(item.worker, []).append(item)
+    by_worker = kit.sum_by_key({item.worker: (item,)} for item in series if item.aws_entry)
     return {worker: tables.preferred(its).aws_entry for worker, its in by_worker.items()}
 
 
@@ -200,10 +197,9 @@ def _step_details(series: Sequence[StepSeries]) -> Details:
 
 
 def named_worker(series: Sequence[StepSeries]) -> str | None:
-    """Return the worker with more than twice its fair share of the outliers.
+    """Return the worker with more than twice its fair share of the outliers, or with all of them.
 
-    Edge cases: of two workers none can have more than twice its share, so the one that has all
-    outliers is named; a worker alone is never named.
+    A worker alone is never named.
     """
     counts = kit.sum_by_key({item.worker: len(item.outliers)} for item in series)
     total = sum(counts.values())
@@ -230,16 +226,7 @@ def _slow(series: StepSeries, loop_ns: int) -> SlowSeries:
         threshold_s=series.threshold_s,
         extra_ratio=max(extra_ns, 0) / loop_ns if loop_ns else None,
         cause=f" {cause_text(cause, at=AT, against=AGAINST)}" if cause else "",
-        where=_where(series.worker, worst.start_ns, worst.end_ns),
-    )
-
-
-def _where(worker: str, start_ns: int, end_ns: int) -> Where:
-    return Where(
-        node=worker.rpartition("-")[0] or None,
-        device=worker,
-        start_s=seconds(start_ns),
-        end_s=seconds(end_ns),
+        where=kit.at_worker(series.worker, worst.start_ns, worst.end_ns),
     )
 
 
@@ -310,7 +297,7 @@ def _slower(series: Sequence[StepSeries]) -> Finding | None:
     return SLOWER.finding(
         measured=100 * found.growth_ratio,
         threshold=100 * GROWTH_FROM_RATIO,
-        where=_where(worst.worker, found.begin_ns, found.end_ns),
+        where=kit.at_worker(worst.worker, found.begin_ns, found.end_ns),
         severity=kit.fault_severity(found.extra_ratio),
         share=found.extra_ratio,
         worst=worst,
@@ -324,20 +311,17 @@ def _metrics(series: Sequence[StepSeries], batch_size: int | None) -> dict[str, 
     if not series:
         return {}
     main = tables.main_series(series)
-    found: dict[str, float | int | None] = {
+    paces = [item.steps_per_s for item in main if item.steps_per_s is not None]
+    rates = [item.per_second(batch_size, digits=2) or 0.0 for item in main] if batch_size else []
+    return {
         "steps": sum(item.n_steps for item in main),
         "step_p50_s": float(np.median([item.p50_s for item in main])),
         "step_p99_max_s": max(item.p99_s for item in main),
         "outlier_steps": sum(len(item.outliers) for item in series),
         "steps_above_twice_median": sum(item.above_twice_median for item in series),
+        **({"steps_per_s": float(np.median(paces))} if paces else {}),
+        **({"samples_per_s": round(sum(rates), 2)} if paces and rates else {}),
     }
-    paces = [item.steps_per_s for item in main if item.steps_per_s is not None]
-    if paces:
-        found["steps_per_s"] = float(np.median(paces))
-        if batch_size is not None:
-            rates = [item.per_second(batch_size, digits=2) or 0.0 for item in main]
-            found["samples_per_s"] = round(sum(rates), 2)
-    return found
 
 
 def _describe(params: Params) -> str:

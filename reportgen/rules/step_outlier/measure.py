@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from reportgen.facts.breakdown import Breakdown, FunctionSums, breakdown_of, function_sums
 from reportgen.facts.distributions import Tally, tally_values
@@ -13,7 +12,13 @@ from reportgen.facts.intervals import overlaps_any
 from reportgen.facts.resample import TimeBuckets, bucket_by_time
 from reportgen.facts.samples import minutes_of
 from reportgen.facts.steps import Loop, PhaseSteps, loop_of, phase_word, steps_of
-from reportgen.facts.trend import above_median, mean_and_deviation_ns, outliers_by_minute, trend_of
+from reportgen.facts.trend import (
+    Integers,
+    above_median,
+    mean_and_deviation_ns,
+    outliers_by_minute,
+    trend_of,
+)
 from reportgen.profile import NO_STEP, NodeProfile, SpanTable
 from reportgen.profile.spans import empty_spans
 from reportgen.profile.system import device_order
@@ -39,10 +44,6 @@ AGREEMENT_FROM = 0.7
 """Kendall's tau of the medians from which they clearly rise."""
 _AT_AN_END = 3
 """Blocks at the start, and at the end, whose medians stand for it."""
-
-Integers = NDArray[np.int64]
-Floats = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,7 +113,7 @@ class SlowStep:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Slowdown:
-    """How steps grow slower: their usual duration at the start and at the end of the job.
+    """How steps grow slower from the start to the end of the job: their usual durations there.
 
     ``extra_ratio`` is the share of all time in these steps above the usual duration at the start;
     the compared steps run from ``begin_ns`` to ``end_ns``.
@@ -135,7 +136,6 @@ class StepSeries:
     """All steps of one worker and phase; percentiles by linear interpolation, outliers included.
 
     Attributes:
-        phase, word: ``Step:ModeKeys.TRAIN``, ``TRAIN``.
         stddev_s, threshold_s: population deviation, and above what a step is an outlier; ``None``
             like ``aws_entry``, AWS's words about the series, with too few steps to judge.
         above_twice_median: how many steps are longer than that; ``slowest`` of them, by duration.
@@ -207,18 +207,14 @@ class NodeSteps:
 def measure(part: NodeProfile, params: Params) -> NodeSteps:
     """Measure every worker and phase of a node."""
     spans, found = part.spans, steps_of(part.spans)
+    wanted = None if params.mode is None else phase_word(params.mode)
+    chosen = [steps for steps in found if wanted in (None, phase_word(steps.phase))]
+    in_order = sorted(found, key=lambda one: (device_order(one.worker), one.phase))
     return NodeSteps(
         loop=loop_of(spans),
-        series=tuple(
-            _series(spans, steps, params)
-            for steps in found
-            if params.mode is None or phase_word(steps.phase) == phase_word(params.mode)
-        ),
+        series=tuple(_series(spans, steps, params) for steps in chosen),
         minute_ns=minutes_of(np.sort(spans.steps().end_ns)).start_ns,
-        data=tuple(
-            _all_steps(steps)
-            for steps in sorted(found, key=lambda one: (device_order(one.worker), one.phase))
-        ),
+        data=tuple(map(_all_steps, in_order)),
     )
 
 

@@ -167,7 +167,7 @@ def _phases_apart(made: Exhibit, series: Sequence[StepSeries]) -> Exhibit:
         return made
     columns = (
         replace(item, role=results.Role.GPU)
-        if item.name in trained or item.name.rpartition("_")[0] in trained
+        if trained & {item.name, item.name.rpartition("_")[0]}
         else item
         for item in made.columns
     )
