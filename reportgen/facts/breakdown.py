@@ -313,10 +313,9 @@ def event_sums(
 def largest_increase(sums: FunctionSums, others: FunctionSums) -> Increase | None:
     """Return the function that takes much more of the time at the moments than otherwise.
 
-    Of the functions whose share rose ``LEAST_INCREASE``-fold or more it is the one whose share
-    rose by most points; the mean time alone does not show one that is as long as ever, but runs at
-    every bottleneck and at no other time. ``None`` when the evidence is thin: fewer than
-    ``LEAST_EVENTS`` events of the function at the moments, or in all otherwise.
+    Of the functions whose share rose ``LEAST_INCREASE``-fold or more it is the one whose share rose
+    by most points; the mean time alone does not show one that is as long as ever, but runs at every
+    bottleneck and at no other time. ``None`` when there are too few events.
     """
     if others.n_events < LEAST_EVENTS:
         return None

@@ -126,12 +126,11 @@ def too_many_steps(n_steps: Integers, is_usual: Mask) -> Mask:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Waiting:
-    """How one worker's loop waited.
+    """How one worker's loop waited; without steps, the loop is the time that its waits cover.
 
     Attributes:
-        first_ns, last_ns: its loop; without steps, the time that its waits cover.
         waited_ns: union of the recorded waits within the loop; ``early_ns`` of it lies in the first
-            quarter of the loop.
+            quarter.
         expected_ns: the same for all steps, where only some waits were recorded.
         n_waits, n_steps: recorded waits within the loop, and its steps.
         unrecorded_ns: of the loop, in which there are neither samples nor events of the node.
@@ -242,8 +241,7 @@ def busy_seconds(spans: SpanTable) -> dict[int, int]:
 def minutes_out_of_range(busy: Mapping[int, int], *, fewest: float, most: float) -> int:
     """Return how often the median so far was out of range in a minute with loader events.
 
-    On the edges of the range, ``fewest`` and ``most``, all is well. The median is truncated like
-    SageMaker's before it is compared (docs/rules.md, Dataloader).
+    The median is truncated like SageMaker's before it is compared (docs/rules.md, Dataloader).
     """
     second, n_loaders = np.array([*busy.items()], dtype=np.int64).reshape(-1, 2).T
     _, minute = np.unique(second // SECONDS_PER_MINUTE, return_inverse=True)

@@ -169,11 +169,8 @@ class GpuRoom:
     """Minutes in which a node had room beside one GPU.
 
     Attributes:
-        is_used: whether the job uses the GPU.
-        last_ns: time of its newest sample.
-        judged_minutes: how many there are.
-        roomy_ns: starts of those of them with room everywhere.
-        n_roomy_at_work: how many of the latter do not owe it to an idle start or end.
+        roomy_ns: starts of those of the judged minutes with room everywhere.
+        n_roomy_at_work: how many of them do not owe it to an idle start or end.
         gpu_p95_pct, memory_p95_pct: highest window percentiles in the minutes with room.
         cpu_p95_pct: of the node in the last window.
         host_bound_pct: share of the node's ticks with an idle GPU and a busy or waiting core.
@@ -194,12 +191,9 @@ class GpuRoom:
 
 @row
 class NodeRoom:
-    """One node.
+    """One node: ``n_gpus`` have samples of utilization, ``gpus`` also of memory.
 
-    Attributes:
-        n_gpus: GPUs with samples of utilization; ``gpus`` have samples of memory as well.
-        resources: ``cpu``, then each GPU and its memory.
-        violations: the newest violation of each GPU, the node's CPU included.
+    ``resources`` are the CPU, then each GPU and its memory; ``violations`` the newest of each GPU.
     """
 
     node: str
@@ -257,10 +251,9 @@ def _last_p95(samples: Samples, params: Params) -> float:
 
 
 def _room(part: NodeProfile, gpu: str, series: Series, params: Params, *, is_used: bool) -> GpuRoom:
-    """Find the minutes in which CPU, GPU and GPU memory all had room.
+    """Find the minutes in which the 95th percentiles of CPU, GPU and GPU memory had room.
 
-    A minute is judged after more samples than ``patience`` (CPU) and than ``window`` (all three);
-    there is room when every 95th percentile of the last window is below its threshold.
+    A minute is judged after more samples than ``patience`` (CPU) and than ``window`` (all three).
     """
     cpu, use, _ = series.values()
     start_ns = minutes_of(use.time_ns).start_ns

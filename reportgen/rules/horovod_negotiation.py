@@ -112,17 +112,15 @@ class Params:
 
 @row
 class RankWait:
-    """One rank over the negotiations in which it took part.
+    """One rank over the negotiations in which somebody was last alone, one at least.
 
     Attributes:
-        n_taken: negotiations in which somebody was last alone, one at least.
-        n_last: those in which it was this rank.
-        expected: how often chance would have made it the last: the sum of 1 / ranks.
+        n_last: those in which it was this rank; by chance it would have been ``expected``, the sum
+            of 1 / ranks.
         others_waited_ns: what the other ranks waited for it, added up over them.
         held_up_ns: length of the union of the times from the last but one to it: what would not
             have been lost had it been as late as the next.
         own_wait_ns: what it waited for others.
-        last_pct, fair_pct: how often it was the last, and its fair share of that.
     """
 
     rank: int = col()
@@ -152,14 +150,13 @@ class Negotiations:
     """What the timelines of a node hold, or those of all nodes.
 
     Attributes:
-        n_events: events of Horovod.
-        n_negotiations: those in which two ranks or more were seen ready.
-        n_unclear: those in which fewer were: the marks are missing.
+        n_negotiations, n_unclear: those in which two ranks or more were seen ready, and the others:
+            their marks are missing.
         n_ties: those in which several ranks were last in the same microsecond.
         recorded_ns: from the first to the last event of Horovod, 0 without negotiations.
         waited_ns: length of the union of all waits.
         waits: of each node, from the first to the last rank, one per negotiation.
-        ranks, tensors: by rank, and the longest of each node first.
+        tensors: the longest of each node first.
     """
 
     n_events: int = merged(sum)
@@ -190,11 +187,8 @@ class _Ready:
 class _Ends:
     """When the ranks of each negotiation with two or more were ready; (n,) each.
 
-    Attributes:
-        place: which negotiation it is.
-        n_ranks: how many took part.
-        first_ns, next_ns, last_ns: the first rank, the last but one, and the last.
-        last_rank: -1 where several were last at the same time.
+    The first rank, the last but one, and the last, whose number is -1 where several were last at
+    the same time; ``place`` says which negotiation it is.
     """
 
     place: Integers

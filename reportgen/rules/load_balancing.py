@@ -134,14 +134,12 @@ class GpuLoad:
 
 @row
 class PairDistance:
-    """How far apart the histograms of two GPUs of a node are.
+    """How far apart the histograms of two GPUs of a node are over the whole job.
 
     Attributes:
-        distance: over the whole job.
         uneven_distance: in the newest minute in which it exceeded the threshold, if it ever did.
         judged_minutes: those in which both GPUs had more than ``patience`` samples.
         uneven_ns: starts of those of them in which the distance exceeded the threshold.
-        means_pct: mean utilization of both.
         is_of_used: whether the job uses both throughout.
     """
 
@@ -165,10 +163,7 @@ class PairDistance:
 
 @row
 class NodeLoad:
-    """Load of one node: its GPUs in device order and all pairs of them.
-
-    ``n_workers`` counts the processes of the node that recorded steps.
-    """
+    """One node: GPUs in device order, all pairs of them, processes that recorded steps."""
 
     node: str
     n_ticks: int

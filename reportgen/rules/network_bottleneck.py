@@ -136,11 +136,9 @@ class NodeNetwork:
     """One node.
 
     Attributes:
-        n_ticks, n_gpus: sampling instants and GPUs.
         n_both: ticks with a sample of a GPU and of received bytes.
         limit_bytes_per_s: given, or the node's own; ``None`` without received bytes.
-        episodes: times of starvation, in order.
-        n_starved: starved ticks in them.
+        n_starved: starved ticks in the episodes.
         n_minutes: minutes after the patience that touch an episode.
     """
 

@@ -71,13 +71,11 @@ class NodeLoaders:
     Attributes:
         n_spans, n_events: framework events, and loader events among them.
         cores: names of the cores; those of several nodes are not added up.
-        has_gpu: whether it has a GPU.
         has_processes: whether batches are loaded by processes; TensorFlow loads in threads.
         n_processes: training processes of a node that load data.
-        wait_ns: (n,) sorted durations of all waits.
         waiting: per training process, how its loop waited.
-        hot_ratio, loop_hot_ratio: of each node, the share of hot cores while it waited, and in
-            the whole loop, where known.
+        hot_ratio, loop_hot_ratio: of each node, the share of hot cores while it waited, and in the
+            whole loop, where known.
     """
 
     n_spans: int = merged(sum)
@@ -170,9 +168,8 @@ def _hot_ratio(
 ) -> tuple[float, ...]:
     """Return the median share of hot cores of a node over the ticks within some stretches, 0-1.
 
-    A core that waits for I/O is not hot, though its utilization includes the waiting.
-
-    Edge cases: nothing without cores, or with fewer than ``LEAST_TICKS`` such ticks.
+    A core that waits for I/O is not hot, though its utilization includes the waiting. With too few
+    ticks, or without cores, the result is empty.
     """
     n_cores = len(system.names(SeriesKind.CPU_UTILIZATION))
     is_within = overlaps_any(system.tick_ns, system.tick_ns, *stretches)

@@ -36,12 +36,8 @@ MOST_SLOW = 50
 class Loader:
     """One way in which a worker set up its loaders; ``None`` is what was not recorded.
 
-    Attributes:
-        iterator: class of the iterator, ``_MultiProcessingDataLoaderIter``.
-        num_workers, pin_memory: as set.
-        n_initialized: how often.
-        active_ns: time from each set-up to the next one of the worker (or its last event).
-        n_waits, median_wait_ns, longest_wait_ns: of the batches asked for meanwhile.
+    ``active_ns`` adds up the times from each set-up to the next one of the worker (or its last
+    event); the waits are those for the batches asked for meanwhile.
     """
 
     worker: str = col()
@@ -95,9 +91,7 @@ class BatchUse:
 class BatchContents:
     """What was in the slow batches of a process and in its others.
 
-    Attributes:
-        use, n_samples: (2, 3) sums and counts of the samples of ``DEVICES``.
-        functions, other_functions: what overlaps slow batches, and others.
+    ``use`` and ``n_samples`` are (2, 3) sums and counts of the samples of ``DEVICES``.
     """
 
     use: Floats = merged(sum)
@@ -111,14 +105,13 @@ class WorkerBatches:
     """One training process and its loader processes.
 
     Attributes:
-        n_batches: times from one wait's start to the next of the same process, gaps between
-            epochs left out.
-        p50_ns, p95_ns, max_ns: of the batch times; 0 without any.
+        n_batches: times from one wait's start to the next of the same process, gaps between epochs
+            left out.
         n_slow_batches, n_slow_waits: all of them; ``slow_batches`` and ``slow_waits`` are the
             slowest.
         n_gaps: an iterator was set up in between.
-        n_unrecorded: times left out because many steps began in between: waits of some steps
-            only were recorded.
+        n_unrecorded: times left out because many steps began in between: waits of some steps only
+            were recorded.
         contents: ``None`` without a slow batch.
     """
 

@@ -319,10 +319,7 @@ def _unless_used(
 ) -> tuple[kit.Message, dict[str, Any]]:
     """Return a message as it is, or what to say where the job never uses some GPUs, with values.
 
-    Args:
-        message: about GPUs that are under-used.
-        gpus: node, GPU, and its largest use.
-        params: its threshold is what a GPU must reach once.
+    ``gpus`` are node, GPU, and its largest use, which must reach ``threshold_p5`` once.
     """
     is_used = used_gpus(np.array([[most for *_, most in gpus]]), above=params.threshold_p5)
     used, unused = (

@@ -94,14 +94,12 @@ class GpuUse:
     """Use of one GPU.
 
     Attributes:
-        mean_pct, p5_pct, p95_pct, max_pct, box: over its whole history.
-        work_mean_pct, work_p5_pct, work_p95_pct: over its working range.
-        idle_ratio: share of the working range below ``threshold_p5``.
-        hot_when_idle_ratio: share of those idle samples in which a CPU core was busy or waited
-            for I/O; ``None`` without idle samples.
+        work_mean_pct, work_p5_pct, work_p95_pct, idle_ratio: over its working range, in which it
+            idles below ``threshold_p5``.
+        hot_when_idle_ratio: share of those idle samples in which a CPU core was busy or waited for
+            I/O; ``None`` without idle samples.
         host_mean_pct: mean use of the node's cores over the working range, ``None`` without.
         edge: the longer idle edge of the working range, if it is a quarter of it.
-        last_ns: time of its newest sample.
         violation: the newest violation by AWS's definition.
     """
 

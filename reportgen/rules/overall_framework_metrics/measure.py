@@ -84,8 +84,7 @@ class FrameworkSums:
     Attributes:
         n_lasting: events that are more than an instant.
         interval_ns: between the samples of the system metrics, of the first node that has any.
-        lost_ns: between the steps of each worker, summed, in which the node has neither samples
-            nor events.
+        lost_ns: between the steps of each worker, summed, without samples and events of the node.
     """
 
     loop: Loop = merged(merge, default=Loop())

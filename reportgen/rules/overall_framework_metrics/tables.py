@@ -165,8 +165,7 @@ class StageTime:
 
     Attributes:
         time_ns: union of its events within what was observed; ``None`` for an unknown stage.
-        observed_ns: the loop, or the steps in which such events were recorded.
-        n_steps: how many steps were observed, of ``n_all_steps``.
+        observed_ns: the loop, or the ``n_steps`` of all steps in which such events were recorded.
         name_ns: names of its events, by summed duration.
     """
 
@@ -210,12 +209,9 @@ def exhibit_of_stages(stages: Sequence[StageTime]) -> Iterator[Exhibit]:
 
 @row
 class FunctionTime:
-    """One function of one node, over its workers.
+    """One function of one node, over its workers; bucket ``b`` begins at ``b * width_ns``.
 
-    Attributes:
-        is_relative: its times are of a clock of its own, not to be laid beside those of others.
-        width_ns: of a bucket, a power of two; bucket ``b`` begins at ``b * width_ns``.
-        bucket_ns: time in each bucket.
+    ``is_relative`` times are of a clock of their own, not to be laid beside those of others.
     """
 
     node: str

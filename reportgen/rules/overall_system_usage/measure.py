@@ -57,11 +57,7 @@ class Usage:
 
 @row
 class SampleCounts:
-    """Samples of one or several devices: histogram, at zero, below 50 %.
-
-    Attributes:
-        counts: (50,) of [0, 2) ... [98, 100]; their sum is the number of samples.
-    """
+    """Samples of devices: at zero, below 50 %, and (50,) counts of [0, 2) ... [98, 100]."""
 
     counts: Counts = merged(sum)
     n_zero: int = merged(sum)
@@ -79,9 +75,7 @@ def _known(loops: Sequence[SampleCounts | None]) -> SampleCounts | None:
 class DeviceCounts:
     """Utilization samples of one GPU, of all cores of a node, or of several of these.
 
-    Attributes:
-        device: ``gpu0`` or ``all cores``.
-        loop: strictly inside the training loop of the node; ``None`` without step events.
+    ``loop`` is strictly inside the training loop of the node; ``None`` without step events.
     """
 
     node: str = col()
@@ -121,11 +115,7 @@ class Recording:
 class NodeUsage:
     """Everything OverallSystemUsage keeps of a node.
 
-    Attributes:
-        usages: resources with samples, in AWS's order.
-        gpus: the utilization of each GPU that was sampled.
-        is_platform_network: no ``Algorithm`` samples exist, so network is SageMaker's own traffic.
-        recording: when it was sampled; ``None`` without samples.
+    ``is_platform_network``: no ``Algorithm`` samples exist, so network is SageMaker's own traffic.
     """
 
     node: str
@@ -139,11 +129,7 @@ class NodeUsage:
 
 
 def measure(part: NodeProfile, _params: Params) -> NodeUsage:
-    """Measure a node; resources without samples are left out.
-
-    CPU and I/O wait are means over the cores, GPU and GPU memory means over the GPUs; the network
-    is what the training container received plus what it transmitted.
-    """
+    """Measure a node; resources without samples are left out."""
     system = part.system
     network, is_platform = _network(system)
     values = {

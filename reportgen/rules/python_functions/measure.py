@@ -61,10 +61,7 @@ class Profile:
 class ForwardGaps:
     """One worker's times from a batch to the forward pass.
 
-    Attributes:
-        n_gaps, gap_ns: how many, and how long together.
-        n_covered: those that a Python profile covers; ``covered_ns``: what it covers of them.
-        profiles: the shortest profiles that cover them, merged; one for each profiler.
+    ``profiles`` are the shortest that cover ``n_covered`` of them, merged; one for each profiler.
     """
 
     worker: str = col()

@@ -123,8 +123,7 @@ def judge(measurements: Sequence[NodeRhythms], params: Params) -> Outcome:
 def group_periods(periods: Sequence[Period]) -> list[SharedPeriod]:
     """Return the rhythms of all workers, shared ones as one, the costliest first.
 
-    Two rhythms of one worker can have the same period; their labels then name their first steps:
-    ``every 50 steps from step 9``.
+    Labels of two rhythms of one worker with the same period name their first steps.
     """
     groups: list[list[Period]] = []
     for period in periods:

@@ -99,12 +99,10 @@ class Events:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recurrence:
-    """Events that recur.
+    """Events that recur with a period that is constant in one unit.
 
-    Attributes:
-        unit: in which the period is constant.
-        period_steps, period_s: usual distance of two neighbours.
-        n_expected: occurrences from the first to the last; ``events`` are those that are there.
+    ``n_expected`` counts the occurrences from the first to the last; ``events`` are those that are
+    there.
     """
 
     unit: Unit
@@ -120,10 +118,9 @@ class Period:
 
     Attributes:
         label: what it is called; given when the rhythms of all workers are known.
-        phase, word: ``Step:ModeKeys.TRAIN``, ``TRAIN``.
-        n_steps: how many steps the series has; ``drawn`` are the longest of each stretch.
+        drawn: the longest steps of each stretch of the series.
         usual_ns: median cycle of the steps that are not slow.
-        n_found: occurrences that are there; ``cost_ns`` is what all of them take above the usual.
+        cost_ns: what all occurrences take above the usual.
         is_between: whether the pause behind the step is what is slow.
         slowest: the ``MOST_MARKS`` costliest occurrences; ``windows`` is when those were slow.
         contents, loads: what ran in the slow part of all against normal steps, and how busy the
@@ -357,8 +354,7 @@ def _recurrence(steps: PhaseSteps, events: Events, number: Integers, unit: Unit)
 def _split(steps: PhaseSteps, found: Recurrence) -> Sequence[Recurrence]:
     """Return a rhythm, or two of them where some of its occurrences cost clearly more.
 
-    Every 50th step is slow and every 200th is much slower: the second is a rhythm among the
-    occurrences of the first.
+    Every 50th step is slow and every 200th is much slower: that is a rhythm among the others.
     """
     _, is_more = excess_of(found.events.excess_ns, least_ratio=1.0)
     more = np.flatnonzero(is_more)

@@ -24,10 +24,7 @@ DIGITS = 6
 
 @kit.row
 class SharedPeriod:
-    """The same rhythm in one worker or in several.
-
-    Workers wait for each other, so costs are not added up: the costliest stands for all.
-    """
+    """The same rhythm in one worker or in several; the costliest stands for all."""
 
     members: tuple[Period, ...]
 
@@ -42,10 +39,9 @@ class Compared:
     """One function per slow and per normal step.
 
     Attributes:
-        excess_ratio: how much of the extra time of a slow step it took; negative when it took
-            less than in a normal one.
-        evidence_ratio: the same beyond what something that always runs at its usual rate would
-            have taken: 0 for a background thread, 1 for what filled all of the extra time.
+        excess_ratio: how much of the extra time of a slow step it took; negative when it took less.
+        evidence_ratio: the same beyond what something that always runs at its usual rate would have
+            taken: 0 for a background thread, 1 for what filled all of the extra time.
     """
 
     label: str = kit.col(name="period")
