@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NewType
 from reportgen.profiler_config import ProfilingKind
 from reportgen.results.causes import Cause
 from reportgen.results.place import NOWHERE, Depth, Place, Role, Section
+from reportgen.text import one_line
 
 RuleId = NewType("RuleId", str)
 
@@ -118,6 +119,11 @@ class About:
     opens_dashboard: bool = False
     first_picture: str = ""
     hint_when_skipped: str | None = None
+
+    def __post_init__(self) -> None:
+        """Make paragraphs of words that are written over several lines of code."""
+        for name in ("checks", "reading", "advice"):
+            object.__setattr__(self, name, one_line(getattr(self, name)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -32,15 +32,11 @@ HOST_BOUND_FROM_PCT = 50.0
 
 ABOUT = About(
     checks="Whether CPU, GPU and GPU memory all have room, so that a batch could be larger.",
-    reading=(
-        "Every minute the 95th percentiles of the last samples of CPU, each GPU and its memory "
-        "are compared with their thresholds; there is room when all three are below. GPU memory "
-        "here is the activity of the memory controller, not what is allocated."
-    ),
-    advice=(
-        "Raise the batch size step by step while watching the allocated GPU memory; if the model "
-        "cannot use more, take a smaller instance."
-    ),
+    reading="""Every minute the 95th percentiles of the last samples of CPU, each GPU and its memory
+        are compared with their thresholds; there is room when all three are below. GPU memory here
+        is the activity of the memory controller, not what is allocated.""",
+    advice="""Raise the batch size step by step while watching the allocated GPU memory; if the
+        model cannot use more, take a smaller instance.""",
     section=results.Section(id="batch-size", title="Batch size", order=200),
     is_quiet=True,
     has_counters=True,
@@ -60,10 +56,8 @@ LARGER = kit.Message(
         "{gpu.memory_p95_pct:pct} (GPU memory), the node's CPU had {gpu.cpu_p95_pct:pct} in the "
         "last window. This concerns {concerned} ({places}). " + _MEMORY
     ),
-    advice=(
-        "Raise the batch size step by step while watching the allocated GPU memory, or use a "
-        "smaller instance."
-    ),
+    advice="""Raise the batch size step by step while watching the allocated GPU memory, or use a
+        smaller instance.""",
     exhibit="head_room",
 )
 IMPORTED = replace(

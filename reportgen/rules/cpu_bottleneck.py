@@ -14,15 +14,11 @@ from reportgen.rules.kit import patience, percentage
 
 ABOUT = About(
     checks="How much of the time a GPU idles while at least one CPU core is busy.",
-    reading=(
-        "A tick is a bottleneck when a GPU is below its threshold and a core above its own; the "
-        "rule triggers in each minute by whose end more than the given share of all ticks are "
-        "bottlenecks. One hot core of many is weak evidence, so the number of hot cores is told."
-    ),
-    advice=(
-        "Give the data loader more workers and let it prefetch; preprocess ahead of time or on "
-        "the GPU; take an instance with more cores per GPU."
-    ),
+    reading="""A tick is a bottleneck when a GPU is below its threshold and a core above its own;
+        the rule triggers in each minute by whose end more than the given share of all ticks are
+        bottlenecks. One hot core of many is weak evidence, so the number of hot cores is told.""",
+    advice="""Give the data loader more workers and let it prefetch; preprocess ahead of time or on
+        the GPU; take an instance with more cores per GPU.""",
     section=Section(id="cpu-bottlenecks", title="CPU bottlenecks", order=210),
     is_quiet=True,
     has_counters=True,
@@ -34,18 +30,12 @@ WORDS = bottleneck.Wording(
     waits_for="A GPU idles while the CPU is busy",
     hot="a CPU core was above",
     part="a GPU below, a CPU core busy (bottleneck)",
-    advice=(
-        "Spread the work over the cores that have room: more data-loader workers, prefetching, "
-        "and heavy preprocessing out of the main process."
-    ),
-    narrow_advice=(
-        "Find the one busy thread (a sampling profiler shows it): a loader without workers, a "
-        "callback or a lock may hold up the GPU while the other cores have room."
-    ),
-    used_up_advice=(
-        "The cores are used up: preprocess ahead of time or on the GPU, use cheaper decoding, or "
-        "take an instance with more cores per GPU."
-    ),
+    advice="""Spread the work over the cores that have room: more data-loader workers, prefetching,
+        and heavy preprocessing out of the main process.""",
+    narrow_advice="""Find the one busy thread (a sampling profiler shows it): a loader without
+        workers, a callback or a lock may hold up the GPU while the other cores have room.""",
+    used_up_advice="""The cores are used up: preprocess ahead of time or on the GPU, use cheaper
+        decoding, or take an instance with more cores per GPU.""",
     narrow="So few hot cores are hardly a bottleneck of the host: a single thread is busy.",
     narrow_severity=Severity.INFO,
     cause=Cause.HOST_BOUND,

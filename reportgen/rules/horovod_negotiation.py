@@ -44,16 +44,12 @@ LATE = kit.Message(
     id="HVD-1",
     cause=results.Cause.SLOW_WORKER,
     title="The other ranks wait for rank {late.rank}",
-    text=(
-        "Rank {late.rank} was ready last in {late.n_last:n} of {late.n_taken:count negotiation} "
-        "({measured:pct}; its fair share is {late.fair_pct:pct}). The others waited "
-        "{late.others_waited_ns:ns} for it, added up over them; for {late.held_up_ns:ns}, "
-        "{held_up_pct:pct} of the recorded time, it alone was missing."
-    ),
-    advice=(
-        "Look at the machine of the rank that is last: its input pipeline, its share of the data, "
-        "its GPU's clock and temperature, other work on its host."
-    ),
+    text="""Rank {late.rank} was ready last in {late.n_last:n} of {late.n_taken:count negotiation}
+        ({measured:pct}; its fair share is {late.fair_pct:pct}). The others waited
+        {late.others_waited_ns:ns} for it, added up over them; for {late.held_up_ns:ns},
+        {held_up_pct:pct} of the recorded time, it alone was missing.""",
+    advice="""Look at the machine of the rank that is last: its input pipeline, its share of the
+        data, its GPU's clock and temperature, other work on its host.""",
     exhibit="ranks",
 )
 NO_TIMELINE = (
@@ -70,10 +66,9 @@ TOO_FEW = (
 )
 ABOUT = About(
     checks="Whether the ranks of a Horovod job wait for the same rank again and again.",
-    reading=(
-        "Before a tensor is reduced the ranks tell the coordinator that they are ready; the last "
-        "one makes all others wait. With n ranks each would be last in one of n negotiations."
-    ),
+    reading="""Before a tensor is reduced the ranks tell the coordinator that they are ready; the
+        last one makes all others wait. With n ranks each would be last in one of n
+        negotiations.""",
     advice=LATE.advice,
     is_optional=True,
     hint_when_skipped="",
@@ -399,11 +394,9 @@ def _exhibits(job: Negotiations) -> Iterator[results.Exhibit]:
         role=results.Role.OTHER,
     )
     title = "Ranks and who waited for them"
-    caption = (
-        "A negotiation lasts until the last rank is ready. others_waited_s adds up over the other "
-        "ranks; held_up_s is the time in which only this rank was missing; own_wait_s is what it "
-        "waited itself. Ties count for nobody."
-    )
+    caption = """A negotiation lasts until the last rank is ready. others_waited_s adds up over the
+        other ranks; held_up_s is the time in which only this rank was missing; own_wait_s is what
+        it waited itself. Ties count for nobody."""
     yield kit.table("ranks", job.ranks, RankWait, title=title, caption=caption)
     bins = bin_together(job.waits)
     yield kit.histogram(
@@ -417,10 +410,9 @@ def _exhibits(job: Negotiations) -> Iterator[results.Exhibit]:
     )
     longest = sorted(job.tensors, key=longest_first)[:MOST_TENSORS]
     title = "Tensors that were waited for longest"
-    caption = (
-        f"The first {len(longest)} by the time from the first to the last rank, over all their "
-        "negotiations, which overlap each other; last_rank is the one that was last most often."
-    )
+    caption = f"""The first {len(longest)} by the time from the first to the last rank, over all
+        their negotiations, which overlap each other; last_rank is the one that was last most
+        often."""
     yield kit.table("tensors", longest, TensorWait, title=title, caption=caption)
 
 

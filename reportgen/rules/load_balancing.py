@@ -30,11 +30,9 @@ MOST_GROUPS = 16
 
 ABOUT = About(
     checks="Whether the GPUs of a node share the work evenly.",
-    reading=(
-        "Every minute the histograms of utilization of each pair of GPUs on a node are compared; "
-        "the Jensen-Shannon distance is 0 for equal histograms and at most 0.83. Samples of 98 to "
-        "100 % have a bin of their own, which AWS's rule dropped."
-    ),
+    reading="""Every minute the histograms of utilization of each pair of GPUs on a node are
+        compared; the Jensen-Shannon distance is 0 for equal histograms and at most 0.83. Samples of
+        98 to 100 % have a bin of their own, which AWS's rule dropped.""",
     advice=(
         "Use DistributedDataParallel instead of DataParallel, and shard data and batches evenly."
     ),
@@ -64,10 +62,8 @@ UNEVEN = kit.Message(
 )
 UNEVEN_PROCESSES = replace(
     UNEVEN,
-    advice=(
-        "Each GPU has a process of its own already: give all of them batches and shards of equal "
-        "size, and look at clock, temperature and other load of the one that differs."
-    ),
+    advice="""Each GPU has a process of its own already: give all of them batches and shards of
+        equal size, and look at clock, temperature and other load of the one that differs.""",
 )
 OTHER_PATTERN = replace(
     UNEVEN,
@@ -79,18 +75,14 @@ PARTLY_USED = replace(
     OTHER_PATTERN,
     cause=results.Cause.GPU_IDLE,
     title="Only {n_used} of {n_gpus} GPUs on {pair.node} {n_used:verb work} throughout",
-    advice=(
-        "Find out why the other GPUs never work or stopped: there is nothing to balance between "
-        "these and the ones that work."
-    ),
+    advice="""Find out why the other GPUs never work or stopped: there is nothing to balance between
+        these and the ones that work.""",
 )
 IMPORTED = replace(
     UNEVEN,
     title="Work is shared unevenly on {node}: {gpu} and {other}",
-    text=(
-        "The distance of their histograms is {measured:.2f} (Jensen-Shannon distance, 0 to 0.83; "
-        "threshold {threshold:g}). Above the threshold: {places}."
-    ),
+    text="""The distance of their histograms is {measured:.2f} (Jensen-Shannon distance, 0 to 0.83;
+        threshold {threshold:g}). Above the threshold: {places}.""",
     severity=Severity.WARNING,
     exhibit="workloads",
 )

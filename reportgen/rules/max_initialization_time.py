@@ -26,14 +26,10 @@ QUIET_BYTES_PER_S = 1_000_000
 
 ABOUT = About(
     checks="Whether the job spends too long on start-up before its first training step.",
-    reading=(
-        "Initialization runs from the first sample to the first step, the training loop from the "
-        "first to the last step, finalization from there to the last sample."
-    ),
-    advice=(
-        "Stream the data instead of copying them first, use a smaller image, cache what is "
-        "downloaded or compiled, and move preprocessing out of the training job."
-    ),
+    reading="""Initialization runs from the first sample to the first step, the training loop from
+        the first to the last step, finalization from there to the last sample.""",
+    advice="""Stream the data instead of copying them first, use a smaller image, cache what is
+        downloaded or compiled, and move preprocessing out of the training job.""",
     section=results.Section(id="initialization", title="Initialization", order=250),
     is_quiet=True,
     has_counters=True,
@@ -42,10 +38,8 @@ LONG = kit.Message(
     id="INIT-1",
     cause=results.Cause.LONG_START,
     title="Start-up took {measured:s} before the first step",
-    text=(
-        "The first step began {measured:s} after the first sample ({limit}); the training loop "
-        "lasted {loop_s:s}. Start-up is {share_pct:pct} of the job.{meanwhile}"
-    ),
+    text="""The first step began {measured:s} after the first sample ({limit}); the training loop
+        lasted {loop_s:s}. Start-up is {share_pct:pct} of the job.{meanwhile}""",
     advice=ABOUT.advice,
     unit="s",
     exhibit="phases",
@@ -295,10 +289,8 @@ def _rates_exhibit(rates: Sequence[StartupRate]) -> Iterator[results.Exhibit]:
             rates,
             StartupRate,
             title="Network and disks before the first step",
-            caption=(
-                "Means over the samples before the node's first step, and over its training loop. "
-                "Received and sent add up the container's and the platform's network."
-            ),
+            caption="""Means over the samples before the node's first step, and over its training
+                loop. Received and sent add up the container's and the platform's network.""",
         )
 
 

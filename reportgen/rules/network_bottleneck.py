@@ -43,16 +43,12 @@ MAX_HOLE_TICKS = 2
 
 ABOUT = About(
     checks="Whether a GPU idles while its node receives data as fast as the network allows.",
-    reading=(
-        "An episode is a time in which a GPU is below its threshold and the node receives close to "
-        "the limit of its network. Unless the limit is given, the job's own 99th percentile stands "
-        "for it, so that an episode says that input and idling go together, not that the network "
-        "is used up."
-    ),
-    advice=(
-        "Send less: smaller or compressed records, a local copy or cache of what is read again; "
-        "or take an instance with more network bandwidth."
-    ),
+    reading="""An episode is a time in which a GPU is below its threshold and the node receives
+        close to the limit of its network. Unless the limit is given, the job's own 99th percentile
+        stands for it, so that an episode says that input and idling go together, not that the
+        network is used up.""",
+    advice="""Send less: smaller or compressed records, a local copy or cache of what is read again;
+        or take an instance with more network bandwidth.""",
     section=Section(id="network-bottlenecks", title="Network bottlenecks", order=230),
     is_quiet=True,
 )
@@ -66,10 +62,8 @@ AT_LIMIT = kit.Message(
     cause=Cause.NETWORK_INPUT,
     title="A GPU idles while the network is busy: {share_pct:pct} of the job",
     text=_TEXT + "The limit is {longest.limit_bytes_per_s:bytes}/s, as given.",
-    advice=(
-        "Read smaller or compressed records, keep a local copy of what is read again, or take an "
-        "instance with more network bandwidth."
-    ),
+    advice="""Read smaller or compressed records, keep a local copy of what is read again, or take
+        an instance with more network bandwidth.""",
     unit="bytes/s",
     exhibit="episodes",
 )

@@ -27,15 +27,11 @@ training would be a third faster."""
 
 ABOUT = About(
     checks="Whether the number of loader processes fits the cores, and whether training waits.",
-    reading=(
-        "Loader processes at work are counted in each second with loader activity; their median "
-        "is compared with the cores of a node. Whether that matters is decided by how long the "
-        "training loop waited for batches."
-    ),
-    advice=(
-        "If the loop waits: more workers up to the number of cores, prefetching, cheaper "
-        "preprocessing, faster storage. If there are more workers than cores: fewer."
-    ),
+    reading="""Loader processes at work are counted in each second with loader activity; their
+        median is compared with the cores of a node. Whether that matters is decided by how long the
+        training loop waited for batches.""",
+    advice="""If the loop waits: more workers up to the number of cores, prefetching, cheaper
+        preprocessing, faster storage. If there are more workers than cores: fewer.""",
     section=results.Section(id="data-loading", title="Data loading", order=180),
     has_counters=True,
     recorded_by=ProfilingKind.LOADER,

@@ -197,22 +197,18 @@ def batch_exhibits(workers: Sequence[WorkerBatches]) -> Iterator[Exhibit]:
         timed,
         WorkerBatches,
         title="Time from batch to batch",
-        caption=(
-            "From the start of one wait to the start of the next of the same process. A gap in "
-            "which an iterator was set up spans validation or the end of an epoch: it is "
-            "counted apart, and so is a time in which many steps began without a recorded wait. "
-            f"Slow is from {MEDIAN_FACTOR} medians on."
-        ),
+        caption=f"""From the start of one wait to the start of the next of the same process. A gap
+            in which an iterator was set up spans validation or the end of an epoch: it is counted
+            apart, and so is a time in which many steps began without a recorded wait. Slow is from
+            {MEDIAN_FACTOR} medians on.""",
     )
     yield from _slowest(
         "slow_batches",
         [slow for item in timed for slow in item.slow_batches],
         sum(item.n_slow_batches for item in timed),
         title="Slow batches",
-        caption=(
-            "From the start of one wait to the start of the next of the same process; gaps "
-            "between epochs left out."
-        ),
+        caption="""From the start of one wait to the start of the next of the same process; gaps
+            between epochs left out.""",
     )
     contents = [item.contents for item in timed if item.contents]
     if contents:
@@ -263,10 +259,8 @@ def _contents(contents: BatchContents) -> Iterator[Exhibit]:
         contents.functions,
         contents.other_functions,
         title="Functions in slow batches and in the others",
-        caption=(
-            "Other columns: batches that are not slow. Each event counts once on a side, with "
-            "its full length; largest increase of the share first."
-        ),
+        caption="""Other columns: batches that are not slow. Each event counts once on a side, with
+            its full length; largest increase of the share first.""",
     )
 
 

@@ -45,10 +45,8 @@ TOO_FEW = Message(
     id="DL-1",
     cause=Cause.TOO_FEW_LOADERS,
     title="Training waits {share_pct:pct} of the loop for data; {loaders} on {cores:count core}",
-    text=(
-        "{waited} {Loaders} at work (median) on {cores:count core}: fewer than {limit_pct:g} % of "
-        "the cores.{used_up}{early}"
-    ),
+    text="""{waited} {Loaders} at work (median) on {cores:count core}: fewer than {limit_pct:g} % of
+        the cores.{used_up}{early}""",
     advice="Raise num_workers{now} to {wanted}{each}; then see whether the loop still waits.",
     unit="loaders",
     exhibit="loop_share",
@@ -56,10 +54,8 @@ TOO_FEW = Message(
 ENOUGH = Message(
     id="DL-6",
     title="{Loaders} on {cores:count core}, and loading is no bottleneck",
-    text=(
-        "{Loaders} at work (median), fewer than {limit_pct:g} % of {cores:count core}, but "
-        "{but}; it matters from {wait_pct:g} % on."
-    ),
+    text="""{Loaders} at work (median), fewer than {limit_pct:g} % of {cores:count core}, but {but};
+        it matters from {wait_pct:g} % on.""",
     advice="Leave the number of loader workers as it is.",
     unit="loaders",
 )
@@ -67,10 +63,8 @@ TOO_MANY = Message(
     id="DL-2",
     cause=Cause.TOO_MANY_LOADERS,
     title="{Loaders} compete for {cores:count core}",
-    text=(
-        "{Loaders} at work (median) on {cores:count core}: more than {limit_pct:g} % of the cores. "
-        "They take time from each other and from the training process.{and_waited}"
-    ),
+    text="""{Loaders} at work (median) on {cores:count core}: more than {limit_pct:g} % of the
+        cores. They take time from each other and from the training process.{and_waited}""",
     advice="Lower num_workers{now} to {fitting}{each} and compare the step times.",
     severity=Severity.WARNING,
     unit="loaders",
@@ -80,10 +74,9 @@ MANY_WITH_ROOM = replace(
     TOO_MANY,
     severity=Severity.INFO,
     title="{Loaders} on {cores:count core}, which have room",
-    text=(
-        "{Loaders} at work (median) on {cores:count core}: more than {limit_pct:g} % of the cores. "
-        "The loop hardly waits and most cores are below 90 %, so they do no harm.{and_waited}"
-    ),
+    text="""{Loaders} at work (median) on {cores:count core}: more than {limit_pct:g} % of the
+        cores. The loop hardly waits and most cores are below 90 %, so they do no
+        harm.{and_waited}""",
     advice="Try num_workers of {fitting}{each} when memory is short; else leave it.",
 )
 
@@ -93,28 +86,22 @@ INPUT_BOUND = Message(
     id="DL-5",
     cause=Cause.SLOW_INPUT,
     title="Training waits {share_pct:pct} of the loop for data",
-    text=(
-        "{waited} {Loaders} on {cores:count core} are not too few, so more of them will not help."
-        "{early}"
-    ),
+    text="""{waited} {Loaders} on {cores:count core} are not too few, so more of them will not
+        help.{early}""",
     advice=CHEAPER_BATCHES,
     exhibit="loop_share",
 )
 THREADS_TOO_SLOW = replace(
     INPUT_BOUND,
     text=f"{{waited}} {THREADS}",
-    advice=(
-        "Let the input pipeline work in parallel: num_parallel_calls=tf.data.AUTOTUNE in map and "
-        "interleave, cache() what fits, prefetch() at the end."
-    ),
+    advice="""Let the input pipeline work in parallel: num_parallel_calls=tf.data.AUTOTUNE in map
+        and interleave, cache() what fits, prefetch() at the end.""",
 )
 THREADS_KEEP_UP = Message(
     id="DL-6",
     title="Loading is no bottleneck: it takes {share_pct:pct} of the loop",
-    text=(
-        "The loop waits for data {share_pct:pct} of its time; it matters from {wait_pct:g} % on. "
-        f"{THREADS}"
-    ),
+    text=f"""The loop waits for data {{share_pct:pct}} of its time; it matters from {{wait_pct:g}} %
+        on. {THREADS}""",
     advice="Leave the input pipeline as it is.",
 )
 
@@ -124,11 +111,9 @@ NOT_PINNED = Message(
     id="DL-3",
     cause=Cause.UNPINNED_MEMORY,
     title="Batches are not in pinned memory",
-    text=(
-        "The loader that was active longest has pin_memory off although the job has a GPU; copies "
-        "to the GPU then cannot overlap with work. The loop waits for data {share_pct:pct} of its "
-        "time."
-    ),
+    text="""The loader that was active longest has pin_memory off although the job has a GPU; copies
+        to the GPU then cannot overlap with work. The loop waits for data {share_pct:pct} of its
+        time.""",
     advice="Set pin_memory=True and copy with non_blocking=True.",
     unit="",
     exhibit="loaders",
@@ -138,10 +123,8 @@ NO_PREFETCH = replace(
     id="DL-4",
     cause=Cause.NO_PREFETCH,
     title="The input pipeline does not prefetch",
-    text=(
-        "None of TensorFlow's loader events prefetches, so batches are made while the loop waits: "
-        "{share_pct:pct} of its time."
-    ),
+    text="""None of TensorFlow's loader events prefetches, so batches are made while the loop waits:
+        {share_pct:pct} of its time.""",
     advice="End the pipeline with dataset.prefetch(tf.data.AUTOTUNE).",
 )
 
@@ -151,14 +134,10 @@ FEW_OF_AWS = Message(
     id="DL-1",
     cause=Cause.TOO_FEW_LOADERS,
     title="{Loaders} on {cores:count core}",
-    text=(
-        "{Loaders} at work (median) on {cores:count core}, {compared} than {limit_pct:g} % of the "
-        "cores. This result does not tell whether training waits."
-    ),
-    advice=(
-        "Time the wait for the next batch; change num_workers only if it is a notable part of a "
-        "step."
-    ),
+    text="""{Loaders} at work (median) on {cores:count core}, {compared} than {limit_pct:g} % of the
+        cores. This result does not tell whether training waits.""",
+    advice="""Time the wait for the next batch; change num_workers only if it is a notable part of a
+        step.""",
     severity=Severity.WARNING,
     unit="loaders",
 )

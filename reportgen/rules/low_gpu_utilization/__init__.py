@@ -29,15 +29,11 @@ samples meet such a core by chance as well, but hardly in every third."""
 
 ABOUT = About(
     checks="Whether a GPU is under-used, or swings between busy and idle.",
-    reading=(
-        "Every minute the last samples of each GPU are judged: under-used when even the 95th "
-        "percentile is low, fluctuating when the 95th percentile is high but the 5th is close to "
-        "zero. Utilization is the share of the time in which at least one kernel ran."
-    ),
-    advice=(
-        "Remove what the GPU waits for (data loading, CPU, I/O, synchronisation) first; when it "
-        "waits for nothing, give it more work with a larger batch, or use a smaller GPU."
-    ),
+    reading="""Every minute the last samples of each GPU are judged: under-used when even the 95th
+        percentile is low, fluctuating when the 95th percentile is high but the 5th is close to
+        zero. Utilization is the share of the time in which at least one kernel ran.""",
+    advice="""Remove what the GPU waits for (data loading, CPU, I/O, synchronisation) first; when it
+        waits for nothing, give it more work with a larger batch, or use a smaller GPU.""",
     section=results.Section(id="gpu-utilization", title="GPU utilization", order=160),
     has_counters=True,
 )
@@ -48,16 +44,12 @@ UNDER_USED = kit.Message(
     id="GPU-1",
     cause=results.Cause.GPU_UNDERUSED,
     title="GPU under-used: the 95th percentile of {gpu.gpu} on {gpu.node} is only {measured:pct}",
-    text=(
-        "In {fault.work_ns.size:n} of {gpu.judged_minutes:count judged minute} the 95th percentile "
-        "of the last {params.window:count sample} was below {threshold:pct}; at the lowest it was "
-        "{measured:pct}. While at work this GPU was used {gpu.work_mean_pct:pct} on average and "
-        "idle {gpu.work_idle_pct:pct} of the time. This concerns {concerned}."
-    ),
-    advice=(
-        "Give it more work at a time (see batch size), or use a smaller or fewer GPUs; the samples "
-        "do not show that it waits for the host."
-    ),
+    text="""In {fault.work_ns.size:n} of {gpu.judged_minutes:count judged minute} the 95th
+        percentile of the last {params.window:count sample} was below {threshold:pct}; at the lowest
+        it was {measured:pct}. While at work this GPU was used {gpu.work_mean_pct:pct} on average
+        and idle {gpu.work_idle_pct:pct} of the time. This concerns {concerned}.""",
+    advice="""Give it more work at a time (see batch size), or use a smaller or fewer GPUs; the
+        samples do not show that it waits for the host.""",
     exhibit="utilization",
 )
 BEGAN_LATE = replace(
@@ -78,10 +70,8 @@ STOPPED = replace(
     cause=results.Cause.GPU_STOPPED,
     title="GPU stopped: {gpu.gpu} on {gpu.node} idles for the last {gpu.edge.pct:pct} of the time",
     text=UNDER_USED.text + " It last worked {gpu.edge.length_ns:ns} before its last sample.",
-    advice=(
-        "Find out what ended its work then: if training was over, end the job sooner; if not, its "
-        "process hung or died."
-    ),
+    advice="""Find out what ended its work then: if training was over, end the job sooner; if not,
+        its process hung or died.""",
 )
 NONE_USED = "None of {n_gpus:n} GPUs is ever used: {unused}"
 NEVER_USED = "{which} {n_unused:verb are/is} never used: {unused}"
@@ -137,13 +127,10 @@ FLUCTUATING = kit.Message(
 EDGES = kit.Message(
     id=UNDER_USED.id,
     title="GPU idle only before the work begins or after it ends",
-    text=(
-        "{gpu.gpu} on {gpu.node} missed the thresholds in {gpu.aws_violations:n} of "
-        "{gpu.judged_minutes:count judged minute}, but only because the last "
-        "{params.window:count sample} reached into its idle start or end. At work its 95th "
-        "percentile is {measured:pct} and its mean {gpu.work_mean_pct:pct}. This concerns "
-        "{concerned}."
-    ),
+    text="""{gpu.gpu} on {gpu.node} missed the thresholds in {gpu.aws_violations:n} of
+        {gpu.judged_minutes:count judged minute}, but only because the last
+        {params.window:count sample} reached into its idle start or end. At work its 95th percentile
+        is {measured:pct} and its mean {gpu.work_mean_pct:pct}. This concerns {concerned}.""",
     advice="Nothing to do for the training itself; shorten start-up or upload if they matter.",
     exhibit="utilization",
 )
@@ -151,14 +138,10 @@ IMPORTED_LOW = kit.Message(
     id=UNDER_USED.id,
     cause=UNDER_USED.cause,
     title="GPU under-used: {place}",
-    text=(
-        "The 95th percentile of the last {params.window:count sample} was {measured:pct} when the "
-        "rule last triggered (threshold {threshold:pct}). Affected: {affected}."
-    ),
-    advice=(
-        "Look at the CPU, I/O and data loading sections for what the GPU waits for; if there is "
-        "nothing, raise the batch size."
-    ),
+    text="""The 95th percentile of the last {params.window:count sample} was {measured:pct} when the
+        rule last triggered (threshold {threshold:pct}). Affected: {affected}.""",
+    advice="""Look at the CPU, I/O and data loading sections for what the GPU waits for; if there is
+        nothing, raise the batch size.""",
     exhibit="boxes",
 )
 IMPORTED_FLUCTUATING = replace(
@@ -217,10 +200,8 @@ def _metrics(gpus: Sequence[GpuUse]) -> dict[str, float | int | None]:
 
 
 def _exhibits(gpus: Sequence[GpuUse]) -> Iterator[results.Exhibit]:
-    caption = (
-        "Mean and percentiles over the whole job; 'at work' leaves out what lies before and after "
-        "the training loop (without step events: the idle start and end)."
-    )
+    caption = """Mean and percentiles over the whole job; 'at work' leaves out what lies before and
+        after the training loop (without step events: the idle start and end)."""
     yield kit.table("utilization", gpus, GpuUse, title="Use of each GPU", caption=caption)
     n_nodes = len({gpu.node for gpu in gpus})
     labels = [device_label(gpu.node, gpu.gpu, n_nodes=n_nodes) for gpu in gpus]

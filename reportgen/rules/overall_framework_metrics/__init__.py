@@ -38,14 +38,10 @@ OPERATORS = results.Section(
 )
 ABOUT = About(
     checks="Where the framework's time went: phases, passes, operators, communication.",
-    reading=(
-        "Shares are of summed event times over all workers. 'others' is the time between steps; "
-        "operators inside operators count in both, so look at their self time."
-    ),
-    advice=(
-        "Large 'others': look at data loading, callbacks, logging and checkpoints. A dominant "
-        "operator: mixed precision, a fused or compiled version, another memory layout."
-    ),
+    reading="""Shares are of summed event times over all workers. 'others' is the time between
+        steps; operators inside operators count in both, so look at their self time.""",
+    advice="""Large 'others': look at data loading, callbacks, logging and checkpoints. A dominant
+        operator: mixed precision, a fused or compiled version, another memory layout.""",
     section=results.Section(id="framework", title="Framework", order=130),
     has_counters=True,
     further=(OPERATORS,),
@@ -55,34 +51,26 @@ BETWEEN_STEPS = Message(
     id="FW-1",
     cause=results.Cause.WORK_BETWEEN_STEPS,
     title="{measured:pct} of the loop lies between steps",
-    text=(
-        "No step was open for {measured:pct} of the time from the first to the last step (summed "
-        "over the workers); more than {threshold:pct} is worth a look.{lost}"
-    ),
-    advice=(
-        "Check what runs between steps: waiting for data, callbacks, logging, checkpoints, "
-        "the optimizer when the framework counts it outside."
-    ),
+    text="""No step was open for {measured:pct} of the time from the first to the last step (summed
+        over the workers); more than {threshold:pct} is worth a look.{lost}""",
+    advice="""Check what runs between steps: waiting for data, callbacks, logging, checkpoints, the
+        optimizer when the framework counts it outside.""",
     exhibit="phase_shares",
 )
 PASSES = Message(
     id="FW-2",
     title="{name} takes {measured:pct} of both passes",
-    text=(
-        "{name} takes {measured:pct} of the time of both passes; above {threshold:pct} they differ "
-        "notably."
-    ),
+    text="""{name} takes {measured:pct} of the time of both passes; above {threshold:pct} they
+        differ notably.""",
     advice="Look at the operators of the {lower} for one that stands out.",
     exhibit="forward_backward",
 )
 TOP_OPERATOR = Message(
     id="FW-3",
     title="{top.name} leads the {kind} operators with {measured:pct}",
-    text=(
-        "{top.name} ran {top.count:count time} in the recorded window and took {top.self_ns:ns} "
-        "itself, {measured:pct} of the self time of all {kind} operators ({top.total_ns:ns} with "
-        "what it called)."
-    ),
+    text="""{top.name} ran {top.count:count time} in the recorded window and took {top.self_ns:ns}
+        itself, {measured:pct} of the self time of all {kind} operators ({top.total_ns:ns} with what
+        it called).""",
     advice="Try a fused or compiled version of it, or mixed precision.",
 )
 _COPY_LESS = "Avoid copies between devices: pin memory, copy without blocking, copy less."
@@ -97,11 +85,9 @@ RECORDING = Message(
     id="FW-4",
     cause=results.Cause.PROFILER_OVERHEAD,
     title="Steps whose {worst.detail} were recorded are {measured:pct} longer",
-    text=(
-        "{worst.worker} has {n_with} whose {worst.detail} were recorded; their median is "
-        "{worst.with_ns:ns}, that of {worst.n_without:count other step} is {worst.without_ns:ns}. "
-        "The recording may be the reason.{sampling}"
-    ),
+    text="""{worst.worker} has {n_with} whose {worst.detail} were recorded; their median is
+        {worst.with_ns:ns}, that of {worst.n_without:count other step} is {worst.without_ns:ns}. The
+        recording may be the reason.{sampling}""",
     advice="Record the details of few steps, and judge the pace by the other steps.",
     exhibit="overhead",
 )
@@ -109,15 +95,11 @@ STRAGGLER = Message(
     id="STRAG-1",
     cause=results.Cause.SLOW_WORKER,
     title="{pace.worker} is slower than the other workers by {measured:pct}",
-    text=(
-        "The {what} of {pace.worker} take {found.median_ns:ns} (median), those of the other "
-        "workers {found.usual_ns:ns}{wait}. Over {pace.n_steps:count step} this is "
-        "{found.extra_ns:ns}, {share_pct:pct} of the loop."
-    ),
-    advice=(
-        "Compare {pace.worker} with the others: its share of the data, its device's clock "
-        "and temperature, other load on its node."
-    ),
+    text="""The {what} of {pace.worker} take {found.median_ns:ns} (median), those of the other
+        workers {found.usual_ns:ns}{wait}. Over {pace.n_steps:count step} this is
+        {found.extra_ns:ns}, {share_pct:pct} of the loop.""",
+    advice="""Compare {pace.worker} with the others: its share of the data, its device's clock and
+        temperature, other load on its node.""",
     exhibit="workers",
 )
 _WAITED_FOR = "; the steps of all workers are equally long, so the others wait for it in each"

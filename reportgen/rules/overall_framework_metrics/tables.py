@@ -64,10 +64,9 @@ def exhibits_of_operators(operators: Sequence[OperatorSums], *, role: Role) -> I
         f"{role}_operators",
         ExhibitKind.TABLE,
         title=title,
-        caption=(
-            "Totals count an operator again in each operator that calls it; self time does not. "
-            "SageMaker's share is that among the operators above 2 %, as its report prints it."
-        ),
+        caption="""Totals count an operator again in each operator that calls it; self time does
+            not. SageMaker's share is that among the operators above 2 %, as its report prints
+            it.""",
         columns=[
             *columns_of(shown, OperatorSums)[1:],
             *floats(
@@ -196,11 +195,9 @@ def exhibit_of_stages(stages: Sequence[StageTime]) -> Iterator[Exhibit]:
         ],
         StageTime,
         title="Where in the pipeline the loop's time goes",
-        caption=(
-            "Shares of the training loop, summed over the workers, or of those steps in which "
-            "such events were recorded. Stages may overlap, so shares need not add up to 100. "
-            "A stage that nothing recorded speaks of has no numbers: it is unknown, not 0."
-        ),
+        caption="""Shares of the training loop, summed over the workers, or of those steps in which
+            such events were recorded. Stages may overlap, so shares need not add up to 100. A stage
+            that nothing recorded speaks of has no numbers: it is unknown, not 0.""",
     )
 
 
@@ -359,11 +356,9 @@ def exhibit_of_overheads(
             overheads,
             Overhead,
             title="What recording costs",
-            caption=(
-                "Median duration of steps whose details were recorded, and of the others. With "
-                f"fewer than {LEAST_STEPS} steps on one side they are not compared."
-                f"{sampling(interval_ns)}"
-            ),
+            caption=f"""Median duration of steps whose details were recorded, and of the others.
+                With fewer than {LEAST_STEPS} steps on one side they are not
+                compared.{sampling(interval_ns)}""",
         )
 
 

@@ -32,11 +32,9 @@ DECIMALS = 2
 
 ABOUT = About(
     checks="How much of GPU, CPU, memory, I/O and network each node used.",
-    reading=(
-        "Statistics of every sampling instant: CPU and I/O wait are means over the cores, GPU and "
-        "GPU memory means over the GPUs, network is what the training container received plus "
-        "transmitted. GPU memory is the activity of the memory controller."
-    ),
+    reading="""Statistics of every sampling instant: CPU and I/O wait are means over the cores, GPU
+        and GPU memory means over the GPUs, network is what the training container received plus
+        transmitted. GPU memory is the activity of the memory controller.""",
     advice="Choose the instance by the resource that is used up; the others show what is paid for.",
     section=results.Section(id="system-usage", title="System usage", order=10),
     has_counters=True,
@@ -85,15 +83,11 @@ BUSY_AT_TIMES = replace(
 NOT_SAMPLED = kit.Message(
     id="SYS-7",
     title="{node} was not sampled for {lost_ns:ns} of the job",
-    text=(
-        "{node} has no samples in {measured:pct} of the time from the first to the last sample of "
-        "the job: {parts}. This concerns {concerned}. What happened then is unknown and counts "
-        "nowhere."
-    ),
-    advice=(
-        "Unless profiling was paused on purpose, look in the job's log for a restart, an "
-        "interruption or a node that stopped; compare the clocks of the nodes."
-    ),
+    text="""{node} has no samples in {measured:pct} of the time from the first to the last sample of
+        the job: {parts}. This concerns {concerned}. What happened then is unknown and counts
+        nowhere.""",
+    advice="""Unless profiling was paused on purpose, look in the job's log for a restart, an
+        interruption or a node that stopped; compare the clocks of the nodes.""",
     exhibit="not_sampled",
 )
 LATE, PAUSE, LOST = "before its first sample", "between its samples", "after its last sample"

@@ -182,10 +182,8 @@ def _heatmap(lines: Sequence[Line], role: Role) -> Exhibit:
         "device_heatmap",
         ExhibitKind.HEATMAP,
         title=f"{role.upper()} utilization of every {what} over time",
-        caption=(
-            "Mean of each stretch of time; the node that is used least stands first. An empty "
-            "cell was not measured."
-        ),
+        caption="""Mean of each stretch of time; the node that is used least stands first. An empty
+            cell was not measured.""",
         columns=[
             column("row", "", np.repeat(names, n_cells), type=ColumnType.TEXT),
             *floats(

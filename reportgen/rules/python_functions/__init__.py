@@ -43,15 +43,11 @@ NO_TRAINING = kit.Message(
     id="PY-1",
     cause=results.Cause.WORK_BETWEEN_STEPS,
     title="{measured:pct} of the profiled Python time goes to {kind}",
-    text=(
-        "{function.name} ({function.place}) and what it calls took "
-        "{function.cumulative_s:s}{calls}, {measured:pct} of the {training.own_s:s} in "
-        "{training.n_profiles:count Python profile} of the training."
-    ),
-    advice=(
-        "Log, save and evaluate less often, or in another thread or process; let values stay on "
-        "the GPU until they are needed."
-    ),
+    text="""{function.name} ({function.place}) and what it calls took
+        {function.cumulative_s:s}{calls}, {measured:pct} of the {training.own_s:s} in
+        {training.n_profiles:count Python profile} of the training.""",
+    advice="""Log, save and evaluate less often, or in another thread or process; let values stay on
+        the GPU until they are needed.""",
     severity=results.Severity.WARNING,
     exhibit="functions",
 )
@@ -63,21 +59,17 @@ NOT_TRAINING = {
 BEFORE_FORWARD = kit.Message(
     id="PY-2",
     title="Before the forward pass most time goes to {first.name}",
-    text=(
-        f"{{n_covered:n}} of {{n_gaps:count time}} {STAGE} ({{covered_s:s}}) "
-        "{n_covered:verb lie} in {longest.n_profiles:count profile} of {longest.own_s:s}. Most own "
-        "time there, besides loading data and the model: {named}."
-    ),
+    text=f"""{{n_covered:n}} of {{n_gaps:count time}} {STAGE} ({{covered_s:s}})
+        {{n_covered:verb lie}} in {{longest.n_profiles:count profile}} of {{longest.own_s:s}}. Most
+        own time there, besides loading data and the model: {{named}}.""",
     advice="Move what does not train out of the loop, or do it less often.",
     unit="s",
     exhibit="before_forward",
 )
 ABOUT = About(
     checks="Which Python functions took the time, and whether logging, saving or metrics did.",
-    reading=(
-        "Profiles of cProfile or pyinstrument, merged by the stage that they cover. cProfile makes "
-        "code with many small calls slower than it is: compare shares, not seconds."
-    ),
+    reading="""Profiles of cProfile or pyinstrument, merged by the stage that they cover. cProfile
+        makes code with many small calls slower than it is: compare shares, not seconds.""",
     advice=NO_TRAINING.advice,
     section=results.Section(id="python-functions", title="Python functions", order=190),
     is_optional=True,
@@ -216,16 +208,12 @@ def _exhibits(
             pairs,
             _InStage,
             title="Python functions around the time from a batch to the forward pass",
-            caption=(
-                "Functions in the shortest profiles that cover such a time. A profile covers more "
-                f"than that time: kind says what trains or loads data. {TIMES}"
-            ),
+            caption=f"""Functions in the shortest profiles that cover such a time. A profile covers
+                more than that time: kind says what trains or loads data. {TIMES}""",
         )
     pairs = [(stage, item) for stage in job.stages[:MOST_STAGES] for item in _longest(stage)]
-    caption = (
-        f"In each stage the first {MOST_FUNCTIONS} by own and by cumulative time; profiles of the "
-        f"same stage are added up. {TIMES}"
-    )
+    caption = f"""In each stage the first {MOST_FUNCTIONS} by own and by cumulative time; profiles
+        of the same stage are added up. {TIMES}"""
     stages = results.column(
         "stage", "", [stage.stage for stage, _ in pairs], type=results.ColumnType.TEXT
     )
@@ -234,10 +222,8 @@ def _exhibits(
     yield results.exhibit("functions", kind, title=title, caption=caption, columns=columns)
     if job.gaps:
         title = "From the batch to the forward pass"
-        caption = (
-            "The time from the end of a wait for a batch to the start of the next forward pass: "
-            "copies, printing, metrics; and how much of it lies in a Python profile."
-        )
+        caption = """The time from the end of a wait for a batch to the start of the next forward
+            pass: copies, printing, metrics; and how much of it lies in a Python profile."""
         yield kit.table("gaps", job.gaps, ForwardGaps, title=title, caption=caption)
     title = "What the Python profiles cover"
     caption = "profiled_s adds up the own times of all functions; a job may profile few steps."
@@ -245,10 +231,8 @@ def _exhibits(
     profiles = sorted(
         job.profiles, key=lambda item: (item.start_us, item.end_us, item.worker, item.profiler)
     )
-    caption = (
-        "Each with the step at which it began and ended, and the function that took most time "
-        "itself."
-    )
+    caption = """Each with the step at which it began and ended, and the function that took most
+        time itself."""
     if len(profiles) > MOST_PROFILES:
         caption += f" The first {MOST_PROFILES} of {len(profiles):,}."
     shown = profiles[:MOST_PROFILES]

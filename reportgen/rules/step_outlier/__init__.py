@@ -36,15 +36,11 @@ FAIR_SHARE_FACTOR = 2
 
 ABOUT = About(
     checks="Whether some steps take much longer than the usual step of their worker and phase.",
-    reading=(
-        "A step is an outlier when it is longer than the mean plus a few standard deviations of "
-        "all steps of its worker and phase; the rule triggers when there are more of them than "
-        "allowed. A second table lists steps of more than twice the median."
-    ),
-    advice=(
-        "See what happens at those steps: callbacks, checkpoints, logging, validation, a slow "
-        "read; run it less often or in a thread of its own."
-    ),
+    reading="""A step is an outlier when it is longer than the mean plus a few standard deviations
+        of all steps of its worker and phase; the rule triggers when there are more of them than
+        allowed. A second table lists steps of more than twice the median.""",
+    advice="""See what happens at those steps: callbacks, checkpoints, logging, validation, a slow
+        read; run it less often or in a thread of its own.""",
     section=results.Section(id="step-durations", title="Step durations", order=140),
     has_counters=True,
 )
@@ -52,15 +48,11 @@ SLOW = kit.Message(
     id="STEP-1",
     cause=results.Cause.RANDOM_SLOW_STEPS,
     title="{worst.n_outliers:n} of {worst.n_steps:n} {worst.phase} steps are slow{mark}",
-    text=(
-        "{worst.worker} has {worst.n_outliers:n} {worst.phase} steps longer than {limit}; more "
-        "than {threshold} are too many. The usual step takes {worst.p50_s:s}, the longest "
-        "{worst.longest_s:s}: step {numbers}.{rhythm}{cost}{worst.cause}{others}"
-    ),
-    advice=(
-        "Compare the times of these steps with callbacks, checkpoints, reads and the CPU and GPU "
-        "curves; what happens only then is the cause."
-    ),
+    text="""{worst.worker} has {worst.n_outliers:n} {worst.phase} steps longer than {limit}; more
+        than {threshold} are too many. The usual step takes {worst.p50_s:s}, the longest
+        {worst.longest_s:s}: step {numbers}.{rhythm}{cost}{worst.cause}{others}""",
+    advice="""Compare the times of these steps with callbacks, checkpoints, reads and the CPU and
+        GPU curves; what happens only then is the cause.""",
     unit="steps",
     exhibit="outliers",
 )
@@ -79,10 +71,8 @@ EARLIER = kit.Message(
     id="STEP-1",
     cause=results.Cause.RANDOM_SLOW_STEPS,
     title="Step outliers in the first minutes only",
-    text=(
-        "{n_judged:count judgement} along the job found more than {params.n_outliers} outliers; "
-        "over the whole job there are no more than that."
-    ),
+    text="""{n_judged:count judgement} along the job found more than {params.n_outliers} outliers;
+        over the whole job there are no more than that.""",
     advice="Nothing to do: early steps (warm-up, compilation, first reads) are often slower.",
     unit="judgements",
     exhibit="steps",
@@ -92,16 +82,12 @@ SLOWER = kit.Message(
     cause=results.Cause.SLOWING_DOWN,
     title="{worst.word} steps grow slower: from {found.first_ns:ns} to {found.last_ns:ns} "
     "({worst.worker})",
-    text=(
-        "The usual {worst.word} step of {worst.worker} takes {found.first_ns:ns} at the start and "
-        "{found.last_ns:ns} at the end, {measured:pct} more, and rises in between (medians of "
-        f"{N_BLOCKS - 1} blocks of steps, the warm-up left out). At the pace of the start its "
-        "steps would take {extra:pct} less.{others}"
-    ),
-    advice=(
-        "Look for what grows or wears on: lists and logs that are read again each step, "
-        "memory that swaps, clocks that fall with heat, longer inputs."
-    ),
+    text=f"""The usual {{worst.word}} step of {{worst.worker}} takes {{found.first_ns:ns}} at the
+        start and {{found.last_ns:ns}} at the end, {{measured:pct}} more, and rises in between
+        (medians of {N_BLOCKS - 1} blocks of steps, the warm-up left out). At the pace of the start
+        its steps would take {{extra:pct}} less.{{others}}""",
+    advice="""Look for what grows or wears on: lists and logs that are read again each step, memory
+        that swaps, clocks that fall with heat, longer inputs.""",
     severity=results.Severity.WARNING,
     exhibit="step_series",
 )

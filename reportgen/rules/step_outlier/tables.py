@@ -74,10 +74,8 @@ def exhibits_of_series(
         kit.merge([item.functions for item in series]),
         kit.merge([item.other_functions for item in series]),
         title="Functions in slow steps and in the others",
-        caption=(
-            "Workers and phases with too many slow steps. Each event counts once on a side, with "
-            "its full length; largest increase of the share first."
-        ),
+        caption="""Workers and phases with too many slow steps. Each event counts once on a side,
+            with its full length; largest increase of the share first.""",
     )
 
 
@@ -90,11 +88,9 @@ def _statistics(series: Sequence[StepSeries], batch_size: int | None) -> Exhibit
         "steps",
         ExhibitKind.TABLE,
         title="Step durations by worker and phase",
-        caption=(
-            "Statistics include the outliers. Steps per second are counted from the first to the "
-            "last step, with the time between them. A series with too few steps is not judged "
-            "and has no threshold."
-        ),
+        caption="""Statistics include the outliers. Steps per second are counted from the first to
+            the last step, with the time between them. A series with too few steps is not judged and
+            has no threshold.""",
         columns=columns,
     )
 

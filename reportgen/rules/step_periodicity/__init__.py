@@ -31,15 +31,11 @@ HEAVIER_BY_PCT = 20.0
 
 ABOUT = About(
     checks="Whether slow steps, or long pauses between steps, come back in a rhythm.",
-    reading=(
-        "A cycle is a step and the pause behind it. Slow cycles that recur every nth step or "
-        "every t seconds are told with what they cost and with what ran in them but not in the "
-        "others; random slow steps are not."
-    ),
-    advice=(
-        "Find what the script does in that rhythm (callback, checkpoint, logging, validation); "
-        "run it in a thread of its own, less often, or on the GPU."
-    ),
+    reading="""A cycle is a step and the pause behind it. Slow cycles that recur every nth step or
+        every t seconds are told with what they cost and with what ran in them but not in the
+        others; random slow steps are not.""",
+    advice="""Find what the script does in that rhythm (callback, checkpoint, logging, validation);
+        run it in a thread of its own, less often, or on the GPU.""",
     section=results.Section(id="step-periodicity", title="Periodic slow steps", order=150),
 )
 RECURS = kit.Message(
@@ -47,10 +43,8 @@ RECURS = kit.Message(
     cause=results.Cause.PERIODIC_SLOW_STEPS,
     title="{what}: {measured:pct} of the loop",
     text="{text}",
-    advice=(
-        "Find what the script does {every} (callback, checkpoint, logging, validation) and "
-        "run it in a thread of its own, less often, or on the GPU."
-    ),
+    advice="""Find what the script does {every} (callback, checkpoint, logging, validation) and run
+        it in a thread of its own, less often, or on the GPU.""",
     exhibit="cycles",
 )
 ADVICE = {

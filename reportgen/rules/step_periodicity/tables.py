@@ -109,10 +109,8 @@ def exhibits_of(groups: Sequence[SharedPeriod], told: Sequence[SharedPeriod]) ->
             [member for group in groups for member in group.members],
             Period,
             title="Rhythms of slow steps by worker",
-            caption=(
-                "Costs are above the usual cycle at that time; shares are of the worker's loop. "
-                "Cheap rhythms stand in this table only."
-            ),
+            caption="""Costs are above the usual cycle at that time; shares are of the worker's
+                loop. Cheap rhythms stand in this table only.""",
         )
     if told:
         yield _functions(told)
@@ -175,11 +173,9 @@ def _functions(groups: Sequence[SharedPeriod]) -> Exhibit:
         rows,
         Compared,
         title="What ran in slow steps and in normal ones",
-        caption=(
-            "Means per step, or per pause where the pause is slow, over all workers of the "
-            "rhythm. A function inside another counts in both. What runs in the background at "
-            "its usual rate has evidence 0, what filled all of the extra time 100 %."
-        ),
+        caption="""Means per step, or per pause where the pause is slow, over all workers of the
+            rhythm. A function inside another counts in both. What runs in the background at its
+            usual rate has evidence 0, what filled all of the extra time 100 %.""",
     )
 
 
@@ -204,10 +200,8 @@ def _loads(groups: Sequence[SharedPeriod]) -> Iterator[Exhibit]:
             rows,
             _NodeLoad,
             title="How busy the node was inside and outside slow steps",
-            caption=(
-                "Means over the samples of the training loop, by node for its costliest worker; "
-                "without a value where no sample fell."
-            ),
+            caption="""Means over the samples of the training loop, by node for its costliest
+                worker; without a value where no sample fell.""",
         )
 
 
