@@ -41,10 +41,8 @@ ABOUT = About(
     is_quiet=True,
     has_counters=True,
 )
-_MEMORY = (
-    "GPU memory is memory-controller activity, so whether a larger batch fits must be seen in the "
-    "allocated memory."
-)
+_MEMORY = """GPU memory is memory-controller activity, so whether a larger batch fits must be seen
+    in the allocated memory."""
 LARGER = kit.Message(
     id="BATCH-1",
     cause=results.Cause.GPU_UNDERUSED,

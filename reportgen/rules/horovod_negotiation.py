@@ -56,14 +56,10 @@ NO_TIMELINE = (
     "The job has no Horovod timeline with negotiations; set HOROVOD_TIMELINE to a file when you "
     "start the job."
 )
-NO_NEGOTIATION = (
-    "The Horovod timeline holds {n_events:count event}, but no negotiation with its begin and its "
-    "end."
-)
-TOO_FEW = (
-    "Too few negotiations to judge: {n_negotiations:n} with two or more ranks, {least:n} are "
-    "needed."
-)
+NO_NEGOTIATION = """The Horovod timeline holds {n_events:count event}, but no negotiation with its
+    begin and its end."""
+TOO_FEW = """Too few negotiations to judge: {n_negotiations:n} with two or more ranks, {least:n} are
+    needed."""
 ABOUT = About(
     checks="Whether the ranks of a Horovod job wait for the same rank again and again.",
     reading="""Before a tensor is reduced the ranks tell the coordinator that they are ready; the

@@ -49,10 +49,8 @@ QUIET = (
     " Meanwhile network and disks were nearly quiet (at most {mean:bytes}/s on average): the time "
     "went into something else, such as imports, compilation or the start of processes."
 )
-UNKNOWN = (
-    "{text} The job ran {ran:s}, longer than the limit of {limit:s}; how much of it was start-up "
-    "is unknown."
-)
+UNKNOWN = """{text} The job ran {ran:s}, longer than the limit of {limit:s}; how much of it was
+    start-up is unknown."""
 AWS_END = "in AWS's result the loop ends where its last step begins"
 OUR_END = "a loop that ends later leaves no finalization"
 

@@ -9,19 +9,13 @@ from reportgen.rules.kit import Message
 
 # Parts of sentences
 
-TOO_SHORT = (
-    "Too short to judge: loaders were active in {n_seconds:count second}, more than {least} are "
-    "needed."
-)
-_WAITED = (
-    "The loop of {worst.worker} waited {worst.waited_ns:ns} of {worst.loop_ns:ns} in "
-    "{worst.n_waits:count recorded wait}"
-)
+TOO_SHORT = """Too short to judge: loaders were active in {n_seconds:count second}, more than
+    {least} are needed."""
+_WAITED = """The loop of {worst.worker} waited {worst.waited_ns:ns} of {worst.loop_ns:ns} in
+    {worst.n_waits:count recorded wait}"""
 WAITED = f"{_WAITED} ({{share_pct:pct}})."
-WAITED_ESTIMATED = (
-    f"{_WAITED}; over all {{worst.n_steps:n}} steps that makes about {{worst.expected_ns:ns}} "
-    "({share_pct:pct})."
-)
+WAITED_ESTIMATED = f"""{_WAITED}; over all {{worst.n_steps:n}} steps that makes about
+    {{worst.expected_ns:ns}} ({{share_pct:pct}})."""
 USED_UP = " While it waited most cores were above 90 %, so more loader processes would hardly help."
 WEARS_OFF = " {worst.early_pct:pct} of the waiting lies in the first quarter of the loop."
 NOW, EACH = " from {num_workers}", " in each training process"
@@ -30,14 +24,10 @@ NO_WAITS = "no waits were recorded"
 THREADS = (
     "TensorFlow loads in threads of the training process, so no loader processes can be counted."
 )
-CHEAPER_BATCHES = (
-    "Make each batch cheaper to load: preprocess ahead of the training, use fewer and larger "
-    "files, a local copy or a cache, or decode on the GPU."
-)
-CACHE = (
-    "Copy or cache the data before the training: the first reads are slow, later ones hardly make "
-    "the loop wait."
-)
+CHEAPER_BATCHES = """Make each batch cheaper to load: preprocess ahead of the training, use fewer
+    and larger files, a local copy or a cache, or decode on the GPU."""
+CACHE = """Copy or cache the data before the training: the first reads are slow, later ones hardly
+    make the loop wait."""
 
 # Too few loaders, or too many
 

@@ -75,30 +75,18 @@ STOPPED = replace(
 )
 NONE_USED = "None of {n_gpus:n} GPUs is ever used: {unused}"
 NEVER_USED = "{which} {n_unused:verb are/is} never used: {unused}"
-USE_ANY = (
-    "Check that model and batches are moved to the GPU and that the framework is built for it; a "
-    "job that needs none is cheaper on an instance without."
-)
-USE_NODES = (
-    "See whether the processes on {nodes:names} run and joined the others; start them, or take "
-    "fewer nodes."
-)
-USE_ALL = (
-    "Start one process per GPU (torchrun, DistributedDataParallel), or take an instance with fewer "
-    "GPUs."
-)
-SHARE_WORK = (
-    "Share the work evenly first: {busy} {n_busy:verb are/is} busy (see workload balance and the "
-    "pace of the workers)."
-)
-RELIEVE_CPU = (
-    "Relieve the CPU first: its cores are at {gpu.host_mean_pct:pct} on average; load and "
-    "preprocess more cheaply, or take more cores per GPU."
-)
-RELIEVE_HOST = (
-    "Relieve the host first: in {gpu.hot_when_idle_pct:pct} of the idle samples a CPU core was "
-    "busy or waited for I/O; find what it did (a sampling profiler shows it)."
-)
+USE_ANY = """Check that model and batches are moved to the GPU and that the framework is built for
+    it; a job that needs none is cheaper on an instance without."""
+USE_NODES = """See whether the processes on {nodes:names} run and joined the others; start them, or
+    take fewer nodes."""
+USE_ALL = """Start one process per GPU (torchrun, DistributedDataParallel), or take an instance with
+    fewer GPUs."""
+SHARE_WORK = """Share the work evenly first: {busy} {n_busy:verb are/is} busy (see workload balance
+    and the pace of the workers)."""
+RELIEVE_CPU = """Relieve the CPU first: its cores are at {gpu.host_mean_pct:pct} on average; load
+    and preprocess more cheaply, or take more cores per GPU."""
+RELIEVE_HOST = """Relieve the host first: in {gpu.hot_when_idle_pct:pct} of the idle samples a CPU
+    core was busy or waited for I/O; find what it did (a sampling profiler shows it)."""
 
 # A GPU that swings between busy and idle
 

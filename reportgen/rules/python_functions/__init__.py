@@ -34,10 +34,8 @@ MOST_BARS = 15
 MOST_PROFILES = 200
 MOST_STAGES = 20
 
-TIMES = (
-    "own_s is the time in a function itself, cumulative_s also that in what it called, in % of all "
-    "own times. The files do not say whether total, CPU or off-CPU time was measured."
-)
+TIMES = """own_s is the time in a function itself, cumulative_s also that in what it called, in % of
+    all own times. The files do not say whether total, CPU or off-CPU time was measured."""
 
 NO_TRAINING = kit.Message(
     id="PY-1",

@@ -62,10 +62,8 @@ RHYTHM = " They come in a rhythm: {nth}."
 COST = " Their extra time is {share:pct} of the loop."
 MOST_OF_ALL = " {named} has most of the outliers of all workers."
 OTHERS = " The same holds for {names:names}."
-IN_RHYTHM = (
-    "Find what runs every {period} steps (callback, checkpoint, logging, validation); "
-    "run it less often, in a thread of its own, or on the GPU."
-)
+IN_RHYTHM = """Find what runs every {period} steps (callback, checkpoint, logging, validation); run
+    it less often, in a thread of its own, or on the GPU."""
 OF_ONE_WORKER = "Look at {named} alone: its device, its share of the data, its node's other load."
 EARLIER = kit.Message(
     id="STEP-1",
@@ -92,10 +90,8 @@ SLOWER = kit.Message(
     exhibit="step_series",
 )
 
-TOO_FEW = (
-    "Too few steps to judge: {s.n_steps:n} {s.word} steps of {s.worker} at most, more than "
-    "{least:n} are needed."
-)
+TOO_FEW = """Too few steps to judge: {s.n_steps:n} {s.word} steps of {s.worker} at most, more than
+    {least:n} are needed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

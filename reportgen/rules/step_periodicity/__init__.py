@@ -57,10 +57,8 @@ ADVICE = {
     ),
     Work.OTHER: ("Run {function} in a thread of its own, less often than {every}, or on the GPU."),
 }
-TOO_FEW = (
-    "Too few steps to find a rhythm: {longest:n} of one worker and phase at most, {least:n} are "
-    "needed."
-)
+TOO_FEW = """Too few steps to find a rhythm: {longest:n} of one worker and phase at most, {least:n}
+    are needed."""
 WHAT = {
     (Unit.SECONDS, True): "Every {p.period_s:s} a {p.word} step is followed by a long pause",
     (Unit.SECONDS, False): "Every {p.period_s:s} a {p.word} step is slow",
@@ -72,28 +70,18 @@ PERIOD = {
     Unit.STEPS: "every {p.period_steps:g} steps ({p.period_s:s})",
 }
 EVERY = {Unit.SECONDS: "every {p.period_s:s}", Unit.STEPS: "every {p.period_steps:g} steps"}
-RHYTHM = (
-    "{p.worker} has {p.n_found:n}{missing} slow {p.word} cycles {period} ({behind} "
-    "{numbers}{more}).{others}"
-)
-COST = (
-    "Each costs {p.cost_each_s:s} more than the usual cycle of {p.usual_ns:ns}, {where}; "
-    "together {p.cost_ns:ns}, {p.cost_pct:pct} of the loop."
-)
+RHYTHM = """{p.worker} has {p.n_found:n}{missing} slow {p.word} cycles {period} ({behind}
+    {numbers}{more}).{others}"""
+COST = """Each costs {p.cost_each_s:s} more than the usual cycle of {p.usual_ns:ns}, {where};
+    together {p.cost_ns:ns}, {p.cost_pct:pct} of the loop."""
 WHERE = {True: "in the pause before the next step", False: "within the step"}
-UNSEEN = (
-    "In {share:pct} of the extra time no recorded function ran: code that the profiler does not "
-    "see, or waiting."
-)
-FUNCTION = (
-    "{cause.function} takes {cause.slow_ns:ns} of each and {usual} of the others: {share:pct} of "
-    "the extra time."
-)
+UNSEEN = """In {share:pct} of the extra time no recorded function ran: code that the profiler does
+    not see, or waiting."""
+FUNCTION = """{cause.function} takes {cause.slow_ns:ns} of each and {usual} of the others:
+    {share:pct} of the extra time."""
 FEW_SAMPLES = "Only {gpu.n_inside:count sample} fell into them: too few to tell the GPUs' use."
-DIPS = (
-    "GPU utilization is {gpu.inside_pct:pct} inside them and {gpu.outside_pct:pct} outside "
-    "({gpu.n_inside:n} and {gpu.n_outside:n} samples){host}."
-)
+DIPS = """GPU utilization is {gpu.inside_pct:pct} inside them and {gpu.outside_pct:pct} outside
+    ({gpu.n_inside:n} and {gpu.n_outside:n} samples){host}."""
 HOST = "; the busiest core is at {core.inside_pct:pct} inside and {core.outside_pct:pct} outside"
 
 
