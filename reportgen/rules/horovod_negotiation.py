@@ -91,13 +91,11 @@ class Params:
         "a rank is told if only it was missing for this share of the recorded time or more",
         source="a job that becomes faster by less than this is not worth a search",
     )
-    min_negotiations: int = param(
+    min_negotiations: int = kit.count(
         20,
+        "fewer negotiations than this are too few to judge",
         unit="negotiations",
-        meaning="fewer negotiations than this are too few to judge",
         source="among fewer, chance makes a rank the last in most of them",
-        minimum=1,
-        is_whole=True,
     )
 
 

@@ -37,6 +37,7 @@ __all__ = [
     "HOW_TO_RECORD",
     "MOST_BOXES",
     "MOST_INTERVALS",
+    "WITHOUT_EVENTS",
     "Interval",
     "Message",
     "at_worker",
@@ -46,6 +47,7 @@ __all__ = [
     "communication_names",
     "concat",
     "cost_severity",
+    "count",
     "derived",
     "estimate_of",
     "fault_severity",
@@ -202,25 +204,36 @@ def percentage(default: float, meaning: str, *, unit: str = "%", source: str = A
     return param(default, unit=unit, meaning=meaning, source=source, minimum=0, maximum=100)
 
 
+def count(
+    default: int | None,
+    meaning: str,
+    *,
+    unit: str = "samples",
+    source: str = AWS_DEFAULTS,
+    minimum: int = 1,
+    is_printed: bool = True,
+) -> Any:
+    """Declare a parameter that is a whole number of something; it may be absent if it is so."""
+    return param(
+        default,
+        unit=unit,
+        meaning=meaning,
+        source=source,
+        minimum=minimum,
+        is_whole=True,
+        may_be_none=default is None,
+        is_printed=is_printed,
+    )
+
+
 def patience() -> Any:
     """Declare how many samples must be exceeded before a rule judges."""
-    return _n_samples(1000, "judge only once more than this many samples exist", minimum=1)
+    return count(1000, "judge only once more than this many samples exist")
 
 
 def window(default: int, *, minimum: int = 1) -> Any:
     """Declare how many of the newest samples are looked at."""
-    return _n_samples(default, "how many of the newest samples are looked at", minimum=minimum)
-
-
-def _n_samples(default: int, meaning: str, *, minimum: int) -> Any:
-    return param(
-        default,
-        unit="samples",
-        meaning=meaning,
-        source=AWS_DEFAULTS,
-        minimum=minimum,
-        is_whole=True,
-    )
+    return count(default, "how many of the newest samples are looked at", minimum=minimum)
 
 
 def reason_to_skip(
@@ -253,6 +266,10 @@ def too_short(n_samples: int, *, patience: int) -> str:
 
 
 HOW_TO_RECORD = "Switch on framework profiling (or import a trace) to get this part."
+WITHOUT_EVENTS = Reason(
+    code=ReasonCode.NO_FRAMEWORK_METRICS,
+    text=f"The job has no framework events. {HOW_TO_RECORD}",
+)
 
 
 class RecordedLoop(Protocol):
@@ -270,8 +287,7 @@ class RecordedLoop(Protocol):
 def reason_without_steps(loop: RecordedLoop) -> Reason | None:
     """Return why a rule about steps cannot look: no framework events, or none that is a step."""
     if loop.n_spans == 0:
-        text = f"The job has no framework events. {HOW_TO_RECORD}"
-        return Reason(code=ReasonCode.NO_FRAMEWORK_METRICS, text=text)
+        return WITHOUT_EVENTS
     if loop.n_steps == 0:
         text = write("Of {n:count framework event} none is a training step.", n=loop.n_spans)
         return Reason(code=ReasonCode.NO_STEPS, text=text)

@@ -21,7 +21,7 @@ from reportgen.rules import kit
 from reportgen.rules.base import About, Need, Outcome, Rule, param
 from reportgen.rules.kit import col, derived, row
 from reportgen.text import device_label, format_places, join_names, part_of, write
-from reportgen.units import NS_PER_MINUTE, seconds
+from reportgen.units import NS_PER_MINUTE
 
 GAP_FROM_PCT = 10.0
 """Pairs whose mean utilization differs by less share the work, whatever their distance."""
@@ -280,15 +280,12 @@ def _finding(loads: Sequence[NodeLoad], uneven: Sequence[PairDistance], params: 
         message = UNEVEN_PROCESSES if load.n_workers >= len(used) else UNEVEN
     shares = [write("{gpu.gpu} {gpu.share_pct:pct}", gpu=gpu) for gpu in load.gpus]
     n_pairs = sum(len(load.pairs) for load in loads)
+    pair = f"{worst.gpu}, {worst.other_gpu}"
+    end_ns = min(int(worst.uneven_ns[-1]) + NS_PER_MINUTE, load.last_ns)
     return message.finding(
         measured=worst.uneven_distance,
         threshold=params.threshold,
-        where=Where(
-            node=worst.node,
-            device=f"{worst.gpu}, {worst.other_gpu}",
-            start_s=seconds(worst.uneven_ns[0]),
-            end_s=seconds(min(int(worst.uneven_ns[-1]) + NS_PER_MINUTE, load.last_ns)),
-        ),
+        where=kit.stretch(worst.node, pair, worst.uneven_ns[0], end_ns),
         severity=kit.fault_severity(share) if is_gap else Severity.INFO,
         share=share if is_gap else None,
         pair=worst,

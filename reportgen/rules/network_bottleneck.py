@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from reportgen import results
 from reportgen.facts.intervals import runs_of
 from reportgen.facts.samples import minutes_of
 from reportgen.facts.usage import (
@@ -49,7 +50,7 @@ ABOUT = About(
         network is used up.""",
     advice="""Send less: smaller or compressed records, a local copy or cache of what is read again;
         or take an instance with more network bandwidth.""",
-    section=Section(id="network-bottlenecks", title="Network bottlenecks", order=230),
+    section=results.Section(id="network-bottlenecks", title="Network bottlenecks", order=230),
     is_quiet=True,
 )
 _TEXT = (
@@ -200,7 +201,7 @@ def _episode(part: NodeProfile, found: Starvation, span: slice) -> Episode:
 
 def judge(nodes: Sequence[NodeNetwork], params: Params) -> Outcome:
     """Add up the nodes and say when the network held a GPU up."""
-    counters = Counters(
+    counters = results.Counters(
         rule_triggered=sum(node.n_minutes for node in nodes),
         violations=sum(node.n_starved for node in nodes),
         datapoints=sum(node.n_both for node in nodes),
@@ -218,7 +219,7 @@ def judge(nodes: Sequence[NodeNetwork], params: Params) -> Outcome:
     )
 
 
-def _reason(nodes: Sequence[NodeNetwork], params: Params) -> Reason | None:
+def _reason(nodes: Sequence[NodeNetwork], params: Params) -> results.Reason | None:
     with_gpu = [node for node in nodes if node.n_gpus]
     reason = kit.reason_to_skip(
         n_ticks=sum(node.n_ticks for node in nodes),
@@ -230,16 +231,16 @@ def _reason(nodes: Sequence[NodeNetwork], params: Params) -> Reason | None:
         return reason
     if all(node.limit_bytes_per_s is None for node in with_gpu):
         text = "The bytes that the training container received were not sampled."
-        return Reason(code=ReasonCode.TOO_FEW_SAMPLES, text=text)
+        return results.Reason(code=results.ReasonCode.TOO_FEW_SAMPLES, text=text)
     n_both = max(node.n_both for node in nodes)
     return kit.reason_to_skip(n_ticks=1, n_gpus=None, n_samples=n_both, patience=params.patience)
 
 
-def _details(nodes: Sequence[NodeNetwork], params: Params) -> Details:
-    limits: dict[str, JsonValue] = {
+def _details(nodes: Sequence[NodeNetwork], params: Params) -> results.Details:
+    limits: dict[str, results.JsonValue] = {
         node.node: node.limit_bytes_per_s for node in nodes if node.limit_bytes_per_s is not None
     }
-    episodes: dict[str, JsonValue] = {
+    episodes: dict[str, results.JsonValue] = {
         node.node: [
             {
                 "start": item.start_s,
@@ -256,7 +257,7 @@ def _details(nodes: Sequence[NodeNetwork], params: Params) -> Details:
     return {"limit_bytes_per_s": limits, "limit_source": source, "episodes": episodes}
 
 
-def _finding(episodes: Sequence[Episode], share: float, params: Params) -> Finding:
+def _finding(episodes: Sequence[Episode], share: float, params: Params) -> results.Finding:
     longest = max(episodes, key=lambda item: item.duration_s)
     least = busy_from(
         longest.limit_bytes_per_s,
@@ -267,8 +268,8 @@ def _finding(episodes: Sequence[Episode], share: float, params: Params) -> Findi
     return (AT_OWN_MAXIMUM if is_own else AT_LIMIT).finding(
         measured=round(longest.mean_bytes_per_s, 1),
         threshold=round(least, 1),
-        where=Where(node=longest.node, start_s=longest.start_s, end_s=longest.end_s),
-        severity=Severity.WARNING if is_own else kit.fault_severity(share),
+        where=results.Where(node=longest.node, start_s=longest.start_s, end_s=longest.end_s),
+        severity=results.Severity.WARNING if is_own else kit.fault_severity(share),
         share=None if is_own else share,
         share_pct=100 * share,
         n_episodes=len(episodes),
@@ -277,7 +278,7 @@ def _finding(episodes: Sequence[Episode], share: float, params: Params) -> Findi
     )
 
 
-def _exhibits(episodes: Sequence[Episode]) -> list[Exhibit]:
+def _exhibits(episodes: Sequence[Episode]) -> list[results.Exhibit]:
     what = "network busy, GPU idle"
     return [
         kit.intervals(
@@ -288,7 +289,7 @@ def _exhibits(episodes: Sequence[Episode]) -> list[Exhibit]:
                 for item in episodes
             ],
             title="When a GPU idled while the network was busy",
-            role=Role.IDLE,
+            role=results.Role.IDLE,
         ),
         kit.table(
             "episodes",
@@ -301,7 +302,7 @@ def _exhibits(episodes: Sequence[Episode]) -> list[Exhibit]:
 
 
 RULE = Rule(
-    id=RuleId("NetworkBottleneck"),
+    id=results.RuleId("NetworkBottleneck"),
     title="Network bottlenecks",
     about=ABOUT,
     needs=(Need.SYSTEM,),

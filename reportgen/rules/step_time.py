@@ -79,13 +79,12 @@ class Params:
         source="docs/definitions.md, Steps of a trace",
         minimum=1,
     )
-    least_steps: int = param(
+    least_steps: int = kit.count(
         4,
+        "fewer have no median",
         unit="steps",
-        meaning="fewer have no median",
         source="of three steps one slow one moves the median",
         minimum=2,
-        is_whole=True,
     )
 
 
@@ -195,7 +194,7 @@ def _slow(traced: Sequence[RankSteps], params: Params) -> results.Finding | None
     if not long or lost <= 0:
         return None
     rows = np.flatnonzero(steps.period_ns > times * rank.p50_ns)
-    longest = int(rows[steps.period_ns[rows].argmax()])
+    longest = rows[steps.period_ns[rows].argmax()]
     slowest_ns = int(steps.period_ns[longest])
     start_s = seconds(rank.origin_ns + int(steps.start_ns[longest]))
     return SLOW.finding(

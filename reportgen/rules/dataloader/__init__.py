@@ -18,7 +18,7 @@ from reportgen.rules.base import About, Need, Outcome, Rule
 from reportgen.rules.dataloader import tables, texts
 from reportgen.rules.dataloader.measure import NodeLoaders, Params, measure
 from reportgen.text import write
-from reportgen.units import NS_PER_S, seconds
+from reportgen.units import NS_PER_S
 
 AWS_BINS = 100
 DOMINANT_RATIO = 0.25
@@ -41,7 +41,7 @@ ABOUT = About(
 def judge(nodes: Sequence[NodeLoaders], params: Params) -> Outcome:
     """Count minutes in which the number of loaders did not fit, and say whether it matters."""
     if not nodes:
-        return Outcome(missing=_no_events())
+        return Outcome(missing=kit.WITHOUT_EVENTS)
     job = kit.merge(nodes)
     fewest, most = params.limits(len(job.cores))
     violations = minutes_out_of_range(job.seconds, fewest=fewest, most=most) if job.cores else 0
@@ -63,15 +63,10 @@ def judge(nodes: Sequence[NodeLoaders], params: Params) -> Outcome:
     )
 
 
-def _no_events() -> Reason:
-    text = f"The job has no framework events. {kit.HOW_TO_RECORD}"
-    return Reason(code=ReasonCode.NO_FRAMEWORK_METRICS, text=text)
-
-
 def _missing(job: NodeLoaders) -> Reason | None:
     n_seconds = len(job.seconds)
     if not job.n_spans:
-        return _no_events()
+        return kit.WITHOUT_EVENTS
     if not job.n_events:
         text = "No framework event is about loading data."
         return Reason(code=ReasonCode.NO_EVENTS, text=text)
@@ -198,12 +193,7 @@ def _tell(message: kit.Message, job: NodeLoaders, params: Params, **values: Any)
         words["and_waited"] = f" {words['waited']}"
         words["but"] = write(texts.HARDLY_WAITS, **words)
         words["early"] = write(texts.WEARS_OFF, worst=worst) if worst.is_early else ""
-        words["where"] = results.Where(
-            node=worst.worker.rpartition("-")[0] or None,
-            device=worst.worker,
-            start_s=seconds(worst.first_ns),
-            end_s=seconds(worst.last_ns),
-        )
+        words["where"] = kit.at_worker(worst.worker, worst.first_ns, worst.last_ns)
     return message.finding(**(words | values))
 
 
@@ -221,7 +211,7 @@ def from_details(counters: results.Counters, details: Details, params: Params) -
         return Outcome(exhibits=exhibits)
     fewest, most = params.limits(n_cores)
     is_few = n_loaders < fewest
-    if not counters.rule_triggered or not (is_few or n_loaders > most):
+    if not counters.rule_triggered or fewest <= n_loaders <= most:
         return Outcome(exhibits=exhibits)
     found = (texts.FEW_OF_AWS if is_few else texts.MANY_OF_AWS).finding(
         measured=float(n_loaders),

@@ -17,7 +17,6 @@ from reportgen.rules.aws import details as aws
 from reportgen.rules.base import About, Need, Outcome, Rule
 from reportgen.rules.low_gpu_utilization.measure import GpuUse, NodeGpus, Params, Verdict, measure
 from reportgen.text import device_label, format_place, format_places, part_of
-from reportgen.units import seconds
 
 RARE_RATIO = 0.1
 """A fault in less than a tenth of the judged minutes is mentioned, but no warning."""
@@ -220,8 +219,7 @@ def _under_used(gpus: Sequence[GpuUse], every: Sequence[GpuUse], params: Params)
     message, values = _unless_used(UNDER_USED, judged, params)
     if not values and (edge := worst.edge):
         message = BEGAN_LATE if edge.is_start else STOPPED
-        start_s, end_s = seconds(edge.start_ns), seconds(edge.end_ns)
-        values["where"] = Where(node=worst.node, device=worst.gpu, start_s=start_s, end_s=end_s)
+        values["where"] = kit.stretch(worst.node, worst.gpu, edge.start_ns, edge.end_ns)
     elif not values and _waits_for_host(worst):
         values["advice"] = RELIEVE_HOST
     elif not values and busy:

@@ -23,7 +23,7 @@ from reportgen.rules.overall_system_usage.measure import (
 )
 from reportgen.rules.overall_system_usage.tables import Totals, exhibits_of, totals_of
 from reportgen.text import format_ns, join_names, part_of, plural, write
-from reportgen.units import NS_PER_S, seconds
+from reportgen.units import NS_PER_S
 
 HIGH_PCT = 70.0
 """From here on AWS's report calls a resource well used (docs/rules.md)."""
@@ -216,8 +216,8 @@ def _tables(
         yield kit.table("not_sampled", absences, Absence, title=title, caption=caption)
 
 
-def _readings(rows: Sequence[UsageRow]) -> list[Finding]:
-    """Return the readings SYS-1 to SYS-4 and SYS-6, each once for all nodes it holds for."""
+def _readings(rows: Sequence[UsageRow]) -> Iterator[Finding]:
+    """Yield the readings SYS-1 to SYS-4 and SYS-6, each once for all nodes it holds for."""
     nodes: dict[str, dict[str, UsageRow]] = {}
     for item in rows:
         nodes.setdefault(item.node, {})[item.metric] = item
@@ -225,7 +225,6 @@ def _readings(rows: Sequence[UsageRow]) -> list[Finding]:
     for node, levels in nodes.items():
         for message, level_pct in _reading(levels.get(Quantity.GPU), levels.get(Quantity.CPU)):
             by_id.setdefault(message.id, []).append((level_pct, message, node))
-    findings = []
     for _, found in sorted(by_id.items()):
         level_pct, message, node = min(found, key=lambda item: item[0])
         scope = f"On {part_of(len(found), len(nodes), 'node')}; lowest on "
@@ -234,7 +233,7 @@ def _readings(rows: Sequence[UsageRow]) -> list[Finding]:
             for name in (Quantity.GPU, Quantity.CPU)
             if (its := nodes[node].get(name))
         ]
-        finding = message.finding(
+        yield message.finding(
             measured=level_pct,
             threshold=HIGH_PCT,
             where=Where(node=node),
@@ -242,8 +241,6 @@ def _readings(rows: Sequence[UsageRow]) -> list[Finding]:
             node=node,
             levels="; ".join(words),
         )
-        findings.append(finding)
-    return findings
 
 
 def _reading(gpu: UsageRow | None, cpu: UsageRow | None) -> Iterator[tuple[kit.Message, float]]:
@@ -283,12 +280,11 @@ def _not_sampled(absences: Sequence[Absence], recordings: Mapping[str, Recording
     lost_ns = kit.sum_by_key([{item.part: item.length_ns} for item in its])
     pauses = f" ({plural(sum(item.part == PAUSE for item in its), 'pause')})"
     parts = [
-        f"{format_ns(length_ns)} {part}{pauses if part == PAUSE else ''}"
-        for part, length_ns in lost_ns.items()
+        f"{format_ns(ns)} {part}{pauses if part == PAUSE else ''}" for part, ns in lost_ns.items()
     ]
     return NOT_SAMPLED.finding(
         measured=100 * total_ns[worst] / (max(ends_ns) - min(ends_ns)),
-        where=Where(node=worst, start_s=seconds(longest.start_ns), end_s=seconds(longest.end_ns)),
+        where=kit.stretch(worst, None, longest.start_ns, longest.end_ns),
         node=worst,
         lost_ns=total_ns[worst],
         parts=", ".join(parts),

@@ -24,6 +24,7 @@ from reportgen.profile.spans import empty_spans
 from reportgen.profile.system import device_order
 from reportgen.results import Details, PackedTable
 from reportgen.results.packed import pack
+from reportgen.rules import kit
 from reportgen.rules.base import param
 from reportgen.rules.kit import AWS_DEFAULTS, col, concat, derived, merge, merged, row
 from reportgen.units import NS_PER_S
@@ -65,31 +66,20 @@ class Params:
         choices=(*MODES, *(f"ModeKeys.{mode}" for mode in MODES)),
         may_be_none=True,
     )
-    n_outliers: int = param(
-        10,
-        unit="steps",
-        meaning="triggers with more outliers than this",
-        source=AWS_DEFAULTS,
-        minimum=0,
-        is_whole=True,
+    n_outliers: int = kit.count(
+        10, "triggers with more outliers than this", unit="steps", minimum=0
     )
-    min_steps: int = param(
+    min_steps: int = kit.count(
         100,
+        "a worker's phase is judged once it has more steps than this",
         unit="steps",
-        meaning="a worker's phase is judged once it has more steps than this",
         source="a constant of AWS's rule (docs/rules.md)",
-        minimum=1,
-        is_whole=True,
         is_printed=False,
     )
-    batch_size: int | None = param(
+    batch_size: int | None = kit.count(
         None,
-        unit="samples",
-        meaning="samples of one step of one worker, from which samples per second follow",
+        "samples of one step of one worker, from which samples per second follow",
         source="no framework records it",
-        minimum=1,
-        is_whole=True,
-        may_be_none=True,
         is_printed=False,
     )
 

@@ -17,7 +17,6 @@ from reportgen.rules.step_periodicity import tables
 from reportgen.rules.step_periodicity.measure import NodeRhythms, Params, Period, Unit, measure
 from reportgen.rules.step_periodicity.tables import Compared, SharedPeriod, compare
 from reportgen.text import format_ns, join_names, ordinal, write
-from reportgen.units import seconds
 
 SAME_RATIO = 0.02
 """Periods that differ by at most 2 % are the same: workers wait for each other, if not exactly."""
@@ -113,20 +112,19 @@ def group_periods(periods: Sequence[Period]) -> list[SharedPeriod]:
         if same is None:
             groups.append(same := [])
         same.append(period)
-    found = [SharedPeriod(members=tuple(members)) for members in groups]
-    named = [(write(EVERY[group.main.unit], p=group.main), group.members) for group in found]
-    n_alike = Counter(
-        (item.worker, item.phase, every) for every, members in named for item in members
-    )
+    named = []
+    for members in groups:
+        main = SharedPeriod(members=tuple(members)).main
+        label = write(EVERY[main.unit], p=main)
+        named.append([replace(item, label=label) for item in members])
+    n_alike = Counter((its.worker, its.phase, its.label) for members in named for its in members)
 
-    def labelled(item: Period, every: str) -> Period:
-        is_alone = n_alike[item.worker, item.phase, every] < 2
-        return replace(item, label=every if is_alone else f"{every} from step {item.first_step}")
+    def told_apart(item: Period) -> Period:
+        is_alone = n_alike[item.worker, item.phase, item.label] < 2
+        first = "" if is_alone else f" from step {item.first_step}"
+        return replace(item, label=item.label + first)
 
-    found = [
-        SharedPeriod(members=tuple(labelled(item, every) for item in members))
-        for every, members in named
-    ]
+    found = [SharedPeriod(members=tuple(map(told_apart, members))) for members in named]
     return sorted(found, key=lambda group: (-group.main.cost_ratio, group.main.period_steps))
 
 
@@ -164,12 +162,7 @@ def _finding(group: SharedPeriod, params: Params) -> results.Finding:
     return RECURS.finding(
         measured=100 * main.cost_ratio,
         threshold=params.min_share_pct,
-        where=results.Where(
-            node=main.node,
-            device=main.worker,
-            start_s=seconds(main.windows.start_ns[0]),
-            end_s=seconds(main.windows.end_ns[-1]),
-        ),
+        where=kit.at_worker(main.worker, main.windows.start_ns[0], main.windows.end_ns[-1]),
         severity=kit.cost_severity(main.cost_ratio),
         share=main.cost_ratio,
         advice=ADVICE.get(cause.work) if cause else None,

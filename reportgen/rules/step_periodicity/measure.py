@@ -16,7 +16,7 @@ from reportgen.facts.trend import Mask, excess_of
 from reportgen.profile import NodeProfile
 from reportgen.profile.system import Floats
 from reportgen.results import MAX_SERIES_POINTS
-from reportgen.rules.base import param
+from reportgen.rules import kit
 from reportgen.rules.kit import col, concat, derived, merge, merged, row
 from reportgen.units import NS_PER_S
 
@@ -47,21 +47,17 @@ first and behind the last, for the very first step is often slow."""
 class Params:
     """Parameters of ours; AWS has no such rule."""
 
-    min_share_pct: float = param(
+    min_share_pct: float = kit.percentage(
         0.5,
-        unit="%",
-        meaning="a rhythm that costs this share of the loop or more is told",
+        "a rhythm that costs this share of the loop or more is told",
         source="what costs less is not worth a change of the script",
-        minimum=0,
-        maximum=100,
     )
-    min_steps: int = param(
+    min_steps: int = kit.count(
         20,
+        "a worker's phase is searched once it has so many steps",
         unit="steps",
-        meaning="a worker's phase is searched once it has so many steps",
         source="four occurrences of the shortest rhythm, every fifth step",
         minimum=4,
-        is_whole=True,
     )
 
 
