@@ -221,18 +221,17 @@ def measure(part: NodeProfile, _params: Params) -> Negotiations:
         waited_ns=union_of(ends.first_ns, ends.last_ns).length_ns,
         waits=(tally_values(ends.wait_ns),),
         ranks=tuple(_rank_waits(ready, ends)),
-        tensors=tuple(sorted(tensors, key=longest_first)[:MOST_SENT]),
+        tensors=tuple(sorted(tensors, key=_longest_first)[:MOST_SENT]),
     )
-
-
-def rank_of(name: str) -> int:
-    """Return the rank that a ready mark names, -1 for other events."""
-    return int(name) if name.isascii() and name.isdecimal() and len(name) < 8 else -1
 
 
 def _ready_marks(spans: SpanTable, negotiations: SpanTable) -> _Ready:
     """Return the marks inside negotiations of their tensor; of a rank the first counts."""
-    rank_by_name = np.array([rank_of(name) for name in spans.names], dtype=np.int64)
+    are_ranks = (name.isascii() and name.isdecimal() and len(name) < 8 for name in spans.names)
+    pairs = zip(spans.names, are_ranks, strict=True)
+    rank_by_name = np.array(
+        [int(name) if is_rank else -1 for name, is_rank in pairs], dtype=np.int64
+    )
     marks = spans.where(rank_by_name[spans.name] >= 0)
     worker, phase = (
         np.concatenate([getattr(table, column) for table in (negotiations, marks)])
@@ -307,8 +306,7 @@ def _tensor_waits(
         )
 
 
-def longest_first(item: TensorWait) -> tuple[int, str]:
-    """Return the key by which tensors are sorted."""
+def _longest_first(item: TensorWait) -> tuple[int, str]:
     return -item.wait_ns, item.tensor
 
 
@@ -402,7 +400,7 @@ def _exhibits(job: Negotiations) -> Iterator[results.Exhibit]:
         unit="s",
         role=results.Role.IO,
     )
-    longest = sorted(job.tensors, key=longest_first)[:MOST_TENSORS]
+    longest = sorted(job.tensors, key=_longest_first)[:MOST_TENSORS]
     title = "Tensors that were waited for longest"
     caption = f"""The first {len(longest)} by the time from the first to the last rank, over all
         their negotiations, which overlap each other; last_rank is the one that was last most

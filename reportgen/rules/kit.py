@@ -199,9 +199,17 @@ def longest_minutes(
 # Parameters of rules that read samples, and whether they saw enough
 
 
-def percentage(default: float, meaning: str, *, unit: str = "%", source: str = AWS_DEFAULTS) -> Any:
+def percentage(
+    default: float,
+    meaning: str,
+    *,
+    unit: str = "%",
+    source: str = AWS_DEFAULTS,
+    is_printed: bool = True,
+) -> Any:
     """Declare a parameter that is a percentage of 0-100."""
-    return param(default, unit=unit, meaning=meaning, source=source, minimum=0, maximum=100)
+    limits: dict[str, Any] = {"minimum": 0, "maximum": 100, "is_printed": is_printed}
+    return param(default, unit=unit, meaning=meaning, source=source, **limits)
 
 
 def count(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,7 +20,7 @@ from reportgen.profile.system import Floats
 from reportgen.rules.base import param
 from reportgen.rules.dataloader import tables
 from reportgen.rules.dataloader.tables import DEVICES, BatchContents, Loader, WorkerBatches
-from reportgen.rules.kit import AWS_DEFAULTS, row
+from reportgen.rules.kit import AWS_DEFAULTS, percentage, row
 
 LEAST_TICKS = 10
 """The median of fewer samples says little about a stretch of time."""
@@ -45,23 +45,17 @@ class Params:
         source=AWS_DEFAULTS,
         minimum=0,
     )
-    wait_pct: float = param(
+    wait_pct: float = percentage(
         10,
+        "waiting for data matters from this share on",
         unit="% of the loop",
-        meaning="waiting for data matters from this share on",
         source="a loop that waits less can hardly become faster by other loaders",
-        minimum=0,
-        maximum=100,
         is_printed=False,
     )
 
     def limits(self, n_cores: int) -> tuple[float, float]:
         """Return the range of loaders that fits so many cores."""
         return self.min_threshold / 100 * n_cores, self.max_threshold / 100 * n_cores
-
-
-def _all_waits(parts: Sequence[Instants]) -> Instants:
-    return np.sort(np.concatenate(parts))
 
 
 @row
@@ -88,7 +82,7 @@ class NodeLoaders:
     is_pipeline_known: bool = merged(any)
     has_prefetch: bool = merged(any)
     seconds: Mapping[int, int] = merged(max_by_key)
-    wait_ns: Instants = merged(_all_waits)
+    wait_ns: Instants = merged(lambda parts: np.sort(np.concatenate(parts)))
     waiting: tuple[Waiting, ...] = merged(concat)
     hot_ratio: tuple[float, ...] = merged(concat)
     loop_hot_ratio: tuple[float, ...] = merged(concat)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from functools import partial
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from reportgen.facts.samples import unrecorded_ns
 from reportgen.facts.steps import Loop, Pace, loop_of, paces_of, phase_word
 from reportgen.merging import joint_codes, merge_members, rows_by_code, sums_by_code
 from reportgen.profile import Clock, NodeProfile, SpanTable
+from reportgen.rules import kit
 from reportgen.rules.base import param
 from reportgen.rules.kit import concat, merge, merged, row, sum_by_key
 from reportgen.rules.overall_framework_metrics import tables
@@ -32,17 +33,7 @@ the ends of every recording."""
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 
 
-def _share(default: float, meaning: str) -> Any:
-    """Declare a share of the time above which SageMaker's report notebook remarks on it."""
-    return param(
-        default,
-        unit="%",
-        meaning=meaning,
-        source="AWS's report notebook",
-        minimum=0,
-        maximum=100,
-        is_printed=False,
-    )
+_share = partial(kit.percentage, source="AWS's report notebook", is_printed=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -162,16 +153,15 @@ def overheads_of(spans: SpanTable) -> Iterator[tables.Overhead]:
             for phase, members in rows_by_code(its.phase):
                 duration_ns, is_with = its.duration_ns[members], has_detail[members]
                 if is_with.any():
+                    others_ns = duration_ns[~is_with]
                     yield tables.Overhead(
                         worker=its.workers[worker],
                         phase=phase_word(its.phases[phase]),
                         detail=detail,
                         n_with=int(is_with.sum()),
-                        n_without=int((~is_with).sum()),
+                        n_without=others_ns.size,
                         with_ns=float(np.median(duration_ns[is_with])),
-                        without_ns=None
-                        if is_with.all()
-                        else float(np.median(duration_ns[~is_with])),
+                        without_ns=float(np.median(others_ns)) if others_ns.size else None,
                     )
 
 

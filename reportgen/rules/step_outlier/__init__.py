@@ -115,23 +115,27 @@ def judge(measurements: Sequence[NodeSteps], params: Params) -> Outcome:
     """Count triggers of all workers and phases and say what the slow steps have in common."""
     job = kit.merge([NodeSteps(), *measurements])
     many = [item for item in job.series if len(item.outliers) > params.n_outliers]
-    triggers = [_triggers(item, job.minute_ns, params.n_outliers) for item in job.series]
+    n_judged = sum(_triggers(item, job.minute_ns, params.n_outliers) for item in job.series)
     counters = Counters(
-        rule_triggered=sum(triggers),
+        rule_triggered=n_judged,
         violations=sum(len(item.outliers) for item in many),
         datapoints=job.loop.n_steps,
     )
-    details: Details = {"step_details": _step_details(job.series)}
+    judged = kit.sum_by_key({item.worker: (item,)} for item in job.series if item.aws_entry)
+    entries: dict[str, results.JsonValue] = {
+        worker: tables.preferred(its).aws_entry for worker, its in judged.items()
+    }
+    details: Details = {"step_details": entries}
     if counters.rule_triggered:
         during = kit.merge([Breakdown(), *(item.during_outliers for item in job.series)])
         details |= breakdown_details(during, with_others=False, phases_first=True)
     slow = [_slow(item, job.loop.length_ns) for item in many]
+    finding = _outliers(slow, named_worker(job.series), params)
+    if n_judged and not slow:
+        finding = EARLIER.finding(measured=float(n_judged), n_judged=n_judged, params=params)
     return Outcome(
         missing=_missing(job, params),
-        findings=[
-            _outliers(slow, named_worker(job.series), params) or _earlier(sum(triggers), params),
-            _slower(job.series),
-        ],
+        findings=[finding, _slower(job.series)],
         exhibits=tables.exhibits_of_series(job.series, batch_size=params.batch_size),
         metrics=_metrics(job.series, params.batch_size),
         data=job.data,
@@ -168,11 +172,6 @@ def _triggers(series: StepSeries, minute_ns: Instants, n_outliers: int) -> int:
     latest = np.searchsorted(series.minute_ns, minute_ns, side="right") - 1
     counts = series.minute_outliers[latest[latest >= 0]]
     return int(np.count_nonzero(counts > n_outliers))
-
-
-def _step_details(series: Sequence[StepSeries]) -> Details:
-    by_worker = kit.sum_by_key({item.worker: (item,)} for item in series if item.aws_entry)
-    return {worker: tables.preferred(its).aws_entry for worker, its in by_worker.items()}
 
 
 # STEP-1: slow steps
@@ -261,11 +260,6 @@ def _outliers(slow: Sequence[SlowSeries], named: str | None, params: Params) -> 
 def _others(names: list[str]) -> str:
     """Say that others are alike, after a space; empty without any."""
     return write(OTHERS, names=names) if names else ""
-
-
-def _earlier(n_judged: int, params: Params) -> Finding | None:
-    found = EARLIER.finding(measured=float(n_judged), n_judged=n_judged, params=params)
-    return found if n_judged else None
 
 
 # STEP-2: steps that grow slower

@@ -231,6 +231,7 @@ def _series(spans: SpanTable, steps: PhaseSteps, params: Params) -> StepSeries:
     outliers, normal = steps.where(is_outlier), steps.where(~is_outlier)
     outliers = outliers.where(np.lexsort((outliers.duration_ns, outliers.start_ns, outliers.step)))
     is_many = outliers.n_steps > params.n_outliers
+    usual_ns = int(np.median(np.diff(steps.start_ns))) if steps.n_steps > 1 else 1
     worker = spans.workers.index(steps.worker)
     own = spans.where(spans.worker == worker) if is_many else empty_spans()
     in_outliers, in_others = (
@@ -267,7 +268,9 @@ def _series(spans: SpanTable, steps: PhaseSteps, params: Params) -> StepSeries:
         outliers=_listed(outliers, stats_s["p50"]),
         slowest=_listed(long.where(longest), stats_s["p50"]),
         normal=tally_values(normal.duration_ns),
-        buckets=_over_time(steps),
+        buckets=bucket_by_time(
+            steps.start_ns, duration_ns / NS_PER_S, least_width_ns=2 * max(usual_ns, 1)
+        ),
         marks=_marks(steps),
         during_outliers=breakdown_of(own.where(in_outliers)),
         functions=function_sums(own, in_outliers),
@@ -318,10 +321,3 @@ def _marks(steps: PhaseSteps) -> PhaseSteps:
     stride = -(-ordered.n_steps // (MOST_MARKS - 1))
     last = ordered.n_steps - 1
     return ordered.where(np.unique(np.append(np.arange(0, last + 1, stride), last)))
-
-
-def _over_time(steps: PhaseSteps) -> TimeBuckets:
-    usual_ns = int(np.median(np.diff(steps.start_ns))) if steps.n_steps > 1 else 1
-    return bucket_by_time(
-        steps.start_ns, steps.duration_ns / NS_PER_S, least_width_ns=2 * max(usual_ns, 1)
-    )

@@ -151,7 +151,9 @@ def _metrics(told: Sequence[SharedPeriod]) -> dict[str, float | int | None]:
 
 
 def _finding(group: SharedPeriod, params: Params) -> results.Finding:
-    main, cause = group.main, _cause_of(compare(group))
+    main = group.main
+    likely = [item for item in compare(group) if item.evidence_ratio > NAMED_FROM_RATIO]
+    cause = max(likely, key=lambda item: (item.evidence_ratio, item.function), default=None)
     nth = ordinal(round(main.period_steps))
     parts = (
         _rhythm(group),
@@ -171,12 +173,6 @@ def _finding(group: SharedPeriod, params: Params) -> results.Finding:
         function=cause.function if cause else "",
         every=write(EVERY[main.unit], p=main),
     )
-
-
-def _cause_of(compared: Sequence[Compared]) -> Compared | None:
-    """Return the function that took most of the extra time, ``None`` when none did."""
-    likely = [item for item in compared if item.evidence_ratio > NAMED_FROM_RATIO]
-    return max(likely, key=lambda item: (item.evidence_ratio, item.function), default=None)
 
 
 # What is said of a rhythm

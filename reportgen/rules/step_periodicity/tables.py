@@ -33,6 +33,12 @@ class SharedPeriod:
         """Return the rhythm of the worker in which it costs most."""
         return max(self.members, key=lambda item: (item.cost_ratio, item.worker))
 
+    @property
+    def one_per_node(self) -> list[Period]:
+        """Return the costliest rhythm of each node."""
+        of_nodes = kit.sum_by_key({member.node: (member,)} for member in self.members)
+        return [max(members, key=lambda item: item.cost_ratio) for members in of_nodes.values()]
+
 
 @kit.row
 class Compared:
@@ -125,27 +131,22 @@ def exhibits_of(groups: Sequence[SharedPeriod], told: Sequence[SharedPeriod]) ->
 def _cycles(groups: Sequence[SharedPeriod]) -> Exhibit:
     """Return the steps of the worker in which a rhythm costs most, slow ones in own columns."""
     main = groups[0].main
-    own = [
-        member
-        for group in groups
-        for member in group.members
-        if (member.worker, member.phase) == (main.worker, main.phase)
-    ]
+    every = kit.concat(group.members for group in groups)
+    own = [its for its in every if (its.worker, its.phase) == (main.worker, main.phase)]
     parts = [main.drawn, *(member.slowest for member in own)]
-    start_ns, first = np.unique(
-        np.concatenate([part.start_ns for part in parts]), return_index=True
+    starts_ns, cycle_ns = (
+        np.concatenate([getattr(part, name) for part in parts]) for name in ("start_ns", "cycle_ns")
     )
-    length_ns = np.concatenate([part.cycle_ns for part in parts])[first]
-    length_s = np.round(length_ns / NS_PER_S, DIGITS)
+    start_ns, first = np.unique(starts_ns, return_index=True)
+    length_s = np.round(cycle_ns[first] / NS_PER_S, DIGITS)
 
     def slow_s(member: Period) -> Floats:
         return np.where(np.isin(start_ns, member.slowest.start_ns), length_s, np.nan)
 
     caption = "From the start of a step to that of the next one; slow ones are marked."
     if start_ns.size < main.n_steps:
-        caption += (
-            f" {start_ns.size:,} of {main.n_steps:,} steps are drawn, of each stretch the longest."
-        )
+        drawn = f"{start_ns.size:,} of {main.n_steps:,} steps are drawn"
+        caption += f" {drawn}, of each stretch the longest."
     return exhibit(
         "cycles",
         ExhibitKind.SERIES,
@@ -191,7 +192,7 @@ def _loads(groups: Sequence[SharedPeriod]) -> Iterator[Exhibit]:
             samples_outside=load.n_outside,
         )
         for group in groups
-        for member in _one_per_node(group)
+        for member in group.one_per_node
         for gauge, load in member.loads.items()
     ]
     if rows:
@@ -203,13 +204,6 @@ def _loads(groups: Sequence[SharedPeriod]) -> Iterator[Exhibit]:
             caption="""Means over the samples of the training loop, by node for its costliest
                 worker; without a value where no sample fell.""",
         )
-
-
-def _one_per_node(group: SharedPeriod) -> list[Period]:
-    """Return the costliest rhythm of each node."""
-    nodes = dict.fromkeys(member.node for member in group.members)
-    of_nodes = ([member for member in group.members if member.node == node] for node in nodes)
-    return [max(members, key=lambda item: item.cost_ratio) for members in of_nodes]
 
 
 def _intervals(member: Period) -> Iterator[kit.Interval]:
