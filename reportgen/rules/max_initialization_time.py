@@ -94,10 +94,7 @@ class StartupRate:
 
 @kit.row
 class NodeStart:
-    """One node, or all of them merged: first and last sample, first start and last end of events.
-
-    ``rates`` are those of the network and the disks before the first step.
-    """
+    """One node, or all of them merged: samples, events, and rates before the first step."""
 
     loop: Loop = kit.merged(kit.merge, default_factory=Loop)
     first_ns: int | None = kit.merged(least, default=None)
@@ -224,12 +221,11 @@ def _finding(phases: Phases | None, params: Params, *, meanwhile: str) -> result
     """Return INIT-1; a loop shorter than what follows it was hardly recorded as a whole."""
     if phases is None:
         return None
-    parts_s = phases.parts_s
-    before_s, loop_s, after_s = parts_s
+    before_s, loop_s, after_s = phases.parts_s
     is_late = before_s > params.limit_s
     if not is_late and not before_s > loop_s >= after_s:
         return None
-    share = before_s / sum(parts_s) if sum(parts_s) else 0.0
+    share = before_s / sum(phases.parts_s)
     is_fault = is_late or before_s >= SHORT_START_S
     found = LONG.finding(
         measured=before_s,

@@ -9,16 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reportgen import results
+from reportgen.facts import usage
 from reportgen.facts.intervals import runs_of
 from reportgen.facts.samples import minutes_of
-from reportgen.facts.usage import (
-    FLOOR_BYTES_PER_S,
-    IDLE_BELOW_PCT,
-    NETWORK_BUSY_PCT,
-    Starvation,
-    busy_from,
-    starvation_of,
-)
 from reportgen.profile import NodeId, NodeProfile, SeriesKind, SystemTable
 from reportgen.results import (
     Cause,
@@ -79,9 +72,9 @@ AT_OWN_MAXIMUM = replace(
 class Params:
     """When a node is held up by its network."""
 
-    gpu_threshold: float = kit.percentage(IDLE_BELOW_PCT, "a GPU below this idles")
+    gpu_threshold: float = kit.percentage(usage.IDLE_BELOW_PCT, "a GPU below this idles")
     network_threshold: float = kit.percentage(
-        NETWORK_BUSY_PCT, "received bytes from this share of the limit on"
+        usage.NETWORK_BUSY_PCT, "received bytes from this share of the limit on"
     )
     limit_bytes_per_s: float | None = param(
         None,
@@ -92,7 +85,7 @@ class Params:
         may_be_none=True,
     )
     floor_bytes_per_s: float = param(
-        FLOOR_BYTES_PER_S,
+        usage.FLOOR_BYTES_PER_S,
         unit="bytes/s",
         meaning="slower rates are never a bottleneck",
         source="a job that hardly uses its network must not be held up by it",
@@ -150,7 +143,7 @@ class NodeNetwork:
 def measure(part: NodeProfile, params: Params) -> NodeNetwork:
     """Measure one node."""
     system = part.system
-    found = starvation_of(
+    found = usage.starvation_of(
         system,
         gpu_pct=params.gpu_threshold,
         busy_pct=params.network_threshold,
@@ -186,7 +179,7 @@ def _spans(system: SystemTable, is_starved: NDArray[np.bool_], params: Params) -
     return list(map(slice, first[is_long].tolist(), (last[is_long] + 1).tolist()))
 
 
-def _episode(part: NodeProfile, found: Starvation, span: slice) -> Episode:
+def _episode(part: NodeProfile, found: usage.Starvation, span: slice) -> Episode:
     tick_ns, is_starved = part.system.tick_ns[span], found.is_starved[span]
     use = part.system.matrix(SeriesKind.GPU_UTILIZATION)[span]
     return Episode(
@@ -259,7 +252,7 @@ def _details(nodes: Sequence[NodeNetwork], params: Params) -> results.Details:
 
 def _finding(episodes: Sequence[Episode], share: float, params: Params) -> results.Finding:
     longest = max(episodes, key=lambda item: item.duration_s)
-    least = busy_from(
+    least = usage.busy_from(
         longest.limit_bytes_per_s,
         busy_pct=params.network_threshold,
         floor_bytes_per_s=params.floor_bytes_per_s,
@@ -279,25 +272,21 @@ def _finding(episodes: Sequence[Episode], share: float, params: Params) -> resul
 
 
 def _exhibits(episodes: Sequence[Episode]) -> list[results.Exhibit]:
-    what = "network busy, GPU idle"
+    when = [
+        kit.Interval(
+            node=its.node,
+            device="",
+            what="network busy, GPU idle",
+            start_s=its.start_s,
+            end_s=its.end_s,
+        )
+        for its in episodes
+    ]
+    title = "When a GPU idled while the network was busy"
+    caption = "Means over the ticks in which a GPU idled and the node received at its limit."
     return [
-        kit.intervals(
-            [
-                kit.Interval(
-                    node=item.node, device="", what=what, start_s=item.start_s, end_s=item.end_s
-                )
-                for item in episodes
-            ],
-            title="When a GPU idled while the network was busy",
-            role=results.Role.IDLE,
-        ),
-        kit.table(
-            "episodes",
-            episodes,
-            Episode,
-            title="Episodes",
-            caption="Means over the ticks in which a GPU idled and the node received at its limit.",
-        ),
+        kit.intervals(when, title=title, role=results.Role.IDLE),
+        kit.table("episodes", episodes, Episode, title="Episodes", caption=caption),
     ]
 
 

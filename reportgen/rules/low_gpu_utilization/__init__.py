@@ -22,7 +22,7 @@ RARE_RATIO = 0.1
 """A fault in less than a tenth of the judged minutes is mentioned, but no warning."""
 HOST_BUSY_PCT = 70.0
 """From this mean of all cores on the host has no room: BatchSize's threshold."""
-HOST_BOUND_RATIO = 0.3
+HOST_BOUND_PCT = 30.0
 """From this share of idle samples with a busy or waiting core on the host is named first: idle
 samples meet such a core by chance as well, but hardly in every third."""
 
@@ -224,7 +224,7 @@ def _under_used(gpus: Sequence[GpuUse], every: Sequence[GpuUse], params: Params)
         values["advice"] = RELIEVE_HOST
     elif not values and busy:
         values = {"advice": SHARE_WORK, "busy": format_places(busy), "n_busy": len(busy)}
-    elif not values and (worst.host_mean_pct or 0.0) >= HOST_BUSY_PCT:
+    elif not values and worst.host_mean_pct >= HOST_BUSY_PCT:
         values["advice"] = RELIEVE_CPU
     return _finding(message, worst, gpus, every, params, **values)
 
@@ -277,8 +277,7 @@ def _longest(gpu: GpuUse, minutes_ns: Instants) -> Where:
 
 
 def _waits_for_host(gpu: GpuUse) -> bool:
-    share = gpu.hot_when_idle_ratio
-    return share is not None and share >= HOST_BOUND_RATIO and gpu.idle_ratio >= RARE_RATIO
+    return gpu.hot_when_idle_pct >= HOST_BOUND_PCT and gpu.idle_ratio >= RARE_RATIO
 
 
 def _unless_used(

@@ -90,7 +90,7 @@ STRAGGLER = Message(
     cause=results.Cause.SLOW_WORKER,
     title="{pace.worker} is slower than the other workers by {measured:pct}",
     text="""The {what} of {pace.worker} take {found.median_ns:ns} (median), those of the other
-        workers {found.usual_ns:ns}{wait}. Over {pace.n_steps:count step} this is
+        workers {found.usual_ns:ns}{wait}. Over {pace.step.count:count step} this is
         {found.extra_ns:ns}, {share_pct:pct} of the loop.""",
     advice="""Compare {pace.worker} with the others: its share of the data, its device's clock and
         temperature, other load on its node.""",

@@ -378,11 +378,11 @@ class _PaceRow:
 
     worker: str = derived(lambda pace: pace.worker)
     phase: str = derived(lambda pace: phase_word(pace.phase))
-    steps: int = derived(lambda pace: pace.n_steps)
-    step_p50_s: float = derived(lambda pace: pace.step_median_ns, "s", per=NS_PER_S)
-    step_total_s: float = derived(lambda pace: pace.step_total_ns, "s", per=NS_PER_S)
-    forward_p50_s: float = derived(lambda pace: pace.forward_median_ns, "s", per=NS_PER_S)
-    forward_total_s: float = derived(lambda pace: pace.forward_total_ns, "s", per=NS_PER_S)
+    steps: int = derived(lambda pace: pace.step.count)
+    step_p50_s: float = derived(lambda pace: pace.step.median_ns, "s", per=NS_PER_S)
+    step_total_s: float = derived(lambda pace: pace.step.total_ns, "s", per=NS_PER_S)
+    forward_p50_s: float = derived(lambda pace: pace.forward.median_ns, "s", per=NS_PER_S)
+    forward_total_s: float = derived(lambda pace: pace.forward.total_ns, "s", per=NS_PER_S)
 
 
 @row
@@ -390,8 +390,8 @@ class _PaceBar:
     """Columns of a ``Pace``."""
 
     name: str = derived(lambda pace: pace.worker)
-    step: float = derived(lambda pace: pace.step_median_ns, "s", per=NS_PER_S, role=Role.STEP)
-    forward: float = derived(lambda pace: pace.forward_median_ns, "s", per=NS_PER_S, role=Role.GPU)
+    step: float = derived(lambda pace: pace.step.median_ns, "s", per=NS_PER_S, role=Role.STEP)
+    forward: float = derived(lambda pace: pace.forward.median_ns, "s", per=NS_PER_S, role=Role.GPU)
 
 
 def exhibits_of_paces(paces: Sequence[Pace]) -> Iterator[Exhibit]:
