@@ -318,7 +318,7 @@ def _violations(
 
 def judge(nodes: Sequence[NodeRoom], params: Params) -> Outcome:
     """Count (GPU, minute) pairs with room and say what they mean."""
-    gpus = [gpu for node in nodes for gpu in node.gpus]
+    gpus = kit.concat(node.gpus for node in nodes)
     violations = sum(gpu.roomy_ns.size for gpu in gpus)
     n_samples = max((node.resources[0].n_samples for node in nodes if node.resources), default=0)
     missing = kit.reason_to_skip(
@@ -348,8 +348,8 @@ def judge(nodes: Sequence[NodeRoom], params: Params) -> Outcome:
 
 def _exhibits(nodes: Sequence[NodeRoom], params: Params) -> Iterator[results.Exhibit]:
     resources = [item for node in nodes for item in node.resources]
-    caption = f"95th percentile of the last {plural(params.window, 'sample')} against its "
-    caption += "threshold, and of the whole job."
+    window = plural(params.window, "sample")
+    caption = f"95th percentile of the last {window} against its threshold, and of the whole job."
     title = "Room of each resource"
     yield kit.table("head_room", resources, Resource, title=title, caption=caption)
     labels = [device_label(item.node, item.name, n_nodes=len(nodes)) for item in resources]

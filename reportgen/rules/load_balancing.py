@@ -230,7 +230,7 @@ def _pair(
 
 def judge(loads: Sequence[NodeLoad], params: Params) -> Outcome:
     """Count (node, minute) with an uneven pair, and the pairs, over all nodes."""
-    pairs = [pair for load in loads for pair in load.pairs]
+    pairs = kit.concat(load.pairs for load in loads)
     n_gpus = [len(load.gpus) for load in loads]
     n_samples = max((gpu.n_samples for load in loads for gpu in load.gpus), default=0)
     missing = kit.reason_to_skip(
@@ -307,8 +307,8 @@ def _exhibits(
     if pairs:
         pairs = sorted(pairs, key=_nearness)
         title = "Distance of the utilization histograms of each pair of GPUs"
-        caption = "Jensen-Shannon distance over the whole job, 0 (equal) to 0.83; uneven above "
-        caption += f"{params.threshold:g}."
+        caption = f"""Jensen-Shannon distance over the whole job, 0 (equal) to 0.83; uneven above
+            {params.threshold:g}."""
         yield kit.table("distances", pairs, PairDistance, title=title, caption=caption)
     shown: list[GpuLoad] = []
     for load in sorted(loads, key=lambda load: min(map(_nearness, load.pairs), default=0.0)):
@@ -355,10 +355,10 @@ def from_details(counters: results.Counters, details: results.Details, params: P
         for other, distance in _members(others).items()
         if isinstance(distance, int | float)
     ]
-    findings = []
+    finding = None
     if pairs and counters.rule_triggered:
         distance, node, gpu, other = max(pairs)
-        found = IMPORTED.finding(
+        finding = IMPORTED.finding(
             measured=distance,
             threshold=params.threshold,
             where=Where(node=node, device=f"{gpu}, {other}"),
@@ -367,11 +367,9 @@ def from_details(counters: results.Counters, details: results.Details, params: P
             other=other,
             places=format_places([(its, f"{one} – {two}") for _, its, one, two in pairs]),
         )
-        findings.append(found)
     caption = "As AWS writes it: samples of 99 and 100 % are missing."
-    return Outcome(
-        findings=findings, exhibits=[_histogram(groups[:MOST_GROUPS], caption)] if groups else []
-    )
+    shown = [_histogram(groups[:MOST_GROUPS], caption)] if groups else []
+    return Outcome(findings=[finding], exhibits=shown)
 
 
 def _members(entry: JsonValue) -> Mapping[str, JsonValue]:

@@ -137,10 +137,7 @@ def loop_share(waiting: Sequence[Waiting]) -> Iterator[Exhibit]:
     waited_ns = sum(item.expected_ns for item in waiting)
     recorded_ns = sum(item.waited_ns for item in waiting)
     lost_ns = sum(item.unrecorded_ns for item in waiting)
-    parts_s = {
-        "waiting for data": waited_ns / NS_PER_S,
-        "rest of the loop": max(loop_ns - waited_ns, 0) / NS_PER_S,
-    }
+    parts = [("waiting for data", waited_ns), ("rest of the loop", max(loop_ns - waited_ns, 0))]
     caption = "Union of the waits of each worker, as part of its loop, summed over the workers."
     if lost_ns:
         caption += write(" {lost_ns:ns} without any record are left out.", lost_ns=lost_ns)
@@ -152,10 +149,11 @@ def loop_share(waiting: Sequence[Waiting]) -> Iterator[Exhibit]:
         )
     yield kit.ranking(
         "loop_share",
-        list(parts_s.items()),
+        parts,
         title="Waiting for data in the training loop",
         caption=caption,
         amount=("time_s", "s"),
+        per=NS_PER_S,
         roles=(Role.IO, Role.IDLE),
     )
 

@@ -212,9 +212,8 @@ def _exhibits(
     pairs = [(stage, item) for stage in job.stages[:MOST_STAGES] for item in _longest(stage)]
     caption = f"""In each stage the first {MOST_FUNCTIONS} by own and by cumulative time; profiles
         of the same stage are added up. {TIMES}"""
-    stages = results.column(
-        "stage", "", [stage.stage for stage, _ in pairs], type=results.ColumnType.TEXT
-    )
+    names = [stage.stage for stage, _ in pairs]
+    stages = results.column("stage", "", names, type=results.ColumnType.TEXT)
     columns = [stages, *kit.columns_of(pairs, _InStage)]
     title, kind = "Python functions by stage", ExhibitKind.TABLE
     yield results.exhibit("functions", kind, title=title, caption=caption, columns=columns)

@@ -6,19 +6,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from reportgen.facts import trend
 from reportgen.facts.breakdown import Breakdown, FunctionSums, breakdown_of, function_sums
 from reportgen.facts.distributions import Tally, tally_values
 from reportgen.facts.intervals import overlaps_any
 from reportgen.facts.resample import TimeBuckets, bucket_by_time
 from reportgen.facts.samples import minutes_of
 from reportgen.facts.steps import Loop, PhaseSteps, loop_of, phase_word, steps_of
-from reportgen.facts.trend import (
-    Integers,
-    above_median,
-    mean_and_deviation_ns,
-    outliers_by_minute,
-    trend_of,
-)
 from reportgen.profile import NO_STEP, NodeProfile, SpanTable
 from reportgen.profile.spans import empty_spans
 from reportgen.profile.system import device_order
@@ -159,8 +153,8 @@ class StepSeries:
     start_ns: int
     reach_ns: int
     aws_entry: Details | None
-    minute_ns: Integers
-    minute_outliers: Integers
+    minute_ns: trend.Integers
+    minute_outliers: trend.Integers
     slowdown: Slowdown | None
     outliers: tuple[SlowStep, ...]
     slowest: tuple[SlowStep, ...]
@@ -187,7 +181,7 @@ class NodeSteps:
 
     loop: Loop = merged(merge, default_factory=Loop)
     series: tuple[StepSeries, ...] = merged(concat, default=())
-    minute_ns: Integers = merged(
+    minute_ns: trend.Integers = merged(
         lambda parts: np.unique(np.concatenate(parts)),
         default_factory=lambda: np.empty(0, dtype=np.int64),
     )
@@ -221,11 +215,11 @@ def _series(spans: SpanTable, steps: PhaseSteps, params: Params) -> StepSeries:
     points_s = np.percentile(duration_s, (99, 95, 50))
     figures_s = (duration_s.mean(), duration_s.max(), *points_s, duration_s.min())
     stats_s = dict(zip(STATISTICS, map(float, figures_s), strict=True))
-    minute_ns, minute_outliers = outliers_by_minute(
+    minute_ns, minute_outliers = trend.outliers_by_minute(
         steps.end_ns, duration_ns, stddev=params.stddev, min_steps=params.min_steps
     )
     is_judged = minute_ns.size > 0
-    mean_ns, deviation_ns = mean_and_deviation_ns(duration_ns)
+    mean_ns, deviation_ns = trend.mean_and_deviation_ns(duration_ns)
     threshold_ns = mean_ns + params.stddev * deviation_ns
     is_outlier = (duration_ns > threshold_ns) & is_judged
     outliers, normal = steps.where(is_outlier), steps.where(~is_outlier)
@@ -238,7 +232,7 @@ def _series(spans: SpanTable, steps: PhaseSteps, params: Params) -> StepSeries:
         overlaps_any(own.start_ns, own.end_ns, some.start_ns, some.end_ns)
         for some in (outliers, normal)
     )
-    long = steps.where(above_median(duration_ns))
+    long = steps.where(trend.above_median(duration_ns))
     longest = np.lexsort((long.step, long.start_ns, -long.duration_ns))[:MOST_MEDIAN_OUTLIERS]
     bin_count, bin_edge_s = np.histogram(normal.duration_ns / NS_PER_S, bins=AWS_BINS)
     aws_entry: Details = {
@@ -278,7 +272,9 @@ def _series(spans: SpanTable, steps: PhaseSteps, params: Params) -> StepSeries:
     )
 
 
-def _slowdown(start_ns: Integers, duration_ns: Integers, *, min_steps: int) -> Slowdown | None:
+def _slowdown(
+    start_ns: trend.Integers, duration_ns: trend.Integers, *, min_steps: int
+) -> Slowdown | None:
     """Return how steps grow slower, ``None`` where they do not or there are too few."""
     if start_ns.size <= max(min_steps, N_BLOCKS):
         return None
@@ -287,7 +283,7 @@ def _slowdown(start_ns: Integers, duration_ns: Integers, *, min_steps: int) -> S
     first, last = float(np.median(usual[:_AT_AN_END])), float(np.median(usual[-_AT_AN_END:]))
     if first <= 0 or last < (1 + GROWTH_FROM_RATIO) * first:
         return None
-    if trend_of(usual).agreement < AGREEMENT_FROM:
+    if trend.trend_of(usual).agreement < AGREEMENT_FROM:
         return None
     sizes = np.array([block.size for block in durations])
     extra_ns = float((np.maximum(usual - first, 0) * sizes).sum())

@@ -321,6 +321,7 @@ def _steps_of_details(workers: Mapping[str, Mapping[str, Any]]) -> Exhibit:
     stats = [entry["step_stats"] for entry in entries]
     phases = [phase_word(str(entry.get("phase"))) for entry in entries]
     n_outliers = [number(entry.get("number_of_outliers")) for entry in entries]
+    stats_s = [(f"{key}_s", "s", [number(one.get(key)) for one in stats]) for key in STATISTICS]
     return results.exhibit(
         "steps",
         ExhibitKind.TABLE,
@@ -329,12 +330,7 @@ def _steps_of_details(workers: Mapping[str, Mapping[str, Any]]) -> Exhibit:
         columns=[
             results.column("worker", "", list(workers), type=results.ColumnType.TEXT),
             results.column("phase", "", phases, type=results.ColumnType.TEXT),
-            *kit.floats(
-                *(
-                    (f"{name}_s", "s", [number(one.get(name)) for one in stats])
-                    for name in STATISTICS
-                )
-            ),
+            *kit.floats(*stats_s),
             results.column("outliers", "", n_outliers, type=results.ColumnType.INT),
         ],
     )
