@@ -75,7 +75,10 @@ def mark(truth: Truth, answer: Answer) -> tuple[Mark, ...]:
     """Return a mark for each planted fault."""
     by_cost = sorted(truth.planted, key=lambda planted: -(planted.share_ratio or 0.0))
     causes = _causes_in_order(answer)
-    return tuple(_mark(truth, planted, answer, causes[: by_cost.index(planted) + 1]) for planted in truth.planted)
+    return tuple(
+        _mark(truth, planted, answer, causes[: by_cost.index(planted) + 1])
+        for planted in truth.planted
+    )
 
 
 def _causes_in_order(answer: Answer) -> list[str]:

@@ -15,18 +15,6 @@ from reportgen.facts.samples import minutes_of
 from reportgen.profile import NodeId, NodeProfile, SeriesKind, SystemTable
 from reportgen.results import (
     Cause,
-    Counters,
-    Details,
-    Exhibit,
-    Finding,
-    JsonValue,
-    Reason,
-    ReasonCode,
-    Role,
-    RuleId,
-    Section,
-    Severity,
-    Where,
 )
 from reportgen.rules import kit
 from reportgen.rules.base import About, Need, Outcome, Rule, param

@@ -231,9 +231,7 @@ def _slow_worker(params: Params, rng: np.random.Generator, gain: float) -> Chang
     if machine.workers_per_node == 1:
         places.append(node_name(node))
     ratio = gain * _cycle(params) / params.compute_s
-    return Change(
-        base=params, bad={"slow_rank": rank, "slow_ratio": ratio}, places=tuple(places)
-    )
+    return Change(base=params, bad={"slow_rank": rank, "slow_ratio": ratio}, places=tuple(places))
 
 
 def _gpu_underused(params: Params, rng: np.random.Generator, _gain: float) -> Change:
@@ -271,7 +269,9 @@ def _gpu_idle(params: Params, rng: np.random.Generator, _gain: float) -> Change:
         f"{node_name(node)}/gpu{index}" for index in range(machine.gpus - n_idle, machine.gpus)
     )
     return Change(
-        base=params, bad={"n_idle_gpus": n_idle, "idle_node": node}, places=(*places, node_name(node))
+        base=params,
+        bad={"n_idle_gpus": n_idle, "idle_node": node},
+        places=(*places, node_name(node)),
     )
 
 
@@ -290,9 +290,7 @@ def _gpu_stopped(params: Params, rng: np.random.Generator, gain: float) -> Chang
     stop_ratio = float(np.clip(1 - share * float(rng.uniform(1, 2)), 0.15, 0.9))
     which = int(rng.integers(len(gpus)))
     places = (gpus[which], gpus[which].partition("/")[0])
-    return Change(
-        base=params, bad={"stopped_gpu": which, "stop_ratio": stop_ratio}, places=places
-    )
+    return Change(base=params, bad={"stopped_gpu": which, "stop_ratio": stop_ratio}, places=places)
 
 
 def _gpu_imbalance(params: Params, rng: np.random.Generator, gain: float) -> Change:

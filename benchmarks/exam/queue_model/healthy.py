@@ -38,7 +38,10 @@ def _noisy_steps(params: Params, rng: np.random.Generator) -> Params:
 
 def _varying_lengths(params: Params, rng: np.random.Generator) -> Params:
     return replace(
-        params, step_noise=Noise.GAMMA, step_spread=0.01, length_spread=float(rng.uniform(0.15, 0.4))
+        params,
+        step_noise=Noise.GAMMA,
+        step_spread=0.01,
+        length_spread=float(rng.uniform(0.15, 0.4)),
     )
 
 
