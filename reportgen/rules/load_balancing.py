@@ -44,19 +44,13 @@ ABOUT = About(
 UNEVEN = kit.Message(
     id="BAL-1",
     cause=results.Cause.GPU_IMBALANCE,
-    title=(
-        "Work is shared unevenly on {pair.node}: {pair.gpu} is used {pair.means_pct[0]:pct}, "
-        "{pair.other_gpu} {pair.means_pct[1]:pct}"
-    ),
-    text=(
-        "The histograms of {pair.gpu} and {pair.other_gpu} last lay {measured:.2f} apart "
-        "(Jensen-Shannon distance, 0 to 0.83; threshold {threshold:g}). Share of the node's work: "
-        "{shares}. {affected} of GPUs exceeded the threshold: {places}."
-    ),
-    advice=(
-        "Give every GPU the same work: DistributedDataParallel instead of DataParallel, batches "
-        "and shards of equal size, and nothing extra on the first GPU."
-    ),
+    title="""Work is shared unevenly on {pair.node}: {pair.gpu} is used {pair.means_pct[0]:pct},
+        {pair.other_gpu} {pair.means_pct[1]:pct}""",
+    text="""The histograms of {pair.gpu} and {pair.other_gpu} last lay {measured:.2f} apart
+        (Jensen-Shannon distance, 0 to 0.83; threshold {threshold:g}). Share of the node's work:
+        {shares}. {affected} of GPUs exceeded the threshold: {places}.""",
+    advice="""Give every GPU the same work: DistributedDataParallel instead of DataParallel, batches
+        and shards of equal size, and nothing extra on the first GPU.""",
     unit="Jensen-Shannon distance",
     exhibit="work",
 )

@@ -13,9 +13,6 @@ from reportgen.facts import usage
 from reportgen.facts.intervals import runs_of
 from reportgen.facts.samples import minutes_of
 from reportgen.profile import NodeId, NodeProfile, SeriesKind, SystemTable
-from reportgen.results import (
-    Cause,
-)
 from reportgen.rules import kit
 from reportgen.rules.base import About, Need, Outcome, Rule, param
 from reportgen.units import NS_PER_S, seconds
@@ -41,7 +38,7 @@ _TEXT = (
 )
 AT_LIMIT = kit.Message(
     id="SYS-5",
-    cause=Cause.NETWORK_INPUT,
+    cause=results.Cause.NETWORK_INPUT,
     title="A GPU idles while the network is busy: {share_pct:pct} of the job",
     text=_TEXT + "The limit is {longest.limit_bytes_per_s:bytes}/s, as given.",
     advice="""Read smaller or compressed records, keep a local copy of what is read again, or take

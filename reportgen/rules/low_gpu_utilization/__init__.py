@@ -54,15 +54,11 @@ UNDER_USED = kit.Message(
 BEGAN_LATE = replace(
     UNDER_USED,
     cause=results.Cause.LONG_START,
-    title=(
-        "GPU begins late: {gpu.gpu} on {gpu.node} idles for the first {gpu.edge.pct:pct} of the "
-        "time"
-    ),
+    title="""GPU begins late: {gpu.gpu} on {gpu.node} idles for the first {gpu.edge.pct:pct} of the
+        time""",
     text=UNDER_USED.text + " It first worked {gpu.edge.length_ns:ns} after its first sample.",
-    advice=(
-        "Shorten what runs before its work begins: downloads, preprocessing, compilation, waiting "
-        "for other workers."
-    ),
+    advice="""Shorten what runs before its work begins: downloads, preprocessing, compilation,
+        waiting for other workers.""",
 )
 STOPPED = replace(
     BEGAN_LATE,
@@ -92,20 +88,14 @@ RELIEVE_HOST = """Relieve the host first: in {gpu.hot_when_idle_pct:pct} of the 
 FLUCTUATING = kit.Message(
     id="GPU-2",
     cause=results.Cause.GPU_SWINGS,
-    title=(
-        "GPU swings between busy and idle: {gpu.gpu} on {gpu.node} is idle {gpu.work_idle_pct:pct} "
-        "of its working time"
-    ),
-    text=(
-        "In {fault.work_ns.size:n} of {gpu.judged_minutes:count judged minute} the last "
-        "{params.window:count sample} reached above {params.threshold_p95:pct} (95th percentile) "
-        "and fell below {threshold:pct} (5th percentile, {measured:pct} at the lowest). While at "
-        "work this GPU was used {gpu.work_mean_pct:pct} on average. This concerns {concerned}."
-    ),
-    advice=(
-        "Find what the GPU waits for between its bursts: data loading, synchronisation with other "
-        "GPUs, checkpoints or logging."
-    ),
+    title="""GPU swings between busy and idle: {gpu.gpu} on {gpu.node} is idle
+        {gpu.work_idle_pct:pct} of its working time""",
+    text="""In {fault.work_ns.size:n} of {gpu.judged_minutes:count judged minute} the last
+        {params.window:count sample} reached above {params.threshold_p95:pct} (95th percentile) and
+        fell below {threshold:pct} (5th percentile, {measured:pct} at the lowest). While at work
+        this GPU was used {gpu.work_mean_pct:pct} on average. This concerns {concerned}.""",
+    advice="""Find what the GPU waits for between its bursts: data loading, synchronisation with
+        other GPUs, checkpoints or logging.""",
     exhibit="utilization",
 )
 
