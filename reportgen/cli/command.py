@@ -19,7 +19,7 @@ from reportgen.cli.notebooks import NOTEBOOKS, copy_notebook
 from reportgen.cli.places import OutputType, reach_buckets
 from reportgen.cli.progress import watching
 from reportgen.cli.settings import FormatsType, communication_settings, read_settings, top_settings
-from reportgen.cli.streams import open_closed_streams, say_path, say_verdict
+from reportgen.cli.streams import open_closed_streams, print_path, print_verdict
 from reportgen.errors import EXIT_FAILED, ReportgenError
 
 if TYPE_CHECKING:
@@ -203,8 +203,8 @@ def command(
             outcome = make_report(options, watcher)
             made = str(outcome.path)
     if not quiet and sys.stderr.isatty():
-        say_verdict(outcome.report)
-    say_path(made)
+        print_verdict(outcome.report)
+    print_path(made)
     if opens:
         webbrowser.open(outcome.path.resolve().as_uri())
     if fail_on is not None and _is_met(fail_on, outcome.report):
@@ -231,7 +231,7 @@ def _run() -> int:
         err.show()
         return err.exit_code
     except ReportgenError as err:
-        _say_error(err)
+        _print_error(err)
         return err.exit_code
     except (KeyboardInterrupt, click.Abort):
         click.echo("Interrupted; the earlier report, if any, is as it was.", err=True)
@@ -255,7 +255,7 @@ def _leave(code: int) -> NoReturn:
     os._exit(code)
 
 
-def _say_error(err: ReportgenError) -> None:
+def _print_error(err: ReportgenError) -> None:
     click.echo(f"error: {err.message}", err=True)
     if err.hint:
         click.echo(f"       {err.hint}", err=True)

@@ -175,7 +175,7 @@ def top_functions(
     return functions.sort_values(by, ascending=False, kind="stable", ignore_index=True).head(n)
 
 
-def say_own_time(functions: pd.DataFrame, *, n: int = 3) -> str:
+def describe_own_time(functions: pd.DataFrame, *, n: int = 3) -> str:
     """Return the sentence that names the ``n`` functions with most time of their own.
 
     ``functions`` (from ``PythonProfiles.functions``) is empty where no profile covers the time.

@@ -115,7 +115,7 @@ def places_in_job(rows: pd.DataFrame, framework: pd.DataFrame) -> NDArray[np.obj
     return places
 
 
-def say_places(rows: pd.DataFrame, framework: pd.DataFrame, *, what: str) -> str:
+def describe_places(rows: pd.DataFrame, framework: pd.DataFrame, *, what: str) -> str:
     """Return the sentence that says how many instants lie where in the job.
 
     ``what`` the instants are: ``"samples with a bottleneck"``.

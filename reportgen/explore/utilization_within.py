@@ -80,7 +80,7 @@ def utilization_inside(system: pd.DataFrame, groups: Mapping[str, pd.DataFrame])
     return pd.DataFrame(rows)
 
 
-def say_stall(use: pd.DataFrame, *, slow: str, normal: str) -> str:
+def describe_stall(use: pd.DataFrame, *, slow: str, normal: str) -> str:
     """Return the sentence about a stall when CPU and GPU are both lower in slow intervals.
 
     ``use`` is from ``utilization_inside``; ``slow`` and ``normal`` name two of its groups. Empty

@@ -58,7 +58,7 @@ def find_credentials(region: str) -> Mapping[str, Any]:
         raise PlaceError(
             "No AWS credentials found (looked at: environment, profiles, container role, "
             "instance role).",
-            hint="Run `aws sso login`, set AWS_PROFILE, or pass --no-sign-request." + _say_extra(),
+            hint="Run `aws sso login`, set AWS_PROFILE, or pass --no-sign-request." + _extra_hint(),
         )
     return found
 
@@ -68,7 +68,7 @@ def is_unsigned() -> bool:
     return os.environ.get("AWS_SKIP_SIGNATURE", "").lower() in {"1", "true"}
 
 
-def _say_extra() -> str:
+def _extra_hint() -> str:
     is_needed = bool(_profile_files()) and not _has_extra()
     return f" To read profiles: {_EXTRA}." if is_needed else ""
 

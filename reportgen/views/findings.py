@@ -9,7 +9,7 @@ from reportgen.results import Cause, Finding, Severity
 from reportgen.text import format_pct, join_names
 from reportgen.views.exhibits import anchor_of
 from reportgen.views.outline import link_of, title_of
-from reportgen.views.values import Shown, prose, say, say_interval, shorten
+from reportgen.views.values import Shown, format_interval, format_value, prose, shorten
 
 _WORDS = {Severity.CRITICAL: "Critical", Severity.WARNING: "Warning", Severity.INFO: "Info"}
 _HEADROOM = 1.15
@@ -99,11 +99,13 @@ def card_of(rule_id: str, finding: Finding, report: Report) -> Card:
         title=prose(shorten(finding.title, most=LONGEST_TITLE).text),
         text=prose(finding.text),
         advice=prose(finding.advice),
-        measured="" if finding.measured is None else prose(say(finding.measured, finding.unit)),
-        threshold=_say_threshold(finding),
+        measured=""
+        if finding.measured is None
+        else prose(format_value(finding.measured, finding.unit)),
+        threshold=_format_threshold(finding),
         gauge=gauge_of(finding),
         places=tuple(shorten(part) for part in (where.node, where.device) if part),
-        when=prose(say_interval(where.start_s, where.end_s, is_unix=is_unix)),
+        when=prose(format_interval(where.start_s, where.end_s, is_unix=is_unix)),
         gain=gain,
         gain_note=gain_note,
         part=_part(finding),
@@ -128,12 +130,12 @@ def gauge_of(finding: Finding) -> Gauge | None:
     )
 
 
-def _say_threshold(finding: Finding) -> str:
+def _format_threshold(finding: Finding) -> str:
     """Write the threshold; a unit of several words stands behind the measured value alone."""
     if finding.threshold is None:
         return ""
     is_repeated = finding.measured is not None and " " in finding.unit
-    return prose(say(finding.threshold, "" if is_repeated else finding.unit))
+    return prose(format_value(finding.threshold, "" if is_repeated else finding.unit))
 
 
 def _gain(finding: Finding) -> tuple[str, str]:

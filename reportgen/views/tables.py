@@ -12,13 +12,13 @@ from reportgen.views.values import (
     Shown,
     exact_name,
     exactly,
+    format_column,
+    format_instant,
+    format_moment,
     heading_of,
     instant_scale,
     is_instant,
     is_moment,
-    say_column,
-    say_instant,
-    say_moment,
     shown_value,
 )
 
@@ -139,7 +139,7 @@ def _common_day(columns: Sequence[Column]) -> str | None:
 def _instants(column: Column, stop: int) -> list[str]:
     """Write a column's instants; those in µs to the microsecond."""
     scale = instant_scale(column)
-    write = say_instant if scale == 1 else say_moment
+    write = format_instant if scale == 1 else format_moment
     return [
         write(value * scale) if isinstance(value, int | float) else ABSENT
         for value in column.values[:stop]
@@ -186,7 +186,7 @@ def _cells(
     if is_moment(column):
         return [_moment(value, instant_scale(column)) for value in values]
     if column.type is ColumnType.FLOAT and not column.unit and row_units is None:
-        texts = zip(say_column(numbers(values)), values, strict=True)
+        texts = zip(format_column(numbers(values)), values, strict=True)
         return [Shown(text=text, exact=exactly(value)) for text, value in texts]
     if row_units is not None and not column.unit:
         pairs = zip(values, row_units[:stop], strict=True)

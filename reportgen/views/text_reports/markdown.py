@@ -11,7 +11,7 @@ from reportgen.views.facts import facts_of
 from reportgen.views.findings import Card, cards_of
 from reportgen.views.outline import about_of
 from reportgen.views.sections.opening import LONGEST_JOB_NAME, check_groups, losses_of
-from reportgen.views.values import heading_of, say, shorten
+from reportgen.views.values import format_value, heading_of, shorten
 from reportgen.views.verdict import verdict_of
 
 MOST_FINDINGS = 20
@@ -111,7 +111,7 @@ def _exhibit_table(item: Exhibit) -> Iterator[str]:
 
 def _texts(column: Column) -> list[str]:
     return [
-        value.replace("_", " ") if isinstance(value, str) else say(value, column.unit)
+        value.replace("_", " ") if isinstance(value, str) else format_value(value, column.unit)
         for value in column.values
     ]
 

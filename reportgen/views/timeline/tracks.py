@@ -15,7 +15,7 @@ from reportgen.views.charts.layout import ChartContext, UnitScale
 from reportgen.views.color_roles import PLAIN, hue_of
 from reportgen.views.exhibits import anchor_of
 from reportgen.views.outline import exhibits_of, is_drawn, title_of
-from reportgen.views.values import say, shorten
+from reportgen.views.values import format_value, shorten
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -213,7 +213,7 @@ def _intervals_of(exhibit: Exhibit) -> Iterator[tuple[str, float | None, float |
         steps = zip(columns["worker"], columns["step"], starts, lengths, strict=True)
         for worker, step, start, length in steps:
             end = None if start is None or length is None else start + length
-            yield f"{worker}: step {step}, {say(length, 's')}", start, end
+            yield f"{worker}: step {step}, {format_value(length, 's')}", start, end
 
 
 def _kept(name: str, spans: Sequence[Span]) -> Lane:
