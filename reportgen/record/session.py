@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shlex
 import shutil
+import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -14,7 +17,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from reportgen.errors import ConfigError
-from reportgen.record.folder import Recording, boot_token, open_recording
+from reportgen.record.folder import (
+    Recording,
+    boot_token,
+    is_alive,
+    open_recording,
+    process_start,
+)
 from reportgen.record.ranks import ranks_said
 from reportgen.record.runs import Run, program_name
 from reportgen.record.sampler import Sampler
@@ -141,8 +150,34 @@ def _make_report(root: Path) -> None:
         say(f"the report could not be made (exit code {code}); the recording is complete")
 
 
+def attach(options: RecordOptions, pid: int) -> int:
+    """Record the machine while a process lives that records itself, a notebook's say.
+
+    What its variables must be is written to stdout as one line of JSON. SIGTERM ends it.
+    """
+    recording, run = _begin(options)
+    ended = threading.Event()
+    signal.signal(signal.SIGTERM, lambda *_: ended.set())
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the process that is recorded
+    started = process_start(pid)
+    sampler = Sampler(recording, every_s=options.every_s, command_pid=pid, version=options.version)
+    sampler.start()
+    sys.stdout.write(json.dumps(added_variables(options, recording)) + "\n")
+    sys.stdout.flush()
+    while is_alive(pid, started) and not ended.wait(options.every_s):
+        pass
+    _finish(options, recording, run, sampler, 0)
+    return 0
+
+
 def environment(options: RecordOptions, recording: Recording) -> dict[str, str]:
     """Return the environment of the command: ours, and what the injected folder reads."""
+    before = {key: value for key, value in os.environ.items() if not key.startswith(_OURS)}
+    return before | added_variables(options, recording)
+
+
+def added_variables(options: RecordOptions, recording: Recording) -> dict[str, str]:
+    """Return the variables that make a process record itself."""
     clock = recording.clock
     added = {
         "REPORTGEN_RECORD_DIR": str(recording.root),
@@ -155,8 +190,7 @@ def environment(options: RecordOptions, recording: Recording) -> dict[str, str]:
     }
     if options.trace is not None:
         added["REPORTGEN_RECORD_TRACE"] = options.trace
-    before = {key: value for key, value in os.environ.items() if not key.startswith(_OURS)}
-    return before | added
+    return added
 
 
 _OURS = "REPORTGEN_RECORD_"

@@ -37,7 +37,7 @@ _MINUTE_S, _HOUR_S = 60, 3_600
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SystemFile:
-    """A file of a node: a minute from ``minute_s`` on, in seconds UTC, or an hour's rest, packed."""
+    """A file of a node: the minute ``minute_s`` (seconds UTC), or the rest of its hour, packed."""
 
     location: Location
     key: str
