@@ -94,7 +94,10 @@ def _folders(groups: Path, own: Path) -> Iterator[Path]:
     except OSError:
         return
     for line in lines:
-        _, controllers, path = line.split(":", 2)
+        _, _, found = line.partition(":")
+        controllers, colon, path = found.partition(":")
+        if not colon:
+            continue
         top = groups / controllers if controllers else groups
         inside = Path(path.lstrip("/"))
         for folder in (inside, *inside.parents):

@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import os
 import pty
+import shlex
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -85,15 +87,11 @@ class Terminal:
         os.waitpid(self._pid, 0)
 
     def _read(self) -> str:
-        try:
+        with suppress(OSError):
             self.output += os.read(self._fd, 65_536).decode(errors="replace")
-        except (BlockingIOError, OSError):
-            pass
         return self.output
 
 
 def shell_words(command: Sequence[str]) -> str:
     """Return a command as one types it."""
-    import shlex
-
     return shlex.join(command)
