@@ -13,7 +13,9 @@ from reportgen.formats.trace_events.rows import Vocabulary
 from reportgen.profile import SpanSource
 
 _END_MARKER = re.compile(r"(?P<job>(?:.*/)?)(?:system|framework)/training_job_end\.ts")
-_SYSTEM = re.compile(r"(?P<job>(?:.*/)?)system/(?:.*/)?(?P<stamp>\d{10})\.(?P<node>[^/]+)\.json")
+_SYSTEM = re.compile(
+    r"(?P<job>(?:.*/)?)system/(?:.*/)?(?P<stamp>\d{10})\.(?P<node>[^/]+)\.json(?:\.gz)?"
+)
 _EVENTS = re.compile(
     r"(?P<job>(?:.*/)?)framework/(?:.*/)?pevents/(?:.*/)?"
     r"(?P<stamp>\d{1,18})_(?P<id>[^/]+)_(?P<suffix>[^/_.]+)\.json"
