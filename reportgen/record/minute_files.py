@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import gzip
-import os
-import re
-import shutil
 import time
 from contextlib import suppress
 from pathlib import Path
 
 from reportgen.record.folder import append_text
+from reportgen.record.packing import pack_event_hour, pack_system_hour
 
 _NS_PER_S = 1_000_000_000
-_PACK_LEVEL = 6
 
 
 class MinuteFiles:
@@ -34,7 +30,7 @@ class MinuteFiles:
         """Append the lines of a tick."""
         seconds = now_ns // _NS_PER_S
         minute_s = seconds - seconds % 60
-        hour = self._folder / time.strftime("%Y%m%d%H", time.gmtime(minute_s))
+        hour = self._folder / _hour_of(minute_s)
         try:
             if hour != self._hour:
                 hour.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -46,43 +42,15 @@ class MinuteFiles:
             self.why_lost = err.strerror or type(err).__name__
 
     def pack_closed_hours(self, now_ns: int) -> None:
-        """Pack this node's files of hours that are over, each into one; see ``pack_hour``."""
-        present = time.strftime("%Y%m%d%H", time.gmtime(now_ns // _NS_PER_S))
-        with suppress(OSError):
-            for hour in sorted(self._folder.iterdir()):
-                if hour.name < present:
-                    pack_hour(hour, self._node)
+        """Pack this node's files of hours that are over; what cannot be packed stays as it is."""
+        present = _hour_of(now_ns // _NS_PER_S)
+        events = self._folder.parents[1] / "framework" / "pevents"
+        for folder, pack in ((self._folder, pack_system_hour), (events, pack_event_hour)):
+            with suppress(OSError):
+                for hour in sorted(folder.iterdir()):
+                    if hour.name < present:
+                        pack(hour, self._node)
 
 
-def pack_hour(hour: Path, node: str) -> None:
-    """Pack a node's minute files of an hour into one ``.json.gz`` and remove them.
-
-    The packed file is complete before the others go. Where a kill leaves both, the reader takes
-    equal samples once.
-
-    Raises:
-        OSError: the folder is full, say; the minute files are still there.
-    """
-    name = re.compile(rf"\d{{10}}\.{re.escape(node)}\.json")
-    minutes = sorted(path for path in hour.iterdir() if name.fullmatch(path.name))
-    if not minutes:
-        return
-    target = hour / f"{minutes[0].name}.gz"
-    if target.exists():  # packed before; these came later, or a kill left them
-        target = hour / f"{int(minutes[0].name[:10]) + 1}.{node}.json.gz"
-    part = target.with_name(f"{target.name}.tmp")
-    try:
-        number = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-        with (
-            os.fdopen(number, "wb") as raw,
-            gzip.GzipFile("", "wb", _PACK_LEVEL, raw, mtime=0) as packed,
-        ):
-            for path in minutes:
-                with path.open("rb") as file:
-                    shutil.copyfileobj(file, packed)
-    except OSError:
-        part.unlink(missing_ok=True)
-        raise
-    part.replace(target)
-    for path in minutes:
-        path.unlink(missing_ok=True)
+def _hour_of(seconds: int) -> str:
+    return time.strftime("%Y%m%d%H", time.gmtime(seconds))
