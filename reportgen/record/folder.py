@@ -68,9 +68,9 @@ def open_recording(root: Path, *, with_host_name: bool) -> Recording:
         OSError: the folder cannot be made or written.
     """
     nodes = root / "recorder" / "nodes"
-    nodes.mkdir(mode=0o700, parents=True, exist_ok=True)
-    with suppress(OSError):
-        (root / "recorder" / "runs").mkdir(mode=0o700, exist_ok=True)
+    root.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(nodes)
+    make_folder(root / "recorder" / "runs")
     identity, clock = _identity(), read_clock()
     claim = {"identity": identity, "wall_ns": clock.wall_ns, "monotonic_ns": clock.monotonic_ns}
     names = [_host_name()] if with_host_name else (f"node-{n}" for n in range(1, MOST_NODES))
@@ -115,6 +115,12 @@ def _digest(text: str) -> str:
 
 
 # One file, one writer
+
+
+def make_folder(path: Path) -> None:
+    """Make a folder and those above it, for our eyes only; one that is there stays as it is."""
+    for folder in (*reversed(path.parents), path):
+        folder.mkdir(mode=0o700, exist_ok=True)
 
 
 def create_exclusively(path: Path, content: Mapping[str, object]) -> bool:

@@ -6,7 +6,7 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-from reportgen.record.folder import append_text
+from reportgen.record.folder import append_text, make_folder
 from reportgen.record.packing import pack_event_hour, pack_system_hour
 
 _NS_PER_S = 1_000_000_000
@@ -33,7 +33,7 @@ class MinuteFiles:
         hour = self._folder / _hour_of(minute_s)
         try:
             if hour != self._hour:
-                hour.mkdir(mode=0o700, parents=True, exist_ok=True)
+                make_folder(hour)
                 self._hour = hour
             append_text(hour / f"{minute_s}.{self._node}.json", lines)
         except OSError as err:

@@ -17,6 +17,7 @@ from reportgen.record.folder import (
     Recording,
     create_exclusively,
     is_alive,
+    make_folder,
     process_start,
     read_json,
     replace_json,
@@ -73,7 +74,7 @@ class Run:
         replace_json(self._path, {**self._entry, **ended})
         if not any(self._still_runs(entry) for entry in self._others()):
             marker = self._recording.root / _END_MARKER
-            marker.parent.mkdir(mode=0o700, exist_ok=True)
+            make_folder(marker.parent)
             os.close(os.open(marker, os.O_WRONLY | os.O_CREAT, 0o600))
 
     def _still_runs(self, entry: Mapping[str, Any]) -> bool:

@@ -13,6 +13,7 @@ from reportgen.record.folder import (
     Recording,
     SamplerLock,
     append_text,
+    make_folder,
     read_clock,
     replace_json,
 )
@@ -150,7 +151,7 @@ class Sampler:
         line = f'{{"wall_ns":{pair.wall_ns},"monotonic_ns":{pair.monotonic_ns}}}\n'
         with suppress(OSError):
             clocks = root / "recorder" / "clocks"
-            clocks.mkdir(mode=0o700, exist_ok=True)
+            make_folder(clocks)
             append_text(clocks / f"recorder-{node}.jsonl", line)
             name = "recorder.json" if node == "node-1" else f"recorder.{node}.json"
             replace_json(root / name, self._card(limits, begun_ns, now_ns))
