@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from reportgen.formats.decompression import Packing, unpacked
 from reportgen.formats.diagnostics import Diagnostics
 from reportgen.formats.format import Claim, EventFile, FileRole, Format, worker_of
 from reportgen.formats.horovod import with_instants
@@ -13,10 +14,12 @@ from reportgen.formats.trace_events.rows import Vocabulary
 from reportgen.profile import SpanSource
 
 _END_MARKER = re.compile(r"(?P<job>(?:.*/)?)(?:system|framework)/training_job_end\.ts")
-_SYSTEM = re.compile(r"(?P<job>(?:.*/)?)system/(?:.*/)?(?P<stamp>\d{10})\.(?P<node>[^/]+)\.json")
+_SYSTEM = re.compile(
+    r"(?P<job>(?:.*/)?)system/(?:.*/)?(?P<stamp>\d{10})\.(?P<node>[^/]+)\.json(?:\.gz)?"
+)
 _EVENTS = re.compile(
     r"(?P<job>(?:.*/)?)framework/(?:.*/)?pevents/(?:.*/)?"
-    r"(?P<stamp>\d{1,18})_(?P<id>[^/]+)_(?P<suffix>[^/_.]+)\.json"
+    r"(?P<stamp>\d{1,18})_(?P<id>[^/]+)_(?P<suffix>[^/_.]+)\.json(?:\.gz)?"
 )
 _UNFINISHED = re.compile(
     r"(?P<job>(?:.*/)?)framework/(?:.*/)?(?P<id>[^/]+)_(?P<suffix>[^/_.]+)(?:\.json)?\.tmp"
@@ -80,7 +83,7 @@ def _config(key: str) -> Claim | None:
 
 
 def _has_base(head: bytes) -> bool:
-    return _BASE in head
+    return _BASE in b"".join(unpacked((head,), Packing()))
 
 
 def _read_timeline(
@@ -90,7 +93,10 @@ def _read_timeline(
     problems: Diagnostics,
     vocabulary: Vocabulary,
 ) -> FileEvents:
-    content = b"".join(blocks)
+    packing = Packing()
+    content = b"".join(unpacked(blocks, packing))
+    if packing.is_damaged or packing.is_cut_off:
+        problems.remark("This packed file is damaged; its beginning was read.", path=file.key)
     events = read_event_file(content, file.key, problems, vocabulary=vocabulary)
     if file.claim.source is SpanSource.SMDATAPARALLEL:
         problems.remark(_SAY_UNTESTED)
