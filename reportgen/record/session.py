@@ -27,7 +27,7 @@ from reportgen.record.folder import (
 from reportgen.record.ranks import ranks_said
 from reportgen.record.runs import Run, program_name
 from reportgen.record.sampler import Sampler
-from reportgen.record.supervise import NotStartedError, start, wait
+from reportgen.record.supervise import Child, NotStartedError, start, wait
 
 INJECTED = Path(__file__).parent / "injected"
 _SAMPLER_ENDS_S = 5.0
@@ -119,9 +119,13 @@ def _record(options: RecordOptions, recording: Recording, run: Run) -> int:
         recording, every_s=options.every_s, command_pid=child.pid, version=options.version
     )
     sampler.start()
+    watcher = _start_watch(recording.root, child) if options.watches else None
     exit_code = wait(child)
     try:
         _finish(options, recording, run, sampler, exit_code)
+        if watcher is not None:
+            say("waiting for the last report of --watch")
+            os.waitpid(watcher, 0)
     except Exception as err:  # noqa: BLE001  # the command's answer must reach its caller
         say(f"the recording could not be finished: {type(err).__name__}: {err}")
     return exit_code
@@ -139,6 +143,21 @@ def _finish(
     _say_end(recording, losses)
     if options.makes_report:
         _make_report(recording.root)
+
+
+def _start_watch(root: Path, child: Child) -> int:
+    """Start ``reportgen watch`` in a session of its own, where Ctrl-C does not reach it."""
+    page = str(report_folder(root))
+    words = ["-m", "reportgen.cli", "watch", str(root), "--output", page, "--quiet"]
+    null = [(os.POSIX_SPAWN_OPEN, number, os.devnull, os.O_RDWR, 0) for number in (0, 1)]
+    return os.posix_spawn(
+        sys.executable,
+        [sys.executable, *words],
+        os.environ,
+        file_actions=null,
+        setsid=True,
+        setsigmask=child.mask_before,
+    )
 
 
 def _make_report(root: Path) -> None:
