@@ -9,7 +9,7 @@ from reportgen.results import Exhibit, ExhibitKind, exhibit
 from reportgen.text import format_bytes, format_count, format_duration, join_names
 
 _NOTHING = "–"
-_NO_STEPS = (
+NO_STEPS_HINT = (
     "No step was seen. Steps come from PyTorch's optimizers and data loaders, from Lightning, "
     "Hugging Face and Keras, or from reportgen.step() in the script."
 )
@@ -36,7 +36,7 @@ def recording_table(recording: Recording) -> Exhibit:
 
 def _caption(recording: Recording) -> str:
     if not recording.step_sources:
-        return _NO_STEPS
+        return NO_STEPS_HINT
     frameworks = [f"{name} {version}" for name, version in recording.frameworks.items()]
     within = f", with {join_names(frameworks)}" if frameworks else ""
     return f"Steps come from the {join_names(recording.step_sources)}{within}."

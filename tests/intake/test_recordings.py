@@ -112,8 +112,10 @@ def test_faults_of_hooks_are_remarked_once_with_their_count(tmp_path: Path) -> N
     found = job(tmp_path, {"recorder.json": CARD, "recorder/faults/0-node-1-7.jsonl": lines})
 
     assert remarks(found) == [
-        "The hook torch.optimizer failed (TypeError) and was switched off; what it records is "
-        "missing from then on, 2 times.",
+        (
+            "The hook torch.optimizer failed (TypeError) and was switched off; what it records is "
+            "missing from then on, 2 times."
+        ),
         "An interpreter ignored PYTHONPATH; its steps were not seen.",
     ]
 
