@@ -328,8 +328,8 @@ def _missing(job: Negotiations, params: Params) -> results.Reason | str:
     if job.n_negotiations >= params.min_negotiations:
         return ""
     if job.n_negotiations or job.n_unclear:
-        text = write(TOO_FEW, n_negotiations=job.n_negotiations, least=params.min_negotiations)
-        return results.Reason(code=results.ReasonCode.TOO_FEW_SAMPLES, text=text)
+        least = params.min_negotiations
+        return kit.too_few(TOO_FEW, n_negotiations=job.n_negotiations, least=least)
     return write(NO_NEGOTIATION, n_events=job.n_events) if job.n_events else NO_TIMELINE
 
 

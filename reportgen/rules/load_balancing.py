@@ -99,13 +99,10 @@ class Params:
 
 @row
 class GpuLoad:
-    """Work of one GPU.
+    """Work of one GPU, and its share of the sum of the means of its node's GPUs.
 
-    Attributes:
-        share_pct: its share of the sum of the means of its node's GPUs.
-        is_used: whether the job uses it from start to end, or no longer than it uses the others.
-        counts: (50,) histogram of its samples, [0, 2) ... [98, 100].
-        aws_counts: (49,) as AWS writes it.
+    ``is_used``: from start to end, or no longer than the others. ``counts`` are (50,) samples in
+    [0, 2) ... [98, 100], ``aws_counts`` (49,) as AWS writes them.
     """
 
     node: str = col()

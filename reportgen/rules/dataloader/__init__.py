@@ -70,12 +70,10 @@ def _missing(job: NodeLoaders) -> Reason | None:
     if not job.n_events:
         text = "No framework event is about loading data."
         return Reason(code=ReasonCode.NO_EVENTS, text=text)
-    if n_seconds > LEAST_SECONDS and job.cores:
-        return None
-    text = "Without system metrics the number of cores is unknown."
     if n_seconds <= LEAST_SECONDS:
-        text = write(texts.TOO_SHORT, n_seconds=n_seconds, least=LEAST_SECONDS)
-    return Reason(code=ReasonCode.TOO_FEW_SAMPLES, text=text)
+        return kit.too_few(texts.TOO_SHORT, n_seconds=n_seconds, least=LEAST_SECONDS)
+    unknown = kit.too_few("Without system metrics the number of cores is unknown.")
+    return None if job.cores else unknown
 
 
 def _details(job: NodeLoaders) -> Details:
