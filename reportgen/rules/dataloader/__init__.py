@@ -70,10 +70,12 @@ def _missing(job: NodeLoaders) -> Reason | None:
     if not job.n_events:
         text = "No framework event is about loading data."
         return Reason(code=ReasonCode.NO_EVENTS, text=text)
+    if n_seconds > LEAST_SECONDS and job.cores:
+        return None
+    text = "Without system metrics the number of cores is unknown."
     if n_seconds <= LEAST_SECONDS:
-        return kit.too_few(texts.TOO_SHORT, n_seconds=n_seconds, least=LEAST_SECONDS)
-    unknown = kit.too_few("Without system metrics the number of cores is unknown.")
-    return None if job.cores else unknown
+        text = write(texts.TOO_SHORT, n_seconds=n_seconds, least=LEAST_SECONDS)
+    return Reason(code=ReasonCode.TOO_FEW_SAMPLES, text=text)
 
 
 def _details(job: NodeLoaders) -> Details:

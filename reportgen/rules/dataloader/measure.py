@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 
@@ -28,15 +27,24 @@ LEAST_TICKS = 10
 UNKNOWN = -1
 
 
-_of_cores = partial(param, unit="% of the cores", source=AWS_DEFAULTS, minimum=0)
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Params:
     """Parameters in AWS's order, then ours."""
 
-    min_threshold: float = _of_cores(70, meaning="fewer loader processes than this are too few")
-    max_threshold: float = _of_cores(200, meaning="more loader processes than this are too many")
+    min_threshold: float = param(
+        70,
+        unit="% of the cores",
+        meaning="fewer loader processes than this are too few",
+        source=AWS_DEFAULTS,
+        minimum=0,
+    )
+    max_threshold: float = param(
+        200,
+        unit="% of the cores",
+        meaning="more loader processes than this are too many",
+        source=AWS_DEFAULTS,
+        minimum=0,
+    )
     wait_pct: float = percentage(
         10,
         "waiting for data matters from this share on",

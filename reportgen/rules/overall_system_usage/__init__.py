@@ -202,8 +202,8 @@ def _tables(
 ) -> Iterator[Exhibit]:
     caption = "Over all sampling instants of the job."
     if platform:
-        caption += f""" Network on {join_names(platform)} is SageMaker's own traffic: no samples of the
-            training container exist."""
+        caption += f""" Network on {join_names(platform)} is SageMaker's own traffic: no samples of
+            the training container exist."""
     yield kit.table("usage", rows, UsageRow, title="Use of each resource", caption=caption)
     if absences:
         title = "When nodes were not sampled"
