@@ -8,13 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from reportgen.facts.device_busy import Window
-from reportgen.facts.steps import Loop
 from reportgen.merging import concat, merge, merged, sum_by_key
 from reportgen.results import Cause, Estimate, Finding, Reason, ReasonCode, Severity, Where
 from reportgen.results.charts import (
@@ -256,7 +254,19 @@ WITHOUT_EVENTS = Reason(
 )
 
 
-def reason_without_steps(loop: Loop) -> Reason | None:
+class RecordedLoop(Protocol):
+    """What was recorded of a loop: framework events, and those of them that are steps."""
+
+    @property
+    def n_spans(self) -> int:
+        """Return the number of framework events."""
+
+    @property
+    def n_steps(self) -> int:
+        """Return the number of steps."""
+
+
+def reason_without_steps(loop: RecordedLoop) -> Reason | None:
     """Return why a rule about steps cannot look: no framework events, or none that is a step."""
     if loop.n_spans == 0:
         return WITHOUT_EVENTS
@@ -313,7 +323,19 @@ def reason_without_gpu(n_ops: int) -> Reason | None:
     return None if n_ops else Reason(code=ReasonCode.NO_GPU, text=text)
 
 
-def window_name(windows: Sequence[Window]) -> str:
+class NamedWindow(Protocol):
+    """A window of a rank: from the first to the last GPU operation, or all steps."""
+
+    @property
+    def kind(self) -> str:
+        """Return ``gpu`` or ``steps``."""
+
+    @property
+    def length_ns(self) -> int:
+        """Return its length."""
+
+
+def window_name(windows: Sequence[NamedWindow]) -> str:
     """Name the windows of some ranks, at least one, and their length, or the range of lengths."""
     names = {
         "steps": "the recorded steps",
