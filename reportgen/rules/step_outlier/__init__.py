@@ -257,7 +257,6 @@ def _outliers(slow: Sequence[SlowSeries], named: str | None, params: Params) -> 
 
 
 def _others(names: list[str]) -> str:
-    """Say that others are alike, after a space; empty without any."""
     return write(OTHERS, names=names) if names else ""
 
 
