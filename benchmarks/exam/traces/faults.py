@@ -28,7 +28,7 @@ class Kind(StrEnum):
 
 
 _INPUT = frozenset(
-    {"too_few_loaders", "cpu_preprocessing", "io_wait", "network_input", "slow_loader"}
+    {"too_few_loaders", "cpu_preprocessing", "io_wait", "network_input", "slow_input"}
 )
 ACCEPTED: dict[Kind, frozenset[str]] = {
     Kind.SLOW_RANK: frozenset({"slow_rank"}),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from benchmarks.exam.traces.faults import ACCEPTED, Kind
@@ -11,21 +11,6 @@ from benchmarks.exam.traces.simulate import Truth
 from reportgen.report import RankedFinding
 from reportgen.results import Finding, Severity
 
-CAUSES: Mapping[str, str] = {
-    "IDLE-1": "too_few_loaders",
-    "IDLE-2": "synchronization",
-    "IDLE-3": "pageable_copies",
-    "IDLE-5": "slow_host",
-    "IDLE-6": "slow_host",
-    "IDLE-7": "small_kernels",
-    "IDLE-9": "first_use",
-    "KERN-1": "small_kernels",
-    "COPY-1": "pageable_copies",
-    "COMM-1": "slow_rank",
-    "ACT-1": "exposed_communication",
-    "ACT-2": "slow_rank",
-}
-"""Causes by id, for findings that do not say theirs."""
 TOO_LOW, TOO_HIGH = -0.03, 0.05
 """A bound may lie so far from the truth."""
 SIZES = ((0.05, "3-5 %"), (0.12, "5-12 %"), (1.0, ">12 %"))
@@ -66,12 +51,6 @@ class Row:
         return next(word for limit, word in SIZES if self.share <= limit or limit == 1.0)
 
 
-def cause_of(ranked: RankedFinding) -> str:
-    """Return the cause that a finding names, empty where it names none."""
-    own = getattr(ranked.finding, "cause", None) or getattr(ranked, "cause", None)
-    return str(own) if own else CAUSES.get(ranked.finding.id, "")
-
-
 def alarms_of(findings: Sequence[RankedFinding]) -> list[RankedFinding]:
     """Return the findings from a warning on, in order."""
     loud = (Severity.WARNING, Severity.CRITICAL)
@@ -83,9 +62,7 @@ def describe(ranked: RankedFinding) -> str:
     finding, where = ranked.finding, ranked.finding.where
     share = f" {100 * finding.estimate.share_ratio:.1f}%" if finding.estimate else ""
     node = f" on {where.node}" if where.node else ""
-    return (
-        f"{finding.id} [{cause_of(ranked)}] {finding.severity.value}{share}{node}: {finding.title}"
-    )
+    return f"{finding.id} [{finding.cause}] {finding.severity.value}{share}{node}: {finding.title}"
 
 
 def score(
@@ -101,12 +78,12 @@ def score(
         nodes: names of the ranks in the report.
     """
     accepted, loud = ACCEPTED[truth.fault.kind], alarms_of(findings)
-    naming = [item for item in loud if cause_of(item) in accepted]
+    naming = [item for item in loud if item.finding.cause in accepted]
     if not naming:
         return {"is_named": False}
     wanted = None if truth.fault.rank is None or len(nodes) < 2 else nodes[truth.fault.rank]
     best = next((item for item in naming if item.finding.where.node == wanted), naming[0])
-    before = [cause_of(item) for item in loud[: loud.index(naming[0])]]
+    before = [item.finding.cause for item in loud[: loud.index(naming[0])]]
     return {
         "is_named": True,
         "is_first": len(set(before)) <= place,

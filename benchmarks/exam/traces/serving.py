@@ -53,7 +53,7 @@ def _decode(clock: Clock, job: Job) -> None:
     if small is None:
         clock.launch_graph(kernels)
     else:  # one operator after the other, of which most are tiny; mended they are one graph
-        n_tiny = max(round(small.size) // 2, 1)
+        n_tiny = max(round(small.size), 3)
         tiny = [(planting.TINY[turn % 4], planting.TINY_US) for turn in range(n_tiny)]
         with clock.planting("small"):
             if small.is_mended:

@@ -14,7 +14,9 @@ NODES = ["rank 0", "rank 1"]
 
 
 def said(finding_id: str, share: float | None = None, **more) -> RankedFinding:
-    values = {"severity": Severity.WARNING, "title": "", "text": "", "advice": "Mend it."} | more
+    causes = {"IDLE-1": "slow_input", "IDLE-2": "synchronization", "IDLE-9": "first_use"}
+    values = {"severity": Severity.WARNING, "title": "", "text": "", "advice": "Mend it."}
+    values |= {"cause": causes.get(finding_id, "slow_rank")} | more
     estimate = None if share is None else Estimate(share_ratio=share, speedup_at_most=1.0)
     finding = Finding(id=finding_id, estimate=estimate, **values)
     return RankedFinding(rule=RuleId("Rule"), finding=finding)
