@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from benchmarks.exam.traces.faults import Fault, Kind
@@ -15,7 +17,12 @@ NODES = ["rank 0", "rank 1"]
 
 def said(finding_id: str, share: float | None = None, **more) -> RankedFinding:
     causes = {"IDLE-1": "slow_input", "IDLE-2": "synchronization", "IDLE-9": "first_use"}
-    values = {"severity": Severity.WARNING, "title": "", "text": "", "advice": "Mend it."}
+    values: dict[str, Any] = {
+        "severity": Severity.WARNING,
+        "title": "",
+        "text": "",
+        "advice": "Mend it.",
+    }
     values |= {"cause": causes.get(finding_id, "slow_rank")} | more
     estimate = None if share is None else Estimate(share_ratio=share, speedup_at_most=1.0)
     finding = Finding(id=finding_id, estimate=estimate, **values)
