@@ -17,7 +17,7 @@ import numpy as np
 from reportgen.facts.device_busy import SYNC_CALL, Mask, rows_named, unions_of
 from reportgen.facts.idle import HOST_LATE, Gaps, HostCause, batch_waits, causes_of, gaps_in
 from reportgen.facts.intervals import Union, covered_each, gaps_of, join, minus, union_of
-from reportgen.facts.replay import Change, Places, Track, blocking_copies, track_of, won_ns
+from reportgen.facts.replay import Change, Track, blocking_copies, track_of, won_ns
 from reportgen.profile.memo import fact
 from reportgen.profile.trace import RankTrace
 from reportgen.profile.trace_tables import NONE, GpuKind, SliceKind, Times
@@ -49,6 +49,9 @@ COMPARABLE = 1 / 3
 """Gaps of this share of the longest are as long as it: if there are many, none is single."""
 MOST_SINGLE_PER_STEP = 0.3
 """More long gaps than this for each step come with the steps; they are no events of their own."""
+
+DOING_RATIO = 0.6
+"""What covers so much of a stretch is what the host did in it."""
 
 _LOADS = re.compile(
     r"^cu(Module(Load|GetFunction)|Library(Load|GetKernel|GetModule)|LinkComplete|KernelGetFunction)"
@@ -299,10 +302,13 @@ def _stops(
 
 
 def _doing(trace: RankTrace, gaps: Gaps, place: int, until_ns: int) -> int:
-    """Return the name of the shortest slice that covers most of a gap on the launching thread."""
-    slices, low_ns = trace.slices, int(gaps.low_ns[place])
-    inside_ns = np.minimum(slices.end_ns, until_ns) - np.maximum(slices.start_ns, low_ns)
-    is_told = (inside_ns >= 0.6 * (until_ns - low_ns)) & (slices.kind != SliceKind.OVERHEAD)
-    is_told &= (slices.thread == gaps.thread[place]) & ~rows_named(trace, slices.name, _STEP.search)
-    rows: Places = np.flatnonzero(is_told)
-    return int(slices.name[rows[np.argmin(slices.duration_ns[rows])]]) if rows.size else NONE
+    """Return the name of the shortest slice or call that covers most of a gap on its thread."""
+    low_ns, found = int(gaps.low_ns[place]), []
+    is_told = ~rows_named(trace, trace.slices.name, _STEP.search)
+    is_told &= trace.slices.kind != SliceKind.OVERHEAD
+    for table, is_meant in ((trace.slices, is_told), (trace.calls, np.True_)):
+        inside_ns = np.minimum(table.end_ns, until_ns) - np.maximum(table.start_ns, low_ns)
+        is_in = (inside_ns >= DOING_RATIO * (until_ns - low_ns)) & is_meant
+        rows = np.flatnonzero(is_in & (table.thread == gaps.thread[place]))
+        found += zip(table.duration_ns[rows].tolist(), table.name[rows].tolist(), strict=True)
+    return min(found, default=(0, NONE))[1]
