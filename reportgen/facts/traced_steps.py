@@ -41,6 +41,10 @@ class StepRows:
     Attributes:
         period_ns: to the start of the next step; that of the last step, or before a gap in the
             numbers, to its own end.
+        pace_ns: from when the GPUs were done with the step before to when they are done with this
+            one; of the first one, and after a gap in the numbers, from its start; that of the host
+            where a step launched nothing. The host may run ahead of the GPUs, so that its periods
+            swing while the GPUs keep their pace.
         gpu_busy_ns: union of the GPU operations launched in it, added up over devices.
         n_ops: GPU operations launched in it.
         busy_ratio: share of all periods in which a GPU operation ran, wherever it was launched;
@@ -51,6 +55,7 @@ class StepRows:
     number: NDArray[np.int64]
     start_ns: Times
     period_ns: Times
+    pace_ns: Times
     gpu_busy_ns: Times
     n_ops: NDArray[np.int64]
     busy_ratio: float
@@ -137,12 +142,16 @@ def _rows(
     period = duration_ns.copy()
     follows = np.diff(number) == 1
     period[:-1] = np.where(follows, np.diff(start_ns), period[:-1])
-    busy_ns, n_ops = _on_gpu(trace, start_ns, start_ns + duration_ns)
+    busy_ns, n_ops, done_ns = _on_gpu(trace, start_ns, start_ns + duration_ns)
+    done_ns = np.where(n_ops > 0, done_ns, start_ns + duration_ns)
+    pace = done_ns - start_ns
+    pace[1:] = np.where(follows, np.diff(done_ns), pace[1:])
     return StepRows(
         source=source,
         number=number,
         start_ns=start_ns,
         period_ns=period,
+        pace_ns=np.where((n_ops > 0) & (pace > 0), pace, period),
         gpu_busy_ns=busy_ns,
         n_ops=n_ops,
         busy_ratio=_busy_ratio(trace, start_ns, start_ns + period),
@@ -164,11 +173,13 @@ def _busy_ratio(trace: RankTrace, start_ns: Times, end_ns: Times) -> float:
     return busy_ns / length_ns
 
 
-def _on_gpu(trace: RankTrace, start_ns: Times, end_ns: Times) -> tuple[Times, NDArray[np.int64]]:
-    """Return how long what each step launched ran, and how many operations that were."""
+def _on_gpu(
+    trace: RankTrace, start_ns: Times, end_ns: Times
+) -> tuple[Times, NDArray[np.int64], Times]:
+    """Return how long what each step launched ran, how many operations, and when all was done."""
     ops = trace.gpu_ops
     launched = launch_start_ns(trace)
-    busy = np.zeros_like(start_ns)
+    busy, done = np.zeros_like(start_ns), np.zeros_like(start_ns)
     count = np.zeros(start_ns.shape, dtype=np.int64)
     for device in np.unique(ops.device):
         here = np.flatnonzero((ops.device == device) & (launched != NONE))
@@ -179,4 +190,5 @@ def _on_gpu(trace: RankTrace, start_ns: Times, end_ns: Times) -> tuple[Times, ND
         for step, (low, high) in enumerate(zip(first.tolist(), after.tolist(), strict=True)):
             rows = order[low:high]
             busy[step] += union_of(ops.start_ns[rows], ops.end_ns[rows]).length_ns
-    return busy, count
+            done[step] = max(done[step], ops.end_ns[rows].max(initial=0))
+    return busy, count, done
