@@ -91,7 +91,8 @@ class TableBuilder:
             return empty_system()
         self._join_fresh()
         self._merge_late(series)
-        order = sorted(range(len(series)), key=lambda code: _series_order(series[code]))
+        keys = [(item.type, device_order(item.name), item.dimension) for item in series]
+        order = sorted(range(len(series)), key=keys.__getitem__)
         tick_us = np.concatenate([grid.tick_us for grid in self._grids])
         values = np.empty((len(tick_us), len(series)), order="F")
         end = len(tick_us)
@@ -156,7 +157,3 @@ def _is_there(rows: Rows, grid: Grid) -> NDArray[np.bool_]:
     is_known: NDArray[np.bool_] = (tick >= 0) & (rows.code < grid.values.shape[1])
     is_known[is_known] = grid.values[tick[is_known], rows.code[is_known]] == rows.value[is_known]
     return is_known
-
-
-def _series_order(series: Series) -> tuple[str, tuple[str, int], str]:
-    return series.type, device_order(series.name), series.dimension

@@ -82,7 +82,8 @@ def _make(job: JobProfile, options: Options, wanted: Wanted | None, watcher: Wat
         _measure, job, partial(work_on, rules=chosen, params=params), watcher, range_text=range_text
     )
     with open_staging(options.output) as staging:
-        before = measure() if _size_bytes(job) > _ALONE_BYTES else ()
+        size_bytes = sum(file.size_bytes for part in job.parts for file in part.files)
+        before = measure() if size_bytes > _ALONE_BYTES else ()
         with kernel_for(options, staging.folder) as kernel:
             measured = before or measure()
             with timed(watcher, "rules") as step:
@@ -91,10 +92,6 @@ def _make(job: JobProfile, options: Options, wanted: Wanted | None, watcher: Wat
                 step.text = f"judged {len(results)} rules with {len(report.findings)} findings"
             save(report, staging.results)
             return publish(report, options, staging, kernel, watcher)
-
-
-def _size_bytes(job: JobProfile) -> int:
-    return sum(file.size_bytes for part in job.parts for file in part.files)
 
 
 def _rules(job: JobProfile, options: Options) -> tuple[AnyRule, ...]:

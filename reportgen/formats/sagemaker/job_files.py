@@ -79,10 +79,6 @@ def _config(key: str) -> Claim | None:
     return match and Claim(format_id=PROFILER_CONFIGS.id, job_prefix=match["job"])
 
 
-def _has_base(head: bytes) -> bool:
-    return _BASE in head
-
-
 def _read_timeline(
     file: EventFile, blocks: Iterable[bytes], *, problems: Diagnostics, vocabulary: Vocabulary
 ) -> FileEvents:
@@ -102,6 +98,6 @@ TIMELINES = Format(
     claims=_timeline,
     read=_read_timeline,
     is_small=True,
-    has_base=_has_base,
+    has_base=lambda head: _BASE in head,
 )
 PROFILER_CONFIGS = Format(id="profiler_config", role=FileRole.SETTINGS, claims=_config)

@@ -68,7 +68,8 @@ class BlockSource:
 
     def __enter__(self) -> Self:
         """Spool the files where that is faster or needed."""
-        is_tiny = len(self.files) > MANY_FILES and _mean_size(self.files) < TINY_BYTES
+        n_files, size_bytes = len(self.files), sum(file.size_bytes for file in self.files)
+        is_tiny = n_files > MANY_FILES and size_bytes < TINY_BYTES * n_files
         paths = [] if is_tiny else [file.path() for file in self.files]
         if is_tiny or None in paths:
             self.paths = [self._spool()]
@@ -110,10 +111,6 @@ class BlockSource:
                 spool.write(b"\n")
         spool.flush()
         return spool.name
-
-
-def _mean_size(files: Sequence[SystemFile]) -> float:
-    return sum(file.size_bytes for file in files) / max(len(files), 1)
 
 
 def _looks_like_a_pattern(path: str) -> bool:

@@ -91,7 +91,8 @@ def findings(report: Report) -> PageSection:
 
 def _findings_of(cards: Sequence[Card], report: Report) -> dict[str, object]:
     """Return what the fragment of the findings prints."""
-    first = _cards_at_once(cards)
+    # A reading waits folded when faults fill the screen.
+    first = min(CARDS_AT_ONCE, _n_faults(cards) or min(len(cards), 2))
     return {
         "findings_title": "What to look at first" if _n_faults(cards) else "Worth knowing",
         "cards": cards[:first],
@@ -137,8 +138,10 @@ def check_groups(report: Report) -> tuple[CheckGroup, ...]:
             outside.append(item)
         else:
             (unlooked if is_unlooked else quiet if state.kind == "ok" else found).append(item)
+    worst_first = [severity.value for severity in Severity]
+    found.sort(key=lambda entry: worst_first.index(entry.kind))
     return (
-        CheckGroup(title="Found something", entries=tuple(sorted(found, key=_badness))),
+        CheckGroup(title="Found something", entries=tuple(found)),
         CheckGroup(title="Looked and found nothing wrong", entries=tuple(quiet)),
         CheckGroup(title="Could not look", entries=_by_reason(unlooked)),
         CheckGroup(title="Not applicable here", entries=_by_reason(outside), is_folded=True),
@@ -154,15 +157,6 @@ def _by_reason(entries: Sequence[CheckEntry]) -> tuple[CheckEntry, ...]:
         for group in groups
         for item in (*(replace(entry, reason="") for entry in group[:-1]), group[-1])
     )
-
-
-def _badness(entry: CheckEntry) -> int:
-    return [severity.value for severity in Severity].index(entry.kind)
-
-
-def _cards_at_once(cards: Sequence[Card]) -> int:
-    """Show faults before readings: a reading waits folded when faults fill the screen."""
-    return min(CARDS_AT_ONCE, _n_faults(cards) or min(len(cards), 2))
 
 
 def _n_faults(cards: Sequence[Card]) -> int:
