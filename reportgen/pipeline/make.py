@@ -149,20 +149,14 @@ def _measure(
         read_s = max((part.read_s for part in measured), default=0.0)
         logger.info("read %d rows from %d files in %.2f s", n_rows, n_files, read_s)
         step.text = f"measured {len(measured)} nodes or ranks"
-    if n_rows == 0 and range_text:
-        raise LocationError(
-            f"{job.info.source} holds no sample and no event in the range {range_text}.",
-            hint="Run without a range: the job summary says when the job ran.",
-            path=job.info.source,
-        )
-    if n_rows == 0:
-        raise LocationError(
-            f"{job.info.source} holds profiler files, but not one readable sample or event "
-            f"({n_files} files read).",
-            hint="Check that the files were copied whole; the job may have had no time to write.",
-            path=job.info.source,
-        )
-    return measured
+    if n_rows:
+        return measured
+    what = f"profiler files, but not one readable sample or event ({n_files} files read)"
+    hint = "Check that the files were copied whole; the job may have had no time to write."
+    if range_text:
+        what = f"no sample and no event in the range {range_text}"
+        hint = "Run without a range: the job summary says when the job ran."
+    raise LocationError(f"{job.info.source} holds {what}.", hint=hint, path=job.info.source)
 
 
 def _job_root(job: JobProfile) -> Path | None:

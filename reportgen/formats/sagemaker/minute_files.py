@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import accumulate
-from types import TracebackType
 from typing import Self
 
 import numpy as np
@@ -77,12 +76,7 @@ class BlockSource:
             self.paths = [path for path in paths if path is not None]
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         """Remove the spool."""
         self._exits.close()
 
