@@ -117,16 +117,12 @@ class PythonProfiles:
         start_us, end_us = (
             rows[name].to_numpy() + origin_us for name in ("start_time_us", "end_time_us")
         )
-        return tuple(
-            item
-            for item in self.select(profiler="cprofile")
-            if bool(
-                np.any(
-                    (start_us <= item.interval.end.time_us)
-                    & (end_us >= item.interval.start.time_us)
-                )
-            )
-        )
+
+        def overlaps(item: SelectedProfile) -> bool:
+            first_us, last_us = item.interval.start.time_us, item.interval.end.time_us
+            return bool(np.any((start_us <= last_us) & (end_us >= first_us)))
+
+        return tuple(filter(overlaps, self.select(profiler="cprofile")))
 
     def functions(
         self, profiles: Sequence[SelectedProfile] | None = None

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from reportgen.report import JobSummary, Report
 from reportgen.results import ExhibitKind, Severity, exhibit
 from reportgen.text import plural
-from reportgen.views.cell_output import Block, PageSection, State, head_block, pairs_block
+from reportgen.views.cell_output import Block, PageSection, State, headed_section, pairs_block
 from reportgen.views.charts.layout import ChartContext
 from reportgen.views.exhibits import anchor_of, exhibit_block
 from reportgen.views.facts import facts_of, phases_of, summary_rows
@@ -112,14 +112,12 @@ def job_summary(report: Report) -> PageSection:
     """Show when the job, its loop and its phases began and ended."""
     is_whole = not is_of_traces(report)
     lead = _LEAD_OF_JOBS if is_whole else "When the recording began and ended."
-    blocks = [head_block("Job summary", None, lead)]
     phases = _phases(report.summary) if is_whole else None
-    if phases:
-        blocks.append(phases)
+    blocks = [phases] if phases else []
     blocks.append(pairs_block(anchor_of(_JOB_SUMMARY, "times"), "Times", summary_rows(report)))
     if report.profiling is not None:
         blocks.append(exhibit_block(profiling_table(report.profiling), _CONTEXT))
-    return PageSection(id=_JOB_SUMMARY, title="Job summary", blocks=tuple(blocks))
+    return headed_section(_JOB_SUMMARY, "Job summary", blocks, lead=lead)
 
 
 def check_groups(report: Report) -> tuple[CheckGroup, ...]:

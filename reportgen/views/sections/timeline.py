@@ -8,7 +8,7 @@ from typing import Any
 from reportgen.report import Report
 from reportgen.results import Track
 from reportgen.text import format_count
-from reportgen.views.cell_output import Block, PageSection, block_of, head_block
+from reportgen.views.cell_output import Block, PageSection, block_of, headed_section
 from reportgen.views.charts.layout import ChartContext, Drawing, times
 from reportgen.views.exhibits import exhibit_block, titled
 from reportgen.views.figure_encoding import page_form, plotly_form
@@ -54,14 +54,14 @@ def timeline(report: Report) -> PageSection:
     functions = functions_of(report)
     drawing = draw(lanes, panels, extent, context)
     facts = _facts(report, lanes, panels, functions, extent, context)
-    blocks = [head_block(TITLE, None, _LEAD), _axis_block(lanes, panels, drawing, facts)]
+    blocks = [_axis_block(lanes, panels, drawing, facts)]
     if functions is not None:
         blocks.append(block_of("timeline_functions", functions=functions))
     blocks += [
         exhibit_block(item, context_of(rule_id, report))
         for rule_id, item, _ in tracks_of(report, Track.BELOW)
     ]
-    return PageSection(id=ID, title=TITLE, blocks=tuple(blocks))
+    return headed_section(ID, TITLE, blocks, lead=_LEAD)
 
 
 def _axis_block(

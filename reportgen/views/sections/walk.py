@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from reportgen.errors import PluginError
 from reportgen.report import Report
 from reportgen.results import RuleId, Section, Status
-from reportgen.views.cell_output import Block, PageSection, Sections, State, head_block
+from reportgen.views.cell_output import Block, PageSection, Sections, State, headed_section
 from reportgen.views.outline import about_of, section_of
 from reportgen.views.profiling import why_not_recorded
 from reportgen.views.sections.closing import appendix, data_quality, not_recorded
@@ -122,11 +122,9 @@ def rules_section(section_id: str, report: Report) -> PageSection:
         blocks += made
         states += [state] if state else []
         lead += [place.lead] if made and not state else []
-    if not blocks:
-        return PageSection(id=section_id, title=title)
     worst = max(states, key=lambda item: MILDEST_FIRST.index(item.kind), default=None)
-    head = head_block(title, worst, " ".join(filter(None, lead)))
-    return PageSection(id=section_id, title=title, state=worst, blocks=(head, *blocks))
+    said = " ".join(filter(None, lead))
+    return headed_section(section_id, title, blocks, lead=said, state=worst)
 
 
 def _guest_blocks(rule_id: str, place: Section, report: Report) -> tuple[list[Block], State | None]:
