@@ -7,12 +7,6 @@ from reportgen.engine.local import LocalExecutor
 from reportgen.engine.processes import ProcessExecutor
 
 __all__ = [
-    "Executor",
-    "HelperError",
-    "LocalExecutor",
-    "ProcessExecutor",
-    "run_in_helper",
-    "spare_cores",
-    "split",
-    "start_interpreter",
-]
+    "Executor", "HelperError", "LocalExecutor", "ProcessExecutor", "run_in_helper", "spare_cores",
+    "split", "start_interpreter",
+]  # fmt: skip
