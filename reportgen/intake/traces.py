@@ -23,11 +23,7 @@ _SAY_NO_TRACE = "{n} [file holds|files hold] no event of a kernel trace"
 
 
 def read_rank(ref: PartRef, *, on_progress: Progress | None = None) -> RankTrace:
-    """Read one kernel trace.
-
-    Args:
-        ref: the part; it has one file.
-        on_progress: told the events and bytes that were read since the last call.
+    """Read one kernel trace, a part of one file.
 
     Edge cases: a file that cannot be read or holds nothing gives empty tables and a note.
     """

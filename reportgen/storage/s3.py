@@ -46,11 +46,9 @@ class S3Location:
     """A bucket, or what lies below a prefix of it."""
 
     def __init__(self, url: str, *, listed: Mapping[str, Listed] | None = None) -> None:
-        """Open a bucket; nothing is listed yet.
+        """Open ``s3://bucket`` or ``s3://bucket/prefix``; nothing is listed yet.
 
-        Args:
-            url: ``s3://bucket`` or ``s3://bucket/prefix``.
-            listed: what is known of objects from listing them before: other content is noticed.
+        Content that differs from what was ``listed`` before is noticed.
 
         Raises:
             PlaceError: no bucket of that name, or no credentials.

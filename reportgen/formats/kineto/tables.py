@@ -27,10 +27,9 @@ _ANNOTATION = re.compile(r"ProfilerStep|enumerate\(DataLoader\)|Optimizer\.")
 class TraceTables:
     """The tables and vocabularies of one trace; see ``RankTrace``.
 
-    Attributes:
-        origin_ns: zero of the tables in the file's own clock, a whole number of microseconds.
-        bad_durations: events left out because they last less than nothing, or more than a week.
-        bad_times: events left out because they lie more than a week from the others.
+    ``origin_ns`` is their zero in the file's own clock, a whole number of microseconds. Left out
+    were events that last less than nothing or more than a week, or lie more than a week from the
+    others.
     """
 
     origin_ns: int

@@ -23,6 +23,19 @@ from reportgen.profile import Series
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RawRows:
+    """Lines of one file as they stand there, nothing judged yet: ``code`` (n,) int32, >= 0.
+
+    ``time_s`` are seconds UTC, never NaN; ``value`` is NaN or infinite where the line holds no
+    number.
+    """
+
+    code: NDArray[np.int32]
+    time_s: NDArray[np.float64]
+    value: NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Sample:
     """One sample as it stands in the file; ``value`` is NaN when it is no number."""
 
@@ -138,22 +151,8 @@ _DECODER = msgspec.json.Decoder(_TypedLine)
 _names_of = attrgetter("Type", "Name", "Dimension")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TypedLines:
-    """Lines of one file, nothing judged yet: ``code`` is below 0 past the limit of series.
-
-    ``time_s`` are seconds UTC, ``value`` is NaN where there is none; ``nodes`` is what the lines
-    call their node.
-    """
-
-    code: NDArray[np.int32]
-    time_s: NDArray[np.float64]
-    value: NDArray[np.float64]
-    nodes: frozenset[str]
-
-
-def read_typed(content: bytes, codes: SeriesCodes) -> TypedLines | None:
-    """Return the lines of a minute file, ``None`` when anything about one is unusual.
+def read_typed(content: bytes, codes: SeriesCodes) -> tuple[RawRows, set[str]] | None:
+    """Return a minute file's lines and how they call their node; ``None`` for any unusual line.
 
     For small jobs: DuckDB is faster on much, but it takes a tenth of a second and 50 MiB before
     the first line. ``codes``, the node's series, are extended by what is found.
@@ -165,9 +164,9 @@ def read_typed(content: bytes, codes: SeriesCodes) -> TypedLines | None:
     kinds = Codes()
     kind = kinds.of(list(map(_names_of, lines)))
     code = np.array([codes.code(series) for series in starmap(series_of, kinds)], dtype=np.int32)
-    return TypedLines(
+    rows = RawRows(
         code=code[kind],
         time_s=np.array([line.Timestamp for line in lines], dtype=np.float64),
         value=np.array([line.Value for line in lines], dtype=np.float64),
-        nodes=frozenset(node for node in {line.NodeId for line in lines} if node),
     )
+    return (rows, {line.NodeId for line in lines if line.NodeId}) if (code >= 0).all() else None
