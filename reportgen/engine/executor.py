@@ -23,7 +23,6 @@ class Executor(Protocol):
 
         An exception of ``fn`` reaches the caller: the first one in the order of items.
         """
-        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

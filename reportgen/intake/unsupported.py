@@ -108,7 +108,7 @@ def _format_of_content(location: Location, info: ObjectInfo) -> str | None:
     if info.problem:
         return None
     try:
-        head = head_text(location.read_head(info.key, _SNIFFED_BYTES))
+        head = head_text(location.read_range(info.key, 0, _SNIFFED_BYTES))
     except PlaceError:
         raise
     except LocationError:

@@ -96,10 +96,6 @@ class S3Location:
                 self._lost[key] = err
             raise
 
-    def read_head(self, key: str, size_bytes: int) -> bytes:
-        """Return the beginning of an object that is not empty; errors as ``read_bytes``."""
-        return self.read_range(key, 0, size_bytes)
-
     def read_range(self, key: str, start: int, n_bytes: int) -> bytes:
         """Return a part of an object that begins before its end; errors as ``read_bytes``."""
         content, found = self._get(key, {"range": (start, start + n_bytes)})

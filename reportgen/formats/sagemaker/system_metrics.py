@@ -16,10 +16,13 @@ from numpy.typing import NDArray
 from reportgen.errors import LocationError, PlaceError
 from reportgen.formats.diagnostics import Diagnostics, printable
 from reportgen.formats.sagemaker.minute_files import BlockSource, SystemFile
-from reportgen.formats.sagemaker.series_codes import MAX_SERIES, UNKNOWN, UNREADABLE, SeriesCodes
 from reportgen.formats.sagemaker.system_lines import (
+    MAX_SERIES,
+    UNKNOWN,
+    UNREADABLE,
     LineReading,
     RawRows,
+    SeriesCodes,
     read_lines,
     read_typed,
     series_of,
