@@ -177,20 +177,10 @@ def comparison_figure(comparison: Comparison) -> Figure:
 
 def nothing_figure(title: str) -> Figure:
     """Return a chart that says that nothing was recorded which it could show."""
-    hidden = {"visible": False}
-    return {
-        "data": [],
-        "layout": layout(
-            title=_title(title),
-            height=_FRAME_PX + 2 * _BAR_PX,
-            margin=_MARGIN,
-            xaxis=hidden,
-            yaxis=hidden,
-            annotations=[
-                {"text": "Nothing was recorded that this chart shows.", "showarrow": False}
-            ],
-        ),
-    }
+    parts = {key: {"visible": False} for key in ("xaxis", "yaxis")}
+    note = {"text": "Nothing was recorded that this chart shows.", "showarrow": False}
+    frame = {"title": _title(title), "height": _FRAME_PX + 2 * _BAR_PX, "margin": _MARGIN}
+    return {"data": [], "layout": layout(**frame, **parts, annotations=[note])}
 
 
 def _domains(heights: Sequence[float]) -> list[list[float]]:

@@ -30,6 +30,10 @@ _FIRST_LINE = (
     # here warms the kernel up while the data are being read.
     f"import sys; sys.path.append({_PACKAGE_HOME!r}); import reportgen.store, reportgen.views"
 )
+_ARGUMENTS = (
+    "-m", "ipykernel_launcher", "-f", "{connection_file}", "--HistoryManager.enabled=False",
+    "--IPKernelApp.exec_PYTHONSTARTUP=False", f"--IPKernelApp.exec_lines={_FIRST_LINE}",
+)  # fmt: skip
 _START_TIMEOUT_S = 60
 _LONGEST_SOCKET_PATH = 100
 """Bytes; the systems allow 104 to 108. Source: unix(7)."""
@@ -146,16 +150,7 @@ def _launch(cwd: Path, private_dir: Path) -> Any:
         @property
         def kernel_spec(self) -> KernelSpec:
             return KernelSpec(
-                argv=[
-                    sys.executable,
-                    "-m",
-                    "ipykernel_launcher",
-                    "-f",
-                    "{connection_file}",
-                    "--HistoryManager.enabled=False",
-                    "--IPKernelApp.exec_PYTHONSTARTUP=False",
-                    f"--IPKernelApp.exec_lines={_FIRST_LINE}",
-                ],
+                argv=[sys.executable, *_ARGUMENTS],
                 display_name="Python 3",
                 language="python",
             )
