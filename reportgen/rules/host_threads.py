@@ -167,10 +167,11 @@ def judge(ranks: Sequence[RankThreads], _params: Params) -> Outcome:
     threads = [thread for rank in ranks for thread in rank.threads]
     if not threads:
         return Outcome(missing="The trace holds no host threads.")
-    calls = merge_by((call for rank in ranks for call in rank.calls), _caller).values()
+    every = merge_by((call for rank in ranks for call in rank.calls), _caller).values()
+    calls = sorted(every, key=lambda call: (-call.time_ns, call.name, call.caller))
     blocking = table(
         "blocking_calls",
-        sorted(calls, key=lambda call: (-call.time_ns, call.name, call.caller)),
+        calls,
         BlockingCall,
         title="Calls that block the host",
         caption="Over all ranks, by time; the caller is the operator that made the call.",

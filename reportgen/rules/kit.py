@@ -13,6 +13,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from reportgen.facts.device_busy import Window, WindowKind
 from reportgen.merging import concat, merge, merged, sum_by_key
 from reportgen.results import Cause, Estimate, Finding, Reason, ReasonCode, Severity, Where
 from reportgen.results.charts import (
@@ -315,23 +316,11 @@ def reason_without_gpu(n_ops: int) -> Reason | None:
     return None if n_ops else Reason(code=ReasonCode.NO_GPU, text=text)
 
 
-class NamedWindow(Protocol):
-    """A window of a rank: from the first to the last GPU operation, or all steps."""
-
-    @property
-    def kind(self) -> str:
-        """Return ``gpu`` or ``steps``."""
-
-    @property
-    def length_ns(self) -> int:
-        """Return its length."""
-
-
-def window_name(windows: Sequence[NamedWindow]) -> str:
+def window_name(windows: Sequence[Window]) -> str:
     """Name the windows of some ranks, at least one, and their length, or the range of lengths."""
     names = {
-        "steps": "the recorded steps",
-        "gpu": "the time from the first to the last GPU operation",
+        WindowKind.STEPS: "the recorded steps",
+        WindowKind.GPU: "the time from the first to the last GPU operation",
     }
     kinds = {item.kind for item in windows}
     name = names[kinds.pop()] if len(kinds) == 1 else "each rank's window"

@@ -10,13 +10,12 @@ from numpy.typing import NDArray
 
 from reportgen.facts import operators
 from reportgen.facts.intervals import nest, self_ns
-from reportgen.merging import sums_by_code
+from reportgen.merging import merged, sums_by_code
 from reportgen.profile.trace import RankTrace
 from reportgen.profile.trace_tables import NONE, SliceKind, Times
 from reportgen.results import ExhibitKind, Role, RuleId, Section
 from reportgen.rules import kit
 from reportgen.rules.base import About, Need, Outcome, Rule
-from reportgen.rules.kit import merged
 from reportgen.text import write
 from reportgen.units import NS_PER_US, pct_of
 

@@ -6,17 +6,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from reportgen import results
 from reportgen.errors import ConfigError
-from reportgen.results import (
-    Counters,
-    Details,
-    Reason,
-    ReasonCode,
-    RuleId,
-    RuleResult,
-    Scalar,
-    Status,
-)
+from reportgen.results import Counters, Details, Reason, ReasonCode, RuleId, Status
 from reportgen.rules.aws.remarks import remarks_on
 from reportgen.rules.aws.unused_gpus import GpuUse, felt_details
 from reportgen.rules.base import AnyRule, Presentation, param_specs, param_values
@@ -40,7 +32,7 @@ def judge_imported(
     *,
     has_gpu: bool,
     use: GpuUse | None = None,
-) -> RuleResult:
+) -> results.RuleResult:
     """Return the result of a rule that SageMaker ran.
 
     Status: ``triggered`` when it triggered; else ``skipped`` when there was no GPU, or no more
@@ -65,7 +57,7 @@ def judge_imported(
     if isinstance(shown, Failure):
         status, code, sentences = Status.FAILED, ReasonCode.ERROR, [_misshapen(counters, shown)]
         shown = Presentation()
-    result = RuleResult(
+    result = results.RuleResult(
         id=rule.id,
         status=status,
         reason=Reason(code=code, text=" ".join(sentences)),
@@ -113,7 +105,7 @@ def parse_parameters(rule: AnyRule, text: str) -> tuple[Any, tuple[str, ...]]:
     """
     specs = {spec.name: spec for spec in param_specs(rule.params)}
     printed = dict(line.partition(":")[::2] for line in text.splitlines() if ":" in line)
-    chosen: dict[str, Scalar] = {}
+    chosen: dict[str, results.Scalar] = {}
     unread = []
     for given in sorted(printed, key=lambda name: name in specs):
         name = given if given in specs else rule.param_aliases.get(given)
