@@ -123,9 +123,7 @@ def gaps_in(trace: RankTrace, unions: DeviceUnions, window: Window) -> Gaps:
 def cut(gaps: Gaps, start_ns: Times, end_ns: Times) -> tuple[Gaps, NDArray[np.int64]]:
     """Return the parts of gaps inside some stretches of time, and the stretch of each part.
 
-    Args:
-        gaps: of one device.
-        start_ns, end_ns: (m,) int64, stretches in order that do not overlap.
+    The stretches, (m,) starts and ends, are in order and do not overlap.
     """
     first = np.searchsorted(end_ns, gaps.low_ns, side="right")
     n_each = np.maximum(np.searchsorted(start_ns, gaps.high_ns, side="left") - first, 0)

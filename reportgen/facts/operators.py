@@ -105,10 +105,7 @@ class KernelReading:
 
 @fact
 def kernel_readings(trace: RankTrace, also: str | None) -> tuple[KernelReading, ...]:
-    """Return what is known of each kernel of a rank, by its name and by operators' inputs.
-
-    ``also`` finds further names of communication, a regular expression.
-    """
+    """Return what is known of each kernel of a rank, by its name and by operators' inputs."""
     ops = trace.gpu_ops
     rows = np.flatnonzero(ops.kind == GpuKind.KERNEL)
     codes, place = np.unique(ops.name[rows], return_inverse=True)
@@ -134,9 +131,7 @@ def kernel_readings(trace: RankTrace, also: str | None) -> tuple[KernelReading, 
 def _by_precision(types: Sequence[Precision], spent_ns: Times) -> dict[Precision, int]:
     """Return ns by precision; where all launches that tell it agree, the others have it too.
 
-    Args:
-        types: (n,) the precision of each input type; that of an unknown one first.
-        spent_ns: (n,) int64 durations of one kernel by input type.
+    ``types`` and ``spent_ns`` are (n,): precision and durations of each input type.
     """
     totals = sum_by_key({types[at]: int(spent_ns[at])} for at in np.flatnonzero(spent_ns).tolist())
     known = [precision for precision in totals if precision is not Precision.UNKNOWN]

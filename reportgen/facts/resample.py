@@ -106,15 +106,11 @@ def thin(time_ns: Integers, values: Floats, *, buckets: int = MAX_BUCKETS) -> Th
 
 
 def align(curves: Sequence[ThinCurve], *, cells: int) -> Aligned:
-    """Put curves on a grid of cells of equal time, keeping minimum and maximum.
-
-    Args:
-        curves: thinned curves, not all of them empty.
-        cells: the most cells to make where there is no gap.
+    """Put curves, not all of them empty, on a grid of cells of equal time.
 
     Returns:
-        The cells that any curve fills, and the first empty cell of each longer gap, so that a
-        line breaks there. A mean is that of the means of the buckets.
+        The cells that any curve fills, and the first empty cell of each longer gap, so that a line
+        breaks there. A mean is that of the means of the buckets.
     """
     filled = [curve for curve in curves if curve.time_ns.size]
     start_ns = min(int(curve.time_ns[0]) for curve in filled)

@@ -104,11 +104,7 @@ def group_of(name: str) -> str:
 def _gpu_ns(trace: RankTrace, rows: Rows, launches: Rows, launched_ns: Times) -> int:
     """Add up the GPU time of ranges: of what their thread launched, or one that it woke.
 
-    Args:
-        trace: a rank.
-        rows: (n,) rows of ``slices``.
-        launches: (m,) rows of ``gpu_ops`` in the order of their launch.
-        launched_ns: (m,) int64 when they were launched.
+    ``launches`` are rows of ``gpu_ops`` in the order of their launch at ``launched_ns``.
     """
     ops, slices, flows, total = trace.gpu_ops, trace.slices, trace.flows, 0
     threads = trace.calls.thread[ops.launch[launches]]

@@ -152,10 +152,7 @@ def longest_minutes(
 ) -> Where:
     """Return the longest run of neighbouring minutes, the first of equally long ones.
 
-    Args:
-        node, device: whose minutes they are.
-        minutes_ns: (m,) int64 starts of minutes, sorted, m >= 1.
-        last_ns: the newest sample; the stretch ends there at the latest.
+    ``minutes_ns`` are (m,) starts, sorted, m >= 1; the stretch ends at ``last_ns`` at the latest.
     """
     ends = np.flatnonzero(np.diff(minutes_ns) > NS_PER_MINUTE) + 1
     longest_ns = max(np.split(minutes_ns, ends), key=len)

@@ -61,10 +61,7 @@ def judge_all(
 ) -> tuple[RuleResult, ...]:
     """Return the result of every rule, in the order of ``rules``.
 
-    Args:
-        measured: what ``measure_part`` returned, one mapping per part, in the order of parts.
-        rules: the rules.
-        params: the parameters of each rule.
+    ``measured`` is what ``measure_part`` returned, one mapping per part, in the order of parts.
     """
     return tuple(
         _judge(rule, [part[rule.id] for part in measured if rule.id in part], params[rule.id])
@@ -168,11 +165,7 @@ def _saveable(rule: AnyRule, measurements: list[Any], params: Any) -> RuleResult
 def guarded(rule: AnyRule, step: str, work: Callable[..., Any], *args: Any) -> Any:
     """Do some work of a rule; return what it returns, or a ``Failure`` when it breaks.
 
-    Args:
-        rule: whose work it is.
-        step: what the work is called in the message.
-        work: called with ``args``.
-        *args: of the work.
+    ``step`` is what the work is called in the message; ``work`` is called with ``args``.
     """
     try:
         return work(*args)

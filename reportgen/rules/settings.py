@@ -17,11 +17,7 @@ from reportgen.rules.base import AnyRule, ParamSpec, param_specs
 
 
 def resolve_params(rules: Sequence[AnyRule], settings: Mapping[str, object]) -> dict[RuleId, Any]:
-    """Return the parameters of each rule, defaults replaced by what was set.
-
-    Args:
-        rules: the rules that will run.
-        settings: ``"Rule.param"`` or ``"Rule_param"`` to a value, text or typed.
+    """Return the parameters of each rule, defaults replaced by ``"Rule.param"`` to a value.
 
     Raises:
         ConfigError: an unknown rule or parameter, or a value out of range.

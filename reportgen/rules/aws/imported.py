@@ -15,13 +15,17 @@ from reportgen.rules.base import AnyRule, Presentation, param_specs, param_value
 from reportgen.rules.kit import too_short
 from reportgen.rules.runner import Failure, guarded, present_details, with_about
 from reportgen.rules.settings import checked_value
-from reportgen.text import plural
+from reportgen.text import write
 
 _BALANCE = "LoadBalancing"
 _SAMPLED_GPU_RULES = frozenset({"GPUMemoryIncrease", _BALANCE, "LowGPUUtilization"})
 """Their datapoints are samples of a GPU."""
 _GPU_RULES = _SAMPLED_GPU_RULES | {"BatchSize", "CPUBottleneck", "IOBottleneck"}
 _FRAMEWORK_MEMBERS = ("ratio", "phase", "general")
+MISSHAPEN = (
+    "SageMaker's rule triggered {n:count time}, but its details are not of the shape that it "
+    "writes and cannot be shown. ({why})"
+)
 
 
 def judge_imported(
@@ -55,7 +59,8 @@ def judge_imported(
     code = ReasonCode.IMPORTED
     shown = _presented(rule, counters, details, params, use or {})
     if isinstance(shown, Failure):
-        status, code, sentences = Status.FAILED, ReasonCode.ERROR, [_misshapen(counters, shown)]
+        misshapen = write(MISSHAPEN, n=counters.rule_triggered, why=shown.text)
+        status, code, sentences = Status.FAILED, ReasonCode.ERROR, [misshapen]
         shown = Presentation()
     result = results.RuleResult(
         id=rule.id,
@@ -86,13 +91,6 @@ def _presented(
         return shown
     said = present(felt)
     return said if isinstance(said, Failure) else replace(shown, findings=said.findings)
-
-
-def _misshapen(counters: Counters, failure: Failure) -> str:
-    return (
-        f"SageMaker's rule triggered {plural(counters.rule_triggered, 'time')}, but its details "
-        f"are not of the shape that it writes and cannot be shown. ({failure.text})"
-    )
 
 
 def parse_parameters(rule: AnyRule, text: str) -> tuple[Any, tuple[str, ...]]:
