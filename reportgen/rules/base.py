@@ -9,12 +9,8 @@ from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 from reportgen import results
 from reportgen.profile import NodeProfile, RankTrace
-from reportgen.results import About
 
-__all__ = [
-    "About", "AnyRule", "Need", "Outcome", "ParamSpec", "Params", "Part", "Presentation", "Rule",
-    "param", "param_specs", "param_values", "parameter_text",
-]  # fmt: skip
+About = results.About
 
 
 class Need(StrEnum):
