@@ -270,6 +270,7 @@ def _exhibits(ranks: Sequence[RankActivity], total: DeviceTime, window: str) -> 
 def _table(ranks: Sequence[RankActivity]) -> Exhibit:
     """Return every device in every window, exact."""
     rows = [(rank, item) for rank in ranks for item in rank.devices]
+    windows = [str(item.window.kind) for _, item in rows]
     starts_us = [(rank.clock_ns + item.window.start_ns) / NS_PER_US for rank, item in rows]
     times = [
         (f"{name}_us", "us", [getattr(item, f"{name}_ns") / NS_PER_US for _, item in rows])
@@ -281,14 +282,9 @@ def _table(ranks: Sequence[RankActivity]) -> Exhibit:
         title="GPU activity by rank, device and window",
         caption=TABLE_CAPTION,
         columns=[
-            *(
-                results.column(name, "", values, type=kind)
-                for name, values, kind in (
-                    ("rank", [rank.rank for rank, _ in rows], ColumnType.INT),
-                    ("device", [item.device for _, item in rows], ColumnType.INT),
-                    ("window", [str(item.window.kind) for _, item in rows], ColumnType.TEXT),
-                )
-            ),
+            results.column("rank", "", [rank.rank for rank, _ in rows], type=ColumnType.INT),
+            results.column("device", "", [item.device for _, item in rows], type=ColumnType.INT),
+            results.column("window", "", windows, type=ColumnType.TEXT),
             *kit.floats(("window_start_us", "us", starts_us), *times),
         ],
     )

@@ -23,8 +23,8 @@ from reportgen.rules.aws.breakdown import breakdown_details, exhibits_of_members
 from reportgen.rules.aws.details import HOT_CORES, IDLE_GPUS
 from reportgen.rules.base import Outcome
 from reportgen.rules.functions import cause_text
-from reportgen.rules.kit import Message, fault_severity, reason_to_skip
-from reportgen.units import NS_PER_MINUTE, NS_PER_US, seconds, seconds_key
+from reportgen.rules.kit import Message, fault_severity, reason_to_skip, stretch
+from reportgen.units import NS_PER_MINUTE, NS_PER_US, seconds_key
 
 REPORTED_FROM_RATIO = 0.2
 """Without a trigger, a bottleneck that takes a fifth of the training loop is still reported: the
@@ -227,9 +227,7 @@ def _finding(
     return message.finding(
         measured=measured,
         threshold=limits.threshold,
-        where=results.Where(
-            node=longest.node, start_s=seconds(longest.start_ns), end_s=seconds(longest.end_ns)
-        ),
+        where=stretch(longest.node, None, longest.start_ns, longest.end_ns),
         severity=_severity(job, words) if is_over else Severity.INFO,
         share=job.lost_ratio,
         advice=_advice(job, words),

@@ -115,6 +115,11 @@ class GpuMemory:
     violation: LastViolation | None
     jumps: tuple[Jump, ...]
 
+    @property
+    def reach_ns(self) -> tuple[int, int]:
+        """Return start and end of its minutes."""
+        return int(self.minute_ns[0]), int(self.minute_ns[-1]) + NS_PER_MINUTE
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeMemory:
