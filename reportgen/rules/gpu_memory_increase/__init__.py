@@ -12,14 +12,8 @@ from reportgen.results import Counters, Details, Exhibit, Finding, Role, Severit
 from reportgen.rules import kit
 from reportgen.rules.aws import details as aws
 from reportgen.rules.base import About, Need, Outcome, Rule
-from reportgen.rules.gpu_memory_increase.measure import (
-    LOAD_RISE_PCT,
-    GpuMemory,
-    Jump,
-    NodeMemory,
-    Params,
-    measure,
-)
+from reportgen.rules.gpu_memory_increase import measure
+from reportgen.rules.gpu_memory_increase.measure import GpuMemory, Jump, NodeMemory, Params
 from reportgen.text import device_label, format_place, format_places, part_of
 from reportgen.units import NS_PER_S, seconds
 
@@ -188,7 +182,7 @@ def _climbs(gpus: Sequence[GpuMemory], params: Params) -> Finding | None:
 def _is_load(gpu: GpuMemory) -> bool:
     """Return whether the GPU's utilization climbs too, so that more load explains the trend."""
     use = gpu.use_trend
-    return use is not None and use.rise >= LOAD_RISE_PCT and use.agreement >= AGREEMENT_FROM
+    return use is not None and use.rise >= measure.LOAD_RISE_PCT and use.agreement >= AGREEMENT_FROM
 
 
 def _exhibits(gpus: Sequence[GpuMemory]) -> Iterator[Exhibit]:
@@ -311,7 +305,7 @@ RULE = Rule(
     about=ABOUT,
     needs=(Need.SYSTEM,),
     params=Params,
-    measure=measure,
+    measure=measure.measure,
     judge=judge,
     from_details=from_details,
     folded=("intervals",),
