@@ -29,9 +29,8 @@ Key = tuple[str, ...]
 def launching_operators(trace: RankTrace) -> Rows:
     """Return the operator that launched each GPU operation.
 
-    Some versions write the number of the launch where the operator's should stand; there, where
-    there is no number, and where several operators have it, as of programs that follow each other
-    in one file, it is the innermost operator of the thread at the moment of the call.
+    Some versions write the number of the launch where the operator's should stand; there, without a
+    number, and where several operators have it, it is the innermost one around the call.
 
     Returns:
         (n_ops,) int64 rows of ``slices``; ``NONE`` where nothing tells it.

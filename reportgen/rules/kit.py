@@ -213,11 +213,8 @@ def reason_to_skip(
 ) -> Reason | None:
     """Return why a rule that reads samples cannot look, or ``None`` when it can.
 
-    Args:
-        n_ticks: sampling instants of all nodes.
-        n_gpus: GPUs of all nodes; ``None`` for a rule that needs none.
-        n_samples: samples of the node that has most.
-        patience: how many samples must be exceeded: as many are too few.
+    ``n_ticks`` and ``n_gpus`` are of all nodes, ``None`` for a rule that needs no GPU; ``n_samples``
+    is of the node that has most, and as many as ``patience`` are too few.
     """
     if n_ticks == 0:
         return Reason(code=ReasonCode.TOO_FEW_SAMPLES, text="There are no system metrics.")

@@ -148,13 +148,7 @@ def _judged(rule: AnyRule, measurements: list[Any], params: Any) -> RuleResult |
 
 
 def _saveable(rule: AnyRule, measurements: list[Any], params: Any) -> RuleResult:
-    """Return a result that can be saved under the rule's name and read again.
-
-    Raises:
-        TypeError: it holds what JSON does not know.
-        ValueError: it is called like another rule, which it would replace.
-        FormatError: a value is not of the type that its place wants.
-    """
+    """Return a result under the rule's own name that can be saved and read again, or raise."""
     judged = judge(rule, measurements, params)
     if judged.id != rule.id:
         raise ValueError(f"its result is called {judged.id}, not {rule.id}")
