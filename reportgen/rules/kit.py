@@ -13,7 +13,6 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from reportgen.facts.device_busy import Window, WindowKind
 from reportgen.merging import concat, merge, merged, sum_by_key
 from reportgen.results import Cause, Estimate, Finding, Reason, ReasonCode, Severity, Where
 from reportgen.results.charts import (
@@ -213,8 +212,8 @@ def reason_to_skip(
 ) -> Reason | None:
     """Return why a rule that reads samples cannot look, or ``None`` when it can.
 
-    ``n_ticks`` and ``n_gpus`` are of all nodes, ``None`` for a rule that needs no GPU; ``n_samples``
-    is of the node that has most, and as many as ``patience`` are too few.
+    ``n_ticks`` and ``n_gpus`` are of all nodes, ``None`` for a rule that needs no GPU;
+    ``n_samples`` is of the node that has most, and as many as ``patience`` are too few.
     """
     if n_ticks == 0:
         return Reason(code=ReasonCode.TOO_FEW_SAMPLES, text="There are no system metrics.")
@@ -310,11 +309,23 @@ def reason_without_gpu(n_ops: int) -> Reason | None:
     return None if n_ops else Reason(code=ReasonCode.NO_GPU, text=text)
 
 
-def window_name(windows: Sequence[Window]) -> str:
+class NamedWindow(Protocol):
+    """A window of a rank: from the first to the last GPU operation, or all steps."""
+
+    @property
+    def kind(self) -> str:
+        """Return ``gpu`` or ``steps``."""
+
+    @property
+    def length_ns(self) -> int:
+        """Return its length."""
+
+
+def window_name(windows: Sequence[NamedWindow]) -> str:
     """Name the windows of some ranks, at least one, and their length, or the range of lengths."""
     names = {
-        WindowKind.STEPS: "the recorded steps",
-        WindowKind.GPU: "the time from the first to the last GPU operation",
+        "steps": "the recorded steps",
+        "gpu": "the time from the first to the last GPU operation",
     }
     kinds = {item.kind for item in windows}
     name = names[kinds.pop()] if len(kinds) == 1 else "each rank's window"
