@@ -12,7 +12,6 @@ from typing import Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from reportgen.facts.distributions import round_factors
 from reportgen.facts.intervals import Union, clip, covered_each, overlap_ns, union_of
 from reportgen.merging import merged
 from reportgen.profile.memo import fact
@@ -346,10 +345,7 @@ def use_together(devices: Sequence[FineUse]) -> Use:
         devices = [replace(item, first=first_ns // item.width_ns) for item in devices]
         first_ns = min(item.reach_ns[0] for item in devices)
     last_ns = max(item.reach_ns[1] for item in devices)
-    reach_ns = last_ns - first_ns
-    width_ns *= next(
-        its for its in round_factors() if reach_ns // (width_ns * its) + 2 <= MOST_BINS
-    )
+    width_ns *= _factor(last_ns - first_ns, width_ns)
     first = first_ns // width_ns
     n_bins = -(-last_ns // width_ns) - first
     busy_ns, length_ns = np.zeros((2, len(devices), n_bins), dtype=np.int64)
@@ -365,3 +361,13 @@ def use_together(devices: Sequence[FineUse]) -> Use:
         length_ns=length_ns,
         is_apart=is_apart,
     )
+
+
+def _factor(reach_ns: int, width_ns: int) -> int:
+    """Return by what fine bins are widened: the first of 1, 2, 5, 10, … with few enough bins."""
+    scale = 1
+    while True:
+        for factor in (scale, 2 * scale, 5 * scale):
+            if reach_ns // (width_ns * factor) + 2 <= MOST_BINS:
+                return factor
+        scale *= 10

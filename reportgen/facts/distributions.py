@@ -8,7 +8,7 @@ edges.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import count
 
@@ -25,6 +25,7 @@ PCT_EDGES = range(0, N_BINS * BIN_PCT + 1, BIN_PCT)
 AWS_N_BINS = 49
 FINE_BINS = 1_000
 DRAWN_BINS = 60
+_STEPS = (1, 2, 5)
 
 Counts = NDArray[np.int64]
 Integers = NDArray[np.int64]
@@ -179,11 +180,7 @@ def _ends(indexes: Sequence[Integers]) -> tuple[int, int]:
 
 
 def _factor(indexes: Sequence[Integers]) -> int:
-    """Return how many bins to join so that at most ``DRAWN_BINS`` are left."""
+    """Return how many bins to join so that at most ``DRAWN_BINS`` are left: 1, 2, 5, 10 ..."""
     first, last = _ends(indexes)
-    return next(its for its in round_factors() if last // its - first // its < DRAWN_BINS)
-
-
-def round_factors() -> Iterator[int]:
-    """Yield by what fine bins may be widened: 1, 2, 5, 10, 20, 50 …."""
-    return (int(10**power) * step for power in count() for step in (1, 2, 5))
+    factors = (int(10**power) * step for power in count() for step in _STEPS)
+    return next(its for its in factors if last // its - first // its < DRAWN_BINS)
