@@ -9,7 +9,7 @@ from enum import StrEnum
 import numpy as np
 from numpy.typing import NDArray
 
-from reportgen.facts.device_busy import launch_start_ns
+from reportgen.facts.device_busy import launch_start_ns, unions_of
 from reportgen.facts.intervals import covered_each, union_of
 from reportgen.profile.memo import fact
 from reportgen.profile.trace import RankTrace
@@ -63,10 +63,7 @@ class StepRows:
 
 @fact
 def step_rows(trace: RankTrace) -> StepRows | None:
-    """Return the steps of a rank, ``None`` where nothing tells them.
-
-    Source: docs/definitions.md, Steps of a trace.
-    """
+    """Return the steps of a rank (docs/definitions.md), ``None`` where nothing tells them."""
     steps = trace.steps
     if steps.start_ns.size:
         return _rows(trace, StepSource.PROFILER, steps.number, steps.start_ns, steps.duration_ns)
@@ -83,7 +80,7 @@ def _numbered(trace: RankTrace) -> StepRows | None:
     if rows.size < 2:
         return None
     number = np.array([numbers[code] for code in trace.slices.name[rows].tolist()], dtype=np.int64)
-    return _of_slices(trace, StepSource.ANNOTATION, rows, number)
+    return _rows(trace, StepSource.ANNOTATION, number, *_times(trace, rows))
 
 
 def _by_optimizer(trace: RankTrace) -> StepRows | None:
@@ -112,7 +109,8 @@ def _repeated(trace: RankTrace) -> StepRows | None:
             best, best_ns = rows, spent_ns
     if not best.size:
         return None
-    return _of_slices(trace, StepSource.REPEATED, best, np.arange(best.size, dtype=np.int64))
+    number = np.arange(best.size, dtype=np.int64)
+    return _rows(trace, StepSource.REPEATED, number, *_times(trace, best))
 
 
 def _annotations(trace: RankTrace, codes: list[int]) -> NDArray[np.int64]:
@@ -120,16 +118,14 @@ def _annotations(trace: RankTrace, codes: list[int]) -> NDArray[np.int64]:
     return np.flatnonzero(is_annotation & np.isin(trace.slices.name, codes))
 
 
+def _times(trace: RankTrace, rows: NDArray[np.int64]) -> tuple[Times, Times]:
+    return trace.slices.start_ns[rows], trace.slices.duration_ns[rows]
+
+
 def _is_apart(trace: RankTrace, rows: NDArray[np.int64]) -> bool:
     """Return whether slices follow each other: nested ones are no steps."""
     start, end = trace.slices.start_ns[rows], trace.slices.end_ns[rows]
     return bool((start[1:] >= end[:-1]).all())
-
-
-def _of_slices(
-    trace: RankTrace, source: StepSource, rows: NDArray[np.int64], number: NDArray[np.int64]
-) -> StepRows:
-    return _rows(trace, source, number, trace.slices.start_ns[rows], trace.slices.duration_ns[rows])
 
 
 def _rows(
@@ -160,17 +156,10 @@ def _rows(
 
 def _busy_ratio(trace: RankTrace, start_ns: Times, end_ns: Times) -> float:
     """Return the share of some stretches in which a device is busy, 0 without devices."""
-    ops = trace.gpu_ops
-    devices = np.unique(ops.device)
-    length_ns = int((end_ns - start_ns).sum()) * devices.size
-    if length_ns <= 0:
-        return 0.0
-    busy_ns = 0
-    for device in devices:
-        here = ops.device == device
-        union = union_of(ops.start_ns[here], ops.end_ns[here])
-        busy_ns += int(covered_each(union, start_ns, end_ns).sum())
-    return busy_ns / length_ns
+    devices = unions_of(trace, None)
+    length_ns = int((end_ns - start_ns).sum()) * len(devices)
+    busy_ns = sum(int(covered_each(item.busy, start_ns, end_ns).sum()) for item in devices)
+    return busy_ns / length_ns if length_ns > 0 else 0.0
 
 
 def _on_gpu(
