@@ -65,9 +65,7 @@ def _write_node(spec: JobSpec, schedule: Schedule, *, node: int, root: Path) -> 
     def values_of(chunk: Integers, rng: np.random.Generator) -> TickValues:
         return tick_values(spec, node_activity(spec, schedule, node=node, ticks=chunk), rng)
 
-    return write_samples(
-        spec, values_of, node=node, start_us=start_us, ticks=ticks, root=root
-    )
+    return write_samples(spec, values_of, node=node, start_us=start_us, ticks=ticks, root=root)
 
 
 def write_samples(

@@ -60,7 +60,10 @@ _SURE, _EFFECT, _NOTHING = Sight.IDENTIFIABLE, Sight.EFFECT_ONLY, Sight.INVISIBL
 _ORDER = (Input.SYSTEM, Input.PYTORCH, Input.TENSORFLOW)
 _TABLE: dict[Cause, tuple[tuple[Sight, str], tuple[Sight, str], tuple[Sight, str]]] = {
     Cause.TOO_FEW_LOADERS: (
-        (_EFFECT, "The GPU idles while cores are free; samples do not name the process that loads."),
+        (
+            _EFFECT,
+            "The GPU idles while cores are free; samples do not name the process that loads.",
+        ),
         (_SURE, "The waits, num_workers and the free cores are all recorded."),
         (_EFFECT, "The wait is recorded; threads of tf.data and their number are not."),
     ),
@@ -70,7 +73,10 @@ _TABLE: dict[Cause, tuple[tuple[Sight, str], tuple[Sight, str], tuple[Sight, str
         (_EFFECT, "TensorFlow loads in threads, which no event counts."),
     ),
     Cause.CPU_PREPROCESSING: (
-        (_EFFECT, "All cores are busy while the GPU idles; what the cores work on is not recorded."),
+        (
+            _EFFECT,
+            "All cores are busy while the GPU idles; what the cores work on is not recorded.",
+        ),
         (_SURE, "The loop waits for batches while the loaders keep all cores busy."),
         (_SURE, "The loop waits for batches while all cores are busy."),
     ),
@@ -197,7 +203,7 @@ def cause_of_finding(finding: Finding) -> str | None:
     Findings without a field for it name it by their id and title: only until they have one.
     """
     missing = object()
-    cause: str | None | object = getattr(finding, "cause", missing)
+    cause: str | object | None = getattr(finding, "cause", missing)
     if cause is not missing:
         return None if not cause else str(cause)
     for words, known in _CAUSE_OF_TITLE:

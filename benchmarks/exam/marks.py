@@ -75,7 +75,10 @@ def mark(truth: Truth, answer: Answer) -> tuple[Mark, ...]:
     """Return a mark for each planted fault."""
     by_cost = sorted(truth.planted, key=lambda planted: -(planted.share_ratio or 0.0))
     causes = _causes_in_order(answer)
-    return tuple(_mark(truth, planted, answer, causes[: by_cost.index(planted) + 1]) for planted in truth.planted)
+    return tuple(
+        _mark(truth, planted, answer, causes[: by_cost.index(planted) + 1])
+        for planted in truth.planted
+    )
 
 
 def _causes_in_order(answer: Answer) -> list[str]:
@@ -113,7 +116,8 @@ def _is_place_right(planted: Planted, told: Told) -> bool:
     if EVERYWHERE in planted.places:
         return True
     node, device = told.node or "", told.device or ""
-    said = {f"{node}/{device}", device} if device else {node}
+    devices = [name.strip() for name in device.split(",") if name.strip()]
+    said = {name for each in devices for name in (f"{node}/{each}", each)} or {node}
     return bool(said & set(planted.places)) or any(
         place in told.title for place in planted.places if "/" not in place and device == ""
     )

@@ -74,9 +74,7 @@ def _healthy(seed: int, n: int) -> list[_Part]:
 def _pairs(seed: int, n: int) -> list[_Part]:
     rng = np.random.default_rng([seed, 2])
     order = rng.permutation(len(_PAIRS))
-    return [
-        (_PAIRS[order[at % order.size]], "", float(rng.uniform(0.12, 0.4))) for at in range(n)
-    ]
+    return [(_PAIRS[order[at % order.size]], "", float(rng.uniform(0.12, 0.4))) for at in range(n)]
 
 
 def _singles(seed: int, n: int) -> list[_Part]:

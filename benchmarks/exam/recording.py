@@ -122,7 +122,9 @@ def _write_samples(
 
     def values_of(chunk: Integers, _rng: np.random.Generator) -> TickValues:
         rows = row_of_tick[chunk]
-        return TickValues(**{item.name: getattr(values, item.name)[rows] for item in fields(values)})
+        return TickValues(
+            **{item.name: getattr(values, item.name)[rows] for item in fields(values)}
+        )
 
     offset_s = machine.clock_offsets_s[node]
     write_samples(

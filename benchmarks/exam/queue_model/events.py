@@ -104,14 +104,18 @@ def _pytorch_loader(params: Params, run: Run, worker: Worker) -> Iterator[Event]
         is_new = not kept or turn < 2
         begin_us = asked_us[first]
         if is_new:
-            args = (
-                f'{{"pid": {worker.pid}, "num_workers": {n_loaders}, "pin_memory": {pin}}}'
-            )
+            args = f'{{"pid": {worker.pid}, "num_workers": {n_loaders}, "pin_memory": {pin}}}'
             yield Event(
-                begin_us - 9_000, begin_us - 400, "DataLoaderIterInitialize", f"{kind}.__init__", args
+                begin_us - 9_000,
+                begin_us - 400,
+                "DataLoaderIterInitialize",
+                f"{kind}.__init__",
+                args,
             )
         for at, row in enumerate(range(first, stop)):
-            pid, turn_of = (first_pid + at % n_loaders, at % n_loaders) if n_loaders else (worker.pid, 0)
+            pid, turn_of = (
+                (first_pid + at % n_loaders, at % n_loaders) if n_loaders else (worker.pid, 0)
+            )
             args = f'{{"pid": {pid}, "worker_id": {turn_of}}}'
             yield Event(asked_us[row], there_us[row], "DataLoaderIter", f"{kind}::GetNext", args)
         if is_new:
@@ -119,8 +123,11 @@ def _pytorch_loader(params: Params, run: Run, worker: Worker) -> Iterator[Event]
             for index in range(n_loaders):
                 args = f'{{"pid": {first_pid + index}, "worker_id": {index}}}'
                 yield Event(
-                    begin_us - 8_000 + 300 * index, end_us + 2_000 + 500 * index,
-                    "DataLoaderWorker", "DataLoaderWorker", args,
+                    begin_us - 8_000 + 300 * index,
+                    end_us + 2_000 + 500 * index,
+                    "DataLoaderWorker",
+                    "DataLoaderWorker",
+                    args,
                 )
 
 

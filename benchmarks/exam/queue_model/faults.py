@@ -100,6 +100,7 @@ def _too_many_loaders(params: Params, rng: np.random.Generator, gain: float) -> 
 
 
 def _cpu_preprocessing(params: Params, rng: np.random.Generator, gain: float) -> Change:
+    params = with_cores(params, 4 * params.machine.workers_per_node)
     cores = _per_worker_cores(params)
     n_loaders = max(1, round(cores * float(rng.uniform(0.9, 1.1)) - 0.3))
     cycle_s = _cycle(params)
@@ -111,6 +112,7 @@ def _cpu_preprocessing(params: Params, rng: np.random.Generator, gain: float) ->
         load_cpu_s=cycle_s * max(0.5 * (cores - 1), 0.25),
         load_read_s=min(params.load_read_s, 0.05 * cycle_s),
         load_receive_s=min(params.load_receive_s, 0.05 * cycle_s),
+        host_s=0.45 * params.compute_s,
     )
     return Change(base=base, bad={"load_cpu_s": bad_s})
 
@@ -231,9 +233,7 @@ def _slow_worker(params: Params, rng: np.random.Generator, gain: float) -> Chang
     if machine.workers_per_node == 1:
         places.append(node_name(node))
     ratio = gain * _cycle(params) / params.compute_s
-    return Change(
-        base=params, bad={"slow_rank": rank, "slow_ratio": ratio}, places=tuple(places)
-    )
+    return Change(base=params, bad={"slow_rank": rank, "slow_ratio": ratio}, places=tuple(places))
 
 
 def _gpu_underused(params: Params, rng: np.random.Generator, _gain: float) -> Change:
@@ -271,7 +271,9 @@ def _gpu_idle(params: Params, rng: np.random.Generator, _gain: float) -> Change:
         f"{node_name(node)}/gpu{index}" for index in range(machine.gpus - n_idle, machine.gpus)
     )
     return Change(
-        base=params, bad={"n_idle_gpus": n_idle, "idle_node": node}, places=(*places, node_name(node))
+        base=params,
+        bad={"n_idle_gpus": n_idle, "idle_node": node},
+        places=(*places, node_name(node)),
     )
 
 
@@ -281,7 +283,8 @@ def _gpu_stopped(params: Params, rng: np.random.Generator, gain: float) -> Chang
     if not gpus:
         raise UnsuitableError
     share = gain / (1 + gain)
-    if len(gpus) == 1 or rng.random() < 0.4:
+    goes_on = params.machine.workers_per_node == 1 or params.input is Input.SYSTEM
+    if len(gpus) == 1 or not goes_on or rng.random() < 0.4:
         job_s = params.n_steps * _cycle(params) + params.init_s
         extra_s = gain * job_s
         if extra_s < 30:
@@ -290,9 +293,7 @@ def _gpu_stopped(params: Params, rng: np.random.Generator, gain: float) -> Chang
     stop_ratio = float(np.clip(1 - share * float(rng.uniform(1, 2)), 0.15, 0.9))
     which = int(rng.integers(len(gpus)))
     places = (gpus[which], gpus[which].partition("/")[0])
-    return Change(
-        base=params, bad={"stopped_gpu": which, "stop_ratio": stop_ratio}, places=places
-    )
+    return Change(base=params, bad={"stopped_gpu": which, "stop_ratio": stop_ratio}, places=places)
 
 
 def _gpu_imbalance(params: Params, rng: np.random.Generator, gain: float) -> Change:
@@ -336,11 +337,14 @@ GPU_TIME = "GPU time of the loop"
 _ONE_GPU = Wishes(least_gpus=1)
 
 FAULTS: dict[Cause, Fault] = {
-    Cause.TOO_FEW_LOADERS: Fault(plant=_too_few_loaders, wishes=Wishes(input=Input.PYTORCH)),
-    Cause.TOO_MANY_LOADERS: Fault(
-        plant=_too_many_loaders, wishes=Wishes(input=Input.PYTORCH, most_workers=8)
+    Cause.TOO_FEW_LOADERS: Fault(
+        plant=_too_few_loaders, wishes=Wishes(input=Input.PYTORCH, least_gpus=1)
     ),
-    Cause.CPU_PREPROCESSING: Fault(plant=_cpu_preprocessing),
+    Cause.TOO_MANY_LOADERS: Fault(
+        plant=_too_many_loaders,
+        wishes=Wishes(input=Input.PYTORCH, most_workers=8, least_gpus=1),
+    ),
+    Cause.CPU_PREPROCESSING: Fault(plant=_cpu_preprocessing, wishes=_ONE_GPU),
     Cause.IO_WAIT: Fault(plant=_io_wait, wishes=_ONE_GPU),
     Cause.NETWORK_INPUT: Fault(plant=_network_input, wishes=_ONE_GPU),
     Cause.UNPINNED_MEMORY: Fault(

@@ -38,7 +38,10 @@ def _noisy_steps(params: Params, rng: np.random.Generator) -> Params:
 
 def _varying_lengths(params: Params, rng: np.random.Generator) -> Params:
     return replace(
-        params, step_noise=Noise.GAMMA, step_spread=0.01, length_spread=float(rng.uniform(0.15, 0.4))
+        params,
+        step_noise=Noise.GAMMA,
+        step_spread=0.01,
+        length_spread=float(rng.uniform(0.15, 0.4)),
     )
 
 
@@ -70,7 +73,8 @@ def _optimizer(params: Params, rng: np.random.Generator) -> Params:
 
 
 def _accumulation(params: Params, rng: np.random.Generator) -> Params:
-    return replace(params, accumulate=int(rng.choice([2, 4, 8])), exchange_s=0.1 * params.compute_s)
+    exchange_s = params.compute_s * float(rng.uniform(0.02, 0.05))
+    return replace(params, accumulate=int(rng.choice([2, 4, 8])), exchange_s=exchange_s)
 
 
 HEALTHY: dict[str, tuple[Twist, Wishes]] = {

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from benchmarks.exam.causes import Cause, Input
+from benchmarks.exam.causes import Cause
 from benchmarks.exam.job import Job, Order, UnsuitableError
 from benchmarks.exam.queue_model.counters import gpu_busy, samples_of
 from benchmarks.exam.queue_model.events import timelines_of
@@ -31,7 +31,9 @@ def make_job(order: Order) -> Job:
     for attempt in range(_TRIES):
         seed = int(np.random.SeedSequence([order.seed, order.number, attempt]).generate_state(1)[0])
         try:
-            wanted = replace(order, share_ratio=min(order.share_ratio * 1.05**attempt, _MOST_WANTED))
+            wanted = replace(
+                order, share_ratio=min(order.share_ratio * 1.05**attempt, _MOST_WANTED)
+            )
             return _attempt(wanted, np.random.default_rng(seed), seed)
         except UnsuitableError:
             continue
@@ -140,9 +142,7 @@ def _planted(cause: Cause, change: Change, params: Params, run: Run, without: Pa
     )
 
 
-def _share(
-    cause: Cause, change: Change, params: Params, run: Run, without: Params
-) -> float | None:
+def _share(cause: Cause, change: Change, params: Params, run: Run, without: Params) -> float | None:
     """Return what the fault costs: time by a run without it, or GPU time."""
     machine = params.machine
     if cause is Cause.MEMORY_GROWTH:

@@ -167,9 +167,7 @@ class _Node:
         self.tags.append((process, epoch))
         return end_s
 
-    def _served(
-        self, at_s: Floats, need_s: Floats, free_s: Floats
-    ) -> tuple[Floats, Floats]:
+    def _served(self, at_s: Floats, need_s: Floats, free_s: Floats) -> tuple[Floats, Floats]:
         """Let one server per node serve all workers, one after the other."""
         if not need_s.any():
             return at_s, at_s
@@ -203,7 +201,9 @@ def simulate(params: Params) -> Run:
     """Run a job from its first sample to its end."""
     draws, n, n_workers = _draw(params), params.n_steps, params.machine.n_workers
     node = _Node(params, draws)
-    is_train = np.tile(np.repeat([True, False], [params.train_steps, params.eval_steps]), params.n_epochs)
+    is_train = np.tile(
+        np.repeat([True, False], [params.train_steps, params.eval_steps]), params.n_epochs
+    )
     epoch = np.repeat(np.arange(params.n_epochs), params.train_steps + params.eval_steps)
     number = np.where(is_train, np.cumsum(is_train), np.cumsum(~is_train)) - 1
     extra_in, extra_after = _extras(params, draws, is_train, number)
@@ -269,9 +269,20 @@ def simulate(params: Params) -> Run:
             saved[:, row] = worked[:, row].max() + params.save_s
         now = saved[:, row].copy()
     steps = Steps(
-        is_train=is_train, number=number.astype(np.int64), epoch=epoch, is_saving=is_saving,
-        asked_s=asked, there_s=there, start_s=start, forward_s=forward, own_s=own, end_s=end,
-        optimized_s=optimized, worked_s=worked, saved_s=saved, gpu_ratio=gpu_ratio,
+        is_train=is_train,
+        number=number.astype(np.int64),
+        epoch=epoch,
+        is_saving=is_saving,
+        asked_s=asked,
+        there_s=there,
+        start_s=start,
+        forward_s=forward,
+        own_s=own,
+        end_s=end,
+        optimized_s=optimized,
+        worked_s=worked,
+        saved_s=saved,
+        gpu_ratio=gpu_ratio,
     )
     return Run(
         steps=steps,
