@@ -21,6 +21,8 @@ from benchmarks.exam.truth import Planted, Truth, sight_of
 _TRIES = 60
 _MOST_WANTED = 0.75
 _LEAST_SHARE, _MOST_SHARE = 0.03, 0.85
+_MOST_WAITING, _MOST_UNUSED = 0.03, 0.14
+"""What a healthy job may show: the rest of a GPU's time goes into launches and other workers."""
 
 
 def make_job(order: Order) -> Job:
@@ -93,8 +95,9 @@ def _finish(order: Order, base: Params, changes: list[tuple[Cause, Change]]) -> 
     bad = [change.bad for _, change in changes]
     params = _with(base, bad)
     run = simulate(params)
+    _refuse_other_faults(base, run if not bad else simulate(base))
     planted = tuple(
-        _planted(cause, change, params, run, _with(base, bad[:at] + bad[at + 1 :]))
+        _planted(cause, params, run, change, _with(base, bad[:at] + bad[at + 1 :]))
         for at, (cause, change) in enumerate(changes)
     )
     samples = samples_of(params, run)
@@ -125,8 +128,22 @@ def _with(base: Params, changes: list[dict[str, object]]) -> Params:
     return params
 
 
-def _planted(cause: Cause, change: Change, params: Params, run: Run, without: Params) -> Planted:
-    share = _share(cause, change, params, run, without)
+def _refuse_other_faults(params: Params, run: Run) -> None:
+    """Refuse a job that has another fault than those planted, such as too few cores."""
+    if _waited(run) > _MOST_WAITING or (params.machine.gpus and _unused(params, run) > _MOST_UNUSED):
+        raise UnsuitableError
+
+
+def _waited(run: Run) -> float:
+    """Return the share of the loop that the worker which waits most for its batches waits."""
+    steps = run.steps
+    return float((steps.there_s - steps.asked_s).sum(axis=1).max()) / run.loop_length_s
+
+
+def _planted(
+    cause: Cause, params: Params, run: Run, change: Change, without: Params
+) -> Planted:
+    share = _share(cause, params, run, without)
     if share is not None and not _LEAST_SHARE <= share <= _MOST_SHARE:
         raise UnsuitableError
     start_s, end_s = _when(cause, params, run)
@@ -142,7 +159,7 @@ def _planted(cause: Cause, change: Change, params: Params, run: Run, without: Pa
     )
 
 
-def _share(cause: Cause, change: Change, params: Params, run: Run, without: Params) -> float | None:
+def _share(cause: Cause, params: Params, run: Run, without: Params) -> float | None:
     """Return what the fault costs: time by a run without it, or GPU time."""
     machine = params.machine
     if cause is Cause.MEMORY_GROWTH:
@@ -189,8 +206,6 @@ def _when(cause: Cause, params: Params, run: Run) -> tuple[float, float]:
 
 def _facts(params: Params, run: Run) -> dict[str, object]:
     steps = run.steps
-    length_s = run.loop_length_s
-    waited_s = float((steps.there_s - steps.asked_s).sum(axis=1).max())
     return {
         "nodes": params.machine.nodes,
         "gpus": params.machine.gpus,
@@ -200,7 +215,7 @@ def _facts(params: Params, run: Run) -> dict[str, object]:
         "n_steps": params.n_steps,
         "step_s": round(float(np.median(steps.end_s - steps.start_s)), 4),
         "num_workers": params.num_workers,
-        "waited_ratio": round(waited_s / length_s, 4),
+        "waited_ratio": round(_waited(run), 4),
         "gpu_used_ratio": round(1 - _unused(params, run), 4) if params.machine.gpus else None,
         "accumulate": params.accumulate,
         "is_waiting_busy": params.is_waiting_busy,
