@@ -13,7 +13,8 @@ from benchmarks.exam.truth import SIZES, UNSIZED
 
 _TOO_LOW = -0.03
 _HEAD = (
-    "| {first} | faults | named | first | place | time | advice | estimates | too low | median off |\n"
+    "| {first} | faults | named | first | place | time | advice | estimates | too low | median off |"
+    "\n"
     "|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|"
 )
 
@@ -151,8 +152,7 @@ def _miss(result: Result) -> list[str]:
             f"{planted.start_s:.0f}-{planted.end_s:.0f} s: "
             f"{', '.join(wrong) or 'right'}; error {_share(mark.error_ratio)}"
         )
-    for rule in result.answer.failed_rules:
-        lines.append(f"  RULE BROKE: {rule}")
+    lines += [f"  RULE BROKE: {rule}" for rule in result.answer.failed_rules]
     lines += [
         f"    {told.severity:8} {told.id:9} {told.cause or '-':20} {_share(told.share_ratio):>7}  "
         f"{told.node or ''} {told.device or ''}  {told.title}"

@@ -75,7 +75,7 @@ def gpu_busy(params: Params, run: Run, rank: int) -> Coverage:
         np.concatenate([steps.own_s[rank], steps.end_s[rank], steps.optimized_s[rank]]),
         np.concatenate(
             [
-                steps.gpu_ratio[rank],
+                run.gpu_ratio[rank],
                 np.full(steps.number.shape, waiting),
                 np.full(steps.number.shape, 0.97),
             ]
@@ -143,8 +143,8 @@ def _training_load(params: Params, run: Run, rank: int, at_s: Floats) -> Floats:
         (steps.there_s[rank], steps.start_s[rank], 0.95),
         (steps.start_s[rank], steps.end_s[rank], spin),
         (steps.end_s[rank], steps.optimized_s[rank], spin),
-        (steps.optimized_s[rank], steps.worked_s[rank], 0.95),
-        (steps.worked_s[rank], steps.saved_s[rank], 0.5),
+        (steps.optimized_s[rank], run.worked_s[rank], 0.95),
+        (run.worked_s[rank], steps.kept_s[rank], 0.5),
     ]
     if not params.num_workers:
         own = run.loads.rank == rank
@@ -175,12 +175,12 @@ def _disk(
         rate = params.batch_bytes / params.load_read_s
         read = Coverage(loads.read_from_s[mine], loads.read_s[mine], rate).mean(at_s, interval_s)
     steps = run.steps
-    saving = steps.is_saving
+    saving = run.is_saving
     written = rng.lognormal(12.0, 1.2, at_s.size)
     if saving.any() and 0 in ranks:
-        written = written + Coverage(
-            steps.worked_s[0, saving], steps.saved_s[0, saving], 1.5e8
-        ).mean(at_s, interval_s)
+        written = written + Coverage(run.worked_s[0, saving], steps.kept_s[0, saving], 1.5e8).mean(
+            at_s, interval_s
+        )
     noise = rng.uniform(0.93, 1.07, at_s.size)
     operations = rng.lognormal(4.0, 0.8, at_s.size) + (read + written) / 1.8e5
     return np.maximum(np.stack([operations, read * noise, written], axis=1), 0)

@@ -98,7 +98,7 @@ def _machine(rng: np.random.Generator, wishes: Wishes, kind: Input) -> Machine:
     is_mirrored = kind is Input.TENSORFLOW and rng.random() < 0.5
     per_node = 1 if wishes.one_process or is_mirrored else max(gpus, 1)
     if nodes * per_node < wishes.least_workers:
-        nodes, per_node = max(nodes, 2 if per_node == 1 else nodes), per_node
+        nodes = max(nodes, 2)
     while nodes * per_node > wishes.most_workers:
         nodes -= 1
     least = max(wishes.least_cores, 2 * per_node if rng.random() < 0.9 else per_node)

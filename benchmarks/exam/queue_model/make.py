@@ -7,9 +7,10 @@ from dataclasses import replace
 import numpy as np
 
 from benchmarks.exam.causes import Cause
+from benchmarks.exam.events import timelines_of
 from benchmarks.exam.job import Job, Order, UnsuitableError
+from benchmarks.exam.log import Hooks
 from benchmarks.exam.queue_model.counters import gpu_busy, samples_of
-from benchmarks.exam.queue_model.events import timelines_of
 from benchmarks.exam.queue_model.faults import FAULTS, Change
 from benchmarks.exam.queue_model.healthy import HEALTHY
 from benchmarks.exam.queue_model.machines import Wishes, cycle_s, draw_healthy, filled
@@ -105,7 +106,7 @@ def _finish(order: Order, base: Params, changes: list[tuple[Cause, Change]]) -> 
         machine=params.machine,
         samples=samples,
         ticks=np.arange(samples[0].memory.shape[0]),
-        timelines=timelines_of(params, run),
+        timelines=timelines_of(_hooks(params), run.steps),
     )
     truth = Truth(
         name=order.name,
@@ -121,6 +122,18 @@ def _finish(order: Order, base: Params, changes: list[tuple[Cause, Change]]) -> 
     return Job(recording=recording, truth=truth)
 
 
+def _hooks(params: Params) -> Hooks:
+    return Hooks(
+        input=params.input,
+        machine=params.machine,
+        seed=params.seed,
+        num_workers=params.num_workers,
+        is_persistent=params.is_persistent,
+        is_pinned=params.is_pinned,
+        has_operators=params.seed % 2 == 0,
+    )
+
+
 def _with(base: Params, changes: list[dict[str, object]]) -> Params:
     params = base
     for change in changes:
@@ -130,19 +143,13 @@ def _with(base: Params, changes: list[dict[str, object]]) -> Params:
 
 def _refuse_other_faults(params: Params, run: Run) -> None:
     """Refuse a job that has another fault than those planted, such as too few cores."""
-    if _waited(run) > _MOST_WAITING or (params.machine.gpus and _unused(params, run) > _MOST_UNUSED):
+    if run.steps.waited_ratio > _MOST_WAITING or (
+        params.machine.gpus and _unused(params, run) > _MOST_UNUSED
+    ):
         raise UnsuitableError
 
 
-def _waited(run: Run) -> float:
-    """Return the share of the loop that the worker which waits most for its batches waits."""
-    steps = run.steps
-    return float((steps.there_s - steps.asked_s).sum(axis=1).max()) / run.loop_length_s
-
-
-def _planted(
-    cause: Cause, params: Params, run: Run, change: Change, without: Params
-) -> Planted:
+def _planted(cause: Cause, params: Params, run: Run, change: Change, without: Params) -> Planted:
     share = _share(cause, params, run, without)
     if share is not None and not _LEAST_SHARE <= share <= _MOST_SHARE:
         raise UnsuitableError
@@ -177,7 +184,7 @@ def _share(cause: Cause, params: Params, run: Run, without: Params) -> float | N
     good = simulate(without)
     if cause in {Cause.LONG_START, Cause.GPU_STOPPED}:
         return (run.total_s - good.total_s) / run.total_s
-    return (run.loop_length_s - good.loop_length_s) / run.loop_length_s
+    return (run.steps.loop_length_s - good.steps.loop_length_s) / run.steps.loop_length_s
 
 
 def _unused(params: Params, run: Run) -> float:
@@ -199,7 +206,7 @@ def _when(cause: Cause, params: Params, run: Run) -> tuple[float, float]:
         return first_s + params.stop_ratio * (last_s - first_s), run.total_s
     if cause is Cause.LONG_PAUSE:
         rows = [min(round(at * params.n_steps), params.n_steps - 2) for at, _ in params.pauses]
-        worked_s = run.steps.worked_s[0]
+        worked_s = run.worked_s[0]
         return float(worked_s[rows[0]] - params.pauses[0][1]), float(worked_s[rows[-1]])
     return first_s, last_s
 
@@ -215,7 +222,7 @@ def _facts(params: Params, run: Run) -> dict[str, object]:
         "n_steps": params.n_steps,
         "step_s": round(float(np.median(steps.end_s - steps.start_s)), 4),
         "num_workers": params.num_workers,
-        "waited_ratio": round(_waited(run), 4),
+        "waited_ratio": round(run.steps.waited_ratio, 4),
         "gpu_used_ratio": round(1 - _unused(params, run), 4) if params.machine.gpus else None,
         "accumulate": params.accumulate,
         "is_waiting_busy": params.is_waiting_busy,
