@@ -12,11 +12,7 @@ from benchmarks.exam.marks import Mark, Result, is_counted
 from benchmarks.exam.truth import SIZES, UNSIZED
 
 _TOO_LOW = -0.03
-_HEAD = (
-    "| {first} | faults | named | first | place | time | advice | estimates | too low | median off |"
-    "\n"
-    "|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|"
-)
+_COLUMNS = ("faults", "named", "first", "place", "time", "advice", "estimates", "too low")
 
 
 def report_of(results: Sequence[Result]) -> str:
@@ -65,7 +61,8 @@ def _grouped(
 
 def _table(first: str, groups: Iterable[tuple[str, Sequence[Mark]]]) -> str:
     rows = [_row(name, marks) for name, marks in groups if marks]
-    return "\n".join([_HEAD.format(first=first), *rows])
+    head = f"| {' | '.join((first, *_COLUMNS, 'median off'))} |"
+    return "\n".join([head, f"|---{'|---:' * (len(_COLUMNS) + 1)}|", *rows])
 
 
 def _row(name: str, marks: Sequence[Mark]) -> str:

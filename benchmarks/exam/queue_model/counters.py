@@ -15,7 +15,7 @@ _JIFFIES_PER_S = 100
 def samples_of(params: Params, run: Run) -> tuple[TickValues, ...]:
     """Return the values of all ticks of each node."""
     interval_s = params.machine.interval_ms / 1000
-    at_s = np.arange(int(run.total_s / interval_s) + 1) * interval_s
+    at_s = np.arange(int(run.total_s / interval_s) + 1, dtype=np.float64) * np.float64(interval_s)
     return tuple(_node(params, run, node, at_s) for node in range(params.machine.nodes))
 
 
@@ -64,6 +64,16 @@ def _share_of_gpu(params: Params, node: int, index: int) -> float:
     if node == params.idle_node and index >= params.machine.gpus - params.n_idle_gpus:
         return 0.0
     return params.gpu_shares[index] if params.gpu_shares else 1.0
+
+
+def used_ratio(params: Params, run: Run) -> float:
+    """Return the mean share of the loop in which kernels ran on the workers' GPUs."""
+    edges_s = np.array(run.steps.loop_s)
+    used = [
+        float(np.diff(gpu_busy(params, run, rank).until(edges_s))[0])
+        for rank in range(params.machine.n_workers)
+    ]
+    return float(np.mean(used)) / run.steps.loop_length_s
 
 
 def gpu_busy(params: Params, run: Run, rank: int) -> Coverage:
@@ -125,9 +135,8 @@ def _loader_load(
     loads, interval_s = run.loads, params.machine.interval_ms / 1000
     mine = np.isin(loads.rank, ranks)
     work = mine & (loads.process >= 0)
-    busy = Coverage(
-        loads.received_s[work], loads.end_s[work], loads.work_ratio[work] * params.loader_load
-    ).mean(at_s, interval_s)
+    runnable = Coverage(loads.received_s[work], loads.end_s[work]).mean(at_s, interval_s)
+    busy = np.minimum(runnable * params.loader_load, params.machine.cores)
     reading = np.zeros(at_s.shape)
     if params.load_read_s:
         reading = Coverage(loads.begin_s[mine], loads.read_s[mine], 0.97).mean(at_s, interval_s)

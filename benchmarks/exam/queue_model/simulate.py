@@ -27,8 +27,7 @@ _START_LOADER_S = 0.03
 class Loads:
     """Batches that loader processes or the loop itself made; (n,) arrays, seconds.
 
-    ``process`` numbers the loader within its worker, -1 is the training process. ``work_ratio`` is
-    the part of a core that it got.
+    ``process`` numbers the loader within its worker, -1 is the training process.
     """
 
     rank: Integers
@@ -40,7 +39,6 @@ class Loads:
     end_s: Floats
     read_from_s: Floats
     receive_from_s: Floats
-    work_ratio: Floats
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,9 +135,7 @@ class _Node:
         end_s = received_s + self._p.load_cpu_s * factor * stretch
         if process >= 0:
             self._free_s[:, process] = end_s
-        self.rows.append(
-            (begin_s, read_s, received_s, end_s, read_from_s, receive_from_s, 1.0 / stretch)
-        )
+        self.rows.append((begin_s, read_s, received_s, end_s, read_from_s, receive_from_s))
         self.tags.append((process, epoch))
         return end_s
 
@@ -164,7 +160,7 @@ class _Node:
         tags = np.repeat(np.asarray(self.tags, dtype=np.int64), n_workers, axis=0)
         rank = np.tile(np.arange(n_workers), len(self.rows))
         names = ("begin_s", "read_s", "received_s", "end_s")
-        more = ("read_from_s", "receive_from_s", "work_ratio")
+        more = ("read_from_s", "receive_from_s")
         return Loads(
             rank=rank,
             process=tags[:, 0],
@@ -188,7 +184,8 @@ def simulate(params: Params) -> Run:
     asked, there, start, forward, own, end, optimized, worked, saved, gpu_ratio = columns
     n_parts = 0
     now = np.full(n_workers, params.init_s)
-    part, waiting, in_part = -1, {}, 0
+    part, in_part = -1, 0
+    waiting: dict[int, Floats] = {}
     for row in range(n):
         train = bool(is_train[row])
         if 2 * epoch[row] + (not train) != part:
