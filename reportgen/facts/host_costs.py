@@ -15,7 +15,7 @@ from enum import StrEnum
 import numpy as np
 
 from reportgen.facts.device_busy import SYNC_CALL, Mask, rows_named, unions_of
-from reportgen.facts.idle import HOST_LATE, Gaps, HostCause, batch_waits, causes_of, gaps_in
+from reportgen.facts.idle import Gaps, HostCause, batch_waits, causes_of, gaps_in
 from reportgen.facts.intervals import Union, covered_each, gaps_of, join, minus, union_of
 from reportgen.facts.replay import Change, Track, blocking_copies, track_of, won_ns
 from reportgen.profile.memo import fact
@@ -208,7 +208,7 @@ def _turnaround_ns(track: Track, gaps: Gaps, late_ns: Mapping[str, Times], is_sy
     low_ns, high_ns = track.low_ns[is_sync], track.high_ns[is_sync]
     after = np.searchsorted(low_ns, gaps.low_ns, side="right") - 1
     begins_in = (after >= 0) & (gaps.low_ns <= high_ns[np.maximum(after, 0)])
-    loader_ns = late_ns[f"{HOST_LATE}{HostCause.DATALOADER}"]
+    loader_ns = late_ns[HostCause.DATALOADER]
     rest_ns = (gaps.high_ns - gaps.low_ns - loader_ns)[begins_in]
     n_calls = np.searchsorted(low_ns, gaps.high_ns[begins_in]) - after[begins_in]
     turnaround_ns = int(np.minimum(rest_ns, n_calls * TURNAROUND_NS).sum())
@@ -279,7 +279,7 @@ def _stops(
     """Return single long stretches for which the host came late, but not for a batch."""
     if not gaps.low_ns.size:
         return ()
-    loader_ns = late_ns[f"{HOST_LATE}{HostCause.DATALOADER}"]
+    loader_ns = late_ns[HostCause.DATALOADER]
     until_ns = np.where(gaps.call_ns == NONE, gaps.low_ns, gaps.call_ns)
     known_ns = covered_each(first_use, gaps.low_ns, np.maximum(until_ns, gaps.low_ns))
     host_ns = until_ns - gaps.low_ns - loader_ns - known_ns
@@ -303,7 +303,7 @@ def _stops(
 
 def _doing(trace: RankTrace, gaps: Gaps, place: int, until_ns: int) -> int:
     """Return the name of the shortest slice or call that covers most of a gap on its thread."""
-    low_ns, found = int(gaps.low_ns[place]), []
+    low_ns, found = int(gaps.low_ns[place]), list[tuple[int, int]]()
     is_told = ~rows_named(trace, trace.slices.name, _STEP.search)
     is_told &= trace.slices.kind != SliceKind.OVERHEAD
     for table, is_meant in ((trace.slices, is_told), (trace.calls, np.True_)):
