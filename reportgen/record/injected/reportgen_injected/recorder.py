@@ -129,7 +129,7 @@ class Recorder:
         found = {name: getattr(module, "__version__", None) for name, module in modules}
         card = self.output.card
         card.update(
-            step_source=SOURCE_NAMES[self.steps.source],
+            step_source=SOURCE_NAMES[self.steps.step_source],
             n_steps=self.steps.n_steps,
             frameworks={name: str(version) for name, version in found.items() if version},
             lost_events=self.output.n_lost,
