@@ -29,12 +29,7 @@ _MARGIN_LENGTHS = 2
 class SampleTable:
     """Samples of one node, by time, then series; each series has one sample at an instant.
 
-    Attributes:
-        time_us: (n,) int64 µs UTC.
-        code: (n,) int32 index into ``series``.
-        value: (n,) float64, finite.
-        series: what was sampled.
-        notes: what was odd about the files.
+    ``time_us`` counts UTC, ``code`` is an index into ``series``; values are finite.
     """
 
     time_us: NDArray[np.int64]
@@ -45,15 +40,15 @@ class SampleTable:
 
 
 def read_samples(ref: PartRef, *, wants: Wants | None = None) -> SampleTable:
-    """Read the samples of one node.
+    """Read the samples of one node; its range is applied, and files of other minutes stay closed.
 
-    Args:
-        ref: which node and files; its range is applied, and files of other minutes stay closed.
-        wants: which series to keep; all by default. What is not wanted is dropped block by
-            block, so that one series of a long job takes little memory.
+    What ``wants`` leaves out is dropped block by block, so that one series of a long job takes
+    little memory.
     """
     problems = Diagnostics()
-    files = [file for file in readable(system_files(ref), problems) if _may_hold(ref, file)]
+    files = [
+        file for file in readable(system_files(ref), problems) if _may_hold(ref, file)
+    ]
     files.sort(key=lambda file: (file.minute_s, file.key))
     told = Diagnostics()
     rows, series = _read(files, told, ref, wants, believes_names=True)
@@ -85,7 +80,6 @@ def _read(
 
 
 def _may_hold(ref: PartRef, file: SystemFile) -> bool:
-    """Return whether a file can hold samples of the range that is kept."""
     kept, minute_us = ref.kept, file.minute_s * _US_PER_S
     if kept is None:
         return True
