@@ -73,9 +73,8 @@ class Run:
         """Return how many steps were recorded."""
         found: dict[str, Counter[str]] = {}
         for event in self.events():
-            if event["phase"].startswith("Step:ModeKeys."):
-                mode = event["phase"].rpartition(".")[2]
-                mode = "TRAIN" if mode == "PROFILED" else mode
+            if event["name"].startswith("Step:ModeKeys."):  # profiled ones have another phase
+                mode = event["name"].rpartition(".")[2]
                 found.setdefault(event["rank"], Counter())[mode] += 1
         return {rank: dict(sorted(modes.items())) for rank, modes in found.items()}
 

@@ -17,8 +17,9 @@ NONE, LOADER, OPTIMIZER, TRAINER, EXPLICIT = range(5)
 SOURCE_NAMES = ("", "loader", "optimizer", "trainer", "explicit")
 
 TRAIN, EVAL, PREDICT, GLOBAL = "TRAIN", "EVAL", "PREDICT", "GLOBAL"
-PROFILED = "PROFILED"
-"""The mode of steps during which a trace was taken: rules that judge TRAIN leave them out."""
+PROFILED = "ProfiledStep"
+"""The phase of steps during which a trace was taken, and of its beginning and end. It does not
+begin with ``Step:``, so that no statistic of steps contains them."""
 
 FORWARD, OPTIMIZER_PHASE, REST = "Forward", "Optimizer", "AfterForward"
 REST_NAME = "backward pass and rest of the iteration"
