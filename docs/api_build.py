@@ -15,7 +15,7 @@ from typing import Any
 
 import reportgen
 from reportgen import compat, explore, views
-from reportgen.explore import activity, charts, loading, selections, statistics, utilization_within
+from reportgen.explore import causes, charts, loading, selections, statistics, utilization_within
 from reportgen.explore.profiles import PythonProfiles
 
 PAGE = Path(__file__).resolve().parent / "api.md"
@@ -39,7 +39,7 @@ def api_text() -> str:
         _function("reportgen.load", reportgen.load),
         *_module("reportgen.explore", explore, skip={"Job", "open_job"}),
         *_module("reportgen.explore.selections", selections),
-        *_module("reportgen.explore.activity", activity),
+        *_module("reportgen.explore.causes", causes, skip=set(explore.__all__)),
         *_module("reportgen.explore.utilization_within", utilization_within),
         *_module("reportgen.explore.statistics", statistics),
         *_module("reportgen.explore.loading", loading),

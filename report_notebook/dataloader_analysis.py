@@ -20,8 +20,8 @@ job_path: str = "my-training-job"  # The job's folder, or s3://bucket/prefix.
 # %%
 import reportgen
 from reportgen import explore
-from reportgen.explore import activity, charts, loading, selections, utilization_within
-from reportgen.explore.profiles import say_own_time
+from reportgen.explore import causes, charts, loading, selections, utilization_within
+from reportgen.explore.profiles import describe_own_time
 
 job = reportgen.open(job_path)
 
@@ -99,15 +99,15 @@ utilization_within.utilization_inside(system, batches)
 utilization_within.utilization_of_each(system, batches["slow batches"]).nlargest(10, "batch_time_s")
 
 # %%
-activity.longest_in_each(job, batches["slow batches"].nlargest(5, "batch_time_s"))
+causes.longest_in_each(job, batches["slow batches"].nlargest(5, "batch_time_s"))
 
 # %%
-in_slow = activity.functions_in_rows(job, batches["slow batches"])
-in_others = activity.functions_in_rows(job, batches["other batches"])
+in_slow = causes.functions_in_rows(job, batches["slow batches"])
+in_others = causes.functions_in_rows(job, batches["other batches"])
 explore.compare(in_slow, in_others).head(15)
 
 # %%
-print(activity.say_cause(in_slow, in_others, at="in slow batches", against="in the others"))
+print(causes.describe_cause(in_slow, in_others, at="in slow batches", against="in the others"))
 
 # %% [markdown]
 # ## Python functions
@@ -122,7 +122,7 @@ covering = profiles.covering(batches["slow batches"], origin_us=job.origin_us)
 functions, problems = profiles.functions(covering)
 
 # %%
-print(say_own_time(functions))
+print(describe_own_time(functions))
 functions.sort_values("own_s", ascending=False).head(10)
 
 # %% [markdown]

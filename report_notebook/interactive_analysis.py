@@ -20,7 +20,7 @@ job_path: str = "my-training-job"  # The job's folder, or s3://bucket/prefix.
 # %%
 import reportgen
 from reportgen import explore
-from reportgen.explore import activity, charts, selections, statistics, utilization_within
+from reportgen.explore import causes, charts, selections, statistics, utilization_within
 
 job = reportgen.open(job_path)
 job
@@ -93,7 +93,7 @@ statistics.workload_distances(system)
 
 # %%
 bottlenecks = selections.cpu_bottlenecks(system)
-print(selections.say_places(bottlenecks, framework, what="GPU samples with a CPU bottleneck"))
+print(selections.describe_places(bottlenecks, framework, what="GPU samples with a CPU bottleneck"))
 bottlenecks
 
 # %% [markdown]
@@ -110,8 +110,8 @@ selections.gpu_classes(system, framework, bottlenecks)
 # otherwise is the suspect. The sentence is said only when the evidence is there.
 
 # %%
-at_bottlenecks = activity.functions_at_rows(job, bottlenecks)
-at_work = activity.functions_at_rows(job, selections.busy_moments(system))
+at_bottlenecks = causes.functions_at_rows(job, bottlenecks)
+at_work = causes.functions_at_rows(job, selections.busy_moments(system))
 joined = explore.compare(at_bottlenecks, at_work)
 joined.head(15)
 
@@ -120,14 +120,16 @@ charts.figure(charts.comparison_info(joined, sides=("at bottlenecks", "GPU at wo
 
 # %%
 print(
-    activity.say_cause(at_bottlenecks, at_work, at="at bottlenecks", against="while the GPU works")
+    causes.describe_cause(
+        at_bottlenecks, at_work, at="at bottlenecks", against="while the GPU works"
+    )
 )
 
 # %% [markdown]
 # In which phases of the training that was: steps are no functions and stand apart.
 
 # %%
-activity.phases_at_rows(job, bottlenecks)
+causes.phases_at_rows(job, bottlenecks)
 
 # %% [markdown]
 # ## Slow steps
@@ -146,8 +148,8 @@ slow.head(10)
 # CPU and GPU are both lower in slow steps, they wait for something else, such as a disk.
 
 # %%
-in_slow = activity.functions_in_rows(job, slow)
-in_normal = activity.functions_in_rows(job, normal)
+in_slow = causes.functions_in_rows(job, slow)
+in_normal = causes.functions_in_rows(job, normal)
 joined = explore.compare(in_slow, in_normal)
 joined.head(15)
 
@@ -155,11 +157,11 @@ joined.head(15)
 charts.figure(charts.comparison_info(joined, sides=("slow steps", "normal steps")))
 
 # %%
-print(activity.say_cause(in_slow, in_normal, at="in slow steps", against="in normal steps"))
+print(causes.describe_cause(in_slow, in_normal, at="in slow steps", against="in normal steps"))
 
 # %%
 use = utilization_within.utilization_inside(system, {"slow steps": slow, "normal steps": normal})
-stall = utilization_within.say_stall(use, slow="slow steps", normal="normal steps")
+stall = utilization_within.describe_stall(use, slow="slow steps", normal="normal steps")
 print(stall or "Nothing shows that slow steps wait for something else than CPU and GPU.")
 use
 

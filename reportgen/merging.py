@@ -60,6 +60,19 @@ def merge_by(items: Iterable[_T], key: Callable[[_T], _K]) -> dict[_K, _T]:
     return {name: merge(group) if len(group) > 1 else group[0] for name, group in groups.items()}
 
 
+def merge_members(key: Callable[[Any], Any]) -> Callable[[Sequence[Iterable[Any]]], Any]:
+    """Return the reducer of parts whose members merge where their keys are equal.
+
+    It returns a tuple of one member for each key, sorted by the keys.
+    """
+
+    def reduce(parts: Sequence[Iterable[Any]]) -> tuple[Any, ...]:
+        found = merge_by(concat(parts), key)
+        return tuple(found[name] for name in sorted(found))
+
+    return reduce
+
+
 def concat(parts: Iterable[Iterable[_T]]) -> tuple[_T, ...]:
     """Return the members of all parts, one after the other."""
     return tuple(item for part in parts for item in part)
@@ -72,6 +85,14 @@ def sum_by_key(parts: Iterable[Mapping[_K, _V]]) -> dict[_K, _V]:
         for key, value in part.items():
             totals[key] = totals[key] + value if key in totals else value
     return totals
+
+
+def max_by_key(parts: Iterable[Mapping[_K, int]]) -> dict[_K, int]:
+    """Return the largest value of each key over all parts."""
+    largest: dict[_K, int] = {}
+    for part in parts:
+        largest |= {key: max(value, largest.get(key, value)) for key, value in part.items()}
+    return largest
 
 
 def least(values: Iterable[int | None]) -> int | None:

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import re
 import string
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -12,6 +13,7 @@ from typing import Any
 _NS_PER_S = 1_000_000_000
 _ROUNDS_UP = 999.5
 """From here on three digits would be written as 1e+03."""
+_LINE_BREAK = re.compile(r"\n *")
 _BYTE_PREFIXES = ("B", "kB", "MB", "GB", "TB", "PB", "EB")
 
 
@@ -145,8 +147,13 @@ class _Writer(string.Formatter):
 _WRITER = _Writer()
 
 
+def one_line(text: str) -> str:
+    """Return a text that is written over several lines of code as one paragraph."""
+    return _LINE_BREAK.sub(" ", text)
+
+
 def write(text: str, /, **values: object) -> str:
-    """Return a text with its values written for people.
+    """Return a text with its values written for people, as one paragraph.
 
     Args:
         text: a format string. Beside Python's own format specifications these are known:
@@ -164,4 +171,4 @@ def write(text: str, /, **values: object) -> str:
         >>> write("{share:pct} of {n:count step}", share=12.34, n=2)
         '12.3 % of 2 steps'
     """
-    return _WRITER.vformat(text, (), values)
+    return _WRITER.vformat(one_line(text), (), values)

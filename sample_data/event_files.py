@@ -27,15 +27,16 @@ def write_event_files(spec: JobSpec, schedule: Schedule, *, root: Path) -> int:
             (model_timeline(spec, schedule, worker), "model_timeline", 0.55),
         ):
             base_us = worker.zero_us + round(init_us * share)
-            _write_timeline(events, worker=worker, suffix=suffix, base_us=base_us, root=root)
+            write_timeline(events, worker=worker, suffix=suffix, base_us=base_us, root=root)
             n_events += len(events)
     (root / "framework" / "training_job_end.ts").touch()
     return n_events
 
 
-def _write_timeline(
+def write_timeline(
     events: Sequence[Event], *, worker: Worker, suffix: str, base_us: int, root: Path
 ) -> None:
+    """Write the events of one worker, sorted by end, into files of a minute each."""
     for part in _rotate(events):
         end_us = part[-1].end_us
         hour = datetime.fromtimestamp(end_us // 1_000_000, tz=UTC).strftime("%Y%m%d%H")

@@ -6,6 +6,7 @@ them at once, and the time is put in by one replacement.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,6 +18,8 @@ from sample_data.schedule import Integers, Schedule
 from sample_data.spec import Fault, JobSpec, node_name
 
 GROUPS = ("gpu", "cpu", "io", "memory", "network")
+ValuesOf = Callable[[Integers, np.random.Generator], TickValues]
+"""Returns the values of given ticks; the generator is the one of the minute's file."""
 _STAMP = "@"
 _START_TICKS = 24
 _LATE_SHARE = 0.015
@@ -54,18 +57,33 @@ def gap_ticks(spec: JobSpec) -> tuple[int, int]:
 
 
 def _write_node(spec: JobSpec, schedule: Schedule, *, node: int, root: Path) -> int:
-    templates = _templates(spec, node_name(node))
     start_us = round(spec.start_s * 1_000_000) + node * 41_000
-    interval_us = spec.interval_ms * 1000
     gap_from, gap_to = gap_ticks(spec)
     all_ticks = np.arange(spec.n_ticks)
     ticks = all_ticks[(all_ticks < gap_from) | (all_ticks >= gap_to)]
+
+    def values_of(chunk: Integers, rng: np.random.Generator) -> TickValues:
+        return tick_values(spec, node_activity(spec, schedule, node=node, ticks=chunk), rng)
+
+    return write_samples(spec, values_of, node=node, start_us=start_us, ticks=ticks, root=root)
+
+
+def write_samples(
+    spec: JobSpec, values_of: ValuesOf, *, node: int, start_us: int, ticks: Integers, root: Path
+) -> int:
+    """Write the samples of one node, a file per minute; return the number of lines.
+
+    Of ``spec`` only the seed, the interval, the numbers of GPUs and cores and the faults of the
+    writer count. ``values_of`` returns what was sampled at some of the ticks.
+    """
+    templates = _templates(spec, node_name(node))
+    interval_us = spec.interval_ms * 1000
     minutes = (start_us + ticks * interval_us) // 60_000_000
     n_lines = 0
     for minute in np.unique(minutes).tolist():
         chunk = ticks[minutes == minute]
         rng = np.random.default_rng([spec.seed, 2, node, minute])
-        values = tick_values(spec, node_activity(spec, schedule, node=node, ticks=chunk), rng)
+        values = values_of(chunk, rng)
         stamps_us = (start_us + chunk * interval_us)[:, None] + _lateness_us(spec, chunk, rng)
         text = _render(templates, values, stamps_us, chunk, rng)
         path = minute_path(root, node_name(node), minute * 60)

@@ -60,7 +60,7 @@ def test_the_reference_of_the_api_is_fresh() -> None:
 def test_every_call_of_the_page_for_smdebug_users_exists() -> None:
     from reportgen import explore
     from reportgen.explore import (
-        activity,
+        causes,
         charts,
         loading,
         selections,
@@ -70,7 +70,7 @@ def test_every_call_of_the_page_for_smdebug_users_exists() -> None:
 
     rooms = {
         "explore": explore,
-        "activity": activity,
+        "causes": causes,
         "utilization_within": utilization_within,
         "charts": charts,
         "loading": loading,
@@ -81,7 +81,7 @@ def test_every_call_of_the_page_for_smdebug_users_exists() -> None:
     text = (ROOT / "docs" / "from-smdebug.md").read_text(encoding="utf-8")
     new = [line.split(" | ")[-1] for line in text.splitlines() if line.startswith("| ")]
     calls = re.findall(
-        r"\b(explore|activity|charts|utilization_within|loading|selections|statistics|job)\.(\w+)\(",
+        r"\b(explore|causes|charts|utilization_within|loading|selections|statistics|job)\.(\w+)\(",
         "\n".join(new),
     )
     assert len(calls) > 20

@@ -49,3 +49,11 @@ def test_devices_are_named_with_their_node_only_when_there_are_several() -> None
 @pytest.mark.parametrize(("n", "expected"), [(1, "is busy, has"), (2, "are busy, have")])
 def test_verbs_that_take_more_than_an_s_are_written_for_one_and_many(n: int, expected: str) -> None:
     assert write("{n:verb are/is} busy, {n:verb have/has}", n=n) == expected
+
+
+def test_a_text_over_several_lines_of_code_is_one_paragraph() -> None:
+    text = """{n:count step} took
+        {length:ns}."""
+
+    assert write(text, n=2, length=1_000_000) == "2 steps took 1 ms."
+    assert write("{name}", name="a\n b") == "a\n b"

@@ -18,13 +18,8 @@ from reportgen.cli.interrupt import interrupts_spare_imports
 from reportgen.cli.notebooks import NOTEBOOKS, copy_notebook
 from reportgen.cli.places import OutputType, reach_buckets
 from reportgen.cli.progress import watching
-from reportgen.cli.settings import (
-    FormatsType,
-    communication_settings,
-    read_settings,
-    top_settings,
-)
-from reportgen.cli.streams import open_closed_streams, say_path, say_verdict
+from reportgen.cli.settings import FormatsType, communication_settings, read_settings, top_settings
+from reportgen.cli.streams import open_closed_streams, print_path, print_verdict
 from reportgen.errors import EXIT_FAILED, ReportgenError
 
 if TYPE_CHECKING:
@@ -208,8 +203,8 @@ def command(
             outcome = make_report(options, watcher)
             made = str(outcome.path)
     if not quiet and sys.stderr.isatty():
-        say_verdict(outcome.report)
-    say_path(made)
+        print_verdict(outcome.report)
+    print_path(made)
     if opens:
         webbrowser.open(outcome.path.resolve().as_uri())
     if fail_on is not None and _is_met(fail_on, outcome.report):
@@ -217,7 +212,6 @@ def command(
 
 
 def _is_met(fail_on: str, report: Report) -> bool:
-    """Return whether there is a finding at least as bad."""
     enough = _WORST_FIRST[: _WORST_FIRST.index(fail_on) + 1]
     return any(ranked.finding.severity.value in enough for ranked in report.findings)
 
@@ -242,7 +236,7 @@ def run_command(called: click.Command) -> int:
         err.show()
         return err.exit_code
     except ReportgenError as err:
-        _say_error(err)
+        _print_error(err)
         return err.exit_code
     except (KeyboardInterrupt, click.Abort):
         click.echo("Interrupted; the earlier report, if any, is as it was.", err=True)
@@ -266,7 +260,7 @@ def leave_with(code: int) -> NoReturn:
     os._exit(code)
 
 
-def _say_error(err: ReportgenError) -> None:
+def _print_error(err: ReportgenError) -> None:
     click.echo(f"error: {err.message}", err=True)
     if err.hint:
         click.echo(f"       {err.hint}", err=True)

@@ -14,6 +14,7 @@ from reportgen.cli.streams import open_closed_streams
 _FAMILY = {
     "report": ("reportgen.cli.command", "Make the report of a job, like make-profiler-report."),
     "record": ("reportgen.cli.record", "Run a training command and record it."),
+    "watch": ("reportgen.cli.watch", "Make the report of a running job again and again."),
 }
 """The home of each subcommand, whose name there is ``command``, and what it does."""
 
@@ -43,7 +44,7 @@ class _Family(click.Group):
 )
 @click.version_option(__version__, prog_name="reportgen")
 def family() -> None:
-    """Profile training jobs: record them, and make their reports."""
+    """Profile training jobs: record them, watch them, and make their reports."""
 
 
 def main() -> NoReturn:

@@ -11,8 +11,6 @@ if TYPE_CHECKING:
 
 
 class _Line:
-    """One line on the terminal that says what is going on; without a status nothing is shown."""
-
     def __init__(self, status: Status | None = None) -> None:
         self._status = status
         self._step = ""

@@ -37,7 +37,7 @@ class _TraceType(click.ParamType[str]):
         "ignore_unknown_options": False,
     }
 )
-@click.argument("words", metavar="COMMAND…", nargs=-1, type=click.UNPROCESSED, required=True)
+@click.argument("words", metavar="COMMAND…", nargs=-1, type=click.UNPROCESSED)
 @click.option(
     "--out",
     type=click.Path(path_type=Path, file_okay=False),
@@ -61,6 +61,8 @@ class _TraceType(click.ParamType[str]):
     "those after @.",
 )
 @click.option("--report", is_flag=True, help="Make the report when the command has ended.")
+@click.option("--watch", is_flag=True, help="Make it again each minute while the command runs.")
+@click.option("--attach", type=click.IntRange(1), hidden=True)
 @click.option("--hostnames", is_flag=True, help="Call nodes by their host names, not node-1 ….")
 def command(
     words: tuple[str, ...],
@@ -68,6 +70,8 @@ def command(
     every: float,
     trace: str | None,
     report: bool,
+    watch: bool,
+    attach: int | None,
     hostnames: bool,
 ) -> int:
     r"""Run a training command and record it, on Linux and macOS.
@@ -80,16 +84,18 @@ def command(
     The command's input, output, signals and exit code are as without this program. Nothing in
     the script has to change. What is recorded, and what is not: docs/record.md.
     """
-    from reportgen.record.session import RecordOptions, record
+    if not words and attach is None:
+        raise click.UsageError("There is no command to record; write it after --.")
+    from reportgen.record import session
 
-    return record(
-        RecordOptions(
-            command=words,
-            out=out,
-            every_s=every,
-            trace=trace,
-            makes_report=report,
-            with_host_name=hostnames,
-            version=__version__,
-        )
+    options = session.RecordOptions(
+        command=words or ("notebook",),
+        out=out,
+        every_s=every,
+        trace=trace,
+        makes_report=report and not watch,
+        watches=watch,
+        with_host_name=hostnames,
+        version=__version__,
     )
+    return session.record(options) if attach is None else session.attach(options, attach)

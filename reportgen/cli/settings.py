@@ -56,12 +56,7 @@ def communication_settings(pattern: str | None) -> Mapping[str, object]:
 def read_settings(
     pairs: Sequence[str], config: Path | None, *, usd_per_gpu_hour: str | None = None
 ) -> Mapping[str, object]:
-    """Return the parameters that were set: those of the file, overridden by the pairs.
-
-    Args:
-        pairs: ``RULE.PARAM=VALUE``.
-        config: a TOML file, one table per rule.
-        usd_per_gpu_hour: the price, which has an option of its own.
+    """Return the parameters that were set: those of the file, overridden by ``RULE.PARAM=VALUE``.
 
     Raises:
         ConfigError: a pair without a value, or a file that is not one table per rule.

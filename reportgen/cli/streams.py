@@ -32,7 +32,7 @@ def open_closed_streams() -> None:
             setattr(sys, name, os.fdopen(number, "w" if number else "r", closefd=False))
 
 
-def say_verdict(report: Report) -> None:
+def print_verdict(report: Report) -> None:
     """Print the verdict and the top findings to stderr."""
     from reportgen.views.text_reports import terminal_lines
 
@@ -40,7 +40,7 @@ def say_verdict(report: Report) -> None:
         click.secho(line.text, err=True, fg=_COLOURS.get(line.kind), bold=bool(line.kind))
 
 
-def say_path(path: str) -> None:
+def print_path(path: str) -> None:
     """Write where the report is to stdout.
 
     A reader that is gone does not unmake the report.

@@ -144,11 +144,7 @@ def _samples(
 
 
 def _window(
-    job: Job,
-    starttime: int,
-    endtime: int | None,
-    events: Sequence[str],
-    dimensions: Sequence[str],
+    job: Job, starttime: int, endtime: int | None, events: Sequence[str], dimensions: Sequence[str]
 ) -> Figure:
     first_us, last_us = _extent_us(job)
     info = charts.window_info(
@@ -174,7 +170,6 @@ def _range(starttime: int, endtime: int | None) -> tuple[np.datetime64, np.datet
 
 
 def _shown(figures: list[Figure]) -> list[Figure]:
-    """Show figures where a notebook runs, and return them."""
     try:
         from IPython import get_ipython
     except ImportError:

@@ -80,7 +80,6 @@ class PandasFrameAnalysis:
         return found | {f"{name}_%": 100 * part / whole for name, part in parts.items()}
 
     def _edges(self) -> tuple[_Edge, _Edge] | None:
-        """Return the first and the last sample, else the ends of the events."""
         samples, events = self.sys_metrics_df, self.framework_metrics_df
         if not samples.empty:
             return _edges_of(samples, ("timestamp", "timestamp_us"), ("timestamp", "timestamp_us"))
@@ -148,7 +147,6 @@ class PandasFrameAnalysis:
 
 
 def _events_edges(events: pd.DataFrame) -> tuple[_Edge, _Edge]:
-    """Return the first start and the last end of some events."""
     return _edges_of(events, ("start_time", "start_time_us"), ("end_time", "end_time_us"))
 
 

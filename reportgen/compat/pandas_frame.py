@@ -148,7 +148,6 @@ class PandasFrame:
 
 
 def _selected(frame: pd.DataFrame, names: Sequence[str], *, whole: bool) -> pd.DataFrame:
-    """Return the rows whose name or phase is one of the names, or matches one as a pattern."""
     if not names:
         return frame
     columns = ["framework_metric", "process"]

@@ -16,11 +16,7 @@ class TrainingJob:
     """
 
     def __init__(self, training_job_name: str, region: str | None = None) -> None:
-        """Take a local folder or an ``s3://`` address.
-
-        Raises:
-            ConfigError: a bare name was given with a region: the service is not asked.
-        """
+        """Take a local folder or an ``s3://`` address; a region without one is refused."""
         if region is not None and "/" not in training_job_name:
             raise ConfigError(
                 f"{training_job_name!r} is a name, and SageMaker is not asked for its output.",

@@ -24,13 +24,10 @@ class HelperError(Exception):
 
 @contextmanager
 def run_in_helper(fn: Callable[..., Iterator[object]], *args: object) -> Iterator[Iterator[Any]]:
-    """Run a generator function in another process and give what it yields.
+    """Run a generator function of a module in another process and give what it yields.
 
-    The process is gone when the context ends, whatever happened.
-
-    Args:
-        fn: a module's function; yields what can be pickled, and never ``None``.
-        args: what it is called with; can be pickled.
+    The process is gone when the context ends, whatever happened. What goes there and comes back can
+    be pickled, and is never ``None``.
 
     Raises:
         HelperError: no process can be started here; or, from what is given, the process failed or
@@ -92,12 +89,9 @@ def spare_cores() -> int:
 
 
 def split(sizes: Sequence[int], n_helpers: int, head_start: int) -> list[int]:
-    """Return where to cut a sequence of work so that all finish together.
+    """Return where to cut a sequence of work of these sizes so that all finish together.
 
-    Args:
-        sizes: of each item.
-        n_helpers: how many others work.
-        head_start: what is done here before a helper is ready.
+    ``head_start`` is what is done here before a helper is ready.
 
     Returns:
         ``n_helpers + 2`` ascending positions, the first 0 and the last ``len(sizes)``; what lies

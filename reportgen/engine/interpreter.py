@@ -18,9 +18,7 @@ def start_interpreter(
 ) -> Iterator[subprocess.Popen[bytes]]:
     """Start an interpreter; it is killed when the context ends, whatever happened.
 
-    Args:
-        arguments: what follows ``python`` on its command line.
-        is_silent: whether its stderr is dropped instead of going where ours goes.
+    When it ``is_silent``, its stderr is dropped instead of going where ours goes.
 
     Raises:
         OSError, ValueError: no process can be started here.
@@ -40,14 +38,11 @@ def start_interpreter(
 
 
 def arguments_to_run(fn: Callable[[], None]) -> list[str]:
-    """Return the arguments with which an interpreter runs a function.
+    """Return the arguments with which an interpreter runs a module's function without arguments.
 
     That interpreter finds modules where this one does. The folder in which it is started is no
     such place (``-P``): a ``queue.py`` that lies beside somebody's traces is not ours to run. Where
     plugins lie there it becomes one once all that is needed is imported, as it did here.
-
-    Args:
-        fn: a function of a module, without arguments.
     """
     places = [str(entry) for entry in sys.path]
     first = [entry for entry in places if entry]

@@ -15,10 +15,9 @@ MAX_THREADS = 4
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LocalExecutor:
-    """Runs parts in threads, one part in the calling thread.
+    """Runs parts in at most ``max_threads`` threads, by default one per core and no more than 4.
 
-    Attributes:
-        max_threads: how many parts are in work at once; ``None`` is one per core, at most 4.
+    One part runs in the calling thread.
     """
 
     max_threads: int | None = None

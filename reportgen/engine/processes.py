@@ -16,13 +16,10 @@ from reportgen.errors import ReportgenError
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProcessExecutor:
-    """Runs each item in an interpreter of its own.
+    """Runs each item in an interpreter of its own, ``max_processes`` (one per core, 4) at once.
 
     The interpreters know nothing of the program that started them, so a script without a
     ``__main__`` guard is not run again, as it would be by ``multiprocessing``.
-
-    Attributes:
-        max_processes: how many items are in work at once; ``None`` is one per core, at most 4.
     """
 
     max_processes: int | None = None
@@ -45,7 +42,6 @@ class ProcessExecutor:
 
 
 def _run(packed: bytes) -> Any:
-    """Work on one item in a new process; raise what it raised."""
     try:
         with run_in_helper(_attempt, packed) as answers:
             (answer,) = answers

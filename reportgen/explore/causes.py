@@ -3,24 +3,22 @@
 Each event counts once, with its full length, however many moments or intervals it meets; the
 divisor of a mean is the number of events of that name. (smdebug's notebook takes the first event
 of each name, divides by the events of all names; AWS's rule adds an event once per moment.)
+
+Rows of frames stand for moments of their node: instants have ``timestamp_us`` and ``nodeID``,
+intervals ``start_time_us``, ``end_time_us`` and ``nodeID`` (a node or a worker of one).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from reportgen.facts.breakdown import (
-    FunctionSums,
-    Increase,
-    event_sums,
-    is_step,
-    largest_increase,
-)
+from reportgen.explore.selection import Instant, instant_ns
+from reportgen.facts.breakdown import FunctionSums, Increase, event_sums, is_step, largest_increase
 from reportgen.facts.intervals import overlaps_any, spans_any_moment
 from reportgen.profile import SpanTable
 from reportgen.rules.functions import cause_text
@@ -28,6 +26,8 @@ from reportgen.units import NS_PER_US
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from reportgen.explore.job import Job
 
 Instants = NDArray[np.int64]
 
@@ -56,8 +56,7 @@ def at_moments(time_ns: Instants) -> Moments:
 def in_intervals(start_ns: Instants, end_ns: Instants) -> Moments:
     """Return the moments that are some closed intervals."""
     return Moments(
-        start_ns=np.asarray(start_ns, dtype=np.int64),
-        end_ns=np.asarray(end_ns, dtype=np.int64),
+        start_ns=np.asarray(start_ns, dtype=np.int64), end_ns=np.asarray(end_ns, dtype=np.int64)
     )
 
 
@@ -70,11 +69,7 @@ def active_at(spans: SpanTable, moments: Moments) -> NDArray[np.bool_]:
 
 
 def functions_at(spans: SpanTable, moments: Moments) -> pd.DataFrame:
-    """Return the functions that ran at some moments, longest first.
-
-    Args:
-        spans: events of one node or of several joined; steps are not functions and are left out.
-        moments: when to look.
+    """Return the functions that ran at some moments, longest first; steps are not functions.
 
     Returns:
         One row per function (name and phase): ``function``, ``process``, ``count``, ``total_us``
@@ -118,9 +113,7 @@ def compare(
     share, other = (joined[f"share_pct{suffix}"].fillna(0.0) for suffix in suffixes)
     joined["increase_points"] = share - other
     return joined.sort_values(
-        ["increase_points", "function", "process"],
-        ascending=[False, True, True],
-        ignore_index=True,
+        ["increase_points", "function", "process"], ascending=[False, True, True], ignore_index=True
     )
 
 
@@ -183,13 +176,111 @@ _SUMMED = ("function", "process", "count", "total_us", "inside_us")
 
 
 def _finished(sums: pd.DataFrame) -> pd.DataFrame:
-    """Add mean and share to sums, and put the longest first."""
     whole = float(sums["total_us"].sum())
     frame = sums.assign(
-        mean_us=sums["total_us"] / sums["count"],
-        share_pct=100 * sums["total_us"] / (whole or 1.0),
+        mean_us=sums["total_us"] / sums["count"], share_pct=100 * sums["total_us"] / (whole or 1.0)
     )
     frame = frame[["function", "process", "count", "total_us", "mean_us", "inside_us", "share_pct"]]
     return frame.sort_values(
         ["total_us", "function", "process"], ascending=[False, True, True], ignore_index=True
     )
+
+
+def functions_at_rows(job: Job, rows: pd.DataFrame) -> pd.DataFrame:
+    """Return the functions that ran on the same node at some instants; see ``functions_at``."""
+    return _of_rows(job, rows, _instants, functions_at)
+
+
+def phases_at_rows(job: Job, rows: pd.DataFrame) -> pd.DataFrame:
+    """Return the step phases that ran on the same node at some instants; see ``functions_at``."""
+    return _of_rows(job, rows, _instants, phases_at)
+
+
+def functions_in_rows(job: Job, rows: pd.DataFrame) -> pd.DataFrame:
+    """Return the functions of the same node that overlap some intervals; see ``functions_at``."""
+    return _of_rows(job, rows, _intervals, functions_at)
+
+
+def functions_between(job: Job, since: Instant, until: Instant) -> pd.DataFrame:
+    """Return the functions that overlap a range of time on all nodes; see ``functions_at``."""
+    edges = in_intervals(*(np.array([_held(instant_ns(end))]) for end in (since, until)))
+    return merge_functions([functions_at(spans, edges) for spans in job.spans()])
+
+
+def longest_in_each(job: Job, rows: pd.DataFrame, *, n: int = 3) -> pd.DataFrame:
+    """Return the ``n`` functions with most time inside each of some intervals.
+
+    Intervals should be few, such as the slowest batches: each is looked at by itself.
+
+    Returns:
+        ``start_time_us``, ``end_time_us``, ``nodeID`` of the interval, and of each function
+        ``function``, ``process``, ``count``, ``inside_us``; most time first.
+    """
+    import pandas as pd
+
+    columns = ["start_time_us", "end_time_us", "nodeID"]
+    names = [*columns, "function", "process", "count", "inside_us"]
+    each = [rows.iloc[[place]] for place in range(len(rows))]
+    tables: list[list[pd.DataFrame]] = [[] for _ in each]
+    for spans in job.spans():
+        for row, its in zip(each, tables, strict=True):
+            its.extend(_rows_sums(spans, row, _intervals, functions_at, job.origin_us))
+    found = [
+        merge_functions(its).nlargest(n, "inside_us").assign(**row[columns].iloc[0])[names]
+        for row, its in zip(each, tables, strict=True)
+    ]
+    return pd.concat(found, ignore_index=True) if found else pd.DataFrame(columns=names)
+
+
+def describe_cause(functions: pd.DataFrame, others: pd.DataFrame, *, at: str, against: str) -> str:
+    """Return the sentence that names the cause, or one that says why none is named."""
+    cause = cause_of(functions, others, at=at, against=against)
+    if cause is not None:
+        return cause.text
+    return (
+        f"No function with ten events or more takes at least 1.5 times the share of the time {at} "
+        f"that it takes {against}; no cause is named."
+    )
+
+
+_MomentsOf = Callable[["pd.DataFrame", int], Moments]
+_SumsAt = Callable[[SpanTable, Moments], "pd.DataFrame"]
+
+
+def _of_rows(
+    job: Job, rows: pd.DataFrame, moments_of: _MomentsOf, sums_at: _SumsAt
+) -> pd.DataFrame:
+    return merge_functions(
+        [
+            table
+            for spans in job.spans()
+            for table in _rows_sums(spans, rows, moments_of, sums_at, job.origin_us)
+        ]
+    )
+
+
+def _rows_sums(
+    spans: SpanTable, rows: pd.DataFrame, moments_of: _MomentsOf, sums_at: _SumsAt, origin_us: int
+) -> Iterator[pd.DataFrame]:
+    """Yield what ran on each worker at its rows, and at those of the node it runs on."""
+    for code, worker in enumerate(spans.workers):
+        own = rows[rows["nodeID"].isin([worker, worker.rpartition("-")[0]])]
+        if len(own):
+            yield sums_at(spans.where(spans.worker == code), moments_of(own, origin_us))
+
+
+def _instants(rows: pd.DataFrame, origin_us: int) -> Moments:
+    return at_moments(_ns(rows["timestamp_us"], origin_us))
+
+
+def _intervals(rows: pd.DataFrame, origin_us: int) -> Moments:
+    return in_intervals(*(_ns(rows[name], origin_us) for name in ("start_time_us", "end_time_us")))
+
+
+def _held(time_ns: int) -> int:
+    """Return an instant that int64 holds, and its distance to any other: 146 years from 1970."""
+    return min(max(time_ns, -(2**62)), 2**62)
+
+
+def _ns(time_us: pd.Series, origin_us: int) -> NDArray[np.int64]:
+    return np.asarray((time_us.to_numpy(dtype=np.int64) + origin_us) * NS_PER_US)

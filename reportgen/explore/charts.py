@@ -52,12 +52,7 @@ _UTILIZATION = ("GPUUtilization", "CPUUtilization")
 
 
 def figure(info: Info, *, theme: str = "light") -> Figure:
-    """Return the plotly figure of an info object.
-
-    Args:
-        info: from one of the functions of this module.
-        theme: ``light`` or ``dark``.
-    """
+    """Return the plotly figure of an info object of this module, ``light`` or ``dark``."""
     import plotly.graph_objects as go
 
     if isinstance(info, WindowPlot):
@@ -77,8 +72,7 @@ def heatmap_info(
     """Return the mean utilization of each device over time, at most ``HEATMAP_CELLS`` cells a row.
 
     Args:
-        samples: a SYSTEM frame.
-        origin_us: ``Job.origin_us``, from which its microseconds count.
+        samples: a SYSTEM frame, whose microseconds count from ``origin_us``.
         dimensions: what to show; devices of the first come first.
     """
     chosen = samples[samples["dimension"].isin(list(dimensions))]
@@ -133,10 +127,7 @@ def step_histogram_info(events: pd.DataFrame, *, by: str = "process") -> Exhibit
 def duration_histogram_info(events: pd.DataFrame, *, by: str, title: str) -> Exhibit:
     """Return how often each duration of some events was seen, in 50 bins from 0 to the longest.
 
-    Args:
-        events: a FRAMEWORK frame.
-        by: column whose values become the groups.
-        title: of the chart.
+    The values of the column ``by`` of a FRAMEWORK frame become the groups.
     """
     lasted_ms = (events["end_time_us"] - events["start_time_us"]) / 1000
     high = (float(lasted_ms.max()) if len(lasted_ms) else 0.0) or 1.0
@@ -146,13 +137,9 @@ def duration_histogram_info(events: pd.DataFrame, *, by: str, title: str) -> Exh
 def comparison_info(
     joined: pd.DataFrame, *, sides: tuple[str, str], n: int = 15, title: str = "Mean time"
 ) -> Comparison:
-    """Return the functions of ``explore.compare`` as bars, those with the largest increase first.
+    """Return the ``n`` functions of ``explore.compare`` with the largest increase, as bars.
 
-    Args:
-        joined: from ``compare``, with its default suffixes.
-        sides: what the two sides are: ``("outlier steps", "normal steps")``.
-        n: how many functions.
-        title: of the chart.
+    ``sides`` says what the two sides are: ``("outlier steps", "normal steps")``.
     """
     top = joined.head(n)
     left, right = (

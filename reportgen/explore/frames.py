@@ -40,13 +40,7 @@ _CHUNK = 100_000
 
 
 def system_frame(samples: SampleTable, node: str, *, origin_us: int) -> pd.DataFrame:
-    """Return the SYSTEM frame: one row per sample.
-
-    Args:
-        samples: of one node.
-        node: its name.
-        origin_us: the instant from which ``timestamp_us`` counts, µs UTC.
-    """
+    """Return the SYSTEM frame of a node: one row per sample, µs counted from ``origin_us``."""
     import pandas as pd
 
     def words(names: Sequence[str]) -> NDArray[np.object_]:

@@ -189,22 +189,13 @@ class Job:
         frames = [
             framework_frame(spans, origin_us=self.origin_us)
             for spans in self.spans(
-                since=since,
-                until=until,
-                steps=steps,
-                names=names,
-                processes=processes,
-                nodes=nodes,
+                since=since, until=until, steps=steps, names=names, processes=processes, nodes=nodes
             )
         ]
         return join_frames(frames, FRAMEWORK_COLUMNS)
 
     def dataloader_metrics(
-        self,
-        *,
-        since: Instant | None = None,
-        until: Instant | None = None,
-        nodes: Names = None,
+        self, *, since: Instant | None = None, until: Instant | None = None, nodes: Names = None
     ) -> pd.DataFrame:
         """Return the events of PyTorch's data loader as a frame.
 
@@ -296,7 +287,6 @@ class Job:
         return tuple(part if kept is None else replace(part, kept=kept) for part in parts)
 
     def _events_of(self, part: PartRef) -> SpanTable:
-        """Return the events of a part; those of small jobs are read once and kept."""
         key = (part.node, part.files[:1])  # a timeline of Horovod's may be called like a node
         spans = self._spans.get(key)
         if spans is None:

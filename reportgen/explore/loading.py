@@ -107,10 +107,7 @@ def batch_times(frame: pd.DataFrame, framework: pd.DataFrame | None = None) -> p
 
 
 def batch_outliers(
-    frame: pd.DataFrame,
-    framework: pd.DataFrame | None = None,
-    *,
-    factor: float = OUTLIER_FACTOR,
+    frame: pd.DataFrame, framework: pd.DataFrame | None = None, *, factor: float = OUTLIER_FACTOR
 ) -> pd.DataFrame:
     """Return the batches that took at least ``factor`` medians; arguments as ``batch_times``.
 
@@ -146,7 +143,6 @@ def _unrecorded(calls: pd.DataFrame, framework: pd.DataFrame | None) -> NDArray[
 def _set_up_between(
     set_up: pd.DataFrame, calls: pd.DataFrame, before_us: pd.Series
 ) -> NDArray[np.bool_]:
-    """Return whether an iterator of the same process was set up since the call before."""
     is_gap = np.zeros(len(calls), dtype=bool)
     for (node, pid), rows in calls.groupby(["node_id", "pid"], sort=False):
         same = set_up[(set_up["node_id"] == node) & (set_up["pid"] == pid)]

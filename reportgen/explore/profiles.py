@@ -111,9 +111,7 @@ class PythonProfiles:
     def covering(self, rows: pd.DataFrame, *, origin_us: int) -> tuple[SelectedProfile, ...]:
         """Return the cProfile dumps that overlap any of some intervals, such as slow batches.
 
-        Args:
-            rows: intervals with ``start_time_us`` and ``end_time_us``.
-            origin_us: ``Job.origin_us``, from which they count.
+        Rows have ``start_time_us`` and ``end_time_us``, counted from ``Job.origin_us``.
         """
         start_us, end_us = (
             rows[name].to_numpy() + origin_us for name in ("start_time_us", "end_time_us")
@@ -177,12 +175,10 @@ def top_functions(
     return functions.sort_values(by, ascending=False, kind="stable", ignore_index=True).head(n)
 
 
-def say_own_time(functions: pd.DataFrame, *, n: int = 3) -> str:
-    """Return the sentence that names the functions with most time of their own.
+def describe_own_time(functions: pd.DataFrame, *, n: int = 3) -> str:
+    """Return the sentence that names the ``n`` functions with most time of their own.
 
-    Args:
-        functions: from ``PythonProfiles.functions``; empty where no profile covers the time.
-        n: how many to name.
+    ``functions`` (from ``PythonProfiles.functions``) is empty where no profile covers the time.
     """
     whole_s = float(functions["own_s"].sum()) if len(functions) else 0.0
     if whole_s <= 0:

@@ -103,10 +103,8 @@ def busy_moments(system: pd.DataFrame, *, gpu_above_pct: float = BUSY_ABOVE_PCT)
 def places_in_job(rows: pd.DataFrame, framework: pd.DataFrame) -> NDArray[np.object_]:
     """Return where in the job each instant lies: initialization, training loop, finalization.
 
-    Args:
-        rows: instants.
-        framework: a FRAMEWORK frame; the loop lasts from its first step to the end of its last,
-            both included. Without steps everything lies in the loop.
+    By a FRAMEWORK frame: the loop lasts from its first step to the end of its last, both included.
+    Without steps everything lies in the loop.
     """
     steps = framework[framework["process"].str.startswith(STEP)]
     time_us = rows["timestamp_us"].to_numpy()
@@ -117,13 +115,10 @@ def places_in_job(rows: pd.DataFrame, framework: pd.DataFrame) -> NDArray[np.obj
     return places
 
 
-def say_places(rows: pd.DataFrame, framework: pd.DataFrame, *, what: str) -> str:
-    """Return the sentence that says how many of some instants lie where in the job.
+def describe_places(rows: pd.DataFrame, framework: pd.DataFrame, *, what: str) -> str:
+    """Return the sentence that says how many instants lie where in the job.
 
-    Args:
-        rows: instants.
-        framework: a FRAMEWORK frame.
-        what: the instants are: ``"samples with a bottleneck"``.
+    ``what`` the instants are: ``"samples with a bottleneck"``.
     """
     places = places_in_job(rows, framework)
     n_loop, n_before, n_after = (

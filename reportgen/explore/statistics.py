@@ -189,12 +189,10 @@ def _phase_of(time_us: pd.Series, phases: pd.DataFrame) -> pd.Series:
 
 
 def _lasted(values_us: pd.Series, keys: pd.Series) -> pd.DataFrame:
-    """Return statistics of some µs for each key."""
     return _described(values_us.groupby(keys, sort=True), total=["total"], unit="_us")
 
 
 def _described(groups: SeriesGroupBy, *, total: Sequence[str] = (), unit: str = "") -> pd.DataFrame:
-    """Return count and statistics of each group, the names with the unit."""
     functions: dict[str, Any] = {
         **dict.fromkeys(total, "sum"),
         "mean": "mean",

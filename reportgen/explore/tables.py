@@ -39,12 +39,9 @@ _INSERTS = {
 
 
 def load_tables(parts: Sequence[PartRef], path: str, *, origin_us: int) -> DuckDBPyConnection:
-    """Return a database with the samples and events of some nodes.
+    """Return a database, a file or ``:memory:``, with the samples and events of some nodes.
 
-    Args:
-        parts: the nodes.
-        path: a file, or ``:memory:``.
-        origin_us: from where the frames' microseconds count, µs UTC.
+    The frames' microseconds count from ``origin_us``.
     """
     import duckdb
 
@@ -64,11 +61,7 @@ def load_tables(parts: Sequence[PartRef], path: str, *, origin_us: int) -> DuckD
 
 
 def arrow_tables(connection: DuckDBPyConnection) -> dict[str, ArrowTable]:
-    """Return the tables of a database as Arrow tables.
-
-    Raises:
-        ConfigError: pyarrow is not installed.
-    """
+    """Return the tables of a database as Arrow tables; ``ConfigError`` where pyarrow is missing."""
     try:
         import pyarrow as pa  # noqa: F401
     except ImportError as err:

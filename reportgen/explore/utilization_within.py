@@ -29,11 +29,9 @@ def samples_inside(system: pd.DataFrame, intervals: pd.DataFrame) -> pd.DataFram
 
 
 def utilization_of_each(system: pd.DataFrame, intervals: pd.DataFrame) -> pd.DataFrame:
-    """Return the intervals with the mean use of GPU, CPU and I/O wait inside each.
+    """Return the intervals with the means inside each: ``GPU_pct``, ``CPU_pct``, ``I/O wait_pct``.
 
-    Returns:
-        The rows of ``intervals`` with ``GPU_pct``, ``CPU_pct``, ``I/O wait_pct``; NaN where no
-        sample lies inside.
+    NaN where no sample lies inside.
     """
     found = intervals.copy()
     for dimension, metric in _USE.items():
@@ -82,15 +80,11 @@ def utilization_inside(system: pd.DataFrame, groups: Mapping[str, pd.DataFrame])
     return pd.DataFrame(rows)
 
 
-def say_stall(use: pd.DataFrame, *, slow: str, normal: str) -> str:
+def describe_stall(use: pd.DataFrame, *, slow: str, normal: str) -> str:
     """Return the sentence about a stall when CPU and GPU are both lower in slow intervals.
 
-    Args:
-        use: from ``utilization_inside``.
-        slow, normal: the names of the two groups.
-
-    Returns:
-        Empty unless both medians are lower by ``STALL_MARGIN_PCT`` points or more.
+    ``use`` is from ``utilization_inside``; ``slow`` and ``normal`` name two of its groups. Empty
+    unless both medians are lower by ``STALL_MARGIN_PCT`` points or more.
     """
     medians = use.set_index(["group", "metric"])["median_pct"]
     drops = {metric: medians[normal, metric] - medians[slow, metric] for metric in ("GPU", "CPU")}
@@ -109,7 +103,6 @@ def _of_node(named: pd.Series, node: str) -> NDArray[np.bool_]:
 
 
 def _is_inside(samples: pd.DataFrame, intervals: pd.DataFrame) -> NDArray[np.bool_]:
-    """Return which samples lie in an interval of their node, both ends included."""
     inside = np.zeros(len(samples), dtype=bool)
     edges = ["start_time_us", "end_time_us"]
     for node, rows in samples.groupby("nodeID").indices.items():

@@ -50,13 +50,8 @@ class WindowLane:
 class WindowPlot:
     """What ran between two instants, ms since 1970.
 
-    Attributes:
-        title: what it shows.
-        start_ms, end_ms: the window.
-        lines: series, panel after panel.
-        lanes: functions, the one with most time first.
-        step_ms: starts of steps, drawn as markers through all panels.
-        remark: what was left out, if anything.
+    ``lines`` are series, panel after panel; ``lanes`` functions, the one with most time first;
+    ``step_ms`` starts of steps, drawn as markers through all panels; ``remark`` what was left out.
     """
 
     title: str
@@ -136,7 +131,6 @@ def _line_traces(lines: Sequence[WindowLine], panels: Sequence[str]) -> list[dic
 def _value_axes(
     titles: Sequence[str], lanes: Sequence[WindowLane], domains: Sequence[list[float]]
 ) -> dict[str, Any]:
-    """Return the axis of each panel, and that of the lanes below them if there are some."""
     axes = {
         _axis_key(place): axis(title, domain=domains[place], rangemode="tozero")
         for place, title in enumerate(titles)

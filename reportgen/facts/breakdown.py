@@ -112,10 +112,10 @@ def classes_of(spans: SpanTable) -> NDArray[np.int64]:
     In timelines of Horovod and of SageMaker's data-parallel library a phase is a tensor's name,
     which may well contain "cpu".
     """
-    by_phase = np.array([class_of_phase(phase) for phase in spans.phases], dtype=np.int64)
-    is_horovod = np.array([source in EXCHANGE_SOURCES for source in spans.sources], dtype=bool)
     if spans.n_spans == 0:
         return np.empty(0, dtype=np.int64)
+    by_phase = np.array([class_of_phase(phase) for phase in spans.phases], dtype=np.int64)
+    is_horovod = np.array([source in EXCHANGE_SOURCES for source in spans.sources], dtype=bool)
     return np.where(is_horovod[spans.source], np.int64(SpanClass.HOROVOD), by_phase[spans.phase])
 
 
@@ -142,7 +142,7 @@ def breakdown_of(spans: SpanTable) -> Breakdown:
     pass_phases = {phase for pair in PASS_PHASES for side in pair for phase in side}
     plain_ns = phase_ns[SpanClass.MODULE] | phase_ns[SpanClass.GENERAL]
     step_ns, others_ns = _step_sums(of_class[SpanClass.STEP])
-    activity_ns = sums_by_name(of_class[SpanClass.HOROVOD])
+    activity_ns = sums_by_name(of_class[SpanClass.HOROVOD]).items()
     return Breakdown(
         device_ns=phase_ns[SpanClass.CPU] | phase_ns[SpanClass.GPU],
         cpu_ns=sums_by_name(of_class[SpanClass.CPU]),
@@ -152,21 +152,14 @@ def breakdown_of(spans: SpanTable) -> Breakdown:
         pass_ns={phase: time_ns for phase, time_ns in plain_ns.items() if phase in pass_phases},
         general_ns=phase_ns[SpanClass.GENERAL],
         # Marks that are named by a rank's number are no activities.
-        horovod_ns={
-            name: time_ns
-            for name, time_ns in activity_ns.items()
-            if time_ns or not name.isdecimal()
-        },
+        horovod_ns={name: ns for name, ns in activity_ns if ns or not name.isdecimal()},
     )
 
 
 def forward_backward_ns(breakdown: Breakdown) -> dict[str, int]:
     """Return the time of both passes, or ``{}`` when only one of them was recorded."""
-    for forward, backward in PASS_PHASES:
-        sums = [
-            sum(breakdown.pass_ns[phase] for phase in side if phase in breakdown.pass_ns)
-            for side in (forward, backward)
-        ]
+    for pair in PASS_PHASES:
+        sums = [sum(breakdown.pass_ns.get(phase, 0) for phase in side) for side in pair]
         if all(sums):
             return {FORWARD_PASS: sums[0], BACKWARD_PASS: sums[1]}
     return {}
@@ -200,17 +193,14 @@ def _sums(codes: Words, time_ns: Integers, words: Sequence[str]) -> dict[str, in
 
 
 def _step_sums(steps: SpanTable) -> tuple[dict[str, int], int]:
-    by_phase: dict[str, int] = {}
+    by_phase: Counter[str] = Counter()
     others_ns = 0
     for _, rows in rows_by_code(steps.worker):
-        start_ns, end_ns, phase = steps.start_ns[rows], steps.end_ns[rows], steps.phase[rows]
-        whole_ns = int(end_ns.max() - start_ns.min())
-        others_ns += whole_ns - union_of(start_ns, end_ns).length_ns
-        for code, its in rows_by_code(phase):
-            name = steps.phases[code]
-            union_ns = union_of(start_ns[its], end_ns[its]).length_ns
-            by_phase[name] = by_phase.get(name, 0) + union_ns
-    return by_phase, others_ns
+        start_ns, end_ns = steps.start_ns[rows], steps.end_ns[rows]
+        others_ns += int(end_ns.max() - start_ns.min()) - union_of(start_ns, end_ns).length_ns
+        for code, its in rows_by_code(steps.phase[rows]):
+            by_phase[steps.phases[code]] += union_of(start_ns[its], end_ns[its]).length_ns
+    return dict(by_phase), others_ns
 
 
 # Functions: which events they are, and what they are called
@@ -248,13 +238,7 @@ def labels_of(spans: SpanTable) -> tuple[Integers, tuple[str, ...]]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FunctionSums:
-    """Functions and the events chosen of each; ``merge`` adds up those of several nodes.
-
-    Attributes:
-        count: how many events.
-        total_ns: their full lengths.
-        inside_ns: the part of them that lies in some windows.
-    """
+    """Functions: how many events of each, their full lengths, and the part inside some windows."""
 
     count: Mapping[Function, int] = merged(sum_by_key, default_factory=dict)
     total_ns: Mapping[Function, int] = merged(sum_by_key, default_factory=dict)
@@ -318,24 +302,20 @@ def event_sums(
     keys = [(words[code // n_phases], spans.phases[code % n_phases]) for code in codes.tolist()]
     start_ns, end_ns = spans.start_ns[its], spans.end_ns[its]
     inside_ns = covered_each(union_of(*windows), start_ns, end_ns)
-    total_ns, inside_ns = (
+    sums = (
         sums_by_code(place.reshape(-1), length_ns, codes.size)
         for length_ns in (end_ns - start_ns, inside_ns)
     )
-    return FunctionSums(
-        count=dict(zip(keys, count.tolist(), strict=True)),
-        total_ns=dict(zip(keys, total_ns.tolist(), strict=True)),
-        inside_ns=dict(zip(keys, inside_ns.tolist(), strict=True)),
-    )
+    by_key = [dict(zip(keys, column.tolist(), strict=True)) for column in (count, *sums)]
+    return FunctionSums(count=by_key[0], total_ns=by_key[1], inside_ns=by_key[2])
 
 
 def largest_increase(sums: FunctionSums, others: FunctionSums) -> Increase | None:
     """Return the function that takes much more of the time at the moments than otherwise.
 
-    Of the functions whose share rose ``LEAST_INCREASE``-fold or more it is the one whose share
-    rose by most points; the mean time alone does not show one that is as long as ever, but runs at
-    every bottleneck and at no other time. ``None`` when the evidence is thin: fewer than
-    ``LEAST_EVENTS`` events of the function at the moments, or in all otherwise.
+    Of the functions whose share rose ``LEAST_INCREASE``-fold or more it is the one whose share rose
+    by most points; the mean time alone does not show one that is as long as ever, but runs at every
+    bottleneck and at no other time. ``None`` when there are too few events.
     """
     if others.n_events < LEAST_EVENTS:
         return None

@@ -12,10 +12,10 @@ from enum import StrEnum
 
 import numpy as np
 
-from reportgen.facts.breakdown import Integers, is_function, labels_of
+from reportgen.facts.breakdown import Integers, Mask, is_function, labels_of
 from reportgen.facts.intervals import Union, covered_each, overlaps_any, union_of
 from reportgen.facts.loader import loader_rows
-from reportgen.facts.samples import mean_over, present_values
+from reportgen.facts.samples import mean_over, present_values, sum_over
 from reportgen.merging import merged, rows_by_code, sum_by_key, sums_by_code
 from reportgen.profile import SeriesKind, SpanTable, SystemTable
 from reportgen.profile.system import Floats
@@ -37,13 +37,10 @@ class Work(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WindowContents:
-    """What some windows hold against others; ``merge`` adds up those of several workers.
+    """Number and lengths of some windows and others, and the time of each function in them.
 
-    Attributes:
-        n_slow, n_normal: windows of each kind.
-        slow_ns, normal_ns: their lengths, added up.
-        in_slow_ns, in_normal_ns: time of each function in them; ``Work.UNSEEN`` is the time in
-            which no recorded function ran.
+    ``Work.UNSEEN`` is the time in which no recorded function ran. ``merge`` adds up the contents of
+    several workers.
     """
 
     n_slow: int = merged(sum)
@@ -55,12 +52,7 @@ class WindowContents:
 
 
 def window_contents(spans: SpanTable, slow: Union, normal: Union) -> WindowContents:
-    """Compare what ran in slow windows with what ran in normal ones.
-
-    Args:
-        spans: all events of one worker.
-        slow, normal: windows of the same kind.
-    """
+    """Compare what one worker ran in slow windows with what it ran in normal ones."""
     longest_ns = LIFE_FACTOR * int((slow.end_ns - slow.start_ns).max(initial=0))
     its = spans.where(is_function(spans) & (spans.duration_ns <= longest_ns))
 
@@ -124,12 +116,9 @@ class Load:
 def loads_inside(
     system: SystemTable, inside: Union, loop_ns: tuple[int, int]
 ) -> dict[NodeGauge, Load]:
-    """Return the gauges that were sampled, over the ticks inside windows and the others.
+    """Return the gauges that were sampled, over the ticks inside windows and the others of a loop.
 
-    Args:
-        system: the samples of a node.
-        inside: the windows, both ends included.
-        loop_ns: ticks outside count from its start to its end.
+    Both ends of windows and loop count.
     """
     cores = system.matrix(SeriesKind.CPU_UTILIZATION)
     gauges: Mapping[NodeGauge, Floats] = {
@@ -138,14 +127,63 @@ def loads_inside(
         NodeGauge.CORE: np.asarray(np.fmax.reduce(cores, axis=1, initial=np.nan)),
         NodeGauge.IO_WAIT: mean_over(system.matrix(SeriesKind.IO_WAIT)),
     }
-    tick_ns = system.tick_ns
-    is_inside = overlaps_any(tick_ns, tick_ns, inside.start_ns, inside.end_ns)
-    is_outside = (tick_ns >= loop_ns[0]) & (tick_ns <= loop_ns[1]) & ~is_inside
+    is_inside, is_outside = _sides(system, inside, loop_ns)
     return {
         gauge: _load(present_values(values[is_inside]), present_values(values[is_outside]))
         for gauge, values in gauges.items()
         if not np.isnan(values).all()
     }
+
+
+class NodeRate(StrEnum):
+    """What a node moves, in bytes/s."""
+
+    RECEIVED = "received"
+    SENT = "sent"
+    READ = "read from disk"
+    WRITTEN = "written to disk"
+
+
+_SERIES_OF_RATE: Mapping[NodeRate, tuple[SeriesKind, ...]] = {
+    NodeRate.RECEIVED: (SeriesKind.RECEIVE_ALGORITHM, SeriesKind.RECEIVE_PLATFORM),
+    NodeRate.SENT: (SeriesKind.TRANSMIT_ALGORITHM, SeriesKind.TRANSMIT_PLATFORM),
+    NodeRate.READ: (SeriesKind.READ_RATE,),
+    NodeRate.WRITTEN: (SeriesKind.WRITE_RATE,),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rate:
+    """A rate inside and outside some windows: the means over the ticks, ``None`` without any."""
+
+    inside_bytes_per_s: float | None
+    outside_bytes_per_s: float | None
+
+
+def rates_inside(
+    system: SystemTable, inside: Union, loop_ns: tuple[int, int]
+) -> dict[NodeRate, Rate]:
+    """Return the rates that were sampled, over the same ticks as ``loads_inside``."""
+    sums = {
+        rate: sum_over(np.hstack([system.matrix(kind) for kind in kinds]))
+        for rate, kinds in _SERIES_OF_RATE.items()
+    }
+    is_inside, is_outside = _sides(system, inside, loop_ns)
+    found = {}
+    for rate, values in sums.items():
+        if not np.isnan(values).all():
+            load = _load(present_values(values[is_inside]), present_values(values[is_outside]))
+            found[rate] = Rate(
+                inside_bytes_per_s=load.inside_pct, outside_bytes_per_s=load.outside_pct
+            )
+    return found
+
+
+def _sides(system: SystemTable, inside: Union, loop_ns: tuple[int, int]) -> tuple[Mask, Mask]:
+    """Return which ticks lie in windows, both ends included, and which others in the loop."""
+    tick_ns = system.tick_ns
+    is_inside = overlaps_any(tick_ns, tick_ns, inside.start_ns, inside.end_ns)
+    return is_inside, (tick_ns >= loop_ns[0]) & (tick_ns <= loop_ns[1]) & ~is_inside
 
 
 def _load(inside: Floats, outside: Floats) -> Load:

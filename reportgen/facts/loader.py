@@ -7,7 +7,7 @@ life time of a loader process is not.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -47,16 +47,14 @@ Mask = NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoaderRows:
-    """Rows of one node's events, each an (n,) mask.
+    """Rows of one node's events, each an (n,) mask; which frameworks have loader events.
 
     Attributes:
-        initialize: a loader was set up.
         fetch: the loop asked for a batch (PyTorch's ``GetNext``, TensorFlow's outermost one).
         process: life time of a loader process.
         next_call: operators named ``…__next__``: the same waits, seen by the autograd profiler.
-        is_tensorflow, is_pytorch: whether there are loader events of the two.
-        is_pipeline_known: whether TensorFlow's events name the steps of the pipeline.
-        has_prefetch: whether one of them prefetches.
+        is_pipeline_known, has_prefetch: whether TensorFlow's events name the steps of the
+            pipeline, and whether one of them prefetches.
     """
 
     initialize: Mask
@@ -117,9 +115,7 @@ def _outermost(spans: SpanTable, in_tensorflow: Mask) -> Mask:
 def too_many_steps(n_steps: Integers, is_usual: Mask) -> Mask:
     """Return where so many steps began between two waits that others were not recorded.
 
-    Args:
-        n_steps: (n,) steps that began in between.
-        is_usual: (n,) which of them the median is of.
+    The usual number is the median of those of ``n_steps`` that are marked by ``is_usual``.
     """
     usual = max(float(np.median(n_steps[is_usual])), 1.0) if is_usual.any() else np.inf
     return np.asarray(n_steps > UNRECORDED_FACTOR * usual)
@@ -130,12 +126,11 @@ def too_many_steps(n_steps: Integers, is_usual: Mask) -> Mask:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Waiting:
-    """How one worker's loop waited.
+    """How one worker's loop waited; without steps, the loop is the time that its waits cover.
 
     Attributes:
-        first_ns, last_ns: its loop; without steps, the time that its waits cover.
         waited_ns: union of the recorded waits within the loop; ``early_ns`` of it lies in the first
-            quarter of the loop.
+            quarter.
         expected_ns: the same for all steps, where only some waits were recorded.
         n_waits, n_steps: recorded waits within the loop, and its steps.
         unrecorded_ns: of the loop, in which there are neither samples nor events of the node.
@@ -226,21 +221,12 @@ def _waiting(
 # How many loaders were at work
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Seconds:
-    """One-second buckets with loader activity: (n,) Unix second, and loaders at work in it.
+def busy_seconds(spans: SpanTable) -> dict[int, int]:
+    """Return how many loader processes of one node began something, by Unix second.
 
-    SageMaker counts loaders in this way (docs/rules.md, Dataloader).
-    """
-
-    second: Integers
-    n_loaders: Integers
-
-
-def busy_seconds(spans: SpanTable) -> Seconds:
-    """Return how many loader processes of one node began something in each second.
-
-    Edge cases: an event without a process id stands for its worker's own process.
+    SageMaker counts loaders in this way (docs/rules.md, Dataloader). An event without a process id
+    stands for its worker's own process. Cores are per node, so loaders of different nodes are never
+    added up: of several nodes the one with most loaders in a second counts (``max_by_key``).
     """
     rows = loader_rows(spans)
     its = spans.where(rows.fetch | rows.process)
@@ -249,35 +235,19 @@ def busy_seconds(spans: SpanTable) -> Seconds:
     second = its.start_ns // NS_PER_S
     _, first = np.unique(joint_codes(second, loader), return_index=True)
     found, n_loaders = np.unique(second[first], return_counts=True)
-    return Seconds(second=found, n_loaders=n_loaders.astype(np.int64))
+    return dict(zip(found.tolist(), n_loaders.tolist(), strict=True))
 
 
-def join_seconds(parts: Sequence[Seconds]) -> Seconds:
-    """Return the busy seconds of a job; of several nodes the one with most loaders counts.
-
-    Cores are per node, so loaders of different nodes are never added up.
-    """
-    second, place = np.unique(np.concatenate([part.second for part in parts]), return_inverse=True)
-    most = np.zeros(second.shape, dtype=np.int64)
-    np.maximum.at(most, place, np.concatenate([part.n_loaders for part in parts]))
-    return Seconds(second=second, n_loaders=most)
-
-
-def median_loaders(busy: Seconds) -> float:
-    """Return the median number of loaders over all busy seconds, 0 without any."""
-    return float(np.median(busy.n_loaders)) if busy.n_loaders.size else 0.0
-
-
-def minutes_out_of_range(busy: Seconds, *, fewest: float, most: float) -> int:
+def minutes_out_of_range(busy: Mapping[int, int], *, fewest: float, most: float) -> int:
     """Return how often the median so far was out of range in a minute with loader events.
 
-    On the edges of the range, ``fewest`` and ``most``, all is well. The median is truncated like
-    SageMaker's before it is compared (docs/rules.md, Dataloader).
+    The median is truncated like SageMaker's before it is compared (docs/rules.md, Dataloader).
     """
-    _, minute = np.unique(busy.second // SECONDS_PER_MINUTE, return_inverse=True)
-    shape = (minute.max(initial=-1) + 1, busy.n_loaders.max(initial=0) + 1)
+    second, n_loaders = np.array([*busy.items()], dtype=np.int64).reshape(-1, 2).T
+    _, minute = np.unique(second // SECONDS_PER_MINUTE, return_inverse=True)
+    shape = (minute.max(initial=-1) + 1, n_loaders.max(initial=0) + 1)
     counts = np.zeros(shape, dtype=np.int64)
-    np.add.at(counts, (minute, busy.n_loaders), 1)
+    np.add.at(counts, (minute, n_loaders), 1)
     so_far = counts.cumsum(axis=0).cumsum(axis=1)
     n_seen = so_far[:, -1:]
     lower, upper = ((so_far <= at).sum(axis=1) for at in ((n_seen - 1) // 2, n_seen // 2))

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
 
 import numpy as np
 from numpy.typing import NDArray
 
-from reportgen.merging import concat, merge_by, merged, sums_by_code
+from reportgen.merging import merge_by, merge_members, merged, sums_by_code
 from reportgen.profile import NO_CALLS, ProfileInterval, PythonFunction, PythonTable
 
 _BUILT_IN = "~"
@@ -175,20 +175,13 @@ class FunctionSum:
         return kind_of(self.function)
 
 
-def _join_functions(parts: Iterable[Iterable[FunctionSum]]) -> tuple[FunctionSum, ...]:
-    found = merge_by(concat(parts), lambda item: item.function)
-    return tuple(found[function] for function in sorted(found))
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProfileSum:
-    """Some profiles merged.
+    """Some profiles of one profiler and stage merged.
 
     Attributes:
-        profiler: ``cprofile`` or ``pyinstrument``, never both.
-        stage: which part of the job they cover.
         first_us: when the first began, µs UTC.
-        n_profiles, covered_us: how many they are, and their lengths added up.
+        covered_us: their lengths added up.
         own_s: own times of all functions added up: the time that was profiled.
         functions: each function once, sorted by where it is defined.
     """
@@ -199,23 +192,21 @@ class ProfileSum:
     n_profiles: int = merged(sum)
     covered_us: int = merged(sum)
     own_s: float = merged(sum)
-    functions: tuple[FunctionSum, ...] = merged(_join_functions)
+    functions: tuple[FunctionSum, ...] = merged(merge_members(lambda item: item.function))
 
 
 def sums_by_stage(table: PythonTable) -> tuple[ProfileSum, ...]:
     """Return a node's profiles merged by profiler and stage."""
-    groups: dict[tuple[str, str], list[int]] = {}
-    for place, profile in enumerate(table.profiles):
-        groups.setdefault((profile.profiler, stage_of(profile.interval)), []).append(place)
+    keys = [(profile.profiler, stage_of(profile.interval)) for profile in table.profiles]
     return tuple(
-        sum_of(table, np.array(places), stage=stage) for (_, stage), places in groups.items()
+        sum_of(table, np.array([place for place, own in enumerate(keys) if own == key]), key[1])
+        for key in dict.fromkeys(keys)
     )
 
 
-def sum_of(table: PythonTable, places: NDArray[np.int64], *, stage: str) -> ProfileSum:
+def sum_of(table: PythonTable, places: NDArray[np.int64], stage: str) -> ProfileSum:
     """Return the profiles of one profiler at (k,) places of a table, k >= 1, merged."""
     intervals = [table.profiles[place].interval for place in places.tolist()]
-    ends_us = [(interval.start.time_us, interval.end.time_us) for interval in intervals]
     rows = np.isin(table.profile, places)
     codes, inverse = np.unique(table.function[rows], return_inverse=True)
     own_s, cumulative_s = (
@@ -237,19 +228,15 @@ def sum_of(table: PythonTable, places: NDArray[np.int64], *, stage: str) -> Prof
     return ProfileSum(
         profiler=table.profiles[places[0]].profiler,
         stage=stage,
-        first_us=min(start_us for start_us, _ in ends_us),
+        first_us=min(its.start.time_us for its in intervals),
         n_profiles=len(intervals),
-        covered_us=sum(max(end_us - start_us, 0) for start_us, end_us in ends_us),
+        covered_us=sum(max(its.end.time_us - its.start.time_us, 0) for its in intervals),
         own_s=float(own_s.sum()),
         functions=tuple(sorted(functions, key=lambda item: item.function)),
     )
 
 
-def join_sums(sums: Iterable[ProfileSum], *, stage: str | None = None) -> tuple[ProfileSum, ...]:
-    """Return sums of several nodes merged by profiler and stage, in order of their time.
-
-    ``stage`` renames all of them first, so that only profilers stay apart.
-    """
-    named = [replace(item, stage=stage or item.stage) for item in sums]
-    joined = merge_by(named, lambda item: (item.profiler, item.stage)).values()
-    return tuple(sorted(joined, key=lambda item: (item.first_us, item.profiler, item.stage)))
+def sums_in_order(sums: Iterable[ProfileSum]) -> tuple[ProfileSum, ...]:
+    """Return sums of several nodes merged by profiler and stage, in order of their time."""
+    found = merge_by(sums, lambda item: (item.profiler, item.stage)).values()
+    return tuple(sorted(found, key=lambda item: (item.first_us, item.profiler, item.stage)))

@@ -50,8 +50,7 @@ class Rhythm:
         period, first: distance of two occurrences and place of occurrence 0, in places.
         tolerance: how far an event may lie from its occurrence.
         members, number: (m,) rows of the events on the grid, one per occurrence, and which
-            occurrence each is, ascending.
-        n_expected: occurrences from the first to the last of them.
+            occurrence each is, ascending; ``n_expected`` counts those that are absent as well.
         log10_chance: that some grid holds so many random events, at most 0.
     """
 

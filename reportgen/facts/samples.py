@@ -34,11 +34,9 @@ def present_values(values: Floats) -> Floats:
 
 
 def totals_over(matrix: Floats) -> tuple[Floats, Counts]:
-    """Return the sum of the present values of each row, and how many they are.
+    """Return the sum of the present values of each row of (n_ticks, n_series), and their number.
 
-    Args:
-        matrix: (n_ticks, n_series) float64, NaN where absent. One column after another is read:
-            a day of a large node is too much to be held twice.
+    One column after another is read: a day of a large node is too much to be held twice.
     """
     total = np.zeros(matrix.shape[0])
     count = np.zeros(matrix.shape[0], dtype=np.int64)
@@ -50,11 +48,7 @@ def totals_over(matrix: Floats) -> tuple[Floats, Counts]:
 
 
 def mean_over(matrix: Floats) -> Floats:
-    """Return the mean of the present values of each row, NaN where a row holds none.
-
-    Args:
-        matrix: as in ``totals_over``.
-    """
+    """Return the mean of the present values of each row, NaN where a row holds none."""
     return means(*totals_over(matrix))
 
 
@@ -105,12 +99,7 @@ def _interval_around_ns(until_next: Instants, rows: NDArray[np.intp], interval_n
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Minutes:
-    """The minutes that hold data.
-
-    Attributes:
-        start_ns: (n_minutes,) int64, start of each UTC minute with at least one tick.
-        stop: (n_minutes,) int64, number of ticks up to the end of that minute.
-    """
+    """The (n_minutes,) UTC minutes with at least one tick: starts, and ticks up to their ends."""
 
     start_ns: NDArray[np.int64]
     stop: NDArray[np.int64]
@@ -127,16 +116,13 @@ def minutes_of(time_ns: NDArray[np.int64]) -> Minutes:
 def window_percentiles(
     values: Floats, stops: NDArray[np.int64], *, window: int, points_pct: tuple[float, ...]
 ) -> Floats:
-    """Return percentiles of the last ``window`` samples before each stop.
+    """Return (m, n_points) percentiles of the last ``window`` samples before each stop.
 
     Args:
         values: (n,) float64 without NaN, in order of time.
-        stops: (m,) int64, each in 0-n: how many samples there were.
+        stops: (m,) int64, each in 0-n: how many samples there were; of 0 the result is NaN.
         window: how many samples to look back; fewer are used where fewer exist.
         points_pct: which percentiles, 0-100.
-
-    Returns:
-        (m, n_points) float64, linear interpolation; NaN where a stop is 0.
     """
     found = np.full((stops.size, len(points_pct)), np.nan)
     is_full = stops >= window
@@ -179,17 +165,11 @@ def work_range(
     idle_below: float,
     loop_ns: tuple[int, int] | None,
 ) -> WorkRange:
-    """Return the samples by which the use of a device is judged.
+    """Return the samples by which the use of a device is judged: (n,) sorted, without NaN.
 
     With steps these are the samples of the training loop; without, all samples but the idle ones
     at the start and at the end, so that waiting for data before the first step and for an upload
     after the last does not count. An idle edge longer than ``EDGE_AT_MOST_RATIO`` stays in.
-
-    Args:
-        time_ns: (n,) int64, sorted.
-        values: (n,) float64 without NaN.
-        idle_below: a sample below this value is idle.
-        loop_ns: start and end of the training loop, if known.
 
     Edge cases: never at work, or no sample inside the loop: all samples.
     """
@@ -207,13 +187,10 @@ def work_range(
 
 
 def idle_edges(values: Floats, *, idle_below: float) -> tuple[int, int]:
-    """Return how many samples a device idles before its first work, and after its last.
+    """Return how many of (n,) samples a device idles before its first work, and after its last.
 
-    Args:
-        values: (n,) float64 without NaN.
-        idle_below: a sample below this value is idle, unless it is half of the largest.
-
-    Edge cases: a device that never works has no edges: (0, 0).
+    A sample below ``idle_below`` is idle, unless it is half of the largest. A device that never
+    works has no edges: (0, 0).
     """
     largest = float(values.max(initial=0.0))
     busy = np.flatnonzero((values > 0) & (values >= min(idle_below, largest / 2)))
@@ -242,8 +219,7 @@ def unrecorded_ns(system: SystemTable, spans: SpanTable) -> tuple[Instants, Inst
     pauses = sampling_pauses(system)
     if not pauses[0].size:
         return pauses
-    starts: list[int] = []
-    ends: list[int] = []
+    free: list[tuple[Instants, Instants]] = []
     least_ns = least_pause_ns(system.interval_ns)
     busy = union_of(spans.start_ns, spans.end_ns)
     first = np.searchsorted(busy.end_ns, pauses[0], side="right")
@@ -252,6 +228,6 @@ def unrecorded_ns(system: SystemTable, spans: SpanTable) -> tuple[Instants, Inst
         free_start = np.append(first_ns, np.maximum(busy.end_ns[low:high], first_ns))
         free_end = np.append(np.minimum(busy.start_ns[low:high], last_ns), last_ns)
         is_long = free_end - free_start > least_ns
-        starts += free_start[is_long].tolist()
-        ends += free_end[is_long].tolist()
-    return np.array(starts, dtype=np.int64), np.array(ends, dtype=np.int64)
+        free.append((free_start[is_long], free_end[is_long]))
+    starts, ends = zip(*free, strict=True)
+    return np.concatenate(starts), np.concatenate(ends)

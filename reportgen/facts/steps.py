@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reportgen.facts.samples import training_loop_ns
-from reportgen.merging import greatest, least, merged, rows_by_code
+from reportgen.merging import greatest, least, merged, rows_by_code, sum_by_key
 from reportgen.profile import NO_STEP, SpanTable
 from reportgen.profile.memo import fact
 
@@ -38,10 +38,7 @@ def phase_word(phase: str) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Loop:
-    """How many events and steps a node has, and its training loop in ns UTC.
-
-    ``merge`` makes one loop of those of several nodes.
-    """
+    """How many events and steps a node has, or several merged, and its training loop in ns UTC."""
 
     n_spans: int = merged(sum, default=0)
     n_steps: int = merged(sum, default=0)
@@ -72,10 +69,8 @@ class PhaseSteps:
     A cycle is a step and the pause until the next one, so that nothing between is lost.
 
     Attributes:
-        worker, phase: ``algo-1-27``, ``Step:ModeKeys.TRAIN``.
         step: their numbers as recorded, ``NO_STEP`` where absent.
         number: the same where the numbers give the order of all steps, else their places.
-        start_ns, end_ns: of the steps.
         next_ns: start of the worker's next step of any phase; ``end_ns`` when steps overlap, for
             the last one, and when the next recorded step is not the next one that ran.
         loop_ns: from the worker's first to its last step of any phase.
@@ -166,17 +161,27 @@ def _next_ns(steps: SpanTable) -> Integers:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Lengths:
+    """How many steps or forward passes there are, their median and their sum in ns."""
+
+    count: int
+    median_ns: float | None
+    total_ns: int
+
+
+def _lengths(duration_ns: Integers) -> Lengths:
+    median_ns = float(np.median(duration_ns)) if duration_ns.size else None
+    return Lengths(count=duration_ns.size, median_ns=median_ns, total_ns=int(duration_ns.sum()))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Pace:
-    """One worker in one step phase: medians and sums of its steps and forward passes in ns."""
+    """One worker in one step phase: its steps, and its forward passes in them."""
 
     worker: str
     phase: str
-    n_steps: int
-    step_median_ns: float
-    step_total_ns: int
-    n_forward: int
-    forward_median_ns: float | None
-    forward_total_ns: int
+    step: Lengths
+    forward: Lengths
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -185,10 +190,9 @@ class LaggingWorker:
 
     Workers that train one model wait for each other in every step, so their steps are equally
     long. What a worker does before it waits is compared: the forward pass, which holds no
-    communication.
+    communication, or whole steps where few were recorded.
 
     Attributes:
-        by_forward: whether forward passes were compared, or whole steps.
         usual_ns: median over the other workers of their median.
         extra_ns, extra_ratio: its time in total less that of the usual other worker, and the same
             as a share of the loop.
@@ -219,18 +223,12 @@ def paces_of(spans: SpanTable) -> tuple[Pace, ...]:
         is_inside = (step_of >= 0) & (own.start_ns <= its.end_ns[np.maximum(step_of, 0)])
         phase_of = np.where(is_inside, its.phase[np.maximum(step_of, 0)], -1)
         for phase, members in rows_by_code(its.phase):
-            step_ns = its.duration_ns[members]
-            forward_ns = own.duration_ns[phase_of == phase]
             paces.append(
                 Pace(
                     worker=its.workers[its.worker[0]],
                     phase=its.phases[phase],
-                    n_steps=int(step_ns.size),
-                    step_median_ns=float(np.median(step_ns)),
-                    step_total_ns=int(step_ns.sum()),
-                    n_forward=int(forward_ns.size),
-                    forward_median_ns=float(np.median(forward_ns)) if forward_ns.size else None,
-                    forward_total_ns=int(forward_ns.sum()),
+                    step=_lengths(its.duration_ns[members]),
+                    forward=_lengths(own.duration_ns[phase_of == phase]),
                 )
             )
     return tuple(paces)
@@ -238,9 +236,7 @@ def paces_of(spans: SpanTable) -> tuple[Pace, ...]:
 
 def main_paces(paces: Sequence[Pace]) -> list[Pace]:
     """Return the paces of the phase that stands for the training: TRAIN, GLOBAL, most steps."""
-    totals: dict[str, int] = {}
-    for pace in paces:
-        totals[pace.phase] = totals.get(pace.phase, 0) + pace.n_steps
+    totals = sum_by_key({pace.phase: pace.step.count} for pace in paces)
     if not totals:
         return []
     named = (
@@ -258,25 +254,22 @@ def find_straggler(
     Paces are of all workers of the job in one phase; a straggler is longer than the usual other
     worker by more than ``above_pct``.
     """
-    if len(paces) < 2 or min(pace.n_steps for pace in paces) < LEAST_STEPS:
+    if len(paces) < 2 or min(pace.step.count for pace in paces) < LEAST_STEPS:
         return None
-    by_forward = min(pace.n_forward for pace in paces) >= LEAST_STEPS
+    by_forward = min(pace.forward.count for pace in paces) >= LEAST_STEPS
 
-    def median_ns(pace: Pace) -> float:
-        return (pace.forward_median_ns or 0.0) if by_forward else pace.step_median_ns
+    def compared(pace: Pace) -> Lengths:
+        return pace.forward if by_forward else pace.step
 
-    def total_ns(pace: Pace) -> int:
-        return pace.forward_total_ns if by_forward else pace.step_total_ns
-
-    slowest = max(paces, key=lambda pace: (median_ns(pace), pace.worker))
-    others = [pace for pace in paces if pace is not slowest]
-    step_ns = [pace.step_median_ns for pace in paces]
-    extra_ns = total_ns(slowest) - float(np.median([total_ns(pace) for pace in others]))
+    slowest = max(paces, key=lambda pace: (compared(pace).median_ns, pace.worker))
+    others = [compared(pace) for pace in paces if pace is not slowest]
+    step_ns = [pace.step.median_ns or 0.0 for pace in paces]
+    extra_ns = compared(slowest).total_ns - float(np.median([its.total_ns for its in others]))
     found = LaggingWorker(
         pace=slowest,
         by_forward=by_forward,
-        median_ns=median_ns(slowest),
-        usual_ns=float(np.median([median_ns(pace) for pace in others])),
+        median_ns=compared(slowest).median_ns or 0.0,
+        usual_ns=float(np.median([its.median_ns or 0.0 for its in others])),
         extra_ns=extra_ns,
         extra_ratio=extra_ns / loop_ns if loop_ns else 0.0,
         is_waited_for=max(step_ns) <= (1 + SAME_LENGTH_RATIO) * min(step_ns),

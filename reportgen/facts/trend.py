@@ -45,8 +45,7 @@ class Trend:
     """How a series develops.
 
     Attributes:
-        slope: median slope over all pairs of points (Theil-Sen), per step.
-        rise: slope times the number of steps.
+        slope, rise: median slope over all pairs of points (Theil-Sen) per step, and over all steps.
         agreement: Kendall's tau in -1 to 1; 1 when every later point is higher.
     """
 
@@ -134,12 +133,7 @@ def deviation_threshold_ns(duration_ns: Integers, stddev: float) -> float:
 def outliers_by_minute(
     end_ns: Integers, duration_ns: Integers, *, stddev: float, min_steps: int
 ) -> tuple[Integers, Integers]:
-    """Judge a growing series after each minute that brought something new.
-
-    Args:
-        end_ns, duration_ns: (n,) int64; an event belongs to the minute in which it ends.
-        stddev: factor of the standard deviation.
-        min_steps: a series is judged once it has more than so many events.
+    """Judge a growing series after each minute in which events ended, once it has enough of them.
 
     Returns:
         (m,) int64 starts of the minutes in which the series was judged, and (m,) int64 how many

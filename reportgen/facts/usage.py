@@ -94,11 +94,8 @@ def low_used_gpus(system: SystemTable, *, below: float = IDLE_BELOW_PCT) -> Rows
 def used_gpus(use: Floats, *, above: float = IDLE_BELOW_PCT) -> NDArray[np.bool_]:
     """Return (n_gpus,) which GPUs of a node the job uses: those that ever reach ``above``.
 
-    Where none does, those that reach ``UNTOUCHED_PCT``: they may be held up all the time.
-
-    Args:
-        use: (n_ticks, n_gpus) utilization in 0-100, NaN where absent.
-        above: what a GPU must reach once.
+    Where none does, those that reach ``UNTOUCHED_PCT``: they may be held up all the time. ``use``
+    is (n_ticks, n_gpus) utilization in 0-100, NaN where absent.
     """
     reach = np.asarray((use >= above).any(axis=0))
     return reach if reach.any() else np.asarray((use >= UNTOUCHED_PCT).any(axis=0))
@@ -116,15 +113,10 @@ def used_throughout(use: Floats) -> NDArray[np.bool_]:
 
 
 def windows_at_work(stops: Rows, work: WorkRange, *, window: int) -> tuple[Rows, Rows]:
-    """Return which samples of each window lie in a device's working range.
+    """Return (m,) first and stop of the part of each window in a device's working range.
 
-    Args:
-        stops: (m,) int64: a window is the last ``window`` samples before a stop.
-        work: the working range.
-        window: how many samples a window has.
-
-    Returns:
-        (m,) first and stop; both are equal where too few samples are left to judge.
+    A window is the last ``window`` samples before one of (m,) ``stops``. First and stop are equal
+    where too few samples are left to judge.
     """
     first, stop = np.maximum(stops - window, work.first), np.minimum(stops, work.stop)
     return first, np.where(stop - first >= WORK_WINDOW_RATIO * window, stop, first)
@@ -157,12 +149,12 @@ def cores_mean_pct(system: SystemTable) -> Floats:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Starvation:
-    """The ticks of one node.
+    """The (n_ticks,) ticks of one node.
 
     Attributes:
-        received: (n_ticks,) float64 bytes/s of the training container, NaN where not sampled.
-        has_both: (n_ticks,) whether received bytes and a GPU were sampled.
-        is_starved: (n_ticks,) whether a GPU idled while the network was busy.
+        received: bytes/s of the training container, NaN where not sampled.
+        has_both: whether received bytes and a GPU were sampled.
+        is_starved: whether a GPU idled while the network was busy.
         limit_bytes_per_s: given, or the node's own; ``None`` without received bytes.
     """
 
@@ -180,20 +172,20 @@ def starvation_of(
     floor_bytes_per_s: float = FLOOR_BYTES_PER_S,
     limit_bytes_per_s: float | None = None,
 ) -> Starvation:
-    """Find the starved ticks of one node.
+    """Find the ticks of one node in which a GPU is below ``gpu_pct`` while the network is busy.
 
-    Args:
-        system: the node's samples.
-        gpu_pct: a GPU below this idles.
-        busy_pct, floor_bytes_per_s: as of ``busy_from``.
-        limit_bytes_per_s: of the network; ``None`` takes the node's own 99th percentile.
+    See ``busy_from``; a limit of ``None`` stands for the node's own 99th percentile.
     """
     use = system.matrix(SeriesKind.GPU_UTILIZATION)
     received = system.matrix(SeriesKind.RECEIVE_ALGORITHM).sum(axis=1)
     if not system.names(SeriesKind.RECEIVE_ALGORITHM):
         received = np.full(system.n_ticks, np.nan)
     has_both = np.isfinite(received) & np.isfinite(use).any(axis=1)
-    limit = _limit(received, limit_bytes_per_s)
+    known, limit = received[np.isfinite(received)], limit_bytes_per_s
+    if not known.size:
+        limit = None
+    elif limit is None:
+        limit = float(np.percentile(known, OWN_LIMIT_PCT))
     is_starved = np.zeros(system.n_ticks, dtype=np.bool_)
     if limit is not None:
         least = busy_from(limit, busy_pct=busy_pct, floor_bytes_per_s=floor_bytes_per_s)
@@ -204,18 +196,5 @@ def starvation_of(
 
 
 def busy_from(limit_bytes_per_s: float, *, busy_pct: float, floor_bytes_per_s: float) -> float:
-    """Return the rate in bytes/s from which on a network is busy.
-
-    Args:
-        limit_bytes_per_s: what the network can receive.
-        busy_pct: from this share of the limit on.
-        floor_bytes_per_s: but never below this rate.
-    """
+    """Return the rate from which on a network is busy: a share of its limit, or the floor."""
     return max(limit_bytes_per_s * busy_pct / 100, floor_bytes_per_s)
-
-
-def _limit(received: Floats, given: float | None) -> float | None:
-    known = received[np.isfinite(received)]
-    if not known.size:
-        return None
-    return float(np.percentile(known, OWN_LIMIT_PCT)) if given is None else float(given)

@@ -85,12 +85,7 @@ class Blocks:
         self._blocks: list[tuple[int, dict[str, NDArray[Any] | int]]] = []
 
     def add(self, n_rows: int, columns: Mapping[str, NDArray[Any] | int]) -> None:
-        """Append rows.
-
-        Args:
-            n_rows: how many.
-            columns: what they say: (n_rows,) numbers, or the number of all of them.
-        """
+        """Append rows; ``columns`` holds (n_rows,) numbers, or the number that all of them have."""
         self._blocks.append(
             (n_rows, {column: _held(numbers) for column, numbers in columns.items()})
         )

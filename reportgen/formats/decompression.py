@@ -79,12 +79,7 @@ SAY_BLANK = "It has hundreds of megabytes of white space; what follows was not r
 
 
 def until_blank(blocks: Iterable[bytes], given_up: Callable[[], None]) -> Iterator[bytes]:
-    """Yield blocks of a text until only white space follows for long.
-
-    Args:
-        blocks: of any size.
-        given_up: called when the rest is left unread.
-    """
+    """Yield blocks of a text until only white space follows for long; then call ``given_up``."""
     n_blank = 0
     for block in blocks:
         n_blank = n_blank + len(block) if block.isspace() else 0

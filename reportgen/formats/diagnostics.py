@@ -55,12 +55,9 @@ class Diagnostics:
     def add(
         self, quality: Quality, path: str, count: int = 1, *, what: str = "", detail: str = ""
     ) -> None:
-        """Count trouble in a file.
+        """Count trouble in a file; nothing happens when ``count`` is 0.
 
         Args:
-            quality: which counter.
-            path: the file, relative to the job.
-            count: how much; nothing happens when it is 0.
             what: sentence that replaces the usual one; ``{n}`` is the count and ``[one|many]``
                 a choice between two forms.
             detail: where exactly (``"line 17"``); the first five of a file are named.
@@ -119,7 +116,6 @@ class Diagnostics:
 
 
 def _say(sentence: str, count: int) -> str:
-    """Fill in the count and choose between ``[one|many]``."""
     text = _FORMS.sub(r"\1" if count == 1 else r"\2", sentence)
     text = text.replace("{n}", format_count(count)).replace("{bytes}", format_bytes(count))
     return text[:1].upper() + text[1:]

@@ -74,13 +74,9 @@ class EventReader(Protocol):
         problems: Diagnostics,
         vocabulary: Vocabulary,
     ) -> FileEvents:
-        """Return the events of a file.
+        """Return the events of a file, whose ``blocks`` are bytes in pieces of any size.
 
-        Args:
-            file: which.
-            blocks: its bytes in pieces of any size; of small files one piece.
-            problems: counts what cannot be read.
-            vocabulary: what the codes of names and phases mean, extended.
+        ``problems`` counts what cannot be read; ``vocabulary`` is extended by what is found.
         """
 
 

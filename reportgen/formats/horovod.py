@@ -43,11 +43,7 @@ def _claim_named(name: str) -> Claim:
 
 
 def _read(
-    file: EventFile,
-    blocks: Iterable[bytes],
-    *,
-    problems: Diagnostics,
-    vocabulary: Vocabulary,
+    file: EventFile, blocks: Iterable[bytes], *, problems: Diagnostics, vocabulary: Vocabulary
 ) -> FileEvents:
     packing = Packing()
     text = noted_until_blank(unpacked(blocks, packing), file.key, problems)

@@ -12,11 +12,7 @@ from reportgen.formats.sagemaker.job_files import (
     SYSTEM_METRICS,
     TIMELINES,
 )
-from reportgen.formats.tensorflow import (
-    TENSORFLOW_SUMMARIES,
-    TENSORFLOW_TIMES,
-    TENSORFLOW_TRACES,
-)
+from reportgen.formats.tensorflow import TENSORFLOW_SUMMARIES, TENSORFLOW_TIMES, TENSORFLOW_TRACES
 
 FORMATS: tuple[Format, ...] = (
     END_MARKERS,

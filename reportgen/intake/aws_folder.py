@@ -31,13 +31,9 @@ _OURS = "report.json"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AwsFolder:
-    """A folder of results.
+    """A folder of results: what could be read, by rule, and notes on what could not.
 
-    Attributes:
-        name: the job's name: the first folder above that is not SageMaker's own.
-        source: the path as the user gave it.
-        results: what could be read, by rule.
-        notes: what is missing or could not be read.
+    ``name`` is the first folder above that is not SageMaker's own; ``source`` as the user gave it.
     """
 
     name: str
@@ -49,16 +45,12 @@ class AwsFolder:
 def read_aws_folder(
     path: str, known: Collection[RuleId], *, name: str | None = None
 ) -> AwsFolder | None:
-    """Read SageMaker's rule results under a path.
+    """Read SageMaker's rule results under a path; ``None`` when no file is named after a rule.
 
     Args:
         path: the folder of JSONs, ``profiler-output``, ``ProfilerReport-<digits>``,
             ``rule-output``, or the job's folder.
         known: the rules whose results are looked for, in the order of the report.
-        name: what to call the job.
-
-    Returns:
-        The results; ``None`` when there is no file named after a rule.
 
     Raises:
         AmbiguousJobError: several folders of results lie under the path.
@@ -120,7 +112,6 @@ def _only_folder(path: str, named: Sequence[ObjectInfo]) -> str:
 
 
 def _read(location: Location, info: ObjectInfo) -> AwsResult | SourceNote:
-    """Return a result, or why there is none."""
     if info.size_bytes > _MAX_BYTES:
         text = f"{info.key} is too large for a rule result."
         return SourceNote(text=text, path=info.key, counts={Quality.FILES_SKIPPED: 1})

@@ -45,12 +45,9 @@ class TableBuilder:
         self._last_us: list[int] = []
 
     def add(self, rows: Rows, series: Sequence[Series], *, next_start_us: int | None) -> None:
-        """Take a block.
+        """Take a block: samples in any order, mostly later than those before.
 
-        Args:
-            rows: samples in any order, mostly later than those of the block before.
-            series: what the codes mean; may have grown since the last block.
-            next_start_us: the minute at which the next block's files start; ``None`` at the end.
+        ``next_start_us`` is the minute at which the next block's files start, ``None`` at the end.
         """
         self.n_rows += rows.n_rows
         if rows.n_rows:
@@ -147,12 +144,9 @@ def _cut(rows: Rows, series: Sequence[Series], next_start_us: int) -> int:
 
 
 def _spread(grid: Grid) -> Rows:
-    """Return a grid's samples in long form, stamped with their ticks."""
     code, tick = np.nonzero(~np.isnan(grid.values.T))
     return Rows(
-        time_us=grid.tick_us[tick],
-        code=code.astype(np.int32),
-        value=grid.values[tick, code],
+        time_us=grid.tick_us[tick], code=code.astype(np.int32), value=grid.values[tick, code]
     )
 
 

@@ -60,14 +60,7 @@ def placed_files(claimed: Sequence[Claimed]) -> dict[str, Claim]:
 def own_parts(
     location: Location, timelines: Sequence[Claimed], job: JobInfo, problems: Diagnostics
 ) -> tuple[PartRef, ...]:
-    """Return timelines on a clock of their own as parts of a job, one for each writer.
-
-    Args:
-        location: where the files lie.
-        timelines: those of Horovod, and TensorFlow's without metadata.
-        job: the job.
-        problems: takes notes on what their times are.
-    """
+    """Return timelines on a clock of their own as parts of a job, one for each writer."""
     by_node: Mapping[str, list[Claimed]] = defaultdict(list)
     for info, found in timelines:
         problems.remark(format_of(found.format_id).clock_note, path=info.key)

@@ -31,16 +31,11 @@ Looked = TypeVar("Looked")
 
 @dataclass(slots=True, kw_only=True)
 class Listing:
-    """The files under a path, sorted out.
+    """The files under a path, sorted out: ``claimed`` ones belong to a job because of their keys.
 
-    Attributes:
-        location: where they lie.
-        objects: all of them.
-        claimed: what belongs to a job because of its key.
-        timelines: timelines on a clock of their own, recognized by their content.
-        traces: kernel traces.
-        unsupported: key → name of a known format that this version does not read.
-        pickles: files that are never opened.
+    ``timelines`` are on a clock of their own and recognized, as ``traces``, by their content;
+    ``unsupported`` names the known format that this version does not read; ``pickles`` are never
+    opened.
     """
 
     location: Location
@@ -57,10 +52,7 @@ def classify(
 ) -> Listing:
     """Find out what the files of a place are: by their keys, then by their content.
 
-    Args:
-        location: where they lie.
-        objects: the files.
-        is_chosen: the user named the only file: its name need not look like anything.
+    ``is_chosen``: the user named the only file, whose name need not look like anything.
     """
     if not is_chosen:
         objects = [info for info in objects if not OUTPUT.fullmatch(info.key)]
@@ -98,7 +90,6 @@ def _candidates(info: ObjectInfo, *, is_chosen: bool) -> list[Format]:
 
 
 def _look_into(waiting: Sequence[tuple[ObjectInfo, list[Format]]], listing: Listing) -> None:
-    """Open files, and sort those out whose content a format recognizes."""
 
     def recognized(item: tuple[ObjectInfo, list[Format]]) -> Format | None:
         info, candidates = item

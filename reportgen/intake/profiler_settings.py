@@ -26,12 +26,8 @@ def read_settings(
 ) -> Profiling | None:
     """Return what the configuration in a job's folder asked for, ``None`` without one.
 
-    Args:
-        location: where the job lies.
-        claimed: its files.
-        prefix: what comes before ``system/`` and ``framework/``; a configuration counts there and
-            in the folders around it, and the nearest one is used.
-        problems: counts which cannot be read.
+    ``prefix`` comes before ``system/`` and ``framework/``; a configuration counts there and in the
+    folders around it, and the nearest one is used.
     """
     nearest: Profiling | None = None
     own = [

@@ -52,13 +52,7 @@ _SAY_GIVEN_UP = (
 
 
 def read_python(ref: PartRef, location: Location, problems: Diagnostics) -> PythonTable:
-    """Read the Python profiles of a node.
-
-    Args:
-        ref: the node; with a range, profiles that overlap it are read, whole.
-        location: where its files lie.
-        problems: counts what cannot be read.
-    """
+    """Read the Python profiles of a node; with a range, those that overlap it, whole."""
     files = [file for file in ref.files if format_of(file.format_id).role is FileRole.PYTHON]
     if not files:
         return empty_python()
@@ -94,7 +88,6 @@ _Named = tuple[FileRef, "ProfileKey"]
 def _read(
     location: Location, files: Sequence[_Named], problems: Diagnostics
 ) -> Iterator[tuple[ProfileKey, Sequence[FunctionTimes]]]:
-    """Yield each profile that can be read with its functions."""
     from reportgen.formats.python_profile.reading import OUT_OF_LIMITS, read_profiles
 
     fetched, to_read = tee(_fetched(location, files, problems))
@@ -142,8 +135,6 @@ def _function(times: FunctionTimes) -> PythonFunction:
 
 @dataclass(slots=True)
 class _Rows:
-    """The rows of a table while it grows; ``known`` spares cleaning a name again."""
-
     profiles: list[PythonProfile] = field(default_factory=list)
     known: dict[tuple[str, int, str], int] = field(default_factory=dict)
     functions: dict[PythonFunction, int] = field(default_factory=dict)

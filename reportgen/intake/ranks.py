@@ -37,12 +37,6 @@ def rank_parts(
 ) -> tuple[PartRef, ...]:
     """Return the traces of one job as its parts, one for each rank, in the order of their ranks.
 
-    Args:
-        location: where the files lie.
-        traces: the traces.
-        job: the job.
-        problems: counts which files were left out, and what does not fit together.
-
     Raises:
         AmbiguousJobError: ranks are there twice, in several folders: those are several jobs.
     """
@@ -113,7 +107,6 @@ def _stamp(info: ObjectInfo) -> int:
 
 
 def _note_world_sizes(headers: Mapping[str, TraceHeader], problems: Diagnostics) -> None:
-    """Say when traces tell of jobs of different sizes."""
     sizes = sorted({header.world_size for header in headers.values() if header.world_size})
     if len(sizes) > 1:
         said = " and ".join(f"{format_count(size)} ranks" for size in sizes)

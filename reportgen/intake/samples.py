@@ -46,9 +46,7 @@ def read_samples(ref: PartRef, *, wants: Wants | None = None) -> SampleTable:
     little memory.
     """
     problems = Diagnostics()
-    files = [
-        file for file in readable(system_files(ref), problems) if _may_hold(ref, file)
-    ]
+    files = [file for file in readable(system_files(ref), problems) if _may_hold(ref, file)]
     files.sort(key=lambda file: (file.minute_s, file.key))
     told = Diagnostics()
     rows, series = _read(files, told, ref, wants, believes_names=True)

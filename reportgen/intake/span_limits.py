@@ -26,11 +26,9 @@ SLACK_NS = 300 * NS_PER_S
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ObservedExtent:
-    """When a node was seen to run.
+    """When a node was seen to run; ``None`` when there is no wall clock.
 
-    Attributes:
-        start_ns, end_ns: first and last sign of it; ``None`` when there is no wall clock.
-        is_sampled: whether system metrics say so, and not only the events themselves.
+    ``is_sampled``: system metrics say so, and not only the events themselves.
     """
 
     start_ns: int | None = None
@@ -41,10 +39,8 @@ class ObservedExtent:
 def extent_of(system: SystemTable, files: Sequence[StoredFile]) -> ObservedExtent:
     """Return when a node ran, from its samples and the times its timelines were closed.
 
-    Args:
-        system: the node's samples.
-        files: its timelines; the names hold the time of the last event, and their base counts
-            unless it lies a day before the end.
+    The files' names hold the time of the last event; their base counts unless it lies a day before
+    the end.
     """
     signs: list[int] = []
     for file in files:
@@ -73,12 +69,8 @@ def belonging(
 ) -> NDArray[np.bool_] | None:
     """Return which events can belong to the job, ``None`` for all; count the others.
 
-    Args:
-        columns: ``start_ns``, ``end_ns`` and ``file`` of the events.
-        files: what ``file`` means.
-        extent: when the node ran.
-        clock: what the job's times are.
-        problems: counts events on another clock, of another time, or longer than the job.
+    ``columns`` are ``start_ns``, ``end_ns`` and ``file``, an index into ``files``. Left out are
+    events on another clock, of another time, or longer than the job.
     """
     masks = []
     for start in range(0, columns["file"].size, BATCH_ROWS):

@@ -19,11 +19,8 @@ from reportgen.profile import Quality
 def close_marks(store: SpanStore, problems: Diagnostics, *, is_finished: bool) -> None:
     """Add the events whose begin and end stand in different files of one writer.
 
-    Args:
-        store: all files of a node, each writer's in their order; extended.
-        problems: counts the marks that stay without a partner.
-        is_finished: whether the job ended: what began and did not end is over then, at the last
-            time in its file. Else it is left out.
+    Files of a writer are in their order. When the job ``is_finished``, what began and did not end
+    is over then, at the last time in its file; else it is left out.
     """
     by_writer: dict[tuple[str, str], list[StoredFile]] = defaultdict(list)
     for file in store.files:

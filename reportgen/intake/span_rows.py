@@ -28,11 +28,7 @@ def table_of(
 ) -> SpanTable:
     """Return the events that belong to a job as a table, which takes over the store's memory.
 
-    Args:
-        store: the events of a node.
-        problems: counts events that are there twice or cannot belong to the job.
-        extent: when the node ran.
-        clock: what the job's times are.
+    Those that are there twice or cannot belong to the job are counted.
     """
     vocabulary, columns = store.vocabulary, store.columns()
     arguments = vocabulary.arguments.table()
@@ -78,8 +74,6 @@ def _translate(codes: _Words, meaning: _Words, into: _Words) -> _Words:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Writers:
-    """Who wrote each file: (n_files,) codes into the words in use."""
-
     worker: _Words
     source: _Words
     workers: tuple[str, ...]
@@ -93,7 +87,6 @@ def _writers_of(files: Sequence[StoredFile], file: _Words) -> _Writers:
 
 
 def _coded(known: Sequence[str], column: _Words) -> tuple[tuple[str, ...], _Words]:
-    """Return the words that a column uses in alphabetical order, and the code of each word."""
     is_used = np.zeros(len(known), dtype=np.bool_)
     for rows in _slices(column.size):
         is_used[column[rows]] = True
@@ -118,7 +111,6 @@ def _order_ties(columns: _Columns, writers: _Writers, arguments: SpanArguments) 
 
 
 def _is_new(columns: _Columns, writers: _Writers, arguments: SpanArguments) -> _Mask:
-    """Return which rows differ from the row before."""
     start_ns = columns["start_ns"]
     is_new = np.ones(start_ns.size, dtype=np.bool_)
     is_new[1:] = start_ns[1:] != start_ns[:-1]
@@ -136,13 +128,11 @@ def _is_new(columns: _Columns, writers: _Writers, arguments: SpanArguments) -> _
 
 
 def _move(columns: _Columns, places: _Rows, rows: _Rows) -> None:
-    """Put some rows of every column in the place of others."""
     for values in columns.values():
         values[places] = values[rows]
 
 
 def _keep(columns: _Columns, is_kept: _Mask) -> None:
-    """Keep some rows of every column, moving them up."""
     for name, values in columns.items():
         n_kept = 0
         for rows in _slices(values.size):

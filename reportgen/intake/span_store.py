@@ -43,12 +43,7 @@ class GrowingColumn:
     """An array that takes more rows; memory past its end is reserved, not used."""
 
     def __init__(self, dtype: np.dtype[Any], n_expected: int = _FIRST_ROWS) -> None:
-        """Start without rows.
-
-        Args:
-            dtype: of the values.
-            n_expected: for how many rows memory is reserved at first.
-        """
+        """Start without rows; memory for ``n_expected`` is reserved."""
         self.n_rows = 0
         self._n_expected = n_expected
         self._values: NDArray[Any] = np.empty(0, dtype=dtype)
@@ -77,14 +72,7 @@ class GrowingColumn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredFile:
-    """What is kept of a file beside its events.
-
-    Attributes:
-        key: the file's.
-        worker, source: who wrote it.
-        stamp_us: when it was closed, as its name says.
-        base_ns, last_ns, loose: as in ``FileEvents``.
-    """
+    """What is kept of a file beside its events: who wrote it, when its name says it was closed."""
 
     key: str
     worker: str
@@ -109,17 +97,11 @@ class PackedHead:
 class SpanStore:
     """Takes the events of file after file, in the order in which files were closed.
 
-    Attributes:
-        vocabulary: what codes mean; files are read with it.
-        files: what was taken; the ``file`` column is an index into it.
+    ``vocabulary`` is extended by each; the ``file`` column is an index into ``files``.
     """
 
     def __init__(self, n_expected: int = _FIRST_ROWS) -> None:
-        """Start without events.
-
-        Args:
-            n_expected: for how many events memory is reserved at first; more can come.
-        """
+        """Start without events; memory for ``n_expected`` is reserved, more can come."""
         self.vocabulary = Vocabulary()
         self.files: list[StoredFile] = []
         self._columns = {
@@ -241,12 +223,9 @@ class SpanStore:
 
 
 def _insert(values: NDArray[Any], rows: NDArray[Any], places: NDArray[np.intp]) -> None:
-    """Move values up, the last ones first, and put rows between them.
+    """Move (n,) values up, the last ones first, and put rows at ascending places between them.
 
-    Args:
-        values: (n,) as many free places at the end as there are rows.
-        rows: (m,) what is put there.
-        places: (m,) where it stands then, ascending.
+    There are as many free places at the end as there are rows.
     """
     for start in range((values.size - 1) // BATCH_ROWS * BATCH_ROWS, -1, -BATCH_ROWS):
         first, end = np.searchsorted(places, [start, start + BATCH_ROWS]).tolist()

@@ -42,14 +42,10 @@ def read_spans(
     job: JobInfo,
     on_progress: Progress | None = None,
 ) -> SpanTable:
-    """Read one node's timelines.
+    """Read one node's timelines, given in any order.
 
-    Args:
-        files: in any order.
-        problems: counts what was read and what could not be.
-        system: the node's samples: they say when the job ran.
-        job: whether it is finished, and what its times are.
-        on_progress: told about each file.
+    The samples of ``system`` say when the job ran; ``job`` whether it is finished, and what its
+    times are.
     """
     store, told = _read_all(sorted(files, key=_order), on_progress)
     problems.merge(told)
@@ -81,7 +77,6 @@ def _read_all(
 
 
 def _runs(files: Sequence[EventFile]) -> list[Sequence[EventFile]]:
-    """Return the files that are read here, then those of each helper."""
     sizes = [file.size_bytes for file in files]
     is_local = all(file.location.local_path(file.key) is not None for file in files)
     n_helpers = min(spare_cores(), sum(sizes) // HELPER_BYTES, MAX_HELPERS) if is_local else 0
@@ -90,9 +85,7 @@ def _runs(files: Sequence[EventFile]) -> list[Sequence[EventFile]]:
 
 
 def _read_together(
-    own: Sequence[EventFile],
-    others: Sequence[Sequence[EventFile]],
-    on_progress: Progress | None,
+    own: Sequence[EventFile], others: Sequence[Sequence[EventFile]], on_progress: Progress | None
 ) -> tuple[SpanStore, Diagnostics]:
     """Read the first files here while each helper reads a run of those after them.
 
@@ -140,7 +133,6 @@ def _read_here(
 def _events(
     files: Sequence[EventFile], store: SpanStore, problems: Diagnostics
 ) -> Iterator[tuple[EventFile, FileEvents]]:
-    """Read the files in their order, large ones last."""
     small = [file for file in files if _format(file).is_small or not file.size_bytes]
     for file, content in _contents(small, problems):
         yield file, _read(file, (content,), store, problems)

@@ -53,13 +53,7 @@ def read_system(
     kept: TimeRange | None = None,
     on_progress: Progress | None = None,
 ) -> SystemTable:
-    """Read one node's minute files.
-
-    Args:
-        files: in any order.
-        problems: counts what was read and what could not be.
-        kept: samples outside this range are left out.
-        on_progress: told about each block.
+    """Read one node's minute files, given in any order; samples outside ``kept`` are left out.
 
     Edge cases: without samples the table is empty. When *every* sample lies more than a day from
     the minute in its file's name, the samples are believed and not the names.
@@ -141,7 +135,6 @@ def _connect() -> DuckDBPyConnection:
 
 
 def _blocks_of(files: Sequence[SystemFile]) -> Iterator[list[SystemFile]]:
-    """Cut files into runs of about ``BLOCK_BYTES``."""
     is_local = files[0].location.local_path(files[0].key) is not None
     most_bytes = BLOCK_BYTES if is_local else REMOTE_BLOCK_BYTES
     block: list[SystemFile] = []

@@ -29,13 +29,7 @@ _GPU_DIMENSIONS = ("GPUUtilization", "GPUMemoryUtilization")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rows:
-    """Samples in long form, in any order.
-
-    Attributes:
-        time_us: (n,) int64 microseconds UTC.
-        code: (n,) int32 index of the series.
-        value: (n,) float64, finite.
-    """
+    """Samples in long form, in any order: UTC microseconds, index of the series, finite value."""
 
     time_us: NDArray[np.int64]
     code: NDArray[np.int32]
@@ -55,10 +49,8 @@ class Rows:
 class Grid:
     """Ticks of a stretch of time.
 
-    Attributes:
-        tick_us: (n_ticks,) int64, strictly increasing.
-        values: (n_ticks, n_series) float64, column-major, NaN where nothing was sampled.
-        n_duplicates: samples left out because series and stamp were there already.
+    ``values`` is (n_ticks, n_series), column-major, NaN where nothing was sampled; ``n_duplicates``
+    samples were left out because series and stamp were there already.
     """
 
     tick_us: NDArray[np.int64]
@@ -95,14 +87,9 @@ def join_grids(parts: Sequence[Grid]) -> Grid:
 
 
 def lay_out(rows: Rows, series: Sequence[Series]) -> Grid:
-    """Place samples on ticks.
+    """Place samples on ticks in order of time; the order of the samples does not matter.
 
-    Args:
-        rows: samples in any order; the result does not depend on it.
-        series: what the codes mean.
-
-    Returns:
-        Ticks in order of time. The stamp of a tick is its anchor's.
+    The stamp of a tick is its anchor's.
 
     Edge cases: no samples give no ticks; of samples with equal series and stamp the smallest
     value stays; a series that is sampled twice within one tick gives two ticks.
@@ -125,9 +112,7 @@ def lay_out(rows: Rows, series: Sequence[Series]) -> Grid:
 def snapped_interval_us(stamps_us: NDArray[np.int64]) -> int | None:
     """Return the sampling interval behind sorted stamps of one series, in microseconds.
 
-    Returns:
-        The allowed interval nearest (in ratio) to the median difference; ``None`` with fewer
-        than two stamps.
+    It is the allowed one nearest (in ratio) to the median difference; ``None`` below two stamps.
     """
     if stamps_us.shape[0] < 2:
         return None

@@ -102,7 +102,6 @@ def _lost_beginning(tables: TraceTables) -> list[str]:
 
 
 def _ops_by_step(tables: TraceTables) -> list[int]:
-    """Return how many GPU ops each step launched; empty without steps or GPU ops."""
     steps = tables.steps
     launched = tables.gpu_ops.launch[tables.gpu_ops.launch != NONE]
     if not n_rows(steps) or not len(launched):

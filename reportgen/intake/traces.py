@@ -89,7 +89,6 @@ def _extent_ns(tables: TraceTables) -> tuple[int, int] | None:
 
 
 def _tell_losses(trace: TraceFile, key: str, problems: Diagnostics) -> None:
-    """Say in numbers what of a file could not be read."""
     losses, tables = trace.losses, trace.tables
     if _extent_ns(tables) is None:
         what = _SAY_NO_TRACE if trace.n_bytes else "{n} [file was|files were] empty"
@@ -122,7 +121,6 @@ def _tell_losses(trace: TraceFile, key: str, problems: Diagnostics) -> None:
 
 
 def _n_processes(tables: TraceTables) -> int:
-    """Return how many processes called the GPU's runtime."""
     threads = np.unique(tables.calls.thread).tolist()
     return len({tables.threads[thread].pid for thread in threads if thread != NONE})
 

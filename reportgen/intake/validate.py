@@ -94,12 +94,7 @@ def _is_flawless(
 
 
 def valid_lines(
-    raw: RawRows,
-    file: SystemFile,
-    limits: Limits,
-    problems: Diagnostics,
-    *,
-    believes_name: bool,
+    raw: RawRows, file: SystemFile, limits: Limits, problems: Diagnostics, *, believes_name: bool
 ) -> Rows:
     """Return the lines of a file that are samples; count the others.
 

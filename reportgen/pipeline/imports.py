@@ -81,7 +81,6 @@ def _extent(folder: AwsFolder) -> Extent:
 def _ordered(
     start: JsonValue, end: JsonValue, us_per_unit: int
 ) -> tuple[int, int] | tuple[None, None]:
-    """Return start and end in ns; nothing when one is absent or they are out of order."""
     start_ns, end_ns = (_ns(value, us_per_unit) for value in (start, end))
     if start_ns is None or end_ns is None or end_ns < start_ns:
         return None, None
@@ -97,7 +96,6 @@ def _ns(value: JsonValue, us_per_unit: int) -> int | None:
 
 
 def _nodes(folder: AwsFolder) -> tuple[str, ...]:
-    """Return the nodes that system usage or the GPU histograms name."""
     usage = folder.results.get(RuleId("OverallSystemUsage"))
     metrics = list(usage.details.values()) if usage else []
     balance = folder.results.get(RuleId("LoadBalancing"))

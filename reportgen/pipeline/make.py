@@ -46,7 +46,7 @@ def make_report(options: Options, watcher: Watcher) -> MadeReport:
     wanted = wanted_range(options.since, options.until, options.steps)
     try:
         with timed(watcher, "listing") as step:
-            job = discover(options.path, name=options.name)
+            job = discover(options.path, name=options.name, source=options.source)
             n_files = sum(len(part.files) for part in job.parts)
             step.text = f"listed {n_files} files of {len(job.parts)} nodes or ranks"
     except (AmbiguousJobError, PlaceError):
@@ -87,7 +87,13 @@ def _make(job: JobProfile, options: Options, wanted: Wanted | None, watcher: Wat
             measured = before or measure()
             with timed(watcher, "rules") as step:
                 results = judge_all([part.measurements for part in measured], chosen, params)
-                report = compose_report(job, measured, results, range_text=range_text)
+                report = compose_report(
+                    job,
+                    measured,
+                    results,
+                    range_text=range_text,
+                    is_watched=options.source is not None,
+                )
                 step.text = f"judged {len(results)} rules with {len(report.findings)} findings"
             save(report, staging.results)
             return publish(report, options, staging, kernel, watcher)
@@ -105,7 +111,6 @@ def _rules(job: JobProfile, options: Options) -> tuple[AnyRule, ...]:
 
 
 def _import(options: Options, wanted: Wanted | None, watcher: Watcher) -> MadeReport | None:
-    """Make the report of SageMaker's rule results; ``None`` where there are none."""
     rules = all_rules(options.plugins)
     try:
         folder = read_aws_folder(options.path, [rule.id for rule in rules], name=options.name)
@@ -130,7 +135,6 @@ def _import(options: Options, wanted: Wanted | None, watcher: Watcher) -> MadeRe
 
 
 def _remake(saved: Path, options: Options, watcher: Watcher) -> MadeReport:
-    """Make notebook and page again from saved results, which stay as they are."""
     report = load(saved)
     target = options.output / OUTPUT_FOLDER
     keeps_results = target.exists() and target.samefile(saved)

@@ -30,16 +30,14 @@ class Options:
 
     Attributes:
         path: a job, or a saved report (a folder with ``report.json``).
-        output: the folder that gets the report.
-        uploads_to: the bucket's prefix to which the report will be copied from there.
+        source: where the job lies, if ``path`` is a copy of it that is kept up to date.
+        uploads_to: the bucket's prefix to which the report will be copied from ``output``.
         name: the job's name, if not that of its folder.
         settings: parameters of rules, ``"Rule.param"`` to value.
         rules: ids of the rules to run; empty means all.
         plugins: modules with rules of the user's own.
         notebook: the user's notebook instead of ours.
-        theme: ``auto``, ``light`` or ``dark``.
-        since, until: the range of time to look at, as the user wrote it.
-        steps: the range of steps to look at, ``FIRST:LAST``.
+        since, until, steps: the range to look at, as the user wrote it; steps as ``FIRST:LAST``.
         formats: what to make of the results; at least one.
         profiler_config: the configuration of the job's profiler, a local file.
         force: replace files that are not ours or were edited.
@@ -47,6 +45,7 @@ class Options:
 
     path: str
     output: Path
+    source: str | None = None
     uploads_to: str | None = None
     name: str | None = None
     settings: Mapping[str, object] = field(default_factory=dict)

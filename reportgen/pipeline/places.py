@@ -42,11 +42,7 @@ def check_upload(url: str, *, job: str) -> None:
 
 
 def check_output(output: Path, *, job_root: Path | None) -> None:
-    """Refuse to write into raw data.
-
-    Args:
-        output: the folder that will hold the report.
-        job_root: the folder that holds the job's ``system/`` or ``framework/``, if local.
+    """Refuse to write into the folder that holds a local job's ``system/`` or ``framework/``.
 
     Raises:
         ConfigError: ``output`` is, or lies under, a folder of raw profiler data.

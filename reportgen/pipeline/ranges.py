@@ -101,15 +101,15 @@ def apply_range(job: JobProfile, wanted: Wanted) -> tuple[JobProfile, str]:
         )
     if wanted.steps is None:
         assert wanted.time is not None
-        return cut_job(job, wanted.time), say_range(wanted.time)
+        return cut_job(job, wanted.time), format_range(wanted.time)
     first, last = wanted.steps
     kept = range_of_steps([read_node(part).spans for part in job.parts], first=first, last=last)
     begin = "the first step" if first is None else f"step {first}"
     end = "the last step" if last is None else f"step {last}"
-    return cut_job(job, kept), f"{begin} to {end}, {say_range(kept)}"
+    return cut_job(job, kept), f"{begin} to {end}, {format_range(kept)}"
 
 
-def say_range(kept: TimeRange) -> str:
+def format_range(kept: TimeRange) -> str:
     """Write a range: ``2026-07-01T10:00:00.000000Z to the end``."""
     begin = "the start" if kept.from_ns is None else iso_utc(kept.from_ns)
     end = "the end" if kept.to_ns is None else iso_utc(kept.to_ns)

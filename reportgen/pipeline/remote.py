@@ -14,12 +14,7 @@ from reportgen.store import RemoteOutput
 
 
 def make_remote_report(options: Options, url: str, watcher: Watcher) -> tuple[str, MadeReport]:
-    """Make a report and upload it; return the address of its page and what was made.
-
-    Args:
-        options: the run; its ``output`` is not used.
-        url: ``s3://bucket/prefix``.
-        watcher: is told about the steps.
+    """Make a report and upload it to a prefix; return the address of its page and what was made.
 
     Raises:
         ReportgenError: as ``make_report``; nothing is uploaded then.

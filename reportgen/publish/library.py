@@ -38,12 +38,10 @@ _AT_WORK = Lock()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Library:
-    """A script as the page carries it.
+    """A script as the page carries it: gzipped in base 64, and the digest that the policy allows.
 
-    Attributes:
-        packed: gzipped, in base 64.
-        digest: what the policy allows it by.
-        style_ids: ids of style sheets that it adds unless an element has them; for maps, 83 kB.
+    ``style_ids`` are those of style sheets that it adds unless an element has them; for maps, 83
+    kB.
     """
 
     packed: str
@@ -110,11 +108,7 @@ def _listed_as(text: str, kind: str, listed: list[str]) -> str | None:
 
 
 def _packed(text: str) -> Library:
-    return Library(
-        packed=pack(text),
-        digest=digest(text),
-        style_ids=tuple(_STYLE_ID.findall(text)),
-    )
+    return Library(packed=pack(text), digest=digest(text), style_ids=tuple(_STYLE_ID.findall(text)))
 
 
 def _plotly_text() -> str:

@@ -64,13 +64,10 @@ def _valid_notebook(path: Path) -> Any:
 
 
 def run_notebook(notebook: Any, *, output: Path, report_dir: str, manager: Any) -> None:
-    """Run a notebook from top to bottom and write it with its outputs.
+    """Run a notebook from top to bottom, in place, and write it with its outputs.
 
-    Args:
-        notebook: from ``read_notebook``; changed in place.
-        output: where the executed notebook is written; its folder is the working directory.
-        report_dir: the folder of results, relative to the notebook.
-        manager: of a kernel that was started in ``output``'s folder (``ReadyKernel.manager``).
+    ``report_dir`` is relative to the notebook; the kernel of ``manager`` was started in the folder
+    of ``output``.
 
     Raises:
         PluginError: a cell raised an error; ``cell`` is its number, counted from 1.

@@ -34,6 +34,8 @@ SCRIPTS = (
 _LONGEST_TITLE = 160
 _PLOTLY_TYPE = "application/vnd.plotly.v1+json"
 _FOLD = re.compile("<!--(/?)fold-->")
+_END_OF_CELL = re.compile("</t[dhr]>")
+"""HTML lets cells and rows end by themselves: 60 kB of a page of many tables."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,8 +62,7 @@ def export_page(notebook: Path, page: Path, options: PageOptions) -> None:
         "early_script": _texts("script", EARLY_SCRIPTS),
         "script": _texts("script", SCRIPTS),
     }
-    exporter.register_filter("folded", _folded)
-    exporter.register_filter("inlined", inline)
+    exporter.register_filter("page_form", _page_form)
     exporter.register_filter("library", _library_for)
     exporter.register_filter("policy", functools.partial(_policy, info))
     html, _ = exporter.from_filename(str(notebook), resources={"reportgen": info})
@@ -108,6 +109,10 @@ def _texts(folder: str, names: tuple[str, ...]) -> str:
     return "\n".join((home / name).read_text(encoding="utf-8") for name in names)
 
 
+def _page_form(html: str) -> str:
+    return _folded(_END_OF_CELL.sub("", inline(html)))
+
+
 def _folded(html: str) -> str:
     """Hide what is folded from browsers that run scripts, until the page's script unfolds it.
 
@@ -135,7 +140,6 @@ def _library_for(notebook: Any) -> Library:
 
 
 def _policy(info: Mapping[str, Any], notebook: Any) -> str:
-    """Return the policy: our scripts, plotly, and those of the notebook's own outputs."""
     own = inline_of(_own_html(notebook))
     return policy(
         Inline(

@@ -35,15 +35,11 @@ def digest(text: str) -> str:
 
 
 def policy(inline: Inline, *, more_scripts: Iterable[str] = ()) -> str:
-    """Return the policy of a page that holds these scripts and style sheets.
+    """Return the policy of a page with these scripts and style sheets, and scripts it adds later.
 
     No request, no ``eval``, no script that is not listed. Style *attributes* are free: plotly sets
     them on what it draws, and bars carry their width; style *elements* are listed. The plain
     ``style-src`` is for browsers that do not tell the two apart.
-
-    Args:
-        inline: what stands in the page.
-        more_scripts: digests of scripts that are added later (the unpacked plotly).
     """
     scripts = dict.fromkeys([*map(digest, inline.scripts), *more_scripts])
     styles = dict.fromkeys(map(digest, [*inline.styles, _EMPTY_STYLE]))

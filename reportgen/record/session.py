@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shlex
 import shutil
+import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -14,11 +17,17 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from reportgen.errors import ConfigError
-from reportgen.record.folder import Recording, boot_token, open_recording
+from reportgen.record.folder import (
+    Recording,
+    boot_token,
+    is_alive,
+    open_recording,
+    process_start,
+)
 from reportgen.record.ranks import ranks_said
 from reportgen.record.runs import Run, program_name
 from reportgen.record.sampler import Sampler
-from reportgen.record.supervise import NotStartedError, start, wait
+from reportgen.record.supervise import Child, NotStartedError, start, wait
 
 INJECTED = Path(__file__).parent / "injected"
 _SAMPLER_ENDS_S = 5.0
@@ -110,9 +119,13 @@ def _record(options: RecordOptions, recording: Recording, run: Run) -> int:
         recording, every_s=options.every_s, command_pid=child.pid, version=options.version
     )
     sampler.start()
+    watcher = _start_watch(recording.root, child) if options.watches else None
     exit_code = wait(child)
     try:
         _finish(options, recording, run, sampler, exit_code)
+        if watcher is not None:
+            say("waiting for the last report of --watch")
+            os.waitpid(watcher, 0)
     except Exception as err:  # noqa: BLE001  # the command's answer must reach its caller
         say(f"the recording could not be finished: {type(err).__name__}: {err}")
     return exit_code
@@ -132,6 +145,21 @@ def _finish(
         _make_report(recording.root)
 
 
+def _start_watch(root: Path, child: Child) -> int:
+    """Start ``reportgen watch`` in a session of its own, where Ctrl-C does not reach it."""
+    page = str(report_folder(root))
+    words = ["-m", "reportgen.cli", "watch", str(root), "--output", page, "--quiet"]
+    null = [(os.POSIX_SPAWN_OPEN, number, os.devnull, os.O_RDWR, 0) for number in (0, 1)]
+    return os.posix_spawn(
+        sys.executable,
+        [sys.executable, *words],
+        os.environ,
+        file_actions=null,
+        setsid=True,
+        setsigmask=child.mask_before,
+    )
+
+
 def _make_report(root: Path) -> None:
     """Make the report in a process of its own; what it prints must not mix with the command's."""
     page = str(report_folder(root))
@@ -141,8 +169,34 @@ def _make_report(root: Path) -> None:
         say(f"the report could not be made (exit code {code}); the recording is complete")
 
 
+def attach(options: RecordOptions, pid: int) -> int:
+    """Record the machine while a process lives that records itself, a notebook's say.
+
+    What its variables must be is written to stdout as one line of JSON. SIGTERM ends it.
+    """
+    recording, run = _begin(options)
+    ended = threading.Event()
+    signal.signal(signal.SIGTERM, lambda *_: ended.set())
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the process that is recorded
+    started = process_start(pid)
+    sampler = Sampler(recording, every_s=options.every_s, command_pid=pid, version=options.version)
+    sampler.start()
+    sys.stdout.write(json.dumps(added_variables(options, recording)) + "\n")
+    sys.stdout.flush()
+    while is_alive(pid, started) and not ended.wait(options.every_s):
+        pass
+    _finish(options, recording, run, sampler, 0)
+    return 0
+
+
 def environment(options: RecordOptions, recording: Recording) -> dict[str, str]:
     """Return the environment of the command: ours, and what the injected folder reads."""
+    before = {key: value for key, value in os.environ.items() if not key.startswith(_OURS)}
+    return before | added_variables(options, recording)
+
+
+def added_variables(options: RecordOptions, recording: Recording) -> dict[str, str]:
+    """Return the variables that make a process record itself."""
     clock = recording.clock
     added = {
         "REPORTGEN_RECORD_DIR": str(recording.root),
@@ -155,8 +209,7 @@ def environment(options: RecordOptions, recording: Recording) -> dict[str, str]:
     }
     if options.trace is not None:
         added["REPORTGEN_RECORD_TRACE"] = options.trace
-    before = {key: value for key, value in os.environ.items() if not key.startswith(_OURS)}
-    return before | added
+    return added
 
 
 _OURS = "REPORTGEN_RECORD_"

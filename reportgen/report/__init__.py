@@ -1,6 +1,5 @@
 """The saved report: its model, its bytes, and what is said across rules."""
 
-from reportgen.report.causes import with_one_adviser
 from reportgen.report.model import (
     DataQuality,
     JobHeader,
@@ -25,5 +24,4 @@ __all__ = [
     "join_extents",
     "rank_findings",
     "summarize",
-    "with_one_adviser",
 ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from reportgen.report.causes import causes_of, severity_rank, share_of
+from reportgen.diagnosis import severity_rank, share_of
 from reportgen.report.model import RankedFinding
 from reportgen.results import RuleResult
 
@@ -12,7 +12,7 @@ from reportgen.results import RuleResult
 def rank_findings(results: Sequence[RuleResult]) -> tuple[RankedFinding, ...]:
     """Return the findings of all rules, most important first.
 
-    Order: severity; what has fewer causes among the findings; recoverable share of the time
+    Order: severity; causes before the symptoms that they explain; recoverable share of the time
     (largest first; none counts as 0); the order of the rules and of their findings.
     Counters of different rules are never compared: their units differ (docs/rules.md, Counters).
     """
@@ -21,10 +21,9 @@ def rank_findings(results: Sequence[RuleResult]) -> tuple[RankedFinding, ...]:
         for result in results
         for finding in result.findings
     ]
-    told = [item.finding for item in ranked]
 
-    def importance(item: RankedFinding) -> tuple[int, int, float]:
-        n_causes = len(causes_of(item.finding, told))
-        return severity_rank(item.finding), n_causes, -share_of(item.finding)
+    def importance(item: RankedFinding) -> tuple[int, bool, float]:
+        finding = item.finding
+        return severity_rank(finding), bool(finding.symptom_of), -share_of(finding)
 
     return tuple(sorted(ranked, key=importance))

@@ -1,5 +1,6 @@
 """What rules say (``model``), how evidence is built (``exhibits``), how it is saved (``codec``)."""
 
+from reportgen.results.causes import Cause
 from reportgen.results.exhibits import MAX_SERIES_POINTS, column, exhibit
 from reportgen.results.model import (
     About,
@@ -8,6 +9,7 @@ from reportgen.results.model import (
     Counters,
     Details,
     Estimate,
+    Evidence,
     Exhibit,
     ExhibitKind,
     Finding,
@@ -47,6 +49,7 @@ __all__ = [
     "NOWHERE",
     "OTHERS",
     "About",
+    "Cause",
     "Choice",
     "Column",
     "ColumnType",
@@ -55,6 +58,7 @@ __all__ = [
     "Depth",
     "Details",
     "Estimate",
+    "Evidence",
     "Exhibit",
     "ExhibitKind",
     "Finding",

@@ -8,63 +8,35 @@ History of ``format``: 1, first version; 2, what the page and later readers need
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import MISSING, Field, fields, is_dataclass, replace
+from types import GenericAlias
 from typing import Annotated, Any
 
 import msgspec
 
 from reportgen.errors import FormatError
-from reportgen.results.model import (
-    COLUMNAR,
-    About,
-    ColumnType,
-    Counters,
-    Exhibit,
-    Finding,
-    PackedTable,
-    Reason,
-    RuleId,
-    RuleResult,
-    Scalar,
-    Status,
-)
+from reportgen.results.model import COLUMNAR, Exhibit, RuleResult
 
 FORMAT, FIRST_FORMAT = 2, 1
-UNSAVED = frozenset({"causes"})
-"""Fields of a finding that shape the report and are in no file."""
-NOT_OURS = (
-    msgspec.DecodeError,
-    KeyError,
-    TypeError,
-    ValueError,
-    AttributeError,
-    RecursionError,
-)
-"""What reading a file of any other shape can raise."""
 AWS_KEYS = ("RuleTriggered", "Violations", "Details", "Datapoints", "RuleParameters")
+_COUNTERS = {"rule_triggered": AWS_KEYS[0], "violations": AWS_KEYS[1], "datapoints": AWS_KEYS[3]}
+_TYPES: dict[str, Any] = {"int": int, "float": float, "text": str, "bool": bool}
 
 
 def encode(result: RuleResult) -> bytes:
     """Return the bytes of ``<Id>.json``, the same for equal results, with a final newline."""
-    tree = {
-        "RuleTriggered": result.counters.rule_triggered,
-        "Violations": result.counters.violations,
-        "Details": result.details,
-        "Datapoints": result.counters.datapoints,
-        "RuleParameters": result.rule_parameters,
-        "reportgen": _our_tree(result),
-    }
-    return msgspec.json.encode(tree) + b"\n"
+    tree = {key: getattr(result.counters, name) for name, key in _COUNTERS.items()}
+    tree |= {"Details": result.details, "RuleParameters": result.rule_parameters}
+    five = {key: tree[key] for key in AWS_KEYS}
+    return msgspec.json.encode({**five, "reportgen": _our_tree(result)}) + b"\n"
 
 
 def encode_beside(result: RuleResult, original: bytes) -> bytes:
-    """Return the bytes of a file with five keys, untouched, and our key appended to them.
+    """Return the ``original`` bytes of an imported result, untouched, with our key appended.
 
-    Args:
-        result: what we say about an imported result.
-        original: the bytes of its file. Where its keys are not exactly AWS's five in AWS's order,
-            they are written anew, with equal values.
+    Where the keys are not exactly AWS's five in AWS's order, they are written anew.
     """
     text = original.removeprefix(b"\xef\xbb\xbf").rstrip()
     if tuple(msgspec.json.decode(text)) != AWS_KEYS:
@@ -79,86 +51,18 @@ def _our_tree(result: RuleResult) -> dict[str, Any]:
         "id": result.id,
         "status": result.status,
         "reason": result.reason,
-        "about": None if result.about is None else lean(result.about),
+        "about": _lean(result.about),
         "params": result.params,
         "metrics": result.metrics,
-        "findings": [finding_tree(finding) for finding in result.findings],
+        "findings": result.findings,
         "exhibits": [_exhibit_tree(exhibit) for exhibit in result.exhibits],
         "data": result.data,
     }
 
 
-def decode(raw: bytes, *, path: str) -> RuleResult:
-    """Read the bytes of an ``<Id>.json`` that we wrote, in this format or the first one.
-
-    Args:
-        raw: the file's bytes.
-        path: where they come from, for messages.
-
-    Raises:
-        FormatError: not JSON, not a result of ours, or a newer format.
-    """
-    try:
-        tree: Any = msgspec.json.decode(raw)
-        ours = tree["reportgen"]
-        version = ours["format"]
-        if version not in (FIRST_FORMAT, FORMAT):
-            raise FormatError(
-                f"{path} has result format {version}; this version reads format {FORMAT}.",
-                hint="Update with: pip install -U make-profiler-report",
-                path=path,
-            )
-        return _result(tree, _from_first(ours) if version == FIRST_FORMAT else ours)
-    except NOT_OURS as err:
-        raise FormatError(
-            f"{path} is not a rule result of make-profiler-report ({type(err).__name__}: {err}).",
-            hint="Run make-profiler-report on the job again.",
-            path=path,
-        ) from err
-
-
-def lean(value: Any) -> Any:
-    """Return a declaration as JSON, without what is as it is by default."""
-    if is_dataclass(value):
-        return {
-            item.name: lean(held)
-            for item in fields(value)
-            if (held := getattr(value, item.name)) != _default_of(item)
-        }
-    if isinstance(value, tuple):
-        return [lean(item) for item in value]
-    return value
-
-
-def _default_of(item: Field[Any]) -> Any:
-    return item.default if item.default_factory is MISSING else item.default_factory()
-
-
-def finding_tree(finding: Finding) -> dict[str, Any]:
-    """Return a finding as the JSON object that result files and ``report.json`` hold."""
-    return {
-        item.name: getattr(finding, item.name)
-        for item in fields(finding)
-        if item.name not in UNSAVED
-    }
-
-
-def finding_from_tree(tree: dict[str, Any]) -> Finding:
-    """Read a finding back from its JSON object.
-
-    Raises:
-        ValueError: a field is absent or of another type.
-    """
-    saved = [item.name for item in fields(Finding) if item.name not in UNSAVED]
-    missing = [name for name in saved if name not in tree]
-    if missing:
-        raise ValueError(f"a finding has no {missing[0]}")
-    return msgspec.convert({name: tree[name] for name in saved}, Finding)
-
-
 def _exhibit_tree(exhibit: Exhibit) -> dict[str, Any]:
-    tree = lean(replace(exhibit, columns=()))
-    tree["columns"] = [lean(replace(column, values=())) for column in exhibit.columns]
+    tree = _lean(replace(exhibit, columns=()))
+    tree["columns"] = [_lean(replace(column, values=())) for column in exhibit.columns]
     for head in tree["columns"]:
         del head["values"]
     if exhibit.kind in COLUMNAR:
@@ -166,57 +70,80 @@ def _exhibit_tree(exhibit: Exhibit) -> dict[str, Any]:
     return {**tree, "rows": list(zip(*(column.values for column in exhibit.columns), strict=True))}
 
 
-def _exhibit(tree: dict[str, Any]) -> Exhibit:
-    heads = tree["columns"]
-    if "data" in tree:
-        values = [tuple(tree["data"][head["name"]]) for head in heads]
-    elif tree["rows"]:
-        values = list(zip(*tree["rows"], strict=True))
-    else:
-        values = [() for _ in heads]
-    if len(set(map(len, values))) > 1:
-        raise ValueError(f"columns of {tree['id']} differ in length")
-    for head, items in zip(heads, values, strict=True):
-        msgspec.convert(items, _VALUES[ColumnType(head["type"])])
-    columns = [{**head, "values": items} for head, items in zip(heads, values, strict=True)]
-    return msgspec.convert({**tree, "columns": columns}, Exhibit)
+def _lean(value: Any) -> Any:
+    """Return a declaration as JSON, without what is as it is by default."""
+    if is_dataclass(value):
+        return {
+            item.name: _lean(held)
+            for item in fields(value)
+            if (held := getattr(value, item.name)) != _default_of(item)
+        }
+    return [_lean(item) for item in value] if isinstance(value, tuple) else value
 
 
-_VALUES: Mapping[ColumnType, Any] = {
-    ColumnType.INT: tuple[int | None, ...],
-    ColumnType.FLOAT: tuple[float | None, ...],
-    ColumnType.TEXT: tuple[str | None, ...],
-    ColumnType.BOOL: tuple[bool | None, ...],
-}
-_COUNT: Any = Annotated[int, msgspec.Meta(ge=0)]
+def _default_of(item: Field[Any]) -> Any:
+    return item.default if item.default_factory is MISSING else item.default_factory()
 
 
-def _result(tree: dict[str, Any], ours: dict[str, Any]) -> RuleResult:
-    return RuleResult(
-        id=RuleId(msgspec.convert(ours["id"], str)),
-        status=Status(ours["status"]),
-        reason=msgspec.convert(ours["reason"], Reason | None),
-        counters=Counters(
-            rule_triggered=msgspec.convert(tree["RuleTriggered"], _COUNT),
-            violations=msgspec.convert(tree["Violations"], _COUNT),
-            datapoints=msgspec.convert(tree["Datapoints"], _COUNT),
-        ),
-        details=msgspec.convert(tree["Details"], dict[str, Any]),
-        rule_parameters=msgspec.convert(tree["RuleParameters"], str),
-        params=msgspec.convert(ours["params"], dict[str, Scalar]),
-        metrics=msgspec.convert(ours["metrics"], dict[str, int | float | None]),
-        findings=tuple(finding_from_tree(item) for item in ours["findings"]),
-        exhibits=tuple(_exhibit(item) for item in ours["exhibits"]),
-        data=msgspec.convert(ours["data"], tuple[PackedTable, ...]),
-        about=msgspec.convert(ours["about"], About | None),
-    )
+def decode(raw: bytes, *, path: str) -> RuleResult:
+    """Read the bytes of an ``<Id>.json`` that we wrote; messages name its ``path``.
+
+    Raises:
+        FormatError: not JSON, not a result of ours, or a newer format.
+    """
+    with reading(path, of="rule result"):
+        tree: Any = msgspec.json.decode(raw)
+        ours = tree["reportgen"]
+        check_format(ours["format"], (FIRST_FORMAT, FORMAT), path=path, of="result")
+        if ours["format"] == FIRST_FORMAT:
+            ours = _from_first(ours)
+        counters = {name: tree[key] for name, key in _COUNTERS.items()}
+        ours["counters"] = msgspec.convert(counters, dict[str, Annotated[int, msgspec.Meta(ge=0)]])
+        ours |= {"details": tree["Details"], "rule_parameters": tree["RuleParameters"]}
+        ours["exhibits"] = [_with_values(item) for item in ours["exhibits"]]
+        return msgspec.convert(ours, RuleResult)
 
 
 def _from_first(ours: dict[str, Any]) -> dict[str, Any]:
-    """Return our key of format 1 as it is in this one: the rule's words were its last exhibit.
-
-    Where its results stand was known to the page alone; see ``reportgen.store.load``.
-    """
+    """Return our key of format 1 in this format; ``reportgen.store.load`` adds where it stands."""
     evidence = [item for item in ours["exhibits"] if item["id"] != "about"]
     words = [dict(item["rows"]) for item in ours["exhibits"] if item["id"] == "about"]
     return {**ours, "exhibits": evidence, "about": words[0] if words else None, "data": []}
+
+
+def _with_values(tree: dict[str, Any]) -> dict[str, Any]:
+    """Return an exhibit's object with the values in their columns, each of the declared type."""
+    heads = tree["columns"]
+    if "data" in tree:
+        values = [tree["data"][head["name"]] for head in heads]
+    else:
+        values = list(zip(*tree["rows"], strict=True)) or [() for _ in heads]
+    if len(set(map(len, values))) > 1:
+        raise ValueError(f"columns of {tree['id']} differ in length")
+    for head, items in zip(heads, values, strict=True):
+        msgspec.convert(items, GenericAlias(list, (_TYPES[head["type"]] | None,)))
+        head["values"] = items
+    return tree
+
+
+@contextmanager
+def reading(path: str, *, of: str) -> Iterator[None]:
+    """Raise a ``FormatError`` that names the file for all that a file of another shape raises."""
+    try:
+        yield
+    except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as err:
+        raise FormatError(
+            f"{path} is not a {of} of make-profiler-report ({type(err).__name__}: {err}).",
+            hint="Run make-profiler-report on the job again.",
+            path=path,
+        ) from err
+
+
+def check_format(version: object, known: tuple[int, ...], *, path: str, of: str) -> None:
+    """Refuse a file of a format that is not among the known ones, the newest of which is last."""
+    if version not in known:
+        raise FormatError(
+            f"{path} has {of} format {version}; this version reads format {known[-1]}.",
+            hint="Update with: pip install -U make-profiler-report",
+            path=path,
+        )

@@ -18,15 +18,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 
-from reportgen.results.model import (
-    COLUMNAR,
-    Column,
-    ColumnType,
-    Exhibit,
-    ExhibitKind,
-    Scalar,
-)
+from reportgen.results.model import COLUMNAR, Column, ColumnType, Exhibit, ExhibitKind, Scalar
 from reportgen.results.place import NOWHERE, Place, Role
+from reportgen.text import one_line
 
 ColumnSpec = tuple[str, str, Iterable[object]]
 MAX_SERIES_POINTS = 2_000
@@ -71,7 +65,7 @@ def exhibit(
         id=exhibit_id,
         kind=kind,
         title=title,
-        caption=caption,
+        caption=one_line(caption),
         columns=built,
         role=role,
         row_roles=tuple(row_roles),

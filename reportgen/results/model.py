@@ -8,15 +8,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import NewType
+from typing import TYPE_CHECKING, Any, NewType
 
 from reportgen.profiler_config import ProfilingKind
+from reportgen.results.causes import Cause
 from reportgen.results.place import NOWHERE, Depth, Place, Role, Section
+from reportgen.text import one_line
 
 RuleId = NewType("RuleId", str)
 
 Scalar = str | int | float | bool | None
-JsonValue = Scalar | list["JsonValue"] | dict[str, "JsonValue"]
+if TYPE_CHECKING:
+    JsonValue = Scalar | list["JsonValue"] | dict[str, "JsonValue"]
+else:  # msgspec reads the fields' types at run time and knows no alias that names itself
+    JsonValue = Any
 Details = dict[str, JsonValue]
 
 
@@ -115,6 +120,11 @@ class About:
     first_picture: str = ""
     hint_when_skipped: str | None = None
 
+    def __post_init__(self) -> None:
+        """Make paragraphs of words that are written over several lines of code."""
+        for name in ("checks", "reading", "advice"):
+            object.__setattr__(self, name, one_line(getattr(self, name)))
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reason:
@@ -147,11 +157,25 @@ class Estimate:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Evidence:
+    """One observation that speaks for the cause of a finding, or against it."""
+
+    text: str
+    is_against: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
     """One statement about the job: what, where, how much, against what, what to try.
 
-    ``causes`` are ids of findings that name the cause of this one wherever they are told too: it
-    then comes after them and points to their advice. They shape the report and are not saved.
+    Attributes:
+        cause: what it is about: a word of ``Cause``, or another one of a plugin.
+        symptom_of: ids of the findings that explain it, set by ``reportgen.diagnosis``.
+        attributed_ratio: share of the time in 0-1 that this cause takes when larger ones are gone
+            already: parts that do not overlap, where the estimate is the bound for each alone.
+            It says where the loss went, not what can be won.
+        evidence: what else speaks for this cause, and what against it.
+        possible_causes: what may be behind it where the recording cannot tell.
     """
 
     id: str
@@ -165,7 +189,11 @@ class Finding:
     advice: str
     estimate: Estimate | None = None
     exhibit: str | None = None
-    causes: tuple[str, ...] = ()
+    cause: str = Cause.OBSERVATION
+    symptom_of: tuple[str, ...] = ()
+    attributed_ratio: float | None = None
+    evidence: tuple[Evidence, ...] = ()
+    possible_causes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -187,8 +187,6 @@ class Place:
         dashboard: its panel in the dashboard; the section then only leads to it.
         timeline: what it is in the timeline.
         choice: with which others it shares one place.
-        retells: ``Rule/exhibit`` whose intervals tell the same where nearly all of this exhibit's
-            begin together with them: the findings are then one story.
         words: of the parts that it names; of several those that name most of them.
     """
 
@@ -196,7 +194,6 @@ class Place:
     dashboard: DashboardPanel | None = None
     timeline: TimelineTrack | None = None
     choice: Choice | None = None
-    retells: str = ""
     words: tuple[PartWords, ...] = ()
 
 

@@ -23,20 +23,9 @@ from reportgen.results import (
 )
 
 __all__ = [
-    "About",
-    "AnyRule",
-    "Need",
-    "Outcome",
-    "ParamSpec",
-    "Params",
-    "Part",
-    "Presentation",
-    "Rule",
-    "param",
-    "param_specs",
-    "param_values",
-    "parameter_text",
-]
+    "About", "AnyRule", "Need", "Outcome", "ParamSpec", "Params", "Part", "Presentation", "Rule",
+    "param", "param_specs", "param_values", "parameter_text",
+]  # fmt: skip
 
 
 class Need(StrEnum):

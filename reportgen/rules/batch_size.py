@@ -32,25 +32,20 @@ HOST_BOUND_FROM_PCT = 50.0
 
 ABOUT = About(
     checks="Whether CPU, GPU and GPU memory all have room, so that a batch could be larger.",
-    reading=(
-        "Every minute the 95th percentiles of the last samples of CPU, each GPU and its memory "
-        "are compared with their thresholds; there is room when all three are below. GPU memory "
-        "here is the activity of the memory controller, not what is allocated."
-    ),
-    advice=(
-        "Raise the batch size step by step while watching the allocated GPU memory; if the model "
-        "cannot use more, take a smaller instance."
-    ),
+    reading="""Every minute the 95th percentiles of the last samples of CPU, each GPU and its memory
+        are compared with their thresholds; there is room when all three are below. GPU memory here
+        is the activity of the memory controller, not what is allocated.""",
+    advice="""Raise the batch size step by step while watching the allocated GPU memory; if the
+        model cannot use more, take a smaller instance.""",
     section=results.Section(id="batch-size", title="Batch size", order=200),
     is_quiet=True,
     has_counters=True,
 )
-_MEMORY = (
-    "GPU memory is memory-controller activity, so whether a larger batch fits must be seen in the "
-    "allocated memory."
-)
+_MEMORY = """GPU memory is memory-controller activity, so whether a larger batch fits must be seen
+    in the allocated memory."""
 LARGER = kit.Message(
     id="BATCH-1",
+    cause=results.Cause.GPU_UNDERUSED,
     severity=Severity.WARNING,
     title="The batch could be larger: {place} reaches only {measured:pct}",
     text=(
@@ -59,10 +54,8 @@ LARGER = kit.Message(
         "{gpu.memory_p95_pct:pct} (GPU memory), the node's CPU had {gpu.cpu_p95_pct:pct} in the "
         "last window. This concerns {concerned} ({places}). " + _MEMORY
     ),
-    advice=(
-        "Raise the batch size step by step while watching the allocated GPU memory, or use a "
-        "smaller instance."
-    ),
+    advice="""Raise the batch size step by step while watching the allocated GPU memory, or use a
+        smaller instance.""",
     exhibit="head_room",
 )
 IMPORTED = replace(
@@ -77,19 +70,16 @@ IMPORTED = replace(
 )
 
 
-def _but(message: kit.Message, title: str, advice: str, *causes: str, why: str = "") -> kit.Message:
+def _but(message: kit.Message, title: str, advice: str, *, why: str = "") -> kit.Message:
     """Return a message of room that asks for something else than a larger batch."""
     text = message.text.replace(_MEMORY, why + _MEMORY)
-    return replace(
-        message, severity=Severity.INFO, title=title, text=text, advice=advice, causes=causes
-    )
+    return replace(message, severity=Severity.INFO, title=title, text=text, advice=advice)
 
 
 NEVER_USED = _but(
     LARGER,
     "{place} has room because it is never used",
     "Use this GPU first (see GPU utilization), or take an instance without it.",
-    "GPU-1",
     why="No batch size changes that. ",
 )
 ONLY_EDGES = _but(
@@ -102,7 +92,6 @@ HOST_BOUND = _but(
     LARGER,
     "{place} has room, but it waits for the host",
     "Relieve the CPU or I/O bottleneck first, then judge the batch size again.",
-    *("DL-1", "DL-2", "DL-5", "CPU-1", "IO-1"),
     why=(
         "In {gpu.host_bound_pct:pct} of the ticks a GPU idled while a CPU core was busy or waited "
         "for I/O, so a larger batch would wait as well. "
@@ -112,14 +101,12 @@ UNEVEN = _but(
     LARGER,
     "{place} has room, but {busy} {n_busy:verb have/has} not",
     "Share the work evenly between the GPUs first, then judge the batch size again.",
-    *("STRAG-1", "BAL-1"),
     why="{busy} {n_busy:verb have/has} no room, so the work is shared unevenly. ",
 )
 IMPORTED_NEVER_USED = _but(
     IMPORTED,
     "Only GPUs that the job never uses have room for a larger batch",
     "Use these GPUs or take an instance without them; a larger batch changes neither.",
-    "GPU-1",
 )
 IMPORTED_FOR_A_TIME = _but(
     IMPORTED,
@@ -174,11 +161,8 @@ class GpuRoom:
     """Minutes in which a node had room beside one GPU.
 
     Attributes:
-        is_used: whether the job uses the GPU.
-        last_ns: time of its newest sample.
-        judged_minutes: how many there are.
-        roomy_ns: starts of those of them with room everywhere.
-        n_roomy_at_work: how many of the latter do not owe it to an idle start or end.
+        roomy_ns: starts of those of the judged minutes with room everywhere.
+        n_roomy_at_work: how many of them do not owe it to an idle start or end.
         gpu_p95_pct, memory_p95_pct: highest window percentiles in the minutes with room.
         cpu_p95_pct: of the node in the last window.
         host_bound_pct: share of the node's ticks with an idle GPU and a busy or waiting core.
@@ -199,12 +183,9 @@ class GpuRoom:
 
 @row
 class NodeRoom:
-    """One node.
+    """One node: ``n_gpus`` have samples of utilization, ``gpus`` also of memory.
 
-    Attributes:
-        n_gpus: GPUs with samples of utilization; ``gpus`` have samples of memory as well.
-        resources: ``cpu``, then each GPU and its memory.
-        violations: the newest violation of each GPU, the node's CPU included.
+    ``resources`` are the CPU, then each GPU and its memory; ``violations`` the newest of each GPU.
     """
 
     node: str
@@ -262,10 +243,9 @@ def _last_p95(samples: Samples, params: Params) -> float:
 
 
 def _room(part: NodeProfile, gpu: str, series: Series, params: Params, *, is_used: bool) -> GpuRoom:
-    """Find the minutes in which CPU, GPU and GPU memory all had room.
+    """Find the minutes in which the 95th percentiles of CPU, GPU and GPU memory had room.
 
-    A minute is judged after more samples than ``patience`` (CPU) and than ``window`` (all three);
-    there is room when every 95th percentile of the last window is below its threshold.
+    A minute is judged after more samples than ``patience`` (CPU) and than ``window`` (all three).
     """
     cpu, use, _ = series.values()
     start_ns = minutes_of(use.time_ns).start_ns
@@ -338,7 +318,7 @@ def _violations(
 
 def judge(nodes: Sequence[NodeRoom], params: Params) -> Outcome:
     """Count (GPU, minute) pairs with room and say what they mean."""
-    gpus = [gpu for node in nodes for gpu in node.gpus]
+    gpus = kit.concat(node.gpus for node in nodes)
     violations = sum(gpu.roomy_ns.size for gpu in gpus)
     n_samples = max((node.resources[0].n_samples for node in nodes if node.resources), default=0)
     missing = kit.reason_to_skip(
@@ -368,8 +348,8 @@ def judge(nodes: Sequence[NodeRoom], params: Params) -> Outcome:
 
 def _exhibits(nodes: Sequence[NodeRoom], params: Params) -> Iterator[results.Exhibit]:
     resources = [item for node in nodes for item in node.resources]
-    caption = f"95th percentile of the last {plural(params.window, 'sample')} against its "
-    caption += "threshold, and of the whole job."
+    window = plural(params.window, "sample")
+    caption = f"95th percentile of the last {window} against its threshold, and of the whole job."
     title = "Room of each resource"
     yield kit.table("head_room", resources, Resource, title=title, caption=caption)
     labels = [device_label(item.node, item.name, n_nodes=len(nodes)) for item in resources]

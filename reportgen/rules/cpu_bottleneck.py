@@ -7,22 +7,18 @@ from functools import partial
 
 from reportgen.facts.usage import CPU_HOT_PCT, IDLE_BELOW_PCT
 from reportgen.profile import SeriesKind
-from reportgen.results import RuleId, Section, Severity
+from reportgen.results import Cause, RuleId, Section, Severity
 from reportgen.rules.aws import bottleneck
 from reportgen.rules.base import About, Need, Rule
 from reportgen.rules.kit import patience, percentage
 
 ABOUT = About(
     checks="How much of the time a GPU idles while at least one CPU core is busy.",
-    reading=(
-        "A tick is a bottleneck when a GPU is below its threshold and a core above its own; the "
-        "rule triggers in each minute by whose end more than the given share of all ticks are "
-        "bottlenecks. One hot core of many is weak evidence, so the number of hot cores is told."
-    ),
-    advice=(
-        "Give the data loader more workers and let it prefetch; preprocess ahead of time or on "
-        "the GPU; take an instance with more cores per GPU."
-    ),
+    reading="""A tick is a bottleneck when a GPU is below its threshold and a core above its own;
+        the rule triggers in each minute by whose end more than the given share of all ticks are
+        bottlenecks. One hot core of many is weak evidence, so the number of hot cores is told.""",
+    advice="""Give the data loader more workers and let it prefetch; preprocess ahead of time or on
+        the GPU; take an instance with more cores per GPU.""",
     section=Section(id="cpu-bottlenecks", title="CPU bottlenecks", order=210),
     is_quiet=True,
     has_counters=True,
@@ -34,21 +30,15 @@ WORDS = bottleneck.Wording(
     waits_for="A GPU idles while the CPU is busy",
     hot="a CPU core was above",
     part="a GPU below, a CPU core busy (bottleneck)",
-    advice=(
-        "Spread the work over the cores that have room: more data-loader workers, prefetching, "
-        "and heavy preprocessing out of the main process."
-    ),
-    narrow_advice=(
-        "Find the one busy thread (a sampling profiler shows it): a loader without workers, a "
-        "callback or a lock may hold up the GPU while the other cores have room."
-    ),
-    used_up_advice=(
-        "The cores are used up: preprocess ahead of time or on the GPU, use cheaper decoding, or "
-        "take an instance with more cores per GPU."
-    ),
+    advice="""Spread the work over the cores that have room: more data-loader workers, prefetching,
+        and heavy preprocessing out of the main process.""",
+    narrow_advice="""Find the one busy thread (a sampling profiler shows it): a loader without
+        workers, a callback or a lock may hold up the GPU while the other cores have room.""",
+    used_up_advice="""The cores are used up: preprocess ahead of time or on the GPU, use cheaper
+        decoding, or take an instance with more cores per GPU.""",
     narrow="So few hot cores are hardly a bottleneck of the host: a single thread is busy.",
     narrow_severity=Severity.INFO,
-    causes=("DL-1", "DL-2", "DL-5", "IO-1"),
+    cause=Cause.HOST_BOUND,
 )
 
 

@@ -34,6 +34,7 @@ ABOUT = About(
 )
 GROWING = kit.Message(
     id="DMEM-1",
+    cause=results.Cause.MEMORY_GROWTH,
     title="Memory that is allocated grows by {per_step:bytes} in every step",
     text=(
         "From the first to the last of {n_steps} steps {curve.place} of {curve.node} gains "
@@ -45,6 +46,7 @@ GROWING = kit.Message(
 )
 FRAGMENTING = kit.Message(
     id="DMEM-2",
+    cause=results.Cause.MEMORY_GROWTH,
     title="Memory that is reserved grows by {per_step:bytes} in every step",
     text=GROWING.text,
     advice="Look for shapes that change; expandable_segments:True lets the allocator reuse more.",

@@ -31,6 +31,7 @@ ABOUT = About(
 )
 EXPOSED = kit.Message(
     id="ACT-1",
+    cause=results.Cause.EXPOSED_COMMUNICATION,
     title="Communication that hides behind no compute takes {measured:pct}",
     text=(
         "{exposed:ns} of GPU time, {measured:pct} of {window}, went by in communication kernels "
@@ -42,10 +43,10 @@ EXPOSED = kit.Message(
         "prefetching shards), and see first whether it waits for a late rank."
     ),
     exhibit="activity_split",
-    causes=("COMM-1",),
 )
 UNEVEN = kit.Message(
     id="ACT-2",
+    cause=results.Cause.SLOW_RANK,
     severity=results.Severity.WARNING,
     title="The ranks compute unevenly: {name} {measured:pct} above the mean",
     text=(

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from reportgen import results
 from reportgen.facts.distributions import Tally, bin_together, tally_values
 from reportgen.facts.intervals import union_of
-from reportgen.merging import joint_codes, merge_by, rows_by_code, sums_by_code
+from reportgen.merging import joint_codes, merge_members, rows_by_code, sums_by_code
 from reportgen.profile import NodeProfile, SpanSource, SpanTable
 from reportgen.profiler_config import ProfilingKind
 from reportgen.rules import kit
@@ -42,37 +42,29 @@ CHEAP_PCT = 5.0
 
 LATE = kit.Message(
     id="HVD-1",
+    cause=results.Cause.SLOW_WORKER,
     title="The other ranks wait for rank {late.rank}",
-    text=(
-        "Rank {late.rank} was ready last in {late.n_last:n} of {late.n_taken:count negotiation} "
-        "({measured:pct}; its fair share is {late.fair_pct:pct}). The others waited "
-        "{late.others_waited_ns:ns} for it, added up over them; for {late.held_up_ns:ns}, "
-        "{held_up_pct:pct} of the recorded time, it alone was missing."
-    ),
-    advice=(
-        "Look at the machine of the rank that is last: its input pipeline, its share of the data, "
-        "its GPU's clock and temperature, other work on its host."
-    ),
+    text="""Rank {late.rank} was ready last in {late.n_last:n} of {late.n_taken:count negotiation}
+        ({measured:pct}; its fair share is {late.fair_pct:pct}). The others waited
+        {late.others_waited_ns:ns} for it, added up over them; for {late.held_up_ns:ns},
+        {held_up_pct:pct} of the recorded time, it alone was missing.""",
+    advice="""Look at the machine of the rank that is last: its input pipeline, its share of the
+        data, its GPU's clock and temperature, other work on its host.""",
     exhibit="ranks",
 )
 NO_TIMELINE = (
     "The job has no Horovod timeline with negotiations; set HOROVOD_TIMELINE to a file when you "
     "start the job."
 )
-NO_NEGOTIATION = (
-    "The Horovod timeline holds {n_events:count event}, but no negotiation with its begin and its "
-    "end."
-)
-TOO_FEW = (
-    "Too few negotiations to judge: {n_negotiations:n} with two or more ranks, {least:n} are "
-    "needed."
-)
+NO_NEGOTIATION = """The Horovod timeline holds {n_events:count event}, but no negotiation with its
+    begin and its end."""
+TOO_FEW = """Too few negotiations to judge: {n_negotiations:n} with two or more ranks, {least:n} are
+    needed."""
 ABOUT = About(
     checks="Whether the ranks of a Horovod job wait for the same rank again and again.",
-    reading=(
-        "Before a tensor is reduced the ranks tell the coordinator that they are ready; the last "
-        "one makes all others wait. With n ranks each would be last in one of n negotiations."
-    ),
+    reading="""Before a tensor is reduced the ranks tell the coordinator that they are ready; the
+        last one makes all others wait. With n ranks each would be last in one of n
+        negotiations.""",
     advice=LATE.advice,
     is_optional=True,
     hint_when_skipped="",
@@ -99,29 +91,25 @@ class Params:
         "a rank is told if only it was missing for this share of the recorded time or more",
         source="a job that becomes faster by less than this is not worth a search",
     )
-    min_negotiations: int = param(
+    min_negotiations: int = kit.count(
         20,
+        "fewer negotiations than this are too few to judge",
         unit="negotiations",
-        meaning="fewer negotiations than this are too few to judge",
         source="among fewer, chance makes a rank the last in most of them",
-        minimum=1,
-        is_whole=True,
     )
 
 
 @row
 class RankWait:
-    """One rank over the negotiations in which it took part.
+    """One rank over the negotiations in which somebody was last alone, one at least.
 
     Attributes:
-        n_taken: negotiations in which somebody was last alone, one at least.
-        n_last: those in which it was this rank.
-        expected: how often chance would have made it the last: the sum of 1 / ranks.
+        n_last: those in which it was this rank; by chance it would have been ``expected``, the sum
+            of 1 / ranks.
         others_waited_ns: what the other ranks waited for it, added up over them.
         held_up_ns: length of the union of the times from the last but one to it: what would not
             have been lost had it been as late as the next.
         own_wait_ns: what it waited for others.
-        last_pct, fair_pct: how often it was the last, and its fair share of that.
     """
 
     rank: int = col()
@@ -133,11 +121,6 @@ class RankWait:
     held_up_ns: int = col("s", name="held_up_s", per=NS_PER_S, reduce=sum)
     own_wait_ns: int = col("s", name="own_wait_s", per=NS_PER_S, reduce=sum)
     expected: float = merged(sum)
-
-
-def _join_ranks(parts: Sequence[Sequence[RankWait]]) -> tuple[RankWait, ...]:
-    by_rank = merge_by(concat(parts), lambda item: item.rank)
-    return tuple(by_rank[rank] for rank in sorted(by_rank))
 
 
 @row
@@ -156,14 +139,13 @@ class Negotiations:
     """What the timelines of a node hold, or those of all nodes.
 
     Attributes:
-        n_events: events of Horovod.
-        n_negotiations: those in which two ranks or more were seen ready.
-        n_unclear: those in which fewer were: the marks are missing.
+        n_negotiations, n_unclear: those in which two ranks or more were seen ready, and the others:
+            their marks are missing.
         n_ties: those in which several ranks were last in the same microsecond.
         recorded_ns: from the first to the last event of Horovod, 0 without negotiations.
         waited_ns: length of the union of all waits.
         waits: of each node, from the first to the last rank, one per negotiation.
-        ranks, tensors: by rank, and the longest of each node first.
+        tensors: the longest of each node first.
     """
 
     n_events: int = merged(sum)
@@ -173,7 +155,7 @@ class Negotiations:
     recorded_ns: int = merged(sum)
     waited_ns: int = merged(sum)
     waits: tuple[Tally, ...] = merged(concat)
-    ranks: tuple[RankWait, ...] = merged(_join_ranks)
+    ranks: tuple[RankWait, ...] = merged(merge_members(lambda item: item.rank))
     tensors: tuple[TensorWait, ...] = merged(concat)
 
     def ratio(self, part_ns: int) -> float | None:
@@ -194,11 +176,8 @@ class _Ready:
 class _Ends:
     """When the ranks of each negotiation with two or more were ready; (n,) each.
 
-    Attributes:
-        place: which negotiation it is.
-        n_ranks: how many took part.
-        first_ns, next_ns, last_ns: the first rank, the last but one, and the last.
-        last_rank: -1 where several were last at the same time.
+    The first rank, the last but one, and the last, whose number is -1 where several were last at
+    the same time; ``place`` says which negotiation it is.
     """
 
     place: Integers
@@ -242,18 +221,17 @@ def measure(part: NodeProfile, _params: Params) -> Negotiations:
         waited_ns=union_of(ends.first_ns, ends.last_ns).length_ns,
         waits=(tally_values(ends.wait_ns),),
         ranks=tuple(_rank_waits(ready, ends)),
-        tensors=tuple(sorted(tensors, key=longest_first)[:MOST_SENT]),
+        tensors=tuple(sorted(tensors, key=_longest_first)[:MOST_SENT]),
     )
-
-
-def rank_of(name: str) -> int:
-    """Return the rank that a ready mark names, -1 for other events."""
-    return int(name) if name.isascii() and name.isdecimal() and len(name) < 8 else -1
 
 
 def _ready_marks(spans: SpanTable, negotiations: SpanTable) -> _Ready:
     """Return the marks inside negotiations of their tensor; of a rank the first counts."""
-    rank_by_name = np.array([rank_of(name) for name in spans.names], dtype=np.int64)
+    are_ranks = (name.isascii() and name.isdecimal() and len(name) < 8 for name in spans.names)
+    pairs = zip(spans.names, are_ranks, strict=True)
+    rank_by_name = np.array(
+        [int(name) if is_rank else -1 for name, is_rank in pairs], dtype=np.int64
+    )
     marks = spans.where(rank_by_name[spans.name] >= 0)
     worker, phase = (
         np.concatenate([getattr(table, column) for table in (negotiations, marks)])
@@ -328,8 +306,7 @@ def _tensor_waits(
         )
 
 
-def longest_first(item: TensorWait) -> tuple[int, str]:
-    """Return the key by which tensors are sorted."""
+def _longest_first(item: TensorWait) -> tuple[int, str]:
     return -item.wait_ns, item.tensor
 
 
@@ -409,11 +386,9 @@ def _exhibits(job: Negotiations) -> Iterator[results.Exhibit]:
         role=results.Role.OTHER,
     )
     title = "Ranks and who waited for them"
-    caption = (
-        "A negotiation lasts until the last rank is ready. others_waited_s adds up over the other "
-        "ranks; held_up_s is the time in which only this rank was missing; own_wait_s is what it "
-        "waited itself. Ties count for nobody."
-    )
+    caption = """A negotiation lasts until the last rank is ready. others_waited_s adds up over the
+        other ranks; held_up_s is the time in which only this rank was missing; own_wait_s is what
+        it waited itself. Ties count for nobody."""
     yield kit.table("ranks", job.ranks, RankWait, title=title, caption=caption)
     bins = bin_together(job.waits)
     yield kit.histogram(
@@ -425,12 +400,11 @@ def _exhibits(job: Negotiations) -> Iterator[results.Exhibit]:
         unit="s",
         role=results.Role.IO,
     )
-    longest = sorted(job.tensors, key=longest_first)[:MOST_TENSORS]
+    longest = sorted(job.tensors, key=_longest_first)[:MOST_TENSORS]
     title = "Tensors that were waited for longest"
-    caption = (
-        f"The first {len(longest)} by the time from the first to the last rank, over all their "
-        "negotiations, which overlap each other; last_rank is the one that was last most often."
-    )
+    caption = f"""The first {len(longest)} by the time from the first to the last rank, over all
+        their negotiations, which overlap each other; last_rank is the one that was last most
+        often."""
     yield kit.table("tensors", longest, TensorWait, title=title, caption=caption)
 
 

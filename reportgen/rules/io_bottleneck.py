@@ -7,22 +7,18 @@ from functools import partial
 
 from reportgen.facts.usage import IDLE_BELOW_PCT, IO_HOT_PCT
 from reportgen.profile import SeriesKind
-from reportgen.results import RuleId, Section, Severity
+from reportgen.results import Cause, RuleId, Section, Severity
 from reportgen.rules.aws import bottleneck
 from reportgen.rules.base import About, Need, Rule
 from reportgen.rules.kit import patience, percentage
 
 ABOUT = About(
     checks="How much of the time a GPU idles while at least one CPU core waits for I/O.",
-    reading=(
-        "A tick is a bottleneck when a GPU is below its threshold and the I/O wait of a core above "
-        "its own; the rule triggers in each minute by whose end more than the given share of all "
-        "ticks are bottlenecks."
-    ),
-    advice=(
-        "Read fewer and larger files, use faster storage or stream the data, and prefetch or cache "
-        "what is read again."
-    ),
+    reading="""A tick is a bottleneck when a GPU is below its threshold and the I/O wait of a core
+        above its own; the rule triggers in each minute by whose end more than the given share of
+        all ticks are bottlenecks.""",
+    advice="""Read fewer and larger files, use faster storage or stream the data, and prefetch or
+        cache what is read again.""",
     section=Section(id="io-bottlenecks", title="I/O bottlenecks", order=220),
     is_quiet=True,
     has_counters=True,
@@ -34,16 +30,13 @@ WORDS = bottleneck.Wording(
     waits_for="A GPU idles while the host waits for I/O",
     hot="the I/O wait of a core was above",
     part="a GPU below, a core waiting for I/O (bottleneck)",
-    advice=(
-        "Read fewer and larger files, put the data on faster or local storage, and prefetch or "
-        "cache what is read again."
-    ),
-    narrow_advice=(
-        "Find what the one waiting thread reads or writes: read ahead in several loader "
-        "processes, and write checkpoints in the background."
-    ),
+    advice="""Read fewer and larger files, put the data on faster or local storage, and prefetch or
+        cache what is read again.""",
+    narrow_advice="""Find what the one waiting thread reads or writes: read ahead in several loader
+        processes, and write checkpoints in the background.""",
     narrow="So few waiting cores mean that a single thread waits, not that storage is used up.",
     narrow_severity=Severity.WARNING,
+    cause=Cause.IO_WAIT,
 )
 
 

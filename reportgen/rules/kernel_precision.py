@@ -51,6 +51,7 @@ ABOUT = About(
 )
 ORDINARY_CORES = kit.Message(
     id="PREC-1",
+    cause=results.Cause.FULL_PRECISION,
     title="{measured:pct} of kernel time is FP32 matrix products without tensor cores",
     text=(
         "{fp32:ns} of {kernels:ns} of kernel time, {of_window:pct} of the time from the first to "

@@ -36,6 +36,7 @@ ABOUT = About(
 )
 TINY = kit.Message(
     id="KERN-1",
+    cause=results.Cause.SMALL_KERNELS,
     title="{measured:pct} of the kernels are shorter than their launch",
     text=(
         "{job.n_tiny:n} of {job.n_launched:count kernel} {job.n_tiny:verb take} less than "

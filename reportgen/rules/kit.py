@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reportgen.merging import concat, merge, merged, sum_by_key
-from reportgen.results import Estimate, Finding, Reason, ReasonCode, Severity, Where
+from reportgen.results import Cause, Estimate, Finding, Reason, ReasonCode, Severity, Where
 from reportgen.results.charts import (
     MOST_BOXES,
     MOST_INTERVALS,
@@ -31,44 +31,14 @@ from reportgen.text import format_ns_range, write
 from reportgen.units import NS_PER_MINUTE, seconds, speedup_at_most
 
 __all__ = [
-    "AWS_DEFAULTS",
-    "CHEAP_RATIO",
-    "CRITICAL_FROM_RATIO",
-    "HOW_TO_RECORD",
-    "MOST_BOXES",
-    "MOST_INTERVALS",
-    "Interval",
-    "Message",
-    "boxes",
-    "col",
-    "columns_of",
-    "communication_names",
-    "concat",
-    "cost_severity",
-    "derived",
-    "estimate_of",
-    "fault_severity",
-    "floats",
-    "histogram",
-    "intervals",
-    "longest_minutes",
-    "merge",
-    "merged",
-    "patience",
-    "percentage",
-    "ranking",
-    "reason_to_skip",
-    "reason_without_gpu",
-    "reason_without_steps",
-    "row",
-    "share_limit",
-    "sum_by_key",
-    "table",
-    "too_short",
-    "top_k",
-    "window",
-    "window_name",
-]
+    "AWS_DEFAULTS", "CHEAP_RATIO", "CRITICAL_FROM_RATIO", "HOW_TO_RECORD", "MOST_BOXES",
+    "MOST_INTERVALS", "WITHOUT_EVENTS", "Interval", "Message", "at_worker", "boxes", "col",
+    "columns_of", "communication_names", "concat", "cost_severity", "count", "derived",
+    "estimate_of", "fault_severity", "floats", "histogram", "intervals", "longest_minutes", "merge",
+    "merged", "patience", "percentage", "ranking", "reason_to_skip", "reason_without_gpu",
+    "reason_without_steps", "row", "share_limit", "stretch", "sum_by_key", "table", "too_short",
+    "top_k", "window", "window_name",
+]  # fmt: skip
 
 CRITICAL_FROM_RATIO = 0.5
 """A fault that may cost half of the time is critical: mending it may double the speed."""
@@ -91,7 +61,8 @@ class Message:
         severity: where the finding does not say another one.
         unit: of what was measured.
         exhibit: the id of the exhibit that shows it.
-        causes: ids of findings that name the cause of this one.
+        cause: what it is about, a word of ``Cause``; ``observation`` accuses nothing.
+        possible_causes: what may be behind it where the recording cannot tell.
     """
 
     id: str
@@ -101,7 +72,8 @@ class Message:
     severity: Severity = Severity.INFO
     unit: str = "%"
     exhibit: str | None = None
-    causes: tuple[str, ...] = ()
+    cause: str = Cause.OBSERVATION
+    possible_causes: tuple[str, ...] = ()
 
     def finding(
         self,
@@ -113,7 +85,6 @@ class Message:
         share: float | None = None,
         exhibit: str | None = None,
         advice: str | None = None,
-        causes: tuple[str, ...] | None = None,
         **values: object,
     ) -> Finding:
         """Return the finding with its numbers.
@@ -122,11 +93,8 @@ class Message:
             measured: the value that was found; rounded to 4 digits in the finding.
             threshold: the limit that it crossed.
             where: place and time.
-            severity: another one than the message's.
             share: recoverable share of the time in 0-1, an upper bound.
-            exhibit: another one than the message's.
-            advice: another one than the message's.
-            causes: others than the message's.
+            severity, exhibit, advice: others than the message's.
             **values: what the words name, beside ``measured`` and ``threshold``.
         """
         values = {"measured": measured, "threshold": threshold, **values}
@@ -142,7 +110,8 @@ class Message:
             unit=self.unit,
             estimate=estimate_of(share),
             exhibit=exhibit or self.exhibit,
-            causes=self.causes if causes is None else causes,
+            cause=self.cause,
+            possible_causes=self.possible_causes,
         )
 
 
@@ -167,6 +136,16 @@ def estimate_of(recoverable_ratio: float | None) -> Estimate | None:
     return Estimate(share_ratio=share, speedup_at_most=speedup_at_most(share))
 
 
+def stretch(node: str | None, device: str | None, start_ns: int, end_ns: int) -> Where:
+    """Return the place of a device or a worker, and the time in which something happened there."""
+    return Where(node=node, device=device, start_s=seconds(start_ns), end_s=seconds(end_ns))
+
+
+def at_worker(worker: str, start_ns: int, end_ns: int) -> Where:
+    """Return the place of a worker, whose name holds that of its node, and a time there."""
+    return stretch(worker.rpartition("-")[0] or None, worker, start_ns, end_ns)
+
+
 def longest_minutes(
     node: str, device: str, minutes_ns: NDArray[np.int64], *, last_ns: int
 ) -> Where:
@@ -180,41 +159,55 @@ def longest_minutes(
     ends = np.flatnonzero(np.diff(minutes_ns) > NS_PER_MINUTE) + 1
     longest_ns = max(np.split(minutes_ns, ends), key=len)
     end_ns = int(longest_ns[-1]) + NS_PER_MINUTE
-    return Where(
-        node=node,
-        device=device,
-        start_s=seconds(longest_ns[0]),
-        end_s=seconds(min(end_ns, last_ns)),
-    )
+    return stretch(node, device, int(longest_ns[0]), min(end_ns, last_ns))
 
 
 # Parameters of rules that read samples, and whether they saw enough
 
 
-def percentage(default: float, meaning: str, *, unit: str = "%", source: str = AWS_DEFAULTS) -> Any:
+def percentage(
+    default: float,
+    meaning: str,
+    *,
+    unit: str = "%",
+    source: str = AWS_DEFAULTS,
+    is_printed: bool = True,
+) -> Any:
     """Declare a parameter that is a percentage of 0-100."""
-    return param(default, unit=unit, meaning=meaning, source=source, minimum=0, maximum=100)
+    limits: dict[str, Any] = {"minimum": 0, "maximum": 100, "is_printed": is_printed}
+    return param(default, unit=unit, meaning=meaning, source=source, **limits)
+
+
+def count(
+    default: int | None,
+    meaning: str,
+    *,
+    unit: str = "samples",
+    source: str = AWS_DEFAULTS,
+    minimum: int = 1,
+    is_printed: bool = True,
+) -> Any:
+    """Declare a parameter that is a whole number of something; it may be absent if it is so."""
+    return param(
+        default,
+        unit=unit,
+        meaning=meaning,
+        source=source,
+        minimum=minimum,
+        is_whole=True,
+        may_be_none=default is None,
+        is_printed=is_printed,
+    )
 
 
 def patience() -> Any:
     """Declare how many samples must be exceeded before a rule judges."""
-    return _n_samples(1000, "judge only once more than this many samples exist", minimum=1)
+    return count(1000, "judge only once more than this many samples exist")
 
 
 def window(default: int, *, minimum: int = 1) -> Any:
     """Declare how many of the newest samples are looked at."""
-    return _n_samples(default, "how many of the newest samples are looked at", minimum=minimum)
-
-
-def _n_samples(default: int, meaning: str, *, minimum: int) -> Any:
-    return param(
-        default,
-        unit="samples",
-        meaning=meaning,
-        source=AWS_DEFAULTS,
-        minimum=minimum,
-        is_whole=True,
-    )
+    return count(default, "how many of the newest samples are looked at", minimum=minimum)
 
 
 def reason_to_skip(
@@ -247,6 +240,10 @@ def too_short(n_samples: int, *, patience: int) -> str:
 
 
 HOW_TO_RECORD = "Switch on framework profiling (or import a trace) to get this part."
+WITHOUT_EVENTS = Reason(
+    code=ReasonCode.NO_FRAMEWORK_METRICS,
+    text=f"The job has no framework events. {HOW_TO_RECORD}",
+)
 
 
 class RecordedLoop(Protocol):
@@ -264,8 +261,7 @@ class RecordedLoop(Protocol):
 def reason_without_steps(loop: RecordedLoop) -> Reason | None:
     """Return why a rule about steps cannot look: no framework events, or none that is a step."""
     if loop.n_spans == 0:
-        text = f"The job has no framework events. {HOW_TO_RECORD}"
-        return Reason(code=ReasonCode.NO_FRAMEWORK_METRICS, text=text)
+        return WITHOUT_EVENTS
     if loop.n_steps == 0:
         text = write("Of {n:count framework event} none is a training step.", n=loop.n_spans)
         return Reason(code=ReasonCode.NO_STEPS, text=text)

@@ -33,6 +33,7 @@ ABOUT = About(
 )
 FULL = kit.Message(
     id="QUEUE-1",
+    cause=results.Cause.FULL_LAUNCH_QUEUE,
     title="The launch queue is full {measured:pct} of the time",
     text=(
         "For {q.full_ns:ns} of {q.length_ns:ns} stream {q.stream} of {q.node} held at least "

@@ -21,7 +21,7 @@ from reportgen.rules import kit
 from reportgen.rules.base import About, Need, Outcome, Rule, param
 from reportgen.rules.kit import col, derived, row
 from reportgen.text import device_label, format_places, join_names, part_of, write
-from reportgen.units import NS_PER_MINUTE, seconds
+from reportgen.units import NS_PER_MINUTE
 
 GAP_FROM_PCT = 10.0
 """Pairs whose mean utilization differs by less share the work, whatever their distance."""
@@ -30,11 +30,9 @@ MOST_GROUPS = 16
 
 ABOUT = About(
     checks="Whether the GPUs of a node share the work evenly.",
-    reading=(
-        "Every minute the histograms of utilization of each pair of GPUs on a node are compared; "
-        "the Jensen-Shannon distance is 0 for equal histograms and at most 0.83. Samples of 98 to "
-        "100 % have a bin of their own, which AWS's rule dropped."
-    ),
+    reading="""Every minute the histograms of utilization of each pair of GPUs on a node are
+        compared; the Jensen-Shannon distance is 0 for equal histograms and at most 0.83. Samples of
+        98 to 100 % have a bin of their own, which AWS's rule dropped.""",
     advice=(
         "Use DistributedDataParallel instead of DataParallel, and shard data and batches evenly."
     ),
@@ -45,54 +43,42 @@ ABOUT = About(
 )
 UNEVEN = kit.Message(
     id="BAL-1",
-    title=(
-        "Work is shared unevenly on {pair.node}: {pair.gpu} is used {pair.means_pct[0]:pct}, "
-        "{pair.other_gpu} {pair.means_pct[1]:pct}"
-    ),
-    text=(
-        "The histograms of {pair.gpu} and {pair.other_gpu} last lay {measured:.2f} apart "
-        "(Jensen-Shannon distance, 0 to 0.83; threshold {threshold:g}). Share of the node's work: "
-        "{shares}. {affected} of GPUs exceeded the threshold: {places}."
-    ),
-    advice=(
-        "Give every GPU the same work: DistributedDataParallel instead of DataParallel, batches "
-        "and shards of equal size, and nothing extra on the first GPU."
-    ),
+    cause=results.Cause.GPU_IMBALANCE,
+    title="""Work is shared unevenly on {pair.node}: {pair.gpu} is used {pair.means_pct[0]:pct},
+        {pair.other_gpu} {pair.means_pct[1]:pct}""",
+    text="""The histograms of {pair.gpu} and {pair.other_gpu} last lay {measured:.2f} apart
+        (Jensen-Shannon distance, 0 to 0.83; threshold {threshold:g}). Share of the node's work:
+        {shares}. {affected} of GPUs exceeded the threshold: {places}.""",
+    advice="""Give every GPU the same work: DistributedDataParallel instead of DataParallel, batches
+        and shards of equal size, and nothing extra on the first GPU.""",
     unit="Jensen-Shannon distance",
     exhibit="work",
-    causes=("STRAG-1",),
 )
 UNEVEN_PROCESSES = replace(
     UNEVEN,
-    advice=(
-        "Each GPU has a process of its own already: give all of them batches and shards of equal "
-        "size, and look at clock, temperature and other load of the one that differs."
-    ),
+    advice="""Each GPU has a process of its own already: give all of them batches and shards of
+        equal size, and look at clock, temperature and other load of the one that differs.""",
 )
 OTHER_PATTERN = replace(
     UNEVEN,
+    cause=results.Cause.OBSERVATION,
     title="GPUs on {pair.node} work differently, but do about equally much",
     advice="Nothing to do unless the GPUs ought to follow the same pattern of load.",
-    causes=("GPU-1",),
 )
 PARTLY_USED = replace(
     OTHER_PATTERN,
+    cause=results.Cause.GPU_IDLE,
     title="Only {n_used} of {n_gpus} GPUs on {pair.node} {n_used:verb work} throughout",
-    advice=(
-        "Find out why the other GPUs never work or stopped: there is nothing to balance between "
-        "these and the ones that work."
-    ),
+    advice="""Find out why the other GPUs never work or stopped: there is nothing to balance between
+        these and the ones that work.""",
 )
 IMPORTED = replace(
     UNEVEN,
     title="Work is shared unevenly on {node}: {gpu} and {other}",
-    text=(
-        "The distance of their histograms is {measured:.2f} (Jensen-Shannon distance, 0 to 0.83; "
-        "threshold {threshold:g}). Above the threshold: {places}."
-    ),
+    text="""The distance of their histograms is {measured:.2f} (Jensen-Shannon distance, 0 to 0.83;
+        threshold {threshold:g}). Above the threshold: {places}.""",
     severity=Severity.WARNING,
     exhibit="workloads",
-    causes=(),
 )
 
 
@@ -134,14 +120,12 @@ class GpuLoad:
 
 @row
 class PairDistance:
-    """How far apart the histograms of two GPUs of a node are.
+    """How far apart the histograms of two GPUs of a node are over the whole job.
 
     Attributes:
-        distance: over the whole job.
         uneven_distance: in the newest minute in which it exceeded the threshold, if it ever did.
         judged_minutes: those in which both GPUs had more than ``patience`` samples.
         uneven_ns: starts of those of them in which the distance exceeded the threshold.
-        means_pct: mean utilization of both.
         is_of_used: whether the job uses both throughout.
     """
 
@@ -165,10 +149,7 @@ class PairDistance:
 
 @row
 class NodeLoad:
-    """Load of one node: its GPUs in device order and all pairs of them.
-
-    ``n_workers`` counts the processes of the node that recorded steps.
-    """
+    """One node: GPUs in device order, all pairs of them, processes that recorded steps."""
 
     node: str
     n_ticks: int
@@ -243,7 +224,7 @@ def _pair(
 
 def judge(loads: Sequence[NodeLoad], params: Params) -> Outcome:
     """Count (node, minute) with an uneven pair, and the pairs, over all nodes."""
-    pairs = [pair for load in loads for pair in load.pairs]
+    pairs = kit.concat(load.pairs for load in loads)
     n_gpus = [len(load.gpus) for load in loads]
     n_samples = max((gpu.n_samples for load in loads for gpu in load.gpus), default=0)
     missing = kit.reason_to_skip(
@@ -293,15 +274,12 @@ def _finding(loads: Sequence[NodeLoad], uneven: Sequence[PairDistance], params: 
         message = UNEVEN_PROCESSES if load.n_workers >= len(used) else UNEVEN
     shares = [write("{gpu.gpu} {gpu.share_pct:pct}", gpu=gpu) for gpu in load.gpus]
     n_pairs = sum(len(load.pairs) for load in loads)
+    pair = f"{worst.gpu}, {worst.other_gpu}"
+    end_ns = min(int(worst.uneven_ns[-1]) + NS_PER_MINUTE, load.last_ns)
     return message.finding(
         measured=worst.uneven_distance,
         threshold=params.threshold,
-        where=Where(
-            node=worst.node,
-            device=f"{worst.gpu}, {worst.other_gpu}",
-            start_s=seconds(worst.uneven_ns[0]),
-            end_s=seconds(min(int(worst.uneven_ns[-1]) + NS_PER_MINUTE, load.last_ns)),
-        ),
+        where=kit.stretch(worst.node, pair, worst.uneven_ns[0], end_ns),
         severity=kit.fault_severity(share) if is_gap else Severity.INFO,
         share=share if is_gap else None,
         pair=worst,
@@ -323,8 +301,8 @@ def _exhibits(
     if pairs:
         pairs = sorted(pairs, key=_nearness)
         title = "Distance of the utilization histograms of each pair of GPUs"
-        caption = "Jensen-Shannon distance over the whole job, 0 (equal) to 0.83; uneven above "
-        caption += f"{params.threshold:g}."
+        caption = f"""Jensen-Shannon distance over the whole job, 0 (equal) to 0.83; uneven above
+            {params.threshold:g}."""
         yield kit.table("distances", pairs, PairDistance, title=title, caption=caption)
     shown: list[GpuLoad] = []
     for load in sorted(loads, key=lambda load: min(map(_nearness, load.pairs), default=0.0)):
@@ -371,10 +349,10 @@ def from_details(counters: results.Counters, details: results.Details, params: P
         for other, distance in _members(others).items()
         if isinstance(distance, int | float)
     ]
-    findings = []
+    finding = None
     if pairs and counters.rule_triggered:
         distance, node, gpu, other = max(pairs)
-        found = IMPORTED.finding(
+        finding = IMPORTED.finding(
             measured=distance,
             threshold=params.threshold,
             where=Where(node=node, device=f"{gpu}, {other}"),
@@ -383,11 +361,9 @@ def from_details(counters: results.Counters, details: results.Details, params: P
             other=other,
             places=format_places([(its, f"{one} – {two}") for _, its, one, two in pairs]),
         )
-        findings.append(found)
     caption = "As AWS writes it: samples of 99 and 100 % are missing."
-    return Outcome(
-        findings=findings, exhibits=[_histogram(groups[:MOST_GROUPS], caption)] if groups else []
-    )
+    shown = [_histogram(groups[:MOST_GROUPS], caption)] if groups else []
+    return Outcome(findings=[finding], exhibits=shown)
 
 
 def _members(entry: JsonValue) -> Mapping[str, JsonValue]:

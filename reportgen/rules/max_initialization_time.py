@@ -26,25 +26,20 @@ QUIET_BYTES_PER_S = 1_000_000
 
 ABOUT = About(
     checks="Whether the job spends too long on start-up before its first training step.",
-    reading=(
-        "Initialization runs from the first sample to the first step, the training loop from the "
-        "first to the last step, finalization from there to the last sample."
-    ),
-    advice=(
-        "Stream the data instead of copying them first, use a smaller image, cache what is "
-        "downloaded or compiled, and move preprocessing out of the training job."
-    ),
+    reading="""Initialization runs from the first sample to the first step, the training loop from
+        the first to the last step, finalization from there to the last sample.""",
+    advice="""Stream the data instead of copying them first, use a smaller image, cache what is
+        downloaded or compiled, and move preprocessing out of the training job.""",
     section=results.Section(id="initialization", title="Initialization", order=250),
     is_quiet=True,
     has_counters=True,
 )
 LONG = kit.Message(
     id="INIT-1",
+    cause=results.Cause.LONG_START,
     title="Start-up took {measured:s} before the first step",
-    text=(
-        "The first step began {measured:s} after the first sample ({limit}); the training loop "
-        "lasted {loop_s:s}. Start-up is {share_pct:pct} of the job.{meanwhile}"
-    ),
+    text="""The first step began {measured:s} after the first sample ({limit}); the training loop
+        lasted {loop_s:s}. Start-up is {share_pct:pct} of the job.{meanwhile}""",
     advice=ABOUT.advice,
     unit="s",
     exhibit="phases",
@@ -54,10 +49,8 @@ QUIET = (
     " Meanwhile network and disks were nearly quiet (at most {mean:bytes}/s on average): the time "
     "went into something else, such as imports, compilation or the start of processes."
 )
-UNKNOWN = (
-    "{text} The job ran {ran:s}, longer than the limit of {limit:s}; how much of it was start-up "
-    "is unknown."
-)
+UNKNOWN = """{text} The job ran {ran:s}, longer than the limit of {limit:s}; how much of it was
+    start-up is unknown."""
 AWS_END = "in AWS's result the loop ends where its last step begins"
 OUR_END = "a loop that ends later leaves no finalization"
 
@@ -101,10 +94,7 @@ class StartupRate:
 
 @kit.row
 class NodeStart:
-    """One node, or all of them merged: first and last sample, first start and last end of events.
-
-    ``rates`` are those of the network and the disks before the first step.
-    """
+    """One node, or all of them merged: samples, events, and rates before the first step."""
 
     loop: Loop = kit.merged(kit.merge, default_factory=Loop)
     first_ns: int | None = kit.merged(least, default=None)
@@ -231,12 +221,11 @@ def _finding(phases: Phases | None, params: Params, *, meanwhile: str) -> result
     """Return INIT-1; a loop shorter than what follows it was hardly recorded as a whole."""
     if phases is None:
         return None
-    parts_s = phases.parts_s
-    before_s, loop_s, after_s = parts_s
+    before_s, loop_s, after_s = phases.parts_s
     is_late = before_s > params.limit_s
     if not is_late and not before_s > loop_s >= after_s:
         return None
-    share = before_s / sum(parts_s) if sum(parts_s) else 0.0
+    share = before_s / sum(phases.parts_s)
     is_fault = is_late or before_s >= SHORT_START_S
     found = LONG.finding(
         measured=before_s,
@@ -294,10 +283,8 @@ def _rates_exhibit(rates: Sequence[StartupRate]) -> Iterator[results.Exhibit]:
             rates,
             StartupRate,
             title="Network and disks before the first step",
-            caption=(
-                "Means over the samples before the node's first step, and over its training loop. "
-                "Received and sent add up the container's and the platform's network."
-            ),
+            caption="""Means over the samples before the node's first step, and over its training
+                loop. Received and sent add up the container's and the platform's network.""",
         )
 
 

@@ -42,6 +42,7 @@ ABOUT = About(
 )
 PAGEABLE_COPIES = kit.Message(
     id="COPY-1",
+    cause=results.Cause.PAGEABLE_COPIES,
     title="{total.bytes:bytes} are copied from or to pageable memory",
     text=(
         "Copies of pageable host memory ({total.count:n} in all) take {total.time_ns:ns}, "
@@ -53,6 +54,7 @@ PAGEABLE_COPIES = kit.Message(
 )
 EXPOSED = kit.Message(
     id="COPY-2",
+    cause=results.Cause.EXPOSED_COPIES,
     title="Copies that hide behind no kernel take {measured:pct}, mostly {main}",
     text=(
         "{exposed:ns} of GPU time, {measured:pct} of {window}, went by in copies and memsets while "

@@ -8,31 +8,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from reportgen import results
+from reportgen.facts import usage
 from reportgen.facts.intervals import runs_of
 from reportgen.facts.samples import minutes_of
-from reportgen.facts.usage import (
-    FLOOR_BYTES_PER_S,
-    IDLE_BELOW_PCT,
-    NETWORK_BUSY_PCT,
-    Starvation,
-    busy_from,
-    starvation_of,
-)
 from reportgen.profile import NodeId, NodeProfile, SeriesKind, SystemTable
-from reportgen.results import (
-    Counters,
-    Details,
-    Exhibit,
-    Finding,
-    JsonValue,
-    Reason,
-    ReasonCode,
-    Role,
-    RuleId,
-    Section,
-    Severity,
-    Where,
-)
 from reportgen.rules import kit
 from reportgen.rules.base import About, Need, Outcome, Rule, param
 from reportgen.units import NS_PER_S, seconds
@@ -42,17 +22,13 @@ MAX_HOLE_TICKS = 2
 
 ABOUT = About(
     checks="Whether a GPU idles while its node receives data as fast as the network allows.",
-    reading=(
-        "An episode is a time in which a GPU is below its threshold and the node receives close to "
-        "the limit of its network. Unless the limit is given, the job's own 99th percentile stands "
-        "for it, so that an episode says that input and idling go together, not that the network "
-        "is used up."
-    ),
-    advice=(
-        "Send less: smaller or compressed records, a local copy or cache of what is read again; "
-        "or take an instance with more network bandwidth."
-    ),
-    section=Section(id="network-bottlenecks", title="Network bottlenecks", order=230),
+    reading="""An episode is a time in which a GPU is below its threshold and the node receives
+        close to the limit of its network. Unless the limit is given, the job's own 99th percentile
+        stands for it, so that an episode says that input and idling go together, not that the
+        network is used up.""",
+    advice="""Send less: smaller or compressed records, a local copy or cache of what is read again;
+        or take an instance with more network bandwidth.""",
+    section=results.Section(id="network-bottlenecks", title="Network bottlenecks", order=230),
     is_quiet=True,
 )
 _TEXT = (
@@ -62,12 +38,11 @@ _TEXT = (
 )
 AT_LIMIT = kit.Message(
     id="SYS-5",
+    cause=results.Cause.NETWORK_INPUT,
     title="A GPU idles while the network is busy: {share_pct:pct} of the job",
     text=_TEXT + "The limit is {longest.limit_bytes_per_s:bytes}/s, as given.",
-    advice=(
-        "Read smaller or compressed records, keep a local copy of what is read again, or take an "
-        "instance with more network bandwidth."
-    ),
+    advice="""Read smaller or compressed records, keep a local copy of what is read again, or take
+        an instance with more network bandwidth.""",
     unit="bytes/s",
     exhibit="episodes",
 )
@@ -82,9 +57,9 @@ AT_OWN_MAXIMUM = replace(
 class Params:
     """When a node is held up by its network."""
 
-    gpu_threshold: float = kit.percentage(IDLE_BELOW_PCT, "a GPU below this idles")
+    gpu_threshold: float = kit.percentage(usage.IDLE_BELOW_PCT, "a GPU below this idles")
     network_threshold: float = kit.percentage(
-        NETWORK_BUSY_PCT, "received bytes from this share of the limit on"
+        usage.NETWORK_BUSY_PCT, "received bytes from this share of the limit on"
     )
     limit_bytes_per_s: float | None = param(
         None,
@@ -95,7 +70,7 @@ class Params:
         may_be_none=True,
     )
     floor_bytes_per_s: float = param(
-        FLOOR_BYTES_PER_S,
+        usage.FLOOR_BYTES_PER_S,
         unit="bytes/s",
         meaning="slower rates are never a bottleneck",
         source="a job that hardly uses its network must not be held up by it",
@@ -134,11 +109,9 @@ class NodeNetwork:
     """One node.
 
     Attributes:
-        n_ticks, n_gpus: sampling instants and GPUs.
         n_both: ticks with a sample of a GPU and of received bytes.
         limit_bytes_per_s: given, or the node's own; ``None`` without received bytes.
-        episodes: times of starvation, in order.
-        n_starved: starved ticks in them.
+        n_starved: starved ticks in the episodes.
         n_minutes: minutes after the patience that touch an episode.
     """
 
@@ -155,7 +128,7 @@ class NodeNetwork:
 def measure(part: NodeProfile, params: Params) -> NodeNetwork:
     """Measure one node."""
     system = part.system
-    found = starvation_of(
+    found = usage.starvation_of(
         system,
         gpu_pct=params.gpu_threshold,
         busy_pct=params.network_threshold,
@@ -191,7 +164,7 @@ def _spans(system: SystemTable, is_starved: NDArray[np.bool_], params: Params) -
     return list(map(slice, first[is_long].tolist(), (last[is_long] + 1).tolist()))
 
 
-def _episode(part: NodeProfile, found: Starvation, span: slice) -> Episode:
+def _episode(part: NodeProfile, found: usage.Starvation, span: slice) -> Episode:
     tick_ns, is_starved = part.system.tick_ns[span], found.is_starved[span]
     use = part.system.matrix(SeriesKind.GPU_UTILIZATION)[span]
     return Episode(
@@ -206,7 +179,7 @@ def _episode(part: NodeProfile, found: Starvation, span: slice) -> Episode:
 
 def judge(nodes: Sequence[NodeNetwork], params: Params) -> Outcome:
     """Add up the nodes and say when the network held a GPU up."""
-    counters = Counters(
+    counters = results.Counters(
         rule_triggered=sum(node.n_minutes for node in nodes),
         violations=sum(node.n_starved for node in nodes),
         datapoints=sum(node.n_both for node in nodes),
@@ -224,7 +197,7 @@ def judge(nodes: Sequence[NodeNetwork], params: Params) -> Outcome:
     )
 
 
-def _reason(nodes: Sequence[NodeNetwork], params: Params) -> Reason | None:
+def _reason(nodes: Sequence[NodeNetwork], params: Params) -> results.Reason | None:
     with_gpu = [node for node in nodes if node.n_gpus]
     reason = kit.reason_to_skip(
         n_ticks=sum(node.n_ticks for node in nodes),
@@ -236,16 +209,16 @@ def _reason(nodes: Sequence[NodeNetwork], params: Params) -> Reason | None:
         return reason
     if all(node.limit_bytes_per_s is None for node in with_gpu):
         text = "The bytes that the training container received were not sampled."
-        return Reason(code=ReasonCode.TOO_FEW_SAMPLES, text=text)
+        return results.Reason(code=results.ReasonCode.TOO_FEW_SAMPLES, text=text)
     n_both = max(node.n_both for node in nodes)
     return kit.reason_to_skip(n_ticks=1, n_gpus=None, n_samples=n_both, patience=params.patience)
 
 
-def _details(nodes: Sequence[NodeNetwork], params: Params) -> Details:
-    limits: dict[str, JsonValue] = {
+def _details(nodes: Sequence[NodeNetwork], params: Params) -> results.Details:
+    limits: dict[str, results.JsonValue] = {
         node.node: node.limit_bytes_per_s for node in nodes if node.limit_bytes_per_s is not None
     }
-    episodes: dict[str, JsonValue] = {
+    episodes: dict[str, results.JsonValue] = {
         node.node: [
             {
                 "start": item.start_s,
@@ -262,9 +235,9 @@ def _details(nodes: Sequence[NodeNetwork], params: Params) -> Details:
     return {"limit_bytes_per_s": limits, "limit_source": source, "episodes": episodes}
 
 
-def _finding(episodes: Sequence[Episode], share: float, params: Params) -> Finding:
+def _finding(episodes: Sequence[Episode], share: float, params: Params) -> results.Finding:
     longest = max(episodes, key=lambda item: item.duration_s)
-    least = busy_from(
+    least = usage.busy_from(
         longest.limit_bytes_per_s,
         busy_pct=params.network_threshold,
         floor_bytes_per_s=params.floor_bytes_per_s,
@@ -273,8 +246,8 @@ def _finding(episodes: Sequence[Episode], share: float, params: Params) -> Findi
     return (AT_OWN_MAXIMUM if is_own else AT_LIMIT).finding(
         measured=round(longest.mean_bytes_per_s, 1),
         threshold=round(least, 1),
-        where=Where(node=longest.node, start_s=longest.start_s, end_s=longest.end_s),
-        severity=Severity.WARNING if is_own else kit.fault_severity(share),
+        where=results.Where(node=longest.node, start_s=longest.start_s, end_s=longest.end_s),
+        severity=results.Severity.WARNING if is_own else kit.fault_severity(share),
         share=None if is_own else share,
         share_pct=100 * share,
         n_episodes=len(episodes),
@@ -283,31 +256,27 @@ def _finding(episodes: Sequence[Episode], share: float, params: Params) -> Findi
     )
 
 
-def _exhibits(episodes: Sequence[Episode]) -> list[Exhibit]:
-    what = "network busy, GPU idle"
+def _exhibits(episodes: Sequence[Episode]) -> list[results.Exhibit]:
+    when = [
+        kit.Interval(
+            node=its.node,
+            device="",
+            what="network busy, GPU idle",
+            start_s=its.start_s,
+            end_s=its.end_s,
+        )
+        for its in episodes
+    ]
+    title = "When a GPU idled while the network was busy"
+    caption = "Means over the ticks in which a GPU idled and the node received at its limit."
     return [
-        kit.intervals(
-            [
-                kit.Interval(
-                    node=item.node, device="", what=what, start_s=item.start_s, end_s=item.end_s
-                )
-                for item in episodes
-            ],
-            title="When a GPU idled while the network was busy",
-            role=Role.IDLE,
-        ),
-        kit.table(
-            "episodes",
-            episodes,
-            Episode,
-            title="Episodes",
-            caption="Means over the ticks in which a GPU idled and the node received at its limit.",
-        ),
+        kit.intervals(when, title=title, role=results.Role.IDLE),
+        kit.table("episodes", episodes, Episode, title="Episodes", caption=caption),
     ]
 
 
 RULE = Rule(
-    id=RuleId("NetworkBottleneck"),
+    id=results.RuleId("NetworkBottleneck"),
     title="Network bottlenecks",
     about=ABOUT,
     needs=(Need.SYSTEM,),

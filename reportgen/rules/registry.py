@@ -20,6 +20,7 @@ _OF_SAMPLES = (
     "overall_framework_metrics",
     "max_initialization_time",
     "step_outlier",
+    "long_pause",
     "step_periodicity",
     "low_gpu_utilization",
     "load_balancing",

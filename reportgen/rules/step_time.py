@@ -29,22 +29,19 @@ inside it (docs/definitions.md, Steps of a trace)."""
 NO_STEPS = "Nothing in the trace tells steps: call prof.step() in the loop."
 ABOUT = About(
     checks="How long training steps take, and which are much slower than the others.",
-    reading=(
-        "A step lasts from its start to the start of the next; the last one to its own end. GPU "
-        "busy is the time in which operations launched in the step ran."
-    ),
+    reading="""A step lasts from its start to the start of the next; the last one to its own end.
+        GPU busy is the time in which operations launched in the step ran.""",
     advice="Look at what the slow steps do that the others do not.",
     section=results.Section(id="steps", title="Steps", order=50),
     hint_when_skipped="Call prof.step() at the end of each training step.",
 )
 SLOW = kit.Message(
     id="STEPT-1",
+    cause=results.Cause.RANDOM_SLOW_STEPS,
     title="{some} {n_slow:verb take} more than {threshold:g} times the median",
-    text=(
-        "{n_slow:verb Steps/Step} {names} of {rank.node}; the slowest takes {slowest:ns}, the "
-        "median is {rank.p50_ns:ns}. Without their excess the recorded steps would take "
-        "{lost:pct} less."
-    ),
+    text="""{n_slow:verb Steps/Step} {names} of {rank.node}; the slowest takes {slowest:ns}, the
+        median is {rank.p50_ns:ns}. Without their excess the recorded steps would take {lost:pct}
+        less.""",
     advice="Look for evaluation, checkpoints, logging or recompilation in these steps.",
     unit="times the median",
     exhibit="steps",
@@ -63,11 +60,9 @@ TIMES = "Step times: median {p50_ns:ns}, p95 {p95_ns:ns}, p99 {p99_ns:ns}"
 INCOMPLETE = kit.Message(
     id="STEPT-3",
     title="The first recorded step seems incomplete",
-    text=(
-        "It launched {r.first_step_gpu_ops:n} GPU operations on {r.node}, where a step launches "
-        "{r.median_step_gpu_ops:,g} (median): what ran before the recording was ready is missing, "
-        "and the step may be no measure of the others."
-    ),
+    text="""It launched {r.first_step_gpu_ops:n} GPU operations on {r.node}, where a step launches
+        {r.median_step_gpu_ops:,g} (median): what ran before the recording was ready is missing, and
+        the step may be no measure of the others.""",
     advice="Give the profiler's schedule a warm-up step before the active ones.",
     exhibit="step_percentiles",
 )
@@ -84,13 +79,12 @@ class Params:
         source="docs/definitions.md, Steps of a trace",
         minimum=1,
     )
-    least_steps: int = param(
+    least_steps: int = kit.count(
         4,
+        "fewer have no median",
         unit="steps",
-        meaning="fewer have no median",
         source="of three steps one slow one moves the median",
         minimum=2,
-        is_whole=True,
     )
 
 
@@ -164,11 +158,9 @@ def judge(ranks: Sequence[tuple[int, RankSteps | None]], params: Params) -> Outc
         traced,
         RankSteps,
         title="Step times by rank",
-        caption=(
-            "Percentiles of the periods; gpu_busy_pct is the share of them in which a GPU "
-            "operation ran, the mean of the rank's GPUs. The last columns count the operations "
-            "that a step launched."
-        ),
+        caption="""Percentiles of the periods; gpu_busy_pct is the share of them in which a GPU
+            operation ran, the mean of the rank's GPUs. The last columns count the operations that a
+            step launched.""",
     )
     points = ("p50", "p95", "p99", "max")
     return Outcome(
@@ -202,7 +194,7 @@ def _slow(traced: Sequence[RankSteps], params: Params) -> results.Finding | None
     if not long or lost <= 0:
         return None
     rows = np.flatnonzero(steps.period_ns > times * rank.p50_ns)
-    longest = int(rows[steps.period_ns[rows].argmax()])
+    longest = rows[steps.period_ns[rows].argmax()]
     slowest_ns = int(steps.period_ns[longest])
     start_s = seconds(rank.origin_ns + int(steps.start_ns[longest]))
     return SLOW.finding(
@@ -259,9 +251,10 @@ def _histogram(traced: Sequence[RankSteps], every: Mapping[str, Any]) -> results
 
 
 def _all(traced: Sequence[RankSteps]) -> results.Exhibit:
-    def joined(name: str) -> Times:
-        return np.concatenate([getattr(rank.steps, name) for rank in traced])
-
+    number, period_ns, gpu_busy_ns = (
+        np.concatenate([getattr(rank.steps, name) for rank in traced])
+        for name in ("number", "period_ns", "gpu_busy_ns")
+    )
     # Instants of the trace's own clock are divided as whole numbers of any size.
     starts_us = [
         (rank.clock_ns + start_ns) / NS_PER_US
@@ -273,18 +266,16 @@ def _all(traced: Sequence[RankSteps]) -> results.Exhibit:
         "steps",
         results.ExhibitKind.TABLE,
         title="All steps",
-        caption=(
-            "period_us lasts to the start of the next step, that of a last one to its own end; "
-            "gpu_busy_us is the union of the GPU operations launched in the step, added up over "
-            "devices. start_us is in the trace's own clock."
-        ),
+        caption="""period_us lasts to the start of the next step, that of a last one to its own end;
+            gpu_busy_us is the union of the GPU operations launched in the step, added up over
+            devices. start_us is in the trace's own clock.""",
         columns=[
             results.column("rank", "", ranks, type=results.ColumnType.INT),
-            results.column("step", "", joined("number"), type=results.ColumnType.INT),
+            results.column("step", "", number, type=results.ColumnType.INT),
             *kit.floats(
                 ("start_us", "us", starts_us),
-                ("period_us", "us", joined("period_ns") / NS_PER_US),
-                ("gpu_busy_us", "us", joined("gpu_busy_ns") / NS_PER_US),
+                ("period_us", "us", period_ns / NS_PER_US),
+                ("gpu_busy_us", "us", gpu_busy_ns / NS_PER_US),
             ),
         ],
     )

@@ -1,12 +1,7 @@
 """Where bytes live: one protocol, one module per kind of place, chosen by the path's scheme."""
 
 from reportgen.storage.local import LocalLocation, at_home
-from reportgen.storage.location import (
-    LINK,
-    Location,
-    ObjectInfo,
-    read_blocks,
-)
+from reportgen.storage.location import LINK, Location, ObjectInfo, read_blocks
 from reportgen.storage.opening import is_remote, open_location
 
 __all__ = [

@@ -14,13 +14,10 @@ LINK = "a link"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ObjectInfo:
-    """One file of a place.
+    """One file of a place, by its path below the place's root, with forward slashes.
 
-    Attributes:
-        key: path below the place's root, with forward slashes on every system.
-        size_bytes: its size when it was listed.
-        version: its version (ETag) when it was listed, where the place has versions.
-        problem: why it cannot be read (``"a link"``); empty for a plain file.
+    ``version`` (ETag) and ``size_bytes`` are those when it was listed; ``problem`` says why it
+    cannot be read (``"a link"``), empty for a plain file.
     """
 
     key: str
@@ -88,11 +85,7 @@ def read_blocks(
 ) -> Iterator[bytes]:
     """Yield a file in blocks, so that it need not fit into memory; errors as ``read_bytes``.
 
-    Args:
-        location: where it lies.
-        key: its key there.
-        size_bytes: its size when it was listed; what was added since then is not read.
-        block_bytes: bytes of a block.
+    What was added since it was listed with ``size_bytes`` is not read.
     """
     for start in range(0, size_bytes, block_bytes):
         yield location.read_range(key, start, min(block_bytes, size_bytes - start))

@@ -13,11 +13,9 @@ _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://")
 
 
 def open_location(path: str, *, listed: Mapping[str, Listed] | None = None) -> Location:
-    """Open a place by the scheme of its path; without a scheme it is a local folder.
+    """Open a place by the scheme of its path (``file:``, ``s3:``); without one a local folder.
 
-    Args:
-        path: ``job/``, ``/data/job``, ``file:///data/job``, ``s3://bucket/job``.
-        listed: what is known of files from listing them before; only buckets look at it.
+    ``listed`` is what is known of files from listing them before; only buckets look at it.
 
     Raises:
         LocationError: no such folder, not a folder, or a scheme that cannot be read.

@@ -32,10 +32,8 @@ class _Run:
 def read_ahead(keys: Sequence[str], sizes_bytes: Sequence[int], fetch: Fetch) -> Iterator[Fetched]:
     """Yield the content of files in the order of the keys, or why one cannot be read.
 
-    Args:
-        keys: the files.
-        sizes_bytes: about how large each is; 0 where nobody knows.
-        fetch: gets one file; called in several threads.
+    ``sizes_bytes`` is about how large each is, 0 where nobody knows; ``fetch`` gets one file and is
+    called in several threads.
 
     Raises:
         PlaceError: nothing more can be read.
@@ -62,7 +60,6 @@ def read_ahead(keys: Sequence[str], sizes_bytes: Sequence[int], fetch: Fetch) ->
 
 
 def _runs(keys: Sequence[str], sizes_bytes: Sequence[int]) -> list[_Run]:
-    """Cut the keys into runs: short enough that every thread gets several."""
     most_files = max(1, min(_RUN_FILES, len(keys) // (2 * N_THREADS)))
     runs: list[_Run] = []
     run: list[str] = []

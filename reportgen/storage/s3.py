@@ -163,7 +163,6 @@ class S3Location:
         return content
 
     def _get(self, key: str, options: GetOptions) -> tuple[bytes, ObjectInfo]:
-        """Return an object's content, and what the store says about it."""
         import obstore
 
         def fetch() -> tuple[bytes, ObjectInfo]:

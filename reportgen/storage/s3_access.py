@@ -99,9 +99,6 @@ class _WithoutRedirects(urllib.request.HTTPRedirectHandler):
 def amazon_address(region: str) -> str:
     """Return where Amazon's own store is asked about buckets: each partition knows only its own.
 
-    Args:
-        region: of the user.
-
     Example:
         >>> amazon_address("eu-central-1"), amazon_address("cn-north-1")
         ('https://s3.amazonaws.com', 'https://s3.cn-north-1.amazonaws.com.cn')

@@ -36,10 +36,8 @@ def find_credentials(region: str) -> Mapping[str, Any]:
     """Return what ``S3Store`` needs to sign requests.
 
     In this order: none when unsigned, keys of the environment, a web identity, profiles (with the
-    extra ``aws``), the role of the container, the role of the instance.
-
-    Args:
-        region: whose token service is asked where the environment and the profile name no region.
+    extra ``aws``), the role of the container, the role of the instance. The token service of
+    ``region`` is asked where environment and profile name none.
 
     Raises:
         PlaceError: nothing was found (the message says where was looked), or what was found
@@ -60,7 +58,7 @@ def find_credentials(region: str) -> Mapping[str, Any]:
         raise PlaceError(
             "No AWS credentials found (looked at: environment, profiles, container role, "
             "instance role).",
-            hint="Run `aws sso login`, set AWS_PROFILE, or pass --no-sign-request." + _say_extra(),
+            hint="Run `aws sso login`, set AWS_PROFILE, or pass --no-sign-request." + _extra_hint(),
         )
     return found
 
@@ -70,7 +68,7 @@ def is_unsigned() -> bool:
     return os.environ.get("AWS_SKIP_SIGNATURE", "").lower() in {"1", "true"}
 
 
-def _say_extra() -> str:
+def _extra_hint() -> str:
     is_needed = bool(_profile_files()) and not _has_extra()
     return f" To read profiles: {_EXTRA}." if is_needed else ""
 
@@ -171,7 +169,6 @@ def _from_obstore(region: str) -> Mapping[str, Any] | None:
 
 
 def _metadata_endpoint() -> Mapping[str, str]:
-    """Return the address of the metadata service, where it is not the usual one."""
     is_v6 = os.environ.get("AWS_EC2_METADATA_SERVICE_ENDPOINT_MODE", "").lower() == "ipv6"
     address = os.environ.get("AWS_EC2_METADATA_SERVICE_ENDPOINT", "")
     address = address or ("http://[fd00:ec2::254]" if is_v6 else "")
@@ -202,7 +199,6 @@ def _is_set(name: str) -> bool:
 
 
 def _unusable(source: str, why: str) -> PlaceError:
-    """Return the error of credentials that were found and cannot be used."""
     if source == _WEB_IDENTITY:
         subject = "The web identity of this machine"
         hint = f"Check AWS_ROLE_ARN and {_WEB_IDENTITY}, or choose a profile with --profile."

@@ -41,10 +41,7 @@ def kind_of(err: Exception) -> str:
 def explain(err: Exception, *, action: str, url: str) -> LocationError:
     """Return the error to raise instead of one of obstore's.
 
-    Args:
-        err: what obstore raised.
-        action: the permission that was used, ``s3:GetObject``.
-        url: the bucket or object, ``s3://bucket/key``.
+    ``action`` is the permission that was used, ``s3:GetObject``; ``url`` the bucket or object.
     """
     kind = kind_of(err)
     if kind == "empty":

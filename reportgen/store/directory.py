@@ -18,10 +18,7 @@ def save(
 ) -> tuple[Path, ...]:
     """Write a report into an empty or missing folder and return the files written.
 
-    Args:
-        report: the report.
-        report_dir: the folder.
-        originals: the bytes of imported results; their five keys are copied unchanged.
+    The five keys of imported results are copied unchanged from the bytes of ``originals``.
 
     Raises:
         OutputError: a file cannot be written.
@@ -36,10 +33,7 @@ def save(
 
 
 def load(report_dir: str | Path) -> Report:
-    """Read a saved report: ``report.json`` and every result it names that is there.
-
-    Args:
-        report_dir: the folder ``profiler-report`` that ``make-profiler-report`` wrote.
+    """Read ``report.json`` in a folder ``profiler-report``, and the results of it that are there.
 
     Raises:
         LocationError: no such folder, or no ``report.json`` in it.

@@ -27,10 +27,8 @@ def make_staging_folder(output: Path) -> Path:
 def clean_up(output: Path, results: str) -> None:
     """Remove the staging folders of runs that were killed.
 
-    Args:
-        output: the folder that holds the report.
-        results: its folder of results: when a run was killed after it had moved them aside and
-            before the new ones were there, they are put back, for their page is still there.
+    When a run was killed after it had moved the ``results`` aside and before the new ones were
+    there, they are put back, for their page is still there.
     """
     leftovers = [path for path in sorted(output.glob(f"{_PREFIX}*{_SUFFIX}")) if _is_left(path)]
     for leftover in leftovers:
@@ -66,7 +64,6 @@ def in_use(folder: Path) -> Iterator[None]:
 
 @contextmanager
 def _opened(folder: Path) -> Iterator[int | None]:
-    """Yield a folder's handle; ``None`` where folders cannot be opened, nor locked then."""
     try:
         handle = os.open(folder, os.O_RDONLY)
     except OSError:

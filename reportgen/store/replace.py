@@ -68,11 +68,8 @@ def check_replaceable(
 ) -> None:
     """Refuse to replace what a run of ours did not write.
 
-    Args:
-        output: the folder that will hold the report.
-        keeps_results: whether the folder of results stays as it is.
-        notebook_is_ours: whether the notebook in it is absent or unchanged since it was made.
-        writes: the names of the files that will be written beside the results.
+    ``keeps_results``: the folder of results stays as it is; ``notebook_is_ours``: the notebook is
+    absent or unchanged; ``writes``: the files that will be written beside the results.
 
     Raises:
         WouldOverwriteError: a file that is not ours, or was edited, is in the way.

@@ -43,11 +43,7 @@ def figure(report: Report, rule_id: str, exhibit_id: str) -> Figure:
 
 
 def frame(report: Report, rule_id: str, exhibit_id: str) -> pd.DataFrame:
-    """Return an exhibit as a pandas frame, one column per column; a unit is part of the name.
-
-    Raises:
-        PluginError: the report holds no such rule or exhibit; the message lists those it holds.
-    """
+    """Return an exhibit as a pandas frame, one column per column; errors as ``exhibit``."""
     import pandas as pd
 
     found = _find(report, rule_id, exhibit_id)

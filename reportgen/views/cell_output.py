@@ -23,15 +23,11 @@ NOTEBOOK_ONLY = {"notebook_only": True}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Block:
-    """A piece of a section.
+    """A piece of a section, with a figure of plotly's if it is a chart.
 
-    Attributes:
-        html: the piece itself.
-        figure: plotly's, with colour tokens, if it is a chart.
-        is_for_notebook: whether the page leaves it out, because it has its own.
-        is_panel: whether it stands beside others where the page is wide.
-        fold: words of the fold of the page behind which it waits together with its neighbours of
-            the same words; empty where it is shown at once.
+    ``is_for_notebook``: the page leaves it out, because it has its own. ``is_panel``: it stands
+    beside others where the page is wide. ``fold``: words of the fold behind which it waits together
+    with its neighbours of the same words; empty where it is shown at once.
     """
 
     html: Markup

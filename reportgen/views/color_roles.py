@@ -102,13 +102,10 @@ def hue_of(name: str) -> str | None:
 def inks_of(
     exhibit: Exhibit, names: Sequence[str], roles: Sequence[Role | None] = ()
 ) -> tuple[Ink, ...]:
-    """Return the colour of each line, group or row of an exhibit.
+    """Return the colour of each line, group or row of an exhibit, by its declared role.
 
-    Args:
-        exhibit: its own role is that of all that declare none.
-        names: of the lines, groups or rows; those without any role are coloured by what their
-            names and the exhibit's title speak of, as all were in format 1.
-        roles: what each is about, as far as it is declared.
+    The exhibit's own role is that of all that declare none; those without any role are coloured by
+    what their names and the exhibit's title speak of, as all were in format 1.
     """
     declared = roles or (None,) * len(names)
     guessed = inks(names, exhibit.id, exhibit.title)
@@ -127,10 +124,8 @@ def inks_of_columns(exhibit: Exhibit, columns: Sequence[Column]) -> tuple[Ink, .
 def inks(names: Sequence[str], *context: str) -> tuple[Ink, ...]:
     """Return the colour of each name; those that say little follow the context.
 
-    Args:
-        names: of the lines or groups of one chart.
-        context: texts about the whole chart, such as its id and title, most telling first; only
-            a resource or a part of training that they name counts.
+    That are texts about the whole chart, such as its id and title, most telling first; only a
+    resource or a part of training that they name counts.
     """
     told = [_told(name, names) for name in names]
     strong = next((hue for hue in map(_strong, context) if hue in RESOURCES), None)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from reportgen.report import JobSummary, Report
 from reportgen.text import format_count, format_duration, format_pct
 from reportgen.views.outline import is_of_traces
-from reportgen.views.values import ABSENT, LONGEST_TEXT, say_iso, say_names, shorten
+from reportgen.views.values import ABSENT, LONGEST_TEXT, format_iso, format_names, shorten
 
 _MS_PER_S = 1000
 
@@ -36,6 +36,9 @@ def facts_of(report: Report) -> tuple[Fact, ...]:
         facts.append(_nodes(report, most=3))
     if report.sampling_interval_ms is not None:
         facts.append(Fact(name="Sampled every", text=_interval(report.sampling_interval_ms)))
+    if report.job.running_until:
+        until = _instant(report.job.running_until, report)
+        facts.append(Fact(name="State", text="running", note=f"data until {until}"))
     if report.job.range:
         facts.append(Fact(name="Only a part of the job", text="cut", note=report.job.range))
     return tuple(facts)
@@ -84,7 +87,7 @@ def _interval(interval_ms: int) -> str:
 
 
 def _nodes(report: Report, *, most: int) -> Fact:
-    note = say_names(report.nodes, most=most)
+    note = format_names(report.nodes, most=most)
     listed = shorten(", ".join(report.nodes), most=LONGEST_TEXT).text
     full = listed if listed != note else ""
     return Fact(
@@ -93,7 +96,6 @@ def _nodes(report: Report, *, most: int) -> Fact:
 
 
 def _parts_name(names: Sequence[str]) -> str:
-    """Return what the parts of a job are: machines, or the ranks of kernel traces."""
     n_ranks = sum(name.startswith("rank ") for name in names)
     if not n_ranks:
         return "Nodes"
@@ -103,7 +105,7 @@ def _parts_name(names: Sequence[str]) -> str:
 def _instant(text: str | None, report: Report) -> str:
     if text is not None and report.job.clock != "unix":
         return "not known (the recording has no wall clock)"
-    return say_iso(text)
+    return format_iso(text)
 
 
 def _moment(name: str, text: str | None, unknown: str, report: Report) -> Fact:

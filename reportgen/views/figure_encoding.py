@@ -22,7 +22,7 @@ from reportgen.views.charts.arrays import (
 )
 from reportgen.views.charts.layout import Figure
 from reportgen.views.theme import mapped
-from reportgen.views.values import say_plotly_date
+from reportgen.views.values import plotly_date
 
 _DATE_KEYS = {"bar": ("base",), "scatter": ("x",), "heatmap": ("x",), "box": ("x",)}
 """Where a trace holds instants; a span's ``x`` is its length."""
@@ -53,12 +53,11 @@ def _with_dates(trace: dict[str, Any]) -> dict[str, Any]:
 
 
 def _dated(node: Any) -> list[str | None]:
-    """Return instants, in Unix milliseconds, as plotly writes dates."""
     if isinstance(node, Outline):
         xs, _ = outline(node.time_x.tolist(), node.low.tolist(), node.high.tolist())
     else:
         xs = node.tolist() if isinstance(node, Numbers) else list(node)
-    return [None if at is None else say_plotly_date(at) for at in xs]
+    return [None if at is None else plotly_date(at) for at in xs]
 
 
 def page_form(figure: Figure) -> Figure:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from reportgen.report import Report
-from reportgen.results import Finding, Severity
-from reportgen.text import format_pct
+from reportgen.results import Cause, Finding, Severity
+from reportgen.text import format_pct, join_names
 from reportgen.views.exhibits import anchor_of
 from reportgen.views.outline import link_of, title_of
-from reportgen.views.values import Shown, prose, say, say_interval, shorten
+from reportgen.views.values import Shown, format_interval, format_value, prose, shorten
 
 _WORDS = {Severity.CRITICAL: "Critical", Severity.WARNING: "Warning", Severity.INFO: "Info"}
 _HEADROOM = 1.15
@@ -25,8 +25,8 @@ class Gauge:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Also:
-    """Another finding that tells of the same."""
+class Symptom:
+    """A finding that the one of the card explains."""
 
     title: str
     id: str
@@ -52,14 +52,37 @@ class Card:
     when: str
     gain: str
     gain_note: str
+    part: str
     link: str
     link_text: str
-    also: tuple[Also, ...] = ()
+    cause: str = ""
+    symptoms: tuple[Symptom, ...] = ()
+    evidence: tuple[str, ...] = ()
+    objections: tuple[str, ...] = ()
+    possible_causes: str = ""
 
     @property
     def place(self) -> str:
         """Return node and device in one line, long names shortened."""
         return " · ".join(shown.text for shown in self.places)
+
+
+def cards_of(report: Report) -> list[Card]:
+    """Return one card for each cause, the most important first, with its symptoms below it."""
+    listed = [(item, card_of(item.rule, item.finding, report)) for item in report.findings]
+    present = {item.finding.id for item in report.findings}
+    return [
+        replace(
+            card,
+            symptoms=tuple(
+                Symptom(title=other.title, id=other.id, link=f"#{other.anchor}")
+                for found, other in listed
+                if card.id in found.finding.symptom_of
+            ),
+        )
+        for item, card in listed
+        if present.isdisjoint(item.finding.symptom_of)
+    ]
 
 
 def card_of(rule_id: str, finding: Finding, report: Report) -> Card:
@@ -76,15 +99,22 @@ def card_of(rule_id: str, finding: Finding, report: Report) -> Card:
         title=prose(shorten(finding.title, most=LONGEST_TITLE).text),
         text=prose(finding.text),
         advice=prose(finding.advice),
-        measured="" if finding.measured is None else prose(say(finding.measured, finding.unit)),
-        threshold=_say_threshold(finding),
+        measured=""
+        if finding.measured is None
+        else prose(format_value(finding.measured, finding.unit)),
+        threshold=_format_threshold(finding),
         gauge=gauge_of(finding),
         places=tuple(shorten(part) for part in (where.node, where.device) if part),
-        when=prose(say_interval(where.start_s, where.end_s, is_unix=is_unix)),
+        when=prose(format_interval(where.start_s, where.end_s, is_unix=is_unix)),
         gain=gain,
         gain_note=gain_note,
+        part=_part(finding),
         link=link_of(rule_id, finding, report),
         link_text=title_of(rule_id, report),
+        cause=_words(finding.cause),
+        evidence=tuple(prose(item.text) for item in finding.evidence if not item.is_against),
+        objections=tuple(prose(item.text) for item in finding.evidence if item.is_against),
+        possible_causes=join_names([_words(cause) for cause in finding.possible_causes]),
     )
 
 
@@ -100,12 +130,12 @@ def gauge_of(finding: Finding) -> Gauge | None:
     )
 
 
-def _say_threshold(finding: Finding) -> str:
+def _format_threshold(finding: Finding) -> str:
     """Write the threshold; a unit of several words stands behind the measured value alone."""
     if finding.threshold is None:
         return ""
     is_repeated = finding.measured is not None and " " in finding.unit
-    return prose(say(finding.threshold, "" if is_repeated else finding.unit))
+    return prose(format_value(finding.threshold, "" if is_repeated else finding.unit))
 
 
 def _gain(finding: Finding) -> tuple[str, str]:
@@ -116,3 +146,16 @@ def _gain(finding: Finding) -> tuple[str, str]:
     if estimate.speedup_at_most is None:
         return f"{share} of the time", ""
     return f"up to {estimate.speedup_at_most:.2f}× faster", f"at most {share} of the time"
+
+
+def _part(finding: Finding) -> str:
+    """Return what the cause takes beside larger ones, where that is less than its bound."""
+    share, part = finding.estimate, finding.attributed_ratio
+    if share is None or part is None or part >= share.share_ratio:
+        return ""
+    return f"{format_pct(100 * part)} of the time"
+
+
+def _words(cause: str) -> str:
+    """Return a word for a cause as people write it; nothing for a mere observation."""
+    return "" if cause == Cause.OBSERVATION else cause.replace("_", " ")

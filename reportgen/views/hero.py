@@ -120,14 +120,16 @@ def _gpu_picture(result: RuleResult, budget: Exhibit, link: str) -> Picture:
     usd = float(price) / _S_PER_HOUR if isinstance(price, int | float) else None
     shown = _folded(parts, words)
     n_gpus = _count_gpus(result)
-    whole = _say_whole(total_s, n_gpus) + (f", {say_usd(total_s * usd)}" if usd is not None else "")
+    whole = _format_whole(total_s, n_gpus) + (
+        f", {format_usd(total_s * usd)}" if usd is not None else ""
+    )
     window = f". {budget.caption}" if words.has_window and budget.caption else ""
     return Picture(
         says=_says(parts, usd, words, outside_s=_worked_outside_s(result, parts, words)),
         whole=f"{whole}{window}",
         alt=f"Bar of all GPU time, {whole}: {_listed(shown)}.",
         link=link,
-        segments=_segments(shown, [_say_amount(part.value, usd) for part in shown]),
+        segments=_segments(shown, [_format_amount(part.value, usd) for part in shown]),
         headings=_headings(shown, words.groups),
     )
 
@@ -277,7 +279,7 @@ def _says(
     unmeasured_pct = pcts.get(words.unmeasured, 0.0)
     if unmeasured_pct >= _UNTOLD_FROM_PCT:
         return f"{format_pct(unmeasured_pct)} of the GPUs' time {_NOT_MEASURED}"
-    lost = say_usd(idle_s * usd) if usd is not None else _say_hours(idle_s)
+    lost = format_usd(idle_s * usd) if usd is not None else _format_hours(idle_s)
     idled = f"{format_pct(idle_pct)} of it ({lost}) was lost {_cause(idle, words)}" if idle else ""
     aside = f"{format_pct(aside_pct)} of it {words.aside_says}"
     if idle_pct >= TOLD_FROM_PCT:
@@ -291,33 +293,31 @@ def _says(
 
 
 def _cause(idle: Sequence[_Part], words: PartWords) -> str:
-    """Return to what idle time was lost: ``waiting, mostly for I/O``."""
     largest = max(idle, key=lambda part: part.value).key
     verb = "idling" if largest in words.gaps else "waiting"
     cause = words.causes[largest]
     return f"{verb} {cause}" if len(idle) == 1 else f"{verb}, mostly {cause}"
 
 
-def _say_whole(total_s: float, n_gpus: int) -> str:
+def _format_whole(total_s: float, n_gpus: int) -> str:
     gpus = plural(n_gpus, "GPU")
     if n_gpus <= 1:
         return f"{gpus if n_gpus else 'all GPUs'}, {format_duration(total_s)}"
-    return f"{gpus} × {format_duration(total_s / n_gpus)} = {_say_hours(total_s)} of GPU time"
+    return f"{gpus} × {format_duration(total_s / n_gpus)} = {_format_hours(total_s)} of GPU time"
 
 
-def _say_amount(value_s: float, usd: float | None) -> str:
-    return _say_hours(value_s) + (f" · {say_usd(value_s * usd)}" if usd is not None else "")
+def _format_amount(value_s: float, usd: float | None) -> str:
+    return _format_hours(value_s) + (f" · {format_usd(value_s * usd)}" if usd is not None else "")
 
 
-def _say_hours(value_s: float) -> str:
-    """Write GPU time: hours from one on, else as a duration."""
+def _format_hours(value_s: float) -> str:
     hours = value_s / _S_PER_HOUR
     if hours < 1:
         return format_duration(value_s)
     return f"{hours:,.0f} h" if hours >= _WHOLE_HOURS_FROM else f"{hours:.1f} h"
 
 
-def say_usd(amount: float) -> str:
+def format_usd(amount: float) -> str:
     """Write money: cents below a thousand dollars."""
     return f"${amount:,.0f}" if amount >= 1000 else f"${amount:,.2f}"
 

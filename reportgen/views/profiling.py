@@ -7,7 +7,7 @@ from reportgen.report import Report
 from reportgen.results import Exhibit, ExhibitKind, exhibit
 from reportgen.text import format_duration, plural
 from reportgen.units import NS_PER_S, iso_utc
-from reportgen.views.values import say_iso
+from reportgen.views.values import format_iso
 
 _NOT_CONFIGURED = "not configured"
 _LAST_S = 4_102_444_800
@@ -24,7 +24,7 @@ def profiling_table(profiling: Profiling) -> Exhibit:
         elif window is None or profiling.is_disabled:
             rows.append((kind.value, _NOT_CONFIGURED, ""))
         else:
-            rows.append((kind.value, say_window(window), _details(window)))
+            rows.append((kind.value, format_window(window), _details(window)))
     if profiling.rules:
         rows.append(("checks by SageMaker", ", ".join(profiling.rules), ""))
     names, extents, details = zip(*rows, strict=True)
@@ -61,10 +61,10 @@ def why_not_recorded(kind: ProfilingKind | None, report: Report) -> str:
     window = asked.window(kind)
     if window is None:
         return f"Not configured: the profiler was not asked for it ({kind.value})."
-    return f"It was configured ({say_window(window)}), but nothing of it was found."
+    return f"It was configured ({format_window(window)}), but nothing of it was found."
 
 
-def say_window(window: ProfiledWindow) -> str:
+def format_window(window: ProfiledWindow) -> str:
     """Write the steps or the time that a window covers: ``3 steps from step 5``."""
     if window.start_step is not None or window.n_steps is not None:
         first = "of any number" if window.start_step is None else f"from step {window.start_step:,}"
@@ -87,7 +87,7 @@ def _interval(profiling: Profiling) -> str:
 def _instant(time_s: float) -> str:
     if not 0 < time_s < _LAST_S:
         return f"{time_s:g} s since 1970"
-    return say_iso(iso_utc(round(time_s * NS_PER_S)))
+    return format_iso(iso_utc(round(time_s * NS_PER_S)))
 
 
 def _details(window: ProfiledWindow) -> str:

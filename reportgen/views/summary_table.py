@@ -21,8 +21,8 @@ from reportgen.views.values import (
     ABSENT,
     Shown,
     exactly,
+    format_instant,
     heading_of,
-    say_instant,
     shorten,
     shown_value,
 )
@@ -146,7 +146,7 @@ def _reach(*parts: Sequence[float | None]) -> tuple[float | None, ...]:
 def _instant(time_s: float | None, *, is_unix: bool) -> Shown:
     if time_s is None:
         return Shown(text=ABSENT)
-    return Shown(text=say_instant(time_s, is_unix=is_unix), exact=exactly(time_s))
+    return Shown(text=format_instant(time_s, is_unix=is_unix), exact=exactly(time_s))
 
 
 def _instant_head(text: str, *, is_unix: bool) -> Head:

@@ -12,13 +12,13 @@ from reportgen.views.values import (
     Shown,
     exact_name,
     exactly,
+    format_column,
+    format_instant,
+    format_moment,
     heading_of,
     instant_scale,
     is_instant,
     is_moment,
-    say_column,
-    say_instant,
-    say_moment,
     shown_value,
 )
 
@@ -36,14 +36,10 @@ _DAY_LENGTH = len("2026-07-03")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Head:
-    """A column's heading.
+    """A column's heading: ``name`` as data, ``text`` as printed, and under it a ``note``.
 
-    Attributes:
-        text: what is printed.
-        note: under it: the zone, and the day if all instants lie on one.
-        name: the column's name as data.
-        is_number: whether it is set flush right.
-        is_instant: whether the exact values are Unix seconds.
+    The note is the zone, and the day if all instants lie on one; ``is_number`` columns are set
+    flush right; the exact values of ``is_instant`` columns are Unix seconds.
     """
 
     text: str
@@ -143,7 +139,7 @@ def _common_day(columns: Sequence[Column]) -> str | None:
 def _instants(column: Column, stop: int) -> list[str]:
     """Write a column's instants; those in µs to the microsecond."""
     scale = instant_scale(column)
-    write = say_instant if scale == 1 else say_moment
+    write = format_instant if scale == 1 else format_moment
     return [
         write(value * scale) if isinstance(value, int | float) else ABSENT
         for value in column.values[:stop]
@@ -169,7 +165,6 @@ def _holds_something(column: Column) -> bool:
 
 
 def _row_units(exhibit: Exhibit) -> tuple[str, ...] | None:
-    """Return the unit of each row where a column says it, else ``None``."""
     found = next((column for column in exhibit.columns if column.name == UNIT_COLUMN), None)
     if found is None or found.type is not ColumnType.TEXT:
         return None
@@ -191,7 +186,7 @@ def _cells(
     if is_moment(column):
         return [_moment(value, instant_scale(column)) for value in values]
     if column.type is ColumnType.FLOAT and not column.unit and row_units is None:
-        texts = zip(say_column(numbers(values)), values, strict=True)
+        texts = zip(format_column(numbers(values)), values, strict=True)
         return [Shown(text=text, exact=exactly(value)) for text, value in texts]
     if row_units is not None and not column.unit:
         pairs = zip(values, row_units[:stop], strict=True)

@@ -50,11 +50,8 @@ _BYTE_RATES = frozenset({"bytes/s", "B/s"})
 class Shown:
     """A text that fits its place.
 
-    Attributes:
-        text: what is printed.
-        full: the whole of a name that was shortened, else empty.
-        exact: the value as the JSON has it, where the text says less; else empty.
-        unit: of ``exact``, where the column does not say it.
+    ``full`` is the whole of a name that was shortened, ``exact`` the value as the JSON has it where
+    the text says less, ``unit`` that of ``exact`` where the column does not say it; else empty.
     """
 
     text: str
@@ -76,7 +73,7 @@ def prose(text: str) -> str:
     return _WITHIN_DURATION.sub("\u00a0", _NUMBER_AND_UNIT.sub("\u00a0", text))
 
 
-def say_names(names: Sequence[str], *, most: int = 3) -> str:
+def format_names(names: Sequence[str], *, most: int = 3) -> str:
     """List the first few names: ``algo-1, algo-2 and 62 more``."""
     listed = ", ".join(shorten(name, most=_LONGEST_LISTED).text for name in names[:most])
     return f"{listed} and {len(names) - most:,} more" if len(names) > most else listed
@@ -127,7 +124,7 @@ def instant_scale(column: Column) -> float:
     return 1e-6 if column.name.endswith("_us") else 1.0
 
 
-def say(value: Scalar, unit: str) -> str:
+def format_value(value: Scalar, unit: str) -> str:
     """Write a value with its unit; ``None`` is a dash, never a zero."""
     if value is None:
         return ABSENT
@@ -136,14 +133,14 @@ def say(value: Scalar, unit: str) -> str:
     if isinstance(value, str):
         return clean(value)
     if unit in _SECONDS_PER:
-        return _say_seconds(value, _SECONDS_PER[unit])
+        return _format_seconds(value, _SECONDS_PER[unit])
     if unit in _BYTES:
         return format_bytes(_three_digits(value))
     if unit in _BYTE_RATES:
         return f"{format_bytes(_three_digits(value))}/s"
     if unit == "%":
         return format_pct(value)
-    number = say_number(value)
+    number = format_number(value)
     return f"{number} {_unit_after(number, clean(unit))}" if unit else number
 
 
@@ -152,8 +149,7 @@ def _unit_after(number: str, unit: str) -> str:
     return unit[:-1] if number == "1" and _COUNTED.search(unit) else unit
 
 
-def _say_seconds(duration: float, s_per_unit: float) -> str:
-    """Write a duration; what is below a second is rounded in its own unit, as sentences do."""
+def _format_seconds(duration: float, s_per_unit: float) -> str:
     if not duration:
         return "0 s"
     is_short = abs(duration * s_per_unit) < 1
@@ -169,7 +165,7 @@ def shown_value(value: Scalar, unit: str, *, row_unit: str = "") -> Shown:
     """Write a value for a table's cell, its exact number beside it."""
     if isinstance(value, str):
         return shorten(value)
-    return Shown(text=say(value, unit), exact=exactly(value), unit=row_unit)
+    return Shown(text=format_value(value, unit), exact=exactly(value), unit=row_unit)
 
 
 def exactly(value: Scalar) -> str:
@@ -187,7 +183,7 @@ def exact_name(column: Column) -> str:
     return f"{name} ({clean(column.unit)})"
 
 
-def say_number(value: float) -> str:
+def format_number(value: float) -> str:
     """Write a number without a unit: thousands apart, four significant digits of a fraction."""
     if isinstance(value, int) or (value == int(value) and abs(value) < 1e15):
         return format_count(int(value))
@@ -196,7 +192,7 @@ def say_number(value: float) -> str:
     return f"{value:.4g}"
 
 
-def say_column(values: Sequence[float | None]) -> list[str]:
+def format_column(values: Sequence[float | None]) -> list[str]:
     """Write the numbers of one column with the same number of decimals, so that they compare."""
     sizes = [abs(value) for value in values if value]
     top = max(sizes, default=0.0)
@@ -209,7 +205,7 @@ def say_column(values: Sequence[float | None]) -> list[str]:
     return [ABSENT if value is None else f"{value:,.{decimals}f}" for value in values]
 
 
-def say_instant(time_s: float, *, is_unix: bool = True) -> str:
+def format_instant(time_s: float, *, is_unix: bool = True) -> str:
     """Write an instant: UTC to the tenth of a second, or seconds since the recording began."""
     if not is_unix or not 0 <= time_s < _LATEST_S:
         return f"{time_s:,.3f} s"
@@ -217,25 +213,25 @@ def say_instant(time_s: float, *, is_unix: bool = True) -> str:
     return f"{moment:%Y-%m-%d %H:%M:%S}.{moment.microsecond // 100_000}"
 
 
-def say_moment(time_s: float) -> str:
+def format_moment(time_s: float) -> str:
     """Write an instant to the microsecond, for what lies closer than a tenth of a second.
 
     Example:
-        >>> say_moment(1_783_071_021.250001)
+        >>> format_moment(1_783_071_021.250001)
         '2026-07-03 09:30:21.250001'
     """
     if not _EARLIEST_S <= time_s < _LATEST_S:
-        return say_instant(time_s, is_unix=False)
+        return format_instant(time_s, is_unix=False)
     return f"{datetime.fromtimestamp(time_s, tz=UTC):%Y-%m-%d %H:%M:%S.%f}"
 
 
-def say_plotly_date(time_ms: float) -> str | None:
+def plotly_date(time_ms: float) -> str | None:
     """Write an instant as plotly's date axes take it: UTC, to the microsecond, short where whole.
 
     What lies in no year from 1 to 9999 is ``None``: nothing can be drawn there.
 
     Example:
-        >>> say_plotly_date(1_783_071_021_500.0), say_plotly_date(1_783_071_000_000.0)
+        >>> plotly_date(1_783_071_021_500.0), plotly_date(1_783_071_000_000.0)
         ('2026-07-03 09:30:21.5', '2026-07-03 09:30')
     """
     if not _EARLIEST_S <= time_ms / 1000 < _LATEST_S:
@@ -248,21 +244,21 @@ def say_plotly_date(time_ms: float) -> str | None:
     return f"{moment:%Y-%m-%d %H:%M:%S}{'.' if fraction else ''}{fraction}"
 
 
-def say_iso(text: str | None) -> str:
+def format_iso(text: str | None) -> str:
     """Write an ISO 8601 instant of ``report.json`` for people, with its zone."""
     if text is None:
         return ABSENT
     return f"{text[:10]} {text[11:19]} UTC" if text.endswith("Z") else clean(text)
 
 
-def say_interval(start_s: float | None, end_s: float | None, *, is_unix: bool) -> str:
+def format_interval(start_s: float | None, end_s: float | None, *, is_unix: bool) -> str:
     """Write when something happened and for how long; empty when it is not known."""
     if start_s is None:
         return ""
     zone = " UTC" if is_unix else ""
     if end_s is None or end_s <= start_s:
         return f"{_bare(start_s, is_unix=is_unix)}{zone}"
-    start, end = (say_instant(time_s, is_unix=is_unix) for time_s in (start_s, end_s))
+    start, end = (format_instant(time_s, is_unix=is_unix) for time_s in (start_s, end_s))
     if is_unix and end_s - start_s >= _WHOLE_SECONDS_FROM_S:
         start, end = start[:-2], end[:-2]
     length = format_duration(end_s - start_s)
@@ -275,11 +271,11 @@ def say_interval(start_s: float | None, end_s: float | None, *, is_unix: bool) -
 
 def _bare(time_s: float, *, is_unix: bool) -> str:
     """Write an instant, a whole second without a tenth: AWS's rules know the minute alone."""
-    text = say_instant(time_s, is_unix=is_unix)
+    text = format_instant(time_s, is_unix=is_unix)
     return text.removesuffix(".0") if is_unix else text
 
 
-def say_bytes_exact(size_bytes: int) -> str:
+def format_bytes_exact(size_bytes: int) -> str:
     """Write a number of bytes both ways: ``1.56 MB (1,555,200 B)``."""
     if abs(size_bytes) < 1000:
         return f"{format_count(size_bytes)} B"

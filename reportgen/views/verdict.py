@@ -138,7 +138,6 @@ def _unlooked(report: Report) -> str:
 
 
 def _inapplicable(report: Report) -> list[str]:
-    """Return why rules do not apply to the job, one text for each of them."""
     return [
         entry.reason.text
         for rule_id, entry in report.rules.items()

@@ -13,7 +13,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from reportgen.explore.profiles import PythonProfiles, say_own_time, top_functions
+from reportgen.explore.profiles import PythonProfiles, describe_own_time, top_functions
 from reportgen.formats.python_profile.names import profile_key
 from reportgen.formats.python_profile.reading import read_profiles
 
@@ -139,16 +139,16 @@ def test_profiles_that_cover_slow_batches_name_what_is_no_training(tmp_path: Pat
     assert profiles.covering(between, origin_us=origin_us) == ()
     functions, _ = profiles.functions(found)
     assert functions.loc[functions["function"] == "busy", "calls"].tolist() == [4]
-    assert "busy (" in say_own_time(functions)
+    assert "busy (" in describe_own_time(functions)
     nothing, _ = profiles.functions(())
-    assert say_own_time(nothing) == "There is no Python profile for this window."
+    assert describe_own_time(nothing) == "There is no Python profile for this window."
 
 
 def test_own_time_is_told_in_shares(tmp_path: Path) -> None:
     functions = pd.DataFrame(
         {"function": ["log", "step", "main"], "own_s": [3.0, 6.0, 1.0], "cumulative_s": 0.0}
     )
-    assert say_own_time(functions, n=2) == (
+    assert describe_own_time(functions, n=2) == (
         "Most time of their own in the Python profiles of this window took step (60.0 %), "
         "log (30.0 %)."
     )

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 import reportgen
-from reportgen.explore import Job, activity, compare, selections, statistics, utilization_within
+from reportgen.explore import Job, causes, compare, selections, statistics, utilization_within
 from tests.explore import second_look
 from tests.explore.second_look import Sums
 from tests.shared_data import ORACLE_JOBS, SHARED_DATA, needs_shared_data
@@ -102,8 +102,8 @@ def test_what_ran_at_bottlenecks_and_at_work(looked: Looked) -> None:
             zip(rows["nodeID"], rows["timestamp_us"] + looked.job.origin_us, strict=True)
         )
         for steps, ours in (
-            (False, activity.functions_at_rows(looked.job, rows)),
-            (True, activity.phases_at_rows(looked.job, rows)),
+            (False, causes.functions_at_rows(looked.job, rows)),
+            (True, causes.phases_at_rows(looked.job, rows)),
         ):
             assert sums_of(ours) == second_look.sums_at(looked.events, instants, steps=steps)
 
@@ -116,7 +116,7 @@ def test_slow_steps_and_what_ran_in_them(looked: Looked) -> None:
     for ours, expected in ((slow, expected_slow), (normal, expected_normal)):
         keys = zip(ours["nodeID"], ours["start_time_us"] + looked.job.origin_us, strict=True)
         assert set(keys) == set(zip(expected["worker"], expected["start"], strict=True))
-        functions = activity.functions_in_rows(looked.job, ours)
+        functions = causes.functions_in_rows(looked.job, ours)
         assert sums_of(functions) == second_look.sums_in(looked.events, expected)
         sums.append(functions)
     joined = compare(*sums)

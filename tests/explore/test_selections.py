@@ -14,7 +14,7 @@ import pandas as pd
 import pytest
 
 import reportgen
-from reportgen.explore import Job, activity, compare, selections, statistics, utilization_within
+from reportgen.explore import Job, causes, compare, selections, statistics, utilization_within
 from reportgen.profile import SpanTable
 from tests.builders import START_S, Row, timeline_lines, write_system, write_timeline
 
@@ -112,7 +112,7 @@ def test_bottlenecks_are_told_by_their_place_in_the_job(job: Job) -> None:
     assert selections.places_in_job(found, framework).tolist() == [
         "initialization", *["training loop"] * 3, "finalization",
     ]  # fmt: skip
-    assert selections.say_places(found, framework, what="bottlenecks") == (
+    assert selections.describe_places(found, framework, what="bottlenecks") == (
         "5 bottlenecks: 3 in the training loop, 1 in the initialization, 1 in the finalization."
     )
 
@@ -175,18 +175,16 @@ def test_what_ran_at_bottlenecks_counts_once_and_steps_stand_apart(job: Job) -> 
     bottlenecks = selections.cpu_bottlenecks(job.system_metrics())
 
     # Three moments lie in the one slow GetNext (10 s, twice 11 s); none in a conv.
-    assert rows_of(activity.functions_at_rows(job, bottlenecks)) == {
-        "It::GetNext": (1, 4.5e6, 4.5e6)
-    }
-    assert rows_of(activity.phases_at_rows(job, bottlenecks)) == {TRAIN: (1, 6e6, 6e6)}
+    assert rows_of(causes.functions_at_rows(job, bottlenecks)) == {"It::GetNext": (1, 4.5e6, 4.5e6)}
+    assert rows_of(causes.phases_at_rows(job, bottlenecks)) == {TRAIN: (1, 6e6, 6e6)}
     busy = selections.busy_moments(job.system_metrics())
     assert busy["timestamp_us"].tolist() == [6_500_000]  # the end of the first conv belongs to it
-    assert rows_of(activity.functions_at_rows(job, busy)) == {"conv": (1, 1e6, 1e6)}
+    assert rows_of(causes.functions_at_rows(job, busy)) == {"conv": (1, 1e6, 1e6)}
 
 
 def test_slow_steps_are_compared_with_normal_ones(job: Job) -> None:
     slow, normal = selections.split_steps(job.framework_metrics())
-    in_slow, in_normal = (activity.functions_in_rows(job, rows) for rows in (slow, normal))
+    in_slow, in_normal = (causes.functions_in_rows(job, rows) for rows in (slow, normal))
 
     assert rows_of(in_slow) == {"It::GetNext": (1, 4.5e6, 4.5e6), "conv": (1, 1e6, 1e6)}
     # 7 to 9 s touches the GetNext that starts at 9 s: overlap is closed at both ends.
@@ -197,7 +195,7 @@ def test_slow_steps_are_compared_with_normal_ones(job: Job) -> None:
 
 
 def test_functions_of_any_range_are_listed_longest_first(job: Job) -> None:
-    found = activity.functions_between(job, START_S + 6, START_S + 10)
+    found = causes.functions_between(job, START_S + 6, START_S + 10)
 
     assert found["function"].tolist() == ["It::GetNext", "conv"]
     assert found["total_us"].tolist() == [4.5e6, 2e6]
@@ -205,7 +203,7 @@ def test_functions_of_any_range_are_listed_longest_first(job: Job) -> None:
 
 
 def test_a_range_beyond_all_time_holds_every_function_whole(job: Job) -> None:
-    found = activity.functions_between(job, "0001-01-01", "9999-12-31")
+    found = causes.functions_between(job, "0001-01-01", "9999-12-31")
 
     is_step = job.framework_metrics()["process"].str.startswith("Step:")
     assert found["count"].sum() == (~is_step).sum()
@@ -214,9 +212,9 @@ def test_a_range_beyond_all_time_holds_every_function_whole(job: Job) -> None:
 
 def test_a_thin_comparison_names_no_cause(job: Job) -> None:
     slow, normal = selections.split_steps(job.framework_metrics())
-    said = activity.say_cause(
-        activity.functions_in_rows(job, slow),
-        activity.functions_in_rows(job, normal),
+    said = causes.describe_cause(
+        causes.functions_in_rows(job, slow),
+        causes.functions_in_rows(job, normal),
         at="in slow steps",
         against="in normal ones",
     )
@@ -256,7 +254,7 @@ def test_a_stall_is_named_when_both_medians_are_lower(
         job.system_metrics(), {"slow": slow, "normal": normal}
     )
 
-    said = utilization_within.say_stall(use, slow="slow", normal="normal")
+    said = utilization_within.describe_stall(use, slow="slow", normal="normal")
     assert bool(said) is is_stall
     if is_stall:
         assert "medians lower by 10.0 and 10.0 points" in said
@@ -286,7 +284,7 @@ def test_each_slow_batch_has_its_use_and_its_functions(tmp_path: Path) -> None:
     assert slow[columns].to_numpy().tolist() == [[6e6, 10e6, 4.0, 0.0, 60.0]]
     assert slow["I/O wait_pct"].isna().all()
     assert len(batches["other batches"]) == 4
-    longest = activity.longest_in_each(job, batches["slow batches"], n=2)
+    longest = causes.longest_in_each(job, batches["slow batches"], n=2)
     assert longest[["function", "inside_us"]].to_numpy().tolist() == [
         ["print", 2.5e6], ["It::GetNext", 0.5e6],
     ]  # fmt: skip
@@ -311,7 +309,7 @@ def test_events_are_gone_through_once_however_many_batches_there_are(tmp_path: P
     calls = job.framework_metrics()
     job.n_times = 0
 
-    longest = activity.longest_in_each(job, calls, n=1)
+    longest = causes.longest_in_each(job, calls, n=1)
 
     assert longest["inside_us"].tolist() == [5e5] * 4
     assert longest["start_time_us"].tolist() == calls["start_time_us"].tolist()
@@ -344,16 +342,16 @@ def test_without_samples_or_events_nothing_is_found(tmp_path: Path) -> None:
 
     bottlenecks = selections.cpu_bottlenecks(samples.system_metrics())
     assert len(bottlenecks) == 4
-    assert activity.functions_at_rows(samples, bottlenecks).empty
+    assert causes.functions_at_rows(samples, bottlenecks).empty
     nothing = events.system_metrics()
     assert selections.cpu_bottlenecks(nothing).empty
     assert selections.gpu_classes(nothing, events.framework_metrics(), bottlenecks).empty
     assert statistics.workload_distances(nothing).empty
     slow, normal = selections.split_steps(events.framework_metrics())
     assert (len(slow), len(normal)) == (0, 0)
-    assert activity.functions_in_rows(events, slow).empty
-    assert activity.longest_in_each(events, slow).empty
+    assert causes.functions_in_rows(events, slow).empty
+    assert causes.longest_in_each(events, slow).empty
     assert utilization_within.samples_inside(nothing, slow).empty
     use = utilization_within.utilization_inside(nothing, {"slow": slow, "normal": normal})
     assert use["samples"].tolist() == [0] * 6
-    assert utilization_within.say_stall(use, slow="slow", normal="normal") == ""
+    assert utilization_within.describe_stall(use, slow="slow", normal="normal") == ""

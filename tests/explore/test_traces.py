@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 import reportgen
-from reportgen.explore import Job, activity, loading
+from reportgen.explore import Job, causes, loading
 from tests.shared_data import SHARED_DATA, needs_shared_data
 from tests.traces import (
     BASE_NS,
@@ -82,7 +82,7 @@ def test_waits_for_a_batch_are_those_of_the_data_loader(job: Job) -> None:
 
 def test_what_ran_in_steps_of_a_trace_is_told(job: Job) -> None:
     rows = named(job.framework_metrics(), STEP)
-    found = activity.functions_in_rows(job, rows[rows["step"] == 0])
+    found = causes.functions_in_rows(job, rows[rows["step"] == 0])
 
     told = dict(zip(found["function"], found["count"], strict=True))
     assert told == {"train.py(3): main": 1, "gemm": 1, "relu": 1, NEXT: 1, "aten::mm": 1,

@@ -8,15 +8,14 @@ import numpy as np
 import pytest
 
 from reportgen.facts.loader import (
-    Seconds,
     busy_seconds,
-    join_seconds,
     loader_rows,
     minutes_out_of_range,
     too_many_steps,
     waiting_of,
     waits_of,
 )
+from reportgen.merging import max_by_key
 from reportgen.profile import SpanTable
 from tests.builders import START_S, span_table
 from tests.rules.framework_jobs import step_rows
@@ -33,11 +32,6 @@ def fetches(*times: tuple[float, float], pid: int = 70) -> list[tuple[Any, ...]]
 
 def table(rows: list[tuple[Any, ...]]) -> SpanTable:
     return span_table(rows, worker="algo-1-27")
-
-
-def seconds(*pairs: tuple[int, int]) -> Seconds:
-    second, n_loaders = np.array(pairs, dtype=np.int64).T
-    return Seconds(second=second, n_loaders=n_loaders)
 
 
 def test_waits_are_fetches_and_operators_only_where_nothing_was_fetched() -> None:
@@ -73,25 +67,24 @@ def test_steps_that_began_without_a_recorded_wait_are_seen_by_their_number() -> 
 def test_a_process_counts_once_in_a_second_and_nodes_are_not_added_up() -> None:
     one = busy_seconds(table([*fetches((0.1, 0.2), (0.3, 0.4)), *fetches((0.5, 2.0), pid=71)]))
     other = busy_seconds(table(fetches((0.1, 0.2), (1.1, 1.2))))
-    job = join_seconds([one, other])
+    start_s = int(START_S)
 
-    assert (one.n_loaders.tolist(), other.n_loaders.tolist()) == ([2], [1, 1])
-    assert (job.second - int(START_S)).tolist() == [0, 1]
-    assert job.n_loaders.tolist() == [2, 1]
+    assert (one, other) == ({start_s: 2}, {start_s: 1, start_s + 1: 1})
+    assert max_by_key([one, other]) == max_by_key([other, one]) == {start_s: 2, start_s + 1: 1}
 
 
 def test_minutes_count_from_eleven_seconds_on_and_on_the_edges_all_is_well() -> None:
-    first = [(at, 2) for at in range(10)]
-    busy = seconds(*first, (60, 2), (120, 9), (180, 9))
+    first = dict.fromkeys(range(10), 2)
+    busy = first | {60: 2, 120: 9, 180: 9}
 
-    assert minutes_out_of_range(seconds(*first), fewest=3, most=9) == 0
+    assert minutes_out_of_range(first, fewest=3, most=9) == 0
     assert minutes_out_of_range(busy, fewest=3, most=9) == 3
     assert minutes_out_of_range(busy, fewest=2, most=2) == 0
     assert minutes_out_of_range(busy, fewest=0, most=1) == 3
 
 
 def test_the_median_of_loaders_so_far_is_truncated() -> None:
-    busy = seconds(*((at, 1) for at in range(6)), *((at, 2) for at in range(6, 12)))
+    busy = dict.fromkeys(range(6), 1) | dict.fromkeys(range(6, 12), 2)
 
     assert minutes_out_of_range(busy, fewest=1, most=1) == 0
     assert minutes_out_of_range(busy, fewest=1.5, most=2) == 1

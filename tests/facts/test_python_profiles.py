@@ -11,10 +11,10 @@ from reportgen.facts.python_profiles import (
     FunctionSum,
     Kind,
     ProfileSum,
-    join_sums,
     kind_of,
     place_of,
     stage_of,
+    sums_in_order,
 )
 from reportgen.profile import ProfileInterval, ProfileMoment, PythonFunction
 
@@ -42,18 +42,12 @@ def test_sums_of_one_profiler_and_stage_merge_in_order_of_their_time() -> None:
         profiled(function("a", 4.0, calls=None), profiler="pyinstrument", first_us=20),
         profiled(function("a", 0.5), function("b", 2.0, calls=3), profiler="cprofile", first_us=10),
     ]
-    counted, sampled = join_sums(sums)
+    counted, sampled = sums_in_order(sums)
 
     assert (counted.profiler, counted.first_us, counted.n_profiles) == ("cprofile", 10, 2)
     assert (counted.covered_us, counted.own_s) == (20, 3.5)
     assert counted.functions == (function("a", 0.5), function("b", 3.0, calls=4))
     assert sampled == sums[1]
-
-
-def test_stages_that_are_renamed_are_one() -> None:
-    sums = [profiled(profiler="cprofile", first_us=at, stage=f"s{at}") for at in (1, 2)]
-
-    assert [(item.stage, item.n_profiles) for item in join_sums(sums, stage="all")] == [("all", 2)]
 
 
 @pytest.mark.parametrize(

@@ -63,6 +63,11 @@ def test_a_page_whose_author_may_draw_anything_has_the_whole_library(tmp_path, o
     assert library().packed in path.read_text(encoding="utf-8")
 
 
+def test_cells_and_rows_end_by_themselves(page):
+    assert "<td" in page
+    assert not re.search("</t[dhr]>", page)
+
+
 def test_a_fold_within_a_fold_is_hidden_once():
     folded = publish_page._folded("a<!--fold-->b<!--fold-->c<!--/fold--><!--/fold-->d<!--fold-->")
     assert folded == "a<noscript>bc</noscript>d<noscript>"

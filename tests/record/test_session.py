@@ -222,3 +222,31 @@ def test_host_names_are_nodes_when_asked_for(tmp_path: Path) -> None:
     (name,) = {line["NodeId"] for line in lines_of(tmp_path / "out")}
     assert os.uname().nodename.startswith(name.partition("-")[0])
     assert name != "node-1"
+
+
+def test_attached_to_a_process_it_records_until_that_process_ends(tmp_path: Path) -> None:
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as other:
+        command = [*RECORD, "--out", "out", "--every", "0.1", "--attach", str(other.pid)]
+        with subprocess.Popen(
+            command, cwd=tmp_path, env=environment(), stdout=subprocess.PIPE, text=True
+        ) as process:
+            assert process.stdout is not None
+            variables = json.loads(process.stdout.readline())
+            until(lambda: n_ticks(tmp_path / "out") > 2, "three ticks")
+            other.communicate(b"\n")
+    assert process.returncode == 0
+    assert variables["REPORTGEN_RECORD_DIR"] == str(tmp_path / "out")
+    assert variables["REPORTGEN_RECORD_NODE"] == "node-1"
+    assert (tmp_path / "out" / "system" / "training_job_end.ts").exists()
+
+
+def test_variables_of_a_recording_around_this_one_do_not_reach_the_command(tmp_path: Path) -> None:
+    code = "import os; print(sorted(key for key in os.environ if key.startswith('REPORTGEN_')))"
+    answer = record(*python(code), cwd=tmp_path, env={"REPORTGEN_RECORD_TRACE": "1:2"})
+
+    assert answer.stdout == str(
+        [
+            f"REPORTGEN_RECORD_{name}"
+            for name in ("BOOT", "CLOCK", "DIR", "EVERY", "INJECTED", "NODE")
+        ]
+    ) + "\n"  # fmt: skip

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from reportgen.report import rank_findings
-from reportgen.results import Estimate, Finding, RuleId, RuleResult, Severity, Status
+from reportgen.results import Cause, Estimate, Finding, RuleId, RuleResult, Severity, Status
 
 
 def finding(
@@ -11,7 +11,8 @@ def finding(
     severity: Severity,
     share_ratio: float | None = None,
     *,
-    causes: tuple[str, ...] = (),
+    cause: str = Cause.OBSERVATION,
+    symptom_of: tuple[str, ...] = (),
 ) -> Finding:
     estimate = (
         None if share_ratio is None else Estimate(share_ratio=share_ratio, speedup_at_most=None)
@@ -23,7 +24,8 @@ def finding(
         text="t",
         advice="a",
         estimate=estimate,
-        causes=causes,
+        cause=cause,
+        symptom_of=symptom_of,
     )
 
 
@@ -47,10 +49,10 @@ def test_severity_comes_before_share_and_share_before_order() -> None:
 def test_what_only_says_that_a_gpu_idles_comes_after_what_says_why() -> None:
     ranked = rank_findings(
         [
-            result("A", finding("GPU-2", Severity.CRITICAL, 0.9, causes=("CPU-1", "DL-1"))),
-            result("B", finding("CPU-1", Severity.CRITICAL, 0.8, causes=("DL-1",))),
+            result("A", finding("GPU-2", Severity.CRITICAL, 0.9, symptom_of=("DL-1",))),
+            result("B", finding("CPU-1", Severity.CRITICAL, 0.8, symptom_of=("DL-1",))),
             result("C", finding("DL-1", Severity.CRITICAL, 0.7)),
         ]
     )
 
-    assert [item.finding.id for item in ranked] == ["DL-1", "CPU-1", "GPU-2"]
+    assert [item.finding.id for item in ranked] == ["DL-1", "GPU-2", "CPU-1"]

@@ -294,3 +294,12 @@ def test_any_table_survives_the_round_trip(rows: list[tuple[object, ...]]) -> No
     )
 
     assert decode(encode(result), path="x.json") == result
+
+
+def test_a_whole_number_in_a_column_of_floats_stays_whole() -> None:
+    whole = column("pct", "%", [100, 0.5], type=ColumnType.FLOAT)
+    table = exhibit("t", ExhibitKind.TABLE, title="T", columns=[whole])
+    raw = encode(RuleResult(id=RuleId("X"), status=Status.OK, exhibits=(table,)))
+
+    assert b"[[100],[0.5]]" in raw
+    assert encode(decode(raw, path="x.json")) == raw

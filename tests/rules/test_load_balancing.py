@@ -7,7 +7,7 @@ import pytest
 from scipy.spatial.distance import jensenshannon
 
 from reportgen.profile import NodeProfile
-from reportgen.results import Counters, Details, ReasonCode, RuleResult, Severity, Status
+from reportgen.results import Cause, Counters, Details, ReasonCode, RuleResult, Severity, Status
 from reportgen.rules.load_balancing import RULE
 from reportgen.rules.runner import present_details
 from tests.builders import START_S, node_profile, span_table, system_table
@@ -198,7 +198,7 @@ def test_gpus_that_are_never_used_are_no_imbalance_between_those_that_are() -> N
     assert found is not None
     assert (found.severity, found.estimate) == (Severity.INFO, None)
     assert found.title == "Only 2 of 3 GPUs on algo-1 work throughout"
-    assert found.causes == ("GPU-1",)
+    assert found.cause == Cause.GPU_IDLE
 
 
 def test_an_imbalance_between_used_gpus_leaves_out_those_that_are_not() -> None:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from reportgen.profile import NodeProfile
-from reportgen.results import Counters, Details, ReasonCode, Severity, Status
+from reportgen.results import Cause, Counters, Details, ReasonCode, Severity, Status
 from reportgen.rules.low_gpu_utilization import RULE
 from reportgen.rules.runner import present_details
 from tests.builders import START_S, node_profile, span_table, system_table
@@ -302,7 +302,7 @@ def test_a_job_that_uses_no_gpu_at_all_is_told_to_look_at_its_device() -> None:
     assert found is not None
     assert found.title == "The only GPU is never used: gpu0 on algo-1"
     assert "moved to the GPU" in found.advice
-    assert found.causes == ()
+    assert found.cause == Cause.GPU_IDLE
 
 
 def test_a_gpu_that_works_a_little_is_under_used_and_may_have_a_cause() -> None:
@@ -310,7 +310,7 @@ def test_a_gpu_that_works_a_little_is_under_used_and_may_have_a_cause() -> None:
 
     assert found is not None
     assert found.title.startswith("GPU under-used")
-    assert "DL-1" in found.causes
+    assert found.cause == Cause.GPU_UNDERUSED
 
 
 def test_an_imported_gpu_that_is_busy_at_most_times_idled_for_a_time() -> None:
@@ -325,29 +325,31 @@ def test_an_imported_gpu_that_is_busy_at_most_times_idled_for_a_time() -> None:
 
 
 @pytest.mark.parametrize(
-    ("values", "said", "advised"),
+    ("values", "said", "advised", "cause"),
     [
         (
             [95.0] * 20 + [0.0] * 40,
             "GPU stopped: gpu0 on algo-1 idles for the last 66.7 %",
             "ended",
+            Cause.GPU_STOPPED,
         ),
         (
             [0.0] * 40 + [95.0] * 20,
             "GPU begins late: gpu0 on algo-1 idles for the first 66.7 %",
             "Sh",
+            Cause.LONG_START,
         ),
     ],
 )
 def test_a_gpu_that_works_in_a_part_of_the_time_is_not_called_under_used(
-    values: list[float], said: str, advised: str
+    values: list[float], said: str, advised: str, cause: Cause
 ) -> None:
     found = finding(run(RULE, node(gpu0=values), **SMALL), "GPU-1")
 
     assert found is not None
     assert found.title.startswith(said)
     assert advised in found.advice
-    assert found.causes == ()
+    assert found.cause == cause
 
 
 def test_a_node_whose_gpus_all_idle_is_told_to_be_looked_at() -> None:

@@ -178,6 +178,7 @@ def test_the_built_in_rules_are_sagemakers_and_ours() -> None:
         "LaunchLatency",
         "LaunchQueue",
         "LoadBalancing",
+        "LongPause",
         "LowGPUUtilization",
         "MaxInitializationTime",
         "MemoryOperations",

@@ -7,7 +7,7 @@ import pytest
 from reportgen import views
 from reportgen.profiler_config import ProfiledWindow, Profiling, ProfilingKind
 from reportgen.results import ReasonCode
-from reportgen.views.profiling import profiling_table, say_window
+from reportgen.views.profiling import format_window, profiling_table
 from reportgen.views.status import hint_of, is_applicable
 from tests.views import reports
 
@@ -38,7 +38,7 @@ def hint(rule_id: str, code: ReasonCode, profiling: Profiling | None) -> str:
     ],
 )
 def test_a_window_is_told_in_steps_or_in_time(window: dict[str, float], said: str) -> None:
-    assert say_window(ProfiledWindow(kind=ProfilingKind.DETAILED, **window)) == said  # type: ignore[arg-type]  # ints and floats by name
+    assert format_window(ProfiledWindow(kind=ProfilingKind.DETAILED, **window)) == said  # type: ignore[arg-type]  # ints and floats by name
 
 
 def test_every_kind_has_a_row_whether_it_was_asked_for_or_not() -> None:

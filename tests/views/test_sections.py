@@ -23,7 +23,7 @@ from reportgen.views.facts import summary_rows
 from reportgen.views.findings import card_of, gauge_of
 from reportgen.views.sections.closing import notes_of, quality_rows
 from reportgen.views.sections.opening import check_groups
-from reportgen.views.sections.rule import say_counters
+from reportgen.views.sections.rule import format_counters
 from reportgen.views.sections.rules_summary import rule_rows
 from reportgen.views.status import hint_of, rule_state
 from reportgen.views.values import ABSENT
@@ -248,11 +248,11 @@ def _html_of_own(*exhibits: Exhibit) -> str:
 
 def test_a_check_that_sagemaker_counts_nothing_for_shows_no_zeros():
     result = reports.result("IdleTime", Status.TRIGGERED, counters=(0, 0, 0))
-    assert say_counters(result) == (ABSENT, ABSENT, ABSENT)
+    assert format_counters(result) == (ABSENT, ABSENT, ABSENT)
     counted = reports.result("IOBottleneck", Status.OK, counters=(0, 0, 500))
-    assert say_counters(counted) == ("0", "0", "500")
+    assert format_counters(counted) == ("0", "0", "500")
     blank = reports.result("StepOutlier", Status.OK, counters=(0, 0, 0))
-    assert say_counters(blank) == ("0", "0", "0")
+    assert format_counters(blank) == ("0", "0", "0")
 
 
 def test_a_quiet_rule_says_that_it_looked():

@@ -31,38 +31,40 @@ from reportgen.views import values
     ],
 )
 def test_a_value_is_written_with_its_unit(value, unit, text):
-    assert values.say(value, unit) == text
+    assert values.format_value(value, unit) == text
 
 
 def test_a_column_of_numbers_has_the_same_decimals_throughout():
-    assert values.say_column([98.0, 2.1, None, 0.4]) == ["98.00", "2.10", "–", "0.40"]
-    assert values.say_column([0.7961, 0.2]) == ["0.7961", "0.2000"]
-    assert values.say_column([1200.0, 3.0]) == ["1,200", "3"]
-    assert values.say_column([1200.5, 3.0]) == ["1,200.5", "3.0"]
+    assert values.format_column([98.0, 2.1, None, 0.4]) == ["98.00", "2.10", "–", "0.40"]
+    assert values.format_column([0.7961, 0.2]) == ["0.7961", "0.2000"]
+    assert values.format_column([1200.0, 3.0]) == ["1,200", "3"]
+    assert values.format_column([1200.5, 3.0]) == ["1,200.5", "3.0"]
 
 
 def test_an_instant_is_utc_and_a_relative_one_counts_seconds():
-    assert values.say_instant(1_783_071_021.53) == "2026-07-03 09:30:21.5"
-    assert values.say_instant(12.5, is_unix=False) == "12.500 s"
+    assert values.format_instant(1_783_071_021.53) == "2026-07-03 09:30:21.5"
+    assert values.format_instant(12.5, is_unix=False) == "12.500 s"
 
 
 def test_an_interval_says_zone_and_length_and_names_the_day_once():
-    text = values.say_interval(1_783_071_021.5, 1_783_071_060.0, is_unix=True)
+    text = values.format_interval(1_783_071_021.5, 1_783_071_060.0, is_unix=True)
     assert text == "2026-07-03 09:30:21 – 09:31:00 UTC (38.5 s)"
-    assert values.say_interval(1_783_071_021.5, None, is_unix=True) == "2026-07-03 09:30:21.5 UTC"
-    assert values.say_interval(None, None, is_unix=True) == ""
-    assert values.say_interval(1.0, 1.5, is_unix=False) == "1.000 s – 1.500 s (500 ms)"
+    assert (
+        values.format_interval(1_783_071_021.5, None, is_unix=True) == "2026-07-03 09:30:21.5 UTC"
+    )
+    assert values.format_interval(None, None, is_unix=True) == ""
+    assert values.format_interval(1.0, 1.5, is_unix=False) == "1.000 s – 1.500 s (500 ms)"
 
 
 def test_an_interval_within_a_tenth_of_a_second_is_one_instant_and_its_length():
-    text = values.say_interval(1_783_071_021.51, 1_783_071_021.54, is_unix=True)
+    text = values.format_interval(1_783_071_021.51, 1_783_071_021.54, is_unix=True)
 
     assert text == "2026-07-03 09:30:21.5 UTC (30 ms)"
 
 
 def test_an_instant_on_the_second_has_no_empty_tenth():
-    assert values.say_interval(1_783_071_021.0, None, is_unix=True) == "2026-07-03 09:30:21 UTC"
-    assert values.say_interval(2.0, None, is_unix=False) == "2.000 s"
+    assert values.format_interval(1_783_071_021.0, None, is_unix=True) == "2026-07-03 09:30:21 UTC"
+    assert values.format_interval(2.0, None, is_unix=False) == "2.000 s"
 
 
 def test_columns_of_unix_seconds_are_known_by_name_and_size():
@@ -83,9 +85,9 @@ def test_a_heading_leaves_the_unit_to_the_values():
 
 
 def test_a_short_duration_is_rounded_in_its_own_unit_as_in_sentences():
-    assert values.say(621.5, "us") == "622 µs"
-    assert values.say(0.6215, "ms") == "622 µs"
-    assert values.say(1_250_000.0, "us") == "1.25 s"
+    assert values.format_value(621.5, "us") == "622 µs"
+    assert values.format_value(0.6215, "ms") == "622 µs"
+    assert values.format_value(1_250_000.0, "us") == "1.25 s"
 
 
 def test_a_long_name_keeps_both_ends_and_the_whole_is_at_hand():
@@ -115,9 +117,10 @@ def test_labels_that_shorten_alike_stay_distinct():
 
 def test_names_are_listed_with_the_rest_counted():
     assert (
-        values.say_names([f"algo-{at}" for at in range(64)]) == "algo-0, algo-1, algo-2 and 61 more"
+        values.format_names([f"algo-{at}" for at in range(64)])
+        == "algo-0, algo-1, algo-2 and 61 more"
     )
-    assert values.say_names(["algo-1"]) == "algo-1"
+    assert values.format_names(["algo-1"]) == "algo-1"
 
 
 @pytest.mark.parametrize(
@@ -136,7 +139,7 @@ def test_names_are_listed_with_the_rest_counted():
     ],
 )
 def test_one_of_what_is_counted_is_said_in_the_singular(value, unit, said):
-    assert values.say(value, unit) == said
+    assert values.format_value(value, unit) == said
 
 
 def test_a_duration_stays_on_one_line():
@@ -148,6 +151,6 @@ def test_a_duration_stays_on_one_line():
 
 @pytest.mark.parametrize("time_s", [1e300, -1e300, 253_402_300_799.99])
 def test_what_lies_in_no_year_is_seconds_and_no_date(time_s):
-    assert values.say_instant(time_s).endswith(" s")
-    assert values.say_moment(time_s).endswith(" s")
-    assert values.say_plotly_date(time_s * 1000) is None
+    assert values.format_instant(time_s).endswith(" s")
+    assert values.format_moment(time_s).endswith(" s")
+    assert values.plotly_date(time_s * 1000) is None

@@ -67,7 +67,6 @@ class ColumnBuffer:
         self._pieces.clear()
 
     def _parts(self, name: str, first: int) -> Iterator[Column]:
-        """Yield the rows of a column from ``first`` on, piece by piece."""
         for number, piece in enumerate(self._pieces.get(name, ())):
             start = number * PIECE_ROWS
             if first < start + PIECE_ROWS and start < self.n_rows:

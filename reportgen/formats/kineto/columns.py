@@ -66,13 +66,9 @@ class TraceVocabularies:
 
 
 class TraceColumns:
-    """Everything that is kept of a file's events.
+    """Everything that is kept of a file's events, and what the codes mean.
 
-    Attributes:
-        tables: rows as they come: ``gpu_ops``, ``calls``, ``slices``, ``syncs``, ``memory``,
-            ``collectives``, ``flow_ends``, ``launch_ends``.
-        vocabularies: what their codes mean.
-        categories: how many events of each kind were seen, by phase and category.
+    ``categories``: how many events of each kind were seen, by phase and category.
     """
 
     def __init__(self) -> None:

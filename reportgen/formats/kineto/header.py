@@ -34,12 +34,8 @@ _MAX_NUMBER = 2**53
 class TraceHeader:
     """What a trace says about itself; ``None`` is what it does not say.
 
-    Attributes:
-        rank, world_size: from ``distributedInfo``.
-        base_ns: what times are counted from, ns since 1970.
-        devices: GPUs by id.
-        versions: of runtime, driver and profiler, and of NCCL.
-        recorded: what the profiler was asked to record.
+    ``base_ns`` is what times are counted from, ns since 1970; ``versions`` are those of runtime,
+    driver, profiler and NCCL; ``recorded`` what the profiler was asked to record.
     """
 
     rank: int | None = None
@@ -74,7 +70,6 @@ def read_header(parts: Sequence[bytes]) -> TraceHeader:
 
 
 def _values(text: str, key: str) -> list[Any]:
-    """Return the values of a key wherever it stands, in the order of the text."""
     found = []
     for match in re.finditer(rf'"{key}"\s*:\s*', text):
         try:
@@ -114,7 +109,6 @@ def _device(number: int, item: Mapping[str, Any]) -> Device:
 
 
 def _whole(value: Any, *, most: int = _MAX_NUMBER) -> int | None:
-    """Return a whole number that is not negative, or ``None``; text counts."""
     if isinstance(value, str) and value.strip().isdecimal() and len(value) < 20:
         value = int(value)
     if isinstance(value, bool) or not isinstance(value, int):

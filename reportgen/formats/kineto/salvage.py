@@ -24,14 +24,10 @@ _END = re.compile(
 
 @dataclass(slots=True, kw_only=True)
 class Losses:
-    """What reading a file cost.
+    """What reading a file cost; ``is_unclosed``: the list of events never ends.
 
-    Attributes:
-        events_lost: events that could not be read.
-        bytes_lost: bytes of those events, and of what stands between events.
-        places_repaired: damaged places that could be read after repair.
-        bytes_cut_off: bytes of an event in whose middle the file ends.
-        is_unclosed: whether the list of events never ends.
+    ``bytes_lost`` are those of lost events, and of what stands between events; ``bytes_cut_off``
+    those of an event in whose middle the file ends.
     """
 
     events_lost: int = 0
@@ -60,7 +56,6 @@ def decode_chunk(
 
 
 def _decode_to_end(chunk: bytes) -> tuple[list[TraceEvent], int] | None:
-    """Return the events before the end of their list, and where that is."""
     for number, match in enumerate(_END.finditer(chunk)):
         if number >= _MAX_ENDS:
             break
@@ -72,8 +67,6 @@ def _decode_to_end(chunk: bytes) -> tuple[list[TraceEvent], int] | None:
 
 
 class _Pieces:
-    """A damaged run of events, event by event."""
-
     def __init__(self, chunk: bytes, losses: Losses) -> None:
         self._chunk = chunk
         self._losses = losses

@@ -112,7 +112,6 @@ def build_tables(columns: TraceColumns) -> TraceTables:
 def _recode(
     raw: dict[str, Columns], columns: TraceColumns
 ) -> tuple[tuple[str, ...], tuple[Thread, ...], tuple[str, ...]]:
-    """Put the final codes into all tables; return the vocabularies."""
     names = names_of(columns.vocabularies)
     threads = threads_of(columns.vocabularies)
     input_types = input_types_of(columns.vocabularies)
@@ -137,7 +136,6 @@ def _tell_annotations(slices: Columns, names: tuple[str, ...]) -> None:
 
 
 def _join(raw: dict[str, Columns], collectives: Columns) -> None:
-    """Join GPU ops with their calls, and collectives with the events that tell of them."""
     gpu, calls = raw["gpu_ops"], raw["calls"]
     if gpu:
         gpu["launch"] = launches(gpu, calls, raw["launch_ends"])

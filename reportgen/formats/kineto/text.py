@@ -40,14 +40,10 @@ class Batch:
 
 @dataclass(slots=True, kw_only=True)
 class TraceText:
-    """A file as it is read.
+    """A file as it is read: its ``blocks`` are unpacked bytes.
 
-    Attributes:
-        blocks: its bytes, unpacked.
-        losses: what could not be read; grows.
-        outside: the text around the events, one part for each list of events and one after the
-            last; grows.
-        n_bytes: bytes read; grows.
+    ``losses``, ``outside`` (the text around the events, one part for each list of events and one
+    after the last) and ``n_bytes`` grow while it is read.
     """
 
     blocks: Iterable[bytes]
@@ -67,8 +63,6 @@ class TraceText:
 
 
 class _Source:
-    """What was read and is not decoded yet."""
-
     def __init__(self, text: TraceText) -> None:
         self._text = text
         self._blocks = _sliced(text.blocks)
@@ -131,7 +125,6 @@ def _events_until_end(source: _Source, losses: Losses) -> Iterator[list[TraceEve
 
 
 def _cut(source: _Source) -> tuple[bytes, bytes]:
-    """Return a run of whole events and what follows them."""
     while True:
         text = source.rest
         if source.is_at_end and len(text) <= CHUNK_BYTES:
@@ -145,7 +138,6 @@ def _cut(source: _Source) -> tuple[bytes, bytes]:
 
 
 def _last_border(text: bytes) -> tuple[int, int] | None:
-    """Return where the last event but one ends and the last begins."""
     end = len(text)
     while (at := text.rfind(b"}", 0, end)) >= 0:
         border = _BORDER.match(text, at)

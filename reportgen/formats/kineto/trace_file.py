@@ -22,13 +22,9 @@ class TraceFile:
     """What one file holds.
 
     Attributes:
-        header: what it says about itself.
-        tables: its events.
-        losses: what could not be read of its text.
         packing: whether its packed bytes were damaged.
         n_events: events of every kind that could be read, metadata included.
-        n_apart: those that only begin or end something: phases B and E, which no profiler of
-            PyTorch writes.
+        n_apart: those of phases B and E, which no profiler of PyTorch writes.
         n_uncategorized: spans without a category.
         n_bytes: its size, unpacked.
         n_documents: lists of events in it.
@@ -48,11 +44,7 @@ class TraceFile:
 
 
 def read_trace(blocks: Iterable[bytes], *, on_progress: Progress | None = None) -> TraceFile:
-    """Read a trace.
-
-    Args:
-        blocks: the file's bytes, packed or not, in pieces of any size.
-        on_progress: told the events and unpacked bytes read since the last call.
+    """Read a trace from its bytes, packed or not, in pieces of any size.
 
     Edge cases: a file without events has empty tables. Of several documents in one file those are
     joined whose events lie apart in time, as those of one program do; of documents that overlap

@@ -37,10 +37,8 @@ _SAMPLED_ROWS = 10_001
 def drop_impossible(tables: Mapping[str, Columns]) -> tuple[int, int]:
     """Drop rows that cannot be, in place; return how many had bad durations and bad times.
 
-    A table without rows has no columns afterwards.
-
-    Args:
-        tables: tables with ``start_us`` and maybe ``duration_us``, in microseconds of the file.
+    Tables have ``start_us`` and maybe ``duration_us``, in microseconds of the file; one without
+    rows has no columns afterwards.
     """
     typical_us = _typical_time_us(tables)
     bad_durations = bad_times = 0
@@ -64,7 +62,6 @@ def drop_impossible(tables: Mapping[str, Columns]) -> tuple[int, int]:
 
 
 def _typical_time_us(tables: Mapping[str, Columns]) -> float:
-    """Return the median start of a sample of all rows; 0 without rows."""
     found = []
     for table in tables.values():
         if table:
@@ -107,7 +104,6 @@ def to_origin(table: Columns, base_us: int) -> None:
 
 
 def _whole_ns(time_us: Column) -> Column:
-    """Return times as int64 ns; ``time_us`` is used up."""
     time_us *= NS_PER_US
     return np.rint(time_us, out=time_us).astype(np.int64)
 

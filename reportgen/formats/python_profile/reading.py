@@ -33,12 +33,8 @@ _SELF = "[self]"
 class FunctionTimes:
     """One function in one profile.
 
-    Attributes:
-        file, line, function: where it is defined.
-        calls: all calls; ``None`` where the profiler samples instead of counting.
-        primitive_calls: calls that were not recursive.
-        own_s: seconds in the function itself.
-        cumulative_s: seconds in it and in what it called.
+    ``calls`` is ``None`` where the profiler samples; ``primitive_calls`` were not recursive.
+    ``own_s`` are seconds in the function itself, ``cumulative_s`` also in what it called.
     """
 
     file: str
@@ -65,10 +61,7 @@ class ProfileContent:
 
 
 def read_profiles(contents: Iterable[tuple[str, bytes]]) -> Iterator[ProfileContent]:
-    """Read profiles in order.
-
-    Args:
-        contents: (profiler, bytes): ``cprofile`` dumps and ``pyinstrument`` JSON.
+    """Read (profiler, bytes) in order: ``cprofile`` dumps and ``pyinstrument`` JSON.
 
     cProfile's dumps are read by a child process with a limit on memory and time; when it dies,
     the profile that killed it has a problem and the next child goes on.
@@ -94,7 +87,6 @@ def read_profiles(contents: Iterable[tuple[str, bytes]]) -> Iterator[ProfileCont
 
 
 def _ask(child: Popen[bytes], content: bytes) -> Any | None:
-    """Return the child's answer to one profile; ``None`` when there is none in time."""
     assert child.stdin is not None
     assert child.stdout is not None
     try:

@@ -87,11 +87,7 @@ def _has_base(head: bytes) -> bool:
 
 
 def _read_timeline(
-    file: EventFile,
-    blocks: Iterable[bytes],
-    *,
-    problems: Diagnostics,
-    vocabulary: Vocabulary,
+    file: EventFile, blocks: Iterable[bytes], *, problems: Diagnostics, vocabulary: Vocabulary
 ) -> FileEvents:
     packing = Packing()
     content = b"".join(unpacked(blocks, packing))

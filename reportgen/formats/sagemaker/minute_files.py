@@ -37,15 +37,7 @@ _MINUTE_S, _HOUR_S = 60, 3_600
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SystemFile:
-    """One file of a node: of a minute, or of the minutes of an hour, packed.
-
-    Attributes:
-        location: where it lies.
-        key: its key there.
-        size_bytes: its size.
-        node: the node that its name says.
-        minute_s: the full minute that its name says, the first one, seconds UTC.
-    """
+    """A file of a node: the minute ``minute_s`` (seconds UTC), or the rest of its hour, packed."""
 
     location: Location
     key: str
@@ -134,13 +126,9 @@ class BlockSource:
         self._exits.close()
 
     def file_starts(self, path_index: NDArray[np.uint16]) -> list[int] | None:
-        """Return where each file's rows start, and the end of the last.
+        """Return where each file's rows start, and the end of the last; ``None`` for odd lines.
 
-        Args:
-            path_index: (n,) index into ``paths`` of each row, in the order of the lines.
-
-        Returns:
-            ``len(files) + 1`` positions, or ``None`` when rows and lines do not match up.
+        ``path_index`` is (n,), an index into ``paths`` for each row in the order of the lines.
         """
         if self._line_counts:
             starts = [0, *accumulate(self._line_counts)]

@@ -42,9 +42,8 @@ _KINDS: Mapping[str, ProfilingKind] = {
 def parse_profiler_config(content: bytes) -> Profiling | None:
     """Return what a configuration says, ``None`` when it is none.
 
-    Args:
-        content: ``profilerconfig.json``, the value of ``ProfilerConfig`` in the answer of
-            ``DescribeTrainingJob``, or that whole answer.
+    ``content`` is ``profilerconfig.json``, the value of ``ProfilerConfig`` in the answer of
+    ``DescribeTrainingJob``, or that whole answer.
     """
     whole = _object(content.decode("utf-8-sig", "replace")) if len(content) <= MAX_BYTES else None
     if whole is None:
@@ -94,7 +93,6 @@ def _windows(parameters: Mapping[str, Any]) -> Iterator[ProfiledWindow]:
 
 
 def _rules(configured: Any) -> Iterator[str]:
-    """Yield the names of the profiler rules of a job."""
     for item in configured[:_MOST_RULES] if isinstance(configured, list) else ():
         rule = _object(item) or {}
         parameters = _object(rule.get("ruleparameters")) or {}
@@ -105,7 +103,6 @@ def _rules(configured: Any) -> Iterator[str]:
 
 
 def _bad(value: Any) -> bool:
-    """Return whether somebody said something here that cannot be read."""
     return isinstance(value, str) and bool(value.strip()) and _object(value) is None
 
 

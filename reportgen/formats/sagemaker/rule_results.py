@@ -37,12 +37,7 @@ _COUNTS = ("RuleTriggered", "Violations", "Datapoints")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AwsResult:
-    """One rule's result as SageMaker wrote it.
-
-    Attributes:
-        raw: the file's bytes.
-        counters, details, rule_parameters: the five keys.
-    """
+    """One rule's result as SageMaker wrote it: its bytes, and the values of the five keys."""
 
     raw: bytes
     counters: Counters
@@ -57,10 +52,6 @@ def rule_name_of(key: str) -> str:
 
 def read_aws_result(raw: bytes, *, path: str) -> AwsResult:
     """Read the five keys of a result; further keys are ignored.
-
-    Args:
-        raw: the file's bytes.
-        path: where they come from, for messages.
 
     Raises:
         FormatError: not JSON, or one of the five keys is absent or of another type.

@@ -36,11 +36,8 @@ class Sample:
 class LineReading:
     """All that one file holds.
 
-    Attributes:
-        samples: what could be read.
-        broken_lines: numbers of the lines that could not, from 1.
-        bytes_lost: length of a last line that breaks off.
-        encoding: what the bytes turned out to be.
+    ``broken_lines`` are the numbers of lines that could not be read, from 1; ``bytes_lost`` the
+    length of a last line that breaks off.
     """
 
     samples: list[Sample] = field(default_factory=list)
@@ -129,8 +126,6 @@ def _number(value: object) -> float:
 
 
 class _TypedLine(msgspec.Struct, gc=False):
-    """One sample as SageMaker writes it today."""
-
     Type: str
     Timestamp: float
     Name: str | None = None
@@ -145,13 +140,10 @@ _names_of = attrgetter("Type", "Name", "Dimension")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TypedLines:
-    """Lines of one file, nothing judged yet.
+    """Lines of one file, nothing judged yet: ``code`` is below 0 past the limit of series.
 
-    Attributes:
-        code: (n,) int32 series code; below 0 past the limit of series.
-        time_s: (n,) float64 seconds UTC.
-        value: (n,) float64, NaN where there is none.
-        nodes: what the lines call their node.
+    ``time_s`` are seconds UTC, ``value`` is NaN where there is none; ``nodes`` is what the lines
+    call their node.
     """
 
     code: NDArray[np.int32]
@@ -164,11 +156,7 @@ def read_typed(content: bytes, codes: SeriesCodes) -> TypedLines | None:
     """Return the lines of a minute file, ``None`` when anything about one is unusual.
 
     For small jobs: DuckDB is faster on much, but it takes a tenth of a second and 50 MiB before
-    the first line.
-
-    Args:
-        content: the file's bytes.
-        codes: the node's series, extended by what is found.
+    the first line. ``codes``, the node's series, are extended by what is found.
     """
     try:
         lines = _DECODER.decode_lines(content)

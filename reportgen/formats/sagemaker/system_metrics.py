@@ -34,12 +34,10 @@ _SAMPLE_LINES = 8_192
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RawRows:
-    """Lines of one file as they stand there, nothing judged yet.
+    """Lines of one file as they stand there, nothing judged yet: ``code`` (n,) int32, >= 0.
 
-    Attributes:
-        code: (n,) int32 series code, >= 0.
-        time_s: (n,) float64 seconds UTC, never NaN.
-        value: (n,) float64, NaN or infinite where the line holds no number.
+    ``time_s`` are seconds UTC, never NaN; ``value`` is NaN or infinite where the line holds no
+    number.
     """
 
     code: NDArray[np.int32]
@@ -53,16 +51,12 @@ def read_block(
     codes: SeriesCodes,
     problems: Diagnostics,
 ) -> list[RawRows]:
-    """Read some minute files of one node.
+    """Return the lines of some minute files of one node, in the order of ``files``.
 
     Args:
         connection: a DuckDB connection; nothing is kept in it.
-        files: minute files that hold something and may be read (``system_source.readable``).
+        files: minute files that hold something and may be read.
         codes: the node's series, extended by what is found.
-        problems: counts what cannot be read.
-
-    Returns:
-        The lines of each file, in the order of ``files``.
 
     Raises:
         PlaceError: the bucket cannot be used any more.
@@ -117,10 +111,7 @@ def _read_typed(
 
 
 def _read_fast(
-    connection: DuckDBPyConnection,
-    source: BlockSource,
-    codes: SeriesCodes,
-    problems: Diagnostics,
+    connection: DuckDBPyConnection, source: BlockSource, codes: SeriesCodes, problems: Diagnostics
 ) -> list[RawRows] | None:
     """Let DuckDB parse the block; ``None`` when its rows cannot be told apart by file."""
     columns: dict[str, Any] = connection.execute(
@@ -223,7 +214,6 @@ def _read_slowly(file: SystemFile, codes: SeriesCodes, problems: Diagnostics) ->
 def _unread(
     file: SystemFile, why: LocationError, codes: SeriesCodes, problems: Diagnostics
 ) -> RawRows:
-    """Note a file that cannot be opened; it has no lines."""
     reason = str(why.details.get("reason", ""))
     problems.add(
         Quality.FILES_SKIPPED, file.key, what="{n} [file|files] cannot be read", detail=reason

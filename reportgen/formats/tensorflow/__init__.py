@@ -67,11 +67,7 @@ def _summary(key: str) -> Claim | None:
 
 
 def _read(
-    file: EventFile,
-    blocks: Iterable[bytes],
-    *,
-    problems: Diagnostics,
-    vocabulary: Vocabulary,
+    file: EventFile, blocks: Iterable[bytes], *, problems: Diagnostics, vocabulary: Vocabulary
 ) -> FileEvents:
     from reportgen.formats.tensorflow.object_trace import read_object_events
 

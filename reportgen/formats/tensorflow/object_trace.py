@@ -30,13 +30,7 @@ _SAY_NO_LIST = "{n} [file holds|files hold] no list of events"
 def read_object_events(
     blocks: Iterable[bytes], key: str, problems: Diagnostics
 ) -> Iterator[list[Event]]:
-    """Yield a file's events in their order, some thousands at a time.
-
-    Args:
-        blocks: the file's bytes, packed or not, in pieces of any size.
-        key: the file's, for messages.
-        problems: counts what cannot be read.
-    """
+    """Yield a file's events in their order, some thousands at a time, from bytes packed or not."""
     packing = Packing()
     text = b""
     is_open = False
@@ -66,7 +60,6 @@ def read_object_events(
 
 
 def _last_border(text: bytes) -> tuple[int, int] | None:
-    """Return where the last event but one ends, and where the last begins."""
     end = len(text)
     while (at := text.rfind(b"}", 0, end)) >= 0:
         border = _BORDER.match(text, at + 1)
@@ -77,7 +70,6 @@ def _last_border(text: bytes) -> tuple[int, int] | None:
 
 
 def _run(text: bytes, key: str, problems: Diagnostics) -> list[Event]:
-    """Return the events of a run; damaged ones are counted."""
     events = decode_events(text)
     return events if events is not None else _pieces(_BORDER.split(text), key, problems)
 

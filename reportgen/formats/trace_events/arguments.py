@@ -10,13 +10,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from reportgen.formats.columns import (
-    ABSENT,
-    Blocks,
-    Codes,
-    distinct,
-    whole_numbers,
-)
+from reportgen.formats.columns import ABSENT, Blocks, Codes, distinct, whole_numbers
 from reportgen.formats.diagnostics import printable
 from reportgen.profile import NO_STEP, SpanArguments
 from reportgen.profile.spans import NUMBER_COLUMNS
@@ -63,9 +57,7 @@ class ArgumentRows:
     def rows_of(self, raws: Sequence[bytes], tids: Sequence[Any]) -> NDArray[np.int32]:
         """Return the row of each event's arguments; equal bytes in one call are one row.
 
-        Args:
-            raws: JSON of the arguments.
-            tids: the ``tid`` that stands beside them, ``ABSENT`` without.
+        ``raws`` are JSON, ``tids`` the ``tid`` that stands beside each, ``ABSENT`` without.
         """
         if tids.count(ABSENT) == len(tids):
             different, index = distinct(raws)
@@ -74,12 +66,7 @@ class ArgumentRows:
         return self.append(decode_many([raw for raw, _ in pairs]), [tid for _, tid in pairs])[index]
 
     def append(self, args: Sequence[EventArgs], tids: Sequence[Any] = ()) -> NDArray[np.int32]:
-        """Return the rows of different arguments, one after another.
-
-        Args:
-            args: the arguments.
-            tids: the ``tid`` that stands beside each; none anywhere if empty.
-        """
+        """Return the rows of different arguments, one after another; ``tids`` may be empty."""
         first = self.n_rows
         self._pending += args
         self._pending_tids += tids or [ABSENT] * len(args)
@@ -113,7 +100,6 @@ class ArgumentRows:
         return SpanArguments(**columns, labels=labels)
 
     def _convert(self) -> None:
-        """Make columns of the pending rows."""
         if not self._pending:
             return
         columns = {column: whole_numbers(values) for column, values in _columns_of(self._pending)}
@@ -168,14 +154,10 @@ def decode_many(raws: Sequence[bytes]) -> list[EventArgs]:
 
 
 def decode_flat(raws: Sequence[bytes]) -> list[EventArgs] | None:
-    """Return the arguments in some JSON, each of which is to be an object without others inside.
+    """Return the arguments in some JSON, ``None`` when one is no object or has others inside.
 
-    Args:
-        raws: each begins with ``{``.
-
-    Returns:
-        The arguments; ``None`` when one is anything else. As many objects as there are brackets,
-        and each text beginning with one: then no object ends in another text than it begins in.
+    As many objects as there are brackets, and each text beginning with one: then no object ends
+    in another text than it begins in.
     """
     text = b",".join(raws)
     try:

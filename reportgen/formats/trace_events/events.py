@@ -53,14 +53,9 @@ def decode_events(text: bytes) -> list[Event] | None:
 def decode_lines(
     run: bytes, first_line: int, key: str, problems: Diagnostics, *, is_last: bool
 ) -> list[Event]:
-    """Return the events of lines, read one by one.
+    """Return the events of a run of lines, read one by one; those that cannot be read are counted.
 
-    Args:
-        run: the lines.
-        first_line: the number of the first.
-        key: the file's, for messages.
-        problems: counts lines that cannot be read; they are left out.
-        is_last: whether the file ends here.
+    ``first_line`` is the number of the first; ``is_last``: the file ends here.
     """
     events: list[Event] = []
     lines = run.split(b"\n")

@@ -17,12 +17,7 @@ from reportgen.formats.diagnostics import Diagnostics
 from reportgen.formats.trace_events.events import Event
 from reportgen.formats.trace_events.marks import Marks, match_marks
 from reportgen.formats.trace_events.regular_lines import RegularEvents
-from reportgen.formats.trace_events.rows import (
-    EventBatches,
-    EventRows,
-    MarkRows,
-    Vocabulary,
-)
+from reportgen.formats.trace_events.rows import EventBatches, EventRows, MarkRows, Vocabulary
 from reportgen.formats.trace_events.runs import read_events
 from reportgen.profile import Quality
 from reportgen.units import NS_PER_US
@@ -33,13 +28,11 @@ _LATEST_US = 9_200_000_000_000_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileEvents:
-    """The events of one file with absolute times.
+    """The events of one file with absolute times, and codes of names, phases and arguments.
 
     Attributes:
         start_ns, end_ns: (n,) int64 ns; counted from 1970 when the file has a base, else from
             whatever its writer counted from.
-        name, phase: (n,) int32 codes.
-        argument: (n,) int32 rows of arguments.
         base_ns: when the file says it began; ``None`` when it does not say.
         last_ns: the latest time in the file; ``None`` without any.
         loose: begin and end marks without a partner in the file; ``None`` without any.
@@ -67,14 +60,7 @@ _NO_EVENTS = FileEvents(
 def read_event_file(
     content: bytes, key: str, problems: Diagnostics, *, vocabulary: Vocabulary
 ) -> FileEvents:
-    """Read one timeline.
-
-    Args:
-        content: the file's bytes; complete, unfinished or damaged.
-        key: the file's, for messages.
-        problems: counts what cannot be read or placed.
-        vocabulary: what codes mean, extended.
-    """
+    """Read one timeline: complete, unfinished or damaged. ``vocabulary`` is extended."""
     batches = read_events(content, key, problems)
     return read_batches(batches, key, problems, vocabulary=vocabulary)
 
@@ -87,14 +73,9 @@ def read_batches(
     vocabulary: Vocabulary,
     origin_us: int | None = None,
 ) -> FileEvents:
-    """Read the events of one file, whatever stands around them there.
+    """Read the events of one file, given in their order, whatever stands around them there.
 
-    Args:
-        batches: its events in their order.
-        key: the file's, for messages.
-        problems: counts what cannot be placed.
-        vocabulary: what codes mean, extended.
-        origin_us: what times are counted from, if something outside the file says it.
+    ``origin_us`` is what times are counted from, if something outside the file says it.
     """
     taken = EventBatches(vocabulary)
     if origin_us is not None:
@@ -113,8 +94,6 @@ def read_batches(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _File:
-    """What is known of a file when it was read."""
-
     key: str
     problems: Diagnostics
     taken: EventBatches
@@ -152,7 +131,6 @@ def _absolute(rows: EventRows, file: _File) -> tuple[FileEvents, NDArray[np.bool
 def _is_placeable(
     ts_us: NDArray[np.float64], dur_us: NDArray[np.float64], base_us: NDArray[np.int64]
 ) -> NDArray[np.bool_]:
-    """Return which events have a time and a duration that can be; (n,) microseconds each."""
     with np.errstate(invalid="ignore"):
         is_usable = np.abs(ts_us + base_us) < _LATEST_US
         is_usable &= (dur_us >= 0) & (dur_us < _LATEST_US)

@@ -23,12 +23,8 @@ Rows = NDArray[np.intp]
 class Marks:
     """Begin and end marks in the order in which they were written.
 
-    Attributes:
-        time_ns: (n,) int64 ns.
-        is_begin: (n,) whether it opens an event.
-        name, phase: (n,) int32 codes.
-        thread: (n,) int32 codes of ``tid`` values.
-        argument: (n,) int32 rows of arguments.
+    ``is_begin``: it opens an event; ``thread`` are codes of ``tid`` values, ``argument`` rows of
+    arguments.
     """
 
     time_ns: NDArray[np.int64]
@@ -51,12 +47,9 @@ class Marks:
 def match_marks(is_begin: NDArray[np.bool_], *lanes: NDArray[np.int32]) -> tuple[Rows, Rows]:
     """Return the rows of begin marks that have an end, ascending, and the rows of their ends.
 
-    Args:
-        is_begin: (n,) marks in their order; the others are ends.
-        lanes: (n,) each; marks that differ in one of them have nothing to do with each other.
-
-    A begin and its end stand at the same depth with nothing of that depth between them; so marks
-    sorted by (lane, depth) have partners side by side.
+    Marks (n,) in their order that differ in a lane have nothing to do with each other. A begin and
+    its end stand at the same depth with nothing of that depth between them; so marks sorted by
+    (lane, depth) have partners side by side.
     """
     order = np.lexsort(lanes)  # stable: within a lane the marks keep their order
     opens = is_begin[order]
@@ -83,10 +76,8 @@ def match_across(
 ) -> tuple[list[NDArray[np.bool_]], Marks, Marks]:
     """Match what consecutive files of one writer leave open.
 
-    Args:
-        parts: the marks of each file that have no partner in it, in the files' order.
-        nameless: codes of names that say nothing. An end with a name closes only a begin of that
-            name: here, unlike within a file, lines between the two may be missing.
+    ``nameless`` are codes of names that say nothing. An end with a name closes only a begin of that
+    name: here, unlike within a file, lines between the two may be missing.
 
     Returns:
         Which marks of each part stay without a partner; the begins; and their ends.

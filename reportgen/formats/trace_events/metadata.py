@@ -31,12 +31,7 @@ class Metadata:
         self._last_said: dict[Any, bytes] = {}
 
     def learn(self, metadata: Iterable[Event], positions: Iterable[int], pids: Codes) -> None:
-        """Take some ``M`` lines.
-
-        Args:
-            metadata: the lines in their order.
-            positions: where in the file they stand.
-            pids: codes of the file's ``pid`` values, extended.
+        """Take some ``M`` lines in their order, and where in the file they stand; extend ``pids``.
 
         The newest writer repeats the name of its phase before every event: bytes that a phase
         said last are not looked at again.
@@ -84,19 +79,12 @@ class Metadata:
         return np.array(self._base_us, dtype=np.int64)[np.maximum(index, 0)]
 
     def phases_at(
-        self,
-        position: NDArray[np.int64],
-        pid: NDArray[np.int32],
-        pids: Codes,
-        phases: Codes,
+        self, position: NDArray[np.int64], pid: NDArray[np.int32], pids: Codes, phases: Codes
     ) -> NDArray[np.int32]:
         """Return the code of each event's phase name; a phase without a name is its number.
 
-        Args:
-            position: (n,) places in the file.
-            pid: (n,) codes of the file's ``pid`` values.
-            pids: what those codes mean.
-            phases: codes of phase names, extended.
+        ``position`` (n,) are places in the file, ``pid`` (n,) codes into ``pids``; ``phases`` are
+        extended.
         """
         only = np.zeros(len(pids), dtype=np.int32)
         renamed = []

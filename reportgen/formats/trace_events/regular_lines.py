@@ -50,11 +50,7 @@ class RegularEvents:
 
 
 def read_regular(text: bytes) -> RegularEvents | None:
-    """Return the events of a text; ``None`` when a line of it looks different.
-
-    Args:
-        text: lines of a timeline, with or without the brackets around them.
-    """
+    """Return the events of a text, with or without brackets; ``None`` when lines look different."""
     *parts, end = _CUT.split(text if text.endswith(b"\n") else text + b"\n")
     rest = decode_events(end)
     if not parts or rest is None or not _are_metadata(rest):

@@ -69,21 +69,13 @@ class MarkRows:
 class EventBatches:
     """Takes the events of one file in their order.
 
-    Attributes:
-        metadata: what the ``M`` lines say.
-        pids: codes of the file's ``pid`` values.
-        spans: complete events and instants, batch by batch.
-        marks: begin and end marks, of the batches that have some.
-        n_other: events of kinds that are left out.
-        n_kindless: objects without a kind; an empty one at the end is none.
+    ``spans`` are complete events and instants, ``marks`` the begin and end marks of the batches
+    that have some; ``n_other`` events are of kinds that are left out, ``n_kindless`` objects of
+    none.
     """
 
     def __init__(self, vocabulary: Vocabulary) -> None:
-        """Start without events.
-
-        Args:
-            vocabulary: what codes mean, extended.
-        """
+        """Start without events; ``vocabulary`` will be extended."""
         self.metadata = Metadata()
         self.pids = Codes()
         self.spans: list[EventRows] = []
@@ -127,7 +119,6 @@ class EventBatches:
         self._n_before += len(events)
 
     def _rows(self, events: list[Event], is_chosen: NDArray[np.bool_]) -> EventRows:
-        """Return the columns of the chosen events."""
         chosen = _chosen(events, is_chosen)
         raws = [bytes(event.args) for event in chosen]
         return EventRows(

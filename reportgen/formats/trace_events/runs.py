@@ -20,12 +20,9 @@ _MAX_RUN_BYTES = 64 << 20
 def read_events(
     content: bytes, key: str, problems: Diagnostics
 ) -> Iterator[list[Event] | RegularEvents]:
-    """Yield a file's events in their order, some thousands at a time.
+    """Yield a file's events in their order, some thousands at a time; count broken lines.
 
-    Args:
-        content: the file; with or without ``[`` and ``]``, complete or broken off.
-        key: the file's, for messages.
-        problems: counts lines that cannot be read, with their numbers.
+    The file is with or without ``[`` and ``]``, complete or broken off.
     """
     if not _is_plain(content):
         content = to_text(content)[0].encode("utf-8", "surrogateescape")
@@ -50,11 +47,6 @@ def read_event_blocks(
     blocks: Iterable[bytes], key: str, problems: Diagnostics
 ) -> Iterator[list[Event] | RegularEvents]:
     """Yield a file's events as ``read_events`` does, of a file that need not fit into memory.
-
-    Args:
-        blocks: the file in pieces of any size.
-        key: the file's, for messages.
-        problems: counts lines that cannot be read, with their numbers.
 
     Edge cases: a file in another encoding is read as a whole.
     """

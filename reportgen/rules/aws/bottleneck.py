@@ -17,6 +17,7 @@ from reportgen.facts.usage import USED_UP_RATIO
 from reportgen.merging import merge
 from reportgen.profile import NodeProfile, SeriesKind
 from reportgen.results import (
+    Cause,
     Counters,
     Details,
     Finding,
@@ -72,7 +73,7 @@ class Wording:
             same as ``advice``.
         narrow: what it means that only a few cores of many were hot.
         narrow_severity: how much that matters at most.
-        causes: the findings that say what keeps the host busy.
+        cause: what it means that GPUs idle then.
     """
 
     cores: SeriesKind
@@ -85,7 +86,7 @@ class Wording:
     used_up_advice: str = ""
     narrow: str
     narrow_severity: Severity
-    causes: tuple[str, ...] = ()
+    cause: Cause
 
 
 HELD_UP = Message(
@@ -230,7 +231,7 @@ def _finding(
         HELD_UP if job.n_felt else UNUSED,
         id=words.finding_id,
         text=_text(job, against, has_cause=cause is not None),
-        causes=words.causes,
+        cause=words.cause,
     )
     return message.finding(
         measured=measured,
@@ -322,7 +323,9 @@ def _imported(counters: Counters, details: Details, limits: _Limits, words: Word
     n_felt = counters.violations - n_unfelt
     share = n_felt / n_ticks
     texts = (IMPORTED, UNFELT * bool(n_unfelt), IMPORTED_SINGLE * bool(n_hot), IMPORTED_CAUTION)
-    message = replace(HELD_UP if n_felt else UNUSED, id=words.finding_id, text="".join(texts))
+    message = replace(
+        HELD_UP if n_felt else UNUSED, id=words.finding_id, text="".join(texts), cause=words.cause
+    )
     return message.finding(
         measured=100 * counters.violations / n_ticks,
         threshold=limits.threshold,

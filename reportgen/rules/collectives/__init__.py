@@ -45,6 +45,7 @@ ABOUT = About(
 )
 WAITING = kit.Message(
     id="COMM-1",
+    cause=results.Cause.SLOW_RANK,
     title="{measured:pct} of communication is waiting; rank {late.rank} arrives last most often",
     text=(
         "In {n:count collective} the ranks spend {every:ns}, of which {waiting:ns} is waiting for "

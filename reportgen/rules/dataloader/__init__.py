@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from reportgen import results
-from reportgen.facts.loader import LEAST_SECONDS, median_loaders, minutes_out_of_range
+from reportgen.facts.loader import LEAST_SECONDS, minutes_out_of_range
 from reportgen.facts.usage import USED_UP_RATIO
 from reportgen.profiler_config import ProfilingKind
 from reportgen.results import Details, Finding, JsonValue, Reason, ReasonCode, Severity
@@ -18,7 +18,7 @@ from reportgen.rules.base import About, Need, Outcome, Rule
 from reportgen.rules.dataloader import tables, texts
 from reportgen.rules.dataloader.measure import NodeLoaders, Params, measure
 from reportgen.text import write
-from reportgen.units import NS_PER_S, seconds
+from reportgen.units import NS_PER_S
 
 AWS_BINS = 100
 DOMINANT_RATIO = 0.25
@@ -27,15 +27,11 @@ training would be a third faster."""
 
 ABOUT = About(
     checks="Whether the number of loader processes fits the cores, and whether training waits.",
-    reading=(
-        "Loader processes at work are counted in each second with loader activity; their median "
-        "is compared with the cores of a node. Whether that matters is decided by how long the "
-        "training loop waited for batches."
-    ),
-    advice=(
-        "If the loop waits: more workers up to the number of cores, prefetching, cheaper "
-        "preprocessing, faster storage. If there are more workers than cores: fewer."
-    ),
+    reading="""Loader processes at work are counted in each second with loader activity; their
+        median is compared with the cores of a node. Whether that matters is decided by how long the
+        training loop waited for batches.""",
+    advice="""If the loop waits: more workers up to the number of cores, prefetching, cheaper
+        preprocessing, faster storage. If there are more workers than cores: fewer.""",
     section=results.Section(id="data-loading", title="Data loading", order=180),
     has_counters=True,
     recorded_by=ProfilingKind.LOADER,
@@ -45,7 +41,7 @@ ABOUT = About(
 def judge(nodes: Sequence[NodeLoaders], params: Params) -> Outcome:
     """Count minutes in which the number of loaders did not fit, and say whether it matters."""
     if not nodes:
-        return Outcome(missing=_no_events())
+        return Outcome(missing=kit.WITHOUT_EVENTS)
     job = kit.merge(nodes)
     fewest, most = params.limits(len(job.cores))
     violations = minutes_out_of_range(job.seconds, fewest=fewest, most=most) if job.cores else 0
@@ -63,19 +59,14 @@ def judge(nodes: Sequence[NodeLoaders], params: Params) -> Outcome:
             *tables.batch_exhibits(job.batches),
             *tables.loader_exhibits(job.loaders, job.life_times),
         ),
-        metrics=_metrics(job) if job.seconds.second.size or job.waiting else {},
+        metrics=_metrics(job) if job.seconds or job.waiting else {},
     )
 
 
-def _no_events() -> Reason:
-    text = f"The job has no framework events. {kit.HOW_TO_RECORD}"
-    return Reason(code=ReasonCode.NO_FRAMEWORK_METRICS, text=text)
-
-
 def _missing(job: NodeLoaders) -> Reason | None:
-    n_seconds = int(job.seconds.second.size)
+    n_seconds = len(job.seconds)
     if not job.n_spans:
-        return _no_events()
+        return kit.WITHOUT_EVENTS
     if not job.n_events:
         text = "No framework event is about loading data."
         return Reason(code=ReasonCode.NO_EVENTS, text=text)
@@ -114,7 +105,7 @@ def _metrics(job: NodeLoaders) -> dict[str, float | int | None]:
         "slow_batches": sum(item.n_slow_batches for item in job.batches),
         "slow_waits": sum(item.n_slow_waits for item in job.batches),
         "waited_ratio": job.worst.ratio if job.worst else None,
-        "loaders_p50": median_loaders(job.seconds) if job.seconds.second.size else None,
+        "loaders_p50": job.median_loaders,
     }
 
 
@@ -202,12 +193,7 @@ def _tell(message: kit.Message, job: NodeLoaders, params: Params, **values: Any)
         words["and_waited"] = f" {words['waited']}"
         words["but"] = write(texts.HARDLY_WAITS, **words)
         words["early"] = write(texts.WEARS_OFF, worst=worst) if worst.is_early else ""
-        words["where"] = results.Where(
-            node=worst.worker.rpartition("-")[0] or None,
-            device=worst.worker,
-            start_s=seconds(worst.first_ns),
-            end_s=seconds(worst.last_ns),
-        )
+        words["where"] = kit.at_worker(worst.worker, worst.first_ns, worst.last_ns)
     return message.finding(**(words | values))
 
 
@@ -225,7 +211,7 @@ def from_details(counters: results.Counters, details: Details, params: Params) -
         return Outcome(exhibits=exhibits)
     fewest, most = params.limits(n_cores)
     is_few = n_loaders < fewest
-    if not counters.rule_triggered or not (is_few or n_loaders > most):
+    if not counters.rule_triggered or fewest <= n_loaders <= most:
         return Outcome(exhibits=exhibits)
     found = (texts.FEW_OF_AWS if is_few else texts.MANY_OF_AWS).finding(
         measured=float(n_loaders),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,17 +10,17 @@ import numpy as np
 from reportgen.facts import loader as loading
 from reportgen.facts.breakdown import function_sums
 from reportgen.facts.intervals import Instants, overlaps_any
-from reportgen.facts.loader import Integers, Mask, Seconds, Waiting, loader_rows, waits_of
+from reportgen.facts.loader import Integers, Mask, Waiting, loader_rows, waits_of
 from reportgen.facts.samples import means, totals_over, training_loop_ns, unrecorded_ns
 from reportgen.facts.trend import from_median
 from reportgen.facts.usage import CPU_HOT_PCT, IO_HOT_PCT, hot_cores
-from reportgen.merging import concat, joint_codes, merged, rows_by_code, sum_by_key
+from reportgen.merging import concat, joint_codes, max_by_key, merged, rows_by_code, sum_by_key
 from reportgen.profile import NodeProfile, SeriesKind, SpanTable, SystemTable
 from reportgen.profile.system import Floats
 from reportgen.rules.base import param
 from reportgen.rules.dataloader import tables
 from reportgen.rules.dataloader.tables import DEVICES, BatchContents, Loader, WorkerBatches
-from reportgen.rules.kit import AWS_DEFAULTS, row
+from reportgen.rules.kit import AWS_DEFAULTS, percentage, row
 
 LEAST_TICKS = 10
 """The median of fewer samples says little about a stretch of time."""
@@ -45,23 +45,17 @@ class Params:
         source=AWS_DEFAULTS,
         minimum=0,
     )
-    wait_pct: float = param(
+    wait_pct: float = percentage(
         10,
+        "waiting for data matters from this share on",
         unit="% of the loop",
-        meaning="waiting for data matters from this share on",
         source="a loop that waits less can hardly become faster by other loaders",
-        minimum=0,
-        maximum=100,
         is_printed=False,
     )
 
     def limits(self, n_cores: int) -> tuple[float, float]:
         """Return the range of loaders that fits so many cores."""
         return self.min_threshold / 100 * n_cores, self.max_threshold / 100 * n_cores
-
-
-def _all_waits(parts: Sequence[Instants]) -> Instants:
-    return np.sort(np.concatenate(parts))
 
 
 @row
@@ -71,13 +65,11 @@ class NodeLoaders:
     Attributes:
         n_spans, n_events: framework events, and loader events among them.
         cores: names of the cores; those of several nodes are not added up.
-        has_gpu: whether it has a GPU.
         has_processes: whether batches are loaded by processes; TensorFlow loads in threads.
         n_processes: training processes of a node that load data.
-        wait_ns: (n,) sorted durations of all waits.
         waiting: per training process, how its loop waited.
-        hot_ratio, loop_hot_ratio: of each node, the share of hot cores while it waited, and in
-            the whole loop, where known.
+        hot_ratio, loop_hot_ratio: of each node, the share of hot cores while it waited, and in the
+            whole loop, where known.
     """
 
     n_spans: int = merged(sum)
@@ -89,8 +81,8 @@ class NodeLoaders:
     is_tensorflow: bool = merged(any)
     is_pipeline_known: bool = merged(any)
     has_prefetch: bool = merged(any)
-    seconds: Seconds = merged(loading.join_seconds)
-    wait_ns: Instants = merged(_all_waits)
+    seconds: Mapping[int, int] = merged(max_by_key)
+    wait_ns: Instants = merged(lambda parts: np.sort(np.concatenate(parts)))
     waiting: tuple[Waiting, ...] = merged(concat)
     hot_ratio: tuple[float, ...] = merged(concat)
     loop_hot_ratio: tuple[float, ...] = merged(concat)
@@ -100,8 +92,13 @@ class NodeLoaders:
 
     @property
     def n_loaders(self) -> int:
-        """Return how many loaders were at work, the median."""
-        return int(loading.median_loaders(self.seconds))
+        """Return the median of the loaders at work, rounded down."""
+        return int(self.median_loaders or 0)
+
+    @property
+    def median_loaders(self) -> float | None:
+        """Return the median of the loaders at work over the busy seconds, ``None`` without any."""
+        return float(np.median(list(self.seconds.values()))) if self.seconds else None
 
     @property
     def worst(self) -> Waiting | None:
@@ -165,9 +162,8 @@ def _hot_ratio(
 ) -> tuple[float, ...]:
     """Return the median share of hot cores of a node over the ticks within some stretches, 0-1.
 
-    A core that waits for I/O is not hot, though its utilization includes the waiting.
-
-    Edge cases: nothing without cores, or with fewer than ``LEAST_TICKS`` such ticks.
+    A core that waits for I/O is not hot, though its utilization includes the waiting. With too few
+    ticks, or without cores, the result is empty.
     """
     n_cores = len(system.names(SeriesKind.CPU_UTILIZATION))
     is_within = overlaps_any(system.tick_ns, system.tick_ns, *stretches)

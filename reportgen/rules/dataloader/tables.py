@@ -36,12 +36,8 @@ MOST_SLOW = 50
 class Loader:
     """One way in which a worker set up its loaders; ``None`` is what was not recorded.
 
-    Attributes:
-        iterator: class of the iterator, ``_MultiProcessingDataLoaderIter``.
-        num_workers, pin_memory: as set.
-        n_initialized: how often.
-        active_ns: time from each set-up to the next one of the worker (or its last event).
-        n_waits, median_wait_ns, longest_wait_ns: of the batches asked for meanwhile.
+    ``active_ns`` adds up the times from each set-up to the next one of the worker (or its last
+    event); the waits are those for the batches asked for meanwhile.
     """
 
     worker: str = col()
@@ -95,9 +91,7 @@ class BatchUse:
 class BatchContents:
     """What was in the slow batches of a process and in its others.
 
-    Attributes:
-        use, n_samples: (2, 3) sums and counts of the samples of ``DEVICES``.
-        functions, other_functions: what overlaps slow batches, and others.
+    ``use`` and ``n_samples`` are (2, 3) sums and counts of the samples of ``DEVICES``.
     """
 
     use: Floats = merged(sum)
@@ -111,14 +105,13 @@ class WorkerBatches:
     """One training process and its loader processes.
 
     Attributes:
-        n_batches: times from one wait's start to the next of the same process, gaps between
-            epochs left out.
-        p50_ns, p95_ns, max_ns: of the batch times; 0 without any.
+        n_batches: times from one wait's start to the next of the same process, gaps between epochs
+            left out.
         n_slow_batches, n_slow_waits: all of them; ``slow_batches`` and ``slow_waits`` are the
             slowest.
         n_gaps: an iterator was set up in between.
-        n_unrecorded: times left out because many steps began in between: waits of some steps
-            only were recorded.
+        n_unrecorded: times left out because many steps began in between: waits of some steps only
+            were recorded.
         contents: ``None`` without a slow batch.
     """
 
@@ -144,10 +137,7 @@ def loop_share(waiting: Sequence[Waiting]) -> Iterator[Exhibit]:
     waited_ns = sum(item.expected_ns for item in waiting)
     recorded_ns = sum(item.waited_ns for item in waiting)
     lost_ns = sum(item.unrecorded_ns for item in waiting)
-    parts_s = {
-        "waiting for data": waited_ns / NS_PER_S,
-        "rest of the loop": max(loop_ns - waited_ns, 0) / NS_PER_S,
-    }
+    parts = [("waiting for data", waited_ns), ("rest of the loop", max(loop_ns - waited_ns, 0))]
     caption = "Union of the waits of each worker, as part of its loop, summed over the workers."
     if lost_ns:
         caption += write(" {lost_ns:ns} without any record are left out.", lost_ns=lost_ns)
@@ -159,10 +149,11 @@ def loop_share(waiting: Sequence[Waiting]) -> Iterator[Exhibit]:
         )
     yield kit.ranking(
         "loop_share",
-        list(parts_s.items()),
+        parts,
         title="Waiting for data in the training loop",
         caption=caption,
         amount=("time_s", "s"),
+        per=NS_PER_S,
         roles=(Role.IO, Role.IDLE),
     )
 
@@ -204,22 +195,18 @@ def batch_exhibits(workers: Sequence[WorkerBatches]) -> Iterator[Exhibit]:
         timed,
         WorkerBatches,
         title="Time from batch to batch",
-        caption=(
-            "From the start of one wait to the start of the next of the same process. A gap in "
-            "which an iterator was set up spans validation or the end of an epoch: it is "
-            "counted apart, and so is a time in which many steps began without a recorded wait. "
-            f"Slow is from {MEDIAN_FACTOR} medians on."
-        ),
+        caption=f"""From the start of one wait to the start of the next of the same process. A gap
+            in which an iterator was set up spans validation or the end of an epoch: it is counted
+            apart, and so is a time in which many steps began without a recorded wait. Slow is from
+            {MEDIAN_FACTOR} medians on.""",
     )
     yield from _slowest(
         "slow_batches",
         [slow for item in timed for slow in item.slow_batches],
         sum(item.n_slow_batches for item in timed),
         title="Slow batches",
-        caption=(
-            "From the start of one wait to the start of the next of the same process; gaps "
-            "between epochs left out."
-        ),
+        caption="""From the start of one wait to the start of the next of the same process; gaps
+            between epochs left out.""",
     )
     contents = [item.contents for item in timed if item.contents]
     if contents:
@@ -270,10 +257,8 @@ def _contents(contents: BatchContents) -> Iterator[Exhibit]:
         contents.functions,
         contents.other_functions,
         title="Functions in slow batches and in the others",
-        caption=(
-            "Other columns: batches that are not slow. Each event counts once on a side, with "
-            "its full length; largest increase of the share first."
-        ),
+        caption="""Other columns: batches that are not slow. Each event counts once on a side, with
+            its full length; largest increase of the share first.""",
     )
 
 

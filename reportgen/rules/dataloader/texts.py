@@ -4,24 +4,18 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from reportgen.results import Severity
+from reportgen.results import Cause, Severity
 from reportgen.rules.kit import Message
 
 # Parts of sentences
 
-TOO_SHORT = (
-    "Too short to judge: loaders were active in {n_seconds:count second}, more than {least} are "
-    "needed."
-)
-_WAITED = (
-    "The loop of {worst.worker} waited {worst.waited_ns:ns} of {worst.loop_ns:ns} in "
-    "{worst.n_waits:count recorded wait}"
-)
+TOO_SHORT = """Too short to judge: loaders were active in {n_seconds:count second}, more than
+    {least} are needed."""
+_WAITED = """The loop of {worst.worker} waited {worst.waited_ns:ns} of {worst.loop_ns:ns} in
+    {worst.n_waits:count recorded wait}"""
 WAITED = f"{_WAITED} ({{share_pct:pct}})."
-WAITED_ESTIMATED = (
-    f"{_WAITED}; over all {{worst.n_steps:n}} steps that makes about {{worst.expected_ns:ns}} "
-    "({share_pct:pct})."
-)
+WAITED_ESTIMATED = f"""{_WAITED}; over all {{worst.n_steps:n}} steps that makes about
+    {{worst.expected_ns:ns}} ({{share_pct:pct}})."""
 USED_UP = " While it waited most cores were above 90 %, so more loader processes would hardly help."
 WEARS_OFF = " {worst.early_pct:pct} of the waiting lies in the first quarter of the loop."
 NOW, EACH = " from {num_workers}", " in each training process"
@@ -30,24 +24,19 @@ NO_WAITS = "no waits were recorded"
 THREADS = (
     "TensorFlow loads in threads of the training process, so no loader processes can be counted."
 )
-CHEAPER_BATCHES = (
-    "Make each batch cheaper to load: preprocess ahead of the training, use fewer and larger "
-    "files, a local copy or a cache, or decode on the GPU."
-)
-CACHE = (
-    "Copy or cache the data before the training: the first reads are slow, later ones hardly make "
-    "the loop wait."
-)
+CHEAPER_BATCHES = """Make each batch cheaper to load: preprocess ahead of the training, use fewer
+    and larger files, a local copy or a cache, or decode on the GPU."""
+CACHE = """Copy or cache the data before the training: the first reads are slow, later ones hardly
+    make the loop wait."""
 
 # Too few loaders, or too many
 
 TOO_FEW = Message(
     id="DL-1",
+    cause=Cause.TOO_FEW_LOADERS,
     title="Training waits {share_pct:pct} of the loop for data; {loaders} on {cores:count core}",
-    text=(
-        "{waited} {Loaders} at work (median) on {cores:count core}: fewer than {limit_pct:g} % of "
-        "the cores.{used_up}{early}"
-    ),
+    text="""{waited} {Loaders} at work (median) on {cores:count core}: fewer than {limit_pct:g} % of
+        the cores.{used_up}{early}""",
     advice="Raise num_workers{now} to {wanted}{each}; then see whether the loop still waits.",
     unit="loaders",
     exhibit="loop_share",
@@ -55,20 +44,17 @@ TOO_FEW = Message(
 ENOUGH = Message(
     id="DL-6",
     title="{Loaders} on {cores:count core}, and loading is no bottleneck",
-    text=(
-        "{Loaders} at work (median), fewer than {limit_pct:g} % of {cores:count core}, but "
-        "{but}; it matters from {wait_pct:g} % on."
-    ),
+    text="""{Loaders} at work (median), fewer than {limit_pct:g} % of {cores:count core}, but {but};
+        it matters from {wait_pct:g} % on.""",
     advice="Leave the number of loader workers as it is.",
     unit="loaders",
 )
 TOO_MANY = Message(
     id="DL-2",
+    cause=Cause.TOO_MANY_LOADERS,
     title="{Loaders} compete for {cores:count core}",
-    text=(
-        "{Loaders} at work (median) on {cores:count core}: more than {limit_pct:g} % of the cores. "
-        "They take time from each other and from the training process.{and_waited}"
-    ),
+    text="""{Loaders} at work (median) on {cores:count core}: more than {limit_pct:g} % of the
+        cores. They take time from each other and from the training process.{and_waited}""",
     advice="Lower num_workers{now} to {fitting}{each} and compare the step times.",
     severity=Severity.WARNING,
     unit="loaders",
@@ -78,10 +64,9 @@ MANY_WITH_ROOM = replace(
     TOO_MANY,
     severity=Severity.INFO,
     title="{Loaders} on {cores:count core}, which have room",
-    text=(
-        "{Loaders} at work (median) on {cores:count core}: more than {limit_pct:g} % of the cores. "
-        "The loop hardly waits and most cores are below 90 %, so they do no harm.{and_waited}"
-    ),
+    text="""{Loaders} at work (median) on {cores:count core}: more than {limit_pct:g} % of the
+        cores. The loop hardly waits and most cores are below 90 %, so they do no
+        harm.{and_waited}""",
     advice="Try num_workers of {fitting}{each} when memory is short; else leave it.",
 )
 
@@ -89,29 +74,24 @@ MANY_WITH_ROOM = replace(
 
 INPUT_BOUND = Message(
     id="DL-5",
+    cause=Cause.SLOW_INPUT,
     title="Training waits {share_pct:pct} of the loop for data",
-    text=(
-        "{waited} {Loaders} on {cores:count core} are not too few, so more of them will not help."
-        "{early}"
-    ),
+    text="""{waited} {Loaders} on {cores:count core} are not too few, so more of them will not
+        help.{early}""",
     advice=CHEAPER_BATCHES,
     exhibit="loop_share",
 )
 THREADS_TOO_SLOW = replace(
     INPUT_BOUND,
     text=f"{{waited}} {THREADS}",
-    advice=(
-        "Let the input pipeline work in parallel: num_parallel_calls=tf.data.AUTOTUNE in map and "
-        "interleave, cache() what fits, prefetch() at the end."
-    ),
+    advice="""Let the input pipeline work in parallel: num_parallel_calls=tf.data.AUTOTUNE in map
+        and interleave, cache() what fits, prefetch() at the end.""",
 )
 THREADS_KEEP_UP = Message(
     id="DL-6",
     title="Loading is no bottleneck: it takes {share_pct:pct} of the loop",
-    text=(
-        "The loop waits for data {share_pct:pct} of its time; it matters from {wait_pct:g} % on. "
-        f"{THREADS}"
-    ),
+    text=f"""The loop waits for data {{share_pct:pct}} of its time; it matters from {{wait_pct:g}} %
+        on. {THREADS}""",
     advice="Leave the input pipeline as it is.",
 )
 
@@ -119,12 +99,11 @@ THREADS_KEEP_UP = Message(
 
 NOT_PINNED = Message(
     id="DL-3",
+    cause=Cause.UNPINNED_MEMORY,
     title="Batches are not in pinned memory",
-    text=(
-        "The loader that was active longest has pin_memory off although the job has a GPU; copies "
-        "to the GPU then cannot overlap with work. The loop waits for data {share_pct:pct} of its "
-        "time."
-    ),
+    text="""The loader that was active longest has pin_memory off although the job has a GPU; copies
+        to the GPU then cannot overlap with work. The loop waits for data {share_pct:pct} of its
+        time.""",
     advice="Set pin_memory=True and copy with non_blocking=True.",
     unit="",
     exhibit="loaders",
@@ -132,11 +111,10 @@ NOT_PINNED = Message(
 NO_PREFETCH = replace(
     NOT_PINNED,
     id="DL-4",
+    cause=Cause.NO_PREFETCH,
     title="The input pipeline does not prefetch",
-    text=(
-        "None of TensorFlow's loader events prefetches, so batches are made while the loop waits: "
-        "{share_pct:pct} of its time."
-    ),
+    text="""None of TensorFlow's loader events prefetches, so batches are made while the loop waits:
+        {share_pct:pct} of its time.""",
     advice="End the pipeline with dataset.prefetch(tf.data.AUTOTUNE).",
 )
 
@@ -144,15 +122,12 @@ NO_PREFETCH = replace(
 
 FEW_OF_AWS = Message(
     id="DL-1",
+    cause=Cause.TOO_FEW_LOADERS,
     title="{Loaders} on {cores:count core}",
-    text=(
-        "{Loaders} at work (median) on {cores:count core}, {compared} than {limit_pct:g} % of the "
-        "cores. This result does not tell whether training waits."
-    ),
-    advice=(
-        "Time the wait for the next batch; change num_workers only if it is a notable part of a "
-        "step."
-    ),
+    text="""{Loaders} at work (median) on {cores:count core}, {compared} than {limit_pct:g} % of the
+        cores. This result does not tell whether training waits.""",
+    advice="""Time the wait for the next batch; change num_workers only if it is a notable part of a
+        step.""",
     severity=Severity.WARNING,
     unit="loaders",
 )

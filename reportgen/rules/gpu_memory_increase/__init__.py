@@ -55,6 +55,7 @@ _TRIGGERS = (
 )
 STAYED_UP = kit.Message(
     id="MEM-1",
+    cause=results.Cause.MEMORY_GROWTH,
     title=(
         "GPU memory activity jumped and stayed up: {place}, from {worst.before_pct:pct} to "
         "{after:pct}"
@@ -94,6 +95,7 @@ IMPORTED = replace(
 CLIMBS = replace(
     STAYED_UP,
     id="MEM-2",
+    cause=results.Cause.MEMORY_GROWTH,
     title="GPU memory activity climbs over the whole job: {place} by {trend.rise:.1f} points",
     text=(
         "The 95th percentile of each minute rises by {trend.slope:.2f} points a minute; of all "

@@ -144,7 +144,6 @@ def _sampled(totals: Mapping[Part, int], caption: str, gpus: Sequence[GpuBudget]
     return texts.SAMPLED.finding(
         measured=pct_of(totals[part], every_ns),
         advice=advice,
-        causes=words.causes,
         place=place,
         spent=totals[part],
         meaning=meaning,
@@ -162,7 +161,6 @@ def _traced(totals: Mapping[Part, int], window: str) -> Finding | None:
     return texts.TRACED.finding(
         measured=pct_of(totals[part], every_ns),
         advice=words.advice,
-        causes=words.causes,
         meaning=words.meaning,
         spent=totals[part],
         window=window,

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from reportgen.results import PartWords
+from reportgen.results import Cause, PartWords
 from reportgen.rules.gpu_time_budget.tables import Part
 from reportgen.rules.kit import Message
 
 SAMPLED = Message(
     id="GPU-3",
+    cause=Cause.LOST_GPU_TIME,
     title="{measured:pct} of the GPU time was spent {place}",
     text=(
         "{spent:ns} of GPU time, {measured:pct} of the whole job's, went by {meaning}; {busy:pct} "
@@ -21,6 +22,7 @@ SAMPLED = Message(
 )
 TRACED = Message(
     id="GPU-3",
+    cause=Cause.LOST_GPU_TIME,
     title="The most GPU time without compute went by {meaning}: {measured:pct}",
     text=(
         "{spent:ns} of GPU time, {measured:pct} of {window}; the GPUs were busy {busy:pct}. "
@@ -67,13 +69,11 @@ class Words:
 
     Attributes:
         where: in the title; ``meaning`` where it is empty.
-        causes: ids of the findings that look closer at it.
     """
 
     meaning: str
     advice: str
     where: str = ""
-    causes: tuple[str, ...] = ()
 
 
 SAMPLED_WORDS: Mapping[Part, Words] = {
@@ -82,7 +82,6 @@ SAMPLED_WORDS: Mapping[Part, Words] = {
         advice=(
             "Shorten the start: smaller downloads, a cached data set, lighter imports and warm-up."
         ),
-        causes=("INIT-1",),
     ),
     Part.FINALIZATION: Words(
         meaning="after the training loop",
@@ -95,13 +94,11 @@ SAMPLED_WORDS: Mapping[Part, Words] = {
             "communication"
         ),
         advice="Give each GPU an equal share of the work; look at the pace of the workers.",
-        causes=("STRAG-1", "BAL-1"),
     ),
     Part.IO_WAIT: Words(
         where="waiting for I/O",
         meaning="idle while the cores waited for I/O",
         advice="Read fewer and larger files, cache the data, or use faster storage.",
-        causes=("IO-1",),
     ),
     Part.NETWORK: Words(
         where="waiting for the network",
@@ -109,13 +106,11 @@ SAMPLED_WORDS: Mapping[Part, Words] = {
         advice=(
             "Send less, cache what is read again, or take an instance with more network bandwidth."
         ),
-        causes=("SYS-5",),
     ),
     Part.CPU_INPUT: Words(
         where="waiting for the CPU or for input",
         meaning="idle while a core was above 90 % or the loop waited for a batch",
         advice="Load faster if the loop waits for data; else move the CPU work out of its process.",
-        causes=("DL-1", "DL-2", "DL-5", "CPU-1", "PERIOD-1", "STEP-1"),
     ),
     Part.BETWEEN_STEPS: Words(
         where="between steps",
@@ -123,61 +118,50 @@ SAMPLED_WORDS: Mapping[Part, Words] = {
         advice=(
             "Look at what the loop does between steps: callbacks, logging, evaluation, checkpoints."
         ),
-        causes=("PERIOD-1", "DL-1", "DL-5"),
     ),
     Part.NEVER_USED: Words(
         where="on GPUs that the job never uses",
         meaning="on GPUs that never work while others of their node do",
         advice="Start one process per GPU, or take an instance with fewer GPUs.",
-        causes=("GPU-1",),
     ),
     Part.UNEXPLAINED: Words(
         where="idle, for no recorded reason",
         meaning="idle for no reason that the recording shows",
         advice="Record framework events, and look at small kernels, copies and synchronization.",
-        causes=("GPU-1",),
     ),
 }
 TRACED_WORDS: Mapping[Part, Words] = {
     Part.EXPOSED_COMMUNICATION: Words(
         meaning="in communication with nothing computed beside it",
         advice="See whether it is transfer or waiting for a late rank, then overlap it.",
-        causes=("COMM-1", "ACT-1"),
     ),
     Part.MEMORY: Words(
         meaning="in copies and memsets",
         advice="Copy less, from pinned memory, and on a stream of its own.",
-        causes=("COPY-1", "COPY-2"),
     ),
     Part.CPU_INPUT: Words(
         meaning="idle while the host waited for a batch",
         advice="Use more loader workers, prefetch, or move preprocessing off the training process.",
-        causes=("IDLE-1",),
     ),
     Part.HOST_BLOCKED: Words(
         meaning="idle while the host was in synchronizing, copying or allocating calls",
         advice="Remove .item() and synchronization from the loop, pin memory, keep shapes steady.",
-        causes=("IDLE-2", "IDLE-3", "IDLE-4", "COPY-1"),
     ),
     Part.HOST_LATE: Words(
         meaning="idle because the host was too slow to launch",
         advice="Launch less and larger: larger batches, torch.compile, CUDA graphs.",
-        causes=("IDLE-5", "KERN-1"),
     ),
     Part.LAUNCH: Words(
         meaning="idle inside launch calls",
         advice="Replay the step as a CUDA graph, or fuse small kernels.",
-        causes=("IDLE-6", "KERN-1"),
     ),
     Part.KERNEL_GAP: Words(
         meaning="in short gaps between kernels",
         advice="Fuse small kernels, enlarge the batch, or use CUDA graphs.",
-        causes=("IDLE-7", "KERN-1"),
     ),
     Part.WAITING: Words(
         meaning="waiting although work was launched",
         advice="Look at waits between streams and for other ranks.",
-        causes=("IDLE-8", "COMM-1"),
     ),
     Part.UNEXPLAINED: Words(
         meaning="idle for no reason that the trace shows",

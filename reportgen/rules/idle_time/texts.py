@@ -14,7 +14,7 @@ from reportgen.facts.idle import (
     WAITING,
     HostCause,
 )
-from reportgen.results import Role, Severity
+from reportgen.results import Cause, Role, Severity
 from reportgen.rules.kit import Message
 from reportgen.units import NS_PER_US
 
@@ -57,6 +57,7 @@ LOOKS_LIKE_A_START = " The recording looks like a start."
 
 START = Message(
     id="IDLE-9",
+    cause=Cause.FIRST_USE,
     severity=Severity.WARNING,
     title="One idle stretch takes {measured:pct}: it looks like a start, not like steps",
     text=(
@@ -73,12 +74,9 @@ START = Message(
 
 
 def _fault(
-    finding_id: str, *idle_for: str, title: str, meaning: str, advice: str, due_to: str = ""
+    finding_id: str, *idle_for: str, cause: Cause, title: str, meaning: str, advice: str
 ) -> tuple[Message, tuple[str, ...]]:
-    """Return a fault and the causes of idling that it joins.
-
-    ``due_to`` are ids of findings that name what lies behind it.
-    """
+    """Return a fault and the causes of idling that it joins."""
     message = Message(
         id=finding_id,
         title=f"{title}: {{measured:pct}} of the time",
@@ -88,7 +86,7 @@ def _fault(
         ),
         advice=advice,
         exhibit="idle_shares",
-        causes=tuple(due_to.split()),
+        cause=cause,
     )
     return message, idle_for
 
@@ -96,6 +94,7 @@ def _fault(
 _LOADER = _fault(
     "IDLE-1",
     f"{HOST_LATE}{HostCause.DATALOADER}",
+    cause=Cause.SLOW_INPUT,
     title="The GPU waits for the data loader",
     meaning="the host waited for the next batch",
     advice=(
@@ -109,6 +108,7 @@ FAULTS = (
     _fault(
         "IDLE-2",
         f"{HOST_LATE}{HostCause.SYNC}",
+        cause=Cause.SYNCHRONIZATION,
         title="The GPU drains because the host synchronizes",
         meaning="the host came late because it waited in synchronizing calls",
         advice=(
@@ -119,14 +119,15 @@ FAULTS = (
     _fault(
         "IDLE-3",
         f"{HOST_LATE}{HostCause.COPY}",
+        cause=Cause.BLOCKING_COPIES,
         title="The GPU waits while the host copies",
         meaning="the host came late because it was inside copying calls",
         advice="Copy from pinned memory with non_blocking=True, on a stream of its own.",
-        due_to="COPY-1",
     ),
     _fault(
         "IDLE-4",
         f"{HOST_LATE}{HostCause.ALLOC}",
+        cause=Cause.GPU_ALLOCATION,
         title="The GPU waits while the host allocates or frees GPU memory",
         meaning="the host came late because it was inside calls that allocate or free memory",
         advice=(
@@ -140,39 +141,39 @@ FAULTS = (
         f"{HOST_LATE}{HostCause.AUTOGRAD}",
         f"{HOST_LATE}{HostCause.PYTHON}",
         f"{HOST_LATE}{HostCause.OTHER}",
+        cause=Cause.SLOW_HOST,
         title="The host is too slow to keep the GPU busy",
         meaning="the host had not yet called the next operation: it ran Python or operators",
         advice=(
             "Launch less and larger: larger batches, torch.compile or CUDA graphs, fused or "
             "foreach optimizers, less Python in the loop."
         ),
-        due_to="KERN-1",
     ),
     _fault(
         "IDLE-6",
         IN_LAUNCH_CALL,
+        cause=Cause.FULL_LAUNCH_QUEUE,
         title="The GPU waits inside launch calls",
         meaning="the call that launches the next operation took its time",
         advice="Replay the step as a CUDA graph, or fuse small kernels with torch.compile.",
-        due_to="KERN-1",
     ),
     _fault(
         "IDLE-7",
         KERNEL_GAP,
+        cause=Cause.SMALL_KERNELS,
         title="Short gaps between kernels add up",
         meaning=f"the device paused for less than {_SMALL_GAP} between operations",
         advice="Fuse small kernels (torch.compile), enlarge the batch, or use CUDA graphs.",
-        due_to="KERN-1",
     ),
     _fault(
         "IDLE-8",
         WAITING,
+        cause=Cause.STREAM_DEPENDENCY,
         title="The GPU waits although its work was launched",
         meaning="operations were launched in time but waited for a stream, an event or a peer",
         advice=(
             "Look at waits between streams, and at collectives that wait for a late rank, in "
             "the moments of these gaps."
         ),
-        due_to="COMM-1",
     ),
 )

@@ -17,121 +17,86 @@ from reportgen.rules.aws import details as aws
 from reportgen.rules.base import About, Need, Outcome, Rule
 from reportgen.rules.low_gpu_utilization.measure import GpuUse, NodeGpus, Params, Verdict, measure
 from reportgen.text import device_label, format_place, format_places, part_of
-from reportgen.units import seconds
 
 RARE_RATIO = 0.1
 """A fault in less than a tenth of the judged minutes is mentioned, but no warning."""
 HOST_BUSY_PCT = 70.0
 """From this mean of all cores on the host has no room: BatchSize's threshold."""
-HOST_BOUND_RATIO = 0.3
+HOST_BOUND_PCT = 30.0
 """From this share of idle samples with a busy or waiting core on the host is named first: idle
 samples meet such a core by chance as well, but hardly in every third."""
 
 ABOUT = About(
     checks="Whether a GPU is under-used, or swings between busy and idle.",
-    reading=(
-        "Every minute the last samples of each GPU are judged: under-used when even the 95th "
-        "percentile is low, fluctuating when the 95th percentile is high but the 5th is close to "
-        "zero. Utilization is the share of the time in which at least one kernel ran."
-    ),
-    advice=(
-        "Remove what the GPU waits for (data loading, CPU, I/O, synchronisation) first; when it "
-        "waits for nothing, give it more work with a larger batch, or use a smaller GPU."
-    ),
+    reading="""Every minute the last samples of each GPU are judged: under-used when even the 95th
+        percentile is low, fluctuating when the 95th percentile is high but the 5th is close to
+        zero. Utilization is the share of the time in which at least one kernel ran.""",
+    advice="""Remove what the GPU waits for (data loading, CPU, I/O, synchronisation) first; when it
+        waits for nothing, give it more work with a larger batch, or use a smaller GPU.""",
     section=results.Section(id="gpu-utilization", title="GPU utilization", order=160),
     has_counters=True,
 )
-_LOADING, _SLOW_STEPS = ("DL-1", "DL-2", "DL-5"), ("PERIOD-1", "STEP-1", "STRAG-1", "BAL-1")
-WAITS = (*_LOADING, "CPU-1", "IO-1", "SYS-5", *_SLOW_STEPS)
-"""The findings that say what an idle GPU waits for."""
 
 # A GPU that is under-used
 
 UNDER_USED = kit.Message(
     id="GPU-1",
+    cause=results.Cause.GPU_UNDERUSED,
     title="GPU under-used: the 95th percentile of {gpu.gpu} on {gpu.node} is only {measured:pct}",
-    text=(
-        "In {fault.work_ns.size:n} of {gpu.judged_minutes:count judged minute} the 95th percentile "
-        "of the last {params.window:count sample} was below {threshold:pct}; at the lowest it was "
-        "{measured:pct}. While at work this GPU was used {gpu.work_mean_pct:pct} on average and "
-        "idle {gpu.work_idle_pct:pct} of the time. This concerns {concerned}."
-    ),
-    advice=(
-        "Give it more work at a time (see batch size), or use a smaller or fewer GPUs; the samples "
-        "do not show that it waits for the host."
-    ),
+    text="""In {fault.work_ns.size:n} of {gpu.judged_minutes:count judged minute} the 95th
+        percentile of the last {params.window:count sample} was below {threshold:pct}; at the lowest
+        it was {measured:pct}. While at work this GPU was used {gpu.work_mean_pct:pct} on average
+        and idle {gpu.work_idle_pct:pct} of the time. This concerns {concerned}.""",
+    advice="""Give it more work at a time (see batch size), or use a smaller or fewer GPUs; the
+        samples do not show that it waits for the host.""",
     exhibit="utilization",
-    causes=(*WAITS, "BATCH-1"),
 )
 BEGAN_LATE = replace(
     UNDER_USED,
-    title=(
-        "GPU begins late: {gpu.gpu} on {gpu.node} idles for the first {gpu.edge.pct:pct} of the "
-        "time"
-    ),
+    cause=results.Cause.LONG_START,
+    title="""GPU begins late: {gpu.gpu} on {gpu.node} idles for the first {gpu.edge.pct:pct} of the
+        time""",
     text=UNDER_USED.text + " It first worked {gpu.edge.length_ns:ns} after its first sample.",
-    advice=(
-        "Shorten what runs before its work begins: downloads, preprocessing, compilation, waiting "
-        "for other workers."
-    ),
-    causes=(),
+    advice="""Shorten what runs before its work begins: downloads, preprocessing, compilation,
+        waiting for other workers.""",
 )
 STOPPED = replace(
     BEGAN_LATE,
+    cause=results.Cause.GPU_STOPPED,
     title="GPU stopped: {gpu.gpu} on {gpu.node} idles for the last {gpu.edge.pct:pct} of the time",
     text=UNDER_USED.text + " It last worked {gpu.edge.length_ns:ns} before its last sample.",
-    advice=(
-        "Find out what ended its work then: if training was over, end the job sooner; if not, its "
-        "process hung or died."
-    ),
+    advice="""Find out what ended its work then: if training was over, end the job sooner; if not,
+        its process hung or died.""",
 )
 NONE_USED = "None of {n_gpus:n} GPUs is ever used: {unused}"
 NEVER_USED = "{which} {n_unused:verb are/is} never used: {unused}"
-USE_ANY = (
-    "Check that model and batches are moved to the GPU and that the framework is built for it; a "
-    "job that needs none is cheaper on an instance without."
-)
-USE_NODES = (
-    "See whether the processes on {nodes:names} run and joined the others; start them, or take "
-    "fewer nodes."
-)
-USE_ALL = (
-    "Start one process per GPU (torchrun, DistributedDataParallel), or take an instance with fewer "
-    "GPUs."
-)
-SHARE_WORK = (
-    "Share the work evenly first: {busy} {n_busy:verb are/is} busy (see workload balance and the "
-    "pace of the workers)."
-)
-RELIEVE_CPU = (
-    "Relieve the CPU first: its cores are at {gpu.host_mean_pct:pct} on average; load and "
-    "preprocess more cheaply, or take more cores per GPU."
-)
-RELIEVE_HOST = (
-    "Relieve the host first: in {gpu.hot_when_idle_pct:pct} of the idle samples a CPU core was "
-    "busy or waited for I/O; find what it did (a sampling profiler shows it)."
-)
+USE_ANY = """Check that model and batches are moved to the GPU and that the framework is built for
+    it; a job that needs none is cheaper on an instance without."""
+USE_NODES = """See whether the processes on {nodes:names} run and joined the others; start them, or
+    take fewer nodes."""
+USE_ALL = """Start one process per GPU (torchrun, DistributedDataParallel), or take an instance with
+    fewer GPUs."""
+SHARE_WORK = """Share the work evenly first: {busy} {n_busy:verb are/is} busy (see workload balance
+    and the pace of the workers)."""
+RELIEVE_CPU = """Relieve the CPU first: its cores are at {gpu.host_mean_pct:pct} on average; load
+    and preprocess more cheaply, or take more cores per GPU."""
+RELIEVE_HOST = """Relieve the host first: in {gpu.hot_when_idle_pct:pct} of the idle samples a CPU
+    core was busy or waited for I/O; find what it did (a sampling profiler shows it)."""
 
 # A GPU that swings between busy and idle
 
 FLUCTUATING = kit.Message(
     id="GPU-2",
-    title=(
-        "GPU swings between busy and idle: {gpu.gpu} on {gpu.node} is idle {gpu.work_idle_pct:pct} "
-        "of its working time"
-    ),
-    text=(
-        "In {fault.work_ns.size:n} of {gpu.judged_minutes:count judged minute} the last "
-        "{params.window:count sample} reached above {params.threshold_p95:pct} (95th percentile) "
-        "and fell below {threshold:pct} (5th percentile, {measured:pct} at the lowest). While at "
-        "work this GPU was used {gpu.work_mean_pct:pct} on average. This concerns {concerned}."
-    ),
-    advice=(
-        "Find what the GPU waits for between its bursts: data loading, synchronisation with other "
-        "GPUs, checkpoints or logging."
-    ),
+    cause=results.Cause.GPU_SWINGS,
+    title="""GPU swings between busy and idle: {gpu.gpu} on {gpu.node} is idle
+        {gpu.work_idle_pct:pct} of its working time""",
+    text="""In {fault.work_ns.size:n} of {gpu.judged_minutes:count judged minute} the last
+        {params.window:count sample} reached above {params.threshold_p95:pct} (95th percentile) and
+        fell below {threshold:pct} (5th percentile, {measured:pct} at the lowest). While at work
+        this GPU was used {gpu.work_mean_pct:pct} on average. This concerns {concerned}.""",
+    advice="""Find what the GPU waits for between its bursts: data loading, synchronisation with
+        other GPUs, checkpoints or logging.""",
     exhibit="utilization",
-    causes=WAITS,
 )
 
 # Faults that cost the training nothing, and results of SageMaker
@@ -139,33 +104,27 @@ FLUCTUATING = kit.Message(
 EDGES = kit.Message(
     id=UNDER_USED.id,
     title="GPU idle only before the work begins or after it ends",
-    text=(
-        "{gpu.gpu} on {gpu.node} missed the thresholds in {gpu.aws_violations:n} of "
-        "{gpu.judged_minutes:count judged minute}, but only because the last "
-        "{params.window:count sample} reached into its idle start or end. At work its 95th "
-        "percentile is {measured:pct} and its mean {gpu.work_mean_pct:pct}. This concerns "
-        "{concerned}."
-    ),
+    text="""{gpu.gpu} on {gpu.node} missed the thresholds in {gpu.aws_violations:n} of
+        {gpu.judged_minutes:count judged minute}, but only because the last
+        {params.window:count sample} reached into its idle start or end. At work its 95th percentile
+        is {measured:pct} and its mean {gpu.work_mean_pct:pct}. This concerns {concerned}.""",
     advice="Nothing to do for the training itself; shorten start-up or upload if they matter.",
     exhibit="utilization",
 )
 IMPORTED_LOW = kit.Message(
     id=UNDER_USED.id,
+    cause=UNDER_USED.cause,
     title="GPU under-used: {place}",
-    text=(
-        "The 95th percentile of the last {params.window:count sample} was {measured:pct} when the "
-        "rule last triggered (threshold {threshold:pct}). Affected: {affected}."
-    ),
-    advice=(
-        "Look at the CPU, I/O and data loading sections for what the GPU waits for; if there is "
-        "nothing, raise the batch size."
-    ),
+    text="""The 95th percentile of the last {params.window:count sample} was {measured:pct} when the
+        rule last triggered (threshold {threshold:pct}). Affected: {affected}.""",
+    advice="""Look at the CPU, I/O and data loading sections for what the GPU waits for; if there is
+        nothing, raise the batch size.""",
     exhibit="boxes",
-    causes=("CPU-1", "IO-1", "BATCH-1"),
 )
 IMPORTED_FLUCTUATING = replace(
     IMPORTED_LOW,
     id=FLUCTUATING.id,
+    cause=FLUCTUATING.cause,
     title="GPU swings between busy and idle: {place}",
     text=IMPORTED_LOW.text.replace("95th", "5th"),
     severity=Severity.WARNING,
@@ -177,7 +136,6 @@ IMPORTED_FOR_A_TIME = replace(
     advice=(
         "See when they idled: before the first and after the last step the training loses nothing."
     ),
-    causes=(),
 )
 
 Entry = tuple[str, str, dict[str, float]]
@@ -219,10 +177,8 @@ def _metrics(gpus: Sequence[GpuUse]) -> dict[str, float | int | None]:
 
 
 def _exhibits(gpus: Sequence[GpuUse]) -> Iterator[results.Exhibit]:
-    caption = (
-        "Mean and percentiles over the whole job; 'at work' leaves out what lies before and after "
-        "the training loop (without step events: the idle start and end)."
-    )
+    caption = """Mean and percentiles over the whole job; 'at work' leaves out what lies before and
+        after the training loop (without step events: the idle start and end)."""
     yield kit.table("utilization", gpus, GpuUse, title="Use of each GPU", caption=caption)
     n_nodes = len({gpu.node for gpu in gpus})
     labels = [device_label(gpu.node, gpu.gpu, n_nodes=n_nodes) for gpu in gpus]
@@ -253,13 +209,12 @@ def _under_used(gpus: Sequence[GpuUse], every: Sequence[GpuUse], params: Params)
     message, values = _unless_used(UNDER_USED, judged, params)
     if not values and (edge := worst.edge):
         message = BEGAN_LATE if edge.is_start else STOPPED
-        start_s, end_s = seconds(edge.start_ns), seconds(edge.end_ns)
-        values["where"] = Where(node=worst.node, device=worst.gpu, start_s=start_s, end_s=end_s)
+        values["where"] = kit.stretch(worst.node, worst.gpu, edge.start_ns, edge.end_ns)
     elif not values and _waits_for_host(worst):
         values["advice"] = RELIEVE_HOST
     elif not values and busy:
         values = {"advice": SHARE_WORK, "busy": format_places(busy), "n_busy": len(busy)}
-    elif not values and (worst.host_mean_pct or 0.0) >= HOST_BUSY_PCT:
+    elif not values and worst.host_mean_pct >= HOST_BUSY_PCT:
         values["advice"] = RELIEVE_CPU
     return _finding(message, worst, gpus, every, params, **values)
 
@@ -312,8 +267,7 @@ def _longest(gpu: GpuUse, minutes_ns: Instants) -> Where:
 
 
 def _waits_for_host(gpu: GpuUse) -> bool:
-    share = gpu.hot_when_idle_ratio
-    return share is not None and share >= HOST_BOUND_RATIO and gpu.idle_ratio >= RARE_RATIO
+    return gpu.hot_when_idle_pct >= HOST_BOUND_PCT and gpu.idle_ratio >= RARE_RATIO
 
 
 def _unless_used(
@@ -321,10 +275,7 @@ def _unless_used(
 ) -> tuple[kit.Message, dict[str, Any]]:
     """Return a message as it is, or what to say where the job never uses some GPUs, with values.
 
-    Args:
-        message: about GPUs that are under-used.
-        gpus: node, GPU, and its largest use.
-        params: its threshold is what a GPU must reach once.
+    ``gpus`` are node, GPU, and its largest use, which must reach ``threshold_p5`` once.
     """
     is_used = used_gpus(np.array([[most for *_, most in gpus]]), above=params.threshold_p5)
     used, unused = (
@@ -337,7 +288,7 @@ def _unless_used(
     nodes = list(dict.fromkeys(node for node, _ in unused if node not in used_nodes))
     title = NONE_USED if is_all and len(gpus) > 1 else NEVER_USED
     advice = USE_ANY if is_all else USE_NODES if nodes else USE_ALL
-    return replace(message, title=title, advice=advice, causes=()), {
+    return replace(message, title=title, advice=advice, cause=results.Cause.GPU_IDLE), {
         "which": which[0].upper() + which[1:],
         "n_unused": len(unused),
         "n_gpus": len(gpus),

@@ -94,14 +94,12 @@ class GpuUse:
     """Use of one GPU.
 
     Attributes:
-        mean_pct, p5_pct, p95_pct, max_pct, box: over its whole history.
-        work_mean_pct, work_p5_pct, work_p95_pct: over its working range.
-        idle_ratio: share of the working range below ``threshold_p5``.
-        hot_when_idle_ratio: share of those idle samples in which a CPU core was busy or waited
-            for I/O; ``None`` without idle samples.
-        host_mean_pct: mean use of the node's cores over the working range, ``None`` without.
+        work_mean_pct, work_p5_pct, work_p95_pct, idle_ratio: over its working range, in which it
+            idles below ``threshold_p5``.
+        hot_when_idle_pct: share of those idle samples in which a CPU core was busy or waited for
+            I/O; 0 without idle samples.
+        host_mean_pct: mean use of the node's cores over the working range, 0 without samples.
         edge: the longer idle edge of the working range, if it is a quarter of it.
-        last_ns: time of its newest sample.
         violation: the newest violation by AWS's definition.
     """
 
@@ -123,18 +121,13 @@ class GpuUse:
     n_samples: int = col(name="samples")
     box: Box
     idle_ratio: float
-    hot_when_idle_ratio: float | None
-    host_mean_pct: float | None
+    hot_when_idle_pct: float
+    host_mean_pct: float
     edge: IdleEdge | None
     last_ns: int
     low: FaultyMinutes
     fluctuating: FaultyMinutes
     violation: LastViolation | None
-
-    @property
-    def hot_when_idle_pct(self) -> float:
-        """Return ``hot_when_idle_ratio`` in percent, 0 without idle samples."""
-        return 100 * (self.hot_when_idle_ratio or 0.0)
 
 
 @row
@@ -189,8 +182,8 @@ def _measure_gpu(part: NodeProfile, gpu: str, samples: usage.Samples, params: Pa
         work_p5_pct=work_p5,
         work_p95_pct=work_p95,
         idle_ratio=float(is_idle.mean()),
-        hot_when_idle_ratio=float(hot.mean()) if hot.size else None,
-        host_mean_pct=float(host.mean()) if host.size else None,
+        hot_when_idle_pct=100 * float(hot.mean()) if hot.size else 0.0,
+        host_mean_pct=float(host.mean()) if host.size else 0.0,
         edge=_idle_edge(samples, work, idle_below),
         last_ns=int(time_ns[-1]),
         judged_minutes=start_ns.size,

@@ -10,12 +10,7 @@ from reportgen.facts.breakdown import OTHERS
 from reportgen.facts.steps import Loop, find_straggler, main_paces
 from reportgen.profiler_config import ProfilingKind
 from reportgen.results import Counters, Details, Exhibit, Finding, Role, Where
-from reportgen.rules.aws.breakdown import (
-    breakdown_details,
-    exhibits_of_breakdown,
-    exhibits_of_members,
-    numbers_of,
-)
+from reportgen.rules.aws import breakdown as aws
 from reportgen.rules.base import About, Need, Outcome, Rule
 from reportgen.rules.kit import Message, fault_severity, merge, reason_without_steps
 from reportgen.rules.overall_framework_metrics import tables
@@ -38,14 +33,10 @@ OPERATORS = results.Section(
 )
 ABOUT = About(
     checks="Where the framework's time went: phases, passes, operators, communication.",
-    reading=(
-        "Shares are of summed event times over all workers. 'others' is the time between steps; "
-        "operators inside operators count in both, so look at their self time."
-    ),
-    advice=(
-        "Large 'others': look at data loading, callbacks, logging and checkpoints. A dominant "
-        "operator: mixed precision, a fused or compiled version, another memory layout."
-    ),
+    reading="""Shares are of summed event times over all workers. 'others' is the time between
+        steps; operators inside operators count in both, so look at their self time.""",
+    advice="""Large 'others': look at data loading, callbacks, logging and checkpoints. A dominant
+        operator: mixed precision, a fused or compiled version, another memory layout.""",
     section=results.Section(id="framework", title="Framework", order=130),
     has_counters=True,
     further=(OPERATORS,),
@@ -53,36 +44,28 @@ ABOUT = About(
 
 BETWEEN_STEPS = Message(
     id="FW-1",
+    cause=results.Cause.WORK_BETWEEN_STEPS,
     title="{measured:pct} of the loop lies between steps",
-    text=(
-        "No step was open for {measured:pct} of the time from the first to the last step (summed "
-        "over the workers); more than {threshold:pct} is worth a look.{lost}"
-    ),
-    advice=(
-        "Check what runs between steps: waiting for data, callbacks, logging, checkpoints, "
-        "the optimizer when the framework counts it outside."
-    ),
+    text="""No step was open for {measured:pct} of the time from the first to the last step (summed
+        over the workers); more than {threshold:pct} is worth a look.{lost}""",
+    advice="""Check what runs between steps: waiting for data, callbacks, logging, checkpoints, the
+        optimizer when the framework counts it outside.""",
     exhibit="phase_shares",
-    causes=("DL-1", "DL-2", "DL-5", "PERIOD-1"),
 )
 PASSES = Message(
     id="FW-2",
     title="{name} takes {measured:pct} of both passes",
-    text=(
-        "{name} takes {measured:pct} of the time of both passes; above {threshold:pct} they differ "
-        "notably."
-    ),
+    text="""{name} takes {measured:pct} of the time of both passes; above {threshold:pct} they
+        differ notably.""",
     advice="Look at the operators of the {lower} for one that stands out.",
     exhibit="forward_backward",
 )
 TOP_OPERATOR = Message(
     id="FW-3",
     title="{top.name} leads the {kind} operators with {measured:pct}",
-    text=(
-        "{top.name} ran {top.count:count time} in the recorded window and took {top.self_ns:ns} "
-        "itself, {measured:pct} of the self time of all {kind} operators ({top.total_ns:ns} with "
-        "what it called)."
-    ),
+    text="""{top.name} ran {top.count:count time} in the recorded window and took {top.self_ns:ns}
+        itself, {measured:pct} of the self time of all {kind} operators ({top.total_ns:ns} with what
+        it called).""",
     advice="Try a fused or compiled version of it, or mixed precision.",
 )
 _COPY_LESS = "Avoid copies between devices: pin memory, copy without blocking, copy less."
@@ -91,31 +74,26 @@ _ADVICE_BY_WORD = (
     ("conv", "Try mixed precision, channels-last layout and cuDNN's autotuning."),
     ("mm", "Try mixed precision and sizes that are multiples of 8."),
     ("copy_", _COPY_LESS),
-    ("to", _COPY_LESS),
 )
 RECORDING = Message(
     id="FW-4",
+    cause=results.Cause.PROFILER_OVERHEAD,
     title="Steps whose {worst.detail} were recorded are {measured:pct} longer",
-    text=(
-        "{worst.worker} has {n_with} whose {worst.detail} were recorded; their median is "
-        "{worst.with_ns:ns}, that of {worst.n_without:count other step} is {worst.without_ns:ns}. "
-        "The recording may be the reason.{sampling}"
-    ),
+    text="""{worst.worker} has {n_with} whose {worst.detail} were recorded; their median is
+        {worst.with_ns:ns}, that of {worst.n_without:count other step} is {worst.without_ns:ns}. The
+        recording may be the reason.{sampling}""",
     advice="Record the details of few steps, and judge the pace by the other steps.",
     exhibit="overhead",
 )
 STRAGGLER = Message(
     id="STRAG-1",
+    cause=results.Cause.SLOW_WORKER,
     title="{pace.worker} is slower than the other workers by {measured:pct}",
-    text=(
-        "The {what} of {pace.worker} take {found.median_ns:ns} (median), those of the other "
-        "workers {found.usual_ns:ns}{wait}. Over {pace.n_steps:count step} this is "
-        "{found.extra_ns:ns}, {share_pct:pct} of the loop."
-    ),
-    advice=(
-        "Compare {pace.worker} with the others: its share of the data, its device's clock "
-        "and temperature, other load on its node."
-    ),
+    text="""The {what} of {pace.worker} take {found.median_ns:ns} (median), those of the other
+        workers {found.usual_ns:ns}{wait}. Over {pace.step.count:count step} this is
+        {found.extra_ns:ns}, {share_pct:pct} of the loop.""",
+    advice="""Compare {pace.worker} with the others: its share of the data, its device's clock and
+        temperature, other load on its node.""",
     exhibit="workers",
 )
 _WAITED_FOR = "; the steps of all workers are equally long, so the others wait for it in each"
@@ -128,7 +106,7 @@ LOADER_PREFIX = "enumerate(DataLoader)#"
 def judge(measurements: Sequence[FrameworkSums], params: Params) -> Outcome:
     """Add up the nodes; AWS's counters stay 0 by definition."""
     job = merge([FrameworkSums(), *measurements])
-    details = breakdown_details(job.breakdown, with_others=True, phases_first=True)
+    details = aws.breakdown_details(job.breakdown, with_others=True, phases_first=True)
     missing = _missing(job)
     return Outcome(
         missing=missing,
@@ -146,11 +124,11 @@ def judge(measurements: Sequence[FrameworkSums], params: Params) -> Outcome:
 
 def from_details(_counters: Counters, details: Details, params: Params) -> Outcome:
     """Say where the time went from AWS's JSON alone."""
-    between_pct = numbers_of(details, "phase").get(OTHERS, 0.0)
+    between_pct = aws.numbers_of(details, "phase").get(OTHERS, 0.0)
     return Outcome(
         findings=_shares(between_pct, details, params, FrameworkSums()),
         exhibits=(
-            *exhibits_of_members(details),
+            *aws.exhibits_of_members(details),
             *tables.operators_of_details(details, role=Role.CPU),
             *tables.operators_of_details(details, role=Role.GPU),
         ),
@@ -167,7 +145,7 @@ def _missing(job: FrameworkSums) -> results.Reason | str | None:
 
 def _exhibits(job: FrameworkSums) -> Iterator[Exhibit]:
     yield from tables.exhibit_of_stages(job.stages)
-    yield from exhibits_of_breakdown(job.breakdown, with_others=True)
+    yield from aws.exhibits_of_breakdown(job.breakdown, with_others=True)
     yield from tables.exhibits_of_operators(job.cpu_operators, role=Role.CPU)
     yield from tables.exhibits_of_operators(job.gpu_operators, role=Role.GPU)
     yield from tables.exhibits_of_paces(job.paces)
@@ -182,7 +160,7 @@ def _between_ns(job: FrameworkSums) -> int:
 
 def _between_pct(job: FrameworkSums, details: Details) -> float:
     if not job.lost_ns:
-        return numbers_of(details, "phase").get(OTHERS, 0.0)
+        return aws.numbers_of(details, "phase").get(OTHERS, 0.0)
     between_ns = _between_ns(job)
     return 100 * between_ns / (sum(job.breakdown.step_ns.values()) + between_ns)
 
@@ -215,10 +193,9 @@ def _shares(
             threshold=params.others_pct,
             where=where,
             share=between_pct / 100,
-            causes=None if where.start_s is not None else (),
             lost=write(lost, lost=job.lost_ns),
         )
-    passes = numbers_of(details, "forward_backward")
+    passes = aws.numbers_of(details, "forward_backward")
     share, name = max(((share, name) for name, share in passes.items()), default=(0.0, ""))
     if share > params.pass_pct:
         yield PASSES.finding(
@@ -237,35 +214,26 @@ def _top_operator(job: FrameworkSums) -> Finding | None:
     if not total_ns:
         return None
     top = max(operators, key=lambda item: (item.self_ns, item.name))
+    bare = top.name.casefold().removeprefix("aten::")
+    fitting = (text for word, text in _ADVICE_BY_WORD if word in bare)
     return TOP_OPERATOR.finding(
         measured=100 * top.self_ns / total_ns,
         where=_where(job.loop),
         exhibit=f"{kind}_operators",
-        advice=next((text for word, text in _ADVICE_BY_WORD if _has_word(top.name, word)), None),
+        advice=_COPY_LESS if bare == "to" else next(fitting, None),
         top=top,
         kind=kind.upper(),
     )
 
 
-def _has_word(operator: str, word: str) -> bool:
-    bare = operator.casefold().removeprefix("aten::")
-    return bare == word if word == "to" else word in bare
-
-
 def _recording(job: FrameworkSums) -> Finding | None:
     """Return the details whose recording makes steps longest, ``None`` when none does."""
-    compared = [
-        (item.longer_pct, item.n_with, item.worker, item.detail, item)
-        for item in job.overheads
-        if item.longer_pct is not None
-    ]
+    compared = [item for item in job.overheads if (item.longer_pct or 0) >= RECORDING_FROM_PCT]
     if not compared:
         return None
-    longer_pct, *_, worst = max(compared, key=lambda found: found[:4])
-    if longer_pct < RECORDING_FROM_PCT:
-        return None
+    worst = max(compared, key=lambda its: (its.longer_pct, its.n_with, its.worker, its.detail))
     return RECORDING.finding(
-        measured=longer_pct,
+        measured=worst.longer_pct,
         threshold=RECORDING_FROM_PCT,
         worst=worst,
         n_with=plural(worst.n_with, f"{worst.phase} step"),
@@ -299,6 +267,8 @@ def _where(loop: Loop) -> Where:
     return Where(start_s=seconds(loop.start_ns), end_s=seconds(loop.end_ns))
 
 
+_FUNCTIONS = results.TimelineTrack(kind=results.Track.FUNCTIONS)
+
 RULE = Rule(
     id=results.RuleId("OverallFrameworkMetrics"),
     title="Framework metrics",
@@ -309,16 +279,11 @@ RULE = Rule(
     judge=judge,
     from_details=from_details,
     folded=(
-        "cpu_operator_bars",
-        "function_time",
-        "gpu_operator_bars",
-        "gpu_operators_by_device",
-        "overhead",
+        *("cpu_operator_bars", "gpu_operator_bars", "gpu_operators_by_device"),
+        *("function_time", "overhead"),
     ),
     places={
-        "function_time": results.Place(
-            timeline=results.TimelineTrack(kind=results.Track.FUNCTIONS)
-        ),
+        "function_time": results.Place(timeline=_FUNCTIONS),
         "*operator*": results.Place(section=OPERATORS.id),
     },
 )

@@ -7,50 +7,23 @@ recorded for some steps only; then their share is of those steps.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from functools import partial
 
 import numpy as np
 
-from reportgen.facts.breakdown import (
-    PASS_PHASES,
-    Breakdown,
-    Mask,
-    SpanClass,
-    breakdown_of,
-    classes_of,
-    exchanges_data,
-    is_function,
-    labels_of,
-    sums_by_name,
-)
-from reportgen.facts.intervals import (
-    Union,
-    covered_each,
-    covered_ns,
-    join,
-    overlap_ns,
-    overlaps_any,
-    self_times_ns,
-    union_of,
-)
+from reportgen.facts import breakdown as sums
+from reportgen.facts import intervals
+from reportgen.facts.breakdown import Mask, SpanClass, classes_of
 from reportgen.facts.loader import INITIALIZE, loader_rows
 from reportgen.facts.samples import unrecorded_ns
 from reportgen.facts.steps import Loop, Pace, loop_of, paces_of, phase_word
-from reportgen.merging import (
-    concat,
-    joint_codes,
-    merge,
-    merge_by,
-    merged,
-    rows_by_code,
-    sum_by_key,
-    sums_by_code,
-)
+from reportgen.merging import joint_codes, merge_members, rows_by_code, sums_by_code
 from reportgen.profile import Clock, NodeProfile, SpanTable
+from reportgen.rules import kit
 from reportgen.rules.base import param
-from reportgen.rules.kit import row
+from reportgen.rules.kit import concat, merge, merged, row, sum_by_key
 from reportgen.rules.overall_framework_metrics import tables
 from reportgen.rules.overall_framework_metrics.tables import Detail, Stage, StageTime
 
@@ -60,17 +33,7 @@ the ends of every recording."""
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 
 
-def _share(default: float, meaning: str) -> Any:
-    """Declare a share of the time above which SageMaker's report notebook remarks on it."""
-    return param(
-        default,
-        unit="%",
-        meaning=meaning,
-        source="AWS's report notebook",
-        minimum=0,
-        maximum=100,
-        is_printed=False,
-    )
+_share = partial(kit.percentage, source="AWS's report notebook", is_printed=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,9 +64,8 @@ _STAGE_WORDS: Mapping[Stage, str] = {
 _DETAILS = {Detail.OPERATORS: (SpanClass.CPU, SpanClass.GPU), Detail.MODULES: (SpanClass.MODULE,)}
 
 
-def merge_stages(parts: Iterable[Iterable[StageTime]]) -> tuple[StageTime, ...]:
-    """Return one row per stage that is there."""
-    return tuple(merge_by(concat(parts), lambda item: item.stage).values())
+each_stage_once = merge_members(lambda item: item.stage)
+"""Return one row per stage that is there."""
 
 
 @row
@@ -113,18 +75,17 @@ class FrameworkSums:
     Attributes:
         n_lasting: events that are more than an instant.
         interval_ns: between the samples of the system metrics, of the first node that has any.
-        lost_ns: between the steps of each worker, summed, in which the node has neither samples
-            nor events.
+        lost_ns: between the steps of each worker, summed, without samples and events of the node.
     """
 
     loop: Loop = merged(merge, default=Loop())
     n_lasting: int = merged(sum, default=0)
-    breakdown: Breakdown = merged(merge, default=Breakdown())
+    breakdown: sums.Breakdown = merged(merge, default=sums.Breakdown())
     cpu_operators: tuple[tables.OperatorSums, ...] = merged(concat, default=())
     gpu_operators: tuple[tables.OperatorSums, ...] = merged(concat, default=())
     paces: tuple[Pace, ...] = merged(concat, default=())
     functions: tuple[tables.FunctionTime, ...] = merged(concat, default=())
-    stages: tuple[StageTime, ...] = merged(merge_stages, default=())
+    stages: tuple[StageTime, ...] = merged(each_stage_once, default=())
     overheads: tuple[tables.Overhead, ...] = merged(concat, default=())
     interval_ns: int | None = merged(lambda values: next(filter(None, values), None), default=None)
     lost_ns: int = merged(sum, default=0)
@@ -136,7 +97,7 @@ def measure(part: NodeProfile, _params: Params) -> FrameworkSums:
     return FrameworkSums(
         loop=loop_of(spans),
         n_lasting=int((spans.duration_ns > 0).sum()),
-        breakdown=breakdown_of(spans),
+        breakdown=sums.breakdown_of(spans),
         cpu_operators=tuple(operators_of(spans, SpanClass.CPU)),
         gpu_operators=tuple(operators_of(spans, SpanClass.GPU)),
         paces=paces_of(spans),
@@ -152,7 +113,9 @@ def _lost_ns(part: NodeProfile) -> int:
     starts, ends = unrecorded_ns(part.system, part.spans)
     steps = part.spans.steps()
     return sum(
-        covered_ns(starts, ends, int(steps.start_ns[its].min()), int(steps.end_ns[its].max()))
+        intervals.covered_ns(
+            starts, ends, int(steps.start_ns[its].min()), int(steps.end_ns[its].max())
+        )
         for _, its in rows_by_code(steps.worker)
     )
 
@@ -166,7 +129,7 @@ def operators_of(spans: SpanTable, kind: SpanClass) -> Iterator[tables.OperatorS
     its = spans.where(classes_of(spans) == kind)
     its = its.where(np.lexsort((its.name, -its.end_ns, its.start_ns)))
     thread = joint_codes(its.worker, its.phase, its.tid)
-    self_ns = self_times_ns(its.start_ns, its.end_ns, thread)
+    self_ns = intervals.self_times_ns(its.start_ns, its.end_ns, thread)
     duration_ns = its.duration_ns
     for phase, rows in rows_by_code(its.phase):
         for name, own in rows_by_code(its.name[rows]):
@@ -186,20 +149,19 @@ def overheads_of(spans: SpanTable) -> Iterator[tables.Overhead]:
         events = spans.where(np.isin(classes, kinds))
         for worker, rows in rows_by_code(steps.worker):
             its, own = steps.where(rows), events.where(events.worker == worker)
-            has_detail = overlaps_any(its.start_ns, its.end_ns, own.start_ns, own.end_ns)
+            has_detail = intervals.overlaps_any(its.start_ns, its.end_ns, own.start_ns, own.end_ns)
             for phase, members in rows_by_code(its.phase):
                 duration_ns, is_with = its.duration_ns[members], has_detail[members]
                 if is_with.any():
+                    others_ns = duration_ns[~is_with]
                     yield tables.Overhead(
                         worker=its.workers[worker],
                         phase=phase_word(its.phases[phase]),
                         detail=detail,
                         n_with=int(is_with.sum()),
-                        n_without=int((~is_with).sum()),
+                        n_without=others_ns.size,
                         with_ns=float(np.median(duration_ns[is_with])),
-                        without_ns=None
-                        if is_with.all()
-                        else float(np.median(duration_ns[~is_with])),
+                        without_ns=float(np.median(others_ns)) if others_ns.size else None,
                     )
 
 
@@ -212,10 +174,10 @@ def functions_of(part: NodeProfile) -> Iterator[tables.FunctionTime]:
     A function's time within one worker is the union of its events, so that recursion and threads
     count once; the workers are added up.
     """
-    its = part.spans.where(is_function(part.spans) & (part.spans.duration_ns > 0))
+    its = part.spans.where(sums.is_function(part.spans) & (part.spans.duration_ns > 0))
     if its.n_spans == 0:
         return
-    codes, labels = labels_of(its)
+    codes, labels = sums.labels_of(its)
     order = np.lexsort((np.array(labels), -sums_by_code(codes, its.duration_ns, len(labels))))
     rank = np.minimum(np.argsort(order), tables.MOST_FUNCTIONS)
     names = [*(labels[code] for code in order[: tables.MOST_FUNCTIONS]), tables.OTHER_FUNCTIONS]
@@ -229,20 +191,20 @@ def functions_of(part: NodeProfile) -> Iterator[tables.FunctionTime]:
             label=names[place],
             width_ns=width_ns,
             bucket_ns=sum_by_key(
-                bucket_times(union_of(own.start_ns[one], own.end_ns[one]), width_ns)
+                bucket_times(intervals.union_of(own.start_ns[one], own.end_ns[one]), width_ns)
                 for _, one in rows_by_code(own.worker)
             ),
         )
 
 
-def bucket_times(union: Union, width_ns: int) -> dict[int, int]:
+def bucket_times(union: intervals.Union, width_ns: int) -> dict[int, int]:
     """Return how many ns of a union lie in each bucket of a width, if any do.
 
     Bucket ``b`` is [b * width, (b + 1) * width); the union is not empty.
     """
     first, last = int(union.start_ns[0]) // width_ns, int(union.end_ns[-1]) // width_ns
     start_ns = np.arange(first, last + 1, dtype=np.int64) * width_ns
-    time_ns = covered_each(union, start_ns, start_ns + width_ns).tolist()
+    time_ns = intervals.covered_each(union, start_ns, start_ns + width_ns).tolist()
     return {first + place: one_ns for place, one_ns in enumerate(time_ns) if one_ns}
 
 
@@ -253,7 +215,7 @@ def bucket_times(union: Union, width_ns: int) -> dict[int, int]:
 class _Seen:
     """What was observed of one worker: windows of time, and how many of its steps they hold."""
 
-    windows: Union
+    windows: intervals.Union
     n_steps: int
     n_all_steps: int
 
@@ -274,14 +236,17 @@ class _Seen:
 def stages_of(spans: SpanTable) -> tuple[StageTime, ...]:
     """Return the stages that were recorded on one node; nothing without steps."""
     steps, masks = spans.steps(), _masks(spans)
-    return merge_stages(
-        _stages_of_worker(
-            spans.where(is_own := spans.worker == worker),
-            steps.where(rows),
-            {stage: mask[is_own] for stage, mask in masks.items()},
-        )
-        for worker, rows in rows_by_code(steps.worker)
+    found: tuple[StageTime, ...] = each_stage_once(
+        [
+            _stages_of_worker(
+                spans.where(is_own := spans.worker == worker),
+                steps.where(rows),
+                {stage: mask[is_own] for stage, mask in masks.items()},
+            )
+            for worker, rows in rows_by_code(steps.worker)
+        ]
     )
+    return found
 
 
 def _masks(spans: SpanTable) -> dict[Stage, Mask]:
@@ -289,7 +254,8 @@ def _masks(spans: SpanTable) -> dict[Stage, Mask]:
     classes, loader = classes_of(spans), loader_rows(spans)
     is_operator = np.isin(classes, (SpanClass.CPU, SpanClass.GPU))
     forward, backward = (
-        spans.in_phases(phase for pair in PASS_PHASES for phase in pair[side]) for side in (0, 1)
+        spans.in_phases(phase for pair in sums.PASS_PHASES for phase in pair[side])
+        for side in (0, 1)
     )
     is_loading = loader.fetch | loader.process | spans.in_phases((INITIALIZE,))
     is_plain = (classes == SpanClass.GENERAL) & ~(forward | backward | is_loading)
@@ -300,7 +266,7 @@ def _masks(spans: SpanTable) -> dict[Stage, Mask]:
         Stage.TRANSFER: is_operator & _speaks_of(spans, Stage.TRANSFER),
         Stage.FORWARD: forward,
         Stage.BACKWARD: backward,
-        Stage.COMMUNICATION: exchanges_data(spans) & (classes != SpanClass.STEP),
+        Stage.COMMUNICATION: sums.exchanges_data(spans) & (classes != SpanClass.STEP),
         Stage.OUTPUT: is_plain & _speaks_of(spans, Stage.OUTPUT),
     }
 
@@ -315,7 +281,9 @@ def _speaks_of(spans: SpanTable, stage: Stage) -> Mask:
 def _stages_of_worker(
     spans: SpanTable, steps: SpanTable, masks: Mapping[Stage, Mask]
 ) -> Iterator[StageTime]:
-    loop = Union(start_ns=steps.start_ns.min(keepdims=True), end_ns=steps.end_ns.max(keepdims=True))
+    loop = intervals.Union(
+        start_ns=steps.start_ns.min(keepdims=True), end_ns=steps.end_ns.max(keepdims=True)
+    )
     whole = _Seen(windows=loop, n_steps=steps.n_spans, n_all_steps=steps.n_spans)
     is_operator = np.isin(classes_of(spans), (SpanClass.CPU, SpanClass.GPU))
     by_passes = _seen(spans.where(masks[Stage.FORWARD] | masks[Stage.BACKWARD]), steps, whole)
@@ -325,25 +293,33 @@ def _stages_of_worker(
             is_pass = stage in (Stage.FORWARD, Stage.BACKWARD)
             seen = by_passes if is_pass else by_operators if is_operator[mask].all() else whole
             events = spans.where(mask)
-            busy = union_of(events.start_ns, events.end_ns)
-            yield seen.stage(stage, overlap_ns(seen.windows, busy), sums_by_name(events))
+            busy = intervals.union_of(events.start_ns, events.end_ns)
+            yield seen.stage(
+                stage, intervals.overlap_ns(seen.windows, busy), sums.sums_by_name(events)
+            )
     # What is left has no recorded function: within the steps, and between them.
-    functions = spans.where(is_function(spans))
-    busy = union_of(functions.start_ns, functions.end_ns)
-    in_steps = union_of(steps.start_ns, steps.end_ns)
-    yield whole.stage(Stage.BETWEEN, loop.length_ns - overlap_ns(loop, join((busy, in_steps))))
+    functions = spans.where(sums.is_function(spans))
+    busy = intervals.union_of(functions.start_ns, functions.end_ns)
+    in_steps = intervals.union_of(steps.start_ns, steps.end_ns)
+    yield whole.stage(
+        Stage.BETWEEN, loop.length_ns - intervals.overlap_ns(loop, intervals.join((busy, in_steps)))
+    )
     if by_passes.n_steps:
         ends_ns = (in_steps.start_ns, in_steps.end_ns)
-        is_seen = overlaps_any(*ends_ns, by_passes.windows.start_ns, by_passes.windows.end_ns)
-        known = Union(start_ns=in_steps.start_ns[is_seen], end_ns=in_steps.end_ns[is_seen])
-        yield by_passes.stage(Stage.IN_STEPS, known.length_ns - overlap_ns(known, busy))
+        is_seen = intervals.overlaps_any(
+            *ends_ns, by_passes.windows.start_ns, by_passes.windows.end_ns
+        )
+        known = intervals.Union(
+            start_ns=in_steps.start_ns[is_seen], end_ns=in_steps.end_ns[is_seen]
+        )
+        yield by_passes.stage(Stage.IN_STEPS, known.length_ns - intervals.overlap_ns(known, busy))
 
 
 def _seen(events: SpanTable, steps: SpanTable, whole: _Seen) -> _Seen:
     """Return the loop when events are in nearly all steps, else the steps that they are in."""
-    is_in = overlaps_any(steps.start_ns, steps.end_ns, events.start_ns, events.end_ns)
+    is_in = intervals.overlaps_any(steps.start_ns, steps.end_ns, events.start_ns, events.end_ns)
     n_steps = int(is_in.sum())
     if n_steps >= WHOLE_FROM_RATIO * steps.n_spans:
         return whole
-    windows = union_of(steps.start_ns[is_in], steps.end_ns[is_in])
+    windows = intervals.union_of(steps.start_ns[is_in], steps.end_ns[is_in])
     return replace(whole, windows=windows, n_steps=n_steps)

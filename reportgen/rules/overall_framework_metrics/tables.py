@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from enum import StrEnum
@@ -34,12 +33,9 @@ LEAST_STEPS = 5
 
 @row
 class OperatorSums:
-    """One operator on one device, over any number of calls.
+    """One operator on one device: ``self_ns`` is its time without the operators inside it.
 
-    Attributes:
-        device: the phase it was recorded under: ``cpu_functions``, ``gpu_functions-dev:0``.
-        total_ns: sum of durations; an operator inside another counts in both.
-        self_ns: the same without the operators inside it.
+    A device is the phase that it was recorded under: ``cpu_functions``, ``gpu_functions-dev:0``.
     """
 
     device: str = col()
@@ -58,12 +54,7 @@ def by_name(operators: Sequence[OperatorSums]) -> list[OperatorSums]:
 
 
 def exhibits_of_operators(operators: Sequence[OperatorSums], *, role: Role) -> Iterator[Exhibit]:
-    """Yield a table of the most used operators, the same by device, and a bar chart.
-
-    Args:
-        operators: of one class of devices, of all nodes.
-        role: that class, CPU or GPU; begins the ids.
-    """
+    """Yield a table of the most used operators of CPUs or GPUs, the same by device, and bars."""
     if not operators:
         return
     joined = by_name(operators)
@@ -73,10 +64,9 @@ def exhibits_of_operators(operators: Sequence[OperatorSums], *, role: Role) -> I
         f"{role}_operators",
         ExhibitKind.TABLE,
         title=title,
-        caption=(
-            "Totals count an operator again in each operator that calls it; self time does not. "
-            "SageMaker's share is that among the operators above 2 %, as its report prints it."
-        ),
+        caption="""Totals count an operator again in each operator that calls it; self time does
+            not. SageMaker's share is that among the operators above 2 %, as its report prints
+            it.""",
         columns=[
             *columns_of(shown, OperatorSums)[1:],
             *floats(
@@ -174,8 +164,7 @@ class StageTime:
 
     Attributes:
         time_ns: union of its events within what was observed; ``None`` for an unknown stage.
-        observed_ns: the loop, or the steps in which such events were recorded.
-        n_steps: how many steps were observed, of ``n_all_steps``.
+        observed_ns: the loop, or the ``n_steps`` of all steps in which such events were recorded.
         name_ns: names of its events, by summed duration.
     """
 
@@ -206,11 +195,9 @@ def exhibit_of_stages(stages: Sequence[StageTime]) -> Iterator[Exhibit]:
         ],
         StageTime,
         title="Where in the pipeline the loop's time goes",
-        caption=(
-            "Shares of the training loop, summed over the workers, or of those steps in which "
-            "such events were recorded. Stages may overlap, so shares need not add up to 100. "
-            "A stage that nothing recorded speaks of has no numbers: it is unknown, not 0."
-        ),
+        caption="""Shares of the training loop, summed over the workers, or of those steps in which
+            such events were recorded. Stages may overlap, so shares need not add up to 100. A stage
+            that nothing recorded speaks of has no numbers: it is unknown, not 0.""",
     )
 
 
@@ -219,12 +206,9 @@ def exhibit_of_stages(stages: Sequence[StageTime]) -> Iterator[Exhibit]:
 
 @row
 class FunctionTime:
-    """One function of one node, over its workers.
+    """One function of one node, over its workers; bucket ``b`` begins at ``b * width_ns``.
 
-    Attributes:
-        is_relative: its times are of a clock of its own, not to be laid beside those of others.
-        width_ns: of a bucket, a power of two; bucket ``b`` begins at ``b * width_ns``.
-        bucket_ns: time in each bucket.
+    ``is_relative`` times are of a clock of their own, not to be laid beside those of others.
     """
 
     node: str
@@ -314,9 +298,9 @@ def _common_width_ns(functions: Sequence[FunctionTime], most: int) -> int:
 
 
 def _in_buckets(item: FunctionTime, width_ns: int) -> FunctionTime:
-    bucket_ns: Counter[int] = Counter()
-    for bucket, time_ns in item.bucket_ns.items():
-        bucket_ns[bucket * item.width_ns // width_ns] += time_ns
+    bucket_ns = sum_by_key(
+        {bucket * item.width_ns // width_ns: time_ns} for bucket, time_ns in item.bucket_ns.items()
+    )
     return replace(item, width_ns=width_ns, bucket_ns=bucket_ns)
 
 
@@ -365,23 +349,16 @@ class Overhead:
 def exhibit_of_overheads(
     overheads: Sequence[Overhead], interval_ns: int | None
 ) -> Iterator[Exhibit]:
-    """Yield the table of recorded steps against the others; nothing without details.
-
-    Args:
-        overheads: of all workers.
-        interval_ns: the sampling interval of the system metrics, if known.
-    """
+    """Yield the table of recorded steps against the others; nothing without details."""
     if overheads:
         yield table(
             "overhead",
             overheads,
             Overhead,
             title="What recording costs",
-            caption=(
-                "Median duration of steps whose details were recorded, and of the others. With "
-                f"fewer than {LEAST_STEPS} steps on one side they are not compared."
-                f"{sampling(interval_ns)}"
-            ),
+            caption=f"""Median duration of steps whose details were recorded, and of the others.
+                With fewer than {LEAST_STEPS} steps on one side they are not
+                compared.{sampling(interval_ns)}""",
         )
 
 
@@ -395,42 +372,34 @@ def sampling(interval_ns: int | None) -> str:
 # The pace of the workers
 
 
+@row
+class _PaceRow:
+    """Columns of a ``Pace``."""
+
+    worker: str = derived(lambda pace: pace.worker)
+    phase: str = derived(lambda pace: phase_word(pace.phase))
+    steps: int = derived(lambda pace: pace.step.count)
+    step_p50_s: float = derived(lambda pace: pace.step.median_ns, "s", per=NS_PER_S)
+    step_total_s: float = derived(lambda pace: pace.step.total_ns, "s", per=NS_PER_S)
+    forward_p50_s: float = derived(lambda pace: pace.forward.median_ns, "s", per=NS_PER_S)
+    forward_total_s: float = derived(lambda pace: pace.forward.total_ns, "s", per=NS_PER_S)
+
+
+@row
+class _PaceBar:
+    """Columns of a ``Pace``."""
+
+    name: str = derived(lambda pace: pace.worker)
+    step: float = derived(lambda pace: pace.step.median_ns, "s", per=NS_PER_S, role=Role.STEP)
+    forward: float = derived(lambda pace: pace.forward.median_ns, "s", per=NS_PER_S, role=Role.GPU)
+
+
 def exhibits_of_paces(paces: Sequence[Pace]) -> Iterator[Exhibit]:
     """Yield the table of workers, and bars to compare them when there are several."""
     if not paces:
         return
-    step_s = [pace.step_median_ns / NS_PER_S for pace in paces]
-    forward_s = [
-        None if pace.forward_median_ns is None else pace.forward_median_ns / NS_PER_S
-        for pace in paces
-    ]
-    workers = [pace.worker for pace in paces]
-    words = [phase_word(pace.phase) for pace in paces]
-    yield exhibit(
-        "workers",
-        ExhibitKind.TABLE,
-        title="Pace of the workers",
-        caption="Medians and sums over the steps of each worker and phase.",
-        columns=[
-            column("worker", "", workers, type=ColumnType.TEXT),
-            column("phase", "", words, type=ColumnType.TEXT),
-            column("steps", "", [pace.n_steps for pace in paces], type=ColumnType.INT),
-            *floats(
-                ("step_p50_s", "s", step_s),
-                ("step_total_s", "s", [pace.step_total_ns / NS_PER_S for pace in paces]),
-                ("forward_p50_s", "s", forward_s),
-                ("forward_total_s", "s", [pace.forward_total_ns / NS_PER_S for pace in paces]),
-            ),
-        ],
-    )
-    if 1 < len(set(workers)) == len(workers):
-        yield exhibit(
-            "worker_pace",
-            ExhibitKind.BARS,
-            title="Median step and forward pass of each worker",
-            columns=[
-                column("name", "", workers, type=ColumnType.TEXT),
-                *floats(("step", "s", step_s), role=Role.STEP),
-                *floats(("forward", "s", forward_s), role=Role.GPU),
-            ],
-        )
+    caption = "Medians and sums over the steps of each worker and phase."
+    yield table("workers", paces, _PaceRow, title="Pace of the workers", caption=caption)
+    if 1 < len({pace.worker for pace in paces}) == len(paces):
+        title = "Median step and forward pass of each worker"
+        yield table("worker_pace", paces, _PaceBar, title=title, drawn_as=ExhibitKind.BARS)

@@ -23,54 +23,50 @@ from reportgen.rules.overall_system_usage.measure import (
 )
 from reportgen.rules.overall_system_usage.tables import Totals, exhibits_of, totals_of
 from reportgen.text import format_ns, join_names, part_of, plural, write
-from reportgen.units import NS_PER_S, seconds
+from reportgen.units import NS_PER_S
 
 HIGH_PCT = 70.0
 """From here on AWS's report calls a resource well used (docs/rules.md)."""
 DECIMALS = 2
 """AWS rounds its statistics to two decimals."""
-_LOADING = ("DL-1", "DL-2", "DL-5")
-_WAITING = (*_LOADING, "CPU-1", "IO-1", "SYS-5", "STRAG-1", "BAL-1", "GPU-1", "GPU-2")
 
 ABOUT = About(
     checks="How much of GPU, CPU, memory, I/O and network each node used.",
-    reading=(
-        "Statistics of every sampling instant: CPU and I/O wait are means over the cores, GPU and "
-        "GPU memory means over the GPUs, network is what the training container received plus "
-        "transmitted. GPU memory is the activity of the memory controller."
-    ),
+    reading="""Statistics of every sampling instant: CPU and I/O wait are means over the cores, GPU
+        and GPU memory means over the GPUs, network is what the training container received plus
+        transmitted. GPU memory is the activity of the memory controller.""",
     advice="Choose the instance by the resource that is used up; the others show what is paid for.",
     section=results.Section(id="system-usage", title="System usage", order=10),
     has_counters=True,
 )
 BOTH_HAVE_ROOM = kit.Message(
     id="SYS-1",
+    cause=results.Cause.HEADROOM,
     title="GPU and CPU both have room: GPU p95 {measured:pct}",
     text="{scope}{node}: {levels}.",
     advice="Raise the batch size or the number of loader workers, or take a smaller instance.",
     exhibit="usage",
-    causes=(*_WAITING, "BATCH-1"),
 )
 CPU_IS_BUSY = replace(
     BOTH_HAVE_ROOM,
     id="SYS-2",
+    cause=results.Cause.HEADROOM,
     title="GPUs have room while the CPU is busy: GPU p95 {measured:pct}",
     advice="Move work off the CPU: more efficient loading, prefetching, preprocessing on the GPU.",
-    causes=_WAITING,
 )
 WELL_USED = replace(
     BOTH_HAVE_ROOM,
     id="SYS-3",
+    cause=results.Cause.OBSERVATION,
     title="GPUs are well used: GPU median {measured:pct}",
     advice="Look at the operators for what is left to win.",
-    causes=(),
 )
 CPUS_WELL_USED = replace(
     BOTH_HAVE_ROOM,
     id="SYS-4",
+    cause=results.Cause.OBSERVATION,
     title="The job runs on CPUs, which are well used: CPU p95 {measured:pct}",
     advice="Try an instance with a GPU or with more cores, and compare the cost of a step.",
-    causes=_LOADING,
 )
 CPUS_HAVE_ROOM = replace(
     CPUS_WELL_USED,
@@ -80,22 +76,18 @@ CPUS_HAVE_ROOM = replace(
 BUSY_AT_TIMES = replace(
     BOTH_HAVE_ROOM,
     id="SYS-6",
+    cause=results.Cause.GPU_SWINGS,
     title="GPUs are busy at times and idle at others: GPU median {measured:pct}",
     advice="Look at the curve of GPU use, and at what held the GPUs up when it was low.",
-    causes=_WAITING,
 )
 NOT_SAMPLED = kit.Message(
     id="SYS-7",
     title="{node} was not sampled for {lost_ns:ns} of the job",
-    text=(
-        "{node} has no samples in {measured:pct} of the time from the first to the last sample of "
-        "the job: {parts}. This concerns {concerned}. What happened then is unknown and counts "
-        "nowhere."
-    ),
-    advice=(
-        "Unless profiling was paused on purpose, look in the job's log for a restart, an "
-        "interruption or a node that stopped; compare the clocks of the nodes."
-    ),
+    text="""{node} has no samples in {measured:pct} of the time from the first to the last sample of
+        the job: {parts}. This concerns {concerned}. What happened then is unknown and counts
+        nowhere.""",
+    advice="""Unless profiling was paused on purpose, look in the job's log for a restart, an
+        interruption or a node that stopped; compare the clocks of the nodes.""",
     exhibit="not_sampled",
 )
 LATE, PAUSE, LOST = "before its first sample", "between its samples", "after its last sample"
@@ -224,8 +216,8 @@ def _tables(
         yield kit.table("not_sampled", absences, Absence, title=title, caption=caption)
 
 
-def _readings(rows: Sequence[UsageRow]) -> list[Finding]:
-    """Return the readings SYS-1 to SYS-4 and SYS-6, each once for all nodes it holds for."""
+def _readings(rows: Sequence[UsageRow]) -> Iterator[Finding]:
+    """Yield the readings SYS-1 to SYS-4 and SYS-6, each once for all nodes it holds for."""
     nodes: dict[str, dict[str, UsageRow]] = {}
     for item in rows:
         nodes.setdefault(item.node, {})[item.metric] = item
@@ -233,7 +225,6 @@ def _readings(rows: Sequence[UsageRow]) -> list[Finding]:
     for node, levels in nodes.items():
         for message, level_pct in _reading(levels.get(Quantity.GPU), levels.get(Quantity.CPU)):
             by_id.setdefault(message.id, []).append((level_pct, message, node))
-    findings = []
     for _, found in sorted(by_id.items()):
         level_pct, message, node = min(found, key=lambda item: item[0])
         scope = f"On {part_of(len(found), len(nodes), 'node')}; lowest on "
@@ -242,7 +233,7 @@ def _readings(rows: Sequence[UsageRow]) -> list[Finding]:
             for name in (Quantity.GPU, Quantity.CPU)
             if (its := nodes[node].get(name))
         ]
-        finding = message.finding(
+        yield message.finding(
             measured=level_pct,
             threshold=HIGH_PCT,
             where=Where(node=node),
@@ -250,8 +241,6 @@ def _readings(rows: Sequence[UsageRow]) -> list[Finding]:
             node=node,
             levels="; ".join(words),
         )
-        findings.append(finding)
-    return findings
 
 
 def _reading(gpu: UsageRow | None, cpu: UsageRow | None) -> Iterator[tuple[kit.Message, float]]:
@@ -291,12 +280,11 @@ def _not_sampled(absences: Sequence[Absence], recordings: Mapping[str, Recording
     lost_ns = kit.sum_by_key([{item.part: item.length_ns} for item in its])
     pauses = f" ({plural(sum(item.part == PAUSE for item in its), 'pause')})"
     parts = [
-        f"{format_ns(length_ns)} {part}{pauses if part == PAUSE else ''}"
-        for part, length_ns in lost_ns.items()
+        f"{format_ns(ns)} {part}{pauses if part == PAUSE else ''}" for part, ns in lost_ns.items()
     ]
     return NOT_SAMPLED.finding(
         measured=100 * total_ns[worst] / (max(ends_ns) - min(ends_ns)),
-        where=Where(node=worst, start_s=seconds(longest.start_ns), end_s=seconds(longest.end_ns)),
+        where=kit.stretch(worst, None, longest.start_ns, longest.end_ns),
         node=worst,
         lost_ns=total_ns[worst],
         parts=", ".join(parts),

@@ -8,16 +8,9 @@ from enum import StrEnum
 
 import numpy as np
 
+from reportgen.facts import samples
 from reportgen.facts.distributions import Counts, pct_histogram, percentiles
 from reportgen.facts.resample import MAX_BUCKETS, ThinCurve, even_buckets, thin
-from reportgen.facts.samples import (
-    least_pause_ns,
-    mean_over,
-    present_values,
-    sampling_pauses,
-    sum_over,
-    training_loop_ns,
-)
 from reportgen.facts.usage import cores_mean_pct
 from reportgen.profile import NodeProfile, SeriesKind, SystemTable
 from reportgen.profile.system import Floats
@@ -57,11 +50,7 @@ class Usage:
 
 @row
 class SampleCounts:
-    """Samples of one or several devices: histogram, at zero, below 50 %.
-
-    Attributes:
-        counts: (50,) of [0, 2) ... [98, 100]; their sum is the number of samples.
-    """
+    """Samples of devices: at zero, below 50 %, and (50,) counts of [0, 2) ... [98, 100]."""
 
     counts: Counts = merged(sum)
     n_zero: int = merged(sum)
@@ -79,9 +68,7 @@ def _known(loops: Sequence[SampleCounts | None]) -> SampleCounts | None:
 class DeviceCounts:
     """Utilization samples of one GPU, of all cores of a node, or of several of these.
 
-    Attributes:
-        device: ``gpu0`` or ``all cores``.
-        loop: strictly inside the training loop of the node; ``None`` without step events.
+    ``loop`` is strictly inside the training loop of the node; ``None`` without step events.
     """
 
     node: str = col()
@@ -121,11 +108,7 @@ class Recording:
 class NodeUsage:
     """Everything OverallSystemUsage keeps of a node.
 
-    Attributes:
-        usages: resources with samples, in AWS's order.
-        gpus: the utilization of each GPU that was sampled.
-        is_platform_network: no ``Algorithm`` samples exist, so network is SageMaker's own traffic.
-        recording: when it was sampled; ``None`` without samples.
+    ``is_platform_network``: no ``Algorithm`` samples exist, so network is SageMaker's own traffic.
     """
 
     node: str
@@ -139,25 +122,21 @@ class NodeUsage:
 
 
 def measure(part: NodeProfile, _params: Params) -> NodeUsage:
-    """Measure a node; resources without samples are left out.
-
-    CPU and I/O wait are means over the cores, GPU and GPU memory means over the GPUs; the network
-    is what the training container received plus what it transmitted.
-    """
+    """Measure a node; resources without samples are left out."""
     system = part.system
     network, is_platform = _network(system)
     values = {
         Quantity.NETWORK: network,
-        Quantity.GPU: mean_over(system.matrix(SeriesKind.GPU_UTILIZATION)),
+        Quantity.GPU: samples.mean_over(system.matrix(SeriesKind.GPU_UTILIZATION)),
         Quantity.CPU: cores_mean_pct(system),
-        Quantity.HOST_MEMORY: mean_over(system.matrix(SeriesKind.HOST_MEMORY)),
-        Quantity.GPU_MEMORY: mean_over(system.matrix(SeriesKind.GPU_MEMORY)),
-        Quantity.IO_WAIT: mean_over(system.matrix(SeriesKind.IO_WAIT)),
+        Quantity.HOST_MEMORY: samples.mean_over(system.matrix(SeriesKind.HOST_MEMORY)),
+        Quantity.GPU_MEMORY: samples.mean_over(system.matrix(SeriesKind.GPU_MEMORY)),
+        Quantity.IO_WAIT: samples.mean_over(system.matrix(SeriesKind.IO_WAIT)),
     }
     return NodeUsage(
         node=part.node,
         n_ticks=system.n_ticks,
-        n_cpu_samples=present_values(values[Quantity.CPU]).size,
+        n_cpu_samples=samples.present_values(values[Quantity.CPU]).size,
         usages={
             quantity: _usage(system, its)
             for quantity, its in values.items()
@@ -181,16 +160,16 @@ def _gpu_lines(node: str, system: SystemTable) -> Iterator[Line]:
 def _network(system: SystemTable) -> tuple[Floats, bool]:
     """Return the traffic of the training container; if it is absent, SageMaker's own and true."""
     kinds = (SeriesKind.RECEIVE_ALGORITHM, SeriesKind.TRANSMIT_ALGORITHM)
-    own = sum_over(np.hstack([system.matrix(kind) for kind in kinds]))
+    own = samples.sum_over(np.hstack([system.matrix(kind) for kind in kinds]))
     if not np.isnan(own).all():
         return own, False
     kinds = (SeriesKind.RECEIVE_PLATFORM, SeriesKind.TRANSMIT_PLATFORM)
-    platform = sum_over(np.hstack([system.matrix(kind) for kind in kinds]))
+    platform = samples.sum_over(np.hstack([system.matrix(kind) for kind in kinds]))
     return platform, not np.isnan(platform).all()
 
 
 def _usage(system: SystemTable, values: Floats) -> Usage:
-    present = present_values(values)
+    present = samples.present_values(values)
     levels = percentiles(present, tuple(STATISTICS.values())).tolist()
     statistics = dict(zip(STATISTICS, levels, strict=True)) | {"mean": float(present.mean())}
     return Usage(statistics=statistics, curve=_curve(system, values))
@@ -202,21 +181,20 @@ def _curve(system: SystemTable, values: Floats) -> ThinCurve:
 
 
 def _devices(part: NodeProfile) -> Iterator[DeviceCounts]:
-    system, loop_ns, inside = part.system, training_loop_ns(part.spans), None
+    system, loop_ns, inside = part.system, samples.training_loop_ns(part.spans), None
     if loop_ns is not None:
         first = np.searchsorted(system.tick_ns, loop_ns[0], side="right")
         inside = slice(first, np.searchsorted(system.tick_ns, loop_ns[1], side="left"))
     gpus = system.matrix(SeriesKind.GPU_UTILIZATION)
     cores = system.matrix(SeriesKind.CPU_UTILIZATION)
     names = system.names(SeriesKind.GPU_UTILIZATION)
-    devices = [(name, gpus[:, [at]]) for at, name in enumerate(names)]
-    if cores.size:
-        devices.append((CORES, cores))
-    for device, matrix in devices:
+    devices = [(Role.GPU, name, gpus[:, [at]]) for at, name in enumerate(names)]
+    devices += [(Role.CPU, CORES, cores)] if cores.size else []
+    for role, device, matrix in devices:
         yield DeviceCounts(
             node=part.node,
             device=device,
-            role=Role.CPU if matrix is cores else Role.GPU,
+            role=role,
             job=_count(matrix),
             loop=None if inside is None else _count(matrix[inside]),
         )
@@ -231,10 +209,10 @@ def _count(matrix: Floats) -> SampleCounts:
 
 
 def _recording(system: SystemTable) -> Recording:
-    starts, ends = sampling_pauses(system)
+    starts, ends = samples.sampling_pauses(system)
     return Recording(
         first_ns=int(system.tick_ns[0]),
         last_ns=int(system.tick_ns[-1]),
-        least_ns=least_pause_ns(system.interval_ns),
+        least_ns=samples.least_pause_ns(system.interval_ns),
         pauses=tuple(zip(starts.tolist(), ends.tolist(), strict=True)),
     )

@@ -12,7 +12,7 @@ import numpy as np
 from reportgen.facts.distributions import PCT_EDGES
 from reportgen.facts.resample import align
 from reportgen.results import ColumnType, Exhibit, ExhibitKind, Role, column, exhibit
-from reportgen.rules.kit import floats, histogram, merge, ranking, table
+from reportgen.rules.kit import floats, histogram, merge, ranking, sum_by_key, table
 from reportgen.rules.overall_system_usage.measure import (
     CORES,
     DeviceCounts,
@@ -169,9 +169,7 @@ def _extremes(lines: Sequence[Line]) -> list[Line]:
 
 def _heatmap(lines: Sequence[Line], role: Role) -> Exhibit:
     """Return several devices over time, those of the least used node first."""
-    means: dict[str, list[float]] = {}
-    for line in lines:
-        means.setdefault(line.node, []).append(line.mean)
+    means = sum_by_key({line.node: (line.mean,)} for line in lines)
     rows = sorted(lines, key=lambda line: fmean(means[line.node]))
     cells = min(MAX_HEAT_CELLS, max(1, CELLS_OF_ALL_ROWS // len(rows)))
     aligned = align([line.curve for line in rows], cells=cells)
@@ -182,10 +180,8 @@ def _heatmap(lines: Sequence[Line], role: Role) -> Exhibit:
         "device_heatmap",
         ExhibitKind.HEATMAP,
         title=f"{role.upper()} utilization of every {what} over time",
-        caption=(
-            "Mean of each stretch of time; the node that is used least stands first. An empty "
-            "cell was not measured."
-        ),
+        caption="""Mean of each stretch of time; the node that is used least stands first. An empty
+            cell was not measured.""",
         columns=[
             column("row", "", np.repeat(names, n_cells), type=ColumnType.TEXT),
             *floats(

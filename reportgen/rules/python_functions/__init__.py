@@ -34,23 +34,18 @@ MOST_BARS = 15
 MOST_PROFILES = 200
 MOST_STAGES = 20
 
-TIMES = (
-    "own_s is the time in a function itself, cumulative_s also that in what it called, in % of all "
-    "own times. The files do not say whether total, CPU or off-CPU time was measured."
-)
+TIMES = """own_s is the time in a function itself, cumulative_s also that in what it called, in % of
+    all own times. The files do not say whether total, CPU or off-CPU time was measured."""
 
 NO_TRAINING = kit.Message(
     id="PY-1",
+    cause=results.Cause.WORK_BETWEEN_STEPS,
     title="{measured:pct} of the profiled Python time goes to {kind}",
-    text=(
-        "{function.name} ({function.place}) and what it calls took "
-        "{function.cumulative_s:s}{calls}, {measured:pct} of the {training.own_s:s} in "
-        "{training.n_profiles:count Python profile} of the training."
-    ),
-    advice=(
-        "Log, save and evaluate less often, or in another thread or process; let values stay on "
-        "the GPU until they are needed."
-    ),
+    text="""{function.name} ({function.place}) and what it calls took
+        {function.cumulative_s:s}{calls}, {measured:pct} of the {training.own_s:s} in
+        {training.n_profiles:count Python profile} of the training.""",
+    advice="""Log, save and evaluate less often, or in another thread or process; let values stay on
+        the GPU until they are needed.""",
     severity=results.Severity.WARNING,
     exhibit="functions",
 )
@@ -62,21 +57,17 @@ NOT_TRAINING = {
 BEFORE_FORWARD = kit.Message(
     id="PY-2",
     title="Before the forward pass most time goes to {first.name}",
-    text=(
-        f"{{n_covered:n}} of {{n_gaps:count time}} {STAGE} ({{covered_s:s}}) "
-        "{n_covered:verb lie} in {longest.n_profiles:count profile} of {longest.own_s:s}. Most own "
-        "time there, besides loading data and the model: {named}."
-    ),
+    text=f"""{{n_covered:n}} of {{n_gaps:count time}} {STAGE} ({{covered_s:s}})
+        {{n_covered:verb lie}} in {{longest.n_profiles:count profile}} of {{longest.own_s:s}}. Most
+        own time there, besides loading data and the model: {{named}}.""",
     advice="Move what does not train out of the loop, or do it less often.",
     unit="s",
     exhibit="before_forward",
 )
 ABOUT = About(
     checks="Which Python functions took the time, and whether logging, saving or metrics did.",
-    reading=(
-        "Profiles of cProfile or pyinstrument, merged by the stage that they cover. cProfile makes "
-        "code with many small calls slower than it is: compare shares, not seconds."
-    ),
+    reading="""Profiles of cProfile or pyinstrument, merged by the stage that they cover. cProfile
+        makes code with many small calls slower than it is: compare shares, not seconds.""",
     advice=NO_TRAINING.advice,
     section=results.Section(id="python-functions", title="Python functions", order=190),
     is_optional=True,
@@ -130,11 +121,11 @@ def judge(nodes: Sequence[NodeProfiles], params: Params) -> Outcome:
     if not any(node.profiles for node in nodes):
         return Outcome(missing="The job has no Python profile.")
     job = kit.merge(nodes)
-    between = python.join_sums(sums for gap in job.gaps for sums in gap.profiles)
-    steps = [stage for stage in job.stages if stage.stage != python.BEFORE_STEPS]
-    training = max(
-        python.join_sums(steps, stage="training"), key=lambda item: item.own_s, default=None
-    )
+    between = python.sums_in_order(sums for gap in job.gaps for sums in gap.profiles)
+    steps = [
+        replace(item, stage="training") for item in job.stages if item.stage != python.BEFORE_STEPS
+    ]
+    training = max(python.sums_in_order(steps), key=lambda item: item.own_s, default=None)
     return Outcome(
         findings=(*_not_training(training, params), *_before_forward(between, job.gaps)),
         exhibits=_exhibits(job, training or job.stages[0], between),
@@ -215,28 +206,21 @@ def _exhibits(
             pairs,
             _InStage,
             title="Python functions around the time from a batch to the forward pass",
-            caption=(
-                "Functions in the shortest profiles that cover such a time. A profile covers more "
-                f"than that time: kind says what trains or loads data. {TIMES}"
-            ),
+            caption=f"""Functions in the shortest profiles that cover such a time. A profile covers
+                more than that time: kind says what trains or loads data. {TIMES}""",
         )
     pairs = [(stage, item) for stage in job.stages[:MOST_STAGES] for item in _longest(stage)]
-    caption = (
-        f"In each stage the first {MOST_FUNCTIONS} by own and by cumulative time; profiles of the "
-        f"same stage are added up. {TIMES}"
-    )
-    stages = results.column(
-        "stage", "", [stage.stage for stage, _ in pairs], type=results.ColumnType.TEXT
-    )
+    caption = f"""In each stage the first {MOST_FUNCTIONS} by own and by cumulative time; profiles
+        of the same stage are added up. {TIMES}"""
+    names = [stage.stage for stage, _ in pairs]
+    stages = results.column("stage", "", names, type=results.ColumnType.TEXT)
     columns = [stages, *kit.columns_of(pairs, _InStage)]
     title, kind = "Python functions by stage", ExhibitKind.TABLE
     yield results.exhibit("functions", kind, title=title, caption=caption, columns=columns)
     if job.gaps:
         title = "From the batch to the forward pass"
-        caption = (
-            "The time from the end of a wait for a batch to the start of the next forward pass: "
-            "copies, printing, metrics; and how much of it lies in a Python profile."
-        )
+        caption = """The time from the end of a wait for a batch to the start of the next forward
+            pass: copies, printing, metrics; and how much of it lies in a Python profile."""
         yield kit.table("gaps", job.gaps, ForwardGaps, title=title, caption=caption)
     title = "What the Python profiles cover"
     caption = "profiled_s adds up the own times of all functions; a job may profile few steps."
@@ -244,10 +228,8 @@ def _exhibits(
     profiles = sorted(
         job.profiles, key=lambda item: (item.start_us, item.end_us, item.worker, item.profiler)
     )
-    caption = (
-        "Each with the step at which it began and ended, and the function that took most time "
-        "itself."
-    )
+    caption = """Each with the step at which it began and ended, and the function that took most
+        time itself."""
     if len(profiles) > MOST_PROFILES:
         caption += f" The first {MOST_PROFILES} of {len(profiles):,}."
     shown = profiles[:MOST_PROFILES]

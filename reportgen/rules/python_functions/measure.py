@@ -61,10 +61,7 @@ class Profile:
 class ForwardGaps:
     """One worker's times from a batch to the forward pass.
 
-    Attributes:
-        n_gaps, gap_ns: how many, and how long together.
-        n_covered: those that a Python profile covers; ``covered_ns``: what it covers of them.
-        profiles: the shortest profiles that cover them, merged; one for each profiler.
+    ``profiles`` are the shortest that cover ``n_covered`` of them, merged; one for each profiler.
     """
 
     worker: str = col()
@@ -83,7 +80,7 @@ class NodeProfiles:
     """One node or all: its profiles, merged by stage, and the times before its forward passes."""
 
     profiles: tuple[Profile, ...] = merged(concat)
-    stages: tuple[ProfileSum, ...] = merged(lambda parts: python.join_sums(concat(parts)))
+    stages: tuple[ProfileSum, ...] = merged(lambda parts: python.sums_in_order(concat(parts)))
     gaps: tuple[ForwardGaps, ...] = merged(concat)
 
 
@@ -162,7 +159,7 @@ def _covered(worker: str, start_ns: Instants, end_ns: Instants, table: PythonTab
         gap_ns=int((end_ns - start_ns).sum()),
         n_covered=int((cover >= 0).sum()),
         covered_ns=int(common_ns.sum()),
-        profiles=python.join_sums(python.sum_of(table, its, stage=STAGE) for its in groups),
+        profiles=python.sums_in_order(python.sum_of(table, its, STAGE) for its in groups),
     )
 
 

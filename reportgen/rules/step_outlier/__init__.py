@@ -36,30 +36,23 @@ FAIR_SHARE_FACTOR = 2
 
 ABOUT = About(
     checks="Whether some steps take much longer than the usual step of their worker and phase.",
-    reading=(
-        "A step is an outlier when it is longer than the mean plus a few standard deviations of "
-        "all steps of its worker and phase; the rule triggers when there are more of them than "
-        "allowed. A second table lists steps of more than twice the median."
-    ),
-    advice=(
-        "See what happens at those steps: callbacks, checkpoints, logging, validation, a slow "
-        "read; run it less often or in a thread of its own."
-    ),
+    reading="""A step is an outlier when it is longer than the mean plus a few standard deviations
+        of all steps of its worker and phase; the rule triggers when there are more of them than
+        allowed. A second table lists steps of more than twice the median.""",
+    advice="""See what happens at those steps: callbacks, checkpoints, logging, validation, a slow
+        read; run it less often or in a thread of its own.""",
     section=results.Section(id="step-durations", title="Step durations", order=140),
     has_counters=True,
 )
 SLOW = kit.Message(
     id="STEP-1",
+    cause=results.Cause.RANDOM_SLOW_STEPS,
     title="{worst.n_outliers:n} of {worst.n_steps:n} {worst.phase} steps are slow{mark}",
-    text=(
-        "{worst.worker} has {worst.n_outliers:n} {worst.phase} steps longer than {limit}; more "
-        "than {threshold} are too many. The usual step takes {worst.p50_s:s}, the longest "
-        "{worst.longest_s:s}: step {numbers}.{rhythm}{cost}{worst.cause}{others}"
-    ),
-    advice=(
-        "Compare the times of these steps with callbacks, checkpoints, reads and the CPU and GPU "
-        "curves; what happens only then is the cause."
-    ),
+    text="""{worst.worker} has {worst.n_outliers:n} {worst.phase} steps longer than {limit}; more
+        than {threshold} are too many. The usual step takes {worst.p50_s:s}, the longest
+        {worst.longest_s:s}: step {numbers}.{rhythm}{cost}{worst.cause}{others}""",
+    advice="""Compare the times of these steps with callbacks, checkpoints, reads and the CPU and
+        GPU curves; what happens only then is the cause.""",
     unit="steps",
     exhibit="outliers",
 )
@@ -69,44 +62,36 @@ RHYTHM = " They come in a rhythm: {nth}."
 COST = " Their extra time is {share:pct} of the loop."
 MOST_OF_ALL = " {named} has most of the outliers of all workers."
 OTHERS = " The same holds for {names:names}."
-IN_RHYTHM = (
-    "Find what runs every {period} steps (callback, checkpoint, logging, validation); "
-    "run it less often, in a thread of its own, or on the GPU."
-)
+IN_RHYTHM = """Find what runs every {period} steps (callback, checkpoint, logging, validation); run
+    it less often, in a thread of its own, or on the GPU."""
 OF_ONE_WORKER = "Look at {named} alone: its device, its share of the data, its node's other load."
 EARLIER = kit.Message(
     id="STEP-1",
+    cause=results.Cause.RANDOM_SLOW_STEPS,
     title="Step outliers in the first minutes only",
-    text=(
-        "{n_judged:count judgement} along the job found more than {params.n_outliers} outliers; "
-        "over the whole job there are no more than that."
-    ),
+    text="""{n_judged:count judgement} along the job found more than {params.n_outliers} outliers;
+        over the whole job there are no more than that.""",
     advice="Nothing to do: early steps (warm-up, compilation, first reads) are often slower.",
     unit="judgements",
     exhibit="steps",
 )
 SLOWER = kit.Message(
     id="STEP-2",
+    cause=results.Cause.SLOWING_DOWN,
     title="{worst.word} steps grow slower: from {found.first_ns:ns} to {found.last_ns:ns} "
     "({worst.worker})",
-    text=(
-        "The usual {worst.word} step of {worst.worker} takes {found.first_ns:ns} at the start and "
-        "{found.last_ns:ns} at the end, {measured:pct} more, and rises in between (medians of "
-        f"{N_BLOCKS - 1} blocks of steps, the warm-up left out). At the pace of the start its "
-        "steps would take {extra:pct} less.{others}"
-    ),
-    advice=(
-        "Look for what grows or wears on: lists and logs that are read again each step, "
-        "memory that swaps, clocks that fall with heat, longer inputs."
-    ),
+    text=f"""The usual {{worst.word}} step of {{worst.worker}} takes {{found.first_ns:ns}} at the
+        start and {{found.last_ns:ns}} at the end, {{measured:pct}} more, and rises in between
+        (medians of {N_BLOCKS - 1} blocks of steps, the warm-up left out). At the pace of the start
+        its steps would take {{extra:pct}} less.{{others}}""",
+    advice="""Look for what grows or wears on: lists and logs that are read again each step, memory
+        that swaps, clocks that fall with heat, longer inputs.""",
     severity=results.Severity.WARNING,
     exhibit="step_series",
 )
 
-TOO_FEW = (
-    "Too few steps to judge: {s.n_steps:n} {s.word} steps of {s.worker} at most, more than "
-    "{least:n} are needed."
-)
+TOO_FEW = """Too few steps to judge: {s.n_steps:n} {s.word} steps of {s.worker} at most, more than
+    {least:n} are needed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,23 +115,27 @@ def judge(measurements: Sequence[NodeSteps], params: Params) -> Outcome:
     """Count triggers of all workers and phases and say what the slow steps have in common."""
     job = kit.merge([NodeSteps(), *measurements])
     many = [item for item in job.series if len(item.outliers) > params.n_outliers]
-    triggers = [_triggers(item, job.minute_ns, params.n_outliers) for item in job.series]
+    n_judged = sum(_triggers(item, job.minute_ns, params.n_outliers) for item in job.series)
     counters = Counters(
-        rule_triggered=sum(triggers),
+        rule_triggered=n_judged,
         violations=sum(len(item.outliers) for item in many),
         datapoints=job.loop.n_steps,
     )
-    details: Details = {"step_details": _step_details(job.series)}
+    judged = kit.sum_by_key({item.worker: (item,)} for item in job.series if item.aws_entry)
+    entries: dict[str, results.JsonValue] = {
+        worker: tables.preferred(its).aws_entry for worker, its in judged.items()
+    }
+    details: Details = {"step_details": entries}
     if counters.rule_triggered:
         during = kit.merge([Breakdown(), *(item.during_outliers for item in job.series)])
         details |= breakdown_details(during, with_others=False, phases_first=True)
     slow = [_slow(item, job.loop.length_ns) for item in many]
+    finding = _outliers(slow, named_worker(job.series), params)
+    if n_judged and not slow:
+        finding = EARLIER.finding(measured=float(n_judged), n_judged=n_judged, params=params)
     return Outcome(
         missing=_missing(job, params),
-        findings=[
-            _outliers(slow, named_worker(job.series), params) or _earlier(sum(triggers), params),
-            _slower(job.series),
-        ],
+        findings=[finding, _slower(job.series)],
         exhibits=tables.exhibits_of_series(job.series, batch_size=params.batch_size),
         metrics=_metrics(job.series, params.batch_size),
         data=job.data,
@@ -185,22 +174,13 @@ def _triggers(series: StepSeries, minute_ns: Instants, n_outliers: int) -> int:
     return int(np.count_nonzero(counts > n_outliers))
 
 
-def _step_details(series: Sequence[StepSeries]) -> Details:
-    by_worker: dict[str, list[StepSeries]] = {}
-    for item in series:
-        if item.aws_entry is not None:
-            by_worker.setdefault(item.worker, []).append(item)
-    return {worker: tables.preferred(its).aws_entry for worker, its in by_worker.items()}
-
-
 # STEP-1: slow steps
 
 
 def named_worker(series: Sequence[StepSeries]) -> str | None:
-    """Return the worker with more than twice its fair share of the outliers.
+    """Return the worker with more than twice its fair share of the outliers, or with all of them.
 
-    Edge cases: of two workers none can have more than twice its share, so the one that has all
-    outliers is named; a worker alone is never named.
+    A worker alone is never named.
     """
     counts = kit.sum_by_key({item.worker: len(item.outliers)} for item in series)
     total = sum(counts.values())
@@ -227,16 +207,7 @@ def _slow(series: StepSeries, loop_ns: int) -> SlowSeries:
         threshold_s=series.threshold_s,
         extra_ratio=max(extra_ns, 0) / loop_ns if loop_ns else None,
         cause=f" {cause_text(cause, at=AT, against=AGAINST)}" if cause else "",
-        where=_where(series.worker, worst.start_ns, worst.end_ns),
-    )
-
-
-def _where(worker: str, start_ns: int, end_ns: int) -> Where:
-    return Where(
-        node=worker.rpartition("-")[0] or None,
-        device=worker,
-        start_s=seconds(start_ns),
-        end_s=seconds(end_ns),
+        where=kit.at_worker(series.worker, worst.start_ns, worst.end_ns),
     )
 
 
@@ -265,7 +236,8 @@ def _outliers(slow: Sequence[SlowSeries], named: str | None, params: Params) -> 
     limit = IMPORTED_LIMIT if worst.threshold_s is None else LIMIT
     nth = f"every {ordinal(period)} step" if period else ""
     others = _others([f"{item.worker} {item.phase}" for item in slow if item is not worst])
-    return SLOW.finding(
+    message = replace(SLOW, cause=results.Cause.PERIODIC_SLOW_STEPS) if period else SLOW
+    return message.finding(
         measured=float(worst.n_outliers),
         threshold=params.n_outliers,
         where=worst.where,
@@ -273,7 +245,6 @@ def _outliers(slow: Sequence[SlowSeries], named: str | None, params: Params) -> 
         share=share,
         exhibit="steps" if worst.threshold_s is None else None,
         advice=IN_RHYTHM if period else OF_ONE_WORKER if named else None,
-        causes=("PERIOD-1",) if period else (),
         worst=worst,
         mark=f": {nth}" if period else f" ({worst.worker})",
         limit=write(limit, worst=worst, stddev=params.stddev),
@@ -291,11 +262,6 @@ def _others(names: list[str]) -> str:
     return write(OTHERS, names=names) if names else ""
 
 
-def _earlier(n_judged: int, params: Params) -> Finding | None:
-    found = EARLIER.finding(measured=float(n_judged), n_judged=n_judged, params=params)
-    return found if n_judged else None
-
-
 # STEP-2: steps that grow slower
 
 
@@ -307,7 +273,7 @@ def _slower(series: Sequence[StepSeries]) -> Finding | None:
     return SLOWER.finding(
         measured=100 * found.growth_ratio,
         threshold=100 * GROWTH_FROM_RATIO,
-        where=_where(worst.worker, found.begin_ns, found.end_ns),
+        where=kit.at_worker(worst.worker, found.begin_ns, found.end_ns),
         severity=kit.fault_severity(found.extra_ratio),
         share=found.extra_ratio,
         worst=worst,
@@ -321,20 +287,17 @@ def _metrics(series: Sequence[StepSeries], batch_size: int | None) -> dict[str, 
     if not series:
         return {}
     main = tables.main_series(series)
-    found: dict[str, float | int | None] = {
+    paces = [item.steps_per_s for item in main if item.steps_per_s is not None]
+    rates = [item.per_second(batch_size, digits=2) or 0.0 for item in main] if batch_size else []
+    return {
         "steps": sum(item.n_steps for item in main),
         "step_p50_s": float(np.median([item.p50_s for item in main])),
         "step_p99_max_s": max(item.p99_s for item in main),
         "outlier_steps": sum(len(item.outliers) for item in series),
         "steps_above_twice_median": sum(item.above_twice_median for item in series),
+        **({"steps_per_s": float(np.median(paces))} if paces else {}),
+        **({"samples_per_s": round(sum(rates), 2)} if paces and rates else {}),
     }
-    paces = [item.steps_per_s for item in main if item.steps_per_s is not None]
-    if paces:
-        found["steps_per_s"] = float(np.median(paces))
-        if batch_size is not None:
-            rates = [item.per_second(batch_size, digits=2) or 0.0 for item in main]
-            found["samples_per_s"] = round(sum(rates), 2)
-    return found
 
 
 def _describe(params: Params) -> str:
@@ -365,8 +328,6 @@ RULE = Rule(
         "step_series": Place(timeline=_STEP_DURATION),
         "step_numbers": Place(timeline=_NUMBERS),
         "intervals": Place(timeline=_SLOW_STEPS),
-        "outliers": Place(
-            timeline=replace(_SLOW_STEPS, order=1), retells="StepPeriodicity/intervals"
-        ),
+        "outliers": Place(timeline=replace(_SLOW_STEPS, order=1)),
     },
 )

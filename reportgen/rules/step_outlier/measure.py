@@ -5,20 +5,20 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from reportgen.facts import trend
 from reportgen.facts.breakdown import Breakdown, FunctionSums, breakdown_of, function_sums
 from reportgen.facts.distributions import Tally, tally_values
 from reportgen.facts.intervals import overlaps_any
 from reportgen.facts.resample import TimeBuckets, bucket_by_time
 from reportgen.facts.samples import minutes_of
 from reportgen.facts.steps import Loop, PhaseSteps, loop_of, phase_word, steps_of
-from reportgen.facts.trend import above_median, mean_and_deviation_ns, outliers_by_minute, trend_of
 from reportgen.profile import NO_STEP, NodeProfile, SpanTable
 from reportgen.profile.spans import empty_spans
 from reportgen.profile.system import device_order
 from reportgen.results import Details, PackedTable
 from reportgen.results.packed import pack
+from reportgen.rules import kit
 from reportgen.rules.base import param
 from reportgen.rules.kit import AWS_DEFAULTS, col, concat, derived, merge, merged, row
 from reportgen.units import NS_PER_S
@@ -40,10 +40,6 @@ AGREEMENT_FROM = 0.7
 _AT_AN_END = 3
 """Blocks at the start, and at the end, whose medians stand for it."""
 
-Integers = NDArray[np.int64]
-Floats = NDArray[np.float64]
-Mask = NDArray[np.bool_]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Params:
@@ -64,31 +60,20 @@ class Params:
         choices=(*MODES, *(f"ModeKeys.{mode}" for mode in MODES)),
         may_be_none=True,
     )
-    n_outliers: int = param(
-        10,
-        unit="steps",
-        meaning="triggers with more outliers than this",
-        source=AWS_DEFAULTS,
-        minimum=0,
-        is_whole=True,
+    n_outliers: int = kit.count(
+        10, "triggers with more outliers than this", unit="steps", minimum=0
     )
-    min_steps: int = param(
+    min_steps: int = kit.count(
         100,
+        "a worker's phase is judged once it has more steps than this",
         unit="steps",
-        meaning="a worker's phase is judged once it has more steps than this",
         source="a constant of AWS's rule (docs/rules.md)",
-        minimum=1,
-        is_whole=True,
         is_printed=False,
     )
-    batch_size: int | None = param(
+    batch_size: int | None = kit.count(
         None,
-        unit="samples",
-        meaning="samples of one step of one worker, from which samples per second follow",
+        "samples of one step of one worker, from which samples per second follow",
         source="no framework records it",
-        minimum=1,
-        is_whole=True,
-        may_be_none=True,
         is_printed=False,
     )
 
@@ -112,7 +97,7 @@ class SlowStep:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Slowdown:
-    """How steps grow slower: their usual duration at the start and at the end of the job.
+    """How steps grow slower from the start to the end of the job: their usual durations there.
 
     ``extra_ratio`` is the share of all time in these steps above the usual duration at the start;
     the compared steps run from ``begin_ns`` to ``end_ns``.
@@ -135,7 +120,6 @@ class StepSeries:
     """All steps of one worker and phase; percentiles by linear interpolation, outliers included.
 
     Attributes:
-        phase, word: ``Step:ModeKeys.TRAIN``, ``TRAIN``.
         stddev_s, threshold_s: population deviation, and above what a step is an outlier; ``None``
             like ``aws_entry``, AWS's words about the series, with too few steps to judge.
         above_twice_median: how many steps are longer than that; ``slowest`` of them, by duration.
@@ -169,8 +153,8 @@ class StepSeries:
     start_ns: int
     reach_ns: int
     aws_entry: Details | None
-    minute_ns: Integers
-    minute_outliers: Integers
+    minute_ns: trend.Integers
+    minute_outliers: trend.Integers
     slowdown: Slowdown | None
     outliers: tuple[SlowStep, ...]
     slowest: tuple[SlowStep, ...]
@@ -197,7 +181,7 @@ class NodeSteps:
 
     loop: Loop = merged(merge, default_factory=Loop)
     series: tuple[StepSeries, ...] = merged(concat, default=())
-    minute_ns: Integers = merged(
+    minute_ns: trend.Integers = merged(
         lambda parts: np.unique(np.concatenate(parts)),
         default_factory=lambda: np.empty(0, dtype=np.int64),
     )
@@ -207,18 +191,14 @@ class NodeSteps:
 def measure(part: NodeProfile, params: Params) -> NodeSteps:
     """Measure every worker and phase of a node."""
     spans, found = part.spans, steps_of(part.spans)
+    wanted = None if params.mode is None else phase_word(params.mode)
+    chosen = [steps for steps in found if wanted in (None, phase_word(steps.phase))]
+    in_order = sorted(found, key=lambda one: (device_order(one.worker), one.phase))
     return NodeSteps(
         loop=loop_of(spans),
-        series=tuple(
-            _series(spans, steps, params)
-            for steps in found
-            if params.mode is None or phase_word(steps.phase) == phase_word(params.mode)
-        ),
+        series=tuple(_series(spans, steps, params) for steps in chosen),
         minute_ns=minutes_of(np.sort(spans.steps().end_ns)).start_ns,
-        data=tuple(
-            _all_steps(steps)
-            for steps in sorted(found, key=lambda one: (device_order(one.worker), one.phase))
-        ),
+        data=tuple(map(_all_steps, in_order)),
     )
 
 
@@ -235,23 +215,24 @@ def _series(spans: SpanTable, steps: PhaseSteps, params: Params) -> StepSeries:
     points_s = np.percentile(duration_s, (99, 95, 50))
     figures_s = (duration_s.mean(), duration_s.max(), *points_s, duration_s.min())
     stats_s = dict(zip(STATISTICS, map(float, figures_s), strict=True))
-    minute_ns, minute_outliers = outliers_by_minute(
+    minute_ns, minute_outliers = trend.outliers_by_minute(
         steps.end_ns, duration_ns, stddev=params.stddev, min_steps=params.min_steps
     )
     is_judged = minute_ns.size > 0
-    mean_ns, deviation_ns = mean_and_deviation_ns(duration_ns)
+    mean_ns, deviation_ns = trend.mean_and_deviation_ns(duration_ns)
     threshold_ns = mean_ns + params.stddev * deviation_ns
     is_outlier = (duration_ns > threshold_ns) & is_judged
     outliers, normal = steps.where(is_outlier), steps.where(~is_outlier)
     outliers = outliers.where(np.lexsort((outliers.duration_ns, outliers.start_ns, outliers.step)))
     is_many = outliers.n_steps > params.n_outliers
+    usual_ns = int(np.median(np.diff(steps.start_ns))) if steps.n_steps > 1 else 1
     worker = spans.workers.index(steps.worker)
     own = spans.where(spans.worker == worker) if is_many else empty_spans()
     in_outliers, in_others = (
         overlaps_any(own.start_ns, own.end_ns, some.start_ns, some.end_ns)
         for some in (outliers, normal)
     )
-    long = steps.where(above_median(duration_ns))
+    long = steps.where(trend.above_median(duration_ns))
     longest = np.lexsort((long.step, long.start_ns, -long.duration_ns))[:MOST_MEDIAN_OUTLIERS]
     bin_count, bin_edge_s = np.histogram(normal.duration_ns / NS_PER_S, bins=AWS_BINS)
     aws_entry: Details = {
@@ -281,7 +262,9 @@ def _series(spans: SpanTable, steps: PhaseSteps, params: Params) -> StepSeries:
         outliers=_listed(outliers, stats_s["p50"]),
         slowest=_listed(long.where(longest), stats_s["p50"]),
         normal=tally_values(normal.duration_ns),
-        buckets=_over_time(steps),
+        buckets=bucket_by_time(
+            steps.start_ns, duration_ns / NS_PER_S, least_width_ns=2 * max(usual_ns, 1)
+        ),
         marks=_marks(steps),
         during_outliers=breakdown_of(own.where(in_outliers)),
         functions=function_sums(own, in_outliers),
@@ -289,7 +272,9 @@ def _series(spans: SpanTable, steps: PhaseSteps, params: Params) -> StepSeries:
     )
 
 
-def _slowdown(start_ns: Integers, duration_ns: Integers, *, min_steps: int) -> Slowdown | None:
+def _slowdown(
+    start_ns: trend.Integers, duration_ns: trend.Integers, *, min_steps: int
+) -> Slowdown | None:
     """Return how steps grow slower, ``None`` where they do not or there are too few."""
     if start_ns.size <= max(min_steps, N_BLOCKS):
         return None
@@ -298,7 +283,7 @@ def _slowdown(start_ns: Integers, duration_ns: Integers, *, min_steps: int) -> S
     first, last = float(np.median(usual[:_AT_AN_END])), float(np.median(usual[-_AT_AN_END:]))
     if first <= 0 or last < (1 + GROWTH_FROM_RATIO) * first:
         return None
-    if trend_of(usual).agreement < AGREEMENT_FROM:
+    if trend.trend_of(usual).agreement < AGREEMENT_FROM:
         return None
     sizes = np.array([block.size for block in durations])
     extra_ns = float((np.maximum(usual - first, 0) * sizes).sum())
@@ -332,10 +317,3 @@ def _marks(steps: PhaseSteps) -> PhaseSteps:
     stride = -(-ordered.n_steps // (MOST_MARKS - 1))
     last = ordered.n_steps - 1
     return ordered.where(np.unique(np.append(np.arange(0, last + 1, stride), last)))
-
-
-def _over_time(steps: PhaseSteps) -> TimeBuckets:
-    usual_ns = int(np.median(np.diff(steps.start_ns))) if steps.n_steps > 1 else 1
-    return bucket_by_time(
-        steps.start_ns, steps.duration_ns / NS_PER_S, least_width_ns=2 * max(usual_ns, 1)
-    )

@@ -74,10 +74,8 @@ def exhibits_of_series(
         kit.merge([item.functions for item in series]),
         kit.merge([item.other_functions for item in series]),
         title="Functions in slow steps and in the others",
-        caption=(
-            "Workers and phases with too many slow steps. Each event counts once on a side, with "
-            "its full length; largest increase of the share first."
-        ),
+        caption="""Workers and phases with too many slow steps. Each event counts once on a side,
+            with its full length; largest increase of the share first.""",
     )
 
 
@@ -90,11 +88,9 @@ def _statistics(series: Sequence[StepSeries], batch_size: int | None) -> Exhibit
         "steps",
         ExhibitKind.TABLE,
         title="Step durations by worker and phase",
-        caption=(
-            "Statistics include the outliers. Steps per second are counted from the first to the "
-            "last step, with the time between them. A series with too few steps is not judged "
-            "and has no threshold."
-        ),
+        caption="""Statistics include the outliers. Steps per second are counted from the first to
+            the last step, with the time between them. A series with too few steps is not judged and
+            has no threshold.""",
         columns=columns,
     )
 
@@ -167,7 +163,7 @@ def _phases_apart(made: Exhibit, series: Sequence[StepSeries]) -> Exhibit:
         return made
     columns = (
         replace(item, role=results.Role.GPU)
-        if item.name in trained or item.name.rpartition("_")[0] in trained
+        if trained & {item.name, item.name.rpartition("_")[0]}
         else item
         for item in made.columns
     )
@@ -325,6 +321,7 @@ def _steps_of_details(workers: Mapping[str, Mapping[str, Any]]) -> Exhibit:
     stats = [entry["step_stats"] for entry in entries]
     phases = [phase_word(str(entry.get("phase"))) for entry in entries]
     n_outliers = [number(entry.get("number_of_outliers")) for entry in entries]
+    stats_s = [(f"{key}_s", "s", [number(one.get(key)) for one in stats]) for key in STATISTICS]
     return results.exhibit(
         "steps",
         ExhibitKind.TABLE,
@@ -333,12 +330,7 @@ def _steps_of_details(workers: Mapping[str, Mapping[str, Any]]) -> Exhibit:
         columns=[
             results.column("worker", "", list(workers), type=results.ColumnType.TEXT),
             results.column("phase", "", phases, type=results.ColumnType.TEXT),
-            *kit.floats(
-                *(
-                    (f"{name}_s", "s", [number(one.get(name)) for one in stats])
-                    for name in STATISTICS
-                )
-            ),
+            *kit.floats(*stats_s),
             results.column("outliers", "", n_outliers, type=results.ColumnType.INT),
         ],
     )

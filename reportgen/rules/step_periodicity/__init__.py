@@ -17,7 +17,6 @@ from reportgen.rules.step_periodicity import tables
 from reportgen.rules.step_periodicity.measure import NodeRhythms, Params, Period, Unit, measure
 from reportgen.rules.step_periodicity.tables import Compared, SharedPeriod, compare
 from reportgen.text import format_ns, join_names, ordinal, write
-from reportgen.units import seconds
 
 SAME_RATIO = 0.02
 """Periods that differ by at most 2 % are the same: workers wait for each other, if not exactly."""
@@ -31,25 +30,20 @@ HEAVIER_BY_PCT = 20.0
 
 ABOUT = About(
     checks="Whether slow steps, or long pauses between steps, come back in a rhythm.",
-    reading=(
-        "A cycle is a step and the pause behind it. Slow cycles that recur every nth step or "
-        "every t seconds are told with what they cost and with what ran in them but not in the "
-        "others; random slow steps are not."
-    ),
-    advice=(
-        "Find what the script does in that rhythm (callback, checkpoint, logging, validation); "
-        "run it in a thread of its own, less often, or on the GPU."
-    ),
+    reading="""A cycle is a step and the pause behind it. Slow cycles that recur every nth step or
+        every t seconds are told with what they cost and with what ran in them but not in the
+        others; random slow steps are not.""",
+    advice="""Find what the script does in that rhythm (callback, checkpoint, logging, validation);
+        run it in a thread of its own, less often, or on the GPU.""",
     section=results.Section(id="step-periodicity", title="Periodic slow steps", order=150),
 )
 RECURS = kit.Message(
     id="PERIOD-1",
+    cause=results.Cause.PERIODIC_SLOW_STEPS,
     title="{what}: {measured:pct} of the loop",
     text="{text}",
-    advice=(
-        "Find what the script does {every} (callback, checkpoint, logging, validation) and "
-        "run it in a thread of its own, less often, or on the GPU."
-    ),
+    advice="""Find what the script does {every} (callback, checkpoint, logging, validation) and run
+        it in a thread of its own, less often, or on the GPU.""",
     exhibit="cycles",
 )
 ADVICE = {
@@ -62,10 +56,8 @@ ADVICE = {
     ),
     Work.OTHER: ("Run {function} in a thread of its own, less often than {every}, or on the GPU."),
 }
-TOO_FEW = (
-    "Too few steps to find a rhythm: {longest:n} of one worker and phase at most, {least:n} are "
-    "needed."
-)
+TOO_FEW = """Too few steps to find a rhythm: {longest:n} of one worker and phase at most, {least:n}
+    are needed."""
 WHAT = {
     (Unit.SECONDS, True): "Every {p.period_s:s} a {p.word} step is followed by a long pause",
     (Unit.SECONDS, False): "Every {p.period_s:s} a {p.word} step is slow",
@@ -77,28 +69,18 @@ PERIOD = {
     Unit.STEPS: "every {p.period_steps:g} steps ({p.period_s:s})",
 }
 EVERY = {Unit.SECONDS: "every {p.period_s:s}", Unit.STEPS: "every {p.period_steps:g} steps"}
-RHYTHM = (
-    "{p.worker} has {p.n_found:n}{missing} slow {p.word} cycles {period} ({behind} "
-    "{numbers}{more}).{others}"
-)
-COST = (
-    "Each costs {p.cost_each_s:s} more than the usual cycle of {p.usual_ns:ns}, {where}; "
-    "together {p.cost_ns:ns}, {p.cost_pct:pct} of the loop."
-)
+RHYTHM = """{p.worker} has {p.n_found:n}{missing} slow {p.word} cycles {period} ({behind}
+    {numbers}{more}).{others}"""
+COST = """Each costs {p.cost_each_s:s} more than the usual cycle of {p.usual_ns:ns}, {where};
+    together {p.cost_ns:ns}, {p.cost_pct:pct} of the loop."""
 WHERE = {True: "in the pause before the next step", False: "within the step"}
-UNSEEN = (
-    "In {share:pct} of the extra time no recorded function ran: code that the profiler does not "
-    "see, or waiting."
-)
-FUNCTION = (
-    "{cause.function} takes {cause.slow_ns:ns} of each and {usual} of the others: {share:pct} of "
-    "the extra time."
-)
+UNSEEN = """In {share:pct} of the extra time no recorded function ran: code that the profiler does
+    not see, or waiting."""
+FUNCTION = """{cause.function} takes {cause.slow_ns:ns} of each and {usual} of the others:
+    {share:pct} of the extra time."""
 FEW_SAMPLES = "Only {gpu.n_inside:count sample} fell into them: too few to tell the GPUs' use."
-DIPS = (
-    "GPU utilization is {gpu.inside_pct:pct} inside them and {gpu.outside_pct:pct} outside "
-    "({gpu.n_inside:n} and {gpu.n_outside:n} samples){host}."
-)
+DIPS = """GPU utilization is {gpu.inside_pct:pct} inside them and {gpu.outside_pct:pct} outside
+    ({gpu.n_inside:n} and {gpu.n_outside:n} samples){host}."""
 HOST = "; the busiest core is at {core.inside_pct:pct} inside and {core.outside_pct:pct} outside"
 
 
@@ -122,8 +104,7 @@ def judge(measurements: Sequence[NodeRhythms], params: Params) -> Outcome:
 def group_periods(periods: Sequence[Period]) -> list[SharedPeriod]:
     """Return the rhythms of all workers, shared ones as one, the costliest first.
 
-    Two rhythms of one worker can have the same period; their labels then name their first steps:
-    ``every 50 steps from step 9``.
+    Labels of two rhythms of one worker with the same period name their first steps.
     """
     groups: list[list[Period]] = []
     for period in periods:
@@ -131,20 +112,19 @@ def group_periods(periods: Sequence[Period]) -> list[SharedPeriod]:
         if same is None:
             groups.append(same := [])
         same.append(period)
-    found = [SharedPeriod(members=tuple(members)) for members in groups]
-    named = [(write(EVERY[group.main.unit], p=group.main), group.members) for group in found]
-    n_alike = Counter(
-        (item.worker, item.phase, every) for every, members in named for item in members
-    )
+    named = []
+    for members in groups:
+        main = SharedPeriod(members=tuple(members)).main
+        label = write(EVERY[main.unit], p=main)
+        named.append([replace(item, label=label) for item in members])
+    n_alike = Counter((its.worker, its.phase, its.label) for members in named for its in members)
 
-    def labelled(item: Period, every: str) -> Period:
-        is_alone = n_alike[item.worker, item.phase, every] < 2
-        return replace(item, label=every if is_alone else f"{every} from step {item.first_step}")
+    def told_apart(item: Period) -> Period:
+        is_alone = n_alike[item.worker, item.phase, item.label] < 2
+        first = "" if is_alone else f" from step {item.first_step}"
+        return replace(item, label=item.label + first)
 
-    found = [
-        SharedPeriod(members=tuple(labelled(item, every) for item in members))
-        for every, members in named
-    ]
+    found = [SharedPeriod(members=tuple(map(told_apart, members))) for members in named]
     return sorted(found, key=lambda group: (-group.main.cost_ratio, group.main.period_steps))
 
 
@@ -171,7 +151,9 @@ def _metrics(told: Sequence[SharedPeriod]) -> dict[str, float | int | None]:
 
 
 def _finding(group: SharedPeriod, params: Params) -> results.Finding:
-    main, cause = group.main, _cause_of(compare(group))
+    main = group.main
+    likely = [item for item in compare(group) if item.evidence_ratio > NAMED_FROM_RATIO]
+    cause = max(likely, key=lambda item: (item.evidence_ratio, item.function), default=None)
     nth = ordinal(round(main.period_steps))
     parts = (
         _rhythm(group),
@@ -182,12 +164,7 @@ def _finding(group: SharedPeriod, params: Params) -> results.Finding:
     return RECURS.finding(
         measured=100 * main.cost_ratio,
         threshold=params.min_share_pct,
-        where=results.Where(
-            node=main.node,
-            device=main.worker,
-            start_s=seconds(main.windows.start_ns[0]),
-            end_s=seconds(main.windows.end_ns[-1]),
-        ),
+        where=kit.at_worker(main.worker, main.windows.start_ns[0], main.windows.end_ns[-1]),
         severity=kit.cost_severity(main.cost_ratio),
         share=main.cost_ratio,
         advice=ADVICE.get(cause.work) if cause else None,
@@ -196,12 +173,6 @@ def _finding(group: SharedPeriod, params: Params) -> results.Finding:
         function=cause.function if cause else "",
         every=write(EVERY[main.unit], p=main),
     )
-
-
-def _cause_of(compared: Sequence[Compared]) -> Compared | None:
-    """Return the function that took most of the extra time, ``None`` when none did."""
-    likely = [item for item in compared if item.evidence_ratio > NAMED_FROM_RATIO]
-    return max(likely, key=lambda item: (item.evidence_ratio, item.function), default=None)
 
 
 # What is said of a rhythm

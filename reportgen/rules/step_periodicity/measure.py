@@ -16,7 +16,7 @@ from reportgen.facts.trend import Mask, excess_of
 from reportgen.profile import NodeProfile
 from reportgen.profile.system import Floats
 from reportgen.results import MAX_SERIES_POINTS
-from reportgen.rules.base import param
+from reportgen.rules import kit
 from reportgen.rules.kit import col, concat, derived, merge, merged, row
 from reportgen.units import NS_PER_S
 
@@ -47,21 +47,17 @@ first and behind the last, for the very first step is often slow."""
 class Params:
     """Parameters of ours; AWS has no such rule."""
 
-    min_share_pct: float = param(
+    min_share_pct: float = kit.percentage(
         0.5,
-        unit="%",
-        meaning="a rhythm that costs this share of the loop or more is told",
+        "a rhythm that costs this share of the loop or more is told",
         source="what costs less is not worth a change of the script",
-        minimum=0,
-        maximum=100,
     )
-    min_steps: int = param(
+    min_steps: int = kit.count(
         20,
+        "a worker's phase is searched once it has so many steps",
         unit="steps",
-        meaning="a worker's phase is searched once it has so many steps",
         source="four occurrences of the shortest rhythm, every fifth step",
         minimum=4,
-        is_whole=True,
     )
 
 
@@ -99,12 +95,10 @@ class Events:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recurrence:
-    """Events that recur.
+    """Events that recur with a period that is constant in one unit.
 
-    Attributes:
-        unit: in which the period is constant.
-        period_steps, period_s: usual distance of two neighbours.
-        n_expected: occurrences from the first to the last; ``events`` are those that are there.
+    ``n_expected`` counts the occurrences from the first to the last; ``events`` are those that are
+    there.
     """
 
     unit: Unit
@@ -120,10 +114,9 @@ class Period:
 
     Attributes:
         label: what it is called; given when the rhythms of all workers are known.
-        phase, word: ``Step:ModeKeys.TRAIN``, ``TRAIN``.
-        n_steps: how many steps the series has; ``drawn`` are the longest of each stretch.
+        drawn: the longest steps of each stretch of the series.
         usual_ns: median cycle of the steps that are not slow.
-        n_found: occurrences that are there; ``cost_ns`` is what all of them take above the usual.
+        cost_ns: what all occurrences take above the usual.
         is_between: whether the pause behind the step is what is slow.
         slowest: the ``MOST_MARKS`` costliest occurrences; ``windows`` is when those were slow.
         contents, loads: what ran in the slow part of all against normal steps, and how busy the
@@ -357,8 +350,7 @@ def _recurrence(steps: PhaseSteps, events: Events, number: Integers, unit: Unit)
 def _split(steps: PhaseSteps, found: Recurrence) -> Sequence[Recurrence]:
     """Return a rhythm, or two of them where some of its occurrences cost clearly more.
 
-    Every 50th step is slow and every 200th is much slower: the second is a rhythm among the
-    occurrences of the first.
+    Every 50th step is slow and every 200th is much slower: that is a rhythm among the others.
     """
     _, is_more = excess_of(found.events.excess_ns, least_ratio=1.0)
     more = np.flatnonzero(is_more)

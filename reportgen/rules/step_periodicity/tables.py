@@ -24,10 +24,7 @@ DIGITS = 6
 
 @kit.row
 class SharedPeriod:
-    """The same rhythm in one worker or in several.
-
-    Workers wait for each other, so costs are not added up: the costliest stands for all.
-    """
+    """The same rhythm in one worker or in several; the costliest stands for all."""
 
     members: tuple[Period, ...]
 
@@ -36,16 +33,21 @@ class SharedPeriod:
         """Return the rhythm of the worker in which it costs most."""
         return max(self.members, key=lambda item: (item.cost_ratio, item.worker))
 
+    @property
+    def one_per_node(self) -> list[Period]:
+        """Return the costliest rhythm of each node."""
+        of_nodes = kit.sum_by_key({member.node: (member,)} for member in self.members)
+        return [max(members, key=lambda item: item.cost_ratio) for members in of_nodes.values()]
+
 
 @kit.row
 class Compared:
     """One function per slow and per normal step.
 
     Attributes:
-        excess_ratio: how much of the extra time of a slow step it took; negative when it took
-            less than in a normal one.
-        evidence_ratio: the same beyond what something that always runs at its usual rate would
-            have taken: 0 for a background thread, 1 for what filled all of the extra time.
+        excess_ratio: how much of the extra time of a slow step it took; negative when it took less.
+        evidence_ratio: the same beyond what something that always runs at its usual rate would have
+            taken: 0 for a background thread, 1 for what filled all of the extra time.
     """
 
     label: str = kit.col(name="period")
@@ -113,10 +115,8 @@ def exhibits_of(groups: Sequence[SharedPeriod], told: Sequence[SharedPeriod]) ->
             [member for group in groups for member in group.members],
             Period,
             title="Rhythms of slow steps by worker",
-            caption=(
-                "Costs are above the usual cycle at that time; shares are of the worker's loop. "
-                "Cheap rhythms stand in this table only."
-            ),
+            caption="""Costs are above the usual cycle at that time; shares are of the worker's
+                loop. Cheap rhythms stand in this table only.""",
         )
     if told:
         yield _functions(told)
@@ -131,27 +131,22 @@ def exhibits_of(groups: Sequence[SharedPeriod], told: Sequence[SharedPeriod]) ->
 def _cycles(groups: Sequence[SharedPeriod]) -> Exhibit:
     """Return the steps of the worker in which a rhythm costs most, slow ones in own columns."""
     main = groups[0].main
-    own = [
-        member
-        for group in groups
-        for member in group.members
-        if (member.worker, member.phase) == (main.worker, main.phase)
-    ]
+    every = kit.concat(group.members for group in groups)
+    own = [its for its in every if (its.worker, its.phase) == (main.worker, main.phase)]
     parts = [main.drawn, *(member.slowest for member in own)]
-    start_ns, first = np.unique(
-        np.concatenate([part.start_ns for part in parts]), return_index=True
+    starts_ns, cycle_ns = (
+        np.concatenate([getattr(part, name) for part in parts]) for name in ("start_ns", "cycle_ns")
     )
-    length_ns = np.concatenate([part.cycle_ns for part in parts])[first]
-    length_s = np.round(length_ns / NS_PER_S, DIGITS)
+    start_ns, first = np.unique(starts_ns, return_index=True)
+    length_s = np.round(cycle_ns[first] / NS_PER_S, DIGITS)
 
     def slow_s(member: Period) -> Floats:
         return np.where(np.isin(start_ns, member.slowest.start_ns), length_s, np.nan)
 
     caption = "From the start of a step to that of the next one; slow ones are marked."
     if start_ns.size < main.n_steps:
-        caption += (
-            f" {start_ns.size:,} of {main.n_steps:,} steps are drawn, of each stretch the longest."
-        )
+        drawn = f"{start_ns.size:,} of {main.n_steps:,} steps are drawn"
+        caption += f" {drawn}, of each stretch the longest."
     return exhibit(
         "cycles",
         ExhibitKind.SERIES,
@@ -179,11 +174,9 @@ def _functions(groups: Sequence[SharedPeriod]) -> Exhibit:
         rows,
         Compared,
         title="What ran in slow steps and in normal ones",
-        caption=(
-            "Means per step, or per pause where the pause is slow, over all workers of the "
-            "rhythm. A function inside another counts in both. What runs in the background at "
-            "its usual rate has evidence 0, what filled all of the extra time 100 %."
-        ),
+        caption="""Means per step, or per pause where the pause is slow, over all workers of the
+            rhythm. A function inside another counts in both. What runs in the background at its
+            usual rate has evidence 0, what filled all of the extra time 100 %.""",
     )
 
 
@@ -199,7 +192,7 @@ def _loads(groups: Sequence[SharedPeriod]) -> Iterator[Exhibit]:
             samples_outside=load.n_outside,
         )
         for group in groups
-        for member in _one_per_node(group)
+        for member in group.one_per_node
         for gauge, load in member.loads.items()
     ]
     if rows:
@@ -208,18 +201,9 @@ def _loads(groups: Sequence[SharedPeriod]) -> Iterator[Exhibit]:
             rows,
             _NodeLoad,
             title="How busy the node was inside and outside slow steps",
-            caption=(
-                "Means over the samples of the training loop, by node for its costliest worker; "
-                "without a value where no sample fell."
-            ),
+            caption="""Means over the samples of the training loop, by node for its costliest
+                worker; without a value where no sample fell.""",
         )
-
-
-def _one_per_node(group: SharedPeriod) -> list[Period]:
-    """Return the costliest rhythm of each node."""
-    nodes = dict.fromkeys(member.node for member in group.members)
-    of_nodes = ([member for member in group.members if member.node == node] for node in nodes)
-    return [max(members, key=lambda item: item.cost_ratio) for members in of_nodes]
 
 
 def _intervals(member: Period) -> Iterator[kit.Interval]:

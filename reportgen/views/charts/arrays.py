@@ -97,11 +97,7 @@ def percentages32(values: Sequence[Number]) -> Numbers:
 
 
 def instants(values: Sequence[Number], *, step: float) -> Numbers:
-    """Return instants in steps from the first one.
-
-    Args:
-        values: instants as the time axis counts them.
-        step: a millisecond in that unit.
+    """Return instants in steps from the first one; ``step`` is a millisecond in their unit.
 
     Edge cases: beyond 49 days they are in double precision.
     """
@@ -134,11 +130,7 @@ def outline(
 ) -> tuple[list[Number], list[Number]]:
     """Return x and y of an envelope's outline, one closed piece per stretch without gaps.
 
-    Args:
-        time_x, low, high: (n,) values; ``None`` in ``low`` or ``high`` is a gap.
-
-    Returns:
-        The pieces one after the other, ``None`` between them.
+    ``None`` in ``low`` or ``high`` is a gap; ``None`` stands between the pieces.
     """
     xs: list[Number] = []
     ys: list[Number] = []

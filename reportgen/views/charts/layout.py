@@ -34,11 +34,8 @@ _FINE_BELOW_MS = 60_000.0
 class ChartContext:
     """What a chart must know besides its exhibit.
 
-    Attributes:
-        rule_id: whose exhibit it is.
-        is_unix: whether times are wall-clock times.
-        time_range_s: from when to when its time axis reaches, where others below it do so too.
-        left_px: how much room is left of its axis, where others below it begin there too.
+    ``time_range_s`` is from when to when its time axis reaches, ``left_px`` how much room is left
+    of it, where others below it do so too.
     """
 
     rule_id: str
@@ -49,14 +46,7 @@ class ChartContext:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Drawing:
-    """A chart ready for the page.
-
-    Attributes:
-        figure: plotly's data and layout, colours as tokens.
-        height_px: how much room it takes.
-        alt: what it shows, in words.
-        remarks: what the drawing leaves out, if anything.
-    """
+    """A chart ready for the page: figure (colours as tokens), height, words, what it leaves out."""
 
     figure: Figure
     height_px: int
@@ -293,12 +283,9 @@ def axis_name(index: int) -> str:
 
 
 def panel_axes(lines: Sequence[tuple[str, int]], scales: Sequence[UnitScale]) -> dict[str, Any]:
-    """Return one y axis per panel, from top to bottom.
+    """Return one y axis per panel, from top to bottom, for (name, panel) of each line.
 
-    Args:
-        lines: (name, panel) of each line; a panel of one line is named after it where there are
-            several panels to tell apart.
-        scales: one per panel, at least one.
+    A panel of one line is named after it where there are several panels to tell apart.
     """
     n_panels = len(scales)
     height = (1 - _GAP * (n_panels - 1)) / n_panels

@@ -149,7 +149,6 @@ def _width_px(text: str) -> float:
 
 
 def _distance(x: float, y: float, angle: float) -> float:
-    """Return how far a point lies from the side of a sector."""
     along = x * math.sin(angle) - y * math.cos(angle)
     across = x * math.cos(angle) + y * math.sin(angle)
     return abs(across) if along > 0 else math.hypot(x, y)

@@ -11,7 +11,7 @@ from reportgen.views.charts import layout
 from reportgen.views.charts.arrays import float64, numbers
 from reportgen.views.charts.layout import ChartContext, Drawing
 from reportgen.views.color_roles import Ink, inks_of
-from reportgen.views.values import plot_label, say_interval
+from reportgen.views.values import format_interval, plot_label
 
 MOST_LANES = 40
 MOST_GROUPS = 12
@@ -65,7 +65,7 @@ def info(exhibit: Exhibit, context: ChartContext) -> SpansInfo:
             continue
         group = groups[kind]
         start, end = (value or 0.0 for value in layout.times([start_s, end_s], context))
-        when = say_interval(start_s, end_s, is_unix=context.is_unix)
+        when = format_interval(start_s, end_s, is_unix=context.is_unix)
         group.lanes.append(lanes[str(lane)])
         group.starts.append(start)
         group.lengths.append(end - start)

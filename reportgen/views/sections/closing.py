@@ -11,7 +11,7 @@ from reportgen.views.facts import Fact
 from reportgen.views.outline import is_of_traces, section_of, title_of
 from reportgen.views.sections.opening import LOSS_COUNTERS
 from reportgen.views.status import hint_of, is_unrecorded
-from reportgen.views.values import say_bytes_exact, shorten
+from reportgen.views.values import format_bytes_exact, shorten
 
 NOTES_AT_ONCE = 12
 MOST_NOTES = 400
@@ -121,7 +121,7 @@ def quality_rows(report: Report) -> tuple[Fact, ...]:
     return tuple(
         Fact(
             name=name.replace("_", " "),
-            text=say_bytes_exact(counters[name])
+            text=format_bytes_exact(counters[name])
             if name.startswith("bytes_")
             else format_count(counters[name]),
         )

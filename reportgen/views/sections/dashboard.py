@@ -17,7 +17,7 @@ from reportgen.views.charts.layout import label_room_px
 from reportgen.views.choices import choice_block
 from reportgen.views.exhibits import exhibit_block
 from reportgen.views.outline import context_of, exhibits_of, has_dashboard, is_drawn
-from reportgen.views.values import say, shorten
+from reportgen.views.values import format_value, shorten
 
 ID, TITLE = "dashboard", "Dashboard"
 _LEAD = (
@@ -93,7 +93,6 @@ def headline(exhibit: Exhibit) -> str:
 
 
 def _row_of(place: DashboardPanel, columns: Mapping[str, Column]) -> int | None:
-    """Return the row that a headline tells, ``None`` where there is none."""
     if not place.row_of:
         return 0
     if place.row_of not in columns:
@@ -110,7 +109,7 @@ def _said(column: Column, at: int) -> str:
     if column.unit == "%":
         return format_pct(value or 0.0)
     if value is not None:
-        return say(value, column.unit)
+        return format_value(value, column.unit)
     return shorten(str(column.values[at]), most=_LONGEST_PART).text
 
 

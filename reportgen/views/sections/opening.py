@@ -12,12 +12,12 @@ from reportgen.views.cell_output import Block, PageSection, State, head_block, p
 from reportgen.views.charts.layout import ChartContext
 from reportgen.views.exhibits import anchor_of, exhibit_block
 from reportgen.views.facts import facts_of, phases_of, summary_rows
-from reportgen.views.findings import Card, card_of
+from reportgen.views.findings import Card, cards_of
 from reportgen.views.fragments import notebook_style, render
 from reportgen.views.hero import picture_of, whole_lines_of
 from reportgen.views.outline import ALL_CHECKS_ID, has_dashboard, is_of_traces, title_of
 from reportgen.views.profiling import profiling_table
-from reportgen.views.retold import one_story
+from reportgen.views.recording import recording_table
 from reportgen.views.status import is_applicable, link_to, rule_state
 from reportgen.views.values import shorten
 from reportgen.views.verdict import named_finding, verdict_of
@@ -60,7 +60,7 @@ class CheckGroup:
 def header(report: Report) -> PageSection:
     """Show the verdict, the top findings, and which checks looked, or could not."""
     verdict = verdict_of(report)
-    cards = _cards(report)
+    cards = cards_of(report)
     is_on_dashboard = has_dashboard(report)
     html = render(
         "header",
@@ -85,14 +85,9 @@ def findings(report: Report) -> PageSection:
     """Show the findings after the dashboard; without one they are in the overview."""
     if not has_dashboard(report):
         return PageSection(id=_FINDINGS_ID, title=_FINDINGS_TITLE)
-    cards = _cards(report)
+    cards = cards_of(report)
     html = render("findings", **_findings_of(cards, report), has_dashboard=True)
     return PageSection(id=_FINDINGS_ID, title=_FINDINGS_TITLE, blocks=(Block(html=html),))
-
-
-def _cards(report: Report) -> list[Card]:
-    """Return the findings as cards, those that tell the same as one."""
-    return one_story([card_of(item.rule, item.finding, report) for item in report.findings], report)
 
 
 def _findings_of(cards: Sequence[Card], report: Report) -> dict[str, object]:
@@ -124,6 +119,8 @@ def job_summary(report: Report) -> PageSection:
     blocks.append(pairs_block(anchor_of(_JOB_SUMMARY, "times"), "Times", summary_rows(report)))
     if report.profiling is not None:
         blocks.append(exhibit_block(profiling_table(report.profiling), _CONTEXT))
+    if report.recording is not None:
+        blocks.append(exhibit_block(recording_table(report.recording), _CONTEXT))
     return PageSection(id=_JOB_SUMMARY, title="Job summary", blocks=tuple(blocks))
 
 

@@ -17,7 +17,7 @@ from reportgen.views.outline import about_of, context_of, section_of, title_of
 from reportgen.views.sections.dashboard import hosted_ids, panels_of
 from reportgen.views.status import hint_of, is_applicable, rule_state
 from reportgen.views.timeline.tracks import drawn_ids
-from reportgen.views.values import ABSENT, say, say_number, shorten
+from reportgen.views.values import ABSENT, format_number, format_value, shorten
 
 CARDS_AT_ONCE = 4
 MOST_GROUPED_ROWS = 50
@@ -120,7 +120,6 @@ def choice_blocks(
 
 
 def _top_of(table: Exhibit) -> Exhibit:
-    """Return the first rows of a table that says what another one says in other groups."""
     if table.n_rows <= MOST_GROUPED_ROWS:
         return table
     columns = tuple(
@@ -150,7 +149,7 @@ def _pictures(rule_id: str, report: Report) -> list[Block]:
     return [block_of("drawn_above", pictures=links)] if links else []
 
 
-def say_counters(result: RuleResult) -> tuple[str, str, str]:
+def format_counters(result: RuleResult) -> tuple[str, str, str]:
     """Write triggers, violations and datapoints.
 
     Edge cases: a check that did not look shows dashes, never zeros that look like health; so does
@@ -167,23 +166,23 @@ def say_counters(result: RuleResult) -> tuple[str, str, str]:
     return triggered, violations, format_count(counters.datapoints)
 
 
-def say_metric(name: str, value: float | None) -> str:
+def format_metric(name: str, value: float | None) -> str:
     """Write a metric with the unit in its name."""
     unit = next((unit for suffix, unit in _METRIC_UNITS if name.endswith(suffix)), "")
-    return say(value, unit)
+    return format_value(value, unit)
 
 
-def say_params(params: Mapping[str, object]) -> tuple[tuple[str, str], ...]:
+def format_params(params: Mapping[str, object]) -> tuple[tuple[str, str], ...]:
     """Write parameters by name; ``None`` is "not set"."""
-    return tuple((name, _say_param(value)) for name, value in params.items())
+    return tuple((name, _format_param(value)) for name, value in params.items())
 
 
-def _say_param(value: object) -> str:
+def _format_param(value: object) -> str:
     if value is None:
         return "not set"
     if isinstance(value, bool):
         return "yes" if value else "no"
-    return say_number(value) if isinstance(value, int | float) else str(value)
+    return format_number(value) if isinstance(value, int | float) else str(value)
 
 
 def _notices(rule_id: str, report: Report) -> list[Block]:
@@ -196,7 +195,7 @@ def _notices(rule_id: str, report: Report) -> list[Block]:
         return [notice_block("skipped", f"The file {entry.file} is not beside report.json.", "")]
     if entry.status is Status.OK and not findings_of(rule_id, report):
         count = result.counters.datapoints
-        looked = f"Looked at {say(count, 'datapoints')}" if count else "Looked"
+        looked = f"Looked at {format_value(count, 'datapoints')}" if count else "Looked"
         return [notice_block("ok", f"{looked} and found nothing wrong.", "")]
     return []
 
@@ -231,11 +230,13 @@ def _apart(cards: Sequence[Card]) -> list[Card]:
 
 
 def _foot(result: RuleResult, file: str, about: About) -> Block:
-    counters = zip(("RuleTriggered", "Violations", "Datapoints"), say_counters(result), strict=True)
-    metrics = [(name, say_metric(name, value)) for name, value in result.metrics.items()]
+    counters = zip(
+        ("RuleTriggered", "Violations", "Datapoints"), format_counters(result), strict=True
+    )
+    metrics = [(name, format_metric(name, value)) for name, value in result.metrics.items()]
     groups = {
         "Counters": list(counters),
-        "Parameters": say_params(result.params),
+        "Parameters": format_params(result.params),
         "Metrics": metrics,
     }
     return block_of(

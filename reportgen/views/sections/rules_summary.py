@@ -8,7 +8,7 @@ from reportgen.report import Report
 from reportgen.results import RuleId
 from reportgen.views.cell_output import PageSection, block_of, head_block
 from reportgen.views.outline import ALL_CHECKS_ID, about_of
-from reportgen.views.sections.rule import say_counters, say_params
+from reportgen.views.sections.rule import format_counters, format_params
 from reportgen.views.status import MILDEST_FIRST, link_to, rule_state
 from reportgen.views.values import ABSENT
 
@@ -59,7 +59,7 @@ def rule_rows(report: Report) -> tuple[RuleRow, ...]:
     for rule_id, entry in report.rules.items():
         result = report.results.get(RuleId(rule_id))
         about = about_of(rule_id, report)
-        counted = say_counters(result) if result else (ABSENT, ABSENT, ABSENT)
+        counted = format_counters(result) if result else (ABSENT, ABSENT, ABSENT)
         kind = rule_state(rule_id, report).kind
         rows.append(
             RuleRow(
@@ -75,7 +75,7 @@ def rule_rows(report: Report) -> tuple[RuleRow, ...]:
                 violations=counted[1],
                 datapoints=counted[2],
                 sort_key="" if counted[0] == ABSENT else counted[0].replace(",", ""),
-                params=say_params(result.params) if result else (),
+                params=format_params(result.params) if result else (),
                 advice=about.advice,
             )
         )

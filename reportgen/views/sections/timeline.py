@@ -107,7 +107,6 @@ def _caption(panels: Sequence[TimelinePanel], lanes: Sequence[Lane]) -> str:
 def _job_extent(
     report: Report, panels: Sequence[TimelinePanel], context: ChartContext
 ) -> AxisExtent | None:
-    """Return from when to when curves and summary reach."""
     scale = times([1.0], context)[0] or 1.0
     instants = [
         value / scale for panel in panels for value in panel.found.time_x if value is not None
@@ -130,7 +129,6 @@ def _is_of_job(lane: Lane, job: AxisExtent) -> bool:
 
 
 def _extent(job: AxisExtent, lanes: Sequence[Lane]) -> AxisExtent:
-    """Return from when to when there is anything to see."""
     spans = [span for lane in lanes for span in lane.spans]
     start_s = min([job.start_s, *(span.start_s for span in spans)])
     end_s = max([job.end_s, *(span.end_s for span in spans)])

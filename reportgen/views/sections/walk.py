@@ -53,11 +53,7 @@ FUNCTIONS = {
 
 
 def section(report: Report, section_id: str) -> PageSection:
-    """Show a section of the page by its id: ``"idle-time"``.
-
-    Args:
-        report: the saved report.
-        section_id: its anchor on the page. Without anything to show it has no blocks.
+    """Show a section of the page by its anchor, ``"idle-time"``; it may have nothing to show.
 
     Raises:
         PluginError: there is no such section; the message lists those of the report.

@@ -191,7 +191,6 @@ def curve_marks(trace: Trace, place: PlotArea) -> list[Mark]:
 
 
 def _runs(points: Any) -> Iterator[list[tuple[float, float]]]:
-    """Yield the stretches between absent values."""
     for is_there, group in groupby(points, key=lambda point: None not in point):
         if is_there:
             yield [(x, y) for x, y in group if x is not None and y is not None]

@@ -13,7 +13,7 @@ from typing import Any
 
 from reportgen.views.charts.layout import Figure
 from reportgen.views.sketch.marks import Mark, PlotArea, marks_of, sector_marks, values_of
-from reportgen.views.values import say_instant, say_number
+from reportgen.views.values import format_instant, format_number
 
 WIDTH_PX = 720
 MOST_TRACES = 12
@@ -198,7 +198,7 @@ def _all_values(traces: Sequence[Mapping[str, Any]], side: str) -> list[float]:
 
 def _x_labels(axis: Mapping[str, Any], limits: Limits, height_px: int) -> list[SketchLabel]:
     y = height_px - 6
-    low, high = (_say_x(axis, value) for value in limits)
+    low, high = (_format_x(axis, value) for value in limits)
     made = [
         SketchLabel(text=low, x=_LEFT_PX, y=y, anchor="start"),
         SketchLabel(text=high, x=WIDTH_PX - _RIGHT_PX, y=y, anchor="end"),
@@ -209,14 +209,13 @@ def _x_labels(axis: Mapping[str, Any], limits: Limits, height_px: int) -> list[S
     return made
 
 
-def _say_x(axis: Mapping[str, Any], value: float) -> str:
+def _format_x(axis: Mapping[str, Any], value: float) -> str:
     if axis.get("type") == "date":
-        return f"{say_instant(value / 1000)[:-2]} UTC"
-    return f"{say_number(float(f'{value:.4g}'))}{axis.get('ticksuffix', '')}"
+        return f"{format_instant(value / 1000)[:-2]} UTC"
+    return f"{format_number(float(f'{value:.4g}'))}{axis.get('ticksuffix', '')}"
 
 
 def _notes(layout: Mapping[str, Any], height_px: int) -> list[SketchLabel]:
-    """Return the titles of panels: annotations that lie on the paper."""
     room = height_px - _TOP_PX - _BOTTOM_PX
     return [
         SketchLabel(

@@ -8,10 +8,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from reportgen.report import Report
 from reportgen.results import Column, Exhibit, Severity
 from reportgen.views.facts import facts_of
-from reportgen.views.findings import Card, card_of
+from reportgen.views.findings import Card, cards_of
 from reportgen.views.outline import about_of
 from reportgen.views.sections.opening import LONGEST_JOB_NAME, check_groups, losses_of
-from reportgen.views.values import heading_of, say, shorten
+from reportgen.views.values import format_value, heading_of, shorten
 from reportgen.views.verdict import verdict_of
 
 MOST_FINDINGS = 20
@@ -53,7 +53,7 @@ def _opening(report: Report) -> Iterator[str]:
 
 
 def _findings(report: Report) -> Iterator[str]:
-    cards = [card_of(item.rule, item.finding, report) for item in report.findings]
+    cards = cards_of(report)
     for title, is_fault in (("Findings", True), ("Worth knowing", False)):
         its = [card for card in cards if (card.severity != Severity.INFO.value) is is_fault]
         if its:
@@ -74,6 +74,10 @@ def _item(heading: str, card: Card) -> Iterator[str]:
         ("Try: ", card.advice),
         ("Measured: ", _measured(card)),
         ("Where: ", " · ".join(filter(None, (card.place, card.when)))),
+        ("Why: ", " ".join(card.evidence)),
+        ("But: ", " ".join(card.objections)),
+        ("It may be: ", card.possible_causes),
+        ("Also seen as: ", ", ".join(f"{item.title} ({item.id})" for item in card.symptoms)),
         ("If removed: ", ", ".join(filter(None, (card.gain, card.gain_note)))),
     ):
         if text:
@@ -107,7 +111,7 @@ def _exhibit_table(item: Exhibit) -> Iterator[str]:
 
 def _texts(column: Column) -> list[str]:
     return [
-        value.replace("_", " ") if isinstance(value, str) else say(value, column.unit)
+        value.replace("_", " ") if isinstance(value, str) else format_value(value, column.unit)
         for value in column.values
     ]
 

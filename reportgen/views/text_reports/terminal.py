@@ -7,8 +7,7 @@ from dataclasses import dataclass, replace
 from reportgen.report import Report
 from reportgen.results import Severity
 from reportgen.text import format_duration
-from reportgen.views.findings import card_of
-from reportgen.views.retold import one_story
+from reportgen.views.findings import cards_of
 from reportgen.views.values import shorten
 from reportgen.views.verdict import verdict_of
 
@@ -39,8 +38,7 @@ def terminal_lines(report: Report) -> tuple[TerminalLine, ...]:
     """
     verdict = verdict_of(report)
     head = f"{_job(report)}: {verdict.headline.removesuffix('.')}"
-    told = one_story([card_of(item.rule, item.finding, report) for item in report.findings], report)
-    cards = [card for card in told if card.severity != Severity.INFO.value]
+    cards = [card for card in cards_of(report) if card.severity != Severity.INFO.value]
     if not cards:
         sign = _SIGNS.get(verdict.kind, "•")
         lines = [TerminalLine(text=f"{sign} {head}", kind=verdict.kind)]

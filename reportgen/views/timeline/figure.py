@@ -11,7 +11,7 @@ from reportgen.views.charts import band, layout
 from reportgen.views.charts.arrays import float32
 from reportgen.views.charts.layout import ChartContext, Drawing, axis_name, time_array, times
 from reportgen.views.timeline.tracks import PHASES, TRAINING_LOOP, Lane, TimelinePanel
-from reportgen.views.values import plot_label, say_interval, say_number
+from reportgen.views.values import format_interval, format_number, plot_label
 
 LANE_PX, PANEL_PX, TITLE_PX = 32, 86, 30
 _MARGIN = {"l": 52, "r": 14, "t": 30, "b": 42}
@@ -107,7 +107,7 @@ def alt_of(
     context: ChartContext,
 ) -> str:
     """Return what the figure shows, with the reach of each panel."""
-    when = say_interval(extent.start_s, extent.end_s, is_unix=context.is_unix)
+    when = format_interval(extent.start_s, extent.end_s, is_unix=context.is_unix)
     curves = "; ".join(
         f"{panel.title} from {_said(panel, 0)} to {_said(panel, 2)}, on average {_said(panel, 1)}"
         for panel in panels
@@ -120,7 +120,7 @@ def alt_of(
 
 
 def _said(panel: TimelinePanel, place: int) -> str:
-    return f"{say_number(round(panel.reach[place], 3))} {panel.scale.label}".strip()
+    return f"{format_number(round(panel.reach[place], 3))} {panel.scale.label}".strip()
 
 
 def _lane_axis(n_lanes: int, domain: list[float]) -> dict[str, Any]:
@@ -196,7 +196,6 @@ def _note(text: str, y: float, anchor: str) -> dict[str, Any]:
 
 
 def _loop_lines(lanes: Sequence[Lane], top: float, context: ChartContext) -> list[dict[str, Any]]:
-    """Return a line through all panels where the training loop begins and ends."""
     loop = [
         span
         for lane in lanes

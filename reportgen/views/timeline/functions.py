@@ -9,7 +9,7 @@ from reportgen.report import Report
 from reportgen.results import Track
 from reportgen.views.charts.arrays import matrix32, numbers
 from reportgen.views.timeline.tracks import tracks_of
-from reportgen.views.values import Shown, say, shorten
+from reportgen.views.values import Shown, format_value, shorten
 
 MOST_LISTED = 10
 _MOST_BUCKETS = 5_000
@@ -19,13 +19,9 @@ _COLUMNS = {"row", "time_s", "function_s", "width_s"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FunctionTable:
-    """Seconds of each function in each stretch of time.
+    """Seconds of each function in each stretch of time: ``cells`` is (n, m) for n ``names``.
 
-    Attributes:
-        names: (n,) functions, with the node where there are several.
-        first_s, width_s: where the first stretch begins, and how long each is.
-        cells: (n, m) seconds.
-        file, exhibit_id: the JSON that holds all rows.
+    The first stretch begins at ``first_s``; the JSON ``file`` holds all rows.
     """
 
     names: tuple[str, ...]
@@ -39,8 +35,9 @@ class FunctionTable:
     def caption(self) -> str:
         """Return what the table counts."""
         return (
-            f"Time in each function in the range in view, to {say(self.width_s, 's')}, added up "
-            "over the workers; a function inside another counts in both."
+            "Time in each function in the range in view, to "
+            f"{format_value(self.width_s, 's')}, added up over the workers; a function inside "
+            "another counts in both."
         )
 
     @property
@@ -50,7 +47,11 @@ class FunctionTable:
         top = max(totals, default=0.0) or 1.0
         order = sorted(range(len(totals)), key=lambda at: -totals[at])[:MOST_LISTED]
         return [
-            (shorten(self.names[at]), say(totals[at], "s"), round(100 * totals[at] / top, 2))
+            (
+                shorten(self.names[at]),
+                format_value(totals[at], "s"),
+                round(100 * totals[at] / top, 2),
+            )
             for at in order
         ]
 

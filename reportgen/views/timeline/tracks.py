@@ -15,17 +15,15 @@ from reportgen.views.charts.layout import ChartContext, UnitScale
 from reportgen.views.color_roles import PLAIN, hue_of
 from reportgen.views.exhibits import anchor_of
 from reportgen.views.outline import exhibits_of, is_drawn, title_of
-from reportgen.views.values import say, shorten
+from reportgen.views.values import format_value, shorten
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimelinePanel:
     """One exhibit's curves.
 
-    Attributes:
-        anchor: where links to the exhibit lead; empty where its section shows it too.
-        found: its curves, all of the first unit.
-        reach: lowest, mean and highest value, in the unit of ``scale``.
+    ``anchor`` is where links to the exhibit lead, empty where its section shows it too; ``reach``
+    are lowest, mean and highest value, in the unit of ``scale``.
     """
 
     title: str
@@ -215,7 +213,7 @@ def _intervals_of(exhibit: Exhibit) -> Iterator[tuple[str, float | None, float |
         steps = zip(columns["worker"], columns["step"], starts, lengths, strict=True)
         for worker, step, start, length in steps:
             end = None if start is None or length is None else start + length
-            yield f"{worker}: step {step}, {say(length, 's')}", start, end
+            yield f"{worker}: step {step}, {format_value(length, 's')}", start, end
 
 
 def _kept(name: str, spans: Sequence[Span]) -> Lane:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from reportgen.rules.overall_framework_metrics.measure import merge_stages, stages_of
+from reportgen.rules.overall_framework_metrics.measure import each_stage_once, stages_of
 from reportgen.rules.overall_framework_metrics.tables import exhibit_of_stages
 from tests.builders import START_S, span_table
 from tests.rules.framework_jobs import TRAIN
@@ -25,7 +25,7 @@ def step(number: int, start_s: float, end_s: float, **more: Any) -> tuple[Any, .
 
 def table(*nodes: list[tuple[Any, ...]]) -> dict[str, tuple[float | None, str]]:
     """Return (share in %, evidence) of each stage."""
-    (exhibit,) = exhibit_of_stages(merge_stages(stages_of(span_table(rows)) for rows in nodes))
+    (exhibit,) = exhibit_of_stages(each_stage_once([stages_of(span_table(rows)) for rows in nodes]))
     stages, shares, _, _, evidence = (column.values for column in exhibit.columns)
     return {
         str(stage): (share if isinstance(share, float | int) else None, str(said))

@@ -1,0 +1,83 @@
+"""Run the analyses on a generated job: no notebook and no page."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchmarks.exam.causes import Cause, cause_of_finding
+from reportgen.intake import discover
+from reportgen.pipeline.compose import compose_report
+from reportgen.pipeline.work import rules_for, work_on
+from reportgen.report import Report
+from reportgen.results import Finding, Severity, Status
+from reportgen.rules.registry import all_rules
+from reportgen.rules.runner import judge_all
+from reportgen.rules.settings import resolve_params
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Told:
+    """One finding of a report, as far as it is marked."""
+
+    rule: str
+    id: str
+    cause: Cause | str | None
+    severity: str
+    title: str
+    advice: str
+    share_ratio: float | None
+    node: str | None
+    device: str | None
+    start_s: float | None
+    end_s: float | None
+
+    @property
+    def is_loud(self) -> bool:
+        """Return whether it is a warning or worse."""
+        return self.severity != Severity.INFO
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """What a report says of a job: its findings in their order, and the rules that broke."""
+
+    told: tuple[Told, ...]
+    failed_rules: tuple[str, ...]
+
+
+def analyse(folder: Path) -> Answer:
+    """Return what the report of a folder would say."""
+    rules = all_rules()
+    job = discover(str(folder), name=None)
+    chosen = rules_for(job, rules)
+    params = resolve_params(rules, {})
+    measured = [work_on(part, rules=chosen, params=params) for part in job.parts]
+    results = judge_all([part.measurements for part in measured], chosen, params)
+    return answer_of(compose_report(job, measured, results))
+
+
+def answer_of(report: Report) -> Answer:
+    """Return what is marked of a report."""
+    return Answer(
+        told=tuple(_told(str(item.rule), item.finding) for item in report.findings),
+        failed_rules=tuple(
+            str(rule) for rule, entry in report.rules.items() if entry.status is Status.FAILED
+        ),
+    )
+
+
+def _told(rule: str, finding: Finding) -> Told:
+    return Told(
+        rule=rule,
+        id=finding.id,
+        cause=cause_of_finding(finding),
+        severity=finding.severity.value,
+        title=finding.title,
+        advice=finding.advice,
+        share_ratio=finding.estimate.share_ratio if finding.estimate else None,
+        node=finding.where.node,
+        device=finding.where.device,
+        start_s=finding.where.start_s,
+        end_s=finding.where.end_s,
+    )

@@ -1,0 +1,52 @@
+"""A generated job: what is recorded of it, and the truth about it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from benchmarks.exam.causes import Cause
+from benchmarks.exam.recording import Recording
+from benchmarks.exam.truth import Truth
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Order:
+    """A job to make.
+
+    Attributes:
+        number: Its number in the exam.
+        seed: Of the exam; with the number it decides everything that is random.
+        family: Name of the model that makes it.
+        causes: What to plant; none makes a healthy job.
+        healthy_kind: What a healthy job might be mistaken for.
+        share_ratio: What the faults should cost.
+    """
+
+    number: int
+    seed: int
+    family: str
+    causes: tuple[Cause, ...] = ()
+    healthy_kind: str = ""
+    share_ratio: float = 0.0
+
+    @property
+    def kind(self) -> str:
+        """Return the planted causes, or which healthy kind."""
+        return "+".join(self.causes) if self.causes else f"healthy-{self.healthy_kind}"
+
+    @property
+    def name(self) -> str:
+        """Return the name of its folder."""
+        return f"{self.number:03d}-{self.family}-{self.kind}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """What is written, and what is known."""
+
+    recording: Recording
+    truth: Truth
+
+
+class UnsuitableError(Exception):
+    """These random numbers make no job of the wanted kind; others may."""

@@ -1,0 +1,90 @@
+"""Which jobs an exam has."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import numpy as np
+
+from benchmarks.exam.causes import Cause
+from benchmarks.exam.job import Job, Order
+from benchmarks.exam.queue_model.healthy import HEALTHY
+from benchmarks.exam.queue_model.make import make_job as make_queue_job
+
+DEFAULT_JOBS = 280
+HEALTHY_RATIO = 0.38
+PAIRS_RATIO = 0.12
+HELD_BACK = 3
+"""Every third seed is held back: nobody who works on the rules looks at its jobs."""
+
+FAMILIES: Mapping[str, Callable[[Order], Job]] = {"queue": make_queue_job}
+_SHARES = ((0.03, 0.05), (0.05, 0.12), (0.12, 0.3), (0.3, 0.8))
+_PAIRS = (
+    (Cause.WORK_BETWEEN_STEPS, Cause.PERIODIC_SLOW_STEPS),
+    (Cause.TOO_FEW_LOADERS, Cause.UNPINNED_MEMORY),
+    (Cause.TOO_FEW_LOADERS, Cause.LONG_PAUSE),
+    (Cause.IO_WAIT, Cause.WORK_BETWEEN_STEPS),
+    (Cause.CPU_PREPROCESSING, Cause.LONG_START),
+    (Cause.SLOW_WORKER, Cause.WORK_BETWEEN_STEPS),
+    (Cause.SLOWING_DOWN, Cause.LONG_PAUSE),
+    (Cause.NETWORK_INPUT, Cause.PERIODIC_SLOW_STEPS),
+    (Cause.RANDOM_SLOW_STEPS, Cause.TOO_FEW_LOADERS),
+    (Cause.MEMORY_GROWTH, Cause.WORK_BETWEEN_STEPS),
+    (Cause.LONG_START, Cause.SLOW_WORKER),
+    (Cause.GPU_IDLE, Cause.IO_WAIT),
+)
+
+
+def is_held_back(seed: int) -> bool:
+    """Return whether the jobs of a seed are kept from those who work on the rules."""
+    return seed % HELD_BACK == HELD_BACK - 1
+
+
+def orders_of(seed: int, n_jobs: int = DEFAULT_JOBS) -> tuple[Order, ...]:
+    """Return the jobs of an exam: healthy ones, single faults in turn, pairs of faults."""
+    n_healthy = round(n_jobs * HEALTHY_RATIO)
+    n_pairs = round(n_jobs * PAIRS_RATIO)
+    orders = [
+        *_healthy(seed, n_healthy),
+        *_pairs(seed, n_pairs),
+        *_singles(seed, n_jobs - n_healthy - n_pairs),
+    ]
+    families = tuple(FAMILIES)
+    return tuple(
+        Order(
+            number=number,
+            seed=seed,
+            family=families[(number + number // len(families) // 4) % len(families)],
+            causes=causes,
+            healthy_kind=healthy_kind,
+            share_ratio=share,
+        )
+        for number, (causes, healthy_kind, share) in enumerate(orders)
+    )
+
+
+_Part = tuple[tuple[Cause, ...], str, float]
+
+
+def _healthy(seed: int, n: int) -> list[_Part]:
+    kinds = np.random.default_rng([seed, 1]).permutation(list(HEALTHY))
+    return [((), str(kinds[at % kinds.size]), 0.0) for at in range(n)]
+
+
+def _pairs(seed: int, n: int) -> list[_Part]:
+    rng = np.random.default_rng([seed, 2])
+    order = rng.permutation(len(_PAIRS))
+    return [(_PAIRS[order[at % order.size]], "", float(rng.uniform(0.12, 0.4))) for at in range(n)]
+
+
+def _singles(seed: int, n: int) -> list[_Part]:
+    rng = np.random.default_rng([seed, 3])
+    causes = list(Cause)
+    first_size = rng.integers(len(_SHARES), size=len(causes))
+    parts: list[_Part] = []
+    for at in range(n):
+        which, turn = at % len(causes), at // len(causes)
+        low, high = _SHARES[(first_size[which] + turn) % len(_SHARES)]
+        share = float(np.exp(rng.uniform(np.log(low), np.log(high))))
+        parts.append(((causes[which],), "", share))
+    return parts

@@ -1,0 +1,108 @@
+"""Weigh the findings of all rules: name causes, hang symptoms below them, share out the loss."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from reportgen.diagnosis.evidence import evidence_for
+from reportgen.diagnosis.explanations import explains, possible_causes, severity_rank, share_of
+from reportgen.results import Cause, Finding, RuleResult, Severity
+
+
+def diagnose(results: Sequence[RuleResult]) -> tuple[RuleResult, ...]:
+    """Return the results with findings that know what explains them and what they cost apart.
+
+    A symptom names the causes at the root of it and points to the advice of the first. A cause is
+    at least as severe as its worst symptom. Causes get an ``attributed_ratio``: parts of the loss
+    that do not overlap.
+    """
+    findings = [finding for result in results for finding in result.findings]
+    roots = {id(finding): _roots(finding, findings) for finding in findings}
+    raised = {id(finding): _raised(finding, findings, roots) for finding in findings}
+    attributed = _attributed([item for item in findings if not roots[id(item)]], raised)
+    return tuple(
+        replace(
+            result,
+            findings=tuple(
+                _symptom(item, roots[id(item)])
+                if roots[id(item)]
+                else _cause(item, raised[id(item)], attributed.get(id(item)), results)
+                for item in result.findings
+            ),
+        )
+        for result in results
+    )
+
+
+def _roots(finding: Finding, findings: Sequence[Finding]) -> list[Finding]:
+    """Return the findings at the ends of all chains of causes, the most important first."""
+    reached, ends = [finding], []
+    for item in reached:
+        causes = [
+            other
+            for other in findings
+            if explains(other, item) or _says_it_first(other, item, findings)
+        ]
+        if not causes and item is not finding:
+            ends.append(item)
+        reached += [other for other in causes if all(other is not seen for seen in reached)]
+    return sorted(ends, key=_weight)
+
+
+def _says_it_first(first: Finding, again: Finding, findings: Sequence[Finding]) -> bool:
+    """Return whether a more important finding is about the same cause: a cause is told once."""
+    if first.cause != again.cause or again.cause == Cause.OBSERVATION or first is again:
+        return False
+    importance = {id(item): (_weight(item), place) for place, item in enumerate(findings)}
+    return importance[id(first)] < importance[id(again)]
+
+
+def _weight(finding: Finding) -> tuple[int, float]:
+    return severity_rank(finding), -share_of(finding)
+
+
+def _raised(
+    finding: Finding, findings: Sequence[Finding], roots: Mapping[int, Sequence[Finding]]
+) -> Severity:
+    """Return the severity of a finding: a cause is at least as severe as what it explains."""
+    symptoms = [item for item in findings if any(finding is root for root in roots[id(item)])]
+    return min((finding, *symptoms), key=severity_rank).severity
+
+
+def _attributed(causes: Sequence[Finding], raised: Mapping[int, Severity]) -> dict[int, float]:
+    """Return what each cause takes of the time when those before it are gone already.
+
+    The shares are upper bounds, each for mending one cause alone, and may overlap; one after the
+    other, from the largest on, each takes its share of what the former ones left.
+    """
+    faults = [item for item in causes if share_of(item) and raised[id(item)] is not Severity.INFO]
+    left, parts = 1.0, dict[int, float]()
+    for item in sorted(faults, key=lambda item: -share_of(item)):
+        parts[id(item)] = round(left * share_of(item), 6)
+        left -= parts[id(item)]
+    return parts
+
+
+def _symptom(finding: Finding, roots: Sequence[Finding]) -> Finding:
+    return replace(
+        finding,
+        symptom_of=tuple(dict.fromkeys(root.id for root in roots)),
+        advice=f"Do first what {roots[0].id} advises, then see what is left of this.",
+    )
+
+
+def _cause(
+    finding: Finding,
+    severity: Severity,
+    attributed: float | None,
+    results: Sequence[RuleResult],
+) -> Finding:
+    evidence = () if severity is Severity.INFO else evidence_for(finding, results)
+    return replace(
+        finding,
+        severity=severity,
+        attributed_ratio=attributed,
+        evidence=evidence,
+        possible_causes=possible_causes(finding, results),
+    )

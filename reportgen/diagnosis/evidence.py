@@ -1,0 +1,198 @@
+"""What must be seen if a cause is true, and what would contradict it: hypotheses and their signs.
+
+A sign is a number that some rule measured, with a limit. Where the rule did not look, the sign is
+silent: it speaks neither for a cause nor against it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from reportgen.results import Evidence, Finding, RuleResult
+from reportgen.results.causes import Cause
+from reportgen.text import write
+
+_PCT_OF_RATIO = 100
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sign:
+    """One number of one rule, and the two sentences that it can say.
+
+    Attributes:
+        rule, metric: where the number stands; ``…_ratio`` is 0-1, ``…_pct`` 0-100.
+        limit_pct: from this value on the sign is present.
+        present, absent: the sentences; ``value`` is in percent. An empty one says nothing.
+    """
+
+    rule: str
+    metric: str
+    limit_pct: float
+    present: str
+    absent: str = ""
+
+    def read(self, results: Mapping[str, RuleResult]) -> tuple[bool, str] | None:
+        """Return whether the sign is present, and its sentence; ``None`` where it is silent."""
+        result = results.get(self.rule)
+        value = result.metrics.get(self.metric) if result else None
+        if value is None:
+            return None
+        value_pct = value * (_PCT_OF_RATIO if self.metric.endswith("_ratio") else 1)
+        is_present = value_pct >= self.limit_pct
+        text = self.present if is_present else self.absent
+        return (is_present, write(text, value=value_pct)) if text else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hypothesis:
+    """A cause, the signs that must be seen if it is true, and those that speak against it."""
+
+    expects: tuple[Sign, ...] = ()
+    excludes: tuple[Sign, ...] = ()
+
+
+LOOP_WAITS = Sign(
+    rule="Dataloader",
+    metric="waited_ratio",
+    limit_pct=5,
+    present="The training loop waits for data {value:pct} of its time.",
+    absent="The training loop waits for data only {value:pct} of its time.",
+)
+CORES_USED_UP = Sign(
+    rule="CPUBottleneck",
+    metric="hot_core_median_ratio",
+    limit_pct=80,
+    present="While GPUs idle, {value:pct} of the cores are above 90 %.",
+    absent="While GPUs idle, only {value:pct} of the cores are above 90 %: the others have room.",
+)
+CPU_BUSY = Sign(
+    rule="OverallSystemUsage",
+    metric="cpu_p95_pct",
+    limit_pct=90,
+    present="The CPU is used up at times: its 95th percentile is {value:pct}.",
+    absent="The CPU has room: its 95th percentile is {value:pct}.",
+)
+WAITS_FOR_IO = Sign(
+    rule="OverallSystemUsage",
+    metric="io_wait_mean_pct",
+    limit_pct=10,
+    present="The cores wait for I/O {value:pct} of the time.",
+    absent="The cores wait for I/O only {value:pct} of the time.",
+)
+NETWORK_FULL = Sign(
+    rule="NetworkBottleneck",
+    metric="starved_ratio",
+    limit_pct=3,
+    present="GPUs idle {value:pct} of the time while the network is close to its limit.",
+    absent="The network is hardly ever at its limit while GPUs idle ({value:pct} of the time).",
+)
+BETWEEN_STEPS = Sign(
+    rule="OverallFrameworkMetrics",
+    metric="between_steps_ratio",
+    limit_pct=10,
+    present="{value:pct} of the loop lies between steps.",
+    absent="Only {value:pct} of the loop lies between steps.",
+)
+SLOW_IN_RHYTHM = Sign(
+    rule="StepPeriodicity",
+    metric="periodic_ratio",
+    limit_pct=3,
+    present="Slow steps in a rhythm take {value:pct} of the loop.",
+)
+SHORT_KERNELS = Sign(
+    rule="KernelTime",
+    metric="tiny_kernels_ratio",
+    limit_pct=50,
+    present="{value:pct} of the kernels are shorter than their launch.",
+    absent="Only {value:pct} of the kernels are shorter than their launch.",
+)
+HOST_LOADS = Sign(
+    rule="IdleTime",
+    metric="idle_host_late_dataloader_ratio",
+    limit_pct=5,
+    present="The host waits for the data loader while the GPU idles: {value:pct} of the time.",
+)
+HOST_SYNCHRONIZES = Sign(
+    rule="IdleTime",
+    metric="idle_host_late_sync_ratio",
+    limit_pct=3,
+    present="The host synchronizes before the GPU runs dry: {value:pct} of the time.",
+)
+RANKS_WAIT = Sign(
+    rule="Collectives",
+    metric="waiting_ratio",
+    limit_pct=20,
+    present="{value:pct} of the communication is waiting for the last rank.",
+    absent="Only {value:pct} of the communication is waiting for the last rank.",
+)
+GPU_ACTIVE = Sign(
+    rule="GPUActivity",
+    metric="gpu_active_ratio",
+    limit_pct=90,
+    present="Something runs on the GPUs {value:pct} of the time.",
+    absent="Nothing runs on the GPUs for a part of the time: they are active {value:pct} of it.",
+)
+COPIES = Sign(
+    rule="MemoryOperations",
+    metric="memory_time_ratio",
+    limit_pct=3,
+    present="Copies and memsets run {value:pct} of the time.",
+    absent="Copies and memsets run only {value:pct} of the time.",
+)
+
+_LOADER_LIMITS = (WAITS_FOR_IO, NETWORK_FULL)
+HYPOTHESES: Mapping[str, Hypothesis] = {
+    Cause.TOO_FEW_LOADERS: Hypothesis(
+        expects=(LOOP_WAITS,), excludes=(CORES_USED_UP, *_LOADER_LIMITS)
+    ),
+    Cause.TOO_MANY_LOADERS: Hypothesis(expects=(CPU_BUSY,), excludes=_LOADER_LIMITS),
+    Cause.CPU_PREPROCESSING: Hypothesis(
+        expects=(LOOP_WAITS, CORES_USED_UP), excludes=_LOADER_LIMITS
+    ),
+    Cause.HOST_BOUND: Hypothesis(expects=(CPU_BUSY,), excludes=_LOADER_LIMITS),
+    Cause.IO_WAIT: Hypothesis(expects=(WAITS_FOR_IO, LOOP_WAITS), excludes=(CORES_USED_UP,)),
+    Cause.NETWORK_INPUT: Hypothesis(
+        expects=(NETWORK_FULL, LOOP_WAITS), excludes=(WAITS_FOR_IO, CORES_USED_UP)
+    ),
+    Cause.SLOW_INPUT: Hypothesis(expects=(LOOP_WAITS,), excludes=()),
+    Cause.NO_PREFETCH: Hypothesis(expects=(LOOP_WAITS,)),
+    Cause.WORK_BETWEEN_STEPS: Hypothesis(
+        expects=(BETWEEN_STEPS,), excludes=(LOOP_WAITS, SLOW_IN_RHYTHM)
+    ),
+    Cause.RANDOM_SLOW_STEPS: Hypothesis(excludes=(SLOW_IN_RHYTHM, LOOP_WAITS)),
+    Cause.PERIODIC_SLOW_STEPS: Hypothesis(expects=(SLOW_IN_RHYTHM,), excludes=(LOOP_WAITS,)),
+    Cause.SLOWING_DOWN: Hypothesis(excludes=(LOOP_WAITS,)),
+    Cause.GPU_UNDERUSED: Hypothesis(
+        excludes=(LOOP_WAITS, BETWEEN_STEPS, CORES_USED_UP, WAITS_FOR_IO)
+    ),
+    Cause.GPU_SWINGS: Hypothesis(expects=(LOOP_WAITS, BETWEEN_STEPS)),
+    Cause.SMALL_KERNELS: Hypothesis(expects=(SHORT_KERNELS,), excludes=(HOST_LOADS,)),
+    Cause.SLOW_HOST: Hypothesis(
+        expects=(SHORT_KERNELS,), excludes=(HOST_SYNCHRONIZES, HOST_LOADS, GPU_ACTIVE)
+    ),
+    Cause.SYNCHRONIZATION: Hypothesis(expects=(HOST_SYNCHRONIZES,), excludes=(GPU_ACTIVE,)),
+    Cause.PAGEABLE_COPIES: Hypothesis(expects=(COPIES,)),
+    Cause.EXPOSED_COMMUNICATION: Hypothesis(excludes=(RANKS_WAIT,)),
+    Cause.SLOW_RANK: Hypothesis(expects=(RANKS_WAIT,)),
+    Cause.SLOW_LINK: Hypothesis(excludes=(RANKS_WAIT,)),
+}
+
+
+def evidence_for(finding: Finding, results: Sequence[RuleResult]) -> tuple[Evidence, ...]:
+    """Return what other rules measured that speaks for the cause of a finding, or against it.
+
+    Numbers of the rule that made the finding stand in its text and are not repeated.
+    """
+    hypothesis = HYPOTHESES.get(finding.cause)
+    own = {result.id for result in results if finding in result.findings}
+    others = {str(result.id): result for result in results if result.id not in own}
+    return tuple(_weigh(hypothesis, others)) if hypothesis else ()
+
+
+def _weigh(hypothesis: Hypothesis, results: Mapping[str, RuleResult]) -> Iterator[Evidence]:
+    for signs, is_against_if in ((hypothesis.expects, False), (hypothesis.excludes, True)):
+        for sign in signs:
+            said = sign.read(results)
+            if said:
+                yield Evidence(text=said[1], is_against=said[0] == is_against_if)

@@ -1,0 +1,130 @@
+"""Which cause explains which symptom: the one table, and when a finding counts as explained."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from reportgen.results import Finding, RuleResult, Severity, Status
+from reportgen.results.causes import Cause
+
+EFFECTS = frozenset(
+    {Cause.GPU_SWINGS, Cause.HOST_BOUND, Cause.SLOW_INPUT, Cause.LOST_GPU_TIME, Cause.HEADROOM}
+)
+"""Words that say what is seen and not why. Alone they leave the question open."""
+NAMED_BY: Mapping[str, str] = {
+    Cause.TOO_FEW_LOADERS: "Dataloader",
+    Cause.TOO_MANY_LOADERS: "Dataloader",
+    Cause.CPU_PREPROCESSING: "Dataloader",
+    Cause.IO_WAIT: "IOBottleneck",
+    Cause.NETWORK_INPUT: "NetworkBottleneck",
+    Cause.WORK_BETWEEN_STEPS: "OverallFrameworkMetrics",
+    Cause.PERIODIC_SLOW_STEPS: "StepPeriodicity",
+    Cause.RANDOM_SLOW_STEPS: "StepOutlier",
+    Cause.SLOW_WORKER: "OverallFrameworkMetrics",
+}
+"""Which rule would name a cause, if it could look: an effect may then be due to that cause."""
+EXPLAINS_RATIO = 0.5
+"""A cause accounts for at least half of what its symptom may cost; with less, removing it would
+leave most of the symptom."""
+
+_INPUT = frozenset(
+    {
+        Cause.TOO_FEW_LOADERS,
+        Cause.TOO_MANY_LOADERS,
+        Cause.CPU_PREPROCESSING,
+        Cause.IO_WAIT,
+        Cause.NETWORK_INPUT,
+    }
+)
+"""Why a loop may wait for data."""
+_STEPS = frozenset(
+    {
+        Cause.WORK_BETWEEN_STEPS,
+        Cause.PERIODIC_SLOW_STEPS,
+        Cause.RANDOM_SLOW_STEPS,
+        Cause.SLOWING_DOWN,
+        Cause.LONG_PAUSE,
+    }
+)
+"""How time may be lost in or between steps while the GPUs wait."""
+_HOST = frozenset({Cause.SLOW_INPUT, Cause.HOST_BOUND, Cause.NO_PREFETCH})
+_UNEVEN = frozenset({Cause.SLOW_WORKER, Cause.GPU_IMBALANCE})
+_ABSENT = frozenset({Cause.GPU_IDLE, Cause.GPU_STOPPED})
+_WAITS = _INPUT | _STEPS | _UNEVEN | _HOST
+_TRACED = frozenset(
+    {
+        Cause.SLOW_HOST,
+        Cause.FIRST_USE,
+        Cause.LONG_GAP,
+        Cause.SMALL_KERNELS,
+        Cause.PAGEABLE_COPIES,
+        Cause.EXPOSED_COPIES,
+        Cause.BLOCKING_COPIES,
+        Cause.GPU_ALLOCATION,
+        Cause.FULL_LAUNCH_QUEUE,
+        Cause.STREAM_DEPENDENCY,
+        Cause.SYNCHRONIZATION,
+        Cause.EXPOSED_COMMUNICATION,
+        Cause.SLOW_RANK,
+        Cause.SLOW_LINK,
+    }
+)
+
+EXPLAINED_BY: Mapping[str, frozenset[str]] = {
+    Cause.LOST_GPU_TIME: _WAITS | _ABSENT | _TRACED | {Cause.GPU_UNDERUSED, Cause.LONG_START},
+    Cause.HEADROOM: _WAITS | _ABSENT | {Cause.GPU_UNDERUSED, Cause.GPU_SWINGS},
+    Cause.GPU_UNDERUSED: _WAITS | _ABSENT,
+    Cause.GPU_SWINGS: _WAITS | _ABSENT | {Cause.GPU_UNDERUSED},
+    Cause.GPU_IMBALANCE: _ABSENT | {Cause.SLOW_WORKER},
+    Cause.SLOW_INPUT: _INPUT | {Cause.NO_PREFETCH, Cause.LONG_PAUSE},
+    Cause.WORK_BETWEEN_STEPS: _INPUT
+    | {Cause.SLOW_INPUT, Cause.PERIODIC_SLOW_STEPS, Cause.LONG_PAUSE, Cause.SLOWING_DOWN},
+    Cause.RANDOM_SLOW_STEPS: _INPUT
+    | {Cause.SLOW_INPUT, Cause.PERIODIC_SLOW_STEPS, Cause.LONG_PAUSE, Cause.SLOWING_DOWN},
+    Cause.PERIODIC_SLOW_STEPS: frozenset({Cause.TOO_FEW_LOADERS, Cause.SLOW_INPUT}),
+    Cause.HOST_BOUND: _INPUT
+    | {Cause.SLOW_INPUT, Cause.NO_PREFETCH, Cause.WORK_BETWEEN_STEPS, Cause.PERIODIC_SLOW_STEPS},
+    Cause.EXPOSED_COMMUNICATION: frozenset({Cause.SLOW_RANK, Cause.SLOW_LINK, Cause.SLOW_HOST}),
+    Cause.SLOW_RANK: frozenset({Cause.SLOW_HOST, Cause.LONG_GAP, Cause.FIRST_USE}),
+    Cause.STREAM_DEPENDENCY: frozenset({Cause.SLOW_RANK, Cause.SLOW_LINK}),
+    Cause.SLOW_HOST: frozenset({Cause.SMALL_KERNELS, Cause.FIRST_USE, Cause.LONG_GAP}),
+    Cause.FULL_LAUNCH_QUEUE: frozenset({Cause.SMALL_KERNELS}),
+    Cause.BLOCKING_COPIES: frozenset({Cause.PAGEABLE_COPIES}),
+    Cause.EXPOSED_COPIES: frozenset({Cause.PAGEABLE_COPIES}),
+}
+"""The causes that explain a symptom. A word may stand on both sides: small kernels explain a slow
+host, which explains a late rank. No chain leads back to where it began."""
+
+_SEVERITY_RANK = {severity: rank for rank, severity in enumerate(Severity)}
+
+
+def severity_rank(finding: Finding) -> int:
+    """Return 0 for the worst severity."""
+    return _SEVERITY_RANK[finding.severity]
+
+
+def share_of(finding: Finding) -> float:
+    """Return the share of the time that a finding may cost; 0 where none is estimated."""
+    return finding.estimate.share_ratio if finding.estimate else 0.0
+
+
+def explains(cause: Finding, symptom: Finding) -> bool:
+    """Return whether one finding explains another one.
+
+    It does if the table says so, if it is a fault (not a reading), and if it accounts for at least
+    half of what the other one may cost; a fault whose cost is unknown explains at any size.
+    """
+    return (
+        cause.cause in EXPLAINED_BY.get(symptom.cause, ())
+        and cause.severity is not Severity.INFO
+        and (cause.estimate is None or share_of(cause) >= EXPLAINS_RATIO * share_of(symptom))
+    )
+
+
+def possible_causes(finding: Finding, results: Sequence[RuleResult]) -> tuple[str, ...]:
+    """Return what may be behind an effect that nothing explains: causes nobody could look for."""
+    if finding.cause not in EFFECTS or finding.severity is Severity.INFO:
+        return finding.possible_causes
+    unlooked = {result.id for result in results if result.status is Status.SKIPPED}
+    causes = EXPLAINED_BY[finding.cause]
+    return tuple(str(word) for word, by in NAMED_BY.items() if word in causes and by in unlooked)

@@ -1,0 +1,349 @@
+"""Long pauses: stretches without progress that stand far out of the rhythm of a job.
+
+Where steps are recorded, a worker pauses inside one step, or between two of them. Where only
+samples are recorded, all GPUs of a node idle at once. In both cases a pause is many times as long
+as what is usual, and clearly longer than the tail of the usual: input that comes in bursts and
+steps with a heavy tail are no pauses. What comes back in a rhythm is none either.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+
+import numpy as np
+
+from reportgen.facts.intervals import NONE, Union, covered_each, union_of
+from reportgen.facts.rhythm import find_rhythm
+from reportgen.facts.samples import tick_lengths_ns
+from reportgen.facts.steps import Integers, PhaseSteps, steps_of
+from reportgen.facts.trend import Mask
+from reportgen.facts.usage import IDLE_BELOW_PCT, used_throughout
+from reportgen.profile import NO_STEP, SeriesKind, SpanTable, SystemTable
+from reportgen.profile.system import Instants
+from reportgen.units import NS_PER_S
+
+OVER_CYCLES = 5.0
+"""A pause costs five usual cycles: the noise of hardware and of unequal batches stays below."""
+OVER_TAIL = 4.0
+"""A pause exceeds the usual by four times as much as the tail does. Of log-normal lengths that
+scatter by half of their mean, not one in 100,000 does."""
+RARE_RATIO = 0.01
+RARE_COUNT = 10
+"""The tail begins where one length of a hundred is longer, or ten of all: what happens more often
+is no exception but slow steps; StepOutlier counts them from ten on as well."""
+WARM_UP_STEPS = 2
+"""The first two steps of a phase compile, tune and allocate: they belong to the start."""
+OF_LONGEST_RATIO = 0.1
+"""A stop that costs less than a tenth of the longest is not what a reader looks for."""
+OUT_OF_RHYTHM = 3.0
+"""An event on the grid of a rhythm that costs three times as much as its usual event is not one of
+them: a hang may fall on the place of a checkpoint."""
+LEAST_IDLE_NS = 5 * NS_PER_S
+"""Idle stretches of some seconds occur whenever data come late, at every checkpoint and log."""
+LEAST_RUNS = 10
+"""With fewer idle stretches than this their tail is unknown."""
+APART_RATIO = 3.0
+"""The work between two of several pauses lasts three times as long as they do: else the GPUs swing
+between work and rest."""
+MOST_PAUSES = 50
+"""More pauses of one worker or node are not kept; the longest cost most."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pauses:
+    """The pauses of one worker, or of all GPUs of one node, in order of time, (n,) each.
+
+    Attributes:
+        start_ns, end_ns: from when to when nothing went on.
+        usual_ns: what the same part usually takes; the rest is lost.
+        is_between: whether it lies between two steps, not inside one.
+        step: number of the step that is slow, or behind which the pause lies; else ``NO_STEP``.
+        phase: place of that step's phase among those of the worker, ``NONE`` of GPUs.
+    """
+
+    start_ns: Instants
+    end_ns: Instants
+    usual_ns: Integers
+    is_between: Mask
+    step: Integers
+    phase: Integers
+
+    @property
+    def n_pauses(self) -> int:
+        """Return how many there are."""
+        return int(self.start_ns.size)
+
+    @property
+    def length_ns(self) -> Integers:
+        """Return how long each lasts."""
+        return self.end_ns - self.start_ns
+
+    @property
+    def lost_ns(self) -> Integers:
+        """Return how much longer each is than usual."""
+        return self.length_ns - self.usual_ns
+
+    def where(self, rows: Mask | Integers) -> Pauses:
+        """Return some of them."""
+        return Pauses(**{item.name: getattr(self, item.name)[rows] for item in fields(self)})
+
+
+def _longest(pauses: Pauses) -> Pauses:
+    """Return the pauses that cost most, in order of time."""
+    found = pauses.where(pauses.lost_ns >= OF_LONGEST_RATIO * pauses.lost_ns.max(initial=0))
+    return found.where(np.sort(np.argsort(-found.lost_ns, kind="stable")[:MOST_PAUSES]))
+
+
+def _in_rhythm(places: Integers, length: float, lost_ns: Integers) -> Mask:
+    """Return which of (n,) events recur at equal distances and cost about as much as the others."""
+    is_member = np.zeros(places.size, dtype=bool)
+    distinct, first = np.unique(places, return_index=True)
+    rhythm = find_rhythm(distinct.astype(np.float64), length)
+    if rhythm is not None:
+        rows = first[rhythm.members]
+        is_usual = lost_ns[rows] <= OUT_OF_RHYTHM * np.median(lost_ns[rows])
+        is_member = np.isin(places, places[rows[is_usual]])
+    return is_member
+
+
+# Workers with steps
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkerPauses:
+    """One worker, and when it paused.
+
+    Attributes:
+        n_steps: how many steps its largest phase has.
+        loop_ns: its loop, as far as anything was recorded of it.
+        phases: its phases, as events name them.
+        ordinary: its steps with what follows them, without those that hold a pause.
+    """
+
+    worker: str
+    n_steps: int
+    loop_ns: int
+    phases: tuple[str, ...]
+    pauses: Pauses
+    ordinary: Union
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Steps:
+    """All steps of a worker in order of time; ``phase`` is the place of each step's phase."""
+
+    phases: tuple[PhaseSteps, ...]
+    start_ns: Instants
+    end_ns: Instants
+    next_ns: Instants
+    step: Integers
+    phase: Integers
+
+
+def pauses_of_workers(
+    spans: SpanTable, *, least_steps: int, unrecorded: tuple[Instants, Instants]
+) -> tuple[WorkerPauses, ...]:
+    """Return when each worker of a node paused.
+
+    Args:
+        spans: the events of the node.
+        least_steps: with fewer steps the rhythm of a phase is unknown.
+        unrecorded: starts and ends of the stretches of which nothing is known.
+    """
+    workers: dict[str, list[PhaseSteps]] = {}
+    for steps in steps_of(spans):
+        workers.setdefault(steps.worker, []).append(steps)
+    gone = union_of(*unrecorded)
+    return tuple(_of_worker(_joined(phases), least_steps, gone) for phases in workers.values())
+
+
+def _joined(phases: Sequence[PhaseSteps]) -> _Steps:
+    codes = np.repeat(np.arange(len(phases)), [steps.n_steps for steps in phases])
+    columns = {
+        name: np.concatenate([getattr(steps, name) for steps in phases])
+        for name in ("start_ns", "end_ns", "next_ns", "step")
+    }
+    order = np.argsort(columns["start_ns"], kind="stable")
+    ordered = {name: values[order] for name, values in columns.items()}
+    return _Steps(phases=tuple(phases), phase=codes[order], **ordered)
+
+
+def _of_worker(every: _Steps, least_steps: int, gone: Union) -> WorkerPauses:
+    main = max(every.phases, key=lambda steps: steps.n_steps)
+    parts = [
+        _slow_steps(steps, code)
+        for code, steps in enumerate(every.phases)
+        if steps.n_steps >= least_steps
+    ]
+    if parts:
+        parts.append(_long_gaps(every, main))
+    pauses = _irregular(_merged(parts), every.start_ns)
+    is_gone = 2 * covered_each(gone, pauses.start_ns, pauses.end_ns) > pauses.length_ns
+    pauses = _longest(pauses.where(~is_gone))
+    rows = np.searchsorted(every.start_ns, pauses.start_ns, side="right") - 1
+    ordinary = np.delete(np.arange(every.start_ns.size), rows)
+    lost_ns = covered_each(gone, every.start_ns[:1], every.end_ns.max(keepdims=True))
+    return WorkerPauses(
+        worker=main.worker,
+        n_steps=main.n_steps,
+        loop_ns=main.loop_ns - int(lost_ns.sum()),
+        phases=tuple(steps.phase for steps in every.phases),
+        pauses=pauses,
+        ordinary=union_of(every.start_ns[ordinary], every.next_ns[ordinary]),
+    )
+
+
+def _stands_out(length_ns: Integers, cycle_ns: Integers) -> Mask:
+    """Return which of (n,) lengths, n >= 1, are far out of the usual; cycles are the scale."""
+    usual_ns = float(np.median(length_ns))
+    rare = max(RARE_RATIO, min(RARE_COUNT / length_ns.size, 0.5))
+    tail_ns = float(np.quantile(length_ns, 1 - rare, method="lower")) - usual_ns
+    limit_ns = max(OVER_CYCLES * float(np.median(cycle_ns)), OVER_TAIL * tail_ns)
+    return np.asarray(length_ns - usual_ns > limit_ns)
+
+
+def _slow_steps(steps: PhaseSteps, code: int) -> Pauses:
+    """Return the steps of one phase in which a pause lies."""
+    is_slow = _stands_out(steps.duration_ns, steps.cycle_ns)
+    is_slow[:WARM_UP_STEPS] = False
+    its = steps.where(is_slow)
+    return Pauses(
+        start_ns=its.start_ns,
+        end_ns=its.end_ns,
+        usual_ns=np.full(its.n_steps, int(np.median(steps.duration_ns))),
+        is_between=np.zeros(its.n_steps, dtype=bool),
+        step=its.step,
+        phase=np.full(its.n_steps, code),
+    )
+
+
+def _long_gaps(every: _Steps, main: PhaseSteps) -> Pauses:
+    """Return the pauses between the steps of a worker, whatever their phases."""
+    gap_ns = every.next_ns - every.end_ns
+    is_long = _stands_out(gap_ns, main.cycle_ns) & _is_complete(every)
+    is_long[:1] = False
+    rows = np.flatnonzero(is_long)
+    return Pauses(
+        start_ns=every.end_ns[rows],
+        end_ns=every.next_ns[rows],
+        usual_ns=np.full(rows.size, int(np.median(gap_ns))),
+        is_between=np.ones(rows.size, dtype=bool),
+        step=every.step[rows],
+        phase=every.phase[rows],
+    )
+
+
+def _is_complete(every: _Steps) -> Mask:
+    """Return after which steps no step is missing that ran, but was not recorded.
+
+    Numbers of a phase tell; a counter that several phases share leaves room for the others' steps.
+    """
+    is_complete = np.ones(every.step.size, dtype=bool)
+    for code in range(len(every.phases)):
+        rows = np.flatnonzero(every.phase == code)
+        is_numbered = (every.step[rows[:-1]] != NO_STEP) & (every.step[rows[1:]] != NO_STEP)
+        is_far = is_numbered & (np.diff(every.step[rows]) > np.diff(rows))
+        is_complete[rows[1:][is_far] - 1] = False
+        is_complete[rows[:-1][is_far]] = False
+    return is_complete
+
+
+def _merged(parts: Sequence[Pauses]) -> Pauses:
+    """Return the pauses of all parts in order of time."""
+    none = np.empty(0, dtype=np.int64)
+    empty = Pauses(
+        start_ns=none, end_ns=none, usual_ns=none, is_between=none > 0, step=none, phase=none
+    )
+    columns = {
+        item.name: np.concatenate([getattr(part, item.name) for part in (empty, *parts)])
+        for item in fields(Pauses)
+    }
+    return Pauses(**columns).where(np.argsort(columns["start_ns"], kind="stable"))
+
+
+def _irregular(pauses: Pauses, start_ns: Instants) -> Pauses:
+    """Return the pauses that do not recur every so many steps, nor every so many seconds."""
+    if not pauses.n_pauses:
+        return pauses
+    rows = np.searchsorted(start_ns, pauses.start_ns, side="right") - 1
+    since_ns = start_ns - start_ns[0]
+    cycle_ns = max(float(since_ns[-1]) / max(since_ns.size - 1, 1), 1.0)
+    places = np.round(since_ns[rows] / cycle_ns).astype(np.int64)
+    length = float(start_ns.size)
+    is_regular = _in_rhythm(rows, length, pauses.lost_ns)
+    is_regular |= _in_rhythm(places, length, pauses.lost_ns)
+    return pauses.where(~is_regular)
+
+
+# GPUs without steps
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IdlePauses:
+    """When all GPUs of a node idled at once, from its first work to its last.
+
+    Attributes:
+        work_ns: first start and last end of work; equal for a node that never works.
+        n_ticks: samples of it.
+        pauses: the long stretches.
+        idle: every idle stretch in between.
+    """
+
+    work_ns: tuple[int, int]
+    n_ticks: int
+    pauses: Pauses
+    idle: Union
+
+
+def pauses_of_gpus(system: SystemTable) -> IdlePauses | None:
+    """Return when all GPUs of a node paused; ``None`` where none of them is ever used."""
+    use = system.matrix(SeriesKind.GPU_UTILIZATION)
+    use = use[:, used_throughout(use)]
+    is_busy = (use >= IDLE_BELOW_PCT).any(axis=1)
+    busy = np.flatnonzero(is_busy)
+    if not busy.size:
+        return None
+    length_ns, _ = tick_lengths_ns(system)
+    end_ns = system.tick_ns + length_ns
+    is_idle: Mask = np.asarray(~is_busy & ~np.isnan(use).all(axis=1))
+    is_idle[: busy[0]] = is_idle[busy[-1] + 1 :] = False
+    idle = union_of(system.tick_ns[is_idle], end_ns[is_idle])
+    work_ns = int(system.tick_ns[busy[0]]), int(end_ns[busy[-1]])
+    return IdlePauses(
+        work_ns=work_ns,
+        n_ticks=int(busy[-1] - busy[0]) + 1,
+        pauses=_longest(_idle_pauses(idle, work_ns)),
+        idle=idle,
+    )
+
+
+def _idle_pauses(idle: Union, work_ns: tuple[int, int]) -> Pauses:
+    """Return the idle stretches that are pauses."""
+    length_ns = idle.end_ns - idle.start_ns
+    usual_ns = tail_ns = 0.0
+    if length_ns.size >= LEAST_RUNS:
+        usual_ns = float(np.median(length_ns))
+        rare = max(RARE_RATIO, min(RARE_COUNT / length_ns.size, 0.5))
+        tail_ns = float(np.quantile(length_ns, 1 - rare, method="lower"))
+    rows = np.flatnonzero(length_ns > max(LEAST_IDLE_NS, OVER_TAIL * tail_ns))
+    found = Pauses(
+        start_ns=idle.start_ns[rows],
+        end_ns=idle.end_ns[rows],
+        usual_ns=np.full(rows.size, int(usual_ns)),
+        is_between=np.zeros(rows.size, dtype=bool),
+        step=np.full(rows.size, NO_STEP),
+        phase=np.full(rows.size, NONE),
+    )
+    found = _longest(found)
+    if found.n_pauses > 1 and _swings(found):
+        return found.where(found.start_ns < 0)
+    places = (found.start_ns - work_ns[0]) // NS_PER_S
+    length = (work_ns[1] - work_ns[0]) / NS_PER_S
+    return found.where(~_in_rhythm(places, length, found.lost_ns))
+
+
+def _swings(pauses: Pauses) -> bool:
+    """Return whether work lasts not much longer than the pauses around it."""
+    work_ns = np.median(pauses.start_ns[1:] - pauses.end_ns[:-1])
+    return bool(work_ns < APART_RATIO * np.median(pauses.length_ns))

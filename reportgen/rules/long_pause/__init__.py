@@ -1,0 +1,183 @@
+"""LongPause: one-off stalls, and long pauses without a rhythm, of workers or of all GPUs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from reportgen import results
+from reportgen.results import Finding, Reason, ReasonCode, Role, Severity, TimelineTrack, Track
+from reportgen.rules import kit
+from reportgen.rules.base import About, Need, Outcome, Rule
+from reportgen.rules.long_pause import texts
+from reportgen.rules.long_pause.measure import Meanwhile, NodePauses, Params, measure
+from reportgen.rules.long_pause.tables import JobPause, exhibits_of, job_pauses, shared_pauses
+from reportgen.text import part_of, write
+from reportgen.units import seconds
+
+DOMINANT_RATIO = 0.8
+"""A pause that costs four fifths of all of them is the one to look at."""
+
+ABOUT = About(
+    checks="Whether the job stood still for long, once or several times without a rhythm.",
+    reading=(
+        "A pause is a step, or the time between two steps, that lasts many times as long as usual "
+        "and clearly longer than the other long ones; without steps, a stretch in which all GPUs "
+        "idle. The start, the end, and what recurs in a rhythm do not count."
+    ),
+    advice=(
+        "Find out what the script did at that time (checkpoint, evaluation, upload, a new epoch's "
+        "data) and do it in a thread of its own; if nothing was due, a process hung."
+    ),
+    section=results.Section(id="long-pauses", title="Long pauses", order=145),
+    is_quiet=True,
+)
+TOO_FEW_STEPS = (
+    "Too few steps to know their rhythm: {longest:n} of one worker and phase at most, {least:n} "
+    "are needed."
+)
+NEVER_AT_WORK = "No steps were recorded, and no GPU is ever at work."
+
+
+def judge(measurements: Sequence[NodePauses], params: Params) -> Outcome:
+    """Join the pauses that workers share, and say what they cost."""
+    job = kit.merge([NodePauses(), *measurements])
+    missing = _missing(job, params)
+    has_steps = job.loop.n_steps > 0
+    pauses = [pause for pause in job.pauses if bool(pause.worker) is has_steps]
+    groups = job_pauses(pauses) if has_steps else shared_pauses(pauses, job.n_idle_nodes)
+    if missing:
+        groups = []
+    lost = _lost_ratio(groups)
+    return Outcome(
+        missing=missing,
+        findings=[_finding(job, groups, params)],
+        exhibits=exhibits_of(groups, job.meanwhile),
+        metrics={}
+        if missing
+        else {
+            "pauses": len(groups),
+            "paused_ratio": round(lost, 6),
+            "longest_pause_s": max((seconds(group.main.length_ns) for group in groups), default=0),
+        },
+    )
+
+
+def _missing(job: NodePauses, params: Params) -> Reason | None:
+    """Return why the rule cannot look: too few steps; without any, too few samples of GPUs."""
+    if job.loop.n_steps:
+        if job.longest >= params.min_steps:
+            return None
+        text = write(TOO_FEW_STEPS, longest=job.longest, least=params.min_steps)
+        return Reason(code=ReasonCode.TOO_FEW_SAMPLES, text=text)
+    if not job.n_gpus:
+        return kit.reason_without_steps(job.loop)
+    if not job.n_idle_nodes:
+        return Reason(code=ReasonCode.TOO_FEW_SAMPLES, text=NEVER_AT_WORK)
+    return kit.reason_to_skip(
+        n_ticks=job.n_ticks,
+        n_gpus=job.n_gpus,
+        n_samples=job.n_samples,
+        patience=params.min_samples - 1,
+    )
+
+
+def _lost_ratio(groups: Sequence[JobPause]) -> float:
+    """Return what the pauses cost the worker, or the node, that lost most by them.
+
+    Workers wait for each other, so their pauses are not added up.
+    """
+    sums = kit.sum_by_key(
+        {(item.node, item.worker): item.lost_ratio} for group in groups for item in group.members
+    )
+    return min(max(sums.values(), default=0.0), 1.0)
+
+
+def _finding(job: NodePauses, groups: Sequence[JobPause], params: Params) -> Finding | None:
+    """Return the finding about one pause where it is most of the loss, else about all of them."""
+    lost = _lost_ratio(groups)
+    if not groups or 100 * lost < params.min_share_pct:
+        return None
+    worst = max(groups, key=lambda group: group.main.lost_ratio)
+    if _lost_ratio([worst]) >= DOMINANT_RATIO * lost:
+        groups, lost = [worst], _lost_ratio([worst])
+    main, is_one = worst.main, len(groups) == 1
+    lengths_ns = [group.main.length_ns for group in groups]
+    hints = _hints(job.meanwhile, worst)
+    told = next((hint for hint in hints if hint.advice), None)
+    workers = {item.worker for item in worst.leading}
+    is_fault = 100 * lost >= params.threshold_pct
+    message = _message(is_one=is_one, has_steps=bool(main.worker))
+    return message.finding(
+        measured=100 * lost,
+        threshold=params.threshold_pct,
+        where=results.Where(
+            node=main.node if len({item.node for item in worst.leading}) == 1 else None,
+            device=main.worker if len(workers) == 1 and main.worker else None,
+            start_s=seconds(main.start_ns),
+            end_s=seconds(main.end_ns),
+        ),
+        severity=kit.fault_severity(lost) if is_fault else Severity.INFO,
+        share=lost,
+        advice=told.advice if told else None,
+        function=told.function if told else "",
+        **_words(job, worst),
+        n=len(groups),
+        shortest=min(lengths_ns),
+        longest=max(lengths_ns),
+        meanwhile="".join(f" {hint.text}" for hint in hints),
+    )
+
+
+def _message(*, is_one: bool, has_steps: bool) -> kit.Message:
+    if has_steps:
+        return texts.ONE if is_one else texts.SEVERAL
+    return texts.IDLE_ONE if is_one else texts.IDLE_SEVERAL
+
+
+def _words(job: NodePauses, worst: JobPause) -> dict[str, Any]:
+    """Return the words about the costliest pause: whose it is, where, and what the others did."""
+    main, members, leading = worst.main, worst.members, worst.leading
+    others = ""
+    if len(leading) < len(members):
+        others = write(texts.WAITED, n_others=len(members) - len(leading))
+    elif len(members) > 1:
+        others = write(texts.TOGETHER, n_members=len(members))
+    elif job.n_workers > 1:
+        others = texts.ALONE
+    number = "" if main.step is None else f" {main.step:,}"
+    place = texts.BETWEEN if main.is_between else texts.INSIDE
+    return {
+        "main": main,
+        "who": main.worker,
+        "gpus": _capital(part_of(job.n_gpus, job.n_gpus, "GPU")),
+        "place": write(place, main=main, number=number),
+        "others": others,
+        "unknown": texts.UNKNOWN,
+    }
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def _hints(meanwhile: Sequence[Meanwhile], worst: JobPause) -> list[texts.Hint]:
+    """Return what went on where the costliest pause was."""
+    place = worst.main.node, worst.main.worker
+    found = [item for item in meanwhile if (item.node, item.worker) == place]
+    return [hint for item in found for hint in texts.hints_of(item)]
+
+
+_LANE = TimelineTrack(kind=Track.LANE, title="Long pauses", role=Role.WARNING)
+
+RULE = Rule(
+    id=results.RuleId("LongPause"),
+    title="Long pauses",
+    about=ABOUT,
+    needs=(Need.SYSTEM, Need.FRAMEWORK),
+    params=Params,
+    measure=measure,
+    judge=judge,
+    folded=("functions", "inside_outside", "intervals", "rates"),
+    places={"intervals": results.Place(timeline=_LANE)},
+)

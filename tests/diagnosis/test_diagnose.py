@@ -1,0 +1,155 @@
+"""Which finding is a cause, which a symptom of it, and how the loss is shared out."""
+
+from __future__ import annotations
+
+import pytest
+
+from reportgen.diagnosis import EXPLAINED_BY, diagnose
+from reportgen.results import Cause, Finding, RuleId, RuleResult, Severity, Status
+from tests.report.test_ranking import finding, result
+
+FEW = Cause.TOO_FEW_LOADERS
+SWINGS = Cause.GPU_SWINGS
+HOST = Cause.HOST_BOUND
+
+
+def diagnosed(*findings: Finding) -> dict[str, Finding]:
+    """Return the findings of a report after the diagnosis, by id."""
+    results = diagnose([result(item.id, item) for item in findings])
+    return {item.id: item for one in results for item in one.findings}
+
+
+def symptom(severity: Severity = Severity.WARNING, share_ratio: float | None = 0.6) -> Finding:
+    return finding("GPU-2", severity, share_ratio, cause=SWINGS)
+
+
+def test_a_symptom_names_its_cause_and_points_to_its_advice() -> None:
+    found = diagnosed(symptom(), finding("DL-1", Severity.WARNING, 0.5, cause=FEW))
+
+    assert found["GPU-2"].symptom_of == ("DL-1",)
+    assert found["GPU-2"].advice == "Do first what DL-1 advises, then see what is left of this."
+    assert found["DL-1"].advice == "a"
+    assert found["DL-1"].symptom_of == ()
+
+
+@pytest.mark.parametrize(
+    "cause",
+    [
+        finding("DL-1", Severity.INFO, 0.5, cause=FEW),
+        finding("DL-1", Severity.WARNING, 0.29, cause=FEW),
+        finding("DL-9", Severity.WARNING, 0.5, cause=Cause.MEMORY_GROWTH),
+        finding("MY-1", Severity.WARNING, 0.5, cause="solar_wind"),
+    ],
+    ids=["only a reading", "less than half of the cost", "not in the table", "a plugin's word"],
+)
+def test_what_does_not_explain_a_finding_leaves_it_a_cause(cause: Finding) -> None:
+    found = diagnosed(symptom(), cause)
+
+    assert found["GPU-2"].symptom_of == ()
+    assert found["GPU-2"].advice == "a"
+
+
+def test_a_word_of_a_plugin_is_explained_by_nothing() -> None:
+    its = finding("MY-1", Severity.WARNING, cause="solar_wind")
+
+    assert diagnosed(its, finding("DL-1", Severity.WARNING, cause=FEW))["MY-1"] == its
+
+
+def test_a_cause_is_as_severe_as_its_symptom() -> None:
+    found = diagnosed(symptom(Severity.CRITICAL), finding("DL-1", Severity.WARNING, 0.5, cause=FEW))
+
+    assert found["DL-1"].severity is Severity.CRITICAL
+    assert found["GPU-2"].severity is Severity.CRITICAL
+
+
+def test_half_of_the_cost_is_enough() -> None:
+    found = diagnosed(symptom(), finding("DL-1", Severity.WARNING, 0.3, cause=FEW))
+
+    assert found["GPU-2"].symptom_of == ("DL-1",)
+
+
+def test_a_fault_of_unknown_cost_explains() -> None:
+    found = diagnosed(symptom(), finding("DL-1", Severity.WARNING, cause=FEW))
+
+    assert found["GPU-2"].symptom_of == ("DL-1",)
+
+
+def test_only_the_root_of_a_chain_is_named() -> None:
+    found = diagnosed(
+        symptom(),
+        finding("CPU-1", Severity.WARNING, 0.7, cause=HOST),
+        finding("DL-1", Severity.WARNING, 0.5, cause=FEW),
+    )
+
+    assert found["GPU-2"].symptom_of == ("DL-1",)
+    assert found["CPU-1"].symptom_of == ("DL-1",)
+    assert found["DL-1"].symptom_of == ()
+
+
+def test_two_causes_of_one_symptom_are_both_named_the_larger_first() -> None:
+    found = diagnosed(
+        symptom(),
+        finding("IO-1", Severity.WARNING, 0.4, cause=Cause.IO_WAIT),
+        finding("PERIOD-1", Severity.WARNING, 0.5, cause=Cause.PERIODIC_SLOW_STEPS),
+    )
+
+    assert found["GPU-2"].symptom_of == ("PERIOD-1", "IO-1")
+    assert "what PERIOD-1 advises" in found["GPU-2"].advice
+
+
+def test_a_cause_that_two_rules_name_is_told_once_by_the_more_important() -> None:
+    found = diagnosed(
+        finding("STEPT-1", Severity.WARNING, 0.1, cause=Cause.RANDOM_SLOW_STEPS),
+        finding("STEP-1", Severity.WARNING, 0.2, cause=Cause.RANDOM_SLOW_STEPS),
+        finding("FW-3", Severity.INFO),
+        finding("OPER-1", Severity.INFO),
+    )
+
+    assert found["STEP-1"].symptom_of == ()
+    assert found["STEPT-1"].symptom_of == ("STEP-1",)
+    assert found["OPER-1"].symptom_of == ()
+
+
+def test_an_effect_that_nothing_explains_lists_the_causes_that_nobody_could_look_for() -> None:
+    skipped = RuleResult(id=RuleId("Dataloader"), status=Status.SKIPPED)
+    looked = RuleResult(id=RuleId("IOBottleneck"), status=Status.OK)
+    (low, *_) = diagnose([result("LowGPUUtilization", symptom()), skipped, looked])
+
+    possible = low.findings[0].possible_causes
+    assert Cause.TOO_FEW_LOADERS in possible
+    assert Cause.IO_WAIT not in possible
+
+
+def test_an_explained_effect_leaves_nothing_open() -> None:
+    skipped = RuleResult(id=RuleId("StepOutlier"), status=Status.SKIPPED)
+    results = diagnose(
+        [result("A", symptom(), finding("DL-1", Severity.WARNING, 0.5, cause=FEW)), skipped]
+    )
+
+    assert [item.possible_causes for item in results[0].findings] == [(), ()]
+
+
+def test_attributed_shares_do_not_overlap() -> None:
+    found = diagnosed(
+        symptom(share_ratio=0.9),
+        finding("DL-1", Severity.WARNING, 0.5, cause=FEW),
+        finding("STRAG-1", Severity.WARNING, 0.6, cause=Cause.SLOW_WORKER),
+        finding("FW-1", Severity.INFO, 0.6, cause=Cause.OBSERVATION),
+        finding("MEM-1", Severity.WARNING, cause=Cause.MEMORY_GROWTH),
+    )
+
+    assert found["STRAG-1"].attributed_ratio == 0.6
+    assert found["DL-1"].attributed_ratio == pytest.approx(0.4 * 0.5)
+    assert found["GPU-2"].attributed_ratio is None
+    assert found["FW-1"].attributed_ratio is None
+    assert found["MEM-1"].attributed_ratio is None
+
+
+def test_the_table_leads_in_no_circle() -> None:
+    def reached(word: str, path: tuple[str, ...]) -> None:
+        assert word not in path, path
+        for cause in EXPLAINED_BY.get(word, ()):
+            reached(cause, (*path, word))
+
+    for word in EXPLAINED_BY:
+        reached(word, ())

@@ -1,0 +1,344 @@
+"""LongPause: one stall, several, whose they are, what went on, and all that is no pause."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+from syrupy.assertion import SnapshotAssertion
+
+from reportgen.profile import NodeProfile, SystemTable
+from reportgen.results import Finding, ReasonCode, RuleResult, Severity, Status
+from reportgen.rules.long_pause import RULE
+from reportgen.rules.long_pause.measure import Params
+from tests.builders import START_S, node_profile, span_table, system_table
+from tests.rules.framework_jobs import EVAL, TRAIN, rows_of
+from tests.rules.samples import run
+
+GAP_S = 0.01
+STEP_S = 0.19
+
+
+def job(
+    n_steps: int = 500,
+    *,
+    inside: Mapping[int, float] | None = None,
+    behind: Mapping[int, float] | None = None,
+    worker: str = "algo-1-27",
+    events: Mapping[int, tuple[str, str]] | None = None,
+    evaluations: Mapping[int, float] | None = None,
+    spread: float = 0.03,
+    system: SystemTable | None = None,
+    first: int = 0,
+) -> NodeProfile:
+    """Return a node with one worker whose steps take 0.19 s, with 0.01 s between them.
+
+    Args:
+        inside, behind: by step, what its step, or the time behind it, takes longer.
+        events: by step, phase and name of an event that fills the time behind it.
+        evaluations: by step, how long a step of the EVAL phase runs behind it.
+        spread: relative deviation of the steps, log-normal.
+        first: number of the first step.
+    """
+    rng = np.random.default_rng(5)
+    sigma = np.sqrt(np.log1p(spread**2))
+    step_s = STEP_S * rng.lognormal(-(sigma**2) / 2, sigma, n_steps)
+    rows: list[tuple[Any, ...]] = []
+    at_s = START_S + 5
+    for step in range(n_steps):
+        end_s = at_s + float(step_s[step]) + (inside or {}).get(step, 0.0)
+        rows.append((TRAIN, TRAIN, at_s, end_s, {"step": first + step, "worker": worker}))
+        at_s = end_s + GAP_S + (behind or {}).get(step, 0.0)
+        if events and step in events:
+            rows.append((*events[step], end_s, at_s, {"worker": worker}))
+        if evaluations and step in evaluations:
+            rows.append((EVAL, EVAL, at_s, at_s + evaluations[step], {"step": 0, "worker": worker}))
+            at_s += evaluations[step] + GAP_S
+    spans = span_table(rows, worker=worker)
+    return node_profile(spans=spans, system=system, node=worker.rpartition("-")[0])
+
+
+def samples(
+    *idle: tuple[float, float], length_s: float = 600.0, node: str = "algo-1", **more: Any
+) -> NodeProfile:
+    """Return a node without steps whose GPU idles in some stretches, and at both ends."""
+    ticks_s = np.arange(0.0, length_s, 0.5)
+    use = np.where((ticks_s < 20) | (ticks_s >= length_s - 10), 0.0, 90.0)
+    for first_s, last_s in idle:
+        use[(ticks_s >= first_s) & (ticks_s < last_s)] = 0.0
+    columns = {"gpu0": use.tolist(), **more}
+    return node_profile(system=system_table(columns), node=node)
+
+
+def only(result: RuleResult) -> Finding:
+    (finding,) = result.findings
+    return finding
+
+
+def share_of(result: RuleResult) -> float:
+    estimate = only(result).estimate
+    assert estimate is not None
+    return estimate.share_ratio
+
+
+def loop_s(part: NodeProfile) -> float:
+    steps = part.spans.steps()
+    return float(steps.end_ns.max() - steps.start_ns.min()) / 1e9
+
+
+# One pause
+
+
+@pytest.mark.parametrize("part", ["inside", "behind"])
+def test_one_stall_is_reported_with_its_place_its_time_and_its_share(part: str) -> None:
+    stall = {300: 30.0}
+    node = job(inside=stall) if part == "inside" else job(behind=stall)
+    result = run(RULE, node)
+    found = only(result)
+    steps = node.spans.steps()
+    start_ns, end_ns = int(steps.start_ns[300]), int(steps.end_ns[300])
+    if part == "behind":
+        start_ns, end_ns = end_ns, int(steps.start_ns[301])
+    assert (found.id, found.severity, found.cause) == ("PAUSE-1", Severity.WARNING, "long_pause")
+    assert (found.where.node, found.where.device) == ("algo-1", "algo-1-27")
+    assert found.where.start_s == pytest.approx(start_ns / 1e9, abs=1e-6)
+    assert found.where.end_s == pytest.approx(end_ns / 1e9, abs=1e-6)
+    assert share_of(result) == pytest.approx(30.0 / loop_s(node), rel=0.01)
+
+
+def test_a_pause_below_the_threshold_is_a_reading_and_a_cheap_one_is_only_in_the_table() -> None:
+    reading = run(RULE, job(2000, behind={900: 5.0}))
+    assert only(reading).severity is Severity.INFO
+    assert reading.status is Status.OK
+    cheap = run(RULE, job(2000, behind={900: 1.5}))
+    assert cheap.findings == ()
+    assert len(rows_of(cheap, "pauses")) == 1
+    exact = 100 * share_of(reading)
+    above = run(RULE, job(2000, behind={900: 5.0}), params=Params(threshold_pct=exact + 0.01))
+    below = run(RULE, job(2000, behind={900: 5.0}), params=Params(threshold_pct=exact - 0.01))
+    assert (above.status, below.status) == (Status.OK, Status.TRIGGERED)
+
+
+def test_a_pause_that_takes_half_of_the_loop_is_critical() -> None:
+    assert only(run(RULE, job(behind={100: 150.0}))).severity is Severity.CRITICAL
+
+
+def test_a_stop_of_less_than_five_cycles_is_none() -> None:
+    assert run(RULE, job(behind={100: 0.95})).exhibit("pauses") is None
+    assert len(rows_of(run(RULE, job(behind={100: 1.1})), "pauses")) == 1
+
+
+# Several
+
+
+def test_several_pauses_without_a_rhythm_are_one_finding_with_their_sum() -> None:
+    node = job(1000, behind={113: 6.0, 407: 9.0, 455: 7.0, 890: 8.0})
+    result = run(RULE, node)
+    found = only(result)
+    assert found.id == "PAUSE-2"
+    assert found.title.startswith("4 long pauses cost")
+    assert share_of(result) == pytest.approx(30.0 / loop_s(node), rel=0.01)
+    assert result.metrics["pauses"] == 4
+
+
+def test_a_pause_that_costs_most_of_all_is_reported_alone() -> None:
+    node = job(1000, behind={113: 6.0, 407: 60.0})
+    result = run(RULE, node)
+    assert only(result).id == "PAUSE-1"
+    assert share_of(result) == pytest.approx(60.0 / loop_s(node), rel=0.01)
+    assert len(rows_of(result, "pauses")) == 2
+
+
+def test_pauses_in_a_rhythm_are_left_to_the_rule_about_rhythms() -> None:
+    assert run(RULE, job(1000, behind=dict.fromkeys(range(99, 1000, 100), 6.0))).findings == ()
+
+
+def test_a_stall_at_the_place_of_a_checkpoint_is_a_pause_all_the_same() -> None:
+    behind = dict.fromkeys(range(99, 1000, 100), 2.0) | {499: 40.0}
+    result = run(RULE, job(1000, behind=behind))
+    assert only(result).id == "PAUSE-1"
+    assert [row["step"] for row in rows_of(result, "pauses")] == [499]
+
+
+# What is no pause
+
+
+@pytest.mark.parametrize("spread", [0.1, 0.3, 0.6])
+def test_steps_with_a_heavy_tail_are_no_pauses(spread: float) -> None:
+    assert run(RULE, job(3000, spread=spread)).exhibit("pauses") is None
+
+
+def test_the_first_steps_belong_to_the_start() -> None:
+    assert run(RULE, job(inside={0: 60.0, 1: 20.0}, behind={0: 9.0})).exhibit("pauses") is None
+
+
+def test_evaluation_whose_steps_were_recorded_is_no_pause() -> None:
+    evaluations = {249: 30.0, 400: 20.0}
+    assert run(RULE, job(evaluations=evaluations)).exhibit("pauses") is None
+
+
+def test_input_that_comes_in_bursts_is_no_pause() -> None:
+    rng = np.random.default_rng(3)
+    behind = {step: 1.6 * float(rng.uniform(0.7, 1.3)) for step in range(7, 500, 8)}
+    assert run(RULE, job(behind=behind)).exhibit("pauses") is None
+
+
+def test_steps_that_were_not_recorded_are_no_pause() -> None:
+    early, late = job(250), job(250, first=900)
+    shift_ns = 60_000_000_000
+    rows = [
+        (TRAIN, TRAIN, (begin + shift) / 1e9, (end + shift) / 1e9, {"step": step})
+        for part, shift in ((early, 0), (late, 2 * shift_ns))
+        for begin, end, step in zip(
+            part.spans.start_ns.tolist(),
+            part.spans.end_ns.tolist(),
+            part.spans.step.tolist(),
+            strict=True,
+        )
+    ]
+    assert run(RULE, node_profile(spans=span_table(rows))).exhibit("pauses") is None
+
+
+def test_time_in_which_every_gpu_works_on_is_no_pause() -> None:
+    node = job(behind={300: 30.0})
+    n_ticks = int(loop_s(node) / 0.5) + 20
+    busy = system_table({"gpu0": [80.0] * n_ticks, "gpu1": [80.0] * n_ticks})
+    one_idle = system_table(
+        {
+            "gpu0": [80.0] * n_ticks,
+            "gpu1": [0.0 if 131 <= tick <= 190 else 80.0 for tick in range(n_ticks)],
+        }
+    )
+    assert run(RULE, job(behind={300: 30.0}, system=busy)).findings == ()
+    assert only(run(RULE, job(behind={300: 30.0}, system=one_idle))).id == "PAUSE-1"
+
+
+# Several workers
+
+
+def test_the_worker_that_holds_up_the_others_is_named() -> None:
+    waits = job(inside={300: 30.0})
+    holds = job(behind={299: 30.0}, worker="algo-2-27")
+    result = run(RULE, waits, holds)
+    found = only(result)
+    assert (found.where.node, found.where.device) == ("algo-2", "algo-2-27")
+    assert "1 other worker waited for it" in found.text
+    assert share_of(result) == pytest.approx(30.0 / loop_s(waits), rel=0.01)
+
+
+def test_workers_that_pause_together_are_one_pause_of_no_single_worker() -> None:
+    parts = [job(behind={299: 30.0}, worker=f"algo-{number}-27") for number in (1, 2, 3)]
+    found = only(run(RULE, *parts))
+    assert (found.where.node, found.where.device) == (None, None)
+    assert "3 workers paused together" in found.text
+
+
+def test_clocks_that_differ_do_not_double_a_pause() -> None:
+    late = job(behind={299: 30.0}, worker="algo-2-27")
+    shifted = span_table(
+        [
+            (TRAIN, TRAIN, begin / 1e9 + 45, end / 1e9 + 45, {"step": step, "worker": "algo-2-27"})
+            for begin, end, step in zip(
+                late.spans.start_ns.tolist(),
+                late.spans.end_ns.tolist(),
+                late.spans.step.tolist(),
+                strict=True,
+            )
+        ],
+        worker="algo-2-27",
+    )
+    result = run(RULE, job(behind={299: 30.0}), node_profile(spans=shifted, node="algo-2"))
+    assert only(result).id == "PAUSE-1"
+    assert share_of(result) == pytest.approx(30.0 / 130.0, rel=0.02)
+
+
+# What went on
+
+
+def test_the_function_that_filled_the_pause_is_named(snapshot: SnapshotAssertion) -> None:
+    events = {300: ("Checkpoint", "save_checkpoint")}
+    found = only(run(RULE, job(behind={300: 30.0}, events=events)))
+    assert (found.title, found.text, found.advice) == snapshot
+
+
+def test_a_wait_for_a_batch_is_named_as_such() -> None:
+    events = {300: ("DataLoaderIter", "It::GetNext")}
+    found = only(run(RULE, job(behind={300: 30.0}, events=events)))
+    assert "It::GetNext took" in found.text
+    assert "loader" in found.advice
+
+
+@pytest.mark.parametrize(
+    ("series", "inside", "usual", "words"),
+    [
+        ("cpu0_iowait", 60.0, 1.0, "waited for I/O"),
+        ("receive", 5e7, 1e6, "received"),
+        ("write", 5e7, 0.0, "written to disk"),
+        ("transmit", 5e7, 0.0, "sent"),
+    ],
+)
+def test_what_the_node_did_is_told(series: str, inside: float, usual: float, words: str) -> None:
+    ticks = np.arange(0, 1200)
+    values = np.where((ticks >= 400) & (ticks < 460), inside, usual).tolist()
+    found = only(run(RULE, samples((200, 230), **{series: values})))
+    assert words in found.text
+
+
+# Samples alone
+
+
+def test_without_steps_a_stretch_in_which_all_gpus_idle_is_a_pause(
+    snapshot: SnapshotAssertion,
+) -> None:
+    ticks = np.arange(0, 1200)
+    cpu = np.where((ticks >= 400) & (ticks < 460), 2.0, 60.0).tolist()
+    result = run(RULE, samples((200, 230), cpu0=cpu))
+    found = only(result)
+    assert (found.id, found.severity) == ("PAUSE-1", Severity.WARNING)
+    assert (found.where.start_s, found.where.end_s) == (START_S + 200, START_S + 230)
+    assert share_of(result) == pytest.approx(30 / 570, abs=1e-6)
+    assert found.possible_causes
+    assert (found.title, found.text, found.advice) == snapshot
+
+
+@pytest.mark.parametrize(
+    "idle",
+    [
+        [],
+        [(200.0, 203.0)],
+        [(100.0 * number, 100.0 * number + 8) for number in range(1, 6)],
+        [(30.0 + 40 * number, 50.0 + 40 * number) for number in range(13)],
+    ],
+    ids=["none", "short", "in a rhythm", "swinging"],
+)
+def test_short_regular_or_alternating_idleness_is_no_pause(
+    idle: Sequence[tuple[float, float]],
+) -> None:
+    assert run(RULE, samples(*idle)).findings == ()
+
+
+def test_gpus_of_all_nodes_must_idle() -> None:
+    alone = run(RULE, samples((200, 230)), samples(node="algo-2"))
+    both = run(RULE, samples((200, 230)), samples((201, 231), node="algo-2"))
+    assert alone.findings == ()
+    assert only(both).where.node is None
+
+
+# Too little
+
+
+def test_too_few_steps_or_samples_are_skipped() -> None:
+    few = run(RULE, job(19, behind={9: 30.0}))
+    short = run(RULE, samples((20, 30), length_s=60))
+    none = run(RULE, node_profile(system=system_table({"cpu0": [5.0] * 500})))
+    for result, code in (
+        (few, ReasonCode.TOO_FEW_SAMPLES),
+        (short, ReasonCode.TOO_FEW_SAMPLES),
+        (none, ReasonCode.NO_FRAMEWORK_METRICS),
+    ):
+        assert result.status is Status.SKIPPED
+        assert result.reason is not None
+        assert result.reason.code is code
+    assert run(RULE, job(20, behind={9: 30.0})).status is Status.TRIGGERED
