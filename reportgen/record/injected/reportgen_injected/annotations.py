@@ -80,7 +80,8 @@ class Range:
     __slots__ = ("_name", "_own", "_profiled", "_start_ns")
 
     def __init__(self, name: str) -> None:
-        self._name, self._own, self._profiled, self._start_ns = name, active(), None, 0
+        self._own: Any = active()
+        self._name, self._profiled, self._start_ns = name, None, 0
 
     def begin(self) -> Range:
         """Begin the range, in a trace too if one is taken; return it."""

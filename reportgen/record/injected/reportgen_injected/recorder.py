@@ -19,8 +19,6 @@ from .tracing import Tracer
 
 MOST_OWN = 4_096
 """Steps whose own cost is kept; the 99th percentile of so many is stable."""
-PAUSE = "ProfilerPause"
-ANNOTATION = "annotation"
 _MODULES = ("torch", "lightning", "pytorch_lightning", "transformers", "accelerate", "keras", "jax")
 
 
@@ -92,8 +90,7 @@ class Recorder:
         if not self.output.has_begun:
             self._begin()
         if mode == TRAIN and event.step is not None and self.tracer.has_profiled(event.step):
-            phase = event.phase.replace(TRAIN, PROFILED)
-            event = event._replace(phase=phase, name=phase)
+            event = event._replace(phase=PROFILED)
         self.device.add_step(event, is_timed=mode == TRAIN)
         if mode == TRAIN:
             self._own.append(self.own_ns)
@@ -104,7 +101,7 @@ class Recorder:
         self.tracer.boundary(next_step, self.output.card)
 
     def _pause(self, start_ns: int, end_ns: int, name: str) -> None:
-        self.add(Event(PAUSE, name, start_ns, end_ns))
+        self.add(Event(PROFILED, name, start_ns, end_ns))
         self._pauses.append([self.settings.wall_of(start_ns), self.settings.wall_of(end_ns)])
 
     # The first step, and the last
@@ -129,7 +126,7 @@ class Recorder:
         found = {name: getattr(module, "__version__", None) for name, module in modules}
         card = self.output.card
         card.update(
-            step_source=SOURCE_NAMES[self.steps.source],
+            step_source=SOURCE_NAMES[self.steps.step_source],
             n_steps=self.steps.n_steps,
             frameworks={name: str(version) for name, version in found.items() if version},
             lost_events=self.output.n_lost,

@@ -8,6 +8,7 @@ with its first forward pass, and ends with its last optimizer step; what lies be
 
 from __future__ import annotations
 
+import sys
 from typing import Callable, Optional
 
 from .output import Event
@@ -16,14 +17,19 @@ NONE, LOADER, OPTIMIZER, TRAINER, EXPLICIT = range(5)
 SOURCE_NAMES = ("", "loader", "optimizer", "trainer", "explicit")
 
 TRAIN, EVAL, PREDICT, GLOBAL = "TRAIN", "EVAL", "PREDICT", "GLOBAL"
-PROFILED = "PROFILED"
-"""The mode of steps during which a trace was taken: rules that judge TRAIN leave them out."""
+PROFILED = "ProfiledStep"
+"""The phase of steps during which a trace was taken, and of its beginning and end. It does not
+begin with ``Step:``, so that no statistic of steps contains them."""
 
 FORWARD, OPTIMIZER_PHASE, REST = "Forward", "Optimizer", "AfterForward"
 REST_NAME = "backward pass and rest of the iteration"
 WAIT = "DataLoaderIter"
 SURELY_NO_TRAINING = 50
 """So many batches without an optimizer are taken for steps; before that it may still come."""
+SURELY_NOT_EXPLICIT = 64
+"""A program that imports our API may call ``step``; after so many steps of another source it does
+not, and they count."""
+_API = "reportgen"
 
 
 class Steps:
@@ -59,6 +65,8 @@ class Steps:
         self._held: list[tuple[int, int]] = []
         self._before_trainer = NONE
         self._trainer_evaluates = False
+        self.step_source = NONE  # of the last step
+        self._provisional: Optional[list[tuple[Event, str]]] = []
 
     # Loaders
 
@@ -209,7 +217,7 @@ class Steps:
         """The program says that a step has ended."""
         if self.source < EXPLICIT:  # the optimizer of this step has spoken before
             self._group.clear()
-            self.source = EXPLICIT
+            self.source, self._provisional, self.n_steps = EXPLICIT, None, 0
         if began_ns is None:
             began_ns = self._begin_ns
         self._at_boundary(self.n_steps + 1)
@@ -232,14 +240,28 @@ class Steps:
             self._held.clear()
         number = self.n_steps if mode == TRAIN else self._numbers[mode]
         phase = f"Step:ModeKeys.{mode}"
-        self._add_step(Event(phase, phase, start_ns, max(start_ns, end_ns), number), mode)
+        event = Event(phase, phase, start_ns, max(start_ns, end_ns), number)
+        if mode != EVAL:
+            self.step_source = source
+        if source < EXPLICIT and self._provisional is not None and _API in sys.modules:
+            self._provisional.append((event, mode))
+            if len(self._provisional) >= SURELY_NOT_EXPLICIT:
+                self._flush_provisional()
+        else:
+            self._add_step(event, mode)
         if mode == TRAIN:
             self.n_steps += 1
         else:
             self._numbers[mode] += 1
 
+    def _flush_provisional(self) -> None:
+        steps, self._provisional = self._provisional or [], None
+        for event, mode in steps:
+            self._add_step(event, mode)
+
     def finish(self) -> None:
         """Complete what is open at the end of the process."""
         self.close()
         self._flush_evals()
+        self._flush_provisional()
         self.flush_held()

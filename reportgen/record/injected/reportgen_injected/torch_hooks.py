@@ -25,6 +25,9 @@ MOST_SEARCHES = 8
 MOST_ELEMENTS = 100
 """Elements of a collection that are looked at."""
 
+_WRAPPED = ("module", "_orig_mod")
+"""What DistributedDataParallel and its like, and compiled modules, call the model in them."""
+
 now_ns = time.monotonic_ns
 
 
@@ -208,10 +211,9 @@ class ModuleHooks:
         if not found:
             everywhere = _outermost(_modules_anywhere(torch.nn.Module))
             found = [module for module in everywhere if _holds(module, wanted)]
-        for module in found:
+        for module in [one for outer in found for one in _unwrapped(outer)]:
             if id(module) not in self._handles:
                 self._hook(module, torch)
-        self._unhook_inner(found)
 
     def _hook(self, module: Any, torch: Any) -> None:
         began, ended = self._began, self._ended
@@ -230,13 +232,6 @@ class ModuleHooks:
             module.register_forward_pre_hook(_ModuleHook(before)),
             module.register_forward_hook(_ModuleHook(after)),
         ]
-
-    def _unhook_inner(self, found: list[Any]) -> None:
-        """Drop the hooks of modules that have been wrapped meanwhile."""
-        for outer in found:
-            for inner in outer.modules():
-                if inner is not outer and id(inner) in self._handles:
-                    self._remove(id(inner))
 
     def _remove(self, identity: int) -> None:
         for handle in self._handles.pop(identity):
@@ -315,6 +310,14 @@ def _outermost(modules: Iterable[Any]) -> list[Any]:
     modules = list(modules)
     inner = {id(one) for module in modules for one in module.modules() if one is not module}
     return [module for module in modules if id(module) not in inner]
+
+
+def _unwrapped(module: Any) -> Iterable[Any]:
+    """Yield a module and what it wraps: evaluation often calls the model without its wrappers."""
+    while module is not None:
+        yield module
+        children = module.__dict__.get("_modules") or {}
+        module = next((children[name] for name in _WRAPPED if name in children), None)
 
 
 def _holds(module: Any, wanted: set[int]) -> bool:

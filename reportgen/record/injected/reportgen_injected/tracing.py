@@ -5,16 +5,19 @@ from __future__ import annotations
 import gzip
 import os
 import re
-import shutil
 import sys
 import threading
 import time
+from itertools import islice
 from typing import Any, Callable, Optional
 
 from .fence import Report
 from .settings import Settings
 
-_REQUEST = re.compile(r"(\d+):(\d+)(?:@(all|\d+(?:,\d+)*))?")
+_PRIVATE = re.compile(rb'("(?:host_name|traceName)": ")[^"]*"')
+"""What traces say of the machine: its name, and the path of the file."""
+_CHUNK_LINES = 20_000
+_REQUEST = re.compile(r"(\d+):(\d+)(?:@(\d+(?:,\d+)*))?")
 
 
 class Tracer:
@@ -28,6 +31,7 @@ class Tracer:
         self, settings: Settings, report: Report, pause: Callable[[int, int, str], None]
     ) -> None:
         self._settings, self._report, self._pause = settings, report, pause
+        # Nothing shows where the first step begins, so that step 0 cannot be traced.
         match = _REQUEST.fullmatch(settings.trace)
         self.first, self.last = (int(match[1]), int(match[2])) if match else (0, -1)
         self._ranks = (match[3] or "") if match else ""
@@ -66,6 +70,10 @@ class Tracer:
             self._is_done = True
             return
         profiler = _import_profiler()
+        if torch.autograd.profiler._is_profiler_enabled:  # noqa: SLF001 - ours would end it
+            self._is_done = True
+            self._report("trace_failed", "a profiler of the program is active", "", "")
+            return
         began_ns = time.monotonic_ns()
         profile = profiler.profile()
         try:
@@ -84,8 +92,6 @@ class Tracer:
         found = {**card, **rank_of_process()}
         n_ranks = int(found.get("world_size") or 1)
         self._rank = int(found.get("rank", os.environ.get("RANK", "0")))
-        if self._ranks == "all":
-            return True
         if self._ranks:
             return str(self._rank) in self._ranks.split(",")
         return self._rank in {0, n_ranks // 2, n_ranks - 1}
@@ -129,7 +135,7 @@ class Tracer:
                 self._report("cupti_taken", "trace", "", "")
 
     def _pack(self, path: str) -> None:
-        """Compress the trace beside the training."""
+        """Compress the trace beside the training, without the name of the machine."""
         packed = path + ".packing.tmp"
         try:
             descriptor = os.open(packed, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
@@ -138,10 +144,11 @@ class Tracer:
                 open(descriptor, "wb") as raw,
                 gzip.GzipFile("", "wb", 5, raw, mtime=0) as target,
             ):
-                shutil.copyfileobj(source, target, 1 << 20)
+                while lines := list(islice(source, _CHUNK_LINES)):
+                    target.write(_PRIVATE.sub(rb'\1"', b"".join(lines)))
             os.rename(packed, path)
             os.remove(path + ".tmp")
-        except OSError as error:
+        except Exception as error:
             self._report("trace_failed", "trace", type(error).__name__, "")
 
     def finish(self) -> None:

@@ -19,7 +19,7 @@ class TrainerMarks:
 
     def __init__(self, recorder: Recorder) -> None:
         self._recorder = recorder
-        fence = recorder.fence("trainer")
+        self.fence = fence = recorder.fence("trainer")
         self.began, self.ended = fence(self._began), fence(self._ended)
         self.step_began, self.step_ended = fence(self._step_began), fence(self._step_ended)
         self._step_ns: dict[str, int] = {}
@@ -68,25 +68,28 @@ def install_keras(module: ModuleType, marks: TrainerMarks) -> None:
 def _wrap_batches(kind: Any, word: str, mode: str, marks: TrainerMarks) -> None:
     first = {"batch": 0}
 
-    def begin(batch: int) -> None:
+    def begin(_callbacks: Any, batch: int) -> None:
         first["batch"] = batch
         marks.step_began(mode)
 
-    def end(batch: int) -> None:
-        marks.step_ended(mode, max(1, batch - first["batch"] + 1))
+    def end(callbacks: Any, batch: int) -> None:
+        # The last execution of an epoch may have fewer steps than Keras says.
+        n_steps = (getattr(callbacks, "params", None) or {}).get("steps")
+        last = min(batch, n_steps - 1) if n_steps and mode == TRAIN else batch
+        marks.step_ended(mode, max(1, last - first["batch"] + 1))
 
-    _wrap(kind, f"on_{word}_batch_begin", begin)
-    _wrap(kind, f"on_{word}_batch_end", end)
+    _wrap(kind, f"on_{word}_batch_begin", marks.fence(begin))
+    _wrap(kind, f"on_{word}_batch_end", marks.fence(end))
     if mode == TRAIN:
-        _wrap(kind, "on_train_begin", lambda _logs: marks.began(True))
-        _wrap(kind, "on_train_end", lambda _logs: marks.ended())
+        _wrap(kind, "on_train_begin", lambda *_of: marks.began(True))
+        _wrap(kind, "on_train_end", lambda *_of: marks.ended())
 
 
-def _wrap(kind: Any, name: str, mark: Callable[[Any], None]) -> None:
+def _wrap(kind: Any, name: str, mark: Callable[[Any, Any], None]) -> None:
     method = getattr(kind, name)
 
     def marked(self: Any, batch: Any = None, logs: Any = None) -> Any:
-        mark(batch)
+        mark(self, batch)
         return method(self, logs) if batch is None else method(self, batch, logs)
 
     setattr(kind, name, marked)

@@ -24,7 +24,7 @@ class ImportWatcher:
         """Watch the coming imports; modules that are there already are taken at once."""
         for name in [name for name in self._waiting if name in sys.modules]:
             self._waiting.pop(name)(sys.modules[name])
-        sys.meta_path.insert(0, self)  # type: ignore[arg-type]
+        sys.meta_path.insert(0, self)
 
     def find_spec(
         self, name: str, path: Optional[Sequence[str]], target: Optional[ModuleType] = None
