@@ -1,7 +1,7 @@
 """What a training program calls itself: ``step``, ``steps``, ``annotate``, ``recording``.
 
-Everything here needs the standard library only, so that ``pip install --no-deps
-make-profiler-report`` suffices in a training environment. The work is done by the injected folder:
+Everything here needs the standard library only, so that in a training environment
+``pip install --no-deps make-profiler-report`` suffices. The work is done by the injected folder:
 the one that ``reportgen record`` has put into the process, else the one of this package.
 """
 
