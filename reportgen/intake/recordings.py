@@ -130,11 +130,19 @@ def _remark_losses(
 
 def _remark_faults(faults: Sequence[Fault], problems: Diagnostics) -> None:
     for (kind, hook, error), count in sorted(Counter(map(_what, faults)).items()):
-        text = _SAID.get(kind) or (
-            f"The hook {hook or 'of the recorder'} failed ({error or kind}) and was switched off; "
-            "what it records is missing from then on."
-        )
+        text = _sentence(kind, hook, error)
         problems.remark(text if count == 1 else f"{text[:-1]}, {count} times.")
+
+
+def _sentence(kind: str, hook: str, error: str) -> str:
+    if kind == "open_range":
+        return f"The annotation {hook!r} began and never ended; it is not shown."
+    if kind == "not_seen" and hook:
+        return f"Not seen: {hook}."
+    return _SAID.get(kind) or (
+        f"The hook {hook or 'of the recorder'} failed ({error or kind}) and was switched off; "
+        "what it records is missing from then on."
+    )
 
 
 def _what(fault: Fault) -> tuple[str, str, str]:

@@ -36,10 +36,15 @@ def ranks_said(root: Path) -> list[str]:
 
 
 def _phrase(fault: Mapping[str, Any]) -> str:
+    hook = fault.get("hook")
+    if fault.get("kind") == "open_range":
+        return f"the end of the annotation {hook!r}"
+    if fault.get("kind") == "not_seen" and hook:
+        return str(hook)
     known = _SAID.get(str(fault.get("kind")))
     if known is not None:
         return known
-    return f"{fault.get('hook', 'a hook')} was switched off after {fault.get('error', 'a fault')}"
+    return f"{hook or 'a hook'} was switched off after {fault.get('error', 'a fault')}"
 
 
 def _faults(root: Path) -> Iterator[Mapping[str, Any]]:

@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Mapping
 from contextlib import suppress
+from pathlib import Path
 
 from reportgen.record.folder import (
     Recording,
@@ -192,5 +193,9 @@ class Sampler:
 
 
 def _own_memory_bytes() -> int:
+    """Return the most memory that this process had; ``getrusage`` would count its parent's too."""
+    with suppress(OSError, ValueError, IndexError):
+        status = Path("/proc/self/status").read_text()
+        return int(status.partition("VmHWM:")[2].split()[0]) * 1024
     most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return most if sys.platform == "darwin" else most * 1024

@@ -120,6 +120,33 @@ def test_faults_of_hooks_are_remarked_once_with_their_count(tmp_path: Path) -> N
     ]
 
 
+@pytest.mark.parametrize(
+    ("fault", "said"),
+    [
+        (
+            {"kind": "open_range", "hook": "evaluation"},
+            "The annotation 'evaluation' began and never ended; it is not shown.",
+        ),
+        (
+            {"kind": "not_seen", "hook": "steps inside a CUDA graph"},
+            "Not seen: steps inside a CUDA graph.",
+        ),
+        (
+            {"kind": "other_machine"},
+            "A process ran on a machine without a recorder; nothing was recorded there.",
+        ),
+    ],
+)
+def test_each_kind_of_remark_has_its_sentence(
+    fault: dict[str, str], said: str, tmp_path: Path
+) -> None:
+    found = job(
+        tmp_path, {"recorder.json": CARD, "recorder/faults/0-node-1-7.jsonl": json.dumps(fault)}
+    )
+
+    assert remarks(found) == [said]
+
+
 def test_a_folder_of_two_jobs_is_remarked(tmp_path: Path) -> None:
     runs = {f"recorder/runs/node-1-{n}.json": {"is_other_job": n == 2} for n in (1, 2)}
 
