@@ -76,8 +76,8 @@ def test_two_environments_share_nothing_but_the_wheel(tmp_path: Path) -> None:
         check=False,
     )
     assert built.returncode == 0, built.stderr
-    install = [PYTHON, "-m", "pip", "install", "--quiet", "--no-deps", "--no-index"]
-    subprocess.run([*install, "--target", installed, *wheels.iterdir()], check=True)
+    install = [str(PYTHON), "-m", "pip", "install", "--quiet", "--no-deps", "--no-index"]
+    subprocess.run([*install, "--target", str(installed), *map(str, wheels.iterdir())], check=True)
     code = f"import sys; sys.path[:0] = [{str(SCRIPTS)!r}, {str(installed)!r}]; "
     code += f"import reportgen; assert reportgen.__file__.startswith({str(installed)!r}); "
     code += "exec(open('jax_loop.py').read())"
