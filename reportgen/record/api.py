@@ -1,9 +1,8 @@
 """What a training program calls itself: ``step``, ``steps``, ``annotate``, ``recording``.
 
-Everything here needs the standard library only, so that an installation without dependencies
-(``pip install --no-deps make-profiler-report``) suffices in a training environment. The work is
-done by the injected folder: the one that ``reportgen record`` has put into the process, else the
-one of this package.
+Everything here needs the standard library only, so that in a training environment
+``pip install --no-deps make-profiler-report`` suffices. The work is done by the injected folder:
+the one that ``reportgen record`` has put into the process, else the one of this package.
 """
 
 from __future__ import annotations

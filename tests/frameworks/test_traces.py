@@ -20,7 +20,7 @@ CODE = (
     f"import runpy, sys; sys.path[:0] = [{str(SCRIPTS)!r}, {str(ROOT)!r}]; "
     "runpy.run_path('traced.py', run_name='__main__')"
 )
-TRACED = [PYTHON, "-c", CODE]
+TRACED: list[str | Path] = [PYTHON, "-c", CODE]
 
 
 def traces_of(run: Run) -> dict[str, Any]:

@@ -1,5 +1,6 @@
 """Start the recording inside a program, then run the ``sitecustomize`` that this one hides."""
 
+import os
 import sys
 
 
@@ -13,19 +14,18 @@ def _start() -> None:
 
 
 def _run_hidden() -> None:
-    """Load the next ``sitecustomize`` on the path; its errors are reported by Python as usual."""
-    import os
-    from importlib.machinery import PathFinder
-    from importlib.util import module_from_spec
-
+    """Import the next ``sitecustomize`` on the path; its errors are reported by Python as usual."""
     own = os.path.dirname(os.path.abspath(__file__))
-    rest = [entry for entry in sys.path if os.path.abspath(entry) != own]
-    spec = PathFinder.find_spec("sitecustomize", rest)
-    if spec is None or spec.loader is None:
-        return
-    hidden = module_from_spec(spec)
-    sys.modules["sitecustomize"] = hidden
-    spec.loader.exec_module(hidden)
+    path, mine = list(sys.path), sys.modules.pop("sitecustomize")
+    sys.path[:] = [entry for entry in path if os.path.abspath(entry) != own]
+    try:
+        import sitecustomize  # noqa: F401 - the other one
+    except ImportError as error:
+        if error.name != "sitecustomize":
+            raise
+        sys.modules["sitecustomize"] = mine
+    finally:
+        sys.path[:0] = [entry for entry in path if os.path.abspath(entry) == own]
 
 
 _start()

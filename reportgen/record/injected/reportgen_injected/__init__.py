@@ -6,12 +6,13 @@ Nothing is imported and nothing is written before.
 
 from __future__ import annotations
 
-from types import ModuleType
-from typing import TYPE_CHECKING, Any, Callable, Optional
-
 from .settings import Settings, read_settings
 
+TYPE_CHECKING = False  # typing itself takes 6 ms of the program's start
 if TYPE_CHECKING:
+    from types import ModuleType
+    from typing import Any, Callable, Optional
+
     from .recorder import Recorder
     from .trainers import TrainerMarks
 
@@ -45,11 +46,6 @@ def start(settings: Optional[Settings] = None) -> bool:
     settings = settings or read_settings()
     if settings is None or _Session.settings is not None:
         return False
-    if settings.is_foreign:
-        from .output import Output
-
-        Output(settings).report("other_machine", "environment", "", "")
-        return False
     _Session.settings = settings
     if _Session.recorder is not None:  # the hooks are there since an earlier recording
         _Session.recorder.restart(settings)
@@ -77,6 +73,9 @@ def active() -> Optional[Recorder]:
     if _Session.settings is None:
         return None
     if _Session.recorder is None:
+        if _Session.settings.is_foreign():
+            _report_foreign()
+            return None
         from .recorder import Recorder
 
         _Session.recorder = Recorder(_Session.settings)
@@ -126,6 +125,15 @@ def _installer(name: str) -> Callable[[ModuleType], object]:
             own.fence(name)(_install)(name, module)
 
     return install
+
+
+def _report_foreign() -> None:
+    """Say that another machine's recording has reached this process; it cannot be aligned."""
+    from .output import Output
+
+    settings, _Session.settings = _Session.settings, None
+    if settings is not None:
+        Output(settings).report("other_machine", "environment", "", "")
 
 
 def _report_start(error: Exception) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import sys
 import threading
 import time
@@ -14,6 +15,7 @@ from .output import Event
 
 Item = TypeVar("Item")
 ANNOTATION = "annotation"
+_NUMBERS = itertools.count()
 now_ns = time.monotonic_ns
 
 
@@ -77,11 +79,11 @@ class _Loop:
 class Range:
     """One run of a named range."""
 
-    __slots__ = ("_name", "_own", "_profiled", "_start_ns")
+    __slots__ = ("_name", "_number", "_own", "_profiled", "_start_ns")
 
     def __init__(self, name: str) -> None:
         self._own: Any = active()
-        self._name, self._profiled, self._start_ns = name, None, 0
+        self._name, self._profiled, self._start_ns, self._number = name, None, 0, 0
 
     def begin(self) -> Range:
         """Begin the range, in a trace too if one is taken; return it."""
@@ -91,7 +93,8 @@ class Range:
 
     def _begin(self) -> None:
         self._profiled = _profiled_range(self._name)
-        self._own.open_ranges[id(self)] = self._name
+        self._number = next(_NUMBERS)
+        self._own.open_ranges[self._number] = self._name
         self._start_ns = now_ns()
 
     def end(self) -> None:
@@ -103,7 +106,7 @@ class Range:
         end_ns, own = now_ns(), self._own
         if self._profiled is not None:
             self._profiled.__exit__(None, None, None)
-        if own.open_ranges.pop(id(self), None) is not None:  # a fork and a new recording clear them
+        if own.open_ranges.pop(self._number, None) is not None:
             more = f'"tid": {threading.get_native_id()}'
             step = own.steps.n_steps
             own.add(Event(ANNOTATION, self._name, self._start_ns, end_ns, step, more))

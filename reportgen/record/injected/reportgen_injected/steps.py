@@ -1,9 +1,9 @@
 """From marks to steps: where a training step begins and ends, whoever says so.
 
 Marks come from loaders, modules, optimizers, trainers and the program itself. The best source that
-a process has counts (docs/record.md, Steps). A step begins when its first batch has arrived, or
-with its first forward pass, and ends with its last optimizer step; what lies between steps
-(waiting for data, evaluation, logging) is between them in the files too.
+a process has counts (docs/record.md, Steps and where they come from). A step begins when its first
+batch has arrived, or with its first forward pass, and ends with its last optimizer step; what lies
+between steps (waiting for data, evaluation, logging) is between them in the files too.
 """
 
 from __future__ import annotations
