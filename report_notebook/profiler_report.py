@@ -377,6 +377,23 @@ views.section(report, "step-durations")
 # ```
 
 # %% [markdown] tags=["notebook-only"]
+# ## Long pauses
+#
+# Times in which training stood still for far longer than between other steps, and what the host did
+# meanwhile. Pauses that come back in a rhythm are in the section on periodic slow steps.
+
+# %%
+views.section(report, "long-pauses")
+
+# %% [markdown] tags=["notebook-only", "try-this"]
+# **Try this**: the pauses, the longest first.
+#
+# ```python
+# pauses = views.frame(report, "LongPause", "pauses")
+# pauses.sort_values("duration_s", ascending=False).head(10)
+# ```
+
+# %% [markdown] tags=["notebook-only"]
 # ## Periodic slow steps
 #
 # Slow steps, and pauses between steps, that come back every so many steps or seconds: checkpoints,
