@@ -386,11 +386,10 @@ views.section(report, "step-durations")
 views.section(report, "long-pauses")
 
 # %% [markdown] tags=["notebook-only", "try-this"]
-# **Try this**: the pauses, the longest first.
+# **Try this**: how many pauses there were, and what they cost.
 #
 # ```python
-# pauses = views.frame(report, "LongPause", "pauses")
-# pauses.sort_values("duration_s", ascending=False).head(10)
+# report.results["LongPause"].metrics
 # ```
 
 # %% [markdown] tags=["notebook-only"]
