@@ -29,6 +29,9 @@ LEAST_COPY_BYTES = 65_536
 """A smaller copy is a number that is read back: the wait is the cost, not the copy."""
 SMALL_NS = 10 * NS_PER_US
 """A shorter kernel cannot hide the next launch, which costs the framework 5 to 20 µs."""
+BRIDGE_NS = 20 * NS_PER_US
+"""A kernel that is no longer than its launch may cost stands between small ones without ending
+their row, if at least half of the row are small."""
 LEAST_RUN = 3
 """So many small kernels in a row are worth fusing."""
 KEPT_BY_FUSION = 0.5
@@ -225,15 +228,19 @@ def _small(trace: RankTrace, track: Track, once: Union) -> tuple[Change, int]:
     order = rows[np.argsort(ops.launch[rows], kind="stable")]
     launch = ops.launch[order]
     is_alone = np.bincount(launch, minlength=calls.start_ns.size)[launch] == 1
-    is_small = is_alone & (ops.kind[order] == GpuKind.KERNEL) & (ops.duration_ns[order] < SMALL_NS)
-    edges = np.flatnonzero(np.diff(np.concatenate(([0], is_small.astype(np.int8), [0]))))
+    is_kernel = is_alone & (ops.kind[order] == GpuKind.KERNEL)
+    is_small = is_kernel & (ops.duration_ns[order] < SMALL_NS)
+    is_in_row = is_kernel & (ops.duration_ns[order] < BRIDGE_NS)
+    edges = np.flatnonzero(np.diff(np.concatenate(([0], is_in_row.astype(np.int8), [0]))))
     first, after = edges[::2], edges[1::2]
-    is_long = after - first >= LEAST_RUN
+    so_far = np.concatenate(([0], np.cumsum(is_small)))
+    n_small = so_far[after] - so_far[first]
+    is_long = (n_small >= LEAST_RUN) & (2 * n_small >= after - first)
     first, after = first[is_long], after[is_long]
     in_run = np.zeros(order.size + 1, dtype=np.int64)
     np.add.at(in_run, first, 1)
     np.add.at(in_run, after, -1)
-    is_run = np.cumsum(in_run[:-1]) > 0
+    is_run = (np.cumsum(in_run[:-1]) > 0) & is_small
     length_ns = track.length_ns.copy()
     here = np.isin(track.rows, order[is_run])
     length_ns[here] = (length_ns[here] * KEPT_BY_FUSION).astype(np.int64)
@@ -246,7 +253,7 @@ def _first_use(trace: RankTrace, track: Track) -> Union:
     """Return when kernels were loaded, compiled or chosen before they first ran."""
     ops, calls, slices = trace.gpu_ops, trace.calls, trace.slices
     _, first = np.unique(ops.name, return_index=True)
-    launches = ops.launch[first]
+    launches = ops.launch[first[ops.kind[first] == GpuKind.KERNEL]]
     launches = launches[launches != NONE]
     every = np.unique(ops.launch[ops.launch != NONE])
     usual_ns = float(np.median(calls.duration_ns[every])) if every.size else 0.0

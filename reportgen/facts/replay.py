@@ -26,7 +26,7 @@ from reportgen.facts.device_busy import (
     rows_named,
     windows_of,
 )
-from reportgen.facts.intervals import Union, covered_each, join
+from reportgen.facts.intervals import ROUNDING_NS, Union, covered_each, join
 from reportgen.profile.memo import fact
 from reportgen.profile.trace import RankTrace
 from reportgen.profile.trace_tables import NONE, GpuKind, Times
@@ -171,7 +171,8 @@ def _waits(trace: RankTrace, rows: Places) -> tuple[Places, Places]:
     waits = np.flatnonzero(is_wait)
     # Of calls inside each other, or on two threads at once, the first is the wait.
     reach_ns = np.maximum.accumulate(calls.end_ns[waits])
-    is_first = np.concatenate(([True], calls.start_ns[waits][1:] >= reach_ns[:-1]))[: waits.size]
+    follows = calls.start_ns[waits][1:] >= reach_ns[:-1] - ROUNDING_NS
+    is_first = np.concatenate(([True], follows))[: waits.size]
     waits = waits[is_first]
     last = np.searchsorted(end_ns, calls.end_ns[waits], side="right") - 1
     return waits, np.where(last >= 0, by_end[last], NONE)
