@@ -67,7 +67,7 @@ def examine(order: Order, *, keep: Path | None = None) -> Result:
     began_s = time.perf_counter()
     job = make(order)
     with tempfile.TemporaryDirectory() as temporary:
-        folder = (keep or Path(temporary)) / order.name
+        folder = (keep or Path(temporary)) / job.truth.name
         write_recording(job.recording, seed=order.seed, root=folder / "profiler-output")
         if keep:
             text = json.dumps(job.truth.as_json(), indent=2)
