@@ -5,9 +5,11 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 WORKERS ?= auto
 FUZZ_SECONDS ?= 60
+SEED ?= 1
+JOBS ?= 280
 FUZZ_SEED ?= $(shell date +%s)
 
-.PHONY: report test check lint types fuzz notebook bench samples screenshots clean
+.PHONY: report test check lint types fuzz notebook bench exam exam-short samples screenshots clean
 
 report: $(STAMP)  ## build the report of the sample job into report/
 	@mkdir -p report
@@ -36,6 +38,12 @@ notebook: $(STAMP)  ## build report_notebook/profiler_report.ipynb from profiler
 
 bench: $(STAMP)  ## measure against the incumbents, side by side
 	$(BIN)/python benchmarks/run.py
+
+exam: $(STAMP)  ## generate JOBS jobs with known faults from SEED, and mark what the report says
+	$(BIN)/python -m benchmarks.exam --seed $(SEED) --jobs $(JOBS)
+
+exam-short: $(STAMP)  ## the same with 40 jobs
+	$(BIN)/python -m benchmarks.exam --seed $(SEED) --jobs 40
 
 samples: $(STAMP)
 	$(BIN)/python -m sample_data.make

@@ -17,7 +17,7 @@ from pathlib import Path
 from benchmarks.exam.analyse import Answer, analyse
 from benchmarks.exam.job import Order
 from benchmarks.exam.marks import Result, mark
-from benchmarks.exam.plan import DEFAULT_JOBS, FAMILIES, is_held_back, orders_of
+from benchmarks.exam.plan import DEFAULT_JOBS, FAMILIES, is_held_back, make, orders_of
 from benchmarks.exam.recording import write_recording
 from benchmarks.exam.tables import misses, report_of
 
@@ -65,7 +65,7 @@ def run(orders: Sequence[Order], *, keep: Path | None = None, processes: int = 1
 def examine(order: Order, *, keep: Path | None = None) -> Result:
     """Make, analyse and mark one job; its folder is kept below ``keep`` with its ``truth.json``."""
     began_s = time.perf_counter()
-    job = FAMILIES[order.family](order)
+    job = make(order)
     with tempfile.TemporaryDirectory() as temporary:
         folder = (keep or Path(temporary)) / order.name
         write_recording(job.recording, seed=order.seed, root=folder / "profiler-output")

@@ -28,7 +28,7 @@ class Coverage:
         """Return the weighted seconds before each instant."""
         if not self._edges_s.size:
             return np.zeros(np.shape(at_s))
-        return np.interp(at_s, self._edges_s, self._total)
+        return np.asarray(np.interp(at_s, self._edges_s, self._total))
 
     def mean(self, at_s: Floats, interval_s: float) -> Floats:
         """Return the mean weight in the interval that ends at each instant."""

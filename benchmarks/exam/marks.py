@@ -18,7 +18,7 @@ _WORDS = {
     Cause.UNPINNED_MEMORY: r"pin_memory|pinned",
     Cause.WORK_BETWEEN_STEPS: r"between (the )?steps|logging|metrics|synchron|\.item|callback",
     Cause.LONG_START: r"start|download|compil|before (its|the|training)",
-    Cause.RANDOM_SLOW_STEPS: r"slow(est)? steps|outlier|those steps|what ran|garbage|at these times",
+    Cause.RANDOM_SLOW_STEPS: r"slow(est)? steps|outlier|those steps|what ran|these times",
     Cause.PERIODIC_SLOW_STEPS: r"every|period|callback|checkpoint|rhythm",
     Cause.SLOWING_DOWN: r"grow|slower|accumulat|drift|leak|throttl",
     Cause.LONG_PAUSE: r"pause|stall|stopped|waited|interrupt|hung|checkpoint|between",
@@ -30,6 +30,8 @@ _WORDS = {
     Cause.GPU_IMBALANCE: r"evenly|balance|Distributed|share",
     Cause.MEMORY_GROWTH: r"memory|leak|tensor|history|detach",
 }
+_AT_TIMES = {Cause.RANDOM_SLOW_STEPS, Cause.PERIODIC_SLOW_STEPS}
+"""Causes that act now and then: a finding may point to some of these times."""
 _LEAST_OVERLAP = 0.5
 _MOST_LENGTH = 3.0
 _SLACK_S = 5.0
@@ -116,7 +118,8 @@ def _is_place_right(planted: Planted, told: Told) -> bool:
     if EVERYWHERE in planted.places:
         return True
     node, device = told.node or "", told.device or ""
-    said = {f"{node}/{device}", device} if device else {node}
+    devices = [name.strip() for name in device.split(",") if name.strip()]
+    said = {name for each in devices for name in (f"{node}/{each}", each)} or {node}
     return bool(said & set(planted.places)) or any(
         place in told.title for place in planted.places if "/" not in place and device == ""
     )
@@ -134,6 +137,8 @@ def _is_time_right(truth: Truth, planted: Planted, told: Told) -> bool:
         return is_whole
     start_s, end_s = told.start_s - truth.start_unix_s, told.end_s - truth.start_unix_s
     overlap_s = min(end_s, planted.end_s + 1) - max(start_s, planted.start_s - 1)
+    if planted.cause in _AT_TIMES and overlap_s > 0:
+        return overlap_s >= _LEAST_OVERLAP * (end_s - start_s)
     covers = overlap_s >= _LEAST_OVERLAP * length_s
     return covers and (is_whole or end_s - start_s <= _MOST_LENGTH * length_s + _SLACK_S)
 

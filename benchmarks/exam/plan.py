@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 import numpy as np
 
 from benchmarks.exam.causes import Cause
+from benchmarks.exam.fluid_model.make import draft as fluid_draft
 from benchmarks.exam.job import Job, Order
+from benchmarks.exam.making import Drafter, make_job
 from benchmarks.exam.queue_model.healthy import HEALTHY
-from benchmarks.exam.queue_model.make import make_job as make_queue_job
+from benchmarks.exam.queue_model.make import draft as queue_draft
 
 DEFAULT_JOBS = 280
 HEALTHY_RATIO = 0.38
@@ -17,7 +19,7 @@ PAIRS_RATIO = 0.12
 HELD_BACK = 3
 """Every third seed is held back: nobody who works on the rules looks at its jobs."""
 
-FAMILIES: Mapping[str, Callable[[Order], Job]] = {"queue": make_queue_job}
+FAMILIES: Mapping[str, Drafter] = {"queue": queue_draft, "fluid": fluid_draft}
 _SHARES = ((0.03, 0.05), (0.05, 0.12), (0.12, 0.3), (0.3, 0.8))
 _PAIRS = (
     (Cause.WORK_BETWEEN_STEPS, Cause.PERIODIC_SLOW_STEPS),
@@ -33,6 +35,11 @@ _PAIRS = (
     (Cause.LONG_START, Cause.SLOW_WORKER),
     (Cause.GPU_IDLE, Cause.IO_WAIT),
 )
+
+
+def make(order: Order) -> Job:
+    """Make the job of an order."""
+    return make_job(order, FAMILIES[order.family])
 
 
 def is_held_back(seed: int) -> bool:

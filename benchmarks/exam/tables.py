@@ -12,10 +12,7 @@ from benchmarks.exam.marks import Mark, Result, is_counted
 from benchmarks.exam.truth import SIZES, UNSIZED
 
 _TOO_LOW = -0.03
-_HEAD = (
-    "| {first} | faults | named | first | place | time | advice | estimates | too low | median off |\n"
-    "|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|"
-)
+_COLUMNS = ("faults", "named", "first", "place", "time", "advice", "estimates", "too low")
 
 
 def report_of(results: Sequence[Result]) -> str:
@@ -64,7 +61,8 @@ def _grouped(
 
 def _table(first: str, groups: Iterable[tuple[str, Sequence[Mark]]]) -> str:
     rows = [_row(name, marks) for name, marks in groups if marks]
-    return "\n".join([_HEAD.format(first=first), *rows])
+    head = f"| {' | '.join((first, *_COLUMNS, 'median off'))} |"
+    return "\n".join([head, f"|---{'|---:' * (len(_COLUMNS) + 1)}|", *rows])
 
 
 def _row(name: str, marks: Sequence[Mark]) -> str:
@@ -151,8 +149,7 @@ def _miss(result: Result) -> list[str]:
             f"{planted.start_s:.0f}-{planted.end_s:.0f} s: "
             f"{', '.join(wrong) or 'right'}; error {_share(mark.error_ratio)}"
         )
-    for rule in result.answer.failed_rules:
-        lines.append(f"  RULE BROKE: {rule}")
+    lines += [f"  RULE BROKE: {rule}" for rule in result.answer.failed_rules]
     lines += [
         f"    {told.severity:8} {told.id:9} {told.cause or '-':20} {_share(told.share_ratio):>7}  "
         f"{told.node or ''} {told.device or ''}  {told.title}"

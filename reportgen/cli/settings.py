@@ -14,12 +14,8 @@ FORMATS = ("html", "ipynb", "md")
 PRICE = "GPUTimeBudget.usd_per_gpu_hour"
 _RULES_WITH_TOP = ("KernelTime", "KernelPrecision", "OperatorTime", "LaunchLatency", "Annotations")
 _RULES_WITH_COMMUNICATION = (
-    "GPUActivity",
-    "KernelTime",
-    "KernelPrecision",
-    "Collectives",
-    "GPUTimeBudget",
-)
+    "GPUActivity", "KernelTime", "KernelPrecision", "Collectives", "GPUTimeBudget",
+)  # fmt: skip
 
 
 class FormatsType(click.ParamType[frozenset[str]]):

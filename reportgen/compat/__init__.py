@@ -32,25 +32,9 @@ from reportgen.compat.readers import (
 from reportgen.compat.training_job import TrainingJob
 
 __all__ = [
-    "Heatmap",
-    "LocalAlgorithmMetricsReader",
-    "LocalSystemMetricsReader",
-    "Metrics",
-    "MetricsHistogram",
-    "PT_dataloader_analysis",
-    "PandasFrame",
-    "PandasFrameAnalysis",
-    "PyinstrumentAnalysis",
-    "PythonProfileModes",
-    "Resource",
-    "S3AlgorithmMetricsReader",
-    "S3SystemMetricsReader",
-    "StatsBy",
-    "StepHistogram",
-    "StepPhase",
-    "StepTimelineChart",
-    "TimelineCharts",
-    "TrainingJob",
-    "cProfileAnalysis",
-    "cProfileStats",
-]
+    "Heatmap", "LocalAlgorithmMetricsReader", "LocalSystemMetricsReader", "Metrics",
+    "MetricsHistogram", "PT_dataloader_analysis", "PandasFrame", "PandasFrameAnalysis",
+    "PyinstrumentAnalysis", "PythonProfileModes", "Resource", "S3AlgorithmMetricsReader",
+    "S3SystemMetricsReader", "StatsBy", "StepHistogram", "StepPhase", "StepTimelineChart",
+    "TimelineCharts", "TrainingJob", "cProfileAnalysis", "cProfileStats",
+]  # fmt: skip

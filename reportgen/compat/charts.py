@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from reportgen.compat.patterns import anywhere
+from reportgen.compat.arguments import anywhere
 from reportgen.compat.readers import MetricsReader
 from reportgen.explore import Job, charts, selections
 from reportgen.explore.selection import rows_named

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from reportgen.compat.arguments import anywhere, time_ns, time_text
 from reportgen.compat.pandas_frame import PandasFrame
-from reportgen.compat.patterns import anywhere
-from reportgen.compat.times import time_ns, time_text
 from reportgen.explore import charts, loading
 
 if TYPE_CHECKING:

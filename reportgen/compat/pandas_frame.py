@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from reportgen.compat.patterns import anywhere
-from reportgen.compat.times import time_ns
+from reportgen.compat.arguments import anywhere, time_ns
 from reportgen.explore import Job, Moments, at_moments, functions_at, in_intervals, phases_at
 from reportgen.explore.frames import join_frames
 from reportgen.explore.selection import rows_named

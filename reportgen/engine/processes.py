@@ -8,9 +8,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from reportgen.engine.executor import Item, Result
+from reportgen.engine.executor import MAX_THREADS, Item, LocalExecutor, Result
 from reportgen.engine.helper import HelperError, run_in_helper
-from reportgen.engine.local import MAX_THREADS, LocalExecutor
 from reportgen.errors import ReportgenError
 
 
@@ -25,12 +24,9 @@ class ProcessExecutor:
     max_processes: int | None = None
 
     def map(self, fn: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
-        """Return ``[fn(item) for item in items]``, in that order.
+        """Return ``[fn(item) for item in items]``, in that order; raise where a process was killed.
 
         Edge cases: a function or an item that cannot travel is worked on in this process.
-
-        Raises:
-            ReportgenError: a process was killed.
         """
         limit = self.max_processes or min(os.cpu_count() or 1, MAX_THREADS)
         threads = LocalExecutor(max_threads=limit)

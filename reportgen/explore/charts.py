@@ -35,14 +35,9 @@ if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
 __all__ = [
-    "comparison_info",
-    "duration_histogram_info",
-    "figure",
-    "heatmap_info",
-    "step_histogram_info",
-    "utilization_histogram_info",
-    "window_info",
-]
+    "comparison_info", "duration_histogram_info", "figure", "heatmap_info", "step_histogram_info",
+    "utilization_histogram_info", "window_info",
+]  # fmt: skip
 
 Info = Exhibit | WindowPlot | Comparison
 

@@ -20,15 +20,8 @@ from reportgen.units import NS_PER_US
 if TYPE_CHECKING:
     import pandas as pd
 
-SYSTEM_COLUMNS = (
-    "timestamp",
-    "timestamp_us",
-    "value",
-    "system_metric",
-    "dimension",
-    "nodeID",
-    "type",
-)
+_SYSTEM = "timestamp timestamp_us value system_metric dimension nodeID type"
+SYSTEM_COLUMNS = tuple(_SYSTEM.split())
 _TIMES = ("start_time", "end_time", "start_time_us", "end_time_us")
 _EVENT = ("pid", "framework_metric", "step")
 _LOADER = ("worker_id", "num_workers", "pin_memory")

@@ -61,7 +61,8 @@ class PythonProfiles:
             for path, key in named
             if key is not None and not key.is_page
         ]
-        self.all = tuple(sorted(found, key=_order))
+        order = attrgetter("node", "interval.start.time_us", "interval.end.time_us", "path")
+        self.all = tuple(sorted(found, key=order))
 
     def table(self) -> pd.DataFrame:
         """Return one row per profile: who, which node, from when to when (µs UTC)."""
@@ -116,16 +117,12 @@ class PythonProfiles:
         start_us, end_us = (
             rows[name].to_numpy() + origin_us for name in ("start_time_us", "end_time_us")
         )
-        return tuple(
-            item
-            for item in self.select(profiler="cprofile")
-            if bool(
-                np.any(
-                    (start_us <= item.interval.end.time_us)
-                    & (end_us >= item.interval.start.time_us)
-                )
-            )
-        )
+
+        def overlaps(item: SelectedProfile) -> bool:
+            first_us, last_us = item.interval.start.time_us, item.interval.end.time_us
+            return bool(np.any((start_us <= last_us) & (end_us >= first_us)))
+
+        return tuple(filter(overlaps, self.select(profiler="cprofile")))
 
     def functions(
         self, profiles: Sequence[SelectedProfile] | None = None
@@ -188,10 +185,6 @@ def describe_own_time(functions: pd.DataFrame, *, n: int = 3) -> str:
         for row in top_functions(functions, by="own_s", n=n).itertuples()
     )
     return f"Most time of their own in the Python profiles of this window took {named}."
-
-
-def _order(item: SelectedProfile) -> tuple[str, int, int, str]:
-    return item.node, item.interval.start.time_us, item.interval.end.time_us, item.path
 
 
 def _in_steps(interval: ProfileInterval, steps: tuple[int, int] | None) -> bool:

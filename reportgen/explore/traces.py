@@ -55,14 +55,13 @@ def trace_spans(trace: RankTrace) -> SpanTable:
     devices = np.unique(trace.gpu_ops.device).tolist()
     phases += [f"gpu_functions-dev:{device}" for device in devices]
     names, steps = (*trace.names, STEP), step_rows(trace)
-    rows = _joined(
-        [
-            _host_slices(trace, steps, phases),
-            _host_calls(trace, steps, phases.index(_CALLS)),
-            _gpu_ops(trace, steps, len(phases) - len(devices)),
-            *([] if steps is None else [_steps(trace, steps, phases.index(STEP))]),
-        ]
-    )
+    parts = [
+        _host_slices(trace, steps, phases),
+        _host_calls(trace, steps, phases.index(_CALLS)),
+        _gpu_ops(trace, steps, len(phases) - len(devices)),
+        *([] if steps is None else [_steps(trace, steps, phases.index(STEP))]),
+    ]
+    rows = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
     order = np.lexsort((rows["name"], rows["phase"], rows["end_ns"], rows["start_ns"]))
     rows = {name: values[order] for name, values in rows.items()}
     n_rows = order.size
@@ -163,7 +162,3 @@ def _threads(trace: RankTrace, thread: NDArray[np.int32]) -> _Columns:
 
 def _whole(text: str) -> int:
     return int(text) if text.isdecimal() and len(text) < 19 else -1
-
-
-def _joined(parts: list[_Columns]) -> _Columns:
-    return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}

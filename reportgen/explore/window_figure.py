@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from reportgen.views import theme
-from reportgen.views.charts.layout import Figure, axis, axis_name, layout
+from reportgen.views.charts.layout import Figure, axis, axis_name, layout, vertical_line
 from reportgen.views.color_roles import inks
 from reportgen.views.values import plot_label, unique_labels
 
@@ -177,20 +177,10 @@ def comparison_figure(comparison: Comparison) -> Figure:
 
 def nothing_figure(title: str) -> Figure:
     """Return a chart that says that nothing was recorded which it could show."""
-    hidden = {"visible": False}
-    return {
-        "data": [],
-        "layout": layout(
-            title=_title(title),
-            height=_FRAME_PX + 2 * _BAR_PX,
-            margin=_MARGIN,
-            xaxis=hidden,
-            yaxis=hidden,
-            annotations=[
-                {"text": "Nothing was recorded that this chart shows.", "showarrow": False}
-            ],
-        ),
-    }
+    parts = {key: {"visible": False} for key in ("xaxis", "yaxis")}
+    note = {"text": "Nothing was recorded that this chart shows.", "showarrow": False}
+    frame = {"title": _title(title), "height": _FRAME_PX + 2 * _BAR_PX, "margin": _MARGIN}
+    return {"data": [], "layout": layout(**frame, **parts, annotations=[note])}
 
 
 def _domains(heights: Sequence[float]) -> list[list[float]]:
@@ -230,18 +220,8 @@ def _labels(lanes: Sequence[WindowLane]) -> list[str]:
 
 
 def _marker(time_ms: float) -> dict[str, Any]:
-    return {
-        "type": "line",
-        "xref": "x",
-        "yref": "paper",
-        "x0": time_ms,
-        "x1": time_ms,
-        "y0": 0,
-        "y1": 1,
-        "line": {"color": theme.shade("step", 0), "width": 1, "dash": "dot"},
-        "opacity": _STEP_ALPHA,
-        "layer": "below",
-    }
+    style = {"color": theme.shade("step", 0), "width": 1, "dash": "dot"}
+    return {**vertical_line(time_ms, 1, style), "opacity": _STEP_ALPHA}
 
 
 def _title(title: str, remark: str = "") -> dict[str, Any]:

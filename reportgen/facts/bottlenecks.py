@@ -121,11 +121,7 @@ def bottlenecks_of(
 ) -> Bottlenecks:
     """Find the ticks of a node with an idle GPU and a hot core, both in the same tick.
 
-    Args:
-        part: the node.
-        kind: the series of its cores.
-        gpu_below: a GPU below this idles.
-        hot_above: a core above this is hot.
+    A GPU below ``gpu_below`` idles; a core above ``hot_above`` in its series ``kind`` is hot.
     """
     system, spans = part.system, part.spans
     low, hot = low_gpus(system, below=gpu_below), hot_cores(system, kind, above=hot_above)
@@ -191,9 +187,8 @@ def minutes_above(job: Bottlenecks, *, share_pct: float, patience: int) -> tuple
     """Judge the growing share of bottlenecks at the end of each minute (docs/rules.md).
 
     Returns:
-        In how many minutes more than ``patience`` ticks had been seen of which more than
-        ``share_pct`` were bottlenecks; and the largest share of such a minute in 0-100, 0 when
-        there were never enough ticks.
+        In how many minutes, after more than ``patience`` ticks, more than ``share_pct`` of them
+        were bottlenecks; and the largest share of such a minute in 0-100, 0 without one.
     """
     minutes = sorted(job.ticks_by_minute)
     ticks = np.cumsum([job.ticks_by_minute[minute] for minute in minutes], dtype=np.int64)

@@ -82,11 +82,7 @@ _W = TypeVar("_W", bound=_OfWindow)
 def windows_of(trace: RankTrace) -> tuple[Window, ...]:
     """Return the windows of a rank: ``gpu``, then ``steps`` where steps were recorded.
 
-    ``gpu`` is from the first start to the last end of a GPU operation. ``steps`` is from the
-    start of the first step to the end of the last, or to the end of the last GPU operation that
-    was launched inside (docs/definitions.md, Windows).
-
-    Edge cases: none without GPU operations.
+    Their ends stand in docs/definitions.md, Windows; there is none without GPU operations.
     """
     ops, steps = trace.gpu_ops, trace.steps
     if ops.start_ns.size == 0:
@@ -139,12 +135,9 @@ def own_clock_ns(trace: RankTrace) -> int:
 
 
 def rows_named(trace: RankTrace, codes: Codes, fits: Callable[[str], object]) -> Mask:
-    """Return an (n,) mask of the rows whose name fits.
+    """Return an (n,) mask of the rows whose name, by its code, fits.
 
-    Args:
-        trace: the rank, for its names.
-        codes: (n,) int32 codes into them.
-        fits: called with a name, such as the ``search`` of a pattern.
+    ``fits`` is called with a name, such as the ``search`` of a pattern.
     """
     fitting = np.zeros(len(trace.names), dtype=bool)
     for code in np.flatnonzero(np.bincount(codes)).tolist():  # of few of all names, mostly
@@ -204,9 +197,7 @@ class DeviceTime:
 def is_communication(name: str, also: str | None = None) -> bool:
     """Return whether a kernel exchanges data with other GPUs, by its name.
 
-    Args:
-        name: the kernel's.
-        also: what finds further names of communication, a regular expression.
+    ``also`` finds further names of communication, a regular expression.
 
     Example:
         >>> is_communication("ncclDevKernel_AllReduce_Sum_bf16_RING_LL(ncclDevKernelArgs)")
@@ -221,10 +212,7 @@ def is_communication(name: str, also: str | None = None) -> bool:
 
 @fact
 def communication_rows(trace: RankTrace, also: str | None) -> Mask:
-    """Return an (n_ops,) mask of the communication kernels: by name, or by what they say.
-
-    ``also`` finds further names of communication, a regular expression.
-    """
+    """Return an (n_ops,) mask of the communication kernels: by name, or by what they say."""
     ops = trace.gpu_ops
     is_named = rows_named(trace, ops.name, lambda name: is_communication(name, also))
     return np.asarray((ops.kind == GpuKind.KERNEL) & (is_named | (ops.collective != NONE)))
@@ -232,7 +220,7 @@ def communication_rows(trace: RankTrace, also: str | None) -> Mask:
 
 @fact
 def unions_of(trace: RankTrace, also: str | None) -> tuple[DeviceUnions, ...]:
-    """Return the unions of each device, in order of device; ``also`` as above."""
+    """Return the unions of each device, in order of device."""
     ops = trace.gpu_ops
     is_kernel = ops.kind == GpuKind.KERNEL
     is_comm = communication_rows(trace, also)

@@ -118,10 +118,7 @@ def aws_histogram(values: Floats) -> Counts:
 
 
 def jensen_shannon(counts: Counts, other_counts: Counts) -> Floats:
-    """Return the Jensen-Shannon distance of histograms, row by row.
-
-    Args:
-        counts, other_counts: (..., n_bins) counts, each row with at least one sample.
+    """Return the Jensen-Shannon distance of histograms, (..., n_bins) counts each, row by row.
 
     Returns:
         (...) float64 in 0-0.8326: sqrt((KL(p, m) + KL(q, m)) / 2), natural logarithm; equals

@@ -16,12 +16,11 @@ from itertools import accumulate
 import numpy as np
 from numpy.typing import NDArray
 
+from reportgen.facts import device_busy
 from reportgen.facts.device_busy import (
-    SYNC_CALL,
     DeviceUnions,
     Mask,
     Window,
-    WindowKind,
     launch_end_ns,
     launch_start_ns,
     rows_named,
@@ -35,7 +34,6 @@ from reportgen.units import NS_PER_US
 SMALL_GAP_NS = 30 * NS_PER_US
 """A shorter rest is a gap between kernels, a longer one a wait; the default of HTA, Meta's library
 for such traces."""
-HOST_LATE = "host_late:"
 IN_LAUNCH_CALL = "in_launch_call"
 KERNEL_GAP = "kernel_gap"
 WAITING = "waiting"
@@ -46,14 +44,14 @@ TAIL = "tail"
 class HostCause(StrEnum):
     """Why the host was late, in the order in which the causes are tried."""
 
-    DATALOADER = "dataloader"
-    SYNC = "sync"
-    COPY = "copy"
-    OPTIMIZER = "optimizer"
-    AUTOGRAD = "autograd"
-    ALLOC = "alloc"
-    PYTHON = "python"
-    OTHER = "other"
+    DATALOADER = "host_late:dataloader"
+    SYNC = "host_late:sync"
+    COPY = "host_late:copy"
+    OPTIMIZER = "host_late:optimizer"
+    AUTOGRAD = "host_late:autograd"
+    ALLOC = "host_late:alloc"
+    PYTHON = "host_late:python"
+    OTHER = "host_late:other"
 
 
 # Names that PyTorch and the runtimes write
@@ -125,9 +123,7 @@ def gaps_in(trace: RankTrace, unions: DeviceUnions, window: Window) -> Gaps:
 def cut(gaps: Gaps, start_ns: Times, end_ns: Times) -> tuple[Gaps, NDArray[np.int64]]:
     """Return the parts of gaps inside some stretches of time, and the stretch of each part.
 
-    Args:
-        gaps: of one device.
-        start_ns, end_ns: (m,) int64, stretches in order that do not overlap.
+    The stretches, (m,) starts and ends, are in order and do not overlap.
     """
     first = np.searchsorted(end_ns, gaps.low_ns, side="right")
     n_each = np.maximum(np.searchsorted(start_ns, gaps.high_ns, side="left") - first, 0)
@@ -173,7 +169,7 @@ def totals_by_cause(causes: Mapping[str, Times], window: Window) -> dict[str, in
     return {
         cause: int(time_ns.sum())
         for cause, time_ns in causes.items()
-        if cause != TAIL or window.kind is WindowKind.STEPS or time_ns.any()
+        if cause != TAIL or window.kind is device_busy.WindowKind.STEPS or time_ns.any()
     }
 
 
@@ -184,7 +180,7 @@ def batch_waits(trace: RankTrace) -> Mask:
 
 
 def _host_late(trace: RankTrace, gaps: Gaps) -> dict[str, Times]:
-    late_ns = {f"{HOST_LATE}{cause}": np.zeros_like(gaps.low_ns) for cause in HostCause}
+    late_ns = {cause.value: np.zeros_like(gaps.low_ns) for cause in HostCause}
     for thread in np.unique(gaps.thread[gaps.thread != NONE]).tolist():
         own = gaps.thread == thread
         low_ns, high_ns = gaps.low_ns[own], gaps.call_ns[own]
@@ -204,7 +200,7 @@ def _busy_with(trace: RankTrace) -> dict[int, tuple[Union, ...]]:
     slices, calls, ops = trace.slices, trace.calls, trace.gpu_ops
     masks: tuple[tuple[HostSlices | HostCalls, Mask], ...] = (
         (slices, batch_waits(trace)),
-        (calls, rows_named(trace, calls.name, SYNC_CALL.search)),
+        (calls, rows_named(trace, calls.name, device_busy.SYNC_CALL.search)),
         (calls, rows_named(trace, calls.name, _COPY_CALL.search)),
         (slices, rows_named(trace, slices.name, _OPTIMIZER.search)),
         (slices, rows_named(trace, slices.name, _AUTOGRAD.search)),

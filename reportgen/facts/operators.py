@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +15,7 @@ from numpy.typing import NDArray
 from reportgen.facts.device_busy import communication_rows
 from reportgen.facts.intervals import ROUNDING_NS, innermost_at, nest
 from reportgen.facts.kernel_names import COMM, Precision, Reading, floating_type, read_computing
-from reportgen.merging import sum_by_key, sums_by_code
+from reportgen.merging import concat, merged, sum_by_key, sums_by_code
 from reportgen.profile.memo import fact
 from reportgen.profile.trace import RankTrace
 from reportgen.profile.trace_tables import NONE, GpuKind, SliceKind, Times
@@ -28,9 +29,8 @@ Key = tuple[str, ...]
 def launching_operators(trace: RankTrace) -> Rows:
     """Return the operator that launched each GPU operation.
 
-    Some versions write the number of the launch where the operator's should stand; there, where
-    there is no number, and where several operators have it, as of programs that follow each other
-    in one file, it is the innermost operator of the thread at the moment of the call.
+    Some versions write the number of the launch where the operator's should stand; there, without a
+    number, and where several operators have it, it is the innermost one around the call.
 
     Returns:
         (n_ops,) int64 rows of ``slices``; ``NONE`` where nothing tells it.
@@ -104,10 +104,7 @@ class KernelReading:
 
 @fact
 def kernel_readings(trace: RankTrace, also: str | None) -> tuple[KernelReading, ...]:
-    """Return what is known of each kernel of a rank, by its name and by operators' inputs.
-
-    ``also`` finds further names of communication, a regular expression.
-    """
+    """Return what is known of each kernel of a rank, by its name and by operators' inputs."""
     ops = trace.gpu_ops
     rows = np.flatnonzero(ops.kind == GpuKind.KERNEL)
     codes, place = np.unique(ops.name[rows], return_inverse=True)
@@ -133,9 +130,7 @@ def kernel_readings(trace: RankTrace, also: str | None) -> tuple[KernelReading, 
 def _by_precision(types: Sequence[Precision], spent_ns: Times) -> dict[Precision, int]:
     """Return ns by precision; where all launches that tell it agree, the others have it too.
 
-    Args:
-        types: (n,) the precision of each input type; that of an unknown one first.
-        spent_ns: (n,) int64 durations of one kernel by input type.
+    ``types`` and ``spent_ns`` are (n,): precision and durations of each input type.
     """
     totals = sum_by_key({types[at]: int(spent_ns[at])} for at in np.flatnonzero(spent_ns).tolist())
     known = [precision for precision in totals if precision is not Precision.UNKNOWN]
@@ -149,12 +144,15 @@ def _by_precision(types: Sequence[Precision], spent_ns: Times) -> dict[Precision
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DurationValues:
-    """The durations of a rank: place of the key, ascending, duration and count, (n,) each."""
+    """Distinct durations and their counts, (n,) each, key after key; ``merge`` joins ranks.
 
-    keys: tuple[Key, ...]
-    place: NDArray[np.int32]
-    duration_ns: Times
-    count: Counts
+    ``n_each`` is how many distinct durations each key has, (n_keys,).
+    """
+
+    keys: tuple[Key, ...] = merged(concat)
+    n_each: Counts = merged(np.concatenate)
+    duration_ns: Times = merged(np.concatenate)
+    count: Counts = merged(np.concatenate)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -196,28 +194,23 @@ def duration_values(
     names = list(known)
     return DurationValues(
         keys=tuple(names[item] for item in used),
-        place=at[first].astype(np.int32),
+        n_each=np.bincount(at[first], minlength=used.size),
         duration_ns=duration[first],
         count=np.diff(np.append(first, at.size)),
     )
 
 
-def join_ranks(ranks: Sequence[DurationValues]) -> list[DurationRow]:
-    """Return every key over all ranks, by total time, ties by key."""
-    places = {key: at for at, key in enumerate(sorted({k for rank in ranks for k in rank.keys}))}
-    if not places:
-        return []
-    place = np.concatenate(
-        [np.array([places[k] for k in rank.keys], dtype=np.int64)[rank.place] for rank in ranks]
-    )
-    duration = np.concatenate([rank.duration_ns for rank in ranks])
-    count = np.concatenate([rank.count for rank in ranks])
-    order = np.lexsort((duration, place))
-    place, duration, count = place[order], duration[order], count[order]
-    first = np.searchsorted(place, np.arange(len(places) + 1))
+def duration_rows(values: DurationValues) -> list[DurationRow]:
+    """Return a row per key, by total time, ties by key."""
+    places = {key: at for at, key in enumerate(sorted(set(values.keys)))}
+    of_key = np.array([places[key] for key in values.keys], dtype=np.int64)
+    place = np.repeat(of_key, values.n_each)
+    order = np.lexsort((values.duration_ns, place))
+    duration, count = values.duration_ns[order], values.count[order]
+    edges = np.searchsorted(place[order], np.arange(len(places) + 1)).tolist()
     rows = [
         _row(key, duration[low:high], count[low:high])
-        for key, low, high in zip(places, first[:-1], first[1:], strict=True)
+        for key, (low, high) in zip(places, pairwise(edges), strict=True)
     ]
     return sorted(rows, key=lambda row: (-row.sum_ns, row.key))
 

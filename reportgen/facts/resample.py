@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from reportgen.merging import merge, merged
 from reportgen.profile.system import Floats
 
 MAX_BUCKETS = 660
@@ -50,11 +51,11 @@ class TimeBuckets:
     """
 
     width_ns: int
-    index: Integers
-    low: Floats
-    high: Floats
-    total: Floats
-    count: Integers
+    index: Integers = merged(np.concatenate)
+    low: Floats = merged(np.concatenate)
+    high: Floats = merged(np.concatenate)
+    total: Floats = merged(np.concatenate)
+    count: Integers = merged(np.concatenate)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,15 +106,11 @@ def thin(time_ns: Integers, values: Floats, *, buckets: int = MAX_BUCKETS) -> Th
 
 
 def align(curves: Sequence[ThinCurve], *, cells: int) -> Aligned:
-    """Put curves on a grid of cells of equal time, keeping minimum and maximum.
-
-    Args:
-        curves: thinned curves, not all of them empty.
-        cells: the most cells to make where there is no gap.
+    """Put curves, not all of them empty, on a grid of cells of equal time.
 
     Returns:
-        The cells that any curve fills, and the first empty cell of each longer gap, so that a
-        line breaks there. A mean is that of the means of the buckets.
+        The cells that any curve fills, and the first empty cell of each longer gap, so that a line
+        breaks there. A mean is that of the means of the buckets.
     """
     filled = [curve for curve in curves if curve.time_ns.size]
     start_ns = min(int(curve.time_ns[0]) for curve in filled)
@@ -192,21 +189,17 @@ def lay_over(lines: Sequence[TimeBuckets]) -> Aligned:
     """Bring several lines to common instants: all buckets in which some line has a value."""
     width_ns = max((line.width_ns for line in lines), default=1)
     wide = [coarsen(line, width_ns) for line in lines]
-    parts = [line.index for line in wide]
-    index = np.unique(np.concatenate(parts)) if parts else np.empty(0, dtype=np.int64)
+    index = np.unique(np.concatenate([np.empty(0, np.int64), *(line.index for line in wide)]))
     return _side_by_side(wide, index, time_ns=index * width_ns)
 
 
 def join_lines(lines: Sequence[TimeBuckets]) -> TimeBuckets:
     """Return one line that holds the values of all of them."""
     width_ns = max(line.width_ns for line in lines)
-    wide = [coarsen(line, width_ns) for line in lines]
-    index = np.concatenate([line.index for line in wide])
-    order = np.argsort(index, kind="stable")
-    columns = {
-        name: np.concatenate([getattr(line, name) for line in wide])[order] for name in _REDUCERS
-    }
-    return _gather(index[order], width_ns, **columns)
+    every = merge([coarsen(line, width_ns) for line in lines])
+    order = np.argsort(every.index, kind="stable")
+    columns = {name: getattr(every, name)[order] for name in _REDUCERS}
+    return _gather(every.index[order], width_ns, **columns)
 
 
 def power_of_two(least: int) -> int:

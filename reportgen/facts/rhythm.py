@@ -75,13 +75,10 @@ def find_rhythm(
     least_period: float = 3.0,
     false_alarm_log10: float = FALSE_ALARM_LOG10,
 ) -> Rhythm | None:
-    """Return the rhythm that is least likely to be chance, ``None`` when all may be.
+    """Return the surest rhythm of some events, ``None`` when they may as well be random.
 
-    Args:
-        places: (n,) float64 ascending, no two within one place of each other.
-        length: how many places there are.
-        least_period: no shorter period is tried.
-        false_alarm_log10: how likely chance may be taken for a rhythm.
+    ``places`` are (n,) ascending in 0 … ``length``, no two within one place of each other; no
+    period below ``least_period`` is tried.
 
     Edge cases: fewer than ``LEAST_EVENTS`` events, or as many as half of the places: ``None``.
     """

@@ -177,12 +177,10 @@ def work_range(
     first, stop = 0, n_samples
     if loop_ns is not None:
         first, stop = np.searchsorted(time_ns, [loop_ns[0], loop_ns[1] + 1]).tolist()
-    else:
-        busy = np.flatnonzero(values >= idle_below)
-        if busy.size:
-            longest = EDGE_AT_MOST_RATIO * n_samples
-            first = int(busy[0]) if busy[0] <= longest else 0
-            stop = int(busy[-1]) + 1 if n_samples - 1 - busy[-1] <= longest else n_samples
+    elif (busy := np.flatnonzero(values >= idle_below)).size:
+        longest = EDGE_AT_MOST_RATIO * n_samples
+        first = int(busy[0]) if busy[0] <= longest else 0
+        stop = int(busy[-1]) + 1 if n_samples - 1 - busy[-1] <= longest else n_samples
     return WorkRange(first=first, stop=stop) if stop > first else WorkRange(first=0, stop=n_samples)
 
 

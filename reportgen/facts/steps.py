@@ -188,14 +188,13 @@ class Pace:
 class LaggingWorker:
     """A worker that computes longer than the others.
 
-    Workers that train one model wait for each other in every step, so their steps are equally
-    long. What a worker does before it waits is compared: the forward pass, which holds no
-    communication, or whole steps where few were recorded.
+    Workers that train one model wait for each other in every step. What a worker does before it
+    waits is compared: the forward pass, which holds no communication; whole steps where few were
+    recorded.
 
     Attributes:
         usual_ns: median over the other workers of their median.
-        extra_ns, extra_ratio: its time in total less that of the usual other worker, and the same
-            as a share of the loop.
+        extra_ns, extra_ratio: its time less that of the usual other worker; as a share of the loop.
         is_waited_for: whether the steps of all workers are equally long nonetheless.
     """
 

@@ -9,7 +9,7 @@ from enum import StrEnum
 import numpy as np
 from numpy.typing import NDArray
 
-from reportgen.facts.device_busy import launch_start_ns
+from reportgen.facts.device_busy import launch_start_ns, unions_of
 from reportgen.facts.intervals import covered_each, union_of
 from reportgen.profile.memo import fact
 from reportgen.profile.trace import RankTrace
@@ -41,6 +41,10 @@ class StepRows:
     Attributes:
         period_ns: to the start of the next step; that of the last step, or before a gap in the
             numbers, to its own end.
+        pace_ns: from when the GPUs were done with the step before to when they are done with this
+            one; of the first one, and after a gap in the numbers, from its start; that of the host
+            where a step launched nothing. The host may run ahead of the GPUs, so that its periods
+            swing while the GPUs keep their pace.
         gpu_busy_ns: union of the GPU operations launched in it, added up over devices.
         n_ops: GPU operations launched in it.
         busy_ratio: share of all periods in which a GPU operation ran, wherever it was launched;
@@ -51,6 +55,7 @@ class StepRows:
     number: NDArray[np.int64]
     start_ns: Times
     period_ns: Times
+    pace_ns: Times
     gpu_busy_ns: Times
     n_ops: NDArray[np.int64]
     busy_ratio: float
@@ -58,10 +63,7 @@ class StepRows:
 
 @fact
 def step_rows(trace: RankTrace) -> StepRows | None:
-    """Return the steps of a rank, ``None`` where nothing tells them.
-
-    Source: docs/definitions.md, Steps of a trace.
-    """
+    """Return the steps of a rank (docs/definitions.md), ``None`` where nothing tells them."""
     steps = trace.steps
     if steps.start_ns.size:
         return _rows(trace, StepSource.PROFILER, steps.number, steps.start_ns, steps.duration_ns)
@@ -78,7 +80,7 @@ def _numbered(trace: RankTrace) -> StepRows | None:
     if rows.size < 2:
         return None
     number = np.array([numbers[code] for code in trace.slices.name[rows].tolist()], dtype=np.int64)
-    return _of_slices(trace, StepSource.ANNOTATION, rows, number)
+    return _rows(trace, StepSource.ANNOTATION, number, *_times(trace, rows))
 
 
 def _by_optimizer(trace: RankTrace) -> StepRows | None:
@@ -107,7 +109,8 @@ def _repeated(trace: RankTrace) -> StepRows | None:
             best, best_ns = rows, spent_ns
     if not best.size:
         return None
-    return _of_slices(trace, StepSource.REPEATED, best, np.arange(best.size, dtype=np.int64))
+    number = np.arange(best.size, dtype=np.int64)
+    return _rows(trace, StepSource.REPEATED, number, *_times(trace, best))
 
 
 def _annotations(trace: RankTrace, codes: list[int]) -> NDArray[np.int64]:
@@ -115,16 +118,14 @@ def _annotations(trace: RankTrace, codes: list[int]) -> NDArray[np.int64]:
     return np.flatnonzero(is_annotation & np.isin(trace.slices.name, codes))
 
 
+def _times(trace: RankTrace, rows: NDArray[np.int64]) -> tuple[Times, Times]:
+    return trace.slices.start_ns[rows], trace.slices.duration_ns[rows]
+
+
 def _is_apart(trace: RankTrace, rows: NDArray[np.int64]) -> bool:
     """Return whether slices follow each other: nested ones are no steps."""
     start, end = trace.slices.start_ns[rows], trace.slices.end_ns[rows]
     return bool((start[1:] >= end[:-1]).all())
-
-
-def _of_slices(
-    trace: RankTrace, source: StepSource, rows: NDArray[np.int64], number: NDArray[np.int64]
-) -> StepRows:
-    return _rows(trace, source, number, trace.slices.start_ns[rows], trace.slices.duration_ns[rows])
 
 
 def _rows(
@@ -137,12 +138,16 @@ def _rows(
     period = duration_ns.copy()
     follows = np.diff(number) == 1
     period[:-1] = np.where(follows, np.diff(start_ns), period[:-1])
-    busy_ns, n_ops = _on_gpu(trace, start_ns, start_ns + duration_ns)
+    busy_ns, n_ops, done_ns = _on_gpu(trace, start_ns, start_ns + duration_ns)
+    done_ns = np.where(n_ops > 0, done_ns, start_ns + duration_ns)
+    pace = done_ns - start_ns
+    pace[1:] = np.where(follows, np.diff(done_ns), pace[1:])
     return StepRows(
         source=source,
         number=number,
         start_ns=start_ns,
         period_ns=period,
+        pace_ns=np.where((n_ops > 0) & (pace > 0), pace, period),
         gpu_busy_ns=busy_ns,
         n_ops=n_ops,
         busy_ratio=_busy_ratio(trace, start_ns, start_ns + period),
@@ -151,24 +156,19 @@ def _rows(
 
 def _busy_ratio(trace: RankTrace, start_ns: Times, end_ns: Times) -> float:
     """Return the share of some stretches in which a device is busy, 0 without devices."""
-    ops = trace.gpu_ops
-    devices = np.unique(ops.device)
-    length_ns = int((end_ns - start_ns).sum()) * devices.size
-    if length_ns <= 0:
-        return 0.0
-    busy_ns = 0
-    for device in devices:
-        here = ops.device == device
-        union = union_of(ops.start_ns[here], ops.end_ns[here])
-        busy_ns += int(covered_each(union, start_ns, end_ns).sum())
-    return busy_ns / length_ns
+    devices = unions_of(trace, None)
+    length_ns = int((end_ns - start_ns).sum()) * len(devices)
+    busy_ns = sum(int(covered_each(item.busy, start_ns, end_ns).sum()) for item in devices)
+    return busy_ns / length_ns if length_ns > 0 else 0.0
 
 
-def _on_gpu(trace: RankTrace, start_ns: Times, end_ns: Times) -> tuple[Times, NDArray[np.int64]]:
-    """Return how long what each step launched ran, and how many operations that were."""
+def _on_gpu(
+    trace: RankTrace, start_ns: Times, end_ns: Times
+) -> tuple[Times, NDArray[np.int64], Times]:
+    """Return how long what each step launched ran, how many operations, and when all was done."""
     ops = trace.gpu_ops
     launched = launch_start_ns(trace)
-    busy = np.zeros_like(start_ns)
+    busy, done = np.zeros_like(start_ns), np.zeros_like(start_ns)
     count = np.zeros(start_ns.shape, dtype=np.int64)
     for device in np.unique(ops.device):
         here = np.flatnonzero((ops.device == device) & (launched != NONE))
@@ -179,4 +179,5 @@ def _on_gpu(trace: RankTrace, start_ns: Times, end_ns: Times) -> tuple[Times, ND
         for step, (low, high) in enumerate(zip(first.tolist(), after.tolist(), strict=True)):
             rows = order[low:high]
             busy[step] += union_of(ops.start_ns[rows], ops.end_ns[rows]).length_ns
-    return busy, count
+            done[step] = max(done[step], ops.end_ns[rows].max(initial=0))
+    return busy, count, done

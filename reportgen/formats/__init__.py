@@ -5,14 +5,6 @@ from reportgen.formats.format import Claim, EventFile, FileRole, Format
 from reportgen.formats.registry import FORMATS, claim, format_of, role_of
 
 __all__ = [
-    "FORMATS",
-    "Claim",
-    "Diagnostics",
-    "EventFile",
-    "FileRole",
-    "Format",
-    "claim",
-    "format_of",
-    "printable",
-    "role_of",
-]
+    "FORMATS", "Claim", "Diagnostics", "EventFile", "FileRole", "Format", "claim", "format_of",
+    "printable", "role_of",
+]  # fmt: skip

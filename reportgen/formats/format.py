@@ -113,6 +113,18 @@ class Format:
     counts_from_first: bool = False
 
 
+def of_job(format_id: str, role: FileRole, pattern: re.Pattern[str]) -> Format:
+    """Return a format whose keys match a pattern: ``job``, and maybe ``node`` and ``stamp``."""
+
+    def claims(key: str) -> Claim | None:
+        match = pattern.fullmatch(key)
+        said = match.groupdict() if match else {}
+        node, stamp = said.get("node", ""), int(said.get("stamp", 0))
+        return match and Claim(format_id=format_id, job_prefix=match["job"], node=node, stamp=stamp)
+
+    return Format(id=format_id, role=role, claims=claims)
+
+
 _WORKER = re.compile(r"(?P<pid>\d+)[-_](?P<node>.+)")
 
 

@@ -6,22 +6,17 @@ from reportgen.formats.format import Claim, FileRole, Format
 from reportgen.formats.horovod import HOROVOD
 from reportgen.formats.kineto.detection import KERNEL_TRACES
 from reportgen.formats.python_profile.names import PYTHON_PAGES, PYTHON_PROFILES
-from reportgen.formats.sagemaker.job_files import (
-    END_MARKERS,
-    PROFILER_CONFIGS,
-    SYSTEM_METRICS,
-    TIMELINES,
-)
+from reportgen.formats.sagemaker import job_files
 from reportgen.formats.tensorflow import TENSORFLOW_SUMMARIES, TENSORFLOW_TIMES, TENSORFLOW_TRACES
 
 FORMATS: tuple[Format, ...] = (
-    END_MARKERS,
-    SYSTEM_METRICS,
+    job_files.END_MARKERS,
+    job_files.SYSTEM_METRICS,
     TENSORFLOW_TRACES,
     TENSORFLOW_TIMES,
     TENSORFLOW_SUMMARIES,
-    TIMELINES,
-    PROFILER_CONFIGS,
+    job_files.TIMELINES,
+    job_files.PROFILER_CONFIGS,
     PYTHON_PROFILES,
     PYTHON_PAGES,
     HOROVOD,

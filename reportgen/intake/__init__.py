@@ -9,16 +9,6 @@ from reportgen.intake.system import Progress
 from reportgen.intake.time_range import cut_job, range_of_steps
 
 __all__ = [
-    "AwsFolder",
-    "Progress",
-    "SampleTable",
-    "cut_job",
-    "discover",
-    "range_of_steps",
-    "read",
-    "read_aws_folder",
-    "read_events",
-    "read_node",
-    "read_samples",
-    "with_settings",
-]
+    "AwsFolder", "Progress", "SampleTable", "cut_job", "discover", "range_of_steps", "read",
+    "read_aws_folder", "read_events", "read_node", "read_samples", "with_settings",
+]  # fmt: skip

@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
-from reportgen.errors import AmbiguousJobError, FormatError, LocationError
+from reportgen.errors import FormatError, LocationError
 from reportgen.formats.diagnostics import printable
 from reportgen.formats.sagemaker.rule_results import (
     AWS_RULES,
@@ -16,6 +16,7 @@ from reportgen.formats.sagemaker.rule_results import (
     read_aws_result,
     rule_name_of,
 )
+from reportgen.intake.job_errors import several
 from reportgen.profile import Quality, SourceNote
 from reportgen.results import RuleId
 from reportgen.storage import Location, ObjectInfo, open_location
@@ -102,13 +103,8 @@ def _only_folder(path: str, named: Sequence[ObjectInfo]) -> str:
     folders = sorted({_folder(info.key) for info in named})
     if len(folders) == 1:
         return folders[0]
-    listed = ", ".join(printable(folder) or "." for folder in folders[:10])
-    raise AmbiguousJobError(
-        f"{len(folders)} folders of results lie under {path!r}: {listed}.",
-        hint="Pass one of them.",
-        path=path,
-        jobs=tuple(folders),
-    )
+    what = f"{len(folders)} folders of results lie under {path!r}: {{listed}}."
+    raise several(what, path, folders, hint="Pass one of them.")
 
 
 def _read(location: Location, info: ObjectInfo) -> AwsResult | SourceNote:

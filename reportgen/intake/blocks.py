@@ -7,16 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from reportgen.intake.ticks import (
-    TOLERANCE_US,
-    Grid,
-    Rows,
-    join_grids,
-    join_rows,
-    lay_out,
-    no_rows,
-    snapped_interval_us,
-)
+from reportgen.intake import ticks
 from reportgen.profile import Series, SystemTable
 from reportgen.profile.system import device_order, empty_system
 from reportgen.units import NS_PER_US
@@ -36,15 +27,15 @@ class TableBuilder:
         """Start without samples."""
         self.n_rows = 0
         self.n_duplicates = 0
-        self._grids: list[Grid] = []
-        self._fresh: list[Grid] = []
-        self._carry = no_rows()
-        self._late: list[Rows] = []
+        self._grids: list[ticks.Grid] = []
+        self._fresh: list[ticks.Grid] = []
+        self._carry = ticks.no_rows()
+        self._late: list[ticks.Rows] = []
         self._done_until_us: int | None = None
         self._first_us: list[int] = []
         self._last_us: list[int] = []
 
-    def add(self, rows: Rows, series: Sequence[Series], *, next_start_us: int | None) -> None:
+    def add(self, rows: ticks.Rows, series: Sequence[Series], *, next_start_us: int | None) -> None:
         """Take a block: samples in any order, mostly later than those before.
 
         ``next_start_us`` is the minute at which the next block's files start, ``None`` at the end.
@@ -53,17 +44,19 @@ class TableBuilder:
         if rows.n_rows:
             self._first_us.append(int(rows.time_us.min()))
             self._last_us.append(int(rows.time_us.max()))
-        rows = self._without_late(join_rows([self._carry, rows]) if self._carry.n_rows else rows)
-        self._carry = no_rows()
+        rows = self._without_late(
+            ticks.join_rows([self._carry, rows]) if self._carry.n_rows else rows
+        )
+        self._carry = ticks.no_rows()
         if next_start_us is not None:
             cut_us = _cut(rows, series, next_start_us)
             is_complete = rows.time_us < cut_us
             self._carry = rows.where(~is_complete)
             rows, self._done_until_us = rows.where(is_complete), cut_us
         if rows.n_rows:
-            self._keep(lay_out(rows, series))
+            self._keep(ticks.lay_out(rows, series))
 
-    def _without_late(self, rows: Rows) -> Rows:
+    def _without_late(self, rows: ticks.Rows) -> ticks.Rows:
         """Put samples aside whose time has been laid out already."""
         if self._done_until_us is None:
             return rows
@@ -73,7 +66,7 @@ class TableBuilder:
         self._late.append(rows.where(is_late))
         return rows.where(~is_late)
 
-    def _keep(self, grid: Grid) -> None:
+    def _keep(self, grid: ticks.Grid) -> None:
         self.n_duplicates += grid.n_duplicates
         self._fresh.append(grid)
         if sum(fresh.values.nbytes for fresh in self._fresh) >= PIECE_BYTES:
@@ -82,7 +75,7 @@ class TableBuilder:
     def _join_fresh(self) -> None:
         """Put the latest grids together: large arrays go back to the system once they are freed."""
         if self._fresh:
-            self._grids.append(join_grids(self._fresh))
+            self._grids.append(ticks.join_grids(self._fresh))
         self._fresh = []
 
     def table(self, series: Sequence[Series]) -> SystemTable:
@@ -91,7 +84,8 @@ class TableBuilder:
             return empty_system()
         self._join_fresh()
         self._merge_late(series)
-        order = sorted(range(len(series)), key=lambda code: _series_order(series[code]))
+        keys = [(item.type, device_order(item.name), item.dimension) for item in series]
+        order = sorted(range(len(series)), key=keys.__getitem__)
         tick_us = np.concatenate([grid.tick_us for grid in self._grids])
         values = np.empty((len(tick_us), len(series)), order="F")
         end = len(tick_us)
@@ -104,7 +98,9 @@ class TableBuilder:
             end = start
         counts = [int(np.count_nonzero(~np.isnan(column))) for column in values.T]
         densest = ~np.isnan(values[:, int(np.argmax(counts))])
-        interval_us = snapped_interval_us(tick_us[densest]) or snapped_interval_us(tick_us)
+        interval_us = ticks.snapped_interval_us(tick_us[densest]) or ticks.snapped_interval_us(
+            tick_us
+        )
         return SystemTable(
             tick_ns=tick_us * NS_PER_US,
             series=tuple(series[code] for code in order),
@@ -119,19 +115,19 @@ class TableBuilder:
         """Add the samples put aside: spread the grid of their time out and lay it out again."""
         if not self._late:
             return
-        late, self._late = join_rows(self._late), []
+        late, self._late = ticks.join_rows(self._late), []
         ends_us = [int(grid.tick_us[-1]) for grid in self._grids]
         target = np.minimum(np.searchsorted(ends_us, late.time_us), len(ends_us) - 1)
         for index in np.unique(target).tolist():
             rows = late.where(target == index)
             new = rows.where(~_is_there(rows, self._grids[index]))
             self.n_duplicates += rows.n_rows - new.n_rows
-            grid = lay_out(join_rows([_spread(self._grids[index]), new]), series)
+            grid = ticks.lay_out(ticks.join_rows([_spread(self._grids[index]), new]), series)
             self._grids[index] = grid
             self.n_duplicates += grid.n_duplicates
 
 
-def _cut(rows: Rows, series: Sequence[Series], next_start_us: int) -> int:
+def _cut(rows: ticks.Rows, series: Sequence[Series], next_start_us: int) -> int:
     """Return a time between two instants, a few seconds before the next block starts."""
     earliest_us = next_start_us - CARRY_US
     is_candidate = rows.time_us >= earliest_us
@@ -139,24 +135,20 @@ def _cut(rows: Rows, series: Sequence[Series], next_start_us: int) -> int:
         is_anchor = np.array([item.type == anchor_type for item in series], dtype=np.bool_)
         stamps = rows.time_us[is_candidate & is_anchor[rows.code]]
         if stamps.size:
-            return int(stamps.min()) - TOLERANCE_US
+            return int(stamps.min()) - ticks.TOLERANCE_US
     return earliest_us
 
 
-def _spread(grid: Grid) -> Rows:
+def _spread(grid: ticks.Grid) -> ticks.Rows:
     code, tick = np.nonzero(~np.isnan(grid.values.T))
-    return Rows(
+    return ticks.Rows(
         time_us=grid.tick_us[tick], code=code.astype(np.int32), value=grid.values[tick, code]
     )
 
 
-def _is_there(rows: Rows, grid: Grid) -> NDArray[np.bool_]:
+def _is_there(rows: ticks.Rows, grid: ticks.Grid) -> NDArray[np.bool_]:
     """Return which samples a grid holds already: same series, same tick, same value."""
-    tick = np.searchsorted(grid.tick_us, rows.time_us + TOLERANCE_US, side="right") - 1
+    tick = np.searchsorted(grid.tick_us, rows.time_us + ticks.TOLERANCE_US, side="right") - 1
     is_known: NDArray[np.bool_] = (tick >= 0) & (rows.code < grid.values.shape[1])
     is_known[is_known] = grid.values[tick[is_known], rows.code[is_known]] == rows.value[is_known]
     return is_known
-
-
-def _series_order(series: Series) -> tuple[str, tuple[str, int], str]:
-    return series.type, device_order(series.name), series.dimension

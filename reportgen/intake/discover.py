@@ -6,10 +6,10 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from pathlib import PurePosixPath
 
-from reportgen.errors import AmbiguousJobError, LocationError
+from reportgen.errors import LocationError
 from reportgen.formats import Claim, Diagnostics, FileRole, format_of, printable, role_of
 from reportgen.intake.foreign_timelines import file_ref, own_parts, placed_files
-from reportgen.intake.job_errors import no_job, not_a_job
+from reportgen.intake.job_errors import no_job, not_a_job, several
 from reportgen.intake.listing import Claimed, Listing, classify, stem_of
 from reportgen.intake.profiler_settings import read_settings
 from reportgen.intake.unsupported import note_pickles, refuse_pickle
@@ -107,14 +107,8 @@ def _only_prefix(path: str, claimed: Sequence[Claimed]) -> str:
     prefixes = sorted({found.job_prefix for _, found in claimed if found.node})
     if len(prefixes) == 1:
         return prefixes[0]
-    listed = ", ".join(printable(prefix) or "." for prefix in prefixes[:10])
-    more = f" and {len(prefixes) - 10} more" if len(prefixes) > 10 else ""
-    raise AmbiguousJobError(
-        f"{len(prefixes)} jobs lie under {path!r}: {listed}{more}.",
-        hint="Pass the folder of one of them.",
-        path=path,
-        jobs=tuple(prefixes),
-    )
+    what = f"{len(prefixes)} jobs lie under {path!r}: {{listed}}."
+    raise several(what, path, prefixes, hint="Pass the folder of one of them.")
 
 
 def _job_name(location: Location, prefix: str) -> str:
@@ -165,7 +159,7 @@ def _clock_of(location: Location, claimed: Sequence[Claimed], *, has_timelines: 
     filled = [(info, item) for info, item in timelines if info.size_bytes]
     for info, item in filled[:_MAX_HEADS]:
         try:
-            if item.has_base(location.read_head(info.key, _HEAD_BYTES)):
+            if item.has_base(location.read_range(info.key, 0, _HEAD_BYTES)):
                 return Clock.UNIX
         except LocationError:
             continue

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import PurePosixPath
 
-from reportgen.errors import LocationError
+from reportgen.errors import AmbiguousJobError, LocationError
 from reportgen.formats import claim, printable
 from reportgen.intake.listing import MAX_DEPTH, Listing
 from reportgen.intake.unsupported import name_unsupported, refuse_pickles
@@ -14,6 +14,14 @@ from reportgen.storage import LINK, Location, ObjectInfo
 _REMEDY = (
     "Pass the folder that holds profiler-output/, or its system/ and framework/, or kernel traces."
 )
+
+
+def several(what: str, path: str, folders: Sequence[str], *, hint: str) -> AmbiguousJobError:
+    """Return the error of a path with several jobs; ``{listed}`` of ``what`` are the first ten."""
+    listed = ", ".join(printable(folder) or "." for folder in folders[:10])
+    listed += f" and {len(folders) - 10} more" if len(folders) > 10 else ""
+    message = what.replace("{listed}", listed)
+    return AmbiguousJobError(message, hint=hint, path=path, jobs=tuple(folders))
 
 
 def not_a_job(path: str, listing: Listing) -> LocationError:

@@ -94,7 +94,7 @@ def _look_into(waiting: Sequence[tuple[ObjectInfo, list[Format]]], listing: List
     def recognized(item: tuple[ObjectInfo, list[Format]]) -> Format | None:
         info, candidates = item
         try:
-            head = head_text(listing.location.read_head(info.key, HEAD_BYTES))
+            head = head_text(listing.location.read_range(info.key, 0, HEAD_BYTES))
         except LocationError:
             return None
         return next((candidate for candidate in candidates if candidate.looks_like(head)), None)

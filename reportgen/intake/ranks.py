@@ -9,8 +9,8 @@ from functools import partial
 from itertools import count
 from pathlib import PurePosixPath
 
-from reportgen.errors import AmbiguousJobError, LocationError
-from reportgen.formats import Diagnostics, printable
+from reportgen.errors import LocationError
+from reportgen.formats import Diagnostics
 from reportgen.formats.kineto.detection import (
     HEAD_BYTES,
     KERNEL_TRACES,
@@ -21,6 +21,7 @@ from reportgen.formats.kineto.detection import (
 )
 from reportgen.formats.kineto.header import TraceHeader, read_header
 from reportgen.intake.foreign_timelines import file_ref
+from reportgen.intake.job_errors import several
 from reportgen.intake.listing import of_each
 from reportgen.profile import JobInfo, NodeId, PartRef, Quality
 from reportgen.storage import Location, ObjectInfo
@@ -50,7 +51,11 @@ def rank_parts(
     folders = sorted({_folder(info.key) for info in traces})
     n_unknown = sum(isinstance(who, str) for who in recordings)
     if len(folders) > 1 and (n_unknown > 1 or any(len(same) > 1 for same in recordings.values())):
-        raise _several_jobs(job.source, folders)
+        what = (
+            f"Kernel traces of several jobs lie under {job.source!r}, in {{listed}}: the same rank "
+            "is there more than once, or nothing says the ranks."
+        )
+        raise several(what, job.source, folders, hint="Pass one of the folders, or one file.")
     chosen = _one_recording(recordings)
     kept = {info.key for info in chosen.values()}
     for info in traces:
@@ -119,7 +124,7 @@ def _note_world_sizes(headers: Mapping[str, TraceHeader], problems: Diagnostics)
 def _peek(location: Location, info: ObjectInfo) -> TraceHeader:
     """Return what a trace says about itself at its beginning, or else at its end."""
     try:
-        head = location.read_head(info.key, HEAD_BYTES) if info.size_bytes else b""
+        head = location.read_range(info.key, 0, HEAD_BYTES) if info.size_bytes else b""
         header = read_header([head_text(head).partition(b'"traceEvents"')[0]])
         if header.rank is None and head_text(head) is head and info.size_bytes > HEAD_BYTES:
             tail = location.read_range(info.key, info.size_bytes - HEAD_BYTES, HEAD_BYTES)
@@ -128,18 +133,6 @@ def _peek(location: Location, info: ObjectInfo) -> TraceHeader:
     except LocationError:
         return TraceHeader()
     return header
-
-
-def _several_jobs(path: str, folders: Sequence[str]) -> AmbiguousJobError:
-    listed = ", ".join(printable(folder) or "." for folder in folders[:10])
-    more = f" and {len(folders) - 10} more" if len(folders) > 10 else ""
-    return AmbiguousJobError(
-        f"Kernel traces of several jobs lie under {path!r}, in {listed}{more}: the same rank is "
-        "there more than once, or nothing says the ranks.",
-        hint="Pass one of the folders, or one file.",
-        path=path,
-        jobs=tuple(folders),
-    )
 
 
 def _folder(key: str) -> str:

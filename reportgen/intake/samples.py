@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from reportgen.formats import Diagnostics
 from reportgen.formats.sagemaker.minute_files import SystemFile, readable
-from reportgen.formats.sagemaker.series_codes import SeriesCodes
+from reportgen.formats.sagemaker.system_lines import SeriesCodes
 from reportgen.intake.read import system_files
 from reportgen.intake.system import valid_blocks
 from reportgen.intake.ticks import Rows, join_rows, no_rows

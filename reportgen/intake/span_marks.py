@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from reportgen.formats import Diagnostics
 from reportgen.formats.trace_events.file_events import join_events, paired_events
-from reportgen.formats.trace_events.marks import Marks, match_across
+from reportgen.formats.trace_events.marks import match_across
 from reportgen.intake.span_store import SpanStore, StoredFile
 from reportgen.profile import Quality
 
@@ -38,7 +38,8 @@ def close_marks(store: SpanStore, problems: Diagnostics, *, is_finished: bool) -
             what = _SAY_UNCLOSED if is_finished else ""
             problems.add(Quality.EVENTS_UNMATCHED, file.key, opened.n_marks, what=what)
             if is_finished and file.last_ns is not None:
-                closed.append(paired_events(opened, _at(opened, file.last_ns), file.key, problems))
+                at_end = replace(opened, time_ns=np.full(opened.n_marks, file.last_ns))
+                closed.append(paired_events(opened, at_end, file.key, problems))
         store.add(join_events(closed), replace(files[0], loose=None))
 
 
@@ -51,7 +52,3 @@ _SAY_UNCLOSED = (
 def _nameless(store: SpanStore) -> NDArray[np.int32]:
     codes: Sequence[int] = [code for name, code in store.vocabulary.names.items() if not name]
     return np.array(codes, dtype=np.int32)
-
-
-def _at(marks: Marks, time_ns: int) -> Marks:
-    return replace(marks, time_ns=np.full(marks.n_marks, time_ns, dtype=np.int64))

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from reportgen.formats.trace_events.file_events import FileEvents
+from reportgen.formats.trace_events.file_events import EVENT_COLUMNS, FileEvents
 from reportgen.formats.trace_events.marks import Marks
 from reportgen.formats.trace_events.rows import Vocabulary
 from reportgen.profile import SpanArguments
@@ -119,16 +119,7 @@ class SpanStore:
         """Take the events of a file, read with this store's vocabulary."""
         code = np.broadcast_to(np.int32(len(self.files)), events.start_ns.shape)
         self.files.append(file)
-        self._extend(
-            {
-                "start_ns": events.start_ns,
-                "end_ns": events.end_ns,
-                "name": events.name,
-                "phase": events.phase,
-                "file": code,
-                "argument": events.argument,
-            }
-        )
+        self._extend({"file": code} | {name: getattr(events, name) for name in EVENT_COLUMNS})
 
     def packed(self) -> Iterator[PackedHead | dict[str, NDArray[Any]]]:
         """Yield what another store absorbs: the head, then rows in pieces.

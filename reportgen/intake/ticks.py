@@ -167,21 +167,14 @@ def _anchor_codes(rows: Rows, series: Sequence[Series]) -> NDArray[np.bool_]:
     Further metrics of GPUs may be sampled apart: they are no anchors.
     """
     present = np.bincount(rows.code, minlength=len(series)) > 0
-    for is_group in (_is_gpu_use, _is_memory):
-        mask = np.array([is_group(item) for item in series], dtype=np.bool_)
+    gpu_use = [item.type == "gpu" and item.dimension in _GPU_DIMENSIONS for item in series]
+    for is_of_group in (gpu_use, [item.type == "memory" for item in series]):
+        mask = np.array(is_of_group, dtype=np.bool_)
         if (mask & present).any():
             return mask
     earliest = rows.time_us == rows.time_us.min()
     first_type = min(series[code].type for code in set(rows.code[earliest].tolist()))
     return np.array([item.type == first_type for item in series], dtype=np.bool_)
-
-
-def _is_gpu_use(item: Series) -> bool:
-    return item.type == "gpu" and item.dimension in _GPU_DIMENSIONS
-
-
-def _is_memory(item: Series) -> bool:
-    return item.type == "memory"
 
 
 def _interval_us(rows: Rows, is_anchor: NDArray[np.bool_]) -> int:

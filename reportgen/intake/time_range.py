@@ -46,12 +46,9 @@ def uncut_extent(system: SystemTable, files: Sequence[SystemFile]) -> SystemTabl
 
 
 def range_of_steps(nodes: Sequence[SpanTable], *, first: int | None, last: int | None) -> TimeRange:
-    """Return the time from the start of the first to the end of the last wanted step.
+    """Return the time from the start of the first to the end of the last wanted step, included.
 
-    Args:
-        nodes: the uncut events of each node.
-        first: least step number; ``None`` from the first step.
-        last: greatest step number, included; ``None`` to the last step.
+    ``nodes`` are the uncut events of each node; ``None`` is the first or the last step.
 
     Raises:
         LocationError: the job has no such step; the message says which it has.

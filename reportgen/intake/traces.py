@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
+from typing import Any
+
 import numpy as np
 
 from reportgen.formats import Diagnostics
@@ -22,12 +25,12 @@ _UNIX_NS = range(1_262_304_000 * NS_PER_S, 4_102_444_800 * NS_PER_S)
 _SAY_NO_TRACE = "{n} [file holds|files hold] no event of a kernel trace"
 
 
-def read_rank(ref: PartRef, *, on_progress: Progress | None = None) -> RankTrace:
-    """Read one kernel trace.
+_APART = frozenset({"origin_ns", "bad_durations", "bad_times"})
+"""What the tables of a file say and a trace has not, or otherwise."""
 
-    Args:
-        ref: the part; it has one file.
-        on_progress: told the events and bytes that were read since the last call.
+
+def read_rank(ref: PartRef, *, on_progress: Progress | None = None) -> RankTrace:
+    """Read one kernel trace, a part of one file.
 
     Edge cases: a file that cannot be read or holds nothing gives empty tables and a note.
     """
@@ -43,6 +46,9 @@ def read_rank(ref: PartRef, *, on_progress: Progress | None = None) -> RankTrace
     tables, header = trace.tables, trace.header
     origin_ns = (header.base_ns or 0) + tables.origin_ns
     extent_ns = _extent_ns(tables)
+    held: dict[str, Any] = {
+        item.name: getattr(tables, item.name) for item in fields(tables) if item.name not in _APART
+    }
     return RankTrace(
         node=ref.node,
         job=ref.job,
@@ -53,19 +59,7 @@ def read_rank(ref: PartRef, *, on_progress: Progress | None = None) -> RankTrace
         clock=Clock.UNIX if origin_ns in _UNIX_NS else Clock.RELATIVE,
         origin_ns=origin_ns,
         base_ns=header.base_ns or 0,
-        gpu_ops=tables.gpu_ops,
-        calls=tables.calls,
-        slices=tables.slices,
-        steps=tables.steps,
-        memory=tables.memory,
-        collectives=tables.collectives,
-        syncs=tables.syncs,
-        flows=tables.flows,
-        names=tables.names,
-        input_types=tables.input_types,
-        labels=tables.labels,
-        shapes=tables.shapes,
-        threads=tables.threads,
+        **held,
         devices=header.devices,
         versions=header.versions,
         recorded=header.recorded,

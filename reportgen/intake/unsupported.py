@@ -90,12 +90,7 @@ def name_unsupported(
 ) -> str | None:
     """Return the format that most files of a place have, if it is one we know but do not read.
 
-    A few files are opened when their names say nothing.
-
-    Args:
-        location: where the files lie.
-        objects: the files.
-        named: key → name of the format that the key says.
+    A few files are opened when their names (``named``: key → format) say nothing.
 
     Raises:
         PlaceError: they may not be opened, which explains better why there is no job.
@@ -113,7 +108,7 @@ def _format_of_content(location: Location, info: ObjectInfo) -> str | None:
     if info.problem:
         return None
     try:
-        head = head_text(location.read_head(info.key, _SNIFFED_BYTES))
+        head = head_text(location.read_range(info.key, 0, _SNIFFED_BYTES))
     except PlaceError:
         raise
     except LocationError:

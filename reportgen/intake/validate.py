@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from reportgen.formats import Diagnostics
 from reportgen.formats.columns import joined, selected
 from reportgen.formats.sagemaker.minute_files import SystemFile
-from reportgen.formats.sagemaker.system_metrics import RawRows
+from reportgen.formats.sagemaker.system_lines import RawRows
 from reportgen.intake.ticks import Rows, join_rows
 from reportgen.profile import Quality, Series
 
@@ -94,15 +94,10 @@ def _is_flawless(raw: RawRows, starts_s: NDArray[np.float64], limits: Limits) ->
 def valid_lines(
     raw: RawRows, file: SystemFile, limits: Limits, problems: Diagnostics, *, believes_name: bool
 ) -> Rows:
-    """Return the lines of a file that are samples; count the others.
+    """Return the lines of a file that are samples; count broken and impossible ones, and odd times.
 
-    Args:
-        raw: the file's lines.
-        file: whose they are.
-        limits: of the series that ``raw.code`` indexes.
-        problems: counts broken values, impossible values, and times off the file's minute.
-        believes_name: whether a sample far from the minute in the file's name is left out; else
-            it is measured against the median of the file.
+    ``believes_name``: a sample far from the minute in the file's name is left out; else it is
+    measured against the median of the file.
     """
     is_real = np.isfinite(raw.value)
     _count(Quality.VALUES_BROKEN, ~is_real, file, problems)

@@ -5,11 +5,6 @@ from reportgen.pipeline.options import DEFAULT_FORMATS, MadeReport, Options, Out
 from reportgen.pipeline.remote import make_remote_report
 
 __all__ = [
-    "DEFAULT_FORMATS",
-    "MadeReport",
-    "Options",
-    "OutputFormat",
-    "Watcher",
-    "make_remote_report",
+    "DEFAULT_FORMATS", "MadeReport", "Options", "OutputFormat", "Watcher", "make_remote_report",
     "make_report",
-]
+]  # fmt: skip

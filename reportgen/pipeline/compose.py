@@ -7,22 +7,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from importlib.metadata import PackageNotFoundError, version
 
+from reportgen import report
 from reportgen.diagnosis import diagnose
 from reportgen.formats import printable
 from reportgen.pipeline.ranks import clock_of, extent_of_job, notes_on_ranks
 from reportgen.pipeline.work import Measured
 from reportgen.profile import JobProfile, Quality, SourceNote
 from reportgen.profiler_config import Profiling
-from reportgen.report import (
-    DataQuality,
-    Extent,
-    JobHeader,
-    QualityNote,
-    Report,
-    RuleEntry,
-    rank_findings,
-    summarize,
-)
 from reportgen.results import RuleResult
 from reportgen.results.codec import encode
 from reportgen.units import NS_PER_MS
@@ -39,7 +30,7 @@ def compose_report(
     results: Sequence[RuleResult],
     *,
     range_text: str | None = None,
-) -> Report:
+) -> report.Report:
     """Return the report of a job: summary, ranked findings, data quality, results.
 
     ``range_text`` says to what the input was cut, if it was.
@@ -58,7 +49,7 @@ def compose_report(
         )
         notes.insert(0, SourceNote(text=text))
     notes[:0] = notes_on_ranks(measured)
-    header = JobHeader(
+    header = report.JobHeader(
         name=job.info.name,
         source=job.info.source,
         clock=clock_of(job, measured).value,
@@ -76,31 +67,31 @@ def compose_report(
 
 
 def compose(
-    job: JobHeader,
+    job: report.JobHeader,
     results: Sequence[RuleResult],
     *,
-    extent: Extent,
+    extent: report.Extent,
     nodes: tuple[str, ...],
     notes: Sequence[SourceNote],
     sampling_interval_ms: int | None = None,
     profiling: Profiling | None = None,
-) -> Report:
+) -> report.Report:
     """Return the report of results, wherever they come from.
 
     Names and paths may hold bytes that are no text; they are written as far as they can be.
     """
     results = diagnose(results)
-    return Report(
+    return report.Report(
         report_id=report_id(results),
         job=replace(
             job, name=printable(job.name), source=printable(job.source, most=_LONGEST_SOURCE)
         ),
-        summary=summarize(extent),
+        summary=report.summarize(extent),
         nodes=nodes,
         sampling_interval_ms=sampling_interval_ms,
-        findings=rank_findings(results),
+        findings=report.rank_findings(results),
         rules={
-            result.id: RuleEntry(
+            result.id: report.RuleEntry(
                 status=result.status, reason=result.reason, file=f"{result.id}.json"
             )
             for result in results
@@ -120,14 +111,16 @@ def report_id(results: Sequence[RuleResult]) -> str:
     return digest.hexdigest()[:_ID_LENGTH]
 
 
-def data_quality(notes: Sequence[SourceNote]) -> DataQuality:
+def data_quality(notes: Sequence[SourceNote]) -> report.DataQuality:
     """Return every counter (0 where nothing was counted) and the remarks with words."""
     counters = {
         quality.value: sum(note.counts.get(quality, 0) for note in notes) for quality in Quality
     }
-    return DataQuality(
+    return report.DataQuality(
         counters=counters,
-        notes=tuple(QualityNote(text=note.text, path=note.path) for note in notes if note.text),
+        notes=tuple(
+            report.QualityNote(text=note.text, path=note.path) for note in notes if note.text
+        ),
     )
 
 

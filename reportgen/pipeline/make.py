@@ -82,7 +82,8 @@ def _make(job: JobProfile, options: Options, wanted: Wanted | None, watcher: Wat
         _measure, job, partial(work_on, rules=chosen, params=params), watcher, range_text=range_text
     )
     with open_staging(options.output) as staging:
-        before = measure() if _size_bytes(job) > _ALONE_BYTES else ()
+        size_bytes = sum(file.size_bytes for part in job.parts for file in part.files)
+        before = measure() if size_bytes > _ALONE_BYTES else ()
         with kernel_for(options, staging.folder) as kernel:
             measured = before or measure()
             with timed(watcher, "rules") as step:
@@ -91,10 +92,6 @@ def _make(job: JobProfile, options: Options, wanted: Wanted | None, watcher: Wat
                 step.text = f"judged {len(results)} rules with {len(report.findings)} findings"
             save(report, staging.results)
             return publish(report, options, staging, kernel, watcher)
-
-
-def _size_bytes(job: JobProfile) -> int:
-    return sum(file.size_bytes for part in job.parts for file in part.files)
 
 
 def _rules(job: JobProfile, options: Options) -> tuple[AnyRule, ...]:
@@ -152,20 +149,14 @@ def _measure(
         read_s = max((part.read_s for part in measured), default=0.0)
         logger.info("read %d rows from %d files in %.2f s", n_rows, n_files, read_s)
         step.text = f"measured {len(measured)} nodes or ranks"
-    if n_rows == 0 and range_text:
-        raise LocationError(
-            f"{job.info.source} holds no sample and no event in the range {range_text}.",
-            hint="Run without a range: the job summary says when the job ran.",
-            path=job.info.source,
-        )
-    if n_rows == 0:
-        raise LocationError(
-            f"{job.info.source} holds profiler files, but not one readable sample or event "
-            f"({n_files} files read).",
-            hint="Check that the files were copied whole; the job may have had no time to write.",
-            path=job.info.source,
-        )
-    return measured
+    if n_rows:
+        return measured
+    what = f"profiler files, but not one readable sample or event ({n_files} files read)"
+    hint = "Check that the files were copied whole; the job may have had no time to write."
+    if range_text:
+        what = f"no sample and no event in the range {range_text}"
+        hint = "Run without a range: the job summary says when the job ran."
+    raise LocationError(f"{job.info.source} holds {what}.", hint=hint, path=job.info.source)
 
 
 def _job_root(job: JobProfile) -> Path | None:

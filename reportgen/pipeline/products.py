@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from reportgen import store
 from reportgen.assets import notebook_path
 from reportgen.errors import writing
 from reportgen.pipeline.options import MadeReport, Options, OutputFormat, Watcher
@@ -20,22 +21,12 @@ from reportgen.publish import (
     run_notebook,
 )
 from reportgen.report import Report
-from reportgen.store import (
-    OUTPUT_FOLDER,
-    OUTPUT_NOTEBOOK,
-    OUTPUT_PAGE,
-    OUTPUT_SUMMARY,
-    Staging,
-    check_replaceable,
-    is_made_by_us,
-    publish_staging,
-)
 from reportgen.text import format_bytes
 
 FILES = {
-    OutputFormat.HTML: OUTPUT_PAGE,
-    OutputFormat.MD: OUTPUT_SUMMARY,
-    OutputFormat.IPYNB: OUTPUT_NOTEBOOK,
+    OutputFormat.HTML: store.OUTPUT_PAGE,
+    OutputFormat.MD: store.OUTPUT_SUMMARY,
+    OutputFormat.IPYNB: store.OUTPUT_NOTEBOOK,
 }
 
 
@@ -61,9 +52,9 @@ def check_old(options: Options, *, keeps_results: bool) -> None:
     """
     if options.force:
         return
-    old = options.output / OUTPUT_NOTEBOOK
+    old = options.output / store.OUTPUT_NOTEBOOK
     is_source = options.notebook is not None and old.exists() and old.samefile(options.notebook)
-    check_replaceable(
+    store.check_replaceable(
         options.output,
         keeps_results=keeps_results,
         notebook_is_ours=is_source or is_unchanged(old),
@@ -74,7 +65,7 @@ def check_old(options: Options, *, keeps_results: bool) -> None:
 def publish(
     report: Report,
     options: Options,
-    staging: Staging,
+    staging: store.Staging,
     kernel: ReadyKernel | None,
     watcher: Watcher,
     *,
@@ -98,20 +89,22 @@ def publish(
         _make_page(report, options, staging, kernel, watcher)
     if keeps_results:
         shutil.rmtree(staging.results)
-        publish_staging(staging)
+        store.publish_staging(staging)
     else:
-        publish_staging(staging, outdated=tuple(outdated(options)))
+        store.publish_staging(staging, outdated=tuple(outdated(options)))
     first = next(wanted for wanted in OutputFormat if wanted in options.formats)
     return MadeReport(path=options.output / FILES[first], report=report)
 
 
 def _make_page(
-    report: Report, options: Options, staging: Staging, kernel: ReadyKernel, watcher: Watcher
+    report: Report, options: Options, staging: store.Staging, kernel: ReadyKernel, watcher: Watcher
 ) -> None:
     with timed(watcher, "notebook") as step:
         manager = kernel.manager()
         notebook = read_notebook(options.notebook or notebook_path())
-        run_notebook(notebook, output=staging.notebook, report_dir=OUTPUT_FOLDER, manager=manager)
+        run_notebook(
+            notebook, output=staging.notebook, report_dir=store.OUTPUT_FOLDER, manager=manager
+        )
         step.text = f"ran the notebook of {len(notebook.cells)} cells"
     if OutputFormat.HTML in options.formats:
         with timed(watcher, "page") as step:
@@ -132,5 +125,5 @@ def outdated(options: Options) -> Iterator[Path]:
         path = options.output / name
         if wanted in options.formats or not path.is_file():
             continue
-        if is_unchanged(path) if wanted is OutputFormat.IPYNB else is_made_by_us(path):
+        if is_unchanged(path) if wanted is OutputFormat.IPYNB else store.is_made_by_us(path):
             yield path

@@ -5,10 +5,5 @@ from reportgen.publish.notebook import is_unchanged, read_notebook, run_notebook
 from reportgen.publish.page import PageOptions, export_page
 
 __all__ = [
-    "PageOptions",
-    "ReadyKernel",
-    "export_page",
-    "is_unchanged",
-    "read_notebook",
-    "run_notebook",
-]
+    "PageOptions", "ReadyKernel", "export_page", "is_unchanged", "read_notebook", "run_notebook",
+]  # fmt: skip

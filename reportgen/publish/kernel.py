@@ -13,6 +13,7 @@ import sys
 import tempfile
 import time
 from concurrent.futures import Future
+from contextlib import suppress
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -29,6 +30,10 @@ _FIRST_LINE = (
     # here warms the kernel up while the data are being read.
     f"import sys; sys.path.append({_PACKAGE_HOME!r}); import reportgen.store, reportgen.views"
 )
+_ARGUMENTS = (
+    "-m", "ipykernel_launcher", "-f", "{connection_file}", "--HistoryManager.enabled=False",
+    "--IPKernelApp.exec_PYTHONSTARTUP=False", f"--IPKernelApp.exec_lines={_FIRST_LINE}",
+)  # fmt: skip
 _START_TIMEOUT_S = 60
 _LONGEST_SOCKET_PATH = 100
 """Bytes; the systems allow 104 to 108. Source: unix(7)."""
@@ -49,7 +54,6 @@ class ReadyKernel:
         self._private_dir = Path(tempfile.mkdtemp(prefix="reportgen-kernel-"))
         self._launched: Future[Any] = Future()
         self._preloaded: Future[None] = Future()
-        self._packed: Future[None] = Future()
         self._thread: Thread | None = None
 
     def start(self, cwd: Path) -> None:
@@ -92,12 +96,13 @@ class ReadyKernel:
         for future, task in (
             (self._launched, partial(_launch, cwd, self._private_dir)),
             (self._preloaded, _preload),
-            (self._packed, _pack_library),
         ):
             try:
                 future.set_result(task())
             except Exception as err:  # noqa: BLE001  # raised again where it is waited for
                 future.set_exception(err)
+        with suppress(Exception):  # nobody waits for the page's library before the notebook ran
+            import_module("reportgen.publish.library").own_library()
 
 
 def _preload() -> None:
@@ -105,13 +110,6 @@ def _preload() -> None:
     import_module("nbconvert.exporters.html")
     import_module("papermill")
     import_module("reportgen.publish.library")
-
-
-def _pack_library() -> None:
-    """Pack the page's library, for which nobody waits before the notebook has run."""
-    from reportgen.publish.library import own_library
-
-    own_library()
 
 
 def _eager_client() -> Any:
@@ -152,16 +150,7 @@ def _launch(cwd: Path, private_dir: Path) -> Any:
         @property
         def kernel_spec(self) -> KernelSpec:
             return KernelSpec(
-                argv=[
-                    sys.executable,
-                    "-m",
-                    "ipykernel_launcher",
-                    "-f",
-                    "{connection_file}",
-                    "--HistoryManager.enabled=False",
-                    "--IPKernelApp.exec_PYTHONSTARTUP=False",
-                    f"--IPKernelApp.exec_lines={_FIRST_LINE}",
-                ],
+                argv=[sys.executable, *_ARGUMENTS],
                 display_name="Python 3",
                 language="python",
             )

@@ -20,15 +20,9 @@ TEMPLATE = "page"
 SHEETS = ("tokens.css", "components.css", "page.css", "timeline.css")
 EARLY_SCRIPTS = ("early.js",)
 SCRIPTS = (
-    "folds.js",
-    "times.js",
-    "saving.js",
-    "charts.js",
-    "timeline.js",
-    "tables.js",
-    "search.js",
+    "folds.js", "times.js", "saving.js", "charts.js", "timeline.js", "tables.js", "search.js",
     "page.js",
-)
+)  # fmt: skip
 """In the order in which they run; each says at its head what it gives to those below."""
 
 _LONGEST_TITLE = 160

@@ -13,15 +13,6 @@ from reportgen.report.ranking import rank_findings
 from reportgen.report.summary import Extent, join_extents, summarize
 
 __all__ = [
-    "DataQuality",
-    "Extent",
-    "JobHeader",
-    "JobSummary",
-    "QualityNote",
-    "RankedFinding",
-    "Report",
-    "RuleEntry",
-    "join_extents",
-    "rank_findings",
-    "summarize",
-]
+    "DataQuality", "Extent", "JobHeader", "JobSummary", "QualityNote", "RankedFinding", "Report",
+    "RuleEntry", "join_extents", "rank_findings", "summarize",
+]  # fmt: skip

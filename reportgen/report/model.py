@@ -82,14 +82,10 @@ class Report:
 
     Attributes:
         report_id: hash of the results; equal input gives an equal id.
-        job: who the job is.
-        summary: the job in time.
         nodes: node names in numeric order.
         sampling_interval_ms: detected interval of the system metrics; ``None`` without any.
         findings: all findings, most important first.
         rules: how each rule ended, in the order of the report.
-        data_quality: what was odd about the input.
-        versions: versions of the package and of what computed the numbers.
         profiling: what the profiler was asked to record; ``None`` where nobody said it.
         results: the full result of each rule that is at hand.
     """

@@ -51,7 +51,7 @@ def _in_order(parts: Sequence[Times]) -> Times:
 
 
 @row
-class Ranges:
+class Annotation:
     """All ranges of one name on a rank, or on all.
 
     Attributes:
@@ -60,25 +60,16 @@ class Ranges:
         gpu_ns: time in which GPU operations launched inside ran, added up over ranges.
     """
 
-    name: str
-    duration_ns: Times = merged(_in_order)
-    gpu_ns: int = merged(sum)
-
-
-@row
-class Annotation:
-    """The ranges of one name on all ranks."""
-
     name: str = col()
-    duration_ns: Times
+    duration_ns: Times = merged(_in_order)
     count: int = derived(lambda item: item.duration_ns.size)
     sum_us: float = derived(lambda item: item.duration_ns.sum() / NS_PER_US, "us")
     p50_us: float = derived(lambda item: np.percentile(item.duration_ns, 50) / NS_PER_US, "us")
     p95_us: float = derived(lambda item: np.percentile(item.duration_ns, 95) / NS_PER_US, "us")
-    gpu_ns: int = col("us", name="gpu_time_us", per=NS_PER_US)
+    gpu_ns: int = col("us", name="gpu_time_us", per=NS_PER_US, reduce=sum)
 
 
-def measure(trace: RankTrace, _params: Params) -> tuple[Ranges, ...]:
+def measure(trace: RankTrace, _params: Params) -> tuple[Annotation, ...]:
     """Measure the annotations of a rank by name, those of frameworks left out."""
     slices = trace.slices
     rows = np.flatnonzero(slices.kind == SliceKind.ANNOTATION)
@@ -90,7 +81,7 @@ def measure(trace: RankTrace, _params: Params) -> tuple[Ranges, ...]:
     in_order = np.argsort(launched_ns, kind="stable")
     launches = in_order[launched_ns[in_order] != NONE]
     return tuple(
-        Ranges(
+        Annotation(
             name=name,
             duration_ns=np.sort(slices.duration_ns[own]),
             gpu_ns=_gpu_ns(trace, own, launches, launched_ns[launches]),
@@ -113,11 +104,7 @@ def group_of(name: str) -> str:
 def _gpu_ns(trace: RankTrace, rows: Rows, launches: Rows, launched_ns: Times) -> int:
     """Add up the GPU time of ranges: of what their thread launched, or one that it woke.
 
-    Args:
-        trace: a rank.
-        rows: (n,) rows of ``slices``.
-        launches: (m,) rows of ``gpu_ops`` in the order of their launch.
-        launched_ns: (m,) int64 when they were launched.
+    ``launches`` are rows of ``gpu_ops`` in the order of their launch at ``launched_ns``.
     """
     ops, slices, flows, total = trace.gpu_ops, trace.slices, trace.flows, 0
     threads = trace.calls.thread[ops.launch[launches]]
@@ -135,13 +122,10 @@ def _gpu_ns(trace: RankTrace, rows: Rows, launches: Rows, launched_ns: Times) ->
     return total
 
 
-def judge(ranks: Sequence[tuple[Ranges, ...]], params: Params) -> Outcome:
+def judge(ranks: Sequence[tuple[Annotation, ...]], params: Params) -> Outcome:
     """Show the annotations of all ranks, the longest in all first."""
     groups = merge_by(concat(ranks), lambda item: item.name).values()
-    every = [
-        Annotation(name=item.name, duration_ns=item.duration_ns, gpu_ns=item.gpu_ns)
-        for item in sorted(groups, key=lambda item: (-int(item.duration_ns.sum()), item.name))
-    ]
+    every = sorted(groups, key=lambda item: (-int(item.duration_ns.sum()), item.name))
     return Outcome(
         missing="" if every else "The trace holds no ranges marked with record_function.",
         exhibits=_exhibits(every, top=params.top),

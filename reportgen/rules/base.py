@@ -7,25 +7,10 @@ from dataclasses import MISSING, dataclass, field, fields
 from enum import StrEnum
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
+from reportgen import results
 from reportgen.profile import NodeProfile, RankTrace
-from reportgen.results import (
-    About,
-    Counters,
-    Details,
-    Exhibit,
-    Finding,
-    PackedTable,
-    Place,
-    Reason,
-    RuleId,
-    RuleResult,
-    Scalar,
-)
 
-__all__ = [
-    "About", "AnyRule", "Need", "Outcome", "ParamSpec", "Params", "Part", "Presentation", "Rule",
-    "param", "param_specs", "param_values", "parameter_text",
-]  # fmt: skip
+About = results.About
 
 
 class Need(StrEnum):
@@ -56,7 +41,7 @@ class ParamSpec:
     """
 
     name: str
-    default: Scalar
+    default: results.Scalar
     unit: str
     meaning: str
     source: str
@@ -70,7 +55,7 @@ class ParamSpec:
 
 
 def param(
-    default: Scalar,
+    default: results.Scalar,
     *,
     unit: str,
     meaning: str,
@@ -121,7 +106,7 @@ def parameter_text(params: Any) -> str:
     )
 
 
-def param_values(params: Any) -> dict[str, Scalar]:
+def param_values(params: Any) -> dict[str, results.Scalar]:
     """Return the actual values by name."""
     return {spec.name: getattr(params, spec.name) for spec in param_specs(type(params))}
 
@@ -130,8 +115,8 @@ def param_values(params: Any) -> dict[str, Scalar]:
 class Presentation:
     """What can be said from counters and details, with or without the raw data behind them."""
 
-    findings: tuple[Finding, ...] = ()
-    exhibits: tuple[Exhibit, ...] = ()
+    findings: tuple[results.Finding, ...] = ()
+    exhibits: tuple[results.Exhibit, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -148,13 +133,13 @@ class Outcome:
         counters, details: what AWS's rule of this name writes; empty for all other rules.
     """
 
-    missing: Reason | str | None = None
-    findings: Iterable[Finding | None] = ()
-    exhibits: Iterable[Exhibit] = ()
+    missing: results.Reason | str | None = None
+    findings: Iterable[results.Finding | None] = ()
+    exhibits: Iterable[results.Exhibit] = ()
     metrics: Mapping[str, float | int | None] = field(default_factory=dict)
-    data: Iterable[PackedTable] = ()
-    counters: Counters = field(default_factory=Counters)
-    details: Details = field(default_factory=dict)
+    data: Iterable[results.PackedTable] = ()
+    counters: results.Counters = field(default_factory=results.Counters)
+    details: results.Details = field(default_factory=dict)
 
 
 P = TypeVar("P")
@@ -192,17 +177,17 @@ class Rule(Generic[P, M]):
     ``skipped`` and the ``Details`` AWS would have written.
     """
 
-    id: RuleId
+    id: results.RuleId
     title: str
     about: About
     needs: tuple[Need, ...]
     params: type[P]
     measure: Callable[[Any, P], M]
-    judge: Callable[[Sequence[M], P], Outcome | RuleResult]
-    from_details: Callable[[Counters, Details, P], Outcome] | None = None
-    present: Callable[[Counters, Details, Any, Any], Presentation] | None = None
+    judge: Callable[[Sequence[M], P], Outcome | results.RuleResult]
+    from_details: Callable[[results.Counters, results.Details, P], Outcome] | None = None
+    present: Callable[[results.Counters, results.Details, Any, Any], Presentation] | None = None
     folded: tuple[str, ...] = ()
-    places: Mapping[str, Place] = field(default_factory=dict)
+    places: Mapping[str, results.Place] = field(default_factory=dict)
     describe_params: Callable[[Any], str] = parameter_text
     param_aliases: Mapping[str, str] = field(default_factory=dict)
 

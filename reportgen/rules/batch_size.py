@@ -328,8 +328,7 @@ def judge(nodes: Sequence[NodeRoom], params: Params) -> Outcome:
         patience=max(params.patience, params.window),
     )
     if missing is None and not gpus:
-        code = results.ReasonCode.TOO_FEW_SAMPLES
-        missing = results.Reason(code=code, text="GPU memory was not sampled.")
+        missing = kit.too_few("GPU memory was not sampled.")
     counts = {
         "gpus_with_room": sum(1 for gpu in gpus if gpu.n_roomy_at_work),
         "judged_gpu_minutes": sum(gpu.judged_minutes for gpu in gpus),

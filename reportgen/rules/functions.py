@@ -59,12 +59,7 @@ def compared_functions(
 
 
 def cause_text(found: Increase, *, at: str, against: str) -> str:
-    """Say which function takes more of the time.
-
-    Args:
-        found: the function.
-        at, against: what the moments are, and the others: ``"during bottlenecks"``.
-    """
+    """Say which function takes more of the time ``at`` some moments than ``against`` others."""
     times = ": {factor:.1f} times as much" if found.other_share_pct else ""
     return write(
         "{name} takes {share:pct} of the time of all functions {at} and {other:pct} {against}"

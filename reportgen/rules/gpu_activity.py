@@ -67,21 +67,37 @@ READING = kit.Message(
     exhibit="active_time",
 )
 
-ACTIVE_CAPTION = (
-    "Shares of {window}. Active: a kernel, copy or memset runs. Kernels alone run {kernel:pct} of "
-    "it, which is what nvidia-smi calls GPU-Util."
-)
-SPLIT_CAPTION = (
-    "Shares of {window}. Every moment is in one part; memory operations are copies and memsets "
-    "while no kernel ran."
-)
-OVERLAP_CAPTION = (
-    "Shares of the {communication:ns} in which communication kernels ran, {share:pct} of {window}."
-)
-SUMS_CAPTION = (
-    "Durations added up over the whole trace, also where they ran at the same time; "
-    "synchronization is the host's waiting calls and the waits that devices recorded."
-)
+SHARES = {
+    "active_time": (
+        "GPU active time",
+        (
+            "Shares of {window}. Active: a kernel, copy or memset runs. Kernels alone run "
+            "{kernel:pct} of it, which is what nvidia-smi calls GPU-Util."
+        ),
+    ),
+    "activity_split": (
+        "What the GPUs did",
+        (
+            "Shares of {window}. Every moment is in one part; memory operations are copies and "
+            "memsets while no kernel ran."
+        ),
+    ),
+    "overlap": (
+        "Overlap of communication and compute",
+        (
+            "Shares of the {communication:ns} in which communication kernels ran, {share:pct} of "
+            "{window}."
+        ),
+    ),
+    "activity_sums": (
+        "Durations of kernels, memory operations and synchronization",
+        (
+            "Durations added up over the whole trace, also where they ran at the same time; "
+            "synchronization is the host's waiting calls and the waits that devices recorded."
+        ),
+    ),
+}
+"""Titles and captions of the exhibits of shares."""
 TABLE_CAPTION = (
     "Window gpu: from the first start to the last end of a GPU operation of the rank. Window "
     "steps: from the start of the first step to the end of the last, or of the last GPU operation "
@@ -224,49 +240,37 @@ def _split(total: DeviceTime) -> dict[str, int]:
 
 
 def _exhibits(ranks: Sequence[RankActivity], total: DeviceTime, window: str) -> Iterator[Exhibit]:
-    kernel_pct = pct_of(total.kernel_ns, total.window_ns)
-    yield _shares(
-        "active_time",
-        {"active": total.busy_ns, "idle": total.idle_ns},
-        title="GPU active time",
-        caption=write(ACTIVE_CAPTION, window=window, kernel=kernel_pct),
-    )
-    yield _curve(ranks, total, window)
-    split_caption = write(SPLIT_CAPTION, window=window)
-    yield _shares("activity_split", _split(total), title="What the GPUs did", caption=split_caption)
     both, alone = total.overlap_ns, total.exposed_communication_ns
-    if both + alone > 0:
-        share_pct = pct_of(both + alone, total.window_ns)
-        yield _shares(
-            "overlap",
-            {"communication behind compute": both, "exposed communication": alone},
-            title="Overlap of communication and compute",
-            caption=write(
-                OVERLAP_CAPTION, communication=both + alone, share=share_pct, window=window
-            ),
-        )
-    yield _shares(
-        "activity_sums",
-        kit.sum_by_key(rank.sums_ns for rank in ranks),
-        title="Durations of kernels, memory operations and synchronization",
-        caption=SUMS_CAPTION,
-    )
+    values = {
+        "window": window,
+        "kernel": pct_of(total.kernel_ns, total.window_ns),
+        "communication": both + alone,
+        "share": pct_of(both + alone, total.window_ns),
+    }
+    parts_ns = {
+        "active_time": {"active": total.busy_ns, "idle": total.idle_ns},
+        "activity_split": _split(total),
+        "overlap": {"communication behind compute": both, "exposed communication": alone},
+        "activity_sums": kit.sum_by_key(rank.sums_ns for rank in ranks),
+    }
+    for exhibit_id, (title, caption) in SHARES.items():
+        if exhibit_id != "overlap" or both + alone > 0:
+            yield kit.ranking(
+                exhibit_id,
+                list(parts_ns[exhibit_id].items()),
+                title=title,
+                caption=write(caption, **values),
+                roles=[ROLES.get(name, Role.GPU) for name in parts_ns[exhibit_id]],
+            )
+        if exhibit_id == "active_time":
+            yield _curve(ranks, total, window)
     yield _table(ranks)
-
-
-def _shares(exhibit_id: str, parts_ns: Mapping[str, int], *, title: str, caption: str) -> Exhibit:
-    return kit.ranking(
-        exhibit_id,
-        list(parts_ns.items()),
-        title=title,
-        caption=caption,
-        roles=[ROLES.get(name, Role.GPU) for name in parts_ns],
-    )
 
 
 def _table(ranks: Sequence[RankActivity]) -> Exhibit:
     """Return every device in every window, exact."""
     rows = [(rank, item) for rank in ranks for item in rank.devices]
+    windows = [str(item.window.kind) for _, item in rows]
     starts_us = [(rank.clock_ns + item.window.start_ns) / NS_PER_US for rank, item in rows]
     times = [
         (f"{name}_us", "us", [getattr(item, f"{name}_ns") / NS_PER_US for _, item in rows])
@@ -278,14 +282,9 @@ def _table(ranks: Sequence[RankActivity]) -> Exhibit:
         title="GPU activity by rank, device and window",
         caption=TABLE_CAPTION,
         columns=[
-            *(
-                results.column(name, "", values, type=kind)
-                for name, values, kind in (
-                    ("rank", [rank.rank for rank, _ in rows], ColumnType.INT),
-                    ("device", [item.device for _, item in rows], ColumnType.INT),
-                    ("window", [str(item.window.kind) for _, item in rows], ColumnType.TEXT),
-                )
-            ),
+            results.column("rank", "", [rank.rank for rank, _ in rows], type=ColumnType.INT),
+            results.column("device", "", [item.device for _, item in rows], type=ColumnType.INT),
+            results.column("window", "", windows, type=ColumnType.TEXT),
             *kit.floats(("window_start_us", "us", starts_us), *times),
         ],
     )

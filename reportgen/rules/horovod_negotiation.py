@@ -210,8 +210,7 @@ def measure(part: NodeProfile, _params: Params) -> Negotiations:
     ready = _ready_marks(its, negotiations)
     ends = _ends_of(ready)
     n_clear = ends.place.size
-    tensor = negotiations.phase[ends.place]
-    tensors = list(_tensor_waits(tensor, ends, negotiations.phases))
+    tensors = _tensor_waits(negotiations.phase[ends.place], ends, negotiations.phases)
     return Negotiations(
         n_events=its.n_spans,
         n_negotiations=n_clear,
@@ -328,8 +327,8 @@ def _missing(job: Negotiations, params: Params) -> results.Reason | str:
     if job.n_negotiations >= params.min_negotiations:
         return ""
     if job.n_negotiations or job.n_unclear:
-        text = write(TOO_FEW, n_negotiations=job.n_negotiations, least=params.min_negotiations)
-        return results.Reason(code=results.ReasonCode.TOO_FEW_SAMPLES, text=text)
+        least = params.min_negotiations
+        return kit.too_few(TOO_FEW, n_negotiations=job.n_negotiations, least=least)
     return write(NO_NEGOTIATION, n_events=job.n_events) if job.n_events else NO_TIMELINE
 
 
@@ -372,7 +371,6 @@ def _metrics(job: Negotiations) -> dict[str, float | int | None]:
 
 def _exhibits(job: Negotiations) -> Iterator[results.Exhibit]:
     shown = sorted(job.ranks, key=lambda rank: (-rank.n_last, rank.rank))[:MOST_BARS]
-    title = "How often each rank was ready last"
     caption = "Share of the negotiations in which a rank took part, and its fair share."
     if len(shown) < len(job.ranks):
         caption += f" The first {MOST_BARS} of {len(job.ranks):,}."
@@ -380,7 +378,7 @@ def _exhibits(job: Negotiations) -> Iterator[results.Exhibit]:
         "last_ranks",
         shown,
         _RankBar,
-        title=title,
+        title="How often each rank was ready last",
         caption=caption,
         drawn_as=results.ExhibitKind.BARS,
         role=results.Role.OTHER,

@@ -3,34 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from reportgen.facts.device_busy import (
-    FineUse,
-    Mask,
-    Window,
-    WindowKind,
-    fine_use,
-    rows_named,
-    use_together,
-)
+from reportgen import results
+from reportgen.facts import device_busy
+from reportgen.facts.device_busy import FineUse, Mask, Window, WindowKind, rows_named
 from reportgen.facts.intervals import Union, clip, join, minus, union_of
 from reportgen.merging import merge_by
 from reportgen.profile.trace import RankTrace
 from reportgen.profile.trace_tables import NONE, HostCalls, HostSlices, SliceKind
-from reportgen.results import (
-    DashboardPanel,
-    Exhibit,
-    ExhibitKind,
-    Place,
-    Role,
-    RuleId,
-    Section,
-    exhibit,
-)
+from reportgen.results import Role
 from reportgen.rules.base import About, Need, Outcome, Rule
 from reportgen.rules.kit import col, derived, floats, row, table
 from reportgen.text import format_ns
@@ -59,7 +44,7 @@ ABOUT = About(
         "other processes and do not show: this is no CPU utilization."
     ),
     advice="Remove blocking calls from the loop, and move work off the thread that launches.",
-    section=Section(id="host-threads", title="Host threads", order=110),
+    section=results.Section(id="host-threads", title="Host threads", order=110),
 )
 
 
@@ -99,9 +84,13 @@ class RankThreads:
     calls: tuple[BlockingCall, ...]
 
 
+def _caller(call: BlockingCall) -> tuple[str, str]:
+    return call.name, call.caller
+
+
 def measure(part: RankTrace, _params: Params) -> RankThreads:
     """Measure the threads of a rank."""
-    window, calls = _window(part), _joined(_blocking_calls(part))
+    window, calls = _window(part), (*merge_by(_blocking_calls(part), _caller).values(),)
     if window is None:
         return RankThreads(threads=(), use=None, calls=calls)
     found, use = [], None
@@ -114,7 +103,9 @@ def measure(part: RankTrace, _params: Params) -> RankThreads:
             blocked_ns=clip(blocked, window.start_ns, window.end_ns).length_ns,
         )
         found.append(time)
-        own = fine_use(busy, window, origin_ns=part.origin_ns, node=part.node, device="")
+        own = device_busy.fine_use(
+            busy, window, origin_ns=part.origin_ns, node=part.node, device=""
+        )
         use = own if use is None else replace(use, busy_ns=use.busy_ns + own.busy_ns)
     found.sort(key=lambda item: (-item.busy_ns, item.thread))
     return RankThreads(threads=tuple(found), use=use, calls=calls)
@@ -171,18 +162,13 @@ def _blocking_calls(trace: RankTrace) -> Iterator[BlockingCall]:
         )
 
 
-def _joined(calls: Iterable[BlockingCall]) -> tuple[BlockingCall, ...]:
-    """Return the calls of one name and caller as one, the longest first."""
-    every = merge_by(calls, lambda call: (call.name, call.caller)).values()
-    return tuple(sorted(every, key=lambda call: (-call.time_ns, call.name, call.caller)))
-
-
 def judge(ranks: Sequence[RankThreads], _params: Params) -> Outcome:
     """Say what the threads did, and which calls blocked them."""
     threads = [thread for rank in ranks for thread in rank.threads]
     if not threads:
         return Outcome(missing="The trace holds no host threads.")
-    calls = _joined(call for rank in ranks for call in rank.calls)
+    every = merge_by((call for rank in ranks for call in rank.calls), _caller).values()
+    calls = sorted(every, key=lambda call: (-call.time_ns, call.name, call.caller))
     blocking = table(
         "blocking_calls",
         calls,
@@ -209,16 +195,16 @@ def judge(ranks: Sequence[RankThreads], _params: Params) -> Outcome:
     )
 
 
-def _curve(ranks: Sequence[FineUse]) -> Exhibit:
+def _curve(ranks: Sequence[FineUse]) -> results.Exhibit:
     shown = ranks[:MOST_LINES]
-    use = use_together(shown)
+    use = device_busy.use_together(shown)
     with np.errstate(invalid="ignore"):
         busy = use.busy_ns / use.length_ns
     lines = [(rank.node, "threads", busy[place]) for place, rank in enumerate(shown)]
     rest = f" The first {len(shown)} of {len(ranks)} ranks." if len(shown) < len(ranks) else ""
-    return exhibit(
+    return results.exhibit(
         "busy_threads",
-        ExhibitKind.SERIES,
+        results.ExhibitKind.SERIES,
         title="Traced host threads at work",
         caption=(
             f"How many were busy, averaged over bins of {format_ns(use.width_ns)}; calls that "
@@ -231,12 +217,12 @@ def _curve(ranks: Sequence[FineUse]) -> Exhibit:
 
 
 RULE = Rule(
-    id=RuleId("HostThreads"),
+    id=results.RuleId("HostThreads"),
     title="Host threads",
     about=ABOUT,
     needs=(Need.KERNELS,),
     params=Params,
     measure=measure,
     judge=judge,
-    places={"busy_threads": Place(dashboard=DashboardPanel(order=190))},
+    places={"busy_threads": results.Place(dashboard=results.DashboardPanel(order=190))},
 )

@@ -169,13 +169,9 @@ def _capability(trace: RankTrace) -> float | None:
     # AMD's numbers mean something else.
     if any(name.startswith(("hip", "roc")) for name in trace.versions):
         return None
-    used = set(np.unique(trace.gpu_ops.device).tolist())
-    known = [
-        float(device.compute_capability)
-        for device in trace.devices
-        if device.id in used and device.compute_capability is not None
-    ]
-    return min(known, default=None)
+    used = np.unique(trace.gpu_ops.device).tolist()
+    known = [item.compute_capability for item in trace.devices if item.id in used]
+    return min((float(number) for number in known if number is not None), default=None)
 
 
 def judge(ranks: Sequence[RankPrecision], params: Params) -> Outcome:
@@ -248,19 +244,17 @@ def _exhibits(
 ) -> Iterator[Exhibit]:
     every_ns = sum(totals_ns.values())
     caption = write("Shares of the time of all kernels but communication ({ns:ns}).", ns=every_ns)
-    for exhibit_id, parts_ns in {
-        "precision_shares": {item.value: ns for item, ns in totals_ns.items()},
-        "precision_shares_folded": folded(totals_ns),
-        "matrix_units": {"tensor cores": matrix_ns, "other units": every_ns - matrix_ns},
-    }.items():
-        title, reading = PIES[exhibit_id]
-        yield kit.ranking(
-            exhibit_id,
-            list(parts_ns.items()),
-            title=title,
-            caption=f"{caption} {reading}",
-            role=Role.GPU,
-        )
+    for (exhibit_id, (title, reading)), parts_ns in zip(
+        PIES.items(),
+        (
+            {item.value: ns for item, ns in totals_ns.items()},
+            folded(totals_ns),
+            {"tensor cores": matrix_ns, "other units": every_ns - matrix_ns},
+        ),
+        strict=True,
+    ):
+        how, parts = f"{caption} {reading}", list(parts_ns.items())
+        yield kit.ranking(exhibit_id, parts, title=title, caption=how, role=Role.GPU)
     if fp32_matrix_ns:
         yield _matrix_kernels(fp32_matrix_ns, top=top)
     rows = [

@@ -254,7 +254,10 @@ def judge(ranks: Sequence[RankKernels], params: Params) -> Outcome:
         return Outcome()
     job = kit.merge(ranks)
     missing = kit.reason_without_gpu(job.n_ops)
-    groups = {way: operators.join_ranks([rank[way] for rank in job.durations]) for way in Grouping}
+    groups = {
+        way: operators.duration_rows(kit.merge([rank[way] for rank in job.durations]))
+        for way in Grouping
+    }
     kernels = groups[Grouping.NAME]
     if not kernels:
         return Outcome(missing=missing)

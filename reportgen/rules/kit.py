@@ -34,10 +34,10 @@ __all__ = [
     "AWS_DEFAULTS", "CHEAP_RATIO", "CRITICAL_FROM_RATIO", "HOW_TO_RECORD", "MOST_BOXES",
     "MOST_INTERVALS", "WITHOUT_EVENTS", "Interval", "Message", "at_worker", "boxes", "col",
     "columns_of", "communication_names", "concat", "cost_severity", "count", "derived",
-    "estimate_of", "fault_severity", "floats", "histogram", "intervals", "longest_minutes", "merge",
-    "merged", "patience", "percentage", "ranking", "reason_to_skip", "reason_without_gpu",
-    "reason_without_steps", "row", "share_limit", "stretch", "sum_by_key", "table", "too_short",
-    "top_k", "window", "window_name",
+    "estimate_of", "fault_severity", "floats", "histogram", "interval", "intervals",
+    "longest_minutes", "merge", "merged", "patience", "percentage", "ranking", "reason_to_skip",
+    "reason_without_gpu", "reason_without_steps", "row", "share_limit", "stretch", "sum_by_key",
+    "table", "too_few", "too_short", "top_k", "window", "window_name",
 ]  # fmt: skip
 
 CRITICAL_FROM_RATIO = 0.5
@@ -146,15 +146,23 @@ def at_worker(worker: str, start_ns: int, end_ns: int) -> Where:
     return stretch(worker.rpartition("-")[0] or None, worker, start_ns, end_ns)
 
 
+def interval(what: str, where: Where) -> Interval:
+    """Return what was detected at a place in a known time, as ``intervals`` shows it."""
+    return Interval(
+        node=where.node or "",
+        device=where.device or "",
+        what=what,
+        start_s=where.start_s or 0.0,
+        end_s=where.end_s or 0.0,
+    )
+
+
 def longest_minutes(
     node: str, device: str, minutes_ns: NDArray[np.int64], *, last_ns: int
 ) -> Where:
     """Return the longest run of neighbouring minutes, the first of equally long ones.
 
-    Args:
-        node, device: whose minutes they are.
-        minutes_ns: (m,) int64 starts of minutes, sorted, m >= 1.
-        last_ns: the newest sample; the stretch ends there at the latest.
+    ``minutes_ns`` are (m,) sorted starts, m >= 1; the run ends at ``last_ns`` at the latest.
     """
     ends = np.flatnonzero(np.diff(minutes_ns) > NS_PER_MINUTE) + 1
     longest_ns = max(np.split(minutes_ns, ends), key=len)
@@ -215,19 +223,19 @@ def reason_to_skip(
 ) -> Reason | None:
     """Return why a rule that reads samples cannot look, or ``None`` when it can.
 
-    Args:
-        n_ticks: sampling instants of all nodes.
-        n_gpus: GPUs of all nodes; ``None`` for a rule that needs none.
-        n_samples: samples of the node that has most.
-        patience: how many samples must be exceeded: as many are too few.
+    ``n_gpus`` is ``None`` for a rule that needs none, ``n_samples`` that of the node that has most;
+    as many as ``patience`` are too few.
     """
     if n_ticks == 0:
-        return Reason(code=ReasonCode.TOO_FEW_SAMPLES, text="There are no system metrics.")
+        return too_few("There are no system metrics.")
     if n_gpus == 0:
         return Reason(code=ReasonCode.NO_GPU, text="The job has no GPU.")
-    if n_samples <= patience:
-        return Reason(code=ReasonCode.TOO_FEW_SAMPLES, text=too_short(n_samples, patience=patience))
-    return None
+    return None if n_samples > patience else too_few(too_short(n_samples, patience=patience))
+
+
+def too_few(text: str, **values: object) -> Reason:
+    """Return the reason not to judge that there are too few samples, in words as of ``write``."""
+    return Reason(code=ReasonCode.TOO_FEW_SAMPLES, text=write(text, **values))
 
 
 def too_short(n_samples: int, *, patience: int) -> str:

@@ -33,9 +33,8 @@ ABOUT = About(
     reading="""Every minute the histograms of utilization of each pair of GPUs on a node are
         compared; the Jensen-Shannon distance is 0 for equal histograms and at most 0.83. Samples of
         98 to 100 % have a bin of their own, which AWS's rule dropped.""",
-    advice=(
-        "Use DistributedDataParallel instead of DataParallel, and shard data and batches evenly."
-    ),
+    advice="""Use DistributedDataParallel instead of DataParallel, and shard data and batches
+        evenly.""",
     section=results.Section(id="workload-balance", title="Workload balance", order=170),
     is_quiet=True,
     has_counters=True,
@@ -99,13 +98,10 @@ class Params:
 
 @row
 class GpuLoad:
-    """Work of one GPU.
+    """Work of one GPU, and its share of the sum of the means of its node's GPUs.
 
-    Attributes:
-        share_pct: its share of the sum of the means of its node's GPUs.
-        is_used: whether the job uses it from start to end, or no longer than it uses the others.
-        counts: (50,) histogram of its samples, [0, 2) ... [98, 100].
-        aws_counts: (49,) as AWS writes it.
+    ``is_used``: from start to end, or no longer than the others. ``counts`` are (50,) samples in
+    [0, 2) ... [98, 100], ``aws_counts`` (49,) as AWS writes them.
     """
 
     node: str = col()
@@ -299,25 +295,24 @@ def _exhibits(
     caption = "Mean utilization over the whole job, and its share of the node's sum."
     yield kit.table("work", gpus, GpuLoad, title=title, caption=caption)
     if pairs:
-        pairs = sorted(pairs, key=_nearness)
+        pairs = sorted(pairs, key=lambda pair: -pair.distance)
         title = "Distance of the utilization histograms of each pair of GPUs"
         caption = f"""Jensen-Shannon distance over the whole job, 0 (equal) to 0.83; uneven above
             {params.threshold:g}."""
         yield kit.table("distances", pairs, PairDistance, title=title, caption=caption)
     shown: list[GpuLoad] = []
-    for load in sorted(loads, key=lambda load: min(map(_nearness, load.pairs), default=0.0)):
+    farthest = {load.node: max((its.distance for its in load.pairs), default=0.0) for load in loads}
+    for load in sorted(loads, key=lambda load: -farthest[load.node]):
         if load.gpus and (not shown or len(shown) + len(load.gpus) <= MOST_GROUPS):
             shown += load.gpus
     caption = "All samples of the job; the last bin holds 98 to 100 %."
     if len(shown) < len(gpus):
         caption += f" {len(shown)} of {len(gpus)} GPUs, the most uneven nodes."
-    labels = [device_label(gpu.node, gpu.gpu, n_nodes=len(loads)) for gpu in shown]
-    counts = [gpu.counts.tolist() for gpu in shown]
-    yield _histogram(list(zip(labels, counts, strict=True)), caption)
-
-
-def _nearness(pair: PairDistance) -> float:
-    return -pair.distance
+    n_nodes = len(loads)
+    groups = [
+        (device_label(gpu.node, gpu.gpu, n_nodes=n_nodes), gpu.counts.tolist()) for gpu in shown
+    ]
+    yield _histogram(groups, caption)
 
 
 def _histogram(groups: Sequence[tuple[str, Sequence[object]]], caption: str) -> Exhibit:

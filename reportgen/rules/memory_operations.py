@@ -9,14 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from reportgen import results
-from reportgen.facts.device_busy import (
-    DeviceUnions,
-    Window,
-    headline,
-    time_in,
-    unions_of,
-    windows_of,
-)
+from reportgen.facts import device_busy
+from reportgen.facts.device_busy import DeviceUnions, Window
 from reportgen.facts.intervals import clip, overlap_ns, union_of
 from reportgen.merging import merge_by, sums_by_code
 from reportgen.profile.trace import RankTrace
@@ -77,6 +71,11 @@ SHARES_CAPTION = (
     "from the first to the last GPU operation ({window:ns} over all GPUs)."
 )
 
+TABLE_CAPTION = (
+    "Durations are added up. gb_per_s is 10^9 bytes per second of copying; bytes are 0 and the "
+    "bandwidth absent where the trace does not say them."
+)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Params:
@@ -90,11 +89,6 @@ class Params:
     )
 
 
-def _gb_per_s(copies: Copies) -> float | None:
-    has_both = copies.time_ns > 0 and copies.bytes > 0
-    return copies.bytes / copies.time_ns if has_both else None
-
-
 @kit.row
 class Copies:
     """One direction between two kinds of memory on one rank; ``bytes`` 0 where not recorded."""
@@ -106,7 +100,9 @@ class Copies:
     count: int = kit.col(reduce=sum)
     time_ns: int = kit.col("us", name="time_us", per=NS_PER_US, reduce=sum)
     bytes: int = kit.col("bytes", reduce=sum)
-    gb_per_s: float | None = kit.derived(_gb_per_s, "GB/s")
+    gb_per_s: float | None = kit.derived(
+        lambda row: row.bytes / row.time_ns if row.time_ns > 0 and row.bytes > 0 else None, "GB/s"
+    )
 
     @property
     def is_pageable(self) -> bool:
@@ -135,11 +131,11 @@ class RankCopies:
 
 def measure(trace: RankTrace, _params: Params) -> RankCopies:
     """Measure the memory operations of a rank."""
-    ops, windows = trace.gpu_ops, windows_of(trace)
+    ops, windows = trace.gpu_ops, device_busy.windows_of(trace)
     if not windows:
         return RankCopies()
-    window, devices = headline(windows), unions_of(trace, None)
-    times = [time_in(unions, window, rank=trace.rank) for unions in devices]
+    window, devices = device_busy.headline(windows), device_busy.unions_of(trace, None)
+    times = [device_busy.time_in(unions, window, rank=trace.rank) for unions in devices]
     return RankCopies(
         n_ops=ops.start_ns.size,
         rows=_copies(trace),
@@ -223,16 +219,8 @@ def judge(ranks: Sequence[RankCopies], params: Params) -> Outcome:
     missing = kit.reason_without_gpu(job.n_ops)
     if missing:
         return Outcome(missing=missing)
-    by_rank = kit.table(
-        "memory_operations",
-        job.rows,
-        Copies,
-        title="Memory operations by rank, direction and kinds of memory",
-        caption=(
-            "Durations are added up. gb_per_s is 10^9 bytes per second of copying; bytes are 0 "
-            "and the bandwidth absent where the trace does not say them."
-        ),
-    )
+    title = "Memory operations by rank, direction and kinds of memory"
+    by_rank = kit.table("memory_operations", job.rows, Copies, title=title, caption=TABLE_CAPTION)
     pageable = [item for item in job.rows if item.is_pageable]
     metrics = {
         "memory_time_ratio": ratio_of(sum(item.time_ns for item in job.rows), job.window_ns),

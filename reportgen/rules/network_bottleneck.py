@@ -103,6 +103,11 @@ class Episode:
         """Return the time from the first to the last tick."""
         return self.end_s - self.start_s
 
+    @property
+    def where(self) -> results.Where:
+        """Return the place and the time."""
+        return results.Where(node=self.node, start_s=self.start_s, end_s=self.end_s)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeNetwork:
@@ -208,8 +213,7 @@ def _reason(nodes: Sequence[NodeNetwork], params: Params) -> results.Reason | No
     if reason is not None:
         return reason
     if all(node.limit_bytes_per_s is None for node in with_gpu):
-        text = "The bytes that the training container received were not sampled."
-        return results.Reason(code=results.ReasonCode.TOO_FEW_SAMPLES, text=text)
+        return kit.too_few("The bytes that the training container received were not sampled.")
     n_both = max(node.n_both for node in nodes)
     return kit.reason_to_skip(n_ticks=1, n_gpus=None, n_samples=n_both, patience=params.patience)
 
@@ -246,7 +250,7 @@ def _finding(episodes: Sequence[Episode], share: float, params: Params) -> resul
     return (AT_OWN_MAXIMUM if is_own else AT_LIMIT).finding(
         measured=round(longest.mean_bytes_per_s, 1),
         threshold=round(least, 1),
-        where=results.Where(node=longest.node, start_s=longest.start_s, end_s=longest.end_s),
+        where=longest.where,
         severity=results.Severity.WARNING if is_own else kit.fault_severity(share),
         share=None if is_own else share,
         share_pct=100 * share,
@@ -257,16 +261,7 @@ def _finding(episodes: Sequence[Episode], share: float, params: Params) -> resul
 
 
 def _exhibits(episodes: Sequence[Episode]) -> list[results.Exhibit]:
-    when = [
-        kit.Interval(
-            node=its.node,
-            device="",
-            what="network busy, GPU idle",
-            start_s=its.start_s,
-            end_s=its.end_s,
-        )
-        for its in episodes
-    ]
+    when = [kit.interval("network busy, GPU idle", its.where) for its in episodes]
     title = "When a GPU idled while the network was busy"
     caption = "Means over the ticks in which a GPU idled and the node received at its limit."
     return [

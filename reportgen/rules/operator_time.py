@@ -8,14 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from reportgen.facts import operators
 from reportgen.facts.intervals import nest, self_ns
-from reportgen.facts.operators import (
-    DurationValues,
-    duration_values,
-    join_ranks,
-    launching_operators,
-)
-from reportgen.merging import sums_by_code
+from reportgen.merging import merged, sums_by_code
 from reportgen.profile.trace import RankTrace
 from reportgen.profile.trace_tables import NONE, SliceKind, Times
 from reportgen.results import ExhibitKind, Role, RuleId, Section
@@ -63,7 +58,7 @@ class Params:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RankOperators:
-    """The operators of a rank by name.
+    """The operators of a rank, or of all, by name.
 
     Attributes:
         durations: on the host, with what they called.
@@ -71,9 +66,9 @@ class RankOperators:
         gpu_ns: durations of the GPU operations that they launched themselves.
     """
 
-    durations: DurationValues
-    self_ns: Mapping[str, int]
-    gpu_ns: Mapping[str, int]
+    durations: operators.DurationValues = merged(kit.merge)
+    self_ns: Mapping[str, int] = merged(kit.sum_by_key)
+    gpu_ns: Mapping[str, int] = merged(kit.sum_by_key)
 
 
 @kit.row
@@ -109,7 +104,9 @@ def measure(trace: RankTrace, _params: Params) -> RankOperators:
         return dict(zip(names, sums_by_code(place, time_ns, len(names)).tolist(), strict=True))
 
     return RankOperators(
-        durations=duration_values([(text,) for text in names], place, slices.duration_ns[rows]),
+        durations=operators.duration_values(
+            [(text,) for text in names], place, slices.duration_ns[rows]
+        ),
         self_ns=by_name(_self_ns(trace, rows)),
         gpu_ns=by_name(_launched_ns(trace)[rows]),
     )
@@ -130,14 +127,14 @@ def _self_ns(trace: RankTrace, rows: NDArray[np.int64]) -> Times:
 def _launched_ns(trace: RankTrace) -> Times:
     """Return (n_slices,) ns of the GPU operations that each slice launched."""
     ops = trace.gpu_ops
-    operator = launching_operators(trace)
+    operator = operators.launching_operators(trace)
     is_known = operator != NONE
     return sums_by_code(operator[is_known], ops.duration_ns[is_known], trace.slices.start_ns.size)
 
 
 def judge(ranks: Sequence[RankOperators], params: Params) -> Outcome:
     """Report which operators took the time, by self time, ties by name."""
-    rows = _over_ranks(ranks)
+    rows = _rows(kit.merge(ranks)) if ranks else []
     if not rows:
         return Outcome(missing="The trace holds no operators.")
     self_time_ns, gpu_time_ns = sum(item.self_ns for item in rows), sum(i.gpu_ns for i in rows)
@@ -185,19 +182,18 @@ def judge(ranks: Sequence[RankOperators], params: Params) -> Outcome:
     )
 
 
-def _over_ranks(ranks: Sequence[RankOperators]) -> list[Operator]:
-    own_ns = kit.sum_by_key(rank.self_ns for rank in ranks)
-    gpu_ns = kit.sum_by_key(rank.gpu_ns for rank in ranks)
-    every_ns = sum(own_ns.values())
+def _rows(job: RankOperators) -> list[Operator]:
+    every_ns = sum(job.self_ns.values())
     rows = [
         Operator(
-            name=item.key[0],
-            self_ns=own_ns[item.key[0]],
-            pct_of_self_time=pct_of(own_ns[item.key[0]], every_ns),
-            gpu_ns=gpu_ns[item.key[0]],
+            name=name,
+            self_ns=job.self_ns[name],
+            pct_of_self_time=pct_of(job.self_ns[name], every_ns),
+            gpu_ns=job.gpu_ns[name],
             **{figure: getattr(item, figure) for figure in _OF_DURATIONS},
         )
-        for item in join_ranks([rank.durations for rank in ranks])
+        for item in operators.duration_rows(job.durations)
+        for name in item.key
     ]
     return sorted(rows, key=lambda item: (-item.self_ns, item.name))
 

@@ -8,13 +8,10 @@ from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from typing import Any
 
+from reportgen import results
 from reportgen.profile import RankTrace
 from reportgen.results import (
-    NOWHERE,
     Counters,
-    Depth,
-    Details,
-    Exhibit,
     Finding,
     Reason,
     ReasonCode,
@@ -64,10 +61,7 @@ def judge_all(
 ) -> tuple[RuleResult, ...]:
     """Return the result of every rule, in the order of ``rules``.
 
-    Args:
-        measured: what ``measure_part`` returned, one mapping per part, in the order of parts.
-        rules: the rules.
-        params: the parameters of each rule.
+    ``measured`` is what ``measure_part`` returned, one mapping per part, in the order of parts.
     """
     return tuple(
         _judge(rule, [part[rule.id] for part in measured if rule.id in part], params[rule.id])
@@ -134,7 +128,7 @@ def _status(reason: Reason | None, counters: Counters, findings: Sequence[Findin
 
 
 def present_details(
-    rule: AnyRule, counters: Counters, details: Details, params: Any
+    rule: AnyRule, counters: Counters, details: results.Details, params: Any
 ) -> Presentation:
     """Return what a rule says of a result that AWS's rule of this name wrote."""
     if rule.from_details is not None:
@@ -148,37 +142,24 @@ def present_details(
 
 def _judged(rule: AnyRule, measurements: list[Any], params: Any) -> RuleResult | Failure:
     """Return what a rule says, or why it says nothing that can be saved."""
-    judged = guarded(rule, "judge", _saveable_judgement, rule, measurements, params)
+    judged = guarded(rule, "judge", _saveable, rule, measurements, params)
     assert isinstance(judged, RuleResult | Failure)
     return judged
 
 
-def _saveable_judgement(rule: AnyRule, measurements: list[Any], params: Any) -> RuleResult:
-    return _saveable(judge(rule, measurements, params), rule.id)
-
-
-def _saveable(judged: RuleResult, rule_id: RuleId) -> RuleResult:
-    """Return a result that can be saved under the rule's name and read again.
-
-    Raises:
-        TypeError: it holds what JSON does not know.
-        ValueError: it is called like another rule, which it would replace.
-        FormatError: a value is not of the type that its place wants.
-    """
-    if judged.id != rule_id:
-        raise ValueError(f"its result is called {judged.id}, not {rule_id}")
-    decode(encode(judged), path=f"{rule_id}.json")
+def _saveable(rule: AnyRule, measurements: list[Any], params: Any) -> RuleResult:
+    """Return a result under the rule's own name that can be saved and read again, or raise."""
+    judged = judge(rule, measurements, params)
+    if judged.id != rule.id:
+        raise ValueError(f"its result is called {judged.id}, not {rule.id}")
+    decode(encode(judged), path=f"{rule.id}.json")
     return judged
 
 
 def guarded(rule: AnyRule, step: str, work: Callable[..., Any], *args: Any) -> Any:
     """Do some work of a rule; return what it returns, or a ``Failure`` when it breaks.
 
-    Args:
-        rule: whose work it is.
-        step: what the work is called in the message.
-        work: called with ``args``.
-        *args: of the work.
+    ``step`` is what the work is called in the message; ``work`` is called with ``args``.
     """
     try:
         return work(*args)
@@ -197,11 +178,11 @@ def with_about(result: RuleResult, rule: AnyRule) -> RuleResult:
     )
 
 
-def _placed(item: Exhibit, rule: AnyRule) -> Exhibit:
+def _placed(item: results.Exhibit, rule: AnyRule) -> results.Exhibit:
     """Return an exhibit with its declared place and depth; what the exhibit says itself counts."""
     place = item.place
-    if place == NOWHERE:
+    if place == results.NOWHERE:
         found = (place for pattern, place in rule.places.items() if fnmatchcase(item.id, pattern))
-        place = next(found, NOWHERE)
+        place = next(found, results.NOWHERE)
     is_folded = any(fnmatchcase(item.id, pattern) for pattern in rule.folded)
-    return replace(item, place=place, depth=Depth.FOLDED if is_folded else item.depth)
+    return replace(item, place=place, depth=results.Depth.FOLDED if is_folded else item.depth)

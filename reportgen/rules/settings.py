@@ -9,6 +9,7 @@ import difflib
 import re
 import warnings
 from collections.abc import Mapping, Sequence
+from math import inf, isfinite
 from typing import Any
 
 from reportgen.errors import ConfigError
@@ -17,11 +18,7 @@ from reportgen.rules.base import AnyRule, ParamSpec, param_specs
 
 
 def resolve_params(rules: Sequence[AnyRule], settings: Mapping[str, object]) -> dict[RuleId, Any]:
-    """Return the parameters of each rule, defaults replaced by what was set.
-
-    Args:
-        rules: the rules that will run.
-        settings: ``"Rule.param"`` or ``"Rule_param"`` to a value, text or typed.
+    """Return the parameters of each rule, defaults replaced by ``"Rule.param"`` to a value.
 
     Raises:
         ConfigError: an unknown rule or parameter, or a value out of range.
@@ -155,26 +152,18 @@ def _text(spec: ParamSpec, value: object) -> str | None:
 
 
 def _number(spec: ParamSpec, value: object) -> int | float | None:
-    number = _parse_number(value)
-    if number is None or (spec.is_whole and number != int(number)):
-        return None
-    if spec.minimum is not None and number < spec.minimum:
-        return None
-    if spec.maximum is not None and number > spec.maximum:
-        return None
-    return int(number) if spec.is_whole else number
-
-
-def _parse_number(value: object) -> int | float | None:
-    if isinstance(value, bool):
-        return None
     try:
         number = float(str(value).strip())
-    except ValueError:
+    except ValueError:  # also of True and False
         return None
-    if number != number or number in (float("inf"), float("-inf")):
+    low = -inf if spec.minimum is None else spec.minimum
+    high = inf if spec.maximum is None else spec.maximum
+    if not isfinite(number) or not low <= number <= high:
         return None
-    return int(number) if number == int(number) and "." not in str(value) else number
+    is_whole = number == int(number)
+    if spec.is_whole:
+        return int(number) if is_whole else None
+    return int(number) if is_whole and "." not in str(value) else number
 
 
 def _nearest(name: str, known: Sequence[str]) -> str:

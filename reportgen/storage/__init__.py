@@ -5,12 +5,6 @@ from reportgen.storage.location import LINK, Location, ObjectInfo, read_blocks
 from reportgen.storage.opening import is_remote, open_location
 
 __all__ = [
-    "LINK",
-    "LocalLocation",
-    "Location",
-    "ObjectInfo",
-    "at_home",
-    "is_remote",
-    "open_location",
+    "LINK", "LocalLocation", "Location", "ObjectInfo", "at_home", "is_remote", "open_location",
     "read_blocks",
-]
+]  # fmt: skip

@@ -47,10 +47,6 @@ class LocalLocation:
         except OSError as err:
             raise self._unreadable(key, err) from err
 
-    def read_head(self, key: str, size_bytes: int) -> bytes:
-        """Return the beginning of a file; raise ``LocationError`` when it cannot be read."""
-        return self.read_range(key, 0, size_bytes)
-
     def read_range(self, key: str, start: int, n_bytes: int) -> bytes:
         """Return a part of a file, shorter at its end."""
         try:

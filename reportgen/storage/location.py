@@ -32,12 +32,10 @@ class Listed(Protocol):
     @property
     def size_bytes(self) -> int:
         """Return its size when it was listed."""
-        ...
 
     @property
     def version(self) -> str:
         """Return its version (ETag) when it was listed; empty where the place has none."""
-        ...
 
 
 class Location(Protocol):
@@ -46,38 +44,27 @@ class Location(Protocol):
     @property
     def root(self) -> str:
         """Return the absolute path or URL that keys are relative to."""
-        ...
 
     def list(self) -> Sequence[ObjectInfo]:
         """Return every file below the root, sorted by key."""
-        ...
 
     def read_bytes(self, key: str) -> bytes:
         """Return a file's content; raise ``LocationError`` when it cannot be read."""
-        ...
-
-    def read_head(self, key: str, size_bytes: int) -> bytes:
-        """Return the beginning of a file that is not empty; errors as ``read_bytes``."""
-        ...
 
     def read_range(self, key: str, start: int, n_bytes: int) -> bytes:
         """Return a part of a file that begins before its end; errors as ``read_bytes``."""
-        ...
 
     def read_many(self, keys: Sequence[str]) -> Iterator[bytes | LocationError]:
         """Yield the content of files in the order of the keys, or why one cannot be read.
 
         Raises ``PlaceError`` when nothing more can be read.
         """
-        ...
 
     def changed(self) -> Sequence[str]:
         """Return the keys whose content was another than what was listed."""
-        ...
 
     def local_path(self, key: str) -> str | None:
         """Return where a file lies on this machine, or ``None`` when it does not."""
-        ...
 
 
 def read_blocks(

@@ -38,6 +38,10 @@ def read_ahead(keys: Sequence[str], sizes_bytes: Sequence[int], fetch: Fetch) ->
     Raises:
         PlaceError: nothing more can be read.
     """
+
+    def fetch_all(some: Sequence[str]) -> list[Fetched]:
+        return [_fetch(key, fetch) for key in some]
+
     runs = _runs(keys, sizes_bytes)
     waiting: deque[tuple[_Run, Future[list[Fetched]]]] = deque()
     held_bytes = 0
@@ -50,7 +54,7 @@ def read_ahead(keys: Sequence[str], sizes_bytes: Sequence[int], fetch: Fetch) ->
                     done, future = waiting.popleft()
                     yield from future.result()
                     held_bytes -= done.size_bytes
-                waiting.append((run, pool.submit(_fetch_run, run, fetch)))
+                waiting.append((run, pool.submit(fetch_all, run.keys)))
                 held_bytes += run.size_bytes
             while waiting:
                 yield from waiting.popleft()[1].result()
@@ -73,10 +77,6 @@ def _runs(keys: Sequence[str], sizes_bytes: Sequence[int]) -> list[_Run]:
     if run:
         runs.append(_Run(keys=tuple(run), size_bytes=run_bytes))
     return runs
-
-
-def _fetch_run(run: _Run, fetch: Fetch) -> list[Fetched]:
-    return [_fetch(key, fetch) for key in run.keys]
 
 
 def _fetch(key: str, fetch: Fetch) -> Fetched:

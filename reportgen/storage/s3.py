@@ -46,11 +46,9 @@ class S3Location:
     """A bucket, or what lies below a prefix of it."""
 
     def __init__(self, url: str, *, listed: Mapping[str, Listed] | None = None) -> None:
-        """Open a bucket; nothing is listed yet.
+        """Open ``s3://bucket`` or ``s3://bucket/prefix``; nothing is listed yet.
 
-        Args:
-            url: ``s3://bucket`` or ``s3://bucket/prefix``.
-            listed: what is known of objects from listing them before: other content is noticed.
+        Content that differs from what was ``listed`` before is noticed.
 
         Raises:
             PlaceError: no bucket of that name, or no credentials.
@@ -97,10 +95,6 @@ class S3Location:
             with self._lock:
                 self._lost[key] = err
             raise
-
-    def read_head(self, key: str, size_bytes: int) -> bytes:
-        """Return the beginning of an object that is not empty; errors as ``read_bytes``."""
-        return self.read_range(key, 0, size_bytes)
 
     def read_range(self, key: str, start: int, n_bytes: int) -> bytes:
         """Return a part of an object that begins before its end; errors as ``read_bytes``."""

@@ -38,12 +38,11 @@ def access(bucket: str) -> Mapping[str, Any]:
     Raises:
         PlaceError: there is no such bucket, or no credentials.
     """
-    named = sorted(item for item in os.environ.items() if _matters(item[0]))
+    others = {WANTED_REGION, "HOME", "USERPROFILE"}
+    named = sorted(
+        item for item in os.environ.items() if item[0].startswith("AWS_") or item[0] in others
+    )
     return _access(bucket, tuple(named))
-
-
-def _matters(variable: str) -> bool:
-    return variable.startswith("AWS_") or variable in {WANTED_REGION, "HOME", "USERPROFILE"}
 
 
 @lru_cache(maxsize=_N_REMEMBERED)

@@ -15,18 +15,7 @@ from reportgen.store.replace import (
 )
 
 __all__ = [
-    "OUTPUT_FOLDER",
-    "OUTPUT_NOTEBOOK",
-    "OUTPUT_PAGE",
-    "OUTPUT_SUMMARY",
-    "REPORT_FILE",
-    "RemoteOutput",
-    "Staging",
-    "check_replaceable",
-    "fetched_report",
-    "is_made_by_us",
-    "load",
-    "open_staging",
-    "publish_staging",
-    "save",
-]
+    "OUTPUT_FOLDER", "OUTPUT_NOTEBOOK", "OUTPUT_PAGE", "OUTPUT_SUMMARY", "REPORT_FILE",
+    "RemoteOutput", "Staging", "check_replaceable", "fetched_report", "is_made_by_us", "load",
+    "open_staging", "publish_staging", "save",
+]  # fmt: skip

@@ -22,22 +22,10 @@ from reportgen.views.sections.timeline import timeline
 from reportgen.views.sections.walk import FUNCTIONS, other_rules, rules_section, section
 
 __all__ = [
-    "appendix",
-    "data_quality",
-    "exhibit",
-    "figure",
-    "findings",
-    "frame",
-    "gpu_dashboard",
-    "header",
-    "job_summary",
-    "not_recorded",
-    "other_rules",
-    "rule_section",
-    "rules_summary",
-    "section",
+    "appendix", "data_quality", "exhibit", "figure", "findings", "frame", "gpu_dashboard", "header",
+    "job_summary", "not_recorded", "other_rules", "rule_section", "rules_summary", "section",
     "timeline",
-]
+]  # fmt: skip
 
 
 def __getattr__(name: str) -> Callable[[Report], PageSection]:

@@ -100,6 +100,16 @@ def head_block(title: str, state: State | None, lead: str) -> Block:
     return block_of("section_head", title=title, state=state, lead=lead)
 
 
+def headed_section(
+    section_id: str, title: str, blocks: Sequence[Block], *, lead: str, state: State | None = None
+) -> PageSection:
+    """Return blocks below a heading; a section that shows nothing where there are none."""
+    if not blocks:
+        return PageSection(id=section_id, title=title)
+    head = head_block(title, state, lead)
+    return PageSection(id=section_id, title=title, state=state, blocks=(head, *blocks))
+
+
 def pairs_block(anchor: str, title: str, pairs: Sequence[object], *, caption: str = "") -> Block:
     """Return facts (``views/facts.py``) as a table of names and values."""
     return block_of("pairs", anchor=anchor, title=title, caption=caption, pairs=pairs)

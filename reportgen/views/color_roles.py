@@ -21,13 +21,8 @@ _STRONG: tuple[tuple[str, str], ...] = (
     ("start", "initialization init startup"),
     ("other", "finalization threshold limit"),
     ("io", "io iops iowait disk read write loader dataloader getnext fetch wait waits waiting"),
-    (
-        "network",
-        (
-            "network receive transmit nccl allreduce horovod comm communication transfer "
-            "negotiate broadcast"
-        ),
-    ),
+    ("network", "network receive transmit nccl allreduce horovod comm communication transfer"),
+    ("network", "negotiate broadcast"),
     ("memory", "memory mem ram"),
     ("gpu", "gpu gpus cuda kernel kernels tensor"),
     ("cpu", "cpu cpus core cores host"),
@@ -43,20 +38,11 @@ _WEAK: tuple[tuple[str, str], ...] = (
 )
 """Words that name a part of training: they count where nothing stronger is said."""
 
-_PLACES = {
-    f"host late: {what}": at
-    for at, what in enumerate(
-        (
-            "operators and other",
-            "autograd",
-            "synchronizing call",
-            "copying call",
-            "allocating call",
-            "optimizer",
-            "Python",
-        )
-    )
-}
+_HOST_LATE = (
+    "operators and other", "autograd", "synchronizing call", "copying call", "allocating call",
+    "optimizer", "Python",
+)  # fmt: skip
+_PLACES = {f"host late: {what}": at for at, what in enumerate(_HOST_LATE)}
 """Which of their meaning these are in every chart: each shows those that it has."""
 
 _GPU_MEMORY = re.compile(r"gpu.*mem|mem.*gpu")

@@ -34,17 +34,17 @@ def plotly_form(figure: Figure) -> Figure:
     Instants are texts: a number on a date axis is an instant in the browser's zone to plotly, and
     its label says UTC.
     """
-    dates = {key.replace("axis", "") for key, axis in figure["layout"].items() if _is_date(axis)}
+    dates = {
+        key.replace("axis", "")
+        for key, part in figure["layout"].items()
+        if isinstance(part, dict) and part.get("type") == "date"
+    }
     traces = [
         _with_dates(trace) if trace.get("xaxis", "x") in dates else trace
         for trace in figure["data"]
     ]
     made: Figure = mapped({**figure, "data": traces}, _for_plotly)
     return made
-
-
-def _is_date(axis: Any) -> bool:
-    return isinstance(axis, dict) and axis.get("type") == "date"
 
 
 def _with_dates(trace: dict[str, Any]) -> dict[str, Any]:

@@ -7,15 +7,8 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from reportgen.results import Exhibit, ExhibitKind
+from reportgen.views import tables
 from reportgen.views.charts.arrays import numbers
-from reportgen.views.tables import (
-    FIRST_ROWS,
-    MOST_ROWS,
-    WHOLE_UP_TO_ROWS,
-    Head,
-    TableInfo,
-    table_of,
-)
 from reportgen.views.validation import BAND_PARTS, bands_of
 from reportgen.views.values import (
     ABSENT,
@@ -32,7 +25,7 @@ _MOST_CONDENSED_LINES = 6
 _CURVES = frozenset({ExhibitKind.SERIES, ExhibitKind.BAND})
 
 
-def data_of(exhibit: Exhibit, *, is_unix: bool, file: str) -> TableInfo:
+def data_of(exhibit: Exhibit, *, is_unix: bool, file: str) -> tables.TableInfo:
     """Return the numbers behind a chart; curves are condensed to a few rows with extremes."""
     what = "points"
     if exhibit.kind is ExhibitKind.HEATMAP:
@@ -42,7 +35,7 @@ def data_of(exhibit: Exhibit, *, is_unix: bool, file: str) -> TableInfo:
         condense = _extremes if len(curves) > _MOST_CONDENSED_LINES else _condensed
         table = condense(exhibit, curves, is_unix=is_unix)
     else:
-        return table_of(exhibit, is_unix=is_unix, file=file)
+        return tables.table_of(exhibit, is_unix=is_unix, file=file)
     rest = f"{what}; all of them are in {file}, exhibit “{exhibit.id}”."
     return replace(table, remark=f"Condensed from {exhibit.n_rows:,} {rest}")
 
@@ -71,7 +64,7 @@ def curves_of(exhibit: Exhibit) -> tuple[Curve, ...]:
     return tuple(found)
 
 
-def _condensed(exhibit: Exhibit, curves: Sequence[Curve], *, is_unix: bool) -> TableInfo:
+def _condensed(exhibit: Exhibit, curves: Sequence[Curve], *, is_unix: bool) -> tables.TableInfo:
     instants = numbers(exhibit.columns[0].values)
     edges = [len(instants) * at // CONDENSED_ROWS for at in range(CONDENSED_ROWS + 1)]
     rows = []
@@ -83,12 +76,12 @@ def _condensed(exhibit: Exhibit, curves: Sequence[Curve], *, is_unix: bool) -> T
     heads = [_instant_head("from", is_unix=is_unix)]
     for curve in curves:
         heads += [_head(f"{curve.name} {part}", curve.unit) for part in ("min", "mean", "max")]
-    return TableInfo(
+    return tables.TableInfo(
         label=exhibit.title, heads=tuple(heads), rows=tuple(rows), n_rows=exhibit.n_rows
     )
 
 
-def _extremes(exhibit: Exhibit, curves: Sequence[Curve], *, is_unix: bool) -> TableInfo:
+def _extremes(exhibit: Exhibit, curves: Sequence[Curve], *, is_unix: bool) -> tables.TableInfo:
     instants = numbers(exhibit.columns[0].values)
 
     def when(values: Sequence[float | None], value: float | None) -> Shown:
@@ -102,17 +95,19 @@ def _extremes(exhibit: Exhibit, curves: Sequence[Curve], *, is_unix: bool) -> Ta
         at_low, at_high = when(curve.low, low), when(curve.high, high)
         rows.append((shorten(curve.name), said[0], at_low, *said[1:], at_high))
     heads = (
-        Head(text="curve"),
-        Head(text="lowest", is_number=True),
+        tables.Head(text="curve"),
+        tables.Head(text="lowest", is_number=True),
         _instant_head("when lowest", is_unix=is_unix),
-        Head(text="mean", is_number=True),
-        Head(text="highest", is_number=True),
+        tables.Head(text="mean", is_number=True),
+        tables.Head(text="highest", is_number=True),
         _instant_head("when highest", is_unix=is_unix),
     )
-    return TableInfo(label=exhibit.title, heads=heads, rows=tuple(rows), n_rows=exhibit.n_rows)
+    return tables.TableInfo(
+        label=exhibit.title, heads=heads, rows=tuple(rows), n_rows=exhibit.n_rows
+    )
 
 
-def _by_row(exhibit: Exhibit) -> TableInfo:
+def _by_row(exhibit: Exhibit) -> tables.TableInfo:
     row_column, _, value_column = exhibit.columns[:3]
     groups: dict[str, list[float | None]] = {}
     for name, value in zip(row_column.values, numbers(value_column.values), strict=True):
@@ -121,13 +116,13 @@ def _by_row(exhibit: Exhibit) -> TableInfo:
         (shorten(name), *(shown_value(item, value_column.unit) for item in _reach(*[cells] * 3)))
         for name, cells in groups.items()
     ]
-    first = len(rows) if len(rows) <= WHOLE_UP_TO_ROWS else FIRST_ROWS
+    first = len(rows) if len(rows) <= tables.WHOLE_UP_TO_ROWS else tables.FIRST_ROWS
     parts = (_head(part, value_column.unit) for part in ("min", "mean", "max"))
-    return TableInfo(
+    return tables.TableInfo(
         label=exhibit.title,
-        heads=(Head(text=heading_of(row_column.name)), *parts),
+        heads=(tables.Head(text=heading_of(row_column.name)), *parts),
         rows=tuple(rows[:first]),
-        folded=tuple(rows[first:MOST_ROWS]),
+        folded=tuple(rows[first : tables.MOST_ROWS]),
         n_rows=exhibit.n_rows,
     )
 
@@ -149,10 +144,10 @@ def _instant(time_s: float | None, *, is_unix: bool) -> Shown:
     return Shown(text=format_instant(time_s, is_unix=is_unix), exact=exactly(time_s))
 
 
-def _instant_head(text: str, *, is_unix: bool) -> Head:
+def _instant_head(text: str, *, is_unix: bool) -> tables.Head:
     name = f"{text.replace(' ', '_')}_s"
-    return Head(text=text, note="UTC" if is_unix else "s", name=name, is_instant=is_unix)
+    return tables.Head(text=text, note="UTC" if is_unix else "s", name=name, is_instant=is_unix)
 
 
-def _head(text: str, unit: str) -> Head:
-    return Head(text=text, name=f"{text} ({unit})" if unit else text, is_number=True)
+def _head(text: str, unit: str) -> tables.Head:
+    return tables.Head(text=text, name=f"{text} ({unit})" if unit else text, is_number=True)

@@ -133,7 +133,11 @@ def css() -> str:
         f"  body[data-jp-theme-light='true'] {{ {light} }}\n"
         f"  body[data-jp-theme-light='false'] {{ {dark} }}\n"
         "}\n"
-        + "".join(f".rg-ink-{name} {{ background-color: var(--rg-{name}); }}\n" for name in _inks())
+        + "".join(
+            f".rg-ink-{name} {{ background-color: var(--rg-{name}); }}\n"
+            for hue in HUES
+            for name in (hue, *(f"{hue}-{step}" for step in range(1, N_SHADES)))
+        )
     )
 
 
@@ -167,11 +171,6 @@ def with_fallback(colour: str) -> str:
     """
     values = tokens("light")
     return _TOKEN.sub(lambda found: f"var(--rg-{found[1]},{values[found[1]]})", colour)
-
-
-def _inks() -> list[str]:
-    """Return the tokens that paint parts of HTML charts: every hue and its shades."""
-    return [name if step == 0 else f"{name}-{step}" for name in HUES for step in range(N_SHADES)]
 
 
 def _declarations(theme: str) -> str:

@@ -140,13 +140,10 @@ def format_value(value: Scalar, unit: str) -> str:
         return f"{format_bytes(_three_digits(value))}/s"
     if unit == "%":
         return format_pct(value)
-    number = format_number(value)
-    return f"{number} {_unit_after(number, clean(unit))}" if unit else number
-
-
-def _unit_after(number: str, unit: str) -> str:
-    """Return a unit as it stands behind its number: things that are counted are ``1 step``."""
-    return unit[:-1] if number == "1" and _COUNTED.search(unit) else unit
+    number, counted = format_number(value), clean(unit)
+    if number == "1" and _COUNTED.search(counted):
+        counted = counted[:-1]  # 1 step
+    return f"{number} {counted}".rstrip() if unit else number
 
 
 def _format_seconds(duration: float, s_per_unit: float) -> str:

@@ -128,7 +128,7 @@ def _unlooked(report: Report) -> str:
     if n_skipped:
         texts.append(f"{plural(n_skipped, 'check')} could not look.")
     texts += [
-        f"{plural(count, 'check')} do not apply: {_within(reason)}"
+        f"{plural(count, 'check')} do not apply: {reason[:1].lower()}{reason[1:]}"
         for reason, count in Counter(outside).items()
         if count >= _TOLD_FROM
     ]
@@ -143,10 +143,6 @@ def _inapplicable(report: Report) -> list[str]:
         for rule_id, entry in report.rules.items()
         if entry.reason is not None and not is_applicable(rule_id, report)
     ]
-
-
-def _within(sentence: str) -> str:
-    return sentence[:1].lower() + sentence[1:]
 
 
 def _sentence(title: str) -> str:

@@ -77,15 +77,15 @@ def test_missing_and_broken_results_are_notes_and_the_rest_goes_on(tmp_path: Pat
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("[]", "expected an object"),
+        ("[]", "got `array`"),
         ("\x00", "is not JSON"),
-        ('{"RuleTriggered": 1}', "it has no Violations"),
-        (json.dumps({**LOW, "Violations": -1}), "whole numbers of at least 0"),
-        (json.dumps({**LOW, "Datapoints": 1.5}), "whole numbers of at least 0"),
-        (json.dumps({**LOW, "RuleTriggered": True}), "whole numbers of at least 0"),
-        (json.dumps({**LOW, "Details": []}), "Details is expected to be an object"),
-        (json.dumps({**LOW, "RuleParameters": None}), "RuleParameters a text"),
-        ("[" * 200_000, "is not JSON"),
+        ('{"RuleTriggered": 1}', "missing required field `Violations`"),
+        (json.dumps({**LOW, "Violations": -1}), "`int` >= 0"),
+        (json.dumps({**LOW, "Datapoints": 1.5}), "got `float`"),
+        (json.dumps({**LOW, "RuleTriggered": True}), "got `bool`"),
+        (json.dumps({**LOW, "Details": []}), "at `\\$.Details`"),
+        (json.dumps({**LOW, "RuleParameters": None}), "at `\\$.RuleParameters`"),
+        ("[" * 200_000, "got `array`"),
     ],
 )
 def test_a_folder_with_nothing_but_broken_results_is_refused(

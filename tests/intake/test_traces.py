@@ -115,9 +115,9 @@ class SlowPlace(LocalLocation):
         super().__init__(path)
         self._both = threading.Barrier(2, timeout=10)
 
-    def read_head(self, key: str, size_bytes: int) -> bytes:
+    def read_range(self, key: str, start: int, n_bytes: int) -> bytes:
         self._both.wait()
-        return super().read_head(key, size_bytes)
+        return super().read_range(key, start, n_bytes)
 
 
 def test_many_files_are_looked_into_at_once(tmp_path: Path) -> None:

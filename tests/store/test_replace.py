@@ -11,7 +11,7 @@ import pytest
 
 from reportgen.errors import OutputError, WouldOverwriteError
 from reportgen.store import check_replaceable, open_staging, publish_staging, replace
-from reportgen.store.leftovers import make_staging_folder
+from reportgen.store.replace import make_staging_folder
 
 OUR_PAGE = '<!DOCTYPE html><head><meta name="generator" content="make-profiler-report 0.1.0">'
 

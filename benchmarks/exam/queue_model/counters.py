@@ -15,7 +15,7 @@ _JIFFIES_PER_S = 100
 def samples_of(params: Params, run: Run) -> tuple[TickValues, ...]:
     """Return the values of all ticks of each node."""
     interval_s = params.machine.interval_ms / 1000
-    at_s = np.arange(int(run.total_s / interval_s) + 1) * interval_s
+    at_s = np.arange(int(run.total_s / interval_s) + 1, dtype=np.float64) * np.float64(interval_s)
     return tuple(_node(params, run, node, at_s) for node in range(params.machine.nodes))
 
 
@@ -66,6 +66,16 @@ def _share_of_gpu(params: Params, node: int, index: int) -> float:
     return params.gpu_shares[index] if params.gpu_shares else 1.0
 
 
+def used_ratio(params: Params, run: Run) -> float:
+    """Return the mean share of the loop in which kernels ran on the workers' GPUs."""
+    edges_s = np.array(run.steps.loop_s)
+    used = [
+        float(np.diff(gpu_busy(params, run, rank).until(edges_s))[0])
+        for rank in range(params.machine.n_workers)
+    ]
+    return float(np.mean(used)) / run.steps.loop_length_s
+
+
 def gpu_busy(params: Params, run: Run, rank: int) -> Coverage:
     """Return when kernels ran on the GPU of a worker."""
     steps = run.steps
@@ -75,7 +85,7 @@ def gpu_busy(params: Params, run: Run, rank: int) -> Coverage:
         np.concatenate([steps.own_s[rank], steps.end_s[rank], steps.optimized_s[rank]]),
         np.concatenate(
             [
-                steps.gpu_ratio[rank],
+                run.gpu_ratio[rank],
                 np.full(steps.number.shape, waiting),
                 np.full(steps.number.shape, 0.97),
             ]
@@ -125,9 +135,8 @@ def _loader_load(
     loads, interval_s = run.loads, params.machine.interval_ms / 1000
     mine = np.isin(loads.rank, ranks)
     work = mine & (loads.process >= 0)
-    busy = Coverage(
-        loads.received_s[work], loads.end_s[work], loads.work_ratio[work] * params.loader_load
-    ).mean(at_s, interval_s)
+    runnable = Coverage(loads.received_s[work], loads.end_s[work]).mean(at_s, interval_s)
+    busy = np.minimum(runnable * params.loader_load, params.machine.cores)
     reading = np.zeros(at_s.shape)
     if params.load_read_s:
         reading = Coverage(loads.begin_s[mine], loads.read_s[mine], 0.97).mean(at_s, interval_s)
@@ -143,8 +152,8 @@ def _training_load(params: Params, run: Run, rank: int, at_s: Floats) -> Floats:
         (steps.there_s[rank], steps.start_s[rank], 0.95),
         (steps.start_s[rank], steps.end_s[rank], spin),
         (steps.end_s[rank], steps.optimized_s[rank], spin),
-        (steps.optimized_s[rank], steps.worked_s[rank], 0.95),
-        (steps.worked_s[rank], steps.saved_s[rank], 0.5),
+        (steps.optimized_s[rank], run.worked_s[rank], 0.95),
+        (run.worked_s[rank], steps.kept_s[rank], 0.5),
     ]
     if not params.num_workers:
         own = run.loads.rank == rank
@@ -175,12 +184,12 @@ def _disk(
         rate = params.batch_bytes / params.load_read_s
         read = Coverage(loads.read_from_s[mine], loads.read_s[mine], rate).mean(at_s, interval_s)
     steps = run.steps
-    saving = steps.is_saving
+    saving = run.is_saving
     written = rng.lognormal(12.0, 1.2, at_s.size)
     if saving.any() and 0 in ranks:
-        written = written + Coverage(
-            steps.worked_s[0, saving], steps.saved_s[0, saving], 1.5e8
-        ).mean(at_s, interval_s)
+        written = written + Coverage(run.worked_s[0, saving], steps.kept_s[0, saving], 1.5e8).mean(
+            at_s, interval_s
+        )
     noise = rng.uniform(0.93, 1.07, at_s.size)
     operations = rng.lognormal(4.0, 0.8, at_s.size) + (read + written) / 1.8e5
     return np.maximum(np.stack([operations, read * noise, written], axis=1), 0)

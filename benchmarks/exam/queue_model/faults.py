@@ -11,6 +11,8 @@ import numpy as np
 
 from benchmarks.exam.causes import Cause, Input
 from benchmarks.exam.job import UnsuitableError
+from benchmarks.exam.making import GPU_TIME, GPU_TIME_OF_JOB, JOB, LOOP, NOTHING
+from benchmarks.exam.noise import Noise
 from benchmarks.exam.queue_model.machines import Wishes, with_cores
 from benchmarks.exam.queue_model.params import Params
 from benchmarks.exam.truth import EVERYWHERE
@@ -74,6 +76,15 @@ def _too_few_loaders(params: Params, rng: np.random.Generator, gain: float) -> C
     return Change(base=base, bad={"num_workers": n_bad})
 
 
+def _steady(params: Params) -> Changes:
+    """Return changes after which batches cost about equally much.
+
+    Batches are handed over in order, so an expensive one holds up those behind it, whatever the
+    cores could do.
+    """
+    return {"load_noise": Noise.GAMMA, "load_spread": min(params.load_spread, 0.12)}
+
+
 def _too_many_loaders(params: Params, rng: np.random.Generator, gain: float) -> Change:
     """Many more processes than cores, all with work to do: they slow down each other and the host.
 
@@ -87,7 +98,7 @@ def _too_many_loaders(params: Params, rng: np.random.Generator, gain: float) -> 
     n_bad = max(n_good + 2, math.ceil(cores * over))
     if n_bad > 64:
         raise UnsuitableError
-    load_s = _cycle(params) * n_good * float(rng.uniform(0.8, 0.93))
+    load_s = _cycle(params) * n_good * float(rng.uniform(0.84, 0.96))
     base = replace(
         params,
         num_workers=n_good,
@@ -95,22 +106,26 @@ def _too_many_loaders(params: Params, rng: np.random.Generator, gain: float) -> 
         load_read_s=min(params.load_read_s, 0.02 * load_s),
         load_receive_s=min(params.load_receive_s, 0.02 * load_s),
         host_s=params.compute_s * float(rng.uniform(0.6, 0.98)),
+        **_steady(params),
     )
     return Change(base=base, bad={"num_workers": n_bad})
 
 
 def _cpu_preprocessing(params: Params, rng: np.random.Generator, gain: float) -> Change:
+    params = with_cores(params, 4 * params.machine.workers_per_node)
     cores = _per_worker_cores(params)
-    n_loaders = max(1, round(cores * float(rng.uniform(0.9, 1.1)) - 0.3))
+    n_loaders = math.ceil(cores * float(rng.uniform(1.0, 1.12)))
     cycle_s = _cycle(params)
     at_once = min(n_loaders, cores)
-    bad_s = cycle_s * (1 + gain) * at_once * (0.93 if n_loaders >= cores - 1 else 1.0)
+    bad_s = cycle_s * (1 + gain) * at_once * 0.95
     base = replace(
         params,
         num_workers=n_loaders,
         load_cpu_s=cycle_s * max(0.5 * (cores - 1), 0.25),
         load_read_s=min(params.load_read_s, 0.05 * cycle_s),
         load_receive_s=min(params.load_receive_s, 0.05 * cycle_s),
+        host_s=0.45 * params.compute_s,
+        **_steady(params),
     )
     return Change(base=base, bad={"load_cpu_s": bad_s})
 
@@ -281,7 +296,8 @@ def _gpu_stopped(params: Params, rng: np.random.Generator, gain: float) -> Chang
     if not gpus:
         raise UnsuitableError
     share = gain / (1 + gain)
-    if len(gpus) == 1 or rng.random() < 0.4:
+    goes_on = params.machine.workers_per_node == 1 or params.input is Input.SYSTEM
+    if len(gpus) == 1 or not goes_on or rng.random() < 0.4:
         job_s = params.n_steps * _cycle(params) + params.init_s
         extra_s = gain * job_s
         if extra_s < 30:
@@ -321,48 +337,44 @@ class Fault:
         plant: Makes the change.
         wishes: For the machine.
         share_of: In words. Costs in time are counted by running the job without the fault.
-        needs_length: Whether ``plant`` needs the number of steps.
     """
 
     plant: Planter
     wishes: Wishes = field(default_factory=Wishes)
-    share_of: str = "loop"
-    needs_length: bool = False
+    share_of: str = LOOP
 
 
-GPU_TIME = "GPU time of the loop"
 _ONE_GPU = Wishes(least_gpus=1)
 
 FAULTS: dict[Cause, Fault] = {
-    Cause.TOO_FEW_LOADERS: Fault(plant=_too_few_loaders, wishes=Wishes(input=Input.PYTORCH)),
-    Cause.TOO_MANY_LOADERS: Fault(
-        plant=_too_many_loaders, wishes=Wishes(input=Input.PYTORCH, most_workers=8)
+    Cause.TOO_FEW_LOADERS: Fault(
+        plant=_too_few_loaders, wishes=Wishes(input=Input.PYTORCH, least_gpus=1)
     ),
-    Cause.CPU_PREPROCESSING: Fault(plant=_cpu_preprocessing),
+    Cause.TOO_MANY_LOADERS: Fault(
+        plant=_too_many_loaders,
+        wishes=Wishes(input=Input.PYTORCH, most_workers=8, least_gpus=1),
+    ),
+    Cause.CPU_PREPROCESSING: Fault(plant=_cpu_preprocessing, wishes=_ONE_GPU),
     Cause.IO_WAIT: Fault(plant=_io_wait, wishes=_ONE_GPU),
     Cause.NETWORK_INPUT: Fault(plant=_network_input, wishes=_ONE_GPU),
     Cause.UNPINNED_MEMORY: Fault(
         plant=_unpinned_memory, wishes=Wishes(input=Input.PYTORCH, least_gpus=1)
     ),
     Cause.WORK_BETWEEN_STEPS: Fault(plant=_work_between_steps, wishes=_ONE_GPU),
-    Cause.LONG_START: Fault(plant=_long_start, share_of="job", needs_length=True),
-    Cause.RANDOM_SLOW_STEPS: Fault(plant=_random_slow_steps, needs_length=True),
-    Cause.PERIODIC_SLOW_STEPS: Fault(plant=_periodic_slow_steps, needs_length=True),
+    Cause.LONG_START: Fault(plant=_long_start, share_of=JOB),
+    Cause.RANDOM_SLOW_STEPS: Fault(plant=_random_slow_steps),
+    Cause.PERIODIC_SLOW_STEPS: Fault(plant=_periodic_slow_steps),
     Cause.SLOWING_DOWN: Fault(plant=_slowing_down),
-    Cause.LONG_PAUSE: Fault(plant=_long_pause, needs_length=True),
+    Cause.LONG_PAUSE: Fault(plant=_long_pause),
     Cause.SLOW_WORKER: Fault(
         plant=_slow_worker, wishes=Wishes(least_gpus=1, least_workers=2, most_workers=16)
     ),
     Cause.GPU_UNDERUSED: Fault(plant=_gpu_underused, wishes=_ONE_GPU, share_of=GPU_TIME),
-    Cause.GPU_SWINGS: Fault(
-        plant=_gpu_swings, wishes=Wishes(input=Input.SYSTEM, least_gpus=1), needs_length=True
-    ),
+    Cause.GPU_SWINGS: Fault(plant=_gpu_swings, wishes=Wishes(input=Input.SYSTEM, least_gpus=1)),
     Cause.GPU_IDLE: Fault(plant=_gpu_idle, wishes=Wishes(least_gpus=2), share_of=GPU_TIME),
-    Cause.GPU_STOPPED: Fault(
-        plant=_gpu_stopped, wishes=_ONE_GPU, share_of="GPU time of the job", needs_length=True
-    ),
+    Cause.GPU_STOPPED: Fault(plant=_gpu_stopped, wishes=_ONE_GPU, share_of=GPU_TIME_OF_JOB),
     Cause.GPU_IMBALANCE: Fault(
         plant=_gpu_imbalance, wishes=Wishes(least_gpus=2, one_process=True), share_of=GPU_TIME
     ),
-    Cause.MEMORY_GROWTH: Fault(plant=_memory_growth, wishes=_ONE_GPU, share_of="nothing yet"),
+    Cause.MEMORY_GROWTH: Fault(plant=_memory_growth, wishes=_ONE_GPU, share_of=NOTHING),
 }

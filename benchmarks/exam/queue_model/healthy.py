@@ -73,7 +73,13 @@ def _optimizer(params: Params, rng: np.random.Generator) -> Params:
 
 
 def _accumulation(params: Params, rng: np.random.Generator) -> Params:
-    return replace(params, accumulate=int(rng.choice([2, 4, 8])), exchange_s=0.1 * params.compute_s)
+    exchange_s = params.compute_s * float(rng.uniform(0.02, 0.05))
+    return replace(params, accumulate=int(rng.choice([2, 4, 8])), exchange_s=exchange_s)
+
+
+def _unpinned(params: Params, rng: np.random.Generator) -> Params:
+    """Copy small batches from pageable memory."""
+    return replace(params, is_pinned=False, copy_s=params.compute_s * float(rng.uniform(0, 0.01)))
 
 
 HEALTHY: dict[str, tuple[Twist, Wishes]] = {
@@ -91,6 +97,7 @@ HEALTHY: dict[str, tuple[Twist, Wishes]] = {
     "inline_loading": (_inline, Wishes(input=Input.PYTORCH, least_gpus=1)),
     "busy_cores": (_busy_cores, Wishes(least_gpus=1)),
     "optimizer": (_optimizer, Wishes(input=Input.PYTORCH, least_gpus=1)),
+    "unpinned": (_unpinned, Wishes(input=Input.PYTORCH, least_gpus=1)),
     "accumulation": (_accumulation, Wishes(least_gpus=1)),
 }
 """Each healthy kind: what makes it look suspicious, and on what machines."""

@@ -14,7 +14,9 @@ from benchmarks.exam.queue_model.simulate import simulate
 from benchmarks.exam.recording import Machine
 
 _CORES = (2, 4, 8, 16, 32, 48, 64, 96)
-_INTERVALS_MS = (100, 200, 500, 500, 1000)
+_INTERVALS_MS = (100, 200, 500, 1000)
+_PATIENCE = 1100
+_FEW_SAMPLES_RATIO = 0.2
 _MOST_LINES = 330_000
 _MOST_STEPS = 3_500
 _MOST_STEPS_OF_ALL = 22_000
@@ -42,7 +44,7 @@ def draw_healthy(rng: np.random.Generator, seed: int, wishes: Wishes) -> Params:
     kind = wishes.input or Input(rng.choice(["pytorch", "tensorflow", "system"], p=[0.6, 0.2, 0.2]))
     machine = _machine(rng, wishes, kind)
     n_workers = machine.n_workers
-    compute_s = float(np.clip(rng.lognormal(-1.4, 0.9), 0.05, 1.8)) * (1 + 0.06 * n_workers)
+    compute_s = float(np.clip(rng.lognormal(-1.0, 0.8), 0.08, 2.0)) * (1 + 0.06 * n_workers)
     per_worker = machine.cores / machine.workers_per_node
     spare = max(per_worker - 1.0, 0.4)
     num_workers = int(rng.integers(1, max(2, min(12, int(spare)) + 1)))
@@ -96,7 +98,7 @@ def _machine(rng: np.random.Generator, wishes: Wishes, kind: Input) -> Machine:
     is_mirrored = kind is Input.TENSORFLOW and rng.random() < 0.5
     per_node = 1 if wishes.one_process or is_mirrored else max(gpus, 1)
     if nodes * per_node < wishes.least_workers:
-        nodes, per_node = max(nodes, 2 if per_node == 1 else nodes), per_node
+        nodes = max(nodes, 2)
     while nodes * per_node > wishes.most_workers:
         nodes -= 1
     least = max(wishes.least_cores, 2 * per_node if rng.random() < 0.9 else per_node)
@@ -140,23 +142,23 @@ def filled(
     Args:
         cycle: Mean time from step to step, faults included.
     """
-    n_series = 2 * params.machine.cores + 2 * params.machine.gpus + 8
-    interval_ms = int(rng.choice(_INTERVALS_MS))
-    n_ticks = int(rng.integers(250, 950) if is_short else rng.lognormal(7.35, 0.35))
-    most_ticks = _MOST_LINES // (n_series * params.machine.nodes)
-    n_ticks = min(n_ticks, max(most_ticks, 200))
-    loop_s = max(n_ticks * interval_ms / 1000 - params.init_s, 60.0)
+    n_series = (2 * params.machine.cores + 2 * params.machine.gpus + 8) * params.machine.nodes
     most_steps = min(_MOST_STEPS, _MOST_STEPS_OF_ALL // params.machine.n_workers)
-    while loop_s / cycle > most_steps and interval_ms > 100:
-        interval_ms = {1000: 500, 500: 200, 200: 100}[interval_ms]
-        loop_s = max(n_ticks * interval_ms / 1000 - params.init_s, 60.0)
+    wanted_s = 110.0 if is_short else float(np.clip(rng.lognormal(6.35, 0.5), 240, 2400))
+    loop_s = min(wanted_s * float(rng.uniform(0.9, 1.1)), most_steps * cycle)
+    fitting = [each for each in _INTERVALS_MS if loop_s * 1000 / each * n_series <= _MOST_LINES]
+    enough = [each for each in fitting if loop_s * 1000 / each > _PATIENCE] or fitting[:1]
+    is_few = rng.random() < _FEW_SAMPLES_RATIO
+    interval_ms = int(rng.choice((fitting if is_few else enough) or [1000]))
     n_steps = int(np.clip(loop_s / cycle, 60, most_steps))
+    init_s = min(params.init_s, 3.0 + 0.025 * loop_s)
     n_epochs = min(params.n_epochs, max(1, n_steps // 40))
     eval_ratio = float(rng.uniform(0.05, 0.25)) if has_eval else 0.0
     train = math.ceil(n_steps / n_epochs / (1 + eval_ratio * params.eval_ratio))
     return replace(
         params,
         machine=replace(params.machine, interval_ms=interval_ms),
+        init_s=init_s,
         n_epochs=n_epochs,
         train_steps=train,
         eval_steps=round(train * eval_ratio),

@@ -1,48 +1,38 @@
-"""Make a job of the queue model, with its truth."""
+"""Draw a job of the queue model, with the faults that were ordered."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection
 from dataclasses import replace
 
 import numpy as np
 
 from benchmarks.exam.causes import Cause
-from benchmarks.exam.job import Job, Order, UnsuitableError
-from benchmarks.exam.queue_model.counters import gpu_busy, samples_of
-from benchmarks.exam.queue_model.events import timelines_of
+from benchmarks.exam.events import timelines_of
+from benchmarks.exam.job import Order, UnsuitableError
+from benchmarks.exam.log import Hooks
+from benchmarks.exam.making import (
+    Draft,
+    Plant,
+    Seen,
+    end_of,
+    pauses_of,
+    start_of,
+    unused,
+)
+from benchmarks.exam.queue_model.counters import samples_of, used_ratio
 from benchmarks.exam.queue_model.faults import FAULTS, Change
 from benchmarks.exam.queue_model.healthy import HEALTHY
 from benchmarks.exam.queue_model.machines import Wishes, cycle_s, draw_healthy, filled
 from benchmarks.exam.queue_model.params import Params
 from benchmarks.exam.queue_model.simulate import Run, simulate
 from benchmarks.exam.recording import Recording
-from benchmarks.exam.truth import Planted, Truth, sight_of
-
-_TRIES = 60
-_MOST_WANTED = 0.75
-_LEAST_SHARE, _MOST_SHARE = 0.03, 0.85
 
 
-def make_job(order: Order) -> Job:
-    """Return the job of an order; the same order gives the same job.
-
-    What cannot be had on the machine drawn, or turns out too small, is tried again, a bit larger.
-    """
-    for attempt in range(_TRIES):
-        seed = int(np.random.SeedSequence([order.seed, order.number, attempt]).generate_state(1)[0])
-        try:
-            wanted = replace(
-                order, share_ratio=min(order.share_ratio * 1.05**attempt, _MOST_WANTED)
-            )
-            return _attempt(wanted, np.random.default_rng(seed), seed)
-        except UnsuitableError:
-            continue
-    raise UnsuitableError(f"{order.name}: no fitting job in {_TRIES} attempts")
-
-
-def _attempt(order: Order, rng: np.random.Generator, seed: int) -> Job:
+def draft(order: Order, rng: np.random.Generator, seed: int) -> Draft:
+    """Draw a job of the queue model."""
     if not order.causes:
-        return _finish(order, _healthy(order, rng, seed), [])
+        return _drafted(_healthy(order, rng, seed), [])
     wishes = _joint([FAULTS[cause].wishes for cause in order.causes])
     params = draw_healthy(rng, seed, wishes)
     params = filled(
@@ -58,7 +48,7 @@ def _attempt(order: Order, rng: np.random.Generator, seed: int) -> Job:
         change = FAULTS[cause].plant(params, rng, gain)
         params = change.base
         changes.append((cause, change))
-    return _finish(order, params, changes)
+    return _drafted(params, changes)
 
 
 def _joint(wishes: list[Wishes]) -> Wishes:
@@ -89,120 +79,100 @@ def _healthy(order: Order, rng: np.random.Generator, seed: int) -> Params:
     return twist(params, rng)
 
 
-def _finish(order: Order, base: Params, changes: list[tuple[Cause, Change]]) -> Job:
-    bad = [change.bad for _, change in changes]
-    params = _with(base, bad)
-    run = simulate(params)
-    planted = tuple(
-        _planted(cause, change, params, run, _with(base, bad[:at] + bad[at + 1 :]))
-        for at, (cause, change) in enumerate(changes)
-    )
-    samples = samples_of(params, run)
-    recording = Recording(
+def _drafted(base: Params, changes: list[tuple[Cause, Change]]) -> Draft:
+    def run(causes: Collection[Cause]) -> Seen:
+        params = base
+        for cause, change in changes:
+            if cause in causes:
+                params = replace(params, **change.bad)
+        return _seen(params, simulate(params))
+
+    plants = tuple(_plant(cause, base, change) for cause, change in changes)
+    return Draft(input=base.input, run=run, plants=plants)
+
+
+def _seen(params: Params, run: Run) -> Seen:
+    def record() -> Recording:
+        samples = samples_of(params, run)
+        return Recording(
+            machine=params.machine,
+            samples=samples,
+            ticks=np.arange(samples[0].memory.shape[0]),
+            timelines=timelines_of(_hooks(params), run.steps),
+        )
+
+    return Seen(
         machine=params.machine,
-        samples=samples,
-        ticks=np.arange(samples[0].memory.shape[0]),
-        timelines=timelines_of(params, run),
+        steps=run.steps,
+        total_s=run.total_s,
+        used_ratio=used_ratio(params, run) if params.machine.gpus else None,
+        record=record,
+        facts={
+            "num_workers": params.num_workers,
+            "accumulate": params.accumulate,
+            "is_waiting_busy": params.is_waiting_busy,
+            "noise": f"{params.step_noise} {params.step_spread:.3f}",
+        },
     )
-    truth = Truth(
-        name=order.name,
-        family=order.family,
-        kind=order.kind,
+
+
+def _hooks(params: Params) -> Hooks:
+    return Hooks(
         input=params.input,
-        start_unix_s=params.machine.start_unix_s,
-        duration_s=run.total_s,
-        loop_s=run.steps.loop_s,
-        planted=planted,
-        facts=_facts(params, run),
+        machine=params.machine,
+        seed=params.seed,
+        num_workers=params.num_workers,
+        is_persistent=params.is_persistent,
+        is_pinned=params.is_pinned,
+        has_operators=params.seed % 2 == 0,
     )
-    return Job(recording=recording, truth=truth)
 
 
-def _with(base: Params, changes: list[dict[str, object]]) -> Params:
-    params = base
-    for change in changes:
-        params = replace(params, **change)  # type: ignore[arg-type]  # fields by name
-    return params
-
-
-def _planted(cause: Cause, change: Change, params: Params, run: Run, without: Params) -> Planted:
-    share = _share(cause, change, params, run, without)
-    if share is not None and not _LEAST_SHARE <= share <= _MOST_SHARE:
-        raise UnsuitableError
-    start_s, end_s = _when(cause, params, run)
-    return Planted(
+def _plant(cause: Cause, base: Params, change: Change) -> Plant:
+    plant = Plant(
         cause=cause,
-        share_ratio=share,
-        share_of=FAULTS[cause].share_of,
         places=change.places,
-        start_s=start_s,
-        end_s=end_s,
-        sight=sight_of(cause, params.input),
         also_right=change.also_right,
+        share_of=FAULTS[cause].share_of,
+        cost=_cost(cause, base, change),
     )
-
-
-def _share(cause: Cause, change: Change, params: Params, run: Run, without: Params) -> float | None:
-    """Return what the fault costs: time by a run without it, or GPU time."""
-    machine = params.machine
-    if cause is Cause.MEMORY_GROWTH:
-        return None
-    if cause is Cause.GPU_IDLE:
-        return params.n_idle_gpus / (machine.nodes * machine.gpus)
-    if cause is Cause.GPU_STOPPED and params.stopped_gpu is not None:
-        first_s, last_s = run.steps.loop_s
-        lost_s = (1 - params.stop_ratio) * (last_s - first_s)
-        return lost_s / run.total_s / (machine.nodes * machine.gpus)
-    if cause is Cause.GPU_IMBALANCE:
-        return 1 - float(np.mean(params.gpu_shares)) / max(params.gpu_shares)
-    if cause is Cause.GPU_UNDERUSED:
-        return _unused(params, run)
-    good = simulate(without)
-    if cause in {Cause.LONG_START, Cause.GPU_STOPPED}:
-        return (run.total_s - good.total_s) / run.total_s
-    return (run.loop_length_s - good.loop_length_s) / run.loop_length_s
-
-
-def _unused(params: Params, run: Run) -> float:
-    first_s, last_s = run.steps.loop_s
-    used = [
-        float(np.diff(gpu_busy(params, run, rank).until(np.array([first_s, last_s])))[0])
-        for rank in range(params.machine.n_workers)
-    ]
-    return 1 - float(np.mean(used)) / (last_s - first_s)
-
-
-def _when(cause: Cause, params: Params, run: Run) -> tuple[float, float]:
-    first_s, last_s = run.steps.loop_s
     if cause is Cause.LONG_START:
-        return 0.0, first_s
-    if cause is Cause.GPU_STOPPED:
-        if params.stopped_gpu is None:
-            return last_s, run.total_s
-        return first_s + params.stop_ratio * (last_s - first_s), run.total_s
+        return replace(plant, when=start_of)
     if cause is Cause.LONG_PAUSE:
-        rows = [min(round(at * params.n_steps), params.n_steps - 2) for at, _ in params.pauses]
-        worked_s = run.steps.worked_s[0]
-        return float(worked_s[rows[0]] - params.pauses[0][1]), float(worked_s[rows[-1]])
-    return first_s, last_s
+        n = base.n_steps
+        rows = tuple(min(round(at * n), n - 2) for at, _ in change.bad["pauses"])
+        return replace(plant, when=pauses_of(rows))
+    if cause is Cause.GPU_STOPPED:
+        stop_ratio = change.bad.get("stop_ratio")
+        return replace(plant, when=_since(stop_ratio) if stop_ratio else end_of)
+    return plant
 
 
-def _facts(params: Params, run: Run) -> dict[str, object]:
-    steps = run.steps
-    length_s = run.loop_length_s
-    waited_s = float((steps.there_s - steps.asked_s).sum(axis=1).max())
-    return {
-        "nodes": params.machine.nodes,
-        "gpus": params.machine.gpus,
-        "cores": params.machine.cores,
-        "workers_per_node": params.machine.workers_per_node,
-        "interval_ms": params.machine.interval_ms,
-        "n_steps": params.n_steps,
-        "step_s": round(float(np.median(steps.end_s - steps.start_s)), 4),
-        "num_workers": params.num_workers,
-        "waited_ratio": round(waited_s / length_s, 4),
-        "gpu_used_ratio": round(1 - _unused(params, run), 4) if params.machine.gpus else None,
-        "accumulate": params.accumulate,
-        "is_waiting_busy": params.is_waiting_busy,
-        "step_noise": f"{params.step_noise} {params.step_spread:.3f}",
-    }
+def _cost(cause: Cause, base: Params, change: Change) -> Callable[[Seen], float | None] | None:
+    """Return what finds the cost of a fault that does not lengthen the job."""
+    n_gpus = base.machine.nodes * base.machine.gpus
+    bad = change.bad
+    if cause is Cause.MEMORY_GROWTH:
+        return lambda _seen: None
+    if cause is Cause.GPU_IDLE:
+        return lambda _seen: float(bad["n_idle_gpus"]) / n_gpus
+    if cause is Cause.GPU_IMBALANCE:
+        shares = bad["gpu_shares"]
+        return lambda _seen: 1 - float(np.mean(shares)) / float(max(shares))
+    if cause is Cause.GPU_UNDERUSED:
+        return unused
+    if cause is Cause.GPU_STOPPED and "stop_ratio" in bad:
+        return lambda seen: (
+            (seen.steps.loop_s[1] - _since(bad["stop_ratio"])(seen)[0]) / (seen.total_s * n_gpus)
+        )
+    return None
+
+
+def _since(ratio: float) -> Callable[[Seen], tuple[float, float]]:
+    """Return what finds the time from a share of the loop to the end of the job."""
+
+    def when(seen: Seen) -> tuple[float, float]:
+        first_s, last_s = seen.steps.loop_s
+        return first_s + ratio * (last_s - first_s), seen.total_s
+
+    return when

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks.exam.log import StepLog
 from benchmarks.exam.noise import factors
 from benchmarks.exam.queue_model.params import Params
 
@@ -23,41 +24,10 @@ _START_LOADER_S = 0.03
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Steps:
-    """All steps; (n,) arrays for all workers alike, (workers, n) where they differ; seconds.
-
-    A worker asks for a batch, which is there, copies it, starts the step, ends its forward pass,
-    is done with its own work, and ends the step with the others. Its optimizer then runs, and the
-    host does what else it does until it asks again.
-    """
-
-    is_train: Flags
-    number: Integers
-    epoch: Integers
-    is_saving: Flags
-    asked_s: Floats
-    there_s: Floats
-    start_s: Floats
-    forward_s: Floats
-    own_s: Floats
-    end_s: Floats
-    optimized_s: Floats
-    worked_s: Floats
-    saved_s: Floats
-    gpu_ratio: Floats
-
-    @property
-    def loop_s(self) -> tuple[float, float]:
-        """Return the first start and the last end of a step."""
-        return float(self.start_s.min()), float(self.end_s.max())
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Loads:
     """Batches that loader processes or the loop itself made; (n,) arrays, seconds.
 
-    ``process`` numbers the loader within its worker, -1 is the training process. ``work_ratio`` is
-    the part of a core that it got.
+    ``process`` numbers the loader within its worker, -1 is the training process.
     """
 
     rank: Integers
@@ -69,23 +39,27 @@ class Loads:
     end_s: Floats
     read_from_s: Floats
     receive_from_s: Floats
-    work_ratio: Floats
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
-    """A simulated job; ``epochs_s`` is when the loaders of each epoch were set up."""
+    """A simulated job.
 
-    steps: Steps
+    Attributes:
+        steps: What the hooks see.
+        gpu_ratio: (workers, n) part of a worker's own step in which kernels run.
+        worked_s: (workers, n) when the host's own work after the step is done.
+        is_saving: (n,) whether a checkpoint is written after that.
+        loads: The batches.
+        total_s: From the first sample to the last.
+    """
+
+    steps: StepLog
+    gpu_ratio: Floats
+    worked_s: Floats
+    is_saving: Flags
     loads: Loads
-    epochs_s: Floats
     total_s: float
-
-    @property
-    def loop_length_s(self) -> float:
-        """Return the length of the training loop."""
-        first_s, last_s = self.steps.loop_s
-        return last_s - first_s
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -161,9 +135,7 @@ class _Node:
         end_s = received_s + self._p.load_cpu_s * factor * stretch
         if process >= 0:
             self._free_s[:, process] = end_s
-        self.rows.append(
-            (begin_s, read_s, received_s, end_s, read_from_s, receive_from_s, 1.0 / stretch)
-        )
+        self.rows.append((begin_s, read_s, received_s, end_s, read_from_s, receive_from_s))
         self.tags.append((process, epoch))
         return end_s
 
@@ -188,7 +160,7 @@ class _Node:
         tags = np.repeat(np.asarray(self.tags, dtype=np.int64), n_workers, axis=0)
         rank = np.tile(np.arange(n_workers), len(self.rows))
         names = ("begin_s", "read_s", "received_s", "end_s")
-        more = ("read_from_s", "receive_from_s", "work_ratio")
+        more = ("read_from_s", "receive_from_s")
         return Loads(
             rank=rank,
             process=tags[:, 0],
@@ -210,21 +182,22 @@ def simulate(params: Params) -> Run:
     is_saving = _saves(params, is_train, number)
     columns = [np.empty((n_workers, n)) for _ in range(10)]
     asked, there, start, forward, own, end, optimized, worked, saved, gpu_ratio = columns
-    epochs_s: list[float] = []
+    n_parts = 0
     now = np.full(n_workers, params.init_s)
-    part, waiting, in_part = -1, {}, 0
+    part, in_part = -1, 0
+    waiting: dict[int, Floats] = {}
     for row in range(n):
         train = bool(is_train[row])
         if 2 * epoch[row] + (not train) != part:
             part, in_part, waiting = int(2 * epoch[row] + (not train)), 0, {}
             if params.num_workers and not (params.is_persistent and epoch[row]):
                 now = now + _START_LOADER_S * np.sqrt(params.num_workers)
-            epochs_s.append(float(now.min()))
+            n_parts += 1
             node.restart(now)
             size = params.train_steps if train else params.eval_steps
             for ahead in range(min(params.num_workers * params.prefetch, size)):
                 waiting[ahead] = node.load(
-                    now, row + ahead, process=ahead % params.num_workers, epoch=len(epochs_s) - 1
+                    now, row + ahead, process=ahead % params.num_workers, epoch=n_parts - 1
                 )
         asked[:, row] = now
         if params.num_workers:
@@ -235,10 +208,10 @@ def simulate(params: Params) -> Run:
                     ready,
                     row - in_part + ahead,
                     process=in_part % params.num_workers,
-                    epoch=len(epochs_s) - 1,
+                    epoch=n_parts - 1,
                 )
         else:
-            ready = node.load(now, row, process=-1, epoch=len(epochs_s) - 1)
+            ready = node.load(now, row, process=-1, epoch=n_parts - 1)
         in_part += 1
         there[:, row] = ready
         begin = ready + params.copy_s * (1.0 if train else params.eval_ratio)
@@ -268,11 +241,10 @@ def simulate(params: Params) -> Run:
         if is_saving[row]:
             saved[:, row] = worked[:, row].max() + params.save_s
         now = saved[:, row].copy()
-    steps = Steps(
+    steps = StepLog(
         is_train=is_train,
         number=number.astype(np.int64),
         epoch=epoch,
-        is_saving=is_saving,
         asked_s=asked,
         there_s=there,
         start_s=start,
@@ -280,14 +252,14 @@ def simulate(params: Params) -> Run:
         own_s=own,
         end_s=end,
         optimized_s=optimized,
-        worked_s=worked,
-        saved_s=saved,
-        gpu_ratio=gpu_ratio,
+        kept_s=saved,
     )
     return Run(
         steps=steps,
+        gpu_ratio=gpu_ratio,
+        worked_s=worked,
+        is_saving=is_saving,
         loads=node.loads(),
-        epochs_s=np.asarray(epochs_s),
         total_s=float(now.max()) + params.finish_s,
     )
 

@@ -10,35 +10,12 @@ from numpy.typing import NDArray
 
 from reportgen.formats.columns import ABSENT
 from reportgen.formats.diagnostics import printable
+from reportgen.formats.kineto import validate
 from reportgen.formats.kineto.column_buffer import Columns
 from reportgen.formats.kineto.columns import TraceColumns
 from reportgen.formats.kineto.joins import bytes_of_calls, launches, pair_flows
-from reportgen.formats.kineto.validate import (
-    ROW,
-    clip_overruns,
-    drop_impossible,
-    sort_rows,
-    take_rows,
-    to_origin,
-    whole_base_us,
-)
 from reportgen.formats.kineto.vocabulary import input_types_of, names_of, threads_of
-from reportgen.profile import Thread
-from reportgen.profile.trace_tables import (
-    HOST_MEMORY,
-    CollectiveArgs,
-    Flows,
-    GpuOps,
-    HostCalls,
-    HostSlices,
-    MemoryEvents,
-    SliceKind,
-    Steps,
-    SyncEvents,
-    Table,
-    column_dtype,
-    empty_table,
-)
+from reportgen.profile import Thread, trace_tables
 from reportgen.units import NS_PER_US
 
 _STEP = re.compile(r"ProfilerStep\s*\*?\s*#\s*(\d{1,15})")
@@ -50,23 +27,22 @@ _ANNOTATION = re.compile(r"ProfilerStep|enumerate\(DataLoader\)|Optimizer\.")
 class TraceTables:
     """The tables and vocabularies of one trace; see ``RankTrace``.
 
-    Attributes:
-        origin_ns: zero of the tables in the file's own clock, a whole number of microseconds.
-        bad_durations: events left out because they last less than nothing, or more than a week.
-        bad_times: events left out because they lie more than a week from the others.
+    ``origin_ns`` is their zero in the file's own clock, a whole number of microseconds. Left out
+    were events that last less than nothing or more than a week, or lie more than a week from the
+    others.
     """
 
     origin_ns: int
     bad_durations: int
     bad_times: int
-    gpu_ops: GpuOps
-    calls: HostCalls
-    slices: HostSlices
-    steps: Steps
-    memory: MemoryEvents
-    collectives: CollectiveArgs
-    syncs: SyncEvents
-    flows: Flows
+    gpu_ops: trace_tables.GpuOps
+    calls: trace_tables.HostCalls
+    slices: trace_tables.HostSlices
+    steps: trace_tables.Steps
+    memory: trace_tables.MemoryEvents
+    collectives: trace_tables.CollectiveArgs
+    syncs: trace_tables.SyncEvents
+    flows: trace_tables.Flows
     names: tuple[str, ...]
     input_types: tuple[str, ...]
     labels: tuple[str, ...]
@@ -80,27 +56,27 @@ def build_tables(columns: TraceColumns) -> TraceTables:
         columns.tables["launch_ends"].clear()  # they serve ops without correlation, and are many
     raw = {name: table.take() for name, table in columns.tables.items()}
     collectives = raw.pop("collectives")
-    bad_durations, bad_times = drop_impossible(raw)
-    base_us = whole_base_us(raw)
+    bad_durations, bad_times = validate.drop_impossible(raw)
+    base_us = validate.whole_base_us(raw)
     for name, table in raw.items():
-        to_origin(table, base_us)
-        sort_rows(table, is_outer_first=name == "slices")
+        validate.to_origin(table, base_us)
+        validate.sort_rows(table, is_outer_first=name == "slices")
     names, threads, input_types = _recode(raw, columns)
     _join(raw, collectives)
-    slices = _table(HostSlices, raw["slices"])
+    slices = _table(trace_tables.HostSlices, raw["slices"])
     known = columns.vocabularies
     return TraceTables(
         origin_ns=base_us * NS_PER_US,
         bad_durations=bad_durations,
         bad_times=bad_times,
-        gpu_ops=_table(GpuOps, raw["gpu_ops"]),
-        calls=_table(HostCalls, raw["calls"]),
+        gpu_ops=_table(trace_tables.GpuOps, raw["gpu_ops"]),
+        calls=_table(trace_tables.HostCalls, raw["calls"]),
         slices=slices,
         steps=_steps(slices, names),
         memory=_memory(raw["memory"]),
-        collectives=_table(CollectiveArgs, collectives),
-        syncs=_table(SyncEvents, raw["syncs"]),
-        flows=_table(Flows, pair_flows(raw["flow_ends"])),
+        collectives=_table(trace_tables.CollectiveArgs, collectives),
+        syncs=_table(trace_tables.SyncEvents, raw["syncs"]),
+        flows=_table(trace_tables.Flows, pair_flows(raw["flow_ends"])),
         names=names,
         input_types=input_types,
         labels=tuple(map(printable, known.labels)),
@@ -131,8 +107,8 @@ def _recode(
 def _tell_annotations(slices: Columns, names: tuple[str, ...]) -> None:
     """Mark annotations that are filed under operators."""
     is_annotation = np.array([bool(_ANNOTATION.match(name)) for name in names], dtype=np.bool_)
-    is_operator = slices["kind"] == SliceKind.OPERATOR
-    slices["kind"][is_operator & is_annotation[slices["name"]]] = SliceKind.ANNOTATION
+    is_operator = slices["kind"] == trace_tables.SliceKind.OPERATOR
+    slices["kind"][is_operator & is_annotation[slices["name"]]] = trace_tables.SliceKind.ANNOTATION
 
 
 def _join(raw: dict[str, Columns], collectives: Columns) -> None:
@@ -140,14 +116,14 @@ def _join(raw: dict[str, Columns], collectives: Columns) -> None:
     if gpu:
         gpu["launch"] = launches(gpu, calls, raw["launch_ends"])
         gpu["bytes"][:] = bytes_of_calls(gpu, calls)
-        clip_overruns(gpu)
+        validate.clip_overruns(gpu)
         gpu["collective"] = np.full(len(gpu["launch"]), ABSENT, dtype=np.int32)
     if not collectives:
         return
     for column, owner in (("gpu_op", gpu), ("host_slice", raw["slices"])):
         collectives[column] = _followed(collectives[column], owner)
     is_told = (collectives["gpu_op"] != ABSENT) | (collectives["host_slice"] != ABSENT)
-    take_rows(collectives, is_told)
+    validate.take_rows(collectives, is_told)
     by_kernel = np.flatnonzero(collectives["gpu_op"] != ABSENT)
     if by_kernel.size:
         gpu["collective"][collectives["gpu_op"][by_kernel]] = by_kernel
@@ -157,20 +133,22 @@ def _followed(rows: NDArray[np.int64], table: Columns) -> NDArray[np.int32]:
     """Return where rows of the file ended up, ``ABSENT`` for dropped ones."""
     if not table:
         return np.full(len(rows), ABSENT, dtype=np.int32)
-    place = np.full(max(int(rows.max()), int(table[ROW].max())) + 2, ABSENT, dtype=np.int32)
-    place[table[ROW]] = np.arange(len(table[ROW]))
+    place = np.full(
+        max(int(rows.max()), int(table[validate.ROW].max())) + 2, ABSENT, dtype=np.int32
+    )
+    place[table[validate.ROW]] = np.arange(len(table[validate.ROW]))
     return place[rows]
 
 
-def _steps(slices: HostSlices, names: tuple[str, ...]) -> Steps:
+def _steps(slices: trace_tables.HostSlices, names: tuple[str, ...]) -> trace_tables.Steps:
     """Return the profiler's steps as the host saw them, each once."""
     found = [_STEP.fullmatch(name) for name in names]
     numbers = np.array([int(match[1]) if match else ABSENT for match in found], dtype=np.int64)
     if not (numbers != ABSENT).any():
-        return empty_table(Steps)
+        return trace_tables.empty_table(trace_tables.Steps)
     rows = np.flatnonzero(numbers[slices.name] != ABSENT)
-    rows = rows[slices.kind[rows] != SliceKind.PYTHON]
-    return Steps(
+    rows = rows[slices.kind[rows] != trace_tables.SliceKind.PYTHON]
+    return trace_tables.Steps(
         start_ns=slices.start_ns[rows],
         end_ns=slices.end_ns[rows],
         duration_ns=slices.duration_ns[rows],
@@ -179,21 +157,24 @@ def _steps(slices: HostSlices, names: tuple[str, ...]) -> Steps:
     )
 
 
-def _memory(raw: Columns) -> MemoryEvents:
+def _memory(raw: Columns) -> trace_tables.MemoryEvents:
     if not raw:
-        return empty_table(MemoryEvents)
+        return trace_tables.empty_table(trace_tables.MemoryEvents)
     raw["time_ns"] = raw.pop("start_ns")
-    raw["device"] = np.where(raw["device_type"] == HOST_MEMORY, ABSENT, raw["device"])
+    raw["device"] = np.where(raw["device_type"] == trace_tables.HOST_MEMORY, ABSENT, raw["device"])
     raw["device_type"] = np.clip(raw["device_type"], ABSENT, 127)
-    return _table(MemoryEvents, raw)
+    return _table(trace_tables.MemoryEvents, raw)
 
 
-def _table(kind: type[Table], raw: Columns) -> Table:
+def _table(kind: type[trace_tables.Table], raw: Columns) -> trace_tables.Table:
     """Return columns as a table; what is not needed any more is dropped."""
     if not raw:
-        return empty_table(kind)
+        return trace_tables.empty_table(kind)
     columns = {item.name: raw.pop(item.name) for item in fields(kind)}
     raw.clear()
     return kind(
-        **{name: column.astype(column_dtype(name), copy=False) for name, column in columns.items()}
+        **{
+            name: column.astype(trace_tables.column_dtype(name), copy=False)
+            for name, column in columns.items()
+        }
     )

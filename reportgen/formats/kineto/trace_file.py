@@ -19,16 +19,11 @@ Progress = Callable[[int, int], None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TraceFile:
-    """What one file holds.
+    """What one file holds; ``n_events`` are of every kind, metadata included.
 
-    Attributes:
-        packing: whether its packed bytes were damaged.
-        n_events: events of every kind that could be read, metadata included.
-        n_apart: those of phases B and E, which no profiler of PyTorch writes.
-        n_uncategorized: spans without a category.
-        n_bytes: its size, unpacked.
-        n_documents: lists of events in it.
-        n_left_out: events of further lists that cannot belong to the first.
+    ``packing``: whether its packed bytes were damaged. ``n_apart`` events are of phases B and E,
+    which no profiler of PyTorch writes, ``n_uncategorized`` spans without a category,
+    ``n_left_out`` events of further lists (``n_documents`` in all) that cannot belong to the first.
     """
 
     header: TraceHeader

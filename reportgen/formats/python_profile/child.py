@@ -64,15 +64,12 @@ def _row(key: object, value: object) -> list[object] | None:
     primitive, calls, own_s, cumulative_s, _ = value
     if not (isinstance(file, str) and isinstance(function, str)):
         return None
-    if not all(_is_count(number) for number in (line, primitive, calls)):
+    counts = (line, primitive, calls)
+    if not all(isinstance(count, int) and 0 <= count <= MOST_CALLS for count in counts):
         return None
     if not all(_is_time(time_s) for time_s in (own_s, cumulative_s)):
         return None
     return [file, line, function, primitive, calls, float(own_s), float(cumulative_s)]
-
-
-def _is_count(value: object) -> bool:
-    return isinstance(value, int) and 0 <= value <= MOST_CALLS
 
 
 def _is_time(value: object) -> bool:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 
 from reportgen.formats.diagnostics import Diagnostics
-from reportgen.formats.format import Claim, EventFile, FileRole, Format, worker_of
+from reportgen.formats.format import Claim, EventFile, FileRole, Format, of_job, worker_of
 from reportgen.formats.horovod import with_instants
 from reportgen.formats.trace_events.file_events import FileEvents, read_event_file
 from reportgen.formats.trace_events.rows import Vocabulary
@@ -29,21 +29,6 @@ _SAY_UNTESTED = (
     "The job has timelines of SageMaker's data-parallel library. No real one was at hand when this "
     "version was written: they are read as timelines in general are, untested on real data."
 )
-
-
-def _end_marker(key: str) -> Claim | None:
-    match = _END_MARKER.fullmatch(key)
-    return match and Claim(format_id=END_MARKERS.id, job_prefix=match["job"])
-
-
-def _minute_file(key: str) -> Claim | None:
-    match = _SYSTEM.fullmatch(key)
-    return match and Claim(
-        format_id=SYSTEM_METRICS.id,
-        job_prefix=match["job"],
-        node=match["node"],
-        stamp=int(match["stamp"]),
-    )
 
 
 def _timeline(key: str) -> Claim | None:
@@ -74,15 +59,6 @@ def _writer(node_id: str, suffix: str) -> tuple[str, SpanSource | None]:
     return head, _SOURCES.get(f"{kind}_timeline", SpanSource.OTHER)
 
 
-def _config(key: str) -> Claim | None:
-    match = _CONFIG.fullmatch(key)
-    return match and Claim(format_id=PROFILER_CONFIGS.id, job_prefix=match["job"])
-
-
-def _has_base(head: bytes) -> bool:
-    return _BASE in head
-
-
 def _read_timeline(
     file: EventFile, blocks: Iterable[bytes], *, problems: Diagnostics, vocabulary: Vocabulary
 ) -> FileEvents:
@@ -94,14 +70,14 @@ def _read_timeline(
     return with_instants(events, vocabulary) if is_horovod else events
 
 
-END_MARKERS = Format(id="end_marker", role=FileRole.END, claims=_end_marker)
-SYSTEM_METRICS = Format(id="sagemaker_system", role=FileRole.SAMPLES, claims=_minute_file)
+END_MARKERS = of_job("end_marker", FileRole.END, _END_MARKER)
+SYSTEM_METRICS = of_job("sagemaker_system", FileRole.SAMPLES, _SYSTEM)
 TIMELINES = Format(
     id="sagemaker_events",
     role=FileRole.EVENTS,
     claims=_timeline,
     read=_read_timeline,
     is_small=True,
-    has_base=_has_base,
+    has_base=lambda head: _BASE in head,
 )
-PROFILER_CONFIGS = Format(id="profiler_config", role=FileRole.SETTINGS, claims=_config)
+PROFILER_CONFIGS = of_job("profiler_config", FileRole.SETTINGS, _CONFIG)

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import accumulate
-from types import TracebackType
 from typing import Self
 
 import numpy as np
@@ -68,7 +67,8 @@ class BlockSource:
 
     def __enter__(self) -> Self:
         """Spool the files where that is faster or needed."""
-        is_tiny = len(self.files) > MANY_FILES and _mean_size(self.files) < TINY_BYTES
+        n_files, size_bytes = len(self.files), sum(file.size_bytes for file in self.files)
+        is_tiny = n_files > MANY_FILES and size_bytes < TINY_BYTES * n_files
         paths = [] if is_tiny else [file.path() for file in self.files]
         if is_tiny or None in paths:
             self.paths = [self._spool()]
@@ -76,12 +76,7 @@ class BlockSource:
             self.paths = [path for path in paths if path is not None]
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         """Remove the spool."""
         self._exits.close()
 
@@ -110,10 +105,6 @@ class BlockSource:
                 spool.write(b"\n")
         spool.flush()
         return spool.name
-
-
-def _mean_size(files: Sequence[SystemFile]) -> float:
-    return sum(file.size_bytes for file in files) / max(len(files), 1)
 
 
 def _looks_like_a_pattern(path: str) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import PurePosixPath
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 
@@ -14,25 +14,22 @@ from reportgen.results import Counters, Details
 FOLDERS = ("profiler-reports", "profiler-report")
 """How SageMaker calls the folder of results: real outputs say the first, its guide the second."""
 
-AWS_RULES = frozenset(
-    {
-        "BatchSize",
-        "CPUBottleneck",
-        "Dataloader",
-        "GPUMemoryIncrease",
-        "IOBottleneck",
-        "LoadBalancing",
-        "LowGPUUtilization",
-        "MaxInitializationTime",
-        "OverallFrameworkMetrics",
-        "OverallSystemUsage",
-        "StepOutlier",
-    }
+_RULES = (
+    "BatchSize CPUBottleneck Dataloader GPUMemoryIncrease IOBottleneck LoadBalancing "
+    "LowGPUUtilization MaxInitializationTime OverallFrameworkMetrics OverallSystemUsage StepOutlier"
 )
+AWS_RULES = frozenset(_RULES.split())
 """SageMaker writes a file for each of them, also where a rule cannot apply."""
 
-_KEYS = ("RuleTriggered", "Violations", "Details", "Datapoints", "RuleParameters")
-_COUNTS = ("RuleTriggered", "Violations", "Datapoints")
+_Count = Annotated[int, msgspec.Meta(ge=0)]
+
+
+class _Result(msgspec.Struct, rename="pascal"):
+    rule_triggered: _Count
+    violations: _Count
+    details: dict[str, Any]
+    datapoints: _Count
+    rule_parameters: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,32 +54,18 @@ def read_aws_result(raw: bytes, *, path: str) -> AwsResult:
         FormatError: not JSON, or one of the five keys is absent or of another type.
     """
     try:
-        tree: Any = msgspec.json.decode(raw.removeprefix(b"\xef\xbb\xbf"))
+        found = msgspec.json.decode(raw.removeprefix(b"\xef\xbb\xbf"), type=_Result)
+    except msgspec.ValidationError as err:
+        raise FormatError(f"{path} is not a rule result of SageMaker: {err}.", path=path) from err
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as err:
         raise FormatError(f"{path} is not JSON ({err}).", path=path) from err
-    problem = _problem(tree)
-    if problem:
-        raise FormatError(f"{path} is not a rule result of SageMaker: {problem}.", path=path)
     return AwsResult(
         raw=raw,
         counters=Counters(
-            rule_triggered=tree["RuleTriggered"],
-            violations=tree["Violations"],
-            datapoints=tree["Datapoints"],
+            rule_triggered=found.rule_triggered,
+            violations=found.violations,
+            datapoints=found.datapoints,
         ),
-        details=tree["Details"],
-        rule_parameters=tree["RuleParameters"],
+        details=found.details,
+        rule_parameters=found.rule_parameters,
     )
-
-
-def _problem(tree: Any) -> str:
-    if not isinstance(tree, dict):
-        return "expected an object"
-    missing = [key for key in _KEYS if key not in tree]
-    if missing:
-        return f"it has no {missing[0]}"
-    if any(type(tree[key]) is not int or tree[key] < 0 for key in _COUNTS):
-        return f"{', '.join(_COUNTS)} are expected to be whole numbers of at least 0"
-    if not isinstance(tree["Details"], dict) or not isinstance(tree["RuleParameters"], str):
-        return "Details is expected to be an object, RuleParameters a text"
-    return ""

@@ -7,6 +7,7 @@ the JSON arrays of 2020, several objects on a line.
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import starmap
 from operator import attrgetter
@@ -18,8 +19,77 @@ from numpy.typing import NDArray
 from reportgen.formats.columns import Codes
 from reportgen.formats.diagnostics import LONGEST_NAME, printable
 from reportgen.formats.json_text import items_of_line, to_text, whole_array
-from reportgen.formats.sagemaker.series_codes import SeriesCodes
 from reportgen.profile import Series
+
+UNKNOWN = -1
+UNREADABLE = -2
+
+MAX_SERIES = 4_096
+"""Series of one node; more can only be damage, and each is a column. A p4d has 216."""
+
+
+class SeriesCodes:
+    """The series of one node, numbered in the order in which they are met.
+
+    DuckDB hashes (type, name, dimension) of each line; the hashes met so far are kept with the
+    code of their series. Several hashes may mean one series: one with, one without ``Name``.
+    """
+
+    def __init__(self) -> None:
+        """Start without series."""
+        self.series: list[Series] = []
+        self._codes: dict[Series, int] = {}
+        self._learned: dict[int, int] = {}
+        self._hashes = np.zeros(0, dtype=np.uint64)
+        self._hash_codes = np.zeros(0, dtype=np.int32)
+
+    def code(self, series: Series | None) -> int:
+        """Return the number of a series, a new one if need be; ``UNREADABLE`` past the limit.
+
+        ``None`` stands for names that cannot be those of a series.
+        """
+        if series is None:
+            return UNREADABLE
+        known = self._codes.get(series)
+        if known is not None:
+            return known
+        if len(self.series) >= MAX_SERIES:
+            return UNREADABLE
+        self._codes[series] = len(self.series)
+        self.series.append(series)
+        return self._codes[series]
+
+    def learn(self, found: Mapping[int, int]) -> None:
+        """Remember hash → code."""
+        self._learned |= found
+        order = sorted(self._learned)
+        self._hashes = np.array(order, dtype=np.uint64)
+        self._hash_codes = np.array([self._learned[item] for item in order], dtype=np.int32)
+
+    def look_up(self, hashes: NDArray[np.uint64]) -> NDArray[np.int32]:
+        """Return each line's series code, ``UNKNOWN`` where its hash was not learned."""
+        if not self._hashes.size:
+            return np.full(hashes.shape, UNKNOWN, dtype=np.int32)
+        entries = np.searchsorted(self._hashes, hashes)
+        np.minimum(entries, self._hashes.size - 1, out=entries)
+        codes = self._hash_codes[entries]
+        is_wrong = self._hashes[entries] != hashes
+        if is_wrong.any():
+            codes[is_wrong] = UNKNOWN
+        return codes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RawRows:
+    """Lines of one file as they stand there, nothing judged yet: ``code`` (n,) int32, >= 0.
+
+    ``time_s`` are seconds UTC, never NaN; ``value`` is NaN or infinite where the line holds no
+    number.
+    """
+
+    code: NDArray[np.int32]
+    time_s: NDArray[np.float64]
+    value: NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,22 +208,8 @@ _DECODER = msgspec.json.Decoder(_TypedLine)
 _names_of = attrgetter("Type", "Name", "Dimension")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TypedLines:
-    """Lines of one file, nothing judged yet: ``code`` is below 0 past the limit of series.
-
-    ``time_s`` are seconds UTC, ``value`` is NaN where there is none; ``nodes`` is what the lines
-    call their node.
-    """
-
-    code: NDArray[np.int32]
-    time_s: NDArray[np.float64]
-    value: NDArray[np.float64]
-    nodes: frozenset[str]
-
-
-def read_typed(content: bytes, codes: SeriesCodes) -> TypedLines | None:
-    """Return the lines of a minute file, ``None`` when anything about one is unusual.
+def read_typed(content: bytes, codes: SeriesCodes) -> tuple[RawRows, set[str]] | None:
+    """Return a minute file's lines and how they call their node; ``None`` for any unusual line.
 
     For small jobs: DuckDB is faster on much, but it takes a tenth of a second and 50 MiB before
     the first line. ``codes``, the node's series, are extended by what is found.
@@ -165,9 +221,9 @@ def read_typed(content: bytes, codes: SeriesCodes) -> TypedLines | None:
     kinds = Codes()
     kind = kinds.of(list(map(_names_of, lines)))
     code = np.array([codes.code(series) for series in starmap(series_of, kinds)], dtype=np.int32)
-    return TypedLines(
+    rows = RawRows(
         code=code[kind],
         time_s=np.array([line.Timestamp for line in lines], dtype=np.float64),
         value=np.array([line.Value for line in lines], dtype=np.float64),
-        nodes=frozenset(node for node in {line.NodeId for line in lines} if node),
     )
+    return (rows, {line.NodeId for line in lines if line.NodeId}) if (code >= 0).all() else None

@@ -7,7 +7,6 @@ read again line by line, those files alone, which finds every variant and the li
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -17,8 +16,17 @@ from numpy.typing import NDArray
 from reportgen.errors import LocationError, PlaceError
 from reportgen.formats.diagnostics import Diagnostics, printable
 from reportgen.formats.sagemaker.minute_files import BlockSource, SystemFile
-from reportgen.formats.sagemaker.series_codes import MAX_SERIES, UNKNOWN, UNREADABLE, SeriesCodes
-from reportgen.formats.sagemaker.system_lines import LineReading, read_lines, read_typed, series_of
+from reportgen.formats.sagemaker.system_lines import (
+    MAX_SERIES,
+    UNKNOWN,
+    UNREADABLE,
+    LineReading,
+    RawRows,
+    SeriesCodes,
+    read_lines,
+    read_typed,
+    series_of,
+)
 from reportgen.profile import Quality
 
 if TYPE_CHECKING:
@@ -32,31 +40,15 @@ _NODE = "NodeId: 'VARCHAR'"
 _SAMPLE_LINES = 8_192
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RawRows:
-    """Lines of one file as they stand there, nothing judged yet: ``code`` (n,) int32, >= 0.
-
-    ``time_s`` are seconds UTC, never NaN; ``value`` is NaN or infinite where the line holds no
-    number.
-    """
-
-    code: NDArray[np.int32]
-    time_s: NDArray[np.float64]
-    value: NDArray[np.float64]
-
-
 def read_block(
     connection: DuckDBPyConnection,
     files: Sequence[SystemFile],
     codes: SeriesCodes,
     problems: Diagnostics,
 ) -> list[RawRows]:
-    """Return the lines of some minute files of one node, in the order of ``files``.
+    """Return the lines of some readable minute files of one node, in the order of ``files``.
 
-    Args:
-        connection: a DuckDB connection; nothing is kept in it.
-        files: minute files that hold something and may be read.
-        codes: the node's series, extended by what is found.
+    Nothing is kept in the connection; the node's series, ``codes``, are extended.
 
     Raises:
         PlaceError: the bucket cannot be used any more.
@@ -102,11 +94,12 @@ def read_small_block(
 def _read_typed(
     file: SystemFile, content: bytes, codes: SeriesCodes, problems: Diagnostics
 ) -> RawRows:
-    lines = read_typed(content, codes)
-    if lines is None or (lines.code < 0).any():
+    read = read_typed(content, codes)
+    if read is None:
         return _rows_of_content(file, content, codes, problems)
-    _remark_foreign(set(lines.nodes), file.node, problems)
-    return RawRows(code=lines.code, time_s=lines.time_s, value=lines.value)
+    rows, nodes = read
+    _remark_foreign(nodes, file.node, problems)
+    return rows
 
 
 def _read_fast(

@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from reportgen.formats.diagnostics import Diagnostics
-from reportgen.formats.format import Claim, EventFile, FileRole, Format, worker_of
+from reportgen.formats.format import Claim, EventFile, FileRole, Format, of_job, worker_of
 from reportgen.formats.trace_events.file_events import FileEvents, read_batches
 from reportgen.formats.trace_events.rows import Vocabulary
 from reportgen.profile import SpanSource
@@ -61,11 +61,6 @@ def _times(key: str) -> Claim | None:
     )
 
 
-def _summary(key: str) -> Claim | None:
-    match = _SUMMARY.fullmatch(key)
-    return match and Claim(format_id=TENSORFLOW_SUMMARIES.id, job_prefix=match["job"])
-
-
 def _read(
     file: EventFile, blocks: Iterable[bytes], *, problems: Diagnostics, vocabulary: Vocabulary
 ) -> FileEvents:
@@ -105,4 +100,4 @@ TENSORFLOW_TRACES = Format(
     clock_note=_CLOCK_NOTE,
 )
 TENSORFLOW_TIMES = Format(id="tensorflow_metadata", role=FileRole.TIMES, claims=_times)
-TENSORFLOW_SUMMARIES = Format(id="tensorflow_summary", role=FileRole.NOTHING, claims=_summary)
+TENSORFLOW_SUMMARIES = of_job("tensorflow_summary", FileRole.NOTHING, _SUMMARY)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,13 +49,7 @@ class FileEvents:
     loose: Marks | None = None
 
 
-_NO_EVENTS = FileEvents(
-    start_ns=np.empty(0, dtype=np.int64),
-    end_ns=np.empty(0, dtype=np.int64),
-    name=np.empty(0, dtype=np.int32),
-    phase=np.empty(0, dtype=np.int32),
-    argument=np.empty(0, dtype=np.int32),
-)
+EVENT_COLUMNS = ("start_ns", "end_ns", "name", "phase", "argument")
 
 
 def read_event_file(
@@ -86,7 +81,7 @@ def read_batches(
     problems.add(Quality.EVENTS_DROPPED, key, taken.n_kindless, what=_SAY_KINDLESS)
     file = _File(key=key, problems=problems, taken=taken, phases=vocabulary.phases)
     found, is_usable = (
-        _absolute(joined(taken.spans), file) if taken.spans else (_NO_EVENTS, _NO_ROWS)
+        _absolute(joined(taken.spans), file) if taken.spans else (_no_events(), _NO_ROWS)
     )
     problems.add(Quality.EVENTS_DROPPED, key, int(np.count_nonzero(~is_usable)), what=_SAY_TIME)
     return _with_marks(found, taken.marks, file) if taken.marks else found
@@ -98,6 +93,11 @@ class _File:
     problems: Diagnostics
     taken: EventBatches
     phases: Codes
+
+
+def _no_events() -> FileEvents:
+    times, codes = np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int32)
+    return FileEvents(start_ns=times, end_ns=times, name=codes, phase=codes, argument=codes)
 
 
 _NO_ROWS = np.empty(0, dtype=np.bool_)
@@ -200,10 +200,7 @@ def paired_events(begins: Marks, ends: Marks, key: str, problems: Diagnostics) -
 
 def join_events(parts: Sequence[FileEvents]) -> FileEvents:
     """Return the events of several parts; what holds for a whole file is left out."""
-    return FileEvents(
-        start_ns=np.concatenate([part.start_ns for part in parts]),
-        end_ns=np.concatenate([part.end_ns for part in parts]),
-        name=np.concatenate([part.name for part in parts]),
-        phase=np.concatenate([part.phase for part in parts]),
-        argument=np.concatenate([part.argument for part in parts]),
-    )
+    columns: dict[str, Any] = {
+        name: np.concatenate([getattr(part, name) for part in parts]) for name in EVENT_COLUMNS
+    }
+    return FileEvents(**columns)

@@ -31,13 +31,9 @@ _NUMBERS = msgspec.json.Decoder(list[float])
 class RegularEvents:
     """The events of a text in which every line looks alike.
 
-    Attributes:
-        heads: the different heads: any ``M`` lines, then an event without times and arguments.
-        head: (n,) int32 index into ``heads``, which are numbered in the order of their first use.
-        ts_us, dur_us: (n,) float64 microseconds.
-        args: the different arguments.
-        arg: (n,) int32 index into ``args``.
-        rest: the ``M`` lines after the last event.
+    ``heads`` are the different ones, any ``M`` lines and an event without times and arguments,
+    numbered in the order of their first use; ``args`` the different arguments. ``head`` and ``arg``
+    are (n,) indices into them, ``rest`` the ``M`` lines after the last event.
     """
 
     heads: list[list[Event]]

@@ -38,15 +38,10 @@ class Vocabulary:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EventRows:
-    """Some events of one file, in its order.
+    """Some events of one file, in its order; (n,) codes and rows of arguments.
 
-    Attributes:
-        position: (n,) int64 place in the file, counting every event and every metadata.
-        ts_us, dur_us: (n,) float64 microseconds, NaN where there is no number; whole numbers
-            are exact up to the year 2255.
-        name: (n,) int32 codes of names.
-        pid: (n,) int32 codes of the file's ``pid`` values.
-        argument: (n,) int32 rows of arguments.
+    ``position`` is the place in the file, counting every event and every metadata. Times are
+    float64 microseconds, NaN where there is no number; whole numbers are exact up to the year 2255.
     """
 
     position: NDArray[np.int64]

@@ -11,29 +11,20 @@ from typing import Protocol
 
 import numpy as np
 
+from reportgen import results
 from reportgen.facts.bottlenecks import Bottlenecks, bottlenecks_of, minutes_above, stretches_of
 from reportgen.facts.breakdown import largest_increase
 from reportgen.facts.usage import USED_UP_RATIO
 from reportgen.merging import merge
 from reportgen.profile import NodeProfile, SeriesKind
-from reportgen.results import (
-    Cause,
-    Counters,
-    Details,
-    Finding,
-    JsonValue,
-    Reason,
-    ReasonCode,
-    Severity,
-    Where,
-)
+from reportgen.results import Counters, Details, Finding, Reason, ReasonCode, Severity
 from reportgen.rules.aws.bottleneck_tables import DURING, exhibits_of, slices
 from reportgen.rules.aws.breakdown import breakdown_details, exhibits_of_members
 from reportgen.rules.aws.details import HOT_CORES, IDLE_GPUS
 from reportgen.rules.base import Outcome
 from reportgen.rules.functions import cause_text
-from reportgen.rules.kit import Message, fault_severity, reason_to_skip
-from reportgen.units import NS_PER_MINUTE, NS_PER_US, seconds, seconds_key
+from reportgen.rules.kit import Message, fault_severity, reason_to_skip, stretch
+from reportgen.units import NS_PER_MINUTE, NS_PER_US, seconds_key
 
 REPORTED_FROM_RATIO = 0.2
 """Without a trigger, a bottleneck that takes a fifth of the training loop is still reported: the
@@ -86,7 +77,7 @@ class Wording:
     used_up_advice: str = ""
     narrow: str
     narrow_severity: Severity
-    cause: Cause
+    cause: results.Cause
 
 
 HELD_UP = Message(
@@ -179,7 +170,7 @@ def _details(job: Bottlenecks, *, is_triggered: bool) -> Details:
             node.time_ns.tolist(), node.n_gpus_low.tolist(), node.n_cores_hot.tolist(), strict=True
         )
     ]
-    found: dict[str, JsonValue] = {}
+    found: dict[str, results.JsonValue] = {}
     for _, _, time_ns, n_gpus, n_cores in sorted(rows):
         free_ns = time_ns
         while seconds_key(free_ns) in found:
@@ -236,9 +227,7 @@ def _finding(
     return message.finding(
         measured=measured,
         threshold=limits.threshold,
-        where=Where(
-            node=longest.node, start_s=seconds(longest.start_ns), end_s=seconds(longest.end_ns)
-        ),
+        where=stretch(longest.node, None, longest.start_ns, longest.end_ns),
         severity=_severity(job, words) if is_over else Severity.INFO,
         share=job.lost_ratio,
         advice=_advice(job, words),

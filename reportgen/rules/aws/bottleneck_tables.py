@@ -23,7 +23,7 @@ DURING = " during bottlenecks"
 def exhibits_of(
     job: Bottlenecks, counters: Counters, *, gpu_below: float, part: str
 ) -> Iterator[Exhibit]:
-    """Yield all evidence of a job with GPUs; ``gpu_below`` and ``part`` as of ``slices``."""
+    """Yield all evidence of a job with GPUs."""
     yield slices(
         counters,
         gpu_below=gpu_below,
@@ -55,12 +55,7 @@ def slices(
 ) -> Exhibit:
     """Return all ticks in three parts, and those without a sample of a GPU.
 
-    Args:
-        counters: AWS's counters.
-        gpu_below: a GPU below this idles.
-        part: the name of the bottlenecks.
-        n_low: ticks in which a GPU idles.
-        n_unsampled: ticks without a sample of any GPU.
+    A GPU below ``gpu_below`` idles, as one does in ``n_low`` ticks; ``part`` names the bottlenecks.
     """
     n_idle, gpu = max(n_low - counters.violations, 0), format_pct(gpu_below)
     n_rest = max(counters.datapoints - n_unsampled - n_idle - counters.violations, 0)

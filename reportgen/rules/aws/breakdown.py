@@ -35,12 +35,9 @@ def breakdown_details(
 ) -> Details:
     """Return AWS's members with correct labels.
 
-    Args:
-        breakdown: the sums.
-        with_others: whether ``phase`` has the time between steps; only OverallFrameworkMetrics.
-        phases_first: AWS's order for steps; its bottleneck rules begin with the operators.
-
-    Edge cases: without events exactly ``{"ratio": {}, "phase": {}, "phase_time": {}}``.
+    ``with_others``: ``phase`` has the time between steps, as in OverallFrameworkMetrics alone.
+    ``phases_first``: AWS's order for steps; its bottleneck rules begin with the operators.
+    Without events exactly ``{"ratio": {}, "phase": {}, "phase_time": {}}``.
     """
     operators = _operators("CPU", breakdown.cpu_ns) | _operators("GPU", breakdown.gpu_ns)
     steps_ns = _steps_ns(breakdown.step_ns, breakdown, with_others=with_others)
@@ -62,11 +59,8 @@ def exhibits_of_breakdown(
 ) -> Iterator[Exhibit]:
     """Yield one ``shares`` exhibit per member that has something to share.
 
-    Args:
-        breakdown: the sums.
-        with_others: whether the phases include the time between steps.
-        prefix: put before the ids, ``"outlier_"``.
-        during: put behind the titles, ``" during slow steps"``.
+    ``with_others`` adds the time between steps; ``prefix`` (``"outlier_"``) stands before the ids,
+    ``during`` (``" during slow steps"``) behind the titles.
     """
     step_ns = largest_first(breakdown.step_ns)
     totals = {

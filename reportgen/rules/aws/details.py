@@ -38,9 +38,6 @@ def violation_details(nodes: Iterable[tuple[str, Sequence[LastViolation]]]) -> D
     Nodes and devices stand in the order of their first violation, minute by minute, and
     ``last_timestamp`` (start of the minute of the newest violation) after the first node
     (docs/rules.md, LowGPUUtilization).
-
-    Args:
-        nodes: (node, violations of its devices in device order), in node order.
     """
     found = [
         (item.first_ns // NS_PER_MINUTE, place, node, item)
@@ -74,11 +71,8 @@ def boxes_of(
 ) -> Exhibit:
     """Return the boxes of those of ``entries_of`` that hold all numbers of a box.
 
-    Args:
-        entries: (node, device, numbers) each.
-        title: what is distributed.
-        largest: the name of the largest value among the numbers, where AWS writes it.
-        role, role_of: what all boxes are about; what the box of a device is about.
+    ``largest`` is the name of the largest value among the numbers, where AWS writes it; ``role_of``
+    returns what the box of a device is about, where ``role`` is not that of all.
     """
     marks, n_nodes = [field.name for field in fields(Box)], len({node for node, *_ in entries})
     shown = [entry for entry in entries if entry[2].keys() >= set(marks)]

@@ -6,30 +6,26 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from reportgen import results
 from reportgen.errors import ConfigError
-from reportgen.results import (
-    Counters,
-    Details,
-    Reason,
-    ReasonCode,
-    RuleId,
-    RuleResult,
-    Scalar,
-    Status,
-)
+from reportgen.results import Counters, Details, Reason, ReasonCode, RuleId, Status
 from reportgen.rules.aws.remarks import remarks_on
 from reportgen.rules.aws.unused_gpus import GpuUse, felt_details
 from reportgen.rules.base import AnyRule, Presentation, param_specs, param_values
 from reportgen.rules.kit import too_short
 from reportgen.rules.runner import Failure, guarded, present_details, with_about
 from reportgen.rules.settings import checked_value
-from reportgen.text import plural
+from reportgen.text import write
 
 _BALANCE = "LoadBalancing"
 _SAMPLED_GPU_RULES = frozenset({"GPUMemoryIncrease", _BALANCE, "LowGPUUtilization"})
 """Their datapoints are samples of a GPU."""
 _GPU_RULES = _SAMPLED_GPU_RULES | {"BatchSize", "CPUBottleneck", "IOBottleneck"}
 _FRAMEWORK_MEMBERS = ("ratio", "phase", "general")
+MISSHAPEN = (
+    "SageMaker's rule triggered {n:count time}, but its details are not of the shape that it "
+    "writes and cannot be shown. ({why})"
+)
 
 
 def judge_imported(
@@ -40,7 +36,7 @@ def judge_imported(
     *,
     has_gpu: bool,
     use: GpuUse | None = None,
-) -> RuleResult:
+) -> results.RuleResult:
     """Return the result of a rule that SageMaker ran.
 
     Status: ``triggered`` when it triggered; else ``skipped`` when there was no GPU, or no more
@@ -63,9 +59,10 @@ def judge_imported(
     code = ReasonCode.IMPORTED
     shown = _presented(rule, counters, details, params, use or {})
     if isinstance(shown, Failure):
-        status, code, sentences = Status.FAILED, ReasonCode.ERROR, [_misshapen(counters, shown)]
+        misshapen = write(MISSHAPEN, n=counters.rule_triggered, why=shown.text)
+        status, code, sentences = Status.FAILED, ReasonCode.ERROR, [misshapen]
         shown = Presentation()
-    result = RuleResult(
+    result = results.RuleResult(
         id=rule.id,
         status=status,
         reason=Reason(code=code, text=" ".join(sentences)),
@@ -96,13 +93,6 @@ def _presented(
     return said if isinstance(said, Failure) else replace(shown, findings=said.findings)
 
 
-def _misshapen(counters: Counters, failure: Failure) -> str:
-    return (
-        f"SageMaker's rule triggered {plural(counters.rule_triggered, 'time')}, but its details "
-        f"are not of the shape that it writes and cannot be shown. ({failure.text})"
-    )
-
-
 def parse_parameters(rule: AnyRule, text: str) -> tuple[Any, tuple[str, ...]]:
     r"""Read ``"threshold:50\ncpu_threshold:90"``; what is absent or not valid has its default.
 
@@ -113,7 +103,7 @@ def parse_parameters(rule: AnyRule, text: str) -> tuple[Any, tuple[str, ...]]:
     """
     specs = {spec.name: spec for spec in param_specs(rule.params)}
     printed = dict(line.partition(":")[::2] for line in text.splitlines() if ":" in line)
-    chosen: dict[str, Scalar] = {}
+    chosen: dict[str, results.Scalar] = {}
     unread = []
     for given in sorted(printed, key=lambda name: name in specs):
         name = given if given in specs else rule.param_aliases.get(given)

@@ -20,11 +20,7 @@ that lacks a few may have been sampled for a shorter time."""
 def gpu_use(balance: Details, n_samples: int) -> GpuUse:
     """Return which GPUs a job uses, from the workloads that LoadBalancing wrote.
 
-    Args:
-        balance: the rule's details.
-        n_samples: its datapoints, the samples of one GPU.
-
-    Edge cases: nothing of a job that uses no GPU at all, or where there are no histograms.
+    Nothing of a job that uses no GPU at all, or where there are no histograms.
     """
     found: dict[str, dict[str, bool]] = {}
     for node, entry in balance.items():

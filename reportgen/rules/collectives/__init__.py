@@ -14,16 +14,8 @@ from reportgen.profile.trace_tables import NONE
 from reportgen.results import ColumnType, DashboardPanel, Exhibit, Finding, Place, Role
 from reportgen.rules import kit
 from reportgen.rules.base import About, Need, Outcome, Rule
-from reportgen.rules.collectives.measure import (
-    AGREE_WITHIN_NS,
-    Collective,
-    Match,
-    Params,
-    RankCollectives,
-    comparable,
-    match_ranks,
-    measure,
-)
+from reportgen.rules.collectives import measure
+from reportgen.rules.collectives.measure import Collective, Match, Params, RankCollectives
 from reportgen.rules.kit import col, derived
 from reportgen.text import write
 from reportgen.units import NS_PER_US, pct_of, ratio_of
@@ -140,8 +132,8 @@ def judge(every: Sequence[RankCollectives], params: Params) -> Outcome:
     ranks = [rank for rank in every if rank.collectives]
     if not ranks:
         return Outcome(missing=missing or "No kernel communicates with other GPUs.")
-    matches = match_ranks(ranks)
-    shared = comparable(matches)
+    matches = measure.match_ranks(ranks)
+    shared = measure.comparable(matches)
     waits = [item for match in shared for item in match.members]
     waits_ns = kit.sum_by_key({item.rank: item.wait_ns} for item in waits)
     last = Counter(match.last_rank for match in shared)
@@ -213,7 +205,7 @@ def _not_comparable(ranks: Sequence[RankCollectives], matches: Sequence[Match]) 
         name = min(item.name for rank in ranks for item in rank.collectives)
         return NONE_SHARED.finding(measured=None, name=short_name(name))
     spread_ns = max(match.end_spread_ns for match in matches)
-    return ENDS_APART.finding(measured=None, spread=spread_ns, limit=AGREE_WITHIN_NS)
+    return ENDS_APART.finding(measured=None, spread=spread_ns, limit=measure.AGREE_WITHIN_NS)
 
 
 def _exhibits(
@@ -293,7 +285,7 @@ RULE = Rule(
     about=ABOUT,
     needs=(Need.KERNELS,),
     params=Params,
-    measure=measure,
+    measure=measure.measure,
     judge=judge,
     folded=("waits",),
     places={

@@ -12,16 +12,10 @@ from reportgen.results import Counters, Details, Exhibit, Finding, Role, Severit
 from reportgen.rules import kit
 from reportgen.rules.aws import details as aws
 from reportgen.rules.base import About, Need, Outcome, Rule
-from reportgen.rules.gpu_memory_increase.measure import (
-    LOAD_RISE_PCT,
-    GpuMemory,
-    Jump,
-    NodeMemory,
-    Params,
-    measure,
-)
+from reportgen.rules.gpu_memory_increase import measure
+from reportgen.rules.gpu_memory_increase.measure import GpuMemory, Jump, NodeMemory, Params
 from reportgen.text import device_label, format_place, format_places, part_of
-from reportgen.units import NS_PER_MINUTE, NS_PER_S, seconds
+from reportgen.units import NS_PER_S, seconds
 
 AGREEMENT_FROM = 0.7
 """A trend is reported from this agreement in rank on (Kendall's tau): of eight minutes in random
@@ -154,7 +148,7 @@ def _jumped(gpus: Sequence[GpuMemory], params: Params) -> Finding | None:
     return (STAYED_UP if lasting else WITH_LOAD).finding(
         measured=round(worst.increase_pct, 2),
         threshold=params.increase,
-        where=_where(worst, worst.start_ns, worst.end_ns),
+        where=kit.stretch(worst.node, worst.gpu, worst.start_ns, worst.end_ns),
         n_triggers=sum(gpu.n_violations for gpu in gpus),
         n_jumps=sum(gpu.n_jumps for gpu in gpus),
         n_lasting=sum(gpu.n_lasting for gpu in gpus),
@@ -177,7 +171,7 @@ def _climbs(gpus: Sequence[GpuMemory], params: Params) -> Finding | None:
     return (CLIMBS_WITH_LOAD if _is_load(gpu) else CLIMBS).finding(
         measured=round(trend.rise, 2),
         threshold=params.increase,
-        where=_where(gpu, gpu.minute_ns[0], gpu.minute_ns[-1] + NS_PER_MINUTE),
+        where=kit.stretch(gpu.node, gpu.gpu, *gpu.reach_ns),
         place=format_place(gpu.node, gpu.gpu),
         trend=trend,
         agreement_from=AGREEMENT_FROM,
@@ -188,13 +182,7 @@ def _climbs(gpus: Sequence[GpuMemory], params: Params) -> Finding | None:
 def _is_load(gpu: GpuMemory) -> bool:
     """Return whether the GPU's utilization climbs too, so that more load explains the trend."""
     use = gpu.use_trend
-    return use is not None and use.rise >= LOAD_RISE_PCT and use.agreement >= AGREEMENT_FROM
-
-
-def _where(place: GpuMemory | Jump, start_ns: int, end_ns: int) -> Where:
-    return Where(
-        node=place.node, device=place.gpu, start_s=seconds(start_ns), end_s=seconds(end_ns)
-    )
+    return use is not None and use.rise >= measure.LOAD_RISE_PCT and use.agreement >= AGREEMENT_FROM
 
 
 def _exhibits(gpus: Sequence[GpuMemory]) -> Iterator[Exhibit]:
@@ -317,7 +305,7 @@ RULE = Rule(
     about=ABOUT,
     needs=(Need.SYSTEM,),
     params=Params,
-    measure=measure,
+    measure=measure.measure,
     judge=judge,
     from_details=from_details,
     folded=("intervals",),

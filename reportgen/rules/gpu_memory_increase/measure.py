@@ -115,6 +115,11 @@ class GpuMemory:
     violation: LastViolation | None
     jumps: tuple[Jump, ...]
 
+    @property
+    def reach_ns(self) -> tuple[int, int]:
+        """Return start and end of its minutes."""
+        return int(self.minute_ns[0]), int(self.minute_ns[-1]) + NS_PER_MINUTE
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeMemory:
@@ -168,12 +173,8 @@ def _memory_of(node: str, gpu: str, samples: Samples, use: Floats, params: Param
 def increases_of(values: Floats, params: Params) -> tuple[Floats, NDArray[np.bool_]]:
     """Return the increase at each sample, and whether it is a violation (docs/rules.md).
 
-    The increase is the mean of the last ``window`` samples less the mean of the
-    ``window - 1`` samples that end two before the newest.
-
-    Args:
-        values: (n,) float64 percentages without NaN.
-        params: of the rule.
+    The increase is the mean of the last ``window`` samples less the mean of the ``window - 1``
+    samples that end two before the newest.
 
     Returns:
         (n,) float64 increases, NaN where fewer than ``window + 2`` samples exist, and (n,) bool.

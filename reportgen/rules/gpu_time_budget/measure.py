@@ -12,15 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from reportgen.facts import device_busy
 from reportgen.facts.breakdown import exchanges_data
-from reportgen.facts.device_busy import (
-    DeviceUnions,
-    Window,
-    WindowKind,
-    headline,
-    unions_of,
-    windows_of,
-)
+from reportgen.facts.device_busy import DeviceUnions, Window
 from reportgen.facts.idle import causes_of, cut, gaps_in
 from reportgen.facts.intervals import covered_each, overlaps_any, runs_of, union_of
 from reportgen.facts.loader import loader_rows
@@ -34,15 +28,8 @@ from reportgen.profile.system import Floats, Instants
 from reportgen.results import PackedTable
 from reportgen.results.packed import pack
 from reportgen.rules.base import param
-from reportgen.rules.gpu_time_budget.tables import (
-    PART_OF_CAUSE,
-    SAMPLED,
-    TRACED,
-    Budget,
-    GpuBudget,
-    Part,
-    Stretch,
-)
+from reportgen.rules.gpu_time_budget import tables
+from reportgen.rules.gpu_time_budget.tables import SAMPLED, TRACED, Budget, GpuBudget, Part
 from reportgen.rules.kit import communication_names
 from reportgen.units import NS_PER_S
 
@@ -206,7 +193,7 @@ def _sums(codes: Codes, time_ns: Instants) -> dict[Part, int]:
 
 def _stretches(
     codes: Codes, tick_ns: Instants, length_ns: Instants, least_ns: float, place: tuple[str, str]
-) -> Iterator[Stretch]:
+) -> Iterator[tables.Stretch]:
     """Yield the long idle stretches of a GPU in order; a gap in the sampling ends one."""
     idle = np.flatnonzero(np.isin(codes, [_CODE[part] for part in SAMPLED.idle]))
     if not idle.size:
@@ -218,7 +205,7 @@ def _stretches(
         if end - start >= least_ns and last - first + 1 >= LEAST_STRETCH_TICKS:
             spent_ns = _sums(codes[first : last + 1], length_ns[first : last + 1])
             cause = max(spent_ns, key=lambda part: spent_ns[part])
-            yield Stretch(
+            yield tables.Stretch(
                 node=place[0],
                 device=place[1],
                 start_ns=start,
@@ -262,12 +249,12 @@ def _sampled_parts(
 
 def _of_rank(trace: RankTrace, also: str | None) -> Budget:
     """Split the headline window of each device; ``also`` finds more names of communication."""
-    windows = windows_of(trace)
+    windows = device_busy.windows_of(trace)
     if not windows:
         return Budget(node=trace.node, is_traced=True)
-    window, steps = headline(windows), step_rows(trace)
+    window, steps = device_busy.headline(windows), step_rows(trace)
     gpus, data = [], []
-    for unions in unions_of(trace, also):
+    for unions in device_busy.unions_of(trace, also):
         device = f"gpu{unions.device}"
         low_ns, high_ns = np.array([[window.start_ns], [window.end_ns]])
         total = _traced_parts(trace, unions, window, low_ns, high_ns)
@@ -279,7 +266,7 @@ def _of_rank(trace: RankTrace, also: str | None) -> Budget:
         if (start_ns[1:] < end_ns[:-1]).any():
             continue  # a moment counts in one step only
         reach = Window(
-            kind=WindowKind.STEPS,
+            kind=device_busy.WindowKind.STEPS,
             start_ns=min(window.start_ns, int(start_ns[0])),
             end_ns=max(window.end_ns, int(end_ns.max())),
         )
@@ -305,7 +292,7 @@ def _traced_parts(
     found[Part.MEMORY] = busy - kernel
     gaps, stretch = cut(gaps_in(trace, unions, window), start_ns, end_ns)
     for cause, time_ns in causes_of(trace, gaps).items():
-        part = PART_OF_CAUSE.get(cause, Part.UNEXPLAINED)
+        part = tables.PART_OF_CAUSE.get(cause, Part.UNEXPLAINED)
         found[part] += sums_by_code(stretch, time_ns, start_ns.size)
     return found
 

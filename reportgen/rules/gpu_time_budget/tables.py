@@ -7,18 +7,10 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from reportgen.facts.device_busy import Window
-from reportgen.facts.idle import HOST_LATE, IN_LAUNCH_CALL, KERNEL_GAP, WAITING, HostCause
+from reportgen.facts.idle import IN_LAUNCH_CALL, KERNEL_GAP, WAITING, HostCause
 from reportgen.results import Exhibit, PackedTable, Role
-from reportgen.rules.kit import (
-    MOST_INTERVALS,
-    Interval,
-    col,
-    derived,
-    intervals,
-    ranking,
-    row,
-    table,
-)
+from reportgen.rules import kit
+from reportgen.rules.kit import MOST_INTERVALS, Interval, col, derived, row, table
 from reportgen.text import format_duration, format_ns, plural
 from reportgen.units import NS_PER_S, percentages, seconds
 
@@ -76,14 +68,14 @@ SAMPLED = Parts(
 )
 _TRACED_BUSY = (Part.COMPUTE, Part.EXPOSED_COMMUNICATION, Part.MEMORY)
 PART_OF_CAUSE = {
-    f"{HOST_LATE}{HostCause.DATALOADER}": Part.CPU_INPUT,
-    f"{HOST_LATE}{HostCause.SYNC}": Part.HOST_BLOCKED,
-    f"{HOST_LATE}{HostCause.COPY}": Part.HOST_BLOCKED,
-    f"{HOST_LATE}{HostCause.ALLOC}": Part.HOST_BLOCKED,
-    f"{HOST_LATE}{HostCause.OPTIMIZER}": Part.HOST_LATE,
-    f"{HOST_LATE}{HostCause.AUTOGRAD}": Part.HOST_LATE,
-    f"{HOST_LATE}{HostCause.PYTHON}": Part.HOST_LATE,
-    f"{HOST_LATE}{HostCause.OTHER}": Part.HOST_LATE,
+    HostCause.DATALOADER: Part.CPU_INPUT,
+    HostCause.SYNC: Part.HOST_BLOCKED,
+    HostCause.COPY: Part.HOST_BLOCKED,
+    HostCause.ALLOC: Part.HOST_BLOCKED,
+    HostCause.OPTIMIZER: Part.HOST_LATE,
+    HostCause.AUTOGRAD: Part.HOST_LATE,
+    HostCause.PYTHON: Part.HOST_LATE,
+    HostCause.OTHER: Part.HOST_LATE,
     IN_LAUNCH_CALL: Part.LAUNCH,
     KERNEL_GAP: Part.KERNEL_GAP,
     WAITING: Part.WAITING,
@@ -191,7 +183,7 @@ def usd_of(time_ns: int, usd_per_gpu_hour: float | None) -> float | None:
 def bar_of(totals: Mapping[Part, int], *, caption: str) -> Exhibit:
     """Return the first picture of a report: all GPU time by part."""
     roles = ROLES | ({Part.CPU_INPUT: Role.IO} if Part.COMPUTE in totals else {})
-    return ranking(
+    return kit.ranking(
         "budget",
         [(part.value, time_ns) for part, time_ns in totals.items()],
         title="What the GPUs' time went into",
@@ -246,7 +238,7 @@ def stretch_exhibits(nodes: Sequence[Budget], *, least_idle_s: float) -> Iterato
             f"{caption}{rest} The cause is the part that took most of a stretch, cause_pct of it."
         ),
     )
-    yield intervals(
+    yield kit.intervals(
         [
             Interval(
                 node=item.node,

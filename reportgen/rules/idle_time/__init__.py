@@ -225,12 +225,11 @@ def _longest(stretches: Sequence[Stretch]) -> Stretch:
 
 def _where(item: DeviceIdle, stretches: Sequence[Stretch]) -> Where:
     """Return the device, and when the longest of some of its stretches was."""
-    where = Where(node=item.node, device=f"gpu{item.device}")
+    device = f"gpu{item.device}"
     if not stretches:
-        return where
+        return Where(node=item.node, device=device)
     longest = _longest(stretches)
-    start_s, end_s = longest.start_ns / NS_PER_S, longest.end_ns / NS_PER_S
-    return replace(where, start_s=start_s, end_s=end_s)
+    return kit.stretch(item.node, device, longest.start_ns, longest.end_ns)
 
 
 def _share_pct(rows: Sequence[DeviceIdle], causes: tuple[str, ...]) -> float:

@@ -4,40 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from reportgen.facts.idle import (
-    HOST_LATE,
-    IN_LAUNCH_CALL,
-    KERNEL_GAP,
-    LAUNCH_NOT_RECORDED,
-    SMALL_GAP_NS,
-    TAIL,
-    WAITING,
-    HostCause,
-)
+from reportgen.facts import idle
+from reportgen.facts.idle import HostCause
 from reportgen.results import Cause, Role, Severity
 from reportgen.rules.kit import Message
 from reportgen.units import NS_PER_US
 
 BUSY = "busy"
 AT_THE_END = "the end of the window"
-_SMALL_GAP = f"{SMALL_GAP_NS // NS_PER_US} µs"
+_SMALL_GAP = f"{idle.SMALL_GAP_NS // NS_PER_US} µs"
 
 
 NAMES: Mapping[str, tuple[str, Role]] = {
     BUSY: ("GPU busy", Role.GPU),
-    f"{HOST_LATE}{HostCause.DATALOADER}": ("host late: data loader", Role.IO),
-    f"{HOST_LATE}{HostCause.SYNC}": ("host late: synchronizing call", Role.CPU),
-    f"{HOST_LATE}{HostCause.COPY}": ("host late: copying call", Role.CPU),
-    f"{HOST_LATE}{HostCause.OPTIMIZER}": ("host late: optimizer", Role.CPU),
-    f"{HOST_LATE}{HostCause.AUTOGRAD}": ("host late: autograd", Role.CPU),
-    f"{HOST_LATE}{HostCause.ALLOC}": ("host late: allocating call", Role.CPU),
-    f"{HOST_LATE}{HostCause.PYTHON}": ("host late: Python", Role.CPU),
-    f"{HOST_LATE}{HostCause.OTHER}": ("host late: operators and other", Role.CPU),
-    IN_LAUNCH_CALL: ("in the launch call", Role.GPU),
-    KERNEL_GAP: ("gap between kernels", Role.IDLE),
-    WAITING: ("waiting though launched", Role.IO),
-    LAUNCH_NOT_RECORDED: ("launch not recorded", Role.GPU),
-    TAIL: ("after the last operation", Role.GPU),
+    HostCause.DATALOADER: ("host late: data loader", Role.IO),
+    HostCause.SYNC: ("host late: synchronizing call", Role.CPU),
+    HostCause.COPY: ("host late: copying call", Role.CPU),
+    HostCause.OPTIMIZER: ("host late: optimizer", Role.CPU),
+    HostCause.AUTOGRAD: ("host late: autograd", Role.CPU),
+    HostCause.ALLOC: ("host late: allocating call", Role.CPU),
+    HostCause.PYTHON: ("host late: Python", Role.CPU),
+    HostCause.OTHER: ("host late: operators and other", Role.CPU),
+    idle.IN_LAUNCH_CALL: ("in the launch call", Role.GPU),
+    idle.KERNEL_GAP: ("gap between kernels", Role.IDLE),
+    idle.WAITING: ("waiting though launched", Role.IO),
+    idle.LAUNCH_NOT_RECORDED: ("launch not recorded", Role.GPU),
+    idle.TAIL: ("after the last operation", Role.GPU),
 }
 """Causes for people, and what they are about."""
 
@@ -93,7 +85,7 @@ def _fault(
 
 _LOADER = _fault(
     "IDLE-1",
-    f"{HOST_LATE}{HostCause.DATALOADER}",
+    HostCause.DATALOADER,
     cause=Cause.SLOW_INPUT,
     title="The GPU waits for the data loader",
     meaning="the host waited for the next batch",
@@ -107,7 +99,7 @@ FAULTS = (
     _LOADER,
     _fault(
         "IDLE-2",
-        f"{HOST_LATE}{HostCause.SYNC}",
+        HostCause.SYNC,
         cause=Cause.SYNCHRONIZATION,
         title="The GPU drains because the host synchronizes",
         meaning="the host came late because it waited in synchronizing calls",
@@ -118,7 +110,7 @@ FAULTS = (
     ),
     _fault(
         "IDLE-3",
-        f"{HOST_LATE}{HostCause.COPY}",
+        HostCause.COPY,
         cause=Cause.BLOCKING_COPIES,
         title="The GPU waits while the host copies",
         meaning="the host came late because it was inside copying calls",
@@ -126,7 +118,7 @@ FAULTS = (
     ),
     _fault(
         "IDLE-4",
-        f"{HOST_LATE}{HostCause.ALLOC}",
+        HostCause.ALLOC,
         cause=Cause.GPU_ALLOCATION,
         title="The GPU waits while the host allocates or frees GPU memory",
         meaning="the host came late because it was inside calls that allocate or free memory",
@@ -137,10 +129,10 @@ FAULTS = (
     ),
     _fault(
         "IDLE-5",
-        f"{HOST_LATE}{HostCause.OPTIMIZER}",
-        f"{HOST_LATE}{HostCause.AUTOGRAD}",
-        f"{HOST_LATE}{HostCause.PYTHON}",
-        f"{HOST_LATE}{HostCause.OTHER}",
+        HostCause.OPTIMIZER,
+        HostCause.AUTOGRAD,
+        HostCause.PYTHON,
+        HostCause.OTHER,
         cause=Cause.SLOW_HOST,
         title="The host is too slow to keep the GPU busy",
         meaning="the host had not yet called the next operation: it ran Python or operators",
@@ -151,7 +143,7 @@ FAULTS = (
     ),
     _fault(
         "IDLE-6",
-        IN_LAUNCH_CALL,
+        idle.IN_LAUNCH_CALL,
         cause=Cause.FULL_LAUNCH_QUEUE,
         title="The GPU waits inside launch calls",
         meaning="the call that launches the next operation took its time",
@@ -159,7 +151,7 @@ FAULTS = (
     ),
     _fault(
         "IDLE-7",
-        KERNEL_GAP,
+        idle.KERNEL_GAP,
         cause=Cause.SMALL_KERNELS,
         title="Short gaps between kernels add up",
         meaning=f"the device paused for less than {_SMALL_GAP} between operations",
@@ -167,7 +159,7 @@ FAULTS = (
     ),
     _fault(
         "IDLE-8",
-        WAITING,
+        idle.WAITING,
         cause=Cause.STREAM_DEPENDENCY,
         title="The GPU waits although its work was launched",
         meaning="operations were launched in time but waited for a stream, an event or a peer",

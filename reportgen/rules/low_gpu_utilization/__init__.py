@@ -133,9 +133,8 @@ IMPORTED_FOR_A_TIME = replace(
     IMPORTED_LOW,
     text=IMPORTED_LOW.text
     + " Their median over the whole job is above it: they idled for a time only.",
-    advice=(
-        "See when they idled: before the first and after the last step the training loses nothing."
-    ),
+    advice="""See when they idled: before the first and after the last step the training loses
+        nothing.""",
 )
 
 Entry = tuple[str, str, dict[str, float]]

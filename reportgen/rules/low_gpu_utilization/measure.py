@@ -8,18 +8,8 @@ from enum import StrEnum
 import numpy as np
 from numpy.typing import NDArray
 
-from reportgen.facts import usage
+from reportgen.facts import samples, usage
 from reportgen.facts.distributions import Box, box_of, percentiles
-from reportgen.facts.samples import (
-    EDGE_AT_MOST_RATIO,
-    WorkRange,
-    idle_edges,
-    minutes_of,
-    present_values,
-    training_loop_ns,
-    window_percentiles,
-    work_range,
-)
 from reportgen.facts.usage import cores_mean_pct, is_host_hot
 from reportgen.profile import NodeProfile, SeriesKind
 from reportgen.profile.system import Floats, Instants
@@ -51,13 +41,10 @@ class Verdict(StrEnum):
 
 @row
 class FaultyMinutes:
-    """The minutes in which a GPU was under-used, or those in which it fluctuated.
+    """Starts of the minutes in which a GPU was under-used, or of those in which it fluctuated.
 
-    Attributes:
-        start_ns: (k,) starts of the minutes by AWS's definition, over the last window.
-        work_ns: (m,) the same, only over the samples of the window in the GPU's working range.
-        lowest_pct: the lowest percentile in the latter: the 95th, or the 5th of one that
-            fluctuated; infinite without any.
+    ``start_ns`` are by AWS's definition, ``work_ns`` only over the samples in the GPU's working
+    range; ``lowest_pct`` is the lowest of the percentiles of the latter, infinite without any.
     """
 
     start_ns: Instants
@@ -141,23 +128,23 @@ class NodeGpus:
 
 def measure(part: NodeProfile, params: Params) -> NodeGpus:
     """Measure every GPU of a node; a GPU without a single sample does not exist."""
-    samples = usage.samples_by_gpu(part.system, SeriesKind.GPU_UTILIZATION)
-    gpus = [_measure_gpu(part, gpu, own, params) for gpu, own in samples.items()]
+    by_gpu = usage.samples_by_gpu(part.system, SeriesKind.GPU_UTILIZATION)
+    gpus = [_measure_gpu(part, gpu, own, params) for gpu, own in by_gpu.items()]
     return NodeGpus(node=part.node, n_ticks=part.system.n_ticks, gpus=tuple(gpus))
 
 
-def _measure_gpu(part: NodeProfile, gpu: str, samples: usage.Samples, params: Params) -> GpuUse:
-    time_ns, values, idle_below = samples.time_ns, samples.values, params.threshold_p5
-    loop_ns = training_loop_ns(part.spans)
-    work = work_range(time_ns, values, idle_below=idle_below, loop_ns=loop_ns)
-    working, ticks = values[work.first : work.stop], samples.row[work.first : work.stop]
+def _measure_gpu(part: NodeProfile, gpu: str, series: usage.Samples, params: Params) -> GpuUse:
+    time_ns, values, idle_below = series.time_ns, series.values, params.threshold_p5
+    loop_ns = samples.training_loop_ns(part.spans)
+    work = samples.work_range(time_ns, values, idle_below=idle_below, loop_ns=loop_ns)
+    working, ticks = values[work.first : work.stop], series.row[work.first : work.stop]
     is_idle = working < idle_below
     hot = is_host_hot(part.system)[ticks][is_idle]
-    host = present_values(cores_mean_pct(part.system)[ticks])
-    every = minutes_of(time_ns)
+    host = samples.present_values(cores_mean_pct(part.system)[ticks])
+    every = samples.minutes_of(time_ns)
     is_judged = every.stop > params.patience
     start_ns, stops = every.start_ns[is_judged], every.stop[is_judged]
-    plain = window_percentiles(values, stops, window=params.window, points_pct=(95, 5))
+    plain = samples.window_percentiles(values, stops, window=params.window, points_pct=(95, 5))
     at_work = _at_work(values, stops, plain, work, params.window)
     is_bad, is_bad_at_work = _conditions(plain, params), _conditions(at_work, params)
     low, fluctuating = (
@@ -184,7 +171,7 @@ def _measure_gpu(part: NodeProfile, gpu: str, samples: usage.Samples, params: Pa
         idle_ratio=float(is_idle.mean()),
         hot_when_idle_pct=100 * float(hot.mean()) if hot.size else 0.0,
         host_mean_pct=float(host.mean()) if host.size else 0.0,
-        edge=_idle_edge(samples, work, idle_below),
+        edge=_idle_edge(series, work, idle_below),
         last_ns=int(time_ns[-1]),
         judged_minutes=start_ns.size,
         low=low,
@@ -193,19 +180,21 @@ def _measure_gpu(part: NodeProfile, gpu: str, samples: usage.Samples, params: Pa
     )
 
 
-def _idle_edge(samples: usage.Samples, work: WorkRange, idle_below: float) -> IdleEdge | None:
-    working = samples.values[work.first : work.stop]
-    before, after = idle_edges(working, idle_below=idle_below)
+def _idle_edge(
+    series: usage.Samples, work: samples.WorkRange, idle_below: float
+) -> IdleEdge | None:
+    working = series.values[work.first : work.stop]
+    before, after = samples.idle_edges(working, idle_below=idle_below)
     is_start, ratio = before > after, max(before, after) / work.n_samples
-    if ratio < EDGE_AT_MOST_RATIO:
+    if ratio < samples.EDGE_AT_MOST_RATIO:
         return None
     ends = (0, work.first + before) if is_start else (work.stop - 1 - after, -1)
-    start_ns, end_ns = samples.time_ns[list(ends)].tolist()
+    start_ns, end_ns = series.time_ns[list(ends)].tolist()
     return IdleEdge(is_start=is_start, pct=100 * ratio, start_ns=start_ns, end_ns=end_ns)
 
 
 def _at_work(
-    values: Floats, stops: Instants, plain: Floats, work: WorkRange, window: int
+    values: Floats, stops: Instants, plain: Floats, work: samples.WorkRange, window: int
 ) -> Floats:
     """Return (m, 2) p95 and p5 of what of each window lies in the working range, else NaN."""
     found = plain.copy()

@@ -131,15 +131,14 @@ def judge(nodes: Sequence[NodeUsage], _params: Params) -> Outcome:
         for quantity in Quantity
     }
     n_ticks = sum(node.n_ticks for node in nodes)
+    n_samples = max((node.n_cpu_samples for node in nodes), default=0)
     rows, totals = _usage_rows(details), totals_of(nodes)
     recordings = {node.node: node.recording for node in nodes if node.recording}
     absences = _absences(recordings) if rows else []
     platform = [node.node for node in nodes if node.is_platform_network]
     return Outcome(
         missing=kit.reason_to_skip(n_ticks=n_ticks, n_gpus=None, n_samples=n_ticks, patience=0),
-        counters=results.Counters(
-            datapoints=max((node.n_cpu_samples for node in nodes), default=0)
-        ),
+        counters=results.Counters(datapoints=n_samples),
         details=details,
         findings=[*_readings(rows), _not_sampled(absences, recordings) if absences else None],
         exhibits=[*_tables(rows, absences, platform), *exhibits_of(nodes, totals)] if rows else (),
@@ -203,16 +202,13 @@ def _tables(
 ) -> Iterator[Exhibit]:
     caption = "Over all sampling instants of the job."
     if platform:
-        caption += (
-            f" Network on {join_names(platform)} is SageMaker's own traffic: no samples of the "
-            "training container exist."
-        )
+        caption += f""" Network on {join_names(platform)} is SageMaker's own traffic: no samples of
+            the training container exist."""
     yield kit.table("usage", rows, UsageRow, title="Use of each resource", caption=caption)
     if absences:
         title = "When nodes were not sampled"
-        caption = (
-            "Stretches of more than 3 minutes and 5 samples, from the job's first to its last."
-        )
+        caption = """Stretches of more than 3 minutes and 5 samples, from the job's first to its
+            last."""
         yield kit.table("not_sampled", absences, Absence, title=title, caption=caption)
 
 

@@ -144,10 +144,8 @@ def _band(
         caption += f" Thinned from {n_points:,} instants, minimum and maximum kept."
     if len(shown) < len(lines):
         half = MAX_LINES // 2
-        caption += (
-            f" {len(shown)} of {len(lines)} nodes: the {half} with the lowest and the {half} with "
-            "the highest mean; the table of usage has all."
-        )
+        caption += f""" {len(shown)} of {len(lines)} nodes: the {half} with the lowest and the
+            {half} with the highest mean; the table of usage has all."""
     return exhibit(
         exhibit_id,
         ExhibitKind.BAND,

@@ -165,10 +165,9 @@ def _covered(worker: str, start_ns: Instants, end_ns: Instants, table: PythonTab
 
 def _longest_first(worker: str, table: PythonTable) -> list[tuple[int, int, int]]:
     """Return start, end and place of a worker's profiles, the shortest at the end."""
-    ends = [
-        (place, profile.interval.start.time_us, profile.interval.end.time_us + 1)
-        for place, profile in enumerate(table.profiles)
-        if profile.worker == worker
+    limits = [
+        (its.interval.start.time_us * NS_PER_US, (its.interval.end.time_us + 1) * NS_PER_US, place)
+        for place, its in enumerate(table.profiles)
+        if its.worker == worker
     ]
-    limits = [(start * NS_PER_US, end * NS_PER_US, place) for place, start, end in ends]
     return sorted(limits, key=lambda item: (item[0] - item[1], item))

@@ -160,8 +160,7 @@ def _missing(job: NodeSteps, params: Params) -> results.Reason | None:
         text = f"Of {plural(job.loop.n_steps, 'step')} none is of mode {params.mode}."
         return results.Reason(code=results.ReasonCode.NO_STEPS, text=text)
     longest = max(job.series, key=lambda item: item.n_steps)
-    text = write(TOO_FEW, s=longest, least=params.min_steps)
-    return results.Reason(code=results.ReasonCode.TOO_FEW_SAMPLES, text=text)
+    return kit.too_few(TOO_FEW, s=longest, least=params.min_steps)
 
 
 def _triggers(series: StepSeries, minute_ns: Instants, n_outliers: int) -> int:
@@ -258,7 +257,6 @@ def _outliers(slow: Sequence[SlowSeries], named: str | None, params: Params) -> 
 
 
 def _others(names: list[str]) -> str:
-    """Say that others are alike, after a space; empty without any."""
     return write(OTHERS, names=names) if names else ""
 
 

@@ -124,13 +124,12 @@ class StepSeries:
             like ``aws_entry``, AWS's words about the series, with too few steps to judge.
         above_twice_median: how many steps are longer than that; ``slowest`` of them, by duration.
         start_ns, reach_ns: start of the first step; from there to the end of the last.
-        minute_ns, minute_outliers: (m,) int64: when the series was judged, and how many outliers
-            there were by then.
+        minute_ns, minute_outliers: when the series was judged, and how many outliers there were
+            then.
         outliers: steps above the threshold, ascending by number; ``normal`` of the others.
-        buckets: durations in seconds over time.
         marks: every so many steps in order of time, at most MOST_MARKS of them.
-        during_outliers, functions, other_functions: what the worker did during its outliers, each
-            event once, and what overlaps its outliers and its other steps; empty with few outliers.
+        during_outliers, functions, other_functions: what the worker did during its outliers, and
+            what overlaps its outliers and its other steps; empty with few outliers.
     """
 
     worker: str = col()

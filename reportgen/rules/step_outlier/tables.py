@@ -20,7 +20,7 @@ from reportgen.rules.aws.breakdown import exhibits_of_breakdown, exhibits_of_mem
 from reportgen.rules.functions import compared_functions
 from reportgen.rules.step_outlier.measure import STATISTICS, SlowStep, StepSeries
 from reportgen.text import format_ns, plural, write
-from reportgen.units import NS_PER_S, seconds
+from reportgen.units import NS_PER_S
 
 MOST_LINES = 8
 """More lines than this cannot be told apart in one chart; then they become one."""
@@ -204,12 +204,9 @@ def _above_median(series: Sequence[StepSeries]) -> Exhibit:
 def _intervals(series: Sequence[StepSeries]) -> Iterator[Exhibit]:
     """Yield when the outliers were, nothing without any."""
     found = [
-        kit.Interval(
-            node=step.worker.rpartition("-")[0],
-            device=step.worker,
-            what=f"{step.phase} step {step.step}, outlier",
-            start_s=seconds(step.start_ns),
-            end_s=seconds(step.end_ns),
+        kit.interval(
+            f"{step.phase} step {step.step}, outlier",
+            kit.at_worker(step.worker, step.start_ns, step.end_ns),
         )
         for item in series
         for step in item.outliers

@@ -91,8 +91,7 @@ def judge(measurements: Sequence[NodeRhythms], params: Params) -> Outcome:
     told = [item for item in groups if 100 * item.main.cost_ratio >= params.min_share_pct]
     missing = kit.reason_without_steps(job.loop)
     if missing is None and job.longest < params.min_steps:
-        text = write(TOO_FEW, longest=job.longest, least=params.min_steps)
-        missing = results.Reason(code=results.ReasonCode.TOO_FEW_SAMPLES, text=text)
+        missing = kit.too_few(TOO_FEW, longest=job.longest, least=params.min_steps)
     return Outcome(
         missing=missing,
         findings=[_finding(item, params) for item in told],
@@ -164,7 +163,9 @@ def _finding(group: SharedPeriod, params: Params) -> results.Finding:
     return RECURS.finding(
         measured=100 * main.cost_ratio,
         threshold=params.min_share_pct,
-        where=kit.at_worker(main.worker, main.windows.start_ns[0], main.windows.end_ns[-1]),
+        where=kit.stretch(
+            main.node, main.worker, main.windows.start_ns[0], main.windows.end_ns[-1]
+        ),
         severity=kit.cost_severity(main.cost_ratio),
         share=main.cost_ratio,
         advice=ADVICE.get(cause.work) if cause else None,

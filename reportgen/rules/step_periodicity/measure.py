@@ -223,11 +223,11 @@ def _period(part: NodeProfile, steps: PhaseSteps, found: Recurrence, is_normal: 
 
 def _is_between(steps: PhaseSteps, rows: Integers, normal: Mask) -> bool:
     """Return whether the pauses behind slow steps cost more than the steps themselves."""
-
-    def excess_ns(length_ns: Integers) -> float:
-        return float(length_ns[rows].sum()) - rows.size * float(np.median(length_ns[normal]))
-
-    return excess_ns(steps.next_ns - steps.end_ns) > excess_ns(steps.duration_ns)
+    pause_excess_ns, step_excess_ns = (
+        float(length_ns[rows].sum()) - rows.size * float(np.median(length_ns[normal]))
+        for length_ns in (steps.next_ns - steps.end_ns, steps.duration_ns)
+    )
+    return pause_excess_ns > step_excess_ns
 
 
 def _drawn(steps: PhaseSteps) -> PhaseSteps:

@@ -11,7 +11,7 @@ from reportgen.profile.system import Floats
 from reportgen.results import Exhibit, ExhibitKind, Role, exhibit
 from reportgen.rules import kit
 from reportgen.rules.step_periodicity.measure import Period
-from reportgen.units import NS_PER_S, seconds
+from reportgen.units import NS_PER_S
 
 MOST_FUNCTIONS = 12
 LISTED_FROM_RATIO = 0.01
@@ -96,13 +96,15 @@ def compare(group: SharedPeriod) -> list[Compared]:
 
 @kit.row
 class _NodeLoad:
-    period: str = kit.col()
-    node: str = kit.col()
-    gauge: str = kit.col()
-    inside_pct: float | None = kit.col("%")
-    outside_pct: float | None = kit.col("%")
-    samples_inside: int = kit.col()
-    samples_outside: int = kit.col()
+    """Columns of a rhythm, a gauge, and its load."""
+
+    period: str = kit.derived(lambda its: its[0].label)
+    node: str = kit.derived(lambda its: its[0].node)
+    gauge: str = kit.derived(lambda its: its[1])
+    inside_pct: float | None = kit.derived(lambda its: its[2].inside_pct, "%")
+    outside_pct: float | None = kit.derived(lambda its: its[2].outside_pct, "%")
+    samples_inside: int = kit.derived(lambda its: its[2].n_inside)
+    samples_outside: int = kit.derived(lambda its: its[2].n_outside)
 
 
 def exhibits_of(groups: Sequence[SharedPeriod], told: Sequence[SharedPeriod]) -> Iterator[Exhibit]:
@@ -182,15 +184,7 @@ def _functions(groups: Sequence[SharedPeriod]) -> Exhibit:
 
 def _loads(groups: Sequence[SharedPeriod]) -> Iterator[Exhibit]:
     rows = [
-        _NodeLoad(
-            period=member.label,
-            node=member.node,
-            gauge=gauge,
-            inside_pct=load.inside_pct,
-            outside_pct=load.outside_pct,
-            samples_inside=load.n_inside,
-            samples_outside=load.n_outside,
-        )
+        (member, gauge, load)
         for group in groups
         for member in group.one_per_node
         for gauge, load in member.loads.items()
@@ -209,10 +203,5 @@ def _loads(groups: Sequence[SharedPeriod]) -> Iterator[Exhibit]:
 def _intervals(member: Period) -> Iterator[kit.Interval]:
     windows, numbers = member.windows, member.slowest.number.tolist()
     for number, start_ns, end_ns in zip(numbers, windows.start_ns, windows.end_ns, strict=True):
-        yield kit.Interval(
-            node=member.node,
-            device=member.worker,
-            what=f"step {number}, slow {member.label}",
-            start_s=seconds(start_ns),
-            end_s=seconds(end_ns),
-        )
+        where = kit.stretch(member.node, member.worker, start_ns, end_ns)
+        yield kit.interval(f"step {number}, slow {member.label}", where)

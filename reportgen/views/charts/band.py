@@ -145,18 +145,14 @@ def _lone_points(band: Band, time_x: Numbers, scale: UnitScale) -> list[dict[str
     ]
     if all(value is None for value in lone):
         return []
-    return [
-        {
-            "type": "scatter",
-            "mode": "markers",
-            "x": time_x,
-            "y": layout.value_array(lone, scale),
-            "marker": {"color": band.ink.colour, "size": 4},
-            "hoverinfo": "skip",
-            "showlegend": False,
-            "legendgroup": plot_label(band.name),
-        }
-    ]
+    curve = {
+        "type": "scatter",
+        "mode": "markers",
+        "x": time_x,
+        "y": layout.value_array(lone, scale),
+    }
+    style = {"marker": {"color": band.ink.colour, "size": 4}, "legendgroup": plot_label(band.name)}
+    return [{**curve, **style, "hoverinfo": "skip", "showlegend": False}]
 
 
 def _envelope(curves: tuple[Numbers, Numbers, Numbers], hue: str, group: str) -> dict[str, Any]:

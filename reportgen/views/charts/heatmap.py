@@ -101,6 +101,7 @@ def draw(exhibit: Exhibit, context: ChartContext) -> Drawing:
     labels = unique_labels(found.rows)
     named = named_rows(found, height_px)
     scale = found.scale
+    bar = {"thickness": 10, "outlinewidth": 0, "ticksuffix": scale.suffix, "x": 1.01, "xpad": 4}
     trace = {
         "type": "heatmap",
         "x": layout.time_array(found.time_x, context),
@@ -111,14 +112,7 @@ def draw(exhibit: Exhibit, context: ChartContext) -> Drawing:
         **({"zmax": 100} if scale.is_percent else {}),
         "hoverongaps": False,
         "hovertemplate": f"%{{y}}<br>%{{x}}<br>%{{z:{scale.digits}}}{scale.suffix}<extra></extra>",
-        "colorbar": {
-            "thickness": 10,
-            "outlinewidth": 0,
-            "ticksuffix": scale.suffix,
-            "tickfont": {"color": "var(--rg-muted)", "size": 11},
-            "x": 1.01,
-            "xpad": 4,
-        },
+        "colorbar": {**bar, "tickfont": {"color": "var(--rg-muted)", "size": 11}},
         "ygap": 1 if n_rows <= _MOST_GAPPED else 0,
     }
     return layout.drawn(

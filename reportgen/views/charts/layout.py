@@ -277,6 +277,12 @@ def times(values: Sequence[float | None], context: ChartContext) -> list[float |
     return scaled(values, 1000.0) if context.is_unix else list(values)
 
 
+def vertical_line(x: float | None, top: float, line: dict[str, Any]) -> dict[str, Any]:
+    """Return a shape from the bottom of the figure to ``top`` (0-1), behind its curves."""
+    edges = {"x0": x, "x1": x, "y0": 0, "y1": top}
+    return {"type": "line", **edges, "xref": "x", "yref": "paper", "layer": "below", "line": line}
+
+
 def axis_name(index: int) -> str:
     """Return plotly's short name of the y axis of a panel, counted from 0: ``y``, ``y2``."""
     return f"y{index + 1}" if index else "y"

@@ -216,19 +216,11 @@ def _annotation(part: SharePart, label: Label) -> dict[str, object]:
     """Return a label; on a hatched sector it lies on a patch of the plain colour."""
     hue, step = part.colour.hue, part.colour.index % N_SHADES
     ground = {"bgcolor": shade(hue, step)} if part.is_hatched else {}
-    return {
-        **ground,
-        "text": "<br>".join(plot_label(line) for line in label.lines),
-        "x": 0.5,
-        "y": 0.5,
-        "xref": "paper",
-        "yref": "paper",
-        "xshift": label.x,
-        "yshift": -label.y,
-        "showarrow": False,
-        "borderpad": 0,
-        "font": {"size": FONT_PX, "color": on(hue, step)},
-    }
+    text = "<br>".join(plot_label(line) for line in label.lines)
+    middle = {"x": 0.5, "y": 0.5, "xref": "paper", "yref": "paper"}
+    shift = {"xshift": label.x, "yshift": -label.y, "showarrow": False, "borderpad": 0}
+    font = {"size": FONT_PX, "color": on(hue, step)}
+    return {**ground, "text": text, **middle, **shift, "font": font}
 
 
 def _said(parts: Sequence[SharePart], title: str) -> str:

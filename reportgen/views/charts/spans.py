@@ -50,14 +50,8 @@ def info(exhibit: Exhibit, context: ChartContext) -> SpansInfo:
     lanes = {lane: index for index, lane in enumerate(list(every_lane)[:MOST_LANES])}
     kinds = [kind_of(str(name)) for name in columns["name"]]
     groups = _groups(list(dict.fromkeys(kinds)), exhibit)
-    rows = zip(
-        columns["lane"],
-        columns["name"],
-        kinds,
-        numbers(columns["start_s"]),
-        numbers(columns["end_s"]),
-        strict=True,
-    )
+    edges = (numbers(columns[name]) for name in ("start_s", "end_s"))
+    rows = zip(columns["lane"], columns["name"], kinds, *edges, strict=True)
     left_out = 0
     for lane, name, kind, start_s, end_s in rows:
         if start_s is None or end_s is None or str(lane) not in lanes:

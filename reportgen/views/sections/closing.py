@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from reportgen.report import QualityNote, Report
 from reportgen.text import format_count
-from reportgen.views.cell_output import PageSection, State, block_of, head_block, pairs_block
+from reportgen.views.cell_output import PageSection, State, block_of, headed_section, pairs_block
 from reportgen.views.facts import Fact
 from reportgen.views.outline import is_of_traces, section_of, title_of
 from reportgen.views.sections.opening import LOSS_COUNTERS
@@ -16,13 +16,10 @@ from reportgen.views.values import format_bytes_exact, shorten
 NOTES_AT_ONCE = 12
 MOST_NOTES = 400
 LONGEST_NAME = 160
-_QUALITY_ID, _QUALITY_TITLE = "data-quality", "Data quality"
-_APPENDIX_ID, _APPENDIX_TITLE = "appendix", "Appendix"
 _WHERE_ALL_IS = (
     "The parameters of each check stand in its section and under All checks; all results are in "
     "the folder profiler-report/, one JSON per check."
 )
-_NOT_RECORDED_ID, _NOT_RECORDED_TITLE = "not-recorded", "Not recorded"
 _NO_SYSTEM_METRICS = (
     "CPU, memory, disk and network of the machines: kernel traces do not hold them."
 )
@@ -57,11 +54,9 @@ class Notes:
 def not_recorded(report: Report) -> PageSection:
     """List what kernel traces could not tell, each with how to record it; nothing without them."""
     absent = absent_of(report)
-    if not absent:
-        return PageSection(id=_NOT_RECORDED_ID, title=_NOT_RECORDED_TITLE)
+    blocks = [block_of("absent", items=absent)] if absent else []
     lead = "What this recording could not tell, and how to record it."
-    blocks = (head_block(_NOT_RECORDED_TITLE, None, lead), block_of("absent", items=absent))
-    return PageSection(id=_NOT_RECORDED_ID, title=_NOT_RECORDED_TITLE, blocks=blocks)
+    return headed_section("not-recorded", "Not recorded", blocks, lead=lead)
 
 
 def absent_of(report: Report) -> tuple[Absent, ...]:
@@ -87,9 +82,8 @@ def absent_of(report: Report) -> tuple[Absent, ...]:
         )
         taken |= set(sections)
     if is_of_traces(report):
-        found.append(
-            Absent(anchors=(), title="System metrics", text=_NO_SYSTEM_METRICS, hint=_SYSTEM_HINT)
-        )
+        system = {"title": "System metrics", "text": _NO_SYSTEM_METRICS, "hint": _SYSTEM_HINT}
+        found.append(Absent(anchors=(), **system))
     return tuple(found)
 
 
@@ -97,21 +91,16 @@ def data_quality(report: Report) -> PageSection:
     """Show what was read, what was skipped, and every remark with its file."""
     counters = report.data_quality.counters
     n_lost = sum(counters.get(name, 0) for name in LOSS_COUNTERS)
-    state = (
-        State(kind="warning", word="input skipped") if n_lost else State(kind="ok", word="complete")
-    )
+    kind, word = ("warning", "input skipped") if n_lost else ("ok", "complete")
+    state = State(kind=kind, word=word)
     lead = "What was read, and what could not be used. Nothing is dropped silently."
-    pairs = pairs_block("quality-counters", "Counted while reading", quality_rows(report))
-    blocks = [head_block(_QUALITY_TITLE, state, lead), pairs]
+    blocks = [pairs_block("quality-counters", "Counted while reading", quality_rows(report))]
     notes = notes_of(report)
     if notes.first:
         title = f"Remarks ({len(report.data_quality.notes):,})"
-        blocks.append(
-            block_of(
-                "notes", title=title, notes=notes.first, folded=notes.folded, remark=notes.remark
-            )
-        )
-    return PageSection(id=_QUALITY_ID, title=_QUALITY_TITLE, state=state, blocks=tuple(blocks))
+        shown = {"notes": notes.first, "folded": notes.folded, "remark": notes.remark}
+        blocks.append(block_of("notes", title=title, **shown))
+    return headed_section("data-quality", "Data quality", blocks, lead=lead, state=state)
 
 
 def quality_rows(report: Report) -> tuple[Fact, ...]:
@@ -119,13 +108,9 @@ def quality_rows(report: Report) -> tuple[Fact, ...]:
     counters = dict(report.data_quality.counters)
     ordered = sorted(counters, key=lambda name: (name != "files_read", -counters[name]))
     return tuple(
-        Fact(
-            name=name.replace("_", " "),
-            text=format_bytes_exact(counters[name])
-            if name.startswith("bytes_")
-            else format_count(counters[name]),
-        )
+        Fact(name=name.replace("_", " "), text=write(counters[name]))
         for name in ordered
+        for write in (format_bytes_exact if name.startswith("bytes_") else format_count,)
     )
 
 
@@ -147,21 +132,15 @@ def appendix(report: Report) -> PageSection:
     readers no paths, and a job gives the same page from wherever it is read.
     """
     is_unix = report.job.clock == "unix"
+    clock = "wall clock, shown in UTC" if is_unix else "relative: no wall-clock times"
     facts = [
         _named("Job", report.job.name),
-        Fact(
-            name="Clock",
-            text="wall clock, shown in UTC" if is_unix else "relative: no wall-clock times",
-        ),
+        Fact(name="Clock", text=clock),
         Fact(name="Report id", text=_name(report.report_id), note="a hash of all results"),
         *(_named(_name(name), text) for name, text in report.versions.items()),
     ]
-    blocks = (
-        head_block(_APPENDIX_TITLE, None, ""),
-        pairs_block("appendix-facts", "What made this report", facts, caption=_WHERE_ALL_IS),
-        block_of("disclaimer"),
-    )
-    return PageSection(id=_APPENDIX_ID, title=_APPENDIX_TITLE, blocks=blocks)
+    made = pairs_block("appendix-facts", "What made this report", facts, caption=_WHERE_ALL_IS)
+    return headed_section("appendix", "Appendix", [made, block_of("disclaimer")], lead="")
 
 
 def _named(name: str, text: str) -> Fact:

@@ -10,7 +10,7 @@ from itertools import takewhile
 from reportgen.report import Report
 from reportgen.results import Column, DashboardPanel, Exhibit, ExhibitKind, RuleId, RuleResult
 from reportgen.text import format_pct
-from reportgen.views.cell_output import Block, PageSection, head_block
+from reportgen.views.cell_output import Block, PageSection, headed_section
 from reportgen.views.charts.arrays import numbers
 from reportgen.views.charts.bars import as_ranking
 from reportgen.views.charts.layout import label_room_px
@@ -19,7 +19,6 @@ from reportgen.views.exhibits import exhibit_block
 from reportgen.views.outline import context_of, exhibits_of, has_dashboard, is_drawn
 from reportgen.views.values import format_value, shorten
 
-ID, TITLE = "dashboard", "Dashboard"
 _LEAD = (
     "What the GPUs did, from kernel traces. Each percentage says what it is a share of; tables, "
     "findings and parameters follow by topic."
@@ -46,13 +45,11 @@ class Panel:
 def gpu_dashboard(report: Report) -> PageSection:
     """Show what the GPUs did in pictures; nothing where no exhibit opens a dashboard."""
     panels = panels_of(report)
-    if not panels:
-        return PageSection(id=ID, title=TITLE)
     blocks = [
         replace(_block(panel, panels, report), is_panel=not _stands_alone(at, panels))
         for at, panel in enumerate(panels)
     ]
-    return PageSection(id=ID, title=TITLE, blocks=(head_block(TITLE, None, _LEAD), *blocks))
+    return headed_section("dashboard", "Dashboard", blocks, lead=_LEAD)
 
 
 def panels_of(report: Report) -> list[Panel]:

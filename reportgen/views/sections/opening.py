@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from reportgen.report import JobSummary, Report
 from reportgen.results import ExhibitKind, Severity, exhibit
 from reportgen.text import plural
-from reportgen.views.cell_output import Block, PageSection, State, head_block, pairs_block
+from reportgen.views.cell_output import Block, PageSection, State, headed_section, pairs_block
 from reportgen.views.charts.layout import ChartContext
 from reportgen.views.exhibits import anchor_of, exhibit_block
 from reportgen.views.facts import facts_of, phases_of, summary_rows
@@ -91,7 +91,8 @@ def findings(report: Report) -> PageSection:
 
 def _findings_of(cards: Sequence[Card], report: Report) -> dict[str, object]:
     """Return what the fragment of the findings prints."""
-    first = _cards_at_once(cards)
+    # A reading waits folded when faults fill the screen.
+    first = min(CARDS_AT_ONCE, _n_faults(cards) or min(len(cards), 2))
     return {
         "findings_title": "What to look at first" if _n_faults(cards) else "Worth knowing",
         "cards": cards[:first],
@@ -111,14 +112,12 @@ def job_summary(report: Report) -> PageSection:
     """Show when the job, its loop and its phases began and ended."""
     is_whole = not is_of_traces(report)
     lead = _LEAD_OF_JOBS if is_whole else "When the recording began and ended."
-    blocks = [head_block("Job summary", None, lead)]
     phases = _phases(report.summary) if is_whole else None
-    if phases:
-        blocks.append(phases)
+    blocks = [phases] if phases else []
     blocks.append(pairs_block(anchor_of(_JOB_SUMMARY, "times"), "Times", summary_rows(report)))
     if report.profiling is not None:
         blocks.append(exhibit_block(profiling_table(report.profiling), _CONTEXT))
-    return PageSection(id=_JOB_SUMMARY, title="Job summary", blocks=tuple(blocks))
+    return headed_section(_JOB_SUMMARY, "Job summary", blocks, lead=lead)
 
 
 def check_groups(report: Report) -> tuple[CheckGroup, ...]:
@@ -137,8 +136,10 @@ def check_groups(report: Report) -> tuple[CheckGroup, ...]:
             outside.append(item)
         else:
             (unlooked if is_unlooked else quiet if state.kind == "ok" else found).append(item)
+    worst_first = [severity.value for severity in Severity]
+    found.sort(key=lambda entry: worst_first.index(entry.kind))
     return (
-        CheckGroup(title="Found something", entries=tuple(sorted(found, key=_badness))),
+        CheckGroup(title="Found something", entries=tuple(found)),
         CheckGroup(title="Looked and found nothing wrong", entries=tuple(quiet)),
         CheckGroup(title="Could not look", entries=_by_reason(unlooked)),
         CheckGroup(title="Not applicable here", entries=_by_reason(outside), is_folded=True),
@@ -154,15 +155,6 @@ def _by_reason(entries: Sequence[CheckEntry]) -> tuple[CheckEntry, ...]:
         for group in groups
         for item in (*(replace(entry, reason="") for entry in group[:-1]), group[-1])
     )
-
-
-def _badness(entry: CheckEntry) -> int:
-    return [severity.value for severity in Severity].index(entry.kind)
-
-
-def _cards_at_once(cards: Sequence[Card]) -> int:
-    """Show faults before readings: a reading waits folded when faults fill the screen."""
-    return min(CARDS_AT_ONCE, _n_faults(cards) or min(len(cards), 2))
 
 
 def _n_faults(cards: Sequence[Card]) -> int:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from reportgen.report import Report
 from reportgen.results import About, Depth, Exhibit, Finding, RuleId, RuleResult, Status
 from reportgen.text import format_count
-from reportgen.views.cell_output import Block, PageSection, block_of, head_block
+from reportgen.views.cell_output import Block, PageSection, block_of, headed_section
 from reportgen.views.charts.layout import ChartContext
 from reportgen.views.choices import choice_block
 from reportgen.views.exhibits import anchor_of, exhibit_block, exhibit_blocks
@@ -41,10 +41,8 @@ def rule_section(report: Report, rule_id: str) -> PageSection:
     if RuleId(rule_id) not in report.rules:
         return PageSection(id=section_id, title=title)
     state = rule_state(rule_id, report)
-    head = head_block(title, state, about_of(rule_id, report).checks)
-    return PageSection(
-        id=section_id, title=title, state=state, blocks=(head, *rule_blocks(report, rule_id))
-    )
+    blocks, lead = rule_blocks(report, rule_id), about_of(rule_id, report).checks
+    return headed_section(section_id, title, blocks, lead=lead, state=state)
 
 
 def rule_blocks(report: Report, rule_id: str) -> list[Block]:

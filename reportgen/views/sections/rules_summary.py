@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from reportgen.report import Report
 from reportgen.results import RuleId
-from reportgen.views.cell_output import PageSection, block_of, head_block
+from reportgen.views.cell_output import PageSection, block_of, headed_section
 from reportgen.views.outline import ALL_CHECKS_ID, about_of
 from reportgen.views.sections.rule import format_counters, format_params
 from reportgen.views.status import MILDEST_FIRST, link_to, rule_state
@@ -16,7 +16,6 @@ _LEAD = (
     "What each check counted. The counters are SageMaker's: what one trigger or violation means "
     "differs from check to check, so compare them over time, not with each other."
 )
-_TITLE = "All checks"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,10 +46,8 @@ class RuleRow:
 def rules_summary(report: Report) -> PageSection:
     """Show every check with its status, counters, parameters and advice."""
     rows = rule_rows(report)
-    if not rows:
-        return PageSection(id=ALL_CHECKS_ID, title=_TITLE)
-    blocks = (head_block(_TITLE, None, _LEAD), block_of("rules_table", rows=rows))
-    return PageSection(id=ALL_CHECKS_ID, title=_TITLE, blocks=blocks)
+    blocks = [block_of("rules_table", rows=rows)] if rows else []
+    return headed_section(ALL_CHECKS_ID, "All checks", blocks, lead=_LEAD)
 
 
 def rule_rows(report: Report) -> tuple[RuleRow, ...]:

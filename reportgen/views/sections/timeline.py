@@ -8,7 +8,7 @@ from typing import Any
 from reportgen.report import Report
 from reportgen.results import Track
 from reportgen.text import format_count
-from reportgen.views.cell_output import Block, PageSection, block_of, head_block
+from reportgen.views.cell_output import Block, PageSection, block_of, headed_section
 from reportgen.views.charts.layout import ChartContext, Drawing, times
 from reportgen.views.exhibits import exhibit_block, titled
 from reportgen.views.figure_encoding import page_form, plotly_form
@@ -16,17 +16,9 @@ from reportgen.views.fragments import figure_text, render, script_json
 from reportgen.views.outline import context_of
 from reportgen.views.sketch import sketch_of
 from reportgen.views.summary_table import data_of
+from reportgen.views.timeline import tracks
 from reportgen.views.timeline.figure import AxisExtent, draw, slots_of
 from reportgen.views.timeline.functions import FunctionTable, functions_of
-from reportgen.views.timeline.tracks import (
-    Lane,
-    TimelinePanel,
-    lanes_of,
-    panels_of,
-    seconds_of,
-    step_starts,
-    tracks_of,
-)
 from reportgen.views.values import heading_of, plot_label, shorten
 
 ID, TITLE = "timeline", "Timeline"
@@ -45,27 +37,30 @@ def timeline(report: Report) -> PageSection:
     """Show curves, phases and detected intervals over one time axis; nothing without curves."""
     is_unix = report.job.clock == "unix"
     context = ChartContext(rule_id=ID, is_unix=is_unix)
-    panels = panels_of(report, is_unix=is_unix)
+    panels = tracks.panels_of(report, is_unix=is_unix)
     job = _job_extent(report, panels, context)
     if job is None or not panels:
         return PageSection(id=ID, title=TITLE)
-    lanes = [lane for lane in lanes_of(report) if _is_of_job(lane, job)]
+    lanes = [lane for lane in tracks.lanes_of(report) if _is_of_job(lane, job)]
     extent = _extent(job, lanes)
     functions = functions_of(report)
     drawing = draw(lanes, panels, extent, context)
     facts = _facts(report, lanes, panels, functions, extent, context)
-    blocks = [head_block(TITLE, None, _LEAD), _axis_block(lanes, panels, drawing, facts)]
+    blocks = [_axis_block(lanes, panels, drawing, facts)]
     if functions is not None:
         blocks.append(block_of("timeline_functions", functions=functions))
     blocks += [
         exhibit_block(item, context_of(rule_id, report))
-        for rule_id, item, _ in tracks_of(report, Track.BELOW)
+        for rule_id, item, _ in tracks.tracks_of(report, Track.BELOW)
     ]
-    return PageSection(id=ID, title=TITLE, blocks=tuple(blocks))
+    return headed_section(ID, TITLE, blocks, lead=_LEAD)
 
 
 def _axis_block(
-    lanes: Sequence[Lane], panels: Sequence[TimelinePanel], drawing: Drawing, facts: dict[str, Any]
+    lanes: Sequence[tracks.Lane],
+    panels: Sequence[tracks.TimelinePanel],
+    drawing: Drawing,
+    facts: dict[str, Any],
 ) -> Block:
     tables = [
         (panel.title, data_of(panel.exhibit, is_unix=facts["unix"], file=f"{panel.rule_id}.json"))
@@ -91,7 +86,7 @@ def _axis_block(
     return Block(html=html, figure=plotly_form(titled(drawing, _TOOL)))
 
 
-def _caption(panels: Sequence[TimelinePanel], lanes: Sequence[Lane]) -> str:
+def _caption(panels: Sequence[tracks.TimelinePanel], lanes: Sequence[tracks.Lane]) -> str:
     """Say from how many points the curves were made, and what the lanes leave out."""
     said = list(dict.fromkeys(panel.exhibit.caption for panel in panels if panel.exhibit.caption))
     for lane in lanes:
@@ -105,7 +100,7 @@ def _caption(panels: Sequence[TimelinePanel], lanes: Sequence[Lane]) -> str:
 
 
 def _job_extent(
-    report: Report, panels: Sequence[TimelinePanel], context: ChartContext
+    report: Report, panels: Sequence[tracks.TimelinePanel], context: ChartContext
 ) -> AxisExtent | None:
     scale = times([1.0], context)[0] or 1.0
     instants = [
@@ -114,12 +109,12 @@ def _job_extent(
     if not instants:
         return None
     summary = report.summary
-    known = [seconds_of(text) for text in (summary.start_time, summary.end_time)]
+    known = [tracks.seconds_of(text) for text in (summary.start_time, summary.end_time)]
     instants += [time_s for time_s in known if time_s is not None]
     return AxisExtent(start_s=min(instants), end_s=max(instants))
 
 
-def _is_of_job(lane: Lane, job: AxisExtent) -> bool:
+def _is_of_job(lane: tracks.Lane, job: AxisExtent) -> bool:
     """Return whether intervals are on the job's clock: those of another squeeze it to a line."""
     length_s = max(job.end_s - job.start_s, _SHORTEST_S)
     return all(
@@ -128,7 +123,7 @@ def _is_of_job(lane: Lane, job: AxisExtent) -> bool:
     )
 
 
-def _extent(job: AxisExtent, lanes: Sequence[Lane]) -> AxisExtent:
+def _extent(job: AxisExtent, lanes: Sequence[tracks.Lane]) -> AxisExtent:
     spans = [span for lane in lanes for span in lane.spans]
     start_s = min([job.start_s, *(span.start_s for span in spans)])
     end_s = max([job.end_s, *(span.end_s for span in spans)])
@@ -137,15 +132,15 @@ def _extent(job: AxisExtent, lanes: Sequence[Lane]) -> AxisExtent:
 
 def _facts(
     report: Report,
-    lanes: Sequence[Lane],
-    panels: Sequence[TimelinePanel],
+    lanes: Sequence[tracks.Lane],
+    panels: Sequence[tracks.TimelinePanel],
     functions: FunctionTable | None,
     extent: AxisExtent,
     context: ChartContext,
 ) -> dict[str, Any]:
     """Return what the script says when the pointer is over the axis: times in seconds."""
     slots, _ = slots_of(len(lanes), len(panels))
-    starts = step_starts(report)
+    starts = tracks.step_starts(report)
     return {
         "unix": context.is_unix,
         "start": extent.start_s,

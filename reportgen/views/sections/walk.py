@@ -7,20 +7,13 @@ from collections.abc import Callable, Mapping
 from reportgen.errors import PluginError
 from reportgen.report import Report
 from reportgen.results import RuleId, Section, Status
-from reportgen.views.cell_output import Block, PageSection, Sections, State, head_block
+from reportgen.views.cell_output import Block, PageSection, Sections, State, headed_section
 from reportgen.views.outline import about_of, section_of
 from reportgen.views.profiling import why_not_recorded
+from reportgen.views.sections import rule
 from reportgen.views.sections.closing import appendix, data_quality, not_recorded
 from reportgen.views.sections.dashboard import gpu_dashboard
 from reportgen.views.sections.opening import findings, header, job_summary
-from reportgen.views.sections.rule import (
-    card_blocks,
-    evidence_blocks,
-    findings_of,
-    guests_of,
-    notice_block,
-    rule_blocks,
-)
 from reportgen.views.sections.rules_summary import rules_summary
 from reportgen.views.sections.timeline import timeline
 from reportgen.views.status import MILDEST_FIRST, is_applicable, is_unrecorded, rule_state
@@ -114,7 +107,7 @@ def rules_section(section_id: str, report: Report) -> PageSection:
         (section_of(rule_id, report).title for rule_id in rules),
         next((place.title for _, place in guests), section_id),
     )
-    blocks = [block for rule_id in shown for block in rule_blocks(report, rule_id)]
+    blocks = [block for rule_id in shown for block in rule.rule_blocks(report, rule_id)]
     states = [rule_state(rule_id, report) for rule_id in shown]
     lead = [about_of(rule_id, report).checks for rule_id in shown]
     for rule_id, place in guests:
@@ -122,23 +115,21 @@ def rules_section(section_id: str, report: Report) -> PageSection:
         blocks += made
         states += [state] if state else []
         lead += [place.lead] if made and not state else []
-    if not blocks:
-        return PageSection(id=section_id, title=title)
     worst = max(states, key=lambda item: MILDEST_FIRST.index(item.kind), default=None)
-    head = head_block(title, worst, " ".join(filter(None, lead)))
-    return PageSection(id=section_id, title=title, state=worst, blocks=(head, *blocks))
+    said = " ".join(filter(None, lead))
+    return headed_section(section_id, title, blocks, lead=said, state=worst)
 
 
 def _guest_blocks(rule_id: str, place: Section, report: Report) -> tuple[list[Block], State | None]:
     """Return what a rule shows in a section that is not its own, and a state where it is absent."""
-    exhibits = guests_of(report.results.get(RuleId(rule_id)), place.id)
+    exhibits = rule.guests_of(report.results.get(RuleId(rule_id)), place.id)
     if exhibits:
         ids = {item.id for item in exhibits}
-        findings = [item for item in findings_of(rule_id, report) if item.exhibit in ids]
-        cards = card_blocks(rule_id, findings, report)
-        return [*cards, *evidence_blocks(exhibits, rule_id, report)], None
+        findings = [item for item in rule.findings_of(rule_id, report) if item.exhibit in ids]
+        cards = rule.card_blocks(rule_id, findings, report)
+        return [*cards, *rule.evidence_blocks(exhibits, rule_id, report)], None
     if not place.missing:
         return [], None
     hint = f"{why_not_recorded(place.recorded_by, report)} {place.hint}".strip()
     state = State(kind="skipped", word="not recorded")
-    return [notice_block("skipped", place.missing, hint)], state
+    return [rule.notice_block("skipped", place.missing, hint)], state

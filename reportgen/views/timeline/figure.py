@@ -161,38 +161,22 @@ def _bars(lane: Lane, place: int, context: ChartContext) -> list[dict[str, Any]]
             low, high = centre - _BAR / 2, centre + _BAR / 2
             ys += [low, low, high, high, low, None]
         colour = theme.shade(hue, 0)
-        traces.append(
-            {
-                "type": "scatter",
-                "mode": "lines",
-                "name": plot_label(lane.name),
-                "x": time_array(xs, context),
-                "y": float32(ys),
-                "fill": "toself",
-                "fillcolor": colour,
-                "line": {"width": 1.2, "color": colour},
-                "hoverinfo": "skip",
-                "showlegend": False,
-            }
-        )
+        curve = {"name": plot_label(lane.name), "x": time_array(xs, context), "y": float32(ys)}
+        style = {"fill": "toself", "fillcolor": colour, "line": {"width": 1.2, "color": colour}}
+        trace = {"type": "scatter", "mode": "lines", **curve, **style}
+        traces.append({**trace, "hoverinfo": "skip", "showlegend": False})
     return traces
 
 
 def _note(text: str, y: float, anchor: str) -> dict[str, Any]:
-    return {
-        "text": plot_label(text, most=_LANE_LABEL),
-        "x": 0,
-        "y": y,
-        "xref": "paper",
-        "yref": "paper",
-        "xanchor": "left",
-        "yanchor": anchor,
-        "xshift": 0,
-        "yshift": 0 if anchor == "top" else 3,
-        "showarrow": False,
-        **({} if anchor == "top" else {"bgcolor": "var(--rg-surface)"}),
-        "font": {"size": 11, "color": "var(--rg-muted)" if anchor == "top" else "var(--rg-text)"},
-    }
+    place = {"x": 0, "y": y, "xref": "paper", "yref": "paper", "xanchor": "left", "xshift": 0}
+    label = {"text": plot_label(text, most=_LANE_LABEL), **place, "yanchor": anchor}
+    if anchor == "top":
+        style = {"yshift": 0, "font": {"size": 11, "color": "var(--rg-muted)"}}
+    else:
+        font = {"size": 11, "color": "var(--rg-text)"}
+        style = {"yshift": 3, "bgcolor": "var(--rg-surface)", "font": font}
+    return {**label, "showarrow": False, **style}
 
 
 def _loop_lines(lanes: Sequence[Lane], top: float, context: ChartContext) -> list[dict[str, Any]]:
@@ -203,18 +187,9 @@ def _loop_lines(lanes: Sequence[Lane], top: float, context: ChartContext) -> lis
         for span in lane.spans
         if span.words == TRAINING_LOOP
     ]
+    style = {"width": 1, "dash": "dot", "color": "var(--rg-muted)"}
     return [
-        {
-            "type": "line",
-            "x0": x,
-            "x1": x,
-            "y0": 0,
-            "y1": top,
-            "xref": "x",
-            "yref": "paper",
-            "layer": "below",
-            "line": {"width": 1, "dash": "dot", "color": "var(--rg-muted)"},
-        }
+        layout.vertical_line(x, top, style)
         for span in loop
         for x in times([span.start_s, span.end_s], context)
     ]

@@ -194,7 +194,12 @@ def _order(item: Exhibit) -> int:
 
 def _lane(name: str, exhibit: Exhibit, *, hue: str) -> Lane:
     spans = [
-        Span(start_s=start, end_s=max(start, end), words=_words(said), hue=hue)
+        Span(
+            start_s=start,
+            end_s=max(start, end),
+            words=shorten(said, most=_LONGEST_WORDS).text,
+            hue=hue,
+        )
         for said, start, end in _intervals_of(exhibit)
         if start is not None and end is not None
     ]
@@ -223,7 +228,3 @@ def _kept(name: str, spans: Sequence[Span]) -> Lane:
         n_spans=len(spans),
         spans=tuple(sorted(longest, key=lambda span: (span.start_s, span.end_s))),
     )
-
-
-def _words(text: str) -> str:
-    return shorten(text, most=_LONGEST_WORDS).text

@@ -1,4 +1,4 @@
-"""What a framework's hooks record of a run of the queue model."""
+"""What a framework's hooks record of a simulated job."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ from operator import itemgetter
 import numpy as np
 
 from benchmarks.exam.causes import Input
-from benchmarks.exam.queue_model.params import Params
-from benchmarks.exam.queue_model.simulate import Run, Steps
+from benchmarks.exam.log import Floats, Hooks, StepLog
 from benchmarks.exam.recording import Timeline
 from sample_data.operators import operator_events
 from sample_data.timelines import Event, Worker
@@ -18,21 +17,21 @@ _FIRST_LOADER_PID = 90
 _N_PROFILED = (0.1, 0.5, 0.9)
 
 
-def timelines_of(params: Params, run: Run) -> tuple[Timeline, ...]:
+def timelines_of(hooks: Hooks, steps: StepLog) -> tuple[Timeline, ...]:
     """Return the timelines of all workers; none without a framework's hook."""
-    if params.input is Input.SYSTEM:
+    if hooks.input is Input.SYSTEM:
         return ()
     python, model = (
         (_pytorch_steps, _pytorch_loader)
-        if params.input is Input.PYTORCH
+        if hooks.input is Input.PYTORCH
         else (_keras_steps, _tensorflow_model)
     )
     return tuple(
         Timeline(worker=worker, suffix=suffix, events=_sorted(events))
-        for worker in params.machine.workers()
+        for worker in hooks.machine.workers()
         for suffix, events in (
-            ("pythontimeline", python(params, run.steps, worker)),
-            ("model_timeline", model(params, run, worker)),
+            ("pythontimeline", python(hooks, steps, worker)),
+            ("model_timeline", model(hooks, steps, worker)),
         )
     )
 
@@ -41,11 +40,11 @@ def _sorted(events: Iterator[Event]) -> list[Event]:
     return sorted(events, key=itemgetter(1, 0))
 
 
-def _us(worker: Worker, seconds: np.ndarray) -> list[int]:
+def _us(worker: Worker, seconds: Floats) -> list[int]:
     return list((worker.zero_us + np.rint(seconds * 1e6)).astype(np.int64).tolist())
 
 
-def _pytorch_steps(params: Params, steps: Steps, worker: Worker) -> Iterator[Event]:
+def _pytorch_steps(hooks: Hooks, steps: StepLog, worker: Worker) -> Iterator[Event]:
     rank = worker.rank
     rows = zip(
         steps.is_train.tolist(),
@@ -63,11 +62,11 @@ def _pytorch_steps(params: Params, steps: Steps, worker: Worker) -> Iterator[Eve
             phase = "Step:ModeKeys.TRAIN"
             yield Event(forward_us + 20, end_us - 30, "Backward(post-forward)", "Net", args)
         yield Event(start_us, max(end_us, forward_us + 10), phase, phase, args)
-    if np.random.default_rng([params.seed, 30]).random() < 0.5:
-        yield from _operators(params, steps, worker)
+    if hooks.has_operators:
+        yield from _operators(hooks, steps, worker)
 
 
-def _operators(params: Params, steps: Steps, worker: Worker) -> Iterator[Event]:
+def _operators(hooks: Hooks, steps: StepLog, worker: Worker) -> Iterator[Event]:
     trained = np.flatnonzero(steps.is_train)
     for share in _N_PROFILED:
         row = int(trained[int(trained.size * share)])
@@ -77,8 +76,8 @@ def _operators(params: Params, steps: Steps, worker: Worker) -> Iterator[Event]:
             start_us=_us(worker, steps.start_s[rank, row : row + 1])[0],
             compute_us=round(float(steps.own_s[rank, row] - steps.start_s[rank, row]) * 1e6),
             step=int(steps.number[row]),
-            device=worker.local_rank if params.machine.gpus else None,
-            is_single_process=params.num_workers == 0,
+            device=worker.local_rank if hooks.machine.gpus else None,
+            is_single_process=hooks.num_workers == 0,
         ):
             event = Event(*fields)
             if event.name.endswith("__next__"):
@@ -86,19 +85,19 @@ def _operators(params: Params, steps: Steps, worker: Worker) -> Iterator[Event]:
             yield event
 
 
-def _pytorch_loader(params: Params, run: Run, worker: Worker) -> Iterator[Event]:
+def _pytorch_loader(hooks: Hooks, steps: StepLog, worker: Worker) -> Iterator[Event]:
     """Yield the waits, and a loader's begin and processes for each pass over the data."""
-    steps, rank, n_loaders = run.steps, worker.rank, params.num_workers
+    rank, n_loaders = worker.rank, hooks.num_workers
     kind = "_MultiProcessingDataLoaderIter" if n_loaders else "_SingleProcessDataLoaderIter"
     part = 2 * steps.epoch + ~steps.is_train
     firsts = [0, *(np.flatnonzero(np.diff(part)) + 1).tolist()]
-    pin = str(params.is_pinned).lower()
+    pin = str(hooks.is_pinned).lower()
     asked_us, there_us = _us(worker, steps.asked_s[rank]), _us(worker, steps.there_s[rank])
-    ends_us = _us(worker, steps.saved_s[rank])
+    ends_us = _us(worker, steps.kept_s[rank])
     for turn, (first, stop) in enumerate(
         zip(firsts, [*firsts[1:], steps.number.size], strict=True)
     ):
-        kept = params.is_persistent and n_loaders > 0
+        kept = hooks.is_persistent and n_loaders > 0
         phase = int(steps.is_train[first]) if kept else turn
         first_pid = _FIRST_LOADER_PID + (phase * 40 + worker.local_rank) * max(n_loaders, 1)
         is_new = not kept or turn < 2
@@ -131,7 +130,7 @@ def _pytorch_loader(params: Params, run: Run, worker: Worker) -> Iterator[Event]
                 )
 
 
-def _keras_steps(params: Params, steps: Steps, worker: Worker) -> Iterator[Event]:
+def _keras_steps(_hooks: Hooks, steps: StepLog, worker: Worker) -> Iterator[Event]:
     """Yield Keras's steps: the request for the batch lies within the step."""
     rank = worker.rank
     rows = zip(
@@ -147,9 +146,9 @@ def _keras_steps(params: Params, steps: Steps, worker: Worker) -> Iterator[Event
         yield Event(start_us, end_us, phase, phase, args)
 
 
-def _tensorflow_model(params: Params, run: Run, worker: Worker) -> Iterator[Event]:
-    steps, rank = run.steps, worker.rank
-    is_typed = np.random.default_rng([params.seed, 31]).random() < 0.5
+def _tensorflow_model(hooks: Hooks, steps: StepLog, worker: Worker) -> Iterator[Event]:
+    rank = worker.rank
+    is_typed = np.random.default_rng([hooks.seed, 31]).random() < 0.5
     asked_us, there_us = _us(worker, steps.asked_s[rank]), _us(worker, steps.there_s[rank])
     for start_us, end_us in zip(asked_us, there_us, strict=True):
         yield Event(start_us + 60, end_us, "DataIterator", "IteratorGetNextOp::DoCompute", "{}")
@@ -157,7 +156,7 @@ def _tensorflow_model(params: Params, run: Run, worker: Worker) -> Iterator[Even
         if is_typed:
             name = "Iterator::Model::Prefetch::ParallelMapIterator::GetNext"
             yield Event(start_us + 85, end_us - 15, "DataIterator", name, "{}")
-    if params.machine.n_workers > 1:
+    if hooks.machine.n_workers > 1:
         own_us, end_us_of = _us(worker, steps.own_s[rank]), _us(worker, steps.end_s[rank])
         for is_train, start_us, end_us in zip(
             steps.is_train.tolist(), own_us, end_us_of, strict=True

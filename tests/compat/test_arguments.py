@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 
-from reportgen.compat.times import time_ns, time_text
+from reportgen.compat.arguments import time_ns, time_text
 from reportgen.errors import ConfigError
 
 TEXT = "2020-07-01T02:31:58:560123"

@@ -1,12 +1,18 @@
-"""Times as smdebug writes them: ``2020-07-01T02:31:58:560123``, a colon before the fraction."""
+"""Arguments as smdebug takes them.
+
+Times are ``2020-07-01T02:31:58:560123``, with a colon before the fraction; patterns are found
+anywhere in a name, not the whole of it.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
 
 import numpy as np
 
 from reportgen.errors import ConfigError
+from reportgen.explore.selection import name_filter
 
 _TIME = "%Y-%m-%dT%H:%M:%S:%f"
 
@@ -34,3 +40,13 @@ def time_ns(moment: str | datetime) -> int:
 
 def _in_utc(moment: datetime) -> datetime:
     return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
+
+
+def anywhere(patterns: Sequence[str]) -> list[str]:
+    """Return patterns that match whole names in which the given ones are found.
+
+    Raises:
+        ConfigError: a pattern that is none.
+    """
+    name_filter(patterns, option="patterns")
+    return [f".*(?:{pattern}).*" for pattern in patterns]

@@ -1,0 +1,103 @@
+"""Draw the jobs, write their traces, make the reports, and score them."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from benchmarks.exam.traces.drawing import draw_jobs
+from benchmarks.exam.traces.faults import Kind
+from benchmarks.exam.traces.kineto_file import write_job
+from benchmarks.exam.traces.plan import Job
+from benchmarks.exam.traces.scoring import Row, alarms_of, describe, is_asked, score
+from benchmarks.exam.traces.simulate import truths_of
+from reportgen.intake import discover
+from reportgen.pipeline.compose import compose_report
+from reportgen.pipeline.work import rules_for, work_on
+from reportgen.report import RankedFinding
+from reportgen.rules.registry import all_rules
+from reportgen.rules.runner import judge_all
+from reportgen.rules.settings import resolve_params
+
+HELD_BACK = 3
+"""Every so manieth trace is held back: rules are not made by looking at it."""
+
+
+def run(
+    seed: int,
+    n_traces: int = 60,
+    *,
+    only: Sequence[Kind] = (),
+    part: str = "all",
+    keep: Path | None = None,
+) -> list[Row]:
+    """Return a row for each planted fault and each healthy trace.
+
+    Args:
+        seed: equal seeds give equal traces.
+        n_traces: how many.
+        only: the faults that are wanted; then there are no healthy traces.
+        part: ``open``, ``held-back`` or ``all`` traces.
+        keep: a folder in which the traces stay.
+    """
+    rows: list[Row] = []
+    for number, job in enumerate(draw_jobs(seed, n_traces, tuple(only) or tuple(Kind))):
+        is_held_back = number % HELD_BACK == HELD_BACK - 1
+        if part != "all" and is_held_back != (part == "held-back"):
+            continue
+        if only and not job.faults:
+            continue
+        with tempfile.TemporaryDirectory(prefix="exam-traces-") as scratch:
+            folder = Path(scratch) / job.plan.name
+            write_job(job, folder)
+            findings, nodes = report_on(folder)
+            rows += rows_of(job, seed, findings, nodes)
+            if keep is not None:
+                shutil.copytree(folder, keep / job.plan.name, dirs_exist_ok=True)
+    return rows
+
+
+def report_on(folder: Path) -> tuple[tuple[RankedFinding, ...], list[str]]:
+    """Return the findings of the report on a folder, and the names of its ranks."""
+    rules = all_rules()
+    job = discover(str(folder), name=None)
+    chosen, params = rules_for(job, rules), resolve_params(rules, {})
+    measured = [work_on(each, rules=chosen, params=params) for each in job.parts]
+    judged = judge_all([each.measurements for each in measured], chosen, params)
+    report = compose_report(job, measured, judged)
+    return report.findings, list(report.nodes)
+
+
+def rows_of(
+    job: Job, seed: int, findings: Sequence[RankedFinding], nodes: Sequence[str]
+) -> list[Row]:
+    """Return the rows of one trace; faults that cost too little are not asked for."""
+    plan = job.plan
+    row = Row(
+        seed=seed,
+        trace=plan.name,
+        family=plan.family.value,
+        detail=f"{plan.n_ranks} ranks, {plan.n_steps} steps {plan.healthy_kind}".strip(),
+        found=tuple(describe(item) for item in alarms_of(findings)),
+    )
+    if not job.faults:
+        return [row]
+    asked = sorted(filter(is_asked, truths_of(job)), key=lambda truth: -truth.share)
+    rows = []
+    for place, truth in enumerate(asked):
+        fault = truth.fault
+        told = replace(
+            row,
+            kind=fault.kind.value,
+            share=truth.share,
+            is_only=len(asked) == 1,
+            detail=f"{row.detail}, size {fault.size:.4g}, rank {fault.rank}, "
+            f"steps {fault.steps}, look {fault.variant}",
+        )
+        rows.append(
+            replace(told, **score(told, truth, findings, place=place, nodes=nodes))  # type: ignore[arg-type]
+        )
+    return rows

@@ -1,0 +1,363 @@
+"""Communication of several ranks: which operations are one exchange, and who waits for whom.
+
+A rank that waits in an exchange loses time only while nothing computes beside it. Ranks whose
+recorded windows begin apart wait for each other at first because of that, not because one is slow.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reportgen.facts.device_busy import communication_rows, headline, unions_of, windows_of
+from reportgen.facts.intervals import Union, gaps_of, union_of
+from reportgen.profile.memo import fact
+from reportgen.profile.trace import RankTrace
+from reportgen.profile.trace_tables import NONE
+from reportgen.units import NS_PER_MS, NS_PER_US
+
+AGREE_WITHIN_NS = NS_PER_MS
+AGREE_RATIO = 0.95
+"""Where clocks agree, the ends of one exchange lie this close (7 µs in real traces) for so many of
+them (docs/definitions.md, Waiting in collectives)."""
+SHORT_REST_NS = 10 * NS_PER_US
+"""A shorter rest between two kernels does not expose what runs beside them."""
+_BYTES = {
+    name: size
+    for size, names in {
+        1: "bool byte char int8 uint8",
+        2: "short int16 half float16 bfloat16",
+        4: "int int32 float float32",
+        8: "long int64 double float64",
+    }.items()
+    for name in names.split()
+}
+"""Bytes of an element by the names that PyTorch writes, lower case."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Exchange:
+    """One communication operation of one rank.
+
+    Attributes:
+        group: process group and its ranks as text, ``""`` where unknown.
+        seq: number in the group, ``NONE`` where unknown.
+        name: of the collective where it was recorded, else of the kernel.
+        start_ns, end_ns: UTC.
+        group_size: ranks in the group; ``bytes``: larger of input and output; ``NONE`` where
+            unknown.
+        alone_ns: begin and end of each part with nothing computed beside it, UTC.
+    """
+
+    rank: int
+    group: str
+    seq: int
+    name: str
+    duration_ns: int
+    start_ns: int
+    end_ns: int
+    group_size: int
+    bytes: int
+    alone_ns: tuple[tuple[int, int], ...]
+
+    def alone_between_ns(self, low_ns: int, high_ns: int) -> int:
+        """Return how long it was alone between two moments."""
+        parts = (min(end, high_ns) - max(begin, low_ns) for begin, end in self.alone_ns)
+        return sum(part for part in parts if part > 0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Meeting:
+    """One exchange on several ranks.
+
+    Attributes:
+        number: in the group; the place among those of equal name where it is unknown.
+        last_ns: when the last rank arrived, UTC.
+        members: of each rank, ranks ascending.
+    """
+
+    number: int
+    last_ns: int
+    members: tuple[Exchange, ...]
+
+    @property
+    def start_ns(self) -> int:
+        """Return when the first rank arrived."""
+        return min(item.start_ns for item in self.members)
+
+    @property
+    def transfer_ns(self) -> int:
+        """Return the time of the rank that waited least: the transfer itself."""
+        return min(item.duration_ns for item in self.members)
+
+    @property
+    def end_spread_ns(self) -> int:
+        """Return the time from the first to the last end."""
+        ends_ns = [item.end_ns for item in self.members]
+        return max(ends_ns) - min(ends_ns)
+
+    @property
+    def last_rank(self) -> int:
+        """Return the rank that arrived last."""
+        return next(item.rank for item in self.members if item.start_ns == self.last_ns)
+
+
+@fact
+def exchanges_of(trace: RankTrace, also: str | None) -> tuple[Exchange, ...]:
+    """Return the communication operations of a rank in order; ``also`` finds further names."""
+    ops, args, labels = trace.gpu_ops, trace.collectives, (*trace.labels, "")
+    rows = np.flatnonzero(communication_rows(trace, also))
+    texts = (args.name, args.dtype, args.group, args.group_ranks)
+    numbers = (args.seq, args.group_size, args.in_elements, args.out_elements)
+    # ``NONE`` is the last of a vocabulary and of a table, as in Python's counting from the end.
+    said = np.pad(np.array([*texts, *numbers]), ((0, 0), (0, 1)), constant_values=NONE)
+    compute = {item.device: _without_rests(item.compute) for item in unions_of(trace, also)}
+    alone = _alone(trace, rows, compute)
+    found = []
+    for place, codes in zip(rows.tolist(), said[:, ops.collective[rows]].T.tolist(), strict=True):
+        name, dtype, group, ranks = (labels[code] for code in codes[:4])
+        seq, group_size, *elements = codes[4:]
+        size = _bytes_of(dtype)
+        found.append(
+            Exchange(
+                rank=trace.rank,
+                group=f"{group} {ranks}".strip(),
+                seq=seq,
+                name=name or trace.names[ops.name[place]],
+                duration_ns=int(ops.duration_ns[place]),
+                start_ns=trace.origin_ns + int(ops.start_ns[place]),
+                end_ns=trace.origin_ns + int(ops.end_ns[place]),
+                group_size=group_size,
+                bytes=max(elements) * size if max(elements) >= 0 and size else NONE,
+                alone_ns=next(alone),
+            )
+        )
+    return tuple(found)
+
+
+def _bytes_of(dtype: str) -> int:
+    text = dtype.lower().removeprefix("c10::")
+    return 1 if text.startswith("float8") else _BYTES.get(text, 0)
+
+
+def _without_rests(union: Union) -> Union:
+    """Return a union in which short rests count as work."""
+    return union_of(union.start_ns, union.end_ns + SHORT_REST_NS)
+
+
+def _alone(
+    trace: RankTrace, rows: NDArray[np.int64], compute: dict[int, Union]
+) -> Iterator[tuple[tuple[int, int], ...]]:
+    """Yield when each operation ran with nothing computed and no earlier exchange beside it."""
+    ops, windows, origin_ns = trace.gpu_ops, windows_of(trace), trace.origin_ns
+    reach_ns: dict[int, int] = {}
+    for row in rows.tolist():
+        window, device = headline(windows), int(ops.device[row])
+        low_ns = max(int(ops.start_ns[row]), reach_ns.get(device, 0), window.start_ns)
+        high_ns = min(int(ops.end_ns[row]), window.end_ns)
+        reach_ns[device] = max(reach_ns.get(device, 0), high_ns)
+        if low_ns >= high_ns:
+            yield ()
+            continue
+        free = gaps_of(compute[device], low_ns, high_ns)
+        starts, ends = (free.start_ns + origin_ns).tolist(), (free.end_ns + origin_ns).tolist()
+        yield tuple(zip(starts, ends, strict=True))
+
+
+# Of several ranks
+
+
+def meetings_of(ranks: Sequence[Sequence[Exchange]]) -> list[Meeting]:
+    """Return the exchanges that at least two ranks recorded, in order of time.
+
+    The number in the group decides where it is known; else the place among those of equal group
+    and name, counted from the first, or from the last where that fits better because a recording
+    began later.
+    """
+    meetings = _match(ranks, from_last=False)
+    if end_together(meetings) >= AGREE_RATIO:
+        return meetings
+    other = _match(ranks, from_last=True)
+    return other if end_together(other) > end_together(meetings) else meetings
+
+
+def comparable(meetings: Sequence[Meeting]) -> list[Meeting]:
+    """Return the meetings whose waiting can be separated from transfer: clocks agree."""
+    if end_together(meetings) < AGREE_RATIO:
+        return []
+    return [item for item in meetings if item.end_spread_ns <= AGREE_WITHIN_NS]
+
+
+def end_together(meetings: Sequence[Meeting]) -> float:
+    """Return the share of the meetings whose ends agree; 0 without any."""
+    agreeing = sum(item.end_spread_ns <= AGREE_WITHIN_NS for item in meetings)
+    return agreeing / len(meetings) if meetings else 0.0
+
+
+def _match(ranks: Sequence[Sequence[Exchange]], *, from_last: bool) -> list[Meeting]:
+    """Match by group, name, number and occurrence among those of equal group, name and number."""
+    members: dict[tuple[str, str, int, int], list[Exchange]] = {}
+    for exchanges in ranks:
+        seen: Counter[tuple[str, str, int]] = Counter()
+        for item in reversed(exchanges) if from_last else exchanges:
+            known = (item.group, item.name, item.seq)
+            members.setdefault((*known, seen[known]), []).append(item)
+            seen[known] += 1
+    meetings = [
+        Meeting(
+            number=seq if seq != NONE else occurrence,
+            last_ns=max(item.start_ns for item in found),
+            members=tuple(sorted(found, key=lambda item: item.rank)),
+        )
+        for (_, _, seq, occurrence), found in members.items()
+        if len({item.rank for item in found}) > 1
+    ]
+    return sorted(
+        meetings, key=lambda item: (item.start_ns, item.members[0].group, item.members[0].name)
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Waiting:
+    """How long ranks waited in meetings with nothing computed beside it, in ns.
+
+    Attributes:
+        ranks: ascending.
+        lost_ns: (n_meetings, n_ranks) what each rank lost; 0 where it was not there.
+        apart_ns: (n_ranks,) what it waited because its recorded window begins before others do.
+        is_there: (n_meetings, n_ranks) whether it was there.
+    """
+
+    ranks: tuple[int, ...]
+    lost_ns: NDArray[np.int64]
+    apart_ns: NDArray[np.int64]
+    is_there: NDArray[np.bool_]
+
+
+def waiting_in(meetings: Sequence[Meeting], begins_ns: dict[int, int]) -> Waiting:
+    """Return how long the ranks waited; ``begins_ns`` is when each rank's window begins, UTC."""
+    ranks = tuple(sorted({item.rank for meeting in meetings for item in meeting.members}))
+    place = {rank: at for at, rank in enumerate(ranks)}
+    lost_ns = np.zeros((len(meetings), len(ranks)), dtype=np.int64)
+    is_there = np.zeros(lost_ns.shape, dtype=bool)
+    latest_ns = max((begins_ns[rank] for rank in ranks), default=0)
+    budget = {rank: latest_ns - begins_ns[rank] for rank in ranks}
+    apart_ns = np.zeros(len(ranks), dtype=np.int64)
+    for row, meeting in enumerate(meetings):
+        for item in meeting.members:
+            waited_ns = item.alone_between_ns(item.start_ns, min(meeting.last_ns, item.end_ns))
+            spared_ns = min(waited_ns, budget[item.rank])
+            budget[item.rank] -= spared_ns
+            apart_ns[place[item.rank]] += spared_ns
+            lost_ns[row, place[item.rank]] += waited_ns - spared_ns
+            is_there[row, place[item.rank]] = True
+    return Waiting(ranks=ranks, lost_ns=lost_ns, apart_ns=apart_ns, is_there=is_there)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LateRank:
+    """The rank that the others wait for.
+
+    Attributes:
+        rank: the late one.
+        excess_ns: the median of what the others wait where it is there, less what it waits.
+        n_last: in how many meetings the others wait for it more than it waits.
+        without_worst_ns: the same without the meeting in which they wait longest.
+    """
+
+    rank: int
+    excess_ns: int
+    n_last: int
+    without_worst_ns: int
+
+
+def late_rank(waiting: Waiting) -> LateRank | None:
+    """Return the rank for which the others wait most, ``None`` where nobody waits."""
+    found = [_as_late(waiting, place) for place in range(len(waiting.ranks))]
+    return max(found, key=lambda item: (item.excess_ns, -item.rank), default=None)
+
+
+def _as_late(waiting: Waiting, place: int) -> LateRank:
+    here = waiting.is_there[:, place]
+    lost_ns = waiting.lost_ns[here]
+    others = [
+        at for at in range(len(waiting.ranks)) if at != place and waiting.is_there[here, at].any()
+    ]
+    if not others:
+        return LateRank(rank=waiting.ranks[place], excess_ns=0, n_last=0, without_worst_ns=0)
+    usual = np.argsort(lost_ns[:, others].sum(axis=0), kind="stable")[(len(others) - 1) // 2]
+    each_ns = lost_ns[:, others[usual]] - lost_ns[:, place]
+    excess_ns = int(each_ns.sum())
+    return LateRank(
+        rank=waiting.ranks[place],
+        excess_ns=excess_ns,
+        n_last=int((each_ns > 0).sum()),
+        without_worst_ns=excess_ns - int(each_ns.max()),
+    )
+
+
+SLOW_TIMES = 1.5
+"""A transfer that takes so many times as long as a fast one of its size is slow."""
+LEAST_ALIKE = 4
+"""Fewer exchanges of one size have no usual time."""
+FAST_QUANTILE = 0.25
+"""The time of a fast transfer: a quarter are as fast."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SlowTransfers:
+    """Transfers that took much longer than others of the same size.
+
+    Attributes:
+        meetings: in order; ``n_alike`` of how many of their sizes.
+        lost_ns: by rank, how long they lasted longer with nothing computed beside them.
+        excess_ns: how much longer they lasted in all.
+        times: how many times as long as usual, the median.
+    """
+
+    meetings: tuple[Meeting, ...]
+    n_alike: int
+    lost_ns: dict[int, int]
+    excess_ns: int
+    times: float
+
+
+def slow_transfers(meetings: Sequence[Meeting]) -> SlowTransfers | None:
+    """Return the transfers that were much slower than others of their size."""
+    groups: dict[tuple[str, int, int], list[Meeting]] = {}
+    for item in meetings:
+        first = item.members[0]
+        if first.bytes != NONE and len(item.members) == max(first.group_size, 2):
+            groups.setdefault((first.name, first.group_size, first.bytes), []).append(item)
+    slow: list[tuple[Meeting, int, float]] = []
+    n_alike = 0
+    for alike in groups.values():
+        if len(alike) < LEAST_ALIKE:
+            continue
+        usual_ns = float(np.quantile([item.transfer_ns for item in alike], FAST_QUANTILE))
+        found = [item for item in alike if item.transfer_ns > SLOW_TIMES * max(usual_ns, 1.0)]
+        n_alike += len(alike) if found else 0
+        slow += [
+            (item, round(item.transfer_ns - usual_ns), item.transfer_ns / max(usual_ns, 1.0))
+            for item in found
+        ]
+    if not slow:
+        return None
+    slow.sort(key=lambda each: each[0].start_ns)
+    lost_ns: Counter[int] = Counter()
+    excess_ns: Counter[int] = Counter()
+    for item, more_ns, _ in slow:
+        for member in item.members:
+            lost_ns[member.rank] += member.alone_between_ns(item.last_ns, member.end_ns)
+            excess_ns[member.rank] += more_ns
+    return SlowTransfers(
+        meetings=tuple(item for item, _, _ in slow),
+        n_alike=n_alike,
+        lost_ns={rank: min(ns, excess_ns[rank]) for rank, ns in lost_ns.items()},
+        excess_ns=sum(more_ns for _, more_ns, _ in slow),
+        times=float(np.median([times for _, _, times in slow])),
+    )

@@ -1,0 +1,314 @@
+"""What the host of a traced rank costs it, cost by cost: how much sooner it would be done without.
+
+Each cost is taken out of the recording, which is then played again (``reportgen.facts.replay``).
+A cost that hides behind another one is judged beside it: what a synchronizing call costs where the
+host waits for the data loader next is the loader's cost (docs/definitions.md, Replay).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+import numpy as np
+
+from reportgen.facts.device_busy import SYNC_CALL, Mask, rows_named, unions_of
+from reportgen.facts.idle import Gaps, HostCause, batch_waits, causes_of, gaps_in
+from reportgen.facts.intervals import Union, covered_each, gaps_of, join, minus, union_of
+from reportgen.facts.replay import Change, Track, blocking_copies, track_of, won_ns
+from reportgen.profile.memo import fact
+from reportgen.profile.trace import RankTrace
+from reportgen.profile.trace_tables import NONE, GpuKind, SliceKind, Times
+from reportgen.units import NS_PER_MS, NS_PER_S, NS_PER_US
+
+PINNED_BYTES_PER_S = 25e9
+"""What PCIe 4.0 with 16 lanes moves from pinned memory; newer links move more."""
+LEAST_COPY_BYTES = 65_536
+"""A smaller copy is a number that is read back: the wait is the cost, not the copy."""
+SMALL_NS = 10 * NS_PER_US
+"""A shorter kernel cannot hide the next launch, which costs the framework 5 to 20 µs."""
+LEAST_RUN = 3
+"""So many small kernels in a row are worth fusing."""
+KEPT_BY_FUSION = 0.5
+"""A fused kernel still reads and writes its tensors once: half of the time is taken as staying."""
+LONG_FIRST_CALL_NS = 100 * NS_PER_US
+FIRST_CALL_TIMES = 10
+"""A launch that loads its kernel takes at least so long, and so many times the usual launch."""
+TURNAROUND_NS = 100 * NS_PER_US
+"""From the end of a synchronizing call to the next kernel, if the host has nothing else to do: a
+few operators."""
+TURNAROUND_RATIO = 0.4
+"""Such stretches make up at least so much of what synchronizing calls cost; else they hurt only
+because the host is slow elsewhere."""
+LONG_GAP_NS = NS_PER_MS
+LONG_GAP_RATIO = 0.02
+"""A single stretch is told from so long on, and from this share of the window on."""
+COMPARABLE = 1 / 3
+"""Gaps of this share of the longest are as long as it: if there are many, none is single."""
+MOST_SINGLE_PER_STEP = 0.3
+"""More long gaps than this for each step come with the steps; they are no events of their own."""
+
+DOING_RATIO = 0.6
+"""What covers so much of a stretch is what the host did in it."""
+
+_LOADS = re.compile(
+    r"^cu(Module(Load|GetFunction)|Library(Load|GetKernel|GetModule)|LinkComplete|KernelGetFunction)"
+    r"|^hipModuleLoad|^cudaFuncGetAttributes$"
+)
+_ALLOCATES = re.compile(r"^(cuda|hip)(Malloc|Free|HostAlloc|HostRegister|StreamCreate|EventCreate)")
+_COMPILES = re.compile(
+    r"compile_inner|compile_fx|async_compile|benchmark_all_configs|autotune_to_one_config"
+)
+_PAGEABLE = re.compile(r"Pageable")
+_STEP = re.compile(r"^ProfilerStep *#")
+
+
+class Cost(StrEnum):
+    """What can be taken out of a recording."""
+
+    LOADER = "loader"
+    COPIES = "pageable copies"
+    FIRST_USE = "first use"
+    LONG_GAP = "long gap"
+    SMALL = "small kernels"
+    SYNC = "synchronization"
+    HOST = "host work"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stop:
+    """A single long stretch in which a device did nothing.
+
+    Attributes:
+        start_ns, end_ns: after the origin of the trace.
+        before: row of ``gpu_ops`` of the operation that ended it.
+        doing: code of the name of what the host was in, ``NONE`` where nothing was recorded.
+    """
+
+    start_ns: int
+    end_ns: int
+    before: int
+    doing: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostCosts:
+    """The costs of one rank.
+
+    Attributes:
+        window_ns: in which they were played.
+        won_ns: by how much the rank would be done sooner without each cost.
+        stops: single long stretches, in order.
+        first_use: when things were used for the first time.
+        n_syncs: synchronizing calls in the window.
+        n_small: small kernels in runs.
+    """
+
+    window_ns: int
+    won_ns: Mapping[Cost, int]
+    stops: tuple[Stop, ...]
+    first_use: Union
+    n_syncs: int
+    n_small: int
+
+
+@fact
+def host_costs(trace: RankTrace) -> HostCosts | None:
+    """Return what the host costs a rank, ``None`` where nothing ran on a GPU."""
+    track = track_of(trace)
+    if track is None:
+        return None
+    loader = _loader(trace)
+    first_use = _first_use(trace, track)
+    device = int(trace.gpu_ops.device[track.rows[0]])
+    unions = next(item for item in unions_of(trace, None) if item.device == device)
+    gaps = gaps_in(trace, unions, track.window)
+    late_ns = causes_of(trace, gaps)
+    stops = _stops(trace, track, gaps, late_ns, first_use)
+    is_sync = _synchronizes(trace, track)
+    stopped = union_of(
+        np.array([item.start_ns for item in stops], dtype=np.int64),
+        np.array([item.end_ns for item in stops], dtype=np.int64),
+    )
+    once = join((first_use, stopped))
+    small, n_small = _small(trace, track, once)
+    others = (
+        Change(spared=loader),
+        _pageable(trace, track),
+        Change(spared=first_use),
+        Change(spared=stopped),
+    )
+    sync = Change(is_free=is_sync)
+    work = minus(
+        gaps_of(union_of(track.low_ns, track.high_ns), track.window.start_ns, track.window.end_ns),
+        join((loader, first_use, stopped)),
+    )
+    sync_ns = won_ns(trace, (*others, small, sync)) - won_ns(trace, (*others, small))
+    if _turnaround_ns(track, gaps, late_ns, is_sync) < TURNAROUND_RATIO * sync_ns:
+        sync_ns = 0
+    before_work = (*others, sync) if sync_ns else others
+    work_ns = won_ns(trace, (*before_work, Change(spared=work))) - won_ns(trace, before_work)
+    names = (Cost.LOADER, Cost.COPIES, Cost.FIRST_USE, Cost.LONG_GAP)
+    return HostCosts(
+        window_ns=track.window.length_ns,
+        won_ns={
+            **{name: won_ns(trace, (item,)) for name, item in zip(names, others, strict=True)},
+            Cost.SMALL: won_ns(trace, (small,)),
+            Cost.SYNC: max(sync_ns, 0),
+            Cost.HOST: max(work_ns, 0),
+        },
+        stops=stops,
+        first_use=first_use,
+        n_syncs=int(is_sync.sum()),
+        n_small=n_small,
+    )
+
+
+def _loader(trace: RankTrace) -> Union:
+    rows = batch_waits(trace)
+    return union_of(trace.slices.start_ns[rows], trace.slices.end_ns[rows])
+
+
+def _pageable(trace: RankTrace, track: Track) -> Change:
+    """Return copies as they would be from pinned memory: nobody waits, and they are faster."""
+    ops = trace.gpu_ops
+    is_pageable = rows_named(trace, ops.name, _PAGEABLE.search) & (ops.kind == GpuKind.MEMCPY)
+    is_pageable &= ops.bytes >= LEAST_COPY_BYTES
+    pinned_ns = ops.bytes[track.rows] * (NS_PER_S / PINNED_BYTES_PER_S)
+    left = np.clip(pinned_ns / np.maximum(ops.duration_ns[track.rows], 1), 0, 1)
+    length_ns = np.where(is_pageable[track.rows], track.length_ns * left, track.length_ns)
+    return Change(
+        is_free=_waits_of(trace, track, is_pageable), length_ns=length_ns.astype(np.int64)
+    )
+
+
+def _waits_of(trace: RankTrace, track: Track, is_meant: Mask) -> Mask:
+    """Return an (m,) mask of the waits that are calls of some copies."""
+    launches = trace.gpu_ops.launch[is_meant & blocking_copies(trace)]
+    return np.asarray(np.isin(track.waits, launches))
+
+
+def _synchronizes(trace: RankTrace, track: Track) -> Mask:
+    """Return an (m,) mask of waits in synchronizing calls, or for a number that is read back."""
+    ops = trace.gpu_ops
+    is_named = rows_named(trace, trace.calls.name, SYNC_CALL.search)[track.waits]
+    is_read_back = (ops.bytes < LEAST_COPY_BYTES) & (ops.kind == GpuKind.MEMCPY)
+    return np.asarray(is_named | _waits_of(trace, track, is_read_back))
+
+
+def _turnaround_ns(track: Track, gaps: Gaps, late_ns: Mapping[str, Times], is_sync: Mask) -> int:
+    """Return how long the device idles after synchronizing calls because the host begins anew.
+
+    0 if it mostly idles much longer: then the host does something else, which is what it lacks.
+    """
+    if not is_sync.any() or not gaps.low_ns.size:
+        return 0
+    low_ns, high_ns = track.low_ns[is_sync], track.high_ns[is_sync]
+    after = np.searchsorted(low_ns, gaps.low_ns, side="right") - 1
+    begins_in = (after >= 0) & (gaps.low_ns <= high_ns[np.maximum(after, 0)])
+    loader_ns = late_ns[HostCause.DATALOADER]
+    rest_ns = (gaps.high_ns - gaps.low_ns - loader_ns)[begins_in]
+    n_calls = np.searchsorted(low_ns, gaps.high_ns[begins_in]) - after[begins_in]
+    turnaround_ns = int(np.minimum(rest_ns, n_calls * TURNAROUND_NS).sum())
+    return turnaround_ns if turnaround_ns >= 0.5 * rest_ns.sum() else 0
+
+
+def _small(trace: RankTrace, track: Track, once: Union) -> tuple[Change, int]:
+    """Return runs of small kernels as if each were one fused kernel, and how many there are.
+
+    What happens ``once`` in a run is not its cost.
+    """
+    ops, calls = trace.gpu_ops, trace.calls
+    rows = track.rows[ops.launch[track.rows] != NONE]
+    order = rows[np.argsort(ops.launch[rows], kind="stable")]
+    launch = ops.launch[order]
+    is_alone = np.bincount(launch, minlength=calls.start_ns.size)[launch] == 1
+    is_small = is_alone & (ops.kind[order] == GpuKind.KERNEL) & (ops.duration_ns[order] < SMALL_NS)
+    edges = np.flatnonzero(np.diff(np.concatenate(([0], is_small.astype(np.int8), [0]))))
+    first, after = edges[::2], edges[1::2]
+    is_long = after - first >= LEAST_RUN
+    first, after = first[is_long], after[is_long]
+    in_run = np.zeros(order.size + 1, dtype=np.int64)
+    np.add.at(in_run, first, 1)
+    np.add.at(in_run, after, -1)
+    is_run = np.cumsum(in_run[:-1]) > 0
+    length_ns = track.length_ns.copy()
+    here = np.isin(track.rows, order[is_run])
+    length_ns[here] = (length_ns[here] * KEPT_BY_FUSION).astype(np.int64)
+    # The first launch of a run stays, and what the host does until the last one goes.
+    spared = union_of(calls.end_ns[launch[first]], calls.end_ns[launch[after - 1]])
+    return Change(spared=minus(spared, once), length_ns=length_ns), int(is_run.sum())
+
+
+def _first_use(trace: RankTrace, track: Track) -> Union:
+    """Return when kernels were loaded, compiled or chosen before they first ran."""
+    ops, calls, slices = trace.gpu_ops, trace.calls, trace.slices
+    _, first = np.unique(ops.name, return_index=True)
+    launches = ops.launch[first]
+    launches = launches[launches != NONE]
+    every = np.unique(ops.launch[ops.launch != NONE])
+    usual_ns = float(np.median(calls.duration_ns[every])) if every.size else 0.0
+    least_ns = max(LONG_FIRST_CALL_NS, FIRST_CALL_TIMES * usual_ns)
+    is_first = np.zeros(calls.start_ns.shape, dtype=bool)
+    is_first[launches] = True
+    is_first &= (calls.duration_ns >= least_ns) & ~np.isin(
+        np.arange(calls.start_ns.size), track.waits
+    )
+    is_first |= rows_named(trace, calls.name, _LOADS.search) & (
+        calls.duration_ns >= LONG_FIRST_CALL_NS / 2
+    )
+    loads = union_of(calls.start_ns[is_first], calls.end_ns[is_first])
+    compiles = rows_named(trace, slices.name, _COMPILES.search)
+    found = join((loads, union_of(slices.start_ns[compiles], slices.end_ns[compiles])))
+    if not found.start_ns.size:
+        return found
+    # Memory that is taken between two loads belongs to the same first use.
+    is_taken = rows_named(trace, calls.name, _ALLOCATES.search)
+    is_taken &= (calls.start_ns >= found.start_ns[0] - least_ns) & (
+        calls.end_ns <= found.end_ns[-1]
+    )
+    is_taken &= calls.duration_ns >= LONG_FIRST_CALL_NS / 2
+    return join((found, union_of(calls.start_ns[is_taken], calls.end_ns[is_taken])))
+
+
+def _stops(
+    trace: RankTrace, track: Track, gaps: Gaps, late_ns: Mapping[str, Times], first_use: Union
+) -> tuple[Stop, ...]:
+    """Return single long stretches for which the host came late, but not for a batch."""
+    if not gaps.low_ns.size:
+        return ()
+    loader_ns = late_ns[HostCause.DATALOADER]
+    until_ns = np.where(gaps.call_ns == NONE, gaps.low_ns, gaps.call_ns)
+    known_ns = covered_each(first_use, gaps.low_ns, np.maximum(until_ns, gaps.low_ns))
+    host_ns = until_ns - gaps.low_ns - loader_ns - known_ns
+    longest_ns = int(host_ns.max())
+    if longest_ns < max(LONG_GAP_NS, LONG_GAP_RATIO * track.window.length_ns):
+        return ()
+    places = np.flatnonzero(host_ns >= COMPARABLE * longest_ns)
+    most = max(1, int(MOST_SINGLE_PER_STEP * trace.steps.start_ns.size))
+    if places.size > most:
+        return ()
+    return tuple(
+        Stop(
+            start_ns=int(gaps.low_ns[place]),
+            end_ns=int(until_ns[place]),
+            before=int(gaps.before[place]),
+            doing=_doing(trace, gaps, place, int(until_ns[place])),
+        )
+        for place in places.tolist()
+    )
+
+
+def _doing(trace: RankTrace, gaps: Gaps, place: int, until_ns: int) -> int:
+    """Return the name of the shortest slice or call that covers most of a gap on its thread."""
+    low_ns, found = int(gaps.low_ns[place]), list[tuple[int, int]]()
+    is_told = ~rows_named(trace, trace.slices.name, _STEP.search)
+    is_told &= trace.slices.kind != SliceKind.OVERHEAD
+    for table, is_meant in ((trace.slices, is_told), (trace.calls, np.True_)):
+        inside_ns = np.minimum(table.end_ns, until_ns) - np.maximum(table.start_ns, low_ns)
+        is_in = (inside_ns >= DOING_RATIO * (until_ns - low_ns)) & is_meant
+        rows = np.flatnonzero(is_in & (table.thread == gaps.thread[place]))
+        found += zip(table.duration_ns[rows].tolist(), table.name[rows].tolist(), strict=True)
+    return min(found, default=(0, NONE))[1]

@@ -1,0 +1,135 @@
+"""What the host costs a rank, by hand-made numbers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from reportgen.facts.host_costs import Cost, host_costs
+from reportgen.profile.trace import RankTrace
+from reportgen.profile.trace_tables import NONE
+from tests.rules.kernels.builders import ANNOTATION, LOADER, Row, rank_trace
+
+
+def costs_us(trace: RankTrace) -> dict[Cost, float]:
+    found = host_costs(trace)
+    assert found is not None
+    return {cost: ns / 1000 for cost, ns in found.won_ns.items() if ns}
+
+
+def stopped(us: float, *, slices: Any = (), call_us: float = 5.0, name: str = "gemm") -> RankTrace:
+    """Ten kernels of 1 ms, one after the other; before the sixth the device idles."""
+    gpu, calls, now = [], [], 0.0
+    for number in range(10):
+        pause = us if number == 5 else 0.0
+        late = call_us if number == 5 else 5.0
+        calls.append(("cudaLaunchKernel", now + pause, late, {"correlation": number}))
+        kernel = name if number == 5 else "gemm"
+        gpu.append((kernel, now + pause + late + 5.0, 990.0, {"correlation": number}))
+        now += pause + late + 995.0
+    return rank_trace(gpu=gpu, calls=calls, slices=slices)
+
+
+def test_one_long_stretch_is_a_stop_with_what_the_host_did() -> None:
+    slices = [("save_checkpoint", 4_990.0, 2_900.0, ANNOTATION)]
+    trace = stopped(3_000.0, slices=slices)
+    found = host_costs(trace)
+    assert found is not None
+    (stop,) = found.stops
+    assert trace.names[stop.doing] == "save_checkpoint"
+    assert trace.names[trace.gpu_ops.name[stop.before]] == "gemm"
+    assert costs_us(trace)[Cost.LONG_GAP] == (stop.end_ns - stop.start_ns) / 1000
+    assert 2_900 <= costs_us(trace)[Cost.LONG_GAP] <= 3_000
+
+
+def test_a_stop_in_which_nothing_was_recorded_names_nothing() -> None:
+    found = host_costs(stopped(3_000.0))
+    assert found is not None
+    assert [stop.doing for stop in found.stops] == [NONE]
+
+
+def test_a_short_stretch_is_no_stop() -> None:
+    found = host_costs(stopped(900.0))
+    assert found is not None
+    assert not found.stops
+
+
+def test_a_long_first_launch_of_a_kernel_is_its_first_use() -> None:
+    first = stopped(0.0, call_us=3_000.0, name="flash_fwd")
+    found = host_costs(first)
+    assert found is not None
+    assert not found.stops
+    assert found.first_use.length_ns == 3_000_000
+    assert 2_900 <= costs_us(first)[Cost.FIRST_USE] <= 3_000
+
+
+def test_a_long_launch_of_a_known_kernel_is_none() -> None:
+    assert Cost.FIRST_USE not in costs_us(stopped(0.0, call_us=3_000.0))
+
+
+def test_a_wait_for_a_batch_is_the_loader_and_no_stop() -> None:
+    trace = stopped(3_000.0, slices=[(LOADER, 5_000.0, 3_000.0, ANNOTATION)])
+    found = host_costs(trace)
+    assert found is not None
+    assert not found.stops
+    assert costs_us(trace)[Cost.LOADER] > 2_900
+
+
+def synchronized(work_us: float) -> RankTrace:
+    """Ten kernels of 100 µs, each of which the host waits for; then it works before the next."""
+    gpu: list[Row] = []
+    calls: list[Row] = []
+    now = 0.0
+    for number in range(10):
+        calls.append(("cudaLaunchKernel", now, 5.0, {"correlation": number}))
+        gpu.append(("gemm", now + 8.0, 100.0, {"correlation": number}))
+        calls.append(("cudaStreamSynchronize", now + 6.0, 105.0))
+        now += 111.0 + work_us
+    return rank_trace(gpu=gpu, calls=calls)
+
+
+def test_waits_after_which_the_host_begins_anew_are_synchronization() -> None:
+    found = costs_us(synchronized(20.0))
+    assert found[Cost.SYNC] > 200
+    assert found.get(Cost.HOST, 0.0) < 0.5 * found[Cost.SYNC]
+
+
+def test_long_work_after_a_wait_is_the_host() -> None:
+    found = costs_us(synchronized(600.0))
+    assert Cost.SYNC not in found
+    assert found[Cost.HOST] > 9 * 550
+
+
+def small(us: float) -> RankTrace:
+    """Thirty kernels in a row, launched every 20 µs."""
+    calls = [("cudaLaunchKernel", 20.0 * n, 5.0, {"correlation": n}) for n in range(30)]
+    gpu = [("add", 20.0 * n + 8.0, us, {"correlation": n}) for n in range(30)]
+    return rank_trace(gpu=gpu, calls=calls)
+
+
+def test_kernels_in_a_row_that_cannot_hide_a_launch_are_small() -> None:
+    found = costs_us(small(3.0))
+    assert 450 <= found[Cost.SMALL] <= 29 * 20
+    assert Cost.SMALL not in costs_us(small(15.0))
+
+
+def test_a_copy_from_pageable_memory_costs_its_wait_and_its_slowness() -> None:
+    trace = rank_trace(
+        gpu=[
+            (
+                "Memcpy HtoD (Pageable -> Device)",
+                10.0,
+                1_000.0,
+                {"correlation": 1, "bytes": 5_000_000},
+            ),
+            ("gemm", 1_060.0, 500.0, {"correlation": 2}),
+        ],
+        calls=[
+            ("cudaMemcpyAsync", 0.0, 1_020.0, {"correlation": 1}),
+            ("cudaLaunchKernel", 1_050.0, 5.0, {"correlation": 2}),
+        ],
+    )
+    assert costs_us(trace)[Cost.COPIES] == 850.0  # 200 µs at 25 GB/s stay, and no gap
+
+
+def test_a_rank_without_a_gpu_has_no_costs() -> None:
+    assert host_costs(rank_trace()) is None
