@@ -81,8 +81,12 @@ EXPLAINED_BY: Mapping[str, frozenset[str]] = {
     | {Cause.SLOW_INPUT, Cause.PERIODIC_SLOW_STEPS, Cause.LONG_PAUSE, Cause.SLOWING_DOWN},
     Cause.RANDOM_SLOW_STEPS: _INPUT
     | _TRACED
-    | {Cause.SLOW_INPUT, Cause.PERIODIC_SLOW_STEPS, Cause.LONG_PAUSE, Cause.SLOWING_DOWN},
-    Cause.PERIODIC_SLOW_STEPS: frozenset({Cause.TOO_FEW_LOADERS, Cause.SLOW_INPUT}),
+    | {Cause.SLOW_INPUT, Cause.PERIODIC_SLOW_STEPS, Cause.LONG_PAUSE, Cause.SLOWING_DOWN}
+    | {Cause.SLOW_WORKER},
+    # Where gradients are accumulated the others wait for a slow worker in every nth step.
+    Cause.PERIODIC_SLOW_STEPS: frozenset(
+        {Cause.TOO_FEW_LOADERS, Cause.SLOW_INPUT, Cause.SLOW_WORKER}
+    ),
     Cause.HOST_BOUND: _INPUT
     | {Cause.SLOW_INPUT, Cause.NO_PREFETCH, Cause.WORK_BETWEEN_STEPS, Cause.PERIODIC_SLOW_STEPS},
     Cause.EXPOSED_COMMUNICATION: frozenset({Cause.SLOW_RANK, Cause.SLOW_LINK}),

@@ -7,7 +7,8 @@ from dataclasses import replace
 
 from reportgen import results
 from reportgen.facts.breakdown import OTHERS
-from reportgen.facts.steps import Loop, find_straggler, main_paces
+from reportgen.facts.paces import find_straggler
+from reportgen.facts.steps import Loop
 from reportgen.profiler_config import ProfilingKind
 from reportgen.results import Counters, Details, Exhibit, Finding, Role, Where
 from reportgen.rules.aws import breakdown as aws
@@ -90,8 +91,8 @@ STRAGGLER = Message(
     cause=results.Cause.SLOW_WORKER,
     title="{pace.worker} is slower than the other workers by {measured:pct}",
     text="""The {what} of {pace.worker} take {found.median_ns:ns} (median), those of the other
-        workers {found.usual_ns:ns}{wait}. Over {pace.step.count:count step} this is
-        {found.extra_ns:ns}, {share_pct:pct} of the loop.""",
+        workers {found.usual_ns:ns}{wait}. If it were as fast as they are, the loop would be at most
+        {found.extra_ns:ns} shorter, {share_pct:pct} of it.""",
     advice="""Compare {pace.worker} with the others: its share of the data, its device's clock and
         temperature, other load on its node.""",
     exhibit="workers",
@@ -242,8 +243,8 @@ def _recording(job: FrameworkSums) -> Finding | None:
 
 
 def _straggler(job: FrameworkSums, params: Params) -> Finding | None:
-    paces, above_pct = main_paces(job.paces), params.straggler_pct
-    found = find_straggler(paces, loop_ns=job.loop.length_ns, above_pct=above_pct)
+    above_pct = params.straggler_pct
+    found = find_straggler(job.paces, above_pct=above_pct)
     if found is None:
         return None
     worker = found.pace.worker

@@ -17,8 +17,9 @@ from reportgen.facts import breakdown as sums
 from reportgen.facts import intervals
 from reportgen.facts.breakdown import Mask, SpanClass, classes_of
 from reportgen.facts.loader import INITIALIZE, loader_rows
+from reportgen.facts.paces import Pace, paces_of
 from reportgen.facts.samples import unrecorded_ns
-from reportgen.facts.steps import Loop, Pace, loop_of, paces_of, phase_word
+from reportgen.facts.steps import Loop, loop_of, phase_word
 from reportgen.merging import joint_codes, merge_members, rows_by_code, sums_by_code
 from reportgen.profile import Clock, NodeProfile, SpanTable
 from reportgen.rules import kit
@@ -43,10 +44,10 @@ class Params:
     others_pct: float = _share(25, "time between steps above this share is told")
     pass_pct: float = _share(70, "a forward or backward pass above this share of both is told")
     straggler_pct: float = param(
-        15,
+        3,
         unit="%",
         meaning="a worker that computes longer than the usual other by more than this lags",
-        source="chosen: medians of equal workers differ by less",
+        source="chosen: medians of equal devices differ by 1 to 2 % in clock and temperature",
         minimum=0,
         is_printed=False,
     )

@@ -7,7 +7,8 @@ from dataclasses import replace
 from enum import StrEnum
 
 from reportgen.facts.breakdown import listed, shares_pct
-from reportgen.facts.steps import Pace, phase_word
+from reportgen.facts.paces import Pace
+from reportgen.facts.steps import phase_word
 from reportgen.merging import merge, merge_by, merged, sum_by_key
 from reportgen.results import ColumnType, Details, Exhibit, ExhibitKind, Role, column, exhibit
 from reportgen.rules.aws.breakdown import numbers_of
