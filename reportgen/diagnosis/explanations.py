@@ -72,9 +72,9 @@ _TRACED = frozenset(
 
 EXPLAINED_BY: Mapping[str, frozenset[str]] = {
     Cause.LOST_GPU_TIME: _WAITS | _ABSENT | _TRACED | {Cause.GPU_UNDERUSED, Cause.LONG_START},
-    Cause.HEADROOM: _WAITS | _ABSENT | {Cause.GPU_UNDERUSED, Cause.GPU_SWINGS},
-    Cause.GPU_UNDERUSED: _WAITS | _ABSENT,
-    Cause.GPU_SWINGS: _WAITS | _ABSENT | {Cause.GPU_UNDERUSED},
+    Cause.HEADROOM: _WAITS | _ABSENT | {Cause.GPU_UNDERUSED, Cause.GPU_SWINGS, Cause.LONG_START},
+    Cause.GPU_UNDERUSED: _WAITS | _ABSENT | {Cause.LONG_START},
+    Cause.GPU_SWINGS: _WAITS | _ABSENT | {Cause.GPU_UNDERUSED, Cause.LONG_START},
     Cause.GPU_IMBALANCE: _ABSENT | {Cause.SLOW_WORKER},
     Cause.SLOW_INPUT: _INPUT | {Cause.NO_PREFETCH, Cause.LONG_PAUSE},
     Cause.WORK_BETWEEN_STEPS: _INPUT
@@ -88,7 +88,8 @@ EXPLAINED_BY: Mapping[str, frozenset[str]] = {
         {Cause.TOO_FEW_LOADERS, Cause.SLOW_INPUT, Cause.SLOW_WORKER}
     ),
     Cause.HOST_BOUND: _INPUT
-    | {Cause.SLOW_INPUT, Cause.NO_PREFETCH, Cause.WORK_BETWEEN_STEPS, Cause.PERIODIC_SLOW_STEPS},
+    | {Cause.SLOW_INPUT, Cause.NO_PREFETCH, Cause.WORK_BETWEEN_STEPS, Cause.PERIODIC_SLOW_STEPS}
+    | {Cause.LONG_PAUSE, Cause.SLOWING_DOWN},
     Cause.EXPOSED_COMMUNICATION: frozenset({Cause.SLOW_RANK, Cause.SLOW_LINK}),
     Cause.SLOW_RANK: frozenset(
         {Cause.SLOW_HOST, Cause.LONG_GAP, Cause.FIRST_USE, Cause.SLOW_INPUT, Cause.SYNCHRONIZATION}

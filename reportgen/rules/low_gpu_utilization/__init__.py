@@ -226,18 +226,23 @@ def _finding(
     params: Params,
     **values: Any,
 ) -> Finding:
-    """Return what a message says of the GPUs with one fault, and of the worst of them."""
+    """Return what a message says of the GPUs with one fault, and of the worst of them.
+
+    One that is under-used could work more all the time; one that swings works between its rests.
+    """
     is_low = message.id == UNDER_USED.id
     fault, *faults = (gpu.low if is_low else gpu.fluctuating for gpu in (worst, *gpus))
     shares = (its.work_ns.size / gpu.judged_minutes for its, gpu in zip(faults, gpus, strict=True))
-    wasted = 1 - float(np.mean([gpu.work_mean_pct for gpu in every])) / 100
+    unused = 1 - float(np.mean([gpu.work_mean_pct for gpu in every])) / 100
+    idle = float(np.mean([gpu.idle_ratio for gpu in every]))
+    wasted, severity = (unused, kit.fault_severity) if is_low else (idle, kit.cost_severity)
     others = [(gpu.node, gpu.gpu) for gpu in gpus if gpu is not worst]
     also = f" (also {format_places(others)})" if others else ""
     words: dict[str, Any] = {
         "measured": fault.lowest_pct,
         "threshold": params.threshold_p95 if is_low else params.threshold_p5,
         "where": _longest(worst, fault.work_ns),
-        "severity": Severity.INFO if max(shares) < RARE_RATIO else kit.fault_severity(wasted),
+        "severity": Severity.INFO if max(shares) < RARE_RATIO else severity(wasted),
         "share": wasted,
         "gpu": worst,
         "fault": fault,

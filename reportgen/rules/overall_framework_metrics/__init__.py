@@ -13,7 +13,7 @@ from reportgen.profiler_config import ProfilingKind
 from reportgen.results import Counters, Details, Exhibit, Finding, Role, Where
 from reportgen.rules.aws import breakdown as aws
 from reportgen.rules.base import About, Need, Outcome, Rule
-from reportgen.rules.kit import Message, fault_severity, merge, reason_without_steps
+from reportgen.rules.kit import CHEAP_RATIO, Message, fault_severity, merge, reason_without_steps
 from reportgen.rules.overall_framework_metrics import tables
 from reportgen.rules.overall_framework_metrics.measure import FrameworkSums, Params, measure
 from reportgen.rules.overall_framework_metrics.tables import OperatorSums, sampling
@@ -53,6 +53,20 @@ BETWEEN_STEPS = Message(
         optimizer when the framework counts it outside.""",
     exhibit="phase_shares",
 )
+HOST_WORK = Message(
+    id=BETWEEN_STEPS.id,
+    cause=results.Cause.WORK_BETWEEN_STEPS,
+    title="Work of the script between steps takes {measured:pct} of the loop",
+    text="""Behind each step of {worst.worker} the script does something for {worst.each_ns:ns}
+        that is neither a step nor a wait for a batch, and comes back with each of
+        {worst.n_steps:count step}.{gpus} Single pauses and what happens every so many steps are not
+        counted.""",
+    advice="""Look at what the script does between two steps: metrics that are read with .item() or
+        .cpu(), logging, progress bars, callbacks, checkpoints on the main thread. Do it less often,
+        in a thread of its own, or on the GPU.""",
+    exhibit="between_steps",
+)
+IDLE = """ The GPUs do {idle:pct} less meanwhile than in steps, so they wait for it."""
 PASSES = Message(
     id="FW-2",
     title="{name} takes {measured:pct} of both passes",
@@ -113,7 +127,8 @@ def judge(measurements: Sequence[FrameworkSums], params: Params) -> Outcome:
         missing=missing,
         findings=(
             _straggler(job, params),
-            *_shares(_between_pct(job, details), details, params, job),
+            _between(job, details, params),
+            _passes(job, details, params),
             _top_operator(job),
             _recording(job),
         ),
@@ -127,7 +142,10 @@ def from_details(_counters: Counters, details: Details, params: Params) -> Outco
     """Say where the time went from AWS's JSON alone."""
     between_pct = aws.numbers_of(details, "phase").get(OTHERS, 0.0)
     return Outcome(
-        findings=_shares(between_pct, details, params, FrameworkSums()),
+        findings=(
+            _share_between(between_pct, FrameworkSums(), params),
+            _passes(FrameworkSums(), details, params),
+        ),
         exhibits=(
             *aws.exhibits_of_members(details),
             *tables.operators_of_details(details, role=Role.CPU),
@@ -149,6 +167,7 @@ def _exhibits(job: FrameworkSums) -> Iterator[Exhibit]:
     yield from aws.exhibits_of_breakdown(job.breakdown, with_others=True)
     yield from tables.exhibits_of_operators(job.cpu_operators, role=Role.CPU)
     yield from tables.exhibits_of_operators(job.gpu_operators, role=Role.GPU)
+    yield from tables.exhibits_of_between(job.between)
     yield from tables.exhibits_of_paces(job.paces)
     yield from tables.exhibit_of_functions(job.functions)
     yield from tables.exhibit_of_overheads(job.overheads, job.interval_ns)
@@ -182,26 +201,49 @@ def _self_s(operators: Sequence[OperatorSums]) -> float | None:
     return sum(item.self_ns for item in operators) / NS_PER_S if operators else None
 
 
-def _shares(
-    between_pct: float, details: Details, params: Params, job: FrameworkSums
-) -> Iterator[Finding]:
-    """Yield what the shares of the phases and of the passes say."""
-    where = _where(job.loop)
-    if between_pct > params.others_pct:
-        lost = " {lost:ns} without any record are left out." if job.lost_ns else ""
-        yield BETWEEN_STEPS.finding(
-            measured=between_pct,
-            threshold=params.others_pct,
-            where=where,
-            share=between_pct / 100,
-            lost=write(lost, lost=job.lost_ns),
+def _between(job: FrameworkSums, details: Details, params: Params) -> Finding | None:
+    """Return what lies between steps: work of the script where it costs enough, else its share."""
+    worst = max(job.between, key=lambda item: (item.host_ratio, item.worker), default=None)
+    if worst is not None and worst.host_ratio >= CHEAP_RATIO:
+        is_whole = worst.idle_ratio == 1
+        return HOST_WORK.finding(
+            measured=100 * worst.host_ratio,
+            threshold=100 * CHEAP_RATIO,
+            where=_where(job.loop),
+            severity=fault_severity(worst.host_ratio),
+            share=worst.host_ratio,
+            worst=worst,
+            gpus="" if is_whole else write(IDLE, idle=100 * (worst.idle_ratio or 0.0)),
         )
+    return _share_between(_between_pct(job, details), job, params)
+
+
+def _share_between(between_pct: float, job: FrameworkSums, params: Params) -> Finding | None:
+    if between_pct <= params.others_pct:
+        return None
+    regular = [item.regular_ns / item.loop_ns for item in job.between if item.loop_ns]
+    lost = " {lost:ns} without any record are left out." if job.lost_ns else ""
+    return BETWEEN_STEPS.finding(
+        measured=between_pct,
+        threshold=params.others_pct,
+        where=_where(job.loop),
+        share=max(regular, default=between_pct / 100),
+        lost=write(lost, lost=job.lost_ns),
+    )
+
+
+def _passes(job: FrameworkSums, details: Details, params: Params) -> Finding | None:
     passes = aws.numbers_of(details, "forward_backward")
     share, name = max(((share, name) for name, share in passes.items()), default=(0.0, ""))
-    if share > params.pass_pct:
-        yield PASSES.finding(
-            measured=share, threshold=params.pass_pct, where=where, name=name, lower=name.lower()
-        )
+    if share <= params.pass_pct:
+        return None
+    return PASSES.finding(
+        measured=share,
+        threshold=params.pass_pct,
+        where=_where(job.loop),
+        name=name,
+        lower=name.lower(),
+    )
 
 
 def _top_operator(job: FrameworkSums) -> Finding | None:
