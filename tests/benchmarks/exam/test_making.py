@@ -7,7 +7,7 @@ import pytest
 
 from benchmarks.exam.causes import Input, Sight
 from benchmarks.exam.job import Order
-from benchmarks.exam.making import LOOP, make_job
+from benchmarks.exam.making import LOOP, Seen, make_job
 from benchmarks.exam.plan import FAMILIES, make
 from benchmarks.exam.recording import write_recording
 from reportgen.intake import discover
@@ -54,7 +54,7 @@ def test_a_healthy_job_has_no_fault_and_a_busy_gpu(family):
     "cause", [Cause.IO_WAIT, Cause.LONG_PAUSE, Cause.RANDOM_SLOW_STEPS, Cause.SLOWING_DOWN]
 )
 def test_the_share_is_what_the_same_job_saves_without_the_fault(family, cause):
-    runs = {}
+    runs: dict[str, Seen] = {}
 
     def spying(order, rng, seed):
         draft = FAMILIES[family](order, rng, seed)
