@@ -7,7 +7,7 @@ from itertools import chain
 
 import numpy as np
 
-from benchmarks.exam.causes import PLANTABLE, VISIBILITY, Input
+from benchmarks.exam.causes import PLANTABLE, VISIBILITY, Input, Verdict
 from benchmarks.exam.marks import Mark, Result, is_counted
 from benchmarks.exam.truth import SIZES, UNSIZED
 from reportgen.results.causes import Cause
@@ -39,13 +39,34 @@ def report_of(results: Sequence[Result]) -> str:
 
 def sight_table() -> str:
     """Return what each kind of input can tell about each cause, and why."""
-    lines = ["| cause | input | what it shows | why |", "|---|---|---|---|"]
+    names = {
+        Input.SYSTEM: "system metrics only",
+        Input.PYTORCH: "with PyTorch events",
+        Input.TENSORFLOW: "with TensorFlow events",
+    }
+    lines = [f"| cause | {' | '.join(names[kind] for kind in Input)} |", "|---|---|---|---|"]
     for cause in PLANTABLE:
-        for kind in Input:
-            verdict = VISIBILITY[cause, kind]
-            sight = verdict.sight.value.replace("_", " ")
-            lines.append(f"| `{cause}` | {kind} | {sight} | {verdict.because} |")
+        cells = [_sight_cell(VISIBILITY[cause, kind]) for kind in Input]
+        lines.append(f"| `{cause}` | {' | '.join(cells)} |")
     return "\n".join(lines)
+
+
+def put_between(text: str, name: str, body: str) -> str:
+    """Return a page with new text between the markers ``<!-- name: begin -->`` and ``end``.
+
+    Raises:
+        ValueError: The page lacks a marker.
+    """
+    begin, end = f"<!-- {name}: begin -->", f"<!-- {name}: end -->"
+    head, found_begin, rest = text.partition(begin)
+    _, found_end, tail = rest.partition(end)
+    if not found_begin or not found_end:
+        raise ValueError(f"The page has no lines {begin} and {end}.")
+    return f"{head}{begin}\n\n{body}\n{end}{tail}"
+
+
+def _sight_cell(verdict: Verdict) -> str:
+    return f"*{verdict.sight.value.replace('_', ' ')}*: {verdict.because}"
 
 
 def _of(marks: Iterable[Mark], cause: Cause) -> list[Mark]:

@@ -2,20 +2,34 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import numpy as np
 import pytest
 
 from benchmarks.exam.causes import Input, Sight
+from benchmarks.exam.events import timelines_of
 from benchmarks.exam.job import Order
-from benchmarks.exam.making import LOOP, make_job
+from benchmarks.exam.log import Hooks, StepLog
+from benchmarks.exam.making import LOOP, Seen, make_job
 from benchmarks.exam.plan import FAMILIES, make
-from benchmarks.exam.recording import write_recording
+from benchmarks.exam.recording import Machine, write_recording
 from reportgen.intake import discover
 from reportgen.pipeline.work import work_on
 from reportgen.profile import Quality
 from reportgen.results.causes import Cause
 
 SEED = 7
+TIMES = (
+    "asked_s",
+    "there_s",
+    "start_s",
+    "forward_s",
+    "own_s",
+    "end_s",
+    "optimized_s",
+    "kept_s",
+)
 pytestmark = pytest.mark.slow
 
 
@@ -54,7 +68,7 @@ def test_a_healthy_job_has_no_fault_and_a_busy_gpu(family):
     "cause", [Cause.IO_WAIT, Cause.LONG_PAUSE, Cause.RANDOM_SLOW_STEPS, Cause.SLOWING_DOWN]
 )
 def test_the_share_is_what_the_same_job_saves_without_the_fault(family, cause):
-    runs = {}
+    runs: dict[str, Seen] = {}
 
     def spying(order, rng, seed):
         draft = FAMILIES[family](order, rng, seed)
@@ -123,3 +137,37 @@ def test_what_is_written_is_read_without_a_complaint(family, tmp_path):
         measured = work_on(part, rules=(), params={})
         counted = {quality for note in measured.notes for quality in note.counts}
         assert counted <= {Quality.FILES_READ}
+
+
+@pytest.mark.parametrize("is_persistent", [True, False])
+def test_a_loader_that_lives_on_is_set_up_once_for_each_of_training_and_validation(is_persistent):
+    machine = Machine(
+        nodes=1,
+        gpus=1,
+        cores=4,
+        workers_per_node=1,
+        interval_ms=500,
+        start_unix_s=1e9,
+        clock_offsets_s=(0.0,),
+    )
+    n = 12
+    at_s = np.arange(n, dtype=np.float64)[None, :]
+    log = StepLog(
+        is_train=np.tile([True, True, False], 4),
+        number=np.arange(n),
+        epoch=np.repeat(np.arange(4), 3),
+        **{name: at_s + 0.1 * turn for turn, name in enumerate(TIMES)},
+    )
+    hooks = Hooks(
+        input=Input.PYTORCH,
+        machine=machine,
+        seed=1,
+        num_workers=2,
+        is_persistent=is_persistent,
+        is_pinned=True,
+        has_operators=False,
+    )
+    phases = Counter(event.phase for line in timelines_of(hooks, log) for event in line.events)
+    assert phases["DataLoaderIterInitialize"] == (2 if is_persistent else 8)
+    assert phases["DataLoaderWorker"] == 2 * phases["DataLoaderIterInitialize"]
+    assert phases["DataLoaderIter"] == n

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
+from pathlib import Path
 
 import pytest
 
 from benchmarks.exam.causes import PLANTABLE, VISIBILITY, Input
 from benchmarks.exam.plan import DEFAULT_JOBS, FAMILIES, is_held_back, orders_of
+from benchmarks.exam.tables import put_between, sight_table
 
 
 def test_a_seed_orders_the_same_jobs_again():
@@ -46,3 +48,15 @@ def test_it_is_argued_what_each_input_can_tell_about_each_cause():
     for cause in PLANTABLE:
         for kind in Input:
             assert VISIBILITY[cause, kind].because.endswith(".")
+
+
+def test_the_page_holds_the_current_table_of_what_inputs_can_tell():
+    page = Path(__file__).parents[3] / "docs" / "diagnosis.md"
+    assert sight_table() in page.read_text(encoding="utf-8")
+
+
+def test_text_is_put_between_the_markers_and_nowhere_else():
+    page = "a <!-- x: begin --> old <!-- x: end --> b"
+    assert put_between(page, "x", "new") == "a <!-- x: begin -->\n\nnew\n<!-- x: end --> b"
+    with pytest.raises(ValueError, match="y: begin"):
+        put_between(page, "y", "new")
