@@ -9,9 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from reportgen import results
-from reportgen.facts import device_busy
+from reportgen.facts import device_busy, replay
 from reportgen.facts.device_busy import DeviceUnions, Window
-from reportgen.facts.host_costs import Cost, host_costs
 from reportgen.facts.intervals import clip, overlap_ns, union_of
 from reportgen.merging import merge_by, sums_by_code
 from reportgen.profile.trace import RankTrace
@@ -154,8 +153,8 @@ def measure(trace: RankTrace, _params: Params) -> RankCopies:
         return RankCopies()
     window, devices = device_busy.headline(windows), device_busy.unions_of(trace, None)
     times = [device_busy.time_in(unions, window, rank=trace.rank) for unions in devices]
-    costs = host_costs(trace)
-    won_ns = costs.won_ns[Cost.COPIES] if costs else 0
+    track = replay.track_of(trace)
+    won_ns = replay.won_ns(trace, (replay.from_pinned(trace, track),)) if track else 0
     return RankCopies(
         pinned=(Pinned(node=trace.node, window=window, won_ns=won_ns),),
         n_ops=ops.start_ns.size,

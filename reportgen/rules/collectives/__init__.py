@@ -11,7 +11,6 @@ import numpy as np
 from reportgen import results
 from reportgen.facts import exchanges
 from reportgen.facts.exchanges import Meeting
-from reportgen.facts.kernel_names import short_name
 from reportgen.profile.trace_tables import NONE
 from reportgen.results import ColumnType, DashboardPanel, Exhibit, Finding, Place, Role
 from reportgen.rules import kit
@@ -88,7 +87,7 @@ ONE_RANK = kit.Message(
     exhibit="stragglers",
 )
 NONE_SHARED = replace(
-    ONE_RANK, text="The ranks share no collective ({name} and others differ in group or number)."
+    ONE_RANK, text="The ranks share no collective: their groups or numbers differ."
 )
 ENDS_APART = replace(
     ONE_RANK,
@@ -260,7 +259,7 @@ def _slow(
         lost=lost_ns,
         window=window_ns,
         node=node,
-        name=short_name(first.name),
+        name=first.name,
         bytes=first.bytes,
     )
 
@@ -274,8 +273,7 @@ def _not_comparable(ranks: Sequence[RankCollectives], meetings: Sequence[Meeting
     if len(ranks) < 2:
         return ONE_RANK.finding(measured=None)
     if not meetings:
-        name = min(item.name for rank in ranks for item in rank.exchanges)
-        return NONE_SHARED.finding(measured=None, name=short_name(name))
+        return NONE_SHARED.finding(measured=None)
     spread_ns = max(meeting.end_spread_ns for meeting in meetings)
     return ENDS_APART.finding(measured=None, spread=spread_ns, limit=exchanges.AGREE_WITHIN_NS)
 
