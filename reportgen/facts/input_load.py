@@ -6,6 +6,7 @@ waits do, which are a fair sample of the waiting.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,8 +19,10 @@ from reportgen.facts.usage import (
     CPU_HOT_PCT,
     FLOOR_BYTES_PER_S,
     IO_HOT_PCT,
+    NETWORK_BUSY_PCT,
     OWN_LIMIT_PCT,
     USED_UP_RATIO,
+    cores_mean_pct,
     hot_cores,
 )
 from reportgen.profile import SeriesKind, SpanTable, SystemTable
@@ -33,9 +36,12 @@ WAITS_FOR_DISK_RATIO = 0.4
 at work, the disk sets the pace of whoever reads."""
 LEAST_WAITING_CORES = 0.5
 """Half a core that waits for the disk is half a reader: less than that slows nothing down."""
-FLAT_RATIO = 0.7
-"""A rate whose median is close to its own maximum is flat: it has reached a limit, if those who
-read hardly compute. Bursts and reading ahead leave the median of an unlimited rate far below."""
+FLAT_RATIO = NETWORK_BUSY_PCT / 100
+"""A rate that is in the median as close to its own maximum as a busy network is flat: it has
+reached a limit. Bursts and reading ahead leave the median of an unlimited rate far below."""
+STEADY_RATIO = 0.7
+"""A rate that varies more than at a limit may be steady because loaders work all the time, or
+because workers exchange gradients; where nobody who reads computes, it is a limit still."""
 FULL_RATIO = 0.85
 """Cores that compute so much of the time on average have no room for another process."""
 
@@ -73,11 +79,6 @@ class InputLoad:
         """Return whether the cores are used up."""
         return self.hot_ratio >= USED_UP_RATIO or self.busy_cores >= FULL_RATIO * self.n_cores
 
-    @property
-    def is_network_flat(self) -> bool:
-        """Return whether the node received at a limit all the time."""
-        return self.flat_ratio >= FLAT_RATIO
-
 
 def input_load_of(
     system: SystemTable, waits: tuple[Instants, Instants], loop_ns: tuple[int, int] | None
@@ -102,22 +103,23 @@ def input_load_of(
 def crowded_loss_ns(system: SystemTable, spans: SpanTable) -> int:
     """Return how much longer the cycles of a node's loop are together where its cores are used up.
 
-    A cycle that overlaps such ticks is compared with the median of those that do not; of several
-    workers the largest sum counts. 0 where either kind is missing.
+    A cycle that overlaps such ticks is compared with the median of those of its phase that do not;
+    of several workers the largest sum counts. 0 where either kind is missing.
     """
     n_cores, interval_ns = len(system.names(SeriesKind.CPU_UTILIZATION)), system.interval_ns
     if not n_cores or interval_ns is None:
         return 0
     hot = hot_cores(system, SeriesKind.CPU_UTILIZATION, above=CPU_HOT_PCT)
-    end_ns = system.tick_ns[hot >= USED_UP_RATIO * n_cores]
-    losses = [0]
+    is_full = (hot >= USED_UP_RATIO * n_cores) | (cores_mean_pct(system) >= 100 * FULL_RATIO)
+    end_ns = system.tick_ns[is_full]
+    losses = defaultdict[str, float](float)
     for steps in steps_of(spans):
         is_crowded = overlaps_any(steps.start_ns, steps.next_ns, end_ns - interval_ns, end_ns)
         if min(is_crowded.sum(), (~is_crowded).sum()) < LEAST_STEPS:
             continue
         usual_ns = np.median(steps.cycle_ns[~is_crowded])
-        losses.append(round(float((steps.cycle_ns[is_crowded] - usual_ns).sum())))
-    return max(losses)
+        losses[steps.worker] += float((steps.cycle_ns[is_crowded] - usual_ns).sum())
+    return max(round(max(losses.values(), default=0.0)), 0)
 
 
 def _load(system: SystemTable, is_within: Mask, in_loop: Mask) -> InputLoad:

@@ -227,8 +227,7 @@ def step_waits_ns(spans: SpanTable) -> Integers:
     waits, steps = waits_of(spans), spans.steps()
     longest = np.zeros(0, dtype=np.int64)
     for worker, its in rows_by_code(waits.worker):
-        own = waits.where(its)
-        start_ns = np.sort(steps.start_ns[steps.worker == worker])
+        own, start_ns = waits.where(its), _starts_of(steps, worker)
         if not start_ns.size:
             continue
         # A wait belongs to the step that it ends before; TensorFlow waits within the step.
@@ -237,6 +236,29 @@ def step_waits_ns(spans: SpanTable) -> Integers:
         waited = sums_by_code(place[is_inside], own.duration_ns[is_inside], start_ns.size)
         longest = greater_of([longest, waited[1:]])
     return longest
+
+
+def opens_epoch(spans: SpanTable) -> Integers:
+    """Return (n,) 1 for each wait of ``step_waits_ns`` that is for the first batch of an epoch.
+
+    That is the batch of the first step of a phase, or of the first one after an iterator was set
+    up; 0 for the others.
+    """
+    rows, steps, found = loader_rows(spans), spans.steps(), []
+    set_up = spans.where(rows.initialize)
+    for worker, its in rows_by_code(steps.worker):
+        order = its[np.argsort(steps.start_ns[its], kind="stable")]
+        start_ns, phase = steps.start_ns[order], steps.phase[order]
+        first = np.append(True, phase[1:] != phase[:-1])
+        at = np.searchsorted(start_ns, set_up.start_ns[set_up.worker == worker])
+        first[at[at < start_ns.size]] = True
+        # PyTorch waits before a step, and before the first one nobody counts; TensorFlow within it.
+        found.append((first[:-1] if rows.is_tensorflow else first[1:]).astype(np.int64))
+    return greater_of(found)
+
+
+def _starts_of(steps: SpanTable, worker: int) -> Integers:
+    return np.sort(steps.start_ns[steps.worker == worker])
 
 
 def greater_of(parts: Sequence[Integers]) -> Integers:

@@ -296,7 +296,9 @@ def test_memory_that_is_not_pinned_costs_the_time_from_a_batch_to_its_step(
     pinned: bool, gpus: int, copy_s: float, severity: Severity | None
 ) -> None:
     rows = training(wait_s=0.01 + copy_s, pinned=pinned)
-    rows = [(*row[:3], row[2] + 0.01, row[4]) if row[0] == "DataLoaderIter" else row for row in rows]
+    rows = [
+        (*row[:3], row[2] + 0.01, row[4]) if row[0] == "DataLoaderIter" else row for row in rows
+    ]
     result = judged(rows, cores=1, gpus=gpus)
     found = finding(result, "DL-3")
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from reportgen import results
-from reportgen.facts.input_load import InputLoad
+from reportgen.facts.input_load import FLAT_RATIO, STEADY_RATIO, InputLoad
 from reportgen.facts.loader import LEAST_SECONDS, minutes_out_of_range
 from reportgen.facts.usage import USED_UP_RATIO
 from reportgen.profiler_config import ProfilingKind
@@ -25,8 +25,9 @@ from reportgen.units import NS_PER_S
 AWS_BINS = 100
 CROWDED_RATIO = 1.25
 """With a quarter more loader processes than cores, they must take turns on used-up cores."""
-IDLE_RATIO = 0.5
-"""Loaders that compute less than half of their time wait for something else."""
+IDLE_RATIO, HARDLY_RATIO = 0.5, 0.25
+"""Loaders that compute less than half of their time wait for something else; below a quarter they
+hardly do anything but wait."""
 
 ABOUT = About(
     checks="Whether the number of loader processes fits the cores, and whether training waits.",
@@ -155,18 +156,33 @@ def _cause_of(job: NodeLoaders) -> Cause:
     if not job.load:
         return Cause.TOO_FEW_LOADERS if job.has_processes else Cause.SLOW_INPUT
     load, n_loaders = _usual(job), job.n_loaders if job.has_processes else 0
-    computing = load.busy_cores - job.n_processes
-    is_idle = computing < IDLE_RATIO * min(n_loaders or load.n_cores, load.n_cores)
+    computing_ratio = _computing_ratio(job, load)
+    is_idle = computing_ratio < IDLE_RATIO
     has_room = n_loaders + job.n_processes <= load.n_cores
     if load.waits_for_disk:
         return Cause.IO_WAIT
-    if load.is_network_flat and is_idle:
+    is_waiting = job.has_processes and computing_ratio < HARDLY_RATIO
+    if is_idle and load.flat_ratio >= (STEADY_RATIO if is_waiting else FLAT_RATIO):
         return Cause.NETWORK_INPUT
     if _is_crowded(job) and not is_idle:
         return Cause.TOO_MANY_LOADERS
     if load.is_full or not (has_room or is_idle):
         return Cause.CPU_PREPROCESSING
     return Cause.TOO_FEW_LOADERS if job.has_processes and has_room else Cause.SLOW_INPUT
+
+
+def _computing_ratio(job: NodeLoaders, load: InputLoad) -> float:
+    """Return which part of their time those who load compute, at most.
+
+    Without loader processes the training processes load, while they wait for it. Else these are
+    subtracted with all the time in which they do not wait; how many threads load is unknown in
+    TensorFlow, which uses all cores.
+    """
+    if job.has_processes and not job.n_loaders:
+        return load.busy_cores / max(job.n_processes, 1)
+    training = job.n_processes * (1 - job.ratio)
+    n_readers = job.n_loaders if job.has_processes else load.n_cores
+    return (load.busy_cores - training) / max(min(n_readers, load.n_cores), 1)
 
 
 def _is_crowded(job: NodeLoaders) -> bool:
@@ -190,7 +206,7 @@ def _waits(
     each = math.ceil(params.min_threshold / 100 * len(job.cores) / max(job.n_processes, 1))
     values["wanted"] = max(each, (job.num_workers or 0) + 1)
     advice = why.advice
-    if not job.has_processes and cause in (Cause.SLOW_INPUT, Cause.CPU_PREPROCESSING):
+    if not job.has_processes and cause is Cause.SLOW_INPUT:
         advice = message.advice
     return _tell(
         replace(message, cause=cause, advice=texts.CACHE if job.is_early else advice),

@@ -33,8 +33,9 @@ from reportgen.rules.kit import AWS_DEFAULTS, percentage, row
 
 UNKNOWN = -1
 LONGEST_RATIO, LEAST_LONGEST, HABIT_RATIO = 0.02, 3, 0.5
-"""Waits of one step in fifty, or of three, that make up more than half of all waiting are those
-for first batches and the like: other loaders would not shorten them."""
+"""Waits for first batches that make up more than half of all waiting are a start: other loaders
+would not shorten them. Where nothing tells when an epoch begins, the waits of one step in fifty, or
+of three, stand for them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,6 +82,7 @@ class NodeLoaders:
         load: what each node did while its loop waited, where known.
         loop_hot_ratio: of each node, the share of hot cores in the whole loop, where known.
         step_wait_ns: of each step, the longest wait of all workers.
+        opens_epoch: of each step, 1 where it got the first batch of an epoch.
         told_loaders: of each node, the loader processes that its workers were told to start.
         crowded_ns: how much longer the steps take together while the cores are used up.
         hand_over_ns: of each worker, the time from getting a batch to the step that uses it.
@@ -101,6 +103,7 @@ class NodeLoaders:
     load: tuple[InputLoad, ...] = merged(concat)
     loop_hot_ratio: tuple[float, ...] = merged(concat)
     step_wait_ns: Instants = merged(loading.greater_of)
+    opens_epoch: Instants = merged(loading.greater_of)
     told_loaders: int | None = merged(greatest)
     crowded_ns: int = merged(max)
     hand_over_ns: Mapping[str, int] = merged(max_by_key)
@@ -144,14 +147,15 @@ class NodeLoaders:
     def is_habit(self) -> bool:
         """Return whether training waits in many steps, and not just for the first batches.
 
-        The few longest waits, as for the first batch of each epoch, are left out; what remains is
-        at least half of what was waited, or nobody knows the steps.
+        Waits for the first batch of each epoch are left out; what remains is at least half of what
+        was waited, or nobody knows the steps.
         """
-        n_longest = max(LEAST_LONGEST, round(LONGEST_RATIO * self.step_wait_ns.size))
-        if self.step_wait_ns.size <= 2 * n_longest:
+        wait_ns, is_first = self.step_wait_ns, self.opens_epoch[: self.step_wait_ns.size] > 0
+        n_longest = max(LEAST_LONGEST, round(LONGEST_RATIO * wait_ns.size))
+        if wait_ns.size <= 2 * n_longest:
             return True
-        usual_ns = np.sort(self.step_wait_ns)[:-n_longest]
-        return bool(usual_ns.sum() >= HABIT_RATIO * self.step_wait_ns.sum())
+        usual_ns = wait_ns[~is_first] if is_first[1:].any() else np.sort(wait_ns)[:-n_longest]
+        return bool(usual_ns.sum() >= HABIT_RATIO * wait_ns.sum())
 
     @property
     def crowded_ratio(self) -> float:
@@ -207,6 +211,7 @@ def measure(part: NodeProfile, _params: Params) -> NodeLoaders:
         waiting=waiting,
         load=tuple(filter(None, [input_load_of(system, (waits.start_ns, waits.end_ns), loop_ns)])),
         step_wait_ns=loading.step_waits_ns(spans),
+        opens_epoch=loading.opens_epoch(spans),
         told_loaders=_told_loaders(spans),
         crowded_ns=crowded_loss_ns(system, spans),
         hand_over_ns=loading.hand_over_ns(spans),
