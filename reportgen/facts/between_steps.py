@@ -27,6 +27,9 @@ SLOW_FROM_RATIO = 3.0
 """A pause four times as long as those around it is something else than what lies between all."""
 WAITS_FROM_RATIO = 0.9
 """Where waits were recorded for fewer of the steps, what lies between the others may be waiting."""
+TAIL_RATIO = 0.06
+"""At the end of a step workers wait for each other, and GPUs may idle. A sample whose interval
+holds time between steps mostly holds the end of a step, too, so that is a part of its own."""
 LEAST_TICKS = 20
 METER_NS = 170_000_000
 """NVIDIA's meter averages over a sixth of a second on many devices, however rarely it is read."""
@@ -131,12 +134,13 @@ class _Windows:
 
     step: Floats
     regular: Floats
+    tail: Floats
     slow: Floats
     waiting: Floats
 
     @property
     def columns(self) -> Floats:
-        """Return (n, 4) the shares."""
+        """Return (n, 5) the shares."""
         return np.stack([getattr(self, item.name) for item in fields(self)], axis=1)
 
 
@@ -156,35 +160,39 @@ def idle_between_ratio(part: NodeProfile) -> float | None:
     return min((fit for fit in fits if fit is not None), default=(0.0, None))[1]
 
 
-def _unions(spans: SpanTable) -> Iterator[tuple[Union, Union, Union, Union]]:
-    """Yield the loop of each worker, its steps, its slow pauses and its waits."""
+def _unions(spans: SpanTable) -> Iterator[tuple[Union, ...]]:
+    """Yield the loop of each worker, its steps, their ends, its slow pauses and its waits."""
     groups = groupby(step_times_of(spans), key=lambda times: times.steps.worker)
     for worker, phases in groups:
-        steps, slow, waits = [], [], _waits(spans, worker)
+        steps, tails, slow, waits = [], [], [], _waits(spans, worker)
         for times in phases:
             its = times.steps
             steps.append(union_of(its.start_ns, its.end_ns))
+            tail_ns = (TAIL_RATIO * its.duration_ns).astype(np.int64)
+            tails.append(union_of(its.end_ns - tail_ns, its.end_ns))
             _, is_slow = excess_of(times.rest_ns.astype(np.float64), least_ratio=SLOW_FROM_RATIO)
             slow.append(union_of(its.end_ns[is_slow], its.next_ns[is_slow]))
-        whole = join(tuple(steps))
+        whole, tail = join(tuple(steps)), join(tuple(tails))
         loop = union_of(whole.start_ns[:1], whole.end_ns[-1:])
-        yield loop, minus(whole, waits), minus(join(tuple(slow)), waits), waits
+        parts = (minus(whole, tail), tail, join(tuple(slow)))
+        yield (loop, *(minus(part, waits) for part in parts), waits)
 
 
 def _fit(
     start_ns: Instants,
     interval_ns: int,
     use_pct: Floats,
-    unions: Sequence[tuple[Union, Union, Union, Union]],
+    unions: Sequence[tuple[Union, ...]],
 ) -> tuple[float, float] | None:
     """Return the share that a fit leaves unexplained, and how much less GPUs do between steps."""
     end_ns = start_ns + interval_ns
-    shares = np.zeros((4, start_ns.size))
+    shares = np.zeros((len(unions[0]), start_ns.size))
     for each in unions:
         shares += np.stack([covered_each(union, start_ns, end_ns) for union in each])
     shares /= len(unions) * interval_ns
-    loop, step, slow, waiting = shares
-    windows = _Windows(step=step, regular=loop - step - slow - waiting, slow=slow, waiting=waiting)
+    loop, step, tail, slow, waiting = shares
+    regular = loop - step - tail - slow - waiting
+    windows = _Windows(step=step, regular=regular, tail=tail, slow=slow, waiting=waiting)
     is_inside = (loop > 1 - 1e-9) & np.isfinite(use_pct)
     if is_inside.sum() < LEAST_TICKS:
         return None

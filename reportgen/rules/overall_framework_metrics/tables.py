@@ -34,7 +34,7 @@ LEAST_STEPS = 5
 AT_WORK_BELOW = 0.25
 """GPUs that do three quarters of what they do in steps go on working: with the optimizer, or with
 what the host launched before."""
-IN_DOUBT_RATIO = 0.15
+IN_DOUBT_RATIO = 0.05
 """What the use of the GPUs may tell wrong: meters and samples are not exactly simultaneous."""
 
 
@@ -42,8 +42,9 @@ def _host_ratio(item: Between) -> float | None:
     """Return an upper bound of the share of the loop that host work between steps takes."""
     if not item.is_waiting_known or item.idle_ratio is None or not item.loop_ns:
         return None
-    doubt = IN_DOUBT_RATIO if item.idle_ratio >= AT_WORK_BELOW else 0.0
-    share = item.regular_ns / item.loop_ns * min(item.idle_ratio + doubt, 1.0)
+    if item.idle_ratio < AT_WORK_BELOW:
+        return 0.0
+    share = item.regular_ns / item.loop_ns * min(item.idle_ratio + IN_DOUBT_RATIO, 1.0)
     return min(max(share, 0.0), 1.0)
 
 
