@@ -34,7 +34,7 @@ def main(folder: Path, n_ticks: int) -> None:
     """Print the cost of a tick in ms of one core, the memory, and the packed bytes of a tick."""
     made = machine(folder / "proc", n_cores=N_CORES)
     psutil.PROCFS_PATH = str(made.proc)
-    host = Host(Limits(cores=None, quota_cores=None, memory=None))
+    host = Host(Limits(cores=None, quota=None, memory=None))
     gpus, why_not = open_gpus()
     assert gpus is not None, why_not
     lines, files = LineWriter("node-1"), MinuteFiles(folder / "out", "node-1")
