@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from reportgen.record.folder import Recording, read_json
-from reportgen.record.nvidia import NvidiaGpus
+from reportgen.record.gpu_card import GpuSource
 from reportgen.record.readings import Reading
 
 _MOST_ANCESTORS = 64
@@ -17,7 +17,7 @@ _MOST_ANCESTORS = 64
 class GpuUse:
     """Looks from time to time at the cards of the node's ranks and at the processes on GPUs."""
 
-    def __init__(self, recording: Recording, gpus: NvidiaGpus, command_pid: int) -> None:
+    def __init__(self, recording: Recording, gpus: GpuSource, command_pid: int) -> None:
         """Look at nothing yet."""
         self._ranks = recording.root / "recorder" / "ranks"
         self._runs = recording.root / "recorder" / "runs"

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from reportgen.record.gpu_card import GpuCard
 from reportgen.record.readings import Rates, Reading
 
 Values = Iterable[tuple[str, float]]
@@ -21,14 +22,10 @@ _MEMBERS = ("dVal", "uiVal", "ulVal", "ullVal", "sllVal", "siVal", "usVal")
 
 
 @dataclass(slots=True, kw_only=True)
-class Gpu:
-    """One GPU: its number in NVML's order, and what it is."""
+class Gpu(GpuCard):
+    """One GPU, and how it is asked."""
 
-    index: int
     handle: Any
-    uuid: str
-    name: str
-    memory_bytes: int
     probes: list[tuple[str, Callable[[Gpu, int], Values]]] = field(default_factory=list)
     failures: dict[str, int] = field(default_factory=dict)
     counted: set[str] = field(default_factory=set)
