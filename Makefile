@@ -49,6 +49,7 @@ bench: $(STAMP)  ## measure against the incumbents, side by side
 
 exam: $(STAMP)  ## generate JOBS jobs with known faults from SEED, and mark what the report says
 	$(BIN)/python -m benchmarks.exam --seed $(SEED) --jobs $(JOBS)
+	$(BIN)/python -m benchmarks.exam.traces --seed $(SEED) --quiet
 
 exam-short: $(STAMP)  ## the same with 40 jobs
 	$(BIN)/python -m benchmarks.exam --seed $(SEED) --jobs 40

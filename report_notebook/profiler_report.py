@@ -377,6 +377,22 @@ views.section(report, "step-durations")
 # ```
 
 # %% [markdown] tags=["notebook-only"]
+# ## Long pauses
+#
+# Times in which training stood still for far longer than between other steps, and what the host did
+# meanwhile. Pauses that come back in a rhythm are in the section on periodic slow steps.
+
+# %%
+views.section(report, "long-pauses")
+
+# %% [markdown] tags=["notebook-only", "try-this"]
+# **Try this**: how many pauses there were, and what they cost.
+#
+# ```python
+# report.results["LongPause"].metrics
+# ```
+
+# %% [markdown] tags=["notebook-only"]
 # ## Periodic slow steps
 #
 # Slow steps, and pauses between steps, that come back every so many steps or seconds: checkpoints,

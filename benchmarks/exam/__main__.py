@@ -19,10 +19,9 @@ from benchmarks.exam.job import Order
 from benchmarks.exam.marks import Result, mark
 from benchmarks.exam.plan import DEFAULT_JOBS, FAMILIES, is_held_back, make, orders_of
 from benchmarks.exam.recording import write_recording
-from benchmarks.exam.tables import misses, report_of
+from benchmarks.exam.tables import misses, put_between, report_of, sight_table
 
 _PROCESSES = 2
-_BEGIN, _END = "<!-- exam: begin -->", "<!-- exam: end -->"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -67,7 +66,7 @@ def examine(order: Order, *, keep: Path | None = None) -> Result:
     began_s = time.perf_counter()
     job = make(order)
     with tempfile.TemporaryDirectory() as temporary:
-        folder = (keep or Path(temporary)) / order.name
+        folder = (keep or Path(temporary)) / job.truth.name
         write_recording(job.recording, seed=order.seed, root=folder / "profiler-output")
         if keep:
             text = json.dumps(job.truth.as_json(), indent=2)
@@ -90,15 +89,11 @@ def _is_wanted(order: Order, options: argparse.Namespace) -> bool:
 
 
 def _write(path: Path, tables: str, options: argparse.Namespace) -> None:
-    """Put the tables between the two markers of a page."""
-    text = path.read_text(encoding="utf-8")
-    head, begin, rest = text.partition(_BEGIN)
-    _, end, tail = rest.partition(_END)
-    if not begin or not end:
-        raise SystemExit(f"{path} has no lines {_BEGIN} and {_END}")
+    """Put the tables between the markers of a page."""
     seeds = ", ".join(str(seed) for seed in options.seed)
-    body = f"\nSeeds {seeds}, {options.jobs} jobs each.\n\n{tables}"
-    path.write_text(f"{head}{begin}{body}{end}{tail}", encoding="utf-8")
+    text = path.read_text(encoding="utf-8")
+    text = put_between(text, "exam", f"Seeds {seeds}, {options.jobs} jobs each.\n\n{tables}")
+    path.write_text(put_between(text, "sight", f"{sight_table()}\n"), encoding="utf-8")
 
 
 def _parser() -> argparse.ArgumentParser:

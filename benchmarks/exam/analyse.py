@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks.exam.causes import Cause, cause_of_finding
 from reportgen.intake import discover
 from reportgen.pipeline.compose import compose_report
 from reportgen.pipeline.work import rules_for, work_on
@@ -22,7 +21,7 @@ class Told:
 
     rule: str
     id: str
-    cause: Cause | str | None
+    cause: str
     severity: str
     title: str
     advice: str
@@ -31,6 +30,7 @@ class Told:
     device: str | None
     start_s: float | None
     end_s: float | None
+    possible_causes: tuple[str, ...] = ()
 
     @property
     def is_loud(self) -> bool:
@@ -71,7 +71,7 @@ def _told(rule: str, finding: Finding) -> Told:
     return Told(
         rule=rule,
         id=finding.id,
-        cause=cause_of_finding(finding),
+        cause=str(finding.cause),
         severity=finding.severity.value,
         title=finding.title,
         advice=finding.advice,
@@ -80,4 +80,5 @@ def _told(rule: str, finding: Finding) -> Told:
         device=finding.where.device,
         start_s=finding.where.start_s,
         end_s=finding.where.end_s,
+        possible_causes=tuple(str(cause) for cause in finding.possible_causes),
     )

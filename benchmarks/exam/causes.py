@@ -5,31 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from reportgen.results import Finding
-
-
-class Cause(StrEnum):
-    """Why a job is slower than it could be; the words of ``cause`` in ``report.json``."""
-
-    TOO_FEW_LOADERS = "too_few_loaders"
-    TOO_MANY_LOADERS = "too_many_loaders"
-    CPU_PREPROCESSING = "cpu_preprocessing"
-    IO_WAIT = "io_wait"
-    NETWORK_INPUT = "network_input"
-    UNPINNED_MEMORY = "unpinned_memory"
-    WORK_BETWEEN_STEPS = "work_between_steps"
-    LONG_START = "long_start"
-    RANDOM_SLOW_STEPS = "random_slow_steps"
-    PERIODIC_SLOW_STEPS = "periodic_slow_steps"
-    SLOWING_DOWN = "slowing_down"
-    LONG_PAUSE = "long_pause"
-    SLOW_WORKER = "slow_worker"
-    GPU_UNDERUSED = "gpu_underused"
-    GPU_SWINGS = "gpu_swings"
-    GPU_IDLE = "gpu_idle"
-    GPU_STOPPED = "gpu_stopped"
-    GPU_IMBALANCE = "gpu_imbalance"
-    MEMORY_GROWTH = "memory_growth"
+from reportgen.results.causes import Cause
 
 
 class Input(StrEnum):
@@ -167,46 +143,5 @@ VISIBILITY = {
     for kind, (sight, because) in zip(_ORDER, cells, strict=True)
 }
 """What each kind of input can tell about each cause, argued cell by cell."""
-
-
-_CAUSE_OF_ID = {
-    "DL-1": Cause.TOO_FEW_LOADERS,
-    "DL-2": Cause.TOO_MANY_LOADERS,
-    "DL-3": Cause.UNPINNED_MEMORY,
-    "DL-5": Cause.CPU_PREPROCESSING,
-    "CPU-1": Cause.CPU_PREPROCESSING,
-    "IO-1": Cause.IO_WAIT,
-    "SYS-5": Cause.NETWORK_INPUT,
-    "FW-1": Cause.WORK_BETWEEN_STEPS,
-    "INIT-1": Cause.LONG_START,
-    "STEP-1": Cause.RANDOM_SLOW_STEPS,
-    "STEP-2": Cause.SLOWING_DOWN,
-    "PERIOD-1": Cause.PERIODIC_SLOW_STEPS,
-    "STRAG-1": Cause.SLOW_WORKER,
-    "GPU-1": Cause.GPU_UNDERUSED,
-    "GPU-2": Cause.GPU_SWINGS,
-    "BATCH-1": Cause.GPU_UNDERUSED,
-    "BAL-1": Cause.GPU_IMBALANCE,
-    "MEM-1": Cause.MEMORY_GROWTH,
-    "MEM-2": Cause.MEMORY_GROWTH,
-}
-_CAUSE_OF_TITLE = (
-    ("GPU stopped", Cause.GPU_STOPPED),
-    ("never used", Cause.GPU_IDLE),
-    ("GPU begins late", Cause.LONG_START),
-)
-
-
-def cause_of_finding(finding: Finding) -> str | None:
-    """Return the cause that a finding names.
-
-    Findings without a field for it name it by their id and title: only until they have one.
-    """
-    missing = object()
-    cause: str | object | None = getattr(finding, "cause", missing)
-    if cause is not missing:
-        return None if not cause else str(cause)
-    for words, known in _CAUSE_OF_TITLE:
-        if words in finding.title:
-            return known
-    return _CAUSE_OF_ID.get(finding.id)
+PLANTABLE = tuple(_TABLE)
+"""The causes that an exam plants."""

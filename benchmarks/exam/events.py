@@ -94,19 +94,21 @@ def _pytorch_loader(hooks: Hooks, steps: StepLog, worker: Worker) -> Iterator[Ev
     pin = str(hooks.is_pinned).lower()
     asked_us, there_us = _us(worker, steps.asked_s[rank]), _us(worker, steps.there_s[rank])
     ends_us = _us(worker, steps.kept_s[rank])
+    kept = hooks.is_persistent and n_loaders > 0
+    set_up: set[int] = set()
     for turn, (first, stop) in enumerate(
         zip(firsts, [*firsts[1:], steps.number.size], strict=True)
     ):
-        kept = hooks.is_persistent and n_loaders > 0
         phase = int(steps.is_train[first]) if kept else turn
         first_pid = _FIRST_LOADER_PID + (phase * 40 + worker.local_rank) * max(n_loaders, 1)
-        is_new = not kept or turn < 2
-        begin_us = asked_us[first]
+        is_new = phase not in set_up
+        set_up.add(phase)
+        begin_us = ends_us[first - 1] if first else asked_us[first] - 9_000
         if is_new:
             args = f'{{"pid": {worker.pid}, "num_workers": {n_loaders}, "pin_memory": {pin}}}'
             yield Event(
-                begin_us - 9_000,
-                begin_us - 400,
+                begin_us + 20,
+                max(asked_us[first] - 20, begin_us + 30),
                 "DataLoaderIterInitialize",
                 f"{kind}.__init__",
                 args,
@@ -122,7 +124,7 @@ def _pytorch_loader(hooks: Hooks, steps: StepLog, worker: Worker) -> Iterator[Ev
             for index in range(n_loaders):
                 args = f'{{"pid": {first_pid + index}, "worker_id": {index}}}'
                 yield Event(
-                    begin_us - 8_000 + 300 * index,
+                    begin_us + 40 + 30 * index,
                     end_us + 2_000 + 500 * index,
                     "DataLoaderWorker",
                     "DataLoaderWorker",

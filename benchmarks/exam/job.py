@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from benchmarks.exam.causes import Cause
 from benchmarks.exam.recording import Recording
 from benchmarks.exam.truth import Truth
+from reportgen.results.causes import Cause
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

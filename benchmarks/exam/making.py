@@ -7,11 +7,12 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from benchmarks.exam.causes import Cause, Input
+from benchmarks.exam.causes import Input
 from benchmarks.exam.job import Job, Order, UnsuitableError
 from benchmarks.exam.log import StepLog
 from benchmarks.exam.recording import Machine, Recording
 from benchmarks.exam.truth import EVERYWHERE, Planted, Truth, sight_of
+from reportgen.results.causes import Cause
 
 LOOP, JOB = "loop", "job"
 GPU_TIME = "GPU time of the loop"
@@ -22,6 +23,9 @@ _TRIES = 60
 _GROWTH = 1.05
 _MOST_WANTED = 0.75
 _LEAST_SHARE, _MOST_SHARE = 0.03, 0.85
+_FULL_CORES, _FREE_CORES = 0.9, 0.8
+"""Load from which on the cores are used up, and below which a loader more has room."""
+_NEEDS_FULL_CORES = {Cause.CPU_PREPROCESSING, Cause.TOO_MANY_LOADERS}
 _MOST_WAITING, _MOST_UNUSED = 0.03, 0.14
 """What a healthy job may show: the rest of a GPU's time goes into launches and other workers."""
 
@@ -33,6 +37,7 @@ class Seen:
     Attributes:
         used_ratio: Mean share of the loop in which kernels ran on the workers' GPUs; ``None``
             without GPUs.
+        core_ratio: Mean load of the first node's cores in the loop.
         record: Returns what the profiler records of it.
         facts: For the truth.
     """
@@ -41,6 +46,7 @@ class Seen:
     steps: StepLog
     total_s: float
     used_ratio: float | None
+    core_ratio: float
     record: Callable[[], Recording]
     facts: dict[str, object]
 
@@ -95,9 +101,10 @@ def make_job(order: Order, draft: Drafter) -> Job:
 
 
 def _finish(order: Order, draft: Draft) -> Job:
-    causes = [plant.cause for plant in draft.plants]
+    causes = {plant.cause for plant in draft.plants}
     _refuse_other_faults(draft.run([]))
     seen = draft.run(causes)
+    _refuse_other_cores(seen, causes)
     planted = tuple(_planted(draft, plant, seen) for plant in draft.plants)
     truth = Truth(
         name=order.name,
@@ -117,6 +124,14 @@ def _refuse_other_faults(seen: Seen) -> None:
     """Refuse a job that has another fault than those planted, such as too few cores."""
     is_used = seen.used_ratio is None or seen.used_ratio >= 1 - _MOST_UNUSED
     if seen.steps.waited_ratio > _MOST_WAITING or not is_used:
+        raise UnsuitableError
+
+
+def _refuse_other_cores(seen: Seen, causes: Collection[Cause]) -> None:
+    """Refuse a job whose cores do not show what its loaders suffer from."""
+    if _NEEDS_FULL_CORES & set(causes) and seen.core_ratio < _FULL_CORES:
+        raise UnsuitableError
+    if Cause.TOO_FEW_LOADERS in causes and seen.core_ratio > _FREE_CORES:
         raise UnsuitableError
 
 
@@ -158,6 +173,7 @@ def _facts(seen: Seen) -> dict[str, object]:
         "n_steps": steps.number.size,
         "step_s": round(float(np.median(steps.end_s - steps.start_s)), 4),
         "waited_ratio": round(steps.waited_ratio, 4),
+        "core_ratio": round(seen.core_ratio, 2),
         "used_ratio": None if seen.used_ratio is None else round(seen.used_ratio, 4),
         **seen.facts,
     }

@@ -6,8 +6,9 @@ import re
 from dataclasses import dataclass
 
 from benchmarks.exam.analyse import Answer, Told
-from benchmarks.exam.causes import Cause, Sight
+from benchmarks.exam.causes import Sight
 from benchmarks.exam.truth import EVERYWHERE, Planted, Truth
+from reportgen.results.causes import Cause
 
 _WORDS = {
     Cause.TOO_FEW_LOADERS: r"num_workers|loader|worker process",
@@ -47,6 +48,7 @@ class Mark:
             the second cause.
         is_place_right, is_time_right, is_advised: Of the finding that names it.
         error_ratio: Its estimate minus the truth; ``None`` without an estimate or a true share.
+        is_listed: A warning or worse has it among its possible causes.
     """
 
     planted: Planted
@@ -56,6 +58,7 @@ class Mark:
     is_time_right: bool
     is_advised: bool
     error_ratio: float | None
+    is_listed: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,9 +89,8 @@ def mark(truth: Truth, answer: Answer) -> tuple[Mark, ...]:
 def _causes_in_order(answer: Answer) -> list[str]:
     causes: list[str] = []
     for told in answer.told:
-        cause = str(told.cause) if told.cause else f"none ({told.id})"
-        if cause not in causes:
-            causes.append(cause)
+        if told.cause not in causes:
+            causes.append(told.cause)
     return causes
 
 
@@ -96,7 +98,6 @@ def _mark(truth: Truth, planted: Planted, answer: Answer, leading: list[str]) ->
     right = {planted.cause.value, *(cause.value for cause in planted.also_right)}
     naming = [told for told in answer.told if told.is_loud and told.cause in right]
     told = naming[0] if naming else None
-    has_error = told is not None and planted.share_ratio is not None
     return Mark(
         planted=planted,
         is_named=told is not None,
@@ -104,7 +105,8 @@ def _mark(truth: Truth, planted: Planted, answer: Answer, leading: list[str]) ->
         is_place_right=any(_is_place_right(planted, item) for item in naming),
         is_time_right=any(_is_time_right(truth, planted, item) for item in naming),
         is_advised=any(_is_advised(planted, item) for item in naming),
-        error_ratio=_error(told, planted) if told and has_error else None,
+        error_ratio=_error(told, planted) if told else None,
+        is_listed=any(right & set(told.possible_causes) for told in answer.told if told.is_loud),
     )
 
 

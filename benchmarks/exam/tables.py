@@ -7,9 +7,10 @@ from itertools import chain
 
 import numpy as np
 
-from benchmarks.exam.causes import Cause
+from benchmarks.exam.causes import PLANTABLE, VISIBILITY, Input, Verdict
 from benchmarks.exam.marks import Mark, Result, is_counted
 from benchmarks.exam.truth import SIZES, UNSIZED
+from reportgen.results.causes import Cause
 
 _TOO_LOW = -0.03
 _COLUMNS = ("faults", "named", "first", "place", "time", "advice", "estimates", "too low")
@@ -21,17 +22,51 @@ def report_of(results: Sequence[Result]) -> str:
     rest = [mark for result in results for mark in result.marks if not is_counted(mark.planted)]
     blocks = [
         _summary(results, counted),
-        _table("cause", ((cause.value, _of(counted, cause)) for cause in Cause)),
+        _table("cause", ((cause.value, _of(counted, cause)) for cause in PLANTABLE)),
         _table("size", _by_size(counted)),
         _table("input", _by_input(results)),
         _table("family", _by_family(results)),
     ]
     if rest:
+        listed = sum(mark.is_listed for mark in rest)
         named = sum(mark.is_named for mark in rest)
         blocks.append(
-            f"Of {len(rest)} faults that the input cannot identify, {named} were named as well."
+            f"Of {len(rest)} faults of which the input shows the effect at most, a finding lists "
+            f"{listed} among the possible causes; {named} were named as the cause."
         )
     return "\n\n".join(blocks) + "\n"
+
+
+def sight_table() -> str:
+    """Return what each kind of input can tell about each cause, and why."""
+    names = {
+        Input.SYSTEM: "system metrics only",
+        Input.PYTORCH: "with PyTorch events",
+        Input.TENSORFLOW: "with TensorFlow events",
+    }
+    lines = [f"| cause | {' | '.join(names[kind] for kind in Input)} |", "|---|---|---|---|"]
+    for cause in PLANTABLE:
+        cells = [_sight_cell(VISIBILITY[cause, kind]) for kind in Input]
+        lines.append(f"| `{cause}` | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def put_between(text: str, name: str, body: str) -> str:
+    """Return a page with new text between the markers ``<!-- name: begin -->`` and ``end``.
+
+    Raises:
+        ValueError: The page lacks a marker.
+    """
+    begin, end = f"<!-- {name}: begin -->", f"<!-- {name}: end -->"
+    head, found_begin, rest = text.partition(begin)
+    _, found_end, tail = rest.partition(end)
+    if not found_begin or not found_end:
+        raise ValueError(f"The page has no lines {begin} and {end}.")
+    return f"{head}{begin}\n\n{body}\n{end}{tail}"
+
+
+def _sight_cell(verdict: Verdict) -> str:
+    return f"*{verdict.sight.value.replace('_', ' ')}*: {verdict.because}"
 
 
 def _of(marks: Iterable[Mark], cause: Cause) -> list[Mark]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field
 
-from benchmarks.exam.causes import VISIBILITY, Cause, Input, Sight
+from benchmarks.exam.causes import VISIBILITY, Input, Sight
+from reportgen.results.causes import Cause
 
 EVERYWHERE = "all"
 SIZES = ((0.05, "3-5 %"), (0.12, "5-12 %"), (1.01, ">12 %"))

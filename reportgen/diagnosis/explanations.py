@@ -72,23 +72,34 @@ _TRACED = frozenset(
 
 EXPLAINED_BY: Mapping[str, frozenset[str]] = {
     Cause.LOST_GPU_TIME: _WAITS | _ABSENT | _TRACED | {Cause.GPU_UNDERUSED, Cause.LONG_START},
-    Cause.HEADROOM: _WAITS | _ABSENT | {Cause.GPU_UNDERUSED, Cause.GPU_SWINGS},
-    Cause.GPU_UNDERUSED: _WAITS | _ABSENT,
-    Cause.GPU_SWINGS: _WAITS | _ABSENT | {Cause.GPU_UNDERUSED},
+    Cause.HEADROOM: _WAITS | _ABSENT | {Cause.GPU_UNDERUSED, Cause.GPU_SWINGS, Cause.LONG_START},
+    Cause.GPU_UNDERUSED: _WAITS | _ABSENT | {Cause.LONG_START},
+    Cause.GPU_SWINGS: _WAITS | _ABSENT | {Cause.GPU_UNDERUSED, Cause.LONG_START},
     Cause.GPU_IMBALANCE: _ABSENT | {Cause.SLOW_WORKER},
     Cause.SLOW_INPUT: _INPUT | {Cause.NO_PREFETCH, Cause.LONG_PAUSE},
     Cause.WORK_BETWEEN_STEPS: _INPUT
     | {Cause.SLOW_INPUT, Cause.PERIODIC_SLOW_STEPS, Cause.LONG_PAUSE, Cause.SLOWING_DOWN},
     Cause.RANDOM_SLOW_STEPS: _INPUT
-    | {Cause.SLOW_INPUT, Cause.PERIODIC_SLOW_STEPS, Cause.LONG_PAUSE, Cause.SLOWING_DOWN},
-    Cause.PERIODIC_SLOW_STEPS: frozenset({Cause.TOO_FEW_LOADERS, Cause.SLOW_INPUT}),
+    | _TRACED
+    | {Cause.SLOW_INPUT, Cause.PERIODIC_SLOW_STEPS, Cause.LONG_PAUSE, Cause.SLOWING_DOWN}
+    | {Cause.SLOW_WORKER},
+    # Where gradients are accumulated the others wait for a slow worker in every nth step.
+    Cause.PERIODIC_SLOW_STEPS: frozenset(
+        {Cause.TOO_FEW_LOADERS, Cause.SLOW_INPUT, Cause.SLOW_WORKER}
+    ),
     Cause.HOST_BOUND: _INPUT
-    | {Cause.SLOW_INPUT, Cause.NO_PREFETCH, Cause.WORK_BETWEEN_STEPS, Cause.PERIODIC_SLOW_STEPS},
-    Cause.EXPOSED_COMMUNICATION: frozenset({Cause.SLOW_RANK, Cause.SLOW_LINK, Cause.SLOW_HOST}),
-    Cause.SLOW_RANK: frozenset({Cause.SLOW_HOST, Cause.LONG_GAP, Cause.FIRST_USE}),
+    | {Cause.SLOW_INPUT, Cause.NO_PREFETCH, Cause.WORK_BETWEEN_STEPS, Cause.PERIODIC_SLOW_STEPS}
+    | {Cause.LONG_PAUSE, Cause.SLOWING_DOWN},
+    Cause.EXPOSED_COMMUNICATION: frozenset({Cause.SLOW_RANK, Cause.SLOW_LINK}),
+    Cause.SLOW_RANK: frozenset(
+        {Cause.SLOW_HOST, Cause.LONG_GAP, Cause.FIRST_USE, Cause.SLOW_INPUT, Cause.SYNCHRONIZATION}
+    ),
     Cause.STREAM_DEPENDENCY: frozenset({Cause.SLOW_RANK, Cause.SLOW_LINK}),
-    Cause.SLOW_HOST: frozenset({Cause.SMALL_KERNELS, Cause.FIRST_USE, Cause.LONG_GAP}),
-    Cause.FULL_LAUNCH_QUEUE: frozenset({Cause.SMALL_KERNELS}),
+    Cause.SLOW_HOST: frozenset(
+        {Cause.SMALL_KERNELS, Cause.FIRST_USE, Cause.LONG_GAP, Cause.SYNCHRONIZATION}
+    ),
+    Cause.FULL_LAUNCH_QUEUE: frozenset({Cause.SMALL_KERNELS, Cause.FIRST_USE, Cause.SLOW_HOST}),
+    Cause.GPU_ALLOCATION: frozenset({Cause.LONG_GAP, Cause.FIRST_USE}),
     Cause.BLOCKING_COPIES: frozenset({Cause.PAGEABLE_COPIES}),
     Cause.EXPOSED_COPIES: frozenset({Cause.PAGEABLE_COPIES}),
 }
@@ -112,11 +123,13 @@ def explains(cause: Finding, symptom: Finding) -> bool:
     """Return whether one finding explains another one.
 
     It does if the table says so, if it is a fault (not a reading), and if it accounts for at least
-    half of what the other one may cost; a fault whose cost is unknown explains at any size.
+    half of what the other one may cost; a fault whose cost is unknown explains at any size. Why a
+    rank is late is to be seen on that rank.
     """
     return (
         cause.cause in EXPLAINED_BY.get(symptom.cause, ())
         and cause.severity is not Severity.INFO
+        and not (symptom.cause == Cause.SLOW_RANK and cause.where.node != symptom.where.node)
         and (cause.estimate is None or share_of(cause) >= EXPLAINS_RATIO * share_of(symptom))
     )
 

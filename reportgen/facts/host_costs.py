@@ -17,18 +17,25 @@ import numpy as np
 from reportgen.facts.device_busy import SYNC_CALL, Mask, rows_named, unions_of
 from reportgen.facts.idle import Gaps, HostCause, batch_waits, causes_of, gaps_in
 from reportgen.facts.intervals import Union, covered_each, gaps_of, join, minus, union_of
-from reportgen.facts.replay import Change, Track, blocking_copies, track_of, won_ns
+from reportgen.facts.replay import (
+    LEAST_COPY_BYTES,
+    Change,
+    Track,
+    from_pinned,
+    track_of,
+    waits_of,
+    won_ns,
+)
 from reportgen.profile.memo import fact
 from reportgen.profile.trace import RankTrace
 from reportgen.profile.trace_tables import NONE, GpuKind, SliceKind, Times
-from reportgen.units import NS_PER_MS, NS_PER_S, NS_PER_US
+from reportgen.units import NS_PER_MS, NS_PER_US
 
-PINNED_BYTES_PER_S = 25e9
-"""What PCIe 4.0 with 16 lanes moves from pinned memory; newer links move more."""
-LEAST_COPY_BYTES = 65_536
-"""A smaller copy is a number that is read back: the wait is the cost, not the copy."""
 SMALL_NS = 10 * NS_PER_US
 """A shorter kernel cannot hide the next launch, which costs the framework 5 to 20 µs."""
+BRIDGE_NS = 20 * NS_PER_US
+"""A kernel that is no longer than its launch may cost stands between small ones without ending
+their row, if at least half of the row are small."""
 LEAST_RUN = 3
 """So many small kernels in a row are worth fusing."""
 KEPT_BY_FUSION = 0.5
@@ -61,7 +68,6 @@ _ALLOCATES = re.compile(r"^(cuda|hip)(Malloc|Free|HostAlloc|HostRegister|StreamC
 _COMPILES = re.compile(
     r"compile_inner|compile_fx|async_compile|benchmark_all_configs|autotune_to_one_config"
 )
-_PAGEABLE = re.compile(r"Pageable")
 _STEP = re.compile(r"^ProfilerStep *#")
 
 
@@ -136,7 +142,7 @@ def host_costs(trace: RankTrace) -> HostCosts | None:
     small, n_small = _small(trace, track, once)
     others = (
         Change(spared=loader),
-        _pageable(trace, track),
+        from_pinned(trace, track),
         Change(spared=first_use),
         Change(spared=stopped),
     )
@@ -171,31 +177,12 @@ def _loader(trace: RankTrace) -> Union:
     return union_of(trace.slices.start_ns[rows], trace.slices.end_ns[rows])
 
 
-def _pageable(trace: RankTrace, track: Track) -> Change:
-    """Return copies as they would be from pinned memory: nobody waits, and they are faster."""
-    ops = trace.gpu_ops
-    is_pageable = rows_named(trace, ops.name, _PAGEABLE.search) & (ops.kind == GpuKind.MEMCPY)
-    is_pageable &= ops.bytes >= LEAST_COPY_BYTES
-    pinned_ns = ops.bytes[track.rows] * (NS_PER_S / PINNED_BYTES_PER_S)
-    left = np.clip(pinned_ns / np.maximum(ops.duration_ns[track.rows], 1), 0, 1)
-    length_ns = np.where(is_pageable[track.rows], track.length_ns * left, track.length_ns)
-    return Change(
-        is_free=_waits_of(trace, track, is_pageable), length_ns=length_ns.astype(np.int64)
-    )
-
-
-def _waits_of(trace: RankTrace, track: Track, is_meant: Mask) -> Mask:
-    """Return an (m,) mask of the waits that are calls of some copies."""
-    launches = trace.gpu_ops.launch[is_meant & blocking_copies(trace)]
-    return np.asarray(np.isin(track.waits, launches))
-
-
 def _synchronizes(trace: RankTrace, track: Track) -> Mask:
     """Return an (m,) mask of waits in synchronizing calls, or for a number that is read back."""
     ops = trace.gpu_ops
     is_named = rows_named(trace, trace.calls.name, SYNC_CALL.search)[track.waits]
     is_read_back = (ops.bytes < LEAST_COPY_BYTES) & (ops.kind == GpuKind.MEMCPY)
-    return np.asarray(is_named | _waits_of(trace, track, is_read_back))
+    return np.asarray(is_named | waits_of(trace, track, is_read_back))
 
 
 def _turnaround_ns(track: Track, gaps: Gaps, late_ns: Mapping[str, Times], is_sync: Mask) -> int:
@@ -225,15 +212,19 @@ def _small(trace: RankTrace, track: Track, once: Union) -> tuple[Change, int]:
     order = rows[np.argsort(ops.launch[rows], kind="stable")]
     launch = ops.launch[order]
     is_alone = np.bincount(launch, minlength=calls.start_ns.size)[launch] == 1
-    is_small = is_alone & (ops.kind[order] == GpuKind.KERNEL) & (ops.duration_ns[order] < SMALL_NS)
-    edges = np.flatnonzero(np.diff(np.concatenate(([0], is_small.astype(np.int8), [0]))))
+    is_kernel = is_alone & (ops.kind[order] == GpuKind.KERNEL)
+    is_small = is_kernel & (ops.duration_ns[order] < SMALL_NS)
+    is_in_row = is_kernel & (ops.duration_ns[order] < BRIDGE_NS)
+    edges = np.flatnonzero(np.diff(np.concatenate(([0], is_in_row.astype(np.int8), [0]))))
     first, after = edges[::2], edges[1::2]
-    is_long = after - first >= LEAST_RUN
+    so_far = np.concatenate(([0], np.cumsum(is_small)))
+    n_small = so_far[after] - so_far[first]
+    is_long = (n_small >= LEAST_RUN) & (2 * n_small >= after - first)
     first, after = first[is_long], after[is_long]
     in_run = np.zeros(order.size + 1, dtype=np.int64)
     np.add.at(in_run, first, 1)
     np.add.at(in_run, after, -1)
-    is_run = np.cumsum(in_run[:-1]) > 0
+    is_run = (np.cumsum(in_run[:-1]) > 0) & is_small
     length_ns = track.length_ns.copy()
     here = np.isin(track.rows, order[is_run])
     length_ns[here] = (length_ns[here] * KEPT_BY_FUSION).astype(np.int64)
@@ -246,7 +237,7 @@ def _first_use(trace: RankTrace, track: Track) -> Union:
     """Return when kernels were loaded, compiled or chosen before they first ran."""
     ops, calls, slices = trace.gpu_ops, trace.calls, trace.slices
     _, first = np.unique(ops.name, return_index=True)
-    launches = ops.launch[first]
+    launches = ops.launch[first[ops.kind[first] == GpuKind.KERNEL]]
     launches = launches[launches != NONE]
     every = np.unique(ops.launch[ops.launch != NONE])
     usual_ns = float(np.median(calls.duration_ns[every])) if every.size else 0.0

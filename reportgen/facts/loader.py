@@ -7,14 +7,14 @@ life time of a loader process is not.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from reportgen.facts.intervals import Instants, clip, covered_ns, join, parents_of, union_of
-from reportgen.merging import joint_codes, rows_by_code
+from reportgen.merging import joint_codes, rows_by_code, sums_by_code
 from reportgen.profile import SpanTable
 from reportgen.profile.memo import fact
 from reportgen.profile.spans import LOADER_PROCESS
@@ -216,6 +216,77 @@ def _waiting(
         n_steps=n_steps,
         unrecorded_ns=lost_ns,
     )
+
+
+def step_waits_ns(spans: SpanTable) -> Integers:
+    """Return (n,) ns that the steps of one node waited for data: of all workers the longest wait.
+
+    Workers that train together wait for the last of them in every step, so what each of them
+    waited alone says too little. The steps of a worker are counted from its first one on.
+    """
+    waits, steps = waits_of(spans), spans.steps()
+    longest = np.zeros(0, dtype=np.int64)
+    for worker, its in rows_by_code(waits.worker):
+        own, start_ns = waits.where(its), _starts_of(steps, worker)
+        if not start_ns.size:
+            continue
+        # A wait belongs to the step that it ends before; TensorFlow waits within the step.
+        place = np.searchsorted(start_ns, own.end_ns, side="left")
+        is_inside = place < start_ns.size
+        waited = sums_by_code(place[is_inside], own.duration_ns[is_inside], start_ns.size)
+        longest = greater_of([longest, waited[1:]])
+    return longest
+
+
+def opens_epoch(spans: SpanTable) -> Integers:
+    """Return (n,) 1 for each wait of ``step_waits_ns`` that is for the first batch of an epoch.
+
+    That is the batch of the first step of a phase, or of the first one after an iterator was set
+    up; 0 for the others.
+    """
+    rows, steps, found = loader_rows(spans), spans.steps(), []
+    set_up = spans.where(rows.initialize)
+    for worker, its in rows_by_code(steps.worker):
+        order = its[np.argsort(steps.start_ns[its], kind="stable")]
+        start_ns, phase = steps.start_ns[order], steps.phase[order]
+        first = np.append(True, phase[1:] != phase[:-1])
+        at = np.searchsorted(start_ns, set_up.start_ns[set_up.worker == worker])
+        first[at[at < start_ns.size]] = True
+        # PyTorch waits before a step, and before the first one nobody counts; TensorFlow within it.
+        found.append((first[:-1] if rows.is_tensorflow else first[1:]).astype(np.int64))
+    return greater_of(found)
+
+
+def _starts_of(steps: SpanTable, worker: int) -> Integers:
+    return np.sort(steps.start_ns[steps.worker == worker])
+
+
+def greater_of(parts: Sequence[Integers]) -> Integers:
+    """Return the greatest of several rows of numbers, place by place, as long as the longest."""
+    greatest = np.zeros(max((part.size for part in parts), default=0), dtype=np.int64)
+    for part in parts:
+        np.maximum(greatest[: part.size], part, out=greatest[: part.size])
+    return greatest
+
+
+def hand_over_ns(spans: SpanTable) -> dict[str, int]:
+    """Return for each worker the time from getting a batch to the step that uses it, all steps.
+
+    This is when a batch is copied to the GPU. Only requests that ended after the step before
+    count: batches that were fetched ahead wait for the step, not the step for them.
+    """
+    waits, steps, found = waits_of(spans), spans.steps(), dict[str, int]()
+    for worker, its in rows_by_code(waits.worker):
+        there_ns = np.sort(waits.end_ns[its])
+        own = steps.where(steps.worker == worker)
+        start_ns, end_ns = np.sort(own.start_ns), np.sort(own.end_ns)
+        if start_ns.size < 2:
+            continue
+        last = np.searchsorted(there_ns, start_ns[1:], side="right") - 1
+        got_ns = np.where(last >= 0, there_ns[last], 0)
+        is_after = got_ns >= end_ns[:-1]
+        found[waits.workers[worker]] = int((start_ns[1:] - got_ns)[is_after].sum())
+    return found
 
 
 # How many loaders were at work

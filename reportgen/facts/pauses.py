@@ -14,7 +14,7 @@ from dataclasses import dataclass, fields
 import numpy as np
 
 from reportgen.facts.intervals import NONE, Union, covered_each, union_of
-from reportgen.facts.rhythm import find_rhythm
+from reportgen.facts.rhythm import costs_as_usual, find_rhythm
 from reportgen.facts.samples import tick_lengths_ns
 from reportgen.facts.steps import Integers, PhaseSteps, steps_of
 from reportgen.facts.trend import Mask
@@ -36,9 +36,9 @@ WARM_UP_STEPS = 2
 """The first two steps of a phase compile, tune and allocate: they belong to the start."""
 OF_LONGEST_RATIO = 0.1
 """A stop that costs less than a tenth of the longest is not what a reader looks for."""
-OUT_OF_RHYTHM = 3.0
-"""An event on the grid of a rhythm that costs three times as much as its usual event is not one of
-them: a hang may fall on the place of a checkpoint."""
+HANDFUL = 5
+"""More long steps than these are slow steps, a matter of StepOutlier. Stops between steps are
+pauses, however many there are."""
 LEAST_IDLE_NS = 5 * NS_PER_S
 """Idle stretches of some seconds occur whenever data come late, at every checkpoint and log."""
 LEAST_RUNS = 10
@@ -102,8 +102,7 @@ def _in_rhythm(places: Integers, length: float, lost_ns: Integers) -> Mask:
     rhythm = find_rhythm(distinct.astype(np.float64), length)
     if rhythm is not None:
         rows = first[rhythm.members]
-        is_usual = lost_ns[rows] <= OUT_OF_RHYTHM * np.median(lost_ns[rows])
-        is_member = np.isin(places, places[rows[is_usual]])
+        is_member = np.isin(places, places[rows[costs_as_usual(lost_ns[rows])]])
     return is_member
 
 
@@ -172,13 +171,13 @@ def _joined(phases: Sequence[PhaseSteps]) -> _Steps:
 def _of_worker(every: _Steps, least_steps: int, gone: Union) -> WorkerPauses:
     main = max(every.phases, key=lambda steps: steps.n_steps)
     parts = [
-        _slow_steps(steps, code)
+        _steps_of_phase(steps, code, _stands_out(steps.duration_ns, steps.cycle_ns))
         for code, steps in enumerate(every.phases)
         if steps.n_steps >= least_steps
     ]
     if parts:
         parts.append(_long_gaps(every, main))
-    pauses = _irregular(_merged(parts), every.start_ns)
+    pauses = _exceptions(_irregular(_merged(parts), every.start_ns), every)
     is_gone = 2 * covered_each(gone, pauses.start_ns, pauses.end_ns) > pauses.length_ns
     pauses = _longest(pauses.where(~is_gone))
     rows = np.searchsorted(every.start_ns, pauses.start_ns, side="right") - 1
@@ -203,11 +202,9 @@ def _stands_out(length_ns: Integers, cycle_ns: Integers) -> Mask:
     return np.asarray(length_ns - usual_ns > limit_ns)
 
 
-def _slow_steps(steps: PhaseSteps, code: int) -> Pauses:
-    """Return the steps of one phase in which a pause lies."""
-    is_slow = _stands_out(steps.duration_ns, steps.cycle_ns)
-    is_slow[:WARM_UP_STEPS] = False
-    its = steps.where(is_slow)
+def _steps_of_phase(steps: PhaseSteps, code: int, is_slow: Mask) -> Pauses:
+    """Return the slow steps of one phase; those at its start do not count."""
+    its = steps.where(is_slow & (np.arange(steps.n_steps) >= WARM_UP_STEPS))
     return Pauses(
         start_ns=its.start_ns,
         end_ns=its.end_ns,
@@ -274,6 +271,20 @@ def _irregular(pauses: Pauses, start_ns: Instants) -> Pauses:
     is_regular = _in_rhythm(rows, length, pauses.lost_ns)
     is_regular |= _in_rhythm(places, length, pauses.lost_ns)
     return pauses.where(~is_regular)
+
+
+def _exceptions(pauses: Pauses, every: _Steps) -> Pauses:
+    """Return the pauses without those inside steps where many steps are about as slow."""
+    if pauses.is_between.all():
+        return pauses
+    least_ns = OF_LONGEST_RATIO * pauses.lost_ns.max()
+    alike = []
+    for code, steps in enumerate(every.phases):
+        usual_ns, cycle_ns = np.median(steps.duration_ns), np.median(steps.cycle_ns)
+        is_slow = steps.duration_ns - usual_ns > max(least_ns, float(cycle_ns))
+        alike.append(_steps_of_phase(steps, code, np.asarray(is_slow)))
+    n_alike = _irregular(_merged(alike), every.start_ns).n_pauses
+    return pauses.where(pauses.is_between) if n_alike > HANDFUL else pauses
 
 
 # GPUs without steps

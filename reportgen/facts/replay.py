@@ -9,6 +9,7 @@ the host then covers are won as well, and waits that merely move are not.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -26,11 +27,11 @@ from reportgen.facts.device_busy import (
     rows_named,
     windows_of,
 )
-from reportgen.facts.intervals import Union, covered_each, join
+from reportgen.facts.intervals import ROUNDING_NS, Union, covered_each, join
 from reportgen.profile.memo import fact
 from reportgen.profile.trace import RankTrace
 from reportgen.profile.trace_tables import NONE, GpuKind, Times
-from reportgen.units import NS_PER_US
+from reportgen.units import NS_PER_S, NS_PER_US
 
 LAUNCH_BOUND_NS = 30 * NS_PER_US
 """An operation that begins so soon after its launch waited for that launch; one that begins later
@@ -40,6 +41,11 @@ FULL_QUEUE = 800
 about 1,024 (docs/definitions.md, Launch queue)."""
 LONG_CALL_NS = 50 * NS_PER_US
 """A launch call takes 3 to 20 µs; a longer one does something else, or waits."""
+PINNED_BYTES_PER_S = 25e9
+"""What PCIe 4.0 with 16 lanes moves from pinned memory; newer links move more."""
+LEAST_COPY_BYTES = 65_536
+"""A smaller copy is a number that is read back: the wait is the cost, not the copy."""
+_PAGEABLE = re.compile(r"Pageable")
 NEVER = -(1 << 61)
 """Before any time of a trace: what an operation without a recorded launch waits for."""
 
@@ -156,6 +162,23 @@ def blocking_copies(trace: RankTrace) -> Mask:
     return np.asarray(is_copy & (launch_end_ns(trace) >= ops.end_ns))
 
 
+def from_pinned(trace: RankTrace, track: Track) -> Change:
+    """Return copies as they would be from pinned memory: nobody waits, and they are faster."""
+    ops = trace.gpu_ops
+    is_pageable = rows_named(trace, ops.name, _PAGEABLE.search) & (ops.kind == GpuKind.MEMCPY)
+    is_pageable &= ops.bytes >= LEAST_COPY_BYTES
+    pinned_ns = ops.bytes[track.rows] * (NS_PER_S / PINNED_BYTES_PER_S)
+    left = np.clip(pinned_ns / np.maximum(ops.duration_ns[track.rows], 1), 0, 1)
+    length_ns = np.where(is_pageable[track.rows], track.length_ns * left, track.length_ns)
+    return Change(is_free=waits_of(trace, track, is_pageable), length_ns=length_ns.astype(np.int64))
+
+
+def waits_of(trace: RankTrace, track: Track, is_meant: Mask) -> Mask:
+    """Return an (m,) mask of the waits that are calls of some copies, an (n_ops,) mask."""
+    launches = trace.gpu_ops.launch[is_meant & blocking_copies(trace)]
+    return np.asarray(np.isin(track.waits, launches))
+
+
 def _waits(trace: RankTrace, rows: Places) -> tuple[Places, Places]:
     """Return the calls in which the host waits, in order, and the operation of each."""
     calls, ops = trace.calls, trace.gpu_ops
@@ -171,7 +194,8 @@ def _waits(trace: RankTrace, rows: Places) -> tuple[Places, Places]:
     waits = np.flatnonzero(is_wait)
     # Of calls inside each other, or on two threads at once, the first is the wait.
     reach_ns = np.maximum.accumulate(calls.end_ns[waits])
-    is_first = np.concatenate(([True], calls.start_ns[waits][1:] >= reach_ns[:-1]))[: waits.size]
+    follows = calls.start_ns[waits][1:] >= reach_ns[:-1] - ROUNDING_NS
+    is_first = np.concatenate(([True], follows))[: waits.size]
     waits = waits[is_first]
     last = np.searchsorted(end_ns, calls.end_ns[waits], side="right") - 1
     return waits, np.where(last >= 0, by_end[last], NONE)

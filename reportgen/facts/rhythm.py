@@ -18,7 +18,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from reportgen.facts.trend import Integers
+from reportgen.facts.trend import Integers, Mask
 from reportgen.profile.system import Floats
 
 LEAST_EVENTS = 4
@@ -34,6 +34,9 @@ PERIODIC_FROM_RATIO = 0.75
 MISSING_LOG10 = 0.5
 """An occurrence that is missing makes a rhythm less likely by so much: else half of a period, with
 a few outliers between, would look as good as the period."""
+OUT_OF_RHYTHM = 3.0
+"""An event on the grid of a rhythm that costs three times as much as its usual event is not one of
+them: a hang may fall on the place of a checkpoint."""
 MOST_CANDIDATES = 64
 MOST_NEIGHBOURS = 8
 MOST_HARMONICS = 4
@@ -91,6 +94,11 @@ def find_rhythm(
     ]
     sure = [rhythm for rhythm in found if rhythm.log10_chance < false_alarm_log10]
     return min(sure, key=lambda item: (item.score, item.period), default=None)
+
+
+def costs_as_usual(cost: Floats | Integers) -> Mask:
+    """Return which of the (n,) events on a grid, n >= 1, cost about as much as its usual one."""
+    return np.asarray(cost <= OUT_OF_RHYTHM * np.median(cost))
 
 
 def period_of(steps: Sequence[int]) -> int | None:

@@ -1,15 +1,15 @@
-"""Training steps: by worker and phase, with the pauses behind them; the loop; who lags behind."""
+"""Training steps: by worker and phase, with the pauses behind them; the loop."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from reportgen.facts.samples import training_loop_ns
-from reportgen.merging import greatest, least, merged, rows_by_code, sum_by_key
+from reportgen.merging import greatest, least, merged, rows_by_code
 from reportgen.profile import NO_STEP, SpanTable
 from reportgen.profile.memo import fact
 
@@ -18,13 +18,6 @@ PREFERRED_PHASES = ("TRAIN", "GLOBAL")
 MOST_STEPS_PER_RECORDED = 1_000
 """Numbers that grow faster than this are times or ids and do not give the order of steps."""
 FORWARD = "Forward"
-LEAST_STEPS = 10
-"""With fewer steps of a worker its pace is chance."""
-LEAST_EXTRA_RATIO = 0.02
-"""A worker whose extra time is below 2 % of the loop does not hold up the others noticeably."""
-SAME_LENGTH_RATIO = 0.02
-"""Steps whose medians differ by at most 2 % end together: the workers wait for each other."""
-
 Integers = NDArray[np.int64]
 
 
@@ -155,123 +148,3 @@ def _next_ns(steps: SpanTable) -> Integers:
     distance = np.append(np.diff(steps.step), 0)
     is_unrecorded = is_same & (distance > 1) & (steps.step != NO_STEP)
     return np.where(is_unrecorded, steps.end_ns, np.maximum(follows, steps.end_ns))
-
-
-# The pace of the workers
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Lengths:
-    """How many steps or forward passes there are, their median and their sum in ns."""
-
-    count: int
-    median_ns: float | None
-    total_ns: int
-
-
-def _lengths(duration_ns: Integers) -> Lengths:
-    median_ns = float(np.median(duration_ns)) if duration_ns.size else None
-    return Lengths(count=duration_ns.size, median_ns=median_ns, total_ns=int(duration_ns.sum()))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Pace:
-    """One worker in one step phase: its steps, and its forward passes in them."""
-
-    worker: str
-    phase: str
-    step: Lengths
-    forward: Lengths
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LaggingWorker:
-    """A worker that computes longer than the others.
-
-    Workers that train one model wait for each other in every step. What a worker does before it
-    waits is compared: the forward pass, which holds no communication; whole steps where few were
-    recorded.
-
-    Attributes:
-        usual_ns: median over the other workers of their median.
-        extra_ns, extra_ratio: its time less that of the usual other worker; as a share of the loop.
-        is_waited_for: whether the steps of all workers are equally long nonetheless.
-    """
-
-    pace: Pace
-    by_forward: bool
-    median_ns: float
-    usual_ns: float
-    extra_ns: float
-    extra_ratio: float
-    is_waited_for: bool
-
-    @property
-    def longer_pct(self) -> float:
-        """Return by how many percent it is longer."""
-        return 100 * (self.median_ns / self.usual_ns - 1)
-
-
-def paces_of(spans: SpanTable) -> tuple[Pace, ...]:
-    """Return the pace of each worker and step phase of one node."""
-    forward = spans.where(spans.in_phases((FORWARD,)))
-    paces = []
-    for its in _by_worker(spans):
-        own = forward.where(forward.worker == its.worker[0])
-        step_of = np.searchsorted(its.start_ns, own.start_ns, side="right") - 1
-        is_inside = (step_of >= 0) & (own.start_ns <= its.end_ns[np.maximum(step_of, 0)])
-        phase_of = np.where(is_inside, its.phase[np.maximum(step_of, 0)], -1)
-        for phase, members in rows_by_code(its.phase):
-            paces.append(
-                Pace(
-                    worker=its.workers[its.worker[0]],
-                    phase=its.phases[phase],
-                    step=_lengths(its.duration_ns[members]),
-                    forward=_lengths(own.duration_ns[phase_of == phase]),
-                )
-            )
-    return tuple(paces)
-
-
-def main_paces(paces: Sequence[Pace]) -> list[Pace]:
-    """Return the paces of the phase that stands for the training: TRAIN, GLOBAL, most steps."""
-    totals = sum_by_key({pace.phase: pace.step.count} for pace in paces)
-    if not totals:
-        return []
-    named = (
-        phase for word in PREFERRED_PHASES for phase in sorted(totals) if phase_word(phase) == word
-    )
-    main = next(named, max(sorted(totals), key=lambda phase: totals[phase]))
-    return [pace for pace in paces if pace.phase == main]
-
-
-def find_straggler(
-    paces: Sequence[Pace], *, loop_ns: int, above_pct: float
-) -> LaggingWorker | None:
-    """Return the worker that holds up the others, ``None`` without one or with too few steps.
-
-    Paces are of all workers of the job in one phase; a straggler is longer than the usual other
-    worker by more than ``above_pct``.
-    """
-    if len(paces) < 2 or min(pace.step.count for pace in paces) < LEAST_STEPS:
-        return None
-    by_forward = min(pace.forward.count for pace in paces) >= LEAST_STEPS
-
-    def compared(pace: Pace) -> Lengths:
-        return pace.forward if by_forward else pace.step
-
-    slowest = max(paces, key=lambda pace: (compared(pace).median_ns, pace.worker))
-    others = [compared(pace) for pace in paces if pace is not slowest]
-    step_ns = [pace.step.median_ns or 0.0 for pace in paces]
-    extra_ns = compared(slowest).total_ns - float(np.median([its.total_ns for its in others]))
-    found = LaggingWorker(
-        pace=slowest,
-        by_forward=by_forward,
-        median_ns=compared(slowest).median_ns or 0.0,
-        usual_ns=float(np.median([its.median_ns or 0.0 for its in others])),
-        extra_ns=extra_ns,
-        extra_ratio=extra_ns / loop_ns if loop_ns else 0.0,
-        is_waited_for=max(step_ns) <= (1 + SAME_LENGTH_RATIO) * min(step_ns),
-    )
-    is_slow = found.usual_ns > 0 and found.longer_pct > above_pct
-    return found if is_slow and found.extra_ratio >= LEAST_EXTRA_RATIO else None

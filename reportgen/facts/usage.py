@@ -27,6 +27,9 @@ UNTOUCHED_PCT = 2.0
 as 1 %."""
 WORK_WINDOW_RATIO = 0.2
 """Less than a fifth of a window of samples says nothing about the window."""
+LEAST_JUDGED = 100
+"""So many samples are judged: a 95th percentile of fewer rests on less than five of them.
+SageMaker's rules wait for 1,000, which a job of eight minutes does not have."""
 PERCENT_DIGITS = 9
 """Percentiles are compared after rounding, so that the order of a sum decides nothing."""
 CPU_HOT_PCT = 90
@@ -99,6 +102,11 @@ def used_gpus(use: Floats, *, above: float = IDLE_BELOW_PCT) -> NDArray[np.bool_
     """
     reach = np.asarray((use >= above).any(axis=0))
     return reach if reach.any() else np.asarray((use >= UNTOUCHED_PCT).any(axis=0))
+
+
+def enough_samples(patience: int) -> int:
+    """Return how many samples must be exceeded before a use is judged; SageMaker counts later."""
+    return min(patience, LEAST_JUDGED)
 
 
 def used_throughout(use: Floats) -> NDArray[np.bool_]:

@@ -10,6 +10,7 @@ from importlib.metadata import PackageNotFoundError, version
 from reportgen import report
 from reportgen.diagnosis import diagnose
 from reportgen.formats import printable
+from reportgen.pipeline.clocks import notes_on_clocks
 from reportgen.pipeline.ranks import clock_of, extent_of_job, notes_on_ranks
 from reportgen.pipeline.work import Measured
 from reportgen.profile import JobProfile, Quality, SourceNote
@@ -53,6 +54,8 @@ def compose_report(
         )
         notes.insert(0, SourceNote(text=text))
     notes[:0] = notes_on_ranks(measured)
+    ends = [(part.node, part.step_ends) for part in measured if part.step_ends is not None]
+    notes += notes_on_clocks(ends)
     extent = extent_of_job(measured)
     header = report.JobHeader(
         name=job.info.name,

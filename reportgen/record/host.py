@@ -8,7 +8,7 @@ from typing import Any
 
 import psutil
 
-from reportgen.record.limits import Limits, online_cores
+from reportgen.record.limits import Limits, Quota, online_cores
 from reportgen.record.readings import Rates, Reading
 
 _BLOCK_DEVICES = Path("/sys/block")
@@ -29,12 +29,13 @@ class Host:
         """Find out what can be read."""
         self.missing: list[str] = []
         self._limits = limits
+        self._quota = _binding_quota(limits)
         self._rates = Rates()
         self._cores: dict[int, Sequence[float]] = {}
         self._numbers: Sequence[int] = ()
         self._parts: list[tuple[str, Callable[[int], Iterator[Reading]]]] = [
             ("memory", self._memory),
-            ("CPU", self._cpu),
+            ("CPU", self._cpu if self._quota is None else self._shared_cpu),
             ("disk", self._disk),
             ("network", self._network),
         ]
@@ -77,6 +78,19 @@ class Host:
             if before is not None:
                 yield from _of_core(number, before, times)
 
+    def _shared_cpu(self, now_ns: int) -> Iterator[Reading]:
+        """Yield the use of the job's share of the cores, which others use as well.
+
+        As many cores as the quota is worth are each as busy as the job is on average: the times of
+        the machine's own cores are mostly those of others.
+        """
+        assert self._quota is not None
+        used_cores = self._rates.rate("quota", self._quota.used_s(), now_ns)
+        if used_cores is not None:
+            busy_pct = min(100 * used_cores / self._quota.cores, 100.0)
+            for number in range(max(round(self._quota.cores), 1)):
+                yield Reading("cpu", f"cpu{number}", "CPUUtilization", round(busy_pct, 1))
+
     def _disk(self, now_ns: int) -> Iterator[Reading]:
         disks = psutil.disk_io_counters(perdisk=True, nowrap=False)
         real = [counters for name, counters in disks.items() if _is_disk(name)]
@@ -101,6 +115,14 @@ class Host:
             rate = self._rates.rate(name, value, now_ns)
             if rate is not None:
                 yield Reading("network", name, "Algorithm", rate)
+
+
+def _binding_quota(limits: Limits) -> Quota | None:
+    """Return the quota where it is less than the cores that the job may run on."""
+    if limits.quota is None:
+        return None
+    n_cores = psutil.cpu_count() if limits.cores is None else len(limits.cores)
+    return limits.quota if limits.quota.cores < (n_cores or 1) else None
 
 
 def _times_of(line: Any) -> list[float]:

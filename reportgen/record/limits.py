@@ -37,17 +37,37 @@ class MemoryLimit:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Quota:
+    """A limit of processor time: as much as some cores have, however many there are."""
+
+    cores: float
+    statistics: Path
+
+    def used_s(self) -> float:
+        """Return the processor time that was used of it.
+
+        Raises:
+            OSError: the file is gone.
+            ValueError: it holds something else.
+        """
+        text = self.statistics.read_text()
+        if text.strip().isdigit():
+            return int(text) / 1e9  # cgroup v1: nanoseconds, nothing else
+        return int(text.partition("usage_usec")[2].split()[0]) / 1e6
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
     """What the job may use.
 
     Attributes:
         cores: numbers of the cores that it may run on; ``None`` where the system does not say.
-        quota_cores: how many cores' time it may use, from cgroups; ``None`` without a quota.
+        quota: the tightest limit of processor time of its cgroups; ``None`` without one.
         memory: the tightest limit of its cgroups; ``None`` without one.
     """
 
     cores: tuple[int, ...] | None
-    quota_cores: float | None
+    quota: Quota | None
     memory: MemoryLimit | None
 
 
@@ -59,7 +79,7 @@ def read_limits(groups: Path = _CGROUPS, own: Path = _OWN_GROUPS) -> Limits:
     cores = tuple(sorted(os.sched_getaffinity(0))) if hasattr(os, "sched_getaffinity") else None
     return Limits(
         cores=cores,
-        quota_cores=min(quotas, default=None),
+        quota=min(quotas, key=lambda quota: quota.cores, default=None),
         memory=min(memories, key=lambda limit: limit.limit_bytes, default=None),
     )
 
@@ -104,13 +124,15 @@ def _folders(groups: Path, own: Path) -> Iterator[Path]:
             yield top / folder
 
 
-def _quota(folder: Path) -> float | None:
+def _quota(folder: Path) -> Quota | None:
     with suppress(OSError, ValueError):
         quota, period = (folder / "cpu.max").read_text().split()
-        return None if quota == "max" else int(quota) / int(period)
+        cores = int(quota) / int(period)  # "max" is no number
+        return Quota(cores=cores, statistics=folder / "cpu.stat")
     with suppress(OSError, ValueError):
         quota_us = int((folder / "cpu.cfs_quota_us").read_text())
-        return quota_us / int((folder / "cpu.cfs_period_us").read_text()) if quota_us > 0 else None
+        cores = quota_us / int((folder / "cpu.cfs_period_us").read_text())
+        return Quota(cores=cores, statistics=folder / "cpuacct.usage") if quota_us > 0 else None
     return None
 
 

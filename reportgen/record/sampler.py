@@ -172,7 +172,7 @@ class Sampler:
             "until_ns": now_ns,
             "interval_s": self._every_ns / 1e9,
             "n_cores": None if limits.cores is None else len(limits.cores),
-            "quota_cores": limits.quota_cores,
+            "quota_cores": None if limits.quota is None else limits.quota.cores,
             "memory_limit_bytes": None if memory is None else memory.limit_bytes,
             "gpus": [] if self._gpu_use is None else self._gpu_use.cards(),
             "missing": self._all_missing(),

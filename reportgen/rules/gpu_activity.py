@@ -10,6 +10,7 @@ import numpy as np
 from reportgen import results
 from reportgen.facts import device_busy
 from reportgen.facts.device_busy import DeviceTime, FineUse
+from reportgen.facts.exchanges import Exchange, comparable, exchanges_of, meetings_of
 from reportgen.profile.trace import RankTrace
 from reportgen.profile.trace_tables import GpuKind
 from reportgen.results import ColumnType, DashboardPanel, Exhibit, Finding, Place, Role
@@ -36,7 +37,7 @@ EXPOSED = kit.Message(
     text=(
         "{exposed:ns} of GPU time, {measured:pct} of {window}, went by in communication kernels "
         "with nothing computed beside them; {hidden:pct} of the communication overlaps with "
-        "compute. Communication kernels also wait for other ranks: see the collectives."
+        "compute.{waiting}"
     ),
     advice=(
         "Overlap communication with the backward pass (larger buckets, gradient accumulation, "
@@ -66,6 +67,11 @@ READING = kit.Message(
     advice="Look at the causes of idling where the idle part is large.",
     exhibit="active_time",
 )
+
+WITHOUT_WAITING = (
+    " The {waited:ns} in which ranks wait there for the last one are left out: see the collectives."
+)
+WAITING_UNKNOWN = " Communication kernels also wait for other ranks: see the collectives."
 
 SHARES = {
     "active_time": (
@@ -129,7 +135,7 @@ class Params:
     """The shares of the window above which the activity of the GPUs is a fault."""
 
     threshold_exposed_pct: float = kit.share_limit(
-        10.0, "communication without compute beside it is a fault from this share of the window on"
+        4.0, "transfers without compute beside them are a fault from this share of the window on"
     )
     threshold_imbalance_pct: float = kit.share_limit(
         25.0, "ranks are uneven when one computes by this much more than the mean"
@@ -147,6 +153,7 @@ class RankActivity:
         devices: one for each device and window.
         sums_ns: durations added up, not united, by what ran.
         use: busy time over the headline window, one per device.
+        exchanges: its communication kernels.
     """
 
     rank: int
@@ -157,6 +164,7 @@ class RankActivity:
     devices: tuple[DeviceTime, ...]
     sums_ns: Mapping[str, int]
     use: tuple[FineUse, ...]
+    exchanges: tuple[Exchange, ...]
 
 
 def measure(part: RankTrace, params: Params) -> RankActivity:
@@ -192,6 +200,7 @@ def measure(part: RankTrace, params: Params) -> RankActivity:
             )
             for device in unions
         ),
+        exchanges=exchanges_of(part, params.communication_names),
     )
 
 
@@ -205,7 +214,7 @@ def judge(measurements: Sequence[RankActivity], params: Params) -> Outcome:
     window = kit.window_name([item.window for item in rows])
     return Outcome(
         findings=[
-            _exposed(total, window, params.threshold_exposed_pct),
+            _exposed(ranks, total, window, params.threshold_exposed_pct),
             _uneven(ranks, rows, window, params.threshold_imbalance_pct),
             READING.finding(
                 measured=pct_of(total.busy_ns, total.window_ns),
@@ -333,11 +342,18 @@ def _means(owners: Sequence[tuple[RankActivity, FineUse]]) -> list[tuple[str, li
     return means[:MOST_LINES]
 
 
-def _exposed(total: DeviceTime, window: str, limit_pct: float) -> Finding | None:
-    exposed_ns = total.exposed_communication_ns
+def _exposed(
+    ranks: Sequence[RankActivity], total: DeviceTime, window: str, limit_pct: float
+) -> Finding | None:
+    """Return communication with nothing beside it, without the waiting where that is known."""
+    waited_ns = _waited_ns(ranks)
+    exposed_ns = max(total.exposed_communication_ns - (waited_ns or 0), 0)
     share_pct = pct_of(exposed_ns, total.window_ns)
     if share_pct < limit_pct or exposed_ns <= 0:
         return None
+    waiting = WAITING_UNKNOWN if waited_ns is None else ""
+    if waited_ns:
+        waiting = write(WITHOUT_WAITING, waited=waited_ns)
     return EXPOSED.finding(
         measured=share_pct,
         threshold=limit_pct,
@@ -346,6 +362,19 @@ def _exposed(total: DeviceTime, window: str, limit_pct: float) -> Finding | None
         exposed=exposed_ns,
         window=window,
         hidden=pct_of(total.overlap_ns, total.communication_ns),
+        waiting=waiting,
+    )
+
+
+def _waited_ns(ranks: Sequence[RankActivity]) -> int | None:
+    """Return how long ranks wait with nothing beside it; ``None`` where they do not compare."""
+    meetings = comparable(meetings_of([rank.exchanges for rank in ranks]))
+    if not meetings:
+        return None
+    return sum(
+        item.alone_between_ns(item.start_ns, min(meeting.last_ns, item.end_ns))
+        for meeting in meetings
+        for item in meeting.members
     )
 
 

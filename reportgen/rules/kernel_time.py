@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from reportgen import results
 from reportgen.facts import operators
-from reportgen.facts.device_busy import unions_of, windows_of
+from reportgen.facts.device_busy import Window, headline, unions_of, windows_of
+from reportgen.facts.host_costs import LEAST_RUN, SMALL_NS, Cost, host_costs
 from reportgen.facts.intervals import gaps_of
 from reportgen.facts.kernel_names import UNKNOWN, Precision, Reading, short_names
 from reportgen.facts.operators import DurationRow, DurationValues, Key
@@ -37,12 +38,13 @@ ABOUT = About(
 TINY = kit.Message(
     id="KERN-1",
     cause=results.Cause.SMALL_KERNELS,
-    title="{measured:pct} of the kernels are shorter than their launch",
+    title="Small kernels in a row cost {measured:pct} of the time",
     text=(
-        "{job.n_tiny:n} of {job.n_launched:count kernel} {job.n_tiny:verb take} less than "
-        "{tiny_us} µs and less than the call that launches them; before them the GPU idles "
-        "{job.idle_ns:ns}, {idle:pct} of the time from the first to the last GPU operation "
-        "({job.profile_ns:ns} over all GPUs)."
+        "{most.node} runs {most.n_small:count kernel} of less than {small_us} µs in rows of "
+        "{least_run} or more. With each row as one fused kernel it would be done {most.won_ns:ns} "
+        "sooner, {measured:pct} of {window}. On all ranks {job.n_tiny:n} of "
+        "{job.n_launched:count kernel} {job.n_tiny:verb take} less than {tiny_us} µs and less than "
+        "the call that launches them; before them the GPU idles {job.idle_ns:ns}."
     ),
     advice="Fuse them: torch.compile, CUDA graphs, fused optimizers, or a larger batch.",
     exhibit="top_by_launches",
@@ -125,11 +127,8 @@ class Params:
     """How many kernels are shown one by one, and when tiny ones are a fault."""
 
     top: int = kit.top_k()
-    threshold_tiny_pct: float = kit.share_limit(
-        50.0, "tiny kernels are a fault from this share of the launches on"
-    )
-    threshold_idle_pct: float = kit.share_limit(
-        10.0, "... if the GPU idles before them for at least this share of the time"
+    threshold_won_pct: float = kit.share_limit(
+        3.0, "small kernels are a fault from this share of the window on that fusing them wins"
     )
     communication_names: str | None = kit.communication_names()
 
@@ -144,6 +143,21 @@ def _first_known(ranks: Sequence[Mapping[str, Reading]]) -> dict[str, Reading]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Fused:
+    """By how much a rank would be done sooner if rows of small kernels were fused."""
+
+    node: str
+    window: Window
+    n_small: int
+    won_ns: int
+
+    @property
+    def pct(self) -> float:
+        """Return the share of the window."""
+        return pct_of(self.won_ns, self.window.length_ns)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RankKernels:
     """The kernels of a rank, or of all.
 
@@ -154,6 +168,7 @@ class RankKernels:
         profile_ns: first to last GPU operation, over all devices.
         n_launched, n_tiny: kernels with a recorded launch, and those that are launch-bound.
         idle_ns: idle time right before tiny kernels.
+        fused: what each rank would win.
     """
 
     n_ops: int = merged(sum)
@@ -163,6 +178,7 @@ class RankKernels:
     n_launched: int = merged(sum)
     n_tiny: int = merged(sum)
     idle_ns: int = merged(sum)
+    fused: tuple[Fused, ...] = merged(kit.concat)
 
 
 def measure(trace: RankTrace, params: Params) -> RankKernels:
@@ -191,7 +207,17 @@ def measure(trace: RankTrace, params: Params) -> RankKernels:
         n_launched=int(is_launched.sum()),
         n_tiny=int(is_tiny.sum()),
         idle_ns=idle_ns,
+        fused=_fused(trace),
     )
+
+
+def _fused(trace: RankTrace) -> tuple[Fused, ...]:
+    """Return what a rank would win, nothing where it ran nothing."""
+    costs, windows = host_costs(trace), windows_of(trace)
+    if costs is None:
+        return ()
+    window, won_ns = headline(windows), costs.won_ns[Cost.SMALL]
+    return (Fused(node=trace.node, window=window, n_small=costs.n_small, won_ns=won_ns),)
 
 
 def _durations(trace: RankTrace, readings: Mapping[str, Reading]) -> dict[Grouping, DurationValues]:
@@ -286,19 +312,21 @@ def judge(ranks: Sequence[RankKernels], params: Params) -> Outcome:
 
 
 def _tiny(job: RankKernels, params: Params) -> Finding | None:
-    count_pct = pct_of(job.n_tiny, job.n_launched)
-    idle_pct = pct_of(job.idle_ns, job.profile_ns)
-    is_fault = count_pct >= params.threshold_tiny_pct and idle_pct >= params.threshold_idle_pct
-    if not is_fault or job.idle_ns <= 0:
+    most = max(job.fused, key=lambda item: item.pct, default=None)
+    if most is None or most.pct < params.threshold_won_pct or not most.won_ns:
         return None
     return TINY.finding(
-        measured=count_pct,
-        threshold=params.threshold_tiny_pct,
-        severity=kit.fault_severity(idle_pct / 100),
-        share=idle_pct / 100,
+        measured=most.pct,
+        threshold=params.threshold_won_pct,
+        severity=kit.fault_severity(most.pct / 100),
+        share=most.pct / 100,
+        where=results.Where(node=most.node),
         job=job,
+        most=most,
+        window=kit.window_name([most.window]),
+        small_us=SMALL_NS // NS_PER_US,
+        least_run=LEAST_RUN,
         tiny_us=TINY_NS // NS_PER_US,
-        idle=idle_pct,
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import TypeGuard
 
 import numpy as np
@@ -11,6 +12,7 @@ import numpy as np
 from reportgen import results
 from reportgen.facts.samples import sum_over, training_loop_ns
 from reportgen.facts.steps import Loop, loop_of
+from reportgen.facts.usage import IDLE_BELOW_PCT
 from reportgen.merging import greatest, least
 from reportgen.profile import NodeProfile, SeriesKind
 from reportgen.rules import kit
@@ -18,8 +20,15 @@ from reportgen.rules.base import About, Need, Outcome, Rule, param
 from reportgen.text import write
 from reportgen.units import NS_PER_US, percentages, seconds
 
-SHORT_START_S = 60.0
-"""Start-up below a minute is no fault, even when a short loop is shorter still."""
+SHORT_START_S = 20.0
+"""Imports, the start of processes and the first batch of any job take some seconds; start-up below
+twenty is no fault, even when a short loop is shorter still."""
+COSTLY_RATIO = 0.05
+"""A start-up that takes a twentieth of the job is worth a look, long before AWS's limit."""
+WORKED_RATIO = 0.5
+"""GPUs at work for half of the time before the first step trained in it: its steps are lacking."""
+SUSTAINED_TICKS = 10
+"""A GPU that is at work in so many of twice as many samples has begun; less may be a test."""
 METRICS = ("initialization_s", "training_loop_s", "finalization_s")
 QUIET_BYTES_PER_S = 1_000_000
 """Below one megabyte a second nothing is copied that could explain a wait."""
@@ -37,9 +46,9 @@ ABOUT = About(
 LONG = kit.Message(
     id="INIT-1",
     cause=results.Cause.LONG_START,
-    title="Start-up took {measured:s} before the first step",
-    text="""The first step began {measured:s} after the first sample ({limit}); the training loop
-        lasted {loop_s:s}. Start-up is {share_pct:pct} of the job.{meanwhile}""",
+    title="Start-up took {measured:s} before {what}",
+    text="""{began} {measured:s} after the first sample ({limit}); the training {loop} lasted
+        {loop_s:s}. Start-up is {share_pct:pct} of the job.{meanwhile}""",
     advice=ABOUT.advice,
     unit="s",
     exhibit="phases",
@@ -51,7 +60,11 @@ QUIET = (
 )
 UNKNOWN = """{text} The job ran {ran:s}, longer than the limit of {limit:s}; how much of it was
     start-up is unknown."""
+COSTLY = "more than {s:s}, a twentieth of the job"
 AWS_END = "in AWS's result the loop ends where its last step begins"
+OF_STEPS = {"what": "the first step", "began": "The first step began", "loop": "loop"}
+OF_GPUS = {"what": "the GPUs worked", "began": "The GPUs began to work", "loop": "that they did"}
+BY_GPUS = "without steps the loop is taken to last from the first work of the GPUs to their last"
 OUR_END = "a loop that ends later leaves no finalization"
 
 _KINDS: Mapping[str, tuple[SeriesKind, ...]] = {
@@ -94,11 +107,19 @@ class StartupRate:
 
 @kit.row
 class NodeStart:
-    """One node, or all of them merged: samples, events, and rates before the first step."""
+    """One node, or all of them merged: samples, events, and rates before the first step.
+
+    Attributes:
+        is_unrecorded: whether GPUs trained before the first step that was recorded.
+        first_work_ns, last_work_ns: of GPUs.
+    """
 
     loop: Loop = kit.merged(kit.merge, default_factory=Loop)
     first_ns: int | None = kit.merged(least, default=None)
     last_ns: int | None = kit.merged(greatest, default=None)
+    is_unrecorded: bool = kit.merged(any, default=False)
+    first_work_ns: int | None = kit.merged(least, default=None)
+    last_work_ns: int | None = kit.merged(greatest, default=None)
     first_event_ns: int | None = kit.merged(least, default=None)
     last_event_ns: int | None = kit.merged(greatest, default=None)
     rates: tuple[StartupRate, ...] = kit.merged(kit.concat, default=())
@@ -115,7 +136,18 @@ class Phases:
 def measure(part: NodeProfile, _params: Params) -> NodeStart:
     """Measure one node."""
     system, spans = part.system, part.spans
+    use = system.matrix(SeriesKind.GPU_UTILIZATION)
+    is_busy = np.asarray((use >= IDLE_BELOW_PCT).any(axis=1))
+    work_ns = system.tick_ns[is_busy]
+    has_begun = work_ns[SUSTAINED_TICKS - 1 :] - work_ns[: 1 - SUSTAINED_TICKS] <= (
+        2 * SUSTAINED_TICKS * (system.interval_ns or 0)
+    )
+    began_ns = work_ns[: has_begun.size][has_begun]
+    is_before = system.tick_ns < (training_loop_ns(spans) or (0, 0))[0]
     return NodeStart(
+        is_unrecorded=bool(is_busy[is_before].sum() > WORKED_RATIO * is_before.sum()),
+        first_work_ns=int(began_ns[0]) if began_ns.size else None,
+        last_work_ns=int(work_ns[-1]) if began_ns.size else None,
         loop=loop_of(spans),
         first_ns=system.first_ns,
         last_ns=system.last_ns,
@@ -152,10 +184,18 @@ def judge(measurements: Sequence[NodeStart], params: Params) -> Outcome:
     job = kit.merge([NodeStart(), *measurements])
     details = _details(job)
     phases = _phases(details)
+    by_gpus = _phases_of_gpus(job)
     is_late = int(phases is not None and phases.parts_s[0] > params.limit_s)
+    meanwhile = _meanwhile(job.rates)
+    if by_gpus is not None:
+        return Outcome(
+            findings=[_finding(by_gpus, params, meanwhile=meanwhile, words=OF_GPUS)],
+            exhibits=_phases_exhibit(by_gpus, end=BY_GPUS),
+            details=details,
+        )
     return Outcome(
         missing=_missing(job.loop, details, params),
-        findings=[_finding(phases, params, meanwhile=_meanwhile(job.rates))],
+        findings=[_finding(phases, params, meanwhile=meanwhile, is_whole=not job.is_unrecorded)],
         exhibits=[*_phases_exhibit(phases, end=OUR_END), *_rates_exhibit(job.rates)],
         metrics=dict(zip(METRICS, phases.parts_s, strict=True)) if phases else {},
         counters=results.Counters(
@@ -217,27 +257,60 @@ def _phases(details: results.Details) -> Phases | None:
     return Phases(start_s=start_s, parts_s=(round(before_s, 6), loop_s, round(after_s, 6)))
 
 
-def _finding(phases: Phases | None, params: Params, *, meanwhile: str) -> results.Finding | None:
-    """Return INIT-1; a loop shorter than what follows it was hardly recorded as a whole."""
-    if phases is None:
+def _phases_of_gpus(job: NodeStart) -> Phases | None:
+    """Return the phases of a job without steps by the work of its GPUs."""
+    work_ns = (job.first_work_ns, job.last_work_ns)
+    if job.loop.n_steps or None in (*work_ns, job.first_ns, job.last_ns):
+        return None
+    first_ns, began_ns, ended_ns, last_ns = job.first_ns or 0, *work_ns, job.last_ns or 0
+    edges_s = [seconds(time_ns or 0) for time_ns in (first_ns, began_ns, ended_ns, last_ns)]
+    before_s, loop_s, after_s = (round(end - begin, 6) for begin, end in pairwise(edges_s))
+    return Phases(start_s=edges_s[0], parts_s=(before_s, loop_s, after_s))
+
+
+def _finding(
+    phases: Phases | None,
+    params: Params,
+    *,
+    meanwhile: str,
+    is_whole: bool = True,
+    words: Mapping[str, str] = OF_STEPS,
+) -> results.Finding | None:
+    """Return INIT-1; a loop shorter than what follows it was hardly recorded as a whole.
+
+    Args:
+        phases: of the job, if they are known.
+        params: the limit.
+        meanwhile: what went on before the loop.
+        is_whole: whether the loop was recorded from its start on.
+        words: by what the loop is known.
+    """
+    if phases is None or not sum(phases.parts_s):
         return None
     before_s, loop_s, after_s = phases.parts_s
-    is_late = before_s > params.limit_s
-    if not is_late and not before_s > loop_s >= after_s:
-        return None
     share = before_s / sum(phases.parts_s)
+    is_late = before_s > params.limit_s
+    is_longer = before_s > loop_s >= after_s
+    is_costly = is_whole and share >= COSTLY_RATIO and before_s >= SHORT_START_S
+    if not is_late and not is_longer and not (is_costly and loop_s >= after_s):
+        return None
     is_fault = is_late or before_s >= SHORT_START_S
+    limit_s, limit = COSTLY_RATIO * sum(phases.parts_s), COSTLY
+    if is_late or is_longer:
+        limit_s = params.limit_s if is_late else loop_s
+        limit = "the limit is {s:s}" if is_late else "longer than the loop"
     found = LONG.finding(
         measured=before_s,
-        threshold=params.limit_s if is_late else loop_s,
+        threshold=limit_s,
         where=results.Where(start_s=phases.start_s, end_s=phases.start_s + before_s),
         severity=kit.fault_severity(share) if is_fault else results.Severity.INFO,
         share=share,
         advice=None if is_fault else SHORT_ADVICE,
-        limit=write("the limit is {s:s}", s=params.limit_s) if is_late else "longer than the loop",
+        limit=write(limit, s=limit_s),
         loop_s=loop_s,
         share_pct=100 * share,
         meanwhile=meanwhile,
+        **words,
     )
     return replace(found, measured=round(before_s, 3))
 

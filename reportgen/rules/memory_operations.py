@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from reportgen import results
-from reportgen.facts import device_busy
+from reportgen.facts import device_busy, replay
 from reportgen.facts.device_busy import DeviceUnions, Window
 from reportgen.facts.intervals import clip, overlap_ns, union_of
 from reportgen.merging import merge_by, sums_by_code
@@ -40,8 +40,9 @@ PAGEABLE_COPIES = kit.Message(
     title="{total.bytes:bytes} are copied from or to pageable memory",
     text=(
         "Copies of pageable host memory ({total.count:n} in all) take {total.time_ns:ns}, "
-        "{measured:pct} of the time from the first to the last GPU operation; each blocks the host "
-        "until it is done."
+        "{share_of_time:pct} of the time from the first to the last GPU operation; each blocks the "
+        "host until it is done. From pinned memory (25 GB/s, nobody waits) {most.node} would be "
+        "done {most.won_ns:ns} sooner, {measured:pct} of {window}."
     ),
     advice="Set pin_memory=True in the DataLoader, copy with .to(device, non_blocking=True).",
     exhibit="memory_operations",
@@ -82,7 +83,7 @@ class Params:
     """When pageable copies, and copies that hide behind no kernel, are a fault."""
 
     threshold_pageable_pct: float = kit.share_limit(
-        2.0, "pageable copies are a fault from this share of the window on"
+        3.0, "pageable copies are a fault from this share of the window on that pinning wins"
     )
     threshold_exposed_pct: float = kit.share_limit(
         10.0, "copies and memsets without a kernel beside them are a fault from this share on"
@@ -110,6 +111,20 @@ class Copies:
         return self.direction in {"HtoD", "DtoH"} and PAGEABLE in self.kinds
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pinned:
+    """By how much a rank would be done sooner if its pageable memory were pinned."""
+
+    node: str
+    window: Window
+    won_ns: int
+
+    @property
+    def pct(self) -> float:
+        """Return the share of the window."""
+        return pct_of(self.won_ns, self.window.length_ns)
+
+
 @kit.row
 class RankCopies:
     """The copies of one rank, or of all.
@@ -119,6 +134,7 @@ class RankCopies:
         headlines: the window in which each device is judged.
         exposed_ns: copies and memsets of all devices in these windows while no kernel ran.
         direction_ns: the same of each direction by itself; directions may overlap.
+        pinned: of each rank.
     """
 
     n_ops: int = kit.merged(sum, default=0)
@@ -127,6 +143,7 @@ class RankCopies:
     headlines: tuple[Window, ...] = kit.merged(kit.concat, default=())
     exposed_ns: int = kit.merged(sum, default=0)
     direction_ns: Mapping[str, int] = kit.merged(kit.sum_by_key, default_factory=dict)
+    pinned: tuple[Pinned, ...] = kit.merged(kit.concat, default=())
 
 
 def measure(trace: RankTrace, _params: Params) -> RankCopies:
@@ -136,7 +153,10 @@ def measure(trace: RankTrace, _params: Params) -> RankCopies:
         return RankCopies()
     window, devices = device_busy.headline(windows), device_busy.unions_of(trace, None)
     times = [device_busy.time_in(unions, window, rank=trace.rank) for unions in devices]
+    track = replay.track_of(trace)
+    won_ns = replay.won_ns(trace, (replay.from_pinned(trace, track),)) if track else 0
     return RankCopies(
+        pinned=(Pinned(node=trace.node, window=window, won_ns=won_ns),),
         n_ops=ops.start_ns.size,
         rows=_copies(trace),
         window_ns=windows[0].length_ns * len(devices),
@@ -229,7 +249,7 @@ def judge(ranks: Sequence[RankCopies], params: Params) -> Outcome:
     }
     return Outcome(
         findings=[
-            _pageable_finding(pageable, job.window_ns, params.threshold_pageable_pct),
+            _pageable_finding(pageable, job, params.threshold_pageable_pct),
             _exposed_finding(job, params.threshold_exposed_pct),
         ],
         exhibits=[*([_shares(job)] if job.rows else []), by_rank],
@@ -254,24 +274,25 @@ def _shares(job: RankCopies) -> results.Exhibit:
 
 
 def _pageable_finding(
-    rows: Sequence[Copies], window_ns: int, limit_pct: float
+    rows: Sequence[Copies], job: RankCopies, limit_pct: float
 ) -> results.Finding | None:
-    """Return copies of pageable memory: a fault from their share on, else a reading."""
+    """Return copies of pageable memory: a fault from what pinning wins on, else a reading."""
     if not rows:
         return None
-    total = kit.merge(rows)
-    share_pct = pct_of(total.time_ns, window_ns)
-    is_fault = share_pct >= limit_pct
+    total, most = kit.merge(rows), max(job.pinned, key=lambda item: item.pct)
+    is_fault = most.pct >= limit_pct
     if total.bytes < LEAST_BYTES and not is_fault:
         return None
-    of_ranks = merge_by(rows, lambda item: (item.node, item.rank)).values()
     return PAGEABLE_COPIES.finding(
-        severity=results.Severity.WARNING if is_fault else results.Severity.INFO,
-        measured=share_pct,
+        severity=kit.fault_severity(most.pct / 100) if is_fault else results.Severity.INFO,
+        measured=most.pct,
         threshold=limit_pct,
-        where=results.Where(node=max(of_ranks, key=lambda item: item.time_ns).node),
-        share=share_pct / 100 if is_fault else None,
+        where=results.Where(node=most.node),
+        share=most.pct / 100 if is_fault else None,
         total=total,
+        most=most,
+        window=kit.window_name([most.window]),
+        share_of_time=pct_of(total.time_ns, job.window_ns),
     )
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from reportgen import results
 from reportgen.facts.device_busy import own_clock_ns
@@ -40,8 +41,8 @@ SLOW = kit.Message(
     cause=results.Cause.RANDOM_SLOW_STEPS,
     title="{some} {n_slow:verb take} more than {threshold:g} times the median",
     text="""{n_slow:verb Steps/Step} {names} of {rank.node}; the slowest takes {slowest:ns}, the
-        median is {rank.p50_ns:ns}. Without their excess the recorded steps would take {lost:pct}
-        less.""",
+        median is {rank.p50_ns:ns}. The GPUs take longer, too. Without their excess the
+        recorded steps would take {lost:pct} less.""",
     advice="Look for evaluation, checkpoints, logging or recompilation in these steps.",
     unit="times the median",
     exhibit="steps",
@@ -109,11 +110,22 @@ class RankSteps:
     first_step_gpu_ops: int = kit.col()
     median_step_gpu_ops: float = kit.col()
 
-    def lost_ratio(self, times: float) -> float:
-        """Return the share of its time that steps of so many medians take beyond the median."""
+    def excess_ns(self, times: float) -> NDArray[np.float64]:
+        """Return (n,) by how much steps of so many medians outlast the median, else 0.
+
+        Both clocks must tell it: a host that runs ahead takes long steps when the queue is full,
+        and the GPUs keep their pace. They idle before the work of a slow step, or after it.
+        """
         period_ns = self.steps.period_ns
-        slow_ns = period_ns[period_ns > times * self.p50_ns]
-        return float((slow_ns - self.p50_ns).sum() / max(period_ns.sum(), 1))
+        pace_ns = np.maximum(self.steps.pace_ns, np.append(self.steps.pace_ns[1:], 0))
+        pace_excess_ns = pace_ns - np.median(self.steps.pace_ns)
+        excess_ns = np.minimum(period_ns - self.p50_ns, pace_excess_ns)
+        is_slow = (period_ns > times * self.p50_ns) & (excess_ns > (times - 1) / 2 * self.p50_ns)
+        return np.where(is_slow, excess_ns, 0.0)
+
+    def lost_ratio(self, times: float) -> float:
+        """Return the share of its time that slow steps take beyond the median."""
+        return float(self.excess_ns(times).sum() / max(self.steps.period_ns.sum(), 1))
 
 
 def measure(trace: RankTrace, _params: Params) -> tuple[int, RankSteps | None]:
@@ -193,7 +205,7 @@ def _slow(traced: Sequence[RankSteps], params: Params) -> results.Finding | None
     steps, lost = rank.steps, rank.lost_ratio(times)
     if not long or lost <= 0:
         return None
-    rows = np.flatnonzero(steps.period_ns > times * rank.p50_ns)
+    rows = np.flatnonzero(rank.excess_ns(times))
     longest = rows[steps.period_ns[rows].argmax()]
     slowest_ns = int(steps.period_ns[longest])
     start_s = seconds(rank.origin_ns + int(steps.start_ns[longest]))
@@ -251,9 +263,9 @@ def _histogram(traced: Sequence[RankSteps], every: Mapping[str, Any]) -> results
 
 
 def _all(traced: Sequence[RankSteps]) -> results.Exhibit:
-    number, period_ns, gpu_busy_ns = (
+    number, period_ns, pace_ns, gpu_busy_ns = (
         np.concatenate([getattr(rank.steps, name) for rank in traced])
-        for name in ("number", "period_ns", "gpu_busy_ns")
+        for name in ("number", "period_ns", "pace_ns", "gpu_busy_ns")
     )
     # Instants of the trace's own clock are divided as whole numbers of any size.
     starts_us = [
@@ -267,14 +279,16 @@ def _all(traced: Sequence[RankSteps]) -> results.Exhibit:
         results.ExhibitKind.TABLE,
         title="All steps",
         caption="""period_us lasts to the start of the next step, that of a last one to its own end;
-            gpu_busy_us is the union of the GPU operations launched in the step, added up over
-            devices. start_us is in the trace's own clock.""",
+            gpu_pace_us is from when the GPUs were done with the step before to when they are done
+            with this one; gpu_busy_us is the union of the GPU operations
+            launched in the step, added up over devices. start_us is in the trace's own clock.""",
         columns=[
             results.column("rank", "", ranks, type=results.ColumnType.INT),
             results.column("step", "", number, type=results.ColumnType.INT),
             *kit.floats(
                 ("start_us", "us", starts_us),
                 ("period_us", "us", period_ns / NS_PER_US),
+                ("gpu_pace_us", "us", pace_ns / NS_PER_US),
                 ("gpu_busy_us", "us", gpu_busy_ns / NS_PER_US),
             ),
         ],

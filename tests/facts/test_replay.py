@@ -105,3 +105,19 @@ def test_the_host_bounds_the_last_step() -> None:
 def test_a_rank_that_ran_nothing_has_no_track() -> None:
     assert track_of(rank_trace()) is None
     assert won_ns(rank_trace(), (spared(0.0, 1.0),)) == 0
+
+
+def test_waits_that_follow_each_other_but_for_rounding_are_two() -> None:
+    trace = rank_trace(
+        gpu=[
+            ("Memcpy HtoD", 1.0, 8.0, {"correlation": 1}),
+            ("Memcpy HtoD", 11.0, 8.0, {"correlation": 2}),
+        ],
+        calls=[
+            ("cudaMemcpyAsync", 0.0, 10.001, {"correlation": 1}),
+            ("cudaMemcpyAsync", 10.0, 10.0, {"correlation": 2}),
+        ],
+    )
+    track = track_of(trace)
+    assert track is not None
+    assert track.waits.size == 2

@@ -29,6 +29,9 @@ static int lost(void) {
     return from && ++calls > (unsigned long long)from;
 }
 
+/* Benchmarks ask for values that change as those of a busy GPU do. */
+static unsigned noise(unsigned most) { return number("FAKE_NVML_NOISE", 0) ? rand() % most : 0; }
+
 int nvmlInit_v2(void) { return number("FAKE_NVML_INIT", OK); }
 int nvmlInitWithFlags(unsigned flags) { return nvmlInit_v2(); }
 int nvmlShutdown(void) { return OK; }
@@ -43,21 +46,21 @@ int nvmlDeviceGetUUID(Device d, char *text, unsigned n) { snprintf(text, n, "GPU
 int nvmlDeviceGetName(Device d, char *text, unsigned n) { snprintf(text, n, "Fake GPU"); return OK; }
 int nvmlDeviceGetUtilizationRates(Device d, Utilization *u) {
     if (lost()) return GPU_IS_LOST;
-    u->gpu = 70 + d->index; u->memory = 30; return OK;
+    u->gpu = 70 + d->index + noise(15); u->memory = 30 + noise(20); return OK;
 }
 int nvmlDeviceGetMemoryInfo(Device d, Memory *m) {
     m->total = 80ull << 30; m->used = 20ull << 30; m->free = 60ull << 30; return OK;
 }
-int nvmlDeviceGetPowerUsage(Device d, unsigned *mw) { if (lost()) return GPU_IS_LOST; *mw = 312500; return OK; }
-int nvmlDeviceGetClockInfo(Device d, unsigned kind, unsigned *mhz) { *mhz = kind == 1 ? 1980 : 2619; return OK; }
+int nvmlDeviceGetPowerUsage(Device d, unsigned *mw) { if (lost()) return GPU_IS_LOST; *mw = 312500 + noise(200000); return OK; }
+int nvmlDeviceGetClockInfo(Device d, unsigned kind, unsigned *mhz) { *mhz = kind == 1 ? 1980 - 15 * noise(8) : 2619; return OK; }
 int nvmlDeviceGetTemperature(Device d, unsigned sensor, unsigned *c) {
     if (number("FAKE_NVML_NO_TEMPERATURE", 0)) return NOT_SUPPORTED;
-    *c = 61; return OK;
+    *c = 61 + noise(3); return OK;
 }
 int nvmlDeviceGetCurrentClocksThrottleReasons(Device d, unsigned long long *r) { *r = 0x4 | 0x20; return OK; }
 int nvmlDeviceGetFieldValues(Device d, int n, FieldValue *values) {
     static unsigned long long count;
-    if (d->index == 0) count++;
+    if (d->index == 0) count += 1 + noise(1000);
     for (int i = 0; i < n; i++) {
         FieldValue *v = &values[i];
         v->nvmlReturn = OK; v->valueType = 3;
@@ -86,7 +89,7 @@ int nvmlGpmSampleGet(Device d, void *sample) { if (lost()) return GPU_IS_LOST; r
 int nvmlGpmMetricsGet(GpmMetrics *m) {
     for (unsigned i = 0; i < m->numMetrics; i++) {
         m->metrics[i].nvmlReturn = OK;
-        m->metrics[i].value = m->metrics[i].metricId;   /* SM 2, tensor 5, DRAM 10, NVLink 60, 61 */
+        m->metrics[i].value = m->metrics[i].metricId + noise(10000) / 500.0;   /* SM 2, tensor 5, DRAM 10, NVLink 60, 61 */
     }
     return OK;
 }

@@ -9,11 +9,11 @@ import pytest
 
 from reportgen.record import host as host_module
 from reportgen.record.host import Host
-from reportgen.record.limits import Limits, MemoryLimit
+from reportgen.record.limits import Limits, MemoryLimit, Quota
 from tests.record.machines import Machine, machine
 
 SECOND_NS = 1_000_000_000
-NO_LIMITS = Limits(cores=None, quota_cores=None, memory=None)
+NO_LIMITS = Limits(cores=None, quota=None, memory=None)
 
 
 @pytest.fixture
@@ -58,7 +58,7 @@ def test_each_of_96_cores_has_its_use_and_its_wait(large: Machine) -> None:
 
 
 def test_only_allowed_cores_are_sampled(large: Machine) -> None:
-    source = Host(Limits(cores=(3, 90), quota_cores=None, memory=None))
+    source = Host(Limits(cores=(3, 90), quota=None, memory=None))
     source.read(0)
     large.idle = [ticks + 50 for ticks in large.idle]
     large.write()
@@ -69,6 +69,30 @@ def test_only_allowed_cores_are_sampled(large: Machine) -> None:
         "cpu3",
         "cpu90",
     }
+
+
+def test_a_quota_of_cores_is_what_the_job_uses_of_it(large: Machine, tmp_path: Path) -> None:
+    statistics = tmp_path / "cpu.stat"
+    statistics.write_text("usage_usec 1000000\n")
+    quota = Quota(cores=3.5, statistics=statistics)
+    source = Host(Limits(cores=tuple(range(96)), quota=quota, memory=None))
+    source.read(0)
+    statistics.write_text("usage_usec 2750000\n")  # 1.75 s in one second: half of 3.5 cores
+
+    second = sampled(source, 1)
+
+    cores = {name: value for (name, kind), value in second.items() if kind == "CPUUtilization"}
+    assert cores == {"cpu0": 50.0, "cpu1": 50.0, "cpu2": 50.0, "cpu3": 50.0}
+
+
+def test_a_quota_above_the_allowed_cores_does_not_bind(large: Machine, tmp_path: Path) -> None:
+    quota = Quota(cores=8, statistics=tmp_path / "nothing")
+    source = Host(Limits(cores=(3, 90), quota=quota, memory=None))
+    source.read(0)
+    large.idle = [ticks + 50 for ticks in large.idle]
+    large.write()
+
+    assert ("cpu90", "CPUUtilization") in sampled(source, 1)
 
 
 def test_a_core_whose_counters_went_back_is_not_above_100_percent(large: Machine) -> None:
@@ -117,7 +141,7 @@ def test_memory_is_that_of_the_limit_where_there_is_one(large: Machine, tmp_path
         limit_bytes=8_000_000_000, used=tmp_path / "current", statistics=tmp_path / "stat"
     )
 
-    first = sampled(Host(Limits(cores=None, quota_cores=None, memory=limit)), 0)
+    first = sampled(Host(Limits(cores=None, quota=None, memory=limit)), 0)
 
     assert first["MemoryUsedPercent", ""] == 25.0
     assert first["MemoryUsedBytes", ""] == 2_000_000_000

@@ -34,17 +34,23 @@ def test_the_tightest_limit_of_all_groups_above_counts(tmp_path: Path) -> None:
 
     limits = read_limits(groups, own)
 
-    assert limits.quota_cores == 3.5
+    assert limits.quota is not None
+    assert limits.quota.cores == 3.5
     assert limits.memory is not None
     assert limits.memory.limit_bytes == 8_000_000_000
     assert limits.memory.used_bytes() == 3
 
 
 def test_a_container_that_sees_its_own_group_as_the_root_has_its_limits(tmp_path: Path) -> None:
-    groups = written(tmp_path / "cgroup", {"cpu.max": "200000 100000\n"})
+    groups = written(
+        tmp_path / "cgroup",
+        {"cpu.max": "200000 100000\n", "cpu.stat": "usage_usec 1500000\nuser_usec 9\n"},
+    )
     own = written(tmp_path, {"own": "0::/\n"}) / "own"
 
-    assert read_limits(groups, own).quota_cores == 2.0
+    quota = read_limits(groups, own).quota
+    assert quota is not None
+    assert (quota.cores, quota.used_s()) == (2.0, 1.5)
 
 
 def test_groups_of_the_first_version_are_read(tmp_path: Path) -> None:
@@ -53,6 +59,7 @@ def test_groups_of_the_first_version_are_read(tmp_path: Path) -> None:
         {
             "cpu,cpuacct/job/cpu.cfs_quota_us": "150000\n",
             "cpu,cpuacct/job/cpu.cfs_period_us": "100000\n",
+            "cpu,cpuacct/job/cpuacct.usage": "2500000000\n",
             "memory/job/memory.limit_in_bytes": "4000\n",
             "memory/job/memory.usage_in_bytes": "900\n",
             "memory/job/memory.stat": "inactive_file 1\ntotal_inactive_file 300\n",
@@ -63,7 +70,8 @@ def test_groups_of_the_first_version_are_read(tmp_path: Path) -> None:
 
     limits = read_limits(groups, own)
 
-    assert limits.quota_cores == 1.5
+    assert limits.quota is not None
+    assert (limits.quota.cores, limits.quota.used_s()) == (1.5, 2.5)
     assert limits.memory is not None
     assert (limits.memory.limit_bytes, limits.memory.used_bytes()) == (4000, 600)
 
@@ -74,7 +82,7 @@ def test_without_groups_there_is_no_limit(text: str, tmp_path: Path) -> None:
 
     limits = read_limits(tmp_path / "nothing", own)
 
-    assert (limits.quota_cores, limits.memory) == (None, None)
+    assert (limits.quota, limits.memory) == (None, None)
 
 
 def test_cores_that_are_offline_are_skipped(tmp_path: Path) -> None:

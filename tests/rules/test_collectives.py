@@ -123,3 +123,56 @@ def test_bandwidth_counts_the_larger_side_and_the_bus_factor() -> None:
     assert rows(result, "bandwidth") == [
         ("allreduce", 4, 1, 100.0, 1_000_000, pytest.approx(10.0), pytest.approx(15.0))
     ]
+
+
+def test_a_window_that_begins_earlier_is_no_late_rank() -> None:
+    """The second rank's recording begins 500 µs later, which the first one waits at first."""
+    first = rank(0, 0.0, 900.0, 900.0, end=1000.0, steps=[(1, 0.0, 3000.0)])
+    second = rank(1, 500.0, 900.0, 900.0, end=1000.0, steps=[(1, 500.0, 2500.0)])
+    result = run(collectives.RULE, first, second)
+
+    assert "COMM-1" not in {item.id for item in result.findings}
+    assert rows(result, "stragglers")[0][1] == 500.0
+
+
+def test_one_long_wait_is_no_late_rank() -> None:
+    first = rank(0, 0.0, 0.0, 0.0, 0.0)
+    second = rank(1, 99.0, 1.0, 1.0, 1.0)
+
+    assert run(collectives.RULE, first, second).findings == ()
+
+
+def test_waiting_behind_compute_is_no_fault() -> None:
+    first = rank_trace(gpu=[("gemm", 0.0, 200.0), (KERNEL, 10.0, 90.0, {"stream": 20})], rank=0)
+    second = rank_trace(gpu=[("gemm", 0.0, 200.0), (KERNEL, 90.0, 10.0, {"stream": 20})], rank=1)
+
+    assert run(collectives.RULE, first, second).findings == ()
+
+
+@pytest.mark.parametrize(("slow_us", "is_fault"), [(120.0, True), (14.0, False)])
+def test_transfers_slower_than_others_of_their_size_are_a_slow_link(
+    slow_us: float, is_fault: bool
+) -> None:
+    said = {
+        "name": "allreduce", "group": "0", "group_size": 2, "dtype": "Float", "in_elements": 1000
+    }  # fmt: skip
+    lengths = [10.0, 10.0, slow_us, 10.0, slow_us, 10.0, 10.0, 10.0]
+    ranks = [
+        rank_trace(
+            gpu=[
+                (KERNEL, 200.0 * at, length, {"collective": said | {"seq": at}})
+                for at, length in enumerate(lengths)
+            ],
+            rank=number,
+        )
+        for number in range(2)
+    ]
+    found = {item.id: item for item in run(collectives.RULE, *ranks).findings}
+
+    assert ("COMM-3" in found) is is_fault
+    if is_fault:
+        finding = found["COMM-3"]
+        assert finding.cause == "slow_link"
+        assert finding.measured == pytest.approx(100 * 220 / 1410, abs=1e-3)
+        assert finding.text.startswith("2 of 8 transfers of equal size take 12 times")
+        assert finding.where.start_s == pytest.approx(400e-6)

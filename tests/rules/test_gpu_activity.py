@@ -24,7 +24,7 @@ def test_devices_are_told_apart_in_the_window_of_their_rank() -> None:
     assert columns["idle_us"] == (0.0, 90.0)
 
 
-@pytest.mark.parametrize(("exposed_us", "is_fault"), [(9.0, False), (10.0, True)])
+@pytest.mark.parametrize(("exposed_us", "is_fault"), [(3.9, False), (4.0, True)])
 def test_exposed_communication_is_a_fault_from_its_threshold_on(
     exposed_us: float, is_fault: bool
 ) -> None:

@@ -64,19 +64,21 @@ def test_kernels_of_a_graph_share_its_launch(call_us: float, ratio: float) -> No
     assert metrics["tiny_kernels_ratio"] == ratio
 
 
-@pytest.mark.parametrize(("n_long", "is_fault"), [(11, False), (10, True)])
-def test_tiny_kernels_are_a_fault_when_they_are_many_and_the_gpu_waits(
-    n_long: int, is_fault: bool
+@pytest.mark.parametrize(("long_us", "is_fault"), [(1_970.0, True), (1_990.0, False)])
+def test_small_kernels_are_a_fault_from_what_fusing_them_wins_on(
+    long_us: float, is_fault: bool
 ) -> None:
-    tiny: list[Any] = [("t", 40.0 * n, 2.0, {"correlation": n}) for n in range(10)]
-    long: list[Any] = [("l", 1000 + 40.0 * n, 30.0, {"correlation": 50 + n}) for n in range(n_long)]
-    numbers = [row[3]["correlation"] for row in (*tiny, *long)]
-    calls = [
-        ("cudaLaunchKernel", 5.0 * at, 4.0, {"correlation": n}) for at, n in enumerate(numbers)
-    ]
-    result = run(RULE, rank_trace(gpu=[*tiny, *long], calls=calls))
+    """Four kernels of 2 µs, launched every 22 µs, and a long one that nothing waits for."""
+    small: list[Any] = [("t", 22.0 * n + 8, 2.0, {"correlation": n}) for n in range(4)]
+    calls = [("cudaLaunchKernel", 22.0 * n, 4.0, {"correlation": n}) for n in range(5)]
+    long = ("l", 96.0, long_us, {"correlation": 4})
+    found = {
+        item.id: item for item in run(RULE, rank_trace(gpu=[*small, long], calls=calls)).findings
+    }
 
-    assert ("KERN-1" in {item.id for item in result.findings}) is is_fault
+    assert ("KERN-1" in found) is is_fault
+    if is_fault:
+        assert found["KERN-1"].measured == pytest.approx(100 * 62 / (88 + long_us), abs=1e-3)
 
 
 @pytest.mark.parametrize(

@@ -54,7 +54,7 @@ def test_an_under_used_gpu_gets_its_own_text_with_place_time_and_estimate() -> N
     assert "gpu0 on algo-1 is only 40.0 %" in found.title
     assert "In 2 of 2 judged minutes" in found.text
     assert (found.where.node, found.where.device) == ("algo-1", "gpu0")
-    assert (found.where.start_s, found.where.end_s) == (START_S + 60, START_S + 29 * 6)
+    assert (found.where.start_s, found.where.end_s) == (START_S, START_S + 29 * 6)
     assert found.estimate is not None
     assert (found.estimate.share_ratio, found.estimate.speedup_at_most) == (0.65, 2.86)
     assert "batch" in found.advice
@@ -329,13 +329,13 @@ def test_an_imported_gpu_that_is_busy_at_most_times_idled_for_a_time() -> None:
     [
         (
             [95.0] * 20 + [0.0] * 40,
-            "GPU stopped: gpu0 on algo-1 idles for the last 66.7 %",
+            "GPU stopped: gpu0 on algo-1 idles for the last 67.8 %",
             "ended",
             Cause.GPU_STOPPED,
         ),
         (
             [0.0] * 40 + [95.0] * 20,
-            "GPU begins late: gpu0 on algo-1 idles for the first 66.7 %",
+            "GPU begins late: gpu0 on algo-1 idles for the first 67.8 %",
             "Sh",
             Cause.LONG_START,
         ),
@@ -366,3 +366,66 @@ def test_a_host_without_room_is_relieved_before_more_work_is_given() -> None:
 
     assert found is not None
     assert "Relieve the CPU first: its cores are at 95.0 %" in found.advice
+
+
+def of_cause(result: Any, cause: Cause) -> Any:
+    return next((found for found in result.findings if found.cause == cause), None)
+
+
+def test_gpus_that_are_never_used_waste_their_own_time_only() -> None:
+    found = of_cause(
+        run(RULE, node(gpu0=[80.0, 90.0] * 15, gpu1=[0.0] * 30), **SMALL), Cause.GPU_IDLE
+    )
+
+    assert found.estimate.share_ratio == 0.5
+    assert (found.where.start_s, found.where.end_s) == (START_S, START_S + 29 * 6)
+
+
+def test_a_gpu_that_stops_wastes_the_rest_of_its_own_time() -> None:
+    stops = [95.0] * 20 + [0.0] * 40
+    result = run(RULE, node(gpu0=stops, gpu1=[95.0] * 60, gpu2=[95.0] * 60), **SMALL)
+    (found,) = result.findings
+
+    assert found.cause == Cause.GPU_STOPPED
+    # From the 20th to the last of 60 samples: 40 of 59 intervals of one of three GPUs
+    assert found.estimate is not None
+    assert found.estimate.share_ratio == pytest.approx(40 / 59 / 3, abs=1e-6)
+    assert (found.where.start_s, found.where.end_s) == (START_S + 19 * 6, START_S + 59 * 6)
+    assert rows_of(result, "utilization")[0]["work_mean_pct"] == 95.0
+
+
+@pytest.mark.parametrize(("n_idle", "is_told"), [(10, False), (11, True)])
+def test_a_minute_after_the_last_work_of_a_long_job_is_no_stop(n_idle: int, is_told: bool) -> None:
+    values = [95.0] * 100 + [0.0] * n_idle
+
+    result = run(RULE, node(gpu0=values, gpu1=values, steps=(0, 99 * 6)), **SMALL)
+
+    assert (of_cause(result, Cause.GPU_STOPPED) is not None) == is_told
+
+
+@pytest.mark.parametrize(("n_idle", "is_told"), [(5, False), (6, True)])
+def test_half_a_minute_alone_is_a_stop_where_others_go_on(n_idle: int, is_told: bool) -> None:
+    values = [95.0] * 90 + [0.0] * n_idle
+
+    result = run(RULE, node(gpu0=values, gpu1=[95.0] * len(values)), **SMALL)
+
+    assert (of_cause(result, Cause.GPU_STOPPED) is not None) == is_told
+
+
+def test_a_gpu_that_swings_wastes_its_rests() -> None:
+    # Four samples of rest in twelve, the first of them half: what it does between is its usual use.
+    values = ([80.0] * 8 + [40.0] + [0.0] * 3) * 5 + [80.0] * 8
+    found = finding(run(RULE, node(gpu0=values), **SMALL), "GPU-2")
+
+    assert found is not None
+    assert found.estimate is not None
+    assert found.estimate.share_ratio == pytest.approx(5 * 3.5 / len(values), abs=1e-6)
+
+
+def test_a_job_too_short_for_sagemaker_is_judged_nonetheless() -> None:
+    result = run(RULE, node(gpu0=[30.0] * 101))
+
+    assert result.counters == Counters(datapoints=101)
+    assert result.status is Status.TRIGGERED
+    assert finding(result, "GPU-1") is not None
+    assert run(RULE, node(gpu0=[30.0] * 100)).status is Status.SKIPPED

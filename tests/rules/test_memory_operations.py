@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from reportgen.results import Status
+from reportgen.results import Severity
 from reportgen.rules.memory_operations import RULE, direction_of
 from tests.rules.kernels.builders import rank_trace
 from tests.rules.samples import column, run
@@ -28,19 +28,25 @@ def test_directions_are_read_off_names(name: str, direction: str) -> None:
     assert direction_of(name) == direction
 
 
-@pytest.mark.parametrize(("pageable_us", "status"), [(1.9, Status.OK), (2.0, Status.TRIGGERED)])
-def test_pageable_copies_are_a_fault_from_their_threshold_on(
-    pageable_us: float, status: Status
+@pytest.mark.parametrize(
+    ("kernel_us", "severity"), [(970.0, Severity.WARNING), (973.0, Severity.INFO)]
+)
+def test_pageable_copies_are_a_fault_from_what_pinning_wins_on(
+    kernel_us: float, severity: Severity
 ) -> None:
-    copy = ("Memcpy HtoD (Pageable -> Device)", 0.0, pageable_us, {"bytes": 4_000_000})
-    trace = rank_trace(gpu=[copy, ("k", 50.0, 50.0)])
+    """Of a copy of 190 µs 160 stay at 25 GB/s, and 5 µs pass until the kernel begins."""
+    copy = ("Memcpy HtoD (Pageable -> Device)", 5.0, 190.0, {"bytes": 4_000_000, "correlation": 1})
+    trace = rank_trace(
+        gpu=[copy, ("k", 200.0, kernel_us, {"correlation": 2})],
+        calls=[
+            ("cudaMemcpyAsync", 0.0, 195.0, {"correlation": 1}),
+            ("cudaLaunchKernel", 196.0, 2.0, {"correlation": 2}),
+        ],
+    )
     result = run(RULE, trace)
 
-    assert result.status is status
-    assert [item.id for item in result.findings] == ["COPY-1"]
-    assert column(result, "memory_operations", "gb_per_s") == [
-        pytest.approx(4_000_000 / pageable_us / 1000)
-    ]
+    assert {item.id: item.severity for item in result.findings}["COPY-1"] is severity
+    assert column(result, "memory_operations", "gb_per_s") == [pytest.approx(4_000_000 / 190_000)]
 
 
 @pytest.mark.parametrize(("kernel_us", "is_fault"), [(100.0, True), (101.0, False)])

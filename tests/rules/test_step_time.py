@@ -96,3 +96,17 @@ def test_steps_are_told_by_annotations_where_the_profiler_told_none(
     else:
         assert column(result, "steps", "step") == numbers
         assert "They are told by" in result.findings[-1].text
+
+
+def test_a_host_that_runs_ahead_makes_no_step_slow() -> None:
+    """The GPU works 100 µs for each step; the host launches three at once and waits then."""
+    starts = [0.0, 10.0, 20.0, 30.0, 340.0, 440.0]
+    marks = [
+        (number, at, end - at)
+        for number, (at, end) in enumerate(zip(starts, [*starts[1:], 540.0], strict=True))
+    ]
+    calls = [("c", at + 1, 1.0, {"correlation": n}) for n, at in enumerate(starts)]
+    gpu = [("k", 5 + 100.0 * n, 100.0, {"correlation": n}) for n in range(len(starts))]
+
+    found = {item.id for item in run(RULE, rank_trace(gpu=gpu, calls=calls, steps=marks)).findings}
+    assert "STEPT-1" not in found

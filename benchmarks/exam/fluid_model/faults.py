@@ -9,7 +9,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from benchmarks.exam.causes import Cause, Input
+from benchmarks.exam.causes import Input
 from benchmarks.exam.fluid_model.draw import Frame
 from benchmarks.exam.fluid_model.plan import Plan
 from benchmarks.exam.job import UnsuitableError
@@ -25,6 +25,7 @@ from benchmarks.exam.making import (
     start_of,
     unused,
 )
+from reportgen.results.causes import Cause
 from sample_data.spec import node_name
 
 Spoil = Callable[[Plan], Plan]
@@ -79,7 +80,7 @@ def _many_loaders(plan: Plan, rng: np.random.Generator, share: float) -> Sabotag
     cores = _cores_per_worker(plan)
     fit = max(1, round(cores) - 1)
     many = math.ceil(cores * rng.uniform(1.8, 2.6 + 4 * share)) + 1
-    work_s = plan.cycle_s * (cores - 0.9) * float(rng.uniform(0.72, 0.9))
+    work_s = plan.cycle_s * (cores - 0.8) * float(rng.uniform(0.8, 0.95))
     feed = replace(plan.feed, processes=fit, core_s=work_s, disk_s=0.0, net_s=0.0, wobble=0.05)
     pace = replace(plan.pace, launch_s=plan.pace.kernels_s * float(rng.uniform(0.7, 0.97)))
     return Sabotage(

@@ -7,17 +7,18 @@ from dataclasses import replace
 
 import numpy as np
 
-from benchmarks.exam.causes import Cause, Input
+from benchmarks.exam.causes import Input
 from benchmarks.exam.events import timelines_of
 from benchmarks.exam.fluid_model.draw import Frame, draw, fill, joint
 from benchmarks.exam.fluid_model.engine import run
 from benchmarks.exam.fluid_model.faults import SABOTEURS, Sabotage
 from benchmarks.exam.fluid_model.plan import Plan
-from benchmarks.exam.fluid_model.sampler import samples_of, used_ratio
+from benchmarks.exam.fluid_model.sampler import core_ratio, samples_of, used_ratio
 from benchmarks.exam.job import Order
 from benchmarks.exam.log import Hooks
 from benchmarks.exam.making import Draft, Seen
 from benchmarks.exam.recording import Recording
+from reportgen.results.causes import Cause
 
 _GPUS = (1, 2, 4, 8)
 Twist = Callable[[Plan, np.random.Generator], Plan]
@@ -78,6 +79,7 @@ def _seen(plan: Plan) -> Seen:
         steps=course.steps,
         total_s=course.total_s,
         used_ratio=used_ratio(plan, course) if plan.machine.gpus else None,
+        core_ratio=core_ratio(plan, course),
         record=record,
         facts={
             "processes": plan.feed.processes,

@@ -157,3 +157,16 @@ def used_ratio(plan: Plan, course: Course) -> float:
         total = Coverage(columns[:, 0], columns[:, 1], columns[:, 2]).until(edges_s)
         used.append(float(total[1] - total[0]) / float(edges_s[1] - edges_s[0]))
     return float(np.mean(used)) if plan.machine.gpus else 0.0
+
+
+def core_ratio(plan: Plan, course: Course) -> float:
+    """Return the mean load of the first node's cores in the loop."""
+    first_s, last_s = course.steps.loop_s
+    changes = np.array(course.traces.feeding[0] or [(0.0,) * 5])
+    until_s = np.append(changes[1:, 0], course.total_s)
+    lasted_s = np.clip(until_s, first_s, last_s) - np.clip(changes[:, 0], first_s, last_s)
+    used_s = float((changes[:, 1] * lasted_s).sum())
+    for rank in range(plan.machine.workers_per_node):
+        columns = np.array(course.traces.host[rank])
+        used_s += float(((columns[:, 1] - columns[:, 0]) * columns[:, 2]).sum())
+    return used_s / (last_s - first_s) / plan.machine.cores

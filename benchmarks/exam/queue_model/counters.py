@@ -10,6 +10,7 @@ from benchmarks.exam.queue_model.simulate import Run
 from sample_data.curves import TickValues
 
 _JIFFIES_PER_S = 100
+_POINTS = 600
 
 
 def samples_of(params: Params, run: Run) -> tuple[TickValues, ...]:
@@ -66,6 +67,18 @@ def _share_of_gpu(params: Params, node: int, index: int) -> float:
     return params.gpu_shares[index] if params.gpu_shares else 1.0
 
 
+def core_ratio(params: Params, run: Run) -> float:
+    """Return the mean load of the first node's cores in the loop."""
+    machine, loads = params.machine, run.loads
+    at_s = np.linspace(*run.steps.loop_s, _POINTS)
+    mine = (loads.rank < machine.workers_per_node) & (loads.process >= 0)
+    each_s = float(at_s[1] - at_s[0])
+    working = Coverage(loads.received_s[mine], loads.end_s[mine]).mean(at_s[1:], each_s)
+    for rank in range(machine.workers_per_node):
+        working = working + _training_load(params, run, rank, at_s[1:], each_s)
+    return float(np.minimum(working / machine.cores, 1.0).mean())
+
+
 def used_ratio(params: Params, run: Run) -> float:
     """Return the mean share of the loop in which kernels ran on the workers' GPUs."""
     edges_s = np.array(run.steps.loop_s)
@@ -108,7 +121,9 @@ def _cores(
     load = np.minimum(load + overflow[:, None] / cores, 1.0)
     asleep = reading[:, None] / n_loaders * per_core
     for local, rank in enumerate(ranks):
-        load[:, cores - 1 - local % cores] += _training_load(params, run, int(rank), at_s)
+        load[:, cores - 1 - local % cores] += _training_load(
+            params, run, int(rank), at_s, interval_s
+        )
     spill = np.maximum(load - 1.0, 0.0).sum(axis=1) / cores
     load = np.clip(load + spill[:, None], 0.0, 1.0)
     starting = (at_s < run.steps.asked_s[ranks].min()) * 0.8
@@ -143,9 +158,9 @@ def _loader_load(
     return busy, reading
 
 
-def _training_load(params: Params, run: Run, rank: int, at_s: Floats) -> Floats:
+def _training_load(params: Params, run: Run, rank: int, at_s: Floats, interval_s: float) -> Floats:
     """Return (ticks,) how much of a core a training process uses."""
-    steps, interval_s = run.steps, params.machine.interval_ms / 1000
+    steps = run.steps
     rng = np.random.default_rng([params.seed, 21])
     spin = rng.uniform(0.5, 0.98) if params.machine.gpus else 1.0
     spans = [

@@ -9,13 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.exam.causes import Cause, Input
+from benchmarks.exam.causes import Input
 from benchmarks.exam.job import UnsuitableError
 from benchmarks.exam.making import GPU_TIME, GPU_TIME_OF_JOB, JOB, LOOP, NOTHING
 from benchmarks.exam.noise import Noise
 from benchmarks.exam.queue_model.machines import Wishes, with_cores
 from benchmarks.exam.queue_model.params import Params
 from benchmarks.exam.truth import EVERYWHERE
+from reportgen.results.causes import Cause
 from sample_data.spec import node_name
 
 Changes = dict[str, Any]
@@ -94,11 +95,11 @@ def _too_many_loaders(params: Params, rng: np.random.Generator, gain: float) -> 
     if cores < 2:
         raise UnsuitableError
     n_good = max(1, math.floor(cores) - 1)
-    over = float(rng.uniform(2.0, 3.0) + 4 * min(gain, 1.0))
+    over = float(rng.uniform(2.0, 3.0) + 3 * min(gain, 1.0))
     n_bad = max(n_good + 2, math.ceil(cores * over))
     if n_bad > 64:
         raise UnsuitableError
-    load_s = _cycle(params) * n_good * float(rng.uniform(0.84, 0.96))
+    load_s = _cycle(params) * n_good * float(rng.uniform(0.88, 0.97))
     base = replace(
         params,
         num_workers=n_good,

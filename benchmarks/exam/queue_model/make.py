@@ -7,7 +7,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from benchmarks.exam.causes import Cause
 from benchmarks.exam.events import timelines_of
 from benchmarks.exam.job import Order, UnsuitableError
 from benchmarks.exam.log import Hooks
@@ -20,13 +19,14 @@ from benchmarks.exam.making import (
     start_of,
     unused,
 )
-from benchmarks.exam.queue_model.counters import samples_of, used_ratio
+from benchmarks.exam.queue_model.counters import core_ratio, samples_of, used_ratio
 from benchmarks.exam.queue_model.faults import FAULTS, Change
 from benchmarks.exam.queue_model.healthy import HEALTHY
 from benchmarks.exam.queue_model.machines import Wishes, cycle_s, draw_healthy, filled
 from benchmarks.exam.queue_model.params import Params
 from benchmarks.exam.queue_model.simulate import Run, simulate
 from benchmarks.exam.recording import Recording
+from reportgen.results.causes import Cause
 
 
 def draft(order: Order, rng: np.random.Generator, seed: int) -> Draft:
@@ -106,6 +106,7 @@ def _seen(params: Params, run: Run) -> Seen:
         steps=run.steps,
         total_s=run.total_s,
         used_ratio=used_ratio(params, run) if params.machine.gpus else None,
+        core_ratio=core_ratio(params, run),
         record=record,
         facts={
             "num_workers": params.num_workers,

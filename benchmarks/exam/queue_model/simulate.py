@@ -15,9 +15,12 @@ Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 
-_SWITCHING_RATIO = 0.08
+_SWITCHING_RATIO = 0.12
 """What each further runnable process per core costs in switching."""
-_MOST_SWITCHING = 0.6
+_MOST_SWITCHING = 0.8
+_PRESSURE_RATIO = 0.1
+"""What each further loader process per core costs all others even while it sleeps half of the time:
+they share caches and the memory's bandwidth."""
 _QUEUE_S = 0.0004
 _START_LOADER_S = 0.03
 """Starting one loader process."""
@@ -105,6 +108,8 @@ class _Node:
         self._disk_s, self._net_s = np.zeros(machine.nodes), np.zeros(machine.nodes)
         needs_s = params.load_cpu_s + params.load_read_s + params.load_receive_s
         self._cpu_ratio = params.load_cpu_s / needs_s if needs_s else 0.0
+        n_loaders = machine.workers_per_node * params.num_workers
+        self._pressure = 1.0 + _PRESSURE_RATIO * max(n_loaders / machine.cores - 1.0, 0.0)
         self.rows: list[tuple[Floats, ...]] = []
         self.tags: list[tuple[int, int]] = []
 
@@ -121,7 +126,7 @@ class _Node:
         load = (active + self._shape[1]) / self._p.machine.cores
         over = np.maximum(load, 1.0)
         switching = np.minimum(_SWITCHING_RATIO * (over - 1.0), _MOST_SWITCHING)
-        return np.repeat(over * (1.0 + switching), self._shape[1])
+        return np.repeat(over * (1.0 + switching) * self._pressure, self._shape[1])
 
     def load(self, at_s: Floats, row: int, *, process: int, epoch: int) -> Floats:
         """Make the batch of a row for all workers; return when it is there."""

@@ -22,6 +22,8 @@ from reportgen.rules.registry import all_rules
 from reportgen.rules.runner import judge_all
 from reportgen.rules.settings import resolve_params
 
+TIE = 0.03
+"""Of two faults whose shares differ by less, either may stand first."""
 HELD_BACK = 3
 """Every so manieth trace is held back: rules are not made by looking at it."""
 
@@ -87,8 +89,9 @@ def rows_of(
         return [row]
     asked = sorted(filter(is_asked, truths_of(job)), key=lambda truth: -truth.share)
     rows = []
-    for place, truth in enumerate(asked):
+    for truth in asked:
         fault = truth.fault
+        place = sum(other.share > truth.share - TIE for other in asked) - 1
         told = replace(
             row,
             kind=fault.kind.value,

@@ -100,14 +100,16 @@ def _bound(finding: Finding, share: float) -> float | None:
 
 
 def _meets(finding: Finding, reach_us: tuple[float, float]) -> bool:
-    """Return whether a finding's time is the fault's: half of the shorter one is in the other."""
+    """Return whether a finding's time is the fault's: half of it lies in it, and it is no longer.
+
+    It may be shorter: the GPU stands still only when the lead of the host is used up.
+    """
     start_s, end_s = finding.where.start_s, finding.where.end_s
     if start_s is None or end_s is None:
         return False
     low_s, high_s = (at_unix_s(each) for each in reach_us)
     both_s = min(end_s, high_s) - max(start_s, low_s)
-    shorter_s, longer_s = sorted((end_s - start_s, high_s - low_s))
-    return both_s >= 0.5 * shorter_s and longer_s <= max(4 * shorter_s, 1e-3 + shorter_s)
+    return both_s >= 0.5 * (end_s - start_s) and end_s - start_s <= 2 * (high_s - low_s) + 1e-3
 
 
 def is_asked(truth: Truth) -> bool:

@@ -9,16 +9,24 @@ from dataclasses import replace
 import numpy as np
 
 from reportgen import results
-from reportgen.facts.kernel_names import short_name
+from reportgen.facts import exchanges
+from reportgen.facts.exchanges import Meeting
 from reportgen.profile.trace_tables import NONE
 from reportgen.results import ColumnType, DashboardPanel, Exhibit, Finding, Place, Role
 from reportgen.rules import kit
 from reportgen.rules.base import About, Need, Outcome, Rule
-from reportgen.rules.collectives import measure
-from reportgen.rules.collectives.measure import Collective, Match, Params, RankCollectives
+from reportgen.rules.collectives.measure import (
+    Collective,
+    Match,
+    Params,
+    RankCollectives,
+    collectives_of,
+    match_of,
+    measure,
+)
 from reportgen.rules.kit import col, derived
 from reportgen.text import write
-from reportgen.units import NS_PER_US, pct_of, ratio_of
+from reportgen.units import NS_PER_S, NS_PER_US, pct_of, ratio_of
 
 ABOUT = About(
     checks="What of communication is transfer and what is waiting, and which rank comes last.",
@@ -38,19 +46,37 @@ ABOUT = About(
 WAITING = kit.Message(
     id="COMM-1",
     cause=results.Cause.SLOW_RANK,
-    title="{measured:pct} of communication is waiting; rank {late.rank} arrives last most often",
+    title="The ranks wait for rank {late.rank}: {measured:pct} of the time",
     text=(
-        "In {n:count collective} the ranks spend {every:ns}, of which {waiting:ns} is waiting for "
-        "the last rank, {of_window:pct} of the windows of all ranks; the transfers alone take "
-        "{transfer:ns} on each. Rank {late.rank} arrives last in {late.last_arrivals} of {n} and "
-        "waits {late.wait_ns:ns}; rank {most.rank} waits {most.wait_ns:ns}, {bound:pct} of its "
-        "window, which is the bound."
+        "In {n:count collective} the others wait {late.excess_ns:ns} longer than rank {late.rank} "
+        "(median), {measured:pct} of {window:ns}, with nothing computed beside it; that is the "
+        "bound. They wait for it in {late.n_last} of the {n}. Of the {every:ns} that all ranks "
+        "spend in communication, {waiting:ns} is waiting; the transfers alone take {transfer:ns} "
+        "on each.{apart}"
     ),
     advice=(
         "Look at what rank {late.rank} does before the collectives: its share of data and work, "
         "its host, its GPU clocks. A faster network will not help."
     ),
     exhibit="waiting_by_rank",
+)
+APART = (
+    " The recorded windows begin up to {apart:ns} apart; waiting that comes of this is left out."
+)
+SLOW_LINK = kit.Message(
+    id="COMM-3",
+    cause=results.Cause.SLOW_LINK,
+    title="Slow transfers take {measured:pct} of the time: {times} times as long as others",
+    text=(
+        "{n_slow:n} of {n_alike:count transfer} of equal size take {times} times as long as a fast "
+        "one (median), {excess:ns} longer in all. On {node} this costs {lost:ns}, {measured:pct} "
+        "of {window:ns}, with nothing computed beside it. The first is {name} of {bytes:bytes}."
+    ),
+    advice=(
+        "Look at the network in these moments: other jobs on the same links, a link or adapter "
+        "that fell back to a lower speed. NCCL_DEBUG=INFO tells which paths are used."
+    ),
+    exhibit="collectives",
 )
 ONE_RANK = kit.Message(
     id="COMM-2",
@@ -61,7 +87,7 @@ ONE_RANK = kit.Message(
     exhibit="stragglers",
 )
 NONE_SHARED = replace(
-    ONE_RANK, text="The ranks share no collective ({name} and others differ in group or number)."
+    ONE_RANK, text="The ranks share no collective: their groups or numbers differ."
 )
 ENDS_APART = replace(
     ONE_RANK,
@@ -83,6 +109,13 @@ COLLECTIVES_CAPTION = (
     "transfer_us is the shortest duration among the ranks; seq is the number in the process group, "
     "or the place among those of equal name where it was not recorded."
 )
+
+
+OFTEN_RATIO = 0.5
+"""A rank is late, and not only stopped once, if so much of the waiting is left without the
+collective in which the others wait longest ..."""
+LEAST_OFTEN = 4
+"""... of at least so many."""
 
 
 @kit.row
@@ -127,16 +160,16 @@ def _bus_factor(item: Bandwidth) -> float | None:
 
 
 def judge(every: Sequence[RankCollectives], params: Params) -> Outcome:
-    """Match the collectives of the ranks; report waiting for late ranks."""
+    """Match the collectives of the ranks; report late ranks and slow transfers."""
     missing = kit.reason_without_gpu(sum(rank.n_ops for rank in every))
-    ranks = [rank for rank in every if rank.collectives]
+    ranks = [rank for rank in every if rank.exchanges]
     if not ranks:
         return Outcome(missing=missing or "No kernel communicates with other GPUs.")
-    matches = measure.match_ranks(ranks)
-    shared = measure.comparable(matches)
-    waits = [item for match in shared for item in match.members]
+    meetings = exchanges.meetings_of([rank.exchanges for rank in ranks])
+    shared = exchanges.comparable(meetings)
+    waits = [item for meeting in shared for item in collectives_of(meeting)]
     waits_ns = kit.sum_by_key({item.rank: item.wait_ns} for item in waits)
-    last = Counter(match.last_rank for match in shared)
+    last = Counter(meeting.last_rank for meeting in shared)
     stragglers = [
         Straggler(rank=rank, wait_ns=wait_ns, last_arrivals=last[rank])
         for rank, wait_ns in sorted(waits_ns.items())
@@ -148,73 +181,112 @@ def judge(every: Sequence[RankCollectives], params: Params) -> Outcome:
         "communication_ratio": ratio_of(communication_ns, sum(rank.window_ns for rank in ranks)),
     }
     if shared:
-        finding = _waiting(ranks, shared, stragglers, params)
+        findings = [_waiting(ranks, shared, waits, params), _slow(ranks, shared, params)]
         metrics |= {
             "waiting_us": waiting_ns / NS_PER_US,
-            "transfer_us": sum(match.transfer_ns for match in shared) / NS_PER_US,
+            "transfer_us": sum(meeting.transfer_ns for meeting in shared) / NS_PER_US,
             "waiting_ratio": ratio_of(waiting_ns, every_ns),
         }
     else:
-        finding = _not_comparable(ranks, matches)
+        findings = [_not_comparable(ranks, meetings)]
     return Outcome(
         missing=missing,
-        findings=[finding],
-        exhibits=_exhibits(ranks, shared, stragglers),
+        findings=findings,
+        exhibits=_exhibits(ranks, shared, waits, stragglers),
         metrics=metrics,
     )
 
 
 def _waiting(
     ranks: Sequence[RankCollectives],
-    matches: Sequence[Match],
-    stragglers: Sequence[Straggler],
+    meetings: Sequence[Meeting],
+    waits: Sequence[Collective],
     params: Params,
 ) -> Finding | None:
-    waiting_ns = sum(item.wait_ns for item in stragglers)
-    every_ns = sum(item.duration_ns for match in matches for item in match.members)
-    windows_ns = {rank.rank: rank.window_ns for rank in ranks}
-    share_pct = pct_of(waiting_ns, every_ns)
-    of_window_pct = pct_of(waiting_ns, sum(windows_ns.values()))
-    is_much = share_pct >= params.threshold_waiting_pct
-    if not is_much or of_window_pct < params.threshold_window_pct or waiting_ns <= 0:
+    """Return that one rank is late time and again; what happens once is no late rank."""
+    begins_ns = {rank.rank: rank.begin_ns for rank in ranks}
+    waiting = exchanges.waiting_in(meetings, begins_ns)
+    late, window_ns = exchanges.late_rank(waiting), _window_ns(ranks)
+    if late is None or late.excess_ns <= 0 or not window_ns:
         return None
-    late = max(stragglers, key=lambda item: (item.last_arrivals, -item.wait_ns, -item.rank))
-    most = max(stragglers, key=lambda item: pct_of(item.wait_ns, windows_ns[item.rank]))
-    bound = min(pct_of(most.wait_ns, windows_ns[most.rank]) / 100, 0.99)
+    share_pct = pct_of(late.excess_ns, window_ns)
+    is_often = late.without_worst_ns >= OFTEN_RATIO * late.excess_ns
+    if share_pct < params.threshold_window_pct or (len(meetings) >= LEAST_OFTEN and not is_often):
+        return None
+    apart_ns = int(waiting.apart_ns.max())
     return WAITING.finding(
         measured=share_pct,
-        threshold=params.threshold_waiting_pct,
-        severity=kit.fault_severity(bound),
-        share=bound,
+        threshold=params.threshold_window_pct,
+        severity=kit.fault_severity(share_pct / 100),
+        share=share_pct / 100,
         where=results.Where(node={rank.rank: rank.node for rank in ranks}[late.rank]),
-        n=len(matches),
-        every=every_ns,
-        waiting=waiting_ns,
-        of_window=of_window_pct,
-        transfer=sum(match.transfer_ns for match in matches),
+        n=len(meetings),
         late=late,
-        most=most,
-        bound=100 * bound,
+        window=window_ns,
+        every=sum(item.duration_ns for item in waits),
+        waiting=sum(item.wait_ns for item in waits),
+        transfer=sum(meeting.transfer_ns for meeting in meetings),
+        apart=write(APART, apart=apart_ns) if apart_ns else "",
     )
 
 
-def _not_comparable(ranks: Sequence[RankCollectives], matches: Sequence[Match]) -> Finding:
+def _slow(
+    ranks: Sequence[RankCollectives], meetings: Sequence[Meeting], params: Params
+) -> Finding | None:
+    """Return that transfers were much slower than others of their size."""
+    slow, window_ns = exchanges.slow_transfers(meetings), _window_ns(ranks)
+    if slow is None or not window_ns:
+        return None
+    rank, lost_ns = max(slow.lost_ns.items(), key=lambda item: (item[1], -item[0]))
+    share_pct = pct_of(lost_ns, window_ns)
+    if share_pct < params.threshold_slow_pct or lost_ns <= 0:
+        return None
+    first = slow.meetings[0].members[0]
+    node = {item.rank: item.node for item in ranks}[rank]
+    return SLOW_LINK.finding(
+        measured=share_pct,
+        threshold=params.threshold_slow_pct,
+        severity=kit.fault_severity(share_pct / 100),
+        share=share_pct / 100,
+        where=results.Where(
+            start_s=slow.meetings[0].start_ns / NS_PER_S,
+            end_s=max(item.end_ns for item in slow.meetings[-1].members) / NS_PER_S,
+        ),
+        n_slow=len(slow.meetings),
+        n_alike=slow.n_alike,
+        times=f"{slow.times:.2g}",
+        excess=slow.excess_ns,
+        lost=lost_ns,
+        window=window_ns,
+        node=node,
+        name=first.name,
+        bytes=first.bytes,
+    )
+
+
+def _window_ns(ranks: Sequence[RankCollectives]) -> int:
+    """Return the mean window of the ranks."""
+    return round(sum(rank.window_ns for rank in ranks) / len(ranks))
+
+
+def _not_comparable(ranks: Sequence[RankCollectives], meetings: Sequence[Meeting]) -> Finding:
     if len(ranks) < 2:
         return ONE_RANK.finding(measured=None)
-    if not matches:
-        name = min(item.name for rank in ranks for item in rank.collectives)
-        return NONE_SHARED.finding(measured=None, name=short_name(name))
-    spread_ns = max(match.end_spread_ns for match in matches)
-    return ENDS_APART.finding(measured=None, spread=spread_ns, limit=measure.AGREE_WITHIN_NS)
+    if not meetings:
+        return NONE_SHARED.finding(measured=None)
+    spread_ns = max(meeting.end_spread_ns for meeting in meetings)
+    return ENDS_APART.finding(measured=None, spread=spread_ns, limit=exchanges.AGREE_WITHIN_NS)
 
 
 def _exhibits(
-    ranks: Sequence[RankCollectives], matches: Sequence[Match], stragglers: Sequence[Straggler]
+    ranks: Sequence[RankCollectives],
+    meetings: Sequence[Meeting],
+    waits: Sequence[Collective],
+    stragglers: Sequence[Straggler],
 ) -> Iterator[Exhibit]:
     """Yield transfer and waiting where ranks compare, and the bandwidth where sizes are known."""
-    waits = [item for match in matches for item in match.members]
-    if matches:
-        yield _split(matches, sum(item.duration_ns for item in waits))
+    if meetings:
+        yield _split(meetings, sum(item.duration_ns for item in waits))
         yield _arrivals(stragglers)
     title = "Waiting and last arrivals by rank"
     caption = "A rank waits from its own start to the start of the last rank."
@@ -223,19 +295,20 @@ def _exhibits(
         title, caption = "Bandwidth of collectives", BANDWIDTH_CAPTION
         yield kit.table("bandwidth", rows, Bandwidth, title=title, caption=caption)
     title, caption = "Collectives of several ranks", COLLECTIVES_CAPTION
+    matches = [match_of(meeting) for meeting in meetings]
     yield kit.table("collectives", matches, Match, title=title, caption=caption)
     title = "Waiting by collective and rank"
     caption = "wait_us is from the rank's start to the start of the last rank."
     yield kit.table("waits", waits, Collective, title=title, caption=caption)
 
 
-def _split(matches: Sequence[Match], every_ns: int) -> Exhibit:
-    transfer_ns = sum(match.transfer_ns * len(match.members) for match in matches)
+def _split(meetings: Sequence[Meeting], every_ns: int) -> Exhibit:
+    transfer_ns = sum(meeting.transfer_ns * len(meeting.members) for meeting in meetings)
     return kit.ranking(
         "transfer_and_waiting",
         [("transfer", transfer_ns), ("waiting for other ranks", every_ns - transfer_ns)],
         title="Transfer and waiting in communication",
-        caption=write(SPLIT_CAPTION, n=len(matches), every=every_ns),
+        caption=write(SPLIT_CAPTION, n=len(meetings), every=every_ns),
         roles=[Role.NETWORK, Role.IO],
     )
 
@@ -263,7 +336,7 @@ def _bandwidths(ranks: Sequence[RankCollectives]) -> list[Bandwidth]:
     totals = kit.sum_by_key(
         {(item.name, item.group_size): np.array([1, item.duration_ns, item.bytes])}
         for rank in ranks
-        for item in rank.collectives
+        for item in rank.exchanges
         if item.bytes != NONE
     )
     rows = [
@@ -285,7 +358,7 @@ RULE = Rule(
     about=ABOUT,
     needs=(Need.KERNELS,),
     params=Params,
-    measure=measure.measure,
+    measure=measure,
     judge=judge,
     folded=("waits",),
     places={

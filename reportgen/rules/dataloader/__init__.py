@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from reportgen import results
+from reportgen.facts.input_load import FLAT_RATIO, STEADY_RATIO, InputLoad
 from reportgen.facts.loader import LEAST_SECONDS, minutes_out_of_range
 from reportgen.facts.usage import USED_UP_RATIO
 from reportgen.profiler_config import ProfilingKind
-from reportgen.results import Details, Finding, JsonValue, Reason, ReasonCode, Severity
+from reportgen.results import Cause, Details, Finding, JsonValue, Reason, ReasonCode, Severity
 from reportgen.rules import kit
 from reportgen.rules.base import About, Need, Outcome, Rule
 from reportgen.rules.dataloader import tables, texts
@@ -21,9 +23,11 @@ from reportgen.text import write
 from reportgen.units import NS_PER_S
 
 AWS_BINS = 100
-DOMINANT_RATIO = 0.25
-"""Waiting for a quarter of the loop is a fault however many loaders there are: without it the
-training would be a third faster."""
+CROWDED_RATIO = 1.25
+"""With a quarter more loader processes than cores, they must take turns on used-up cores."""
+IDLE_RATIO, HARDLY_RATIO = 0.5, 0.25
+"""Loaders that compute less than half of their time wait for something else; below a quarter they
+hardly do anything but wait."""
 
 ABOUT = About(
     checks="Whether the number of loader processes fits the cores, and whether training waits.",
@@ -89,7 +93,7 @@ def _details(job: NodeLoaders) -> Details:
         "pin_memory": job.setup.pin_memory if job.setup else None,
         "num_workers": job.setup.num_workers if job.setup else None,
         "cores": len(job.cores),
-        "dataloaders": job.n_loaders,
+        "dataloaders": job.n_counted,
         **({"prefetch": job.has_prefetch} if job.is_tensorflow else {}),
         "dataloading_time": times,
     }
@@ -115,54 +119,130 @@ def _metrics(job: NodeLoaders) -> dict[str, float | int | None]:
 def _about_number(job: NodeLoaders, params: Params) -> Iterator[Finding]:
     """Yield what there is to say of the number of loaders, or of their speed."""
     fewest, most = params.limits(len(job.cores))
-    share: dict[str, Any] = {"measured": 100 * job.ratio, "threshold": params.wait_pct}
-    fault: dict[str, Any] = {"severity": kit.fault_severity(job.ratio), "share": job.ratio}
-    seen_in: dict[str, Any] = {"exhibit": "loop_share" if job.worst else "loaders"}
-    matters = _matters(job, params)
-    if not job.has_processes:
-        message = texts.THREADS_TOO_SLOW if matters else texts.THREADS_KEEP_UP
-        yield _tell(message, job, params, **share, **(fault if matters else seen_in))
+    few = {"threshold": round(fewest, 3), "limit_pct": params.min_threshold}
+    many = {"threshold": round(most, 3), "limit_pct": params.max_threshold}
+    share = {"measured": 100 * job.ratio, "threshold": params.wait_pct}
+    seen_in = "loop_share" if job.worst else "loaders"
+    crowded = _is_crowded(job) and 100 * job.crowded_ratio >= params.wait_pct
+    if crowded and not (_matters(job, params) and _cause_of(job) is not Cause.TOO_MANY_LOADERS):
+        lost = max(job.ratio, job.crowded_ratio)
+        weight = {"severity": kit.fault_severity(lost), "share": lost}
+        yield _tell(texts.TOO_MANY, job, params, **many, **weight)
+    elif _matters(job, params):
+        cause = _cause_of(job)
+        message, limits = texts.INPUT_BOUND, share
+        if not job.has_processes:
+            message = texts.THREADS_TOO_SLOW
+        elif cause is Cause.TOO_MANY_LOADERS:
+            message, limits = texts.TOO_MANY, many
+        elif job.n_loaders < fewest:
+            message, limits = texts.TOO_FEW, few
+        yield _waits(message, job, params, cause, **limits)
+    elif not job.has_processes:
+        yield _tell(texts.THREADS_KEEP_UP, job, params, **share, exhibit=seen_in)
     elif job.n_loaders < fewest:
-        few = {"threshold": round(fewest, 3), "limit_pct": params.min_threshold}
-        message = texts.TOO_FEW if matters else texts.ENOUGH
-        weight = fault | _more_loaders(job, params) if matters else seen_in
-        yield _tell(message, job, params, **few, **weight)
-    else:
-        if job.n_loaders > most:
-            is_felt = matters or job.worst is None or _are_used_up(job.loop_hot_ratio)
-            message = texts.TOO_MANY if is_felt else texts.MANY_WITH_ROOM
-            many = {"threshold": round(most, 3), "limit_pct": params.max_threshold}
-            yield _tell(message, job, params, **many)
-        if job.ratio >= DOMINANT_RATIO:
-            advice = texts.CACHE if job.is_early else None
-            share["threshold"] = 100 * DOMINANT_RATIO
-            yield _tell(texts.INPUT_BOUND, job, params, **share, **fault, advice=advice)
+        yield _tell(texts.ENOUGH, job, params, **few, exhibit=seen_in)
+    elif job.n_loaders > most:
+        is_felt = job.worst is None or _are_used_up(job.loop_hot_ratio)
+        yield _tell(texts.TOO_MANY if is_felt else texts.MANY_WITH_ROOM, job, params, **many)
 
 
-def _more_loaders(job: NodeLoaders, params: Params) -> dict[str, Any]:
-    """Return what a finding of too few loaders advises."""
-    is_full = _are_used_up(job.hot_ratio)
-    advice = texts.CHEAPER_BATCHES if is_full else None
+def _cause_of(job: NodeLoaders) -> Cause:
+    """Return why the loop waits, by what its nodes did meanwhile.
+
+    The disk and the network come first, because loaders that wait for them leave cores free; then
+    cores that are used up; more loaders help only where cores are free for them.
+    """
+    if not job.load:
+        return Cause.TOO_FEW_LOADERS if job.has_processes else Cause.SLOW_INPUT
+    load, n_loaders = _usual(job), job.n_loaders if job.has_processes else 0
+    computing_ratio = _computing_ratio(job, load)
+    is_idle = computing_ratio < IDLE_RATIO
+    has_room = n_loaders + job.n_processes <= load.n_cores
+    if load.waits_for_disk:
+        return Cause.IO_WAIT
+    is_waiting = job.has_processes and computing_ratio < HARDLY_RATIO
+    if is_idle and load.flat_ratio >= (STEADY_RATIO if is_waiting else FLAT_RATIO):
+        return Cause.NETWORK_INPUT
+    if _is_crowded(job) and not is_idle:
+        return Cause.TOO_MANY_LOADERS
+    if load.is_full or not (has_room or is_idle):
+        return Cause.CPU_PREPROCESSING
+    return Cause.TOO_FEW_LOADERS if job.has_processes and has_room else Cause.SLOW_INPUT
+
+
+def _computing_ratio(job: NodeLoaders, load: InputLoad) -> float:
+    """Return which part of their time those who load compute, at most.
+
+    Without loader processes the training processes load, while they wait for it. Else these are
+    subtracted with all the time in which they do not wait; how many threads load is unknown in
+    TensorFlow, which uses all cores.
+    """
+    if job.has_processes and not job.n_loaders:
+        return load.busy_cores / max(job.n_processes, 1)
+    training = job.n_processes * (1 - job.ratio)
+    n_readers = job.n_loaders if job.has_processes else load.n_cores
+    return (load.busy_cores - training) / max(min(n_readers, load.n_cores), 1)
+
+
+def _is_crowded(job: NodeLoaders) -> bool:
+    """Return whether there are so many loader processes that they must take turns on the cores."""
+    return job.has_processes and job.n_loaders > CROWDED_RATIO * len(job.cores)
+
+
+def _usual(job: NodeLoaders) -> InputLoad:
+    """Return what the node did whose cores were busiest in the median of the nodes."""
+    return sorted(job.load, key=lambda load: load.busy_cores)[len(job.load) // 2]
+
+
+def _waits(
+    message: kit.Message, job: NodeLoaders, params: Params, cause: Cause, **limits: Any
+) -> Finding:
+    """Return a finding that the loop waits, with its cause."""
+    why, values = texts.WHY[cause], dict[str, Any]()
+    if job.load:
+        load = _usual(job)
+        values = {"load": load, "hot_pct": 100 * load.hot_ratio, "flat_pct": 100 * load.flat_ratio}
     each = math.ceil(params.min_threshold / 100 * len(job.cores) / max(job.n_processes, 1))
-    return {
-        "advice": texts.CACHE if job.is_early else advice,
-        "wanted": max(each, (job.num_workers or 0) + 1),
-        "used_up": texts.USED_UP if is_full else "",
-    }
+    values["wanted"] = max(each, (job.num_workers or 0) + 1)
+    advice = why.advice
+    if not job.has_processes and cause is Cause.SLOW_INPUT:
+        advice = message.advice
+    return _tell(
+        replace(message, cause=cause, advice=texts.CACHE if job.is_early else advice),
+        job,
+        params,
+        severity=kit.fault_severity(job.ratio),
+        share=job.ratio,
+        why=write(why.text, **values) if job.load else "",
+        **values,
+        **limits,
+    )
 
 
 def _about_setup(job: NodeLoaders, params: Params) -> Iterator[Finding]:
     """Yield what there is to say of how batches are handed over."""
     severity = Severity.WARNING if _matters(job, params) else Severity.INFO
     if job.setup and job.setup.pin_memory is False and job.has_gpu:
-        yield _tell(texts.NOT_PINNED, job, params, measured=None, severity=severity)
+        share = job.hand_over_ratio
+        is_felt = 100 * share >= params.wait_pct
+        yield _tell(
+            texts.NOT_PINNED,
+            job,
+            params,
+            measured=100 * share,
+            threshold=params.wait_pct,
+            severity=kit.fault_severity(share) if is_felt else Severity.INFO,
+            share=share if is_felt else None,
+            hand_over_pct=100 * share,
+        )
     if job.is_pipeline_known and not job.has_prefetch:
         yield _tell(texts.NO_PREFETCH, job, params, measured=None, severity=severity)
 
 
 def _matters(job: NodeLoaders, params: Params) -> bool:
     """Return whether the loop that waited most waited for a notable share."""
-    return job.worst is not None and 100 * job.ratio >= params.wait_pct
+    return job.worst is not None and job.is_habit and 100 * job.ratio >= params.wait_pct
 
 
 def _are_used_up(hot_ratios: Sequence[float]) -> bool:
@@ -185,6 +265,7 @@ def _tell(message: kit.Message, job: NodeLoaders, params: Params, **values: Any)
         "waited": "",
         "and_waited": "",
         "early": "",
+        "why": "",
         **_loaders(job.n_loaders),
     }
     if worst:
@@ -199,7 +280,8 @@ def _tell(message: kit.Message, job: NodeLoaders, params: Params, **values: Any)
 
 def _loaders(n_loaders: int) -> dict[str, Any]:
     """Return how many loader processes there are, within a sentence and at its begin."""
-    said = "one loader process" if n_loaders == 1 else f"{n_loaders} loader processes"
+    said = {0: "no loader process", 1: "one loader process"}.get(n_loaders)
+    said = said or f"{n_loaders} loader processes"
     return {"loaders": said, "Loaders": said.capitalize()}
 
 

@@ -9,12 +9,21 @@ import numpy as np
 
 from reportgen.facts import loader as loading
 from reportgen.facts.breakdown import function_sums
+from reportgen.facts.input_load import LEAST_TICKS, InputLoad, crowded_loss_ns, input_load_of
 from reportgen.facts.intervals import Instants, overlaps_any
 from reportgen.facts.loader import Integers, Mask, Waiting, loader_rows, waits_of
 from reportgen.facts.samples import means, totals_over, training_loop_ns, unrecorded_ns
 from reportgen.facts.trend import from_median
 from reportgen.facts.usage import CPU_HOT_PCT, IO_HOT_PCT, hot_cores
-from reportgen.merging import concat, joint_codes, max_by_key, merged, rows_by_code, sum_by_key
+from reportgen.merging import (
+    concat,
+    greatest,
+    joint_codes,
+    max_by_key,
+    merged,
+    rows_by_code,
+    sum_by_key,
+)
 from reportgen.profile import NodeProfile, SeriesKind, SpanTable, SystemTable
 from reportgen.profile.system import Floats
 from reportgen.rules.base import param
@@ -22,9 +31,11 @@ from reportgen.rules.dataloader import tables
 from reportgen.rules.dataloader.tables import DEVICES, BatchContents, Loader, WorkerBatches
 from reportgen.rules.kit import AWS_DEFAULTS, percentage, row
 
-LEAST_TICKS = 10
-"""The median of fewer samples says little about a stretch of time."""
 UNKNOWN = -1
+LONGEST_RATIO, LEAST_LONGEST, HABIT_RATIO = 0.02, 3, 0.5
+"""Waits for first batches that make up more than half of all waiting are a start: other loaders
+would not shorten them. Where nothing tells when an epoch begins, the waits of one step in fifty, or
+of three, stand for them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,10 +57,10 @@ class Params:
         minimum=0,
     )
     wait_pct: float = percentage(
-        10,
+        4,
         "waiting for data matters from this share on",
         unit="% of the loop",
-        source="a loop that waits less can hardly become faster by other loaders",
+        source="well above the 1 to 2 % that loops with plenty of loaders wait, by jitter alone",
         is_printed=False,
     )
 
@@ -68,8 +79,13 @@ class NodeLoaders:
         has_processes: whether batches are loaded by processes; TensorFlow loads in threads.
         n_processes: training processes of a node that load data.
         waiting: per training process, how its loop waited.
-        hot_ratio, loop_hot_ratio: of each node, the share of hot cores while it waited, and in the
-            whole loop, where known.
+        load: what each node did while its loop waited, where known.
+        loop_hot_ratio: of each node, the share of hot cores in the whole loop, where known.
+        step_wait_ns: of each step, the longest wait of all workers.
+        opens_epoch: of each step, 1 where it got the first batch of an epoch.
+        told_loaders: of each node, the loader processes that its workers were told to start.
+        crowded_ns: how much longer the steps take together while the cores are used up.
+        hand_over_ns: of each worker, the time from getting a batch to the step that uses it.
     """
 
     n_spans: int = merged(sum)
@@ -84,16 +100,26 @@ class NodeLoaders:
     seconds: Mapping[int, int] = merged(max_by_key)
     wait_ns: Instants = merged(lambda parts: np.sort(np.concatenate(parts)))
     waiting: tuple[Waiting, ...] = merged(concat)
-    hot_ratio: tuple[float, ...] = merged(concat)
+    load: tuple[InputLoad, ...] = merged(concat)
     loop_hot_ratio: tuple[float, ...] = merged(concat)
+    step_wait_ns: Instants = merged(loading.greater_of)
+    opens_epoch: Instants = merged(loading.greater_of)
+    told_loaders: int | None = merged(greatest)
+    crowded_ns: int = merged(max)
+    hand_over_ns: Mapping[str, int] = merged(max_by_key)
     loaders: tuple[Loader, ...] = merged(concat)
     life_times: tuple[tables.LifeTimes, ...] = merged(concat)
     batches: tuple[WorkerBatches, ...] = merged(concat)
 
     @property
-    def n_loaders(self) -> int:
-        """Return the median of the loaders at work, rounded down."""
+    def n_counted(self) -> int:
+        """Return the median of the loaders at work, rounded down, as SageMaker counts them."""
         return int(self.median_loaders or 0)
+
+    @property
+    def n_loaders(self) -> int:
+        """Return how many loader processes a node has: as told, else as they were counted."""
+        return self.n_counted if self.told_loaders is None else self.told_loaders
 
     @property
     def median_loaders(self) -> float | None:
@@ -107,8 +133,44 @@ class NodeLoaders:
 
     @property
     def ratio(self) -> float:
-        """Return that share, in 0-1."""
-        return self.worst.ratio if self.worst else 0.0
+        """Return the share of the loop that training waits for data, in 0-1.
+
+        In each step all workers wait for the one that waits longest, if they train together.
+        """
+        if self.worst is None:
+            return 0.0
+        together_ns = int(self.step_wait_ns.sum())
+        longest_ns = max(item.loop_ns for item in self.waiting)
+        return max(self.worst.ratio, min(together_ns / longest_ns, 1.0) if longest_ns else 0.0)
+
+    @property
+    def is_habit(self) -> bool:
+        """Return whether training waits in many steps, and not just for the first batches.
+
+        Waits for the first batch of each epoch are left out; what remains is at least half of what
+        was waited, or nobody knows the steps.
+        """
+        wait_ns, is_first = self.step_wait_ns, self.opens_epoch[: self.step_wait_ns.size] > 0
+        n_longest = max(LEAST_LONGEST, round(LONGEST_RATIO * wait_ns.size))
+        if wait_ns.size <= 2 * n_longest:
+            return True
+        usual_ns = wait_ns[~is_first] if is_first[1:].any() else np.sort(wait_ns)[:-n_longest]
+        return bool(usual_ns.sum() >= HABIT_RATIO * wait_ns.sum())
+
+    @property
+    def crowded_ratio(self) -> float:
+        """Return the share of the loop by which steps are longer while the cores are used up."""
+        longest_ns = max((item.loop_ns for item in self.waiting), default=0)
+        return min(self.crowded_ns / longest_ns, 1.0) if longest_ns else 0.0
+
+    @property
+    def hand_over_ratio(self) -> float:
+        """Return the share of a loop from getting batches to the steps that use them, the most."""
+        loops = {item.worker: item.loop_ns for item in self.waiting}
+        return max(
+            (ns / loops[worker] for worker, ns in self.hand_over_ns.items() if loops.get(worker)),
+            default=0.0,
+        )
 
     @property
     def is_early(self) -> bool:
@@ -147,7 +209,12 @@ def measure(part: NodeProfile, _params: Params) -> NodeLoaders:
         seconds=loading.busy_seconds(spans),
         wait_ns=np.sort(waits.duration_ns),
         waiting=waiting,
-        hot_ratio=_hot_ratio(system, (waits.start_ns, waits.end_ns)),
+        load=tuple(filter(None, [input_load_of(system, (waits.start_ns, waits.end_ns), loop_ns)])),
+        step_wait_ns=loading.step_waits_ns(spans),
+        opens_epoch=loading.opens_epoch(spans),
+        told_loaders=_told_loaders(spans),
+        crowded_ns=crowded_loss_ns(system, spans),
+        hand_over_ns=loading.hand_over_ns(spans),
         loop_hot_ratio=_hot_ratio(system, np.array([loop_ns]).T) if loop_ns else (),
         loaders=tuple(_loaders(spans)),
         life_times=tuple(_life_times(spans.where(rows.process))),
@@ -172,6 +239,18 @@ def _hot_ratio(
     waiting = hot_cores(system, SeriesKind.IO_WAIT, above=IO_HOT_PCT)
     hot = hot_cores(system, SeriesKind.CPU_UTILIZATION, above=CPU_HOT_PCT)
     return (float(np.median(np.maximum(hot - waiting, 0)[is_within])) / n_cores,)
+
+
+def _told_loaders(spans: SpanTable) -> int | None:
+    """Return how many loader processes the workers of a node were told to start, where known.
+
+    A worker that sets up several loaders, one for training and one for validation, counts with the
+    larger one: they take turns.
+    """
+    set_up = spans.where(loader_rows(spans).initialize)
+    known = set_up.where(set_up.num_workers != UNKNOWN)
+    most = [int(known.num_workers[its].max()) for _, its in rows_by_code(known.worker)]
+    return sum(most) if most else None
 
 
 # Loaders

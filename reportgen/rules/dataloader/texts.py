@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
 from reportgen.results import Cause, Severity
 from reportgen.rules.kit import Message
@@ -16,7 +17,6 @@ _WAITED = """The loop of {worst.worker} waited {worst.waited_ns:ns} of {worst.lo
 WAITED = f"{_WAITED} ({{share_pct:pct}})."
 WAITED_ESTIMATED = f"""{_WAITED}; over all {{worst.n_steps:n}} steps that makes about
     {{worst.expected_ns:ns}} ({{share_pct:pct}})."""
-USED_UP = " While it waited most cores were above 90 %, so more loader processes would hardly help."
 WEARS_OFF = " {worst.early_pct:pct} of the waiting lies in the first quarter of the loop."
 NOW, EACH = " from {num_workers}", " in each training process"
 HARDLY_WAITS = "the loop waits for data only {share_pct:pct} of its time"
@@ -29,14 +29,55 @@ CHEAPER_BATCHES = """Make each batch cheaper to load: preprocess ahead of the tr
 CACHE = """Copy or cache the data before the training: the first reads are slow, later ones hardly
     make the loop wait."""
 
+# Why the loop waits
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Why:
+    """What a cause of waiting adds to a finding: a sentence, and what to do."""
+
+    text: str
+    advice: str
+
+
+WHY: Mapping[Cause, Why] = {
+    Cause.IO_WAIT: Why(
+        text=" Meanwhile {load.waiting_cores:.1f} cores waited for the disk (mean).",
+        advice="""Read fewer and larger files, keep the data on a local or faster disk, or cache
+            what fits in memory; more loader processes would wait for the same disk.""",
+    ),
+    Cause.NETWORK_INPUT: Why(
+        text=""" Meanwhile the node received at a steady rate, {flat_pct:pct} of its own maximum in
+            the median, and only {load.busy_cores:.1f} cores computed (mean): the network sets the
+            pace.""",
+        advice="""Send less over the network: smaller or compressed records, a local copy or a cache
+            of what is read again; or take an instance with more network bandwidth.""",
+    ),
+    Cause.CPU_PREPROCESSING: Why(
+        text=""" While it waited {hot_pct:pct} of the cores were above 90 %, so more loader
+            processes would hardly help.""",
+        advice=CHEAPER_BATCHES,
+    ),
+    Cause.TOO_MANY_LOADERS: Why(
+        text=""" While it waited {hot_pct:pct} of the cores were above 90 %: the loader processes
+            take turns on them.""",
+        advice="Lower num_workers{now} to {fitting}{each} and compare the step times.",
+    ),
+    Cause.TOO_FEW_LOADERS: Why(
+        text=" While it waited only {load.busy_cores:.1f} cores computed (mean).",
+        advice="Raise num_workers{now} to {wanted}{each}; then see whether the loop still waits.",
+    ),
+    Cause.SLOW_INPUT: Why(text="", advice=CHEAPER_BATCHES),
+}
+
 # Too few loaders, or too many
 
 TOO_FEW = Message(
     id="DL-1",
     cause=Cause.TOO_FEW_LOADERS,
     title="Training waits {share_pct:pct} of the loop for data; {loaders} on {cores:count core}",
-    text="""{waited} {Loaders} at work (median) on {cores:count core}: fewer than {limit_pct:g} % of
-        the cores.{used_up}{early}""",
+    text="""{waited} {Loaders} on {cores:count core}: fewer than {limit_pct:g} % of
+        the cores.{why}{early}""",
     advice="Raise num_workers{now} to {wanted}{each}; then see whether the loop still waits.",
     unit="loaders",
     exhibit="loop_share",
@@ -44,7 +85,7 @@ TOO_FEW = Message(
 ENOUGH = Message(
     id="DL-6",
     title="{Loaders} on {cores:count core}, and loading is no bottleneck",
-    text="""{Loaders} at work (median), fewer than {limit_pct:g} % of {cores:count core}, but {but};
+    text="""{Loaders}, fewer than {limit_pct:g} % of {cores:count core}, but {but};
         it matters from {wait_pct:g} % on.""",
     advice="Leave the number of loader workers as it is.",
     unit="loaders",
@@ -53,8 +94,8 @@ TOO_MANY = Message(
     id="DL-2",
     cause=Cause.TOO_MANY_LOADERS,
     title="{Loaders} compete for {cores:count core}",
-    text="""{Loaders} at work (median) on {cores:count core}: more than {limit_pct:g} % of the
-        cores. They take time from each other and from the training process.{and_waited}""",
+    text="""{Loaders} on {cores:count core}: more than {limit_pct:g} % of the cores. They take
+        time from each other and from the training process.{and_waited}""",
     advice="Lower num_workers{now} to {fitting}{each} and compare the step times.",
     severity=Severity.WARNING,
     unit="loaders",
@@ -64,9 +105,8 @@ MANY_WITH_ROOM = replace(
     TOO_MANY,
     severity=Severity.INFO,
     title="{Loaders} on {cores:count core}, which have room",
-    text="""{Loaders} at work (median) on {cores:count core}: more than {limit_pct:g} % of the
-        cores. The loop hardly waits and most cores are below 90 %, so they do no
-        harm.{and_waited}""",
+    text="""{Loaders} on {cores:count core}: more than {limit_pct:g} % of the cores. The loop hardly
+        waits and most cores are below 90 %, so they do no harm.{and_waited}""",
     advice="Try num_workers of {fitting}{each} when memory is short; else leave it.",
 )
 
@@ -76,14 +116,13 @@ INPUT_BOUND = Message(
     id="DL-5",
     cause=Cause.SLOW_INPUT,
     title="Training waits {share_pct:pct} of the loop for data",
-    text="""{waited} {Loaders} on {cores:count core} are not too few, so more of them will not
-        help.{early}""",
+    text="{waited} {Loaders} on {cores:count core}.{why}{early}",
     advice=CHEAPER_BATCHES,
     exhibit="loop_share",
 )
 THREADS_TOO_SLOW = replace(
     INPUT_BOUND,
-    text=f"{{waited}} {THREADS}",
+    text=f"{{waited}} {THREADS}{{why}}",
     advice="""Let the input pipeline work in parallel: num_parallel_calls=tf.data.AUTOTUNE in map
         and interleave, cache() what fits, prefetch() at the end.""",
 )
@@ -102,10 +141,10 @@ NOT_PINNED = Message(
     cause=Cause.UNPINNED_MEMORY,
     title="Batches are not in pinned memory",
     text="""The loader that was active longest has pin_memory off although the job has a GPU; copies
-        to the GPU then cannot overlap with work. The loop waits for data {share_pct:pct} of its
-        time.""",
+        to the GPU then cannot overlap with work. From getting a batch to the step that uses it
+        {hand_over_pct:pct} of the loop go by.""",
     advice="Set pin_memory=True and copy with non_blocking=True.",
-    unit="",
+    unit="%",
     exhibit="loaders",
 )
 NO_PREFETCH = replace(

@@ -12,11 +12,13 @@ from dataclasses import replace
 
 from reportgen import results
 from reportgen.facts.device_busy import WindowKind, headline_rows, is_far_apart
+from reportgen.facts.host_costs import Cost
 from reportgen.results import DashboardPanel, Exhibit, Finding, Place, Where
 from reportgen.rules import kit
 from reportgen.rules.base import About, Need, Outcome, Rule
 from reportgen.rules.idle_time import texts
-from reportgen.rules.idle_time.measure import DeviceIdle, Params, Stretch, measure
+from reportgen.rules.idle_time.costs import CostWon, RankCosts, rows_of
+from reportgen.rules.idle_time.measure import DeviceIdle, Params, RankIdle, Stretch, measure
 from reportgen.rules.kit import col
 from reportgen.text import device_label, format_ns_range, write
 from reportgen.units import NS_PER_S, NS_PER_US, pct_of, ratio_of
@@ -49,9 +51,10 @@ class CauseTime:
     time_ns: int = col("us", name="time_us", per=NS_PER_US)
 
 
-def judge(ranks: Sequence[tuple[DeviceIdle, ...]], params: Params) -> Outcome:
+def judge(ranks: Sequence[RankIdle], params: Params) -> Outcome:
     """Say why the GPUs idled, by the headline window of each rank."""
-    rows = [device for rank in ranks for device in rank]
+    rows = [device for rank in ranks for device in rank.devices]
+    costs = [rank.costs for rank in ranks if rank.costs]
     told = headline_rows(rows)
     if not told:
         return Outcome(missing=kit.reason_without_gpu(0))
@@ -65,8 +68,8 @@ def judge(ranks: Sequence[tuple[DeviceIdle, ...]], params: Params) -> Outcome:
     )
     window_ns = sum(item.window.length_ns for item in told)
     return Outcome(
-        findings=_findings(rows, told, params),
-        exhibits=[shares, *_stretches(told), _causes(rows)],
+        findings=_findings(rows, told, costs, params),
+        exhibits=[shares, *_stretches(told), _causes(rows), _costs(costs)],
         metrics={
             f"{'gpu_' if name == texts.BUSY else 'idle_'}{name.replace(':', '_')}_ratio": ratio_of(
                 time_ns, window_ns
@@ -146,52 +149,109 @@ def _stretches(devices: Sequence[DeviceIdle]) -> Iterator[Exhibit]:
     )
 
 
+def _costs(costs: Sequence[RankCosts]) -> Exhibit:
+    every = [row for rank in costs for row in rows_of(rank)]
+    title = "What each rank would win without a cost of its host"
+    return kit.table("host_costs", every, CostWon, title=title, caption=texts.COSTS_CAPTION)
+
+
 def _findings(
-    rows: Sequence[DeviceIdle], told: Sequence[DeviceIdle], params: Params
+    rows: Sequence[DeviceIdle],
+    told: Sequence[DeviceIdle],
+    costs: Sequence[RankCosts],
+    params: Params,
 ) -> Iterator[Finding]:
     """Yield a finding per fault that costs at least its share of the headline window."""
     start = _start(told, params.threshold_start_pct)
     if start:
         yield start
-    for message, causes in texts.FAULTS:
-        is_loader = message is texts.LOADER
-        limit_pct = params.threshold_loader_pct if is_loader else params.threshold_cause_pct
-        if _share_pct(told, causes) < limit_pct or not _lost_ns(told, causes):
+    else:
+        yield from _once(costs, params.threshold_won_pct)
+    for fault in texts.FAULTS:
+        found = _fault(fault, rows, told, costs, params)
+        if found and start:  # what happens once is nothing to win in each step
+            text = found.text + texts.LOOKS_LIKE_A_START
+            found = replace(found, severity=results.Severity.INFO, estimate=None, text=text)
+        if found:
+            yield found
+
+
+def _once(costs: Sequence[RankCosts], limit_pct: float) -> Iterator[Finding]:
+    """Yield what happens once and costs a rank its share."""
+    for cost, message in ((Cost.LONG_GAP, texts.STOPPED), (Cost.FIRST_USE, texts.FIRST_USE)):
+        worst = max(costs, key=lambda rank: rank.share_pct(cost), default=None)
+        if worst is None or worst.share_pct(cost) < limit_pct:
             continue
-        fault = _fault(message, causes, rows, told, limit_pct)
-        if start:  # what happens once is nothing to win in each step
-            text = fault.text + texts.LOOKS_LIKE_A_START
-            fault = replace(fault, severity=results.Severity.INFO, estimate=None, text=text)
-        yield fault
+        stops = worst.stops if cost is Cost.LONG_GAP else ()
+        once = max(stops, key=lambda stop: stop.length_ns) if stops else worst.first_use
+        if once is None:
+            continue
+        length_ns = sum(stop.length_ns for stop in stops)
+        yield message.finding(
+            measured=worst.share_pct(cost),
+            threshold=limit_pct,
+            severity=kit.fault_severity(worst.share_pct(cost) / 100),
+            where=Where(
+                node=worst.node,
+                start_s=once.start_ns / NS_PER_S,
+                end_s=once.end_ns / NS_PER_S,
+            ),
+            share=worst.share_pct(cost) / 100,
+            stop=worst,
+            once=once,
+            longest=once,
+            times="once" if len(stops) == 1 else f"{len(stops)} times",
+            length=length_ns,
+            more=write(texts.MORE, n=len(stops), length=length_ns) if len(stops) > 1 else "",
+            doing=write(texts.DOING, name=once.doing) if once.doing else texts.DOING_UNKNOWN,
+            stack="" if once.doing else texts.RECORD_STACK,
+            won=worst.won_ns[cost],
+            window=kit.window_name([worst.window]),
+        )
 
 
 def _fault(
-    message: kit.Message,
-    causes: tuple[str, ...],
+    fault: texts.Fault,
     rows: Sequence[DeviceIdle],
     told: Sequence[DeviceIdle],
-    limit_pct: float,
-) -> Finding:
-    share_pct = _share_pct(told, causes)
+    costs: Sequence[RankCosts],
+    params: Params,
+) -> Finding | None:
+    """Return a fault that costs its share: by what is won without it, else by its idle time."""
+    causes, idle_pct = fault.idle_for, _share_pct(told, fault.idle_for)
+    share_pct, limit_pct, won = idle_pct, params.threshold_cause_pct, None
+    if fault.cost is not None:
+        cost = fault.cost
+        won = max(costs, key=lambda rank: rank.share_pct(cost), default=None)
+        share_pct = won.share_pct(cost) if won else 0.0
+        is_loader = cost is Cost.LOADER
+        limit_pct = params.threshold_loader_pct if is_loader else params.threshold_won_pct
+    if share_pct < limit_pct or not share_pct:
+        return None
     with_steps = {item.rank for item in rows if item.window.kind is WindowKind.STEPS}
     others = [
         item for item in rows if item.rank in with_steps and item.window.kind is WindowKind.GPU
     ]
     worst = max(told, key=lambda item: _share_pct([item], causes))
+    if won is not None:
+        worst = next((item for item in told if item.rank == won.rank), worst)
     own = [stretch for stretch in worst.stretches if stretch.cause in causes]
     other_share, worst_share = _share_pct(others, causes), _share_pct([worst], causes)
     of_worst = write(texts.WORST, node=worst.node, share=worst_share)
     other = ""
     if others:
         other = write(texts.OTHER_WINDOW, share=other_share, window=_window(others))
-    return message.finding(
+    return fault.message.finding(
         measured=share_pct,
         threshold=limit_pct,
         severity=kit.fault_severity(share_pct / 100),
         where=_where(worst, own),
         share=share_pct / 100,
         lost=_lost_ns(told, causes),
-        window=_window(told),
+        idle=idle_pct,
+        won=won.won_ns[fault.cost] if won and fault.cost else 0,
+        won_by=won.node if won else "",
+        window=_window(told) if won is None else kit.window_name([won.window]),
         of_other_window=other,
         of_worst=of_worst if len(told) > 1 else "",
     )
@@ -252,6 +312,7 @@ RULE = Rule(
     params=Params,
     measure=measure,
     judge=judge,
+    folded=("host_costs",),
     places={
         "idle_stretches": Place(
             dashboard=DashboardPanel(

@@ -11,6 +11,7 @@ from reportgen.facts.device_busy import DeviceUnions, Window, unions_of, windows
 from reportgen.facts.idle import causes_of, gaps_in, totals_by_cause
 from reportgen.facts.kernel_names import short_name
 from reportgen.profile.trace import RankTrace
+from reportgen.rules.idle_time.costs import RankCosts, costs_of
 from reportgen.rules.idle_time.texts import AT_THE_END, NAMES
 from reportgen.rules.kit import col, derived, row, share_limit
 from reportgen.units import NS_PER_S, NS_PER_US
@@ -21,7 +22,10 @@ class Params:
     """The shares of the window above which idling is a fault."""
 
     threshold_loader_pct: float = share_limit(
-        5.0, "idling for the data loader is a fault from this share of the window on"
+        3.0, "a slow data loader is a fault from this share of the window on that is won without"
+    )
+    threshold_won_pct: float = share_limit(
+        3.0, "another cost of the host is a fault from this share on that is won without it"
     )
     threshold_cause_pct: float = share_limit(
         10.0, "idling for any other cause is a fault from this share of the window on"
@@ -77,12 +81,23 @@ class DeviceIdle:
     stretches: tuple[Stretch, ...]
 
 
-def measure(part: RankTrace, params: Params) -> tuple[DeviceIdle, ...]:
-    """Measure every device of a rank in every window."""
-    return tuple(
-        _device(part, unions, window, params)
-        for unions in unions_of(part, None)
-        for window in windows_of(part)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RankIdle:
+    """One rank: its devices in every window, and what its host costs it."""
+
+    devices: tuple[DeviceIdle, ...]
+    costs: RankCosts | None
+
+
+def measure(part: RankTrace, params: Params) -> RankIdle:
+    """Measure every device of a rank in every window, and play it again without its costs."""
+    return RankIdle(
+        devices=tuple(
+            _device(part, unions, window, params)
+            for unions in unions_of(part, None)
+            for window in windows_of(part)
+        ),
+        costs=costs_of(part),
     )
 
 

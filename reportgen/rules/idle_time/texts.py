@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
 from reportgen.facts import idle
+from reportgen.facts.host_costs import Cost
 from reportgen.facts.idle import HostCause
 from reportgen.results import Cause, Role, Severity
 from reportgen.rules.kit import Message
@@ -65,10 +67,65 @@ START = Message(
 )
 
 
+STOPPED = Message(
+    id="IDLE-10",
+    cause=Cause.LONG_GAP,
+    title="The GPU stands still {times} for {length:ns}: {measured:pct} of the time",
+    text=(
+        "On {stop.node} nothing ran for {longest.length_ns:ns} before {longest.before}; {doing}. "
+        "{more}Without it the rank would be done {won:ns} sooner, {measured:pct} of {window}."
+    ),
+    advice=(
+        "Move it out of the loop or to another thread, or do it less often: saving, evaluation, "
+        "logging, garbage collection.{stack}"
+    ),
+    exhibit="idle_stretches",
+)
+FIRST_USE = Message(
+    id="IDLE-11",
+    cause=Cause.FIRST_USE,
+    title="First use takes {measured:pct} of the time: kernels are loaded, compiled or tried",
+    text=(
+        "On {stop.node} the host spends {once.length_ns:ns} in calls that load, compile or try "
+        "kernels before they first run. Without them the rank would be done {won:ns} sooner, "
+        "{measured:pct} of {window}. It happens once; what comes after is not slower for it."
+    ),
+    advice=(
+        "Leave it out of the judgement: record after warm-up, torch.profiler.schedule(wait=1, "
+        "warmup=1, active=3). Starts become faster with a cache of compiled kernels and with "
+        "shapes that stay; CUDA graphs do not help."
+    ),
+    exhibit="host_costs",
+)
+DOING = "the host was in {name} meanwhile"
+DOING_UNKNOWN = "nothing was recorded of what the host did meanwhile"
+MORE = "In all it stands still {n:count time} for {length:ns}. "
+RECORD_STACK = " Record with with_stack=True to see the function."
+COSTS_CAPTION = (
+    "The recording of each rank played again without each cost (docs/definitions.md, Replay): "
+    "won_us is by how much it would be done sooner. The costs do not add up: a host that is ahead "
+    "covers several."
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fault:
+    """A fault of idling.
+
+    Attributes:
+        idle_for: the causes of idling that it joins.
+        cost: what is won without it decides; ``None`` where the idle time does.
+    """
+
+    message: Message
+    idle_for: tuple[str, ...]
+    cost: Cost | None = None
+
+
 def _fault(
     finding_id: str, *idle_for: str, cause: Cause, title: str, meaning: str, advice: str
-) -> tuple[Message, tuple[str, ...]]:
-    """Return a fault and the causes of idling that it joins."""
+) -> Fault:
+    """Return a fault that is judged by its idle time."""
     message = Message(
         id=finding_id,
         title=f"{title}: {{measured:pct}} of the time",
@@ -80,33 +137,47 @@ def _fault(
         exhibit="idle_shares",
         cause=cause,
     )
-    return message, idle_for
+    return Fault(message=message, idle_for=idle_for)
 
 
-_LOADER = _fault(
-    "IDLE-1",
-    HostCause.DATALOADER,
-    cause=Cause.SLOW_INPUT,
-    title="The GPU waits for the data loader",
-    meaning="the host waited for the next batch",
-    advice=(
-        "Raise num_workers of the DataLoader, with pin_memory and prefetch_factor; if that is "
-        "done, make each batch cheaper to load."
-    ),
-)
-LOADER = _LOADER[0]
+def _cost(cost: Cost, fault: Fault, *, without: str) -> Fault:
+    """Return a fault that is judged by what is won without it."""
+    idle = fault.message.text.replace("{measured:pct} of {window}", "{idle:pct} of the time")
+    text = f"Without {without} {{won_by}} would be done {{won:ns}} sooner, {{measured:pct}} of "
+    message = replace(fault.message, text=f"{text}{{window}}. {idle}", exhibit="host_costs")
+    return Fault(message=message, idle_for=fault.idle_for, cost=cost)
+
+
 FAULTS = (
-    _LOADER,
-    _fault(
-        "IDLE-2",
-        HostCause.SYNC,
-        cause=Cause.SYNCHRONIZATION,
-        title="The GPU drains because the host synchronizes",
-        meaning="the host came late because it waited in synchronizing calls",
-        advice=(
-            "Remove .item(), .cpu(), print of tensors and torch.cuda.synchronize() from the loop, "
-            "or do them every nth step."
+    _cost(
+        Cost.LOADER,
+        _fault(
+            "IDLE-1",
+            HostCause.DATALOADER,
+            cause=Cause.SLOW_INPUT,
+            title="The GPU waits for the data loader",
+            meaning="the host waited for the next batch",
+            advice=(
+                "Raise num_workers of the DataLoader, with pin_memory and prefetch_factor; if that "
+                "is done, make each batch cheaper to load."
+            ),
         ),
+        without="these waits",
+    ),
+    _cost(
+        Cost.SYNC,
+        _fault(
+            "IDLE-2",
+            HostCause.SYNC,
+            cause=Cause.SYNCHRONIZATION,
+            title="The GPU drains because the host synchronizes",
+            meaning="the host came late because it waited in synchronizing calls",
+            advice=(
+                "Remove .item(), .cpu(), print of tensors and torch.cuda.synchronize() from the "
+                "loop, or do them every nth step."
+            ),
+        ),
+        without="the synchronizing calls",
     ),
     _fault(
         "IDLE-3",
@@ -127,19 +198,23 @@ FAULTS = (
             "allocator use expandable segments."
         ),
     ),
-    _fault(
-        "IDLE-5",
-        HostCause.OPTIMIZER,
-        HostCause.AUTOGRAD,
-        HostCause.PYTHON,
-        HostCause.OTHER,
-        cause=Cause.SLOW_HOST,
-        title="The host is too slow to keep the GPU busy",
-        meaning="the host had not yet called the next operation: it ran Python or operators",
-        advice=(
-            "Launch less and larger: larger batches, torch.compile or CUDA graphs, fused or "
-            "foreach optimizers, less Python in the loop."
+    _cost(
+        Cost.HOST,
+        _fault(
+            "IDLE-5",
+            HostCause.OPTIMIZER,
+            HostCause.AUTOGRAD,
+            HostCause.PYTHON,
+            HostCause.OTHER,
+            cause=Cause.SLOW_HOST,
+            title="The host is too slow to keep the GPU busy",
+            meaning="the host had not yet called the next operation: it ran Python or operators",
+            advice=(
+                "Launch less and larger: larger batches, torch.compile or CUDA graphs, fused or "
+                "foreach optimizers, less Python in the loop."
+            ),
         ),
+        without="the time of the host between its calls",
     ),
     _fault(
         "IDLE-6",

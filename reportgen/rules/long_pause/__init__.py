@@ -114,8 +114,8 @@ def _finding(job: NodePauses, groups: Sequence[JobPause], params: Params) -> Fin
         where=results.Where(
             node=main.node if len({item.node for item in worst.leading}) == 1 else None,
             device=main.worker if len(workers) == 1 and main.worker else None,
-            start_s=seconds(main.start_ns),
-            end_s=seconds(main.end_ns),
+            start_s=seconds(min(group.main.start_ns for group in groups)),
+            end_s=seconds(max(group.main.end_ns for group in groups)),
         ),
         severity=kit.fault_severity(lost) if is_fault else Severity.INFO,
         share=lost,

@@ -59,8 +59,8 @@ IDLE_ONE = kit.Message(
         "time from the first work to the last would be {measured:pct} shorter.{meanwhile}{unknown}"
     ),
     advice=(
-        "See in the logs what happened at that time; to have it named, record framework events "
-        "(steps and data loading) and a Python profile."
+        "See in the logs what the script did during the pause; to have it named, record framework "
+        "events (steps and data loading) and a Python profile."
     ),
     exhibit="pauses",
     possible_causes=(
@@ -141,20 +141,20 @@ def _function(found: Meanwhile) -> Iterator[Hint]:
 
 _ADVICE = {
     Work.LOADER: (
-        "See what the loader read at that time: a new epoch that starts its processes or shuffles "
+        "See what the loader read in the pause: a new epoch that starts its processes or shuffles "
         "(persistent_workers=True), a slow or repeated download, one very large file."
     ),
     Work.LOADER_START: (
         "Keep the loader's processes alive between epochs (persistent_workers=True)."
     ),
     Work.OTHER: (
-        "See what {function} did at that time; run it in a thread of its own, less often, or not "
+        "See what {function} did in the pause; run it in a thread of its own, less often, or not "
         "in the training job."
     ),
 }
 _RATE_ADVICE = {
-    NodeRate.RECEIVED: "Fetch these data before the training or in the background.",
-    NodeRate.READ: "Read these data ahead of their use, from a faster or less busy disk.",
+    NodeRate.RECEIVED: "Fetch what is received in the pause before the training.",
+    NodeRate.READ: "Read what is read in the pause ahead of its use, or from a faster disk.",
     NodeRate.SENT: "Upload in the background, for example checkpoints from a thread of its own.",
     NodeRate.WRITTEN: "Write in the background: save checkpoints asynchronously, less often.",
 }
@@ -168,7 +168,7 @@ def _waiting(found: Meanwhile) -> Iterator[Hint]:
         text = "The cores of {node} waited for I/O {inside:pct} of the time, otherwise {usual:pct}."
         yield Hint(
             text=write(text, node=found.node, inside=inside, usual=load.outside_pct or 0.0),
-            advice="Find what is written or read at that time, and do it in the background.",
+            advice="Find what is written or read in the pause, and do it in the background.",
         )
 
 

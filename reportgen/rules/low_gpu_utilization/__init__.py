@@ -2,22 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from reportgen import results
-from reportgen.facts.usage import used_gpus
+from reportgen.facts.usage import enough_samples, used_gpus
 from reportgen.profile.system import Instants
 from reportgen.results import Finding, Severity, Where
 from reportgen.rules import kit
 from reportgen.rules.aws import details as aws
 from reportgen.rules.base import About, Need, Outcome, Rule
-from reportgen.rules.low_gpu_utilization.measure import GpuUse, NodeGpus, Params, Verdict, measure
+from reportgen.rules.low_gpu_utilization.measure import (
+    LOST_RATIO,
+    GpuUse,
+    IdleEdge,
+    NodeGpus,
+    Params,
+    Verdict,
+    measure,
+)
 from reportgen.text import device_label, format_place, format_places, part_of
+from reportgen.units import NS_PER_MINUTE
 
+COMMON_NS = NS_PER_MINUTE
+COMMON_RATIO = 0.1
+"""Before and after the training all GPUs idle: up to a minute is the start and the end of an
+ordinary job, unless that is a tenth of it. A GPU that idles while others work has no such reason.
+"""
+CHEAP_RATIO = 0.03
+"""GPUs that rest for less of their time swing, but that is no fault worth a search."""
+MOST_RATIO = 0.5
+"""A fault in half of the judged minutes is one of the whole working time."""
 RARE_RATIO = 0.1
 """A fault in less than a tenth of the judged minutes is mentioned, but no warning."""
 HOST_BUSY_PCT = 70.0
@@ -54,17 +72,19 @@ UNDER_USED = kit.Message(
 BEGAN_LATE = replace(
     UNDER_USED,
     cause=results.Cause.LONG_START,
-    title="""GPU begins late: {gpu.gpu} on {gpu.node} idles for the first {gpu.edge.pct:pct} of the
+    title="""GPU begins late: {gpu.gpu} on {gpu.node} idles for the first {edge.pct:pct} of the
         time""",
-    text=UNDER_USED.text + " It first worked {gpu.edge.length_ns:ns} after its first sample.",
+    text="""It first worked {edge.length_ns:ns} after it could have begun. While at work this GPU
+        was used {gpu.work_mean_pct:pct} on average. This concerns {concerned}.""",
     advice="""Shorten what runs before its work begins: downloads, preprocessing, compilation,
         waiting for other workers.""",
 )
 STOPPED = replace(
     BEGAN_LATE,
     cause=results.Cause.GPU_STOPPED,
-    title="GPU stopped: {gpu.gpu} on {gpu.node} idles for the last {gpu.edge.pct:pct} of the time",
-    text=UNDER_USED.text + " It last worked {gpu.edge.length_ns:ns} before its last sample.",
+    title="GPU stopped: {gpu.gpu} on {gpu.node} idles for the last {edge.pct:pct} of the time",
+    text="""It last worked {edge.length_ns:ns} before its last sample. While at work this GPU was
+        used {gpu.work_mean_pct:pct} on average. This concerns {concerned}.""",
     advice="""Find out what ended its work then: if training was over, end the job sooner; if not,
         its process hung or died.""",
 )
@@ -151,7 +171,7 @@ def judge(nodes: Sequence[NodeGpus], params: Params) -> Outcome:
             n_ticks=sum(node.n_ticks for node in nodes),
             n_gpus=len(gpus),
             n_samples=n_samples,
-            patience=params.patience,
+            patience=enough_samples(params.patience),
         ),
         counters=results.Counters(
             rule_triggered=violations, violations=violations, datapoints=n_samples
@@ -159,7 +179,7 @@ def judge(nodes: Sequence[NodeGpus], params: Params) -> Outcome:
         details=aws.violation_details(
             (node.node, [gpu.violation for gpu in node.gpus if gpu.violation]) for node in nodes
         ),
-        findings=_findings(gpus, params) if violations else (),
+        findings=_findings(gpus, params),
         exhibits=_exhibits(gpus) if gpus else (),
         metrics=_metrics(gpus) if gpus else {},
     )
@@ -187,35 +207,92 @@ def _exhibits(gpus: Sequence[GpuUse]) -> Iterator[results.Exhibit]:
 
 
 def _findings(gpus: Sequence[GpuUse], params: Params) -> Iterator[Finding]:
+    judged = [gpu for gpu in gpus if gpu.judged_minutes]
+    known = [(gpu.node, gpu.gpu, gpu.max_pct) for gpu in judged]
+    is_used = dict(zip(known, _are_used(known, params), strict=True))
+    unused = [gpu for gpu, its in zip(judged, known, strict=True) if not is_used[its]]
+    used = [gpu for gpu in judged if gpu not in unused]
+    late, ended = (_with_long_edge(used, edge_of) for edge_of in (_late, _ended))
     low, swings, edges = (
-        [gpu for gpu in gpus if gpu.verdict is verdict]
+        [gpu for gpu in used if gpu.verdict is verdict]
         for verdict in (Verdict.UNDER_USED, Verdict.FLUCTUATING, Verdict.EDGES)
     )
+    if unused:
+        message, values = _unless_used(UNDER_USED, known, params)
+        yield _finding(message, unused[0], unused, gpus, params, **values)
+    if ended:
+        yield _idle_edge(STOPPED, ended, gpus, _ended)
+    if late:
+        yield _idle_edge(BEGAN_LATE, late, gpus, _late)
     if low:
         yield _under_used(low, gpus, params)
     if swings:
-        worst = max(swings, key=lambda gpu: (gpu.idle_ratio, gpu.fluctuating.work_ns.size))
+        worst = max(swings, key=lambda gpu: (gpu.rested_ratio, gpu.fluctuating.work_ns.size))
         advice = RELIEVE_HOST if _waits_for_host(worst) else None
         yield _finding(FLUCTUATING, worst, swings, gpus, params, advice=advice)
-    if edges and not low and not swings:
+    if edges and not any((unused, ended, late, low, swings)):
         yield _edges(edges, gpus, params)
+
+
+def _late(gpu: GpuUse) -> IdleEdge | None:
+    return gpu.late
+
+
+def _ended(gpu: GpuUse) -> IdleEdge | None:
+    return gpu.ended
+
+
+def _with_long_edge(
+    used: Sequence[GpuUse], edge_of: Callable[[GpuUse], IdleEdge | None]
+) -> list[GpuUse]:
+    """Return the GPUs that begin late, or that end; none in an ordinary start or end of the job."""
+    found = [gpu for gpu in used if edge_of(gpu)]
+    edges = [edge for gpu in found if (edge := edge_of(gpu))]
+    is_long = any(its.length_ns > COMMON_NS or its.pct >= 100 * COMMON_RATIO for its in edges)
+    return found if is_long or len(found) < len(used) else []
+
+
+def _idle_edge(
+    message: kit.Message,
+    gpus: Sequence[GpuUse],
+    every: Sequence[GpuUse],
+    edge_of: Callable[[GpuUse], IdleEdge | None],
+) -> Finding:
+    """Return what a message says of the long idle start, or end, of some GPUs."""
+    edges = [edge for gpu in gpus if (edge := edge_of(gpu))]
+    worst, edge = max(
+        zip(gpus, edges, strict=True), key=lambda pair: (pair[1].length_ns, pair[0].gpu)
+    )
+    share = sum(each.pct for each in edges) / 100 / len(every)
+    return message.finding(
+        measured=edge.pct,
+        threshold=100 * LOST_RATIO,
+        where=kit.stretch(worst.node, worst.gpu, edge.start_ns, edge.end_ns),
+        severity=kit.fault_severity(share),
+        share=share,
+        gpu=worst,
+        edge=edge,
+        concerned=_concerned(worst, gpus, every),
+    )
+
+
+def _concerned(worst: GpuUse, gpus: Sequence[GpuUse], every: Sequence[GpuUse]) -> str:
+    others = [(gpu.node, gpu.gpu) for gpu in gpus if gpu is not worst]
+    also = f" (also {format_places(others)})" if others else ""
+    return part_of(len(gpus), len(every), "GPU") + also
 
 
 def _under_used(gpus: Sequence[GpuUse], every: Sequence[GpuUse], params: Params) -> Finding:
     worst = min(gpus, key=lambda gpu: gpu.low.lowest_pct)
-    judged = [(gpu.node, gpu.gpu, gpu.max_pct) for gpu in every if gpu.judged_minutes]
     busy = [(gpu.node, gpu.gpu) for gpu in every if gpu.verdict is Verdict.FINE]
-    message, values = _unless_used(UNDER_USED, judged, params)
-    if not values and (edge := worst.edge):
-        message = BEGAN_LATE if edge.is_start else STOPPED
-        values["where"] = kit.stretch(worst.node, worst.gpu, edge.start_ns, edge.end_ns)
-    elif not values and _waits_for_host(worst):
+    values: dict[str, Any] = {}
+    if _waits_for_host(worst):
         values["advice"] = RELIEVE_HOST
-    elif not values and busy:
+    elif busy:
         values = {"advice": SHARE_WORK, "busy": format_places(busy), "n_busy": len(busy)}
-    elif not values and worst.host_mean_pct >= HOST_BUSY_PCT:
+    elif worst.host_mean_pct >= HOST_BUSY_PCT:
         values["advice"] = RELIEVE_CPU
-    return _finding(message, worst, gpus, every, params, **values)
+    return _finding(UNDER_USED, worst, gpus, every, params, **values)
 
 
 def _finding(
@@ -226,25 +303,36 @@ def _finding(
     params: Params,
     **values: Any,
 ) -> Finding:
-    """Return what a message says of the GPUs with one fault, and of the worst of them."""
+    """Return what a message says of the GPUs with one fault, and of the worst of them.
+
+    They alone waste time: one that is under-used could work more all the time, one that swings
+    works between its rests.
+    """
     is_low = message.id == UNDER_USED.id
     fault, *faults = (gpu.low if is_low else gpu.fluctuating for gpu in (worst, *gpus))
     shares = (its.work_ns.size / gpu.judged_minutes for its, gpu in zip(faults, gpus, strict=True))
-    wasted = 1 - float(np.mean([gpu.work_mean_pct for gpu in every])) / 100
-    others = [(gpu.node, gpu.gpu) for gpu in gpus if gpu is not worst]
-    also = f" (also {format_places(others)})" if others else ""
+    lost = [1 - gpu.work_mean_pct / 100 if is_low else gpu.rested_ratio for gpu in gpus]
+    wasted = sum(lost) / len(every)
+    is_rare = max(shares) < RARE_RATIO or (not is_low and wasted < CHEAP_RATIO)
     words: dict[str, Any] = {
         "measured": fault.lowest_pct,
         "threshold": params.threshold_p95 if is_low else params.threshold_p5,
-        "where": _longest(worst, fault.work_ns),
-        "severity": Severity.INFO if max(shares) < RARE_RATIO else kit.fault_severity(wasted),
+        "where": _where(worst, fault.work_ns),
+        "severity": Severity.INFO if is_rare else kit.fault_severity(wasted),
         "share": wasted,
         "gpu": worst,
         "fault": fault,
         "params": params,
-        "concerned": part_of(len(gpus), len(every), "GPU") + also,
+        "concerned": _concerned(worst, gpus, every),
     }
     return message.finding(**(words | values))
+
+
+def _where(gpu: GpuUse, minutes_ns: Instants) -> Where:
+    """Return when a GPU had a fault: its working range, or the longest run of minutes."""
+    if minutes_ns.size < MOST_RATIO * gpu.judged_minutes:
+        return _longest(gpu, minutes_ns)
+    return kit.stretch(gpu.node, gpu.gpu, gpu.start_ns, gpu.end_ns)
 
 
 def _edges(gpus: Sequence[GpuUse], every: Sequence[GpuUse], params: Params) -> Finding:
@@ -269,6 +357,12 @@ def _waits_for_host(gpu: GpuUse) -> bool:
     return gpu.hot_when_idle_pct >= HOST_BOUND_PCT and gpu.idle_ratio >= RARE_RATIO
 
 
+def _are_used(gpus: Sequence[tuple[str, str, float]], params: Params) -> list[bool]:
+    most_pct = np.array([[most for *_, most in gpus]])
+    are_used: list[bool] = used_gpus(most_pct, above=params.threshold_p5).tolist()
+    return are_used
+
+
 def _unless_used(
     message: kit.Message, gpus: Sequence[tuple[str, str, float]], params: Params
 ) -> tuple[kit.Message, dict[str, Any]]:
@@ -276,7 +370,7 @@ def _unless_used(
 
     ``gpus`` are node, GPU, and its largest use, which must reach ``threshold_p5`` once.
     """
-    is_used = used_gpus(np.array([[most for *_, most in gpus]]), above=params.threshold_p5)
+    is_used = np.array(_are_used(gpus, params), dtype=bool)
     used, unused = (
         [gpus[at][:2] for at in np.flatnonzero(its).tolist()] for its in (is_used, ~is_used)
     )
@@ -293,7 +387,7 @@ def _unless_used(
         "n_gpus": len(gpus),
         "unused": format_places(unused),
         "nodes": nodes,
-        **({"share": None} if is_all else {}),
+        **({"share": None} if is_all else {"share": len(unused) / len(gpus)}),
     }
 
 

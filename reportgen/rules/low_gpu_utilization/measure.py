@@ -15,6 +15,14 @@ from reportgen.profile import NodeProfile, SeriesKind
 from reportgen.profile.system import Floats, Instants
 from reportgen.rules.aws.details import LastViolation, box_member
 from reportgen.rules.kit import col, derived, patience, percentage, row, window
+from reportgen.units import NS_PER_S
+
+LOST_RATIO = 0.05
+"""A GPU that idles for so much of the recording before its work, or after it, is reported."""
+START_NS = 15 * NS_PER_S
+END_NS = 30 * NS_PER_S
+"""Imports and the first use of a GPU take up to the first in any job, saving and uploading a model
+up to the second."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,9 +62,8 @@ class FaultyMinutes:
 
 @row
 class IdleEdge:
-    """The time before a GPU first worked, or after it last worked; ``pct`` of its working range."""
+    """The time before a GPU first worked, or after it last worked; ``pct`` of its recording."""
 
-    is_start: bool
     pct: float
     start_ns: int
     end_ns: int
@@ -81,12 +88,16 @@ class GpuUse:
     """Use of one GPU.
 
     Attributes:
+        judged_minutes: those with enough samples for us; SageMaker's counts begin later.
         work_mean_pct, work_p5_pct, work_p95_pct, idle_ratio: over its working range, in which it
             idles below ``threshold_p5``.
+        rested_ratio: what its rests below ``threshold_p5`` take of the working range; samples at
+            both ends of a rest count as far as they are below its usual use.
         hot_when_idle_pct: share of those idle samples in which a CPU core was busy or waited for
             I/O; 0 without idle samples.
         host_mean_pct: mean use of the node's cores over the working range, 0 without samples.
-        edge: the longer idle edge of the working range, if it is a quarter of it.
+        start_ns, end_ns: of the working range.
+        late, ended: its idle start and end, if they are long; the working range is without them.
         violation: the newest violation by AWS's definition.
     """
 
@@ -110,7 +121,11 @@ class GpuUse:
     idle_ratio: float
     hot_when_idle_pct: float
     host_mean_pct: float
-    edge: IdleEdge | None
+    rested_ratio: float
+    start_ns: int
+    end_ns: int
+    late: IdleEdge | None
+    ended: IdleEdge | None
     last_ns: int
     low: FaultyMinutes
     fluctuating: FaultyMinutes
@@ -135,27 +150,27 @@ def measure(part: NodeProfile, params: Params) -> NodeGpus:
 
 def _measure_gpu(part: NodeProfile, gpu: str, series: usage.Samples, params: Params) -> GpuUse:
     time_ns, values, idle_below = series.time_ns, series.values, params.threshold_p5
-    loop_ns = samples.training_loop_ns(part.spans)
-    work = samples.work_range(time_ns, values, idle_below=idle_below, loop_ns=loop_ns)
+    work, late, ended = _work_of(series, samples.training_loop_ns(part.spans), idle_below)
     working, ticks = values[work.first : work.stop], series.row[work.first : work.stop]
     is_idle = working < idle_below
     hot = is_host_hot(part.system)[ticks][is_idle]
     host = samples.present_values(cores_mean_pct(part.system)[ticks])
     every = samples.minutes_of(time_ns)
-    is_judged = every.stop > params.patience
+    is_judged = every.stop > usage.enough_samples(params.patience)
     start_ns, stops = every.start_ns[is_judged], every.stop[is_judged]
+    is_counted = stops > params.patience
     plain = samples.window_percentiles(values, stops, window=params.window, points_pct=(95, 5))
     at_work = _at_work(values, stops, plain, work, params.window)
     is_bad, is_bad_at_work = _conditions(plain, params), _conditions(at_work, params)
     low, fluctuating = (
         FaultyMinutes(
-            start_ns=start_ns[is_bad[kind]],
+            start_ns=start_ns[is_bad[kind] & is_counted],
             work_ns=start_ns[is_bad_at_work[kind]],
             lowest_pct=float(at_work[is_bad_at_work[kind], kind].min(initial=np.inf)),
         )
         for kind in (0, 1)
     )
-    violating = is_bad[0] | is_bad[1]
+    violating = (is_bad[0] | is_bad[1]) & is_counted
     work_p5, work_p95 = percentiles(working, (5, 95)).tolist()
     return GpuUse(
         node=part.node,
@@ -171,7 +186,11 @@ def _measure_gpu(part: NodeProfile, gpu: str, series: usage.Samples, params: Par
         idle_ratio=float(is_idle.mean()),
         hot_when_idle_pct=100 * float(hot.mean()) if hot.size else 0.0,
         host_mean_pct=float(host.mean()) if host.size else 0.0,
-        edge=_idle_edge(series, work, idle_below),
+        rested_ratio=_rested_ratio(working, idle_below),
+        start_ns=int(time_ns[work.first]),
+        end_ns=int(time_ns[work.stop - 1]),
+        late=late,
+        ended=ended,
         last_ns=int(time_ns[-1]),
         judged_minutes=start_ns.size,
         low=low,
@@ -180,17 +199,44 @@ def _measure_gpu(part: NodeProfile, gpu: str, series: usage.Samples, params: Par
     )
 
 
-def _idle_edge(
-    series: usage.Samples, work: samples.WorkRange, idle_below: float
-) -> IdleEdge | None:
-    working = series.values[work.first : work.stop]
-    before, after = samples.idle_edges(working, idle_below=idle_below)
-    is_start, ratio = before > after, max(before, after) / work.n_samples
-    if ratio < samples.EDGE_AT_MOST_RATIO:
+def _work_of(
+    series: usage.Samples, loop_ns: tuple[int, int] | None, idle_below: float
+) -> tuple[samples.WorkRange, IdleEdge | None, IdleEdge | None]:
+    """Return the working range of a GPU without its long idle edges, and these.
+
+    What lies before the first step is the start of the job, not that of a GPU.
+    """
+    work = samples.work_range(series.time_ns, series.values, idle_below=idle_below, loop_ns=loop_ns)
+    begin, last = work.first if loop_ns else 0, series.values.size - 1
+    before, _ = samples.idle_edges(series.values[begin:], idle_below=idle_below)
+    _, after = samples.idle_edges(series.values, idle_below=idle_below)
+    late = _edge(series.time_ns, begin, begin + before, least_ns=START_NS)
+    ended = _edge(series.time_ns, last - after, last, least_ns=END_NS)
+    first = max(work.first, begin + before) if late else work.first
+    stop = min(work.stop, last - after + 1) if ended else work.stop
+    is_left = stop > first
+    return samples.WorkRange(first=first, stop=stop) if is_left else work, late, ended
+
+
+def _edge(time_ns: Instants, first: int, last: int, *, least_ns: int) -> IdleEdge | None:
+    """Return the time between two samples of a GPU, if it is long."""
+    length_ns, whole_ns = int(time_ns[last] - time_ns[first]), int(time_ns[-1] - time_ns[0])
+    if length_ns <= max(least_ns, LOST_RATIO * whole_ns):
         return None
-    ends = (0, work.first + before) if is_start else (work.stop - 1 - after, -1)
-    start_ns, end_ns = series.time_ns[list(ends)].tolist()
-    return IdleEdge(is_start=is_start, pct=100 * ratio, start_ns=start_ns, end_ns=end_ns)
+    pct = 100 * length_ns / whole_ns
+    return IdleEdge(pct=pct, start_ns=int(time_ns[first]), end_ns=int(time_ns[last]))
+
+
+def _rested_ratio(working: Floats, idle_below: float) -> float:
+    """Return which part of (n,) samples the rests take; 1 where nothing else is there."""
+    is_idle = working < idle_below
+    if is_idle.all():
+        return 1.0
+    is_near = is_idle.copy()
+    is_near[1:] |= is_idle[:-1]
+    is_near[:-1] |= is_idle[1:]
+    lost = np.clip(1 - working / np.median(working[~is_idle]), 0, 1)
+    return float(lost[is_near].sum() / working.size)
 
 
 def _at_work(

@@ -7,7 +7,8 @@ from dataclasses import replace
 
 from reportgen import results
 from reportgen.facts.breakdown import OTHERS
-from reportgen.facts.steps import Loop, find_straggler, main_paces
+from reportgen.facts.paces import find_straggler
+from reportgen.facts.steps import Loop
 from reportgen.profiler_config import ProfilingKind
 from reportgen.results import Counters, Details, Exhibit, Finding, Role, Where
 from reportgen.rules.aws import breakdown as aws
@@ -52,6 +53,23 @@ BETWEEN_STEPS = Message(
         optimizer when the framework counts it outside.""",
     exhibit="phase_shares",
 )
+HOST_WORK = Message(
+    id=BETWEEN_STEPS.id,
+    cause=results.Cause.WORK_BETWEEN_STEPS,
+    title="Work of the script between steps takes {measured:pct} of the loop",
+    text="""Behind each step of {worst.worker} the script does something for {worst.each_ns:ns}
+        that is neither a step nor a wait for a batch, and comes back with each of
+        {worst.n_steps:count step}.{gpus} Single pauses and what happens every so many steps are not
+        counted.""",
+    advice="""Look at what the script does between two steps: metrics that are read with .item() or
+        .cpu(), logging, progress bars, callbacks, checkpoints on the main thread. Do it less often,
+        in a thread of its own, or on the GPU.""",
+    exhibit="between_steps",
+)
+HOST_WORK_FROM_RATIO = 0.045
+"""Every loop does something between two steps; less than about a twentieth is hardly worth a
+change, and the fit knows it no better than to half a percent."""
+IDLE = """ The GPUs do {idle:pct} less meanwhile than in steps, so they wait for it."""
 PASSES = Message(
     id="FW-2",
     title="{name} takes {measured:pct} of both passes",
@@ -90,8 +108,8 @@ STRAGGLER = Message(
     cause=results.Cause.SLOW_WORKER,
     title="{pace.worker} is slower than the other workers by {measured:pct}",
     text="""The {what} of {pace.worker} take {found.median_ns:ns} (median), those of the other
-        workers {found.usual_ns:ns}{wait}. Over {pace.step.count:count step} this is
-        {found.extra_ns:ns}, {share_pct:pct} of the loop.""",
+        workers {found.usual_ns:ns}{wait}. If it were as fast as they are, the loop would be at most
+        {found.extra_ns:ns} shorter, {share_pct:pct} of it.""",
     advice="""Compare {pace.worker} with the others: its share of the data, its device's clock and
         temperature, other load on its node.""",
     exhibit="workers",
@@ -112,7 +130,8 @@ def judge(measurements: Sequence[FrameworkSums], params: Params) -> Outcome:
         missing=missing,
         findings=(
             _straggler(job, params),
-            *_shares(_between_pct(job, details), details, params, job),
+            _between(job, details, params),
+            _passes(job, details, params),
             _top_operator(job),
             _recording(job),
         ),
@@ -126,7 +145,10 @@ def from_details(_counters: Counters, details: Details, params: Params) -> Outco
     """Say where the time went from AWS's JSON alone."""
     between_pct = aws.numbers_of(details, "phase").get(OTHERS, 0.0)
     return Outcome(
-        findings=_shares(between_pct, details, params, FrameworkSums()),
+        findings=(
+            _share_between(between_pct, FrameworkSums(), params),
+            _passes(FrameworkSums(), details, params),
+        ),
         exhibits=(
             *aws.exhibits_of_members(details),
             *tables.operators_of_details(details, role=Role.CPU),
@@ -148,6 +170,7 @@ def _exhibits(job: FrameworkSums) -> Iterator[Exhibit]:
     yield from aws.exhibits_of_breakdown(job.breakdown, with_others=True)
     yield from tables.exhibits_of_operators(job.cpu_operators, role=Role.CPU)
     yield from tables.exhibits_of_operators(job.gpu_operators, role=Role.GPU)
+    yield from tables.exhibits_of_between(job.between)
     yield from tables.exhibits_of_paces(job.paces)
     yield from tables.exhibit_of_functions(job.functions)
     yield from tables.exhibit_of_overheads(job.overheads, job.interval_ns)
@@ -181,26 +204,49 @@ def _self_s(operators: Sequence[OperatorSums]) -> float | None:
     return sum(item.self_ns for item in operators) / NS_PER_S if operators else None
 
 
-def _shares(
-    between_pct: float, details: Details, params: Params, job: FrameworkSums
-) -> Iterator[Finding]:
-    """Yield what the shares of the phases and of the passes say."""
-    where = _where(job.loop)
-    if between_pct > params.others_pct:
-        lost = " {lost:ns} without any record are left out." if job.lost_ns else ""
-        yield BETWEEN_STEPS.finding(
-            measured=between_pct,
-            threshold=params.others_pct,
-            where=where,
-            share=between_pct / 100,
-            lost=write(lost, lost=job.lost_ns),
+def _between(job: FrameworkSums, details: Details, params: Params) -> Finding | None:
+    """Return what lies between steps: work of the script where it costs enough, else its share."""
+    worst = max(job.between, key=lambda item: (item.host_ratio, item.worker), default=None)
+    if worst is not None and worst.host_ratio >= HOST_WORK_FROM_RATIO:
+        is_whole = worst.idle_ratio == 1
+        return HOST_WORK.finding(
+            measured=100 * worst.host_ratio,
+            threshold=100 * HOST_WORK_FROM_RATIO,
+            where=_where(job.loop),
+            severity=fault_severity(worst.host_ratio),
+            share=worst.host_ratio,
+            worst=worst,
+            gpus="" if is_whole else write(IDLE, idle=100 * (worst.idle_ratio or 0.0)),
         )
+    return _share_between(_between_pct(job, details), job, params)
+
+
+def _share_between(between_pct: float, job: FrameworkSums, params: Params) -> Finding | None:
+    if between_pct <= params.others_pct:
+        return None
+    regular = [item.regular_ns / item.loop_ns for item in job.between if item.loop_ns]
+    lost = " {lost:ns} without any record are left out." if job.lost_ns else ""
+    return BETWEEN_STEPS.finding(
+        measured=between_pct,
+        threshold=params.others_pct,
+        where=_where(job.loop),
+        share=max(regular, default=between_pct / 100),
+        lost=write(lost, lost=job.lost_ns),
+    )
+
+
+def _passes(job: FrameworkSums, details: Details, params: Params) -> Finding | None:
     passes = aws.numbers_of(details, "forward_backward")
     share, name = max(((share, name) for name, share in passes.items()), default=(0.0, ""))
-    if share > params.pass_pct:
-        yield PASSES.finding(
-            measured=share, threshold=params.pass_pct, where=where, name=name, lower=name.lower()
-        )
+    if share <= params.pass_pct:
+        return None
+    return PASSES.finding(
+        measured=share,
+        threshold=params.pass_pct,
+        where=_where(job.loop),
+        name=name,
+        lower=name.lower(),
+    )
 
 
 def _top_operator(job: FrameworkSums) -> Finding | None:
@@ -242,8 +288,8 @@ def _recording(job: FrameworkSums) -> Finding | None:
 
 
 def _straggler(job: FrameworkSums, params: Params) -> Finding | None:
-    paces, above_pct = main_paces(job.paces), params.straggler_pct
-    found = find_straggler(paces, loop_ns=job.loop.length_ns, above_pct=above_pct)
+    above_pct = params.straggler_pct
+    found = find_straggler(job.paces, above_pct=above_pct)
     if found is None:
         return None
     worker = found.pace.worker

@@ -7,7 +7,8 @@ from dataclasses import replace
 from enum import StrEnum
 
 from reportgen.facts.breakdown import listed, shares_pct
-from reportgen.facts.steps import Pace, phase_word
+from reportgen.facts.paces import Pace
+from reportgen.facts.steps import phase_word
 from reportgen.merging import merge, merge_by, merged, sum_by_key
 from reportgen.results import ColumnType, Details, Exhibit, ExhibitKind, Role, column, exhibit
 from reportgen.rules.aws.breakdown import numbers_of
@@ -26,6 +27,71 @@ MOST_NODES_APART = 8
 OTHER_FUNCTIONS = "all other functions"
 LEAST_STEPS = 5
 """Steps on both sides that a comparison needs: the median of fewer is chance."""
+
+
+# Between steps
+
+AT_WORK_BELOW = 0.25
+"""GPUs that do three quarters of what they do in steps go on working: with the optimizer, or with
+what the host launched before."""
+IN_DOUBT_RATIO = 0.05
+"""What the use of the GPUs may tell wrong: meters and samples are not exactly simultaneous."""
+
+
+def _host_ratio(item: Between) -> float | None:
+    """Return an upper bound of the share of the loop that host work between steps takes."""
+    if not item.is_waiting_known or item.idle_ratio is None or not item.loop_ns:
+        return None
+    if item.idle_ratio < AT_WORK_BELOW:
+        return 0.0
+    share = item.regular_ns / item.loop_ns * min(item.idle_ratio + IN_DOUBT_RATIO, 1.0)
+    return min(max(share, 0.0), 1.0)
+
+
+@row
+class Between:
+    """What lies between the steps of one worker, again and again, without waits for batches.
+
+    Attributes:
+        n_steps, loop_ns: its steps and its loop.
+        regular_ns: the sum over all steps.
+        idle_ratio: how much less the GPUs do between steps than in them, ``None`` if unknown.
+        is_waiting_known: whether waits for batches were recorded.
+    """
+
+    worker: str = col()
+    n_steps: int = col(name="steps")
+    regular_ns: float = col("s", name="between_s", per=NS_PER_S)
+    idle_ratio: float | None = col(name="gpus_idle_ratio", digits=3)
+    host_work_pct: float | None = derived(
+        lambda item: None if (share := _host_ratio(item)) is None else 100 * share, "%"
+    )
+    loop_ns: int
+    is_waiting_known: bool
+
+    @property
+    def host_ratio(self) -> float:
+        """Return the share of the loop that host work between steps may take; 0 if unknown."""
+        return _host_ratio(self) or 0.0
+
+    @property
+    def each_ns(self) -> float:
+        """Return the time between two steps."""
+        return self.regular_ns / max(self.n_steps, 1)
+
+
+def exhibits_of_between(between: Sequence[Between]) -> Iterator[Exhibit]:
+    """Yield the table of what lies between steps."""
+    if between:
+        yield table(
+            "between_steps",
+            between,
+            Between,
+            title="Between the steps of each worker",
+            caption="""Time between all steps: no waits for batches, no single pauses, nothing that
+                only came up later. GPUs that idle in it (1) wait for the host; where they are as
+                busy as in steps (0) it is training. Host work is an upper bound of the loop.""",
+        )
 
 
 # Operators

@@ -10,6 +10,7 @@ import numpy as np
 from reportgen import results
 from reportgen.facts.breakdown import Breakdown, largest_increase
 from reportgen.facts.rhythm import period_of
+from reportgen.facts.step_times import N_BLOCKS
 from reportgen.facts.steps import phase_word
 from reportgen.profile.system import Instants
 from reportgen.results import Counters, Details, Finding, Place, TimelineTrack, Track, Where
@@ -19,8 +20,6 @@ from reportgen.rules.base import About, Need, Outcome, Rule
 from reportgen.rules.functions import cause_text
 from reportgen.rules.step_outlier import tables
 from reportgen.rules.step_outlier.measure import (
-    GROWTH_FROM_RATIO,
-    N_BLOCKS,
     NodeSteps,
     Params,
     StepSeries,
@@ -51,11 +50,23 @@ SLOW = kit.Message(
     text="""{worst.worker} has {worst.n_outliers:n} {worst.phase} steps longer than {limit}; more
         than {threshold} are too many. The usual step takes {worst.p50_s:s}, the longest
         {worst.longest_s:s}: step {numbers}.{rhythm}{cost}{worst.cause}{others}""",
-    advice="""Compare the times of these steps with callbacks, checkpoints, reads and the CPU and
-        GPU curves; what happens only then is the cause.""",
+    advice="""Compare the times of the slow steps with callbacks, checkpoints, reads, garbage
+        collection and the CPU and GPU curves; what happens only then is the cause.""",
     unit="steps",
     exhibit="outliers",
 )
+FEW = replace(
+    SLOW,
+    text="""{worst.worker} has {worst.n_outliers:n} {worst.phase} steps that take half as long
+        again as those around them, or more. The usual step takes {worst.p50_s:s}, the longest
+        {worst.longest_s:s}: step {numbers}.{rhythm}{cost}{worst.cause}{others}""",
+    exhibit="steps",
+)
+"""So few that mean and deviation hide them: they are costly all the same."""
+HANDFUL = 5
+MOST_SLOW_RATIO = 0.2
+"""A few long steps are single pauses, a matter of LongPause. Where more than a fifth of all steps
+is slow, there are two kinds of steps, and none is an exception."""
 LIMIT = "{worst.threshold_s:s} (mean plus {stddev:g} standard deviations)"
 IMPORTED_LIMIT = "the mean plus {stddev:g} standard deviations"
 RHYTHM = " They come in a rhythm: {nth}."
@@ -78,17 +89,23 @@ EARLIER = kit.Message(
 SLOWER = kit.Message(
     id="STEP-2",
     cause=results.Cause.SLOWING_DOWN,
-    title="{worst.word} steps grow slower: from {found.first_ns:ns} to {found.last_ns:ns} "
+    title="{what} {worst.word} steps {grows}: from {found.first_ns:ns} to {found.last_ns:ns} "
     "({worst.worker})",
-    text=f"""The usual {{worst.word}} step of {{worst.worker}} takes {{found.first_ns:ns}} at the
-        start and {{found.last_ns:ns}} at the end, {{measured:pct}} more, and rises in between
-        (medians of {N_BLOCKS - 1} blocks of steps, the warm-up left out). At the pace of the start
-        its steps would take {{extra:pct}} less.{{others}}""",
+    text=f"""{{usual}} {{worst.word}} step of {{worst.worker}} takes {{found.first_ns:ns}} at the
+        start and {{found.last_ns:ns}} at the end, and rises in between (a line through the medians
+        of {N_BLOCKS - 1} blocks of steps, the warm-up left out). At the pace of the start the loop
+        would take {{measured:pct}} less.{{others}}""",
     advice="""Look for what grows or wears on: lists and logs that are read again each step, memory
         that swaps, clocks that fall with heat, longer inputs.""",
     severity=results.Severity.WARNING,
     exhibit="step_series",
 )
+IN_STEPS = {"what": "The", "grows": "grow slower", "usual": "The usual"}
+BETWEEN = {
+    "what": "The pauses behind",
+    "grows": "grow longer",
+    "usual": "The usual pause behind a",
+}
 
 TOO_FEW = """Too few steps to judge: {s.n_steps:n} {s.word} steps of {s.worker} at most, more than
     {least:n} are needed."""
@@ -129,7 +146,8 @@ def judge(measurements: Sequence[NodeSteps], params: Params) -> Outcome:
     if counters.rule_triggered:
         during = kit.merge([Breakdown(), *(item.during_outliers for item in job.series)])
         details |= breakdown_details(during, with_others=False, phases_first=True)
-    slow = [_slow(item, job.loop.length_ns) for item in many]
+    costly = [item for item in job.series if _is_costly(item)]
+    slow = [_slow(item, job.loop.length_ns, params) for item in (many or costly)]
     finding = _outliers(slow, named_worker(job.series), params)
     if n_judged and not slow:
         finding = EARLIER.finding(measured=float(n_judged), n_judged=n_judged, params=params)
@@ -190,23 +208,38 @@ def named_worker(series: Sequence[StepSeries]) -> str | None:
     return worker if is_unfair or most == total else None
 
 
-def _slow(series: StepSeries, loop_ns: int) -> SlowSeries:
-    worst = max(series.outliers, key=lambda item: item.duration_ns)
-    usual_ns = len(series.outliers) * series.p50_s * NS_PER_S
-    extra_ns = sum(item.duration_ns for item in series.outliers) - usual_ns
+def _is_costly(series: StepSeries) -> bool:
+    """Return whether steps that are slow for their time cost enough to be reported."""
+    cost = series.slow_extra_ns / max(series.loop_ns, 1)
+    is_some = HANDFUL < series.slow.n_steps <= MOST_SLOW_RATIO * series.n_steps
+    return series.aws_entry is not None and is_some and cost >= kit.CHEAP_RATIO
+
+
+def _slow(series: StepSeries, loop_ns: int, params: Params) -> SlowSeries:
+    """Return the outliers of a series, or where there are few, its slow steps."""
+    is_many = len(series.outliers) > params.n_outliers
+    numbers, lengths_ns = series.slow.step.tolist(), series.slow.duration_ns.tolist()
+    starts_ns, ends_ns = series.slow.start_ns.tolist(), series.slow.end_ns.tolist()
+    if is_many:
+        numbers = [item.step for item in series.outliers]
+        lengths_ns = [item.duration_ns for item in series.outliers]
+        starts_ns = [item.start_ns for item in series.outliers]
+        ends_ns = [item.end_ns for item in series.outliers]
+    above_median_ns = sum(lengths_ns) - len(lengths_ns) * series.p50_s * NS_PER_S
+    extra_ns = max(series.slow_extra_ns, above_median_ns if is_many else 0.0)
     cause = largest_increase(series.functions, series.other_functions)
     return SlowSeries(
         worker=series.worker,
         phase=series.word,
         n_steps=series.n_steps,
-        n_outliers=len(series.outliers),
-        steps=tuple(item.step for item in series.outliers),
+        n_outliers=len(numbers),
+        steps=tuple(numbers),
         p50_s=series.p50_s,
-        longest_s=seconds(worst.duration_ns),
+        longest_s=seconds(max(lengths_ns)),
         threshold_s=series.threshold_s,
-        extra_ratio=max(extra_ns, 0) / loop_ns if loop_ns else None,
+        extra_ratio=min(extra_ns / loop_ns, 1.0) if loop_ns else None,
         cause=f" {cause_text(cause, at=AT, against=AGAINST)}" if cause else "",
-        where=kit.at_worker(series.worker, worst.start_ns, worst.end_ns),
+        where=kit.at_worker(series.worker, min(starts_ns), max(ends_ns)),
     )
 
 
@@ -235,7 +268,8 @@ def _outliers(slow: Sequence[SlowSeries], named: str | None, params: Params) -> 
     limit = IMPORTED_LIMIT if worst.threshold_s is None else LIMIT
     nth = f"every {ordinal(period)} step" if period else ""
     others = _others([f"{item.worker} {item.phase}" for item in slow if item is not worst])
-    message = replace(SLOW, cause=results.Cause.PERIODIC_SLOW_STEPS) if period else SLOW
+    message = SLOW if worst.n_outliers > params.n_outliers else FEW
+    message = replace(message, cause=results.Cause.PERIODIC_SLOW_STEPS) if period else message
     return message.finding(
         measured=float(worst.n_outliers),
         threshold=params.n_outliers,
@@ -264,20 +298,26 @@ def _others(names: list[str]) -> str:
 
 
 def _slower(series: Sequence[StepSeries]) -> Finding | None:
-    slower = [(item, item.slowdown) for item in series if item.slowdown]
+    slower = [
+        (item.slowdown.extra_ns / item.loop_ns, item, item.slowdown)
+        for item in series
+        if item.slowdown and item.slowdown.extra_ns >= kit.CHEAP_RATIO * item.loop_ns
+    ]
     if not slower:
         return None
-    worst, found = max(slower, key=lambda item: (item[1].extra_ratio, item[0].worker, item[0].word))
+    share, worst, found = max(slower, key=lambda item: (item[0], item[1].worker, item[1].word))
     return SLOWER.finding(
-        measured=100 * found.growth_ratio,
-        threshold=100 * GROWTH_FROM_RATIO,
+        measured=100 * share,
+        threshold=100 * kit.CHEAP_RATIO,
         where=kit.at_worker(worst.worker, found.begin_ns, found.end_ns),
-        severity=kit.fault_severity(found.extra_ratio),
-        share=found.extra_ratio,
+        severity=kit.fault_severity(share),
+        share=share,
         worst=worst,
         found=found,
-        extra=100 * found.extra_ratio,
-        others=_others([f"{item.worker} {item.word}" for item, _ in slower if item is not worst]),
+        others=_others(
+            [f"{item.worker} {item.word}" for _, item, _ in slower if item is not worst]
+        ),
+        **(BETWEEN if found.is_between else IN_STEPS),
     )
 
 

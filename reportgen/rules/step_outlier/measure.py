@@ -12,6 +12,13 @@ from reportgen.facts.distributions import Tally, tally_values
 from reportgen.facts.intervals import overlaps_any
 from reportgen.facts.resample import TimeBuckets, bucket_by_time
 from reportgen.facts.samples import minutes_of
+from reportgen.facts.step_times import (
+    Slowdown,
+    StepTimes,
+    slow_steps_of,
+    slowdown_of,
+    step_times_of,
+)
 from reportgen.facts.steps import Loop, PhaseSteps, loop_of, phase_word, steps_of
 from reportgen.profile import NO_STEP, NodeProfile, SpanTable
 from reportgen.profile.spans import empty_spans
@@ -31,14 +38,6 @@ AWS_STDDEV_DIGITS = 2
 MOST_MEDIAN_OUTLIERS = 2_000
 MOST_MARKS = 400
 """More step numbers than this have no room on a time axis."""
-N_BLOCKS = 12
-"""Blocks of equally many steps whose medians are compared; the first is warm-up and left out."""
-GROWTH_FROM_RATIO = 0.2
-"""Steps at the end take longer than at the start by at least so much: less is everyday drift."""
-AGREEMENT_FROM = 0.7
-"""Kendall's tau of the medians from which they clearly rise."""
-_AT_AN_END = 3
-"""Blocks at the start, and at the end, whose medians stand for it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,26 +94,6 @@ class SlowStep:
         return self.start_ns + self.duration_ns
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Slowdown:
-    """How steps grow slower from the start to the end of the job: their usual durations there.
-
-    ``extra_ratio`` is the share of all time in these steps above the usual duration at the start;
-    the compared steps run from ``begin_ns`` to ``end_ns``.
-    """
-
-    first_ns: float
-    last_ns: float
-    extra_ratio: float
-    begin_ns: int
-    end_ns: int
-
-    @property
-    def growth_ratio(self) -> float:
-        """Return by how much steps at the end take longer."""
-        return self.last_ns / self.first_ns - 1
-
-
 @row
 class StepSeries:
     """All steps of one worker and phase; percentiles by linear interpolation, outliers included.
@@ -122,6 +101,8 @@ class StepSeries:
     Attributes:
         stddev_s, threshold_s: population deviation, and above what a step is an outlier; ``None``
             like ``aws_entry``, AWS's words about the series, with too few steps to judge.
+        slow_extra_ns: what steps take above those around them that take half as long again, waits
+            for batches left out; ``slow`` are these steps, ``loop_ns`` is the loop of the worker.
         above_twice_median: how many steps are longer than that; ``slowest`` of them, by duration.
         start_ns, reach_ns: start of the first step; from there to the end of the last.
         minute_ns, minute_outliers: when the series was judged, and how many outliers there were
@@ -149,11 +130,15 @@ class StepSeries:
         lambda item: len(item.outliers) if item.aws_entry else None, name="outliers"
     )
     above_twice_median: int = col()
+    slow_steps: int = derived(lambda item: item.slow.n_steps)
+    slow_extra_ns: float = col("s", name="slow_extra_s", per=NS_PER_S)
     start_ns: int
     reach_ns: int
     aws_entry: Details | None
     minute_ns: trend.Integers
     minute_outliers: trend.Integers
+    loop_ns: int
+    slow: PhaseSteps
     slowdown: Slowdown | None
     outliers: tuple[SlowStep, ...]
     slowest: tuple[SlowStep, ...]
@@ -191,11 +176,11 @@ def measure(part: NodeProfile, params: Params) -> NodeSteps:
     """Measure every worker and phase of a node."""
     spans, found = part.spans, steps_of(part.spans)
     wanted = None if params.mode is None else phase_word(params.mode)
-    chosen = [steps for steps in found if wanted in (None, phase_word(steps.phase))]
+    chosen = [one for one in step_times_of(spans) if wanted in (None, phase_word(one.steps.phase))]
     in_order = sorted(found, key=lambda one: (device_order(one.worker), one.phase))
     return NodeSteps(
         loop=loop_of(spans),
-        series=tuple(_series(spans, steps, params) for steps in chosen),
+        series=tuple(_series(spans, times, params) for times in chosen),
         minute_ns=minutes_of(np.sort(spans.steps().end_ns)).start_ns,
         data=tuple(map(_all_steps, in_order)),
     )
@@ -208,8 +193,9 @@ def _all_steps(steps: PhaseSteps) -> PackedTable:
     return pack("steps", columns, of={"worker": steps.worker, "phase": steps.phase})
 
 
-def _series(spans: SpanTable, steps: PhaseSteps, params: Params) -> StepSeries:
-    duration_ns = steps.duration_ns
+def _series(spans: SpanTable, times: StepTimes, params: Params) -> StepSeries:
+    steps, duration_ns = times.steps, times.steps.duration_ns
+    extra_ns, is_slow = slow_steps_of(times)
     duration_s = np.sort(duration_ns) / NS_PER_S
     points_s = np.percentile(duration_s, (99, 95, 50))
     figures_s = (duration_s.mean(), duration_s.max(), *points_s, duration_s.min())
@@ -257,7 +243,10 @@ def _series(spans: SpanTable, steps: PhaseSteps, params: Params) -> StepSeries:
         aws_entry=aws_entry if is_judged else None,
         minute_ns=minute_ns,
         minute_outliers=minute_outliers,
-        slowdown=_slowdown(steps.start_ns, duration_ns, min_steps=params.min_steps),
+        slow_extra_ns=float(extra_ns[is_slow].sum()),
+        loop_ns=steps.loop_ns,
+        slow=steps.where(is_slow),
+        slowdown=slowdown_of(times) if is_judged else None,
         outliers=_listed(outliers, stats_s["p50"]),
         slowest=_listed(long.where(longest), stats_s["p50"]),
         normal=tally_values(normal.duration_ns),
@@ -268,30 +257,6 @@ def _series(spans: SpanTable, steps: PhaseSteps, params: Params) -> StepSeries:
         during_outliers=breakdown_of(own.where(in_outliers)),
         functions=function_sums(own, in_outliers),
         other_functions=function_sums(own, in_others),
-    )
-
-
-def _slowdown(
-    start_ns: trend.Integers, duration_ns: trend.Integers, *, min_steps: int
-) -> Slowdown | None:
-    """Return how steps grow slower, ``None`` where they do not or there are too few."""
-    if start_ns.size <= max(min_steps, N_BLOCKS):
-        return None
-    starts, durations = (np.array_split(its, N_BLOCKS)[1:] for its in (start_ns, duration_ns))
-    usual = np.array([float(np.median(block)) for block in durations])
-    first, last = float(np.median(usual[:_AT_AN_END])), float(np.median(usual[-_AT_AN_END:]))
-    if first <= 0 or last < (1 + GROWTH_FROM_RATIO) * first:
-        return None
-    if trend.trend_of(usual).agreement < AGREEMENT_FROM:
-        return None
-    sizes = np.array([block.size for block in durations])
-    extra_ns = float((np.maximum(usual - first, 0) * sizes).sum())
-    return Slowdown(
-        first_ns=first,
-        last_ns=last,
-        extra_ratio=extra_ns / float(duration_ns.sum()),
-        begin_ns=int(starts[0][0]),
-        end_ns=int((starts[-1] + durations[-1]).max()),
     )
 
 

@@ -17,12 +17,18 @@ from reportgen.rules.step_periodicity import tables
 from reportgen.rules.step_periodicity.measure import NodeRhythms, Params, Period, Unit, measure
 from reportgen.rules.step_periodicity.tables import Compared, SharedPeriod, compare
 from reportgen.text import format_ns, join_names, ordinal, write
+from reportgen.units import NS_PER_S
 
 SAME_RATIO = 0.02
 """Periods that differ by at most 2 % are the same: workers wait for each other, if not exactly."""
 NAMED_FROM_RATIO = 0.5
 """A cause explains more than half of the extra time."""
 MOST_NUMBERS = 6
+SHORT_PERIOD = 32
+HALF_CYCLE_RATIO = 0.5
+"""Every few steps one that is a little longer is what gradient accumulation looks like: workers
+exchange gradients and the optimizer runs once for up to so many batches, which takes less than
+half of a step. A larger share or a longer period has another reason."""
 LEAST_TICKS = 3
 """With fewer samples inside slow steps their mean is chance."""
 HEAVIER_BY_PCT = 20.0
@@ -46,6 +52,10 @@ RECURS = kit.Message(
         it in a thread of its own, less often, or on the GPU.""",
     exhibit="cycles",
 )
+BATCHES_LATE = replace(RECURS, cause=results.Cause.SLOW_INPUT)
+"""Batches that come late in a rhythm, as from too few loader processes, are a matter of input."""
+UPDATE_ADVICE = """Nothing to do where gradients are accumulated: in these steps workers exchange
+    them and the optimizer runs; else find what the script does {every}."""
 ADVICE = {
     Work.LOADER: (
         "Use more loader processes, let them prefetch more batches, and pin memory; look at "
@@ -160,20 +170,27 @@ def _finding(group: SharedPeriod, params: Params) -> results.Finding:
         _why(cause),
         _dips(main),
     )
-    return RECURS.finding(
+    message = BATCHES_LATE if cause and cause.work is Work.LOADER else RECURS
+    is_update = _is_update(main)
+    severity = results.Severity.INFO if is_update else kit.cost_severity(main.cost_ratio)
+    return message.finding(
         measured=100 * main.cost_ratio,
         threshold=params.min_share_pct,
-        where=kit.stretch(
-            main.node, main.worker, main.windows.start_ns[0], main.windows.end_ns[-1]
-        ),
-        severity=kit.cost_severity(main.cost_ratio),
+        where=kit.at_worker(main.worker, main.windows.start_ns[0], main.windows.end_ns[-1]),
+        severity=severity,
         share=main.cost_ratio,
-        advice=ADVICE.get(cause.work) if cause else None,
+        advice=UPDATE_ADVICE if is_update else ADVICE.get(cause.work) if cause else None,
         what=write(WHAT[main.unit, main.is_between], p=main, nth=nth),
         text=" ".join(part for part in parts if part),
         function=cause.function if cause else "",
         every=write(EVERY[main.unit], p=main),
     )
+
+
+def _is_update(main: Period) -> bool:
+    """Return whether a rhythm looks like gradient accumulation."""
+    is_short = main.unit is Unit.STEPS and main.period_steps <= SHORT_PERIOD
+    return is_short and main.cost_each_s * NS_PER_S < HALF_CYCLE_RATIO * main.usual_ns
 
 
 # What is said of a rhythm

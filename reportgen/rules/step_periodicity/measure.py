@@ -10,7 +10,13 @@ import numpy as np
 
 from reportgen.facts.inside import Load, NodeGauge, WindowContents, loads_inside, window_contents
 from reportgen.facts.intervals import Union, runs_of
-from reportgen.facts.rhythm import FALSE_ALARM_LOG10, Rhythm, find_rhythm, members_of
+from reportgen.facts.rhythm import (
+    FALSE_ALARM_LOG10,
+    Rhythm,
+    costs_as_usual,
+    find_rhythm,
+    members_of,
+)
 from reportgen.facts.steps import Integers, Loop, PhaseSteps, loop_of, phase_word, steps_of
 from reportgen.facts.trend import Mask, excess_of
 from reportgen.profile import NodeProfile
@@ -361,7 +367,8 @@ def _split(steps: PhaseSteps, found: Recurrence) -> Sequence[Recurrence]:
         false_alarm_log10=NESTED_FALSE_ALARM_LOG10,
     )
     if rhythm is None:
-        return (found,)
+        is_usual = costs_as_usual(found.events.excess_ns)
+        return (replace(found, events=found.events.where(is_usual)),)
     rows = more[rhythm.members]
     inner = found.events.where(np.delete(np.arange(is_more.size), rows))
     return (

@@ -1,0 +1,208 @@
+"""The time that lies between all steps: how much of it is no wait, and whether GPUs work in it.
+
+PyTorch's hooks end a step before the optimizer runs. Kernels of the optimizer between steps are
+training; work of the script, such as logging or metrics, leaves the GPUs idle. The interval of a
+sample holds some of both, but not always equally much of each: the use of the GPUs, as a sum of
+what it is in steps and what it is between them, tells the two apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields
+from itertools import groupby
+
+import numpy as np
+
+from reportgen.facts.intervals import Union, covered_each, join, minus, union_of
+from reportgen.facts.loader import loader_rows
+from reportgen.facts.samples import mean_over, unrecorded_ns
+from reportgen.facts.step_times import StepTimes, slowdown_of, step_times_of
+from reportgen.facts.trend import excess_of
+from reportgen.facts.usage import used_throughout
+from reportgen.profile import NodeProfile, SeriesKind, SpanTable
+from reportgen.profile.system import Floats, Instants
+
+SLOW_FROM_RATIO = 3.0
+"""A pause four times as long as those around it is something else than what lies between all."""
+WAITS_FROM_RATIO = 0.9
+"""Where waits were recorded for fewer of the steps, what lies between the others may be waiting."""
+TAIL_RATIO = 0.06
+"""At the end of a step workers wait for each other, and GPUs may idle. A sample whose interval
+holds time between steps mostly holds the end of a step, too, so that is a part of its own."""
+LEAST_TICKS = 20
+METER_NS = 170_000_000
+"""NVIDIA's meter averages over a sixth of a second on many devices, however rarely it is read."""
+SURE_WITHIN = 0.2
+"""The idleness of the GPUs between steps is known if its standard error is below a fifth."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BetweenSteps:
+    """What lies between the steps of one worker, in ns over its loop.
+
+    Attributes:
+        n_steps, loop_ns: its steps of all phases, and its loop, as far as anything was recorded.
+        regular_ns: what lies between all steps, again and again: no waits, no longer pauses than
+            usual, nothing that was not there at the start of the loop. Of workers of a node with
+            equally many steps it is that of the slowest in each step, for which the others wait.
+        copied_ns: of it, after the batch was there and before its step.
+        is_waiting_known: whether waits for batches were recorded for nearly all steps.
+    """
+
+    worker: str
+    n_steps: int
+    loop_ns: int
+    regular_ns: float
+    copied_ns: float
+    is_waiting_known: bool
+
+
+def between_steps_of(part: NodeProfile) -> tuple[BetweenSteps, ...]:
+    """Return what lies between the steps of each worker of a node."""
+    gone = union_of(*unrecorded_ns(part.system, part.spans))
+    every = step_times_of(part.spans)
+    groups = groupby(every, key=lambda times: times.steps.worker)
+    return tuple(_of_worker(part.spans, tuple(its), every, gone) for _, its in groups)
+
+
+def _of_worker(
+    spans: SpanTable, phases: Sequence[StepTimes], every: Sequence[StepTimes], gone: Union
+) -> BetweenSteps:
+    worker = phases[0].steps.worker
+    waits = _waits(spans, worker)
+    n_steps = sum(times.steps.n_steps for times in phases)
+    first_ns = np.array([min(int(times.steps.start_ns.min()) for times in phases)])
+    loop_ns = phases[0].steps.loop_ns
+    lost_ns = covered_each(gone, first_ns, first_ns + loop_ns)
+    return BetweenSteps(
+        worker=worker,
+        n_steps=n_steps,
+        loop_ns=loop_ns - int(lost_ns.sum()),
+        regular_ns=sum(_slowest_ns(times, every) for times in phases),
+        copied_ns=sum(_copied_ns(times, waits) for times in phases),
+        is_waiting_known=waits.start_ns.size >= WAITS_FROM_RATIO * n_steps,
+    )
+
+
+def _waits(spans: SpanTable, worker: str) -> Union:
+    rows = loader_rows(spans)
+    is_its = spans.worker == spans.workers.index(worker)
+    own = spans.where((rows.fetch | rows.next_call) & is_its)
+    return union_of(own.start_ns, own.end_ns)
+
+
+def _slowest_ns(times: StepTimes, every: Sequence[StepTimes]) -> float:
+    """Return what lies behind the steps of a phase in the worker for which the others wait."""
+    alike = [
+        _regular_ns(other)
+        for other in every
+        if (other.steps.phase, other.steps.n_steps) == (times.steps.phase, times.steps.n_steps)
+    ]
+    return float(np.max(np.stack(alike), axis=0).sum())
+
+
+def _regular_ns(times: StepTimes) -> Floats:
+    """Return (n,) what lies behind each step as behind all steps around it, without waits."""
+    rest_ns = times.rest_ns.astype(np.float64)
+    excess_ns, is_slow = excess_of(rest_ns, least_ratio=SLOW_FROM_RATIO)
+    regular_ns = np.where(is_slow, rest_ns - excess_ns, rest_ns)
+    slowdown = slowdown_of(times)
+    if slowdown is not None and slowdown.is_between:
+        return np.minimum(regular_ns, slowdown.first_ns)
+    return regular_ns
+
+
+def _copied_ns(times: StepTimes, waits: Union) -> float:
+    """Return the usual time from the end of a wait to the next step, added up over all steps."""
+    if not waits.end_ns.size:
+        return 0.0
+    steps = times.steps
+    last = np.searchsorted(waits.end_ns, steps.next_ns, side="right") - 1
+    there_ns = waits.end_ns[np.maximum(last, 0)]
+    is_behind = (last >= 0) & (there_ns >= steps.end_ns)
+    copied_ns = np.where(is_behind, steps.next_ns - there_ns, 0)
+    return float(np.median(copied_ns)) * steps.n_steps
+
+
+# Whether GPUs work in between
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Windows:
+    """What lies in the interval of each sample, (n,) shares of it."""
+
+    step: Floats
+    regular: Floats
+    tail: Floats
+    slow: Floats
+    waiting: Floats
+
+    @property
+    def columns(self) -> Floats:
+        """Return (n, 5) the shares."""
+        return np.stack([getattr(self, item.name) for item in fields(self)], axis=1)
+
+
+def idle_between_ratio(part: NodeProfile) -> float | None:
+    """Return how much less GPUs do between steps than in them, 0-1; ``None`` if samples do not say.
+
+    Edge cases: how long a meter looked back is unknown; the length that explains most counts.
+    """
+    use = part.system.matrix(SeriesKind.GPU_UTILIZATION)
+    use_pct = mean_over(use[:, used_throughout(use)])
+    interval_ns = part.system.interval_ns
+    unions = list(_unions(part.spans))
+    if interval_ns is None or not unions:
+        return None
+    end_ns, lengths = part.system.tick_ns, {interval_ns, min(interval_ns, METER_NS)}
+    fits = [_fit(end_ns - length_ns, length_ns, use_pct, unions) for length_ns in sorted(lengths)]
+    return min((fit for fit in fits if fit is not None), default=(0.0, None))[1]
+
+
+def _unions(spans: SpanTable) -> Iterator[tuple[Union, ...]]:
+    """Yield the loop of each worker, its steps, their ends, its slow pauses and its waits."""
+    groups = groupby(step_times_of(spans), key=lambda times: times.steps.worker)
+    for worker, phases in groups:
+        steps, tails, slow, waits = [], [], [], _waits(spans, worker)
+        for times in phases:
+            its = times.steps
+            steps.append(union_of(its.start_ns, its.end_ns))
+            tail_ns = (TAIL_RATIO * its.duration_ns).astype(np.int64)
+            tails.append(union_of(its.end_ns - tail_ns, its.end_ns))
+            _, is_slow = excess_of(times.rest_ns.astype(np.float64), least_ratio=SLOW_FROM_RATIO)
+            slow.append(union_of(its.end_ns[is_slow], its.next_ns[is_slow]))
+        whole, tail = join(tuple(steps)), join(tuple(tails))
+        loop = union_of(whole.start_ns[:1], whole.end_ns[-1:])
+        parts = (minus(whole, tail), tail, join(tuple(slow)))
+        yield (loop, *(minus(part, waits) for part in parts), waits)
+
+
+def _fit(
+    start_ns: Instants,
+    interval_ns: int,
+    use_pct: Floats,
+    unions: Sequence[tuple[Union, ...]],
+) -> tuple[float, float] | None:
+    """Return the share that a fit leaves unexplained, and how much less GPUs do between steps."""
+    end_ns = start_ns + interval_ns
+    shares = np.zeros((len(unions[0]), start_ns.size))
+    for each in unions:
+        shares += np.stack([covered_each(union, start_ns, end_ns) for union in each])
+    shares /= len(unions) * interval_ns
+    loop, step, tail, slow, waiting = shares
+    regular = loop - step - tail - slow - waiting
+    windows = _Windows(step=step, regular=regular, tail=tail, slow=slow, waiting=waiting)
+    is_inside = (loop > 1 - 1e-9) & np.isfinite(use_pct)
+    if is_inside.sum() < LEAST_TICKS:
+        return None
+    columns = windows.columns[is_inside]
+    columns = columns[:, columns.any(axis=0)]
+    seen = use_pct[is_inside]
+    found, *_ = np.linalg.lstsq(columns, seen, rcond=None)
+    left = float(np.square(seen - columns @ found).mean())
+    inverse = np.linalg.pinv(columns.T @ columns)
+    error = float(np.sqrt(max(inverse[1, 1], 0.0) * left)) if found.size > 1 else np.inf
+    if found[0] <= 0 or error > SURE_WITHIN * found[0]:
+        return None
+    return left / max(float(seen.var()), 1e-9), float(np.clip(1 - found[1] / found[0], 0.0, 1.0))

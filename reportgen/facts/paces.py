@@ -1,0 +1,197 @@
+"""The pace of the workers, and who holds up the others."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reportgen.facts.steps import FORWARD, PREFERRED_PHASES, Integers, phase_word, steps_of
+from reportgen.merging import sum_by_key
+from reportgen.profile import SpanTable
+
+LEAST_STEPS = 10
+"""With fewer steps of a worker its pace is chance."""
+LEAST_EXTRA_RATIO = 0.03
+"""A worker whose extra time is below 3 % of the loop does not hold up the others noticeably."""
+SAME_LENGTH_RATIO = 0.02
+"""Steps whose medians differ by at most 2 % end together: the workers wait for each other."""
+CHANCE_DEVIATIONS = 3.0
+"""Of equal workers each is the slower one in half of the steps; more by three deviations is no
+chance."""
+MOST_COMPARED = 4096
+"""So many steps of each worker are compared one by one; of more, each 2nd, 4th, 8th …"""
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lengths:
+    """How many steps or forward passes there are, their median and their sum in ns."""
+
+    count: int
+    median_ns: float | None
+    total_ns: int
+
+
+def _lengths(duration_ns: Integers) -> Lengths:
+    median_ns = float(np.median(duration_ns)) if duration_ns.size else None
+    return Lengths(count=duration_ns.size, median_ns=median_ns, total_ns=int(duration_ns.sum()))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pace:
+    """One worker in one step phase: its steps, and its forward passes in them.
+
+    Attributes:
+        loop_ns: from the worker's first to its last step of any phase.
+        number, forward_ns: (n,) numbers of steps and how long the forward passes in each took;
+            steps without any are left out, and of many only some are kept.
+    """
+
+    worker: str
+    phase: str
+    step: Lengths
+    forward: Lengths
+    loop_ns: int
+    number: Integers
+    forward_ns: Integers
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LaggingWorker:
+    """A worker that computes longer than the others.
+
+    Workers that train one model wait for each other in every step. What a worker does before it
+    waits is compared: the forward pass, which holds no communication; whole steps where few were
+    recorded. A device that is slow in the forward pass is as slow in the backward pass, so that
+    the steps of the slowest worker, which waits for nobody, shrink in proportion.
+
+    Attributes:
+        usual_ns: median over the other workers of their median.
+        extra_ns, extra_ratio: what the loop takes longer because of it, at most; as a share of it.
+        is_waited_for: whether the steps of all workers are equally long nonetheless.
+    """
+
+    pace: Pace
+    by_forward: bool
+    median_ns: float
+    usual_ns: float
+    extra_ns: float
+    extra_ratio: float
+    is_waited_for: bool
+
+    @property
+    def longer_pct(self) -> float:
+        """Return by how many percent it is longer."""
+        return 100 * (self.median_ns / self.usual_ns - 1)
+
+
+def paces_of(spans: SpanTable) -> tuple[Pace, ...]:
+    """Return the pace of each worker and step phase of one node."""
+    forward = spans.where(spans.in_phases((FORWARD,)))
+    paces = []
+    for its in steps_of(spans):
+        own = forward.where(forward.worker == forward.workers.index(its.worker))
+        row = np.searchsorted(its.start_ns, own.start_ns, side="right") - 1
+        is_inside = (row >= 0) & (own.start_ns <= its.end_ns[np.maximum(row, 0)])
+        row, duration_ns = row[is_inside], own.duration_ns[is_inside]
+        forward_ns = np.zeros(its.n_steps, dtype=np.int64)
+        np.add.at(forward_ns, row, duration_ns)
+        is_kept = (forward_ns > 0) & (its.number % _stride(its.n_steps) == 0)
+        paces.append(
+            Pace(
+                worker=its.worker,
+                phase=its.phase,
+                step=_lengths(its.duration_ns),
+                forward=_lengths(duration_ns),
+                loop_ns=its.loop_ns,
+                number=its.number[is_kept],
+                forward_ns=forward_ns[is_kept],
+            )
+        )
+    return tuple(paces)
+
+
+def _stride(n_steps: int) -> int:
+    """Return a power of two, so that the steps kept of one worker are among those of another."""
+    return 1 << max(0, (n_steps - 1) // MOST_COMPARED).bit_length()
+
+
+def main_paces(paces: Sequence[Pace]) -> list[Pace]:
+    """Return the paces of the phase that stands for the training: TRAIN, GLOBAL, most steps."""
+    totals = sum_by_key({pace.phase: pace.step.count} for pace in paces)
+    if not totals:
+        return []
+    named = (
+        phase for word in PREFERRED_PHASES for phase in sorted(totals) if phase_word(phase) == word
+    )
+    main = next(named, max(sorted(totals), key=lambda phase: totals[phase]))
+    return [pace for pace in paces if pace.phase == main]
+
+
+def find_straggler(every: Sequence[Pace], *, above_pct: float) -> LaggingWorker | None:
+    """Return the worker that holds up the others, ``None`` without one or with too few steps.
+
+    Paces are of all workers and phases of the job. A straggler is longer than the usual other
+    worker in the main phase by more than ``above_pct``; it costs time in all phases.
+    """
+    paces = main_paces(every)
+    if len(paces) < 2 or min(pace.step.count for pace in paces) < LEAST_STEPS:
+        return None
+    by_forward = min(pace.forward.count for pace in paces) >= LEAST_STEPS
+
+    def median_ns(pace: Pace) -> float:
+        return (pace.forward if by_forward else pace.step).median_ns or 0.0
+
+    slowest = max(paces, key=lambda pace: (median_ns(pace), pace.worker))
+    usual_ns = float(np.median([median_ns(pace) for pace in paces if pace is not slowest]))
+    if not usual_ns or median_ns(slowest) <= usual_ns * (1 + above_pct / 100):
+        return None
+    least_ns = (usual_ns + median_ns(slowest)) / 2
+    is_slow = np.array([median_ns(pace) > least_ns for pace in paces])
+    step_ns = [pace.step.median_ns or 0.0 for pace in paces]
+    own_ns = sum(pace.step.total_ns for pace in every if pace.worker == slowest.worker)
+    saved_ratio = 1 - usual_ns / median_ns(slowest)
+    if by_forward:
+        saved_ratio = _saved_ratio(paces, is_slow, usual_ns / median_ns(slowest), saved_ratio)
+    extra_ns = saved_ratio * own_ns
+    extra_ratio = extra_ns / slowest.loop_ns if slowest.loop_ns else 0.0
+    if extra_ratio < LEAST_EXTRA_RATIO:
+        return None
+    return LaggingWorker(
+        pace=slowest,
+        by_forward=by_forward,
+        median_ns=median_ns(slowest),
+        usual_ns=usual_ns,
+        extra_ns=extra_ns,
+        extra_ratio=extra_ratio,
+        is_waited_for=max(step_ns) <= (1 + SAME_LENGTH_RATIO) * min(step_ns),
+    )
+
+
+def _saved_ratio(
+    paces: Sequence[Pace], is_slow: NDArray[np.bool_], faster: float, otherwise: float
+) -> float:
+    """Return by what part the last forward pass of each step would be shorter.
+
+    The slow workers are thought to be as fast as the usual one, ``faster`` times what they are;
+    then the slowest of all decides, as it did before. ``otherwise`` where steps cannot be matched.
+
+    Edge cases: 0 where the slow workers are not slower in clearly more than half of the steps.
+    """
+    number = paces[0].number
+    for pace in paces[1:]:
+        number = np.intersect1d(number, pace.number)
+    if number.size < LEAST_STEPS:
+        return otherwise
+    forward_ns = np.array(
+        [pace.forward_ns[np.searchsorted(pace.number, number)] for pace in paces], dtype=np.float64
+    )
+    is_last = forward_ns[is_slow].max(axis=0) > np.median(forward_ns[~is_slow], axis=0)
+    if is_last.mean() - 0.5 < CHANCE_DEVIATIONS * 0.5 / np.sqrt(number.size):
+        return 0.0
+    if_faster_ns = np.where(is_slow[:, None], faster * forward_ns, forward_ns)
+    return float(1 - if_faster_ns.max(axis=0).sum() / forward_ns.max(axis=0).sum())

@@ -1,0 +1,133 @@
+"""Where a worker's time goes, step by step: its own work, waits for batches, the rest in between.
+
+Waiting is a matter of the input (``reportgen.facts.loader``). What is left says whether steps, or
+what the script does between them, are slow now and then, or slower and slower.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from reportgen.facts.intervals import covered_each, union_of
+from reportgen.facts.loader import loader_rows
+from reportgen.facts.steps import Integers, PhaseSteps, steps_of
+from reportgen.facts.trend import Mask, excess_of, trend_of
+from reportgen.profile import SpanTable
+from reportgen.profile.memo import fact
+from reportgen.profile.system import Floats
+
+SLOW_FROM_RATIO = 0.5
+"""A slow step takes half as long again as those around it: batches of unequal size stay below."""
+N_BLOCKS = 12
+"""Blocks of equally many steps whose medians are compared; the first is warm-up and left out."""
+AGREEMENT_FROM = 0.7
+"""Kendall's tau of the medians from which they clearly rise."""
+_AT_AN_END = 3
+"""Blocks at the start, and at the end, whose medians stand for it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepTimes:
+    """The steps of one worker and phase, and what their time consists of, (n,) int64 ns each.
+
+    Attributes:
+        own_ns: of the step, without waits for batches within it.
+        rest_ns: from its end to the next step of the worker, without such waits.
+    """
+
+    steps: PhaseSteps
+    own_ns: Integers
+    rest_ns: Integers
+
+
+@fact
+def step_times_of(spans: SpanTable) -> tuple[StepTimes, ...]:
+    """Return what the steps of one node consist of, in the order of ``steps_of``."""
+    return tuple(_step_times(spans))
+
+
+def _step_times(spans: SpanTable) -> Iterator[StepTimes]:
+    rows = loader_rows(spans)
+    waits = spans.where(rows.fetch | rows.next_call)
+    for steps in steps_of(spans):
+        own = waits.where(waits.worker == waits.workers.index(steps.worker))
+        waited = union_of(own.start_ns, own.end_ns)
+        yield StepTimes(
+            steps=steps,
+            own_ns=steps.duration_ns - covered_each(waited, steps.start_ns, steps.end_ns),
+            rest_ns=steps.next_ns
+            - steps.end_ns
+            - covered_each(waited, steps.end_ns, steps.next_ns),
+        )
+
+
+def slow_steps_of(times: StepTimes) -> tuple[Floats, Mask]:
+    """Return by how many ns (n,) steps exceed those around them, and which of them are slow."""
+    return excess_of(times.own_ns.astype(np.float64), least_ratio=SLOW_FROM_RATIO)
+
+
+# Slower and slower
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Slowdown:
+    """How steps, or what lies between them, grow slower.
+
+    Attributes:
+        is_between: whether the time between steps grows, not that in them.
+        first_ns, last_ns: the usual length at the start and at the end of the job.
+        extra_ns: what all took above the usual length at the start.
+        begin_ns, end_ns: from when to when it was looked at.
+    """
+
+    is_between: bool
+    first_ns: float
+    last_ns: float
+    extra_ns: float
+    begin_ns: int
+    end_ns: int
+
+
+def slowdown_of(times: StepTimes) -> Slowdown | None:
+    """Return how a series grows slower, ``None`` where it does not or has too few steps.
+
+    The level at the start is that of a straight line through the medians of all blocks (Theil-Sen),
+    since those of a steady growth are higher from the first block on; or the level of the first
+    blocks where that is lower, as of a growth that begins late.
+    """
+    steps = times.steps
+    if steps.n_steps < 2 * N_BLOCKS:
+        return None
+    whole_ns = times.own_ns + times.rest_ns
+    if trend_of(_medians(whole_ns)[1:]).agreement < AGREEMENT_FROM:
+        return None
+    own, rest = (_growth(length_ns) for length_ns in (times.own_ns, times.rest_ns))
+    is_between = rest[2] > own[2]
+    first_ns, last_ns, _ = rest if is_between else own
+    return Slowdown(
+        is_between=is_between,
+        first_ns=first_ns,
+        last_ns=last_ns,
+        extra_ns=_growth(whole_ns)[2],
+        begin_ns=int(steps.start_ns[0]),
+        end_ns=int(steps.end_ns.max()),
+    )
+
+
+def _medians(length_ns: Integers) -> Floats:
+    return np.array([float(np.median(block)) for block in np.array_split(length_ns, N_BLOCKS)])
+
+
+def _growth(length_ns: Integers) -> tuple[float, float, float]:
+    """Return the level of (n,) lengths at the start and at the end, and what exceeds the first."""
+    usual = _medians(length_ns)
+    slope = trend_of(usual[1:]).slope
+    middle, half = float(np.median(usual[1:])), N_BLOCKS / 2
+    first = min(float(np.median(usual[1 : 1 + _AT_AN_END])), middle - (half + 0.5) * slope)
+    last = max(float(np.median(usual[-_AT_AN_END:])), middle + (half - 0.5) * slope)
+    sizes = np.array([block.size for block in np.array_split(length_ns, N_BLOCKS)])
+    first = max(first, 0.0)
+    return first, last, float((np.maximum(usual - first, 0.0) * sizes)[1:].sum())

@@ -1,0 +1,75 @@
+"""What lies between steps: regular work, waits, pauses; and whether the GPUs work meanwhile."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from reportgen.facts.between_steps import between_steps_of, idle_between_ratio
+from reportgen.profile import NodeProfile
+from tests.builders import START_S, node_profile, span_table, system_table
+from tests.rules.framework_jobs import TRAIN
+
+STEP_S, WORK_S, WAIT_S = 0.3, 0.1, 0.02
+
+
+def job(
+    *, n_steps: int = 400, use_between: float = 0.0, use_at_end: float = 90.0, waits: bool = True
+) -> NodeProfile:
+    """Return a node: 300 ms steps, 100 ms of work behind each, then 20 ms of waiting.
+
+    The GPU is used by 90 % in steps, by ``use_at_end`` in their last 5 %, and otherwise between
+    them; a meter averages over 0.25 s. Every 40th pause takes 2 s longer.
+    """
+    rows: list[tuple[Any, ...]] = []
+    edges, levels, at_s = [START_S], [0.0], START_S + 3
+    for step in range(n_steps):
+        end_s = at_s + STEP_S
+        rows.append((TRAIN, TRAIN, at_s, end_s, {"step": step}))
+        edges += [at_s, end_s - 0.05 * STEP_S, end_s]
+        levels += [90.0, use_at_end, use_between]
+        worked_s = end_s + WORK_S + (2.0 if step % 40 == 20 else 0.0)
+        at_s = worked_s + WAIT_S
+        if waits:
+            rows.append(("DataLoaderIter", "It::GetNext", worked_s, at_s, {}))
+    total = np.concatenate(([0.0], np.cumsum(np.diff([*edges, at_s]) * levels)))
+    ticks_s = START_S + np.arange(0, at_s - START_S, 0.25)
+    until = np.interp(ticks_s, [*edges, at_s], total)
+    use = np.diff(until, prepend=0.0) / 0.25
+    system = system_table({"gpu0": use.tolist()}, interval_s=0.25)
+    return node_profile(spans=span_table(rows), system=system)
+
+
+def test_waits_and_single_pauses_are_no_work_between_steps() -> None:
+    (found,) = between_steps_of(job())
+
+    assert found.n_steps == 400
+    assert found.is_waiting_known
+    assert found.regular_ns == pytest.approx(399 * WORK_S * 1e9, rel=0.01)
+
+
+def test_without_recorded_waits_it_is_unknown_what_is_one() -> None:
+    (found,) = between_steps_of(job(waits=False))
+
+    assert not found.is_waiting_known
+
+
+@pytest.mark.parametrize(
+    ("use_between", "expected"), [(0.0, 1.0), (45.0, 0.5), (90.0, 0.0), (99.0, 0.0)]
+)
+@pytest.mark.parametrize("use_at_end", [0.0, 90.0])
+def test_the_use_of_gpus_between_steps_is_read_from_samples_that_hold_both(
+    use_between: float, expected: float, use_at_end: float
+) -> None:
+    found = idle_between_ratio(job(use_between=use_between, use_at_end=use_at_end))
+
+    assert found == pytest.approx(expected, abs=0.06)
+
+
+def test_without_gpus_or_with_few_samples_it_is_unknown() -> None:
+    part = job()
+
+    assert idle_between_ratio(node_profile(spans=part.spans)) is None
+    assert idle_between_ratio(job(n_steps=5)) is None

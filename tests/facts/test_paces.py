@@ -1,0 +1,87 @@
+"""Who holds up the other workers, and what it costs."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from reportgen.facts.paces import LaggingWorker, Pace, find_straggler, paces_of
+from tests.builders import START_S, span_table
+from tests.rules.framework_jobs import TRAIN
+
+N_STEPS = 200
+
+
+def of_forward(*forward_s: np.ndarray, step_s: float = 1.0) -> list[Pace]:
+    """Return the paces of workers whose steps are equally long, by their forward passes."""
+    paces: list[Pace] = []
+    for rank, lengths_s in enumerate(forward_s):
+        worker = f"algo-1-{27 + rank}"
+        rows = []
+        for step, length_s in enumerate(lengths_s.tolist()):
+            begin, more = START_S + step * step_s, {"worker": worker, "step": step}
+            rows.append((TRAIN, TRAIN, begin, begin + step_s, more))
+            rows.append(("Forward", "Net", begin, begin + length_s, more))
+        paces += paces_of(span_table(rows))
+    return paces
+
+
+def lagging(*forward_s: np.ndarray) -> LaggingWorker | None:
+    return find_straggler(of_forward(*forward_s), above_pct=3)
+
+
+def steady(length_s: float) -> np.ndarray:
+    return np.full(N_STEPS, length_s)
+
+
+def test_the_loop_shrinks_by_the_part_that_the_slowest_worker_is_slower() -> None:
+    found = lagging(steady(0.2), steady(0.2), steady(0.25))
+
+    assert found is not None
+    assert found.pace.worker == "algo-1-29"
+    assert found.extra_ratio == pytest.approx(0.2)
+
+
+def test_workers_of_one_slow_node_are_slow_together() -> None:
+    found = lagging(steady(0.2), steady(0.2), steady(0.25), steady(0.25))
+
+    assert found is not None
+    assert found.extra_ratio == pytest.approx(0.2)
+
+
+def test_the_last_of_the_others_decides_what_is_won() -> None:
+    # In turn one of two workers needs 0.23 s: half of the slow one's lead is no gain.
+    even = np.arange(N_STEPS) % 2 == 0
+    other = [np.where(even, 0.2, 0.23), np.where(even, 0.23, 0.2)]
+    found = lagging(*other, steady(0.258))
+
+    # The usual worker needs 0.215 s, the last of the two 0.23 s.
+    assert found is not None
+    assert found.extra_ratio == pytest.approx(1 - 0.23 / 0.258)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_workers_that_differ_by_chance_have_no_straggler(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+
+    assert lagging(*(rng.normal(0.5, 0.07, N_STEPS).clip(0.2, 0.9) for _ in range(4))) is None
+
+
+def test_a_slow_worker_is_found_in_the_same_scatter() -> None:
+    rng = np.random.default_rng(1)
+    same = [rng.normal(0.5, 0.05, N_STEPS).clip(0.2, 0.9) for _ in range(4)]
+    found = lagging(*same[:3], 1.2 * same[3])
+
+    # The last of four is at 0.552 s on average, with the slow one at 0.607 s.
+    assert found is not None
+    assert found.extra_ratio == pytest.approx(0.1, abs=0.02)
+
+
+def test_steps_of_workers_are_matched_by_their_number() -> None:
+    jagged = 0.2 + 0.1 * (np.arange(N_STEPS) % 2)
+    whole = of_forward(jagged, jagged, 1.1 * jagged)
+    found = find_straggler(whole, above_pct=3)
+
+    assert found is not None
+    assert found.extra_ratio == pytest.approx(1 - 1 / 1.1)
+    assert [pace.number.tolist()[:2] for pace in whole] == [[0, 1]] * 3

@@ -1,0 +1,68 @@
+"""A step's own time, waits left out; which steps are slow for their time; steady growth."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from reportgen.facts.step_times import StepTimes, slow_steps_of, slowdown_of, step_times_of
+from tests.builders import START_S, span_table
+from tests.rules.framework_jobs import TRAIN
+
+
+def times_of(rows: list[tuple[Any, ...]]) -> StepTimes:
+    (found,) = step_times_of(span_table(rows))
+    return found
+
+
+def grown(total: float, n_steps: int = 240) -> StepTimes:
+    """Return steps of 0.3 s that grow by a share of that until the end."""
+    lengths = 0.3 * (1 + total * np.arange(n_steps) / n_steps)
+    starts = START_S + np.cumsum(lengths + 0.02) - lengths
+    return times_of(
+        [
+            (TRAIN, TRAIN, float(begin), float(begin + length), {"step": step})
+            for step, (begin, length) in enumerate(zip(starts, lengths, strict=True))
+        ]
+    )
+
+
+def test_waits_are_neither_of_the_step_nor_of_what_lies_behind_it() -> None:
+    rows: list[tuple[Any, ...]] = [
+        (TRAIN, TRAIN, START_S, START_S + 1, {"step": 0}),
+        (TRAIN, TRAIN, START_S + 2, START_S + 3, {"step": 1}),
+        ("DataLoaderIter", "It::GetNext", START_S + 0.8, START_S + 1.5, {}),
+    ]
+    found = times_of(rows)
+
+    assert found.own_ns.tolist() == [800_000_000, 1_000_000_000]
+    assert found.rest_ns.tolist() == [500_000_000, 0]
+
+
+def test_steps_half_as_long_again_as_those_around_them_are_slow() -> None:
+    steps = grown(1.0)
+    lengths = steps.own_ns.copy()
+    lengths[[40, 200]] = (1.6 * lengths[[40, 200]]).astype(np.int64)
+    extra_ns, is_slow = slow_steps_of(
+        StepTimes(steps=steps.steps, own_ns=lengths, rest_ns=steps.rest_ns)
+    )
+
+    assert np.flatnonzero(is_slow).tolist() == [40, 200]
+    assert extra_ns[200] == pytest.approx(0.6 * steps.own_ns[200], rel=0.1)
+
+
+def test_a_steady_growth_counts_from_the_first_step_on() -> None:
+    found = slowdown_of(grown(0.5))
+
+    assert found is not None
+    assert not found.is_between
+    assert (found.first_ns, found.last_ns) == pytest.approx((0.3e9, 0.45e9), rel=0.01)
+    assert found.extra_ns == pytest.approx(0.3e9 * 0.5 / 2 * 240, rel=0.02)
+
+
+def test_few_and_steady_steps_do_not_grow() -> None:
+    assert slowdown_of(grown(0.5, n_steps=23)) is None
+    assert slowdown_of(grown(0.0)) is None
+    assert slowdown_of(grown(-0.3)) is None
