@@ -13,6 +13,7 @@ import numpy as np
 from reportgen.facts.breakdown import Breakdown, FunctionSums, breakdown_of, function_sums
 from reportgen.facts.intervals import Instants, runs_of, spans_any_moment
 from reportgen.facts.samples import Counts, minutes_of, training_loop_ns
+from reportgen.facts.starving import Starving
 from reportgen.facts.usage import BUSY_ABOVE_PCT, UNTOUCHED_PCT, hot_cores, low_gpus, low_used_gpus
 from reportgen.merging import concat, merge, merged, sum_by_key
 from reportgen.profile import NodeProfile, SeriesKind
@@ -60,6 +61,7 @@ class Bottlenecks:
         breakdown: framework events that ran at any bottleneck, each once.
         functions, functions_at_work: what ran at any bottleneck, and at any tick with a GPU above
             ``BUSY_ABOVE_PCT``; each event once. Both are empty without a bottleneck.
+        starving: of each node, the minutes in which the disk sets the pace, if the rule asks.
     """
 
     nodes: tuple[NodeBottlenecks, ...] = merged(concat, default=())
@@ -78,6 +80,7 @@ class Bottlenecks:
     breakdown: Breakdown = merged(merge, default_factory=Breakdown)
     functions: FunctionSums = merged(merge, default_factory=FunctionSums)
     functions_at_work: FunctionSums = merged(merge, default_factory=FunctionSums)
+    starving: tuple[Starving, ...] = merged(concat, default=())
 
     @property
     def n_found(self) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import partial
 
+from reportgen.facts.starving import starved_by_disk
 from reportgen.facts.usage import IDLE_BELOW_PCT, IO_HOT_PCT
 from reportgen.profile import SeriesKind
 from reportgen.results import Cause, RuleId, Section, Severity
@@ -37,6 +38,7 @@ WORDS = bottleneck.Wording(
     narrow="So few waiting cores mean that a single thread waits, not that storage is used up.",
     narrow_severity=Severity.WARNING,
     cause=Cause.IO_WAIT,
+    starving=starved_by_disk,
 )
 
 

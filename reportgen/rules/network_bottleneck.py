@@ -12,6 +12,7 @@ from reportgen import results
 from reportgen.facts import usage
 from reportgen.facts.intervals import runs_of
 from reportgen.facts.samples import minutes_of
+from reportgen.facts.starving import STARVED_FROM_RATIO, Starving, starved_by_network, worst_of
 from reportgen.profile import NodeId, NodeProfile, SeriesKind, SystemTable
 from reportgen.rules import kit
 from reportgen.rules.base import About, Need, Outcome, Rule, param
@@ -50,6 +51,18 @@ AT_OWN_MAXIMUM = replace(
     AT_LIMIT,
     text=_TEXT + "That limit of {longest.limit_bytes_per_s:bytes}/s is the job's own maximum (99th "
     "percentile), not what the network can do.",
+)
+
+
+IN_GAPS = replace(
+    AT_LIMIT,
+    title="GPUs idle while the network is at its limit: {share_pct:pct} of the working time",
+    text="""In {worst.n_minutes:count minute} the GPUs that {worst.node} uses idled in gaps that
+        single ticks hardly show: {share_pct:pct} of the time from their first to their last work
+        (mean). Meanwhile the node received {worst.bytes_per_s:bytes}/s at a steady rate, which does
+        not fall when GPUs idle, and {worst.busy_cores:.1f} of {worst.n_cores} cores computed.""",
+    unit="%",
+    exhibit=None,
 )
 
 
@@ -118,6 +131,7 @@ class NodeNetwork:
         limit_bytes_per_s: given, or the node's own; ``None`` without received bytes.
         n_starved: starved ticks in the episodes.
         n_minutes: minutes after the patience that touch an episode.
+        starving: minutes in which GPUs idle in gaps shorter than a tick.
     """
 
     node: NodeId
@@ -128,6 +142,7 @@ class NodeNetwork:
     episodes: tuple[Episode, ...]
     n_starved: int
     n_minutes: int
+    starving: tuple[Starving, ...]
 
 
 def measure(part: NodeProfile, params: Params) -> NodeNetwork:
@@ -153,6 +168,7 @@ def measure(part: NodeProfile, params: Params) -> NodeNetwork:
         episodes=tuple(_episode(part, found, span) for span in spans),
         n_starved=int(found.is_starved[rows].sum()),
         n_minutes=int((np.cumsum(found.has_both)[touched - 1] > params.patience).sum()),
+        starving=starved_by_network(part),
     )
 
 
@@ -192,12 +208,13 @@ def judge(nodes: Sequence[NodeNetwork], params: Params) -> Outcome:
     share = counters.violations / counters.datapoints if counters.datapoints else 0.0
     episodes = kit.concat(node.episodes for node in nodes)
     is_found = episodes and counters.rule_triggered
+    in_gaps = _in_gaps(nodes)
     return Outcome(
-        missing=_reason(nodes, params),
+        missing=None if in_gaps else _reason(nodes, params),
         counters=counters,
         details=_details(nodes, params),
         metrics={"starved_ratio": round(share, 6)} if counters.datapoints else {},
-        findings=[_finding(episodes, share, params)] if is_found else [],
+        findings=in_gaps or ([_finding(episodes, share, params)] if is_found else []),
         exhibits=_exhibits(episodes) if episodes else [],
     )
 
@@ -258,6 +275,23 @@ def _finding(episodes: Sequence[Episode], share: float, params: Params) -> resul
         gpu_threshold=params.gpu_threshold,
         longest=longest,
     )
+
+
+def _in_gaps(nodes: Sequence[NodeNetwork]) -> list[results.Finding]:
+    """Return what means over minutes say, where they show a notable loss."""
+    worst = worst_of(kit.concat(node.starving for node in nodes))
+    if worst is None:
+        return []
+    found = IN_GAPS.finding(
+        measured=100 * worst.ratio,
+        threshold=100 * STARVED_FROM_RATIO,
+        where=kit.stretch(worst.node, None, worst.first_ns, worst.last_ns),
+        severity=kit.fault_severity(worst.ratio),
+        share=worst.ratio,
+        share_pct=100 * worst.ratio,
+        worst=worst,
+    )
+    return [found]
 
 
 def _exhibits(episodes: Sequence[Episode]) -> list[results.Exhibit]:

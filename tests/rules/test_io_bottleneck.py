@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from reportgen.profile import NodeProfile
-from reportgen.results import Counters, ReasonCode, Severity, Status
+from reportgen.results import Cause, Counters, ReasonCode, Severity, Status
 from reportgen.rules.io_bottleneck import RULE
 from tests.builders import START_S, node_profile, system_table
 from tests.rules.framework_jobs import finding, run
@@ -87,3 +87,34 @@ def test_all_nodes_are_added_up() -> None:
     )
 
     assert result.counters == Counters(violations=20, datapoints=40)
+
+
+@pytest.mark.parametrize(
+    ("gpu", "lost_ratio", "severity"),
+    [
+        ([100.0, 60.0], 0.2, Severity.WARNING),
+        ([100.0, 12.0, 12.0, 12.0], 0.66, Severity.CRITICAL),
+    ],
+)
+def test_gaps_that_are_shorter_than_a_tick_count_and_before_the_patience_too(
+    gpu: list[float], lost_ratio: float, severity: Severity
+) -> None:
+    # No GPU is ever below 10 %.
+    part = node(gpu * (200 // len(gpu)), [60.0] * 200)
+    result = run(RULE, part)
+
+    assert result.status is Status.TRIGGERED
+    assert result.counters == Counters(datapoints=200)
+    found = finding(result, "IO-1")
+    assert found is not None
+    assert (found.severity, found.cause) == (severity, Cause.IO_WAIT)
+    assert found.estimate is not None
+    assert found.estimate.share_ratio == pytest.approx(lost_ratio)
+    assert "0.6 of 1 cores waited for I/O and 0.4 computed" in found.text
+
+
+def test_gaps_of_a_job_that_reads_enough_are_not_blamed_on_the_disk() -> None:
+    result = run(RULE, node([100.0, 60.0] * 100, [30.0] * 200))
+
+    assert result.status is Status.SKIPPED
+    assert result.findings == ()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from reportgen.profile import NodeProfile
-from reportgen.results import Counters, ReasonCode, Severity, Status
+from reportgen.results import Cause, Counters, ReasonCode, Severity, Status
 from reportgen.rules.network_bottleneck import RULE
 from tests.builders import START_S, node_profile, system_table
 from tests.rules.framework_jobs import finding, rows_of, run
@@ -138,3 +138,19 @@ def test_nodes_have_limits_and_episodes_of_their_own() -> None:
     assert [row["node"] for row in rows_of(result, "episodes")] == ["algo-2"]
     assert result.counters.violations == 100
     assert result.counters.datapoints == 200
+
+
+def test_gaps_that_are_shorter_than_a_tick_count_and_before_the_patience_too() -> None:
+    columns = {"gpu0": [95.0, 57.0] * 100, "cpu0": [10.0] * 200, "receive": [FAST] * 200}
+    part = node_profile(system=system_table(columns, interval_s=1))
+    result = run(RULE, part)
+
+    assert result.status is Status.TRIGGERED
+    assert result.counters == Counters(datapoints=200)
+    found = finding(result, "SYS-5")
+    assert found is not None
+    assert (found.severity, found.cause) == (Severity.WARNING, Cause.NETWORK_INPUT)
+    assert found.estimate is not None
+    assert found.estimate.share_ratio == pytest.approx(0.2)
+    assert "received 100 MB/s at a steady rate" in found.text
+    assert "0.1 of 1 cores computed" in found.text

@@ -5,7 +5,7 @@ Each of the two rules has its parameters and its words; the rest stands here.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -14,6 +14,7 @@ import numpy as np
 from reportgen import results
 from reportgen.facts.bottlenecks import Bottlenecks, bottlenecks_of, minutes_above, stretches_of
 from reportgen.facts.breakdown import largest_increase
+from reportgen.facts.starving import STARVED_FROM_RATIO, Starving, worst_of
 from reportgen.facts.usage import USED_UP_RATIO
 from reportgen.merging import merge
 from reportgen.profile import NodeProfile, SeriesKind
@@ -49,6 +50,10 @@ class _Limits(Protocol):
     def patience(self) -> int: ...
 
 
+def _nothing(_part: NodeProfile) -> tuple[Starving, ...]:
+    return ()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wording:
     """What tells the two rules apart.
@@ -65,6 +70,7 @@ class Wording:
         narrow: what it means that only a few cores of many were hot.
         narrow_severity: how much that matters at most.
         cause: what it means that GPUs idle then.
+        starving: finds the minutes in which GPUs idle in gaps shorter than a tick.
     """
 
     cores: SeriesKind
@@ -78,6 +84,7 @@ class Wording:
     narrow: str
     narrow_severity: Severity
     cause: results.Cause
+    starving: Callable[[NodeProfile], tuple[Starving, ...]] = _nothing
 
 
 HELD_UP = Message(
@@ -91,6 +98,16 @@ UNUSED = replace(HELD_UP, title="{words.waits_for}, but only GPUs that the job n
 UNUSED_ADVICE = "Nothing to do here: use these GPUs, or an instance without them."
 UNTOUCHED_ADVICE = (
     "No GPU of the job ever works: make sure first that it uses them at all (see GPU utilization)."
+)
+STARVED = replace(
+    HELD_UP,
+    title="{words.waits_for}: {lost_pct:pct} of the working time",
+    text="""In {worst.n_minutes:count minute} the GPUs that {worst.node} uses idled in gaps that
+        single ticks hardly show: {lost_pct:pct} of the time from their first to their last work
+        (mean). Meanwhile {worst.waiting_cores:.1f} of {worst.n_cores} cores waited for I/O and
+        {worst.busy_cores:.1f} computed.""",
+    unit="%",
+    exhibit=None,
 )
 _BOTH = "a GPU was below {limits.gpu_threshold:pct} while {words.hot} {limits.hot_threshold:pct}; "
 COUNTED = "In {job.n_found:n} of {job.n_ticks:count tick} ({share_pct:pct}) " + _BOTH
@@ -125,9 +142,10 @@ IMPORTED_CAUTION = (
 
 def measure(part: NodeProfile, limits: _Limits, *, words: Wording) -> Bottlenecks:
     """Measure one node."""
-    return bottlenecks_of(
+    found = bottlenecks_of(
         part, words.cores, gpu_below=limits.gpu_threshold, hot_above=limits.hot_threshold
     )
+    return replace(found, starving=words.starving(part))
 
 
 def judge(parts: Sequence[Bottlenecks], limits: _Limits, *, words: Wording) -> Outcome:
@@ -135,12 +153,15 @@ def judge(parts: Sequence[Bottlenecks], limits: _Limits, *, words: Wording) -> O
     job = merge([Bottlenecks(), *parts])
     n_minutes, peak_pct = minutes_above(job, share_pct=limits.threshold, patience=limits.patience)
     counters = Counters(rule_triggered=n_minutes, violations=job.n_found, datapoints=job.n_ticks)
+    starved = _starved(job, words)
     return Outcome(
-        missing=_reason(job, limits),
+        missing=None if starved else _reason(job, limits),
         counters=counters,
         details=_details(job, is_triggered=n_minutes > 0),
         metrics=_metrics(job, peak_pct),
-        findings=[_finding(job, limits, words, peak_pct=peak_pct if n_minutes else None)],
+        findings=[
+            _larger(_finding(job, limits, words, peak_pct=peak_pct if n_minutes else None), starved)
+        ],
         exhibits=exhibits_of(job, counters, gpu_below=limits.gpu_threshold, part=words.part)
         if job.n_gpus
         else (),
@@ -249,6 +270,33 @@ def _finding(
         ran_pct=100 * general_ns[ran] / (sum(general_ns.values()) or 1) if ran else 0.0,
         cause=cause_text(cause, at=DURING.strip(), against="while a GPU works") if cause else "",
     )
+
+
+def _starved(job: Bottlenecks, words: Wording) -> Finding | None:
+    """Return what means over minutes say, where they show a notable loss."""
+    worst = worst_of(job.starving)
+    if worst is None:
+        return None
+    return replace(STARVED, id=words.finding_id, cause=words.cause).finding(
+        measured=100 * worst.ratio,
+        threshold=100 * STARVED_FROM_RATIO,
+        where=stretch(worst.node, None, worst.first_ns, worst.last_ns),
+        severity=fault_severity(worst.ratio),
+        share=worst.ratio,
+        advice=words.advice,
+        words=words,
+        worst=worst,
+        lost_pct=100 * worst.ratio,
+    )
+
+
+def _larger(ticks: Finding | None, minutes: Finding | None) -> Finding | None:
+    """Return the finding that shows the larger loss; a reading of single ticks shows none."""
+    if ticks is None or minutes is None:
+        return ticks or minutes
+    seen = ticks.estimate.share_ratio if ticks.estimate else 0.0
+    lost = minutes.estimate.share_ratio if minutes.estimate else 0.0
+    return minutes if ticks.severity is Severity.INFO or lost > seen else ticks
 
 
 def _text(job: Bottlenecks, against: str, *, has_cause: bool) -> str:

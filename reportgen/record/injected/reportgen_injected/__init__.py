@@ -22,6 +22,7 @@ FRAMEWORKS = (
     "torch.utils.data.dataloader",
     "torch.amp.grad_scaler",
     "torch.jit._recursive",
+    "torch._dynamo.eval_frame",
     "torch.cuda.graphs",
     "transformers.trainer",
     "keras.src.callbacks.callback_list",
@@ -159,6 +160,8 @@ def _install(name: str, module: ModuleType) -> None:
         ScalerHook(own, _part("optimizers")).install(module)
     elif name == "torch.jit._recursive":
         _part("modules").install_before(module, "create_script_module")
+    elif name == "torch._dynamo.eval_frame":
+        _part("modules").install_before(module, "export")
     elif name == "torch.cuda.graphs":
         _part("modules").install_before(module, "make_graphed_callables")
     elif name == "transformers.trainer":

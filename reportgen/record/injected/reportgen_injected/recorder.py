@@ -30,6 +30,7 @@ class Recorder:
         own_ns: what the hooks of the running step have cost so far.
         loop_thread: the thread in which the training loop runs, ``None`` while unknown.
         open_ranges: names of annotations that have begun and not ended.
+        before_mark: what a hook has to look at before any mark.
         at_end: what hooks have to say at the end.
     """
 
@@ -37,6 +38,7 @@ class Recorder:
         self.settings = settings
         self._fences: dict[str, Fence] = {}
         self.at_end: list[Callable[[], object]] = []
+        self.before_mark: Optional[Callable[[], None]] = None
         self._reset()
         os.register_at_fork(after_in_child=self._reset)
         atexit.register(self.finish)
@@ -45,6 +47,7 @@ class Recorder:
         """Begin anew: nothing of the parent's is this process's, after a fork."""
         self.output = Output(self.settings)
         self.steps = Steps(self.add, self._add_step, self._boundary)
+        self.steps.before_mark = self.before_mark
         self.device = DeviceTimer(self.output.add)
         self.tracer = Tracer(self.settings, self.output.report, self._pause)
         self.own_ns = 0

@@ -65,6 +65,7 @@ class Steps:
         self._held: list[tuple[int, int]] = []
         self._before_trainer = NONE
         self._trainer_evaluates = False
+        self.before_mark: Optional[Callable[[], None]] = None
         self.step_source = NONE  # of the last step
         self._provisional: Optional[list[tuple[Event, str]]] = []
 
@@ -72,6 +73,8 @@ class Steps:
 
     def wait_began(self, now_ns: int) -> None:
         """The loop asks for a batch: what ran before is complete."""
+        if self.before_mark is not None:
+            self.before_mark()
         self.close()
         self._flush_evals()
         self._end_rest(now_ns)
@@ -103,6 +106,8 @@ class Steps:
 
     def forward_began(self, now_ns: int, *, is_training: bool) -> None:
         """The outermost module is called."""
+        if self.before_mark is not None:
+            self.before_mark()
         if not is_training:
             return
         self._flush_evals()
@@ -261,6 +266,8 @@ class Steps:
 
     def finish(self) -> None:
         """Complete what is open at the end of the process."""
+        if self.before_mark is not None:
+            self.before_mark()
         self.close()
         self._flush_evals()
         self._flush_provisional()

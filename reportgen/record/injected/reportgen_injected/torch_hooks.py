@@ -2,13 +2,15 @@
 
 Every function that Dynamo may trace (hooks of optimizers and modules run inside compiled regions
 too) first asks whether it is being compiled, and then does nothing that breaks a graph or adds a
-guard. A compiled optimizer step sets an attribute of ``Signal``: Dynamo repeats that assignment
-after each run of the compiled code, and the class turns it into a mark.
+guard. A compiled optimizer step sets an attribute: Dynamo repeats that assignment after each run of
+the compiled code. Of ``Signal`` that is a mark at once; versions that cannot set attributes of
+modules set a flag instead, which the next hook of any kind turns into a mark.
 """
 
 from __future__ import annotations
 
 import contextlib
+import functools
 import gc
 import sys
 import threading
@@ -28,11 +30,18 @@ MOST_ELEMENTS = 100
 _WRAPPED = ("module", "_orig_mod")
 """What DistributedDataParallel and its like, and compiled modules, call the model in them."""
 
+SETS_MODULES_FROM = (2, 15)
+"""Dynamo of 2.15 can set attributes of modules, that of 2.4 cannot; between them nothing was
+tried."""
+
 now_ns = time.monotonic_ns
 
 
-def _never() -> bool:
-    return False
+class Flag:
+    """What older versions of Dynamo can set."""
+
+    def __init__(self) -> None:
+        self.has_stepped = False
 
 
 class Signal(ModuleType):
@@ -61,12 +70,17 @@ class OptimizerHooks:
         self._searched: set[int] = set()
         self._torch: Any = None
         self._is_capture_said = False
+        self._flag = Flag()
 
     def install(self, module: ModuleType) -> None:
         """Register the hooks with ``torch.optim.optimizer``."""
         self._torch = torch = sys.modules["torch"]
         began, ended = self._began, self._ended
-        signal = Signal(self._fence(self._on_compiled_step))
+        signal: Any = Signal(self._fence(self._on_compiled_step))
+        if _version(torch) < SETS_MODULES_FROM:
+            signal = self._flag = Flag()
+            recorder, look = self._recorder, self._fence(self._look_at_flag)
+            recorder.before_mark = recorder.steps.before_mark = look
 
         def before(optimizer: Any, _args: object, _kwargs: object) -> None:
             if torch.compiler.is_compiling():
@@ -116,6 +130,11 @@ class OptimizerHooks:
             self._searched.add(identity)
             self._modules.search(optimizer)
 
+    def _look_at_flag(self) -> None:
+        if self._flag.has_stepped:
+            self._flag.has_stepped = False
+            self._on_compiled_step()
+
     def _on_compiled_step(self) -> None:
         at_ns = now_ns()
         self._recorder.steps.optimizer_began(at_ns, -1, -1)
@@ -150,6 +169,11 @@ def _is_below(frame: Optional[FrameType], outer: FrameType) -> bool:
         if frame is outer:
             return True
     return False
+
+
+def _version(torch: Any) -> tuple[int, ...]:
+    words = str(getattr(torch, "__version__", "")).split(".")[:2]
+    return tuple(int(word) for word in words if word.isdigit())
 
 
 class ScalerHook:
@@ -262,8 +286,12 @@ class ModuleHooks:
 
     def install_before(self, module: ModuleType, name: str) -> None:
         """Let a function of torch run without our hooks: it refuses modules that have any."""
-        function, remove_all = getattr(module, name), self.remove_all
+        function, remove_all = (
+            getattr(module, name),
+            self._recorder.fence("torch.forward")(self.remove_all),
+        )
 
+        @functools.wraps(function)
         def without_hooks(*args: Any, **kwargs: Any) -> Any:
             remove_all()
             return function(*args, **kwargs)

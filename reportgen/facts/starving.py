@@ -1,0 +1,193 @@
+"""Which minutes GPUs idle a part of while their node waits for the disk or for its network.
+
+A loop that waits for each batch leaves gaps that are shorter than a tick, and no tick shows an idle
+GPU. Means over a minute hold as much idling as there is, however short its pieces are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reportgen.facts.input_load import (
+    LEAST_TICKS,
+    LEAST_WAITING_CORES,
+    STEADY_RATIO,
+    WAITS_FOR_DISK_RATIO,
+)
+from reportgen.facts.loader import waits_of
+from reportgen.facts.samples import mean_over, minutes_of, sum_over
+from reportgen.facts.usage import FLOOR_BYTES_PER_S, IDLE_BELOW_PCT, OWN_LIMIT_PCT, used_gpus
+from reportgen.profile import NodeProfile, SeriesKind, SystemTable
+from reportgen.profile.memo import fact
+from reportgen.profile.system import Floats
+
+LEAST_WORK_TICKS = 100
+"""With fewer ticks between first and last work, means say little."""
+IDLES_RATIO = 0.08
+"""GPUs at work are rarely read as 100 %: a minute in which less than this is missing to their usual
+use is a minute at work."""
+STARVED_FROM_RATIO = 0.05
+"""What such minutes add up to matters from this share on: it is well above what a few slow batches
+at the start of an epoch make."""
+WORKS_PCT = 80.0
+"""Where ticks reach this, they show how much a GPU is used that does not wait. If none does, each
+tick may hold a wait, and all that is missing to 100 % may be waiting."""
+USUAL_PCT = 95
+"""The percentile of the use that stands for a GPU that does not wait."""
+ROOM_RATIO = 0.5
+"""Where more than half of the cores compute, they may be what sets the pace, not the network."""
+FOLLOWS_CORRELATION = -0.5
+"""What workers exchange in every step falls when they idle: a rate that varies with the idling of
+the GPUs from this correlation on is an effect of their work. A network at its limit goes on."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Starving:
+    """The minutes of one node in which its GPUs idle and something sets the pace.
+
+    Attributes:
+        first_ns, last_ns: of these minutes, first and last tick.
+        n_ticks: ticks from the first to the last work of the GPUs.
+        idle_ticks: how many of them the idling in these minutes makes together.
+        busy_cores, waiting_cores: how many computed and waited for the disk, on average.
+        bytes_per_s: what the node received, on average.
+    """
+
+    node: str
+    first_ns: int
+    last_ns: int
+    n_ticks: int
+    n_cores: int
+    n_minutes: int
+    idle_ticks: float
+    busy_cores: float
+    waiting_cores: float
+    bytes_per_s: float
+
+    @property
+    def ratio(self) -> float:
+        """Return the idling as a share of the time from first to last work, 0-1."""
+        return self.idle_ticks / self.n_ticks
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Work:
+    """The (n,) ticks of a node from first to last work; ``minute`` counts from 0."""
+
+    minute: NDArray[np.int64]
+    tick_ns: NDArray[np.int64]
+    idle: Floats
+    busy: Floats
+    waiting: Floats
+    received: Floats
+
+
+def worst_of(found: Sequence[Starving]) -> Starving | None:
+    """Return the node that loses the largest share, ``None`` where none loses a notable one."""
+    worst = max(found, key=lambda item: (item.ratio, item.node), default=None)
+    return worst if worst and worst.ratio >= STARVED_FROM_RATIO else None
+
+
+def starved_by_disk(part: NodeProfile) -> tuple[Starving, ...]:
+    """Return the minutes in which the disk sets the pace of idling GPUs, as one or no entry.
+
+    In them cores wait for the disk two fifths of the time in which they do not idle. Where the
+    waits of the loop were recorded, these say more, and nothing is returned.
+    """
+    work = _unexplained(part)
+    if work is None:
+        return ()
+    waiting, busy = (_by_minute(work, of) for of in (work.waiting, work.busy))
+    sets_pace = (waiting >= LEAST_WAITING_CORES) & (
+        waiting >= WAITS_FOR_DISK_RATIO * (waiting + busy)
+    )
+    return _starving(part, work, sets_pace)
+
+
+def starved_by_network(part: NodeProfile) -> tuple[Starving, ...]:
+    """Return the minutes in which the node receives at a limit, as one or no entry.
+
+    In them the rate stays close to its own maximum, hardly any core computes, and the rate does not
+    fall when GPUs idle.
+    """
+    work = _unexplained(part)
+    if work is None or not np.isfinite(work.received).any():
+        return ()
+    rate, n_cores = _by_minute(work, work.received), len(_cores(part.system))
+    limit = float(np.nanpercentile(work.received, OWN_LIMIT_PCT))
+    is_flat = rate >= max(STEADY_RATIO * limit, FLOOR_BYTES_PER_S)
+    has_room = _by_minute(work, work.busy) < ROOM_RATIO * n_cores
+    follows = _correlation(work.idle, work.received) <= FOLLOWS_CORRELATION
+    return () if follows else _starving(part, work, is_flat & has_room)
+
+
+def _unexplained(part: NodeProfile) -> _Work | None:
+    return None if waits_of(part.spans).n_spans else _work_of(part.system)
+
+
+@fact
+def _work_of(system: SystemTable) -> _Work | None:
+    """Return the ticks from first to last work of the GPUs that the job uses."""
+    matrix = system.matrix(SeriesKind.GPU_UTILIZATION)
+    use = matrix[:, used_gpus(matrix)] if matrix.shape[1] else matrix
+    works = np.flatnonzero((use >= IDLE_BELOW_PCT).any(axis=1))
+    if not works.size or works[-1] - works[0] < LEAST_WORK_TICKS or not _cores(system):
+        return None
+    its = slice(int(works[0]), int(works[-1]) + 1)
+    mean_pct = mean_over(use[its])
+    usual_pct = float(np.nanpercentile(use[its], USUAL_PCT))
+    level_pct = usual_pct if usual_pct >= WORKS_PCT else 100.0
+    waiting = np.nan_to_num(sum_over(system.matrix(SeriesKind.IO_WAIT)[its])) / 100
+    used = np.nan_to_num(sum_over(system.matrix(SeriesKind.CPU_UTILIZATION)[its])) / 100
+    minutes = minutes_of(system.tick_ns[its]).stop
+    return _Work(
+        minute=np.searchsorted(minutes, np.arange(mean_pct.size), side="right"),
+        tick_ns=system.tick_ns[its],
+        idle=np.nan_to_num(1 - mean_pct / level_pct),
+        busy=np.maximum(used - waiting, 0),
+        waiting=waiting,
+        received=sum_over(system.matrix(SeriesKind.RECEIVE_ALGORITHM)[its]),
+    )
+
+
+def _cores(system: SystemTable) -> Sequence[str]:
+    return system.names(SeriesKind.CPU_UTILIZATION)
+
+
+def _by_minute(work: _Work, values: Floats) -> Floats:
+    """Return the mean of (n,) values over each minute."""
+    known = np.nan_to_num(values)
+    return np.asarray(np.bincount(work.minute, known) / np.bincount(work.minute))
+
+
+def _correlation(one: Floats, other: Floats) -> float:
+    is_known = np.isfinite(one) & np.isfinite(other)
+    one, other = one[is_known], other[is_known]
+    if one.size < LEAST_TICKS or not one.std() or not other.std():
+        return 0.0
+    return float(np.corrcoef(one, other)[0, 1])
+
+
+def _starving(part: NodeProfile, work: _Work, sets_pace: NDArray[np.bool_]) -> tuple[Starving, ...]:
+    """Return the minutes in which something sets the pace and GPUs idle."""
+    is_starved = (sets_pace & (_by_minute(work, work.idle) >= IDLES_RATIO))[work.minute]
+    if not is_starved.any():
+        return ()
+    ticks = work.tick_ns[is_starved]
+    found = Starving(
+        node=part.node,
+        first_ns=int(ticks[0]),
+        last_ns=int(ticks[-1]),
+        n_ticks=int(work.tick_ns.size),
+        n_cores=len(_cores(part.system)),
+        n_minutes=int(np.unique(work.minute[is_starved]).size),
+        idle_ticks=float(work.idle[is_starved].sum()),
+        busy_cores=float(work.busy[is_starved].mean()),
+        waiting_cores=float(work.waiting[is_starved].mean()),
+        bytes_per_s=float(np.nan_to_num(work.received[is_starved]).mean()),
+    )
+    return (found,)

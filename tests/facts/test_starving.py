@@ -1,0 +1,126 @@
+"""Minutes in which GPUs idle in gaps shorter than a tick, and what sets the pace meanwhile."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+
+from reportgen.facts.starving import starved_by_disk, starved_by_network, worst_of
+from reportgen.profile import NodeProfile
+from tests.builders import START_S, node_profile, ns, span_table, system_table
+
+TICKS = 240
+LIMIT = 100e6
+
+
+def node(
+    gpu: Sequence[float],
+    *,
+    waiting: float = 0.0,
+    cpu: float = 20.0,
+    receive: Sequence[float] = (),
+    name: str = "algo-1",
+) -> NodeProfile:
+    """A tick a second of one GPU and four cores, which all wait for the disk equally long."""
+    n = len(gpu)
+    columns = {"gpu0": list(gpu)}
+    columns |= {f"cpu{core}": [cpu + waiting] * n for core in range(4)}
+    columns |= {f"cpu{core}_iowait": [waiting] * n for core in range(4)}
+    if len(receive):
+        columns["receive"] = list(receive)
+    return node_profile(system=system_table(columns, interval_s=1.0), node=name)
+
+
+def test_idling_in_each_tick_adds_up_while_cores_wait_for_the_disk() -> None:
+    # Two minutes at work, two with 70 of 95 % and 1.2 of 4 cores that wait; one tick more.
+    (found,) = starved_by_disk(node([95.0] * 120 + [70.0] * 121, waiting=30))
+
+    assert (found.n_ticks, found.n_minutes, found.n_cores) == (241, 3, 4)
+    assert (found.first_ns, found.last_ns) == (ns(START_S + 120), ns(START_S + 240))
+    assert found.ratio == pytest.approx(121 * 25 / 95 / 241)
+    assert (found.waiting_cores, found.busy_cores) == pytest.approx((1.2, 0.8))
+
+
+@pytest.mark.parametrize(
+    ("waiting", "cpu", "is_found"),
+    [(12.4, 5, False), (12.6, 5, True), (19.9, 30, False), (20.1, 30, True)],
+)
+def test_half_a_core_and_two_fifths_of_the_work_must_wait(
+    waiting: float, cpu: float, is_found: bool
+) -> None:
+    part = node([60.0] * 120 + [95.0] * 121, waiting=waiting, cpu=cpu)
+
+    assert bool(starved_by_disk(part)) == is_found
+
+
+@pytest.mark.parametrize(("gpu_pct", "is_found"), [(92.1, False), (91.9, True)])
+def test_a_minute_at_work_is_not_starved(gpu_pct: float, is_found: bool) -> None:
+    part = node([100.0] * 120 + [gpu_pct] * 121, waiting=50)
+
+    assert bool(starved_by_disk(part)) == is_found
+
+
+@pytest.mark.parametrize(("gpu_pct", "lost"), [(79.0, 0.21), (81.0, None)])
+def test_where_no_tick_reaches_the_usual_use_all_that_is_missing_may_be_waiting(
+    gpu_pct: float, lost: float | None
+) -> None:
+    found = starved_by_disk(node([gpu_pct] * TICKS, waiting=50))
+
+    assert (found[0].ratio if found else None) == (pytest.approx(lost) if lost else None)
+
+
+def test_too_few_ticks_no_gpu_and_recorded_waits_say_nothing() -> None:
+    waits = [("DataLoaderIter", "It::GetNext", START_S, START_S + 1)]
+    usual = node([60.0] * TICKS, waiting=50)
+    recorded = node_profile(system=usual.system, spans=span_table(waits), node="algo-1")
+    unused = node([0.0] * TICKS, waiting=50)
+
+    assert starved_by_disk(node([60.0] * 100, waiting=50)) == ()
+    assert starved_by_disk(unused) == ()
+    assert starved_by_disk(recorded) == ()
+    assert len(starved_by_disk(usual)) == 1
+
+
+GPU = [95.0, 55.0] * 120
+
+
+@pytest.mark.parametrize(("rate", "is_found"), [(69e6, False), (71e6, True)])
+def test_a_network_is_at_its_limit_where_the_rate_is_steady(rate: float, is_found: bool) -> None:
+    # One tick of each minute, 1.7 % of all, sets the 99th percentile.
+    part = node(GPU, receive=([rate] * 59 + [LIMIT]) * 4)
+
+    found = starved_by_network(part)
+    assert bool(found) == is_found
+    if found:
+        assert found[0].bytes_per_s == pytest.approx((236 * rate + 4 * LIMIT) / 240)
+
+
+@pytest.mark.parametrize(("cpu", "is_found"), [(49.0, True), (51.0, False)])
+def test_cores_at_work_may_set_the_pace_instead(cpu: float, is_found: bool) -> None:
+    assert bool(starved_by_network(node(GPU, cpu=cpu, receive=[LIMIT] * TICKS))) == is_found
+
+
+def test_a_rate_that_falls_when_gpus_idle_is_the_exchange_of_gradients() -> None:
+    falls = node(GPU, receive=[LIMIT, 0.8 * LIMIT] * 120)
+    goes_on = node(GPU, receive=[LIMIT, 0.8 * LIMIT, 0.8 * LIMIT, LIMIT] * 60)
+
+    assert starved_by_network(falls) == ()
+    assert len(starved_by_network(goes_on)) == 1
+
+
+def test_a_slow_rate_is_no_limit_and_without_a_rate_nothing_is_known() -> None:
+    assert starved_by_network(node(GPU, receive=[9e6] * TICKS)) == ()
+    assert starved_by_network(node(GPU)) == ()
+
+
+@pytest.mark.parametrize(("idle_pct", "is_notable"), [(19, False), (21, True)])
+def test_of_several_nodes_the_one_counts_that_loses_a_notable_share(
+    idle_pct: float, is_notable: bool
+) -> None:
+    # A quarter of the time: 4.75 or 5.25 %.
+    part = node([100.0] * 180 + [100.0 - idle_pct] * 60, waiting=50, name="algo-2")
+    less = node([100.0] * 180 + [91.0] * 60, waiting=50)
+    worst = worst_of([*starved_by_disk(less), *starved_by_disk(part)])
+
+    assert (worst.node if worst else None) == ("algo-2" if is_notable else None)
