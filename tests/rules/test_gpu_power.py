@@ -33,7 +33,7 @@ def gpu(number: int = 0, **columns: list[float | None]) -> dict[str, list[float 
     }
 
 
-def node(name: str = "node-1", steps: int = 0, **columns: list[float | None]) -> NodeProfile:
+def node(name: str = "node-1", steps: int = 0, /, **columns: list[float | None]) -> NodeProfile:
     rows: list[Row] = [
         (TRAIN, TRAIN, START_S + 10 + step, START_S + 11 + step, {"step": step})
         for step in range(steps)
@@ -42,7 +42,7 @@ def node(name: str = "node-1", steps: int = 0, **columns: list[float | None]) ->
 
 
 def split(first: float, n_first: int, then: float) -> list[float | None]:
-    return [first] * n_first + [then] * (N - n_first)
+    return [*[first] * n_first, *[then] * (N - n_first)]
 
 
 def test_a_gpu_that_is_too_hot_is_reported_with_what_it_costs() -> None:
@@ -83,7 +83,7 @@ def test_too_few_busy_samples_are_not_judged() -> None:
 
 
 def test_reasons_are_named_together() -> None:
-    both = [float(0x8 | 0x80)] * N
+    both: list[float | None] = [float(0x8 | 0x80)] * N
 
     (finding,) = run(RULE, node(**gpu(throttle=both))).findings
     assert finding.title.endswith(
@@ -129,7 +129,7 @@ def counter(per_tick: float, *, reset_at: int = N + 1) -> list[float | None]:
 def test_the_energy_of_a_step_is_that_of_all_gpus_in_the_loop() -> None:
     # 150 J in half a second are 300 W; the loop of 20 steps lasts 20 s on both GPUs.
     columns = {**gpu(joules=counter(150)), **gpu(1, joules=counter(150))}
-    result = run(RULE, node(steps=20, **columns))
+    result = run(RULE, node("node-1", 20, **columns))
 
     (finding,) = result.findings
     assert (finding.id, finding.severity, finding.unit) == ("POWER-4", Severity.INFO, "J")
@@ -142,7 +142,7 @@ def test_the_energy_of_a_step_is_that_of_all_gpus_in_the_loop() -> None:
 
 def test_nodes_that_make_their_steps_together_share_them() -> None:
     columns = gpu(joules=counter(150))
-    result = run(RULE, node(steps=20, **columns), node("node-2", steps=20, **columns))
+    result = run(RULE, node("node-1", 20, **columns), node("node-2", 20, **columns))
 
     assert result.metrics["gpu_energy_per_step_j"] == pytest.approx(600)
 

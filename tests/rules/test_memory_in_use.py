@@ -13,7 +13,7 @@ from tests.rules.samples import column, run
 GB = 1e9
 
 
-def node(name: str = "node-1", **columns: list[float | None]) -> NodeProfile:
+def node(name: str = "node-1", /, **columns: list[float | None]) -> NodeProfile:
     return node_profile(node=name, system=system_table(columns))
 
 
