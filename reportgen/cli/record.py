@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+import sys
 from pathlib import Path
 from typing import Any
 
 import click
 
 from reportgen import __version__
+from reportgen.errors import ConfigError
 
 _TRACE = re.compile(r"\d+:\d+(@\d+(,\d+)*)?")
 _SHORTEST_S, _LONGEST_S = 0.1, 60.0
@@ -84,6 +86,9 @@ def command(
     The command's input, output, signals and exit code are as without this program. Nothing in
     the script has to change. What is recorded, and what is not: docs/record.md.
     """
+    if sys.platform == "win32":
+        hint = "On Windows, record inside WSL."
+        raise ConfigError("Recording needs Linux or macOS.", hint=hint)
     if not words and attach is None:
         raise click.UsageError("There is no command to record; write it after --.")
     from reportgen.record import session

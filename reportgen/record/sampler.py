@@ -65,7 +65,8 @@ class Sampler:
     def stop(self, timeout_s: float) -> None:
         """Take no more ticks; a driver that hangs is not waited for."""
         self._stop.set()
-        self._thread.join(timeout_s)
+        if self._thread.is_alive():
+            self._thread.join(timeout_s)
 
     @property
     def losses(self) -> list[str]:

@@ -16,7 +16,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from reportgen.errors import ConfigError
 from reportgen.record.folder import (
     Recording,
     boot_token,
@@ -60,8 +59,6 @@ class RecordOptions:
 
 def record(options: RecordOptions) -> int:
     """Run the command, recorded as far as that is possible, and return its exit code."""
-    if sys.platform == "win32":
-        raise ConfigError("Recording needs Linux or macOS.", hint="On Windows, record inside WSL.")
     if shutil.which(options.command[0]) is None:
         return _run_alone(options.command)  # which says why not; there is nothing to record
     try:
@@ -118,8 +115,12 @@ def _record(options: RecordOptions, recording: Recording, run: Run) -> int:
     sampler = Sampler(
         recording, every_s=options.every_s, command_pid=child.pid, version=options.version
     )
-    sampler.start()
-    watcher = _start_watch(recording.root, child) if options.watches else None
+    watcher = None
+    try:
+        sampler.start()
+        watcher = _start_watch(recording.root, child) if options.watches else None
+    except Exception as err:  # noqa: BLE001  # the command runs already, and must be waited for
+        say(f"not recorded: {type(err).__name__}: {err}")
     exit_code = wait(child)
     try:
         _finish(options, recording, run, sampler, exit_code)
@@ -140,13 +141,14 @@ def _finish(
         run.end(exit_code)
     except OSError as err:
         losses.append(f"the mark of the end ({err.strerror})")
-    _say_end(recording, losses)
+    is_reported = options.makes_report or options.watches
+    _say_end(recording, losses, is_reported=is_reported)
     if options.makes_report:
         _make_report(recording.root)
 
 
 def _start_watch(root: Path, child: Child) -> int:
-    """Start ``reportgen watch`` in a session of its own, where Ctrl-C does not reach it."""
+    """Start ``reportgen watch`` in a process group of its own, where Ctrl-C does not reach it."""
     page = str(report_folder(root))
     words = ["-m", "reportgen.cli", "watch", str(root), "--output", page, "--quiet"]
     null = [(os.POSIX_SPAWN_OPEN, number, os.devnull, os.O_RDWR, 0) for number in (0, 1)]
@@ -155,7 +157,7 @@ def _start_watch(root: Path, child: Child) -> int:
         [sys.executable, *words],
         os.environ,
         file_actions=null,
-        setsid=True,
+        setpgroup=0,
         setsigmask=child.mask_before,
     )
 
@@ -221,12 +223,13 @@ def _with_injected(environment: Mapping[str, str]) -> str:
     return os.pathsep.join([str(INJECTED), *others] if before else [str(INJECTED)])
 
 
-def _say_end(recording: Recording, losses: Sequence[str]) -> None:
+def _say_end(recording: Recording, losses: Sequence[str], *, is_reported: bool) -> None:
     for line in (*losses, *ranks_said(recording.root)):
         say(f"not recorded: {line}")
     folder = shlex.quote(os.path.relpath(recording.root))
     page = shlex.quote(os.path.relpath(report_folder(recording.root)))
-    say(f"recorded into {folder}; the report: reportgen report {folder} --output {page}")
+    how = f"is made in {page}" if is_reported else f"reportgen report {folder} --output {page}"
+    say(f"recorded into {folder}; the report: {how}")
 
 
 def report_folder(root: Path) -> Path:

@@ -11,6 +11,7 @@ from click.testing import CliRunner
 
 from reportgen import __version__
 from reportgen.cli.family import family
+from reportgen.errors import ConfigError
 
 
 def test_help_shows_the_family_in_a_few_lines() -> None:
@@ -59,3 +60,11 @@ def test_wrong_options_of_record_are_refused_before_anything_runs(words: list[st
     answer = CliRunner().invoke(family, ["record", *words, *(["--", "true"] if words else [])])
 
     assert answer.exit_code == 2
+
+
+def test_recording_on_windows_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "platform", "win32")
+    answer = CliRunner().invoke(family, ["record", "--", "true"])
+
+    assert isinstance(answer.exception, ConfigError)
+    assert "WSL" in str(answer.exception)

@@ -9,12 +9,17 @@ import signal
 import stat
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from reportgen import intake
+from reportgen.record import session
+from reportgen.record.session import RecordOptions
 from tests.record.running import RECORD, environment, lines_of, python, record, until
 
 WAITS = "print('up', flush=True); input()"
@@ -90,6 +95,30 @@ def test_the_report_is_made_at_the_end_and_stdout_is_the_command_s(tmp_path: Pat
 
     assert (answer.returncode, answer.stdout) == (0, "mine\n")
     assert (tmp_path / "out-report" / "profiler-report.html").is_file()
+
+
+def test_with_watch_the_last_report_is_there_at_the_end(tmp_path: Path) -> None:
+    code = "import time; time.sleep(1); print('mine'); raise SystemExit(4)"
+    answer = record("--out", "out", "--watch", *python(code), cwd=tmp_path)
+
+    assert (answer.returncode, answer.stdout) == (4, "mine\n")
+    report = json.loads((tmp_path / "out-report/profiler-report/report.json").read_text())
+    assert report["job"]["running_until"] is None
+    assert report["recording"]["nodes"][0]["node"] == "node-1"
+    assert "the report: is made in out-report" in answer.stderr
+
+
+def test_a_thread_that_cannot_start_costs_the_samples_and_nothing_else(tmp_path: Path) -> None:
+    options = RecordOptions(
+        command=[sys.executable, "-c", "raise SystemExit(5)"], out=tmp_path / "o"
+    )
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(threading.Thread, "start", fail)
+        assert session.record(options) == 5
+
+
+def fail(_: object) -> None:
+    raise RuntimeError("can't start new thread")
 
 
 def test_the_card_says_what_the_recording_is_and_what_it_cost(tmp_path: Path) -> None:
