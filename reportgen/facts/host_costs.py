@@ -20,6 +20,7 @@ from reportgen.facts.intervals import Union, covered_each, gaps_of, join, minus,
 from reportgen.facts.replay import (
     LEAST_COPY_BYTES,
     Change,
+    Places,
     Track,
     from_pinned,
     track_of,
@@ -215,12 +216,8 @@ def _small(trace: RankTrace, track: Track, once: Union) -> tuple[Change, int]:
     is_kernel = is_alone & (ops.kind[order] == GpuKind.KERNEL)
     is_small = is_kernel & (ops.duration_ns[order] < SMALL_NS)
     is_in_row = is_kernel & (ops.duration_ns[order] < BRIDGE_NS)
-    edges = np.flatnonzero(np.diff(np.concatenate(([0], is_in_row.astype(np.int8), [0]))))
-    first, after = edges[::2], edges[1::2]
-    so_far = np.concatenate(([0], np.cumsum(is_small)))
-    n_small = so_far[after] - so_far[first]
-    is_long = (n_small >= LEAST_RUN) & (2 * n_small >= after - first)
-    first, after = first[is_long], after[is_long]
+    rows_of_two = (_rows(is_in_row, is_small), _rows(is_small, is_small))
+    first, after = (np.concatenate(ends) for ends in zip(*rows_of_two, strict=True))
     in_run = np.zeros(order.size + 1, dtype=np.int64)
     np.add.at(in_run, first, 1)
     np.add.at(in_run, after, -1)
@@ -231,6 +228,16 @@ def _small(trace: RankTrace, track: Track, once: Union) -> tuple[Change, int]:
     # The first launch of a run stays, and what the host does until the last one goes.
     spared = union_of(calls.end_ns[launch[first]], calls.end_ns[launch[after - 1]])
     return Change(spared=minus(spared, once), length_ns=length_ns), int(is_run.sum())
+
+
+def _rows(is_in_row: Mask, is_small: Mask) -> tuple[Places, Places]:
+    """Return where rows begin and end that are long enough, and at least half small kernels."""
+    edges = np.flatnonzero(np.diff(np.concatenate(([0], is_in_row.astype(np.int8), [0]))))
+    first, after = edges[::2], edges[1::2]
+    so_far = np.concatenate(([0], np.cumsum(is_small)))
+    n_small = so_far[after] - so_far[first]
+    is_long = (n_small >= LEAST_RUN) & (2 * n_small >= after - first)
+    return first[is_long], after[is_long]
 
 
 def _first_use(trace: RankTrace, track: Track) -> Union:

@@ -13,7 +13,13 @@ from reportgen import results
 from reportgen.facts import distributions
 from reportgen.facts.distributions import Counts, jensen_shannon
 from reportgen.facts.samples import minutes_of
-from reportgen.facts.usage import Samples, samples_by_gpu, used_throughout
+from reportgen.facts.usage import (
+    IDLE_BELOW_PCT,
+    Samples,
+    enough_samples,
+    samples_by_gpu,
+    used_throughout,
+)
 from reportgen.profile import NodeProfile, SeriesKind
 from reportgen.profile.system import Instants
 from reportgen.results import Exhibit, Finding, JsonValue, Severity, Where
@@ -45,7 +51,7 @@ UNEVEN = kit.Message(
     cause=results.Cause.GPU_IMBALANCE,
     title="""Work is shared unevenly on {pair.node}: {pair.gpu} is used {pair.means_pct[0]:pct},
         {pair.other_gpu} {pair.means_pct[1]:pct}""",
-    text="""The histograms of {pair.gpu} and {pair.other_gpu} last lay {measured:.2f} apart
+    text="""The histograms of {pair.gpu} and {pair.other_gpu} lie {measured:.2f} apart
         (Jensen-Shannon distance, 0 to 0.83; threshold {threshold:g}). Share of the node's work:
         {shares}. {affected} of GPUs exceeded the threshold: {places}.""",
     advice="""Give every GPU the same work: DistributedDataParallel instead of DataParallel, batches
@@ -145,11 +151,16 @@ class PairDistance:
 
 @row
 class NodeLoad:
-    """One node: GPUs in device order, all pairs of them, processes that recorded steps."""
+    """One node: GPUs in device order, all pairs of them, processes that recorded steps.
+
+    ``start_ns`` to ``end_ns`` is the time from the first work of a GPU to the last one.
+    """
 
     node: str
     n_ticks: int
     last_ns: int
+    start_ns: int
+    end_ns: int
     n_workers: int
     gpus: tuple[GpuLoad, ...]
     pairs: tuple[PairDistance, ...]
@@ -161,6 +172,8 @@ def measure(part: NodeProfile, params: Params) -> NodeLoad:
     matrix, samples = system.matrix(kind), samples_by_gpu(system, kind)
     minute_ns = minutes_of(system.tick_ns[~np.isnan(matrix).all(axis=1)]).start_ns
     is_used = dict(zip(system.names(kind), used_throughout(matrix).tolist(), strict=True))
+    busy = np.flatnonzero((matrix >= IDLE_BELOW_PCT).any(axis=1))
+    ends_ns = system.tick_ns[busy[[0, -1]]].tolist() if busy.size else (0, 0)
     mean_pct = {gpu: float(own.values.mean()) for gpu, own in samples.items()}
     total_pct = sum(mean_pct.values())
     gpus = [
@@ -182,6 +195,8 @@ def measure(part: NodeProfile, params: Params) -> NodeLoad:
         node=part.node,
         n_ticks=system.n_ticks,
         last_ns=int(system.tick_ns[-1]) if system.n_ticks else 0,
+        start_ns=ends_ns[0],
+        end_ns=ends_ns[1],
         n_workers=np.unique(part.spans.steps().worker).size,
         gpus=tuple(gpus),
         pairs=tuple(_pair(one, other, minute_ns, params) for one, other in every),
@@ -227,12 +242,14 @@ def judge(loads: Sequence[NodeLoad], params: Params) -> Outcome:
         n_ticks=sum(load.n_ticks for load in loads),
         n_gpus=sum(n_gpus),
         n_samples=n_samples,
-        patience=params.patience,
+        patience=enough_samples(params.patience),
     )
     if max(n_gpus, default=0) == 1:
         text = "There is only one GPU per node, nothing to compare."
         missing = results.Reason(code=results.ReasonCode.NO_GPU, text=text)
     uneven = [pair for pair in pairs if pair.uneven_ns.size]
+    told = uneven or [pair for pair in pairs if _is_gap(pair) and pair.distance > params.threshold]
+    told = [] if missing else told
     minutes = {(pair.node, start_ns) for pair in uneven for start_ns in pair.uneven_ns.tolist()}
     return Outcome(
         missing=missing,
@@ -242,7 +259,7 @@ def judge(loads: Sequence[NodeLoad], params: Params) -> Outcome:
             datapoints=n_samples,
         ),
         details={load.node: _entry(load) for load in loads if load.gpus},
-        findings=[_finding(loads, uneven, params)] if uneven else [],
+        findings=[_finding(loads, told, params)] if told else [],
         exhibits=_exhibits(loads, pairs, params) if any(n_gpus) else [],
         metrics={"distance_max": round(max(pair.distance for pair in pairs), 6)} if pairs else {},
     )
@@ -258,11 +275,15 @@ def _entry(load: NodeLoad) -> dict[str, JsonValue]:
     return entry
 
 
+def _is_gap(pair: PairDistance) -> bool:
+    return pair.is_of_used and pair.gap_pct >= GAP_FROM_PCT
+
+
 def _finding(loads: Sequence[NodeLoad], uneven: Sequence[PairDistance], params: Params) -> Finding:
-    worst = max(uneven, key=lambda pair: (pair.is_of_used, pair.gap_pct, pair.uneven_distance))
+    worst = max(uneven, key=lambda pair: (pair.is_of_used, pair.gap_pct, pair.distance))
     load = next(load for load in loads if load.node == worst.node)
     used = [gpu.mean_pct for gpu in load.gpus if gpu.is_used]
-    is_gap = worst.is_of_used and worst.gap_pct >= GAP_FROM_PCT
+    is_gap = _is_gap(worst)
     # What could be won if the busiest GPU only had the mean of the used GPUs' work.
     share = 1 - float(np.mean(used)) / max(used) if max(used, default=0.0) > 0 else 0.0
     message = OTHER_PATTERN if worst.is_of_used else PARTLY_USED
@@ -271,11 +292,14 @@ def _finding(loads: Sequence[NodeLoad], uneven: Sequence[PairDistance], params: 
     shares = [write("{gpu.gpu} {gpu.share_pct:pct}", gpu=gpu) for gpu in load.gpus]
     n_pairs = sum(len(load.pairs) for load in loads)
     pair = f"{worst.gpu}, {worst.other_gpu}"
-    end_ns = min(int(worst.uneven_ns[-1]) + NS_PER_MINUTE, load.last_ns)
+    ends_ns = load.start_ns, load.end_ns
+    if not is_gap:
+        last_ns = min(int(worst.uneven_ns[-1]) + NS_PER_MINUTE, load.last_ns)
+        ends_ns = int(worst.uneven_ns[0]), last_ns
     return message.finding(
-        measured=worst.uneven_distance,
+        measured=worst.distance if worst.uneven_distance is None else worst.uneven_distance,
         threshold=params.threshold,
-        where=kit.stretch(worst.node, pair, worst.uneven_ns[0], end_ns),
+        where=kit.stretch(worst.node, pair, *ends_ns),
         severity=kit.fault_severity(share) if is_gap else Severity.INFO,
         share=share if is_gap else None,
         pair=worst,

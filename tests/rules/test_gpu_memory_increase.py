@@ -15,12 +15,16 @@ SMALL = {"patience": 20}
 
 
 def node(
-    memory: list[float], *, gpu: list[float] | float = 90.0, name: str = "algo-1"
+    memory: list[float],
+    *,
+    gpu: list[float] | float = 90.0,
+    name: str = "algo-1",
+    interval_s: float = 6,
 ) -> NodeProfile:
     """Return a node that samples every six seconds, ten samples a minute."""
     use = gpu if isinstance(gpu, list) else [gpu] * len(memory)
     columns = {"gpu0": use, "gpu0_memory": memory}
-    return node_profile(system=system_table(columns, interval_s=6), node=name)
+    return node_profile(system=system_table(columns, interval_s=interval_s), node=name)
 
 
 def step(height: float, *, base: float = 20.0, before: int = 40, after: int = 40) -> list[float]:
@@ -184,6 +188,28 @@ def test_seven_minutes_at_work_tell_no_trend() -> None:
 
     assert finding(run(RULE, node(climb), patience=20), "MEM-2") is None
     assert finding(run(RULE, node([*climb, *[27.0] * 10]), patience=20), "MEM-2") is not None
+
+
+def test_a_job_of_three_minutes_shows_its_trend_in_parts() -> None:
+    # 150 samples: too few for SageMaker, and three minutes. The level rises by 0.2 a sample.
+    memory = [20.0 + 0.2 * index for index in range(150)]
+    result = run(RULE, node(memory, interval_s=1.2))
+    found = finding(result, "MEM-2")
+
+    assert result.counters == Counters(datapoints=150)
+    assert found is not None
+    assert result.metrics["memory_trend_max_pct_per_min"] == pytest.approx(10.0, rel=0.08)
+    assert finding(run(RULE, node(memory[:90], interval_s=1.2)), "MEM-2") is None
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_short_job_whose_memory_follows_a_noisy_load_has_no_trend(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    gpu = rng.uniform(0, 100, 300)
+
+    result = run(RULE, node((gpu * 0.4).tolist(), gpu=gpu.tolist(), interval_s=0.5))
+
+    assert finding(result, "MEM-2") is None
 
 
 def test_all_nodes_are_counted_and_the_highest_jump_is_named() -> None:

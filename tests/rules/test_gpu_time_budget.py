@@ -12,7 +12,7 @@ import pytest
 from reportgen.errors import ConfigError
 from reportgen.intake import discover, read_node
 from reportgen.profile import NodeProfile
-from reportgen.results import Counters, ReasonCode, RuleResult, Status
+from reportgen.results import Cause, Counters, ReasonCode, RuleResult, Status
 from reportgen.results.packed import unpack
 from reportgen.rules.gpu_time_budget import RULE
 from reportgen.rules.settings import resolve_params
@@ -89,6 +89,24 @@ def test_an_end_in_which_gpus_work_half_the_time_is_training_without_recorded_st
     assert ("after the last recorded step" in found.title) is is_unrecorded
     assert ("GPUs were at work in 50.0 % of the time" in found.text) is is_unrecorded
     assert ("Record the steps" in found.advice) is is_unrecorded
+    assert found.cause == Cause.OBSERVATION
+
+
+@pytest.mark.parametrize(
+    ("gpu", "steps", "cause"),
+    [
+        ([0.0] * 6 + [95.0] * 4, [step(6, 10)], Cause.LONG_START),
+        ([0.0] * 8 + [95.0] * 2, [step(0, 1), step(8, 10)], Cause.WORK_BETWEEN_STEPS),
+        ([0.0] * 8 + [95.0] * 2, [step(0, 10)], Cause.LOST_GPU_TIME),
+    ],
+)
+def test_the_largest_part_has_its_own_cause(
+    gpu: list[float], steps: list[Any], cause: Cause
+) -> None:
+    found = finding(run(RULE, node({"gpu0": gpu}, steps)), "GPU-3")
+
+    assert found is not None
+    assert found.cause == cause
 
 
 def test_steps_of_nodes_without_gpus_are_not_said_to_lack() -> None:

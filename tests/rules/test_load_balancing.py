@@ -53,8 +53,19 @@ def test_the_finding_names_the_pair_and_the_share_of_each_gpu() -> None:
     assert "2 of 3 pairs" in found.text
     assert found.estimate is not None
     assert found.estimate.share_ratio == pytest.approx(1 - 50 / 90, abs=1e-4)
-    assert (found.where.start_s, found.where.end_s) == (START_S + 60, START_S + 29 * 6)
+    assert (found.where.start_s, found.where.end_s) == (START_S, START_S + 29 * 6)
     assert [row["share_pct"] for row in rows_of(result, "work")] == [60.0, 20.0, 20.0]
+
+
+def test_a_job_too_short_for_sagemaker_is_judged_nonetheless() -> None:
+    result = run(RULE, node(gpu0=[90.0] * 101, gpu1=[30.0] * 101))
+    found = finding(result, "BAL-1")
+
+    assert result.counters == Counters(datapoints=101)
+    assert found is not None
+    assert found.estimate is not None
+    assert found.estimate.share_ratio == pytest.approx(1 / 3, abs=1e-6)
+    assert run(RULE, node(gpu0=[90.0] * 100, gpu1=[30.0] * 100)).status is Status.SKIPPED
 
 
 def test_two_equal_gpus_share_the_work() -> None:

@@ -111,9 +111,9 @@ COLLECTIVES_CAPTION = (
 )
 
 
-OFTEN_RATIO = 0.5
-"""A rank is late, and not only stopped once, if so much of the waiting is left without the
-collective in which the others wait longest ..."""
+OFTEN_RATIO = 0.4
+"""A rank is late, and not only stopped once, if so much of the waiting is left without the quarter
+of the collectives, in a row, in which the others wait longest ..."""
 LEAST_OFTEN = 4
 """... of at least so many."""
 

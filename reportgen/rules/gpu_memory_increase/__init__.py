@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from reportgen import results
+from reportgen.facts.usage import enough_samples
 from reportgen.results import Counters, Details, Exhibit, Finding, Role, Severity, Where
 from reportgen.rules import kit
 from reportgen.rules.aws import details as aws
@@ -92,9 +93,9 @@ CLIMBS = replace(
     cause=results.Cause.MEMORY_GROWTH,
     title="GPU memory activity climbs over the whole job: {place} by {trend.rise:.1f} points",
     text=(
-        "The 95th percentile of each minute rises by {trend.slope:.2f} points a minute; of all "
-        "pairs of minutes the later one is higher clearly more often than lower (Kendall's tau "
-        "{trend.agreement:.2f}, told from {agreement_from:.1f}). This concerns {affected}. "
+        "The 95th percentile rises by {trend.slope:.2f} points a minute; of all pairs of minutes, "
+        "or parts of a short job, the later one is higher clearly more often than lower (Kendall's "
+        "tau {trend.agreement:.2f}, told from {agreement_from:.1f}). This concerns {affected}. "
         + CAUTION
     ),
     exhibit="levels",
@@ -127,7 +128,7 @@ def judge(nodes: Sequence[NodeMemory], params: Params) -> Outcome:
             n_ticks=sum(node.n_ticks for node in nodes),
             n_gpus=sum(node.n_gpus for node in nodes),
             n_samples=counters.datapoints,
-            patience=params.patience,
+            patience=enough_samples(params.patience),
         ),
         counters=counters,
         details=aws.violation_details(

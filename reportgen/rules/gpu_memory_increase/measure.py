@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +11,7 @@ from reportgen.facts.distributions import Box, box_of, percentiles
 from reportgen.facts.intervals import runs_of
 from reportgen.facts.samples import Minutes, minutes_of, window_percentiles
 from reportgen.facts.trend import Trend, trend_of
-from reportgen.facts.usage import Rows, Samples, samples_by_gpu
+from reportgen.facts.usage import Rows, Samples, enough_samples, samples_by_gpu
 from reportgen.profile import NodeProfile, SeriesKind
 from reportgen.profile.system import Floats, Instants
 from reportgen.rules.aws.details import LastViolation, box_member
@@ -22,6 +22,8 @@ LEVEL_PCT = 95.0
 """A minute's level is its 95th percentile: what the load reaches, whatever it does between."""
 MAX_JUMPS = 200
 """A fluctuating load has thousands of jumps; all are counted, those that matter are kept."""
+LEAST_IN_PART = 5
+"""A level of fewer samples is that of one of them."""
 IDLE_LEVEL_PCT = 1.0
 """Below this a GPU has not begun to work: the first rise is its start."""
 LOAD_RISE_PCT = 10.0
@@ -29,8 +31,9 @@ LOAD_RISE_PCT = 10.0
 HUNDREDTHS = 100
 """Files hold two decimals, so sums of hundredths are exact and decide without rounding."""
 TREND_MINUTES = 8
-"""Fewer minutes at work show no trend: that a few points rise one after the other is easily
-chance."""
+TREND_PARTS = 16
+"""Fewer minutes at work than the first show no trend: that a few points rise one after the other is
+easily chance. A shorter time at work is cut into so many equal parts instead."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -151,7 +154,7 @@ def _memory_of(node: str, gpu: str, samples: Samples, use: Floats, params: Param
     increases, is_violation = increases_of(values, params)
     rows, is_known = np.flatnonzero(is_violation), ~np.isnan(use)
     n_jumps, n_lasting, jumps = _jumps_of((node, gpu), samples, use, increases, rows, params)
-    use_level = _levels_of(use[is_known], minutes_of(samples.time_ns[is_known]))
+    is_enough = values.size > enough_samples(params.patience)
     return GpuMemory(
         node=node,
         gpu=gpu,
@@ -160,8 +163,8 @@ def _memory_of(node: str, gpu: str, samples: Samples, use: Floats, params: Param
         max_pct=float(values.max()),
         minute_ns=minutes.start_ns,
         level_pct=level,
-        trend=_trend(level) if values.size > params.patience else None,
-        use_trend=_trend(use_level),
+        trend=_trend(values, samples.time_ns) if is_enough else None,
+        use_trend=_trend(use[is_known], samples.time_ns[is_known]),
         n_violations=rows.size,
         violation=_violation(gpu, samples, increases, rows) if rows.size else None,
         n_jumps=n_jumps,
@@ -223,12 +226,24 @@ def _levels_of(values: Floats, minutes: Minutes) -> Floats:
     )
 
 
-def _trend(level: Floats) -> Trend | None:
+def _trend(values: Floats, time_ns: Instants) -> Trend | None:
+    """Return the trend of the levels at work, with a slope per minute; of parts of a short time."""
+    minutes = minutes_of(time_ns)
+    level = _levels_of(values, minutes)
     at_work = np.flatnonzero(level >= IDLE_LEVEL_PCT)
     if at_work.size == 0:
         return None
     working = level[at_work[0] : at_work[-1] + 1]
-    return trend_of(working) if working.size >= TREND_MINUTES else None
+    if working.size >= TREND_MINUTES:
+        return trend_of(working)
+    busy = np.flatnonzero(values >= IDLE_LEVEL_PCT)
+    inside = slice(busy[0], busy[-1] + 1)
+    parts = np.array_split(values[inside], TREND_PARTS)
+    length_ns = int(time_ns[busy[-1]] - time_ns[busy[0]])
+    if min(part.size for part in parts) < LEAST_IN_PART or not length_ns:
+        return None
+    found = trend_of(np.array([percentiles(part, (LEVEL_PCT,))[0] for part in parts]))
+    return replace(found, slope=found.rise * NS_PER_MINUTE / length_ns)
 
 
 def _jumps_of(

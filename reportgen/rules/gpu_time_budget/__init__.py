@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from reportgen import results
 from reportgen.results import Finding, Place, Role, TimelineTrack
@@ -135,13 +136,14 @@ def _sampled(totals: Mapping[Part, int], caption: str, gpus: Sequence[GpuBudget]
     words, every_ns = texts.SAMPLED_WORDS[part], sum(totals.values())
     is_outside = part in texts.UNRECORDED
     place, meaning, advice = words.where or words.meaning, words.meaning, words.advice
+    cause = words.cause
     remark = f" {caption}" if is_outside else ""
     worked_pct = pct_of(sum(gpu.worked_ns[part] for gpu in gpus), totals[part])
     if is_outside and worked_pct >= UNRECORDED_PCT:
         place = meaning = texts.UNRECORDED[part]
-        advice = texts.RECORD_ALL
+        advice, cause = texts.RECORD_ALL, results.Cause.OBSERVATION
         remark = write(texts.WORKED, worked=worked_pct, place=place) + remark
-    return texts.SAMPLED.finding(
+    return replace(texts.SAMPLED, cause=cause).finding(
         measured=pct_of(totals[part], every_ns),
         advice=advice,
         place=place,
@@ -158,7 +160,7 @@ def _traced(totals: Mapping[Part, int], window: str) -> Finding | None:
     if part is None:
         return None
     words, every_ns = texts.TRACED_WORDS[part], sum(totals.values())
-    return texts.TRACED.finding(
+    return replace(texts.TRACED, cause=words.cause).finding(
         measured=pct_of(totals[part], every_ns),
         advice=words.advice,
         meaning=words.meaning,

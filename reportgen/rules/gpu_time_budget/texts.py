@@ -69,25 +69,30 @@ class Words:
 
     Attributes:
         where: in the title; ``meaning`` where it is empty.
+        cause: what it is about; of a part with several causes, or none, that GPU time is lost.
     """
 
     meaning: str
     advice: str
     where: str = ""
+    cause: Cause = Cause.LOST_GPU_TIME
 
 
 SAMPLED_WORDS: Mapping[Part, Words] = {
     Part.INITIALIZATION: Words(
+        cause=Cause.LONG_START,
         meaning="before the training loop",
         advice=(
             "Shorten the start: smaller downloads, a cached data set, lighter imports and warm-up."
         ),
     ),
     Part.FINALIZATION: Words(
+        cause=Cause.OBSERVATION,
         meaning="after the training loop",
         advice="Shorten the end: save and upload less, or do so while training still runs.",
     ),
     Part.STRAGGLER: Words(
+        cause=Cause.SLOW_WORKER,
         where="waiting for a slower GPU",
         meaning=(
             "idle while another GPU of the node was busy and workers waited in steps or "
@@ -96,11 +101,13 @@ SAMPLED_WORDS: Mapping[Part, Words] = {
         advice="Give each GPU an equal share of the work; look at the pace of the workers.",
     ),
     Part.IO_WAIT: Words(
+        cause=Cause.IO_WAIT,
         where="waiting for I/O",
         meaning="idle while the cores waited for I/O",
         advice="Read fewer and larger files, cache the data, or use faster storage.",
     ),
     Part.NETWORK: Words(
+        cause=Cause.NETWORK_INPUT,
         where="waiting for the network",
         meaning="idle while the node received data close to the limit of its network",
         advice=(
@@ -108,11 +115,13 @@ SAMPLED_WORDS: Mapping[Part, Words] = {
         ),
     ),
     Part.CPU_INPUT: Words(
+        cause=Cause.SLOW_INPUT,
         where="waiting for the CPU or for input",
         meaning="idle while a core was above 90 % or the loop waited for a batch",
         advice="Load faster if the loop waits for data; else move the CPU work out of its process.",
     ),
     Part.BETWEEN_STEPS: Words(
+        cause=Cause.WORK_BETWEEN_STEPS,
         where="between steps",
         meaning="idle between steps",
         advice=(
@@ -120,6 +129,7 @@ SAMPLED_WORDS: Mapping[Part, Words] = {
         ),
     ),
     Part.NEVER_USED: Words(
+        cause=Cause.GPU_IDLE,
         where="on GPUs that the job never uses",
         meaning="on GPUs that never work while others of their node do",
         advice="Start one process per GPU, or take an instance with fewer GPUs.",
@@ -132,14 +142,17 @@ SAMPLED_WORDS: Mapping[Part, Words] = {
 }
 TRACED_WORDS: Mapping[Part, Words] = {
     Part.EXPOSED_COMMUNICATION: Words(
+        cause=Cause.EXPOSED_COMMUNICATION,
         meaning="in communication with nothing computed beside it",
         advice="See whether it is transfer or waiting for a late rank, then overlap it.",
     ),
     Part.MEMORY: Words(
+        cause=Cause.EXPOSED_COPIES,
         meaning="in copies and memsets",
         advice="Copy less, from pinned memory, and on a stream of its own.",
     ),
     Part.CPU_INPUT: Words(
+        cause=Cause.SLOW_INPUT,
         meaning="idle while the host waited for a batch",
         advice="Use more loader workers, prefetch, or move preprocessing off the training process.",
     ),
@@ -148,18 +161,22 @@ TRACED_WORDS: Mapping[Part, Words] = {
         advice="Remove .item() and synchronization from the loop, pin memory, keep shapes steady.",
     ),
     Part.HOST_LATE: Words(
+        cause=Cause.SLOW_HOST,
         meaning="idle because the host was too slow to launch",
         advice="Launch less and larger: larger batches, torch.compile, CUDA graphs.",
     ),
     Part.LAUNCH: Words(
+        cause=Cause.FULL_LAUNCH_QUEUE,
         meaning="idle inside launch calls",
         advice="Replay the step as a CUDA graph, or fuse small kernels.",
     ),
     Part.KERNEL_GAP: Words(
+        cause=Cause.SMALL_KERNELS,
         meaning="in short gaps between kernels",
         advice="Fuse small kernels, enlarge the batch, or use CUDA graphs.",
     ),
     Part.WAITING: Words(
+        cause=Cause.STREAM_DEPENDENCY,
         meaning="waiting although work was launched",
         advice="Look at waits between streams and for other ranks.",
     ),

@@ -32,8 +32,9 @@ COMMON_RATIO = 0.1
 """Before and after the training all GPUs idle: up to a minute is the start and the end of an
 ordinary job, unless that is a tenth of it. A GPU that idles while others work has no such reason.
 """
-CHEAP_RATIO = 0.03
-"""GPUs that rest for less of their time swing, but that is no fault worth a search."""
+CHEAP_RATIO = 0.05
+"""GPUs that rest for less of all their time at work swing in some minutes only: the 5th percentile
+over all of it is no rest."""
 MOST_RATIO = 0.5
 """A fault in half of the judged minutes is one of the whole working time."""
 RARE_RATIO = 0.1

@@ -288,7 +288,8 @@ def test_the_loader_finding_bounds_the_gain_that_was_measured() -> None:
     assert loader.estimate is not None
     assert loader.estimate.speedup_at_most is not None
     assert loader.estimate.speedup_at_most >= MEASURED_SPEEDUP
-    assert "33.1 % of the recorded steps" in loader.text
+    assert "33.2 % of the recorded steps" in loader.text
+    assert "For 352 ms, 33.1 % of the time, the GPU was idle" in loader.text
     assert "28.5 % of the time from the first to the last GPU operation" in loader.text
 
 
@@ -315,7 +316,9 @@ def test_waiting_dominates_communication_and_rank_7_comes_last() -> None:
         agree(sum(row["duration_us"] for row in waits if row["rank"] == rank), total)
     assert finding.id == "COMM-1"
     assert finding.where.node == "rank 7"
-    assert "rank 7 arrives last" in finding.title
+    assert finding.measured is not None
+    assert finding.measured < 10  # most of the waiting is due to windows that begin apart
+    assert "The recorded windows begin up to 7.51 ms apart" in finding.text
 
 
 @pytest.mark.parametrize("name", ["v100_ns", "h100_qwen_inference"])
@@ -353,7 +356,7 @@ def test_operators_equal_a_walk_over_the_threads_of_the_raw_trace(name: str) -> 
         ("a100_alexnet_sync_events", "IDLE-9"),
         ("a100_dlrm_rank3of8", "ACT-1"),
         ("mi300x_resnet_rank0of8", "ACT-1"),
-        ("param_dlrm_8ranks", "COMM-1"),
+        ("param_dlrm_8ranks", "IDLE-5"),
         ("v100_dlrm_rank1of2", "COPY-2"),
         ("v100_ns", "PREC-1"),
         ("v100_resnet50_torch19_workers0", "IDLE-1"),
