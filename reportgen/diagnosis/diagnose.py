@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from reportgen.diagnosis.evidence import evidence_for
-from reportgen.diagnosis.explanations import explains, possible_causes, severity_rank, share_of
+from reportgen.diagnosis.explanations import explaining, possible_causes, severity_rank, share_of
 from reportgen.results import Cause, Finding, RuleResult, Severity
 
 
@@ -39,10 +39,11 @@ def _roots(finding: Finding, findings: Sequence[Finding]) -> list[Finding]:
     """Return the findings at the ends of all chains of causes, the most important first."""
     reached, ends = [finding], []
     for item in reached:
+        explained = explaining(item, findings)
         causes = [
             other
             for other in findings
-            if explains(other, item) or _says_it_first(other, item, findings)
+            if any(other is its for its in explained) or _says_it_first(other, item, findings)
         ]
         if not causes and item is not finding:
             ends.append(item)
