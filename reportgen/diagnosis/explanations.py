@@ -26,6 +26,8 @@ NAMED_BY: Mapping[str, str] = {
 EXPLAINS_RATIO = 0.5
 """A cause accounts for at least half of what its symptom may cost; with less, removing it would
 leave most of the symptom."""
+JOINT_RATIO = 0.25
+"""Of several causes that account for half of a symptom together, each makes a quarter of that."""
 
 _INPUT = frozenset(
     {
@@ -37,6 +39,8 @@ _INPUT = frozenset(
     }
 )
 """Why a loop may wait for data."""
+_COPIES = frozenset({Cause.UNPINNED_MEMORY})
+"""What takes time between a batch and its step."""
 _STEPS = frozenset(
     {
         Cause.WORK_BETWEEN_STEPS,
@@ -50,7 +54,7 @@ _STEPS = frozenset(
 _HOST = frozenset({Cause.SLOW_INPUT, Cause.HOST_BOUND, Cause.NO_PREFETCH})
 _UNEVEN = frozenset({Cause.SLOW_WORKER, Cause.GPU_IMBALANCE})
 _ABSENT = frozenset({Cause.GPU_IDLE, Cause.GPU_STOPPED})
-_WAITS = _INPUT | _STEPS | _UNEVEN | _HOST
+_WAITS = _INPUT | _COPIES | _STEPS | _UNEVEN | _HOST
 _TRACED = frozenset(
     {
         Cause.SLOW_HOST,
@@ -78,16 +82,19 @@ EXPLAINED_BY: Mapping[str, frozenset[str]] = {
     Cause.GPU_IMBALANCE: _ABSENT | {Cause.SLOW_WORKER},
     Cause.SLOW_INPUT: _INPUT | {Cause.NO_PREFETCH, Cause.LONG_PAUSE},
     Cause.WORK_BETWEEN_STEPS: _INPUT
+    | _COPIES
     | {Cause.SLOW_INPUT, Cause.PERIODIC_SLOW_STEPS, Cause.LONG_PAUSE, Cause.SLOWING_DOWN},
     Cause.RANDOM_SLOW_STEPS: _INPUT
     | _TRACED
     | {Cause.SLOW_INPUT, Cause.PERIODIC_SLOW_STEPS, Cause.LONG_PAUSE, Cause.SLOWING_DOWN}
     | {Cause.SLOW_WORKER},
+    # Too many loaders slow the steps down while they all fill the queue at the start of an epoch.
     # Where gradients are accumulated the others wait for a slow worker in every nth step.
     Cause.PERIODIC_SLOW_STEPS: frozenset(
-        {Cause.TOO_FEW_LOADERS, Cause.SLOW_INPUT, Cause.SLOW_WORKER}
+        {Cause.TOO_FEW_LOADERS, Cause.TOO_MANY_LOADERS, Cause.SLOW_INPUT, Cause.SLOW_WORKER}
     ),
     Cause.HOST_BOUND: _INPUT
+    | _COPIES
     | {Cause.SLOW_INPUT, Cause.NO_PREFETCH, Cause.WORK_BETWEEN_STEPS, Cause.PERIODIC_SLOW_STEPS}
     | {Cause.LONG_PAUSE, Cause.SLOWING_DOWN},
     Cause.EXPOSED_COMMUNICATION: frozenset({Cause.SLOW_RANK, Cause.SLOW_LINK}),
@@ -119,6 +126,26 @@ def share_of(finding: Finding) -> float:
     return finding.estimate.share_ratio if finding.estimate else 0.0
 
 
+def explaining(symptom: Finding, findings: Sequence[Finding]) -> list[Finding]:
+    """Return the findings that explain another one: those that do alone, else several together.
+
+    Small ones are not counted together: each accounts for a quarter of that half at least.
+    """
+    alone = [other for other in findings if explains(other, symptom)]
+    if alone:
+        return alone
+    least = EXPLAINS_RATIO * share_of(symptom)
+    parts = [
+        other
+        for other in findings
+        if _may_explain(other, symptom) and share_of(other) >= JOINT_RATIO * least
+    ]
+    by_cause = dict[str, float]()
+    for part in parts:
+        by_cause[part.cause] = max(share_of(part), by_cause.get(part.cause, 0.0))
+    return parts if sum(by_cause.values()) >= least else []
+
+
 def explains(cause: Finding, symptom: Finding) -> bool:
     """Return whether one finding explains another one.
 
@@ -126,11 +153,16 @@ def explains(cause: Finding, symptom: Finding) -> bool:
     half of what the other one may cost; a fault whose cost is unknown explains at any size. Why a
     rank is late is to be seen on that rank.
     """
+    return _may_explain(cause, symptom) and (
+        cause.estimate is None or share_of(cause) >= EXPLAINS_RATIO * share_of(symptom)
+    )
+
+
+def _may_explain(cause: Finding, symptom: Finding) -> bool:
     return (
         cause.cause in EXPLAINED_BY.get(symptom.cause, ())
         and cause.severity is not Severity.INFO
         and not (symptom.cause == Cause.SLOW_RANK and cause.where.node != symptom.where.node)
-        and (cause.estimate is None or share_of(cause) >= EXPLAINS_RATIO * share_of(symptom))
     )
 
 

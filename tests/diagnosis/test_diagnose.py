@@ -97,6 +97,38 @@ def test_two_causes_of_one_symptom_are_both_named_the_larger_first() -> None:
     assert "what PERIOD-1 advises" in found["GPU-2"].advice
 
 
+@pytest.mark.parametrize(
+    ("few", "unpinned", "explained_by"),
+    [
+        (0.2, 0.1, ("DL-1", "DL-3")),
+        (0.19, 0.1, ()),
+        (0.24, 0.07, ()),
+        (0.23, 0.075, ("DL-1", "DL-3")),
+    ],
+)
+def test_causes_that_account_for_half_of_a_symptom_together_explain_it(
+    few: float, unpinned: float, explained_by: tuple[str, ...]
+) -> None:
+    # Half of 60 % are 30 %; a part below a quarter of that, 7.5 %, does not count.
+    found = diagnosed(
+        symptom(),
+        finding("DL-1", Severity.WARNING, few, cause=FEW),
+        finding("DL-3", Severity.WARNING, unpinned, cause=Cause.UNPINNED_MEMORY),
+    )
+
+    assert found["GPU-2"].symptom_of == explained_by
+
+
+def test_one_cause_told_twice_does_not_count_twice() -> None:
+    found = diagnosed(
+        symptom(),
+        finding("DL-1", Severity.WARNING, 0.2, cause=FEW),
+        finding("DL-5", Severity.WARNING, 0.2, cause=FEW),
+    )
+
+    assert found["GPU-2"].symptom_of == ()
+
+
 def test_a_cause_that_two_rules_name_is_told_once_by_the_more_important() -> None:
     found = diagnosed(
         finding("STEPT-1", Severity.WARNING, 0.1, cause=Cause.RANDOM_SLOW_STEPS),
