@@ -56,7 +56,7 @@ def step(number: int) -> Event:
 def run(timer: DeviceTimer, n_steps: int) -> None:
     for number in range(n_steps):
         timer.mark()
-        timer.add_step(step(number), is_timed=True)
+        timer.add_step(step(number))
 
 
 def test_a_step_waits_for_its_device_time(cuda: Any) -> None:

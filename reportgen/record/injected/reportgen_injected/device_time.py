@@ -37,10 +37,10 @@ class DeviceTimer:
             self._mark.record()
             self._resolve(2)
 
-    def add_step(self, event: Event, *, is_timed: bool) -> None:
+    def add_step(self, event: Event) -> None:
         """Take a step; it is passed on once its device time is known, at once without one."""
         before, mark = self._before, self._mark
-        if not is_timed or mark is None:
+        if mark is None:
             self._add(event)
             return
         self._before, self._mark = mark, None

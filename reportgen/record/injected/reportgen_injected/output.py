@@ -43,7 +43,8 @@ class Output:
     Attributes:
         pid: of the process that made it; a fork has to make its own.
         card: what is known of the process (docs/record.md, Files).
-        n_lost: events that could not be written.
+        n_lost: events that could not be written, at least.
+        add: takes an event; the next flush writes it. A bound method of C: every step calls it.
     """
 
     def __init__(self, settings: Settings) -> None:
@@ -51,7 +52,8 @@ class Output:
         self.pid = os.getpid()
         self.card: dict[str, Any] = {}
         self.n_lost = 0
-        self._waiting: deque[Event] = deque()
+        self._waiting: deque[Event] = deque(maxlen=MOST_WAITING)
+        self.add = self._waiting.append
         self._id = ""
         self._n_failures = 0
         self._path = ""  # of the open file, empty without one
@@ -69,13 +71,6 @@ class Output:
     def is_off(self) -> bool:
         """Return whether writing was given up."""
         return self._n_failures >= MOST_FAILURES
-
-    def add(self, event: Event) -> None:
-        """Take an event; it is written by the next flush."""
-        self._waiting.append(event)
-        if len(self._waiting) > MOST_WAITING:
-            self._waiting.popleft()
-            self.n_lost += self.has_begun
 
     def begin(self) -> None:
         """Choose the name of this process at its first step: its rank, else its number."""
@@ -111,6 +106,7 @@ class Output:
     def _write_events(self, *, is_end: bool) -> None:
         now_ns = time.monotonic_ns()
         events = [self._waiting.popleft() for _ in range(len(self._waiting))]
+        self.n_lost += len(events) == MOST_WAITING
         hour = self._hour(self.settings.to_us(now_ns))
         is_full = self._n_bytes > ROTATE_BYTES or now_ns - self._opened_ns > ROTATE_NS
         if self._path and (is_full or hour not in self._path.split(os.sep)):

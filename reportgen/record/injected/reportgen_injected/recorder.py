@@ -26,6 +26,7 @@ class Recorder:
     """What records in this process, once something can be recorded.
 
     Attributes:
+        add: takes an event that is no step.
         steps: takes the marks.
         own_ns: what the hooks of the running step have cost so far.
         loop_thread: the thread in which the training loop runs, ``None`` while unknown.
@@ -46,6 +47,7 @@ class Recorder:
     def _reset(self) -> None:
         """Begin anew: nothing of the parent's is this process's, after a fork."""
         self.output = Output(self.settings)
+        self.add = self.output.add
         self.steps = Steps(self.add, self._add_step, self._boundary)
         self.steps.before_mark = self.before_mark
         self.device = DeviceTimer(self.output.add)
@@ -85,23 +87,22 @@ class Recorder:
 
     # Events
 
-    def add(self, event: Event) -> None:
-        """Take an event that is no step."""
-        self.output.add(event)
-
     def _add_step(self, event: Event, mode: str) -> None:
         if not self.output.has_begun:
             self._begin()
-        if mode == TRAIN and event.step is not None and self.tracer.has_profiled(event.step):
+        if mode != TRAIN:
+            self.add(event)
+            return
+        if self.tracer.is_wanted and self.tracer.has_profiled(event.step or 0):
             event = event._replace(phase=PROFILED)
-        self.device.add_step(event, is_timed=mode == TRAIN)
-        if mode == TRAIN:
-            self._own.append(self.own_ns)
-            self.own_ns = 0
+        self.device.add_step(event)
+        self._own.append(self.own_ns)
+        self.own_ns = 0
 
     def _boundary(self, next_step: int) -> None:
         self.device.mark()
-        self.tracer.boundary(next_step, self.output.card)
+        if self.tracer.is_wanted:
+            self.tracer.boundary(next_step, self.output.card)
 
     def _pause(self, start_ns: int, end_ns: int, name: str) -> None:
         self.add(Event(PROFILED, name, start_ns, end_ns))

@@ -17,6 +17,7 @@ NONE, LOADER, OPTIMIZER, TRAINER, EXPLICIT = range(5)
 SOURCE_NAMES = ("", "loader", "optimizer", "trainer", "explicit")
 
 TRAIN, EVAL, PREDICT, GLOBAL = "TRAIN", "EVAL", "PREDICT", "GLOBAL"
+_PHASES = {mode: f"Step:ModeKeys.{mode}" for mode in (TRAIN, EVAL, PREDICT, GLOBAL)}
 PROFILED = "ProfiledStep"
 """The phase of steps during which a trace was taken, and of its beginning and end. It does not
 begin with ``Step:``, so that no statistic of steps contains them."""
@@ -75,9 +76,12 @@ class Steps:
         """The loop asks for a batch: what ran before is complete."""
         if self.before_mark is not None:
             self.before_mark()
-        self.close()
-        self._flush_evals()
-        self._end_rest(now_ns)
+        if self._group:
+            self.close()
+        if self._evals:
+            self._flush_evals()
+        if self._rest_ns:
+            self._end_rest(now_ns)
         if self._arrival_ns and self.source <= LOADER:
             self._hold(self._arrival_ns, now_ns)
         self._arrival_ns = 0
@@ -110,13 +114,15 @@ class Steps:
             self.before_mark()
         if not is_training:
             return
-        self._flush_evals()
+        if self._evals:
+            self._flush_evals()
         self._has_forwards = self._has_forward = True
         if self._group:
             self._mark_ns = self._mark_ns or now_ns
         elif self._begin_ns is None:
             self._begin_ns = now_ns
-        self._end_rest(now_ns)
+        if self._rest_ns:
+            self._end_rest(now_ns)
 
     def forward_ended(self, began_ns: int, now_ns: int, *, name: str, is_training: bool) -> None:
         """The outermost module has returned."""
@@ -135,9 +141,8 @@ class Steps:
             self._emit(OPTIMIZER, EVAL, began_ns, ended_ns)
 
     def _end_rest(self, now_ns: int) -> None:
-        if self._rest_ns:
-            self._add(Event(REST, REST_NAME, self._rest_ns, now_ns, self.n_steps))
-            self._rest_ns = 0
+        self._add(Event(REST, REST_NAME, self._rest_ns, now_ns, self.n_steps))
+        self._rest_ns = 0
 
     # Optimizers
 
@@ -156,8 +161,10 @@ class Steps:
         if optimizer in self._group and not is_same_backward:
             self.close()
         self._backward = backward
-        self._evals.clear()  # the program trains in eval mode
-        self._end_rest(now_ns)
+        if self._evals:
+            self._evals.clear()  # the program trains in eval mode
+        if self._rest_ns:
+            self._end_rest(now_ns)
         if self._begin_ns is None:
             self._begin_ns = self._end_ns or now_ns
 
@@ -244,7 +251,7 @@ class Steps:
             self.source = source
             self._held.clear()
         number = self.n_steps if mode == TRAIN else self._numbers[mode]
-        phase = f"Step:ModeKeys.{mode}"
+        phase = _PHASES[mode]
         event = Event(phase, phase, start_ns, max(start_ns, end_ns), number)
         if mode != EVAL:
             self.step_source = source

@@ -34,7 +34,7 @@ SETS_MODULES_FROM = (2, 15)
 """Dynamo of 2.15 can set attributes of modules, that of 2.4 cannot; between them nothing was
 tried."""
 
-now_ns = time.monotonic_ns
+now_ns, get_ident = time.monotonic_ns, threading.get_ident
 
 
 class Flag:
@@ -108,7 +108,7 @@ class OptimizerHooks:
         recorder = self._recorder
         backward = self._backward()
         if backward == -1:
-            recorder.loop_thread = threading.get_ident()
+            recorder.loop_thread = get_ident()
         recorder.steps.optimizer_began(at_ns, id(optimizer), backward)
         recorder.own_ns += now_ns() - at_ns
 
@@ -202,11 +202,12 @@ class ScalerHook:
 class _ModuleHook:
     """A hook that leaves no trace in copies and pickles of the module."""
 
-    def __init__(self, call: Callable[..., None]) -> None:
-        self._call = call
+    def __init__(self, call: Callable[..., None], is_compiling: Callable[[], bool]) -> None:
+        self._call, self._is_compiling = call, is_compiling
 
-    def __call__(self, *args: Any) -> None:
-        self._call(*args)
+    def __call__(self, module: Any, *_values: Any) -> None:
+        if not self._is_compiling():
+            self._call(module)
 
     def __reduce__(self) -> Any:
         return getattr, (contextlib.nullcontext(), "__exit__")
@@ -240,21 +241,10 @@ class ModuleHooks:
                 self._hook(module, torch)
 
     def _hook(self, module: Any, torch: Any) -> None:
-        began, ended = self._began, self._ended
-
-        def before(module: Any, _inputs: object) -> None:
-            if torch.compiler.is_compiling():
-                return
-            began(module)
-
-        def after(module: Any, _inputs: object, _output: object) -> None:
-            if torch.compiler.is_compiling():
-                return
-            ended(module)
-
+        is_compiling = torch.compiler.is_compiling
         self._handles[id(module)] = [
-            module.register_forward_pre_hook(_ModuleHook(before)),
-            module.register_forward_hook(_ModuleHook(after)),
+            module.register_forward_pre_hook(_ModuleHook(self._began, is_compiling)),
+            module.register_forward_hook(_ModuleHook(self._ended, is_compiling)),
         ]
 
     def _remove(self, identity: int) -> None:

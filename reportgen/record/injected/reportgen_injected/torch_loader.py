@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 INITIALIZE = "DataLoaderIterInitialize"
 PROCESS = "DataLoaderWorker"
-now_ns = time.monotonic_ns
+now_ns, get_ident = time.monotonic_ns, threading.get_ident
 
 
 class LoaderHooks:
@@ -72,24 +72,24 @@ class LoaderHooks:
     def _is_in_loop(self) -> bool:
         """Return whether this thread runs the loop; a thread that loads ahead does not wait."""
         loop = self._recorder.loop_thread or threading.main_thread().ident
-        return threading.get_ident() == loop
+        return get_ident() == loop
 
     def _wait_began(self) -> int:
-        at_ns = now_ns()
-        if not self._is_in_loop():
+        at_ns, recorder = now_ns(), self._recorder
+        if get_ident() != recorder.loop_thread and not self._is_in_loop():
             return 0
-        self._recorder.steps.wait_began(at_ns)
+        recorder.steps.wait_began(at_ns)
         began_ns = now_ns()
-        self._recorder.own_ns += began_ns - at_ns
+        recorder.own_ns += began_ns - at_ns
         return began_ns
 
     def _wait_ended(self, iterator: Any, began_ns: int) -> None:
         if not began_ns:
             return
-        at_ns = now_ns()
+        at_ns, recorder = now_ns(), self._recorder
         self.n_waits += 1
-        self._recorder.steps.wait_ended(began_ns, at_ns, f"{type(iterator).__name__}::GetNext")
-        self._recorder.own_ns += now_ns() - at_ns
+        recorder.steps.wait_ended(began_ns, at_ns, f"{type(iterator).__name__}::GetNext")
+        recorder.own_ns += now_ns() - at_ns
 
     def _initialized(self, iterator: Any, loader: Any, began_ns: int) -> None:
         if not self._is_in_loop():

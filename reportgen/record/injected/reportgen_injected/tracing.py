@@ -25,6 +25,7 @@ class Tracer:
 
     Attributes:
         first, last: the steps to trace, both included.
+        is_wanted: whether there is anything to trace.
     """
 
     def __init__(
@@ -37,7 +38,8 @@ class Tracer:
         self._ranks = (match[3] or "") if match else ""
         self._profile: Any = None
         self._range: Any = None
-        self._is_done = self.last < self.first
+        self.is_wanted = self.first <= self.last
+        self._is_done = not self.is_wanted
         self._packing: Optional[threading.Thread] = None
         self._profiled_from: Optional[int] = None
         self._profiled_to = -1
