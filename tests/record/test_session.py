@@ -17,6 +17,7 @@ from typing import Any
 
 import pytest
 
+import reportgen
 from reportgen import intake
 from reportgen.record import session
 from reportgen.record.session import RecordOptions
@@ -68,6 +69,19 @@ def test_a_recording_is_a_job_that_the_report_reads(tmp_path: Path) -> None:
     assert [note.text for note in node.notes if "were read" not in note.text] == [
         "1 file of system metrics of node-1 was read."
     ]
+
+
+def test_a_recording_opens_for_analysis_by_hand(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    with running(tmp_path):
+        until(lambda: n_ticks(out) > 4, "five ticks")
+    frame = reportgen.open(str(out)).system_metrics()
+
+    assert list(frame.columns) == [
+        "timestamp", "timestamp_us", "value", "system_metric", "dimension", "nodeID", "type",
+    ]  # fmt: skip
+    assert set(frame["nodeID"]) == {"node-1"}
+    assert len(frame) == len(lines_of(out))
 
 
 def test_the_end_says_the_folder_and_the_command_for_the_report(tmp_path: Path) -> None:
