@@ -684,6 +684,13 @@ def test_cores_that_are_used_up_are_so_by_too_many_loaders_or_by_costly_batches(
     assert found.cause == cause
 
 
+def test_a_training_process_that_takes_half_of_the_cores_does_not_make_loaders_idle() -> None:
+    # 8 loaders on 2 cores, of which one trains: at most half of both is left for them.
+    rows = training(wait_s=0.1, num_workers=8, n_steps=100)
+
+    assert loud(sampled(rows, cores=2, cpu=93.0)) == [("DL-2", Cause.TOO_MANY_LOADERS)]
+
+
 def test_too_many_loaders_cost_what_steps_take_longer_while_the_cores_are_used_up() -> None:
     # 100 steps: 20 of 2 s while all cores are busy, 80 of 1 s. Nothing waits.
     slow = step_rows([2.0] * 20, every_s=2.0)

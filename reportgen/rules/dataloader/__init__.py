@@ -166,7 +166,7 @@ def _cause_of(job: NodeLoaders) -> Cause:
     is_waiting = job.has_processes and computing_ratio < HARDLY_RATIO
     if is_idle and load.flat_ratio >= (STEADY_RATIO if is_waiting else FLAT_RATIO):
         return Cause.NETWORK_INPUT
-    if _is_crowded(job) and not is_idle:
+    if _is_crowded(job) and (load.is_full or not is_idle):
         return Cause.TOO_MANY_LOADERS
     if load.is_full or not (has_room or is_idle):
         return Cause.CPU_PREPROCESSING
