@@ -36,6 +36,8 @@ _AT_TIMES = {Cause.RANDOM_SLOW_STEPS, Cause.PERIODIC_SLOW_STEPS}
 _LEAST_OVERLAP = 0.5
 _MOST_LENGTH = 3.0
 _SLACK_S = 5.0
+_ALIKE_RATIO = 0.03
+"""Of two faults whose shares differ by less than this, either may come first."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,12 +80,16 @@ class Result:
 
 def mark(truth: Truth, answer: Answer) -> tuple[Mark, ...]:
     """Return a mark for each planted fault."""
-    by_cost = sorted(truth.planted, key=lambda planted: -(planted.share_ratio or 0.0))
     causes = _causes_in_order(answer)
     return tuple(
-        _mark(truth, planted, answer, causes[: by_cost.index(planted) + 1])
-        for planted in truth.planted
+        _mark(truth, planted, answer, causes[: _rank(truth, planted)]) for planted in truth.planted
     )
+
+
+def _rank(truth: Truth, planted: Planted) -> int:
+    """Return how many faults may come before a fault and this one: those about as large count."""
+    least = (planted.share_ratio or 0.0) - _ALIKE_RATIO
+    return sum(planted is other or (other.share_ratio or 0.0) > least for other in truth.planted)
 
 
 def _causes_in_order(answer: Answer) -> list[str]:

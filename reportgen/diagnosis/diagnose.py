@@ -6,7 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from reportgen.diagnosis.evidence import evidence_for
-from reportgen.diagnosis.explanations import explaining, possible_causes, severity_rank, share_of
+from reportgen.diagnosis.explanations import (
+    NAMED_BY,
+    explaining,
+    possible_causes,
+    severity_rank,
+    share_of,
+)
 from reportgen.results import Cause, Finding, RuleResult, Severity
 
 
@@ -18,7 +24,8 @@ def diagnose(results: Sequence[RuleResult]) -> tuple[RuleResult, ...]:
     that do not overlap.
     """
     findings = [finding for result in results for finding in result.findings]
-    roots = {id(finding): _roots(finding, findings) for finding in findings}
+    again = _told_before(results)
+    roots = {id(finding): _roots(finding, findings, again) for finding in findings}
     raised = {id(finding): _raised(finding, findings, roots) for finding in findings}
     attributed = _attributed([item for item in findings if not roots[id(item)]], raised)
     return tuple(
@@ -35,28 +42,39 @@ def diagnose(results: Sequence[RuleResult]) -> tuple[RuleResult, ...]:
     )
 
 
-def _roots(finding: Finding, findings: Sequence[Finding]) -> list[Finding]:
+def _told_before(results: Sequence[RuleResult]) -> Mapping[int, Finding]:
+    """Return for each finding the one that is to tell of its cause, if that is another one.
+
+    A cause is told once: by the worst finding about it, of equally bad ones by that of the rule
+    that looks for this cause, then by the costliest.
+    """
+    tellers = dict[str, tuple[tuple[int, bool, float], Finding]]()
+    for result in results:
+        for item in result.findings:
+            is_expert = NAMED_BY.get(item.cause) == result.id
+            weight = (severity_rank(item), not is_expert, -share_of(item))
+            if item.cause not in tellers or weight < tellers[item.cause][0]:
+                tellers[item.cause] = (weight, item)
+    return {
+        id(item): tellers[item.cause][1]
+        for result in results
+        for item in result.findings
+        if item.cause != Cause.OBSERVATION and item is not tellers[item.cause][1]
+    }
+
+
+def _roots(
+    finding: Finding, findings: Sequence[Finding], told_before: Mapping[int, Finding]
+) -> list[Finding]:
     """Return the findings at the ends of all chains of causes, the most important first."""
     reached, ends = [finding], []
     for item in reached:
-        explained = explaining(item, findings)
-        causes = [
-            other
-            for other in findings
-            if any(other is its for its in explained) or _says_it_first(other, item, findings)
-        ]
+        teller = told_before.get(id(item))
+        causes = [*explaining(item, findings), *([teller] if teller else [])]
         if not causes and item is not finding:
             ends.append(item)
         reached += [other for other in causes if all(other is not seen for seen in reached)]
     return sorted(ends, key=_weight)
-
-
-def _says_it_first(first: Finding, again: Finding, findings: Sequence[Finding]) -> bool:
-    """Return whether a more important finding is about the same cause: a cause is told once."""
-    if first.cause != again.cause or again.cause == Cause.OBSERVATION or first is again:
-        return False
-    importance = {id(item): (_weight(item), place) for place, item in enumerate(findings)}
-    return importance[id(first)] < importance[id(again)]
 
 
 def _weight(finding: Finding) -> tuple[int, float]:

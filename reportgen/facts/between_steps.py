@@ -205,4 +205,8 @@ def _fit(
     error = float(np.sqrt(max(inverse[1, 1], 0.0) * left)) if found.size > 1 else np.inf
     if found[0] <= 0 or error > SURE_WITHIN * found[0]:
         return None
-    return left / max(float(seen.var()), 1e-9), float(np.clip(1 - found[1] / found[0], 0.0, 1.0))
+    # GPUs that are used nearly all of the time cannot idle for long between steps.
+    unused_ratio = max(1 - float(seen.mean()) / 100, 0.0)
+    most = unused_ratio / max(float(columns[:, 1].mean()), 1e-9)
+    idle_ratio = float(np.clip(1 - found[1] / found[0], 0.0, min(most, 1.0)))
+    return left / max(float(seen.var()), 1e-9), idle_ratio

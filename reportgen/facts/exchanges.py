@@ -266,7 +266,7 @@ class LateRank:
         rank: the late one.
         excess_ns: the median of what the others wait where it is there, less what it waits.
         n_last: in how many meetings the others wait for it more than it waits.
-        without_worst_ns: the same without the quarter of the meetings, in a row, in which they
+        without_worst_ns: the same without the eighth of the meetings, in a row, in which they
             wait longest: a single stop of a rank is felt in several meetings.
     """
 
@@ -302,9 +302,9 @@ def _as_late(waiting: Waiting, place: int) -> LateRank:
 
 
 def _most_in_a_row_ns(each_ns: NDArray[np.int64]) -> int:
-    """Return the most that a quarter of them, neighbours, add up to."""
+    """Return the most that an eighth of them, neighbours, add up to."""
     so_far_ns = np.concatenate(([0], np.cumsum(each_ns)))
-    n_in_row = max(each_ns.size // 4, 1)
+    n_in_row = max(each_ns.size // 8, 1)
     return int((so_far_ns[n_in_row:] - so_far_ns[:-n_in_row]).max())
 
 

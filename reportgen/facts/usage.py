@@ -26,10 +26,10 @@ UNTOUCHED_PCT = 2.0
 """A GPU that stays below this for the whole job runs nothing of it: a driver's own work is shown
 as 1 %."""
 WORK_WINDOW_RATIO = 0.2
-"""Less than a fifth of a window of samples says nothing about the window."""
-LEAST_JUDGED = 100
-"""So many samples are judged: a 95th percentile of fewer rests on less than five of them.
-SageMaker's rules wait for 1,000, which a job of eight minutes does not have."""
+"""Less than a fifth of a window of samples, or than is judged at all, says nothing about it."""
+LEAST_JUDGED = 60
+"""More samples than this are judged: half a minute at SageMaker's usual interval, three of them
+above a 95th percentile. SageMaker's rules wait for 1,000, which a job of eight minutes has not."""
 PERCENT_DIGITS = 9
 """Percentiles are compared after rounding, so that the order of a sum decides nothing."""
 CPU_HOT_PCT = 90
@@ -127,7 +127,8 @@ def windows_at_work(stops: Rows, work: WorkRange, *, window: int) -> tuple[Rows,
     where too few samples are left to judge.
     """
     first, stop = np.maximum(stops - window, work.first), np.minimum(stops, work.stop)
-    return first, np.where(stop - first >= WORK_WINDOW_RATIO * window, stop, first)
+    least = min(WORK_WINDOW_RATIO * window, LEAST_JUDGED)
+    return first, np.where(stop - first >= least, stop, first)
 
 
 # Cores

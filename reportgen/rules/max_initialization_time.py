@@ -23,8 +23,10 @@ from reportgen.units import NS_PER_US, percentages, seconds
 SHORT_START_S = 20.0
 """Imports, the start of processes and the first batch of any job take some seconds; start-up below
 twenty is no fault, even when a short loop is shorter still."""
-COSTLY_RATIO = 0.05
-"""A start-up that takes a twentieth of the job is worth a look, long before AWS's limit."""
+COSTLY = ((90.0, 0.05), (SHORT_START_S, 0.12))
+"""From how many seconds on, and from which share of the job: a minute is what containers, devices
+and data take in many healthy jobs; more is worth a look if it is a twentieth of the job, less only
+if it takes an eighth."""
 WORKED_RATIO = 0.5
 """GPUs at work for half of the time before the first step trained in it: its steps are lacking."""
 SUSTAINED_TICKS = 10
@@ -60,7 +62,7 @@ QUIET = (
 )
 UNKNOWN = """{text} The job ran {ran:s}, longer than the limit of {limit:s}; how much of it was
     start-up is unknown."""
-COSTLY = "more than {s:s}, a twentieth of the job"
+OF_JOB = "more than {s:s}, which a job of this length may take"
 AWS_END = "in AWS's result the loop ends where its last step begins"
 OF_STEPS = {"what": "the first step", "began": "The first step began", "loop": "loop"}
 OF_GPUS = {"what": "the GPUs worked", "began": "The GPUs began to work", "loop": "that they did"}
@@ -291,11 +293,12 @@ def _finding(
     share = before_s / sum(phases.parts_s)
     is_late = before_s > params.limit_s
     is_longer = before_s > loop_s >= after_s
-    is_costly = is_whole and share >= COSTLY_RATIO and before_s >= SHORT_START_S
-    if not is_late and not is_longer and not (is_costly and loop_s >= after_s):
+    limits = [least for least_s, least in COSTLY if before_s >= least_s and share >= least]
+    is_costly = is_whole and bool(limits) and loop_s >= after_s
+    if not is_late and not is_longer and not is_costly:
         return None
     is_fault = is_late or before_s >= SHORT_START_S
-    limit_s, limit = COSTLY_RATIO * sum(phases.parts_s), COSTLY
+    limit_s, limit = min(limits, default=0.0) * sum(phases.parts_s), OF_JOB
     if is_late or is_longer:
         limit_s = params.limit_s if is_late else loop_s
         limit = "the limit is {s:s}" if is_late else "longer than the loop"

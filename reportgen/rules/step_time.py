@@ -125,7 +125,8 @@ class RankSteps:
 
     def lost_ratio(self, times: float) -> float:
         """Return the share of its time that slow steps take beyond the median."""
-        return float(self.excess_ns(times).sum() / max(self.steps.period_ns.sum(), 1))
+        whole_ns = max(self.steps.period_ns.sum(), self.steps.pace_ns.sum(), 1)
+        return float(self.excess_ns(times).sum() / whole_ns)
 
 
 def measure(trace: RankTrace, _params: Params) -> tuple[int, RankSteps | None]:

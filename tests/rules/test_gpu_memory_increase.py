@@ -199,7 +199,7 @@ def test_a_job_of_three_minutes_shows_its_trend_in_parts() -> None:
     assert result.counters == Counters(datapoints=150)
     assert found is not None
     assert result.metrics["memory_trend_max_pct_per_min"] == pytest.approx(10.0, rel=0.08)
-    assert finding(run(RULE, node(memory[:90], interval_s=1.2)), "MEM-2") is None
+    assert finding(run(RULE, node(memory[:60], interval_s=1.2)), "MEM-2") is None
 
 
 @pytest.mark.parametrize("seed", range(5))

@@ -58,14 +58,14 @@ def test_the_finding_names_the_pair_and_the_share_of_each_gpu() -> None:
 
 
 def test_a_job_too_short_for_sagemaker_is_judged_nonetheless() -> None:
-    result = run(RULE, node(gpu0=[90.0] * 101, gpu1=[30.0] * 101))
+    result = run(RULE, node(gpu0=[90.0] * 61, gpu1=[30.0] * 61))
     found = finding(result, "BAL-1")
 
-    assert result.counters == Counters(datapoints=101)
+    assert result.counters == Counters(datapoints=61)
     assert found is not None
     assert found.estimate is not None
     assert found.estimate.share_ratio == pytest.approx(1 / 3, abs=1e-6)
-    assert run(RULE, node(gpu0=[90.0] * 100, gpu1=[30.0] * 100)).status is Status.SKIPPED
+    assert run(RULE, node(gpu0=[90.0] * 60, gpu1=[30.0] * 60)).status is Status.SKIPPED
 
 
 def test_two_equal_gpus_share_the_work() -> None:

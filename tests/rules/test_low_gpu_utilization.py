@@ -423,9 +423,9 @@ def test_a_gpu_that_swings_wastes_its_rests() -> None:
 
 
 def test_a_job_too_short_for_sagemaker_is_judged_nonetheless() -> None:
-    result = run(RULE, node(gpu0=[30.0] * 101))
+    result = run(RULE, node(gpu0=[30.0] * 61))
 
-    assert result.counters == Counters(datapoints=101)
+    assert result.counters == Counters(datapoints=61)
     assert result.status is Status.TRIGGERED
     assert finding(result, "GPU-1") is not None
-    assert run(RULE, node(gpu0=[30.0] * 100)).status is Status.SKIPPED
+    assert run(RULE, node(gpu0=[30.0] * 60)).status is Status.SKIPPED

@@ -61,24 +61,37 @@ def test_start_up_below_twenty_seconds_is_only_told() -> None:
     assert result.status is Status.OK
 
 
-@pytest.mark.parametrize(("init_s", "is_told"), [(32.0, False), (33.0, True)])
-def test_start_up_that_takes_a_twentieth_of_the_job_is_told(init_s: float, is_told: bool) -> None:
-    found = finding(run(RULE, started_after(init_s, loop_s=600, after_s=20.0)), "INIT-1")
+@pytest.mark.parametrize(
+    ("init_s", "loop_s", "is_told"),
+    [
+        (89.0, 1600, False),
+        (90.0, 1600, True),
+        (90.0, 1800, False),
+        (60.0, 600, False),
+        (60.0, 400, True),
+        (19.0, 100, False),
+        (20.0, 100, True),
+    ],
+)
+def test_start_up_that_takes_much_of_the_job_is_told(
+    init_s: float, loop_s: int, is_told: bool
+) -> None:
+    found = finding(run(RULE, started_after(init_s, loop_s=loop_s)), "INIT-1")
 
     assert (found is not None) == is_told
     if found is not None:
         assert found.severity is Severity.WARNING
-        assert "a twentieth of the job" in found.text
+        assert "which a job of this length may take" in found.text
 
 
 def test_without_steps_the_start_lasts_until_the_gpus_work() -> None:
     ticks = range(1200)
-    use = [95.0 if 100 <= tick < 1190 or tick == 30 else 0.0 for tick in ticks]
+    use = [95.0 if 200 <= tick < 1190 or tick == 30 else 0.0 for tick in ticks]
     found = finding(run(RULE, node_profile(system=system_table({"gpu0": use}))), "INIT-1")
 
     assert found is not None
-    assert found.title == "Start-up took 50 s before the GPUs worked"
-    assert (found.where.start_s, found.where.end_s) == (START_S, START_S + 50)
+    assert found.title == "Start-up took 1 min 40 s before the GPUs worked"
+    assert (found.where.start_s, found.where.end_s) == (START_S, START_S + 100)
 
 
 def test_training_before_the_first_recorded_step_is_no_start() -> None:

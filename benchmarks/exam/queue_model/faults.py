@@ -316,7 +316,7 @@ def _gpu_imbalance(params: Params, rng: np.random.Generator, gain: float) -> Cha
     if machine.gpus < 2 or machine.workers_per_node != 1:
         raise UnsuitableError
     share = min(gain / (1 + gain), 0.6)
-    mean = float(np.clip(1 - share * machine.gpus / (machine.gpus - 1), 0.15, 0.85))
+    mean = float(np.clip(1 - share * machine.gpus / (machine.gpus - 1), 0.15, 0.72))
     others = np.clip(mean * rng.uniform(0.85, 1.15, machine.gpus - 1), 0.1, 0.9)
     return Change(
         base=params,

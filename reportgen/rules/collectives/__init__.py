@@ -112,7 +112,7 @@ COLLECTIVES_CAPTION = (
 
 
 OFTEN_RATIO = 0.4
-"""A rank is late, and not only stopped once, if so much of the waiting is left without the quarter
+"""A rank is late, and not only stopped once, if so much of the waiting is left without the eighth
 of the collectives, in a row, in which the others wait longest ..."""
 LEAST_OFTEN = 4
 """... of at least so many."""

@@ -220,17 +220,17 @@ def _findings(gpus: Sequence[GpuUse], params: Params) -> Iterator[Finding]:
     )
     if unused:
         message, values = _unless_used(UNDER_USED, known, params)
-        yield _finding(message, unused[0], unused, gpus, params, **values)
+        yield _finding(message, unused[0], unused, judged, params, **values)
     if ended:
         yield _idle_edge(STOPPED, ended, gpus, _ended)
     if late:
         yield _idle_edge(BEGAN_LATE, late, gpus, _late)
     if low:
-        yield _under_used(low, gpus, params)
+        yield _under_used(low, used, params)
     if swings:
         worst = max(swings, key=lambda gpu: (gpu.rested_ratio, gpu.fluctuating.work_ns.size))
         advice = RELIEVE_HOST if _waits_for_host(worst) else None
-        yield _finding(FLUCTUATING, worst, swings, gpus, params, advice=advice)
+        yield _finding(FLUCTUATING, worst, swings, used, params, advice=advice)
     if edges and not any((unused, ended, late, low, swings)):
         yield _edges(edges, gpus, params)
 
@@ -307,7 +307,8 @@ def _finding(
     """Return what a message says of the GPUs with one fault, and of the worst of them.
 
     They alone waste time: one that is under-used could work more all the time, one that swings
-    works between its rests.
+    works between its rests. ``every`` are the GPUs that they are compared with: those that the job
+    uses, or all where some are never used.
     """
     is_low = message.id == UNDER_USED.id
     fault, *faults = (gpu.low if is_low else gpu.fluctuating for gpu in (worst, *gpus))

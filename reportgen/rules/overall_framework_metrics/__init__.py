@@ -13,7 +13,7 @@ from reportgen.profiler_config import ProfilingKind
 from reportgen.results import Counters, Details, Exhibit, Finding, Role, Where
 from reportgen.rules.aws import breakdown as aws
 from reportgen.rules.base import About, Need, Outcome, Rule
-from reportgen.rules.kit import Message, fault_severity, merge, reason_without_steps
+from reportgen.rules.kit import CHEAP_RATIO, Message, fault_severity, merge, reason_without_steps
 from reportgen.rules.overall_framework_metrics import tables
 from reportgen.rules.overall_framework_metrics.measure import FrameworkSums, Params, measure
 from reportgen.rules.overall_framework_metrics.tables import OperatorSums, sampling
@@ -68,7 +68,8 @@ HOST_WORK = Message(
 )
 HOST_WORK_FROM_RATIO = 0.045
 """Every loop does something between two steps; less than about a twentieth is hardly worth a
-change, and the fit knows it no better than to half a percent."""
+change, and the fit of the GPUs' use knows it no better. Where no fit is needed, because steps
+hold the optimizer, it counts from ``CHEAP_RATIO`` on."""
 IDLE = """ The GPUs do {idle:pct} less meanwhile than in steps, so they wait for it."""
 PASSES = Message(
     id="FW-2",
@@ -207,11 +208,12 @@ def _self_s(operators: Sequence[OperatorSums]) -> float | None:
 def _between(job: FrameworkSums, details: Details, params: Params) -> Finding | None:
     """Return what lies between steps: work of the script where it costs enough, else its share."""
     worst = max(job.between, key=lambda item: (item.host_ratio, item.worker), default=None)
-    if worst is not None and worst.host_ratio >= HOST_WORK_FROM_RATIO:
-        is_whole = worst.idle_ratio == 1
+    is_whole = worst is not None and worst.idle_ratio == 1
+    least = CHEAP_RATIO if is_whole else HOST_WORK_FROM_RATIO
+    if worst is not None and worst.host_ratio >= least:
         return HOST_WORK.finding(
             measured=100 * worst.host_ratio,
-            threshold=100 * HOST_WORK_FROM_RATIO,
+            threshold=100 * least,
             where=_where(job.loop),
             severity=fault_severity(worst.host_ratio),
             share=worst.host_ratio,

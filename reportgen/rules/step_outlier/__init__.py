@@ -209,10 +209,11 @@ def named_worker(series: Sequence[StepSeries]) -> str | None:
 
 
 def _is_costly(series: StepSeries) -> bool:
-    """Return whether steps that are slow for their time cost enough to be reported."""
+    """Return whether steps that are slow for their time cost enough, and come without a rhythm."""
     cost = series.slow_extra_ns / max(series.loop_ns, 1)
     is_some = HANDFUL < series.slow.n_steps <= MOST_SLOW_RATIO * series.n_steps
-    return series.aws_entry is not None and is_some and cost >= kit.CHEAP_RATIO
+    is_random = is_some and period_of(series.slow.step.tolist()) is None
+    return series.aws_entry is not None and is_random and cost >= kit.CHEAP_RATIO
 
 
 def _slow(series: StepSeries, loop_ns: int, params: Params) -> SlowSeries:

@@ -174,3 +174,11 @@ def test_the_tables_count_alarms_of_healthy_jobs_and_rules_that_broke():
     assert "| rules that broke | 1 |" in text
     assert "| long_pause | 1 | 100 % | 100 % | 100 % | 100 % | 100 % | 1 | 100 % | 4.0 |" in text
     assert "RULE BROKE: StepOutlier" in misses(results)
+
+
+def test_of_two_faults_about_as_large_either_may_come_first():
+    alike = replace(LAGGARD, share_ratio=0.1)
+    slow = replace(SAID, cause="slow_worker", node="algo-2", device="algo-2-27")
+    for told in ((SAID, slow), (slow, SAID)):
+        marks = marks_of(*told, planted=(PAUSE, alike))
+        assert [got.is_first for got in marks] == [True, True]
