@@ -84,9 +84,10 @@ EXPLAINED_BY: Mapping[str, frozenset[str]] = {
     Cause.WORK_BETWEEN_STEPS: _INPUT
     | _COPIES
     | {Cause.SLOW_INPUT, Cause.PERIODIC_SLOW_STEPS, Cause.LONG_PAUSE, Cause.SLOWING_DOWN},
-    Cause.RANDOM_SLOW_STEPS: _INPUT
-    | _TRACED
-    | {Cause.SLOW_INPUT, Cause.PERIODIC_SLOW_STEPS, Cause.LONG_PAUSE, Cause.SLOWING_DOWN}
+    # Waits for batches are left out of slow steps; loaders that use up the cores slow steps down.
+    Cause.RANDOM_SLOW_STEPS: _TRACED
+    | {Cause.TOO_MANY_LOADERS, Cause.CPU_PREPROCESSING}
+    | {Cause.PERIODIC_SLOW_STEPS, Cause.LONG_PAUSE, Cause.SLOWING_DOWN}
     | {Cause.SLOW_WORKER},
     # Too many loaders slow the steps down while they all fill the queue at the start of an epoch.
     # Where gradients are accumulated the others wait for a slow worker in every nth step.

@@ -138,6 +138,8 @@ def _about_number(job: NodeLoaders, params: Params) -> Iterator[Finding]:
         elif job.n_loaders < fewest:
             message, limits = texts.TOO_FEW, few
         yield _waits(message, job, params, cause, **limits)
+    elif job.worst is not None and 100 * job.ratio >= params.wait_pct:
+        yield _tell(texts.FIRST_BATCHES, job, params, **share, exhibit=seen_in)
     elif not job.has_processes:
         yield _tell(texts.THREADS_KEEP_UP, job, params, **share, exhibit=seen_in)
     elif job.n_loaders < fewest:
