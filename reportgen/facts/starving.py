@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from reportgen.facts.input_load import (
     LEAST_TICKS,
     LEAST_WAITING_CORES,
-    STEADY_RATIO,
     WAITS_FOR_DISK_RATIO,
 )
 from reportgen.facts.loader import waits_of
@@ -38,6 +37,9 @@ WORKS_PCT = 80.0
 tick may hold a wait, and all that is missing to 100 % may be waiting."""
 USUAL_PCT = 95
 """The percentile of the use that stands for a GPU that does not wait."""
+PLATEAU_RATIO = 0.7
+"""A node that reads at the limit of its network is close to it all the time; bursts and reading
+ahead leave the mean of a minute far below. What workers exchange comes on top, and goes."""
 ROOM_RATIO = 0.5
 """Where more than half of the cores compute, they may be what sets the pace, not the network."""
 FOLLOWS_CORRELATION = -0.5
@@ -119,7 +121,7 @@ def starved_by_network(part: NodeProfile) -> tuple[Starving, ...]:
         return ()
     rate, n_cores = _by_minute(work, work.received), len(_cores(part.system))
     limit = float(np.nanpercentile(work.received, OWN_LIMIT_PCT))
-    is_flat = rate >= max(STEADY_RATIO * limit, FLOOR_BYTES_PER_S)
+    is_flat = rate >= max(PLATEAU_RATIO * limit, FLOOR_BYTES_PER_S)
     has_room = _by_minute(work, work.busy) < ROOM_RATIO * n_cores
     follows = _correlation(work.idle, work.received) <= FOLLOWS_CORRELATION
     return () if follows else _starving(part, work, is_flat & has_room)
