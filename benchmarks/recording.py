@@ -16,6 +16,8 @@ from statistics import mean, median, stdev
 from tables import table, verdict
 from workloads import ROOT
 
+from reportgen.record.folder import boot_token
+
 RECORD = (sys.executable, "-m", "reportgen.cli", "record")
 INJECTED = ROOT / "reportgen" / "record" / "injected"
 TICKS_PER_WEEK = 7 * 86_400 * 2
@@ -53,7 +55,7 @@ def measure_recording() -> tuple[str, bool]:
     for about, value, unit, budget in _costs():
         is_met = value <= budget
         kept.append(is_met)
-        rows.append([about, f"{value:.3g} {unit}", f"≤ {budget:g} {unit}, {verdict(is_met)}"])
+        rows.append([about, f"{value:,.4g} {unit}", f"≤ {budget:g} {unit}, {verdict(is_met)}"])
     return table(["what", "measured", "budget"], rows), all(kept)
 
 
@@ -72,7 +74,7 @@ def _starts(folder: Path) -> Sequence[tuple[str, float, str, float]]:
     """
     true = shutil.which("true") or "true"
     injected = {"PYTHONPATH": str(INJECTED), "REPORTGEN_RECORD_DIR": str(folder)}
-    injected |= {"REPORTGEN_RECORD_NODE": "node-1", "REPORTGEN_RECORD_BOOT": ""}
+    injected |= {"REPORTGEN_RECORD_NODE": "node-1", "REPORTGEN_RECORD_BOOT": boot_token()}
     bare, recorded = _alternately(
         N_STARTS,
         lambda: _seconds([true], folder),

@@ -45,6 +45,25 @@ def unpacked(blocks: Iterable[bytes], packing: Packing) -> Iterator[bytes]:
     yield from _inflate(_chained(first, source), packing)
 
 
+MOST_UNPACKED_BYTES = 4 << 30
+"""More than an hour of the largest machines at the shortest interval takes."""
+
+
+def unpacked_whole(
+    blocks: Iterable[bytes], packing: Packing, *, most_bytes: int = MOST_UNPACKED_BYTES
+) -> bytes:
+    """Return the text of a file; what unpacks to more than any writer writes is cut off there."""
+    kept: list[bytes] = []
+    n_bytes = 0
+    for block in unpacked(blocks, packing):
+        n_bytes += len(block)
+        if n_bytes > most_bytes:
+            packing.is_cut_off = True
+            break
+        kept.append(block)
+    return b"".join(kept)
+
+
 def _inflate(blocks: Iterable[bytes], packing: Packing) -> Iterator[bytes]:
     member, is_open = zlib.decompressobj(31), False
     for block in blocks:

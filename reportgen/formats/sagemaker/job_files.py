@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from reportgen.formats.decompression import Packing, unpacked
+from reportgen.formats.decompression import Packing, unpacked_whole
 from reportgen.formats.diagnostics import Diagnostics
 from reportgen.formats.format import Claim, EventFile, FileRole, Format, of_job, worker_of
 from reportgen.formats.horovod import with_instants
@@ -66,7 +66,7 @@ def _read_timeline(
     file: EventFile, blocks: Iterable[bytes], *, problems: Diagnostics, vocabulary: Vocabulary
 ) -> FileEvents:
     packing = Packing()
-    content = b"".join(unpacked(blocks, packing))
+    content = unpacked_whole(blocks, packing)
     if packing.is_damaged or packing.is_cut_off:
         problems.remark("This packed file is damaged; its beginning was read.", path=file.key)
     events = read_event_file(content, file.key, problems, vocabulary=vocabulary)
@@ -84,6 +84,6 @@ TIMELINES = Format(
     claims=_timeline,
     read=_read_timeline,
     is_small=True,
-    has_base=lambda head: _BASE in b"".join(unpacked((head,), Packing())),
+    has_base=lambda head: _BASE in unpacked_whole((head,), Packing()),
 )
 PROFILER_CONFIGS = of_job("profiler_config", FileRole.SETTINGS, _CONFIG)

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reportgen.errors import LocationError
-from reportgen.formats.decompression import Packing, unpacked
+from reportgen.formats.decompression import Packing, unpacked_whole
 from reportgen.formats.diagnostics import Diagnostics
 from reportgen.profile import Quality
 from reportgen.storage import Location
@@ -68,7 +68,7 @@ class SystemFile:
         if not self.is_packed:
             return content
         packing = Packing()
-        text = b"".join(unpacked((content,), packing))
+        text = unpacked_whole((content,), packing)
         if packing.is_damaged or packing.is_cut_off:
             if problems is None:
                 raise LocationError(f"{self.key} is damaged.")
