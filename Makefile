@@ -9,7 +9,12 @@ SEED ?= 1
 JOBS ?= 280
 FUZZ_SEED ?= $(shell date +%s)
 
-.PHONY: report test check lint types fuzz notebook bench exam exam-short samples screenshots clean
+FRAMEWORKS := .venv-frameworks
+FRAMEWORKS_STAMP := $(FRAMEWORKS)/.installed
+FRAMEWORKS_GB := 14
+
+.PHONY: report test test-frameworks check lint types fuzz notebook bench exam exam-short samples \
+  screenshots clean
 
 report: $(STAMP)  ## build the report of the sample job into report/
 	@mkdir -p report
@@ -18,6 +23,9 @@ report: $(STAMP)  ## build the report of the sample job into report/
 
 test: $(STAMP)  ## every test: unit, notebook, browser; a file's tests stay together
 	$(BIN)/python -m pytest -n $(WORKERS) --maxprocesses 8 --dist loadfile --no-loadscope-reorder
+
+test-frameworks: $(STAMP) $(FRAMEWORKS_STAMP)  ## record real frameworks; EVERY_PAIR=1: every script with every launcher
+	HF_HUB_OFFLINE=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest tests/frameworks -m frameworks
 
 check: lint types $(STAMP)  ## lint, types, unit tests: what each commit passes
 	$(BIN)/python -m pytest -m "not notebook and not browser and not slow"
@@ -53,9 +61,20 @@ screenshots: $(STAMP)  ## take the pictures of the README
 	$(BIN)/python docs/screenshots.py
 
 clean:
-	rm -rf $(VENV) report screenshots sample_data/jobs .mypy_cache .ruff_cache .pytest_cache
+	rm -rf $(VENV) $(FRAMEWORKS) report screenshots sample_data/jobs .mypy_cache .ruff_cache .pytest_cache
 
 $(STAMP): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	@touch $@
+
+# torch's wheel needs its nvidia packages, so this takes about 6 GB and two minutes.
+$(FRAMEWORKS_STAMP): tests/frameworks/constraints.txt
+	@$(PYTHON) -c 'import shutil, sys; free = shutil.disk_usage(".").free / 1e9; \
+	  sys.exit(f"$(FRAMEWORKS) needs $(FRAMEWORKS_GB) GB while it is installed; {free:.0f} GB are free" \
+	  if free < $(FRAMEWORKS_GB) else 0)'
+	rm -rf $(FRAMEWORKS)
+	$(PYTHON) -m venv $(FRAMEWORKS)
+	$(FRAMEWORKS)/bin/python -m pip install --quiet --disable-pip-version-check --no-cache-dir \
+	  -c tests/frameworks/constraints.txt torch lightning transformers accelerate keras 'jax[cpu]'
 	@touch $@

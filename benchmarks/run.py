@@ -16,6 +16,7 @@ from incumbent import HERE, incumbent_python
 from kernel_traces import compare_traces, trace_table
 from page_opening import open_page
 from process import Run, measure
+from recording import measure_recording
 from small_files import compare_objects, part_of_page, time_files
 from tables import Reading, Report, big_jobs, measured_on, write_page
 from workloads import (
@@ -146,7 +147,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=5, help="runs of each side (default: 5)")
     parser.add_argument("--quick", action="store_true", help="one run of each side")
-    parts_by_name = ["reading", "report", "small", "traces", "by-hand", "page"]
+    parts_by_name = ["reading", "report", "small", "traces", "by-hand", "page", "recording"]
     parser.add_argument("--only", choices=parts_by_name)
     parser.add_argument("--no-page", action="store_true", help="leave docs/performance.md alone")
     options = parser.parse_args()
@@ -162,6 +163,8 @@ def main() -> int:
         parts["analysis by hand"] = measure_by_hand(n_rounds=n_rounds)
     if options.only in {None, "page"}:
         parts["page"] = measure_page(n_rounds=n_rounds)
+    if options.only in {None, "recording"}:
+        parts["recording"] = measure_recording()
     for part, (tables, _) in parts.items():
         measured = f"{measured_on(n_rounds=n_rounds)}\n\n{tables}"
         print(measured)

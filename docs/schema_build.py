@@ -18,6 +18,7 @@ from typing import Any
 
 from reportgen.profile import Clock, Quality
 from reportgen.profiler_config import Profiling
+from reportgen.recording import Recording
 from reportgen.report import JobHeader, JobSummary, QualityNote, RuleEntry
 from reportgen.report import codec as report_codec
 from reportgen.results import (
@@ -157,6 +158,7 @@ def report_schema() -> dict[str, Any]:
         "data_quality": closed({**quality, "notes": _list_of(schema_of(QualityNote))}),
         "versions": _map_of({"type": "string"}),
         "profiling": schema_of(Profiling | None),
+        "recording": schema_of(Recording | None),
     }
     return _titled("The job and all findings, report.json", closed(body))
 

@@ -1,7 +1,8 @@
 """The profiling report that every ML training job deserves.
 
 ``reportgen.open(path)`` opens a job for analysis by hand, ``reportgen.load(report_dir)`` reads a
-saved report; the command is ``make-profiler-report``.
+saved report; the command is ``make-profiler-report``. ``step``, ``steps``, ``annotate`` and
+``recording`` are for training programs and need nothing but Python.
 Nothing heavy is imported until a name is used.
 """
 
@@ -11,16 +12,31 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from reportgen.explore import open_job as open  # noqa: A004  # reportgen.open is its name
+    from reportgen.record.api import annotate, load_ipython_extension, recording, step, steps
     from reportgen.report import Report
     from reportgen.store import load
 
 __version__ = "0.1.0"
-__all__ = ["Report", "__version__", "load", "open"]
+__all__ = [
+    "Report",
+    "__version__",
+    "annotate",
+    "load",
+    "load_ipython_extension",
+    "open",
+    "recording",
+    "step",
+    "steps",
+]
 
 _HOMES = {
     "load": ("reportgen.store", "load"),
     "open": ("reportgen.explore", "open_job"),
     "Report": ("reportgen.report", "Report"),
+    **{
+        name: ("reportgen.record.api", name)
+        for name in ("annotate", "load_ipython_extension", "recording", "step", "steps")
+    },
 }
 
 
@@ -30,5 +46,6 @@ def __getattr__(name: str) -> object:
         raise AttributeError(f"module 'reportgen' has no attribute {name!r}")
     from importlib import import_module
 
-    module, attribute = _HOMES[name]
-    return getattr(import_module(module), attribute)
+    home, attribute = _HOMES[name]
+    found = globals()[name] = getattr(import_module(home), attribute)
+    return found

@@ -35,6 +35,7 @@ Row = tuple[str, str, float, float] | tuple[str, str, float, float, Mapping[str,
 
 _NAMED_SERIES = {
     "memory": Series("memory", "MemoryUsedPercent", ""),
+    "memory_bytes": Series("memory", "MemoryUsedBytes", ""),
     "iops": Series("i/o", "IOPS", ""),
     "read": Series("i/o", "ReadThroughputInBytesPerSecond", ""),
     "write": Series("i/o", "WriteThroughputInBytesPerSecond", ""),
@@ -48,6 +49,14 @@ _DIMENSIONS = {
     ("gpu", "_memory"): "GPUMemoryUtilization",
     ("cpu", ""): "CPUUtilization",
     ("cpu", "_iowait"): "I/OWaitPercentage",
+    ("gpu", "_used"): "GPUMemoryUsedBytes",
+    ("gpu", "_total"): "GPUMemoryTotalBytes",
+    ("gpu", "_watts"): "GPUPowerWatts",
+    ("gpu", "_joules"): "GPUEnergyJoules",
+    ("gpu", "_mhz"): "GPUSMClockMHz",
+    ("gpu", "_celsius"): "GPUTemperatureCelsius",
+    ("gpu", "_throttle"): "GPUThrottleReasons",
+    ("gpu", "_others"): "GPUOtherProcesses",
 }
 
 
@@ -60,7 +69,7 @@ def series(short_name: str) -> Series:
     """Return the series behind ``gpu0``, ``gpu0_memory``, ``cpu3_iowait``, ``memory``, ``read``."""
     if short_name in _NAMED_SERIES:
         return _NAMED_SERIES[short_name]
-    match = re.fullmatch(r"((gpu|cpu)\d+)(_memory|_iowait|)", short_name)
+    match = re.fullmatch(r"((gpu|cpu)\d+)(_[a-z]+|)", short_name)
     if match is None or (match[2], match[3]) not in _DIMENSIONS:
         raise ValueError(f"no series is called {short_name!r} here")
     return Series(match[2], match[1], _DIMENSIONS[match[2], match[3]])

@@ -46,7 +46,7 @@ def test_the_json_document_names_every_kind_reason_and_counter() -> None:
 def test_install_hints_name_our_distribution() -> None:
     for path in [ROOT / "README.md", *ROOT.glob("docs/*.md"), *ROOT.glob("reportgen/**/*.py")]:
         for hint in re.findall(r"pip install[^\n`\"]*", path.read_text(encoding="utf-8")):
-            assert re.search(r"make-profiler-report|install (-e )?\.(?!\w)", hint), (path, hint)
+            assert re.search(r"make-profiler-report|install (-e )?'?\.(?!\w)", hint), (path, hint)
 
 
 def test_the_map_of_the_house_has_the_floors_that_are_checked() -> None:

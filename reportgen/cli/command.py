@@ -217,16 +217,21 @@ def _is_met(fail_on: str, report: Report) -> bool:
 
 
 def main() -> None:
-    """Run the command and leave with its code; errors become messages, never tracebacks."""
+    """Run the command and leave with its code."""
     gc.set_threshold(_OBJECTS_PER_COLLECTION)
     open_closed_streams()
-    _leave(_run())
+    leave_with(_run())
 
 
 def _run() -> int:
+    return run_command(command)
+
+
+def run_command(called: click.Command) -> int:
+    """Run a command and return its code; errors become messages, never tracebacks."""
     try:
         with interrupts_spare_imports():
-            answer = command.main(standalone_mode=False)
+            answer = called.main(standalone_mode=False)
     except click.ClickException as err:
         err.show()
         return err.exit_code
@@ -243,7 +248,7 @@ def _run() -> int:
     return answer if isinstance(answer, int) else 0
 
 
-def _leave(code: int) -> NoReturn:
+def leave_with(code: int) -> NoReturn:
     """End the process at once: taking its modules apart costs a tenth of a short run.
 
     Everything that must be closed was closed by its own ``with``.

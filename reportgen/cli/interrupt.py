@@ -18,8 +18,12 @@ _IMPORT_SYSTEM = "<frozen importlib"
 
 @contextmanager
 def interrupts_spare_imports() -> Iterator[None]:
-    """Raise ``KeyboardInterrupt`` on Ctrl-C, but never while the main thread imports."""
-    if not hasattr(signal, "setitimer"):
+    """Raise ``KeyboardInterrupt`` on Ctrl-C, but never while the main thread imports.
+
+    Ctrl-C stays ignored where this process was started so, as shells do with jobs in background.
+    """
+    is_ignored = signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+    if is_ignored or not hasattr(signal, "setitimer"):
         yield
         return
     before = {number: signal.signal(number, _interrupt) for number in _SIGNALS}

@@ -79,7 +79,8 @@ EXPLAINED_BY: Mapping[str, frozenset[str]] = {
     Cause.HEADROOM: _WAITS | _ABSENT | {Cause.GPU_UNDERUSED, Cause.GPU_SWINGS, Cause.LONG_START},
     Cause.GPU_UNDERUSED: _WAITS | _ABSENT | {Cause.LONG_START},
     Cause.GPU_SWINGS: _WAITS | _ABSENT | {Cause.GPU_UNDERUSED, Cause.LONG_START},
-    Cause.GPU_IMBALANCE: _ABSENT | {Cause.SLOW_WORKER},
+    # GPUs with a process each are used unequally where their workers wait unequally long.
+    Cause.GPU_IMBALANCE: _ABSENT | (_WAITS - {Cause.GPU_IMBALANCE}),
     Cause.SLOW_INPUT: _INPUT | {Cause.NO_PREFETCH, Cause.LONG_PAUSE},
     Cause.WORK_BETWEEN_STEPS: _INPUT
     | _COPIES

@@ -25,6 +25,7 @@ from reportgen.facts.replay import (
     from_pinned,
     track_of,
     waits_of,
+    won_by_pinning_ns,
     won_ns,
 )
 from reportgen.profile.memo import fact
@@ -157,11 +158,13 @@ def host_costs(trace: RankTrace) -> HostCosts | None:
         sync_ns = 0
     before_work = (*others, sync) if sync_ns else others
     work_ns = won_ns(trace, (*before_work, Change(spared=work))) - won_ns(trace, before_work)
-    names = (Cost.LOADER, Cost.COPIES, Cost.FIRST_USE, Cost.LONG_GAP)
     return HostCosts(
         window_ns=track.window.length_ns,
         won_ns={
-            **{name: won_ns(trace, (item,)) for name, item in zip(names, others, strict=True)},
+            Cost.LOADER: won_ns(trace, (Change(spared=loader),)),
+            Cost.COPIES: won_by_pinning_ns(trace),
+            Cost.FIRST_USE: won_ns(trace, (Change(spared=first_use),)),
+            Cost.LONG_GAP: won_ns(trace, (Change(spared=stopped),)),
             Cost.SMALL: won_ns(trace, (small,)),
             Cost.SYNC: max(sync_ns, 0),
             Cost.HOST: max(work_ns, 0),
@@ -223,7 +226,9 @@ def _small(trace: RankTrace, track: Track, once: Union) -> tuple[Change, int]:
     np.add.at(in_run, after, -1)
     is_run = (np.cumsum(in_run[:-1]) > 0) & is_small
     length_ns = track.length_ns.copy()
-    here = np.isin(track.rows, order[is_run])
+    is_fused = np.zeros(ops.start_ns.shape, dtype=bool)
+    is_fused[order[is_run]] = True
+    here = is_fused[track.rows]
     length_ns[here] = (length_ns[here] * KEPT_BY_FUSION).astype(np.int64)
     # The first launch of a run stays, and what the host does until the last one goes.
     spared = union_of(calls.end_ns[launch[first]], calls.end_ns[launch[after - 1]])
@@ -251,9 +256,8 @@ def _first_use(trace: RankTrace, track: Track) -> Union:
     least_ns = max(LONG_FIRST_CALL_NS, FIRST_CALL_TIMES * usual_ns)
     is_first = np.zeros(calls.start_ns.shape, dtype=bool)
     is_first[launches] = True
-    is_first &= (calls.duration_ns >= least_ns) & ~np.isin(
-        np.arange(calls.start_ns.size), track.waits
-    )
+    is_first[track.waits] = False
+    is_first &= calls.duration_ns >= least_ns
     is_first |= rows_named(trace, calls.name, _LOADS.search) & (
         calls.duration_ns >= LONG_FIRST_CALL_NS / 2
     )

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import PurePosixPath
 
 from reportgen.errors import LocationError
@@ -12,10 +13,12 @@ from reportgen.intake.foreign_timelines import file_ref, own_parts, placed_files
 from reportgen.intake.job_errors import no_job, not_a_job, several
 from reportgen.intake.listing import Claimed, Listing, classify, stem_of
 from reportgen.intake.profiler_settings import read_settings
+from reportgen.intake.recordings import read_recording
 from reportgen.intake.unsupported import note_pickles, refuse_pickle
 from reportgen.profile import Clock, JobInfo, JobProfile, NodeId, PartRef, Quality
 from reportgen.profile.job import FileRef
 from reportgen.profile.system import device_order
+from reportgen.recording import Recording
 from reportgen.storage import Location, ObjectInfo, at_home, open_location
 
 _OUTPUT_FOLDER = "profiler-output"
@@ -25,13 +28,14 @@ _OF_NODES = frozenset({FileRole.SAMPLES, FileRole.EVENTS, FileRole.PYTHON})
 """The roles of files that make up a node."""
 
 
-def discover(path: str, *, name: str | None = None) -> JobProfile:
+def discover(path: str, *, name: str | None = None, source: str | None = None) -> JobProfile:
     """Find the job under a path; of kernel traces the first bytes are read for that.
 
     Args:
         path: the job's folder, its ``profiler-output``, the folder that holds ``system/`` and/or
             ``framework/``, a folder of kernel traces, or one kernel trace.
         name: what to call the job instead of its folder's name.
+        source: where the job lies, if ``path`` is a copy.
 
     Returns:
         The job with one part per node, in numeric order, then one part per rank with a trace.
@@ -57,7 +61,7 @@ def discover(path: str, *, name: str | None = None) -> JobProfile:
     roles = {role_of(found) for _, found in of_job}
     info = JobInfo(
         name=name or (stem_of(chosen.key) or "job" if chosen else _job_name(location, prefix)),
-        source=path,
+        source=source or path,
         clock=_clock_of(location, of_job, has_timelines=bool(timelines)),
         is_finished=not roles & _OF_NODES or FileRole.END in roles,
     )
@@ -65,12 +69,21 @@ def discover(path: str, *, name: str | None = None) -> JobProfile:
     profiling = read_settings(location, listing.claimed, prefix, problems)
     if listing.traces:
         note_pickles(listing.pickles, problems)
+    recording = read_recording(location, listing.objects, prefix, problems)
     parts = (
-        *_parts(of_job, location, info, placed),
+        *_recorded(_parts(of_job, location, info, placed), recording),
         *own_parts(location, timelines, info, problems),
         *_rank_parts(listing, info, problems),
     )
-    return JobProfile(info=info, parts=parts, notes=problems.notes(), profiling=profiling)
+    return JobProfile(
+        info=info, parts=parts, notes=problems.notes(), profiling=profiling, recording=recording
+    )
+
+
+def _recorded(parts: Iterable[PartRef], recording: Recording | None) -> Iterator[PartRef]:
+    """Yield parts with what their recorder says of them."""
+    for part in parts:
+        yield part if recording is None else replace(part, recorded=recording.node(part.node))
 
 
 def _rank_parts(listing: Listing, info: JobInfo, problems: Diagnostics) -> tuple[PartRef, ...]:

@@ -7,6 +7,7 @@ from reportgen.formats.sagemaker.minute_files import SystemFile
 from reportgen.intake.foreign_timelines import claim_of, from_first_event
 from reportgen.intake.open_part import open_part, remark_changes
 from reportgen.intake.python_profiles import read_python
+from reportgen.intake.recordings import of_job
 from reportgen.intake.spans import read_spans
 from reportgen.intake.system import Progress, read_system
 from reportgen.intake.time_range import cut_spans, uncut_extent
@@ -40,6 +41,7 @@ def read_node(ref: PartRef, *, on_progress: Progress | None = None) -> NodeProfi
     timelines = _event_files(ref, location)
     kept = ref.kept
     system = read_system(minutes, problems, kept=kept, on_progress=on_progress)
+    system = of_job(system, ref.recorded)
     whole = system if kept is None else uncut_extent(system, minutes)
     spans = read_spans(timelines, problems, system=whole, job=ref.job, on_progress=on_progress)
     spans = from_first_event(spans, ref)
@@ -53,6 +55,7 @@ def read_node(ref: PartRef, *, on_progress: Progress | None = None) -> NodeProfi
         system=system,
         spans=spans,
         python=python,
+        recorded=ref.recorded,
         notes=problems.notes(),
     )
 

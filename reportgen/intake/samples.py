@@ -20,8 +20,9 @@ from reportgen.profile import PartRef, Quality, Series, SourceNote
 Wants = Callable[[Series], bool]
 """Whether the samples of a series are kept."""
 
-_US_PER_MINUTE = 60_000_000
-_LONGEST_FILE_MINUTES = 2
+_US_PER_S = 1_000_000
+_MARGIN_LENGTHS = 2
+"""Samples lie at most so many lengths of their file from its beginning."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,9 +46,7 @@ def read_samples(ref: PartRef, *, wants: Wants | None = None) -> SampleTable:
     little memory.
     """
     problems = Diagnostics()
-    files = [
-        file for file in readable(system_files(ref), problems) if _may_hold(ref, file.minute_s)
-    ]
+    files = [file for file in readable(system_files(ref), problems) if _may_hold(ref, file)]
     files.sort(key=lambda file: (file.minute_s, file.key))
     told = Diagnostics()
     rows, series = _read(files, told, ref, wants, believes_names=True)
@@ -78,11 +77,11 @@ def _read(
     return _in_order(join_rows(kept)), tuple(codes.series)
 
 
-def _may_hold(ref: PartRef, minute_s: int) -> bool:
-    kept, minute_us = ref.kept, minute_s * 1_000_000
+def _may_hold(ref: PartRef, file: SystemFile) -> bool:
+    kept, minute_us = ref.kept, file.minute_s * _US_PER_S
     if kept is None:
         return True
-    margin_us = _LONGEST_FILE_MINUTES * _US_PER_MINUTE
+    margin_us = _MARGIN_LENGTHS * file.length_s * _US_PER_S
     is_late = kept.to_ns is not None and minute_us - margin_us > kept.to_ns // 1000
     is_early = kept.from_ns is not None and minute_us + margin_us < kept.from_ns // 1000
     return not (is_late or is_early)

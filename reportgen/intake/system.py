@@ -115,7 +115,7 @@ def valid_blocks(
 @contextmanager
 def _block_reader(files: Sequence[SystemFile]) -> Iterator[BlockReader]:
     """Yield what reads blocks of these files: DuckDB, or for little data something lighter."""
-    if sum(file.size_bytes for file in files) <= SMALL_BYTES:
+    if sum(file.text_bytes for file in files) <= SMALL_BYTES:
         yield read_small_block
         return
     with _connect() as connection:
@@ -140,10 +140,10 @@ def _blocks_of(files: Sequence[SystemFile]) -> Iterator[list[SystemFile]]:
     block: list[SystemFile] = []
     size_bytes = 0
     for file in files:
-        if block and size_bytes + file.size_bytes > most_bytes:
+        if block and size_bytes + file.text_bytes > most_bytes:
             yield block
             block, size_bytes = [], 0
         block.append(file)
-        size_bytes += file.size_bytes
+        size_bytes += file.text_bytes
     if block:
         yield block

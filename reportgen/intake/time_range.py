@@ -11,7 +11,7 @@ from reportgen.errors import LocationError
 from reportgen.formats.sagemaker.minute_files import SystemFile
 from reportgen.intake.ticks import Rows
 from reportgen.profile import NO_STEP, JobProfile, SpanTable, SystemTable, TimeRange
-from reportgen.units import NS_PER_MINUTE, NS_PER_S, NS_PER_US
+from reportgen.units import NS_PER_S, NS_PER_US
 
 
 def cut_rows(rows: Rows, kept: TimeRange) -> Rows:
@@ -41,8 +41,9 @@ def uncut_extent(system: SystemTable, files: Sequence[SystemFile]) -> SystemTabl
     """
     if not files:
         return system
-    minutes_ns = [file.minute_s * NS_PER_S for file in files]
-    return replace(system, first_ns=min(minutes_ns), last_ns=max(minutes_ns) + NS_PER_MINUTE - 1)
+    first_s = min(file.minute_s for file in files)
+    end_s = max(file.minute_s + file.length_s for file in files)
+    return replace(system, first_ns=first_s * NS_PER_S, last_ns=end_s * NS_PER_S - 1)
 
 
 def range_of_steps(nodes: Sequence[SpanTable], *, first: int | None, last: int | None) -> TimeRange:

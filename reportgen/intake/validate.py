@@ -25,7 +25,6 @@ file of AWS's own tests spreads over 2.8 hours."""
 MOST_RATE = 1e15
 """Bytes or operations a second that no machine reaches: sums of damaged values would overflow."""
 
-_MINUTE_S = 60.0
 _LATEST_S = 9.2e9
 """About the year 2261: int64 nanoseconds end there."""
 
@@ -65,7 +64,8 @@ def valid_rows(
         starts_s = np.repeat(
             [float(file.minute_s) for file in files], [len(lines.code) for lines in raw]
         )
-        if _is_flawless(together, starts_s, limits):
+        length_s = min(file.length_s for file in files)
+        if _is_flawless(together, starts_s, limits, length_s=length_s):
             return _rows(together)
     return join_rows(
         [
@@ -79,13 +79,15 @@ _FEW_LINES = 1_000
 """Fewer lines per file than this count as small: numpy calls cost more than their work."""
 
 
-def _is_flawless(raw: RawRows, starts_s: NDArray[np.float64], limits: Limits) -> bool:
-    """Return whether no line is broken, off its minute, or impossible."""
+def _is_flawless(
+    raw: RawRows, starts_s: NDArray[np.float64], limits: Limits, *, length_s: float
+) -> bool:
+    """Return whether no line is broken, off its file's time, or impossible."""
     after_s = raw.time_s - starts_s
     return bool(
         np.isfinite(raw.value).all()
         and (after_s >= -OUT_OF_MINUTE_S).all()
-        and (after_s <= _MINUTE_S + OUT_OF_MINUTE_S).all()
+        and (after_s <= length_s + OUT_OF_MINUTE_S).all()
         and (raw.value >= limits.least[raw.code]).all()
         and (raw.value <= limits.most[raw.code]).all()
     )
@@ -118,7 +120,7 @@ def _is_on_time(
     """Return which samples lie within a day of their file; count what is off its minute."""
     by_median = not believes_name and raw.time_s.size
     after_s = raw.time_s - (np.median(raw.time_s) if by_median else file.minute_s)
-    is_off = (after_s < -OUT_OF_MINUTE_S) | (after_s > _MINUTE_S + OUT_OF_MINUTE_S)
+    is_off = (after_s < -OUT_OF_MINUTE_S) | (after_s > file.length_s + OUT_OF_MINUTE_S)
     if by_median:
         is_off |= ~(np.abs(raw.time_s) < _LATEST_S)
     if not is_off.any():

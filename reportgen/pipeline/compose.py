@@ -10,10 +10,12 @@ from importlib.metadata import PackageNotFoundError, version
 from reportgen import report
 from reportgen.diagnosis import diagnose
 from reportgen.formats import printable
+from reportgen.pipeline.clocks import notes_on_clocks
 from reportgen.pipeline.ranks import clock_of, extent_of_job, notes_on_ranks
 from reportgen.pipeline.work import Measured
 from reportgen.profile import JobProfile, Quality, SourceNote
 from reportgen.profiler_config import Profiling
+from reportgen.recording import Recording
 from reportgen.results import RuleResult
 from reportgen.results.codec import encode
 from reportgen.units import NS_PER_MS
@@ -30,13 +32,16 @@ def compose_report(
     results: Sequence[RuleResult],
     *,
     range_text: str | None = None,
+    is_watched: bool = False,
 ) -> report.Report:
     """Return the report of a job: summary, ranked findings, data quality, results.
 
-    ``range_text`` says to what the input was cut, if it was.
+    ``range_text`` says to what the input was cut, if it was. A job that is watched and has no end
+    marker is running.
     """
     notes = [*job.notes, *(note for part in measured for note in part.notes)]
-    if not job.info.is_finished:
+    is_running = is_watched and not job.info.is_finished
+    if not job.info.is_finished and not is_running:
         notes.append(
             SourceNote(
                 text="No end marker was found: the job may still be running, or was stopped."
@@ -49,20 +54,25 @@ def compose_report(
         )
         notes.insert(0, SourceNote(text=text))
     notes[:0] = notes_on_ranks(measured)
+    ends = [(part.node, part.step_ends) for part in measured if part.step_ends is not None]
+    notes += notes_on_clocks(ends)
+    extent = extent_of_job(measured)
     header = report.JobHeader(
         name=job.info.name,
         source=job.info.source,
         clock=clock_of(job, measured).value,
         range=range_text,
+        running_until=report.summarize(extent).end_time if is_running else None,
     )
     return compose(
         header,
         results,
-        extent=extent_of_job(measured),
+        extent=extent,
         nodes=tuple(part.node for part in measured),
         notes=notes,
         sampling_interval_ms=_interval_ms(part.interval_ns for part in measured),
         profiling=job.profiling,
+        recording=job.recording,
     )
 
 
@@ -75,6 +85,7 @@ def compose(
     notes: Sequence[SourceNote],
     sampling_interval_ms: int | None = None,
     profiling: Profiling | None = None,
+    recording: Recording | None = None,
 ) -> report.Report:
     """Return the report of results, wherever they come from.
 
@@ -99,6 +110,7 @@ def compose(
         data_quality=data_quality(notes),
         versions=dict(_versions()),
         profiling=profiling,
+        recording=recording,
         results={result.id: result for result in results},
     )
 

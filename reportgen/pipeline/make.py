@@ -46,7 +46,7 @@ def make_report(options: Options, watcher: Watcher) -> MadeReport:
     wanted = wanted_range(options.since, options.until, options.steps)
     try:
         with timed(watcher, "listing") as step:
-            job = discover(options.path, name=options.name)
+            job = discover(options.path, name=options.name, source=options.source)
             n_files = sum(len(part.files) for part in job.parts)
             step.text = f"listed {n_files} files of {len(job.parts)} nodes or ranks"
     except (AmbiguousJobError, PlaceError):
@@ -88,7 +88,13 @@ def _make(job: JobProfile, options: Options, wanted: Wanted | None, watcher: Wat
             measured = before or measure()
             with timed(watcher, "rules") as step:
                 results = judge_all([part.measurements for part in measured], chosen, params)
-                report = compose_report(job, measured, results, range_text=range_text)
+                report = compose_report(
+                    job,
+                    measured,
+                    results,
+                    range_text=range_text,
+                    is_watched=options.source is not None,
+                )
                 step.text = f"judged {len(results)} rules with {len(report.findings)} findings"
             save(report, staging.results)
             return publish(report, options, staging, kernel, watcher)

@@ -30,6 +30,7 @@ class Options:
 
     Attributes:
         path: a job, or a saved report (a folder with ``report.json``).
+        source: where the job lies, if ``path`` is a copy of it that is kept up to date.
         uploads_to: the bucket's prefix to which the report will be copied from ``output``.
         name: the job's name, if not that of its folder.
         settings: parameters of rules, ``"Rule.param"`` to value.
@@ -44,6 +45,7 @@ class Options:
 
     path: str
     output: Path
+    source: str | None = None
     uploads_to: str | None = None
     name: str | None = None
     settings: Mapping[str, object] = field(default_factory=dict)

@@ -9,6 +9,7 @@ from typing import Any
 
 from reportgen.engine import Executor, LocalExecutor, ProcessExecutor
 from reportgen.intake import Progress, read
+from reportgen.pipeline.clocks import StepEnds, step_ends
 from reportgen.profile import (
     Clock,
     JobProfile,
@@ -45,6 +46,7 @@ class Measured:
     interval_ns: int | None
     rank: int | None = None
     clock: Clock | None = None
+    step_ends: StepEnds | None = None
     measurements: Mapping[RuleId, Any]
     notes: tuple[SourceNote, ...]
     n_rows: int
@@ -65,17 +67,20 @@ def work_on(
     part = read(ref, on_progress=on_progress)
     was_read = time.perf_counter()
     measurements = measure_part(part, rules, params)
+    ends = None
     if isinstance(part, RankTrace):
         extent, interval_ns, n_rows = extent_of_trace(part), None, part.n_events
     else:
         extent, interval_ns = extent_of(part), part.system.interval_ns
         n_rows = part.system.n_samples + part.spans.n_spans + part.python.n_rows
+        ends = None if part.recorded is None else step_ends(part.spans)
     return Measured(
         node=part.node,
         extent=extent,
         interval_ns=interval_ns,
         rank=ref.rank,
         clock=part.clock if isinstance(part, RankTrace) else part.job.clock,
+        step_ends=ends,
         measurements=measurements,
         notes=part.notes,
         n_rows=n_rows,

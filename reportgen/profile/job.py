@@ -12,6 +12,7 @@ from reportgen.profile.python import PythonTable, empty_python
 from reportgen.profile.spans import SpanTable
 from reportgen.profile.system import SystemTable
 from reportgen.profiler_config import Profiling
+from reportgen.recording import RecordedNode, Recording
 
 NodeId = NewType("NodeId", str)
 
@@ -108,6 +109,8 @@ class PartRef:
     """The rank whose kernel trace this is; ``None`` for a node."""
     is_rank_known: bool = True
     """Whether somebody said the rank, or it is the file's place in order."""
+    recorded: RecordedNode | None = None
+    """What ``reportgen record`` says of the node; ``None`` when something else recorded it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,6 +122,7 @@ class NodeProfile:
     system: SystemTable
     spans: SpanTable
     python: PythonTable = field(default_factory=empty_python)
+    recorded: RecordedNode | None = None
     notes: tuple[SourceNote, ...] = ()
     memo: Memo = field(default_factory=Memo, init=False, repr=False, compare=False)
 
@@ -127,10 +131,12 @@ class NodeProfile:
 class JobProfile:
     """A job: its parts in numeric order of their nodes, and notes about the whole of it.
 
-    ``profiling`` is what its profiler was asked to record, ``None`` where nobody said it.
+    ``profiling`` is what its profiler was asked to record, ``None`` where nobody said it;
+    ``recording`` is how ``reportgen record`` recorded it, ``None`` when something else did.
     """
 
     info: JobInfo
     parts: tuple[PartRef, ...]
     notes: tuple[SourceNote, ...] = ()
     profiling: Profiling | None = None
+    recording: Recording | None = None

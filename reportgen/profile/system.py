@@ -21,9 +21,10 @@ Instants = NDArray[np.int64]
 
 
 class SeriesKind(Enum):
-    """The kinds of series SageMaker records: (Type, Dimension), or (Type, Name) for rates.
+    """The kinds of series that are known: (Type, Dimension), or (Type, Name) for rates.
 
-    Units: percent (0-100), but bytes/s for network and throughput, 1/s for ``IOPS``.
+    Units: percent (0-100), but bytes/s for network and throughput, 1/s for ``IOPS``; those of our
+    own recorder have theirs in their names. SageMaker records the kinds before them.
     """
 
     GPU_UTILIZATION = ("gpu", "GPUUtilization")
@@ -38,11 +39,23 @@ class SeriesKind(Enum):
     TRANSMIT_ALGORITHM = ("network", "TransmitBytesPerSecond/Algorithm")
     RECEIVE_PLATFORM = ("network", "ReceiveBytesPerSecond/Platform")
     TRANSMIT_PLATFORM = ("network", "TransmitBytesPerSecond/Platform")
+    HOST_MEMORY_BYTES = ("memory", "MemoryUsedBytes")
+    GPU_USED_BYTES = ("gpu", "GPUMemoryUsedBytes")
+    GPU_TOTAL_BYTES = ("gpu", "GPUMemoryTotalBytes")
+    GPU_WATTS = ("gpu", "GPUPowerWatts")
+    GPU_JOULES = ("gpu", "GPUEnergyJoules")
+    GPU_CLOCK_MHZ = ("gpu", "GPUSMClockMHz")
+    GPU_CELSIUS = ("gpu", "GPUTemperatureCelsius")
+    GPU_THROTTLE_BITS = ("gpu", "GPUThrottleReasons")
+    GPU_OTHERS = ("gpu", "GPUOtherProcesses")
+    SM_ACTIVITY = ("gpu", "GPUSMActivity")
+    TENSOR_ACTIVITY = ("gpu", "GPUTensorActivity")
+    DRAM_ACTIVITY = ("gpu", "GPUDRAMActivity")
 
     @property
     def is_percent(self) -> bool:
         """Return whether values are percentages of 0-100."""
-        return self.value[0] in {"gpu", "cpu", "memory"}
+        return self.value[1].endswith(_PERCENT_ENDINGS)
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -65,6 +78,7 @@ class Series:
         return _KINDS.get((self.type, words))
 
 
+_PERCENT_ENDINGS = ("Utilization", "Percentage", "Percent", "Activity")
 _KINDS = {kind.value: kind for kind in SeriesKind}
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from reportgen.profiler_config import Profiling
+from reportgen.recording import Recording
 from reportgen.results import Finding, Reason, RuleId, RuleResult, Status
 
 
@@ -14,12 +15,15 @@ class JobHeader:
     """Who the job is: its name, where its data came from, whether times are wall-clock times.
 
     ``range`` says in words to what the input was cut; ``None`` when it was not.
+    ``running_until`` is the last instant of the data (ISO 8601, UTC) while the job is being
+    watched, else ``None``.
     """
 
     name: str
     source: str
     clock: str
     range: str | None = None
+    running_until: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,6 +91,7 @@ class Report:
         findings: all findings, most important first.
         rules: how each rule ended, in the order of the report.
         profiling: what the profiler was asked to record; ``None`` where nobody said it.
+        recording: how ``reportgen record`` recorded the job; ``None`` when something else did.
         results: the full result of each rule that is at hand.
     """
 
@@ -100,4 +105,5 @@ class Report:
     data_quality: DataQuality
     versions: Mapping[str, str]
     profiling: Profiling | None = None
+    recording: Recording | None = None
     results: Mapping[RuleId, RuleResult] = field(default_factory=dict)

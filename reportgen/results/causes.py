@@ -50,6 +50,9 @@ class Cause(StrEnum):
     """GPUs or CPUs could do more; why they do not is another finding, or nothing."""
     LOST_GPU_TIME = "lost_gpu_time"
     MEMORY_GROWTH = "memory_growth"
+    MEMORY_LIMIT = "memory_limit"
+    THROTTLING = "throttling"
+    OTHER_JOB = "other_job"
 
     # What kernel traces show
     SLOW_HOST = "slow_host"

@@ -32,6 +32,8 @@ _OF_SAMPLES = (
     "io_bottleneck",
     "network_bottleneck",
     "gpu_memory_increase",
+    "memory_in_use",
+    "gpu_power",
 )
 """Modules of the rules that read samples and framework events, in the order of the report."""
 _OF_TRACES = (

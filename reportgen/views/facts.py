@@ -36,6 +36,9 @@ def facts_of(report: Report) -> tuple[Fact, ...]:
         facts.append(_nodes(report, most=3))
     if report.sampling_interval_ms is not None:
         facts.append(Fact(name="Sampled every", text=_interval(report.sampling_interval_ms)))
+    if report.job.running_until:
+        until = _instant(report.job.running_until, report)
+        facts.append(Fact(name="State", text="running", note=f"data until {until}"))
     if report.job.range:
         facts.append(Fact(name="Only a part of the job", text="cut", note=report.job.range))
     return tuple(facts)

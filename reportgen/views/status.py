@@ -9,6 +9,7 @@ from reportgen.results import ReasonCode, RuleId, Severity, Status
 from reportgen.views.cell_output import State
 from reportgen.views.outline import KERNELS, SYSTEM, about_of, is_of_traces, section_of
 from reportgen.views.profiling import was_asked_for, why_not_recorded
+from reportgen.views.recording import NO_STEPS_HINT
 
 MILDEST_FIRST = ("skipped", "ok", "info", "warning", "failed", "critical")
 
@@ -116,6 +117,8 @@ def hint_of(rule_id: str, report: Report) -> str:
     is_known = code is ReasonCode.NO_EVENTS or (
         code is ReasonCode.NO_GPU and not _others_lack_gpu(rule_id, report)
     )
+    if code is ReasonCode.NO_EVENTS and report.recording is not None:
+        return "" if report.recording.step_sources else NO_STEPS_HINT
     if is_known and about.hint_when_skipped is not None:
         hint = about.hint_when_skipped
     if code in _UNRECORDED:

@@ -9,6 +9,7 @@ import pytest
 
 from reportgen import intake
 from reportgen.profile import NodeProfile
+from reportgen.record.packing import pack_system_hour
 from tests.builders import START_S, system_line, timeline_lines, write_minute, write_timeline
 from tests.s3_server import Bucket
 
@@ -59,3 +60,22 @@ def test_a_damaged_job_is_read_from_a_bucket_as_from_disk(s3: Bucket, damaged_jo
     assert disk.spans.names == bucket.spans.names
     np.testing.assert_array_equal(disk.spans.start_ns, bucket.spans.start_ns)
     np.testing.assert_array_equal(disk.spans.end_ns, bucket.spans.end_ns)
+
+
+@pytest.mark.usefixtures("each_reader")
+@pytest.mark.parametrize("is_cut", [False, True])
+def test_packed_hours_are_read_from_a_bucket_as_from_disk(
+    is_cut: bool, s3: Bucket, tmp_path: Path
+) -> None:
+    lines = [system_line("gpu0", tick % 100, START_S + tick / 2) for tick in range(2_000)]
+    hour = write_minute(tmp_path / "job", lines).parent
+    pack_system_hour(hour, "algo-1")
+    (packed,) = hour.iterdir()
+    if is_cut:
+        packed.write_bytes(packed.read_bytes()[:-400])
+    s3.put_folder(tmp_path / "job", "job")
+    disk, bucket = read(str(tmp_path / "job")), read(f"{s3.url}/job")
+
+    assert bucket.notes == disk.notes
+    assert 0 < bucket.system.n_samples <= 2_000
+    np.testing.assert_array_equal(disk.system.values, bucket.system.values)

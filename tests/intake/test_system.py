@@ -11,6 +11,7 @@ import pytest
 from reportgen import intake
 from reportgen.intake import system
 from reportgen.profile import NodeProfile, Quality, Series, SeriesKind
+from reportgen.record.packing import pack_system_hour
 from tests.builders import (
     START_S,
     ns,
@@ -316,6 +317,48 @@ def test_many_tiny_files_are_read_as_one(tmp_path: Path) -> None:
     (note,) = [note for note in profile.notes if Quality.LINES_BROKEN in note.counts]
     assert note.path.endswith(f"{START_S + 2400:.0f}.algo-1.json")
     assert "line 4" in note.text
+
+
+def test_a_packed_hour_is_read_like_its_minutes(tmp_path: Path) -> None:
+    columns: dict[str, list[float | None]] = {
+        "gpu0": [float(tick % 97) for tick in range(1_000)],
+        "memory": [float(tick % 89) for tick in range(1_000)],
+    }
+    write_system(tmp_path / "minutes", columns)
+    write_system(tmp_path / "packed", columns)
+    for hour in sorted((tmp_path / "packed/profiler-output/system/incremental").iterdir()):
+        pack_system_hour(hour, "algo-1")
+    (packed,) = (tmp_path / "packed").rglob("*.json.gz")
+    minutes, profile = read(tmp_path / "minutes"), read(tmp_path / "packed")
+
+    assert packed.name == f"{START_S:.0f}.algo-1.json.gz"
+    assert list((tmp_path / "packed").rglob("*.json")) == []
+    np.testing.assert_array_equal(profile.system.values, minutes.system.values)
+    assert profile.system.tick_ns.tolist() == minutes.system.tick_ns.tolist()
+    assert [note.counts for note in profile.notes] == [{Quality.FILES_READ: 1}]
+
+
+def test_an_hour_that_was_packed_and_not_yet_removed_is_counted_once(tmp_path: Path) -> None:
+    path = write_minute(tmp_path, minute())
+    text = path.read_bytes()
+    pack_system_hour(path.parent, "algo-1")
+    path.write_bytes(text)
+    profile = read(tmp_path)
+
+    assert profile.system.n_samples == 20
+    assert counted(profile, Quality.LINES_DUPLICATE) == 20
+
+
+def test_of_a_damaged_packed_file_the_beginning_is_read(tmp_path: Path) -> None:
+    lines = [system_line("gpu0", tick % 100, START_S + tick / 2) for tick in range(6_000)]
+    path = write_minute(tmp_path, lines)
+    pack_system_hour(path.parent, "algo-1")
+    (packed,) = tmp_path.rglob("*.json.gz")
+    packed.write_bytes(packed.read_bytes()[: packed.stat().st_size // 2])
+    profile = read(tmp_path)
+
+    assert 100 < profile.system.n_samples < 5_900
+    assert any("damaged" in note.text for note in profile.notes)
 
 
 def test_a_folder_name_that_looks_like_a_pattern_is_only_a_name(tmp_path: Path) -> None:

@@ -75,6 +75,7 @@ def test_keys_are_those_of_the_contract() -> None:
         "data_quality",
         "versions",
         "profiling",
+        "recording",
     ]
     assert tree["summary"]["training_loop_start"] is None
     assert tree["findings"][0]["rule"] == "StepOutlier"
@@ -90,9 +91,9 @@ def test_a_report_survives_the_round_trip() -> None:
     assert decode(encode(report), path="report.json", results={}) == report
 
 
-def test_a_report_without_a_word_on_profiling_is_read() -> None:
+def test_a_report_without_a_word_on_profiling_or_recording_is_read() -> None:
     tree = json.loads(encode(small_report()))
-    del tree["profiling"]
+    del tree["profiling"], tree["recording"]
     read = decode(json.dumps(tree).encode(), path="report.json", results={})
     assert read == replace(small_report(), profiling=None)
 

@@ -429,3 +429,12 @@ def test_a_job_too_short_for_sagemaker_is_judged_nonetheless() -> None:
     assert result.status is Status.TRIGGERED
     assert finding(result, "GPU-1") is not None
     assert run(RULE, node(gpu0=[30.0] * 60)).status is Status.SKIPPED
+
+
+def test_a_gpu_that_is_never_used_is_found_although_the_loop_is_too_short_to_judge() -> None:
+    result = run(RULE, node(gpu0=[90.0] * 70, gpu1=[0.0] * 70, steps=(10 * 6, 30 * 6)))
+    found = of_cause(result, Cause.GPU_IDLE)
+
+    assert found is not None
+    assert found.severity is Severity.CRITICAL
+    assert found.measured == 0.0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from reportgen.formats.decompression import Packing, unpacked
 from reportgen.formats.diagnostics import Diagnostics
 from reportgen.formats.format import Claim, EventFile, FileRole, Format, of_job, worker_of
 from reportgen.formats.horovod import with_instants
@@ -13,10 +14,12 @@ from reportgen.formats.trace_events.rows import Vocabulary
 from reportgen.profile import SpanSource
 
 _END_MARKER = re.compile(r"(?P<job>(?:.*/)?)(?:system|framework)/training_job_end\.ts")
-_SYSTEM = re.compile(r"(?P<job>(?:.*/)?)system/(?:.*/)?(?P<stamp>\d{10})\.(?P<node>[^/]+)\.json")
+_SYSTEM = re.compile(
+    r"(?P<job>(?:.*/)?)system/(?:.*/)?(?P<stamp>\d{10})\.(?P<node>[^/]+)\.json(?:\.gz)?"
+)
 _EVENTS = re.compile(
     r"(?P<job>(?:.*/)?)framework/(?:.*/)?pevents/(?:.*/)?"
-    r"(?P<stamp>\d{1,18})_(?P<id>[^/]+)_(?P<suffix>[^/_.]+)\.json"
+    r"(?P<stamp>\d{1,18})_(?P<id>[^/]+)_(?P<suffix>[^/_.]+)\.json(?:\.gz)?"
 )
 _UNFINISHED = re.compile(
     r"(?P<job>(?:.*/)?)framework/(?:.*/)?(?P<id>[^/]+)_(?P<suffix>[^/_.]+)(?:\.json)?\.tmp"
@@ -62,7 +65,10 @@ def _writer(node_id: str, suffix: str) -> tuple[str, SpanSource | None]:
 def _read_timeline(
     file: EventFile, blocks: Iterable[bytes], *, problems: Diagnostics, vocabulary: Vocabulary
 ) -> FileEvents:
-    content = b"".join(blocks)
+    packing = Packing()
+    content = b"".join(unpacked(blocks, packing))
+    if packing.is_damaged or packing.is_cut_off:
+        problems.remark("This packed file is damaged; its beginning was read.", path=file.key)
     events = read_event_file(content, file.key, problems, vocabulary=vocabulary)
     if file.claim.source is SpanSource.SMDATAPARALLEL:
         problems.remark(_SAY_UNTESTED)
@@ -78,6 +84,6 @@ TIMELINES = Format(
     claims=_timeline,
     read=_read_timeline,
     is_small=True,
-    has_base=lambda head: _BASE in head,
+    has_base=lambda head: _BASE in b"".join(unpacked((head,), Packing())),
 )
 PROFILER_CONFIGS = of_job("profiler_config", FileRole.SETTINGS, _CONFIG)

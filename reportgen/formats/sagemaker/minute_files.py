@@ -1,4 +1,7 @@
-"""Minute files as DuckDB can open them: in place, or many tiny ones spooled into one."""
+"""Minute files as DuckDB can open them: in place, or many tiny ones spooled into one.
+
+Our own recorder packs the minutes of a closed hour into one file (docs/formats.md).
+"""
 
 from __future__ import annotations
 
@@ -14,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reportgen.errors import LocationError
+from reportgen.formats.decompression import Packing, unpacked
 from reportgen.formats.diagnostics import Diagnostics
 from reportgen.profile import Quality
 from reportgen.storage import Location
@@ -24,16 +28,52 @@ TINY_BYTES = 32 * 1024
 MANY_FILES = 64
 """Fewer files than this are opened in place whatever their size: spooling saves nothing."""
 
+PACKED_RATIO = 25
+"""How much longer samples are than what they are packed into. Source: measured."""
+
+_MINUTE_S, _HOUR_S = 60, 3_600
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SystemFile:
-    """One minute file; its name says ``node`` and ``minute_s``, the full minute in seconds UTC."""
+    """A file of a node: the minute ``minute_s`` (seconds UTC), or the rest of its hour, packed."""
 
     location: Location
     key: str
     size_bytes: int
     node: str
     minute_s: int
+
+    @property
+    def is_packed(self) -> bool:
+        """Return whether it holds an hour, packed."""
+        return self.key.endswith(".gz")
+
+    @property
+    def length_s(self) -> int:
+        """Return how many seconds it is about."""
+        return _HOUR_S if self.is_packed else _MINUTE_S
+
+    @property
+    def text_bytes(self) -> int:
+        """Return about how long its text is."""
+        return self.size_bytes * (PACKED_RATIO if self.is_packed else 1)
+
+    def text_of(self, content: bytes, problems: Diagnostics | None = None) -> bytes:
+        """Return its text, unpacked if need be.
+
+        Raises:
+            LocationError: it is damaged and there are no ``problems`` to note that in.
+        """
+        if not self.is_packed:
+            return content
+        packing = Packing()
+        text = b"".join(unpacked((content,), packing))
+        if packing.is_damaged or packing.is_cut_off:
+            if problems is None:
+                raise LocationError(f"{self.key} is damaged.")
+            problems.remark("This packed file is damaged; its beginning was read.", path=self.key)
+        return text
 
     def path(self) -> str | None:
         """Return where it lies on this machine, if DuckDB can open that path."""
@@ -67,7 +107,7 @@ class BlockSource:
 
     def __enter__(self) -> Self:
         """Spool the files where that is faster or needed."""
-        n_files, size_bytes = len(self.files), sum(file.size_bytes for file in self.files)
+        n_files, size_bytes = len(self.files), sum(file.text_bytes for file in self.files)
         is_tiny = n_files > MANY_FILES and size_bytes < TINY_BYTES * n_files
         paths = [] if is_tiny else [file.path() for file in self.files]
         if is_tiny or None in paths:
@@ -96,9 +136,11 @@ class BlockSource:
         spool = tempfile.NamedTemporaryFile(suffix=".json")  # noqa: SIM115  # lives until __exit__
         self._exits.enter_context(spool)
         keys = [file.key for file in self.files]
-        for content in self.files[0].location.read_many(keys):
-            if isinstance(content, LocationError):
-                raise content
+        contents = self.files[0].location.read_many(keys)
+        for file, packed in zip(self.files, contents, strict=True):
+            if isinstance(packed, LocationError):
+                raise packed
+            content = file.text_of(packed)
             self._line_counts.append(sum(1 for line in content.split(b"\n") if line.strip()))
             spool.write(content)
             if not content.endswith(b"\n"):

@@ -1,4 +1,4 @@
-"""System metrics: one JSON object per line, one file per node and minute.
+"""System metrics: one JSON object per line, one file per node and minute, or hour.
 
 DuckDB parses whole blocks of files; of small jobs, msgspec one file. What either cannot read is
 read again line by line, those files alone, which finds every variant and the line numbers.
@@ -94,6 +94,7 @@ def read_small_block(
 def _read_typed(
     file: SystemFile, content: bytes, codes: SeriesCodes, problems: Diagnostics
 ) -> RawRows:
+    content = file.text_of(content, problems)
     read = read_typed(content, codes)
     if read is None:
         return _rows_of_content(file, content, codes, problems)
@@ -200,7 +201,7 @@ def _read_slowly(file: SystemFile, codes: SeriesCodes, problems: Diagnostics) ->
         raise
     except LocationError as err:
         return _unread(file, err, codes, problems)
-    return _rows_of_content(file, content, codes, problems)
+    return _rows_of_content(file, file.text_of(content, problems), codes, problems)
 
 
 def _unread(

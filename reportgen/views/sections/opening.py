@@ -17,6 +17,7 @@ from reportgen.views.fragments import notebook_style, render
 from reportgen.views.hero import picture_of, whole_lines_of
 from reportgen.views.outline import ALL_CHECKS_ID, has_dashboard, is_of_traces, title_of
 from reportgen.views.profiling import profiling_table
+from reportgen.views.recording import recording_table
 from reportgen.views.status import is_applicable, link_to, rule_state
 from reportgen.views.values import shorten
 from reportgen.views.verdict import named_finding, verdict_of
@@ -117,6 +118,8 @@ def job_summary(report: Report) -> PageSection:
     blocks.append(pairs_block(anchor_of(_JOB_SUMMARY, "times"), "Times", summary_rows(report)))
     if report.profiling is not None:
         blocks.append(exhibit_block(profiling_table(report.profiling), _CONTEXT))
+    if report.recording is not None:
+        blocks.append(exhibit_block(recording_table(report.recording), _CONTEXT))
     return headed_section(_JOB_SUMMARY, "Job summary", blocks, lead=lead)
 
 

@@ -1,0 +1,106 @@
+"""``reportgen record``: run a command and record it."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from reportgen import __version__
+from reportgen.errors import ConfigError
+
+_TRACE = re.compile(r"\d+:\d+(@\d+(,\d+)*)?")
+_SHORTEST_S, _LONGEST_S = 0.1, 60.0
+
+
+class _TraceType(click.ParamType[str]):
+    """Steps to trace: ``A:B``, or ``A:B@RANK,RANK``."""
+
+    name = "steps"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Return the text, which the ranks read."""
+        if not _TRACE.fullmatch(str(value)):
+            self.fail(f"{value!r} is no range of steps; write 20:25 or 20:25@0,7.", param, ctx)
+        first, last = str(value).partition("@")[0].split(":")
+        if int(last) < int(first):
+            self.fail(f"{value!r} ends before it begins.", param, ctx)
+        return str(value)
+
+
+@click.command(
+    context_settings={
+        "help_option_names": ["-h", "--help"],
+        "max_content_width": 100,
+        "allow_interspersed_args": False,
+        "ignore_unknown_options": False,
+    }
+)
+@click.argument("words", metavar="COMMAND…", nargs=-1, type=click.UNPROCESSED)
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="DIR",
+    help="Folder of the recording; nodes and ranks of one job share it. "
+    "[default: profiler-runs/<time>-<name>]",
+)
+@click.option(
+    "--every",
+    type=click.FloatRange(_SHORTEST_S, _LONGEST_S),
+    default=0.5,
+    show_default=True,
+    metavar="SECONDS",
+    help="Interval between samples of the machine.",
+)
+@click.option(
+    "--trace",
+    type=_TraceType(),
+    metavar="A:B[@RANKS]",
+    help="Record steps A to B with PyTorch's profiler, on the first, middle and last rank, or on "
+    "those after @.",
+)
+@click.option("--report", is_flag=True, help="Make the report when the command has ended.")
+@click.option("--watch", is_flag=True, help="Make it again each minute while the command runs.")
+@click.option("--attach", type=click.IntRange(1), hidden=True)
+@click.option("--hostnames", is_flag=True, help="Call nodes by their host names, not node-1 ….")
+def command(
+    words: tuple[str, ...],
+    out: Path | None,
+    every: float,
+    trace: str | None,
+    report: bool,
+    watch: bool,
+    attach: int | None,
+    hostnames: bool,
+) -> int:
+    r"""Run a training command and record it, on Linux and macOS.
+
+    \b
+    reportgen record -- python train.py
+    reportgen record --report -- torchrun --nproc-per-node 8 train.py
+    srun reportgen record --out shared/run-1 -- python train.py
+
+    The command's input, output, signals and exit code are as without this program. Nothing in
+    the script has to change. What is recorded, and what is not: docs/record.md.
+    """
+    if sys.platform == "win32":
+        hint = "On Windows, record inside WSL."
+        raise ConfigError("Recording needs Linux or macOS.", hint=hint)
+    if not words and attach is None:
+        raise click.UsageError("There is no command to record; write it after --.")
+    from reportgen.record import session
+
+    options = session.RecordOptions(
+        command=words or ("notebook",),
+        out=out,
+        every_s=every,
+        trace=trace,
+        makes_report=report and not watch,
+        watches=watch,
+        with_host_name=hostnames,
+        version=__version__,
+    )
+    return session.record(options) if attach is None else session.attach(options, attach)

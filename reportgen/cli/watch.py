@@ -1,0 +1,91 @@
+"""``reportgen watch``: the report of a job that still runs, made again and again."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+from reportgen.cli.places import OutputType, reach_buckets
+from reportgen.cli.progress import watching
+from reportgen.cli.streams import print_path
+
+_SHORTEST_S = 1.0
+_SECONDS_PER_MINUTE = 60
+
+
+@click.command(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.argument("path")
+@click.option(
+    "-o",
+    "--output",
+    type=OutputType(),
+    default=Path(),
+    metavar="DIR",
+    help="Folder or s3://bucket/prefix of the report. [default: here]",
+)
+@click.option(
+    "--every",
+    type=click.FloatRange(_SHORTEST_S),
+    default=60.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="Time between two reports; none is made when nothing new has come.",
+)
+@click.option(
+    "--idle",
+    type=click.FloatRange(0),
+    default=30.0,
+    show_default=True,
+    metavar="MINUTES",
+    help="End when nothing new has come for so long.",
+)
+@click.option("--name", metavar="JOB", help="The job's name. [default: from the path]")
+@click.option("--profile", metavar="NAME", help="AWS profile for s3:// (needs the extra aws).")
+@click.option("--region", metavar="NAME", help="Region of the bucket. [default: as the store says]")
+@click.option("--endpoint-url", metavar="URL", help="Address of a store that is not Amazon's.")
+@click.option("--no-sign-request", is_flag=True, help="Read public buckets without credentials.")
+@click.option("-q", "--quiet", is_flag=True, help="Say nothing but errors.")
+def command(
+    path: str,
+    output: Path | str,
+    every: float,
+    idle: float,
+    name: str | None,
+    profile: str | None,
+    region: str | None,
+    endpoint_url: str | None,
+    no_sign_request: bool,
+    quiet: bool,
+) -> None:
+    """Make the report of a running job again and again, until the job has ended.
+
+    PATH is that of `reportgen report`, a folder or s3://bucket/prefix. The page says until when it
+    has data; whoever reads it sees the old page or the new one. Of a bucket only what is new is
+    fetched. The path of the page is printed to stdout once.
+    """
+    reach_buckets(
+        profile=profile, region=region, endpoint_url=endpoint_url, no_sign_request=no_sign_request
+    )
+    from reportgen.pipeline import Options
+    from reportgen.pipeline.watch import WatchOptions, watch
+
+    options = WatchOptions(
+        report=Options(path=path, output=output if isinstance(output, Path) else Path(), name=name),
+        upload_to=output if isinstance(output, str) else None,
+        every_s=every,
+        idle_s=idle * _SECONDS_PER_MINUTE,
+    )
+    made: list[str] = []
+
+    def say_made(address: str) -> None:
+        if not made:
+            print_path(address)
+            sys.stdout.flush()
+        made.append(address)
+
+    with watching(is_shown=not quiet and sys.stderr.isatty()) as watcher:
+        has_ended = watch(options, watcher, on_made=say_made)
+    if not has_ended and not quiet:
+        click.echo(f"Nothing new for {idle:g} minutes: the job is not watched any more.", err=True)

@@ -1,0 +1,124 @@
+"""The cards that ``reportgen record`` leaves beside a job's data (docs/record.md, Files)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+import msgspec
+
+from reportgen.formats.diagnostics import printable
+from reportgen.recording import RecordedGpu, RecordedNode
+
+NODE_CARD = re.compile(r"recorder(?:\.[^/]+)?\.json")
+RANK_CARD = re.compile(r"recorder/ranks/[^/]+\.json")
+FAULTS = re.compile(r"recorder/faults/[^/]+\.jsonl")
+RUN = re.compile(r"recorder/runs/[^/]+\.json")
+
+MOST_BYTES = 1 << 20
+"""A card is smaller: a larger file is something else."""
+
+
+class _Cost(msgspec.Struct, frozen=True):
+    core_pct: float | None = None
+    memory_bytes: int | None = None
+
+
+class _Gpu(msgspec.Struct):
+    index: int
+    name: str = ""
+    memory_bytes: int | None = None
+    is_used: bool | None = None
+
+
+class _Node(msgspec.Struct):
+    node: str
+    versions: dict[str, str | None] = {}
+    interval_s: float | None = None
+    n_cores: int | None = None
+    quota_cores: float | None = None
+    memory_limit_bytes: int | None = None
+    gpus: list[_Gpu] = []
+    missing: list[str] = []
+    lost_ticks: int = 0
+    own_cost: _Cost = _Cost()
+
+
+class RankCard(msgspec.Struct):
+    """What a rank says of itself."""
+
+    node: str = ""
+    step_source: str | None = None
+    n_steps: int | None = None
+    frameworks: dict[str, str] = {}
+    lost_events: int = 0
+
+
+class Fault(msgspec.Struct):
+    """What went wrong in a process, without its words."""
+
+    kind: str = ""
+    hook: str = ""
+    error: str = ""
+
+
+class RunCard(msgspec.Struct):
+    """What a ``reportgen record`` says of its run."""
+
+    is_other_job: bool = False
+
+
+def node_card(content: bytes) -> RecordedNode | None:
+    """Return what a node's card says; ``None`` when it is none."""
+    try:
+        card = msgspec.json.decode(content, type=_Node)
+    except (msgspec.MsgspecError, ValueError):
+        return None
+    return RecordedNode(
+        node=printable(card.node),
+        n_cores=card.n_cores,
+        quota_cores=card.quota_cores,
+        memory_limit_bytes=card.memory_limit_bytes,
+        gpus=tuple(
+            RecordedGpu(
+                index=gpu.index,
+                name=printable(gpu.name),
+                memory_bytes=gpu.memory_bytes,
+                is_used=gpu.is_used,
+            )
+            for gpu in card.gpus
+        ),
+        interval_s=card.interval_s,
+        missing=tuple(map(printable, card.missing)),
+        lost_ticks=card.lost_ticks,
+        core_pct=card.own_cost.core_pct,
+        memory_bytes=card.own_cost.memory_bytes,
+        versions={name: printable(value) for name, value in card.versions.items() if value},
+    )
+
+
+def rank_card(content: bytes) -> RankCard | None:
+    """Return what a rank's card says; ``None`` when it is none."""
+    try:
+        return msgspec.json.decode(content, type=RankCard)
+    except (msgspec.MsgspecError, ValueError):
+        return None
+
+
+def run_card(content: bytes) -> RunCard | None:
+    """Return what a run's card says; ``None`` when it is none."""
+    try:
+        return msgspec.json.decode(content, type=RunCard)
+    except (msgspec.MsgspecError, ValueError):
+        return None
+
+
+def faults_of(content: bytes) -> Sequence[Fault]:
+    """Return the faults of a process; broken lines are skipped."""
+    found = []
+    for line in content.splitlines():
+        try:
+            found.append(msgspec.json.decode(line, type=Fault))
+        except (msgspec.MsgspecError, ValueError):
+            continue
+    return found

@@ -1,0 +1,157 @@
+"""How ``reportgen record`` recorded a job: read from the cards beside its data."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import TypeVar
+
+import numpy as np
+
+from reportgen.errors import LocationError
+from reportgen.formats import Diagnostics, printable
+from reportgen.formats.recorder import (
+    FAULTS,
+    MOST_BYTES,
+    NODE_CARD,
+    RANK_CARD,
+    RUN,
+    Fault,
+    RankCard,
+    faults_of,
+    node_card,
+    rank_card,
+    run_card,
+)
+from reportgen.profile import SystemTable
+from reportgen.profile.system import device_order
+from reportgen.recording import RecordedNode, Recording
+from reportgen.storage import Location, ObjectInfo
+
+Card = TypeVar("Card")
+
+_SAID = {
+    "other_machine": "A process ran on a machine without a recorder; nothing was recorded there.",
+    "not_seen": "An interpreter ignored PYTHONPATH; its steps were not seen.",
+    "cupti_taken": "No kernel trace was recorded: another profiler was using CUPTI.",
+    "trace_failed": "PyTorch's profiler failed; its trace is missing.",
+    "lost": "A process could not write all of its events.",
+}
+
+
+def read_recording(
+    location: Location, objects: Sequence[ObjectInfo], prefix: str, problems: Diagnostics
+) -> Recording | None:
+    """Return how a job was recorded; ``None`` when something else recorded it.
+
+    Args:
+        location: where the job lies.
+        objects: its files.
+        prefix: what comes before ``system/`` and ``framework/``.
+        problems: gets remarks on what could not be recorded.
+    """
+    files = _Files(location, objects, prefix)
+    nodes = [node for _, node in files.cards(NODE_CARD, node_card)]
+    if not nodes:
+        return None
+    ranks = [card for _, card in files.cards(RANK_CARD, rank_card)]
+    runs = [card for _, card in files.cards(RUN, run_card)]
+    _remark_losses(nodes, ranks, problems)
+    _remark_faults(
+        [fault for _, found in files.cards(FAULTS, faults_of) for fault in found], problems
+    )
+    if any(card.is_other_job for card in runs):
+        problems.remark("Two different jobs were recorded into this folder; they are mixed here.")
+    return Recording(
+        nodes=tuple(sorted(nodes, key=lambda node: device_order(node.node))),
+        step_sources=tuple(sorted({card.step_source for card in ranks if card.step_source})),
+        frameworks=_frameworks(ranks),
+    )
+
+
+def of_job(system: SystemTable, recorded: RecordedNode | None) -> SystemTable:
+    """Return the samples without those of GPUs that the job does not use, as its ranks say."""
+    gpus = () if recorded is None else recorded.gpus
+    unused = {f"gpu{gpu.index}" for gpu in gpus if gpu.is_used is False}
+    kept = [
+        column
+        for column, series in enumerate(system.series)
+        if series.type != "gpu" or series.name not in unused
+    ]
+    if len(kept) == len(system.series):
+        return system
+    values = np.asfortranarray(system.values[:, kept])
+    return replace(
+        system,
+        series=tuple(system.series[column] for column in kept),
+        values=values,
+        n_samples=int(np.count_nonzero(~np.isnan(values))),
+    )
+
+
+class _Files:
+    """The cards of one job."""
+
+    def __init__(self, location: Location, objects: Sequence[ObjectInfo], prefix: str) -> None:
+        self._location = location
+        self._keys = [
+            info.key
+            for info in objects
+            if info.key.startswith(f"{prefix}recorder")
+            and not info.problem
+            and 0 < info.size_bytes <= MOST_BYTES
+        ]
+        self._prefix = prefix
+
+    def cards(
+        self, pattern: re.Pattern[str], parse: Callable[[bytes], Card | None]
+    ) -> Iterator[tuple[str, Card]]:
+        """Yield the key and the content of each card that can be read."""
+        keys = [key for key in self._keys if pattern.fullmatch(key.removeprefix(self._prefix))]
+        for key, content in zip(keys, self._location.read_many(keys), strict=True):
+            if not isinstance(content, LocationError) and (card := parse(content)) is not None:
+                yield key, card
+
+
+def _remark_losses(
+    nodes: Sequence[RecordedNode], ranks: Sequence[RankCard], problems: Diagnostics
+) -> None:
+    for node in nodes:
+        if node.missing:
+            problems.remark(f"Not recorded on {node.node}: {'; '.join(node.missing)}.")
+        if node.lost_ticks:
+            problems.remark(f"{node.lost_ticks:,} ticks of {node.node} could not be written.")
+    n_lost = sum(card.lost_events for card in ranks)
+    if n_lost:
+        problems.remark(f"{n_lost:,} events could not be written and are missing.")
+
+
+def _remark_faults(faults: Sequence[Fault], problems: Diagnostics) -> None:
+    for (kind, hook, error), count in sorted(Counter(map(_what, faults)).items()):
+        text = _sentence(kind, hook, error)
+        problems.remark(text if count == 1 else f"{text[:-1]}, {count} times.")
+
+
+def _sentence(kind: str, hook: str, error: str) -> str:
+    if kind == "open_range":
+        return f"The annotation {hook!r} began and never ended; it is not shown."
+    if kind == "not_seen" and hook:
+        return f"Not seen: {hook}."
+    return _SAID.get(kind) or (
+        f"The hook {hook or 'of the recorder'} failed ({error or kind}) and was switched off; "
+        "what it records is missing from then on."
+    )
+
+
+def _what(fault: Fault) -> tuple[str, str, str]:
+    return fault.kind, printable(fault.hook), printable(fault.error)
+
+
+def _frameworks(ranks: Sequence[RankCard]) -> Mapping[str, str]:
+    versions: dict[str, set[str]] = {}
+    for card in ranks:
+        for name, version in card.frameworks.items():
+            versions.setdefault(printable(name), set()).add(printable(version))
+    return {name: ", ".join(sorted(found)) for name, found in sorted(versions.items())}

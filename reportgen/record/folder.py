@@ -1,0 +1,231 @@
+"""The folder of a recording, shared by nodes, ranks and several recorders without a server.
+
+Every file has one writer. Who is which node, and who samples a node, is settled by files that are
+created exclusively: ``recorder/nodes/node-1.json`` is a node's claim, ``node-1.sampler-2`` the
+second sampler of that node, which took over when the first one ended.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import socket
+import sys
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+MOST_NODES = 100_000
+_EMPTY_FOR_S = 5.0
+"""A file that stays empty for so long was created by someone who died before writing it."""
+_BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
+_PID_NAMESPACE = Path("/proc/self/ns/pid")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Clock:
+    """A pair of wall and monotonic time: what all processes of a node count from."""
+
+    wall_ns: int
+    monotonic_ns: int
+
+    def now_ns(self) -> int:
+        """Return the time, ns UTC, undisturbed by corrections of the wall clock."""
+        return self.wall_ns + time.monotonic_ns() - self.monotonic_ns
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recording:
+    """Where this node's part of a recording goes, and what it is called there."""
+
+    root: Path
+    node: str
+    clock: Clock
+
+
+def read_clock() -> Clock:
+    """Return the present pair; the wall time is that of the middle of the reading."""
+    before_ns = time.monotonic_ns()
+    wall_ns = time.time_ns()
+    return Clock(wall_ns=wall_ns, monotonic_ns=(before_ns + time.monotonic_ns()) // 2)
+
+
+def boot_token() -> str:
+    """Return what tells boots of machines apart without naming them; empty where unknown."""
+    with suppress(OSError):
+        return _digest(_BOOT_ID.read_text().strip())
+    return ""
+
+
+def open_recording(root: Path, *, with_host_name: bool) -> Recording:
+    """Join the recording in a folder, or begin one: claim a node or find this one's claim.
+
+    Raises:
+        OSError: the folder cannot be made or written.
+    """
+    nodes = root / "recorder" / "nodes"
+    root.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(nodes)
+    make_folder(root / "recorder" / "runs")
+    identity, clock = _identity(), read_clock()
+    claim = {"identity": identity, "wall_ns": clock.wall_ns, "monotonic_ns": clock.monotonic_ns}
+    names = [_host_name()] if with_host_name else (f"node-{n}" for n in range(1, MOST_NODES))
+    for name in names:
+        path = nodes / f"{name}.json"
+        if create_exclusively(path, claim):
+            return Recording(root=root, node=name, clock=clock)
+        held = _held_by(path)
+        if held.get("identity") == identity or with_host_name:
+            with suppress(KeyError, TypeError, ValueError):
+                clock = Clock(wall_ns=int(held["wall_ns"]), monotonic_ns=int(held["monotonic_ns"]))
+            return Recording(root=root, node=name, clock=clock)
+    raise OSError(f"{root} holds more than {MOST_NODES} nodes")
+
+
+def _held_by(path: Path) -> Mapping[str, Any]:
+    """Return who claimed a node; one that is just being written is waited for."""
+    give_up = time.monotonic() + _EMPTY_FOR_S
+    while True:
+        claim = read_json(path)
+        if claim or time.monotonic() > give_up:
+            return claim
+        time.sleep(0.02)
+
+
+def _identity() -> str:
+    """Return what is the same for all recorders of a machine, or of one of its containers."""
+    pids = ""
+    with suppress(OSError):
+        pids = str(_PID_NAMESPACE.stat().st_ino)
+    return _digest(f"{boot_token() or socket.gethostname()} {pids}")
+
+
+def _host_name() -> str:
+    name = socket.gethostname().partition(".")[0]
+    kept = "".join(letter if letter.isalnum() or letter == "-" else "-" for letter in name)
+    return kept or "host"
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+# One file, one writer
+
+
+def make_folder(path: Path) -> None:
+    """Make a folder and those above it, for our eyes only; one that is there stays as it is."""
+    for folder in (*reversed(path.parents), path):
+        folder.mkdir(mode=0o700, exist_ok=True)
+
+
+def create_exclusively(path: Path, content: Mapping[str, object]) -> bool:
+    """Create a file for our eyes only; return ``False`` when it is there already."""
+    try:
+        number = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    except FileExistsError:
+        return False
+    with os.fdopen(number, "w") as file:
+        json.dump(content, file)
+    return True
+
+
+def replace_json(path: Path, content: Mapping[str, object]) -> None:
+    """Write a file whole or not at all."""
+    part = path.with_name(f"{path.name}.{os.getpid()}.tmp")
+    part.unlink(missing_ok=True)
+    create_exclusively(part, content)
+    part.replace(path)
+
+
+def append_text(path: Path, text: str) -> None:
+    """Append to a file in one write.
+
+    Raises:
+        OSError: it could not be written in full.
+    """
+    number = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    try:
+        data = text.encode()
+        if os.write(number, data) < len(data):
+            os.write(number, b"\n")  # the broken line ends here
+            raise OSError(28, os.strerror(28))
+    finally:
+        os.close(number)
+
+
+def read_json(path: Path) -> Mapping[str, Any]:
+    """Return the object in a file; empty when it cannot be read or is none."""
+    try:
+        found = json.loads(path.read_bytes())
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+# Who samples a node
+
+
+class SamplerLock:
+    """Lets one process of a node sample it; the next one takes over when that one has ended."""
+
+    def __init__(self, recording: Recording) -> None:
+        """Look at nothing yet."""
+        self._stem = recording.root / "recorder" / "nodes" / f"{recording.node}.sampler-"
+        self._generation = 1
+        self._is_ours = False
+
+    def is_ours(self) -> bool:
+        """Return whether this process is to sample the node; cheap enough to ask at each sample.
+
+        Raises:
+            OSError: the folder cannot be written.
+        """
+        while not self._is_ours:
+            path = Path(f"{self._stem}{self._generation}")
+            owner = {"pid": os.getpid(), "started": process_start(os.getpid())}
+            if create_exclusively(path, owner):
+                self._is_ours = True
+            elif _is_held(path):
+                return False
+            else:
+                self._generation += 1
+        return True
+
+
+def _is_held(path: Path) -> bool:
+    owner = read_json(path)
+    if not owner:
+        with suppress(OSError):
+            return time.time() - path.stat().st_mtime < _EMPTY_FOR_S
+        return False
+    return is_alive(owner.get("pid"), owner.get("started"))
+
+
+def is_alive(pid: object, started: object) -> bool:
+    """Return whether a process of this machine still runs; another one of its number does not."""
+    if not isinstance(pid, int) or pid <= 0:
+        return False
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return started is None or process_start(pid) == started
+
+
+def process_start(pid: int) -> str | None:
+    """Return when a process began, in the clock ticks of Linux; ``None`` where unknown."""
+    if sys.platform != "linux":
+        return None
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return None
+    state_and_later = stat.rpartition(")")[2].split()
+    return None if state_and_later[0] == "Z" else state_and_later[19]

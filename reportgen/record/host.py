@@ -1,0 +1,150 @@
+"""CPU, memory, disk and network of this machine, as psutil reads them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from reportgen.record.limits import Limits, Quota, online_cores
+from reportgen.record.readings import Rates, Reading
+
+_BLOCK_DEVICES = Path("/sys/block")
+_NETWORK_DEVICES = Path("/sys/class/net")
+_NO_DISK = ("dm-", "md", "loop", "ram", "zram", "sr")
+"""Block devices that repeat the traffic of others, or have none."""
+_NO_NETWORK = ("lo", "veth", "docker", "br-", "virbr", "cni", "flannel", "bond", "team")
+"""Interfaces that repeat the traffic of others, or have none outside the machine."""
+_TIMES = ("user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal")
+"""Times of a core that add up to its whole; ``user`` holds those of guests."""
+_IDLE, _IO_WAIT = _TIMES.index("idle"), _TIMES.index("iowait")
+
+
+class Host:
+    """The machine's own metrics. What cannot be read is named in ``missing`` and left out."""
+
+    def __init__(self, limits: Limits) -> None:
+        """Find out what can be read."""
+        self.missing: list[str] = []
+        self._limits = limits
+        self._quota = _binding_quota(limits)
+        self._rates = Rates()
+        self._cores: dict[int, Sequence[float]] = {}
+        self._numbers: Sequence[int] = ()
+        self._parts: list[tuple[str, Callable[[int], Iterator[Reading]]]] = [
+            ("memory", self._memory),
+            ("CPU", self._cpu if self._quota is None else self._shared_cpu),
+            ("disk", self._disk),
+            ("network", self._network),
+        ]
+
+    def read(self, now_ns: int) -> list[Reading]:
+        """Return the samples of a tick; a part that fails is dropped and named."""
+        readings: list[Reading] = []
+        for part in list(self._parts):
+            what, read = part
+            try:
+                readings.extend(read(now_ns))
+            except (OSError, RuntimeError, ValueError, psutil.Error) as err:
+                self._parts.remove(part)
+                self.missing.append(f"{what} ({type(err).__name__})")
+        return readings
+
+    def _memory(self, _now_ns: int) -> Iterator[Reading]:
+        """Yield memory in use, of the limit where a cgroup sets one, else of the machine."""
+        limit = self._limits.memory
+        memory = psutil.virtual_memory()
+        used_bytes, most_bytes = memory.total - memory.available, memory.total
+        if limit is not None and limit.limit_bytes < memory.total:
+            used_bytes, most_bytes = limit.used_bytes(), limit.limit_bytes
+        used_pct = min(100 * used_bytes / most_bytes, 100.0)
+        yield Reading("memory", "MemoryUsedPercent", "", used_pct)
+        yield Reading("memory", "MemoryUsedBytes", "", used_bytes)
+
+    def _cpu(self, _now_ns: int) -> Iterator[Reading]:
+        lines = psutil.cpu_times(percpu=True)
+        if len(lines) != len(self._numbers):
+            self._numbers = online_cores(len(lines))
+            self._cores.clear()
+        allowed = self._limits.cores
+        for number, line in zip(self._numbers, lines, strict=True):
+            if allowed is not None and number not in allowed:
+                continue
+            times = _times_of(line)
+            before = self._cores.get(number)
+            self._cores[number] = times
+            if before is not None:
+                yield from _of_core(number, before, times)
+
+    def _shared_cpu(self, now_ns: int) -> Iterator[Reading]:
+        """Yield the use of the job's share of the cores, which others use as well.
+
+        As many cores as the quota is worth are each as busy as the job is on average: the times of
+        the machine's own cores are mostly those of others.
+        """
+        assert self._quota is not None
+        used_cores = self._rates.rate("quota", self._quota.used_s(), now_ns)
+        if used_cores is not None:
+            busy_pct = min(100 * used_cores / self._quota.cores, 100.0)
+            for number in range(max(round(self._quota.cores), 1)):
+                yield Reading("cpu", f"cpu{number}", "CPUUtilization", round(busy_pct, 1))
+
+    def _disk(self, now_ns: int) -> Iterator[Reading]:
+        disks = psutil.disk_io_counters(perdisk=True, nowrap=False)
+        real = [counters for name, counters in disks.items() if _is_disk(name)]
+        sums = {
+            "IOPS": sum(disk.read_count + disk.write_count for disk in real),
+            "ReadThroughputInBytesPerSecond": sum(disk.read_bytes for disk in real),
+            "WriteThroughputInBytesPerSecond": sum(disk.write_bytes for disk in real),
+        }
+        for name, value in sums.items():
+            rate = self._rates.rate(name, value, now_ns)
+            if rate is not None:
+                yield Reading("i/o", name, "", rate)
+
+    def _network(self, now_ns: int) -> Iterator[Reading]:
+        every = psutil.net_io_counters(pernic=True, nowrap=False)
+        real = [counters for name, counters in every.items() if not name.startswith(_NO_NETWORK)]
+        sums = {
+            "ReceiveBytesPerSecond": sum(counters.bytes_recv for counters in real),
+            "TransmitBytesPerSecond": sum(counters.bytes_sent for counters in real),
+        }
+        for name, value in sums.items():
+            rate = self._rates.rate(name, value, now_ns)
+            if rate is not None:
+                yield Reading("network", name, "Algorithm", rate)
+
+
+def _binding_quota(limits: Limits) -> Quota | None:
+    """Return the quota where it is less than the cores that the job may run on."""
+    if limits.quota is None:
+        return None
+    n_cores = psutil.cpu_count() if limits.cores is None else len(limits.cores)
+    return limits.quota if limits.quota.cores < (n_cores or 1) else None
+
+
+def _times_of(line: Any) -> list[float]:
+    return [getattr(line, name, 0.0) for name in _TIMES]
+
+
+def _of_core(number: int, before: Sequence[float], after: Sequence[float]) -> Iterator[Reading]:
+    """Yield the use of a core; counters that went back, as those of some machines do, say nothing.
+
+    Busy includes waiting for I/O, as in SageMaker's metrics.
+    """
+    spent = [max(late - early, 0.0) for early, late in zip(before, after, strict=True)]
+    whole = sum(spent)
+    if whole > 0:
+        busy_pct = 100 * (whole - spent[_IDLE]) / whole
+        yield Reading("cpu", f"cpu{number}", "CPUUtilization", round(busy_pct, 1))
+        io_wait_pct = 100 * spent[_IO_WAIT] / whole
+        yield Reading("cpu", f"cpu{number}", "I/OWaitPercentage", round(io_wait_pct, 1))
+
+
+def _is_disk(name: str) -> bool:
+    """Return whether a block device is a whole disk, and not made of others."""
+    if name.startswith(_NO_DISK):
+        return False
+    return not _BLOCK_DEVICES.exists() or (_BLOCK_DEVICES / name.replace("/", "!")).exists()

@@ -1,0 +1,151 @@
+"""What a program says itself: steps, named ranges."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import sys
+import threading
+import time
+from collections.abc import Iterable, Iterator
+from typing import Any, Callable, Optional, TypeVar
+
+from . import _part, active
+from .output import Event
+
+Item = TypeVar("Item")
+ANNOTATION = "annotation"
+_NUMBERS = itertools.count()
+now_ns = time.monotonic_ns
+
+
+def step() -> None:
+    """Say that a training step has ended."""
+    at_ns, own = now_ns(), active()
+    if own is not None:
+        own.fence("step")(own.steps.explicit_step)(at_ns)
+
+
+def steps(loader: Iterable[Item]) -> Iterator[Item]:
+    """Yield the batches of a loader; each turn of the loop is a step, each ``next`` a wait.
+
+    A turn that is left by ``break`` counts where an optimizer has stepped in it.
+    """
+    own = active()
+    if own is None:
+        yield from loader
+        return
+    marks, batches = _Loop(own, type(loader).__name__), iter(loader)
+    while True:
+        began_ns = marks.ask()
+        try:
+            batch = next(batches)
+        except StopIteration:
+            return
+        marks.take(began_ns)
+        is_whole = False
+        try:
+            yield batch
+            is_whole = True
+        finally:
+            marks.end(is_whole)
+
+
+class _Loop:
+    """The marks of one loop over ``steps(loader)``; none of them raises."""
+
+    def __init__(self, own: Any, name: str) -> None:
+        fence = own.fence("steps")
+        self._own, self._name = own, name
+        self.take, self.end = fence(self._take), fence(self._end)
+        self._ask = fence(own.steps.wait_began)
+        self._loader, self._n_waits, self._began_ns = _part("loader"), 0, 0
+
+    def ask(self) -> int:
+        self._ask(now_ns())
+        self._n_waits = self._loader.n_waits
+        return now_ns()
+
+    def _take(self, began_ns: int) -> None:
+        self._began_ns = now_ns()
+        if self._loader.n_waits == self._n_waits:  # a loader of torch says it itself
+            self._own.steps.wait_ended(began_ns, self._began_ns, f"{self._name}::GetNext")
+
+    def _end(self, is_whole: bool) -> None:
+        if is_whole or self._own.steps.has_optimizer_step():
+            self._own.steps.explicit_step(now_ns(), self._began_ns)
+
+
+class Range:
+    """One run of a named range."""
+
+    __slots__ = ("_name", "_number", "_own", "_profiled", "_start_ns")
+
+    def __init__(self, name: str) -> None:
+        self._own: Any = active()
+        self._name, self._profiled, self._start_ns, self._number = name, None, 0, 0
+
+    def begin(self) -> Range:
+        """Begin the range, in a trace too if one is taken; return it."""
+        if self._own is not None and not _is_compiling():
+            self._own.fence("annotate")(self._begin)()
+        return self
+
+    def _begin(self) -> None:
+        self._profiled = _profiled_range(self._name)
+        self._number = next(_NUMBERS)
+        self._own.open_ranges[self._number] = self._name
+        self._start_ns = now_ns()
+
+    def end(self) -> None:
+        """End the range."""
+        if self._start_ns:
+            self._own.fence("annotate")(self._end)()
+
+    def _end(self) -> None:
+        end_ns, own = now_ns(), self._own
+        if self._profiled is not None:
+            self._profiled.__exit__(None, None, None)
+        if own.open_ranges.pop(self._number, None) is not None:
+            more = f'"tid": {threading.get_native_id()}'
+            step = own.steps.n_steps
+            own.add(Event(ANNOTATION, self._name, self._start_ns, end_ns, step, more))
+
+
+def annotated(function: Callable[..., Any], name: str, annotate: Any) -> Callable[..., Any]:
+    """Return a function or coroutine function with a range around each of its calls.
+
+    Args:
+        function, name: what is called, and how the range is called.
+        annotate: makes the range, which asks at each call whether something is recorded.
+    """
+    import inspect
+
+    if inspect.iscoroutinefunction(function):
+
+        @functools.wraps(function)
+        async def annotated_coroutine(*args: Any, **kwargs: Any) -> Any:
+            with annotate(name):
+                return await function(*args, **kwargs)
+
+        return annotated_coroutine
+
+    @functools.wraps(function)
+    def annotated_function(*args: Any, **kwargs: Any) -> Any:
+        with annotate(name):
+            return function(*args, **kwargs)
+
+    return annotated_function
+
+
+def _is_compiling() -> bool:
+    compiler = sys.modules.get("torch.compiler")
+    return compiler is not None and bool(compiler.is_compiling())
+
+
+def _profiled_range(name: str) -> Optional[Any]:
+    """Return the same range in a trace of torch's profiler, begun, while one is taken."""
+    profiler = sys.modules.get("torch.autograd.profiler")
+    if profiler is None or not getattr(profiler, "_is_profiler_enabled", False):
+        return None
+    return profiler.record_function(name).__enter__()

@@ -1,0 +1,211 @@
+"""The recorder of one process: it joins marks, files, device times and the trace."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import sys
+import threading
+import time
+from collections import deque
+from typing import Any, Callable, Optional
+
+from .device_time import DeviceTimer
+from .fence import Fence
+from .output import Event, Output
+from .settings import Settings
+from .steps import PROFILED, SOURCE_NAMES, TRAIN, Steps
+from .tracing import Tracer
+
+MOST_OWN = 4_096
+"""Steps whose own cost is kept; the 99th percentile of so many is stable."""
+_MODULES = ("torch", "lightning", "pytorch_lightning", "transformers", "accelerate", "keras", "jax")
+
+
+class Recorder:
+    """What records in this process, once something can be recorded.
+
+    Attributes:
+        add: takes an event that is no step.
+        steps: takes the marks.
+        own_ns: what the hooks of the running step have cost so far.
+        loop_thread: the thread in which the training loop runs, ``None`` while unknown.
+        open_ranges: names of annotations that have begun and not ended.
+        before_mark: what a hook has to look at before any mark.
+        at_end: what hooks have to say at the end.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self._fences: dict[str, Fence] = {}
+        self.at_end: list[Callable[[], object]] = []
+        self.before_mark: Optional[Callable[[], None]] = None
+        self._reset()
+        os.register_at_fork(after_in_child=self._reset)
+        atexit.register(self.finish)
+
+    def _reset(self) -> None:
+        """Begin anew: nothing of the parent's is this process's, after a fork."""
+        self.output = Output(self.settings)
+        self.add = self.output.add
+        self.steps = Steps(self.add, self._add_step, self._boundary)
+        self.steps.before_mark = self.before_mark
+        self.device = DeviceTimer(self.output.add)
+        self.tracer = Tracer(self.settings, self.output.report, self._pause)
+        self.own_ns = 0
+        self.loop_thread: Optional[int] = None
+        self.open_ranges: dict[int, str] = {}
+        self._own: deque[int] = deque(maxlen=MOST_OWN)
+        self._pauses: list[list[int]] = []
+        self._stop = threading.Event()
+        self._thread: Optional[threading.Thread] = None
+        self._is_finished = False
+
+    def stop(self) -> None:
+        """Write everything and let all hooks rest."""
+        self.finish()
+        for fence in self._fences.values():
+            fence.is_on = False
+
+    def restart(self, settings: Settings) -> None:
+        """Begin another recording with the hooks that are there already."""
+        self.settings = settings
+        self._reset()
+        for fence in self._fences.values():
+            fence.is_on = not fence.has_failed
+
+    def fence(self, hook: str) -> Fence:
+        """Return the border around a hook."""
+        return self._fences.setdefault(hook, Fence(hook, self._report))
+
+    def _report(self, kind: str, hook: str, error: str, line: str) -> None:
+        self.output.report(kind, hook, error, line)
+
+    def remark(self, kind: str, hook: str) -> None:
+        """Leave a remark for the report."""
+        self.output.report(kind, hook, "", "")
+
+    # Events
+
+    def _add_step(self, event: Event, mode: str) -> None:
+        if not self.output.has_begun:
+            self._begin()
+        if mode != TRAIN:
+            self.add(event)
+            return
+        if self.tracer.is_wanted and self.tracer.has_profiled(event.step or 0):
+            event = event._replace(phase=PROFILED)
+        self.device.add_step(event)
+        self._own.append(self.own_ns)
+        self.own_ns = 0
+
+    def _boundary(self, next_step: int) -> None:
+        self.device.mark()
+        if self.tracer.is_wanted:
+            self.tracer.boundary(next_step, self.output.card)
+
+    def _pause(self, start_ns: int, end_ns: int, name: str) -> None:
+        self.add(Event(PROFILED, name, start_ns, end_ns))
+        self._pauses.append([self.settings.wall_of(start_ns), self.settings.wall_of(end_ns)])
+
+    # The first step, and the last
+
+    def _begin(self) -> None:
+        card = self.output.card
+        card.update(rank_of_process())
+        self.output.begin()
+        card.update(local_rank=_number("LOCAL_RANK"), python=sys.version.split()[0])
+        card.update(nspid=_pids_in_namespaces(), gpu_uuids=self.device.gpu_uuids())
+        self._update_card(is_end=False)
+        try:
+            self._thread = threading.Thread(target=self._write, name="reportgen", daemon=True)
+            self._thread.start()
+        except RuntimeError:  # the limit of threads: everything is written at the end
+            self._thread = None
+        _finish_in_children_of_multiprocessing(self.finish)
+
+    def _update_card(self, *, is_end: bool) -> None:
+        own = sorted(self._own)
+        modules = ((name, sys.modules.get(name)) for name in _MODULES)
+        found = {name: getattr(module, "__version__", None) for name, module in modules}
+        card = self.output.card
+        card.update(
+            step_source=SOURCE_NAMES[self.steps.step_source],
+            n_steps=self.steps.n_steps,
+            frameworks={name: str(version) for name, version in found.items() if version},
+            lost_events=self.output.n_lost,
+            ended=is_end,
+        )
+        if own:
+            p99_ns = own[min(len(own) - 1, len(own) * 99 // 100)]
+            card["own_ns"] = {"per_step_mean": sum(own) // len(own), "per_step_p99": p99_ns}
+        if self.tracer.is_chosen:
+            first, last = self.tracer.first, self.tracer.last
+            card["trace"] = {"first": first, "last": last, "paused": self._pauses}
+
+    def _write(self) -> None:
+        fence = self.fence("writer")
+        flush = fence(self.output.flush)
+        updated_ns = time.monotonic_ns()
+        while not self._stop.wait(self.settings.every_s):
+            if time.monotonic_ns() - updated_ns > 60 * 10**9:
+                updated_ns = time.monotonic_ns()
+                fence(self._update_card)
+            flush()
+
+    def finish(self) -> None:
+        """Write what is left; called at the end of the process, or of a ``recording``."""
+        if self._is_finished or self.output.pid != os.getpid():
+            return
+        self._is_finished = True
+        self.fence("end")(self._finish)()
+
+    def _finish(self) -> None:
+        self.steps.finish()
+        for end in self.at_end:
+            end()
+        self.tracer.finish()
+        self.device.finish()
+        for name in self.open_ranges.values():
+            self.output.report("open_range", name, "", "")
+        if not self.output.has_begun:
+            return
+        self._stop.set()
+        if self._thread is not None:
+            self._thread.join(timeout=5)
+        self._update_card(is_end=True)
+        self.output.flush(is_end=True)
+
+
+def rank_of_process() -> dict[str, Any]:
+    """Return rank and number of ranks, as torch knows them, else as the launcher set them."""
+    distributed = sys.modules.get("torch.distributed")
+    if distributed and distributed.is_available() and distributed.is_initialized():
+        return {
+            "rank": int(distributed.get_rank()),
+            "world_size": int(distributed.get_world_size()),
+        }
+    world_size = _number("WORLD_SIZE")
+    return {} if world_size is None else {"world_size": world_size}
+
+
+def _number(name: str) -> Optional[int]:
+    text = os.environ.get(name, "")
+    return int(text) if text.isdigit() else None
+
+
+def _pids_in_namespaces() -> list[int]:
+    try:
+        with open("/proc/self/status", encoding="ascii", errors="replace") as file:
+            lines = [line for line in file if line.startswith("NSpid:")]
+    except OSError:
+        lines = []
+    return [int(word) for line in lines for word in line.split()[1:]] or [os.getpid()]
+
+
+def _finish_in_children_of_multiprocessing(finish: Callable[[], None]) -> None:
+    """Run ``finish`` in processes of ``multiprocessing`` too, which skip ``atexit`` until 3.12."""
+    util = sys.modules.get("multiprocessing.util")
+    process = sys.modules.get("multiprocessing.process")
+    if util is not None and process is not None and process.parent_process() is not None:
+        util.Finalize(None, finish, exitpriority=0)

@@ -1,0 +1,342 @@
+"""Marks of PyTorch's optimizers and of the outermost modules.
+
+Every function that Dynamo may trace (hooks of optimizers and modules run inside compiled regions
+too) first asks whether it is being compiled, and then does nothing that breaks a graph or adds a
+guard. A compiled optimizer step sets an attribute: Dynamo repeats that assignment after each run of
+the compiled code. Of ``Signal`` that is a mark at once; versions that cannot set attributes of
+modules set a flag instead, which the next hook of any kind turns into a mark.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import gc
+import sys
+import threading
+import time
+from collections.abc import Iterable
+from types import FrameType, ModuleType
+from typing import TYPE_CHECKING, Any, Callable, Optional
+
+if TYPE_CHECKING:
+    from .recorder import Recorder
+
+MOST_SEARCHES = 8
+"""Searches for outermost modules, one for each new optimizer."""
+MOST_ELEMENTS = 100
+"""Elements of a collection that are looked at."""
+
+_WRAPPED = ("module", "_orig_mod")
+"""What DistributedDataParallel and its like, and compiled modules, call the model in them."""
+
+SETS_MODULES_FROM = (2, 15)
+"""Dynamo of 2.15 can set attributes of modules, that of 2.4 cannot; between them nothing was
+tried."""
+
+now_ns, get_ident = time.monotonic_ns, threading.get_ident
+
+
+class Flag:
+    """What older versions of Dynamo can set."""
+
+    def __init__(self) -> None:
+        self.has_stepped = False
+
+
+class Signal(ModuleType):
+    """A module whose attributes are messages from compiled code."""
+
+    def __init__(self, on_step: Callable[[], None]) -> None:
+        super().__init__("reportgen_signal")
+        super().__setattr__("on_step", on_step)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        """Pass an optimizer step on; everything else is as usual."""
+        if name == "has_stepped":
+            self.on_step()
+        else:
+            super().__setattr__(name, value)
+
+
+class OptimizerHooks:
+    """Pre and post hooks of every optimizer; only the outermost ``step`` counts."""
+
+    def __init__(self, recorder: Recorder, modules: ModuleHooks) -> None:
+        self._recorder, self._modules = recorder, modules
+        self._local = threading.local()
+        self._fence = recorder.fence("torch.optimizer")
+        self._began, self._ended = self._fence(self._on_begin), self._fence(self._on_end)
+        self._searched: set[int] = set()
+        self._torch: Any = None
+        self._is_capture_said = False
+        self._flag = Flag()
+
+    def install(self, module: ModuleType) -> None:
+        """Register the hooks with ``torch.optim.optimizer``."""
+        self._torch = torch = sys.modules["torch"]
+        began, ended = self._began, self._ended
+        signal: Any = Signal(self._fence(self._on_compiled_step))
+        if _version(torch) < SETS_MODULES_FROM:
+            signal = self._flag = Flag()
+            recorder, look = self._recorder, self._fence(self._look_at_flag)
+            recorder.before_mark = recorder.steps.before_mark = look
+
+        def before(optimizer: Any, _args: object, _kwargs: object) -> None:
+            if torch.compiler.is_compiling():
+                return
+            began(optimizer)
+
+        def after(optimizer: Any, _args: object, _kwargs: object) -> None:
+            if torch.compiler.is_compiling():
+                signal.has_stepped = True
+                return
+            ended(optimizer)
+
+        module.register_optimizer_step_pre_hook(before)
+        module.register_optimizer_step_post_hook(after)
+
+    def _on_begin(self, optimizer: Any) -> None:
+        at_ns, local = now_ns(), self._local
+        outer: Optional[FrameType] = getattr(local, "frame", None)
+        # The frames: fenced, before, the wrapper of step.
+        frame = sys._getframe(3)  # noqa: SLF001
+        if outer is not None and _is_below(frame, outer):
+            local.depth += 1
+            return
+        local.frame, local.depth, local.began_ns = frame, 1, at_ns
+        recorder = self._recorder
+        backward = self._backward()
+        if backward == -1:
+            recorder.loop_thread = get_ident()
+        recorder.steps.optimizer_began(at_ns, id(optimizer), backward)
+        recorder.own_ns += now_ns() - at_ns
+
+    def _on_end(self, optimizer: Any) -> None:
+        at_ns, local = now_ns(), self._local
+        depth = getattr(local, "depth", 0)
+        if depth != 1:
+            local.depth = depth - 1 if depth else 0
+            return
+        local.frame, local.depth = None, 0
+        recorder = self._recorder
+        if self._is_capturing():
+            return
+        name = f"{type(optimizer).__name__}.step"
+        identity = id(optimizer)
+        recorder.steps.optimizer_ended(local.began_ns, at_ns, optimizer=identity, name=name)
+        recorder.own_ns += now_ns() - at_ns
+        if identity not in self._searched and len(self._searched) < MOST_SEARCHES:
+            self._searched.add(identity)
+            self._modules.search(optimizer)
+
+    def _look_at_flag(self) -> None:
+        if self._flag.has_stepped:
+            self._flag.has_stepped = False
+            self._on_compiled_step()
+
+    def _on_compiled_step(self) -> None:
+        at_ns = now_ns()
+        self._recorder.steps.optimizer_began(at_ns, -1, -1)
+        self._recorder.steps.optimizer_ended(at_ns, at_ns, optimizer=-1, name="")
+
+    def skipped(self, optimizer: Any) -> None:
+        """Take a step that a gradient scaler left out: the iteration took its time."""
+        at_ns = now_ns()
+        card = self._recorder.output.card
+        card["n_skipped_steps"] = card.get("n_skipped_steps", 0) + 1
+        self._recorder.steps.optimizer_began(at_ns, id(optimizer), self._backward())
+        self._recorder.steps.optimizer_ended(at_ns, at_ns, optimizer=id(optimizer), name="")
+
+    def _backward(self) -> int:
+        task: int = self._torch._C._current_graph_task_id()  # noqa: SLF001
+        return task
+
+    def _is_capturing(self) -> bool:
+        cuda = sys.modules.get("torch.cuda")
+        if cuda is None or not cuda.is_initialized() or not cuda.is_current_stream_capturing():
+            return False
+        if not self._is_capture_said:
+            self._is_capture_said = True
+            self._recorder.remark("not_seen", "steps inside a CUDA graph")
+        return True
+
+
+def _is_below(frame: Optional[FrameType], outer: FrameType) -> bool:
+    """Return whether ``outer`` still runs: an exception may have left it without its post hook."""
+    while frame is not None:
+        frame = frame.f_back
+        if frame is outer:
+            return True
+    return False
+
+
+def _version(torch: Any) -> tuple[int, ...]:
+    words = str(getattr(torch, "__version__", "")).split(".")[:2]
+    return tuple(int(word) for word in words if word.isdigit())
+
+
+class ScalerHook:
+    """Gradient scalers: a step that they skip never reaches the optimizer."""
+
+    def __init__(self, recorder: Recorder, optimizers: OptimizerHooks) -> None:
+        fence = recorder.fence("torch.scaler")
+        self._skipped = fence(optimizers.skipped)
+
+    def install(self, module: ModuleType) -> None:
+        """Wrap ``GradScaler._maybe_opt_step`` of ``torch.amp.grad_scaler``."""
+        scaler = module.GradScaler
+        maybe_step, skipped = scaler._maybe_opt_step, self._skipped  # noqa: SLF001
+
+        def maybe_step_then_tell(
+            self: Any, optimizer: Any, state: Any, *args: Any, **kw: Any
+        ) -> Any:
+            result = maybe_step(self, optimizer, state, *args, **kw)
+            if any(value.item() for value in state["found_inf_per_device"].values()):
+                skipped(optimizer)
+            return result
+
+        scaler._maybe_opt_step = maybe_step_then_tell  # noqa: SLF001
+
+
+class _ModuleHook:
+    """A hook that leaves no trace in copies and pickles of the module."""
+
+    def __init__(self, call: Callable[..., None], is_compiling: Callable[[], bool]) -> None:
+        self._call, self._is_compiling = call, is_compiling
+
+    def __call__(self, module: Any, *_values: Any) -> None:
+        if not self._is_compiling():
+            self._call(module)
+
+    def __reduce__(self) -> Any:
+        return getattr, (contextlib.nullcontext(), "__exit__")
+
+    def __deepcopy__(self, _memo: object) -> Any:
+        return contextlib.nullcontext().__exit__
+
+
+class ModuleHooks:
+    """Hooks of the modules that hold an optimizer's parameters and lie in no other module."""
+
+    def __init__(self, recorder: Recorder) -> None:
+        self._recorder = recorder
+        fence = recorder.fence("torch.forward")
+        self._began, self._ended = fence(self._on_begin), fence(self._on_end)
+        self.search = fence(self._search)
+        self._handles: dict[int, list[Any]] = {}
+        self._running: Optional[int] = None
+        self._began_ns = 0
+
+    def _search(self, optimizer: Any) -> None:
+        wanted = {id(one) for group in optimizer.param_groups for one in group["params"]}
+        torch = sys.modules["torch"]
+        near = _modules_near(sys._getframe(2), torch.nn.Module)  # noqa: SLF001
+        found = _outermost(module for module in near if _holds(module, wanted))
+        if not found:
+            everywhere = _outermost(_modules_anywhere(torch.nn.Module))
+            found = [module for module in everywhere if _holds(module, wanted)]
+        for module in [one for outer in found for one in _unwrapped(outer)]:
+            if id(module) not in self._handles:
+                self._hook(module, torch)
+
+    def _hook(self, module: Any, torch: Any) -> None:
+        is_compiling = torch.compiler.is_compiling
+        self._handles[id(module)] = [
+            module.register_forward_pre_hook(_ModuleHook(self._began, is_compiling)),
+            module.register_forward_hook(_ModuleHook(self._ended, is_compiling)),
+        ]
+
+    def _remove(self, identity: int) -> None:
+        for handle in self._handles.pop(identity):
+            handle.remove()
+
+    def remove_all(self) -> None:
+        """Take all hooks away, for tools that cannot work on modules with hooks."""
+        for identity in list(self._handles):
+            self._remove(identity)
+
+    def _on_begin(self, module: Any) -> None:
+        at_ns = now_ns()
+        if self._running not in {None, id(module)}:
+            return
+        self._running, self._began_ns = id(module), at_ns
+        self._recorder.steps.forward_began(at_ns, is_training=module.training)
+        self._recorder.own_ns += now_ns() - at_ns
+
+    def _on_end(self, module: Any) -> None:
+        at_ns = now_ns()
+        if self._running != id(module):
+            return
+        self._running = None
+        self._recorder.steps.forward_ended(
+            self._began_ns, at_ns, name=type(module).__name__, is_training=module.training
+        )
+        self._recorder.own_ns += now_ns() - at_ns
+
+    def install_before(self, module: ModuleType, name: str) -> None:
+        """Let a function of torch run without our hooks: it refuses modules that have any."""
+        function, remove_all = (
+            getattr(module, name),
+            self._recorder.fence("torch.forward")(self.remove_all),
+        )
+
+        @functools.wraps(function)
+        def without_hooks(*args: Any, **kwargs: Any) -> Any:
+            remove_all()
+            return function(*args, **kwargs)
+
+        setattr(module, name, without_hooks)
+
+
+def _modules_near(frame: Optional[FrameType], base: type) -> list[Any]:
+    """Return the modules that the callers hold: in variables, or one level deeper."""
+    found: dict[int, Any] = {}
+    seen: set[int] = set()
+    while frame is not None:
+        for names in (frame.f_locals, frame.f_globals):
+            if id(names) in seen:
+                continue
+            seen.add(id(names))
+            for value in list(names.values()):
+                for one in (value, *_inside(value)):
+                    if issubclass(type(one), base):  # a lazy object may claim any class
+                        found[id(one)] = one
+        frame = frame.f_back
+    return list(found.values())
+
+
+def _inside(value: Any) -> Iterable[Any]:
+    """Return what an object holds: attributes, or the elements of a small collection."""
+    if isinstance(value, (ModuleType, type)):
+        return ()
+    if type(value) in {list, tuple, set}:
+        return list(value)[:MOST_ELEMENTS]
+    held = value if type(value) is dict else getattr(value, "__dict__", None)
+    return list(held.values())[:MOST_ELEMENTS] if type(held) is dict else ()
+
+
+def _modules_anywhere(base: type) -> list[Any]:
+    """Return all modules of the program; this takes some 100 ms."""
+    objects = gc.get_objects()
+    kinds = {kind for kind in set(map(type, objects)) if issubclass(kind, base)}
+    return [one for one in objects if type(one) in kinds]
+
+
+def _outermost(modules: Iterable[Any]) -> list[Any]:
+    """Return the modules that no other one of them contains."""
+    modules = list(modules)
+    inner = {id(one) for module in modules for one in module.modules() if one is not module}
+    return [module for module in modules if id(module) not in inner]
+
+
+def _unwrapped(module: Any) -> Iterable[Any]:
+    """Yield a module and what it wraps: evaluation often calls the model without its wrappers."""
+    while module is not None:
+        yield module
+        children = module.__dict__.get("_modules") or {}
+        module = next((children[name] for name in _WRAPPED if name in children), None)
+
+
+def _holds(module: Any, wanted: set[int]) -> bool:
+    return any(id(parameter) in wanted for parameter in module.parameters())

@@ -1,0 +1,117 @@
+"""Marks of PyTorch's data loaders: how long the loop waits, and how each loader is set up."""
+
+from __future__ import annotations
+
+import functools
+import threading
+import time
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+from .output import Event
+
+if TYPE_CHECKING:
+    from .recorder import Recorder
+
+INITIALIZE = "DataLoaderIterInitialize"
+PROCESS = "DataLoaderWorker"
+now_ns, get_ident = time.monotonic_ns, threading.get_ident
+
+
+class LoaderHooks:
+    """Wrappers around the iterators of ``torch.utils.data.dataloader``."""
+
+    def __init__(self, recorder: Recorder) -> None:
+        self._recorder = recorder
+        fence = recorder.fence("torch.loader")
+        self._before, self._after = fence(self._wait_began), fence(self._wait_ended)
+        self._made = fence(self._initialized)
+        self._ended = fence(self._shut_down)
+        self._lives: dict[int, tuple[int, list[int]]] = {}
+        recorder.at_end.append(fence(self._end_all))
+        self.n_waits = 0
+
+    def install(self, module: ModuleType) -> None:
+        """Wrap ``__next__`` and the constructors of both iterators."""
+        base: Any = module._BaseDataLoaderIter  # noqa: SLF001
+        following, before, after = base.__next__, self._before, self._after
+
+        @functools.wraps(following)
+        def wait(self: Any) -> Any:
+            began_ns = before()
+            batch = following(self)
+            after(self, began_ns)
+            return batch
+
+        base.__next__ = wait
+        for kind in (module._SingleProcessDataLoaderIter, module._MultiProcessingDataLoaderIter):  # noqa: SLF001
+            self._wrap_constructor(kind)
+        self._wrap_shutdown(module._MultiProcessingDataLoaderIter)  # noqa: SLF001
+
+    def _wrap_shutdown(self, kind: Any) -> None:
+        shut_down, ended = kind._shutdown_workers, self._ended  # noqa: SLF001
+
+        @functools.wraps(shut_down)
+        def shut_down_then_tell(self: Any) -> None:
+            shut_down(self)
+            ended(id(self))
+
+        kind._shutdown_workers = shut_down_then_tell  # noqa: SLF001
+
+    def _wrap_constructor(self, kind: Any) -> None:
+        construct, made = kind.__init__, self._made
+
+        @functools.wraps(construct)
+        def construct_timed(self: Any, loader: Any, *args: Any, **kwargs: Any) -> None:
+            began_ns = now_ns()
+            construct(self, loader, *args, **kwargs)
+            made(self, loader, began_ns)
+
+        kind.__init__ = construct_timed
+
+    def _is_in_loop(self) -> bool:
+        """Return whether this thread runs the loop; a thread that loads ahead does not wait."""
+        loop = self._recorder.loop_thread or threading.main_thread().ident
+        return get_ident() == loop
+
+    def _wait_began(self) -> int:
+        at_ns, recorder = now_ns(), self._recorder
+        if get_ident() != recorder.loop_thread and not self._is_in_loop():
+            return 0
+        recorder.steps.wait_began(at_ns)
+        began_ns = now_ns()
+        recorder.own_ns += began_ns - at_ns
+        return began_ns
+
+    def _wait_ended(self, iterator: Any, began_ns: int) -> None:
+        if not began_ns:
+            return
+        at_ns, recorder = now_ns(), self._recorder
+        self.n_waits += 1
+        recorder.steps.wait_ended(began_ns, at_ns, f"{type(iterator).__name__}::GetNext")
+        recorder.own_ns += now_ns() - at_ns
+
+    def _initialized(self, iterator: Any, loader: Any, began_ns: int) -> None:
+        if not self._is_in_loop():
+            return
+        facts = {
+            "num_workers": int(loader.num_workers),
+            "pin_memory": str(bool(loader.pin_memory)).lower(),
+            "prefetch_factor": loader.prefetch_factor or 0,
+            "persistent_workers": str(bool(loader.persistent_workers)).lower(),
+        }
+        more = ", ".join(f'"{name}": {value}' for name, value in facts.items())
+        kind, at_ns = type(iterator).__name__, now_ns()
+        add = self._recorder.add
+        add(Event(INITIALIZE, f"{kind}.__init__", began_ns, at_ns, None, more))
+        self._lives[id(iterator)] = began_ns, [one.pid for one in getattr(iterator, "_workers", ())]
+
+    def _shut_down(self, iterator: int) -> None:
+        began_ns, pids = self._lives.pop(iterator, (0, []))
+        for index, pid in enumerate(pids):
+            more = f'"pid": {pid}, "worker_id": {index}'
+            self._recorder.add(Event(PROCESS, PROCESS, began_ns, now_ns(), None, more))
+
+    def _end_all(self) -> None:
+        for iterator in list(self._lives):
+            self._shut_down(iterator)

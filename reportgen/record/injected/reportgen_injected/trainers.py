@@ -1,0 +1,95 @@
+"""Marks of trainers: Hugging Face, Lightning, Keras. They say best what a step is."""
+
+from __future__ import annotations
+
+import time
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, Callable
+
+from .steps import EVAL, PREDICT, TRAIN
+
+if TYPE_CHECKING:
+    from .recorder import Recorder
+
+now_ns = time.monotonic_ns
+
+
+class TrainerMarks:
+    """What all trainers call; it never raises."""
+
+    def __init__(self, recorder: Recorder) -> None:
+        self._recorder = recorder
+        self.fence = fence = recorder.fence("trainer")
+        self.began, self.ended = fence(self._began), fence(self._ended)
+        self.step_began, self.step_ended = fence(self._step_began), fence(self._step_ended)
+        self._step_ns: dict[str, int] = {}
+
+    def _began(self, evaluates: bool) -> None:
+        self._recorder.steps.trainer_began(evaluates=evaluates)
+
+    def _ended(self) -> None:
+        self._recorder.steps.trainer_ended()
+
+    def _step_began(self, mode: str) -> None:
+        self._step_ns.setdefault(mode, now_ns())
+
+    def _step_ended(self, mode: str, n_steps: int) -> None:
+        at_ns = now_ns()
+        began_ns = self._step_ns.pop(mode, at_ns)
+        self._recorder.steps.trainer_step(began_ns, at_ns, mode=mode, n=n_steps)
+        self._recorder.own_ns += now_ns() - at_ns
+
+
+def install_transformers(module: ModuleType, marks: TrainerMarks) -> None:
+    """Add a callback to ``transformers.trainer.DEFAULT_CALLBACKS``."""
+
+    class ReportgenCallback(module.TrainerCallback):  # type: ignore[name-defined,misc]
+        def on_train_begin(self, *_args: Any, **_kwargs: Any) -> None:
+            marks.began(False)
+
+        def on_step_begin(self, *_args: Any, **_kwargs: Any) -> None:
+            marks.step_began(TRAIN)
+
+        def on_step_end(self, *_args: Any, **_kwargs: Any) -> None:
+            marks.step_ended(TRAIN, 1)
+
+        def on_train_end(self, *_args: Any, **_kwargs: Any) -> None:
+            marks.ended()
+
+    module.DEFAULT_CALLBACKS.append(ReportgenCallback)
+
+
+def install_keras(module: ModuleType, marks: TrainerMarks) -> None:
+    """Wrap the batch methods of Keras's ``CallbackList``."""
+    for word, mode in (("train", TRAIN), ("test", EVAL), ("predict", PREDICT)):
+        _wrap_batches(module.CallbackList, word, mode, marks)
+
+
+def _wrap_batches(kind: Any, word: str, mode: str, marks: TrainerMarks) -> None:
+    first = {"batch": 0}
+
+    def begin(_callbacks: Any, batch: int) -> None:
+        first["batch"] = batch
+        marks.step_began(mode)
+
+    def end(callbacks: Any, batch: int) -> None:
+        # The last execution of an epoch may have fewer steps than Keras says.
+        n_steps = (getattr(callbacks, "params", None) or {}).get("steps")
+        last = min(batch, n_steps - 1) if n_steps and mode == TRAIN else batch
+        marks.step_ended(mode, max(1, last - first["batch"] + 1))
+
+    _wrap(kind, f"on_{word}_batch_begin", marks.fence(begin))
+    _wrap(kind, f"on_{word}_batch_end", marks.fence(end))
+    if mode == TRAIN:
+        _wrap(kind, "on_train_begin", lambda *_of: marks.began(True))
+        _wrap(kind, "on_train_end", lambda *_of: marks.ended())
+
+
+def _wrap(kind: Any, name: str, mark: Callable[[Any, Any], None]) -> None:
+    method = getattr(kind, name)
+
+    def marked(self: Any, batch: Any = None, logs: Any = None) -> Any:
+        mark(self, batch)
+        return method(self, logs) if batch is None else method(self, batch, logs)
+
+    setattr(kind, name, marked)

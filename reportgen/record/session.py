@@ -1,0 +1,237 @@
+"""One ``reportgen record``: folder, command, sampler, and what is said at the end."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from reportgen.record.folder import (
+    Recording,
+    boot_token,
+    is_alive,
+    open_recording,
+    process_start,
+)
+from reportgen.record.ranks import ranks_said
+from reportgen.record.runs import Run, program_name
+from reportgen.record.sampler import Sampler
+from reportgen.record.supervise import Child, NotStartedError, start, wait
+
+INJECTED = Path(__file__).parent / "injected"
+_SAMPLER_ENDS_S = 5.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordOptions:
+    """What ``reportgen record`` is asked to do.
+
+    Attributes:
+        command: what to run, with its arguments.
+        out: the folder; ``None`` means a new one below ``profiler-runs``.
+        every_s: the interval of samples.
+        trace: ``A:B`` or ``A:B@RANK,RANK``: steps that PyTorch's profiler records.
+        makes_report: whether a report is made at the end.
+        watches: whether one is made again and again while the command runs.
+        with_host_name: whether nodes are called by their host names.
+        version: of this package, which the recording names.
+    """
+
+    command: Sequence[str]
+    out: Path | None = None
+    every_s: float = 0.5
+    trace: str | None = None
+    makes_report: bool = False
+    watches: bool = False
+    with_host_name: bool = False
+    version: str = ""
+
+
+def record(options: RecordOptions) -> int:
+    """Run the command, recorded as far as that is possible, and return its exit code."""
+    if shutil.which(options.command[0]) is None:
+        return _run_alone(options.command)  # which says why not; there is nothing to record
+    try:
+        recording, run = _begin(options)
+    except OSError as err:
+        say(f"not recorded: {err.filename or options.out}: {err.strerror}; the command runs anyway")
+        return _run_alone(options.command)
+    return _record(options, recording, run)
+
+
+def say(text: str) -> None:
+    """Write a line to stderr; nobody listening is no failure."""
+    with suppress(OSError, ValueError, AttributeError):
+        sys.stderr.write(f"reportgen: {text}\n")
+        sys.stderr.flush()
+
+
+def _begin(options: RecordOptions) -> tuple[Recording, Run]:
+    root = options.out.absolute() if options.out else _new_folder(options.command)
+    recording = open_recording(root, with_host_name=options.with_host_name)
+    return recording, Run(recording, options.command)
+
+
+def _new_folder(command: Sequence[str]) -> Path:
+    stem = f"{time.strftime('%Y%m%d-%H%M%S')}-{program_name(command)}"
+    above = Path.cwd() / "profiler-runs"
+    above.mkdir(exist_ok=True)
+    for ending in ("", *(f"-{number}" for number in range(2, 1000))):
+        with suppress(FileExistsError):
+            root = above / f"{stem}{ending}"
+            root.mkdir(mode=0o700)
+            return root
+    raise FileExistsError(17, "a thousand recordings of this second", str(above))
+
+
+def _run_alone(command: Sequence[str]) -> int:
+    try:
+        return wait(start(command, os.environ))
+    except NotStartedError as err:
+        say(str(err))
+        return err.exit_code
+
+
+def _record(options: RecordOptions, recording: Recording, run: Run) -> int:
+    if run.is_other_job:
+        say(f"{recording.root.name} holds another job's recording; both will be in one report")
+    try:
+        child = start(options.command, environment(options, recording))
+    except NotStartedError as err:
+        with suppress(OSError):
+            run.end(err.exit_code)
+        say(str(err))
+        return err.exit_code
+    sampler = Sampler(
+        recording, every_s=options.every_s, command_pid=child.pid, version=options.version
+    )
+    watcher = None
+    try:
+        sampler.start()
+        watcher = _start_watch(recording.root, child) if options.watches else None
+    except Exception as err:  # noqa: BLE001  # the command runs already, and must be waited for
+        say(f"not recorded: {type(err).__name__}: {err}")
+    exit_code = wait(child)
+    try:
+        _finish(options, recording, run, sampler, exit_code)
+        if watcher is not None:
+            say("waiting for the last report of --watch")
+            os.waitpid(watcher, 0)
+    except Exception as err:  # noqa: BLE001  # the command's answer must reach its caller
+        say(f"the recording could not be finished: {type(err).__name__}: {err}")
+    return exit_code
+
+
+def _finish(
+    options: RecordOptions, recording: Recording, run: Run, sampler: Sampler, exit_code: int
+) -> None:
+    sampler.stop(_SAMPLER_ENDS_S)
+    losses = list(sampler.losses)
+    try:
+        run.end(exit_code)
+    except OSError as err:
+        losses.append(f"the mark of the end ({err.strerror})")
+    is_reported = options.makes_report or options.watches
+    _say_end(recording, losses, is_reported=is_reported)
+    if options.makes_report:
+        _make_report(recording.root)
+
+
+def _start_watch(root: Path, child: Child) -> int:
+    """Start ``reportgen watch`` in a process group of its own, where Ctrl-C does not reach it."""
+    page = str(report_folder(root))
+    words = ["-m", "reportgen.cli", "watch", str(root), "--output", page, "--quiet"]
+    null = [(os.POSIX_SPAWN_OPEN, number, os.devnull, os.O_RDWR, 0) for number in (0, 1)]
+    return os.posix_spawn(
+        sys.executable,
+        [sys.executable, *words],
+        os.environ,
+        file_actions=null,
+        setpgroup=0,
+        setsigmask=child.mask_before,
+    )
+
+
+def _make_report(root: Path) -> None:
+    """Make the report in a process of its own; what it prints must not mix with the command's."""
+    page = str(report_folder(root))
+    words = [sys.executable, "-m", "reportgen.cli", "report", str(root), "--output", page]
+    code = subprocess.run(words, check=False, stdout=2).returncode  # noqa: S603  # our own command
+    if code:
+        say(f"the report could not be made (exit code {code}); the recording is complete")
+
+
+def attach(options: RecordOptions, pid: int) -> int:
+    """Record the machine while a process lives that records itself, a notebook's say.
+
+    What its variables must be is written to stdout as one line of JSON. SIGTERM ends it.
+    """
+    recording, run = _begin(options)
+    ended = threading.Event()
+    signal.signal(signal.SIGTERM, lambda *_: ended.set())
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the process that is recorded
+    started = process_start(pid)
+    sampler = Sampler(recording, every_s=options.every_s, command_pid=pid, version=options.version)
+    sampler.start()
+    sys.stdout.write(json.dumps(added_variables(options, recording)) + "\n")
+    sys.stdout.flush()
+    while is_alive(pid, started) and not ended.wait(options.every_s):
+        pass
+    _finish(options, recording, run, sampler, 0)
+    return 0
+
+
+def environment(options: RecordOptions, recording: Recording) -> dict[str, str]:
+    """Return the environment of the command: ours, and what the injected folder reads."""
+    before = {key: value for key, value in os.environ.items() if not key.startswith(_OURS)}
+    return before | added_variables(options, recording)
+
+
+def added_variables(options: RecordOptions, recording: Recording) -> dict[str, str]:
+    """Return the variables that make a process record itself."""
+    clock = recording.clock
+    added = {
+        "REPORTGEN_RECORD_DIR": str(recording.root),
+        "REPORTGEN_RECORD_NODE": recording.node,
+        "REPORTGEN_RECORD_BOOT": boot_token(),
+        "REPORTGEN_RECORD_CLOCK": f"{clock.wall_ns}:{clock.monotonic_ns}",
+        "REPORTGEN_RECORD_EVERY": f"{options.every_s:g}",
+        "REPORTGEN_RECORD_INJECTED": str(INJECTED),
+        "PYTHONPATH": _with_injected(os.environ),
+    }
+    if options.trace is not None:
+        added["REPORTGEN_RECORD_TRACE"] = options.trace
+    return added
+
+
+_OURS = "REPORTGEN_RECORD_"
+
+
+def _with_injected(environment: Mapping[str, str]) -> str:
+    before = environment.get("PYTHONPATH")
+    others = [part for part in (before or "").split(os.pathsep) if part != str(INJECTED)]
+    return os.pathsep.join([str(INJECTED), *others] if before else [str(INJECTED)])
+
+
+def _say_end(recording: Recording, losses: Sequence[str], *, is_reported: bool) -> None:
+    for line in (*losses, *ranks_said(recording.root)):
+        say(f"not recorded: {line}")
+    folder = shlex.quote(os.path.relpath(recording.root))
+    page = shlex.quote(os.path.relpath(report_folder(recording.root)))
+    how = f"is made in {page}" if is_reported else f"reportgen report {folder} --output {page}"
+    say(f"recorded into {folder}; the report: {how}")
+
+
+def report_folder(root: Path) -> Path:
+    """Return where the report of a recording goes: beside it, never into the raw data."""
+    return root.with_name(f"{root.name}-report")

@@ -1,0 +1,62 @@
+"""How ``reportgen record`` recorded a job: plain values for the reader and the report."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordedGpu:
+    """A GPU of a node; ``is_used`` is ``None`` where no rank said which GPUs it uses."""
+
+    index: int
+    name: str = ""
+    memory_bytes: int | None = None
+    is_used: bool | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordedNode:
+    """How a node was recorded, and what the job may use of it; ``None`` is what is not known.
+
+    Attributes:
+        n_cores: cores that the job may run on.
+        quota_cores: how many cores' time it may use, where a cgroup limits it.
+        memory_limit_bytes: the limit of its cgroup.
+        interval_s: time between samples.
+        missing: what could not be sampled, and why.
+        lost_ticks: ticks that could not be written.
+        core_pct, memory_bytes: what the sampler used of one core, and of memory at most.
+    """
+
+    node: str
+    n_cores: int | None = None
+    quota_cores: float | None = None
+    memory_limit_bytes: int | None = None
+    gpus: tuple[RecordedGpu, ...] = ()
+    interval_s: float | None = None
+    missing: tuple[str, ...] = ()
+    lost_ticks: int = 0
+    core_pct: float | None = None
+    memory_bytes: int | None = None
+    versions: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recording:
+    """How a job was recorded.
+
+    Attributes:
+        nodes: in numeric order.
+        step_sources: where its steps come from, ``optimizer`` for example.
+        frameworks: framework to the version that its ranks name.
+    """
+
+    nodes: tuple[RecordedNode, ...]
+    step_sources: tuple[str, ...] = ()
+    frameworks: Mapping[str, str] = field(default_factory=dict)
+
+    def node(self, name: str) -> RecordedNode | None:
+        """Return how a node was recorded; ``None`` for one that has no card."""
+        return next((node for node in self.nodes if node.node == name), None)

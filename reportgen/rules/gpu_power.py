@@ -1,0 +1,398 @@
+"""GPUPower: power, energy and clocks of GPUs, what holds the clocks back, and who else works there.
+
+What holds clocks back is a number whose bits are those of NVIDIA's ``nvml.h``
+(``nvmlClocksEventReason…``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reportgen import results
+from reportgen.facts.samples import training_loop_ns
+from reportgen.facts.usage import IDLE_BELOW_PCT
+from reportgen.profile import NodeProfile, SeriesKind, SystemTable
+from reportgen.profile.system import Floats
+from reportgen.results import Role, Severity
+from reportgen.rules import kit
+from reportgen.rules.base import About, Need, Outcome, Rule
+from reportgen.rules.kit import col, percentage, row
+from reportgen.text import device_label, part_of
+
+POWER_CAP = 0x4
+SLOWDOWNS = {
+    0x8: "a hardware slowdown (heat or power)",
+    0x20: "heat, by the driver",
+    0x40: "heat, by the hardware",
+    0x80: "an external power brake",
+}
+"""Bits that say that the machine cannot keep the GPU's clocks up: a fault, not a setting."""
+_LEAST_BUSY = 60
+"""Fewer busy samples than half a minute's at 0.5 s say little about a GPU's clocks."""
+
+ABOUT = About(
+    checks="Power, energy and clocks of GPUs, what holds their clocks back, and foreign processes.",
+    reading="""Shares are of the samples in which the GPU was busy (at least 10 %). At its power
+        limit a busy GPU lowers its clocks, which is normal; heat and power brakes are faults of
+        the machine. The possible gain compares the clocks with those of unhindered samples.""",
+    advice="""Look after the cooling and the power supply of a machine that throttles, or move the
+        job; stop other jobs on its GPUs.""",
+    section=results.Section(id="gpu-power", title="GPU power and clocks", order=165),
+    is_optional=True,
+    hint_when_skipped="Record the job with reportgen record to get this part.",
+)
+THROTTLED = kit.Message(
+    id="POWER-1",
+    cause=results.Cause.THROTTLING,
+    severity=Severity.WARNING,
+    title="{place} is slowed down for {measured:pct} of its busy time by {gpu.reasons}",
+    text="""{clocks}; it reached {gpu.max_celsius:.0f} °C. This concerns {concerned}. In a job of
+        several GPUs the slowest one sets the pace.""",
+    advice="""Check the cooling, the fans and the power supply of this machine, or move the job to
+        another one.""",
+    exhibit="gpu_power",
+)
+AT_POWER_LIMIT = kit.Message(
+    id="POWER-2",
+    title="{place} works at its power limit for {measured:pct} of its busy time",
+    text="""It draws {gpu.busy_w:.0f} W on average while busy; its clock is
+        {gpu.capped_mhz:.0f} MHz then. A GPU that is used well comes to this limit; the limit may
+        also have been set lower than usual. This concerns {concerned}.""",
+    advice="Nothing to do, unless somebody lowered the limit (nvidia-smi -q -d POWER).",
+    exhibit="gpu_power",
+)
+SHARED = kit.Message(
+    id="POWER-3",
+    cause=results.Cause.OTHER_JOB,
+    severity=Severity.WARNING,
+    title="Another job computes on {place}",
+    text="""In {measured:pct} of {gpu.n_looks:count look}, one every ten seconds, a process that is
+        not of this job was on the GPU. This concerns {concerned}.""",
+    advice="Stop the other job, or ask for GPUs of your own.",
+    exhibit="gpu_power",
+)
+
+
+PER_STEP = kit.Message(
+    id="POWER-4",
+    title="A training step takes {measured:.1f} J of the GPUs' energy",
+    text="""{n_gpus:count GPU} took {loop_kj:.1f} kJ within the training loop, which made
+        {n_steps:count step}; on average {mean_w:.0f} W together over the whole recording.""",
+    advice="Compare it between runs: a faster step that takes more energy may not be cheaper.",
+    unit="J",
+    exhibit="energy",
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Params:
+    """From where on it is reported."""
+
+    throttled_pct: float = percentage(
+        5,
+        "a GPU slowed down by heat or its supply for more of its busy time is reported",
+        source="chosen: as much lowers the speed of a whole job noticeably",
+    )
+    power_limit_pct: float = percentage(
+        50,
+        "a GPU at its power limit for more of its busy time is named",
+        source="chosen: then the limit decides about its speed",
+    )
+    shared_pct: float = percentage(
+        5,
+        "another job on a GPU in more of the looks is reported",
+        source="chosen: a single look may meet somebody who only asks the driver",
+    )
+
+
+@row
+class GpuPower:
+    """One GPU over the job."""
+
+    node: str = col()
+    gpu: str = col()
+    mean_w: float | None = col("W", digits=1)
+    max_w: float | None = col("W", digits=1)
+    energy_kj: float | None = col("kJ", digits=2)
+    busy_mhz: float | None = col("MHz", digits=0, name="clock_busy_mhz")
+    max_celsius: float = col("°C", digits=0, name="hottest_celsius")
+    capped_pct: float = col("%", digits=2, name="at_power_limit_pct")
+    slowed_pct: float = col("%", digits=2, name="slowed_down_pct")
+    reasons: str = col(name="slowed_down_by")
+    sm_pct: float | None = col("%", digits=1, name="sm_activity_pct", role=Role.GPU)
+    tensor_pct: float | None = col("%", digits=1, name="tensor_activity_pct", role=Role.GPU)
+    dram_pct: float | None = col("%", digits=1, name="dram_activity_pct", role=Role.GPU_MEMORY)
+    shared_pct: float | None = col("%", digits=1, name="others_on_it_pct")
+    busy_w: float
+    capped_mhz: float
+    slowed_mhz: float
+    free_mhz: float
+    n_busy: int
+    n_looks: int
+    slowed_from_ns: int
+    slowed_to_ns: int
+    loop_joules: float | None
+
+
+@row
+class NodePower:
+    """The GPUs of a node, and the steps of that worker of it which made most."""
+
+    node: str = col()
+    n_gpus: int = col(name="gpus")
+    n_steps: int = col(name="steps")
+    mean_w: float | None = col("W", digits=1, name="mean_w_of_all_gpus")
+    loop_kj: float | None = col("kJ", digits=3, name="energy_in_training_loop_kj")
+    gpus: tuple[GpuPower, ...]
+
+
+def measure(part: NodeProfile, _params: Params) -> NodePower:
+    """Measure every GPU whose power, clocks or foreign processes were recorded."""
+    columns = _Columns(part.system)
+    loop = training_loop_ns(part.spans)
+    gpus = tuple(_gpu(part, name, columns, loop) for name in columns.names())
+    in_loop = [gpu.loop_joules for gpu in gpus if gpu.loop_joules is not None]
+    watts = [gpu.mean_w for gpu in gpus if gpu.mean_w is not None]
+    return NodePower(
+        node=part.node,
+        n_gpus=len(gpus),
+        n_steps=_most_steps(part),
+        mean_w=sum(watts) if watts else None,
+        loop_kj=sum(in_loop) / 1000 if in_loop else None,
+        gpus=gpus,
+    )
+
+
+def _most_steps(part: NodeProfile) -> int:
+    steps = part.spans.steps()
+    counts = np.bincount(steps.worker) if steps.n_spans else np.zeros(1, dtype=np.int64)
+    return int(counts.max())
+
+
+class _Columns:
+    """The series of a node's GPUs, by GPU and kind; NaN where one was not recorded."""
+
+    def __init__(self, system: SystemTable) -> None:
+        self._found = {
+            (series.name, series.kind): system.values[:, index]
+            for index, series in enumerate(system.series)
+            if series.type == "gpu" and series.kind is not None
+        }
+        self._nothing = np.full(system.n_ticks, np.nan)
+
+    def names(self) -> list[str]:
+        kinds = {SeriesKind.GPU_WATTS, SeriesKind.GPU_THROTTLE_BITS, SeriesKind.GPU_OTHERS}
+        return list(dict.fromkeys(name for name, kind in self._found if kind in kinds))
+
+    def of(self, name: str, kind: SeriesKind) -> Floats:
+        return self._found.get((name, kind), self._nothing)
+
+
+def _gpu(part: NodeProfile, name: str, columns: _Columns, loop: tuple[int, int] | None) -> GpuPower:
+    tick_ns = part.system.tick_ns
+    watts, mhz = columns.of(name, SeriesKind.GPU_WATTS), columns.of(name, SeriesKind.GPU_CLOCK_MHZ)
+    use, bits = (
+        columns.of(name, SeriesKind.GPU_UTILIZATION),
+        columns.of(name, SeriesKind.GPU_THROTTLE_BITS),
+    )
+    is_busy = (use >= IDLE_BELOW_PCT) & ~np.isnan(bits)
+    reasons = np.where(is_busy, np.nan_to_num(bits), 0).astype(np.int64)
+    is_slowed = is_busy & ((reasons & sum(SLOWDOWNS)) > 0)
+    is_capped = is_busy & ((reasons & POWER_CAP) > 0) & ~is_slowed
+    joules = columns.of(name, SeriesKind.GPU_JOULES)
+    others = columns.of(name, SeriesKind.GPU_OTHERS)
+    looks = others[~np.isnan(others)]
+    slowed = np.flatnonzero(is_slowed)
+    ends = slowed[[0, -1]] if slowed.size else np.zeros(2, dtype=np.int64)
+    n_busy = int(is_busy.sum())
+    return GpuPower(
+        node=part.node,
+        gpu=name,
+        mean_w=_mean(watts),
+        max_w=None if np.isnan(watts).all() else float(np.nanmax(watts)),
+        energy_kj=_over_1000(_joules_between(tick_ns, joules, None)),
+        busy_mhz=_mean(mhz[is_busy]),
+        max_celsius=_highest(columns.of(name, SeriesKind.GPU_CELSIUS)),
+        capped_pct=_share_pct(is_capped, n_busy),
+        slowed_pct=_share_pct(is_slowed, n_busy),
+        reasons=" and ".join(text for bit, text in SLOWDOWNS.items() if (reasons & bit).any()),
+        sm_pct=_mean(columns.of(name, SeriesKind.SM_ACTIVITY)),
+        tensor_pct=_mean(columns.of(name, SeriesKind.TENSOR_ACTIVITY)),
+        dram_pct=_mean(columns.of(name, SeriesKind.DRAM_ACTIVITY)),
+        shared_pct=100 * float((looks > 0).mean()) if looks.size else None,
+        busy_w=_mean(watts[is_busy]) or 0.0,
+        capped_mhz=_mean(mhz[is_capped]) or 0.0,
+        slowed_mhz=_mean(mhz[is_slowed]) or 0.0,
+        free_mhz=_mean(mhz[is_busy & ~is_slowed & ~is_capped]) or 0.0,
+        n_busy=n_busy,
+        n_looks=int(looks.size),
+        slowed_from_ns=int(tick_ns[ends[0]]),
+        slowed_to_ns=int(tick_ns[ends[1]]),
+        loop_joules=None if loop is None else _joules_between(tick_ns, joules, loop),
+    )
+
+
+def _joules_between(
+    tick_ns: NDArray[np.int64], joules: Floats, window: tuple[int, int] | None
+) -> float | None:
+    """Return the energy of a counter's rises; a fall is a driver that was loaded again."""
+    rows = np.flatnonzero(~np.isnan(joules))
+    if rows.size < 2:
+        return None
+    rises = np.maximum(np.diff(joules[rows]), 0.0)
+    spent = np.concatenate([[0.0], np.cumsum(rises)])
+    if window is None:
+        return float(spent[-1])
+    start, end = np.interp(np.array(window, dtype=np.float64), tick_ns[rows], spent)
+    return float(end - start)
+
+
+def _mean(values: Floats) -> float | None:
+    known = values[~np.isnan(values)]
+    return float(known.mean()) if known.size else None
+
+
+def _highest(values: Floats) -> float:
+    return 0.0 if np.isnan(values).all() else float(np.nanmax(values))
+
+
+def _over_1000(value: float | None) -> float | None:
+    return None if value is None else value / 1000
+
+
+def _share_pct(rows: NDArray[np.bool_], n_busy: int) -> float:
+    return 100 * int(rows.sum()) / n_busy if n_busy else 0.0
+
+
+def judge(nodes: Sequence[NodePower], params: Params) -> Outcome:
+    """Report GPUs that are slowed down, at their power limit, or shared with another job."""
+    gpus = [gpu for node in nodes for gpu in node.gpus]
+    if not gpus:
+        text = "No power and no clocks were recorded, as reportgen record does."
+        return Outcome(missing=results.Reason(code=results.ReasonCode.NO_EVENTS, text=text))
+    return Outcome(
+        findings=[*_findings(gpus, params), _per_step(nodes)],
+        exhibits=[
+            kit.table(
+                "gpu_power",
+                gpus,
+                GpuPower,
+                title="Power and clocks of each GPU",
+                caption="""Energy is of the whole recording. Activity is of GPUs from Hopper on.
+                    Others: looks at the driver's processes that met one of another job.""",
+            ),
+            kit.table(
+                "energy",
+                [node for node in nodes if node.gpus],
+                NodePower,
+                title="Energy of the training loop",
+                caption="Steps: of the worker of the node that made most.",
+            ),
+        ],
+        metrics=_metrics(nodes),
+    )
+
+
+def _findings(gpus: Sequence[GpuPower], params: Params) -> Iterator[results.Finding]:
+    judged = [gpu for gpu in gpus if gpu.n_busy >= _LEAST_BUSY]
+    slowed = [gpu for gpu in judged if gpu.slowed_pct > params.throttled_pct]
+    if slowed:
+        worst = max(slowed, key=lambda gpu: gpu.slowed_pct)
+        yield THROTTLED.finding(
+            measured=worst.slowed_pct,
+            threshold=params.throttled_pct,
+            where=kit.stretch(worst.node, worst.gpu, worst.slowed_from_ns, worst.slowed_to_ns),
+            share=_lost_ratio(worst),
+            clocks=_clocks(worst),
+            gpu=worst,
+            place=_label(worst, gpus),
+            concerned=part_of(len(slowed), len(gpus), "GPU"),
+        )
+    capped = [gpu for gpu in judged if gpu.capped_pct > params.power_limit_pct]
+    if capped:
+        most = max(capped, key=lambda gpu: gpu.capped_pct)
+        yield AT_POWER_LIMIT.finding(
+            measured=most.capped_pct,
+            threshold=params.power_limit_pct,
+            where=results.Where(node=most.node, device=most.gpu),
+            gpu=most,
+            place=_label(most, gpus),
+            concerned=part_of(len(capped), len(gpus), "GPU"),
+        )
+    shared = [gpu for gpu in gpus if (gpu.shared_pct or 0.0) > params.shared_pct]
+    if shared:
+        most = max(shared, key=lambda gpu: gpu.shared_pct or 0.0)
+        yield SHARED.finding(
+            measured=most.shared_pct,
+            threshold=params.shared_pct,
+            where=results.Where(node=most.node, device=most.gpu),
+            gpu=most,
+            place=_label(most, gpus),
+            concerned=part_of(len(shared), len(gpus), "GPU"),
+        )
+
+
+def _per_step(nodes: Sequence[NodePower]) -> results.Finding | None:
+    per_step = _joules_per_step(nodes)
+    if per_step is None:
+        return None
+    return PER_STEP.finding(
+        measured=per_step,
+        n_gpus=sum(node.n_gpus for node in nodes),
+        n_steps=max(node.n_steps for node in nodes),
+        loop_kj=sum(node.loop_kj or 0.0 for node in nodes),
+        mean_w=sum(node.mean_w or 0.0 for node in nodes),
+    )
+
+
+def _joules_per_step(nodes: Sequence[NodePower]) -> float | None:
+    """Return the energy of all GPUs for one step, which all workers of a job make together."""
+    known = [node.loop_kj for node in nodes if node.loop_kj is not None]
+    n_steps = max((node.n_steps for node in nodes), default=0)
+    return 1000 * sum(known) / n_steps if known and n_steps else None
+
+
+def _clocks(gpu: GpuPower) -> str:
+    if not gpu.slowed_mhz:
+        return "Its clock was not recorded"
+    otherwise = f" and {gpu.free_mhz:.0f} MHz otherwise" if gpu.free_mhz else ""
+    return f"Its clock was {gpu.slowed_mhz:.0f} MHz then{otherwise}"
+
+
+def _lost_ratio(gpu: GpuPower) -> float | None:
+    """Return the share of busy time that unhindered clocks would save, an upper bound."""
+    if not gpu.free_mhz or not gpu.slowed_mhz or gpu.slowed_mhz >= gpu.free_mhz:
+        return None
+    return gpu.slowed_pct / 100 * (1 - gpu.slowed_mhz / gpu.free_mhz)
+
+
+def _label(gpu: GpuPower, gpus: Sequence[GpuPower]) -> str:
+    return device_label(gpu.node, gpu.gpu, n_nodes=len({item.node for item in gpus}))
+
+
+def _metrics(nodes: Sequence[NodePower]) -> dict[str, float | None]:
+    gpus = [gpu for node in nodes for gpu in node.gpus]
+    watts = [node.mean_w for node in nodes if node.mean_w is not None]
+    energy = [gpu.energy_kj for gpu in gpus if gpu.energy_kj is not None]
+    per_step = _joules_per_step(nodes)
+    return {
+        "gpu_power_mean_w": round(sum(watts), 3) if watts else None,
+        "gpu_energy_kj": round(sum(energy), 6) if energy else None,
+        "gpu_energy_per_step_j": None if per_step is None else round(per_step, 4),
+        "gpu_slowed_down_max_pct": round(max(gpu.slowed_pct for gpu in gpus), 4),
+    }
+
+
+RULE = Rule(
+    id=results.RuleId("GPUPower"),
+    title="GPU power and clocks",
+    about=ABOUT,
+    needs=(Need.SYSTEM,),
+    params=Params,
+    measure=measure,
+    judge=judge,
+)

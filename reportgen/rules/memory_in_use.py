@@ -1,0 +1,268 @@
+"""MemoryInUse: how much of their memory GPUs and hosts really use, and how near the limit is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from reportgen import results
+from reportgen.facts.resample import ThinCurve, align, thin
+from reportgen.profile import NodeProfile, SeriesKind
+from reportgen.profile.system import Floats
+from reportgen.results import Role, Severity
+from reportgen.rules import kit
+from reportgen.rules.base import About, Need, Outcome, Rule
+from reportgen.rules.kit import col, percentage, row
+from reportgen.text import device_label, part_of
+from reportgen.units import NS_PER_S, seconds
+
+HOST = "host"
+MAX_LINES = 16
+"""More lines than this cannot be told apart in a chart."""
+MOST_CELLS = 1_000
+"""Points of a line: more than a screen has columns of pixels for it."""
+_OWN = "chosen: the rest is what a larger batch or one more loader process takes"
+
+ABOUT = About(
+    checks="How much memory GPUs and hosts use, in bytes, and whether it comes near its limit.",
+    reading="""Memory of a GPU is what its driver has handed out, including what a framework keeps
+        for later; of a host, what is in use of the job's limit or of the machine.""",
+    advice="""Where a GPU has room, try a larger batch; where a host has none, use fewer loader
+        processes or ask for more memory.""",
+    section=results.Section(id="memory-in-use", title="Memory in use", order=242),
+    is_optional=True,
+    hint_when_skipped="Record the job with reportgen record to get this part.",
+)
+HOST_NEAR_LIMIT = kit.Message(
+    id="ROOM-1",
+    cause=results.Cause.MEMORY_LIMIT,
+    severity=Severity.WARNING,
+    title="{device.node} uses up to {measured:pct} of its memory",
+    text="""In {device.above_pct:pct} of the samples more than {threshold:pct} of
+        {device.limit_gb:.1f} GB was in use. At the limit the system stops processes of the job.
+        This concerns {concerned}.""",
+    advice="""Use fewer loader processes or a shorter prefetch queue, look for data that is kept
+        for all epochs, or ask for more memory.""",
+    exhibit="memory_in_use",
+)
+GPU_FULL = kit.Message(
+    id="ROOM-2",
+    title="GPU memory is nearly full: {place} uses {measured:pct}",
+    text="""In {device.above_pct:pct} of the samples more than {threshold:pct} of
+        {device.limit_gb:.1f} GB was handed out, including what the framework keeps for later. A
+        larger batch does not fit. This concerns {concerned}.""",
+    advice="""If allocations fail or are repeated, use a smaller batch, gradient checkpointing, or
+        shard the optimizer's state.""",
+    exhibit="memory_in_use",
+)
+GPU_ROOM = kit.Message(
+    id="ROOM-3",
+    title="GPU memory has room: {place} uses at most {measured:pct}",
+    text="""At most {device.max_gb:.1f} GB of {device.limit_gb:.1f} GB were handed out, no GPU of
+        the job used more of its memory.""",
+    advice="Try a larger batch, or a smaller GPU.",
+    exhibit="memory_in_use",
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Params:
+    """From where on memory is nearly full, or has room."""
+
+    host_pct: float = percentage(90, "a host that uses more memory is reported", source=_OWN)
+    gpu_full_pct: float = percentage(95, "a GPU that stays above this is nearly full", source=_OWN)
+    gpu_room_pct: float = percentage(
+        50, "GPUs that never reach this have room", source="chosen: twice the batch may fit"
+    )
+
+
+@row
+class DeviceMemory:
+    """The memory of one GPU or host over the job."""
+
+    node: str = col()
+    device: str = col()
+    limit_gb: float = col("GB", digits=2, role=Role.MEMORY)
+    mean_pct: float = col("%", digits=2, role=Role.MEMORY)
+    max_pct: float = col("%", digits=2, role=Role.MEMORY)
+    max_gb: float = col("GB", digits=2, role=Role.MEMORY)
+    above_pct: float = col("%", digits=2, name="samples_above_limit_pct")
+    highest_ns: int
+    curve: ThinCurve
+
+
+def measure(part: NodeProfile, params: Params) -> tuple[DeviceMemory, ...]:
+    """Measure every GPU of a node, then the node itself; empty where bytes were not recorded."""
+    return (*_gpus(part, params), *_host(part, params))
+
+
+def _gpus(part: NodeProfile, params: Params) -> Iterator[DeviceMemory]:
+    system = part.system
+    names = system.names(SeriesKind.GPU_USED_BYTES)
+    totals = dict(
+        zip(
+            system.names(SeriesKind.GPU_TOTAL_BYTES),
+            system.matrix(SeriesKind.GPU_TOTAL_BYTES).T,
+            strict=True,
+        )
+    )
+    for name, used in zip(names, system.matrix(SeriesKind.GPU_USED_BYTES).T, strict=True):
+        total = totals.get(name)
+        if total is None or np.isnan(used).all() or np.isnan(total).all():
+            continue
+        limit = float(np.nanmax(total))
+        if limit > 0:
+            used_pct = np.minimum(100 * used / limit, 100.0)
+            yield _device(part, name, used_pct, limit_bytes=limit, above=params.gpu_full_pct)
+
+
+def _host(part: NodeProfile, params: Params) -> Iterator[DeviceMemory]:
+    used_bytes = part.system.matrix(SeriesKind.HOST_MEMORY_BYTES)
+    used_pct = part.system.matrix(SeriesKind.HOST_MEMORY)
+    if not used_bytes.size or not used_pct.size:
+        return
+    is_known = np.isfinite(used_bytes[:, 0]) & (used_pct[:, 0] > 0)
+    if is_known.any():
+        limits = 100 * used_bytes[is_known, 0] / used_pct[is_known, 0]
+        limit = float(np.median(limits))
+        yield _device(part, HOST, used_pct[:, 0], limit_bytes=limit, above=params.host_pct)
+
+
+def _device(
+    part: NodeProfile, name: str, used_pct: Floats, *, limit_bytes: float, above: float
+) -> DeviceMemory:
+    known = used_pct[~np.isnan(used_pct)]
+    max_pct = float(known.max())
+    return DeviceMemory(
+        node=part.node,
+        device=name,
+        limit_gb=limit_bytes / 1e9,
+        mean_pct=float(known.mean()),
+        max_pct=max_pct,
+        max_gb=max_pct / 100 * limit_bytes / 1e9,
+        above_pct=100 * float((known > above).mean()),
+        highest_ns=int(part.system.tick_ns[np.nanargmax(used_pct)]),
+        curve=thin(part.system.tick_ns, used_pct),
+    )
+
+
+def judge(nodes: Sequence[tuple[DeviceMemory, ...]], params: Params) -> Outcome:
+    """Report hosts near their limit, and GPUs that are full or have room."""
+    devices = [device for node in nodes for device in node]
+    if not devices:
+        text = "No memory in bytes was recorded, as reportgen record does."
+        missing = results.Reason(code=results.ReasonCode.NO_EVENTS, text=text)
+        return Outcome(missing=missing)
+    gpus = [device for device in devices if device.device != HOST]
+    hosts = [device for device in devices if device.device == HOST]
+    return Outcome(
+        findings=[_near_limit(hosts, params), _full(gpus, params), _room(gpus, params)],
+        exhibits=[
+            kit.table(
+                "memory_in_use",
+                devices,
+                DeviceMemory,
+                title="Memory in use",
+                caption="Samples above: above the threshold of a GPU or a host.",
+            ),
+            _curves(gpus or hosts),
+        ],
+        metrics={
+            "gpu_memory_max_pct": _highest(gpus),
+            "host_memory_max_pct": _highest(hosts),
+        },
+    )
+
+
+def _highest(devices: Sequence[DeviceMemory]) -> float | None:
+    return round(max(device.max_pct for device in devices), 4) if devices else None
+
+
+def _near_limit(hosts: Sequence[DeviceMemory], params: Params) -> results.Finding | None:
+    near = [host for host in hosts if host.max_pct > params.host_pct]
+    if not near:
+        return None
+    worst = max(near, key=lambda host: host.max_pct)
+    return HOST_NEAR_LIMIT.finding(
+        measured=worst.max_pct,
+        threshold=params.host_pct,
+        where=results.Where(node=worst.node, start_s=seconds(worst.highest_ns)),
+        device=worst,
+        concerned=part_of(len(near), len(hosts), "node"),
+    )
+
+
+def _full(gpus: Sequence[DeviceMemory], params: Params) -> results.Finding | None:
+    full = [gpu for gpu in gpus if gpu.above_pct > _STAYS_PCT]
+    if not full:
+        return None
+    worst = max(full, key=lambda gpu: gpu.max_pct)
+    return GPU_FULL.finding(
+        measured=worst.max_pct,
+        threshold=params.gpu_full_pct,
+        where=_where(worst),
+        device=worst,
+        place=_label(worst, gpus),
+        concerned=part_of(len(full), len(gpus), "GPU"),
+    )
+
+
+_STAYS_PCT = 50.0
+"""Memory that is above a limit in more than half of the samples stays there: a peak of one batch is
+no state of the job."""
+
+
+def _room(gpus: Sequence[DeviceMemory], params: Params) -> results.Finding | None:
+    if not gpus or max(gpu.max_pct for gpu in gpus) >= params.gpu_room_pct:
+        return None
+    fullest = max(gpus, key=lambda gpu: gpu.max_pct)
+    return GPU_ROOM.finding(
+        measured=fullest.max_pct,
+        threshold=params.gpu_room_pct,
+        where=_where(fullest),
+        device=fullest,
+        place=_label(fullest, gpus),
+    )
+
+
+def _where(gpu: DeviceMemory) -> results.Where:
+    return results.Where(node=gpu.node, device=gpu.device, start_s=seconds(gpu.highest_ns))
+
+
+def _label(gpu: DeviceMemory, gpus: Sequence[DeviceMemory]) -> str:
+    return device_label(gpu.node, gpu.device, n_nodes=len({item.node for item in gpus}))
+
+
+def _curves(devices: Sequence[DeviceMemory]) -> results.Exhibit:
+    """Return the use over time of the GPUs that use most; without GPUs, of the hosts."""
+    shown = sorted(devices, key=lambda device: -device.max_pct)[:MAX_LINES]
+    aligned = align([device.curve for device in shown], cells=MOST_CELLS)
+    lines = [
+        (_label(device, shown), "%", np.round(aligned.high[index], 2))
+        for index, device in enumerate(shown)
+    ]
+    rest = f" {len(shown)} of {len(devices)}, the fullest." if len(shown) < len(devices) else ""
+    return results.exhibit(
+        "memory_over_time",
+        results.ExhibitKind.SERIES,
+        title="Memory in use over time",
+        caption=f"The highest sample of each point.{rest}",
+        columns=[
+            *kit.floats(("time_s", "s", aligned.time_ns / NS_PER_S)),
+            *kit.floats(*lines, role=Role.GPU_MEMORY),
+        ],
+        role=Role.MEMORY,
+    )
+
+
+RULE = Rule(
+    id=results.RuleId("MemoryInUse"),
+    title="Memory in use",
+    about=ABOUT,
+    needs=(Need.SYSTEM,),
+    params=Params,
+    measure=measure,
+    judge=judge,
+)

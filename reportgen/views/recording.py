@@ -1,0 +1,68 @@
+"""How ``reportgen record`` recorded the job: a table of nodes, and where its steps come from."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from reportgen.recording import RecordedNode, Recording
+from reportgen.results import Exhibit, ExhibitKind, exhibit
+from reportgen.text import format_bytes, format_count, format_duration, join_names
+
+_NOTHING = "–"
+NO_STEPS_HINT = (
+    "No step was seen. Steps come from PyTorch's optimizers and data loaders, from Lightning, "
+    "Hugging Face and Keras, or from reportgen.step() in the script."
+)
+
+
+def recording_table(recording: Recording) -> Exhibit:
+    """Return how each node was recorded."""
+    nodes = recording.nodes
+    return exhibit(
+        "recording",
+        ExhibitKind.TABLE,
+        title="How it was recorded",
+        caption=_caption(recording),
+        columns=[
+            ("node", "", [node.node for node in nodes]),
+            ("sampled_every", "", [_interval(node) for node in nodes]),
+            ("cores_allowed", "", [_cores(node) for node in nodes]),
+            ("memory_limit", "", [_memory(node) for node in nodes]),
+            ("gpus_of_the_job", "", [_gpus(node) for node in nodes]),
+            ("cost_of_the_recorder", "", [_cost(node) for node in nodes]),
+        ],
+    )
+
+
+def _caption(recording: Recording) -> str:
+    if not recording.step_sources:
+        return NO_STEPS_HINT
+    frameworks = [f"{name} {version}" for name, version in recording.frameworks.items()]
+    within = f", with {join_names(frameworks)}" if frameworks else ""
+    return f"Steps come from the {join_names(recording.step_sources)}{within}."
+
+
+def _interval(node: RecordedNode) -> str:
+    return _NOTHING if node.interval_s is None else format_duration(node.interval_s)
+
+
+def _cores(node: RecordedNode) -> str:
+    if node.n_cores is None:
+        return _NOTHING
+    quota = "" if node.quota_cores is None else f", as much as {node.quota_cores:g} at a time"
+    return f"{format_count(node.n_cores)}{quota}"
+
+
+def _memory(node: RecordedNode) -> str:
+    return "none" if node.memory_limit_bytes is None else format_bytes(node.memory_limit_bytes)
+
+
+def _gpus(node: RecordedNode) -> str:
+    counts = Counter(gpu.name for gpu in node.gpus if gpu.is_used is not False)
+    return join_names([f"{n} × {name}" for name, n in sorted(counts.items())]) or "none"
+
+
+def _cost(node: RecordedNode) -> str:
+    if node.core_pct is None or node.memory_bytes is None:
+        return _NOTHING
+    return f"{node.core_pct:.2f} % of a core, {format_bytes(node.memory_bytes)}"

@@ -1,0 +1,160 @@
+"""What the cards of a recording say, and what is made of it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reportgen import intake
+from reportgen.profile import JobProfile, NodeProfile
+from tests.builders import START_S, system_line, write_end_marker, write_minute
+
+CARD: dict[str, Any] = {
+    "format": 1,
+    "node": "node-1",
+    "versions": {"reportgen": "0.1.0", "driver": None},
+    "interval_s": 0.5,
+    "n_cores": 16,
+    "quota_cores": 4.0,
+    "memory_limit_bytes": 8_000_000_000,
+    "gpus": [
+        {"index": 0, "name": "Fake GPU", "memory_bytes": 80, "is_used": False},
+        {"index": 1, "name": "Fake GPU", "memory_bytes": 80, "is_used": True},
+    ],
+    "missing": [],
+    "lost_ticks": 0,
+    "own_cost": {"ticks": 4, "core_pct": 0.3, "memory_bytes": 30_000_000},
+}
+RANK = {"node": "node-1", "pid": 7, "step_source": "optimizer", "frameworks": {"torch": "2.4"}}
+
+
+def job(folder: Path, files: dict[str, object]) -> JobProfile:
+    lines = [
+        system_line(name, 50, START_S + tick / 2)
+        for tick in range(4)
+        for name in ("gpu0", "gpu1", "cpu0")
+    ]
+    write_minute(folder, [line.replace("algo-1", "node-1") for line in lines], node="node-1")
+    write_end_marker(folder)
+    for name, content in files.items():
+        path = folder / "profiler-output" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        text = content if isinstance(content, str) else json.dumps(content)
+        path.write_text(text)
+    return intake.discover(str(folder))
+
+
+def node(found: JobProfile) -> NodeProfile:
+    return intake.read_node(found.parts[0])
+
+
+def remarks(found: JobProfile) -> list[str]:
+    return [note.text for note in found.notes]
+
+
+def test_a_job_of_another_recorder_has_no_recording(tmp_path: Path) -> None:
+    assert job(tmp_path, {}).recording is None
+
+
+def test_the_cards_say_how_the_job_was_recorded(tmp_path: Path) -> None:
+    found = job(tmp_path, {"recorder.json": CARD, "recorder/ranks/0-node-1-7.json": RANK})
+
+    assert found.recording is not None
+    (card,) = found.recording.nodes
+    assert (card.node, card.n_cores, card.quota_cores) == ("node-1", 16, 4.0)
+    assert (card.core_pct, card.versions) == (0.3, {"reportgen": "0.1.0"})
+    assert found.recording.step_sources == ("optimizer",)
+    assert found.recording.frameworks == {"torch": "2.4"}
+    assert found.notes == ()
+    assert node(found).recorded == card
+
+
+def test_gpus_that_the_job_does_not_use_are_left_out(tmp_path: Path) -> None:
+    system = node(job(tmp_path, {"recorder.json": CARD})).system
+
+    assert {series.name for series in system.series} == {"cpu0", "gpu1"}
+    assert system.n_samples == 8
+
+
+def test_while_no_rank_names_its_gpus_all_of_them_count(tmp_path: Path) -> None:
+    gpus = [{**gpu, "is_used": None} for gpu in CARD["gpus"]]
+    system = node(job(tmp_path, {"recorder.json": {**CARD, "gpus": gpus}})).system
+
+    assert {series.name for series in system.series} == {"cpu0", "gpu0", "gpu1"}
+
+
+def test_several_nodes_are_in_numeric_order(tmp_path: Path) -> None:
+    files = {f"recorder.node-{n}.json": {**CARD, "node": f"node-{n}"} for n in (10, 2)}
+    found = job(tmp_path, {"recorder.json": CARD, **files})
+
+    assert found.recording is not None
+    assert [card.node for card in found.recording.nodes] == ["node-1", "node-2", "node-10"]
+
+
+def test_what_is_missing_or_was_lost_is_remarked(tmp_path: Path) -> None:
+    card = {**CARD, "missing": ["GPUs (no driver)", "disk (OSError)"], "lost_ticks": 1_200}
+    rank = {**RANK, "lost_events": 5}
+    found = job(tmp_path, {"recorder.json": card, "recorder/ranks/0-node-1-7.json": rank})
+
+    assert remarks(found) == [
+        "Not recorded on node-1: GPUs (no driver); disk (OSError).",
+        "1,200 ticks of node-1 could not be written.",
+        "5 events could not be written and are missing.",
+    ]
+
+
+def test_faults_of_hooks_are_remarked_once_with_their_count(tmp_path: Path) -> None:
+    fault = {"kind": "fault", "hook": "torch.optimizer", "error": "TypeError"}
+    lines = "\n".join([json.dumps(fault)] * 2 + ["{broken", json.dumps({"kind": "not_seen"})])
+    found = job(tmp_path, {"recorder.json": CARD, "recorder/faults/0-node-1-7.jsonl": lines})
+
+    assert remarks(found) == [
+        (
+            "The hook torch.optimizer failed (TypeError) and was switched off; what it records is "
+            "missing from then on, 2 times."
+        ),
+        "An interpreter ignored PYTHONPATH; its steps were not seen.",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("fault", "said"),
+    [
+        (
+            {"kind": "open_range", "hook": "evaluation"},
+            "The annotation 'evaluation' began and never ended; it is not shown.",
+        ),
+        (
+            {"kind": "not_seen", "hook": "steps inside a CUDA graph"},
+            "Not seen: steps inside a CUDA graph.",
+        ),
+        (
+            {"kind": "other_machine"},
+            "A process ran on a machine without a recorder; nothing was recorded there.",
+        ),
+    ],
+)
+def test_each_kind_of_remark_has_its_sentence(
+    fault: dict[str, str], said: str, tmp_path: Path
+) -> None:
+    found = job(
+        tmp_path, {"recorder.json": CARD, "recorder/faults/0-node-1-7.jsonl": json.dumps(fault)}
+    )
+
+    assert remarks(found) == [said]
+
+
+def test_a_folder_of_two_jobs_is_remarked(tmp_path: Path) -> None:
+    runs = {f"recorder/runs/node-1-{n}.json": {"is_other_job": n == 2} for n in (1, 2)}
+
+    assert remarks(job(tmp_path, {"recorder.json": CARD, **runs})) == [
+        "Two different jobs were recorded into this folder; they are mixed here."
+    ]
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"node": 3}', '{"node": "n", "gpus": 7}'])
+def test_a_card_that_cannot_be_read_is_as_none(text: str, tmp_path: Path) -> None:
+    assert job(tmp_path, {"recorder.json": text}).recording is None
