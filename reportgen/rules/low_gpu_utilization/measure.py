@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from reportgen.facts import intervals, samples, usage
 from reportgen.facts.distributions import Box, box_of, percentiles
+from reportgen.facts.trend import above_median
 from reportgen.facts.usage import cores_mean_pct, is_host_hot
 from reportgen.merging import rows_by_code
 from reportgen.profile import NodeProfile, SeriesKind, SpanTable
@@ -154,12 +155,19 @@ def measure(part: NodeProfile, params: Params) -> NodeGpus:
 
 
 def _in_steps_ratio(steps: SpanTable) -> float | None:
-    """Return which part of a node's loop lies in steps, the mean over its workers."""
+    """Return which part of a node's loop lies in steps, the mean over its workers.
+
+    A slow step counts as long as a usual one: what slows it down is another fault.
+    """
     if steps.n_spans == 0:
         return None
     length_ns = int(steps.end_ns.max() - steps.start_ns.min())
+    usual_ns = steps.duration_ns.copy()
+    for _, rows in rows_by_code(steps.worker):
+        own_ns = steps.duration_ns[rows]
+        usual_ns[rows] = np.where(above_median(own_ns), int(np.median(own_ns)), own_ns)
     unions = [
-        intervals.union_of(steps.start_ns[rows], steps.end_ns[rows])
+        intervals.union_of(steps.start_ns[rows], steps.start_ns[rows] + usual_ns[rows])
         for _, rows in rows_by_code(steps.worker)
     ]
     inside_ns = sum(union.length_ns for union in unions) / len(unions)
