@@ -24,6 +24,7 @@ from reportgen.facts.usage import (
     USED_UP_RATIO,
     cores_mean_pct,
     hot_cores,
+    wait_for_disk,
 )
 from reportgen.profile import SeriesKind, SpanTable, SystemTable
 
@@ -33,11 +34,6 @@ FASTEST_PCT = 10
 """The percentile of the lengths of steps that stands for an undisturbed one."""
 LEAST_TICKS = 10
 """The mean of fewer samples says little about a stretch of time."""
-WAITS_FOR_DISK_RATIO = 0.4
-"""Cores that neither compute nor idle wait for the disk: where that is two fifths of their time
-at work, the disk sets the pace of whoever reads."""
-LEAST_WAITING_CORES = 0.5
-"""Half a core that waits for the disk is half a reader: less than that slows nothing down."""
 FLAT_RATIO = NETWORK_BUSY_PCT / 100
 """A rate that is in the median as close to its own maximum as a busy network is flat: it has
 reached a limit. Bursts and reading ahead leave the median of an unlimited rate far below."""
@@ -70,11 +66,7 @@ class InputLoad:
     @property
     def waits_for_disk(self) -> bool:
         """Return whether the disk sets the pace."""
-        at_work = self.busy_cores + self.waiting_cores
-        return (
-            self.waiting_cores >= LEAST_WAITING_CORES
-            and self.waiting_cores >= WAITS_FOR_DISK_RATIO * at_work
-        )
+        return bool(wait_for_disk(np.array(self.waiting_cores), np.array(self.busy_cores)))
 
     @property
     def is_full(self) -> bool:

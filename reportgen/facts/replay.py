@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 
 import numpy as np
@@ -74,6 +74,7 @@ class Track:
 
     Attributes:
         window: in which it is played.
+        done_ns: when host and device are done if nothing is changed.
         host_end_ns: when the host was done with the last step; ``NEVER`` without steps.
         rows: (n,) rows of ``gpu_ops`` in the window, in order of their start.
         base_ns: (n,) when each was launched.
@@ -89,6 +90,7 @@ class Track:
     """
 
     window: Window
+    done_ns: int
     host_end_ns: int
     rows: Places
     base_ns: Times
@@ -120,7 +122,6 @@ class Change:
     length_ns: Times | None = None
 
 
-@fact
 def track_of(trace: RankTrace) -> Track | None:
     """Return what is played of a rank, ``None`` where it ran nothing in its headline window."""
     windows = windows_of(trace)
@@ -141,9 +142,10 @@ def track_of(trace: RankTrace) -> Track | None:
     base_ns = np.where(length_ns > 0, base_ns, NEVER)
     waits, for_op = _waits(trace, rows)
     low_ns, high_ns = trace.calls.start_ns[waits], trace.calls.end_ns[waits]
-    is_known, done_ns = for_op != NONE, end_ns[for_op]
-    return Track(
+    is_known, op_end_ns = for_op != NONE, end_ns[for_op]
+    track = Track(
         window=window,
+        done_ns=NEVER,
         host_end_ns=int(steps.end_ns.max()) if window.kind is WindowKind.STEPS else NEVER,
         rows=rows,
         base_ns=base_ns,
@@ -154,10 +156,12 @@ def track_of(trace: RankTrace) -> Track | None:
         low_ns=low_ns,
         high_ns=high_ns,
         for_op=for_op,
-        lead_ns=np.where(is_known, reach_ns[for_op] - done_ns, -NEVER),
-        rest_ns=high_ns - np.where(is_known, np.maximum(low_ns, done_ns), low_ns),
+        lead_ns=np.where(is_known, reach_ns[for_op] - op_end_ns, -NEVER),
+        rest_ns=high_ns - np.where(is_known, np.maximum(low_ns, op_end_ns), low_ns),
         runs=_runs(base_ns, for_op, high_ns),
     )
+    is_free = np.zeros(waits.shape, dtype=bool)
+    return replace(track, done_ns=_end_ns(track, _NOTHING, is_free=is_free, length_ns=length_ns))
 
 
 def _runs(base_ns: Times, for_op: Places, high_ns: Times) -> Runs:
@@ -219,14 +223,19 @@ def waits_of(trace: RankTrace, track: Track, is_meant: Mask) -> Mask:
     return np.asarray(np.isin(track.waits, launches))
 
 
+def launches_of(trace: RankTrace, launch: NDArray[np.integer]) -> Places:
+    """Return the calls that launched some operations, each once, in order."""
+    is_launch = np.zeros(trace.calls.start_ns.size + 1, dtype=bool)
+    is_launch[launch] = True  # ``NONE`` is the last
+    return np.flatnonzero(is_launch[:-1])
+
+
 def _waits(trace: RankTrace, rows: Places) -> tuple[Places, Places]:
     """Return the calls in which the host waits, in order, and the operation of each."""
     calls, ops = trace.calls, trace.gpu_ops
     is_wait = rows_named(trace, calls.name, SYNC_CALL.search)
     is_wait[ops.launch[blocking_copies(trace)]] = True
-    is_launch = np.zeros(calls.start_ns.size + 1, dtype=bool)
-    is_launch[ops.launch[rows]] = True
-    launches = np.flatnonzero(is_launch[:-1])
+    launches = launches_of(trace, ops.launch[rows])
     by_end = np.argsort(ops.end_ns[rows], kind="stable")
     end_ns = ops.end_ns[rows][by_end]
     depth = np.arange(launches.size) - np.searchsorted(end_ns, calls.start_ns[launches])
@@ -242,11 +251,8 @@ def _waits(trace: RankTrace, rows: Places) -> tuple[Places, Places]:
     return waits, np.where(last >= 0, by_end[last], NONE)
 
 
-def won_ns(trace: RankTrace, changes: Sequence[Change]) -> int:
+def won_ns(track: Track, changes: Sequence[Change]) -> int:
     """Return by how much the window of a rank becomes shorter with all changes, 0 or more."""
-    track = track_of(trace)
-    if track is None:
-        return 0
     spared = join((_NOTHING, *(item.spared for item in changes if item.spared is not None)))
     is_free = np.zeros(track.waits.shape, dtype=bool)
     length_ns = track.length_ns
@@ -258,25 +264,17 @@ def won_ns(trace: RankTrace, changes: Sequence[Change]) -> int:
     if not (spared.length_ns or is_free.any() or (length_ns < track.length_ns).any()):
         return 0
     end_ns = _end_ns(track, spared, is_free=is_free, length_ns=length_ns)
-    return min(max(_unchanged_end_ns(trace) - end_ns, 0), track.window.length_ns)
+    return min(max(track.done_ns - end_ns, 0), track.window.length_ns)
 
 
 @fact
 def won_by_pinning_ns(trace: RankTrace) -> int:
     """Return by how much a rank would be done sooner if its pageable memory were pinned."""
     track = track_of(trace)
-    return won_ns(trace, (from_pinned(trace, track),)) if track else 0
+    return won_ns(track, (from_pinned(trace, track),)) if track else 0
 
 
 _NOTHING = Union(start_ns=np.empty(0, dtype=np.int64), end_ns=np.empty(0, dtype=np.int64))
-
-
-@fact
-def _unchanged_end_ns(trace: RankTrace) -> int:
-    track = track_of(trace)
-    assert track is not None
-    is_free = np.zeros(track.waits.shape, dtype=bool)
-    return _end_ns(track, _NOTHING, is_free=is_free, length_ns=track.length_ns)
 
 
 def _end_ns(track: Track, spared: Union, *, is_free: Mask, length_ns: Times) -> int:

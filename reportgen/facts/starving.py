@@ -12,16 +12,17 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from reportgen.facts.input_load import (
-    LEAST_TICKS,
-    LEAST_WAITING_CORES,
-    WAITS_FOR_DISK_RATIO,
-)
-from reportgen.facts.loader import waits_of
 from reportgen.facts.samples import mean_over, minutes_of, sum_over
-from reportgen.facts.usage import FLOOR_BYTES_PER_S, IDLE_BELOW_PCT, OWN_LIMIT_PCT, used_gpus
+from reportgen.facts.usage import (
+    FLOOR_BYTES_PER_S,
+    IDLE_BELOW_PCT,
+    OWN_LIMIT_PCT,
+    used_gpus,
+    wait_for_disk,
+)
 from reportgen.profile import NodeProfile, SeriesKind, SystemTable
 from reportgen.profile.memo import fact
+from reportgen.profile.spans import FETCH, TENSORFLOW_FETCH
 from reportgen.profile.system import Floats
 
 LEAST_WORK_TICKS = 100
@@ -104,10 +105,7 @@ def starved_by_disk(part: NodeProfile) -> tuple[Starving, ...]:
     if work is None:
         return ()
     waiting, busy = (_by_minute(work, of) for of in (work.waiting, work.busy))
-    sets_pace = (waiting >= LEAST_WAITING_CORES) & (
-        waiting >= WAITS_FOR_DISK_RATIO * (waiting + busy)
-    )
-    return _starving(part, work, sets_pace)
+    return _starving(part, work, wait_for_disk(waiting, busy))
 
 
 def starved_by_network(part: NodeProfile) -> tuple[Starving, ...]:
@@ -128,7 +126,8 @@ def starved_by_network(part: NodeProfile) -> tuple[Starving, ...]:
 
 
 def _unexplained(part: NodeProfile) -> _Work | None:
-    return None if waits_of(part.spans).n_spans else _work_of(part.system)
+    are_recorded = part.spans.in_phases((FETCH, TENSORFLOW_FETCH)).any()
+    return None if are_recorded else _work_of(part.system)
 
 
 @fact
@@ -169,7 +168,7 @@ def _by_minute(work: _Work, values: Floats) -> Floats:
 def _correlation(one: Floats, other: Floats) -> float:
     is_known = np.isfinite(one) & np.isfinite(other)
     one, other = one[is_known], other[is_known]
-    if one.size < LEAST_TICKS or not one.std() or not other.std():
+    if one.size < LEAST_WORK_TICKS or not one.std() or not other.std():
         return 0.0
     return float(np.corrcoef(one, other)[0, 1])
 

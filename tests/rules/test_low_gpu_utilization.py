@@ -438,3 +438,21 @@ def test_a_gpu_that_is_never_used_is_found_although_the_loop_is_too_short_to_jud
     assert found is not None
     assert found.severity is Severity.CRITICAL
     assert found.measured == 0.0
+
+
+@pytest.mark.parametrize(
+    ("step_s", "severity"), [(3.0, Severity.WARNING), (4.8, Severity.INFO), (6.0, Severity.WARNING)]
+)
+def test_a_gpu_that_is_well_used_in_steps_is_not_under_used(
+    step_s: float, severity: Severity
+) -> None:
+    # 60 % in steps of half the loop: it works outside too; of all the loop: too little in them.
+    begins = [START_S + index * 6.0 for index in range(30)]
+    rows = [("Step:ModeKeys.TRAIN", "s", begin, begin + step_s) for begin in begins]
+    part = node_profile(
+        system=system_table({"gpu0": [60.0] * 30}, interval_s=6), spans=span_table(rows)
+    )
+    found = finding(run(RULE, part, **SMALL), "GPU-1")
+
+    assert found is not None
+    assert found.severity is severity

@@ -38,6 +38,9 @@ CHEAP_RATIO = 0.05
 over all of it is no rest."""
 MOST_RATIO = 0.5
 """A fault in half of the judged minutes is one of the whole working time."""
+MOST_IN_STEPS_PCT = 105.0
+"""A GPU that worked for longer than the steps took, beyond rounding, works outside of them as well:
+kernels run behind the host, and steps say nothing about the GPU."""
 RARE_RATIO = 0.1
 """A fault in less than a tenth of the judged minutes is mentioned, but no warning."""
 HOST_BUSY_PCT = 70.0
@@ -200,7 +203,9 @@ def _under_used(gpus: Sequence[GpuUse], every: Sequence[GpuUse], params: Params)
     worst = min(gpus, key=lambda gpu: gpu.low.lowest_pct)
     busy = [(gpu.node, gpu.gpu) for gpu in every if gpu.verdict is Verdict.FINE]
     values: dict[str, Any] = {}
-    if _waits_for_host(worst):
+    if _is_held_up(worst, params):
+        values = {"advice": texts.FILL_LOOP, "severity": Severity.INFO}
+    elif _waits_for_host(worst):
         values["advice"] = texts.RELIEVE_HOST
     elif busy:
         values = {"advice": texts.SHARE_WORK, "busy": format_places(busy), "n_busy": len(busy)}
@@ -266,6 +271,12 @@ def _edges(gpus: Sequence[GpuUse], every: Sequence[GpuUse], params: Params) -> F
 
 def _longest(gpu: GpuUse, minutes_ns: Instants) -> Where:
     return kit.longest_minutes(gpu.node, gpu.gpu, minutes_ns, last_ns=gpu.last_ns)
+
+
+def _is_held_up(gpu: GpuUse, params: Params) -> bool:
+    """Return whether a GPU is well used in steps, and the loop is outside of steps for long."""
+    inside_pct = gpu.in_steps_pct
+    return inside_pct is not None and params.threshold_p95 <= inside_pct <= MOST_IN_STEPS_PCT
 
 
 def _waits_for_host(gpu: GpuUse) -> bool:

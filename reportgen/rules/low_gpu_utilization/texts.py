@@ -55,6 +55,8 @@ SHARE_WORK = """Share the work evenly first: {busy} {n_busy:verb are/is} busy (s
     and the pace of the workers)."""
 RELIEVE_CPU = """Relieve the CPU first: its cores are at {gpu.host_mean_pct:pct} on average; load
     and preprocess more cheaply, or take more cores per GPU."""
+FILL_LOOP = """Mend first what the loop does outside of its steps: inside them this GPU is used
+    {gpu.in_steps_pct:pct}."""
 RELIEVE_HOST = """Relieve the host first: in {gpu.hot_when_idle_pct:pct} of the idle samples a CPU
     core was busy or waited for I/O; find what it did (a sampling profiler shows it)."""
 
