@@ -79,14 +79,16 @@ EXPLAINED_BY: Mapping[str, frozenset[str]] = {
     Cause.HEADROOM: _WAITS | _ABSENT | {Cause.GPU_UNDERUSED, Cause.GPU_SWINGS, Cause.LONG_START},
     Cause.GPU_UNDERUSED: _WAITS | _ABSENT | {Cause.LONG_START},
     Cause.GPU_SWINGS: _WAITS | _ABSENT | {Cause.GPU_UNDERUSED, Cause.LONG_START},
-    Cause.GPU_IMBALANCE: _ABSENT | {Cause.SLOW_WORKER},
+    # GPUs with a process each are used unequally where their workers wait unequally long.
+    Cause.GPU_IMBALANCE: _ABSENT | (_WAITS - {Cause.GPU_IMBALANCE}),
     Cause.SLOW_INPUT: _INPUT | {Cause.NO_PREFETCH, Cause.LONG_PAUSE},
     Cause.WORK_BETWEEN_STEPS: _INPUT
     | _COPIES
     | {Cause.SLOW_INPUT, Cause.PERIODIC_SLOW_STEPS, Cause.LONG_PAUSE, Cause.SLOWING_DOWN},
-    Cause.RANDOM_SLOW_STEPS: _INPUT
-    | _TRACED
-    | {Cause.SLOW_INPUT, Cause.PERIODIC_SLOW_STEPS, Cause.LONG_PAUSE, Cause.SLOWING_DOWN}
+    # Waits for batches are left out of slow steps; loaders that use up the cores slow steps down.
+    Cause.RANDOM_SLOW_STEPS: _TRACED
+    | {Cause.TOO_MANY_LOADERS, Cause.CPU_PREPROCESSING}
+    | {Cause.PERIODIC_SLOW_STEPS, Cause.LONG_PAUSE, Cause.SLOWING_DOWN}
     | {Cause.SLOW_WORKER},
     # Too many loaders slow the steps down while they all fill the queue at the start of an epoch.
     # Where gradients are accumulated the others wait for a slow worker in every nth step.

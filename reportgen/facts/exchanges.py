@@ -7,7 +7,7 @@ recorded windows begin apart wait for each other at first because of that, not b
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -111,14 +111,17 @@ def exchanges_of(trace: RankTrace, also: str | None) -> tuple[Exchange, ...]:
     """Return the communication operations of a rank in order; ``also`` finds further names."""
     ops, args, labels = trace.gpu_ops, trace.collectives, (*trace.labels, "")
     rows = np.flatnonzero(communication_rows(trace, also))
+    if not rows.size:
+        return ()
     texts = (args.name, args.dtype, args.group, args.group_ranks)
     numbers = (args.seq, args.group_size, args.in_elements, args.out_elements)
     # ``NONE`` is the last of a vocabulary and of a table, as in Python's counting from the end.
     said = np.pad(np.array([*texts, *numbers]), ((0, 0), (0, 1)), constant_values=NONE)
     compute = {item.device: _without_rests(item.compute) for item in unions_of(trace, also)}
-    alone = _alone(trace, rows, compute)
+    told = said[:, ops.collective[rows]].T.tolist()
+    alone_ns = _alone(trace, rows, compute)
     found = []
-    for place, codes in zip(rows.tolist(), said[:, ops.collective[rows]].T.tolist(), strict=True):
+    for place, codes, alone in zip(rows.tolist(), told, alone_ns, strict=True):
         name, dtype, group, ranks = (labels[code] for code in codes[:4])
         seq, group_size, *elements = codes[4:]
         size = _bytes_of(dtype)
@@ -133,7 +136,7 @@ def exchanges_of(trace: RankTrace, also: str | None) -> tuple[Exchange, ...]:
                 end_ns=trace.origin_ns + int(ops.end_ns[place]),
                 group_size=group_size,
                 bytes=max(elements) * size if max(elements) >= 0 and size else NONE,
-                alone_ns=next(alone),
+                alone_ns=alone,
             )
         )
     return tuple(found)
@@ -151,21 +154,29 @@ def _without_rests(union: Union) -> Union:
 
 def _alone(
     trace: RankTrace, rows: NDArray[np.int64], compute: dict[int, Union]
-) -> Iterator[tuple[tuple[int, int], ...]]:
-    """Yield when each operation ran with nothing computed and no earlier exchange beside it."""
-    ops, windows, origin_ns = trace.gpu_ops, windows_of(trace), trace.origin_ns
-    reach_ns: dict[int, int] = {}
-    for row in rows.tolist():
-        window, device = headline(windows), int(ops.device[row])
-        low_ns = max(int(ops.start_ns[row]), reach_ns.get(device, 0), window.start_ns)
-        high_ns = min(int(ops.end_ns[row]), window.end_ns)
-        reach_ns[device] = max(reach_ns.get(device, 0), high_ns)
-        if low_ns >= high_ns:
-            yield ()
+) -> list[tuple[tuple[int, int], ...]]:
+    """Return when each operation ran with nothing computed and no earlier exchange beside it."""
+    ops, window, origin_ns = trace.gpu_ops, headline(windows_of(trace)), trace.origin_ns
+    found: list[tuple[tuple[int, int], ...]] = [()] * rows.size
+    for device, union in compute.items():
+        places = np.flatnonzero(ops.device[rows] == device)
+        if not places.size:
             continue
-        free = gaps_of(compute[device], low_ns, high_ns)
-        starts, ends = (free.start_ns + origin_ns).tolist(), (free.end_ns + origin_ns).tolist()
-        yield tuple(zip(starts, ends, strict=True))
+        high_ns = np.minimum(ops.end_ns[rows[places]], window.end_ns)
+        reach_ns = np.maximum.accumulate(np.append(window.start_ns, high_ns))
+        low_ns = np.maximum(ops.start_ns[rows[places]], reach_ns[:-1])
+        free = gaps_of(union, window.start_ns, int(reach_ns[-1]))
+        first = np.searchsorted(free.end_ns, low_ns, side="right")
+        after = np.searchsorted(free.start_ns, high_ns)
+        each = (places, low_ns, high_ns, first, after)
+        for place, low, high, *part in zip(*(item.tolist() for item in each), strict=True):
+            starts, ends = free.start_ns[slice(*part)], free.end_ns[slice(*part)]
+            if low < high:
+                found[place] = tuple(
+                    (max(start, low) + origin_ns, min(end, high) + origin_ns)
+                    for start, end in zip(starts.tolist(), ends.tolist(), strict=True)
+                )
+    return found
 
 
 # Of several ranks

@@ -14,7 +14,7 @@ from enum import StrEnum
 
 import numpy as np
 
-from reportgen.facts.device_busy import SYNC_CALL, Mask, rows_named, unions_of
+from reportgen.facts.device_busy import SYNC_CALL, Mask, Window, rows_named, unions_of
 from reportgen.facts.idle import Gaps, HostCause, batch_waits, causes_of, gaps_in
 from reportgen.facts.intervals import Union, covered_each, gaps_of, join, minus, union_of
 from reportgen.facts.replay import (
@@ -23,8 +23,10 @@ from reportgen.facts.replay import (
     Places,
     Track,
     from_pinned,
+    launches_of,
     track_of,
     waits_of,
+    won_by_pinning_ns,
     won_ns,
 )
 from reportgen.profile.memo import fact
@@ -105,7 +107,7 @@ class HostCosts:
     """The costs of one rank.
 
     Attributes:
-        window_ns: in which they were played.
+        window: in which they were played.
         won_ns: by how much the rank would be done sooner without each cost.
         stops: single long stretches, in order.
         first_use: when things were used for the first time.
@@ -113,7 +115,7 @@ class HostCosts:
         n_small: small kernels in runs.
     """
 
-    window_ns: int
+    window: Window
     won_ns: Mapping[Cost, int]
     stops: tuple[Stop, ...]
     first_use: Union
@@ -152,17 +154,19 @@ def host_costs(trace: RankTrace) -> HostCosts | None:
         gaps_of(union_of(track.low_ns, track.high_ns), track.window.start_ns, track.window.end_ns),
         join((loader, first_use, stopped)),
     )
-    sync_ns = won_ns(trace, (*others, small, sync)) - won_ns(trace, (*others, small))
+    sync_ns = won_ns(track, (*others, small, sync)) - won_ns(track, (*others, small))
     if _turnaround_ns(track, gaps, late_ns, is_sync) < TURNAROUND_RATIO * sync_ns:
         sync_ns = 0
     before_work = (*others, sync) if sync_ns else others
-    work_ns = won_ns(trace, (*before_work, Change(spared=work))) - won_ns(trace, before_work)
-    names = (Cost.LOADER, Cost.COPIES, Cost.FIRST_USE, Cost.LONG_GAP)
+    work_ns = won_ns(track, (*before_work, Change(spared=work))) - won_ns(track, before_work)
     return HostCosts(
-        window_ns=track.window.length_ns,
+        window=track.window,
         won_ns={
-            **{name: won_ns(trace, (item,)) for name, item in zip(names, others, strict=True)},
-            Cost.SMALL: won_ns(trace, (small,)),
+            Cost.LOADER: won_ns(track, (Change(spared=loader),)),
+            Cost.COPIES: won_by_pinning_ns(trace),
+            Cost.FIRST_USE: won_ns(track, (Change(spared=first_use),)),
+            Cost.LONG_GAP: won_ns(track, (Change(spared=stopped),)),
+            Cost.SMALL: won_ns(track, (small,)),
             Cost.SYNC: max(sync_ns, 0),
             Cost.HOST: max(work_ns, 0),
         },
@@ -223,7 +227,9 @@ def _small(trace: RankTrace, track: Track, once: Union) -> tuple[Change, int]:
     np.add.at(in_run, after, -1)
     is_run = (np.cumsum(in_run[:-1]) > 0) & is_small
     length_ns = track.length_ns.copy()
-    here = np.isin(track.rows, order[is_run])
+    is_fused = np.zeros(ops.start_ns.shape, dtype=bool)
+    is_fused[order[is_run]] = True
+    here = is_fused[track.rows]
     length_ns[here] = (length_ns[here] * KEPT_BY_FUSION).astype(np.int64)
     # The first launch of a run stays, and what the host does until the last one goes.
     spared = union_of(calls.end_ns[launch[first]], calls.end_ns[launch[after - 1]])
@@ -243,17 +249,16 @@ def _rows(is_in_row: Mask, is_small: Mask) -> tuple[Places, Places]:
 def _first_use(trace: RankTrace, track: Track) -> Union:
     """Return when kernels were loaded, compiled or chosen before they first ran."""
     ops, calls, slices = trace.gpu_ops, trace.calls, trace.slices
-    _, first = np.unique(ops.name, return_index=True)
-    launches = ops.launch[first[ops.kind[first] == GpuKind.KERNEL]]
-    launches = launches[launches != NONE]
-    every = np.unique(ops.launch[ops.launch != NONE])
+    first = np.full(len(trace.names), NONE)
+    first[ops.name[::-1]] = np.arange(ops.name.size)[::-1]
+    first = first[first != NONE]
+    every = launches_of(trace, ops.launch)
     usual_ns = float(np.median(calls.duration_ns[every])) if every.size else 0.0
     least_ns = max(LONG_FIRST_CALL_NS, FIRST_CALL_TIMES * usual_ns)
     is_first = np.zeros(calls.start_ns.shape, dtype=bool)
-    is_first[launches] = True
-    is_first &= (calls.duration_ns >= least_ns) & ~np.isin(
-        np.arange(calls.start_ns.size), track.waits
-    )
+    is_first[launches_of(trace, ops.launch[first[ops.kind[first] == GpuKind.KERNEL]])] = True
+    is_first[track.waits] = False
+    is_first &= calls.duration_ns >= least_ns
     is_first |= rows_named(trace, calls.name, _LOADS.search) & (
         calls.duration_ns >= LONG_FIRST_CALL_NS / 2
     )

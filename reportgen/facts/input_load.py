@@ -24,24 +24,22 @@ from reportgen.facts.usage import (
     USED_UP_RATIO,
     cores_mean_pct,
     hot_cores,
+    wait_for_disk,
 )
 from reportgen.profile import SeriesKind, SpanTable, SystemTable
 
 LEAST_STEPS = 5
 """The median of fewer steps says little about the others."""
+FASTEST_PCT = 10
+"""The percentile of the lengths of steps that stands for an undisturbed one."""
 LEAST_TICKS = 10
 """The mean of fewer samples says little about a stretch of time."""
-WAITS_FOR_DISK_RATIO = 0.4
-"""Cores that neither compute nor idle wait for the disk: where that is two fifths of their time
-at work, the disk sets the pace of whoever reads."""
-LEAST_WAITING_CORES = 0.5
-"""Half a core that waits for the disk is half a reader: less than that slows nothing down."""
 FLAT_RATIO = NETWORK_BUSY_PCT / 100
 """A rate that is in the median as close to its own maximum as a busy network is flat: it has
 reached a limit. Bursts and reading ahead leave the median of an unlimited rate far below."""
-STEADY_RATIO = 0.7
-"""A rate that varies more than at a limit may be steady because loaders work all the time, or
-because workers exchange gradients; where nobody who reads computes, it is a limit still."""
+STEADY_RATIO = 0.5
+"""Loaders that hardly compute and do not wait for the disk wait for the network: they receive at
+least half of the maximum then, which holds what workers exchange in between as well."""
 FULL_RATIO = 0.85
 """Cores that compute so much of the time on average have no room for another process."""
 
@@ -55,8 +53,8 @@ class InputLoad:
         busy_cores: how many computed, on average; waiting for the disk is no computing.
         waiting_cores: how many waited for the disk, on average.
         hot_ratio: median share of cores above 90 %, 0-1.
-        flat_ratio: median of the bytes per second that were received in the loop by their 99th
-            percentile, 0-1; 0 where hardly anything is received.
+        flat_ratio: median of the bytes per second that were received meanwhile by the 99th
+            percentile of the loop, 0-1; 0 where hardly anything is received.
     """
 
     n_cores: int
@@ -68,11 +66,7 @@ class InputLoad:
     @property
     def waits_for_disk(self) -> bool:
         """Return whether the disk sets the pace."""
-        at_work = self.busy_cores + self.waiting_cores
-        return (
-            self.waiting_cores >= LEAST_WAITING_CORES
-            and self.waiting_cores >= WAITS_FOR_DISK_RATIO * at_work
-        )
+        return bool(wait_for_disk(np.array(self.waiting_cores), np.array(self.busy_cores)))
 
     @property
     def is_full(self) -> bool:
@@ -103,8 +97,9 @@ def input_load_of(
 def crowded_loss_ns(system: SystemTable, spans: SpanTable) -> int:
     """Return how much longer the cycles of a node's loop are together where its cores are used up.
 
-    A cycle that overlaps such ticks is compared with the median of those of its phase that do not;
-    of several workers the largest sum counts. 0 where either kind is missing.
+    A cycle that overlaps such ticks is compared with the median of those of its phase that do not,
+    and where these are too few, as in a short validation, with the fastest tenth of all. Of several
+    workers the largest sum counts. 0 where cores are never used up, or always.
     """
     n_cores, interval_ns = len(system.names(SeriesKind.CPU_UTILIZATION)), system.interval_ns
     if not n_cores or interval_ns is None:
@@ -115,9 +110,12 @@ def crowded_loss_ns(system: SystemTable, spans: SpanTable) -> int:
     losses = defaultdict[str, float](float)
     for steps in steps_of(spans):
         is_crowded = overlaps_any(steps.start_ns, steps.next_ns, end_ns - interval_ns, end_ns)
-        if min(is_crowded.sum(), (~is_crowded).sum()) < LEAST_STEPS:
-            continue
-        usual_ns = np.median(steps.cycle_ns[~is_crowded])
+        free_ns = steps.cycle_ns[~is_crowded]
+        usual_ns = (
+            np.median(free_ns)
+            if free_ns.size >= LEAST_STEPS
+            else np.percentile(steps.cycle_ns, FASTEST_PCT)
+        )
         losses[steps.worker] += float((steps.cycle_ns[is_crowded] - usual_ns).sum())
     return max(round(max(losses.values(), default=0.0)), 0)
 
@@ -134,14 +132,15 @@ def _load(system: SystemTable, is_within: Mask, in_loop: Mask) -> InputLoad:
         busy_cores=max(float(np.nanmean(used)) - waiting_cores, 0.0),
         waiting_cores=waiting_cores,
         hot_ratio=float(np.median(hot[is_within])) / n_cores,
-        flat_ratio=_flat_ratio(system, in_loop),
+        flat_ratio=_flat_ratio(system, is_within, in_loop),
     )
 
 
-def _flat_ratio(system: SystemTable, is_within: Mask) -> float:
-    received = sum_over(system.matrix(SeriesKind.RECEIVE_ALGORITHM)[is_within])
-    known = received[np.isfinite(received)]
-    if known.size < LEAST_TICKS:
+def _flat_ratio(system: SystemTable, is_within: Mask, in_loop: Mask) -> float:
+    received = sum_over(system.matrix(SeriesKind.RECEIVE_ALGORITHM))
+    is_known = np.isfinite(received)
+    if int((is_within & is_known).sum()) < LEAST_TICKS:
         return 0.0
-    middle, most = np.percentile(known, (50, OWN_LIMIT_PCT))
-    return float(middle / most) if middle >= FLOOR_BYTES_PER_S else 0.0
+    middle = float(np.median(received[is_within & is_known]))
+    most = float(np.percentile(received[(is_within | in_loop) & is_known], OWN_LIMIT_PCT))
+    return middle / most if middle >= FLOOR_BYTES_PER_S else 0.0

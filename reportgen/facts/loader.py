@@ -17,12 +17,10 @@ from reportgen.facts.intervals import Instants, clip, covered_ns, join, parents_
 from reportgen.merging import joint_codes, rows_by_code, sums_by_code
 from reportgen.profile import SpanTable
 from reportgen.profile.memo import fact
-from reportgen.profile.spans import LOADER_PROCESS
+from reportgen.profile.spans import FETCH, LOADER_PROCESS, TENSORFLOW_FETCH
 from reportgen.units import NS_PER_S
 
 INITIALIZE = "DataLoaderIterInitialize"
-FETCH = "DataLoaderIter"
-TENSORFLOW = "DataIterator"
 OPERATORS = "cpu_functions"
 _ENDS = frozenset({"dataset::GetNext", "IteratorGetNextOp::DoCompute"})
 """The end of every TensorFlow pipeline, whatever is in it (docs/formats.md, TensorFlow events)."""
@@ -70,7 +68,7 @@ class LoaderRows:
 @fact
 def loader_rows(spans: SpanTable) -> LoaderRows:
     """Find the loader events of one node."""
-    in_tensorflow = spans.in_phases((TENSORFLOW,))
+    in_tensorflow = spans.in_phases((TENSORFLOW_FETCH,))
     is_end = np.isin(spans.name, [code for code, name in enumerate(spans.names) if name in _ENDS])
     return LoaderRows(
         initialize=spans.in_phases((INITIALIZE,)),

@@ -10,8 +10,9 @@ the host then covers are won as well, and waits that merely move are not.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,37 +54,56 @@ Places = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Runs:
+    """Runs of operations whose launches the same waits delay, in order.
+
+    Attributes:
+        first: (r,) place of the first operation of each.
+        n_waits: (r,) how many waits of the host were over at its launches.
+        before: (m,) how many runs are played before the host goes on after each wait.
+    """
+
+    first: Places
+    n_waits: Places
+    before: Places
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Track:
     """What of a rank is played: the device that ran most, and the calls in which its host waits.
 
     Attributes:
         window: in which it is played.
+        done_ns: when host and device are done if nothing is changed.
         host_end_ns: when the host was done with the last step; ``NEVER`` without steps.
         rows: (n,) rows of ``gpu_ops`` in the window, in order of their start.
         base_ns: (n,) when each was launched.
         delay_ns: (n,) from then to its start, if nothing else is in its way.
         gap_ns: (n,) rest of the device before it that no launch explains.
         length_ns: (n,) by how much it keeps the device busy beyond those before it.
-        reach_ns: (n,) until when the device was busy.
-        end_ns: (n,) when each ended.
         waits: (m,) rows of ``calls`` in which the host waited, in order.
         low_ns, high_ns: (m,) begin and end of these calls.
         for_op: (m,) place in ``rows`` of the operation that each waited for, ``NONE`` for none.
+        lead_ns: (m,) how long the device was busy after the end of that operation.
+        rest_ns: (m,) what is left of each call when that operation is done.
+        runs: which operations were launched between the same two waits.
     """
 
     window: Window
+    done_ns: int
     host_end_ns: int
     rows: Places
     base_ns: Times
     delay_ns: Times
     gap_ns: Times
     length_ns: Times
-    reach_ns: Times
-    end_ns: Times
     waits: Places
     low_ns: Times
     high_ns: Times
     for_op: Places
+    lead_ns: Times
+    rest_ns: Times
+    runs: Runs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,7 +122,6 @@ class Change:
     length_ns: Times | None = None
 
 
-@fact
 def track_of(trace: RankTrace) -> Track | None:
     """Return what is played of a rank, ``None`` where it ran nothing in its headline window."""
     windows = windows_of(trace)
@@ -122,20 +141,44 @@ def track_of(trace: RankTrace) -> Track | None:
     # What runs behind other operations delays nothing.
     base_ns = np.where(length_ns > 0, base_ns, NEVER)
     waits, for_op = _waits(trace, rows)
-    return Track(
+    low_ns, high_ns = trace.calls.start_ns[waits], trace.calls.end_ns[waits]
+    is_known, op_end_ns = for_op != NONE, end_ns[for_op]
+    track = Track(
         window=window,
+        done_ns=NEVER,
         host_end_ns=int(steps.end_ns.max()) if window.kind is WindowKind.STEPS else NEVER,
         rows=rows,
         base_ns=base_ns,
         delay_ns=delay_ns,
         gap_ns=gap_ns,
         length_ns=length_ns,
-        reach_ns=reach_ns,
-        end_ns=end_ns,
         waits=waits,
-        low_ns=trace.calls.start_ns[waits],
-        high_ns=trace.calls.end_ns[waits],
+        low_ns=low_ns,
+        high_ns=high_ns,
         for_op=for_op,
+        lead_ns=np.where(is_known, reach_ns[for_op] - op_end_ns, -NEVER),
+        rest_ns=high_ns - np.where(is_known, np.maximum(low_ns, op_end_ns), low_ns),
+        runs=_runs(base_ns, for_op, high_ns),
+    )
+    is_free = np.zeros(waits.shape, dtype=bool)
+    return replace(track, done_ns=_end_ns(track, _NOTHING, is_free=is_free, length_ns=length_ns))
+
+
+def _runs(base_ns: Times, for_op: Places, high_ns: Times) -> Runs:
+    """Return runs that end where the host waits for an operation, or other waits are over."""
+    place = np.arange(base_ns.size)
+    # An operation is played before the first wait for it or a later one.
+    n_played = np.searchsorted(np.maximum.accumulate(for_op), place)
+    n_waits = np.minimum(np.searchsorted(high_ns, base_ns, side="right"), n_played)
+    # What waits for no launch belongs to the run before it.
+    n_waits = n_waits[np.maximum.accumulate(np.where(base_ns != NEVER, place, 0))]
+    is_first = np.concatenate(([True], n_waits[1:] != n_waits[:-1], [False]))
+    is_first[for_op + 1] = True
+    first = np.flatnonzero(is_first[:-1])
+    return Runs(
+        first=first,
+        n_waits=n_waits[first],
+        before=np.searchsorted(first, for_op, side="right"),
     )
 
 
@@ -155,6 +198,7 @@ def _launches(trace: RankTrace, rows: Places, gap_ns: Times) -> tuple[Times, Tim
     )
 
 
+@fact
 def blocking_copies(trace: RankTrace) -> Mask:
     """Return an (n_ops,) mask of copies whose call returned only when they were done."""
     ops = trace.gpu_ops
@@ -179,13 +223,19 @@ def waits_of(trace: RankTrace, track: Track, is_meant: Mask) -> Mask:
     return np.asarray(np.isin(track.waits, launches))
 
 
+def launches_of(trace: RankTrace, launch: NDArray[np.integer]) -> Places:
+    """Return the calls that launched some operations, each once, in order."""
+    is_launch = np.zeros(trace.calls.start_ns.size + 1, dtype=bool)
+    is_launch[launch] = True  # ``NONE`` is the last
+    return np.flatnonzero(is_launch[:-1])
+
+
 def _waits(trace: RankTrace, rows: Places) -> tuple[Places, Places]:
     """Return the calls in which the host waits, in order, and the operation of each."""
     calls, ops = trace.calls, trace.gpu_ops
     is_wait = rows_named(trace, calls.name, SYNC_CALL.search)
     is_wait[ops.launch[blocking_copies(trace)]] = True
-    launches = np.unique(ops.launch[rows])
-    launches = launches[launches != NONE]
+    launches = launches_of(trace, ops.launch[rows])
     by_end = np.argsort(ops.end_ns[rows], kind="stable")
     end_ns = ops.end_ns[rows][by_end]
     depth = np.arange(launches.size) - np.searchsorted(end_ns, calls.start_ns[launches])
@@ -201,17 +251,8 @@ def _waits(trace: RankTrace, rows: Places) -> tuple[Places, Places]:
     return waits, np.where(last >= 0, by_end[last], NONE)
 
 
-def won_ns(trace: RankTrace, changes: Sequence[Change]) -> int:
+def won_ns(track: Track, changes: Sequence[Change]) -> int:
     """Return by how much the window of a rank becomes shorter with all changes, 0 or more."""
-    track = track_of(trace)
-    if track is None:
-        return 0
-    lost_ns = _end_ns(track, ()) - _end_ns(track, changes)
-    return min(max(lost_ns, 0), track.window.length_ns)
-
-
-def _end_ns(track: Track, changes: Sequence[Change]) -> int:
-    """Return when a rank is done with all changes made."""
     spared = join((_NOTHING, *(item.spared for item in changes if item.spared is not None)))
     is_free = np.zeros(track.waits.shape, dtype=bool)
     length_ns = track.length_ns
@@ -220,73 +261,63 @@ def _end_ns(track: Track, changes: Sequence[Change]) -> int:
             is_free = is_free | change.is_free
         if change.length_ns is not None:
             length_ns = np.minimum(length_ns, change.length_ns)
+    if not (spared.length_ns or is_free.any() or (length_ns < track.length_ns).any()):
+        return 0
+    end_ns = _end_ns(track, spared, is_free=is_free, length_ns=length_ns)
+    return min(max(track.done_ns - end_ns, 0), track.window.length_ns)
 
-    def sooner(at_ns: Times) -> Times:
-        """Return what the host has been spared until then."""
-        low_ns = np.full_like(at_ns, track.window.start_ns)
-        return at_ns - covered_each(spared, low_ns, np.maximum(at_ns, low_ns))
 
-    ready_ns = np.where(track.base_ns == NEVER, NEVER, sooner(track.base_ns) + track.delay_ns)
-    player = _Player(
-        track=track, ready_ns=ready_ns, step_ns=track.gap_ns + length_ns, length_ns=length_ns
-    )
-    saved_ns = player.play(sooner(track.low_ns), sooner(track.high_ns), is_free)
-    host_ns = sooner(np.array([track.host_end_ns]))[0] - saved_ns
-    return max(int(player.reach_ns[-1]), int(host_ns))
+@fact
+def won_by_pinning_ns(trace: RankTrace) -> int:
+    """Return by how much a rank would be done sooner if its pageable memory were pinned."""
+    track = track_of(trace)
+    return won_ns(track, (from_pinned(trace, track),)) if track else 0
 
 
 _NOTHING = Union(start_ns=np.empty(0, dtype=np.int64), end_ns=np.empty(0, dtype=np.int64))
 
 
-class _Player:
-    """Plays the operations of a track from one wait of the host to the next."""
+def _end_ns(track: Track, spared: Union, *, is_free: Mask, length_ns: Times) -> int:
+    """Return when a rank is done that is spared some work and some waits.
 
-    def __init__(self, *, track: Track, ready_ns: Times, step_ns: Times, length_ns: Times) -> None:
-        self.track, self.ready_ns = track, ready_ns
-        self.step_ns, self.length_ns = step_ns, length_ns
-        self.reach_ns = np.zeros_like(ready_ns)
-        self.n_waits = np.searchsorted(track.high_ns, track.base_ns, side="right")
-        self.saved_ns = np.zeros(track.waits.size + 1, dtype=np.int64)
-        self.place = 0
+    Between two waits of the host the device is done with an operation after it was ready for the
+    last one that it had to wait for, and all the work since: the largest of sums, which need no
+    walk over the operations.
+    """
 
-    def play(self, low_ns: Times, high_ns: Times, is_free: Mask) -> int:
-        """Play everything; return how much the host has saved by waiting less."""
-        track = self.track
-        end_ns, reach_ns = track.end_ns.tolist(), track.reach_ns.tolist()
-        waits = zip(
-            track.for_op.tolist(),
-            track.low_ns.tolist(),
-            track.high_ns.tolist(),
-            low_ns.tolist(),
-            high_ns.tolist(),
-            is_free.tolist(),
-            strict=True,
-        )
-        saved_ns = 0
-        for turn, (op, was_low, was_high, low, high, free) in enumerate(waits):
-            self._play_to(op + 1, turn)
-            begun = low - saved_ns
-            done = begun
-            if op != NONE and not free:
-                was_done = end_ns[op]
-                op_done = int(self.reach_ns[op]) - reach_ns[op] + was_done
-                done = max(begun, op_done) + was_high - max(was_low, was_done)
-            elif not free:
-                done = begun + was_high - was_low
-            saved_ns = high - done
-            self.saved_ns[turn + 1] = saved_ns
-        self._play_to(self.ready_ns.size, track.waits.size)
-        return saved_ns
+    def sooner(at_ns: Times) -> Times:
+        """Return when the host is there if it never waits less."""
+        low_ns = np.array([track.window.start_ns])
+        return at_ns - covered_each(spared, low_ns, np.maximum(at_ns, low_ns))
 
-    def _play_to(self, stop: int, turn: int) -> None:
-        """Play the operations before a place, launched after at most so many waits."""
-        if stop <= self.place:
-            return
-        here = slice(self.place, stop)
-        saved_ns = self.saved_ns[np.minimum(self.n_waits[here], turn)]
-        lasting_ns = np.cumsum(self.step_ns[here])
-        begun_ns = self.ready_ns[here] - saved_ns + self.length_ns[here] - lasting_ns
-        before_ns = self.reach_ns[self.place - 1] if self.place else self.track.window.start_ns
-        latest_ns = np.maximum(np.maximum.accumulate(begun_ns), before_ns)
-        self.reach_ns[here] = lasting_ns + latest_ns
-        self.place = stop
+    work_ns = np.cumsum(track.gap_ns + length_ns)
+    ready_ns = sooner(track.base_ns) + track.delay_ns + length_ns - work_ns
+    ready_ns[track.base_ns == NEVER] = NEVER
+    runs = zip(
+        np.maximum.reduceat(ready_ns, track.runs.first).tolist(),
+        track.runs.n_waits.tolist(),
+        strict=True,
+    )
+    waits = zip(
+        track.runs.before.tolist(),
+        (work_ns[track.for_op] - track.lead_ns).tolist(),
+        sooner(track.low_ns).tolist(),
+        np.where(is_free, 0, track.rest_ns).tolist(),
+        sooner(track.high_ns).tolist(),
+        is_free.tolist(),
+        strict=True,
+    )
+    idle_ns, saved_ns = [track.window.start_ns], [0]
+
+    def play(runs: Iterable[tuple[int, int]]) -> None:
+        for ready, n_waits in runs:
+            idle_ns.append(max(idle_ns[-1], ready - saved_ns[n_waits]))
+
+    for before, work, low, rest, high, free in waits:
+        play(islice(runs, max(before + 1 - len(idle_ns), 0)))
+        begun = low - saved_ns[-1]
+        done = begun if free else max(begun, idle_ns[before] + work)
+        saved_ns.append(high - done - rest)
+    play(runs)
+    host_ns = sooner(np.array([track.host_end_ns]))[0] - saved_ns[-1]
+    return max(idle_ns[-1] + int(work_ns[-1]), int(host_ns))

@@ -12,17 +12,17 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from reportgen.facts.input_load import (
-    LEAST_TICKS,
-    LEAST_WAITING_CORES,
-    STEADY_RATIO,
-    WAITS_FOR_DISK_RATIO,
-)
-from reportgen.facts.loader import waits_of
 from reportgen.facts.samples import mean_over, minutes_of, sum_over
-from reportgen.facts.usage import FLOOR_BYTES_PER_S, IDLE_BELOW_PCT, OWN_LIMIT_PCT, used_gpus
+from reportgen.facts.usage import (
+    FLOOR_BYTES_PER_S,
+    IDLE_BELOW_PCT,
+    OWN_LIMIT_PCT,
+    used_gpus,
+    wait_for_disk,
+)
 from reportgen.profile import NodeProfile, SeriesKind, SystemTable
 from reportgen.profile.memo import fact
+from reportgen.profile.spans import FETCH, TENSORFLOW_FETCH
 from reportgen.profile.system import Floats
 
 LEAST_WORK_TICKS = 100
@@ -38,6 +38,9 @@ WORKS_PCT = 80.0
 tick may hold a wait, and all that is missing to 100 % may be waiting."""
 USUAL_PCT = 95
 """The percentile of the use that stands for a GPU that does not wait."""
+PLATEAU_RATIO = 0.7
+"""A node that reads at the limit of its network is close to it all the time; bursts and reading
+ahead leave the mean of a minute far below. What workers exchange comes on top, and goes."""
 ROOM_RATIO = 0.5
 """Where more than half of the cores compute, they may be what sets the pace, not the network."""
 FOLLOWS_CORRELATION = -0.5
@@ -102,10 +105,7 @@ def starved_by_disk(part: NodeProfile) -> tuple[Starving, ...]:
     if work is None:
         return ()
     waiting, busy = (_by_minute(work, of) for of in (work.waiting, work.busy))
-    sets_pace = (waiting >= LEAST_WAITING_CORES) & (
-        waiting >= WAITS_FOR_DISK_RATIO * (waiting + busy)
-    )
-    return _starving(part, work, sets_pace)
+    return _starving(part, work, wait_for_disk(waiting, busy))
 
 
 def starved_by_network(part: NodeProfile) -> tuple[Starving, ...]:
@@ -119,14 +119,15 @@ def starved_by_network(part: NodeProfile) -> tuple[Starving, ...]:
         return ()
     rate, n_cores = _by_minute(work, work.received), len(_cores(part.system))
     limit = float(np.nanpercentile(work.received, OWN_LIMIT_PCT))
-    is_flat = rate >= max(STEADY_RATIO * limit, FLOOR_BYTES_PER_S)
+    is_flat = rate >= max(PLATEAU_RATIO * limit, FLOOR_BYTES_PER_S)
     has_room = _by_minute(work, work.busy) < ROOM_RATIO * n_cores
     follows = _correlation(work.idle, work.received) <= FOLLOWS_CORRELATION
     return () if follows else _starving(part, work, is_flat & has_room)
 
 
 def _unexplained(part: NodeProfile) -> _Work | None:
-    return None if waits_of(part.spans).n_spans else _work_of(part.system)
+    are_recorded = part.spans.in_phases((FETCH, TENSORFLOW_FETCH)).any()
+    return None if are_recorded else _work_of(part.system)
 
 
 @fact
@@ -167,7 +168,7 @@ def _by_minute(work: _Work, values: Floats) -> Floats:
 def _correlation(one: Floats, other: Floats) -> float:
     is_known = np.isfinite(one) & np.isfinite(other)
     one, other = one[is_known], other[is_known]
-    if one.size < LEAST_TICKS or not one.std() or not other.std():
+    if one.size < LEAST_WORK_TICKS or not one.std() or not other.std():
         return 0.0
     return float(np.corrcoef(one, other)[0, 1])
 

@@ -38,6 +38,11 @@ IO_HOT_PCT = 50
 CPUBottleneck and IOBottleneck (docs/rules.md)."""
 USED_UP_RATIO = 0.75
 """Where three quarters of the cores are hot, more loader processes only share what is left."""
+WAITS_FOR_DISK_RATIO = 0.4
+"""Cores that neither compute nor idle wait for the disk: where that is two fifths of their time
+at work, the disk sets the pace of whoever reads."""
+LEAST_WAITING_CORES = 0.5
+"""Half a core that waits for the disk is half a reader: less than that slows nothing down."""
 OWN_LIMIT_PCT = 99
 """The percentile of a node's own rates that stands for the limit of its network: the few highest
 rates may be bursts between two samples."""
@@ -132,6 +137,12 @@ def windows_at_work(stops: Rows, work: WorkRange, *, window: int) -> tuple[Rows,
 
 
 # Cores
+
+
+def wait_for_disk(waiting: Floats, busy: Floats) -> NDArray[np.bool_]:
+    """Return (n,) whether the disk sets the pace where so many cores wait for it and compute."""
+    is_enough = waiting >= WAITS_FOR_DISK_RATIO * (waiting + busy)
+    return np.asarray((waiting >= LEAST_WAITING_CORES) & is_enough)
 
 
 def hot_cores(system: SystemTable, kind: SeriesKind, *, above: float) -> Rows:

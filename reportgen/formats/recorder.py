@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from typing import TypeVar
 
 import msgspec
 
 from reportgen.formats.diagnostics import printable
 from reportgen.recording import RecordedGpu, RecordedNode
+
+Card = TypeVar("Card")
 
 NODE_CARD = re.compile(r"recorder(?:\.[^/]+)?\.json")
 RANK_CARD = re.compile(r"recorder/ranks/[^/]+\.json")
@@ -68,11 +71,18 @@ class RunCard(msgspec.Struct):
     is_other_job: bool = False
 
 
+def card_of(content: bytes, kind: type[Card]) -> Card | None:
+    """Return what a card says; ``None`` when it is no card of that kind."""
+    try:
+        return msgspec.json.decode(content, type=kind)
+    except (msgspec.MsgspecError, ValueError):
+        return None
+
+
 def node_card(content: bytes) -> RecordedNode | None:
     """Return what a node's card says; ``None`` when it is none."""
-    try:
-        card = msgspec.json.decode(content, type=_Node)
-    except (msgspec.MsgspecError, ValueError):
+    card = card_of(content, _Node)
+    if card is None:
         return None
     return RecordedNode(
         node=printable(card.node),
@@ -97,28 +107,7 @@ def node_card(content: bytes) -> RecordedNode | None:
     )
 
 
-def rank_card(content: bytes) -> RankCard | None:
-    """Return what a rank's card says; ``None`` when it is none."""
-    try:
-        return msgspec.json.decode(content, type=RankCard)
-    except (msgspec.MsgspecError, ValueError):
-        return None
-
-
-def run_card(content: bytes) -> RunCard | None:
-    """Return what a run's card says; ``None`` when it is none."""
-    try:
-        return msgspec.json.decode(content, type=RunCard)
-    except (msgspec.MsgspecError, ValueError):
-        return None
-
-
 def faults_of(content: bytes) -> Sequence[Fault]:
     """Return the faults of a process; broken lines are skipped."""
-    found = []
-    for line in content.splitlines():
-        try:
-            found.append(msgspec.json.decode(line, type=Fault))
-        except (msgspec.MsgspecError, ValueError):
-            continue
-    return found
+    lines = (card_of(line, Fault) for line in content.splitlines())
+    return [fault for fault in lines if fault is not None]

@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TypeVar
 
 import numpy as np
@@ -20,10 +21,10 @@ from reportgen.formats.recorder import (
     RUN,
     Fault,
     RankCard,
+    RunCard,
+    card_of,
     faults_of,
     node_card,
-    rank_card,
-    run_card,
 )
 from reportgen.profile import SystemTable
 from reportgen.profile.system import device_order
@@ -56,8 +57,8 @@ def read_recording(
     nodes = [node for _, node in files.cards(NODE_CARD, node_card)]
     if not nodes:
         return None
-    ranks = [card for _, card in files.cards(RANK_CARD, rank_card)]
-    runs = [card for _, card in files.cards(RUN, run_card)]
+    ranks = [card for _, card in files.cards(RANK_CARD, partial(card_of, kind=RankCard))]
+    runs = [card for _, card in files.cards(RUN, partial(card_of, kind=RunCard))]
     _remark_losses(nodes, ranks, problems)
     _remark_faults(
         [fault for _, found in files.cards(FAULTS, faults_of) for fault in found], problems

@@ -21,6 +21,9 @@ NO_STEP = -1
 STEP_PREFIX = "Step:"
 LOADER_PROCESS = "DataLoaderWorker"
 """Phases whose events are steps, and lives of a loader's processes."""
+FETCH = "DataLoaderIter"
+TENSORFLOW_FETCH = "DataIterator"
+"""Phases in which PyTorch's loop asks for a batch, and TensorFlow's pipeline is asked."""
 
 
 class SpanSource(StrEnum):

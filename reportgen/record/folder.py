@@ -196,6 +196,13 @@ class SamplerLock:
                 self._generation += 1
         return True
 
+    def release(self) -> None:
+        """Let another process sample the node, though this one may go on living."""
+        if self._is_ours:
+            self._is_ours = False
+            with suppress(OSError):
+                Path(f"{self._stem}{self._generation}").unlink()
+
 
 def _is_held(path: Path) -> bool:
     owner = read_json(path)

@@ -22,6 +22,9 @@ _TIMES = ("user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal")
 _IDLE, _IO_WAIT = _TIMES.index("idle"), _TIMES.index("iowait")
 
 
+_NO_IO_WAIT = "waiting for I/O (this system does not count it)"
+
+
 class Host:
     """The machine's own metrics. What cannot be read is named in ``missing`` and left out."""
 
@@ -69,14 +72,20 @@ class Host:
             self._numbers = online_cores(len(lines))
             self._cores.clear()
         allowed = self._limits.cores
+        has_io_wait = hasattr(lines[0], "iowait")
+        if not has_io_wait and _NO_IO_WAIT not in self.missing:
+            self.missing.append(_NO_IO_WAIT)
         for number, line in zip(self._numbers, lines, strict=True):
             if allowed is not None and number not in allowed:
                 continue
             times = _times_of(line)
             before = self._cores.get(number)
             self._cores[number] = times
-            if before is not None:
-                yield from _of_core(number, before, times)
+            if before is not None and sum(times) > sum(before):
+                busy_pct, io_wait_pct = _use_of(before, times)
+                yield Reading("cpu", f"cpu{number}", "CPUUtilization", busy_pct)
+                if has_io_wait:
+                    yield Reading("cpu", f"cpu{number}", "I/OWaitPercentage", io_wait_pct)
 
     def _shared_cpu(self, now_ns: int) -> Iterator[Reading]:
         """Yield the use of the job's share of the cores, which others use as well.
@@ -129,18 +138,14 @@ def _times_of(line: Any) -> list[float]:
     return [getattr(line, name, 0.0) for name in _TIMES]
 
 
-def _of_core(number: int, before: Sequence[float], after: Sequence[float]) -> Iterator[Reading]:
-    """Yield the use of a core; counters that went back, as those of some machines do, say nothing.
+def _use_of(before: Sequence[float], after: Sequence[float]) -> tuple[float, float]:
+    """Return the use of a core and its waiting for I/O in percent; busy includes that waiting.
 
-    Busy includes waiting for I/O, as in SageMaker's metrics.
+    Counters that went back, as those of some machines do, say nothing.
     """
     spent = [max(late - early, 0.0) for early, late in zip(before, after, strict=True)]
     whole = sum(spent)
-    if whole > 0:
-        busy_pct = 100 * (whole - spent[_IDLE]) / whole
-        yield Reading("cpu", f"cpu{number}", "CPUUtilization", round(busy_pct, 1))
-        io_wait_pct = 100 * spent[_IO_WAIT] / whole
-        yield Reading("cpu", f"cpu{number}", "I/OWaitPercentage", round(io_wait_pct, 1))
+    return round(100 * (whole - spent[_IDLE]) / whole, 1), round(100 * spent[_IO_WAIT] / whole, 1)
 
 
 def _is_disk(name: str) -> bool:

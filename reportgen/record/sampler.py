@@ -91,9 +91,12 @@ class Sampler:
         except OSError as err:
             self._missing.append(f"samples ({err.strerror})")
             return
-        limits = read_limits()
-        self._open_sources(limits)
-        self._sample(limits)
+        try:
+            limits = read_limits()
+            self._open_sources(limits)
+            self._sample(limits)
+        finally:
+            lock.release()
 
     def _open_sources(self, limits: Limits) -> None:
         """Load what can be sampled here; name what cannot."""

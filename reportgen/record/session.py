@@ -23,7 +23,6 @@ from reportgen.record.folder import (
     open_recording,
     process_start,
 )
-from reportgen.record.ranks import ranks_said
 from reportgen.record.runs import Run, program_name
 from reportgen.record.sampler import Sampler
 from reportgen.record.supervise import Child, NotStartedError, start, wait
@@ -224,8 +223,12 @@ def _with_injected(environment: Mapping[str, str]) -> str:
 
 
 def _say_end(recording: Recording, losses: Sequence[str], *, is_reported: bool) -> None:
-    for line in (*losses, *ranks_said(recording.root)):
+    for line in losses:
         say(f"not recorded: {line}")
+    n_faulty = len(list((recording.root / "recorder" / "faults").glob("*.jsonl")))
+    if n_faulty:
+        processes = "1 process" if n_faulty == 1 else f"{n_faulty} processes"
+        say(f"not all of {processes} could be recorded; the report says what is missing")
     folder = shlex.quote(os.path.relpath(recording.root))
     page = shlex.quote(os.path.relpath(report_folder(recording.root)))
     how = f"is made in {page}" if is_reported else f"reportgen report {folder} --output {page}"

@@ -153,8 +153,7 @@ def measure(trace: RankTrace, _params: Params) -> RankCopies:
         return RankCopies()
     window, devices = device_busy.headline(windows), device_busy.unions_of(trace, None)
     times = [device_busy.time_in(unions, window, rank=trace.rank) for unions in devices]
-    track = replay.track_of(trace)
-    won_ns = replay.won_ns(trace, (replay.from_pinned(trace, track),)) if track else 0
+    won_ns = replay.won_by_pinning_ns(trace)
     return RankCopies(
         pinned=(Pinned(node=trace.node, window=window, won_ns=won_ns),),
         n_ops=ops.start_ns.size,

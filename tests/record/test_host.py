@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import psutil
 import pytest
@@ -55,6 +56,26 @@ def test_each_of_96_cores_has_its_use_and_its_wait(large: Machine) -> None:
     assert second["cpu95", "I/OWaitPercentage"] == 20.0
     assert second["cpu0", "CPUUtilization"] == 0.0
     assert len([key for key in second if key[1] == "CPUUtilization"]) == 96
+
+
+def test_a_system_that_does_not_count_waiting_for_io_has_none(
+    large: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ticks = iter(([1.0, 9.0], [2.0, 12.0], [3.0, 15.0]))
+
+    def times(**_: object) -> list[SimpleNamespace]:
+        busy, idle = next(ticks)
+        return [SimpleNamespace(user=busy, nice=0.0, system=0.0, idle=idle)]
+
+    monkeypatch.setattr(psutil, "cpu_times", times)
+    source = Host(NO_LIMITS)
+    source.read(0)
+    source.read(SECOND_NS)
+    third = sampled(source, 2)
+
+    assert third["cpu0", "CPUUtilization"] == 25.0
+    assert ("cpu0", "I/OWaitPercentage") not in third
+    assert source.missing == ["waiting for I/O (this system does not count it)"]
 
 
 def test_only_allowed_cores_are_sampled(large: Machine) -> None:

@@ -23,6 +23,7 @@ from reportgen.record import session
 from reportgen.record.session import RecordOptions
 from tests.record.running import RECORD, environment, lines_of, python, record, until
 
+pytestmark = pytest.mark.slow
 WAITS = "print('up', flush=True); input()"
 
 
@@ -104,6 +105,7 @@ def test_without_out_each_recording_has_a_folder_of_its_own(tmp_path: Path) -> N
     assert all("-train" in name for name in folders)
 
 
+@pytest.mark.notebook
 def test_the_report_is_made_at_the_end_and_stdout_is_the_command_s(tmp_path: Path) -> None:
     answer = record("--out", "out", "--report", *python("print('mine')"), cwd=tmp_path)
 
@@ -111,6 +113,7 @@ def test_the_report_is_made_at_the_end_and_stdout_is_the_command_s(tmp_path: Pat
     assert (tmp_path / "out-report" / "profiler-report.html").is_file()
 
 
+@pytest.mark.notebook
 def test_with_watch_the_last_report_is_there_at_the_end(tmp_path: Path) -> None:
     code = "import time; time.sleep(1); print('mine'); raise SystemExit(4)"
     answer = record("--out", "out", "--watch", *python(code), cwd=tmp_path)

@@ -21,6 +21,7 @@ from tests.record.running import (
     until,
 )
 
+pytestmark = pytest.mark.slow
 COUNTS_INTERRUPTS = """
 import signal, sys, time
 seen = []

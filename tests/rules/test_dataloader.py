@@ -607,3 +607,140 @@ def test_cores_that_wait_for_the_disk_name_it_and_are_not_used_up(waiting_pct: f
     assert found is not None
     assert (found.cause == Cause.IO_WAIT) == (waiting_pct == 45)
     assert ("1.8 cores waited for the disk" in found.text) == (waiting_pct == 45)
+
+
+def sampled(rows: Sequence[tuple[Any, ...]], *, cores: int, **columns: float) -> Any:
+    """Run the rule on a node whose cores and rate have these values all the time."""
+    of_cores = {"cpu": "cpu{}", "waiting": "cpu{}_iowait"}
+    series = {
+        of_cores[name].format(core): [value] * 601
+        for name, value in columns.items()
+        if name in of_cores
+        for core in range(cores)
+    }
+    series |= {name: [value] * 601 for name, value in columns.items() if name not in of_cores}
+    system = system_table(series, start_s=START_S, interval_s=1.0)
+    return run(RULE, replace(node(rows, cores=cores), system=system))
+
+
+def loud(result: Any) -> list[tuple[str, str]]:
+    return [(item.id, item.cause) for item in result.findings if item.severity != Severity.INFO]
+
+
+@pytest.mark.parametrize(
+    ("cpu", "cause"),
+    [
+        # 8 cores, 4 loaders, one training process, which may compute half of the time: of (8 cpu -
+        # 0.5) / 4 loaders 49 or 51 % are computing. At a full rate they wait for the network below.
+        (30.7, Cause.NETWORK_INPUT),
+        (31.9, Cause.TOO_FEW_LOADERS),
+    ],
+)
+def test_a_flat_rate_is_the_limit_only_where_loaders_do_not_compute(
+    cpu: float, cause: Cause
+) -> None:
+    rows = training(wait_s=0.5, loaders=4, n_steps=200)
+    result = sampled(rows, cores=8, cpu=cpu, receive=100e6)
+
+    assert loud(result) == [("DL-1", cause)]
+
+
+def test_a_rate_that_hardly_counts_is_no_limit() -> None:
+    rows = training(wait_s=0.5, loaders=4, n_steps=200)
+
+    assert loud(sampled(rows, cores=8, cpu=10, receive=9e6)) == [("DL-1", Cause.TOO_FEW_LOADERS)]
+    (found,) = sampled(rows, cores=8, cpu=10, receive=11e6).findings
+    assert found.cause == Cause.NETWORK_INPUT
+    assert "received at a steady rate, 100.0 % of its own maximum" in found.text
+    assert "bandwidth" in found.advice
+
+
+def test_without_loader_processes_the_training_process_computes_what_it_waits_for() -> None:
+    rows = training(wait_s=0.5, num_workers=0, n_steps=200)
+
+    serial = sampled(rows, cores=8, cpu=100 / 8, receive=100e6)
+    assert loud(serial) == [("DL-1", Cause.TOO_FEW_LOADERS)]
+    assert "No loader process" in serial.findings[0].text
+    idle = sampled(rows, cores=8, cpu=49 / 8, receive=100e6)
+    assert loud(idle) == [("DL-1", Cause.NETWORK_INPUT)]
+
+
+@pytest.mark.parametrize(
+    ("num_workers", "cpu", "cause"),
+    [
+        (5, 84.0, Cause.CPU_PREPROCESSING),
+        (6, 84.0, Cause.TOO_MANY_LOADERS),
+        (2, 84.0, Cause.TOO_FEW_LOADERS),
+        (2, 86.0, Cause.CPU_PREPROCESSING),
+    ],
+)
+def test_cores_that_are_used_up_are_so_by_too_many_loaders_or_by_costly_batches(
+    num_workers: int, cpu: float, cause: Cause
+) -> None:
+    # On 4 cores: a quarter more are 5; 85 % is used up; beside 5 loaders there is no room.
+    rows = training(wait_s=0.5, num_workers=num_workers, n_steps=100)
+    (found,) = sampled(rows, cores=4, cpu=cpu).findings
+
+    assert found.cause == cause
+
+
+def test_a_training_process_that_takes_half_of_the_cores_does_not_make_loaders_idle() -> None:
+    # 8 loaders on 2 cores, of which one trains: at most half of both is left for them.
+    rows = training(wait_s=0.1, num_workers=8, n_steps=100)
+
+    assert loud(sampled(rows, cores=2, cpu=93.0)) == [("DL-2", Cause.TOO_MANY_LOADERS)]
+
+
+def test_too_many_loaders_cost_what_steps_take_longer_while_the_cores_are_used_up() -> None:
+    # 100 steps: 20 of 2 s while all cores are busy, 80 of 1 s. Nothing waits.
+    slow = step_rows([2.0] * 20, every_s=2.0)
+    usual = step_rows([1.0] * 80, start_s=START_S + 40, first=20)
+    fetches = [fetch(index, 0.0) for index in range(120)]
+    rows = [*slow, *usual, *fetches, setup(0, workers=6, pinned=True)]
+    columns = {f"cpu{core}": [99.0] * 40 + [20.0] * 80 for core in range(4)}
+    part = replace(
+        node(rows, cores=4),
+        system=system_table(columns, start_s=START_S + 1, interval_s=1.0),
+    )
+    found = finding(run(RULE, part), "DL-2")
+
+    assert found is not None
+    assert (found.severity, found.cause) == (Severity.WARNING, Cause.TOO_MANY_LOADERS)
+    assert found.estimate is not None
+    assert found.estimate.share_ratio == round(20 / 120, 6)
+    assert "from 6 to 4" in found.advice
+
+
+def test_waits_for_first_batches_are_a_start_and_no_habit() -> None:
+    # Four epochs of 25 steps, of which the first one waits 3 s and the others 10 ms. The very first
+    # wait lies before the loop: 3 · 3 + 96 · 0.01 of 114.9 s.
+    epochs = [
+        [(*row[:2], row[2] + 30 * epoch, row[3] + 30 * epoch, *row[4:]) for row in first_waits()]
+        for epoch in range(4)
+    ]
+    result = judged([row for rows in epochs for row in rows], cores=4)
+    (found,) = result.findings
+
+    assert (found.id, found.severity) == ("DL-6", Severity.INFO)
+    assert "start of epochs: 8.7 % of the loop" in found.title
+    assert "persistent_workers" in found.advice
+
+
+def first_waits() -> list[tuple[Any, ...]]:
+    rows = [setup(0, workers=1, pinned=True), fetch(0, 3.0)]
+    rows += step_rows([0.9] * 25, start_s=START_S + 3)
+    return rows + [fetch(3 + index, 0.01) for index in range(1, 25)]
+
+
+def test_waits_in_bursts_are_a_habit() -> None:
+    # Of 200 steps every 50th waits 5 s, as for 50 loaders in step: 2 % of the waits are all.
+    rows: list[tuple[Any, ...]] = [setup(0, workers=50, pinned=True)]
+    begin = 0.0
+    for index in range(200):
+        wait_s = 5.0 if index % 50 == 49 else 0.01
+        rows.append(fetch(begin, wait_s))
+        rows += step_rows([0.9], start_s=START_S + begin + wait_s, first=index)
+        begin += wait_s + 0.9
+    rows += step_rows([0.9] * 5, start_s=START_S + begin, phase="Step:ModeKeys.EVAL")
+
+    assert [item[0] for item in loud(judged(rows, cores=64))] == ["DL-5"]

@@ -429,3 +429,30 @@ def test_a_job_too_short_for_sagemaker_is_judged_nonetheless() -> None:
     assert result.status is Status.TRIGGERED
     assert finding(result, "GPU-1") is not None
     assert run(RULE, node(gpu0=[30.0] * 60)).status is Status.SKIPPED
+
+
+def test_a_gpu_that_is_never_used_is_found_although_the_loop_is_too_short_to_judge() -> None:
+    result = run(RULE, node(gpu0=[90.0] * 70, gpu1=[0.0] * 70, steps=(10 * 6, 30 * 6)))
+    found = of_cause(result, Cause.GPU_IDLE)
+
+    assert found is not None
+    assert found.severity is Severity.CRITICAL
+    assert found.measured == 0.0
+
+
+@pytest.mark.parametrize(
+    ("step_s", "severity"), [(3.0, Severity.WARNING), (4.8, Severity.INFO), (6.0, Severity.WARNING)]
+)
+def test_a_gpu_that_is_well_used_in_steps_is_not_under_used(
+    step_s: float, severity: Severity
+) -> None:
+    # 60 % in steps of half the loop: it works outside too; of all the loop: too little in them.
+    begins = [START_S + index * 6.0 for index in range(30)]
+    rows = [("Step:ModeKeys.TRAIN", "s", begin, begin + step_s) for begin in begins]
+    part = node_profile(
+        system=system_table({"gpu0": [60.0] * 30}, interval_s=6), spans=span_table(rows)
+    )
+    found = finding(run(RULE, part, **SMALL), "GPU-1")
+
+    assert found is not None
+    assert found.severity is severity

@@ -225,7 +225,7 @@ def faults(job: str) -> dict[str, Severity]:
     ("job", "expected"),
     [
         (HEALTHY, {}),
-        (STARVED, {"DL-1": Severity.CRITICAL, "DL-3": Severity.WARNING}),
+        (STARVED, {"DL-1": Severity.CRITICAL}),
         (IMBALANCE, {}),
         (STRAGGLER, {"STRAG-1": Severity.WARNING}),
         (LEAK, {}),

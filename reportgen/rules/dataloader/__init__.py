@@ -138,6 +138,8 @@ def _about_number(job: NodeLoaders, params: Params) -> Iterator[Finding]:
         elif job.n_loaders < fewest:
             message, limits = texts.TOO_FEW, few
         yield _waits(message, job, params, cause, **limits)
+    elif job.worst is not None and 100 * job.ratio >= params.wait_pct:
+        yield _tell(texts.FIRST_BATCHES, job, params, **share, exhibit=seen_in)
     elif not job.has_processes:
         yield _tell(texts.THREADS_KEEP_UP, job, params, **share, exhibit=seen_in)
     elif job.n_loaders < fewest:
@@ -154,7 +156,7 @@ def _cause_of(job: NodeLoaders) -> Cause:
     cores that are used up; more loaders help only where cores are free for them.
     """
     if not job.load:
-        return Cause.TOO_FEW_LOADERS if job.has_processes else Cause.SLOW_INPUT
+        return _cause_by_number(job)
     load, n_loaders = _usual(job), job.n_loaders if job.has_processes else 0
     computing_ratio = _computing_ratio(job, load)
     is_idle = computing_ratio < IDLE_RATIO
@@ -169,6 +171,14 @@ def _cause_of(job: NodeLoaders) -> Cause:
     if load.is_full or not (has_room or is_idle):
         return Cause.CPU_PREPROCESSING
     return Cause.TOO_FEW_LOADERS if job.has_processes and has_room else Cause.SLOW_INPUT
+
+
+def _cause_by_number(job: NodeLoaders) -> Cause:
+    """Return why the loop waits where nobody knows what the node did: the number of loaders."""
+    if _is_crowded(job):
+        return Cause.TOO_MANY_LOADERS
+    has_room = job.has_processes and job.n_loaders + job.n_processes <= len(job.cores)
+    return Cause.TOO_FEW_LOADERS if has_room else Cause.SLOW_INPUT
 
 
 def _computing_ratio(job: NodeLoaders, load: InputLoad) -> float:

@@ -134,6 +134,15 @@ THREADS_KEEP_UP = Message(
     advice="Leave the input pipeline as it is.",
 )
 
+FIRST_BATCHES = Message(
+    id="DL-6",
+    title="Loading holds up the start of epochs: {share_pct:pct} of the loop",
+    text="""{waited} Most of that is for the first batches of epochs, after which the loop hardly
+        waits.""",
+    advice="""Keep the loaders from epoch to epoch (persistent_workers=True, or one pipeline that
+        repeats) and read the first batches ahead.""",
+)
+
 # How batches are handed over
 
 NOT_PINNED = Message(

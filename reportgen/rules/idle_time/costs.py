@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from reportgen.facts.device_busy import Window
 from reportgen.facts.host_costs import Cost, HostCosts, host_costs
 from reportgen.facts.kernel_names import short_name
-from reportgen.facts.replay import track_of
 from reportgen.profile.trace import RankTrace
 from reportgen.profile.trace_tables import NONE
 from reportgen.rules.kit import col, derived, row
@@ -57,13 +56,13 @@ class RankCosts:
 
 def costs_of(trace: RankTrace) -> RankCosts | None:
     """Return the costs of a rank, ``None`` where nothing ran on a GPU."""
-    track, found = track_of(trace), host_costs(trace)
-    if track is None or found is None:
+    found = host_costs(trace)
+    if found is None:
         return None
     return RankCosts(
         rank=trace.rank,
         node=trace.node,
-        window=track.window,
+        window=found.window,
         won_ns=found.won_ns,
         n_syncs=found.n_syncs,
         stops=tuple(_stops(trace, found)),

@@ -15,6 +15,7 @@ from reportgen.results import Finding, Severity, Where
 from reportgen.rules import kit
 from reportgen.rules.aws import details as aws
 from reportgen.rules.base import About, Need, Outcome, Rule
+from reportgen.rules.low_gpu_utilization import texts
 from reportgen.rules.low_gpu_utilization.measure import (
     LOST_RATIO,
     GpuUse,
@@ -37,6 +38,9 @@ CHEAP_RATIO = 0.05
 over all of it is no rest."""
 MOST_RATIO = 0.5
 """A fault in half of the judged minutes is one of the whole working time."""
+MOST_IN_STEPS_PCT = 105.0
+"""A GPU that worked for longer than the steps took, beyond rounding, works outside of them as well:
+kernels run behind the host, and steps say nothing about the GPU."""
 RARE_RATIO = 0.1
 """A fault in less than a tenth of the judged minutes is mentioned, but no warning."""
 HOST_BUSY_PCT = 70.0
@@ -54,108 +58,6 @@ ABOUT = About(
         waits for nothing, give it more work with a larger batch, or use a smaller GPU.""",
     section=results.Section(id="gpu-utilization", title="GPU utilization", order=160),
     has_counters=True,
-)
-
-# A GPU that is under-used
-
-UNDER_USED = kit.Message(
-    id="GPU-1",
-    cause=results.Cause.GPU_UNDERUSED,
-    title="GPU under-used: the 95th percentile of {gpu.gpu} on {gpu.node} is only {measured:pct}",
-    text="""In {fault.work_ns.size:n} of {gpu.judged_minutes:count judged minute} the 95th
-        percentile of the last {params.window:count sample} was below {threshold:pct}; at the lowest
-        it was {measured:pct}. While at work this GPU was used {gpu.work_mean_pct:pct} on average
-        and idle {gpu.work_idle_pct:pct} of the time. This concerns {concerned}.""",
-    advice="""Give it more work at a time (see batch size), or use a smaller or fewer GPUs; the
-        samples do not show that it waits for the host.""",
-    exhibit="utilization",
-)
-BEGAN_LATE = replace(
-    UNDER_USED,
-    cause=results.Cause.LONG_START,
-    title="""GPU begins late: {gpu.gpu} on {gpu.node} idles for the first {edge.pct:pct} of the
-        time""",
-    text="""It first worked {edge.length_ns:ns} after it could have begun. While at work this GPU
-        was used {gpu.work_mean_pct:pct} on average. This concerns {concerned}.""",
-    advice="""Shorten what runs before its work begins: downloads, preprocessing, compilation,
-        waiting for other workers.""",
-)
-STOPPED = replace(
-    BEGAN_LATE,
-    cause=results.Cause.GPU_STOPPED,
-    title="GPU stopped: {gpu.gpu} on {gpu.node} idles for the last {edge.pct:pct} of the time",
-    text="""It last worked {edge.length_ns:ns} before its last sample. While at work this GPU was
-        used {gpu.work_mean_pct:pct} on average. This concerns {concerned}.""",
-    advice="""Find out what ended its work then: if training was over, end the job sooner; if not,
-        its process hung or died.""",
-)
-NONE_USED = "None of {n_gpus:n} GPUs is ever used: {unused}"
-NEVER_USED = "{which} {n_unused:verb are/is} never used: {unused}"
-USE_ANY = """Check that model and batches are moved to the GPU and that the framework is built for
-    it; a job that needs none is cheaper on an instance without."""
-USE_NODES = """See whether the processes on {nodes:names} run and joined the others; start them, or
-    take fewer nodes."""
-USE_ALL = """Start one process per GPU (torchrun, DistributedDataParallel), or take an instance with
-    fewer GPUs."""
-SHARE_WORK = """Share the work evenly first: {busy} {n_busy:verb are/is} busy (see workload balance
-    and the pace of the workers)."""
-RELIEVE_CPU = """Relieve the CPU first: its cores are at {gpu.host_mean_pct:pct} on average; load
-    and preprocess more cheaply, or take more cores per GPU."""
-RELIEVE_HOST = """Relieve the host first: in {gpu.hot_when_idle_pct:pct} of the idle samples a CPU
-    core was busy or waited for I/O; find what it did (a sampling profiler shows it)."""
-
-# A GPU that swings between busy and idle
-
-FLUCTUATING = kit.Message(
-    id="GPU-2",
-    cause=results.Cause.GPU_SWINGS,
-    title="""GPU swings between busy and idle: {gpu.gpu} on {gpu.node} is idle
-        {gpu.work_idle_pct:pct} of its working time""",
-    text="""In {fault.work_ns.size:n} of {gpu.judged_minutes:count judged minute} the last
-        {params.window:count sample} reached above {params.threshold_p95:pct} (95th percentile) and
-        fell below {threshold:pct} (5th percentile, {measured:pct} at the lowest). While at work
-        this GPU was used {gpu.work_mean_pct:pct} on average. This concerns {concerned}.""",
-    advice="""Find what the GPU waits for between its bursts: data loading, synchronisation with
-        other GPUs, checkpoints or logging.""",
-    exhibit="utilization",
-)
-
-# Faults that cost the training nothing, and results of SageMaker
-
-EDGES = kit.Message(
-    id=UNDER_USED.id,
-    title="GPU idle only before the work begins or after it ends",
-    text="""{gpu.gpu} on {gpu.node} missed the thresholds in {gpu.aws_violations:n} of
-        {gpu.judged_minutes:count judged minute}, but only because the last
-        {params.window:count sample} reached into its idle start or end. At work its 95th percentile
-        is {measured:pct} and its mean {gpu.work_mean_pct:pct}. This concerns {concerned}.""",
-    advice="Nothing to do for the training itself; shorten start-up or upload if they matter.",
-    exhibit="utilization",
-)
-IMPORTED_LOW = kit.Message(
-    id=UNDER_USED.id,
-    cause=UNDER_USED.cause,
-    title="GPU under-used: {place}",
-    text="""The 95th percentile of the last {params.window:count sample} was {measured:pct} when the
-        rule last triggered (threshold {threshold:pct}). Affected: {affected}.""",
-    advice="""Look at the CPU, I/O and data loading sections for what the GPU waits for; if there is
-        nothing, raise the batch size.""",
-    exhibit="boxes",
-)
-IMPORTED_FLUCTUATING = replace(
-    IMPORTED_LOW,
-    id=FLUCTUATING.id,
-    cause=FLUCTUATING.cause,
-    title="GPU swings between busy and idle: {place}",
-    text=IMPORTED_LOW.text.replace("95th", "5th"),
-    severity=Severity.WARNING,
-)
-IMPORTED_FOR_A_TIME = replace(
-    IMPORTED_LOW,
-    text=IMPORTED_LOW.text
-    + " Their median over the whole job is above it: they idled for a time only.",
-    advice="""See when they idled: before the first and after the last step the training loses
-        nothing.""",
 )
 
 Entry = tuple[str, str, dict[str, float]]
@@ -219,20 +121,34 @@ def _findings(gpus: Sequence[GpuUse], params: Params) -> Iterator[Finding]:
         for verdict in (Verdict.UNDER_USED, Verdict.FLUCTUATING, Verdict.EDGES)
     )
     if unused:
-        message, values = _unless_used(UNDER_USED, known, params)
-        yield _finding(message, unused[0], unused, judged, params, **values)
+        yield _unused(unused, known, params)
     if ended:
-        yield _idle_edge(STOPPED, ended, gpus, _ended)
+        yield _idle_edge(texts.STOPPED, ended, gpus, _ended)
     if late:
-        yield _idle_edge(BEGAN_LATE, late, gpus, _late)
+        yield _idle_edge(texts.BEGAN_LATE, late, gpus, _late)
     if low:
         yield _under_used(low, used, params)
     if swings:
         worst = max(swings, key=lambda gpu: (gpu.rested_ratio, gpu.fluctuating.work_ns.size))
-        advice = RELIEVE_HOST if _waits_for_host(worst) else None
-        yield _finding(FLUCTUATING, worst, swings, used, params, advice=advice)
+        advice = texts.RELIEVE_HOST if _waits_for_host(worst) else None
+        yield _finding(texts.FLUCTUATING, worst, swings, used, params, advice=advice)
     if edges and not any((unused, ended, late, low, swings)):
         yield _edges(edges, gpus, params)
+
+
+def _unused(
+    gpus: Sequence[GpuUse], known: Sequence[tuple[str, str, float]], params: Params
+) -> Finding:
+    """Return the finding about GPUs that the job never uses, of all those that are ``known``."""
+    message, values = _unless_used(texts.UNDER_USED, known, params)
+    first = gpus[0]
+    return replace(message, text=texts.EVER_USED).finding(
+        measured=first.work_p95_pct,
+        threshold=params.threshold_p95,
+        severity=kit.fault_severity(len(gpus) / len(known)),
+        gpu=first,
+        **{"where": kit.stretch(first.node, first.gpu, first.start_ns, first.end_ns)} | values,
+    )
 
 
 def _late(gpu: GpuUse) -> IdleEdge | None:
@@ -287,13 +203,15 @@ def _under_used(gpus: Sequence[GpuUse], every: Sequence[GpuUse], params: Params)
     worst = min(gpus, key=lambda gpu: gpu.low.lowest_pct)
     busy = [(gpu.node, gpu.gpu) for gpu in every if gpu.verdict is Verdict.FINE]
     values: dict[str, Any] = {}
-    if _waits_for_host(worst):
-        values["advice"] = RELIEVE_HOST
+    if _is_held_up(worst, params):
+        values = {"advice": texts.FILL_LOOP, "severity": Severity.INFO}
+    elif _waits_for_host(worst):
+        values["advice"] = texts.RELIEVE_HOST
     elif busy:
-        values = {"advice": SHARE_WORK, "busy": format_places(busy), "n_busy": len(busy)}
+        values = {"advice": texts.SHARE_WORK, "busy": format_places(busy), "n_busy": len(busy)}
     elif worst.host_mean_pct >= HOST_BUSY_PCT:
-        values["advice"] = RELIEVE_CPU
-    return _finding(UNDER_USED, worst, gpus, every, params, **values)
+        values["advice"] = texts.RELIEVE_CPU
+    return _finding(texts.UNDER_USED, worst, gpus, every, params, **values)
 
 
 def _finding(
@@ -307,10 +225,9 @@ def _finding(
     """Return what a message says of the GPUs with one fault, and of the worst of them.
 
     They alone waste time: one that is under-used could work more all the time, one that swings
-    works between its rests. ``every`` are the GPUs that they are compared with: those that the job
-    uses, or all where some are never used.
+    works between its rests. ``every`` are the GPUs that the job uses.
     """
-    is_low = message.id == UNDER_USED.id
+    is_low = message.id == texts.UNDER_USED.id
     fault, *faults = (gpu.low if is_low else gpu.fluctuating for gpu in (worst, *gpus))
     shares = (its.work_ns.size / gpu.judged_minutes for its, gpu in zip(faults, gpus, strict=True))
     lost = [1 - gpu.work_mean_pct / 100 if is_low else gpu.rested_ratio for gpu in gpus]
@@ -331,17 +248,18 @@ def _finding(
 
 
 def _where(gpu: GpuUse, minutes_ns: Instants) -> Where:
-    """Return when a GPU had a fault: its working range, or the longest run of minutes."""
-    if minutes_ns.size < MOST_RATIO * gpu.judged_minutes:
-        return _longest(gpu, minutes_ns)
-    return kit.stretch(gpu.node, gpu.gpu, gpu.start_ns, gpu.end_ns)
+    """Return when a GPU had a fault: its working range, or from its first minute to its last."""
+    if not minutes_ns.size or minutes_ns.size >= MOST_RATIO * gpu.judged_minutes:
+        return kit.stretch(gpu.node, gpu.gpu, gpu.start_ns, gpu.end_ns)
+    end_ns = min(int(minutes_ns[-1]) + NS_PER_MINUTE, gpu.last_ns)
+    return kit.stretch(gpu.node, gpu.gpu, int(minutes_ns[0]), end_ns)
 
 
 def _edges(gpus: Sequence[GpuUse], every: Sequence[GpuUse], params: Params) -> Finding:
     worst = max(gpus, key=lambda gpu: gpu.aws_violations)
     is_low = worst.low.start_ns.size >= worst.fluctuating.start_ns.size
     minutes_ns = np.sort(np.concatenate([worst.low.start_ns, worst.fluctuating.start_ns]))
-    return replace(EDGES, id=(UNDER_USED if is_low else FLUCTUATING).id).finding(
+    return replace(texts.EDGES, id=(texts.UNDER_USED if is_low else texts.FLUCTUATING).id).finding(
         measured=worst.work_p95_pct,
         threshold=params.threshold_p95,
         where=_longest(worst, minutes_ns),
@@ -353,6 +271,12 @@ def _edges(gpus: Sequence[GpuUse], every: Sequence[GpuUse], params: Params) -> F
 
 def _longest(gpu: GpuUse, minutes_ns: Instants) -> Where:
     return kit.longest_minutes(gpu.node, gpu.gpu, minutes_ns, last_ns=gpu.last_ns)
+
+
+def _is_held_up(gpu: GpuUse, params: Params) -> bool:
+    """Return whether a GPU is well used in steps, and the loop is outside of steps for long."""
+    inside_pct = gpu.in_steps_pct
+    return inside_pct is not None and params.threshold_p95 <= inside_pct <= MOST_IN_STEPS_PCT
 
 
 def _waits_for_host(gpu: GpuUse) -> bool:
@@ -381,8 +305,8 @@ def _unless_used(
     is_all, which = not used, part_of(len(unused), len(gpus), "GPU")
     used_nodes = {node for node, _ in used}
     nodes = list(dict.fromkeys(node for node, _ in unused if node not in used_nodes))
-    title = NONE_USED if is_all and len(gpus) > 1 else NEVER_USED
-    advice = USE_ANY if is_all else USE_NODES if nodes else USE_ALL
+    title = texts.NONE_USED if is_all and len(gpus) > 1 else texts.NEVER_USED
+    advice = texts.USE_ANY if is_all else texts.USE_NODES if nodes else texts.USE_ALL
     return replace(message, title=title, advice=advice, cause=results.Cause.GPU_IDLE), {
         "which": which[0].upper() + which[1:],
         "n_unused": len(unused),
@@ -405,7 +329,7 @@ def from_details(counters: results.Counters, details: results.Details, params: P
     if low:
         known = [(node, gpu, numbers.get("gpu_max", 100.0)) for node, gpu, numbers in entries]
         is_brief = all(its.get("p50", 0.0) >= params.threshold_p95 for *_, its in low)
-        message = IMPORTED_FOR_A_TIME if is_brief else IMPORTED_LOW
+        message = texts.IMPORTED_FOR_A_TIME if is_brief else texts.IMPORTED_LOW
         message, words = _unless_used(message, known, params)
         share = words["n_unused"] / len(known) if words else None
         severity = Severity.INFO if is_brief else kit.fault_severity(share)
@@ -413,7 +337,7 @@ def from_details(counters: results.Counters, details: results.Details, params: P
         findings.append(_imported(message, low, "gpu_95", details, params=params, **words))
     if swings:
         words = {"threshold": params.threshold_p5, "params": params}
-        findings.append(_imported(IMPORTED_FLUCTUATING, swings, "gpu_5", details, **words))
+        findings.append(_imported(texts.IMPORTED_FLUCTUATING, swings, "gpu_5", details, **words))
     title, role = "GPU utilization", results.Role.GPU
     shown = aws.boxes_of(entries, title=title, largest="gpu_max", role=role)
     return Outcome(findings=findings, exhibits=[shown])

@@ -8,10 +8,12 @@ from enum import StrEnum
 import numpy as np
 from numpy.typing import NDArray
 
-from reportgen.facts import samples, usage
+from reportgen.facts import intervals, samples, usage
 from reportgen.facts.distributions import Box, box_of, percentiles
+from reportgen.facts.trend import above_median
 from reportgen.facts.usage import cores_mean_pct, is_host_hot
-from reportgen.profile import NodeProfile, SeriesKind
+from reportgen.merging import rows_by_code
+from reportgen.profile import NodeProfile, SeriesKind, SpanTable
 from reportgen.profile.system import Floats, Instants
 from reportgen.rules.aws.details import LastViolation, box_member
 from reportgen.rules.kit import col, derived, patience, percentage, row, window
@@ -96,6 +98,8 @@ class GpuUse:
         hot_when_idle_pct: share of those idle samples in which a CPU core was busy or waited for
             I/O; 0 without idle samples.
         host_mean_pct: mean use of the node's cores over the working range, 0 without samples.
+        in_steps_pct: its mean use at work by the part of the loop that lies in steps; ``None``
+            without steps. Above 100 the GPU works outside of steps as well.
         start_ns, end_ns: of the working range.
         late, ended: its idle start and end, if they are long; the working range is without them.
         violation: the newest violation by AWS's definition.
@@ -122,6 +126,7 @@ class GpuUse:
     hot_when_idle_pct: float
     host_mean_pct: float
     rested_ratio: float
+    in_steps_pct: float | None
     start_ns: int
     end_ns: int
     late: IdleEdge | None
@@ -144,11 +149,38 @@ class NodeGpus:
 def measure(part: NodeProfile, params: Params) -> NodeGpus:
     """Measure every GPU of a node; a GPU without a single sample does not exist."""
     by_gpu = usage.samples_by_gpu(part.system, SeriesKind.GPU_UTILIZATION)
-    gpus = [_measure_gpu(part, gpu, own, params) for gpu, own in by_gpu.items()]
+    in_steps = _in_steps_ratio(part.spans.steps())
+    gpus = [_measure_gpu(part, gpu, own, params, in_steps) for gpu, own in by_gpu.items()]
     return NodeGpus(node=part.node, n_ticks=part.system.n_ticks, gpus=tuple(gpus))
 
 
-def _measure_gpu(part: NodeProfile, gpu: str, series: usage.Samples, params: Params) -> GpuUse:
+def _in_steps_ratio(steps: SpanTable) -> float | None:
+    """Return which part of a node's loop lies in steps, the mean over its workers.
+
+    A slow step counts as long as a usual one: what slows it down is another fault.
+    """
+    if steps.n_spans == 0:
+        return None
+    length_ns = int(steps.end_ns.max() - steps.start_ns.min())
+    usual_ns = steps.duration_ns.copy()
+    for _, rows in rows_by_code(steps.worker):
+        own_ns = steps.duration_ns[rows]
+        usual_ns[rows] = np.where(above_median(own_ns), int(np.median(own_ns)), own_ns)
+    unions = [
+        intervals.union_of(steps.start_ns[rows], steps.start_ns[rows] + usual_ns[rows])
+        for _, rows in rows_by_code(steps.worker)
+    ]
+    inside_ns = sum(union.length_ns for union in unions) / len(unions)
+    return inside_ns / length_ns if length_ns else None
+
+
+def _measure_gpu(
+    part: NodeProfile,
+    gpu: str,
+    series: usage.Samples,
+    params: Params,
+    in_steps: float | None,
+) -> GpuUse:
     time_ns, values, idle_below = series.time_ns, series.values, params.threshold_p5
     work, late, ended = _work_of(series, samples.training_loop_ns(part.spans), idle_below)
     working, ticks = values[work.first : work.stop], series.row[work.first : work.stop]
@@ -187,6 +219,7 @@ def _measure_gpu(part: NodeProfile, gpu: str, series: usage.Samples, params: Par
         hot_when_idle_pct=100 * float(hot.mean()) if hot.size else 0.0,
         host_mean_pct=float(host.mean()) if host.size else 0.0,
         rested_ratio=_rested_ratio(working, idle_below),
+        in_steps_pct=in_steps and float(working.mean()) / in_steps,
         start_ns=int(time_ns[work.first]),
         end_ns=int(time_ns[work.stop - 1]),
         late=late,

@@ -1,0 +1,115 @@
+"""The prose of LowGPUUtilization: what is wrong with a GPU, and what to try."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from reportgen import results
+from reportgen.results import Severity
+from reportgen.rules import kit
+
+# A GPU that is under-used
+
+UNDER_USED = kit.Message(
+    id="GPU-1",
+    cause=results.Cause.GPU_UNDERUSED,
+    title="GPU under-used: the 95th percentile of {gpu.gpu} on {gpu.node} is only {measured:pct}",
+    text="""In {fault.work_ns.size:n} of {gpu.judged_minutes:count judged minute} the 95th
+        percentile of the last {params.window:count sample} was below {threshold:pct}; at the lowest
+        it was {measured:pct}. While at work this GPU was used {gpu.work_mean_pct:pct} on average
+        and idle {gpu.work_idle_pct:pct} of the time. This concerns {concerned}.""",
+    advice="""Give it more work at a time (see batch size), or use a smaller or fewer GPUs; the
+        samples do not show that it waits for the host.""",
+    exhibit="utilization",
+)
+BEGAN_LATE = replace(
+    UNDER_USED,
+    cause=results.Cause.LONG_START,
+    title="""GPU begins late: {gpu.gpu} on {gpu.node} idles for the first {edge.pct:pct} of the
+        time""",
+    text="""It first worked {edge.length_ns:ns} after it could have begun. While at work this GPU
+        was used {gpu.work_mean_pct:pct} on average. This concerns {concerned}.""",
+    advice="""Shorten what runs before its work begins: downloads, preprocessing, compilation,
+        waiting for other workers.""",
+)
+STOPPED = replace(
+    BEGAN_LATE,
+    cause=results.Cause.GPU_STOPPED,
+    title="GPU stopped: {gpu.gpu} on {gpu.node} idles for the last {edge.pct:pct} of the time",
+    text="""It last worked {edge.length_ns:ns} before its last sample. While at work this GPU was
+        used {gpu.work_mean_pct:pct} on average. This concerns {concerned}.""",
+    advice="""Find out what ended its work then: if training was over, end the job sooner; if not,
+        its process hung or died.""",
+)
+NONE_USED = "None of {n_gpus:n} GPUs is ever used: {unused}"
+NEVER_USED = "{which} {n_unused:verb are/is} never used: {unused}"
+EVER_USED = """{gpu.gpu} on {gpu.node} was used {gpu.max_pct:pct} at the most, in
+    {gpu.n_samples:count sample}. {which} {n_unused:verb are/is} never used: {unused}."""
+USE_ANY = """Check that model and batches are moved to the GPU and that the framework is built for
+    it; a job that needs none is cheaper on an instance without."""
+USE_NODES = """See whether the processes on {nodes:names} run and joined the others; start them, or
+    take fewer nodes."""
+USE_ALL = """Start one process per GPU (torchrun, DistributedDataParallel), or take an instance with
+    fewer GPUs."""
+SHARE_WORK = """Share the work evenly first: {busy} {n_busy:verb are/is} busy (see workload balance
+    and the pace of the workers)."""
+RELIEVE_CPU = """Relieve the CPU first: its cores are at {gpu.host_mean_pct:pct} on average; load
+    and preprocess more cheaply, or take more cores per GPU."""
+FILL_LOOP = """Mend first what the loop does outside of its steps: inside them this GPU is used
+    {gpu.in_steps_pct:pct}."""
+RELIEVE_HOST = """Relieve the host first: in {gpu.hot_when_idle_pct:pct} of the idle samples a CPU
+    core was busy or waited for I/O; find what it did (a sampling profiler shows it)."""
+
+# A GPU that swings between busy and idle
+
+FLUCTUATING = kit.Message(
+    id="GPU-2",
+    cause=results.Cause.GPU_SWINGS,
+    title="""GPU swings between busy and idle: {gpu.gpu} on {gpu.node} is idle
+        {gpu.work_idle_pct:pct} of its working time""",
+    text="""In {fault.work_ns.size:n} of {gpu.judged_minutes:count judged minute} the last
+        {params.window:count sample} reached above {params.threshold_p95:pct} (95th percentile) and
+        fell below {threshold:pct} (5th percentile, {measured:pct} at the lowest). While at work
+        this GPU was used {gpu.work_mean_pct:pct} on average. This concerns {concerned}.""",
+    advice="""Find what the GPU waits for between its bursts: data loading, synchronisation with
+        other GPUs, checkpoints or logging.""",
+    exhibit="utilization",
+)
+
+# Faults that cost the training nothing, and results of SageMaker
+
+EDGES = kit.Message(
+    id=UNDER_USED.id,
+    title="GPU idle only before the work begins or after it ends",
+    text="""{gpu.gpu} on {gpu.node} missed the thresholds in {gpu.aws_violations:n} of
+        {gpu.judged_minutes:count judged minute}, but only because the last
+        {params.window:count sample} reached into its idle start or end. At work its 95th percentile
+        is {measured:pct} and its mean {gpu.work_mean_pct:pct}. This concerns {concerned}.""",
+    advice="Nothing to do for the training itself; shorten start-up or upload if they matter.",
+    exhibit="utilization",
+)
+IMPORTED_LOW = kit.Message(
+    id=UNDER_USED.id,
+    cause=UNDER_USED.cause,
+    title="GPU under-used: {place}",
+    text="""The 95th percentile of the last {params.window:count sample} was {measured:pct} when the
+        rule last triggered (threshold {threshold:pct}). Affected: {affected}.""",
+    advice="""Look at the CPU, I/O and data loading sections for what the GPU waits for; if there is
+        nothing, raise the batch size.""",
+    exhibit="boxes",
+)
+IMPORTED_FLUCTUATING = replace(
+    IMPORTED_LOW,
+    id=FLUCTUATING.id,
+    cause=FLUCTUATING.cause,
+    title="GPU swings between busy and idle: {place}",
+    text=IMPORTED_LOW.text.replace("95th", "5th"),
+    severity=Severity.WARNING,
+)
+IMPORTED_FOR_A_TIME = replace(
+    IMPORTED_LOW,
+    text=IMPORTED_LOW.text
+    + " Their median over the whole job is above it: they idled for a time only.",
+    advice="""See when they idled: before the first and after the last step the training loses
+        nothing.""",
+)
