@@ -16,10 +16,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 ROOT = Path(__file__).parents[2]
 SCRIPTS = Path(__file__).parent / "scripts"
 VENV = Path(os.environ.get("FRAMEWORKS_VENV", ROOT / ".venv-frameworks"))
 PYTHON = VENV / "bin" / "python"
+NEEDS_FRAMEWORKS = [
+    pytest.mark.frameworks,
+    pytest.mark.skipif(
+        not os.environ.get("TEST_FRAMEWORKS"), reason="run by `make test-frameworks`"
+    ),
+]
 _TRUE = re.compile(r"^TRUE rank=(\d+) (.*)$", re.MULTILINE)
 Counts = dict[str, dict[str, int]]
 """By rank, by mode."""

@@ -8,12 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.frameworks.recorded import PYTHON, SCRIPTS, Run, record
+from tests.frameworks.recorded import NEEDS_FRAMEWORKS, PYTHON, SCRIPTS, Run, record
 
-pytestmark = [
-    pytest.mark.frameworks,
-    pytest.mark.skipif(not PYTHON.exists(), reason="run by `make test-frameworks`"),
-]
+pytestmark = NEEDS_FRAMEWORKS
 
 OPTIMIZER = (
     "plain",

@@ -9,12 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.frameworks.recorded import PYTHON, ROOT, SCRIPTS, record
+from tests.frameworks.recorded import NEEDS_FRAMEWORKS, PYTHON, ROOT, SCRIPTS, record
 
-pytestmark = [
-    pytest.mark.frameworks,
-    pytest.mark.skipif(not PYTHON.exists(), reason="run by `make test-frameworks`"),
-]
+pytestmark = NEEDS_FRAMEWORKS
 
 
 @pytest.mark.parametrize(

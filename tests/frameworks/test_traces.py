@@ -10,12 +10,9 @@ from typing import Any
 
 import pytest
 
-from tests.frameworks.recorded import PYTHON, ROOT, SCRIPTS, Run, record
+from tests.frameworks.recorded import NEEDS_FRAMEWORKS, PYTHON, ROOT, SCRIPTS, Run, record
 
-pytestmark = [
-    pytest.mark.frameworks,
-    pytest.mark.skipif(not PYTHON.exists(), reason="run by `make test-frameworks`"),
-]
+pytestmark = NEEDS_FRAMEWORKS
 CODE = (
     f"import runpy, sys; sys.path[:0] = [{str(SCRIPTS)!r}, {str(ROOT)!r}]; "
     "runpy.run_path('traced.py', run_name='__main__')"
