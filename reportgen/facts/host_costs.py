@@ -17,6 +17,7 @@ import numpy as np
 from reportgen.facts.device_busy import SYNC_CALL, Mask, Window, rows_named, unions_of
 from reportgen.facts.idle import Gaps, HostCause, batch_waits, causes_of, gaps_in
 from reportgen.facts.intervals import Union, covered_each, gaps_of, join, minus, union_of
+from reportgen.facts.kernel_names import short_name
 from reportgen.facts.replay import (
     LEAST_COPY_BYTES,
     Change,
@@ -32,7 +33,7 @@ from reportgen.facts.replay import (
 from reportgen.profile.memo import fact
 from reportgen.profile.trace import RankTrace
 from reportgen.profile.trace_tables import NONE, GpuKind, SliceKind, Times
-from reportgen.units import NS_PER_MS, NS_PER_US
+from reportgen.units import NS_PER_MS, NS_PER_US, pct_of
 
 SMALL_NS = 10 * NS_PER_US
 """A shorter kernel cannot hide the next launch, which costs the framework 5 to 20 µs."""
@@ -87,40 +88,47 @@ class Cost(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Stop:
-    """A single long stretch in which a device did nothing.
+class Once:
+    """A stretch that comes once, ns UTC.
 
     Attributes:
-        start_ns, end_ns: after the origin of the trace.
-        before: row of ``gpu_ops`` of the operation that ended it.
-        doing: code of the name of what the host was in, ``NONE`` where nothing was recorded.
+        length_ns: of it, or of its parts.
+        before: the operation that ended it, by its short name.
+        doing: what the host was in, empty where nothing was recorded.
     """
 
     start_ns: int
     end_ns: int
-    before: int
-    doing: int
+    length_ns: int
+    before: str = ""
+    doing: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostCosts:
-    """The costs of one rank.
+    """The costs of the host of one rank.
 
     Attributes:
         window: in which they were played.
         won_ns: by how much the rank would be done sooner without each cost.
-        stops: single long stretches, in order.
-        first_use: when things were used for the first time.
+        stops: single long stretches in which a device did nothing, in order.
+        first_use: from the first to the last first use, ``None`` without any.
         n_syncs: synchronizing calls in the window.
         n_small: small kernels in runs.
     """
 
+    rank: int
+    node: str
     window: Window
     won_ns: Mapping[Cost, int]
-    stops: tuple[Stop, ...]
-    first_use: Union
+    stops: tuple[Once, ...]
+    first_use: Once | None
     n_syncs: int
     n_small: int
+
+    def share_pct(self, cost: Cost) -> float:
+        """Return the share of the window that is won without a cost."""
+        return pct_of(self.won_ns[cost], self.window.length_ns)
 
 
 @fact
@@ -138,8 +146,8 @@ def host_costs(trace: RankTrace) -> HostCosts | None:
     stops = _stops(trace, track, gaps, late_ns, first_use)
     is_sync = _synchronizes(trace, track)
     stopped = union_of(
-        np.array([item.start_ns for item in stops], dtype=np.int64),
-        np.array([item.end_ns for item in stops], dtype=np.int64),
+        np.array([item.start_ns for item in stops], dtype=np.int64) - trace.origin_ns,
+        np.array([item.end_ns for item in stops], dtype=np.int64) - trace.origin_ns,
     )
     once = join((first_use, stopped))
     small, n_small = _small(trace, track, once)
@@ -160,6 +168,8 @@ def host_costs(trace: RankTrace) -> HostCosts | None:
     before_work = (*others, sync) if sync_ns else others
     work_ns = won_ns(track, (*before_work, Change(spared=work))) - won_ns(track, before_work)
     return HostCosts(
+        rank=trace.rank,
+        node=trace.node,
         window=track.window,
         won_ns={
             Cost.LOADER: won_ns(track, (Change(spared=loader),)),
@@ -171,9 +181,19 @@ def host_costs(trace: RankTrace) -> HostCosts | None:
             Cost.HOST: max(work_ns, 0),
         },
         stops=stops,
-        first_use=first_use,
+        first_use=_as_once(trace, first_use),
         n_syncs=int(is_sync.sum()),
         n_small=n_small,
+    )
+
+
+def _as_once(trace: RankTrace, when: Union) -> Once | None:
+    if not when.start_ns.size:
+        return None
+    return Once(
+        start_ns=trace.origin_ns + int(when.start_ns[0]),
+        end_ns=trace.origin_ns + int(when.end_ns[-1]),
+        length_ns=when.length_ns,
     )
 
 
@@ -278,7 +298,7 @@ def _first_use(trace: RankTrace, track: Track) -> Union:
 
 def _stops(
     trace: RankTrace, track: Track, gaps: Gaps, late_ns: Mapping[str, Times], first_use: Union
-) -> tuple[Stop, ...]:
+) -> tuple[Once, ...]:
     """Return single long stretches for which the host came late, but not for a batch."""
     if not gaps.low_ns.size:
         return ()
@@ -294,17 +314,18 @@ def _stops(
     if places.size > most:
         return ()
     return tuple(
-        Stop(
-            start_ns=int(gaps.low_ns[place]),
-            end_ns=int(until_ns[place]),
-            before=int(gaps.before[place]),
+        Once(
+            start_ns=trace.origin_ns + int(gaps.low_ns[place]),
+            end_ns=trace.origin_ns + int(until_ns[place]),
+            length_ns=int(until_ns[place] - gaps.low_ns[place]),
+            before=short_name(trace.names[trace.gpu_ops.name[gaps.before[place]]]),
             doing=_doing(trace, gaps, place, int(until_ns[place])),
         )
         for place in places.tolist()
     )
 
 
-def _doing(trace: RankTrace, gaps: Gaps, place: int, until_ns: int) -> int:
+def _doing(trace: RankTrace, gaps: Gaps, place: int, until_ns: int) -> str:
     """Return the name of the shortest slice or call that covers most of a gap on its thread."""
     low_ns, found = int(gaps.low_ns[place]), list[tuple[int, int]]()
     is_told = ~rows_named(trace, trace.slices.name, _STEP.search)
@@ -314,4 +335,4 @@ def _doing(trace: RankTrace, gaps: Gaps, place: int, until_ns: int) -> int:
         is_in = (inside_ns >= DOING_RATIO * (until_ns - low_ns)) & is_meant
         rows = np.flatnonzero(is_in & (table.thread == gaps.thread[place]))
         found += zip(table.duration_ns[rows].tolist(), table.name[rows].tolist(), strict=True)
-    return min(found, default=(0, NONE))[1]
+    return trace.names[min(found)[1]] if found else ""

@@ -10,9 +10,8 @@ the host then covers are won as well, and waits that merely move are not.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
 
 import numpy as np
 from numpy.typing import NDArray
@@ -290,34 +289,28 @@ def _end_ns(track: Track, spared: Union, *, is_free: Mask, length_ns: Times) -> 
         low_ns = np.array([track.window.start_ns])
         return at_ns - covered_each(spared, low_ns, np.maximum(at_ns, low_ns))
 
-    work_ns = np.cumsum(track.gap_ns + length_ns)
+    runs, work_ns = track.runs, np.cumsum(track.gap_ns + length_ns)
     ready_ns = sooner(track.base_ns) + track.delay_ns + length_ns - work_ns
     ready_ns[track.base_ns == NEVER] = NEVER
-    runs = zip(
-        np.maximum.reduceat(ready_ns, track.runs.first).tolist(),
-        track.runs.n_waits.tolist(),
-        strict=True,
+    ready = np.maximum.reduceat(ready_ns, runs.first).tolist()
+    n_waits = runs.n_waits.tolist()
+    # At last the host waits for everything.
+    low_ns = sooner(np.append(track.low_ns, track.host_end_ns))
+    left_ns = sooner(track.high_ns) - np.where(is_free, 0, track.rest_ns)
+    waits = (
+        np.append(runs.before, runs.first.size),
+        np.append(work_ns[track.for_op] - track.lead_ns, work_ns[-1]),
+        low_ns,
+        np.append(left_ns, low_ns[-1]),
+        np.append(is_free, False),
     )
-    waits = zip(
-        track.runs.before.tolist(),
-        (work_ns[track.for_op] - track.lead_ns).tolist(),
-        sooner(track.low_ns).tolist(),
-        np.where(is_free, 0, track.rest_ns).tolist(),
-        sooner(track.high_ns).tolist(),
-        is_free.tolist(),
-        strict=True,
-    )
-    idle_ns, saved_ns = [track.window.start_ns], [0]
-
-    def play(runs: Iterable[tuple[int, int]]) -> None:
-        for ready, n_waits in runs:
-            idle_ns.append(max(idle_ns[-1], ready - saved_ns[n_waits]))
-
-    for before, work, low, rest, high, free in waits:
-        play(islice(runs, max(before + 1 - len(idle_ns), 0)))
-        begun = low - saved_ns[-1]
-        done = begun if free else max(begun, idle_ns[before] + work)
-        saved_ns.append(high - done - rest)
-    play(runs)
-    host_ns = sooner(np.array([track.host_end_ns]))[0] - saved_ns[-1]
-    return max(idle_ns[-1] + int(work_ns[-1]), int(host_ns))
+    idle_ns, saved_ns, played, done = [track.window.start_ns], [0], 0, NEVER
+    for before, work, low, left, free in zip(*(item.tolist() for item in waits), strict=True):
+        while played < before:
+            idle_ns.append(max(idle_ns[-1], ready[played] - saved_ns[n_waits[played]]))
+            played += 1
+        done = low - saved_ns[-1]
+        if not free:
+            done = max(done, idle_ns[before] + work)
+        saved_ns.append(left - done)
+    return int(done)

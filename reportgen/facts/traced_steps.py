@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reportgen.facts.device_busy import launch_start_ns, unions_of
-from reportgen.facts.intervals import covered_each, union_of
+from reportgen.facts.intervals import covered_each
+from reportgen.merging import sums_by_code
 from reportgen.profile.memo import fact
 from reportgen.profile.trace import RankTrace
 from reportgen.profile.trace_tables import NONE, SliceKind, Times
@@ -176,8 +177,22 @@ def _on_gpu(
         first = np.searchsorted(launched[order], start_ns, side="left")
         after = np.searchsorted(launched[order], end_ns, side="left")
         count += after - first
-        for step, (low, high) in enumerate(zip(first.tolist(), after.tolist(), strict=True)):
-            rows = order[low:high]
-            busy[step] += union_of(ops.start_ns[rows], ops.end_ns[rows]).length_ns
-            done[step] = max(done[step], ops.end_ns[rows].max(initial=0))
+        n_each = after - first
+        step = np.repeat(np.arange(n_each.size), n_each)
+        rows = order[np.arange(step.size) + np.repeat(first - np.cumsum(n_each) + n_each, n_each)]
+        np.maximum.at(done, step, ops.end_ns[rows])
+        busy += _union_ns(step, ops.start_ns[rows], ops.end_ns[rows], n_each.size)
     return busy, count, done
+
+
+def _union_ns(step: NDArray[np.int64], start_ns: Times, end_ns: Times, n_steps: int) -> Times:
+    """Return (n_steps,) the length of the union of each step's operations."""
+    if not step.size:
+        return np.zeros(n_steps, dtype=np.int64)
+    order = np.lexsort((start_ns, step))
+    # Each step is moved behind all others, so that one pass over all is one over each.
+    moved_ns = step[order] * (int(end_ns.max() - start_ns.min()) + 1)
+    starts_ns, ends_ns = start_ns[order] + moved_ns, end_ns[order] + moved_ns
+    reach_ns = np.maximum.accumulate(np.append(starts_ns[0], ends_ns))
+    busy_ns = np.diff(reach_ns) - np.maximum(starts_ns - reach_ns[:-1], 0)
+    return sums_by_code(step[order], busy_ns, n_steps)

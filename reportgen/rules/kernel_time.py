@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from reportgen import results
 from reportgen.facts import operators
-from reportgen.facts.device_busy import Window, headline, unions_of, windows_of
+from reportgen.facts.device_busy import Window, unions_of, windows_of
 from reportgen.facts.host_costs import LEAST_RUN, SMALL_NS, Cost, host_costs
 from reportgen.facts.intervals import gaps_of
 from reportgen.facts.kernel_names import UNKNOWN, Precision, Reading, short_names
@@ -213,11 +213,11 @@ def measure(trace: RankTrace, params: Params) -> RankKernels:
 
 def _fused(trace: RankTrace) -> tuple[Fused, ...]:
     """Return what a rank would win, nothing where it ran nothing."""
-    costs, windows = host_costs(trace), windows_of(trace)
+    costs = host_costs(trace)
     if costs is None:
         return ()
-    window, won_ns = headline(windows), costs.won_ns[Cost.SMALL]
-    return (Fused(node=trace.node, window=window, n_small=costs.n_small, won_ns=won_ns),)
+    won_ns = costs.won_ns[Cost.SMALL]
+    return (Fused(node=trace.node, window=costs.window, n_small=costs.n_small, won_ns=won_ns),)
 
 
 def _durations(trace: RankTrace, readings: Mapping[str, Reading]) -> dict[Grouping, DurationValues]:

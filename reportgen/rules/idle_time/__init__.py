@@ -12,13 +12,19 @@ from dataclasses import replace
 
 from reportgen import results
 from reportgen.facts.device_busy import WindowKind, headline_rows, is_far_apart
-from reportgen.facts.host_costs import Cost
+from reportgen.facts.host_costs import Cost, HostCosts
 from reportgen.results import DashboardPanel, Exhibit, Finding, Place, Where
 from reportgen.rules import kit
 from reportgen.rules.base import About, Need, Outcome, Rule
 from reportgen.rules.idle_time import texts
-from reportgen.rules.idle_time.costs import CostWon, RankCosts, rows_of
-from reportgen.rules.idle_time.measure import DeviceIdle, Params, RankIdle, Stretch, measure
+from reportgen.rules.idle_time.measure import (
+    CostWon,
+    DeviceIdle,
+    Params,
+    RankIdle,
+    Stretch,
+    measure,
+)
 from reportgen.rules.kit import col
 from reportgen.text import device_label, format_ns_range, write
 from reportgen.units import NS_PER_S, NS_PER_US, pct_of, ratio_of
@@ -149,8 +155,12 @@ def _stretches(devices: Sequence[DeviceIdle]) -> Iterator[Exhibit]:
     )
 
 
-def _costs(costs: Sequence[RankCosts]) -> Exhibit:
-    every = [row for rank in costs for row in rows_of(rank)]
+def _costs(costs: Sequence[HostCosts]) -> Exhibit:
+    every = [
+        CostWon(rank=rank.rank, cost=cost.value, won_ns=won_ns, window_ns=rank.window.length_ns)
+        for rank in costs
+        for cost, won_ns in rank.won_ns.items()
+    ]
     title = "What each rank would win without a cost of its host"
     return kit.table("host_costs", every, CostWon, title=title, caption=texts.COSTS_CAPTION)
 
@@ -158,7 +168,7 @@ def _costs(costs: Sequence[RankCosts]) -> Exhibit:
 def _findings(
     rows: Sequence[DeviceIdle],
     told: Sequence[DeviceIdle],
-    costs: Sequence[RankCosts],
+    costs: Sequence[HostCosts],
     params: Params,
 ) -> Iterator[Finding]:
     """Yield a finding per fault that costs at least its share of the headline window."""
@@ -176,7 +186,7 @@ def _findings(
             yield found
 
 
-def _once(costs: Sequence[RankCosts], limit_pct: float) -> Iterator[Finding]:
+def _once(costs: Sequence[HostCosts], limit_pct: float) -> Iterator[Finding]:
     """Yield what happens once and costs a rank its share."""
     for cost, message in ((Cost.LONG_GAP, texts.STOPPED), (Cost.FIRST_USE, texts.FIRST_USE)):
         worst = max(costs, key=lambda rank: rank.share_pct(cost), default=None)
@@ -214,7 +224,7 @@ def _fault(
     fault: texts.Fault,
     rows: Sequence[DeviceIdle],
     told: Sequence[DeviceIdle],
-    costs: Sequence[RankCosts],
+    costs: Sequence[HostCosts],
     params: Params,
 ) -> Finding | None:
     """Return a fault that costs its share: by what is won without it, else by its idle time."""

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from reportgen.facts.device_busy import DeviceUnions, Window, unions_of, windows_of
+from reportgen.facts.host_costs import HostCosts, host_costs
 from reportgen.facts.idle import causes_of, gaps_in, totals_by_cause
 from reportgen.facts.kernel_names import short_name
 from reportgen.profile.trace import RankTrace
-from reportgen.rules.idle_time.costs import RankCosts, costs_of
 from reportgen.rules.idle_time.texts import AT_THE_END, NAMES
 from reportgen.rules.kit import col, derived, row, share_limit
-from reportgen.units import NS_PER_S, NS_PER_US
+from reportgen.units import NS_PER_S, NS_PER_US, pct_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,6 +61,17 @@ class Stretch:
 
 
 @row
+class CostWon:
+    """What one rank would win without one cost."""
+
+    rank: int = col()
+    cost: str = col()
+    won_ns: int = col("us", name="won_us", per=NS_PER_US)
+    window_ns: int = col("us", name="window_us", per=NS_PER_US)
+    pct: float = derived(lambda item: pct_of(item.won_ns, item.window_ns), "%")
+
+
+@row
 class DeviceIdle:
     """Why one device was idle in one window: ns by cause; with ``busy_ns`` they fill it.
 
@@ -86,7 +97,7 @@ class RankIdle:
     """One rank: its devices in every window, and what its host costs it."""
 
     devices: tuple[DeviceIdle, ...]
-    costs: RankCosts | None
+    costs: HostCosts | None
 
 
 def measure(part: RankTrace, params: Params) -> RankIdle:
@@ -97,7 +108,7 @@ def measure(part: RankTrace, params: Params) -> RankIdle:
             for unions in unions_of(part, None)
             for window in windows_of(part)
         ),
-        costs=costs_of(part),
+        costs=host_costs(part),
     )
 
 
