@@ -426,6 +426,22 @@ views.section(report, "gpu-utilization")
 # ```
 
 # %% [markdown] tags=["notebook-only"]
+# ## GPU power and clocks
+#
+# Power, energy per step, and times in which GPUs ran slower than they could: too hot, at their power
+# limit, or shared with another job. Only recordings of our own hold it.
+
+# %%
+views.section(report, "gpu-power")
+
+# %% [markdown] tags=["notebook-only", "try-this"]
+# **Try this**: what was measured, as numbers.
+#
+# ```python
+# report.results["GPUPower"].metrics
+# ```
+
+# %% [markdown] tags=["notebook-only"]
 # ## Workload balance
 #
 # The distribution of utilization of each GPU. GPUs that share the work have the same shape; the
@@ -552,6 +568,21 @@ views.section(report, "gpu-memory")
 # ```python
 # memory = views.frame(report, "GPUMemoryIncrease", "memory")
 # memory[memory["trend_per_min_pct"] > 0]
+# ```
+
+# %% [markdown] tags=["notebook-only"]
+# ## Memory in use
+#
+# How much memory of GPUs and nodes was taken, against what there is.
+
+# %%
+views.section(report, "memory-in-use")
+
+# %% [markdown] tags=["notebook-only", "try-this"]
+# **Try this**: what was measured, as numbers.
+#
+# ```python
+# report.results["MemoryInUse"].metrics
 # ```
 
 # %% [markdown] tags=["notebook-only"]

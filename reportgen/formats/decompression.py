@@ -45,8 +45,8 @@ def unpacked(blocks: Iterable[bytes], packing: Packing) -> Iterator[bytes]:
     yield from _inflate(_chained(first, source), packing)
 
 
-MOST_UNPACKED_BYTES = 4 << 30
-"""More than an hour of the largest machines at the shortest interval takes."""
+MOST_UNPACKED_BYTES = 512 << 20
+"""An hour of 96 cores and 8 GPUs, sampled twice a second, takes about 350 MB."""
 
 
 def unpacked_whole(

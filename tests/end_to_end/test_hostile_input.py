@@ -37,7 +37,7 @@ def plain_job(folder: Path) -> Path:
 def summarized(*args: str | Path, cwd: Path, **more: Any) -> Run:
     """Run without the notebook, which these tests are not about; four minutes are a hang."""
     run = run_command(*args, "--format", "md", cwd=cwd, timeout_s=240, **more)
-    assert "Traceback" not in run.stderr
+    assert "Traceback" not in run.stderr, run.stderr[-3000:]
     return run
 
 

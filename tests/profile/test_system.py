@@ -42,7 +42,7 @@ def test_percentages_are_those_of_devices_and_memory() -> None:
     percent = {kind for kind in SeriesKind if kind.is_percent}
     assert SeriesKind.HOST_MEMORY in percent
     assert SeriesKind.IOPS not in percent
-    assert len(percent) == 5
+    assert len(percent) == 8
 
 
 def test_devices_are_ordered_by_number() -> None:

@@ -33,8 +33,9 @@ WHOLE_PAGE: Mapping[str, Callable[[Report], PageSection]] = {
 _CELLS = (
     "system-usage gpu-time gpu-activity idle-time steps kernels traced-operators communication "
     "device-memory launches host-threads annotations framework operators step-durations "
-    "long-pauses step-periodicity gpu-utilization workload-balance data-loading python-functions "
-    "batch-size cpu-bottlenecks io-bottlenecks network-bottlenecks gpu-memory initialization"
+    "long-pauses step-periodicity gpu-utilization gpu-power workload-balance data-loading "
+    "python-functions batch-size cpu-bottlenecks io-bottlenecks network-bottlenecks gpu-memory "
+    "memory-in-use initialization"
 )
 """The sections of rules that have a cell in the notebook."""
 FUNCTIONS = {
