@@ -27,8 +27,8 @@ def raw(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Arguments]:
     return {
         "nothing": [folder / "fine", "--rules", "BatchSize"],
         "info": [folder / "fine"],
-        "warning": [slow],
-        "critical": [slow, "--config", slow.parent / "rules.toml"],
+        "warning": [slow, "--rules", "Dataloader"],
+        "critical": [slow],
     }
 
 
