@@ -28,7 +28,7 @@ def raw(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Arguments]:
         "nothing": [folder / "fine", "--rules", "BatchSize"],
         "info": [folder / "fine"],
         "warning": [slow, "--rules", "Dataloader"],
-        "critical": [slow],
+        "critical": [slow, "--config", slow.parent / "rules.toml"],
     }
 
 
