@@ -428,8 +428,8 @@ views.section(report, "gpu-utilization")
 # %% [markdown] tags=["notebook-only"]
 # ## GPU power and clocks
 #
-# Power, energy per step, and times in which GPUs ran slower than they could: too hot, at their power
-# limit, or shared with another job. Only recordings of our own hold it.
+# Power, energy per step, and times in which GPUs ran slower than they could: too hot, at their
+# power limit, or shared with another job. Only recordings of our own hold it.
 
 # %%
 views.section(report, "gpu-power")
