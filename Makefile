@@ -48,8 +48,8 @@ bench: $(STAMP)  ## measure against the incumbents, side by side
 	$(BIN)/python benchmarks/run.py
 
 exam: $(STAMP)  ## generate JOBS jobs with known faults from SEED, and mark what the report says
-	$(BIN)/python -m benchmarks.exam --seed $(SEED) --jobs $(JOBS)
-	$(BIN)/python -m benchmarks.exam.traces --seed $(SEED) --quiet
+	$(BIN)/python -m benchmarks.exam --seed $(SEED) --jobs $(JOBS) --write docs/diagnosis.md
+	$(BIN)/python -m benchmarks.exam.traces --seed $(SEED) --quiet --write docs/diagnosis.md
 
 exam-short: $(STAMP)  ## the same with 40 jobs
 	$(BIN)/python -m benchmarks.exam --seed $(SEED) --jobs 40

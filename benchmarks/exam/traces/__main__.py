@@ -8,6 +8,7 @@ import sys
 from dataclasses import asdict
 from pathlib import Path
 
+from benchmarks.exam.tables import put_between
 from benchmarks.exam.traces.faults import Kind
 from benchmarks.exam.traces.runner import run
 from benchmarks.exam.traces.scoring import Row
@@ -23,6 +24,7 @@ def main() -> int:
     parser.add_argument("--part", choices=("all", "open", "held-back"), default="all")
     parser.add_argument("--keep", type=Path, default=None, help="where the traces stay")
     parser.add_argument("--json", type=Path, default=None, help="where the rows are written")
+    parser.add_argument("--write", type=Path, default=None, help="page that gets the table")
     parser.add_argument("--quiet", action="store_true", help="tables only")
     args = parser.parse_args()
     rows: list[Row] = []
@@ -31,6 +33,11 @@ def main() -> int:
     if not args.quiet:
         print("\n".join(misses(rows)), end="\n\n")
     print(summary(rows))
+    if args.write is not None:
+        seeds = ", ".join(map(str, args.seed))
+        text = f"Seeds {seeds}, {args.traces} traces each.\n\n{summary(rows)}"
+        page = args.write.read_text(encoding="utf-8")
+        args.write.write_text(put_between(page, "trace exam", text), encoding="utf-8")
     if args.json is not None:
         args.json.write_text(json.dumps([asdict(row) for row in rows], indent=1))
     return 0
