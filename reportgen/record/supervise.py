@@ -143,7 +143,13 @@ def _reap(child: Child) -> int | None:
 
 
 def _stop_too(number: int) -> None:
-    """Stop this process as its command was stopped, so that the shell sees it; go on after."""
+    """Stop this process as its command was stopped, so that the shell sees it; go on after.
+
+    The terminal sent us the same signal. If it still waits, it is taken first: to let it through
+    and to raise another one would stop us a second time, after the shell let us go on.
+    """
+    if number in signal.sigpending():
+        signal.sigwait({number})
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {number})
     signal.raise_signal(number)  # returns once somebody continues us
     signal.pthread_sigmask(signal.SIG_BLOCK, {number} & _TAKEN)
