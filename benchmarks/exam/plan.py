@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from dataclasses import replace
 
@@ -14,6 +14,8 @@ from benchmarks.exam.job import Job, Order, UnsuitableError
 from benchmarks.exam.making import Drafter, make_job
 from benchmarks.exam.queue_model.healthy import HEALTHY
 from benchmarks.exam.queue_model.make import draft as queue_draft
+from benchmarks.exam.threads_model.healthy import HEALTHY as THREADS_HEALTHY
+from benchmarks.exam.threads_model.make import draft as threads_draft
 from reportgen.results.causes import Cause
 
 DEFAULT_JOBS = 280
@@ -22,7 +24,12 @@ PAIRS_RATIO = 0.12
 HELD_BACK = 3
 """Every third seed is held back: nobody who works on the rules looks at its jobs."""
 
-FAMILIES: Mapping[str, Drafter] = {"queue": queue_draft, "fluid": fluid_draft}
+FAMILIES: Mapping[str, Drafter] = {
+    "queue": queue_draft,
+    "fluid": fluid_draft,
+    "threads": threads_draft,
+}
+_OWN_HEALTHY: Mapping[str, Collection[str]] = {"threads": THREADS_HEALTHY}
 _SHARES = ((0.03, 0.05), (0.05, 0.12), (0.12, 0.3), (0.3, 0.8))
 _PAIRS = (
     (Cause.WORK_BETWEEN_STEPS, Cause.PERIODIC_SLOW_STEPS),
@@ -41,8 +48,9 @@ _PAIRS = (
 
 
 def make(order: Order) -> Job:
-    """Make the job of an order; what its family cannot make, another one does."""
-    for family in (order.family, *(name for name in FAMILIES if name != order.family)):
+    """Make the job of an order; a fault that its family cannot make, another one does."""
+    others = [name for name in FAMILIES if name != order.family and order.causes]
+    for family in (order.family, *others):
         with suppress(UnsuitableError):
             return make_job(replace(order, family=family), FAMILIES[family])
     raise UnsuitableError(f"No family can make {order.name}.")
@@ -62,18 +70,29 @@ def orders_of(seed: int, n_jobs: int = DEFAULT_JOBS) -> tuple[Order, ...]:
         *_pairs(seed, n_pairs),
         *_singles(seed, n_jobs - n_healthy - n_pairs),
     ]
-    families = tuple(FAMILIES)
     return tuple(
         Order(
             number=number,
             seed=seed,
-            family=families[(number + number // len(families) // 4) % len(families)],
+            family=family,
             causes=causes,
-            healthy_kind=healthy_kind,
+            healthy_kind=_kind_of(family, number, healthy_kind),
             share_ratio=share,
         )
         for number, (causes, healthy_kind, share) in enumerate(orders)
+        for family in [_family_of(number)]
     )
+
+
+def _family_of(number: int) -> str:
+    families = tuple(FAMILIES)
+    return families[(number + number // len(families) // 4) % len(families)]
+
+
+def _kind_of(family: str, number: int, kind: str) -> str:
+    """Return the healthy kind of a job; some families have kinds of their own."""
+    own = list(_OWN_HEALTHY.get(family, ()))
+    return own[number // len(FAMILIES) % len(own)] if kind and own else kind
 
 
 _Part = tuple[tuple[Cause, ...], str, float]
