@@ -23,6 +23,9 @@ from benchmarks.exam.threads_model.params import Floats, Params, Source
 from reportgen.results.causes import Cause
 
 Twist = Callable[[Params], Params]
+_LEAST_UNUSED = 0.36
+"""From here on a GPU is called under-used; less is what launching kernels costs anyway."""
+_LEAST_UNEVEN = 0.06
 _MOST_COPYING = 0.45
 """Of the loop: pageable copies take at most about as long as the kernels."""
 
@@ -295,7 +298,7 @@ def _of_rank(machine: Machine, rank: int) -> tuple[str, ...]:
 
 def _underused(params: Params, share: float, _rng: np.random.Generator) -> Fault:
     """Launch kernels that are too small to fill the GPU."""
-    used = 1 - share
+    used = 1 - max(share, _LEAST_UNUSED)
 
     def twist(one: Params) -> Params:
         return replace(
@@ -380,7 +383,7 @@ def _imbalance(params: Params, share: float, rng: np.random.Generator) -> Fault:
     n = len(params.weights)
     if n < 2:
         raise UnsuitableError
-    least = 1 - share * n / (n - 1)
+    least = 1 - max(share, _LEAST_UNEVEN) * n / (n - 1)
     if least < 0.12:
         raise UnsuitableError
     others = np.clip(least * rng.uniform(0.92, 1.08, n - 1), 0.08, 0.97)

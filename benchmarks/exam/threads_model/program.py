@@ -14,6 +14,7 @@ from benchmarks.exam.threads_model.params import Floats, Integers, Params, Phase
 _FORWARD = 0.34
 _PREFETCH = 2
 _EVAL_RATIO = 0.4
+_HANDING_OVER_S = 2e-4
 _TIMES = ("asked", "there", "start", "forward", "own", "end", "optimized", "kept")
 
 
@@ -59,6 +60,7 @@ class Loader:
         if not self._ready[batch]:
             self._wanted, self._taker = batch, self._run.clock.current
             yield None
+        yield None, _HANDING_OVER_S
         self._taken = batch + 1
         thread = self._full.pop(batch + self._window, None)
         if thread is not None:
