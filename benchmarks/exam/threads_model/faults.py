@@ -159,9 +159,7 @@ def _from(params: Params, source: Source, rng: np.random.Generator) -> Params:
     each = machine.cores / machine.workers_per_node
     loaders = max(2, min(8, int(0.6 * each)))
     decode_s = params.gpu_s * float(rng.uniform(0.1, 0.4))
-    return replace(
-        params, source=source, loaders=loaders, decode_s=decode_s, load_spread=0.1
-    )
+    return replace(params, source=source, loaders=loaders, decode_s=decode_s, load_spread=0.1)
 
 
 def _unpinned(params: Params, share: float, _rng: np.random.Generator) -> Fault:

@@ -97,9 +97,7 @@ class Run:
         self.clock = Clock()
         machine = params.machine
         cores = max(1.0, machine.cores - _computing(params))
-        self.cores = [
-            Shared(self.clock, cores, thrash=params.thrash) for _ in range(machine.nodes)
-        ]
+        self.cores = [Shared(self.clock, cores, thrash=params.thrash) for _ in range(machine.nodes)]
         self.disks = [_pipe(self.clock, params.disk_bytes) for _ in range(machine.nodes)]
         self.links = [_pipe(self.clock, params.network_bytes) for _ in range(machine.nodes)]
         self.n = sum(phase.steps for phase in params.phases)

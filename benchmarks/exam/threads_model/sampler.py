@@ -5,13 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from benchmarks.exam.coverage import Coverage
-from benchmarks.exam.recording import Recording
-from benchmarks.exam.threads_model.params import Floats, Source
+from benchmarks.exam.recording import Recording, Timeline
+from benchmarks.exam.threads_model.params import Floats
 from benchmarks.exam.threads_model.program import Ran
 from sample_data.curves import TickValues
 from sample_data.schedule import Integers
-
-_MIB = 2.0**20
 
 
 class Sampler:
@@ -35,7 +33,7 @@ class Sampler:
 
     def node(self, node: int) -> TickValues:
         """Return what is sampled on a node."""
-        at_s = self.ticks() * self._interval_s
+        at_s: Floats = self.ticks() * np.float64(self._interval_s)
         rng = np.random.default_rng([self._params.seed, 50, node])
         return TickValues(
             gpu=self._gpu(node, at_s, rng),
@@ -199,12 +197,7 @@ def _spread(ratio: Floats, uneven: Floats, rng: np.random.Generator, n: int) -> 
     return np.asarray(np.clip(use, 0, 1) * 100)
 
 
-def source_bytes(source: Source, read_bytes: float) -> str:
-    """Return in words what a batch is read from."""
-    return "memory" if source is Source.MEMORY else f"{read_bytes / _MIB:.1f} MiB from {source}"
-
-
-def recording_of(ran: Ran, timelines: tuple[object, ...]) -> Recording:
+def recording_of(ran: Ran, timelines: tuple[Timeline, ...]) -> Recording:
     """Return what is recorded of a run."""
     sampler = Sampler(ran)
     machine = ran.params.machine
@@ -212,5 +205,5 @@ def recording_of(ran: Ran, timelines: tuple[object, ...]) -> Recording:
         machine=machine,
         samples=tuple(sampler.node(node) for node in range(machine.nodes)),
         ticks=sampler.ticks(),
-        timelines=timelines,  # type: ignore[arg-type]
+        timelines=timelines,
     )
