@@ -174,7 +174,7 @@ def _warm_up(rng: np.random.Generator, workers: int, n_train: int, step_s: float
 
 def _looks(rng: np.random.Generator, machine: Machine) -> Looks:
     return Looks(
-        fill_s=float(rng.choice([0.0, 0.0, 0.04, 0.1])),
+        fill_s=float(rng.choice([0.0, 0.0, 0.01, 0.03])),
         window_s=float(rng.choice([0.0, 0.0, 0.0, 0.0, 0.0, 1 / 6, 1.0])),
         spins=float(rng.choice([1.0, 1.0, 0.08])),
         memory_pct=float(rng.uniform(8, 60)),

@@ -64,7 +64,9 @@ class Sampler:
         end_s, done_s = steps.end_s[rank], steps.optimized_s[rank]
         weight = np.minimum(1.0, kernels_s / np.maximum(own_s - start_s, 1e-9))
         starts = np.concatenate([start_s, own_s, end_s])
-        ends = np.concatenate([own_s, end_s, done_s])
+        next_s = np.append(start_s[1:], np.inf)
+        filled_s = np.where(next_s - done_s < self._looks.fill_s, next_s, done_s)
+        ends = np.concatenate([own_s, end_s, filled_s])
         weights = np.concatenate([weight, np.ones_like(end_s), np.full_like(done_s, 0.95)])
         if self._params.stop and self._params.stop[0] == rank:
             stop_s = self.stop_s()
@@ -92,7 +94,7 @@ class Sampler:
         return out
 
     def _use_pct(self, use: Floats, rng: np.random.Generator) -> Floats:
-        full = np.clip(use * (1 + self._looks.fill_s), 0, 1) * 100
+        full = np.clip(use, 0, 1) * 100
         noise = rng.normal(0, 0.8, use.size) * (full > 2)
         return np.rint(np.clip(full + noise, 0, 100))
 
