@@ -76,8 +76,8 @@ class InputLoad:
 
 def input_load_of(
     system: SystemTable, waits: tuple[Instants, Instants], loop_ns: tuple[int, int] | None
-) -> InputLoad | None:
-    """Return what a node did during the waits of its loop; ``None`` without cores or samples.
+) -> tuple[InputLoad, ...]:
+    """Return what a node did during the waits of its loop; nothing without cores or samples.
 
     Args:
         system: samples of the node.
@@ -85,13 +85,13 @@ def input_load_of(
         loop_ns: its loop, used where too few samples fall into waits.
     """
     if not system.names(SeriesKind.CPU_UTILIZATION):
-        return None
+        return ()
     is_within = overlaps_any(system.tick_ns, system.tick_ns, *waits)
     first_ns, last_ns = loop_ns or (waits[0].min(initial=0), waits[1].max(initial=0))
     in_loop = (system.tick_ns >= first_ns) & (system.tick_ns <= last_ns)
     if int(is_within.sum()) < LEAST_TICKS:
         is_within = in_loop
-    return _load(system, is_within, in_loop) if int(is_within.sum()) >= LEAST_TICKS else None
+    return (_load(system, is_within, in_loop),) if int(is_within.sum()) >= LEAST_TICKS else ()
 
 
 def crowded_loss_ns(system: SystemTable, spans: SpanTable) -> int:
