@@ -711,6 +711,26 @@ def test_too_many_loaders_cost_what_steps_take_longer_while_the_cores_are_used_u
     assert "from 6 to 4" in found.advice
 
 
+def test_too_many_loaders_cost_what_gpus_idle_where_no_step_is_undisturbed() -> None:
+    # All cores are busy all the time, and all steps are equally long. A GPU at work is rarely read
+    # as more than 92 %: at 69 % it idles a quarter of the time.
+    rows = [
+        *step_rows([1.0] * 100),
+        *(fetch(index, 0.0) for index in range(100)),
+        setup(0, workers=6, pinned=True),
+    ]
+    columns = {f"cpu{core}": [99.0] * 100 for core in range(4)} | {"gpu0": [69.0] * 100}
+    part = replace(
+        node(rows, cores=4),
+        system=system_table(columns, start_s=START_S + 0.5, interval_s=1.0),
+    )
+    found = finding(run(RULE, part), "DL-2")
+
+    assert found is not None
+    assert found.estimate is not None
+    assert found.estimate.share_ratio == 0.25
+
+
 def test_waits_for_first_batches_are_a_start_and_no_habit() -> None:
     # Four epochs of 25 steps, of which the first one waits 3 s and the others 10 ms. The very first
     # wait lies before the loop: 3 · 3 + 96 · 0.01 of 114.9 s.
