@@ -25,6 +25,7 @@ from reportgen.facts.usage import (
     USED_UP_RATIO,
     cores_mean_pct,
     hot_cores,
+    input_bytes_per_s,
     used_gpus,
     wait_for_disk,
 )
@@ -56,8 +57,8 @@ class InputLoad:
         busy_cores: how many computed, on average; waiting for the disk is no computing.
         waiting_cores: how many waited for the disk, on average.
         hot_ratio: median share of cores above 90 %, 0-1.
-        flat_ratio: median of the bytes per second that were received meanwhile by the 99th
-            percentile of the loop, 0-1; 0 where hardly anything is received.
+        flat_ratio: median of the bytes per second that came in meanwhile, beyond what was sent, by
+            the 99th percentile of the loop, 0-1; 0 where hardly anything is received.
     """
 
     n_cores: int
@@ -150,7 +151,7 @@ def _load(system: SystemTable, is_within: Mask, in_loop: Mask) -> InputLoad:
 
 
 def _flat_ratio(system: SystemTable, is_within: Mask, in_loop: Mask) -> float:
-    received = sum_over(system.matrix(SeriesKind.RECEIVE_ALGORITHM))
+    received = input_bytes_per_s(system)
     is_known = np.isfinite(received)
     if int((is_within & is_known).sum()) < LEAST_TICKS:
         return 0.0

@@ -645,6 +645,22 @@ def test_a_flat_rate_is_the_limit_only_where_loaders_do_not_compute(
     assert loud(result) == [("DL-1", cause)]
 
 
+def test_what_workers_exchange_is_no_input() -> None:
+    # Gradients come and go while the loop does not wait: 100 MB/s of data are all there is then.
+    rows = training(wait_s=0.2, loaders=4, n_steps=200)
+    columns = {f"cpu{core}": [10.0] * 601 for core in range(8)}
+    columns["receive"] = [100e6, 500e6, 500e6, 500e6, 500e6] * 120 + [100e6]
+    columns["transmit"] = [1e6, 400e6, 400e6, 400e6, 400e6] * 120 + [1e6]
+    system = system_table(columns, start_s=START_S + 0.1, interval_s=0.2)
+    flat = run(RULE, replace(node(rows, cores=8), system=system))
+
+    assert loud(flat) == [("DL-1", Cause.NETWORK_INPUT)]
+    del columns["transmit"]
+    system = system_table(columns, start_s=START_S + 0.1, interval_s=0.2)
+    bursts = run(RULE, replace(node(rows, cores=8), system=system))
+    assert loud(bursts) == [("DL-1", Cause.TOO_FEW_LOADERS)]
+
+
 def test_a_rate_that_hardly_counts_is_no_limit() -> None:
     rows = training(wait_s=0.5, loaders=4, n_steps=200)
 
