@@ -13,7 +13,8 @@ import numpy as np
 
 from reportgen.facts.intervals import Instants, overlaps_any
 from reportgen.facts.loader import Mask
-from reportgen.facts.samples import sum_over
+from reportgen.facts.samples import mean_over, present_values, sum_over
+from reportgen.facts.starving import IDLES_RATIO
 from reportgen.facts.steps import steps_of
 from reportgen.facts.usage import (
     CPU_HOT_PCT,
@@ -24,9 +25,12 @@ from reportgen.facts.usage import (
     USED_UP_RATIO,
     cores_mean_pct,
     hot_cores,
+    input_bytes_per_s,
+    used_gpus,
     wait_for_disk,
 )
 from reportgen.profile import SeriesKind, SpanTable, SystemTable
+from reportgen.profile.system import Floats
 
 LEAST_STEPS = 5
 """The median of fewer steps says little about the others."""
@@ -53,8 +57,8 @@ class InputLoad:
         busy_cores: how many computed, on average; waiting for the disk is no computing.
         waiting_cores: how many waited for the disk, on average.
         hot_ratio: median share of cores above 90 %, 0-1.
-        flat_ratio: median of the bytes per second that were received meanwhile by the 99th
-            percentile of the loop, 0-1; 0 where hardly anything is received.
+        flat_ratio: median of the bytes per second that came in meanwhile, beyond what was sent, by
+            the 99th percentile of the loop, 0-1; 0 where hardly anything is received.
     """
 
     n_cores: int
@@ -76,8 +80,8 @@ class InputLoad:
 
 def input_load_of(
     system: SystemTable, waits: tuple[Instants, Instants], loop_ns: tuple[int, int] | None
-) -> InputLoad | None:
-    """Return what a node did during the waits of its loop; ``None`` without cores or samples.
+) -> tuple[InputLoad, ...]:
+    """Return what a node did during the waits of its loop; nothing without cores or samples.
 
     Args:
         system: samples of the node.
@@ -85,39 +89,49 @@ def input_load_of(
         loop_ns: its loop, used where too few samples fall into waits.
     """
     if not system.names(SeriesKind.CPU_UTILIZATION):
-        return None
+        return ()
     is_within = overlaps_any(system.tick_ns, system.tick_ns, *waits)
     first_ns, last_ns = loop_ns or (waits[0].min(initial=0), waits[1].max(initial=0))
     in_loop = (system.tick_ns >= first_ns) & (system.tick_ns <= last_ns)
     if int(is_within.sum()) < LEAST_TICKS:
         is_within = in_loop
-    return _load(system, is_within, in_loop) if int(is_within.sum()) >= LEAST_TICKS else None
+    return (_load(system, is_within, in_loop),) if int(is_within.sum()) >= LEAST_TICKS else ()
 
 
 def crowded_loss_ns(system: SystemTable, spans: SpanTable) -> int:
-    """Return how much longer the cycles of a node's loop are together where its cores are used up.
+    """Return how much longer a node's loop is where its cores are used up, at most.
 
-    A cycle that overlaps such ticks is compared with the median of those of its phase that do not,
-    and where these are too few, as in a short validation, with the fastest tenth of all. Of several
-    workers the largest sum counts. 0 where cores are never used up, or always.
+    Cycles that overlap such ticks show it in two ways, of which the larger counts. They are longer
+    than the median of those of their phase that do not, and where these are too few, as in a short
+    validation, than the fastest tenth of all; of several workers the largest sum counts. And GPUs
+    idle in them, also where processes crowd so much that no cycle is ever undisturbed. 0 where
+    cores are never used up.
     """
     n_cores, interval_ns = len(system.names(SeriesKind.CPU_UTILIZATION)), system.interval_ns
     if not n_cores or interval_ns is None:
         return 0
     hot = hot_cores(system, SeriesKind.CPU_UTILIZATION, above=CPU_HOT_PCT)
     is_full = (hot >= USED_UP_RATIO * n_cores) | (cores_mean_pct(system) >= 100 * FULL_RATIO)
-    end_ns = system.tick_ns[is_full]
+    end_ns, is_within = system.tick_ns[is_full], np.zeros(system.n_ticks, dtype=bool)
     losses = defaultdict[str, float](float)
     for steps in steps_of(spans):
         is_crowded = overlaps_any(steps.start_ns, steps.next_ns, end_ns - interval_ns, end_ns)
-        free_ns = steps.cycle_ns[~is_crowded]
+        free_ns, crowded = steps.cycle_ns[~is_crowded], steps.where(is_crowded)
         usual_ns = (
             np.median(free_ns)
             if free_ns.size >= LEAST_STEPS
             else np.percentile(steps.cycle_ns, FASTEST_PCT)
         )
-        losses[steps.worker] += float((steps.cycle_ns[is_crowded] - usual_ns).sum())
-    return max(round(max(losses.values(), default=0.0)), 0)
+        losses[steps.worker] += float((crowded.cycle_ns - usual_ns).sum())
+        is_within |= overlaps_any(system.tick_ns, system.tick_ns, crowded.start_ns, crowded.next_ns)
+    idle_ns = interval_ns * _idle_ticks(system.matrix(SeriesKind.GPU_UTILIZATION)[is_within])
+    return round(max(idle_ns, 0.0, *losses.values()))
+
+
+def _idle_ticks(use: Floats) -> float:
+    """Return how many of (n_ticks, n_gpus) ticks the used GPUs idle in all, if they do at all."""
+    used_pct = present_values(mean_over(use[:, used_gpus(use)]))
+    return float((1 - used_pct / (100 * (1 - IDLES_RATIO))).sum())
 
 
 def _load(system: SystemTable, is_within: Mask, in_loop: Mask) -> InputLoad:
@@ -137,7 +151,7 @@ def _load(system: SystemTable, is_within: Mask, in_loop: Mask) -> InputLoad:
 
 
 def _flat_ratio(system: SystemTable, is_within: Mask, in_loop: Mask) -> float:
-    received = sum_over(system.matrix(SeriesKind.RECEIVE_ALGORITHM))
+    received = input_bytes_per_s(system)
     is_known = np.isfinite(received)
     if int((is_within & is_known).sum()) < LEAST_TICKS:
         return 0.0

@@ -17,6 +17,7 @@ from reportgen.facts.usage import (
     FLOOR_BYTES_PER_S,
     IDLE_BELOW_PCT,
     OWN_LIMIT_PCT,
+    input_bytes_per_s,
     used_gpus,
     wait_for_disk,
 )
@@ -40,7 +41,7 @@ USUAL_PCT = 95
 """The percentile of the use that stands for a GPU that does not wait."""
 PLATEAU_RATIO = 0.7
 """A node that reads at the limit of its network is close to it all the time; bursts and reading
-ahead leave the mean of a minute far below. What workers exchange comes on top, and goes."""
+ahead leave the mean of a minute far below."""
 ROOM_RATIO = 0.5
 """Where more than half of the cores compute, they may be what sets the pace, not the network."""
 FOLLOWS_CORRELATION = -0.5
@@ -57,7 +58,7 @@ class Starving:
         n_ticks: ticks from the first to the last work of the GPUs.
         idle_ticks: how many of them the idling in these minutes makes together.
         busy_cores, waiting_cores: how many computed and waited for the disk, on average.
-        bytes_per_s: what the node received, on average.
+        bytes_per_s: what the node received beyond what it sent, on average.
     """
 
     node: str
@@ -151,7 +152,7 @@ def _work_of(system: SystemTable) -> _Work | None:
         idle=np.nan_to_num(1 - mean_pct / level_pct),
         busy=np.maximum(used - waiting, 0),
         waiting=waiting,
-        received=sum_over(system.matrix(SeriesKind.RECEIVE_ALGORITHM)[its]),
+        received=input_bytes_per_s(system)[its],
     )
 
 

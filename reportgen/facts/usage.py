@@ -13,6 +13,7 @@ from reportgen.facts.samples import (
     idle_edges,
     mean_over,
     present_values,
+    sum_over,
 )
 from reportgen.profile import SeriesKind, SystemTable
 from reportgen.profile.memo import fact
@@ -165,6 +166,16 @@ def cores_mean_pct(system: SystemTable) -> Floats:
 
 
 # Network
+
+
+@fact
+def input_bytes_per_s(system: SystemTable) -> Floats:
+    """Return (n_ticks,) what the training container receives beyond what it sends, NaN if unknown.
+
+    Data come one way. What workers exchange, gradients for instance, each of them sends as well.
+    """
+    sent = np.nan_to_num(sum_over(system.matrix(SeriesKind.TRANSMIT_ALGORITHM)))
+    return np.maximum(sum_over(system.matrix(SeriesKind.RECEIVE_ALGORITHM)) - sent, 0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -645,6 +645,22 @@ def test_a_flat_rate_is_the_limit_only_where_loaders_do_not_compute(
     assert loud(result) == [("DL-1", cause)]
 
 
+def test_what_workers_exchange_is_no_input() -> None:
+    # Gradients come and go while the loop does not wait: 100 MB/s of data are all there is then.
+    rows = training(wait_s=0.2, loaders=4, n_steps=200)
+    columns = {f"cpu{core}": [10.0] * 601 for core in range(8)}
+    columns["receive"] = [100e6, 500e6, 500e6, 500e6, 500e6] * 120 + [100e6]
+    columns["transmit"] = [1e6, 400e6, 400e6, 400e6, 400e6] * 120 + [1e6]
+    system = system_table(columns, start_s=START_S + 0.1, interval_s=0.2)
+    flat = run(RULE, replace(node(rows, cores=8), system=system))
+
+    assert loud(flat) == [("DL-1", Cause.NETWORK_INPUT)]
+    del columns["transmit"]
+    system = system_table(columns, start_s=START_S + 0.1, interval_s=0.2)
+    bursts = run(RULE, replace(node(rows, cores=8), system=system))
+    assert loud(bursts) == [("DL-1", Cause.TOO_FEW_LOADERS)]
+
+
 def test_a_rate_that_hardly_counts_is_no_limit() -> None:
     rows = training(wait_s=0.5, loaders=4, n_steps=200)
 
@@ -709,6 +725,26 @@ def test_too_many_loaders_cost_what_steps_take_longer_while_the_cores_are_used_u
     assert found.estimate is not None
     assert found.estimate.share_ratio == round(20 / 120, 6)
     assert "from 6 to 4" in found.advice
+
+
+def test_too_many_loaders_cost_what_gpus_idle_where_no_step_is_undisturbed() -> None:
+    # All cores are busy all the time, and all steps are equally long. A GPU at work is rarely read
+    # as more than 92 %: at 69 % it idles a quarter of the time.
+    rows = [
+        *step_rows([1.0] * 100),
+        *(fetch(index, 0.0) for index in range(100)),
+        setup(0, workers=6, pinned=True),
+    ]
+    columns = {f"cpu{core}": [99.0] * 100 for core in range(4)} | {"gpu0": [69.0] * 100}
+    part = replace(
+        node(rows, cores=4),
+        system=system_table(columns, start_s=START_S + 0.5, interval_s=1.0),
+    )
+    found = finding(run(RULE, part), "DL-2")
+
+    assert found is not None
+    assert found.estimate is not None
+    assert found.estimate.share_ratio == 0.25
 
 
 def test_waits_for_first_batches_are_a_start_and_no_habit() -> None:

@@ -145,7 +145,7 @@ def _about_number(job: NodeLoaders, params: Params) -> Iterator[Finding]:
     elif job.n_loaders < fewest:
         yield _tell(texts.ENOUGH, job, params, **few, exhibit=seen_in)
     elif job.n_loaders > most:
-        is_felt = job.worst is None or _are_used_up(job.loop_hot_ratio)
+        is_felt = job.worst is None or _are_used_up(job.loop_load)
         yield _tell(texts.TOO_MANY if is_felt else texts.MANY_WITH_ROOM, job, params, **many)
 
 
@@ -255,9 +255,9 @@ def _matters(job: NodeLoaders, params: Params) -> bool:
     return job.worst is not None and job.is_habit and 100 * job.ratio >= params.wait_pct
 
 
-def _are_used_up(hot_ratios: Sequence[float]) -> bool:
+def _are_used_up(loads: Sequence[InputLoad]) -> bool:
     """Return whether the cores of the usual node are used up."""
-    return bool(hot_ratios) and float(np.median(hot_ratios)) >= USED_UP_RATIO
+    return bool(loads) and float(np.median([load.hot_ratio for load in loads])) >= USED_UP_RATIO
 
 
 def _tell(message: kit.Message, job: NodeLoaders, params: Params, **values: Any) -> Finding:

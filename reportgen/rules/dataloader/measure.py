@@ -9,12 +9,11 @@ import numpy as np
 
 from reportgen.facts import loader as loading
 from reportgen.facts.breakdown import function_sums
-from reportgen.facts.input_load import LEAST_TICKS, InputLoad, crowded_loss_ns, input_load_of
+from reportgen.facts.input_load import InputLoad, crowded_loss_ns, input_load_of
 from reportgen.facts.intervals import Instants, overlaps_any
 from reportgen.facts.loader import Integers, Mask, Waiting, loader_rows, waits_of
 from reportgen.facts.samples import means, totals_over, training_loop_ns, unrecorded_ns
 from reportgen.facts.trend import from_median
-from reportgen.facts.usage import CPU_HOT_PCT, IO_HOT_PCT, hot_cores
 from reportgen.merging import (
     concat,
     greatest,
@@ -80,7 +79,7 @@ class NodeLoaders:
         n_processes: training processes of a node that load data.
         waiting: per training process, how its loop waited.
         load: what each node did while its loop waited, where known.
-        loop_hot_ratio: of each node, the share of hot cores in the whole loop, where known.
+        loop_load: the same in its whole loop.
         step_wait_ns: of each step, the longest wait of all workers.
         opens_epoch: of each step, 1 where it got the first batch of an epoch.
         told_loaders: of each node, the loader processes that its workers were told to start.
@@ -101,7 +100,7 @@ class NodeLoaders:
     wait_ns: Instants = merged(lambda parts: np.sort(np.concatenate(parts)))
     waiting: tuple[Waiting, ...] = merged(concat)
     load: tuple[InputLoad, ...] = merged(concat)
-    loop_hot_ratio: tuple[float, ...] = merged(concat)
+    loop_load: tuple[InputLoad, ...] = merged(concat)
     step_wait_ns: Instants = merged(loading.greater_of)
     opens_epoch: Instants = merged(loading.greater_of)
     told_loaders: int | None = merged(greatest)
@@ -209,36 +208,19 @@ def measure(part: NodeProfile, _params: Params) -> NodeLoaders:
         seconds=loading.busy_seconds(spans),
         wait_ns=np.sort(waits.duration_ns),
         waiting=waiting,
-        load=tuple(filter(None, [input_load_of(system, (waits.start_ns, waits.end_ns), loop_ns)])),
+        load=input_load_of(system, (waits.start_ns, waits.end_ns), loop_ns),
         step_wait_ns=loading.step_waits_ns(spans),
         opens_epoch=loading.opens_epoch(spans),
         told_loaders=_told_loaders(spans),
         crowded_ns=crowded_loss_ns(system, spans),
         hand_over_ns=loading.hand_over_ns(spans),
-        loop_hot_ratio=_hot_ratio(system, np.array([loop_ns]).T) if loop_ns else (),
+        loop_load=input_load_of(system, tuple(np.array([loop_ns]).T), loop_ns) if loop_ns else (),
         loaders=tuple(_loaders(spans)),
         life_times=tuple(_life_times(spans.where(rows.process))),
         batches=tuple(
             _worker_batches(waits.where(its), part) for _, its in rows_by_code(waits.worker)
         ),
     )
-
-
-def _hot_ratio(
-    system: SystemTable, stretches: tuple[Instants, Instants] | Instants
-) -> tuple[float, ...]:
-    """Return the median share of hot cores of a node over the ticks within some stretches, 0-1.
-
-    A core that waits for I/O is not hot, though its utilization includes the waiting. With too few
-    ticks, or without cores, the result is empty.
-    """
-    n_cores = len(system.names(SeriesKind.CPU_UTILIZATION))
-    is_within = overlaps_any(system.tick_ns, system.tick_ns, *stretches)
-    if not n_cores or int(is_within.sum()) < LEAST_TICKS:
-        return ()
-    waiting = hot_cores(system, SeriesKind.IO_WAIT, above=IO_HOT_PCT)
-    hot = hot_cores(system, SeriesKind.CPU_UTILIZATION, above=CPU_HOT_PCT)
-    return (float(np.median(np.maximum(hot - waiting, 0)[is_within])) / n_cores,)
 
 
 def _told_loaders(spans: SpanTable) -> int | None:

@@ -48,8 +48,8 @@ WHY: Mapping[Cause, Why] = {
     ),
     Cause.NETWORK_INPUT: Why(
         text=""" Meanwhile the node received at a steady rate, {flat_pct:pct} of its own maximum in
-            the median, and only {load.busy_cores:.1f} cores computed (mean): the network sets the
-            pace.""",
+            the median without what it sent itself, and only {load.busy_cores:.1f} cores computed
+            (mean): the network sets the pace.""",
         advice="""Send less over the network: smaller or compressed records, a local copy or a cache
             of what is read again; or take an instance with more network bandwidth.""",
     ),
