@@ -46,7 +46,8 @@ def _told_before(results: Sequence[RuleResult]) -> Mapping[int, Finding]:
     """Return for each finding the one that is to tell of its cause, if that is another one.
 
     A cause is told once: by the worst finding about it, of equally bad ones by that of the rule
-    that looks for this cause, then by the costliest.
+    that looks for this cause, then by the costliest. Findings with the id of that one stay beside
+    it: a rule that reports twice means two faults, two rhythms or two places.
     """
     tellers = dict[str, tuple[tuple[int, bool, float], Finding]]()
     for result in results:
@@ -59,7 +60,7 @@ def _told_before(results: Sequence[RuleResult]) -> Mapping[int, Finding]:
         id(item): tellers[item.cause][1]
         for result in results
         for item in result.findings
-        if item.cause != Cause.OBSERVATION and item is not tellers[item.cause][1]
+        if item.cause != Cause.OBSERVATION and item.id != tellers[item.cause][1].id
     }
 
 

@@ -185,3 +185,16 @@ def test_the_table_leads_in_no_circle() -> None:
 
     for word in EXPLAINED_BY:
         reached(word, ())
+
+
+def test_two_rhythms_stay_two_causes_and_explain_together() -> None:
+    quick, slow = (
+        finding("PERIOD-1", Severity.WARNING, share, cause=Cause.PERIODIC_SLOW_STEPS)
+        for share in (0.3, 0.2)
+    )
+    (rhythms, low) = diagnose([result("StepPeriodicity", quick, slow), result("Low", symptom())])
+
+    assert [item.symptom_of for item in rhythms.findings] == [(), ()]
+    assert [item.advice for item in rhythms.findings] == ["a", "a"]
+    assert [item.attributed_ratio for item in rhythms.findings] == [0.3, 0.14]
+    assert low.findings[0].symptom_of == ("PERIOD-1",)
