@@ -54,6 +54,11 @@ _STEPS = frozenset(
 _HOST = frozenset({Cause.SLOW_INPUT, Cause.HOST_BOUND, Cause.NO_PREFETCH})
 _UNEVEN = frozenset({Cause.SLOW_WORKER, Cause.GPU_IMBALANCE})
 _ABSENT = frozenset({Cause.GPU_IDLE, Cause.GPU_STOPPED})
+_UNUSED = frozenset(
+    {Cause.WORK_BETWEEN_STEPS, Cause.LONG_PAUSE, Cause.GPU_UNDERUSED, Cause.GPU_SWINGS}
+)
+IDLES = _INPUT | _COPIES | _HOST | _ABSENT | _UNUSED
+"""What leaves GPUs without work; the time of other causes may look busy, as waiting for a peer."""
 _WAITS = _INPUT | _COPIES | _STEPS | _UNEVEN | _HOST
 _TRACED = frozenset(
     {
