@@ -100,10 +100,7 @@ EXPLAINED_BY: Mapping[str, frozenset[str]] = {
     Cause.PERIODIC_SLOW_STEPS: frozenset(
         {Cause.TOO_FEW_LOADERS, Cause.TOO_MANY_LOADERS, Cause.SLOW_INPUT, Cause.SLOW_WORKER}
     ),
-    Cause.HOST_BOUND: _INPUT
-    | _COPIES
-    | {Cause.SLOW_INPUT, Cause.NO_PREFETCH, Cause.WORK_BETWEEN_STEPS, Cause.PERIODIC_SLOW_STEPS}
-    | {Cause.LONG_PAUSE, Cause.SLOWING_DOWN},
+    Cause.HOST_BOUND: _INPUT | _COPIES | _STEPS | {Cause.SLOW_INPUT, Cause.NO_PREFETCH},
     Cause.EXPOSED_COMMUNICATION: frozenset({Cause.SLOW_RANK, Cause.SLOW_LINK}),
     Cause.SLOW_RANK: frozenset(
         {Cause.SLOW_HOST, Cause.LONG_GAP, Cause.FIRST_USE, Cause.SLOW_INPUT, Cause.SYNCHRONIZATION}

@@ -187,6 +187,24 @@ def test_the_table_leads_in_no_circle() -> None:
         reached(word, ())
 
 
+@pytest.mark.parametrize(
+    "cause",
+    [
+        Cause.WORK_BETWEEN_STEPS,
+        Cause.PERIODIC_SLOW_STEPS,
+        Cause.RANDOM_SLOW_STEPS,
+        Cause.SLOWING_DOWN,
+        Cause.LONG_PAUSE,
+    ],
+)
+def test_a_host_that_is_busy_in_slow_steps_or_between_them_is_a_symptom(cause: Cause) -> None:
+    busy = finding("CPU-1", Severity.WARNING, 0.6, cause=HOST)
+
+    assert diagnosed(busy, finding("X-1", Severity.WARNING, 0.5, cause=cause))[
+        "CPU-1"
+    ].symptom_of == ("X-1",)
+
+
 def test_two_rhythms_stay_two_causes_and_explain_together() -> None:
     quick, slow = (
         finding("PERIOD-1", Severity.WARNING, share, cause=Cause.PERIODIC_SLOW_STEPS)
