@@ -13,6 +13,7 @@ from reportgen.diagnosis.explanations import (
     severity_rank,
     share_of,
 )
+from reportgen.diagnosis.lost_time import parts_of, with_lost_time
 from reportgen.results import Cause, Finding, RuleResult, Severity
 
 
@@ -21,14 +22,19 @@ def diagnose(results: Sequence[RuleResult]) -> tuple[RuleResult, ...]:
 
     A symptom names the causes at the root of it and points to the advice of the first. A cause is
     at least as severe as its worst symptom. Causes get an ``attributed_ratio``: parts of the loss
-    that do not overlap.
+    that do not overlap; the GPU time budget shows them.
     """
     findings = [finding for result in results for finding in result.findings]
     again = _told_before(results)
     roots = {id(finding): _roots(finding, findings, again) for finding in findings}
     raised = {id(finding): _raised(finding, findings, roots) for finding in findings}
-    attributed = _attributed([item for item in findings if not roots[id(item)]], raised)
-    return tuple(
+    faults = [
+        item
+        for item in findings
+        if share_of(item) and not roots[id(item)] and raised[id(item)] is not Severity.INFO
+    ]
+    attributed = parts_of(faults, results)
+    diagnosed = [
         replace(
             result,
             findings=tuple(
@@ -39,14 +45,17 @@ def diagnose(results: Sequence[RuleResult]) -> tuple[RuleResult, ...]:
             ),
         )
         for result in results
-    )
+    ]
+    causes = [finding for result in diagnosed for finding in result.findings]
+    return tuple(with_lost_time(result, causes) for result in diagnosed)
 
 
 def _told_before(results: Sequence[RuleResult]) -> Mapping[int, Finding]:
     """Return for each finding the one that is to tell of its cause, if that is another one.
 
     A cause is told once: by the worst finding about it, of equally bad ones by that of the rule
-    that looks for this cause, then by the costliest.
+    that looks for this cause, then by the costliest. Findings with the id of that one stay beside
+    it: a rule that reports twice means two faults, two rhythms or two places.
     """
     tellers = dict[str, tuple[tuple[int, bool, float], Finding]]()
     for result in results:
@@ -59,7 +68,7 @@ def _told_before(results: Sequence[RuleResult]) -> Mapping[int, Finding]:
         id(item): tellers[item.cause][1]
         for result in results
         for item in result.findings
-        if item.cause != Cause.OBSERVATION and item is not tellers[item.cause][1]
+        if item.cause != Cause.OBSERVATION and item.id != tellers[item.cause][1].id
     }
 
 
@@ -87,20 +96,6 @@ def _raised(
     """Return the severity of a finding: a cause is at least as severe as what it explains."""
     symptoms = [item for item in findings if any(finding is root for root in roots[id(item)])]
     return min((finding, *symptoms), key=severity_rank).severity
-
-
-def _attributed(causes: Sequence[Finding], raised: Mapping[int, Severity]) -> dict[int, float]:
-    """Return what each cause takes of the time when those before it are gone already.
-
-    The shares are upper bounds, each for mending one cause alone, and may overlap; one after the
-    other, from the largest on, each takes its share of what the former ones left.
-    """
-    faults = [item for item in causes if share_of(item) and raised[id(item)] is not Severity.INFO]
-    left, parts = 1.0, dict[int, float]()
-    for item in sorted(faults, key=lambda item: -share_of(item)):
-        parts[id(item)] = round(left * share_of(item), 6)
-        left -= parts[id(item)]
-    return parts
 
 
 def _symptom(finding: Finding, roots: Sequence[Finding]) -> Finding:

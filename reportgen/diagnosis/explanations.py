@@ -54,6 +54,11 @@ _STEPS = frozenset(
 _HOST = frozenset({Cause.SLOW_INPUT, Cause.HOST_BOUND, Cause.NO_PREFETCH})
 _UNEVEN = frozenset({Cause.SLOW_WORKER, Cause.GPU_IMBALANCE})
 _ABSENT = frozenset({Cause.GPU_IDLE, Cause.GPU_STOPPED})
+_UNUSED = frozenset(
+    {Cause.WORK_BETWEEN_STEPS, Cause.LONG_PAUSE, Cause.GPU_UNDERUSED, Cause.GPU_SWINGS}
+)
+IDLES = _INPUT | _COPIES | _HOST | _ABSENT | _UNUSED
+"""What leaves GPUs without work; the time of other causes may look busy, as waiting for a peer."""
 _WAITS = _INPUT | _COPIES | _STEPS | _UNEVEN | _HOST
 _TRACED = frozenset(
     {
@@ -95,10 +100,7 @@ EXPLAINED_BY: Mapping[str, frozenset[str]] = {
     Cause.PERIODIC_SLOW_STEPS: frozenset(
         {Cause.TOO_FEW_LOADERS, Cause.TOO_MANY_LOADERS, Cause.SLOW_INPUT, Cause.SLOW_WORKER}
     ),
-    Cause.HOST_BOUND: _INPUT
-    | _COPIES
-    | {Cause.SLOW_INPUT, Cause.NO_PREFETCH, Cause.WORK_BETWEEN_STEPS, Cause.PERIODIC_SLOW_STEPS}
-    | {Cause.LONG_PAUSE, Cause.SLOWING_DOWN},
+    Cause.HOST_BOUND: _INPUT | _COPIES | _STEPS | {Cause.SLOW_INPUT, Cause.NO_PREFETCH},
     Cause.EXPOSED_COMMUNICATION: frozenset({Cause.SLOW_RANK, Cause.SLOW_LINK}),
     Cause.SLOW_RANK: frozenset(
         {Cause.SLOW_HOST, Cause.LONG_GAP, Cause.FIRST_USE, Cause.SLOW_INPUT, Cause.SYNCHRONIZATION}

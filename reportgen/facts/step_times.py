@@ -13,6 +13,7 @@ import numpy as np
 
 from reportgen.facts.intervals import covered_each, union_of
 from reportgen.facts.loader import loader_rows
+from reportgen.facts.pauses import WARM_UP_STEPS
 from reportgen.facts.steps import Integers, PhaseSteps, steps_of
 from reportgen.facts.trend import Mask, excess_of, trend_of
 from reportgen.profile import SpanTable
@@ -65,8 +66,12 @@ def _step_times(spans: SpanTable) -> Iterator[StepTimes]:
 
 
 def slow_steps_of(times: StepTimes) -> tuple[Floats, Mask]:
-    """Return by how many ns (n,) steps exceed those around them, and which of them are slow."""
-    return excess_of(times.own_ns.astype(np.float64), least_ratio=SLOW_FROM_RATIO)
+    """Return by how many ns (n,) steps exceed those around them, and which of them are slow.
+
+    The first ones of a phase compile, tune and allocate: they are none of the slow ones.
+    """
+    excess_ns, is_slow = excess_of(times.own_ns.astype(np.float64), least_ratio=SLOW_FROM_RATIO)
+    return excess_ns, is_slow & (np.arange(is_slow.size) >= WARM_UP_STEPS)
 
 
 # Slower and slower

@@ -6,14 +6,15 @@ from collections.abc import Sequence
 
 from reportgen.diagnosis import severity_rank, share_of
 from reportgen.report.model import RankedFinding
-from reportgen.results import RuleResult
+from reportgen.results import RuleResult, Severity
 
 
 def rank_findings(results: Sequence[RuleResult]) -> tuple[RankedFinding, ...]:
     """Return the findings of all rules, most important first.
 
-    Order: severity; causes before the symptoms that they explain; recoverable share of the time
-    (largest first; none counts as 0); the order of the rules and of their findings.
+    Order: faults before readings; causes before symptoms, as mending a cause is what helps;
+    severity; recoverable share of the time (largest first; none counts as 0); the order of the
+    rules and of their findings.
     Counters of different rules are never compared: their units differ (docs/rules.md, Counters).
     """
     ranked = [
@@ -22,8 +23,9 @@ def rank_findings(results: Sequence[RuleResult]) -> tuple[RankedFinding, ...]:
         for finding in result.findings
     ]
 
-    def importance(item: RankedFinding) -> tuple[int, bool, float]:
-        finding = item.finding
-        return severity_rank(finding), bool(finding.symptom_of), -share_of(finding)
+    def importance(item: RankedFinding) -> tuple[bool, bool, int, float]:
+        its = item.finding
+        is_info = its.severity is Severity.INFO
+        return is_info, bool(its.symptom_of), severity_rank(its), -share_of(its)
 
     return tuple(sorted(ranked, key=importance))

@@ -68,21 +68,18 @@ class Card:
 
 
 def cards_of(report: Report) -> list[Card]:
-    """Return one card for each cause, the most important first, with its symptoms below it."""
+    """Return one card for each cause, the most important first, with its symptoms below it.
+
+    Of several causes with one id the symptoms stand below the first, the most important.
+    """
     listed = [(item, card_of(item.rule, item.finding, report)) for item in report.findings]
     present = {item.finding.id for item in report.findings}
-    return [
-        replace(
-            card,
-            symptoms=tuple(
-                Symptom(title=other.title, id=other.id, link=f"#{other.anchor}")
-                for found, other in listed
-                if card.id in found.finding.symptom_of
-            ),
-        )
-        for item, card in listed
-        if present.isdisjoint(item.finding.symptom_of)
-    ]
+    cards = [card for item, card in listed if present.isdisjoint(item.finding.symptom_of)]
+    below: dict[str, list[Symptom]] = {card.id: [] for card in cards}
+    for item, card in listed:
+        for cause_id in below.keys() & item.finding.symptom_of:
+            below[cause_id].append(Symptom(title=card.title, id=card.id, link=f"#{card.anchor}"))
+    return [replace(card, symptoms=tuple(below.pop(card.id, ()))) for card in cards]
 
 
 def card_of(rule_id: str, finding: Finding, report: Report) -> Card:

@@ -185,3 +185,34 @@ def test_the_table_leads_in_no_circle() -> None:
 
     for word in EXPLAINED_BY:
         reached(word, ())
+
+
+@pytest.mark.parametrize(
+    "cause",
+    [
+        Cause.WORK_BETWEEN_STEPS,
+        Cause.PERIODIC_SLOW_STEPS,
+        Cause.RANDOM_SLOW_STEPS,
+        Cause.SLOWING_DOWN,
+        Cause.LONG_PAUSE,
+    ],
+)
+def test_a_host_that_is_busy_in_slow_steps_or_between_them_is_a_symptom(cause: Cause) -> None:
+    busy = finding("CPU-1", Severity.WARNING, 0.6, cause=HOST)
+
+    assert diagnosed(busy, finding("X-1", Severity.WARNING, 0.5, cause=cause))[
+        "CPU-1"
+    ].symptom_of == ("X-1",)
+
+
+def test_two_rhythms_stay_two_causes_and_explain_together() -> None:
+    quick, slow = (
+        finding("PERIOD-1", Severity.WARNING, share, cause=Cause.PERIODIC_SLOW_STEPS)
+        for share in (0.3, 0.2)
+    )
+    (rhythms, low) = diagnose([result("StepPeriodicity", quick, slow), result("Low", symptom())])
+
+    assert [item.symptom_of for item in rhythms.findings] == [(), ()]
+    assert [item.advice for item in rhythms.findings] == ["a", "a"]
+    assert [item.attributed_ratio for item in rhythms.findings] == [0.3, 0.14]
+    assert low.findings[0].symptom_of == ("PERIOD-1",)

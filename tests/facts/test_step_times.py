@@ -53,6 +53,15 @@ def test_steps_half_as_long_again_as_those_around_them_are_slow() -> None:
     assert extra_ns[200] == pytest.approx(0.6 * steps.own_ns[200], rel=0.1)
 
 
+def test_steps_that_warm_up_are_not_slow() -> None:
+    steps = grown(0.0)
+    lengths = steps.own_ns.copy()
+    lengths[[0, 1, 2]] *= 20
+    times = StepTimes(steps=steps.steps, own_ns=lengths, rest_ns=steps.rest_ns)
+
+    assert np.flatnonzero(slow_steps_of(times)[1]).tolist() == [2]
+
+
 def test_a_steady_growth_counts_from_the_first_step_on() -> None:
     found = slowdown_of(grown(0.5))
 

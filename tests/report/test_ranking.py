@@ -56,3 +56,16 @@ def test_what_only_says_that_a_gpu_idles_comes_after_what_says_why() -> None:
     )
 
     assert [item.finding.id for item in ranked] == ["DL-1", "GPU-2", "CPU-1"]
+
+
+def test_a_small_cause_comes_before_a_bad_symptom_and_readings_come_last() -> None:
+    ranked = rank_findings(
+        [
+            result("A", finding("SYS-1", Severity.INFO)),
+            result("B", finding("GPU-2", Severity.CRITICAL, 0.5, symptom_of=("PAUSE-1",))),
+            result("C", finding("DL-1", Severity.WARNING, 0.2)),
+            result("D", finding("PAUSE-1", Severity.CRITICAL, 0.3)),
+        ]
+    )
+
+    assert [item.finding.id for item in ranked] == ["PAUSE-1", "DL-1", "GPU-2", "SYS-1"]

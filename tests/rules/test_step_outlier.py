@@ -55,6 +55,16 @@ def test_a_few_costly_steps_are_told_and_a_handful_is_not(n_slow: int, is_told: 
         assert found.estimate.share_ratio == pytest.approx(6 * 8.9 / 299.1, abs=1e-4)
 
 
+def test_what_the_first_step_takes_longer_is_no_cost_of_slow_steps() -> None:
+    lengths_s = [4.0, *with_slow(599, every(40, 12), slow_s=1.5)]
+    found = finding(one_after_the_other(lengths_s, [0.0] * 600), "STEP-1")
+
+    assert found is not None
+    assert found.measured == 13
+    assert found.estimate is not None
+    assert found.estimate.share_ratio == pytest.approx(12 * 1.4 / sum(lengths_s), rel=0.01)
+
+
 @pytest.mark.parametrize(("n_steps", "is_judged"), [(100, False), (101, True)])
 def test_a_series_is_judged_with_more_than_a_hundred_steps(n_steps: int, is_judged: bool) -> None:
     result = run(RULE, node(step_rows([0.1] * n_steps)))

@@ -101,7 +101,13 @@ def _of_loop(nodes: Sequence[Budget], gpus: Sequence[GpuBudget]) -> Metrics:
     stretches = [stretch for node in nodes for stretch in node.stretches]
     longest_ns = max((stretch.duration_ns for stretch in stretches), default=None)
     worked_ns = sum(gpu.worked_ns[part] for gpu in gpus for part in texts.UNRECORDED)
+    loop = (*tables.SAMPLED.busy, *tables.SAMPLED.idle)
+    unused_ns, loop_ns = (
+        sum(time_ns.get(part, 0) for time_ns in of_gpus for part in loop)
+        for of_gpus in ([gpu.unused_ns for gpu in gpus], [gpu.part_ns for gpu in gpus])
+    )
     return {
+        "unused_in_loop_pct": pct_of(unused_ns, loop_ns),
         "worked_outside_loop_s": worked_ns / NS_PER_S,
         "idle_stretches": sum(gpu.n_stretches for gpu in gpus),
         "longest_idle_s": None if longest_ns is None else longest_ns / NS_PER_S,

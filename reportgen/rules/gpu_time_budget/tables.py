@@ -127,6 +127,7 @@ class GpuBudget:
         hot_ns: of the parts, with a core above 90 %; empty where only kernels were traced.
         n_stretches, stretches_ns: how many long idle stretches, and their sum.
         worked_ns: how long it was above 10 % before the loop, and after it.
+        unused_ns: of the parts, what its utilization leaves: a partly busy GPU is idle in between.
     """
 
     node: str
@@ -136,6 +137,7 @@ class GpuBudget:
     n_stretches: int = 0
     stretches_ns: int = 0
     worked_ns: Mapping[Part, int] = field(default_factory=dict)
+    unused_ns: Mapping[Part, int] = field(default_factory=dict)
 
 
 @row

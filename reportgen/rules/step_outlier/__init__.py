@@ -226,7 +226,12 @@ def _slow(series: StepSeries, loop_ns: int, params: Params) -> SlowSeries:
         lengths_ns = [item.duration_ns for item in series.outliers]
         starts_ns = [item.start_ns for item in series.outliers]
         ends_ns = [item.end_ns for item in series.outliers]
-    above_median_ns = sum(lengths_ns) - len(lengths_ns) * series.p50_s * NS_PER_S
+    later_ns = [
+        length_ns
+        for start_ns, length_ns in zip(starts_ns, lengths_ns, strict=True)
+        if start_ns > series.start_ns  # what the first step takes longer belongs to the start
+    ]
+    above_median_ns = sum(later_ns) - len(later_ns) * series.p50_s * NS_PER_S
     extra_ns = max(series.slow_extra_ns, above_median_ns if is_many else 0.0)
     cause = largest_increase(series.functions, series.other_functions)
     return SlowSeries(

@@ -1,0 +1,101 @@
+"""Share out the lost time: parts of causes that do not overlap, and what no cause accounts for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from reportgen.diagnosis.explanations import IDLES, share_of
+from reportgen.results import (
+    Cause,
+    Column,
+    Exhibit,
+    ExhibitKind,
+    Finding,
+    RuleResult,
+    column,
+    exhibit,
+)
+from reportgen.units import percentages
+
+BUDGET = "GPUTimeBudget"
+UNKNOWN = "no cause found"
+LEAST_S = 1e-3
+"""Less GPU time than a millisecond is an error of rounding."""
+_OUTSIDE = ("initialization", "finalization")
+_CAPTION = (
+    "Time of GPUs without work, by utilization, and what causes add while GPUs look busy. Each "
+    "cause has what it takes when larger ones are gone already; that says where the time went, not "
+    "what mending it saves."
+)
+
+
+def parts_of(causes: Sequence[Finding], results: Sequence[RuleResult]) -> dict[int, float]:
+    """Return by ``id()`` what each cause takes of the time when larger ones are gone already.
+
+    The shares are upper bounds, each for mending one cause alone, and may overlap; one after the
+    other, from the largest on, each takes its share of what the former ones left. Causes for which
+    GPUs wait take together at most the time in which the GPUs did not work.
+    """
+    left, idle, parts = 1.0, _unused_ratio(results), dict[int, float]()
+    for item in sorted(causes, key=lambda item: -share_of(item)):
+        is_waiting = item.cause in IDLES
+        part = min(left * share_of(item), idle if is_waiting else 1.0)
+        parts[id(item)] = round(part, 6)
+        left -= part
+        idle -= part if is_waiting else 0.0
+    return parts
+
+
+def with_lost_time(result: RuleResult, causes: Sequence[Finding]) -> RuleResult:
+    """Return the GPU time budget with what the lost time is due to; any other result as it is."""
+    budget = next((item for item in result.exhibits if item.id == "budget"), None)
+    attributed = [item for item in causes if item.attributed_ratio]
+    if result.id != BUDGET or budget is None or not attributed:
+        return result
+    shown = _exhibit(attributed, result, _seconds_of(budget))
+    exhibits = [item for item in result.exhibits if item is not budget]
+    return replace(result, exhibits=(budget, *([shown] if shown.n_rows else []), *exhibits))
+
+
+def _unused_ratio(results: Sequence[RuleResult]) -> float:
+    """Return the share of the loop, or of a traced window, without work; all where unknown."""
+    metrics = next((result.metrics for result in results if result.id == BUDGET), {})
+    unused_pct, idle_ratio = metrics.get("unused_in_loop_pct"), metrics.get("gpu_idle_ratio")
+    if unused_pct is not None:
+        return unused_pct / 100
+    return 1.0 if idle_ratio is None else idle_ratio
+
+
+def _seconds_of(budget: Exhibit) -> Mapping[str, float]:
+    columns: dict[str, Column] = {item.name: item for item in budget.columns}
+    names, amounts = columns["part"].values, columns["gpu_s"].values
+    return {str(name): float(value or 0) for name, value in zip(names, amounts, strict=True)}
+
+
+def _exhibit(causes: Sequence[Finding], result: RuleResult, part_s: Mapping[str, float]) -> Exhibit:
+    outside_s = sum(part_s.get(name, 0.0) for name in _OUTSIDE)
+    loop_s = sum(part_s.values()) - outside_s - part_s.get("not_measured", 0.0)
+    unknown_s, lost_s = loop_s * _unused_ratio([result]), dict[str, float]()
+    for item in causes:
+        time_s = (item.attributed_ratio or 0.0) * loop_s
+        if item.cause == Cause.LONG_START:
+            time_s = min((item.attributed_ratio or 0.0) * (loop_s + outside_s), outside_s)
+            outside_s -= time_s
+        else:
+            unknown_s -= time_s
+        name = f"{item.cause.replace('_', ' ')} ({item.id})"
+        lost_s[name] = lost_s.get(name, 0.0) + time_s
+    lost_s |= {"start and end": outside_s, UNKNOWN: unknown_s}
+    lost_s = {name: round(time_s, 6) for name, time_s in lost_s.items() if time_s > LEAST_S}
+    return exhibit(
+        "lost_time",
+        ExhibitKind.SHARES,
+        title="What the GPUs' lost time is due to",
+        caption=_CAPTION,
+        columns=[
+            column("part", "", lost_s),
+            column("gpu_s", "s", lost_s.values()),
+            column("pct", "%", percentages([*lost_s.values()])),
+        ],
+    )
