@@ -2,7 +2,8 @@ r"""Run a command as if nobody stood between it and its caller: streams, signals
 
 The command stays in the process group of the terminal, so Ctrl-C, Ctrl-\ and Ctrl-Z reach it
 without help. All signals are blocked here and taken one by one, which says who sent them: what the
-keyboard sends is left to the command, what was sent to this process alone is passed on.
+keyboard sends, or was sent to the whole group, has reached the command; what was sent to this
+process alone is passed on.
 """
 
 from __future__ import annotations
@@ -14,6 +15,8 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from types import FrameType
+
+from reportgen.record.witness import Witness
 
 NOT_FOUND = 127
 NOT_EXECUTABLE = 126
@@ -57,6 +60,7 @@ class Child:
 
     pid: int
     mask_before: frozenset[int]
+    witness: Witness | None = None
 
 
 def start(command: Sequence[str], environment: Mapping[str, str]) -> Child:
@@ -70,12 +74,23 @@ def start(command: Sequence[str], environment: Mapping[str, str]) -> Child:
     for number in (signal.SIGCHLD, signal.SIGCONT):
         signal.signal(number, _notice)
     mask_before = frozenset(map(int, signal.pthread_sigmask(signal.SIG_BLOCK, _TAKEN)))
+    witness = _start_witness()
     try:
         pid = _spawn(command, environment, mask_before)
     except OSError as err:
+        if witness is not None:
+            witness.end()
         signal.pthread_sigmask(signal.SIG_SETMASK, mask_before)
         raise NotStartedError(command[0], err) from err
-    return Child(pid=pid, mask_before=mask_before)
+    return Child(pid=pid, mask_before=mask_before, witness=witness)
+
+
+def _start_witness() -> Witness | None:
+    """Start what tells signals to the group from signals to us, where that is possible."""
+    if hasattr(signal, "sigwaitinfo"):
+        with suppress(OSError):
+            return Witness(_TAKEN - {signal.SIGCHLD})
+    return None
 
 
 def _spawn(command: Sequence[str], environment: Mapping[str, str], mask: frozenset[int]) -> int:
@@ -103,7 +118,7 @@ def wait(child: Child) -> int:
     """
     try:
         while True:
-            number, is_ours_alone = _next_signal()
+            number, is_ours_alone = _next_signal(child.witness)
             if number == signal.SIGCHLD:
                 code = _reap(child)
                 if code is not None:
@@ -112,6 +127,8 @@ def wait(child: Child) -> int:
                 with suppress(ProcessLookupError):
                     os.kill(child.pid, number)
     finally:
+        if child.witness is not None:
+            child.witness.end()
         signal.pthread_sigmask(signal.SIG_SETMASK, child.mask_before)
 
 
@@ -119,13 +136,15 @@ def _notice(_number: int, _frame: FrameType | None) -> None:
     """Do nothing: signals without a handler are dropped before anyone can wait for them (BSD)."""
 
 
-def _next_signal() -> tuple[int, bool]:
+def _next_signal(witness: Witness | None) -> tuple[int, bool]:
     """Wait for a signal; return it, and whether the command did not get it as well."""
     if not hasattr(signal, "sigwaitinfo"):  # macOS: nobody says who sent a signal
         number = signal.sigwait(_TAKEN)
         return number, number not in _FROM_KEYBOARD
     info = signal.sigwaitinfo(_TAKEN)
-    return info.si_signo, info.si_code != _SENT_BY_KERNEL
+    number = info.si_signo
+    is_of_group = number != signal.SIGCHLD and witness is not None and witness.saw(number)
+    return number, not is_of_group and info.si_code != _SENT_BY_KERNEL
 
 
 def _reap(child: Child) -> int | None:

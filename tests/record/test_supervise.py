@@ -6,7 +6,9 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -22,6 +24,9 @@ from tests.record.running import (
 )
 
 pytestmark = pytest.mark.slow
+WAITS_FOR_A_SECOND_S = 0.3
+"""How long a signal that comes twice may take for that; a slow machine hides it, and no more."""
+
 COUNTS_INTERRUPTS = """
 import signal, sys, time
 seen = []
@@ -258,3 +263,86 @@ def test_a_command_that_is_stopped_alone_does_not_stop_the_recorder(tmp_path: Pa
 
 def state_of(pid: int) -> str:
     return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGUSR1, signal.SIGINT])
+def test_a_signal_sent_to_the_group_reaches_the_command_once(
+    number: signal.Signals, tmp_path: Path
+) -> None:
+    with subprocess.Popen(
+        [*RECORD, *python(counts(number))],
+        cwd=tmp_path,
+        env=environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        start_new_session=True,
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "up\n"
+        os.killpg(process.pid, number)
+        assert process.stdout.readline() == "got 1\n"
+        time.sleep(WAITS_FOR_A_SECOND_S)
+        process.send_signal(number)
+
+        assert process.stdout.read() == "got 2\n"
+    assert process.returncode == 6
+
+
+def test_a_job_that_is_killed_by_its_number_gets_the_signal_once(
+    terminal: Terminal, tmp_path: Path
+) -> None:
+    terminal.type(typed(counts(signal.SIGTERM), tmp_path).strip() + " &\n")
+    terminal.expect("up")
+    terminal.type("kill %1\n")
+    terminal.expect("got 1")
+    time.sleep(WAITS_FOR_A_SECOND_S)
+    terminal.type("kill $!\n")
+    terminal.expect("got 2")
+    terminal.expect("recorded into out")
+
+    assert "got" not in terminal.output
+
+
+def counts(number: signal.Signals) -> str:
+    """Return a script that says how often it got a signal, and ends soon after the second."""
+    return (
+        "import signal, sys, time\n"
+        "seen = []\n"
+        "def got(*_):\n"
+        "    seen.append(1)\n"
+        "    print('got', len(seen), flush=True)\n"
+        f"signal.signal({int(number)}, got)\n"
+        "print('up', flush=True)\n"
+        "while len(seen) < 2: time.sleep(0.01)\n"
+        f"time.sleep({WAITS_FOR_A_SECOND_S})\n"
+        "sys.exit(6)\n"
+    )
+
+
+def test_nothing_of_ours_outlives_a_recorder_that_is_killed(tmp_path: Path) -> None:
+    code = "import os, time; print(os.getpid(), flush=True); time.sleep(60)"
+    with subprocess.Popen(
+        [*RECORD, *python(code)],
+        cwd=tmp_path,
+        env=environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        start_new_session=True,
+    ) as process:
+        assert process.stdout is not None
+        command = int(process.stdout.readline())
+        assert len(members_of(process.pid)) == 3
+        process.kill()
+        until(lambda: members_of(process.pid) - {process.pid} == {command}, "the command alone")
+        os.kill(command, signal.SIGKILL)
+
+
+def members_of(group: int) -> set[int]:
+    found = set()
+    for folder in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            state = (folder / "stat").read_text().rpartition(")")[2].split()
+            found |= {int(folder.name)} if int(state[2]) == group else set()
+    return found

@@ -11,10 +11,8 @@ from collections.abc import Iterable, Iterator
 from typing import Any, Callable, Optional, TypeVar
 
 from . import _part, active
-from .output import Event
 
 Item = TypeVar("Item")
-ANNOTATION = "annotation"
 _NUMBERS = itertools.count()
 now_ns = time.monotonic_ns
 
@@ -23,7 +21,7 @@ def step() -> None:
     """Say that a training step has ended."""
     at_ns, own = now_ns(), active()
     if own is not None:
-        own.fence("step")(own.steps.explicit_step)(at_ns)
+        own.fence("step")(own.take)("explicit_step", at_ns)
 
 
 def steps(loader: Iterable[Item]) -> Iterator[Item]:
@@ -58,7 +56,7 @@ class _Loop:
         fence = own.fence("steps")
         self._own, self._name = own, name
         self.take, self.end = fence(self._take), fence(self._end)
-        self._ask = fence(own.steps.wait_began)
+        self._ask = fence(self._began)
         self._loader, self._n_waits, self._began_ns = _part("loader"), 0, 0
 
     def ask(self) -> int:
@@ -66,14 +64,21 @@ class _Loop:
         self._n_waits = self._loader.n_waits
         return now_ns()
 
+    def _began(self, at_ns: int) -> None:
+        self._own.look()
+        self._own.take("wait_began", at_ns)
+
     def _take(self, began_ns: int) -> None:
         self._began_ns = now_ns()
         if self._loader.n_waits == self._n_waits:  # a loader of torch says it itself
-            self._own.steps.wait_ended(began_ns, self._began_ns, f"{self._name}::GetNext")
+            self._own.take("wait_ended", began_ns, self._began_ns, f"{self._name}::GetNext")
 
     def _end(self, is_whole: bool) -> None:
+        at_ns = now_ns()
+        if not is_whole:
+            self._own.replay()
         if is_whole or self._own.steps.has_optimizer_step():
-            self._own.steps.explicit_step(now_ns(), self._began_ns)
+            self._own.take("explicit_step", at_ns, self._began_ns)
 
 
 class Range:
@@ -108,8 +113,7 @@ class Range:
             self._profiled.__exit__(None, None, None)
         if own.open_ranges.pop(self._number, None) is not None:
             more = f'"tid": {threading.get_native_id()}'
-            step = own.steps.n_steps
-            own.add(Event(ANNOTATION, self._name, self._start_ns, end_ns, step, more))
+            own.take("annotated", self._name, self._start_ns, end_ns, more)
 
 
 def annotated(function: Callable[..., Any], name: str, annotate: Any) -> Callable[..., Any]:

@@ -29,6 +29,10 @@ class DeviceTimer:
         self._mark: Any = None
         self._pending: deque[tuple[Event, Any, Any]] = deque()
 
+    def is_used(self) -> bool:
+        """Return whether the program uses CUDA."""
+        return _cuda() is not None
+
     def mark(self) -> None:
         """Mark the end of a step on the stream, where the program uses CUDA."""
         cuda = _cuda()

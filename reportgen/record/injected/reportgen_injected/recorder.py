@@ -17,6 +17,8 @@ from .settings import Settings
 from .steps import PROFILED, SOURCE_NAMES, TRAIN, Steps
 from .tracing import Tracer
 
+MOST_MARKS = 1 << 17
+"""Marks that wait for the writer; while a disk hangs, the oldest are dropped."""
 MOST_OWN = 4_096
 """Steps whose own cost is kept; the 99th percentile of so many is stable."""
 _MODULES = ("torch", "lightning", "pytorch_lightning", "transformers", "accelerate", "keras", "jax")
@@ -28,10 +30,15 @@ class Recorder:
     Attributes:
         add: takes an event that is no step.
         steps: takes the marks.
+        mark: takes the name of a method of ``Steps`` and its arguments. Hooks run with cold caches:
+            they only leave marks, and ``replay`` lets ``Steps`` take them in the writer's thread.
+        spent: takes what a hook of a step has cost, in ns; the last call of the hook.
+        is_prompt: whether marks have to be taken by the hook itself: before the first step, while
+            a trace is wanted, and where steps are timed on a device.
         own_ns: what the hooks of the running step have cost so far.
         loop_thread: the thread in which the training loop runs, ``None`` while unknown.
         open_ranges: names of annotations that have begun and not ended.
-        before_mark: what a hook has to look at before any mark.
+        look: what a hook has to call before the mark of a batch or a forward pass.
         at_end: what hooks have to say at the end.
     """
 
@@ -39,7 +46,8 @@ class Recorder:
         self.settings = settings
         self._fences: dict[str, Fence] = {}
         self.at_end: list[Callable[[], object]] = []
-        self.before_mark: Optional[Callable[[], None]] = None
+        self.look: Callable[[], object] = _nothing_to_see
+        self.replay = self.fence("marks")(self._replay)
         self._reset()
         os.register_at_fork(after_in_child=self._reset)
         atexit.register(self.finish)
@@ -49,7 +57,11 @@ class Recorder:
         self.output = Output(self.settings)
         self.add = self.output.add
         self.steps = Steps(self.add, self._add_step, self._boundary)
-        self.steps.before_mark = self.before_mark
+        self._marks: deque[Any] = deque(maxlen=MOST_MARKS)
+        self.mark: Callable[[tuple[Any, ...]], None] = self._marks.append
+        self.spent: Callable[[int], None] = self._spend_promptly
+        self.is_prompt = True
+        self._replaying = threading.RLock()
         self.device = DeviceTimer(self.output.add)
         self.tracer = Tracer(self.settings, self.output.report, self._pause)
         self.own_ns = 0
@@ -87,6 +99,36 @@ class Recorder:
 
     # Events
 
+    def take(self, *mark: Any) -> None:
+        """Take a mark that does not count as cost of a step."""
+        self.mark(mark)
+        if self.is_prompt:
+            self.replay()
+
+    def _spend_promptly(self, cost_ns: int) -> None:
+        at_ns = time.monotonic_ns()
+        self._marks.append(cost_ns)
+        self.replay()
+        self.own_ns += time.monotonic_ns() - at_ns
+
+    def _replay(self) -> None:
+        """Let ``Steps`` take the marks that wait, in their order."""
+        with self._replaying:
+            marks, steps = self._marks, self.steps
+            self.output.n_lost += len(marks) == MOST_MARKS
+            while marks:
+                mark = marks.popleft()
+                if isinstance(mark, int):
+                    self.own_ns += mark
+                else:
+                    getattr(steps, mark[0])(*mark[1:])
+
+    def _choose_thread(self) -> None:
+        """Let the writer's thread take the marks, where nothing has to be done at once."""
+        is_traced = self.tracer.is_wanted and not self.tracer.is_done
+        self.is_prompt = self._thread is None or is_traced or self.device.is_used()
+        self.spent = self._spend_promptly if self.is_prompt else self._marks.append
+
     def _add_step(self, event: Event, mode: str) -> None:
         if not self.output.has_begun:
             self._begin()
@@ -98,8 +140,11 @@ class Recorder:
         self.device.add_step(event)
         self._own.append(self.own_ns)
         self.own_ns = 0
+        self._choose_thread()
 
     def _boundary(self, next_step: int) -> None:
+        if not self.is_prompt:
+            return
         self.device.mark()
         if self.tracer.is_wanted:
             self.tracer.boundary(next_step, self.output.card)
@@ -148,6 +193,8 @@ class Recorder:
         flush = fence(self.output.flush)
         updated_ns = time.monotonic_ns()
         while not self._stop.wait(self.settings.every_s):
+            if not self.is_prompt:
+                self.replay()
             if time.monotonic_ns() - updated_ns > 60 * 10**9:
                 updated_ns = time.monotonic_ns()
                 fence(self._update_card)
@@ -161,6 +208,8 @@ class Recorder:
         self.fence("end")(self._finish)()
 
     def _finish(self) -> None:
+        self.look()
+        self.replay()
         self.steps.finish()
         for end in self.at_end:
             end()
@@ -175,6 +224,10 @@ class Recorder:
             self._thread.join(timeout=5)
         self._update_card(is_end=True)
         self.output.flush(is_end=True)
+
+
+def _nothing_to_see() -> None:
+    """Stand in for what only some versions of a framework need."""
 
 
 def rank_of_process() -> dict[str, Any]:

@@ -24,7 +24,7 @@ begin with ``Step:``, so that no statistic of steps contains them."""
 
 FORWARD, OPTIMIZER_PHASE, REST = "Forward", "Optimizer", "AfterForward"
 REST_NAME = "backward pass and rest of the iteration"
-WAIT = "DataLoaderIter"
+WAIT, ANNOTATION = "DataLoaderIter", "annotation"
 SURELY_NO_TRAINING = 50
 """So many batches without an optimizer are taken for steps; before that it may still come."""
 SURELY_NOT_EXPLICIT = 64
@@ -66,7 +66,6 @@ class Steps:
         self._held: list[tuple[int, int]] = []
         self._before_trainer = NONE
         self._trainer_evaluates = False
-        self.before_mark: Optional[Callable[[], None]] = None
         self.step_source = NONE  # of the last step
         self._provisional: Optional[list[tuple[Event, str]]] = []
 
@@ -74,8 +73,6 @@ class Steps:
 
     def wait_began(self, now_ns: int) -> None:
         """The loop asks for a batch: what ran before is complete."""
-        if self.before_mark is not None:
-            self.before_mark()
         if self._group:
             self.close()
         if self._evals:
@@ -108,10 +105,8 @@ class Steps:
 
     # Modules
 
-    def forward_began(self, now_ns: int, *, is_training: bool) -> None:
+    def forward_began(self, now_ns: int, is_training: bool) -> None:
         """The outermost module is called."""
-        if self.before_mark is not None:
-            self.before_mark()
         if not is_training:
             return
         if self._evals:
@@ -124,7 +119,7 @@ class Steps:
         if self._rest_ns:
             self._end_rest(now_ns)
 
-    def forward_ended(self, began_ns: int, now_ns: int, *, name: str, is_training: bool) -> None:
+    def forward_ended(self, began_ns: int, now_ns: int, name: str, is_training: bool) -> None:
         """The outermost module has returned."""
         if is_training:
             self._add(Event(FORWARD, name, began_ns, now_ns, self.n_steps))
@@ -168,7 +163,7 @@ class Steps:
         if self._begin_ns is None:
             self._begin_ns = self._end_ns or now_ns
 
-    def optimizer_ended(self, began_ns: int, now_ns: int, *, optimizer: int, name: str) -> None:
+    def optimizer_ended(self, began_ns: int, now_ns: int, optimizer: int, name: str) -> None:
         """An outermost optimizer step has ended; a skipped one has no ``name``."""
         if name:
             self._add(Event(OPTIMIZER_PHASE, name, began_ns, now_ns, self.n_steps))
@@ -191,7 +186,7 @@ class Steps:
 
     # Trainers
 
-    def trainer_began(self, *, evaluates: bool) -> None:
+    def trainer_began(self, evaluates: bool) -> None:
         """A trainer takes over: it says where training steps are, maybe evaluation steps too."""
         self.close()
         self._trainer_evaluates = evaluates
@@ -207,7 +202,7 @@ class Steps:
         if self.source == TRAINER:
             self.source = self._before_trainer
 
-    def trainer_step(self, began_ns: int, now_ns: int, *, mode: str = TRAIN, n: int = 1) -> None:
+    def trainer_step(self, began_ns: int, now_ns: int, mode: str = TRAIN, n: int = 1) -> None:
         """A trainer's step has ended; ``n`` steps in one call are taken for equally long."""
         if self.source > TRAINER:
             return
@@ -237,6 +232,10 @@ class Steps:
         self._group.clear()
         self._end_ns, self._begin_ns, self._mark_ns = now_ns, None, None
         self._has_forward = False
+
+    def annotated(self, name: str, start_ns: int, end_ns: int, more: str) -> None:
+        """A named range has ended."""
+        self._add(Event(ANNOTATION, name, start_ns, end_ns, self.n_steps, more))
 
     def has_optimizer_step(self) -> bool:
         """Return whether an optimizer has stepped since the last step was complete."""
@@ -273,8 +272,6 @@ class Steps:
 
     def finish(self) -> None:
         """Complete what is open at the end of the process."""
-        if self.before_mark is not None:
-            self.before_mark()
         self.close()
         self._flush_evals()
         self._flush_provisional()

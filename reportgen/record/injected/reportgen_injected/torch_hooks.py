@@ -59,16 +59,23 @@ class Signal(ModuleType):
             super().__setattr__(name, value)
 
 
+class _Running(threading.local):
+    """The outermost optimizer step that runs in a thread."""
+
+    frame: Optional[FrameType] = None
+    depth = began_ns = 0
+
+
 class OptimizerHooks:
     """Pre and post hooks of every optimizer; only the outermost ``step`` counts."""
 
     def __init__(self, recorder: Recorder, modules: ModuleHooks) -> None:
         self._recorder, self._modules = recorder, modules
-        self._local = threading.local()
+        self._torch: Any = None
+        self._local = _Running()
         self._fence = recorder.fence("torch.optimizer")
         self._began, self._ended = self._fence(self._on_begin), self._fence(self._on_end)
         self._searched: set[int] = set()
-        self._torch: Any = None
         self._is_capture_said = False
         self._flag = Flag()
 
@@ -79,8 +86,7 @@ class OptimizerHooks:
         signal: Any = Signal(self._fence(self._on_compiled_step))
         if _version(torch) < SETS_MODULES_FROM:
             signal = self._flag = Flag()
-            recorder, look = self._recorder, self._fence(self._look_at_flag)
-            recorder.before_mark = recorder.steps.before_mark = look
+            self._recorder.look = self._fence(self._look_at_flag)
 
         def before(optimizer: Any, _args: object, _kwargs: object) -> None:
             if torch.compiler.is_compiling():
@@ -98,7 +104,7 @@ class OptimizerHooks:
 
     def _on_begin(self, optimizer: Any) -> None:
         at_ns, local = now_ns(), self._local
-        outer: Optional[FrameType] = getattr(local, "frame", None)
+        outer = local.frame
         # The frames: fenced, before, the wrapper of step.
         frame = sys._getframe(3)  # noqa: SLF001
         if outer is not None and _is_below(frame, outer):
@@ -109,23 +115,21 @@ class OptimizerHooks:
         backward = self._backward()
         if backward == -1:
             recorder.loop_thread = get_ident()
-        recorder.steps.optimizer_began(at_ns, id(optimizer), backward)
-        recorder.own_ns += now_ns() - at_ns
+        recorder.mark(("optimizer_began", at_ns, id(optimizer), backward))
+        recorder.spent(now_ns() - at_ns)
 
     def _on_end(self, optimizer: Any) -> None:
         at_ns, local = now_ns(), self._local
-        depth = getattr(local, "depth", 0)
-        if depth != 1:
-            local.depth = depth - 1 if depth else 0
+        if local.depth != 1:
+            local.depth = max(local.depth - 1, 0)
             return
         local.frame, local.depth = None, 0
         recorder = self._recorder
-        if self._is_capturing():
+        if recorder.is_prompt and self._is_capturing():
             return
-        name = f"{type(optimizer).__name__}.step"
-        identity = id(optimizer)
-        recorder.steps.optimizer_ended(local.began_ns, at_ns, optimizer=identity, name=name)
-        recorder.own_ns += now_ns() - at_ns
+        name, identity = f"{type(optimizer).__name__}.step", id(optimizer)
+        recorder.mark(("optimizer_ended", local.began_ns, at_ns, identity, name))
+        recorder.spent(now_ns() - at_ns)
         if identity not in self._searched and len(self._searched) < MOST_SEARCHES:
             self._searched.add(identity)
             self._modules.search(optimizer)
@@ -136,17 +140,18 @@ class OptimizerHooks:
             self._on_compiled_step()
 
     def _on_compiled_step(self) -> None:
-        at_ns = now_ns()
-        self._recorder.steps.optimizer_began(at_ns, -1, -1)
-        self._recorder.steps.optimizer_ended(at_ns, at_ns, optimizer=-1, name="")
+        self._mark_without_length(-1, -1)
 
     def skipped(self, optimizer: Any) -> None:
         """Take a step that a gradient scaler left out: the iteration took its time."""
-        at_ns = now_ns()
         card = self._recorder.output.card
         card["n_skipped_steps"] = card.get("n_skipped_steps", 0) + 1
-        self._recorder.steps.optimizer_began(at_ns, id(optimizer), self._backward())
-        self._recorder.steps.optimizer_ended(at_ns, at_ns, optimizer=id(optimizer), name="")
+        self._mark_without_length(id(optimizer), self._backward())
+
+    def _mark_without_length(self, optimizer: int, backward: int) -> None:
+        at_ns, recorder = now_ns(), self._recorder
+        recorder.mark(("optimizer_began", at_ns, optimizer, backward))
+        recorder.take("optimizer_ended", at_ns, at_ns, optimizer, "")
 
     def _backward(self) -> int:
         task: int = self._torch._C._current_graph_task_id()  # noqa: SLF001
@@ -261,18 +266,19 @@ class ModuleHooks:
         if self._running not in {None, id(module)}:
             return
         self._running, self._began_ns = id(module), at_ns
-        self._recorder.steps.forward_began(at_ns, is_training=module.training)
-        self._recorder.own_ns += now_ns() - at_ns
+        recorder = self._recorder
+        recorder.look()
+        recorder.mark(("forward_began", at_ns, module.training))
+        recorder.spent(now_ns() - at_ns)
 
     def _on_end(self, module: Any) -> None:
         at_ns = now_ns()
         if self._running != id(module):
             return
         self._running = None
-        self._recorder.steps.forward_ended(
-            self._began_ns, at_ns, name=type(module).__name__, is_training=module.training
-        )
-        self._recorder.own_ns += now_ns() - at_ns
+        recorder, name = self._recorder, type(module).__name__
+        recorder.mark(("forward_ended", self._began_ns, at_ns, name, module.training))
+        recorder.spent(now_ns() - at_ns)
 
     def install_before(self, module: ModuleType, name: str) -> None:
         """Let a function of torch run without our hooks: it refuses modules that have any."""

@@ -78,18 +78,18 @@ class LoaderHooks:
         at_ns, recorder = now_ns(), self._recorder
         if get_ident() != recorder.loop_thread and not self._is_in_loop():
             return 0
-        recorder.steps.wait_began(at_ns)
-        began_ns = now_ns()
-        recorder.own_ns += began_ns - at_ns
-        return began_ns
+        recorder.look()
+        recorder.mark(("wait_began", at_ns))
+        recorder.spent(now_ns() - at_ns)
+        return now_ns()
 
     def _wait_ended(self, iterator: Any, began_ns: int) -> None:
         if not began_ns:
             return
         at_ns, recorder = now_ns(), self._recorder
         self.n_waits += 1
-        recorder.steps.wait_ended(began_ns, at_ns, f"{type(iterator).__name__}::GetNext")
-        recorder.own_ns += now_ns() - at_ns
+        recorder.mark(("wait_ended", began_ns, at_ns, f"{type(iterator).__name__}::GetNext"))
+        recorder.spent(now_ns() - at_ns)
 
     def _initialized(self, iterator: Any, loader: Any, began_ns: int) -> None:
         if not self._is_in_loop():

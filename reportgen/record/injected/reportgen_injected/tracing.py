@@ -26,6 +26,7 @@ class Tracer:
     Attributes:
         first, last: the steps to trace, both included.
         is_wanted: whether there is anything to trace.
+        is_done: whether nothing is to come any more.
     """
 
     def __init__(
@@ -39,7 +40,7 @@ class Tracer:
         self._profile: Any = None
         self._range: Any = None
         self.is_wanted = self.first <= self.last
-        self._is_done = not self.is_wanted
+        self.is_done = not self.is_wanted
         self._packing: Optional[threading.Thread] = None
         self._profiled_from: Optional[int] = None
         self._profiled_to = -1
@@ -57,7 +58,7 @@ class Tracer:
 
     def boundary(self, next_step: int, card: dict[str, Any]) -> None:
         """Begin or end the trace between two steps."""
-        if self._is_done:
+        if self.is_done:
             return
         if self._profile is not None and next_step > self.last:
             self._stop()
@@ -69,11 +70,11 @@ class Tracer:
     def _start(self, step: int, card: dict[str, Any]) -> None:
         torch = sys.modules.get("torch")
         if torch is None or not self._is_rank_chosen(card):
-            self._is_done = True
+            self.is_done = True
             return
         profiler = _import_profiler()
         if torch.autograd.profiler._is_profiler_enabled:  # noqa: SLF001 - ours would end it
-            self._is_done = True
+            self.is_done = True
             self._report("trace_failed", "a profiler of the program is active", "", "")
             return
         began_ns = time.monotonic_ns()
@@ -81,7 +82,7 @@ class Tracer:
         try:
             profile.start()
         except Exception as error:
-            self._is_done = True
+            self.is_done = True
             self._report("trace_failed", "trace", type(error).__name__, "")
             return
         self._profile, self._profiled_from, self._profiled_to = profile, step, self.last
@@ -107,7 +108,7 @@ class Tracer:
         self._range.__enter__()
 
     def _stop(self) -> None:
-        profile, self._profile, self._is_done = self._profile, None, True
+        profile, self._profile, self.is_done = self._profile, None, True
         began_ns = time.monotonic_ns()
         self._range.__exit__(None, None, None)
         steps = f"{self._profiled_from}-{self._profiled_to}"

@@ -25,10 +25,10 @@ class TrainerMarks:
         self._step_ns: dict[str, int] = {}
 
     def _began(self, evaluates: bool) -> None:
-        self._recorder.steps.trainer_began(evaluates=evaluates)
+        self._recorder.take("trainer_began", evaluates)
 
     def _ended(self) -> None:
-        self._recorder.steps.trainer_ended()
+        self._recorder.take("trainer_ended")
 
     def _step_began(self, mode: str) -> None:
         self._step_ns.setdefault(mode, now_ns())
@@ -36,8 +36,8 @@ class TrainerMarks:
     def _step_ended(self, mode: str, n_steps: int) -> None:
         at_ns = now_ns()
         began_ns = self._step_ns.pop(mode, at_ns)
-        self._recorder.steps.trainer_step(began_ns, at_ns, mode=mode, n=n_steps)
-        self._recorder.own_ns += now_ns() - at_ns
+        self._recorder.mark(("trainer_step", began_ns, at_ns, mode, n_steps))
+        self._recorder.spent(now_ns() - at_ns)
 
 
 def install_transformers(module: ModuleType, marks: TrainerMarks) -> None:

@@ -1,0 +1,74 @@
+"""A process of our group tells which signals reached it: those were sent to the whole group."""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+from collections.abc import Set as AbstractSet
+from contextlib import suppress
+
+_SENDING_S = 0.02
+"""How long a signal to a group may take from its first process to its last."""
+_MOST_LOOKS = 50
+_LOOKS_AFTER_S = 1.0
+"""How long the witness outlives a recorder that was killed."""
+
+
+class Witness:
+    """The witness of this process, started where signals are blocked and no thread runs yet.
+
+    The kernel tells who sent a signal, but not whether it was sent to one process or to a group.
+
+    Args:
+        signals: those that are blocked, and of which the witness tells.
+    """
+
+    def __init__(self, signals: AbstractSet[int]) -> None:
+        self._reader, writer = os.pipe()
+        parent = os.getpid()
+        self._pid = os.fork()
+        if not self._pid:
+            _tell(signals, writer, parent)
+        os.close(writer)
+
+    def saw(self, number: int) -> bool:
+        """Return whether a signal that has just come reached the witness as well.
+
+        A witness that waits has told all that it saw; a busy machine may keep it from telling.
+        """
+        for _ in range(_MOST_LOOKS):
+            has_told_all = _state_of(self._pid) != "R"
+            if select.select([self._reader], [], [], _SENDING_S)[0]:
+                seen = os.read(self._reader, 1)
+                if seen[:1] == bytes([number]) or not seen:
+                    return bool(seen)
+            elif has_told_all:
+                break
+        return False
+
+    def end(self) -> None:
+        """End the witness."""
+        os.close(self._reader)
+        with suppress(OSError):
+            os.kill(self._pid, signal.SIGKILL)
+            os.waitpid(self._pid, 0)
+
+
+def _tell(signals: AbstractSet[int], writer: int, parent: int) -> None:
+    """Write the number of each signal; the caller's streams are not kept open."""
+    try:
+        os.closerange(0, writer)
+        os.closerange(writer + 1, os.sysconf("SC_OPEN_MAX") if writer > 1_000 else 1_024)
+        while os.getppid() == parent:
+            if info := signal.sigtimedwait(signals, _LOOKS_AFTER_S):
+                os.write(writer, bytes([info.si_signo]))
+    finally:
+        os._exit(0)
+
+
+def _state_of(pid: int) -> str:
+    """Return the state of a process as Linux names it; nothing elsewhere."""
+    with suppress(OSError), open(f"/proc/{pid}/stat", encoding="ascii") as file:  # noqa: PTH123
+        return file.read().rpartition(")")[2].split()[0]
+    return ""
