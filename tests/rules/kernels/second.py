@@ -211,6 +211,22 @@ OPERATORS = ("cpu_op", "Operator")
 MARKED = re.compile(r"^(ProfilerStep *#|Optimizer\.|enumerate\(DataLoader\)#|## )")
 
 
+def gpu_time_during(path: Path, name: str) -> float:
+    """Return the µs in which GPU operations ran that any thread launched inside ranges of a name.
+
+    Added up over ranges.
+    """
+    raw = RawTrace(path)
+    ranges = [e for e in events_of(path) if e.get("ph") == "X" and e["name"] == name]
+    ranges = [e for e in ranges if e.get("cat") in OPERATORS or e["cat"] == "user_annotation"]
+    total = 0.0
+    for event in ranges:
+        low = float(event["ts"]) - raw.base
+        is_in = (raw.launch_start >= low) & (raw.launch_start <= low + float(event["dur"]))
+        total += length(raw.start[is_in], raw.end[is_in])
+    return total
+
+
 def operators(path: Path) -> dict[str, dict[str, float]]:
     """Return count, host time, self time and GPU time of each operator, by walking each thread."""
     timed = [event for event in events_of(path) if event.get("ph") == "X"]
