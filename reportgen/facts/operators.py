@@ -169,6 +169,7 @@ class DurationRow:
     sum_ns: int
     p50_ns: float
     p95_ns: float
+    p99_ns: float
     min_ns: int
     max_ns: int
     std_ns: float
@@ -230,6 +231,7 @@ def _row(key: Key, duration_ns: Times, count: Counts) -> DurationRow:
         sum_ns=total,
         p50_ns=_percentile(duration_ns, count, 50),
         p95_ns=_percentile(duration_ns, count, 95),
+        p99_ns=_percentile(duration_ns, count, 99),
         min_ns=int(duration_ns[0]),
         max_ns=int(duration_ns[-1]),
         std_ns=float(np.sqrt(square / (n - 1))) if n > 1 else 0.0,

@@ -66,6 +66,7 @@ class Annotation:
     sum_us: float = derived(lambda item: item.duration_ns.sum() / NS_PER_US, "us")
     p50_us: float = derived(lambda item: np.percentile(item.duration_ns, 50) / NS_PER_US, "us")
     p95_us: float = derived(lambda item: np.percentile(item.duration_ns, 95) / NS_PER_US, "us")
+    p99_us: float = derived(lambda item: np.percentile(item.duration_ns, 99) / NS_PER_US, "us")
     gpu_ns: int = col("us", name="gpu_time_us", per=NS_PER_US, reduce=sum)
 
 

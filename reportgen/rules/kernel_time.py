@@ -405,7 +405,7 @@ def _table(way: Grouping, rows: Rows, job: RankKernels) -> Exhibit:
         *kit.floats(
             *(
                 (f"{name}_us", "us", [getattr(item, f"{name}_ns") / NS_PER_US for item in rows])
-                for name in ("sum", "mean", "p50", "p95", "min", "max", "std")
+                for name in ("sum", "mean", "p50", "p95", "p99", "min", "max", "std")
             ),
             ("pct_of_kernel_time", "%", [pct_of(own_ns, kernels_ns) for own_ns in sums_ns]),
             ("pct_of_profile_time", "%", [pct_of(own_ns, job.profile_ns) for own_ns in sums_ns]),

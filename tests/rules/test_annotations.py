@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from reportgen.profile.trace_tables import SliceKind
 from reportgen.rules.annotations import RULE
 from tests.rules.kernels.builders import rank_trace
@@ -35,6 +37,7 @@ def test_annotations_are_grouped_and_count_what_they_launched() -> None:
     assert column(result, "annotations", "count") == [2, 1]
     assert column(result, "annotations", "sum_us") == [40.0, 10.0]
     assert column(result, "annotations", "p50_us") == [20.0, 10.0]
+    assert column(result, "annotations", "p99_us") == pytest.approx([29.8, 10.0])
     assert column(result, "annotations", "gpu_time_us") == [1.0 + 2.0 + 3.0, 4.0]
 
 
