@@ -15,7 +15,7 @@ from enum import StrEnum
 import numpy as np
 
 from reportgen.facts.device_busy import SYNC_CALL, Mask, Window, rows_named, unions_of
-from reportgen.facts.idle import Gaps, HostCause, batch_waits, causes_of, gaps_in
+from reportgen.facts.idle import Gaps, HostCause, causes_of, gaps_in, waiting_for_batches
 from reportgen.facts.intervals import Union, covered_each, gaps_of, join, minus, union_of
 from reportgen.facts.kernel_names import short_name
 from reportgen.facts.replay import (
@@ -137,7 +137,7 @@ def host_costs(trace: RankTrace) -> HostCosts | None:
     track = track_of(trace)
     if track is None:
         return None
-    loader = _loader(trace)
+    loader = waiting_for_batches(trace)
     first_use = _first_use(trace, track)
     device = int(trace.gpu_ops.device[track.rows[0]])
     unions = next(item for item in unions_of(trace, None) if item.device == device)
@@ -195,11 +195,6 @@ def _as_once(trace: RankTrace, when: Union) -> Once | None:
         end_ns=trace.origin_ns + int(when.end_ns[-1]),
         length_ns=when.length_ns,
     )
-
-
-def _loader(trace: RankTrace) -> Union:
-    rows = batch_waits(trace)
-    return union_of(trace.slices.start_ns[rows], trace.slices.end_ns[rows])
 
 
 def _synchronizes(trace: RankTrace, track: Track) -> Mask:

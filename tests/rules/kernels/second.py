@@ -227,6 +227,19 @@ def gpu_time_during(path: Path, name: str) -> float:
     return total
 
 
+def step_spans(path: Path) -> list[float]:
+    """Return the µs from the first to the last GPU operation that each profiler step launched."""
+    raw, spans = RawTrace(path), []
+    steps = [e for e in events_of(path) if str(e.get("name")).startswith("ProfilerStep")]
+    steps = [e for e in steps if e.get("ph") == "X" and e["cat"] in (*OPERATORS, "user_annotation")]
+    for event in sorted(steps, key=lambda event: float(event["ts"])):
+        low = round(float(event["ts"]) - raw.base, 3)
+        is_in = (raw.launch_start >= low) & (raw.launch_start < low + float(event["dur"]))
+        own = [*raw.start[is_in], *raw.end[is_in]]
+        spans.append(max(own) - min(own) if own else 0.0)
+    return spans
+
+
 def operators(path: Path) -> dict[str, dict[str, float]]:
     """Return count, host time, self time and GPU time of each operator, by walking each thread."""
     timed = [event for event in events_of(path) if event.get("ph") == "X"]

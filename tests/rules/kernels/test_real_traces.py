@@ -369,6 +369,15 @@ def test_the_finding_that_matters_most_comes_first(name: str, first: str) -> Non
     assert ranked[0].finding.id == first
 
 
+@pytest.mark.parametrize("name", with_steps_only)
+def test_steps_on_the_gpu_equal_the_raw_trace(name: str) -> None:
+    found = [row["gpu_span_us"] for row in rows_of(name, "StepTime", "steps")]
+
+    assert max(found) > 0
+    own = [us for path in files_of(name) for us in second.step_spans(path)]
+    assert found == pytest.approx(own, abs=CLOSE_US)
+
+
 @pytest.mark.parametrize("name", ["a100_dlrm_rank3of8", "v100_dlrm_rank1of2", "v100_ns"])
 def test_the_backward_pass_owns_what_autograd_launched(name: str) -> None:
     rows = {row["name"]: row for row in rows_of(name, "Annotations", "annotations")}
