@@ -14,7 +14,14 @@ from enum import StrEnum
 
 import numpy as np
 
-from reportgen.facts.device_busy import SYNC_CALL, Mask, Window, rows_named, unions_of
+from reportgen.facts.device_busy import (
+    SYNC_CALL,
+    Mask,
+    Window,
+    rows_named,
+    step_marks,
+    unions_of,
+)
 from reportgen.facts.idle import Gaps, HostCause, causes_of, gaps_in, waiting_for_batches
 from reportgen.facts.intervals import Union, covered_each, gaps_of, join, minus, union_of
 from reportgen.facts.kernel_names import short_name
@@ -72,7 +79,6 @@ _ALLOCATES = re.compile(r"^(cuda|hip)(Malloc|Free|HostAlloc|HostRegister|StreamC
 _COMPILES = re.compile(
     r"compile_inner|compile_fx|async_compile|benchmark_all_configs|autotune_to_one_config"
 )
-_STEP = re.compile(r"^ProfilerStep *#")
 
 
 class Cost(StrEnum):
@@ -323,8 +329,7 @@ def _stops(
 def _doing(trace: RankTrace, gaps: Gaps, place: int, until_ns: int) -> str:
     """Return the name of the shortest slice or call that covers most of a gap on its thread."""
     low_ns, found = int(gaps.low_ns[place]), list[tuple[int, int]]()
-    is_told = ~rows_named(trace, trace.slices.name, _STEP.search)
-    is_told &= trace.slices.kind != SliceKind.OVERHEAD
+    is_told = ~step_marks(trace) & (trace.slices.kind != SliceKind.OVERHEAD)
     for table, is_meant in ((trace.slices, is_told), (trace.calls, np.True_)):
         inside_ns = np.minimum(table.end_ns, until_ns) - np.maximum(table.start_ns, low_ns)
         is_in = (inside_ns >= DOING_RATIO * (until_ns - low_ns)) & is_meant

@@ -15,13 +15,10 @@ from reportgen.facts.intervals import covered_each
 from reportgen.merging import sums_by_code
 from reportgen.profile.memo import fact
 from reportgen.profile.trace import RankTrace
-from reportgen.profile.trace_tables import NONE, SliceKind, Times
+from reportgen.profile.trace_tables import NONE, NUMBERED_STEP, PROFILER_STEP, SliceKind, Times
 
 LEAST_REPEATS = 3
 """An annotation that comes once or twice repeats by chance."""
-_NUMBERED = re.compile(
-    r"^(?:train(?:ing)?[ _]?)?(?:step|iteration|iter)[ _#:]*(\d+)$", re.IGNORECASE
-)
 _OPTIMIZER_STEP = re.compile(r"^Optimizer\.step#")
 _NUMBER = re.compile(r"\d+")
 _INTERNAL = re.compile(r"^(nccl|c10d|gloo)[:_]|^Optimizer\.|^enumerate\(DataLoader\)|^PyTorch Prof")
@@ -72,21 +69,11 @@ def step_rows(trace: RankTrace) -> StepRows | None:
     """Return the steps of a rank (docs/definitions.md), ``None`` where nothing tells them."""
     steps = trace.steps
     if steps.start_ns.size:
-        return _rows(trace, StepSource.PROFILER, steps.number, steps.start_ns, steps.duration_ns)
-    return _numbered(trace) or _by_optimizer(trace) or _repeated(trace)
-
-
-def _numbered(trace: RankTrace) -> StepRows | None:
-    numbers = {
-        code: int(match[1][:18])
-        for code, name in enumerate(trace.names)
-        if (match := _NUMBERED.match(name))
-    }
-    rows = _annotations(trace, list(numbers))
-    if rows.size < 2:
-        return None
-    number = np.array([numbers[code] for code in trace.slices.name[rows].tolist()], dtype=np.int64)
-    return _rows(trace, StepSource.ANNOTATION, number, *_times(trace, rows))
+        is_numbered = any(map(NUMBERED_STEP.fullmatch, trace.names))
+        is_numbered &= not any(map(PROFILER_STEP.fullmatch, trace.names))
+        source = StepSource.ANNOTATION if is_numbered else StepSource.PROFILER
+        return _rows(trace, source, steps.number, steps.start_ns, steps.duration_ns)
+    return _by_optimizer(trace) or _repeated(trace)
 
 
 def _by_optimizer(trace: RankTrace) -> StepRows | None:

@@ -10,7 +10,7 @@ import numpy as np
 
 from reportgen import results
 from reportgen.facts import device_busy
-from reportgen.facts.device_busy import FineUse, Mask, Window, WindowKind, rows_named
+from reportgen.facts.device_busy import FineUse, Mask, Window, WindowKind, rows_named, step_marks
 from reportgen.facts.intervals import Union, clip, join, minus, union_of
 from reportgen.facts.operators import slices_around
 from reportgen.merging import merge_by
@@ -34,8 +34,6 @@ _PYTHON_WAIT = re.compile(
 )
 """Frames, as CPython and the profiler write them, in which Python waits for another thread, a file
 or a clock, as helper threads mostly do."""
-_STEP = re.compile(r"^ProfilerStep *#")
-"""A step spans its thread whatever the thread does."""
 
 ABOUT = About(
     checks="What the traced threads of the host did, and which calls made them wait for the GPU.",
@@ -130,7 +128,7 @@ def _threads(trace: RankTrace) -> Iterator[tuple[int, Union, Union]]:
     """Yield each thread, when it was busy, and when it was blocked."""
     slices, calls = trace.slices, trace.calls
     kinds = (SliceKind.OPERATOR, SliceKind.ANNOTATION, SliceKind.PYTHON)
-    is_work = np.isin(slices.kind, kinds) & ~rows_named(trace, slices.name, _STEP.search)
+    is_work = np.isin(slices.kind, kinds) & ~step_marks(trace)
     is_wait = rows_named(trace, slices.name, _PYTHON_WAIT.search)
     is_wait &= slices.kind == SliceKind.PYTHON
     is_blocking = rows_named(trace, calls.name, _BLOCKING_CALL.search)
@@ -155,7 +153,7 @@ def _blocking_calls(trace: RankTrace) -> Iterator[BlockingCall]:
     rows = np.flatnonzero(rows_named(trace, calls.name, _BLOCKING_CALL.search))
     found = slices_around(trace, rows, slices.kind == SliceKind.OPERATOR)
     is_other = np.isin(slices.kind, (SliceKind.ANNOTATION, SliceKind.PYTHON))
-    is_other &= ~rows_named(trace, slices.name, _STEP.search)
+    is_other &= ~step_marks(trace)
     found = np.where(found == NONE, slices_around(trace, rows, is_other), found)
     for at, caller in zip(rows.tolist(), found.tolist(), strict=True):
         yield BlockingCall(

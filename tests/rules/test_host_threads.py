@@ -20,8 +20,10 @@ def column(result: RuleResult, exhibit: str, name: str) -> list[Any]:
     return next(list(item.values) for item in found.columns if item.name == name)
 
 
-def test_threads_are_busy_but_for_calls_that_block() -> None:
-    slices: list[Any] = [("aten::mm", 0.0, 40.0), ("ProfilerStep#1", 0.0, 100.0)]
+@pytest.mark.parametrize("mark", ["ProfilerStep#1", "step_1"])
+def test_threads_are_busy_but_for_calls_that_block(mark: str) -> None:
+    spans_all = (mark, 0.0, 100.0, {"kind": int(SliceKind.ANNOTATION)})
+    slices: list[Any] = [("aten::mm", 0.0, 40.0), spans_all]
     calls: list[Any] = [
         ("cudaStreamSynchronize", 30.0, 30.0, {"external_id": 5}),
         ("cudaMalloc", 80.0, 5.0),

@@ -78,7 +78,6 @@ def test_a_gap_in_the_numbers_is_no_period() -> None:
 @pytest.mark.parametrize(
     ("names", "numbers"),
     [
-        (["step_41", "step_42"], [41, 42]),
         (["Optimizer.step#SGD.step"] * 4, [0, 1, 2]),
         (["my phase"] * 3, [0, 1, 2]),
         (["nccl:all_reduce"] * 3, None),
@@ -96,6 +95,15 @@ def test_steps_are_told_by_annotations_where_the_profiler_told_none(
     else:
         assert column(result, "steps", "step") == numbers
         assert "They are told by" in result.findings[-1].text
+
+
+def test_numbered_marks_are_steps_that_the_script_tells() -> None:
+    slices = [(f"step_{number}", 10.0 * number, 8.0, ANNOTATION) for number in (41, 42)]
+    marks = [(number, 10.0 * number, 8.0) for number in (41, 42)]
+    result = run(RULE, rank_trace(gpu=[("k", 0.0, 1.0)], slices=slices, steps=marks))
+
+    assert column(result, "steps", "step") == [41, 42]
+    assert "They are told by numbered annotations" in result.findings[-1].text
 
 
 def test_a_host_that_runs_ahead_makes_no_step_slow() -> None:
