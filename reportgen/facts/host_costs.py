@@ -22,7 +22,14 @@ from reportgen.facts.device_busy import (
     step_marks,
     unions_of,
 )
-from reportgen.facts.idle import Gaps, HostCause, causes_of, gaps_in, waiting_for_batches
+from reportgen.facts.idle import (
+    Gaps,
+    HostCause,
+    causes_of,
+    gaps_in,
+    is_training,
+    waiting_for_batches,
+)
 from reportgen.facts.intervals import Union, covered_each, gaps_of, join, minus, union_of
 from reportgen.facts.kernel_names import short_name
 from reportgen.facts.replay import (
@@ -81,6 +88,9 @@ _COMPILES = re.compile(
 )
 
 
+_NO_CUDA_GRAPHS = re.compile(r"^hip|^cu(da)?GraphLaunch")
+
+
 class Cost(StrEnum):
     """What can be taken out of a recording."""
 
@@ -121,6 +131,9 @@ class HostCosts:
         first_use: from the first to the last first use, ``None`` without any.
         n_syncs: synchronizing calls in the window.
         n_small: small kernels in runs.
+        suits_graphs: whether CUDA graphs are there to be tried: a GPU of NVIDIA's without any.
+        trains: whether there is a backward pass or an optimizer; taken to be so where the trace
+            holds nothing of the host.
     """
 
     rank: int
@@ -131,6 +144,8 @@ class HostCosts:
     first_use: Once | None
     n_syncs: int
     n_small: int
+    suits_graphs: bool
+    trains: bool
 
     def share_pct(self, cost: Cost) -> float:
         """Return the share of the window that is won without a cost."""
@@ -190,6 +205,8 @@ def host_costs(trace: RankTrace) -> HostCosts | None:
         first_use=_as_once(trace, first_use),
         n_syncs=int(is_sync.sum()),
         n_small=n_small,
+        suits_graphs=not rows_named(trace, trace.calls.name, _NO_CUDA_GRAPHS.search).any(),
+        trains=is_training(trace),
     )
 
 

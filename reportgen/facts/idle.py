@@ -179,6 +179,13 @@ def batch_waits(trace: RankTrace) -> Mask:
     return rows if rows.any() else rows_named(trace, trace.slices.name, _LOADER_FRAME.search)
 
 
+def is_training(trace: RankTrace) -> bool:
+    """Return whether autograd or an optimizer ran; ``True`` where nothing tells it."""
+    names = trace.slices.name
+    told = (_AUTOGRAD, _OPTIMIZER)
+    return not names.size or any(rows_named(trace, names, of.search).any() for of in told)
+
+
 def waiting_for_batches(trace: RankTrace) -> Union:
     """Return when any thread waited for a batch."""
     rows = batch_waits(trace)

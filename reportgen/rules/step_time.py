@@ -1,4 +1,4 @@
-"""StepTime: how long training steps took, from kernel traces."""
+"""StepTime: how long steps took, from kernel traces."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ LOADER_RATIO = 0.5
 """Steps are slow for the data loader if at least half of what they take longer is a wait for it."""
 NO_STEPS = "Nothing in the trace tells steps: call prof.step() in the loop."
 ABOUT = About(
-    checks="How long training steps take, and which are much slower than the others.",
+    checks="How long steps take, and which are much slower than the others.",
     reading="""A step lasts from its start to the start of the next; the last one to its own end.
         GPU busy is the time in which operations launched in the step ran.""",
     advice="Look at what the slow steps do that the others do not.",

@@ -83,6 +83,25 @@ def test_small_kernels_are_a_fault_from_what_fusing_them_wins_on(
 
 
 @pytest.mark.parametrize(
+    ("call", "operator", "advice"),
+    [
+        ("cudaLaunchKernel", "Optimizer.step#SGD.step", "CUDA graphs, fused optimizers, or"),
+        ("cudaLaunchKernel", "aten::mm", "torch.compile, CUDA graphs, or"),
+        ("cudaGraphLaunch", "AddmmBackward0", "torch.compile, fused optimizers, or"),
+        ("hipLaunchKernel", "aten::mm", "torch.compile, or"),
+    ],
+)
+def test_advice_on_small_kernels_fits_the_job(call: str, operator: str, advice: str) -> None:
+    """No CUDA graphs on AMD's GPUs or where some run; no optimizers without training."""
+    gpu: list[Any] = [("t", 22.0 * n + 8, 2.0, {"correlation": n}) for n in range(5)]
+    calls = [(call, 22.0 * n, 4.0, {"correlation": n}) for n in range(5)]
+    trace = rank_trace(gpu=gpu, calls=calls, slices=[(operator, 0.0, 100.0)])
+    found = {item.id: item for item in run(RULE, trace).findings}
+
+    assert advice in found["KERN-1"].advice
+
+
+@pytest.mark.parametrize(
     ("exhibit_id", "parts", "times"),
     [
         ("kernels_by_shape", ["k", "k", "ncclKernel"], [8.0, 2.0, 5.0]),
