@@ -91,6 +91,11 @@ _COMPILES = re.compile(
 _NO_CUDA_GRAPHS = re.compile(r"^hip|^cu(da)?GraphLaunch")
 
 
+_BUILT_IN = re.compile(r"^<built-in (?:function|method) (\w+).*>$")
+_OWN_FUNCTION = re.compile(r"^(?!<|torch/|threading\.py)\S*\.py\(\d+\): (?!<module>)")
+"""Python functions of the script, or of a library that is not PyTorch's."""
+
+
 class Cost(StrEnum):
     """What can be taken out of a recording."""
 
@@ -344,12 +349,24 @@ def _stops(
 
 
 def _doing(trace: RankTrace, gaps: Gaps, place: int, until_ns: int) -> str:
-    """Return the name of the shortest slice or call that covers most of a gap on its thread."""
-    low_ns, found = int(gaps.low_ns[place]), list[tuple[int, int]]()
-    is_told = ~step_marks(trace) & (trace.slices.kind != SliceKind.OVERHEAD)
-    for table, is_meant in ((trace.slices, is_told), (trace.calls, np.True_)):
+    """Return what covers most of a gap on its thread, the innermost in what is around it.
+
+    Of what is around it the range that the script marks is named, and its own Python function.
+    """
+    low_ns, slices, found = int(gaps.low_ns[place]), trace.slices, list[tuple[int, int, int]]()
+    is_told = ~step_marks(trace) & (slices.kind != SliceKind.OVERHEAD)
+    of_calls = np.full(trace.calls.start_ns.shape, NONE)
+    for table, kind, is_meant in (
+        (slices, slices.kind, is_told),
+        (trace.calls, of_calls, np.True_),
+    ):
         inside_ns = np.minimum(table.end_ns, until_ns) - np.maximum(table.start_ns, low_ns)
         is_in = (inside_ns >= DOING_RATIO * (until_ns - low_ns)) & is_meant
         rows = np.flatnonzero(is_in & (table.thread == gaps.thread[place]))
-        found += zip(table.duration_ns[rows].tolist(), table.name[rows].tolist(), strict=True)
-    return trace.names[min(found)[1]] if found else ""
+        columns = (table.duration_ns[rows], table.name[rows], kind[rows])
+        found += zip(*(column.tolist() for column in columns), strict=True)
+    around = [(trace.names[name], kind) for _, name, kind in sorted(found)]
+    ranges = [name for name, kind in around if kind == SliceKind.ANNOTATION]
+    own = [name for name, _ in around if _OWN_FUNCTION.match(name)]
+    told = [_BUILT_IN.sub(r"\1", name) for name, _ in around[:1]] + ranges[:1] + own[:1]
+    return " in ".join(dict.fromkeys(told))
