@@ -17,7 +17,15 @@ from reportgen.merging import merged
 from reportgen.profile.memo import fact
 from reportgen.profile.system import Floats
 from reportgen.profile.trace import RankTrace
-from reportgen.profile.trace_tables import NONE, Codes, GpuKind, Times
+from reportgen.profile.trace_tables import (
+    NONE,
+    NUMBERED_STEP,
+    PROFILER_STEP,
+    Codes,
+    GpuKind,
+    SliceKind,
+    Times,
+)
 from reportgen.units import NS_PER_S
 
 Mask = NDArray[np.bool_]
@@ -143,6 +151,13 @@ def rows_named(trace: RankTrace, codes: Codes, fits: Callable[[str], object]) ->
     for code in np.flatnonzero(np.bincount(codes)).tolist():  # of few of all names, mostly
         fitting[code] = bool(fits(trace.names[code]))
     return fitting[codes]
+
+
+def step_marks(trace: RankTrace) -> Mask:
+    """Return an (n_slices,) mask of the marks of steps, which span all that their thread does."""
+    is_profiler = rows_named(trace, trace.slices.name, PROFILER_STEP.fullmatch)
+    is_numbered = rows_named(trace, trace.slices.name, NUMBERED_STEP.fullmatch)
+    return np.asarray(is_profiler | (is_numbered & (trace.slices.kind == SliceKind.ANNOTATION)))
 
 
 # Unions

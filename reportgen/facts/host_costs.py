@@ -14,8 +14,22 @@ from enum import StrEnum
 
 import numpy as np
 
-from reportgen.facts.device_busy import SYNC_CALL, Mask, Window, rows_named, unions_of
-from reportgen.facts.idle import Gaps, HostCause, batch_waits, causes_of, gaps_in
+from reportgen.facts.device_busy import (
+    SYNC_CALL,
+    Mask,
+    Window,
+    rows_named,
+    step_marks,
+    unions_of,
+)
+from reportgen.facts.idle import (
+    Gaps,
+    HostCause,
+    causes_of,
+    gaps_in,
+    is_training,
+    waiting_for_batches,
+)
 from reportgen.facts.intervals import Union, covered_each, gaps_of, join, minus, union_of
 from reportgen.facts.kernel_names import short_name
 from reportgen.facts.replay import (
@@ -72,7 +86,14 @@ _ALLOCATES = re.compile(r"^(cuda|hip)(Malloc|Free|HostAlloc|HostRegister|StreamC
 _COMPILES = re.compile(
     r"compile_inner|compile_fx|async_compile|benchmark_all_configs|autotune_to_one_config"
 )
-_STEP = re.compile(r"^ProfilerStep *#")
+
+
+_NO_CUDA_GRAPHS = re.compile(r"^hip|^cu(da)?GraphLaunch")
+
+
+_BUILT_IN = re.compile(r"^<built-in (?:function|method) (\w+).*>$")
+_OWN_FUNCTION = re.compile(r"^(?!<|torch/|threading\.py)\S*\.py\(\d+\): (?!<module>)")
+"""Python functions of the script, or of a library that is not PyTorch's."""
 
 
 class Cost(StrEnum):
@@ -115,6 +136,9 @@ class HostCosts:
         first_use: from the first to the last first use, ``None`` without any.
         n_syncs: synchronizing calls in the window.
         n_small: small kernels in runs.
+        suits_graphs: whether CUDA graphs are there to be tried: a GPU of NVIDIA's without any.
+        trains: whether there is a backward pass or an optimizer; taken to be so where the trace
+            holds nothing of the host.
     """
 
     rank: int
@@ -125,6 +149,8 @@ class HostCosts:
     first_use: Once | None
     n_syncs: int
     n_small: int
+    suits_graphs: bool
+    trains: bool
 
     def share_pct(self, cost: Cost) -> float:
         """Return the share of the window that is won without a cost."""
@@ -137,7 +163,7 @@ def host_costs(trace: RankTrace) -> HostCosts | None:
     track = track_of(trace)
     if track is None:
         return None
-    loader = _loader(trace)
+    loader = waiting_for_batches(trace)
     first_use = _first_use(trace, track)
     device = int(trace.gpu_ops.device[track.rows[0]])
     unions = next(item for item in unions_of(trace, None) if item.device == device)
@@ -184,6 +210,8 @@ def host_costs(trace: RankTrace) -> HostCosts | None:
         first_use=_as_once(trace, first_use),
         n_syncs=int(is_sync.sum()),
         n_small=n_small,
+        suits_graphs=not rows_named(trace, trace.calls.name, _NO_CUDA_GRAPHS.search).any(),
+        trains=is_training(trace),
     )
 
 
@@ -195,11 +223,6 @@ def _as_once(trace: RankTrace, when: Union) -> Once | None:
         end_ns=trace.origin_ns + int(when.end_ns[-1]),
         length_ns=when.length_ns,
     )
-
-
-def _loader(trace: RankTrace) -> Union:
-    rows = batch_waits(trace)
-    return union_of(trace.slices.start_ns[rows], trace.slices.end_ns[rows])
 
 
 def _synchronizes(trace: RankTrace, track: Track) -> Mask:
@@ -326,13 +349,24 @@ def _stops(
 
 
 def _doing(trace: RankTrace, gaps: Gaps, place: int, until_ns: int) -> str:
-    """Return the name of the shortest slice or call that covers most of a gap on its thread."""
-    low_ns, found = int(gaps.low_ns[place]), list[tuple[int, int]]()
-    is_told = ~rows_named(trace, trace.slices.name, _STEP.search)
-    is_told &= trace.slices.kind != SliceKind.OVERHEAD
-    for table, is_meant in ((trace.slices, is_told), (trace.calls, np.True_)):
+    """Return what covers most of a gap on its thread, the innermost in what is around it.
+
+    Of what is around it the range that the script marks is named, and its own Python function.
+    """
+    low_ns, slices, found = int(gaps.low_ns[place]), trace.slices, list[tuple[int, int, int]]()
+    is_told = ~step_marks(trace) & (slices.kind != SliceKind.OVERHEAD)
+    of_calls = np.full(trace.calls.start_ns.shape, NONE)
+    for table, kind, is_meant in (
+        (slices, slices.kind, is_told),
+        (trace.calls, of_calls, np.True_),
+    ):
         inside_ns = np.minimum(table.end_ns, until_ns) - np.maximum(table.start_ns, low_ns)
         is_in = (inside_ns >= DOING_RATIO * (until_ns - low_ns)) & is_meant
         rows = np.flatnonzero(is_in & (table.thread == gaps.thread[place]))
-        found += zip(table.duration_ns[rows].tolist(), table.name[rows].tolist(), strict=True)
-    return trace.names[min(found)[1]] if found else ""
+        columns = (table.duration_ns[rows], table.name[rows], kind[rows])
+        found += zip(*(column.tolist() for column in columns), strict=True)
+    around = [(trace.names[name], kind) for _, name, kind in sorted(found)]
+    ranges = [name for name, kind in around if kind == SliceKind.ANNOTATION]
+    own = [name for name, _ in around if _OWN_FUNCTION.match(name)]
+    told = [_BUILT_IN.sub(r"\1", name) for name, _ in around[:1]] + ranges[:1] + own[:1]
+    return " in ".join(dict.fromkeys(told))

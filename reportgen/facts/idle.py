@@ -179,6 +179,19 @@ def batch_waits(trace: RankTrace) -> Mask:
     return rows if rows.any() else rows_named(trace, trace.slices.name, _LOADER_FRAME.search)
 
 
+def is_training(trace: RankTrace) -> bool:
+    """Return whether autograd or an optimizer ran; ``True`` where nothing tells it."""
+    names = trace.slices.name
+    told = (_AUTOGRAD, _OPTIMIZER)
+    return not names.size or any(rows_named(trace, names, of.search).any() for of in told)
+
+
+def waiting_for_batches(trace: RankTrace) -> Union:
+    """Return when any thread waited for a batch."""
+    rows = batch_waits(trace)
+    return union_of(trace.slices.start_ns[rows], trace.slices.end_ns[rows])
+
+
 def _host_late(trace: RankTrace, gaps: Gaps) -> dict[str, Times]:
     late_ns = {cause.value: np.zeros_like(gaps.low_ns) for cause in HostCause}
     for thread in np.unique(gaps.thread[gaps.thread != NONE]).tolist():
@@ -199,7 +212,6 @@ def _busy_with(trace: RankTrace) -> dict[int, tuple[Union, ...]]:
     """
     slices, calls, ops = trace.slices, trace.calls, trace.gpu_ops
     masks: tuple[tuple[HostSlices | HostCalls, Mask], ...] = (
-        (slices, batch_waits(trace)),
         (calls, rows_named(trace, calls.name, device_busy.SYNC_CALL.search)),
         (calls, rows_named(trace, calls.name, _COPY_CALL.search)),
         (slices, rows_named(trace, slices.name, _OPTIMIZER.search)),
@@ -209,9 +221,9 @@ def _busy_with(trace: RankTrace) -> dict[int, tuple[Union, ...]]:
     )
     found = {}
     for thread in np.unique(calls.thread[ops.launch[ops.launch != NONE]]).tolist():
-        unions = []
-        for place, (table, mask) in enumerate(masks):
-            rows = mask if place == 0 else mask & (table.thread == thread)
+        unions = [waiting_for_batches(trace)]
+        for table, mask in masks:
+            rows = mask & (table.thread == thread)
             unions.append(union_of(table.start_ns[rows], table.end_ns[rows]))
         found[thread] = tuple(accumulate(unions, lambda *both: join(both)))
     return found

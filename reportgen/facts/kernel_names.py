@@ -277,9 +277,17 @@ def _split_parameters(name: str) -> tuple[str, str]:
 _NAMESPACE = re.compile(r"\(anonymous namespace\)::|<unnamed>::|\b[a-z_][A-Za-z0-9_]*::")
 _TEMPLATE = re.compile(r"<[^<>]*>")
 _WHAT_IT_DOES = re.compile(
-    r"\b(?!gpu_kernel_impl)(\w+Functor\w*|\w+Ops?\b|\w+_kernel_(?:impl|cuda)\w*|cutlass\w+gemm\w*)"
+    r"\b(?!gpu_kernel_impl|ReduceOp|[A-Z]?[A-Z]?(?:Unary|Binary)Functor|enable_)"
+    r"(\w+[Ff]unctor\w*|\w+Ops?\b|\w+_kernel(?:_impl|_cuda)?\b|\w+KernelImpl\b|launch_\w+"
+    r"|cutlass_\w+|\w*Flash\w+|\w*[Ff]mha\w*|Gemm\w+|Conv\w+)"
 )
-_GENERIC = re.compile(r"elementwise|reduce_kernel|multi_tensor_apply|cutlass::Kernel|Kernel2?$")
+_GENERIC = re.compile(
+    r"elementwise|reduce_kernel|multi_tensor_apply|cutlass::Kernel|Kernel2?$|device_kernel$"
+)
+_SAYS_NOTHING = re.compile(r"^(?:device_kernel|Kernel2?)$")
+_WORD = re.compile(r"\w+|#\d+")
+_LONG = 24
+"""A longer argument is told by the words that others do not have."""
 
 
 def short_name(name: str) -> str:
@@ -300,16 +308,68 @@ def short_name(name: str) -> str:
     bare = _NAMESPACE.sub("", bare).strip()
     if not bare:
         return name
-    does = _WHAT_IT_DOES.search(template) if _GENERIC.search(bare) else None
+    does = _WHAT_IT_DOES.search(template, template.find("<") + 1) if _GENERIC.search(bare) else None
+    if _SAYS_NOTHING.match(bare):
+        words = _WORD.findall(_NAMESPACE.sub("", template.removeprefix("void ")))
+        return does[1] if does else (words[1:] or words)[0]
     return f"{bare} {does[1]}" if does and does[1] not in bare else bare
 
 
 def short_names(names: Sequence[str]) -> list[str]:
-    """Return a short name for each; those that would be alike get a number."""
-    seen: dict[str, int] = {}
-    found = []
-    for name in names:
-        label = short_name(name)
-        seen[label] = seen.get(label, 0) + 1
-        found.append(label if seen[label] == 1 else f"{label} ({seen[label]})")
-    return found
+    """Return a short name for each; of kernels that would be alike with what tells them apart.
+
+    That is the first template arguments in which they differ; without such the name is full.
+
+    Example:
+        >>> short_names(["void conv<float, 128, 5>(int)", "void conv<float, 64, 5>(int)", "g"])
+        ['conv<128>', 'conv<64>', 'g']
+    """
+    alike: dict[str, list[str]] = {}
+    for name in dict.fromkeys(names):
+        alike.setdefault(short_name(name), []).append(name)
+    labels = {group[0]: label for label, group in alike.items()}
+    for label, group in alike.items():
+        if len(group) > 1:
+            told = _differing_arguments(group)
+            is_told = len(set(told)) == len(group)
+            labels |= {
+                name: f"{label}<{', '.join(own)}>" if is_told else name
+                for name, own in zip(group, told, strict=True)
+            }
+    return [labels[name] for name in names]
+
+
+def _differing_arguments(names: Sequence[str]) -> list[tuple[str, ...]]:
+    """Return the first template arguments that tell names apart; long ones by their own words."""
+    told: list[tuple[str, ...]] = [()] * len(names)
+    lists = [_template_arguments(_split_parameters(name)[0]) for name in names]
+    for column in zip(*lists, strict=False):
+        if len(set(column)) > 1 and len(set(told)) < len(names):
+            short = column if max(map(len, column)) <= _LONG else _own_words(column)
+            told = [own + (text,) * bool(text) for own, text in zip(told, short, strict=True)]
+    return told
+
+
+def _own_words(texts: Sequence[str]) -> list[str]:
+    """Return of each text the first words that not all of them have, at most three."""
+    words = [dict.fromkeys(_WORD.findall(_NAMESPACE.sub("", text))) for text in texts]
+    common = set.intersection(*map(set, words))
+    return [" ".join([word for word in own if word not in common][:3]) for own in words]
+
+
+def _template_arguments(name: str) -> list[str]:
+    """Return the outermost template arguments of a name.
+
+    Example:
+        >>> _template_arguments("void at::f<4, Add<float, int> >::g")
+        ['4', 'Add<float, int>']
+    """
+    found, depth = [""], 0
+    for letter in name:
+        depth -= letter == ">"
+        if depth and not (depth == 1 and letter == ","):
+            found[-1] += letter
+        elif depth:
+            found.append("")
+        depth += letter == "<"
+    return [item.strip() for item in found]

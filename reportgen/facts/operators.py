@@ -37,7 +37,7 @@ def launching_operators(trace: RankTrace) -> Rows:
     """
     found, launch = _by_id(trace), trace.gpu_ops.launch
     is_open = (found == NONE) & (launch != NONE)
-    found[is_open] = _by_place(trace, launch[is_open])
+    found[is_open] = slices_around(trace, launch[is_open], _are_operators(trace))
     return found
 
 
@@ -60,15 +60,20 @@ def _by_id(trace: RankTrace) -> Rows:
     return found
 
 
-def _by_place(trace: RankTrace, calls: NDArray[np.int32]) -> Rows:
+def slices_around(
+    trace: RankTrace, calls: NDArray[np.integer], is_meant: NDArray[np.bool_]
+) -> Rows:
+    """Return the innermost slice around each of (n,) calls on its thread, of those that are meant.
+
+    ``is_meant`` is an (n_slices,) mask; ``NONE`` where no such slice is open.
+    """
     found = np.full(calls.shape, NONE, dtype=np.int64)
     thread, start_ns = trace.calls.thread[calls], trace.calls.start_ns[calls]
-    is_operator = _are_operators(trace)
     for one in np.unique(thread).tolist():
-        own = np.flatnonzero(is_operator & (trace.slices.thread == one))
+        own = np.flatnonzero(is_meant & (trace.slices.thread == one))
         here = thread == one
         nesting = nest(trace.slices.start_ns[own], trace.slices.end_ns[own])
-        # No operator ends, or is called, within the time by which starts and ends are rounded.
+        # No slice ends, or is called, within the time by which starts and ends are rounded.
         inside = innermost_at(nesting, start_ns[here] + ROUNDING_NS)
         found[here] = np.where(inside == NONE, NONE, own[inside] if own.size else NONE)
     return found
@@ -164,6 +169,7 @@ class DurationRow:
     sum_ns: int
     p50_ns: float
     p95_ns: float
+    p99_ns: float
     min_ns: int
     max_ns: int
     std_ns: float
@@ -225,6 +231,7 @@ def _row(key: Key, duration_ns: Times, count: Counts) -> DurationRow:
         sum_ns=total,
         p50_ns=_percentile(duration_ns, count, 50),
         p95_ns=_percentile(duration_ns, count, 95),
+        p99_ns=_percentile(duration_ns, count, 99),
         min_ns=int(duration_ns[0]),
         max_ns=int(duration_ns[-1]),
         std_ns=float(np.sqrt(square / (n - 1))) if n > 1 else 0.0,

@@ -10,17 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reportgen.facts.device_busy import launch_start_ns, unions_of
+from reportgen.facts.idle import waiting_for_batches
 from reportgen.facts.intervals import covered_each
 from reportgen.merging import sums_by_code
 from reportgen.profile.memo import fact
 from reportgen.profile.trace import RankTrace
-from reportgen.profile.trace_tables import NONE, SliceKind, Times
+from reportgen.profile.trace_tables import NONE, NUMBERED_STEP, PROFILER_STEP, SliceKind, Times
 
 LEAST_REPEATS = 3
 """An annotation that comes once or twice repeats by chance."""
-_NUMBERED = re.compile(
-    r"^(?:train(?:ing)?[ _]?)?(?:step|iteration|iter)[ _#:]*(\d+)$", re.IGNORECASE
-)
 _OPTIMIZER_STEP = re.compile(r"^Optimizer\.step#")
 _NUMBER = re.compile(r"\d+")
 _INTERNAL = re.compile(r"^(nccl|c10d|gloo)[:_]|^Optimizer\.|^enumerate\(DataLoader\)|^PyTorch Prof")
@@ -47,6 +45,8 @@ class StepRows:
             where a step launched nothing. The host may run ahead of the GPUs, so that its periods
             swing while the GPUs keep their pace.
         gpu_busy_ns: union of the GPU operations launched in it, added up over devices.
+        gpu_span_ns: from the start of the first of them to the end of the last, 0 without any.
+        loader_ns: how long in its period the host waited for a batch.
         n_ops: GPU operations launched in it.
         busy_ratio: share of all periods in which a GPU operation ran, wherever it was launched;
             the mean of the devices.
@@ -58,6 +58,8 @@ class StepRows:
     period_ns: Times
     pace_ns: Times
     gpu_busy_ns: Times
+    gpu_span_ns: Times
+    loader_ns: Times
     n_ops: NDArray[np.int64]
     busy_ratio: float
 
@@ -67,21 +69,11 @@ def step_rows(trace: RankTrace) -> StepRows | None:
     """Return the steps of a rank (docs/definitions.md), ``None`` where nothing tells them."""
     steps = trace.steps
     if steps.start_ns.size:
-        return _rows(trace, StepSource.PROFILER, steps.number, steps.start_ns, steps.duration_ns)
-    return _numbered(trace) or _by_optimizer(trace) or _repeated(trace)
-
-
-def _numbered(trace: RankTrace) -> StepRows | None:
-    numbers = {
-        code: int(match[1][:18])
-        for code, name in enumerate(trace.names)
-        if (match := _NUMBERED.match(name))
-    }
-    rows = _annotations(trace, list(numbers))
-    if rows.size < 2:
-        return None
-    number = np.array([numbers[code] for code in trace.slices.name[rows].tolist()], dtype=np.int64)
-    return _rows(trace, StepSource.ANNOTATION, number, *_times(trace, rows))
+        is_numbered = any(map(NUMBERED_STEP.fullmatch, trace.names))
+        is_numbered &= not any(map(PROFILER_STEP.fullmatch, trace.names))
+        source = StepSource.ANNOTATION if is_numbered else StepSource.PROFILER
+        return _rows(trace, source, steps.number, steps.start_ns, steps.duration_ns)
+    return _by_optimizer(trace) or _repeated(trace)
 
 
 def _by_optimizer(trace: RankTrace) -> StepRows | None:
@@ -139,8 +131,8 @@ def _rows(
     period = duration_ns.copy()
     follows = np.diff(number) == 1
     period[:-1] = np.where(follows, np.diff(start_ns), period[:-1])
-    busy_ns, n_ops, done_ns = _on_gpu(trace, start_ns, start_ns + duration_ns)
-    done_ns = np.where(n_ops > 0, done_ns, start_ns + duration_ns)
+    busy_ns, n_ops, begun_ns, ended_ns = _on_gpu(trace, start_ns, start_ns + duration_ns)
+    done_ns = np.where(n_ops > 0, ended_ns, start_ns + duration_ns)
     pace = done_ns - start_ns
     pace[1:] = np.where(follows, np.diff(done_ns), pace[1:])
     return StepRows(
@@ -150,6 +142,8 @@ def _rows(
         period_ns=period,
         pace_ns=np.where((n_ops > 0) & (pace > 0), pace, period),
         gpu_busy_ns=busy_ns,
+        gpu_span_ns=np.where(n_ops > 0, ended_ns - begun_ns, 0),
+        loader_ns=covered_each(waiting_for_batches(trace), start_ns, start_ns + period),
         n_ops=n_ops,
         busy_ratio=_busy_ratio(trace, start_ns, start_ns + period),
     )
@@ -165,11 +159,12 @@ def _busy_ratio(trace: RankTrace, start_ns: Times, end_ns: Times) -> float:
 
 def _on_gpu(
     trace: RankTrace, start_ns: Times, end_ns: Times
-) -> tuple[Times, NDArray[np.int64], Times]:
-    """Return how long what each step launched ran, how many operations, and when all was done."""
+) -> tuple[Times, NDArray[np.int64], Times, Times]:
+    """Return how long what each step launched ran, how many operations, their begin and end."""
     ops = trace.gpu_ops
     launched = launch_start_ns(trace)
     busy, done = np.zeros_like(start_ns), np.zeros_like(start_ns)
+    begun = np.full_like(start_ns, np.iinfo(np.int64).max)
     count = np.zeros(start_ns.shape, dtype=np.int64)
     for device in np.unique(ops.device):
         here = np.flatnonzero((ops.device == device) & (launched != NONE))
@@ -180,9 +175,10 @@ def _on_gpu(
         n_each = after - first
         step = np.repeat(np.arange(n_each.size), n_each)
         rows = order[np.arange(step.size) + np.repeat(first - np.cumsum(n_each) + n_each, n_each)]
+        np.minimum.at(begun, step, ops.start_ns[rows])
         np.maximum.at(done, step, ops.end_ns[rows])
         busy += _union_ns(step, ops.start_ns[rows], ops.end_ns[rows], n_each.size)
-    return busy, count, done
+    return busy, count, begun, done
 
 
 def _union_ns(step: NDArray[np.int64], start_ns: Times, end_ns: Times, n_steps: int) -> Times:

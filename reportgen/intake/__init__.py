@@ -6,9 +6,9 @@ from reportgen.intake.profiler_settings import with_settings
 from reportgen.intake.read import read, read_events, read_node
 from reportgen.intake.samples import SampleTable, read_samples
 from reportgen.intake.system import Progress
-from reportgen.intake.time_range import cut_job, range_of_steps
+from reportgen.intake.time_range import cut_job
 
 __all__ = [
-    "AwsFolder", "Progress", "SampleTable", "cut_job", "discover", "range_of_steps", "read",
-    "read_aws_folder", "read_events", "read_node", "read_samples", "with_settings",
+    "AwsFolder", "Progress", "SampleTable", "cut_job", "discover", "read", "read_aws_folder",
+    "read_events", "read_node", "read_samples", "with_settings",
 ]  # fmt: skip

@@ -20,7 +20,7 @@ def read(ref: PartRef, *, on_progress: Progress | None = None) -> NodeProfile | 
     """Read one part: a node's metrics, timelines and Python profiles, or a rank's kernel trace.
 
     Its notes say what was read (``files_read``), skipped and broken; ``on_progress`` is told rows
-    and bytes. A node with a range is cut to it: samples inside, events that overlap it in full
+    and bytes. A part with a range is cut to it: samples inside, events that overlap it in full
     length.
 
     Edge cases: a node without system files has an empty system table, one without timelines an

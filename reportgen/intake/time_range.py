@@ -11,6 +11,7 @@ from reportgen.errors import LocationError
 from reportgen.formats.sagemaker.minute_files import SystemFile
 from reportgen.intake.ticks import Rows
 from reportgen.profile import NO_STEP, JobProfile, SpanTable, SystemTable, TimeRange
+from reportgen.profile.system import Instants
 from reportgen.units import NS_PER_S, NS_PER_US
 
 
@@ -46,10 +47,21 @@ def uncut_extent(system: SystemTable, files: Sequence[SystemFile]) -> SystemTabl
     return replace(system, first_ns=first_s * NS_PER_S, last_ns=end_s * NS_PER_S - 1)
 
 
-def range_of_steps(nodes: Sequence[SpanTable], *, first: int | None, last: int | None) -> TimeRange:
+StepTimes = tuple[Instants, Instants, Instants]
+"""Number, start and end of some steps, (n,) each, ns UTC."""
+
+
+def numbered_steps(spans: SpanTable) -> StepTimes:
+    """Return the steps of a node that have a number."""
+    steps = spans.steps()
+    steps = steps.where(steps.step != NO_STEP)
+    return steps.step, steps.start_ns, steps.end_ns
+
+
+def range_of_steps(parts: Sequence[StepTimes], *, first: int | None, last: int | None) -> TimeRange:
     """Return the time from the start of the first to the end of the last wanted step, included.
 
-    ``nodes`` are the uncut events of each node; ``None`` is the first or the last step.
+    ``parts`` are all steps of each node or rank; ``None`` is the first or the last step.
 
     Raises:
         LocationError: the job has no such step; the message says which it has.
@@ -57,19 +69,17 @@ def range_of_steps(nodes: Sequence[SpanTable], *, first: int | None, last: int |
     numbers: list[int] = []
     starts_ns: list[int] = []
     ends_ns: list[int] = []
-    for spans in nodes:
-        steps = spans.steps()
-        steps = steps.where(steps.step != NO_STEP)
-        if steps.n_spans:
-            numbers += [int(steps.step.min()), int(steps.step.max())]
-        wanted = np.ones(steps.step.shape, dtype=np.bool_)
+    for step, start_ns, end_ns in parts:
+        if step.size:
+            numbers += [int(step.min()), int(step.max())]
+        wanted = np.ones(step.shape, dtype=np.bool_)
         if first is not None:
-            wanted &= steps.step >= first
+            wanted &= step >= first
         if last is not None:
-            wanted &= steps.step <= last
+            wanted &= step <= last
         if wanted.any():
-            starts_ns.append(int(steps.start_ns[wanted].min()))
-            ends_ns.append(int(steps.end_ns[wanted].max()))
+            starts_ns.append(int(start_ns[wanted].min()))
+            ends_ns.append(int(end_ns[wanted].max()))
     if not starts_ns:
         seen = f"its steps are {min(numbers)} to {max(numbers)}" if numbers else "it has no steps"
         wish = f"{'' if first is None else first}:{'' if last is None else last}"

@@ -14,6 +14,7 @@ from reportgen.formats.kineto.trace_file import TraceFile, read_trace
 from reportgen.intake.open_part import open_part, read_file_blocks, remark_changes
 from reportgen.intake.system import Progress
 from reportgen.intake.trace_oddities import tell_oddities
+from reportgen.intake.trace_range import cut_trace
 from reportgen.profile import Clock, PartRef, Quality, RankTrace, SourceNote
 from reportgen.profile.trace_tables import NONE, n_rows
 from reportgen.text import format_count
@@ -49,7 +50,7 @@ def read_rank(ref: PartRef, *, on_progress: Progress | None = None) -> RankTrace
     held: dict[str, Any] = {
         item.name: getattr(tables, item.name) for item in fields(tables) if item.name not in _APART
     }
-    return RankTrace(
+    whole = RankTrace(
         node=ref.node,
         job=ref.job,
         rank=ref.rank,
@@ -67,6 +68,7 @@ def read_rank(ref: PartRef, *, on_progress: Progress | None = None) -> RankTrace
         last_ns=extent_ns[1] if extent_ns else None,
         notes=(*problems.notes(), *_silent_count(is_read=extent_ns is not None)),
     )
+    return whole if ref.kept is None else cut_trace(whole, ref.kept)
 
 
 def _silent_count(*, is_read: bool) -> tuple[SourceNote, ...]:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from reportgen.errors import ConfigError
-from reportgen.intake import cut_job, range_of_steps, read_node
-from reportgen.profile import JobProfile, TimeRange
+from reportgen.intake import cut_job, read
+from reportgen.intake.time_range import StepTimes, numbered_steps, range_of_steps
+from reportgen.profile import JobProfile, NodeProfile, PartRef, TimeRange
 from reportgen.units import iso_utc, parse_instant
 
 _STEPS = re.compile(r"(\d{1,18})?:(\d{1,18})?")
@@ -89,24 +90,32 @@ def check_uncut(wanted: Wanted | None) -> None:
 def apply_range(job: JobProfile, wanted: Wanted) -> tuple[JobProfile, str]:
     """Return the job cut to a range, and the range in words.
 
-    Steps are looked up in the events of all nodes, which are read once more for that.
-
-    Raises:
-        ConfigError: the job has kernel traces, which cannot be cut.
+    Steps are looked up in the events of all nodes and ranks, which are read once more for that. A
+    rank is cut by its own steps: clocks differ.
     """
-    if any(part.rank is not None for part in job.parts):
-        raise ConfigError(
-            "Kernel traces cannot be cut with --from, --to or --steps.",
-            hint="Leave the range out; a trace holds only the steps that were profiled.",
-        )
     if wanted.steps is None:
         assert wanted.time is not None
         return cut_job(job, wanted.time), format_range(wanted.time)
     first, last = wanted.steps
-    kept = range_of_steps([read_node(part).spans for part in job.parts], first=first, last=last)
+    found = [_steps_of(part) for part in job.parts]
+    kept = range_of_steps(found, first=first, last=last)
+    parts = list(cut_job(job, kept).parts)
+    for place, (number, start_ns, end_ns) in enumerate(found):
+        is_own = (number >= (first or 0)) & (number <= (number if last is None else last))
+        if parts[place].rank is not None and is_own.any():
+            own = TimeRange(from_ns=int(start_ns[is_own].min()), to_ns=int(end_ns[is_own].max()))
+            parts[place] = replace(parts[place], kept=own)
     begin = "the first step" if first is None else f"step {first}"
     end = "the last step" if last is None else f"step {last}"
-    return cut_job(job, kept), f"{begin} to {end}, {format_range(kept)}"
+    return replace(job, parts=tuple(parts)), f"{begin} to {end}, {format_range(kept)}"
+
+
+def _steps_of(part: PartRef) -> StepTimes:
+    whole = read(part)
+    if isinstance(whole, NodeProfile):
+        return numbered_steps(whole.spans)
+    steps, origin_ns = whole.steps, whole.origin_ns
+    return steps.number, origin_ns + steps.start_ns, origin_ns + steps.end_ns
 
 
 def format_range(kept: TimeRange) -> str:

@@ -9,6 +9,7 @@ float64: up to 250 ns where a file counts microseconds since 1970 with decimals 
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, fields, replace
 from enum import IntEnum
 from typing import TypeVar
@@ -25,6 +26,13 @@ NONE = -1
 
 HOST_MEMORY = 0
 """``MemoryEvents.device_type`` of host memory; 1 is CUDA and HIP (PyTorch's ``DeviceType``)."""
+
+
+PROFILER_STEP = re.compile(r"ProfilerStep\s*\*?\s*#\s*(\d{1,15})")
+NUMBERED_STEP = re.compile(
+    r"(?:train(?:ing)?[ _]?)?(?:step|iteration|iter)[ _#:]*(\d{1,15})", re.IGNORECASE
+)
+"""Whole names of marks of steps: the profiler's, and those that people write (``step_41``)."""
 
 
 class GpuKind(IntEnum):
@@ -133,7 +141,7 @@ class HostSlices:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Steps:
-    """Steps as the host saw them (``ProfilerStep#n``), sorted by start.
+    """Steps as the host saw them (``ProfilerStep#n``, else ``step_n``), sorted by start.
 
     Attributes:
         start_ns, end_ns, duration_ns: (n,) int64, see the module.

@@ -66,6 +66,7 @@ class Annotation:
     sum_us: float = derived(lambda item: item.duration_ns.sum() / NS_PER_US, "us")
     p50_us: float = derived(lambda item: np.percentile(item.duration_ns, 50) / NS_PER_US, "us")
     p95_us: float = derived(lambda item: np.percentile(item.duration_ns, 95) / NS_PER_US, "us")
+    p99_us: float = derived(lambda item: np.percentile(item.duration_ns, 99) / NS_PER_US, "us")
     gpu_ns: int = col("us", name="gpu_time_us", per=NS_PER_US, reduce=sum)
 
 
@@ -102,15 +103,14 @@ def group_of(name: str) -> str:
 
 
 def _gpu_ns(trace: RankTrace, rows: Rows, launches: Rows, launched_ns: Times) -> int:
-    """Add up the GPU time of ranges: of what their thread launched, or one that it woke.
+    """Add up the GPU time of ranges: of what their thread launched, or one that works for it.
 
     ``launches`` are rows of ``gpu_ops`` in the order of their launch at ``launched_ns``.
     """
-    ops, slices, flows, total = trace.gpu_ops, trace.slices, trace.flows, 0
+    ops, slices, total = trace.gpu_ops, trace.slices, 0
     threads = trace.calls.thread[ops.launch[launches]]
     for thread in np.unique(slices.thread[rows]).tolist():
-        woken = flows.to_thread[flows.from_thread == thread].tolist()
-        is_own = np.isin(threads, list({thread, *woken} - {NONE}))
+        is_own = np.isin(threads, (thread, *_helpers(trace, thread)))
         own = launches[is_own]
         here = rows[slices.thread[rows] == thread]
         first = np.searchsorted(launched_ns[is_own], slices.start_ns[here], side="left")
@@ -120,6 +120,23 @@ def _gpu_ns(trace: RankTrace, rows: Rows, launches: Rows, launched_ns: Times) ->
             inside = own[low:high]
             total += union_of(ops.start_ns[inside], ops.end_ns[inside]).length_ns
     return total
+
+
+def _helpers(trace: RankTrace, thread: int) -> set[int]:
+    """Return the threads that launch for another one: those that it woke, as the trace tells.
+
+    Where nothing tells who woke a thread, as that of autograd, it is the one that makes the steps;
+    without steps a thread without marks of its own works for all that have some.
+    """
+    slices, flows = trace.slices, trace.flows
+    told = set(flows.to_thread[flows.from_thread == thread].tolist())
+    makers = set(trace.steps.thread.tolist())
+    if makers and thread not in makers:
+        return told
+    marks = slices.thread[slices.kind == SliceKind.ANNOTATION]
+    busy_otherwise = makers or set(marks.tolist())
+    launching = set(np.unique(trace.calls.thread).tolist())
+    return told | (launching - busy_otherwise - set(flows.to_thread.tolist()) - {NONE})
 
 
 def judge(ranks: Sequence[tuple[Annotation, ...]], params: Params) -> Outcome:
@@ -160,8 +177,9 @@ def _exhibits(every: Sequence[Annotation], *, top: int) -> Iterator[Exhibit]:
         Annotation,
         title="Annotations",
         caption=(
-            "Over all ranks, largest first. gpu_time_us is the time in which GPU operations "
-            "launched inside ran, added up over instances."
+            "Over all ranks, largest first. gpu_time_us is the time in which GPU operations ran "
+            "that the range's thread, or one that works for it, launched inside; added up over "
+            "instances."
         ),
     )
 

@@ -10,8 +10,9 @@ import numpy as np
 
 from reportgen import results
 from reportgen.facts import device_busy
-from reportgen.facts.device_busy import FineUse, Mask, Window, WindowKind, rows_named
+from reportgen.facts.device_busy import FineUse, Mask, Window, WindowKind, rows_named, step_marks
 from reportgen.facts.intervals import Union, clip, join, minus, union_of
+from reportgen.facts.operators import slices_around
 from reportgen.merging import merge_by
 from reportgen.profile.trace import RankTrace
 from reportgen.profile.trace_tables import NONE, HostCalls, HostSlices, SliceKind
@@ -33,8 +34,6 @@ _PYTHON_WAIT = re.compile(
 )
 """Frames, as CPython and the profiler write them, in which Python waits for another thread, a file
 or a clock, as helper threads mostly do."""
-_STEP = re.compile(r"^ProfilerStep *#")
-"""A step spans its thread whatever the thread does."""
 
 ABOUT = About(
     checks="What the traced threads of the host did, and which calls made them wait for the GPU.",
@@ -63,11 +62,12 @@ class ThreadTime:
     busy_ns: int = col("us", name="busy_us", per=NS_PER_US)
     blocked_ns: int = col("us", name="blocked_us", per=NS_PER_US)
     busy_pct: float = derived(lambda item: pct_of(item.busy_ns, item.window_ns), "%")
+    blocked_pct: float = derived(lambda item: pct_of(item.blocked_ns, item.window_ns), "%")
 
 
 @row
 class BlockingCall:
-    """A blocking call by name and by the operator that made it (``""`` where unknown)."""
+    """A blocking call by name and by what made it (``""`` where unknown)."""
 
     name: str = col()
     caller: str = col()
@@ -128,7 +128,7 @@ def _threads(trace: RankTrace) -> Iterator[tuple[int, Union, Union]]:
     """Yield each thread, when it was busy, and when it was blocked."""
     slices, calls = trace.slices, trace.calls
     kinds = (SliceKind.OPERATOR, SliceKind.ANNOTATION, SliceKind.PYTHON)
-    is_work = np.isin(slices.kind, kinds) & ~rows_named(trace, slices.name, _STEP.search)
+    is_work = np.isin(slices.kind, kinds) & ~step_marks(trace)
     is_wait = rows_named(trace, slices.name, _PYTHON_WAIT.search)
     is_wait &= slices.kind == SliceKind.PYTHON
     is_blocking = rows_named(trace, calls.name, _BLOCKING_CALL.search)
@@ -145,18 +145,20 @@ def _union(table: HostSlices | HostCalls, rows: Mask) -> Union:
 
 
 def _blocking_calls(trace: RankTrace) -> Iterator[BlockingCall]:
-    """Yield the blocking calls of a rank one by one."""
+    """Yield the blocking calls of a rank one by one, each with the innermost operator around it.
+
+    Outside of operators it is the innermost range or Python function.
+    """
     calls, slices = trace.calls, trace.slices
     rows = np.flatnonzero(rows_named(trace, calls.name, _BLOCKING_CALL.search))
-    known = np.flatnonzero(slices.external_id != NONE)
-    order = known[np.argsort(slices.external_id[known], kind="stable")]
-    ids = slices.external_id[order]
-    place = np.searchsorted(ids, calls.external_id[rows])
-    for at, found in zip(rows.tolist(), place.tolist(), strict=True):
-        is_known = found < ids.size and ids[found] == calls.external_id[at] != NONE
+    found = slices_around(trace, rows, slices.kind == SliceKind.OPERATOR)
+    is_other = np.isin(slices.kind, (SliceKind.ANNOTATION, SliceKind.PYTHON))
+    is_other &= ~step_marks(trace)
+    found = np.where(found == NONE, slices_around(trace, rows, is_other), found)
+    for at, caller in zip(rows.tolist(), found.tolist(), strict=True):
         yield BlockingCall(
             name=trace.names[calls.name[at]],
-            caller=trace.names[slices.name[order[found]]] if is_known else "",
+            caller="" if caller == NONE else trace.names[slices.name[caller]],
             count=1,
             time_ns=int(calls.duration_ns[at]),
         )
@@ -174,7 +176,10 @@ def judge(ranks: Sequence[RankThreads], _params: Params) -> Outcome:
         calls,
         BlockingCall,
         title="Calls that block the host",
-        caption="Over all ranks, by time; the caller is the operator that made the call.",
+        caption=(
+            "Over all ranks, by time. The caller is the innermost operator around the call; "
+            "outside of operators the innermost range or Python function."
+        ),
     )
     return Outcome(
         exhibits=[
@@ -186,7 +191,7 @@ def judge(ranks: Sequence[RankThreads], _params: Params) -> Outcome:
                 ThreadTime,
                 title="Host threads",
                 caption=(
-                    "Over the recorded steps, else over the trace. busy_pct is of that window; "
+                    "Over the recorded steps, else over the trace. Shares are of that window; "
                     "blocked is in calls that wait for the GPU."
                 ),
             ),

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from reportgen import results
 from reportgen.facts import operators
-from reportgen.facts.device_busy import Window, unions_of, windows_of
-from reportgen.facts.host_costs import LEAST_RUN, SMALL_NS, Cost, host_costs
+from reportgen.facts.device_busy import unions_of, windows_of
+from reportgen.facts.host_costs import LEAST_RUN, SMALL_NS, Cost, HostCosts, host_costs
 from reportgen.facts.intervals import gaps_of
 from reportgen.facts.kernel_names import UNKNOWN, Precision, Reading, short_names
 from reportgen.facts.operators import DurationRow, DurationValues, Key
@@ -41,12 +41,12 @@ TINY = kit.Message(
     title="Small kernels in a row cost {measured:pct} of the time",
     text=(
         "{most.node} runs {most.n_small:count kernel} of less than {small_us} µs in rows of "
-        "{least_run} or more. With each row as one fused kernel it would be done {most.won_ns:ns} "
+        "{least_run} or more. With each row as one fused kernel it would be done {won:ns} "
         "sooner, {measured:pct} of {window}. On all ranks {job.n_tiny:n} of "
         "{job.n_launched:count kernel} {job.n_tiny:verb take} less than {tiny_us} µs and less than "
         "the call that launches them; before them the GPU idles {job.idle_ns:ns}."
     ),
-    advice="Fuse them: torch.compile, CUDA graphs, fused optimizers, or a larger batch.",
+    advice="Fuse them: torch.compile, {graphs}{optimizers}or a larger batch.",
     exhibit="top_by_launches",
 )
 LARGEST = kit.Message(
@@ -143,21 +143,6 @@ def _first_known(ranks: Sequence[Mapping[str, Reading]]) -> dict[str, Reading]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Fused:
-    """By how much a rank would be done sooner if rows of small kernels were fused."""
-
-    node: str
-    window: Window
-    n_small: int
-    won_ns: int
-
-    @property
-    def pct(self) -> float:
-        """Return the share of the window."""
-        return pct_of(self.won_ns, self.window.length_ns)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class RankKernels:
     """The kernels of a rank, or of all.
 
@@ -168,7 +153,7 @@ class RankKernels:
         profile_ns: first to last GPU operation, over all devices.
         n_launched, n_tiny: kernels with a recorded launch, and those that are launch-bound.
         idle_ns: idle time right before tiny kernels.
-        fused: what each rank would win.
+        costs: what the host costs each rank.
     """
 
     n_ops: int = merged(sum)
@@ -178,7 +163,7 @@ class RankKernels:
     n_launched: int = merged(sum)
     n_tiny: int = merged(sum)
     idle_ns: int = merged(sum)
-    fused: tuple[Fused, ...] = merged(kit.concat)
+    costs: tuple[HostCosts, ...] = merged(kit.concat)
 
 
 def measure(trace: RankTrace, params: Params) -> RankKernels:
@@ -207,17 +192,8 @@ def measure(trace: RankTrace, params: Params) -> RankKernels:
         n_launched=int(is_launched.sum()),
         n_tiny=int(is_tiny.sum()),
         idle_ns=idle_ns,
-        fused=_fused(trace),
+        costs=tuple(filter(None, (host_costs(trace),))),
     )
-
-
-def _fused(trace: RankTrace) -> tuple[Fused, ...]:
-    """Return what a rank would win, nothing where it ran nothing."""
-    costs = host_costs(trace)
-    if costs is None:
-        return ()
-    won_ns = costs.won_ns[Cost.SMALL]
-    return (Fused(node=trace.node, window=costs.window, n_small=costs.n_small, won_ns=won_ns),)
 
 
 def _durations(trace: RankTrace, readings: Mapping[str, Reading]) -> dict[Grouping, DurationValues]:
@@ -312,21 +288,25 @@ def judge(ranks: Sequence[RankKernels], params: Params) -> Outcome:
 
 
 def _tiny(job: RankKernels, params: Params) -> Finding | None:
-    most = max(job.fused, key=lambda item: item.pct, default=None)
-    if most is None or most.pct < params.threshold_won_pct or not most.won_ns:
+    most = max(job.costs, key=lambda rank: rank.share_pct(Cost.SMALL), default=None)
+    if most is None or most.share_pct(Cost.SMALL) < params.threshold_won_pct:
+        return None
+    if not most.won_ns[Cost.SMALL]:
         return None
     return TINY.finding(
-        measured=most.pct,
+        measured=most.share_pct(Cost.SMALL),
         threshold=params.threshold_won_pct,
-        severity=kit.fault_severity(most.pct / 100),
-        share=most.pct / 100,
+        severity=kit.fault_severity(most.share_pct(Cost.SMALL) / 100),
+        share=most.share_pct(Cost.SMALL) / 100,
         where=results.Where(node=most.node),
         job=job,
         most=most,
+        won=most.won_ns[Cost.SMALL],
         window=kit.window_name([most.window]),
         small_us=SMALL_NS // NS_PER_US,
         least_run=LEAST_RUN,
         tiny_us=TINY_NS // NS_PER_US,
+        **kit.launching(job.costs),
     )
 
 
@@ -405,7 +385,7 @@ def _table(way: Grouping, rows: Rows, job: RankKernels) -> Exhibit:
         *kit.floats(
             *(
                 (f"{name}_us", "us", [getattr(item, f"{name}_ns") / NS_PER_US for item in rows])
-                for name in ("sum", "mean", "p50", "p95", "min", "max", "std")
+                for name in ("sum", "mean", "p50", "p95", "p99", "min", "max", "std")
             ),
             ("pct_of_kernel_time", "%", [pct_of(own_ns, kernels_ns) for own_ns in sums_ns]),
             ("pct_of_profile_time", "%", [pct_of(own_ns, job.profile_ns) for own_ns in sums_ns]),

@@ -13,6 +13,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from reportgen.facts.host_costs import HostCosts
 from reportgen.merging import concat, merge, merged, sum_by_key
 from reportgen.results import Cause, Estimate, Finding, Reason, ReasonCode, Severity, Where
 from reportgen.results.charts import (
@@ -321,6 +322,17 @@ def reason_without_gpu(n_ops: int) -> Reason | None:
     """Return why a rule about GPU operations cannot look, ``None`` when there are any."""
     text = "The trace holds no GPU operations."
     return None if n_ops else Reason(code=ReasonCode.NO_GPU, text=text)
+
+
+def launching(costs: Sequence[HostCosts]) -> dict[str, str]:
+    """Return what advice on many launches names beside other things, empty where it does not fit.
+
+    ``graphs``: CUDA graphs, where none runs yet. ``optimizers``: fused ones, if the job trains.
+    """
+    return {
+        "graphs": "CUDA graphs, " if all(rank.suits_graphs for rank in costs) else "",
+        "optimizers": "fused optimizers, " if all(rank.trains for rank in costs) else "",
+    }
 
 
 class NamedWindow(Protocol):

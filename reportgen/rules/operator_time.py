@@ -83,13 +83,17 @@ class Operator:
     mean_ns: float = kit.col("us", name="mean_us", per=NS_PER_US)
     p50_ns: float = kit.col("us", name="p50_us", per=NS_PER_US)
     p95_ns: float = kit.col("us", name="p95_us", per=NS_PER_US)
+    p99_ns: float = kit.col("us", name="p99_us", per=NS_PER_US)
     min_ns: int = kit.col("us", name="min_us", per=NS_PER_US)
     max_ns: int = kit.col("us", name="max_us", per=NS_PER_US)
     std_ns: float = kit.col("us", name="std_us", per=NS_PER_US)
     gpu_ns: int = kit.col("us", name="gpu_time_us", per=NS_PER_US)
 
 
-_OF_DURATIONS = ("count", "sum_ns", "mean_ns", "p50_ns", "p95_ns", "min_ns", "max_ns", "std_ns")
+_OF_DURATIONS = (
+    "count",
+    *(f"{name}_ns" for name in ("sum", "mean", "p50", "p95", "p99", "min", "max", "std")),
+)
 
 
 def measure(trace: RankTrace, _params: Params) -> RankOperators:

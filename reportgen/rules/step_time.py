@@ -1,4 +1,4 @@
-"""StepTime: how long training steps took, from kernel traces."""
+"""StepTime: how long steps took, from kernel traces."""
 
 from __future__ import annotations
 
@@ -27,9 +27,11 @@ LEAST_TO_COMPARE = 3
 COMPLETE_FROM_RATIO = 0.8
 """A first step with fewer operations than this share of the median lacks some: the recording began
 inside it (docs/definitions.md, Steps of a trace)."""
+LOADER_RATIO = 0.5
+"""Steps are slow for the data loader if at least half of what they take longer is a wait for it."""
 NO_STEPS = "Nothing in the trace tells steps: call prof.step() in the loop."
 ABOUT = About(
-    checks="How long training steps take, and which are much slower than the others.",
+    checks="How long steps take, and which are much slower than the others.",
     reading="""A step lasts from its start to the start of the next; the last one to its own end.
         GPU busy is the time in which operations launched in the step ran.""",
     advice="Look at what the slow steps do that the others do not.",
@@ -50,12 +52,24 @@ SLOW = kit.Message(
 READING = kit.Message(
     id="STEPT-2",
     title="A step takes {p50_ns:ns} (median)",
-    text="{count:count step}: 95 % take up to {p95_ns:ns}, the longest takes {max_ns:ns}.{guessed}",
+    text="""{count:count step}: 95 % take up to {p95_ns:ns}, the longest takes
+        {max_ns:ns}.{on_gpu}{guessed}""",
     advice="Compare it with the same job on other settings.",
     unit="us",
     exhibit="step_times",
 )
-ONE_STEP = replace(READING, text="One step was recorded.")
+ONE_STEP = replace(READING, text="One step was recorded.{on_gpu}")
+ON_GPU = """ On the GPUs a step lasts {span_ns:ns} (median) from the first operation that it
+    launches to the end of the last."""
+LOADER = replace(
+    SLOW,
+    cause=results.Cause.SLOW_INPUT,
+    text=SLOW.text
+    + """ For {waited:ns} of the {excess:ns} that they take longer, the host waits for
+        a batch of the data loader.""",
+    advice="""Make the slow batches cheaper to load, or load further ahead: num_workers and
+        prefetch_factor of the DataLoader.""",
+)
 GUESSED = " They are told by {source}."
 TIMES = "Step times: median {p50_ns:ns}, p95 {p95_ns:ns}, p99 {p99_ns:ns}"
 INCOMPLETE = kit.Message(
@@ -106,6 +120,7 @@ class RankSteps:
     p95_ns: float = kit.col("us", name="p95_us", per=NS_PER_US)
     p99_ns: float = kit.col("us", name="p99_us", per=NS_PER_US)
     max_ns: float = kit.col("us", name="max_us", per=NS_PER_US)
+    gpu_span_ns: float = kit.col("us", name="gpu_span_p50_us", per=NS_PER_US)
     gpu_busy_pct: float = kit.col("%", role=results.Role.GPU)
     first_step_gpu_ops: int = kit.col()
     median_step_gpu_ops: float = kit.col()
@@ -122,6 +137,14 @@ class RankSteps:
         excess_ns = np.minimum(period_ns - self.p50_ns, pace_excess_ns)
         is_slow = (period_ns > times * self.p50_ns) & (excess_ns > (times - 1) / 2 * self.p50_ns)
         return np.where(is_slow, excess_ns, 0.0)
+
+    def waited_ns(self, times: float) -> int:
+        """Return how much longer than usual the host waits for a batch in steps of so many medians.
+
+        Of each step it is at most its excess.
+        """
+        waited_ns = self.steps.loader_ns - np.median(self.steps.loader_ns)
+        return int(np.clip(waited_ns, 0, self.excess_ns(times)).sum())
 
     def lost_ratio(self, times: float) -> float:
         """Return the share of its time that slow steps take beyond the median."""
@@ -140,6 +163,7 @@ def measure(trace: RankTrace, _params: Params) -> tuple[int, RankSteps | None]:
         clock_ns=own_clock_ns(trace),
         steps=steps,
         rank=trace.rank,
+        gpu_span_ns=float(np.median(steps.gpu_span_ns)),
         gpu_busy_pct=100 * steps.busy_ratio,
         first_step_gpu_ops=int(steps.n_ops[0]),
         median_step_gpu_ops=float(np.median(steps.n_ops)),
@@ -160,9 +184,11 @@ def judge(ranks: Sequence[tuple[int, RankSteps | None]], params: Params) -> Outc
         unseen = results.Reason(code=results.ReasonCode.NO_STEPS, text=NO_STEPS)
         return Outcome(missing=kit.reason_without_gpu(sum(n_ops for n_ops, _ in ranks)) or unseen)
     every = _percentiles(np.concatenate([rank.steps.period_ns for rank in traced]))
+    span_ns = float(np.median(np.concatenate([rank.steps.gpu_span_ns for rank in traced])))
     source = traced[0].steps.source
     reading = (ONE_STEP if every["count"] == 1 else READING).finding(
         measured=round(every["p50_ns"] / NS_PER_US, 3),
+        on_gpu=write(ON_GPU, span_ns=span_ns) if span_ns else "",
         guessed="" if source is StepSource.PROFILER else write(GUESSED, source=source),
         **every,
     )
@@ -171,9 +197,10 @@ def judge(ranks: Sequence[tuple[int, RankSteps | None]], params: Params) -> Outc
         traced,
         RankSteps,
         title="Step times by rank",
-        caption="""Percentiles of the periods; gpu_busy_pct is the share of them in which a GPU
-            operation ran, the mean of the rank's GPUs. The last columns count the operations that a
-            step launched.""",
+        caption="""Percentiles of the periods; gpu_span_p50_us is the median time from the first
+            GPU operation of a step to the end of the last; gpu_busy_pct is the share of the periods
+            in which a GPU operation ran, the mean of the rank's GPUs. The last columns count the
+            operations that a step launched.""",
     )
     points = ("p50", "p95", "p99", "max")
     return Outcome(
@@ -210,7 +237,9 @@ def _slow(traced: Sequence[RankSteps], params: Params) -> results.Finding | None
     longest = rows[steps.period_ns[rows].argmax()]
     slowest_ns = int(steps.period_ns[longest])
     start_s = seconds(rank.origin_ns + int(steps.start_ns[longest]))
-    return SLOW.finding(
+    excess_ns, waited_ns = int(rank.excess_ns(times).sum()), rank.waited_ns(times)
+    message = LOADER if waited_ns >= LOADER_RATIO * excess_ns else SLOW
+    return message.finding(
         severity=kit.fault_severity(lost),
         measured=round(slowest_ns / rank.p50_ns, 2) if rank.p50_ns > 0 else None,
         threshold=times,
@@ -222,6 +251,8 @@ def _slow(traced: Sequence[RankSteps], params: Params) -> results.Finding | None
         rank=rank,
         slowest=slowest_ns,
         lost=100 * lost,
+        excess=excess_ns,
+        waited=waited_ns,
     )
 
 
@@ -264,9 +295,9 @@ def _histogram(traced: Sequence[RankSteps], every: Mapping[str, Any]) -> results
 
 
 def _all(traced: Sequence[RankSteps]) -> results.Exhibit:
-    number, period_ns, pace_ns, gpu_busy_ns = (
+    number, period_ns, pace_ns, gpu_span_ns, gpu_busy_ns = (
         np.concatenate([getattr(rank.steps, name) for rank in traced])
-        for name in ("number", "period_ns", "pace_ns", "gpu_busy_ns")
+        for name in ("number", "period_ns", "pace_ns", "gpu_span_ns", "gpu_busy_ns")
     )
     # Instants of the trace's own clock are divided as whole numbers of any size.
     starts_us = [
@@ -281,7 +312,8 @@ def _all(traced: Sequence[RankSteps]) -> results.Exhibit:
         title="All steps",
         caption="""period_us lasts to the start of the next step, that of a last one to its own end;
             gpu_pace_us is from when the GPUs were done with the step before to when they are done
-            with this one; gpu_busy_us is the union of the GPU operations
+            with this one; gpu_span_us is from the first GPU operation launched in the step to the
+            end of the last; gpu_busy_us is the union of the GPU operations
             launched in the step, added up over devices. start_us is in the trace's own clock.""",
         columns=[
             results.column("rank", "", ranks, type=results.ColumnType.INT),
@@ -290,6 +322,7 @@ def _all(traced: Sequence[RankSteps]) -> results.Exhibit:
                 ("start_us", "us", starts_us),
                 ("period_us", "us", period_ns / NS_PER_US),
                 ("gpu_pace_us", "us", pace_ns / NS_PER_US),
+                ("gpu_span_us", "us", gpu_span_ns / NS_PER_US),
                 ("gpu_busy_us", "us", gpu_busy_ns / NS_PER_US),
             ),
         ],

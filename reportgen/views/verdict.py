@@ -40,7 +40,7 @@ def verdict_of(report: Report) -> ReportVerdict:
     if named is None:
         return _without_faults(report)
     top = named.finding
-    lead = [_what_it_wins(top), _among(report), _unlooked(report)]
+    lead = [_what_it_wins(top, report), _among(report), _unlooked(report)]
     if top.severity in _FAULTS:
         lead = [lead[1], lead[0], lead[2]]
     return ReportVerdict(
@@ -67,13 +67,16 @@ def _gain(finding: Finding) -> float:
     return estimate.speedup_at_most or 1.0 if estimate else 1.0
 
 
-def _what_it_wins(finding: Finding) -> str:
+def _what_it_wins(finding: Finding, report: Report) -> str:
+    """Say by how much it could be faster: a trace alone may be of inference."""
     gain = _gain(finding)
+    are_traced = {name.startswith("rank ") for name in report.nodes}
+    what = "the run" if are_traced == {True} else "training"
     if gain <= 1:
         return ""
     if finding.severity in _FAULTS:
-        return f"Removing the cause could make training at most {gain:.2f}× faster."
-    return f"Nothing is wrong, but this could make training at most {gain:.2f}× faster."
+        return f"Removing the cause could make {what} at most {gain:.2f}× faster."
+    return f"Nothing is wrong, but this could make {what} at most {gain:.2f}× faster."
 
 
 def severity_counts(report: Report) -> dict[str, int]:

@@ -6,6 +6,7 @@ from typing import Any
 
 from reportgen.facts.host_costs import Cost, host_costs
 from reportgen.profile.trace import RankTrace
+from reportgen.profile.trace_tables import SliceKind
 from tests.rules.kernels.builders import ANNOTATION, LOADER, Row, rank_trace
 
 
@@ -37,6 +38,21 @@ def test_one_long_stretch_is_a_stop_with_what_the_host_did() -> None:
     assert (stop.doing, stop.before) == ("save_checkpoint", "gemm")
     assert costs_us(trace)[Cost.LONG_GAP] == (stop.end_ns - stop.start_ns) / 1000
     assert 2_900 <= costs_us(trace)[Cost.LONG_GAP] <= 3_000
+
+
+def test_a_stop_names_the_operator_the_range_and_the_function_around_it() -> None:
+    python = {"kind": int(SliceKind.PYTHON)}
+    slices = [
+        ("train.py(90): <module>", 0.0, 9_000.0, python),
+        ("train.py(12): evaluate", 4_980.0, 2_950.0, python),
+        ("validate", 4_985.0, 2_930.0, ANNOTATION),
+        ("torch/_tensor.py(5): wrapped", 4_988.0, 2_920.0, python),
+        ("<built-in function sleep>", 4_990.0, 2_900.0, python),
+        ("train.py(70): short", 5_000.0, 100.0, python),
+    ]
+    found = host_costs(stopped(3_000.0, slices=slices))
+    assert found is not None
+    assert [stop.doing for stop in found.stops] == ["sleep in validate in train.py(12): evaluate"]
 
 
 def test_a_stop_in_which_nothing_was_recorded_names_nothing() -> None:

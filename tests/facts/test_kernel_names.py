@@ -94,7 +94,61 @@ def test_other_kernels_are_no_communication(name: str) -> None:
 def test_short_names_are_different() -> None:
     names = ["void a::f<int>(int)", "void a::f<float>(int)", "g"]
 
-    assert short_names(names) == ["f", "f (2)", "g"]
+    assert short_names(names) == ["f<int>", "f<float>", "g"]
+
+
+@pytest.mark.parametrize(
+    ("name", "short"),
+    [
+        (
+            (
+                "void cutlass::device_kernel<flash::enable_sm90_or_later<flash::FlashAttnFwdSm90<"
+                "flash::Mainloop<2> > > >(flash::FlashAttnFwdSm90<int>::Params)"
+            ),
+            "FlashAttnFwdSm90",
+        ),
+        ("void cutlass::device_kernel<my::Thing<int> >(my::Thing<int>::Params)", "Thing"),
+        (
+            "void cutlass::Kernel2<cutlass_80_tensorop_s1688gemm_128x64_nn>(int)",
+            "cutlass_80_tensorop_s1688gemm_128x64_nn",
+        ),
+        (
+            (
+                "void at::native::reduce_kernel<512, 1, at::native::ReduceOp<float, "
+                "at::native::func_wrapper_t<float, at::native::sum_functor<float> > > >(int)"
+            ),
+            "reduce_kernel sum_functor",
+        ),
+        (
+            (
+                "void at::native::elementwise_kernel<128, 2, at::native::gpu_kernel_impl<"
+                "at::native::BinaryFunctor<float, at::native::binary_internal::MulFunctor<float> > "
+                "> >(int)"
+            ),
+            "elementwise_kernel MulFunctor",
+        ),
+        ("void Kernel2(int)", "Kernel2"),
+    ],
+)
+def test_names_say_what_people_know(name: str, short: str) -> None:
+    assert short_names([name, name]) == [short, short]
+
+
+def test_long_arguments_are_told_apart_by_their_own_words() -> None:
+    names = [
+        f"void at::native::index_elementwise_kernel<128, 4, at::native::gpu_index_kernel<"
+        f"at::native::copy_kernel(at::TensorIterator&)::{{lambda(int)#{number}}}> >(int)"
+        for number in (1, 2)
+    ]
+
+    assert short_names(names) == [
+        "index_elementwise_kernel gpu_index_kernel<#1>",
+        "index_elementwise_kernel gpu_index_kernel<#2>",
+    ]
+
+
+def test_what_no_argument_tells_apart_has_its_full_name() -> None:
+    assert short_names(["void a::f(int)", "void b::f(int)"]) == ["void a::f(int)", "void b::f(int)"]
 
 
 @needs_shared_data

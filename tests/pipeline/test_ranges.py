@@ -7,11 +7,12 @@ from pathlib import Path
 import pytest
 
 from reportgen.errors import ConfigError, LocationError
-from reportgen.intake import cut_job, discover, range_of_steps, read_node
+from reportgen.intake import cut_job, discover, read, read_node
+from reportgen.intake.time_range import numbered_steps, range_of_steps
 from reportgen.pipeline.ranges import apply_range, check_uncut, parse_time, wanted_range
-from reportgen.profile import NodeProfile, TimeRange
+from reportgen.profile import NodeProfile, RankTrace, TimeRange
 from tests.builders import START_S, Row, span_table, timeline_lines, write_system, write_timeline
-from tests.traces import trace_text, write_trace
+from tests.traces import kernel, launch, ranked, step, trace_text, write_trace
 
 START_NS = round(START_S * 1e9)
 STEP = "Step:ModeKeys.TRAIN"
@@ -127,7 +128,7 @@ def test_steps_become_the_time_from_the_first_to_the_last(job: Path) -> None:
 
 def test_steps_of_several_nodes_span_all_of_them() -> None:
     nodes = [
-        span_table([(STEP, STEP, START_S + late, START_S + late + 1, {"step": 7})])
+        numbered_steps(span_table([(STEP, STEP, START_S + late, START_S + late + 1, {"step": 7})]))
         for late in (0, 3)
     ]
     kept = range_of_steps(nodes, first=7, last=None)
@@ -138,9 +139,39 @@ def test_steps_of_several_nodes_span_all_of_them() -> None:
         range_of_steps([], first=8, last=9)
 
 
-def test_kernel_traces_are_not_cut(tmp_path: Path) -> None:
-    job = discover(str(write_trace(tmp_path / "trace.json", trace_text())))
-    wanted = wanted_range("2026-07-02", None, None)
+def test_a_kernel_trace_is_cut_to_its_steps(tmp_path: Path) -> None:
+    """What was launched before them and still runs in them is kept, without its launch."""
+    events = [
+        *(step(number, 100.0 * number, 100.0) for number in (4, 5, 6)),
+        *(launch(at, n) for n, at in enumerate((410.0, 480.0, 510.0, 590.0, 620.0), start=1)),
+        *(kernel(at, 15.0, n) for n, at in enumerate((420.0, 490.0, 530.0, 650.0, 670.0), start=1)),
+    ]
+    job = discover(str(write_trace(tmp_path / "trace.json", trace_text(events))))
+    wanted = wanted_range(None, None, "5:5")
     assert wanted is not None
-    with pytest.raises(ConfigError, match="cannot be cut"):
-        apply_range(job, wanted)
+    cut, text = apply_range(job, wanted)
+    trace = read(cut.parts[0])
+
+    assert isinstance(trace, RankTrace)
+    assert text.startswith("step 5 to step 5, ")
+    assert trace.steps.number.tolist() == [5]
+    assert ((trace.gpu_ops.start_ns - trace.steps.start_ns[0]) / 1000).tolist() == [-10, 30, 150]
+    assert trace.gpu_ops.launch.tolist() == [-1, 0, 1]
+    assert trace.calls.start_ns.size == 2
+    assert trace.last_ns == trace.gpu_ops.end_ns.max()
+
+
+def test_each_rank_is_cut_to_its_own_steps(tmp_path: Path) -> None:
+    for rank, late in enumerate((0.0, 30.0)):
+        events = [step(number, late + 100.0 * number, 100.0) for number in (4, 5, 6)]
+        gpu = [launch(late + 510.0, 1), kernel(late + 520.0, 15.0, 1)]
+        write_trace(tmp_path / f"rank{rank}.json", ranked(rank, events=[*events, *gpu]))
+    wanted = wanted_range(None, None, "5:")
+    assert wanted is not None
+    cut, _ = apply_range(discover(str(tmp_path)), wanted)
+    traces = [read(part) for part in cut.parts]
+
+    assert [trace.steps.number.tolist() for trace in traces if isinstance(trace, RankTrace)] == [
+        [5, 6],
+        [5, 6],
+    ]

@@ -311,6 +311,18 @@ def test_nodes_and_gpus_are_rows_and_shares_are_of_the_whole_job() -> None:
     assert found.measured == 33.3333
 
 
+@pytest.mark.parametrize(("events", "is_asked"), [([], True), ([step(0, 1)], False)])
+def test_framework_events_are_asked_for_where_there_are_none(
+    events: list[Any], is_asked: bool
+) -> None:
+    found = finding(
+        run(RULE, node({"gpu0": [95.0] * 5 + [0.0] * 15 + [95.0] * 5}, events)), "GPU-3"
+    )
+
+    assert found is not None
+    assert ("Record framework events" in found.advice) is is_asked
+
+
 def test_many_gpus_add_up_to_a_hundred_and_to_the_measured_time() -> None:
     rng = np.random.default_rng(7)
     made = [

@@ -20,8 +20,10 @@ def column(result: RuleResult, exhibit: str, name: str) -> list[Any]:
     return next(list(item.values) for item in found.columns if item.name == name)
 
 
-def test_threads_are_busy_but_for_calls_that_block() -> None:
-    slices: list[Any] = [("aten::mm", 0.0, 40.0), ("ProfilerStep#1", 0.0, 100.0)]
+@pytest.mark.parametrize("mark", ["ProfilerStep#1", "step_1"])
+def test_threads_are_busy_but_for_calls_that_block(mark: str) -> None:
+    spans_all = (mark, 0.0, 100.0, {"kind": int(SliceKind.ANNOTATION)})
+    slices: list[Any] = [("aten::mm", 0.0, 40.0), spans_all]
     calls: list[Any] = [
         ("cudaStreamSynchronize", 30.0, 30.0, {"external_id": 5}),
         ("cudaMalloc", 80.0, 5.0),
@@ -31,7 +33,33 @@ def test_threads_are_busy_but_for_calls_that_block() -> None:
 
     assert column(result, "host_threads", "busy_us") == [30.0 + 3.0 + 5.0]
     assert column(result, "host_threads", "blocked_us") == [30.0]
+    assert column(result, "host_threads", "blocked_pct") == [30.0]
     assert column(result, "blocking_calls", "caller") == ["aten::item"]
+
+
+def test_the_caller_is_the_innermost_operator_whatever_the_numbers_say() -> None:
+    slices: list[Any] = [
+        ("aten::to", 0.0, 50.0, {"external_id": 1}),
+        ("aten::copy_", 5.0, 40.0, {"external_id": 2}),
+        ("detach", 60.0, 5.0, {"external_id": 3}),
+        ("validate", 70.0, 20.0, {"kind": int(SliceKind.ANNOTATION)}),
+        ("ProfilerStep#1", 0.0, 100.0, {"kind": int(SliceKind.ANNOTATION)}),
+        ("train.py(12): step", 98.0, 8.0, {"kind": int(SliceKind.PYTHON)}),
+    ]
+    calls: list[Any] = [
+        ("cudaStreamSynchronize", 10.0, 30.0, {"external_id": 3}),
+        ("cudaDeviceSynchronize", 75.0, 9.0),
+        ("cudaEventSynchronize", 95.0, 2.0),
+        ("cudaEventSynchronize", 99.0, 1.0),
+    ]
+    result = run(RULE, rank_trace(slices=slices, calls=calls, steps=[(1, 0.0, 100.0)]))
+
+    called = zip(
+        column(result, "blocking_calls", "caller"),
+        column(result, "blocking_calls", "time_us"),
+        strict=True,
+    )
+    assert dict(called) == {"aten::copy_": 30, "validate": 9, "": 2, "train.py(12): step": 1}
 
 
 def test_a_python_thread_that_waits_is_not_busy() -> None:

@@ -31,6 +31,7 @@ def test_kernels_of_all_ranks_are_joined_by_name() -> None:
         "mean_us": every.mean(),
         "p50_us": np.percentile(every, 50),
         "p95_us": np.percentile(every, 95),
+        "p99_us": np.percentile(every, 99),
         "min_us": 1.0,
         "max_us": 9.0,
         "std_us": every.std(ddof=1),
@@ -79,6 +80,25 @@ def test_small_kernels_are_a_fault_from_what_fusing_them_wins_on(
     assert ("KERN-1" in found) is is_fault
     if is_fault:
         assert found["KERN-1"].measured == pytest.approx(100 * 62 / (88 + long_us), abs=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("call", "operator", "advice"),
+    [
+        ("cudaLaunchKernel", "Optimizer.step#SGD.step", "CUDA graphs, fused optimizers, or"),
+        ("cudaLaunchKernel", "aten::mm", "torch.compile, CUDA graphs, or"),
+        ("cudaGraphLaunch", "AddmmBackward0", "torch.compile, fused optimizers, or"),
+        ("hipLaunchKernel", "aten::mm", "torch.compile, or"),
+    ],
+)
+def test_advice_on_small_kernels_fits_the_job(call: str, operator: str, advice: str) -> None:
+    """No CUDA graphs on AMD's GPUs or where some run; no optimizers without training."""
+    gpu: list[Any] = [("t", 22.0 * n + 8, 2.0, {"correlation": n}) for n in range(5)]
+    calls = [(call, 22.0 * n, 4.0, {"correlation": n}) for n in range(5)]
+    trace = rank_trace(gpu=gpu, calls=calls, slices=[(operator, 0.0, 100.0)])
+    found = {item.id: item for item in run(RULE, trace).findings}
+
+    assert advice in found["KERN-1"].advice
 
 
 @pytest.mark.parametrize(

@@ -21,6 +21,7 @@ def test_operators_have_times_of_their_own_and_of_what_they_launched() -> None:
     assert column(result, "operators", "name") == ["aten::mm", "nccl:all_reduce", "aten::linear"]
     assert column(result, "operators", "count") == [2, 2, 2]
     assert column(result, "operators", "sum_us") == [10.0, 4.0, 12.0]
+    assert column(result, "operators", "p99_us") == [5.0, 2.0, 6.0]
     assert column(result, "operators", "self_us") == [10.0, 4.0, 2.0]
     assert column(result, "operators", "gpu_time_us") == [20.0, 10.0, 0.0]
     assert column(result, "operators", "pct_of_self_time") == pytest.approx([62.5, 25.0, 12.5])

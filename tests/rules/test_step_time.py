@@ -78,7 +78,6 @@ def test_a_gap_in_the_numbers_is_no_period() -> None:
 @pytest.mark.parametrize(
     ("names", "numbers"),
     [
-        (["step_41", "step_42"], [41, 42]),
         (["Optimizer.step#SGD.step"] * 4, [0, 1, 2]),
         (["my phase"] * 3, [0, 1, 2]),
         (["nccl:all_reduce"] * 3, None),
@@ -98,6 +97,15 @@ def test_steps_are_told_by_annotations_where_the_profiler_told_none(
         assert "They are told by" in result.findings[-1].text
 
 
+def test_numbered_marks_are_steps_that_the_script_tells() -> None:
+    slices = [(f"step_{number}", 10.0 * number, 8.0, ANNOTATION) for number in (41, 42)]
+    marks = [(number, 10.0 * number, 8.0) for number in (41, 42)]
+    result = run(RULE, rank_trace(gpu=[("k", 0.0, 1.0)], slices=slices, steps=marks))
+
+    assert column(result, "steps", "step") == [41, 42]
+    assert "They are told by numbered annotations" in result.findings[-1].text
+
+
 def test_a_host_that_runs_ahead_makes_no_step_slow() -> None:
     """The GPU works 100 µs for each step; the host launches three at once and waits then."""
     starts = [0.0, 10.0, 20.0, 30.0, 340.0, 440.0]
@@ -110,3 +118,40 @@ def test_a_host_that_runs_ahead_makes_no_step_slow() -> None:
 
     found = {item.id for item in run(RULE, rank_trace(gpu=gpu, calls=calls, steps=marks)).findings}
     assert "STEPT-1" not in found
+
+
+def test_a_step_on_the_gpu_lasts_from_its_first_to_its_last_operation() -> None:
+    """Whatever stream and GPU they run on, and however long they run on after the host's step."""
+    marks = [(1, 0.0, 100.0), (2, 100.0, 100.0), (3, 200.0, 50.0)]
+    calls = [("c", at, 1.0, {"correlation": n}) for n, at in enumerate((10.0, 20.0, 110.0, 120.0))]
+    gpu = [
+        ("k", 30.0, 5.0, {"correlation": 0}),
+        ("k", 60.0, 90.0, {"correlation": 1, "stream": 20, "device": 1}),
+        ("k", 155.0, 10.0, {"correlation": 2}),
+        ("k", 165.0, 7.0, {"correlation": 3}),
+    ]
+    result = run(RULE, rank_trace(gpu=gpu, calls=calls, steps=marks))
+
+    assert column(result, "steps", "gpu_span_us") == [150.0 - 30.0, 172.0 - 155.0, 0.0]
+    assert column(result, "step_percentiles", "gpu_span_p50_us") == [17.0]
+    assert "a step lasts 17 µs (median)" in result.findings[-1].text
+
+
+@pytest.mark.parametrize(("waits_us", "is_named"), [(55.0, False), (70.0, True)])
+def test_slow_steps_that_wait_for_the_loader_name_it(waits_us: float, is_named: bool) -> None:
+    """The slow step takes 120 µs longer; waits of 5 µs are in every step."""
+    periods = [100.0, 100.0, 220.0, 100.0, 100.0]
+    starts = np.concatenate([[0.0], np.cumsum(periods)])[:-1].tolist()
+    waits = [5.0, 5.0, 5.0 + waits_us, 5.0, 5.0]
+    name = "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__"
+    slices = [(name, at, wait, ANNOTATION) for at, wait in zip(starts, waits, strict=True)]
+    ends = [at + length - 20 for at, length in zip(starts, periods, strict=True)]
+    calls = [("c", at, 1.0, {"correlation": n}) for n, at in enumerate(ends)]
+    gpu = [("k", at + 2, 10.0, {"correlation": n}) for n, at in enumerate(ends)]
+    marks = [(n, at, periods[n]) for n, at in enumerate(starts)]
+    result = run(RULE, rank_trace(gpu=gpu, calls=calls, slices=slices, steps=marks))
+
+    slow = next(item for item in result.findings if item.id == "STEPT-1")
+    assert (slow.cause == "slow_input") is is_named
+    assert ("prefetch_factor" in slow.advice) is is_named
+    assert ("70 µs of the 120 µs" in slow.text) is is_named

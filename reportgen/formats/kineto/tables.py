@@ -18,7 +18,6 @@ from reportgen.formats.kineto.vocabulary import input_types_of, names_of, thread
 from reportgen.profile import Thread, trace_tables
 from reportgen.units import NS_PER_US
 
-_STEP = re.compile(r"ProfilerStep\s*\*?\s*#\s*(\d{1,15})")
 _ANNOTATION = re.compile(r"ProfilerStep|enumerate\(DataLoader\)|Optimizer\.")
 """Annotations that traces of 2021 file under operators."""
 
@@ -141,20 +140,27 @@ def _followed(rows: NDArray[np.int64], table: Columns) -> NDArray[np.int32]:
 
 
 def _steps(slices: trace_tables.HostSlices, names: tuple[str, ...]) -> trace_tables.Steps:
-    """Return the profiler's steps as the host saw them, each once."""
-    found = [_STEP.fullmatch(name) for name in names]
-    numbers = np.array([int(match[1]) if match else ABSENT for match in found], dtype=np.int64)
-    if not (numbers != ABSENT).any():
-        return trace_tables.empty_table(trace_tables.Steps)
-    rows = np.flatnonzero(numbers[slices.name] != ABSENT)
-    rows = rows[slices.kind[rows] != trace_tables.SliceKind.PYTHON]
-    return trace_tables.Steps(
-        start_ns=slices.start_ns[rows],
-        end_ns=slices.end_ns[rows],
-        duration_ns=slices.duration_ns[rows],
-        number=numbers[slices.name[rows]],
-        thread=slices.thread[rows],
-    )
+    """Return the steps as the host saw them, each once: the profiler's, else numbered ranges.
+
+    A single range with a number tells no steps.
+    """
+    kinds = trace_tables.SliceKind
+    for pattern, is_mark, least in (
+        (trace_tables.PROFILER_STEP, slices.kind != kinds.PYTHON, 1),
+        (trace_tables.NUMBERED_STEP, slices.kind == kinds.ANNOTATION, 2),
+    ):
+        found = [pattern.fullmatch(name) for name in names]
+        numbers = np.array([int(match[1]) if match else ABSENT for match in found], dtype=np.int64)
+        rows = np.flatnonzero(is_mark & (numbers[slices.name] != ABSENT))
+        if rows.size >= least:
+            return trace_tables.Steps(
+                start_ns=slices.start_ns[rows],
+                end_ns=slices.end_ns[rows],
+                duration_ns=slices.duration_ns[rows],
+                number=numbers[slices.name[rows]],
+                thread=slices.thread[rows],
+            )
+    return trace_tables.empty_table(trace_tables.Steps)
 
 
 def _memory(raw: Columns) -> trace_tables.MemoryEvents:

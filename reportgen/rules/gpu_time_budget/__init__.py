@@ -64,7 +64,7 @@ def judge(measurements: Sequence[Budget], params: Params) -> Outcome:
     table_caption = texts.TRACED_TABLE_CAPTION if ranks else texts.TABLE_CAPTION
     ratios, costs = _ratios(totals, parts), _costs(totals, parts, usd)
     return Outcome(
-        findings=[_traced(totals, window) if ranks else _sampled(totals, caption, gpus)],
+        findings=[_traced(totals, window) if ranks else _sampled(totals, caption, nodes)],
         exhibits=[
             tables.bar_of(totals, caption=caption),
             tables.table_of(gpus, usd_per_gpu_hour=usd, caption=table_caption),
@@ -135,7 +135,7 @@ def _largest_of(totals: Mapping[Part, int], words: Mapping[Part, texts.Words]) -
     return largest
 
 
-def _sampled(totals: Mapping[Part, int], caption: str, gpus: Sequence[GpuBudget]) -> Finding | None:
+def _sampled(totals: Mapping[Part, int], caption: str, nodes: Sequence[Budget]) -> Finding | None:
     part = _largest_of(totals, texts.SAMPLED_WORDS)
     if part is None:
         return None
@@ -144,7 +144,10 @@ def _sampled(totals: Mapping[Part, int], caption: str, gpus: Sequence[GpuBudget]
     place, meaning, advice = words.where or words.meaning, words.meaning, words.advice
     cause = words.cause
     remark = f" {caption}" if is_outside else ""
-    worked_pct = pct_of(sum(gpu.worked_ns[part] for gpu in gpus), totals[part])
+    worked_ns = sum(gpu.worked_ns[part] for node in nodes for gpu in node.gpus)
+    worked_pct = pct_of(worked_ns, totals[part])
+    if part is Part.UNEXPLAINED and all(node.has_events for node in nodes if node.gpus):
+        advice = texts.TRACE_STEPS
     if is_outside and worked_pct >= UNRECORDED_PCT:
         place = meaning = texts.UNRECORDED[part]
         advice, cause = texts.RECORD_ALL, results.Cause.OBSERVATION

@@ -134,6 +134,7 @@ def _of_node(part: NodeProfile, *, least_idle_ns: int) -> Budget:
         gpus=tuple(gpus),
         n_ticks=system.n_ticks,
         has_steps=steps_ns is not None,
+        has_events=part.spans.n_spans > 0,
         stretches=tuple(stretches[:MOST_STRETCHES]),
         data=tuple(data),
     )

@@ -146,6 +146,7 @@ class Budget:
 
     Attributes:
         n_ticks: sampling instants.
+        has_events: whether framework events were recorded.
         has_steps: whether the loop is that of its steps, not the time of its GPU activity.
         stretches: the longest stretches in which one of its GPUs idles within the loop.
         window: of the rank, ``None`` for a node and without GPU operations.
@@ -157,6 +158,7 @@ class Budget:
     gpus: tuple[GpuBudget, ...] = ()
     n_ticks: int = 0
     has_steps: bool = False
+    has_events: bool = False
     stretches: tuple[Stretch, ...] = ()
     window: Window | None = None
     data: tuple[PackedTable, ...] = ()

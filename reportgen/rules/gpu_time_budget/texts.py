@@ -140,6 +140,9 @@ SAMPLED_WORDS: Mapping[Part, Words] = {
         advice="Record framework events, and look at small kernels, copies and synchronization.",
     ),
 }
+TRACE_STEPS = """Look at small kernels, copies and synchronization: record a kernel trace of some
+    steps."""
+"""What to do about idling that framework events do not explain."""
 TRACED_WORDS: Mapping[Part, Words] = {
     Part.EXPOSED_COMMUNICATION: Words(
         cause=Cause.EXPOSED_COMMUNICATION,
@@ -154,7 +157,7 @@ TRACED_WORDS: Mapping[Part, Words] = {
     Part.CPU_INPUT: Words(
         cause=Cause.SLOW_INPUT,
         meaning="idle while the host waited for a batch",
-        advice="Use more loader workers, prefetch, or move preprocessing off the training process.",
+        advice="Use more loader workers, prefetch, or move preprocessing to other processes.",
     ),
     Part.HOST_BLOCKED: Words(
         meaning="idle while the host was in synchronizing, copying or allocating calls",
@@ -163,17 +166,17 @@ TRACED_WORDS: Mapping[Part, Words] = {
     Part.HOST_LATE: Words(
         cause=Cause.SLOW_HOST,
         meaning="idle because the host was too slow to launch",
-        advice="Launch less and larger: larger batches, torch.compile, CUDA graphs.",
+        advice="Launch less and larger: larger batches, torch.compile.",
     ),
     Part.LAUNCH: Words(
         cause=Cause.FULL_LAUNCH_QUEUE,
         meaning="idle inside launch calls",
-        advice="Replay the step as a CUDA graph, or fuse small kernels.",
+        advice="Launch less and larger: fuse small kernels.",
     ),
     Part.KERNEL_GAP: Words(
         cause=Cause.SMALL_KERNELS,
         meaning="in short gaps between kernels",
-        advice="Fuse small kernels, enlarge the batch, or use CUDA graphs.",
+        advice="Fuse small kernels, or enlarge the batch.",
     ),
     Part.WAITING: Words(
         cause=Cause.STREAM_DEPENDENCY,

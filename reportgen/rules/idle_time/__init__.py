@@ -264,6 +264,7 @@ def _fault(
         window=_window(told) if won is None else kit.window_name([won.window]),
         of_other_window=other,
         of_worst=of_worst if len(told) > 1 else "",
+        **kit.launching(costs),
     )
 
 

@@ -57,7 +57,7 @@ START = Message(
     text=(
         "For {length:ns} before {before} nothing ran on the GPU ({cause}); that is {measured:pct} "
         "of {window}. No steps were recorded. Creating a context, loading libraries and choosing "
-        "algorithms happen once; shares of such a recording say little of training."
+        "algorithms happen once; shares of such a recording say little of what follows."
     ),
     advice=(
         "Record after warm-up: torch.profiler.schedule(wait=1, warmup=1, active=3), with "
@@ -210,8 +210,8 @@ FAULTS = (
             title="The host is too slow to keep the GPU busy",
             meaning="the host had not yet called the next operation: it ran Python or operators",
             advice=(
-                "Launch less and larger: larger batches, torch.compile or CUDA graphs, fused or "
-                "foreach optimizers, less Python in the loop."
+                "Launch less and larger: larger batches, torch.compile, {graphs}{optimizers}less "
+                "Python in the loop."
             ),
         ),
         without="the time of the host between its calls",
@@ -222,7 +222,7 @@ FAULTS = (
         cause=Cause.FULL_LAUNCH_QUEUE,
         title="The GPU waits inside launch calls",
         meaning="the call that launches the next operation took its time",
-        advice="Replay the step as a CUDA graph, or fuse small kernels with torch.compile.",
+        advice="Launch less: {graphs}torch.compile to fuse small kernels, or a larger batch.",
     ),
     _fault(
         "IDLE-7",
@@ -230,7 +230,7 @@ FAULTS = (
         cause=Cause.SMALL_KERNELS,
         title="Short gaps between kernels add up",
         meaning=f"the device paused for less than {_SMALL_GAP} between operations",
-        advice="Fuse small kernels (torch.compile), enlarge the batch, or use CUDA graphs.",
+        advice="Launch less: {graphs}torch.compile to fuse small kernels, or a larger batch.",
     ),
     _fault(
         "IDLE-8",

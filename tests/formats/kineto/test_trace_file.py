@@ -352,3 +352,22 @@ def test_names_lose_the_folders_of_people(name: str, kept: str) -> None:
 )
 def test_traces_are_told_from_their_beginning(head: bytes, is_trace: bool) -> None:
     assert looks_like_trace(head_text(head)) is is_trace
+
+
+@pytest.mark.parametrize(
+    ("marks", "numbers"),
+    [
+        ([("user_annotation", "step_41"), ("user_annotation", "step_42")], [41, 42]),
+        ([("user_annotation", "Iteration 7"), ("user_annotation", "iter#8")], [7, 8]),
+        ([("user_annotation", "step_41"), ("user_annotation", "ProfilerStep#3")], [3]),
+        ([("user_annotation", "step_41")], []),
+        ([("python_function", "step_41"), ("python_function", "step_42")], []),
+    ],
+)
+def test_numbered_ranges_are_steps_where_the_profiler_marked_none(
+    marks: list[tuple[str, str]], numbers: list[int]
+) -> None:
+    ranges = [span(cat, name, 10.0 + 20 * at, 15.0) for at, (cat, name) in enumerate(marks)]
+    trace = read_events([kernel(0, 5, 1), *ranges])
+
+    assert trace.tables.steps.number.tolist() == numbers

@@ -211,6 +211,35 @@ OPERATORS = ("cpu_op", "Operator")
 MARKED = re.compile(r"^(ProfilerStep *#|Optimizer\.|enumerate\(DataLoader\)#|## )")
 
 
+def gpu_time_during(path: Path, name: str) -> float:
+    """Return the µs in which GPU operations ran that any thread launched inside ranges of a name.
+
+    Added up over ranges.
+    """
+    raw = RawTrace(path)
+    ranges = [e for e in events_of(path) if e.get("ph") == "X" and e["name"] == name]
+    ranges = [e for e in ranges if e.get("cat") in OPERATORS or e["cat"] == "user_annotation"]
+    total = 0.0
+    for event in ranges:
+        low = float(event["ts"]) - raw.base
+        is_in = (raw.launch_start >= low) & (raw.launch_start <= low + float(event["dur"]))
+        total += length(raw.start[is_in], raw.end[is_in])
+    return total
+
+
+def step_spans(path: Path) -> list[float]:
+    """Return the µs from the first to the last GPU operation that each profiler step launched."""
+    raw, spans = RawTrace(path), []
+    steps = [e for e in events_of(path) if str(e.get("name")).startswith("ProfilerStep")]
+    steps = [e for e in steps if e.get("ph") == "X" and e["cat"] in (*OPERATORS, "user_annotation")]
+    for event in sorted(steps, key=lambda event: float(event["ts"])):
+        low = round(float(event["ts"]) - raw.base, 3)
+        is_in = (raw.launch_start >= low) & (raw.launch_start < low + float(event["dur"]))
+        own = [*raw.start[is_in], *raw.end[is_in]]
+        spans.append(max(own) - min(own) if own else 0.0)
+    return spans
+
+
 def operators(path: Path) -> dict[str, dict[str, float]]:
     """Return count, host time, self time and GPU time of each operator, by walking each thread."""
     timed = [event for event in events_of(path) if event.get("ph") == "X"]

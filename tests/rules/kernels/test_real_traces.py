@@ -369,6 +369,24 @@ def test_the_finding_that_matters_most_comes_first(name: str, first: str) -> Non
     assert ranked[0].finding.id == first
 
 
+@pytest.mark.parametrize("name", with_steps_only)
+def test_steps_on_the_gpu_equal_the_raw_trace(name: str) -> None:
+    found = [row["gpu_span_us"] for row in rows_of(name, "StepTime", "steps")]
+
+    assert max(found) > 0
+    own = [us for path in files_of(name) for us in second.step_spans(path)]
+    assert found == pytest.approx(own, abs=CLOSE_US)
+
+
+@pytest.mark.parametrize("name", ["a100_dlrm_rank3of8", "v100_dlrm_rank1of2", "v100_ns"])
+def test_the_backward_pass_owns_what_autograd_launched(name: str) -> None:
+    rows = {row["name"]: row for row in rows_of(name, "Annotations", "annotations")}
+    own_us = sum(second.gpu_time_during(path, "## backward ##") for path in files_of(name))
+
+    assert own_us > 100_000
+    agree(rows["## backward ##"]["gpu_time_us"], own_us)
+
+
 @pytest.mark.parametrize("name", ["v100_ns", "v100_resnet50_torch19_workers0"])
 def test_the_operator_of_a_launch_is_the_same_by_id_and_by_place(name: str) -> None:
     trace = traces_of(name)[0]

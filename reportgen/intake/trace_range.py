@@ -1,0 +1,65 @@
+"""Cut a kernel trace to a range of time: what the host did in it, and what the GPUs ran for it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reportgen.profile import RankTrace, TimeRange
+from reportgen.profile.trace_tables import NONE, Codes, select
+
+Rows = NDArray[np.int64]
+_ALWAYS_NS = 1 << 62
+
+
+def cut_trace(trace: RankTrace, kept: TimeRange) -> RankTrace:
+    """Return a trace of a range, both ends included.
+
+    Calls, steps and moments begin in it, ranges of the host overlap it. GPU operations were
+    launched before its end and end after its start: those launched before it are orphans.
+    """
+    low_ns = -_ALWAYS_NS if kept.from_ns is None else kept.from_ns - trace.origin_ns
+    high_ns = _ALWAYS_NS if kept.to_ns is None else kept.to_ns - trace.origin_ns
+    ops, calls, slices, steps = trace.gpu_ops, trace.calls, trace.slices, trace.steps
+
+    def inside(start_ns: Rows) -> Rows:
+        return np.flatnonzero((start_ns >= low_ns) & (start_ns <= high_ns))
+
+    launched_ns = np.where(ops.launch == NONE, ops.start_ns, calls.start_ns[ops.launch])
+    of_gpu = np.flatnonzero((ops.end_ns > low_ns) & (launched_ns <= high_ns))
+    of_calls = inside(calls.start_ns)
+    of_slices = np.flatnonzero((slices.end_ns >= low_ns) & (slices.start_ns <= high_ns))
+    told = trace.collectives
+    gpu_op = _renumbered(told.gpu_op, of_gpu, ops.start_ns.size)
+    host_slice = _renumbered(told.host_slice, of_slices, slices.start_ns.size)
+    of_told = np.flatnonzero((gpu_op != NONE) | (host_slice != NONE))
+    ops = select(ops, of_gpu)
+    ends_ns = [*ops.end_ns.tolist(), *np.minimum(slices.end_ns[of_slices], high_ns).tolist()]
+    return replace(
+        trace,
+        gpu_ops=replace(
+            ops,
+            launch=_renumbered(ops.launch, of_calls, calls.start_ns.size),
+            collective=_renumbered(ops.collective, of_told, told.gpu_op.size),
+        ),
+        calls=select(calls, of_calls),
+        slices=select(slices, of_slices),
+        steps=select(steps, np.flatnonzero((steps.start_ns >= low_ns) & (steps.end_ns <= high_ns))),
+        memory=select(trace.memory, inside(trace.memory.time_ns)),
+        syncs=select(trace.syncs, inside(trace.syncs.start_ns)),
+        flows=select(trace.flows, inside(trace.flows.start_ns)),
+        collectives=replace(
+            select(told, of_told), gpu_op=gpu_op[of_told], host_slice=host_slice[of_told]
+        ),
+        first_ns=None if trace.first_ns is None else max(trace.first_ns, low_ns),
+        last_ns=max(ends_ns) if ends_ns else None,
+    )
+
+
+def _renumbered(rows: Codes, kept: Rows, n_rows: int) -> Codes:
+    """Return where rows of a table of ``n_rows`` are among those kept, ``NONE`` where they went."""
+    place = np.full(n_rows + 1, NONE, dtype=np.int32)  # the last is ``NONE`` itself
+    place[kept] = np.arange(kept.size)
+    return place[rows]
