@@ -127,7 +127,8 @@ def track_of(trace: RankTrace) -> Track | None:
     if not windows:
         return None
     ops, steps, window = trace.gpu_ops, trace.steps, headline(windows)
-    device = int(np.bincount(ops.device).argmax())
+    devices, n_of = np.unique(ops.device, return_counts=True)
+    device = int(devices[n_of.argmax()])
     is_inside = (ops.start_ns >= window.start_ns) & (ops.end_ns <= window.end_ns)
     rows = np.flatnonzero((ops.device == device) & is_inside)
     if not rows.size:

@@ -19,12 +19,12 @@ class Packing:
 
     is_damaged: bool = False
     is_cut_off: bool = False
-    is_blank: bool = False
-    """Whether reading was given up in endless white space."""
+    is_given_up: bool = False
+    """Whether reading was given up in what is endless and nothing."""
 
     def give_up(self) -> None:
         """Remember that the rest was left unread."""
-        self.is_blank = True
+        self.is_given_up = True
 
 
 def unpacked(blocks: Iterable[bytes], packing: Packing) -> Iterator[bytes]:
@@ -94,7 +94,7 @@ def _chained(first: bytes, rest: Iterator[bytes]) -> Iterator[bytes]:
 MAX_BLANK_BYTES = 256 << 20
 """No writer leaves as much white space between two events."""
 
-SAY_BLANK = "It has hundreds of megabytes of white space; what follows was not read."
+SAY_GIVEN_UP = "It has many megabytes of white space or garbage; what follows was not read."
 
 
 def until_blank(blocks: Iterable[bytes], given_up: Callable[[], None]) -> Iterator[bytes]:
@@ -111,4 +111,4 @@ def until_blank(blocks: Iterable[bytes], given_up: Callable[[], None]) -> Iterat
 
 def noted_until_blank(blocks: Iterable[bytes], key: str, problems: Diagnostics) -> Iterator[bytes]:
     """Yield blocks as ``until_blank``; that the rest was not read is noted."""
-    return until_blank(blocks, lambda: problems.remark(SAY_BLANK, path=key))
+    return until_blank(blocks, lambda: problems.remark(SAY_GIVEN_UP, path=key))

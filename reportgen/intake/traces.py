@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from reportgen.formats import Diagnostics
-from reportgen.formats.decompression import SAY_BLANK
+from reportgen.formats.decompression import SAY_GIVEN_UP
 from reportgen.formats.kineto.tables import TraceTables
 from reportgen.formats.kineto.trace_file import TraceFile, read_trace
 from reportgen.intake.open_part import open_part, read_file_blocks, remark_changes
@@ -97,6 +97,7 @@ def _tell_losses(trace: TraceFile, key: str, problems: Diagnostics) -> None:
     problems.add(Quality.EVENTS_DROPPED, key, tables.bad_times, what=_SAY_TIME)
     problems.add(Quality.EVENTS_DROPPED, key, trace.n_left_out, what=_SAY_DOCUMENT)
     problems.add(Quality.EVENTS_DROPPED, key, trace.n_apart, what=_SAY_APART)
+    problems.add(Quality.VALUES_BROKEN, key, trace.n_numbers_dropped, what=_SAY_NUMBER)
     if trace.n_uncategorized:
         said = format_count(trace.n_uncategorized)
         problems.remark(_SAY_UNCATEGORIZED.format(n=said), path=key)
@@ -104,8 +105,8 @@ def _tell_losses(trace: TraceFile, key: str, problems: Diagnostics) -> None:
         problems.remark("Its packed bytes are damaged; what follows the damage is lost.", path=key)
     if trace.packing.is_cut_off:
         problems.remark("Its packed bytes end too early; what followed is lost.", path=key)
-    if trace.packing.is_blank:
-        problems.remark(SAY_BLANK, path=key)
+    if trace.packing.is_given_up:
+        problems.remark(SAY_GIVEN_UP, path=key)
     if losses.is_unclosed:
         problems.remark(_SAY_UNCLOSED, path=key)
     n_processes = _n_processes(tables)
@@ -136,6 +137,9 @@ _SAY_DOCUMENT = (
 _SAY_APART = (
     "{n} [event tells|events tell] a begin or an end alone (phases B and E) and [was|were] left "
     "out: operations need one event with both (phase X)"
+)
+_SAY_NUMBER = (
+    "{n} [number is|numbers are] too large for an id or a size and [counts|count] as absent"
 )
 _SAY_UNCATEGORIZED = (
     "Spans without a category: {n}. Neither operators nor GPU operations can be told among them; "

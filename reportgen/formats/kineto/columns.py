@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from reportgen.formats.columns import ABSENT, Codes
 from reportgen.formats.kineto.column_buffer import Column, ColumnBuffer, Columns
 from reportgen.formats.kineto.events import NO_ARGS, Args, TraceEvent
-from reportgen.formats.kineto.numbers import either, floats, numbers
+from reportgen.formats.kineto.numbers import NumberReader, either, floats
 from reportgen.profile.trace_tables import GpuKind, SliceKind
 
 GPU_KINDS: Mapping[str, GpuKind] = {
@@ -75,6 +75,7 @@ class TraceColumns:
         self.tables: dict[str, ColumnBuffer] = {name: ColumnBuffer() for name in TABLES}
         self.vocabularies = TraceVocabularies()
         self.categories: Counter[tuple[str, str]] = Counter()
+        self.numbers = NumberReader()
 
     def add(self, events: Sequence[TraceEvent]) -> None:
         """Take some events."""
@@ -107,11 +108,17 @@ class TraceColumns:
         table.add(
             **self._times(events),
             kind=_constant(kind, events, np.int8),
-            device=either([item.device for item in args], [event.pid for event in events]),
-            stream=either([item.stream for item in args], [event.tid for event in events]),
-            correlation=numbers([item.correlation for item in args]),
-            external_id=_external_ids(args),
-            bytes=numbers([item.bytes for item in args]),
+            device=either(
+                self.numbers.devices([item.device for item in args]),
+                lambda: self.numbers.devices([event.pid for event in events]),
+            ),
+            stream=either(
+                self.numbers([item.stream for item in args]),
+                lambda: self.numbers([event.tid for event in events]),
+            ),
+            correlation=self.numbers([item.correlation for item in args]),
+            external_id=self._external_ids(args),
+            bytes=self.numbers([item.bytes for item in args]),
             shape=self._shapes(args),
         )
 
@@ -120,9 +127,9 @@ class TraceColumns:
         self.tables["calls"].add(
             **self._times(events),
             thread=self._threads(events),
-            correlation=numbers([item.correlation for item in args]),
-            external_id=_external_ids(args),
-            bytes=numbers([item.size for item in args]),
+            correlation=self.numbers([item.correlation for item in args]),
+            external_id=self._external_ids(args),
+            bytes=self.numbers([item.size for item in args]),
         )
 
     def _add_slices(self, events: list[TraceEvent], kind: SliceKind) -> None:
@@ -133,7 +140,7 @@ class TraceColumns:
         else:
             args = _args(events)
             self._add_collectives(args, table.n_rows, is_gpu=False)
-            external_id, input_list = _external_ids(args), self._input_lists(args)
+            external_id, input_list = self._external_ids(args), self._input_lists(args)
         table.add(
             **columns,
             thread=self._threads(events),
@@ -146,9 +153,9 @@ class TraceColumns:
         args = _args(events)
         self.tables["syncs"].add(
             **self._times(events),
-            device=numbers([item.device for item in args]),
-            stream=numbers([item.stream for item in args]),
-            correlation=numbers([item.correlation for item in args]),
+            device=self.numbers.devices([item.device for item in args]),
+            stream=self.numbers([item.stream for item in args]),
+            correlation=self.numbers([item.correlation for item in args]),
         )
 
     def _add_memory(self, events: list[TraceEvent]) -> None:
@@ -157,11 +164,11 @@ class TraceColumns:
         args = _args(events)
         self.tables["memory"].add(
             start_us=floats([event.ts for event in events]),
-            device_type=numbers([item.memory_type for item in args]),
-            device=numbers([item.memory_device for item in args]),
-            change_bytes=numbers([item.change_bytes for item in args], absent=0),
-            allocated_bytes=numbers([item.allocated_bytes for item in args]),
-            reserved_bytes=numbers([item.reserved_bytes for item in args]),
+            device_type=self.numbers([item.memory_type for item in args]),
+            device=self.numbers.devices([item.memory_device for item in args]),
+            change_bytes=self.numbers([item.change_bytes for item in args], absent=0),
+            allocated_bytes=self.numbers([item.allocated_bytes for item in args]),
+            reserved_bytes=self.numbers([item.reserved_bytes for item in args]),
         )
 
     def _add_collectives(self, args: Sequence[Args], first_row: int, *, is_gpu: bool) -> None:
@@ -177,17 +184,17 @@ class TraceColumns:
             dtype=_texts(labels, [item.dtype for item in found]),
             group=_texts(labels, [_text(item.group_name) for item in found]),
             group_ranks=_texts(labels, [_raw_text(item.group_ranks) for item in found]),
-            group_size=numbers([item.group_size for item in found]),
-            seq=numbers([item.seq for item in found]),
-            in_elements=numbers([item.in_elements for item in found]),
-            out_elements=numbers([item.out_elements for item in found]),
+            group_size=self.numbers([item.group_size for item in found]),
+            seq=self.numbers([item.seq for item in found]),
+            in_elements=self.numbers([item.in_elements for item in found]),
+            out_elements=self.numbers([item.out_elements for item in found]),
             gpu_op=owner if is_gpu else nobody,
             host_slice=nobody if is_gpu else owner,
         )
 
     def _add_flow_ends(self, events: list[TraceEvent], category: str, *, is_start: bool) -> None:
         columns = {
-            "id": numbers([event.id for event in events]),
+            "id": self.numbers([event.id for event in events]),
             "start_us": floats([event.ts for event in events]),
             "is_start": _constant(is_start, events, np.bool_),
         }
@@ -205,6 +212,12 @@ class TraceColumns:
 
     def _threads(self, events: list[TraceEvent]) -> NDArray[np.int32]:
         return self.vocabularies.threads.of([(event.pid, event.tid) for event in events])
+
+    def _external_ids(self, args: Sequence[Args]) -> NDArray[np.int64]:
+        found = self.numbers([item.external_id for item in args])
+        if (found != ABSENT).any():
+            return found
+        return self.numbers([item.external_id_2021 for item in args])
 
     def _shapes(self, args: Sequence[Args]) -> NDArray[np.int32]:
         shapes = self.vocabularies.shapes
@@ -244,10 +257,3 @@ def _text(value: Any) -> str | None:
 def _raw_text(value: Any) -> str | None:
     text = bytes(value).decode("utf-8", "replace").strip('"')
     return text or None
-
-
-def _external_ids(args: Sequence[Args]) -> NDArray[np.int64]:
-    found = numbers([item.external_id for item in args])
-    if (found != ABSENT).any():
-        return found
-    return numbers([item.external_id_2021 for item in args])

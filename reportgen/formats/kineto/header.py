@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -27,6 +28,9 @@ _VERSIONS = {
 _VERSION = re.compile(r"\d[\w.+-]{0,40}")
 _MAX_TEXT = 80
 _MAX_DEVICES = 1024
+_MAX_VALUES = 16
+"""Of a key that stands more often the last ones are looked at, of which the last one counts."""
+
 _MAX_NUMBER = 2**53
 
 
@@ -71,7 +75,7 @@ def read_header(parts: Sequence[bytes]) -> TraceHeader:
 
 def _values(text: str, key: str) -> list[Any]:
     found = []
-    for match in re.finditer(rf'"{key}"\s*:\s*', text):
+    for match in deque(re.finditer(rf'"{key}"\s*+:\s*+', text), _MAX_VALUES):
         try:
             found.append(_DECODER.raw_decode(text, match.end())[0])
         except (ValueError, RecursionError):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,14 +10,49 @@ from numpy.typing import NDArray
 
 from reportgen.formats.columns import ABSENT, whole_numbers
 
+_LARGEST = 2**62
+_LARGEST_DEVICE = 2**31 - 1
+_UNSET = 2**64 - 1
+"""How an unsigned -1 looks: the profiler had nothing to say."""
 
-def numbers(values: Sequence[Any], *, absent: int = ABSENT) -> NDArray[np.int64]:
-    """Return whole numbers, ``absent`` where there is none.
+
+class NumberReader:
+    """Reads whole numbers; ``n_dropped`` were too large for what they say they are.
 
     Example:
-        >>> numbers([3, None, "stream 7", "0x0", 2**70]).tolist()
-        [3, -1, 7, 0, -1]
+        >>> read = NumberReader()
+        >>> read([3, None, "stream 7", "0x0", 2**64 - 1, 2**70]).tolist()
+        [3, -1, 7, 0, -1, -1]
+        >>> read.n_dropped
+        1
     """
+
+    def __init__(self) -> None:
+        self.n_dropped = 0
+
+    def __call__(
+        self, values: Sequence[Any], *, absent: int = ABSENT, most: int = _LARGEST
+    ) -> NDArray[np.int64]:
+        """Return whole numbers, ``absent`` where there is none."""
+        found = _whole(values, absent)
+        if not found.size or (int(found.max()) <= most and int(found.min()) >= -most):
+            return found
+        is_dropped = np.abs(found.astype(np.float64)) > most
+        self.n_dropped += int(is_dropped.sum())
+        return np.where(is_dropped, absent, found)
+
+    def devices(self, values: Sequence[Any]) -> NDArray[np.int64]:
+        """Return the numbers of devices."""
+        return np.maximum(self(values, most=_LARGEST_DEVICE), ABSENT)
+
+
+def either(first: NDArray[np.int64], second: Callable[[], NDArray[np.int64]]) -> NDArray[np.int64]:
+    """Return numbers of the first kind, of the second where the first is absent."""
+    missing = first == ABSENT
+    return np.where(missing, second(), first) if missing.any() else first
+
+
+def _whole(values: Sequence[Any], absent: int) -> NDArray[np.int64]:
     try:
         return np.array(values, dtype=np.int64)
     except (TypeError, ValueError, OverflowError):
@@ -29,15 +64,17 @@ def numbers(values: Sequence[Any], *, absent: int = ABSENT) -> NDArray[np.int64]
 
 
 def _number_in(value: Any) -> Any:
-    """Return the number in ``stream 7`` or ``0x0``, or what was given."""
-    if not isinstance(value, str):
-        return value
-    words = value.split()
-    last = words[-1] if words else ""
-    try:
-        return int(last, 16 if last.lower().startswith("0x") else 10)
-    except ValueError:
+    """Return the number in ``stream 7`` or ``0x0``, or what was given; too large is 2^63 - 1."""
+    if isinstance(value, str):
+        words = value.split()
+        last = words[-1] if words else ""
+        try:
+            value = int(last, 16 if last.lower().startswith("0x") else 10)
+        except ValueError:
+            return ABSENT
+    if value == _UNSET:
         return ABSENT
+    return 2**63 - 1 if abs(value) > _LARGEST else value
 
 
 def floats(values: Sequence[Any]) -> NDArray[np.float64]:
@@ -53,12 +90,3 @@ def _float(value: Any) -> float:
         return float(value)
     except (TypeError, ValueError, OverflowError):
         return float("nan")
-
-
-def either(first: Sequence[Any], second: Sequence[Any]) -> NDArray[np.int64]:
-    """Return numbers of the first kind, of the second where the first is absent."""
-    found = numbers(first)
-    missing = found == ABSENT
-    if missing.any():
-        found = np.where(missing, numbers(second), found)
-    return found

@@ -27,19 +27,23 @@ _REPAIRS: tuple[tuple[re.Pattern[bytes], bytes], ...] = (
     (_DOUBLE_COMMA, b","),
     (_LAST_COMMA, rb"\1"),
 )
-_TEXT = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
+_TEXT = re.compile(rb'"(?:[^"\\]++|\\.)*+(?:"|\\?\Z)', re.DOTALL)
+"""A quoted text; one that is never closed reaches to the end, so that its quotes start no other."""
+
 _BAD_ESCAPE = re.compile(rb'\\(?!["\\/bfnrt]|u[0-9a-fA-F]{4})')
 _LONE_BACKSLASH = re.compile(rb'(?<!\\)\\(?![\\"])')
-_NAME = re.compile(
-    r'("name"\s*:\s*")(.*?)("\s*(?:,\s*"(?:ph|cat|pid|tid|ts|dur|id|bp|s|args)"\s*:|\}\s*$))',
-    re.DOTALL,
-)
+_NAME = re.compile(r'"name"\s*:\s*"')
+_NAME_END = re.compile(r'"\s*+(?:,\s*+"(?:ph|cat|pid|tid|ts|dur|id|bp|s|args)"\s*+:|\}\s*+\Z)')
 _SCALAR = re.compile(
     r'"(ph|cat|pid|tid|ts|dur|id|device|stream|correlation|bytes|External id|external id)"\s*:\s*'
     r'("[^"\\]*"|-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?)\s*(?=[,}\n])'
 )
 _ARGS = re.compile(r'"args"\s*:')
 _EVENT_FIELDS = {"ph", "cat", "pid", "tid", "ts", "dur", "id"}
+
+MAX_REPAIR_BYTES = 1 << 20
+"""Longer texts are not repaired: the names of kernels have some thousand characters, and the
+arguments of an event some ten thousand."""
 
 
 def repair_text(text: bytes) -> tuple[bytes, int]:
@@ -80,8 +84,10 @@ def repair_event(text: bytes) -> TraceEvent | None:
     Quotes inside a name are found by the key that follows the name. What cannot be read whole is
     taken apart key by key: an event counts when its phase, its time and its name are there.
     """
+    if len(text) > MAX_REPAIR_BYTES:
+        return None
     repaired = repair_text(text)[0].decode()
-    named = _NAME.sub(_quoted_name, repaired, count=1)
+    named = _with_quoted_name(repaired)
     for candidate in (repaired, named):
         fields = _object(candidate)
         if fields is not None:
@@ -125,6 +131,11 @@ def _salvage(text: str) -> dict[str, object] | None:
     return fields | {"name": json.loads(name[1], strict=False), "args": args}
 
 
-def _quoted_name(match: re.Match[str]) -> str:
-    inner = re.sub(r'(?<!\\)"', r'\\"', match[2])
-    return f"{match[1]}{inner}{match[3]}"
+def _with_quoted_name(text: str) -> str:
+    """Return an event whose name ends where the next key begins, not at a quote inside it."""
+    begin = _NAME.search(text)
+    end = _NAME_END.search(text, begin.end()) if begin else None
+    if begin is None or end is None:
+        return text
+    inner = re.sub(r'(?<!\\)"', r'\\"', text[begin.end() : end.start()])
+    return text[: begin.end()] + inner + text[end.start() :]

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from itertools import islice
 
 from reportgen.formats.kineto.events import TraceEvent, decode_run
-from reportgen.formats.kineto.repair import repair_event, repair_text
+from reportgen.formats.kineto.repair import MAX_REPAIR_BYTES, repair_event, repair_text
 
 EDGES = b", \t\r\n"
 """What may stand between events."""
 
 _MAX_ENDS = 16
+"""Places at which the list is tried to end; more than a few are an attack."""
+
 _EVENT_BORDER = re.compile(
-    rb'\}\s*,?\s*(?=\{\s*"(?:ph|name|cat|pid|tid|ts|args|id|dur|s|bp)"\s*:)|\}\s*,\s*(?=\{)'
+    rb'\}\s*+(?:(?=\{\s*+"(?:ph|name|cat|pid|tid|ts|args|id|dur|s|bp)"\s*+:)|,\s*+(?=\{))'
 )
 _END = re.compile(
     rb'\}\s*(?=\]\s*(?:,\s*"|\}|\{|\[|\Z)|\}\s*(?:\{|\Z)|,\s*"(?:traceName|schemaVersion|'
@@ -47,18 +50,17 @@ def decode_chunk(
     ended = _decode_to_end(chunk)
     if ended is not None:
         return ended
-    text, n_changed = repair_text(chunk)
-    repaired = decode_run(text.strip(EDGES))
-    if repaired is not None:
-        losses.places_repaired += n_changed
-        return repaired, None
+    if len(chunk) <= MAX_REPAIR_BYTES:
+        text, n_changed = repair_text(chunk)
+        repaired = decode_run(text.strip(EDGES))
+        if repaired is not None:
+            losses.places_repaired += n_changed
+            return repaired, None
     return _Pieces(chunk, losses).decode(is_last=is_last)
 
 
 def _decode_to_end(chunk: bytes) -> tuple[list[TraceEvent], int] | None:
-    for number, match in enumerate(_END.finditer(chunk)):
-        if number >= _MAX_ENDS:
-            break
+    for match in islice(_END.finditer(chunk), _MAX_ENDS):
         end = match.start() + 1
         events = decode_run(chunk[:end].strip(EDGES))
         if events is not None:
@@ -96,7 +98,7 @@ class _Pieces:
 
     def _decode_piece(self, text: bytes, start: int, *, is_tail: bool) -> int | None:
         """Take one event that is damaged, or is followed by the end of the list."""
-        for match in _END.finditer(text):
+        for match in islice(_END.finditer(text), _MAX_ENDS):
             end = match.start() + 1
             if self._take_whole(text[:end].strip(EDGES)):
                 return start + end

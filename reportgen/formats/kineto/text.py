@@ -24,10 +24,13 @@ _OPEN = re.compile(
     rb'(?P<list>"traceEvents"\s*:\s*\[)|\A[\s\xef\xbb\xbf]*\[(?=\s*(?:\{|\]))|(?=\{\s*"ph"\s*:)'
 )
 _OPEN_BYTES = 64
-_BORDER = re.compile(rb"\}\s*,\s*(?=\{)")
+_BORDER = re.compile(rb"\}\s*+,\s*+(?=\{)")
 _CLOSING = re.compile(rb"\s*\]")
 _EMPTY = re.compile(rb"[\s,]*\]")
-_MAX_EVENT_BYTES = 64 << 20
+_MAX_EVENT_BYTES = 16 << 20
+
+MAX_LOST_BYTES = 64 << 20
+"""A file is read no further once so much of it is nothing that can be read."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,13 +46,15 @@ class TraceText:
     """A file as it is read: its ``blocks`` are unpacked bytes.
 
     ``losses``, ``outside`` (the text around the events, one part for each list of events and one
-    after the last) and ``n_bytes`` grow while it is read.
+    after the last) and ``n_bytes`` grow while it is read; ``is_given_up``: it was not read
+    to its end.
     """
 
     blocks: Iterable[bytes]
     losses: Losses = field(default_factory=Losses)
     outside: list[bytes] = field(default_factory=list)
     n_bytes: int = 0
+    is_given_up: bool = False
 
     def batches(self) -> Iterator[Batch]:
         """Yield the events, some thousands at a time."""
@@ -60,6 +65,9 @@ class TraceText:
             document += is_new
             for events in _events_until_end(source, self.losses):
                 yield Batch(document=document, events=events)
+                if self.losses.bytes_lost > MAX_LOST_BYTES:
+                    self.is_given_up = True
+                    return
 
 
 class _Source:
@@ -85,7 +93,7 @@ class _Source:
     def find_opening(self) -> re.Match[bytes] | None:
         """Skip to the next list of events, or the next event; keep what stands before it."""
         kept: list[bytes] = []
-        size = 0
+        size = skipped = 0
         while True:
             self.fill(CHUNK_BYTES)
             opening = _OPEN.search(self.rest)
@@ -95,8 +103,11 @@ class _Source:
             if size < MAX_OUTSIDE_BYTES:
                 kept.append(self.rest[:end])
                 size += end
+            else:
+                skipped += end
             self.rest = self.rest[opening.end() if opening else end :]
-            if opening or self.is_at_end:
+            self._text.is_given_up = skipped > MAX_LOST_BYTES
+            if opening or self.is_at_end or self._text.is_given_up:
                 self._text.outside.append(b"".join(kept))
                 return opening
 

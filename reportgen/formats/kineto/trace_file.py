@@ -23,7 +23,8 @@ class TraceFile:
 
     ``packing``: whether its packed bytes were damaged. ``n_apart`` events are of phases B and E,
     which no profiler of PyTorch writes, ``n_uncategorized`` spans without a category,
-    ``n_left_out`` events of further lists (``n_documents`` in all) that cannot belong to the first.
+    ``n_left_out`` events of further lists (``n_documents`` in all) that cannot belong to the first;
+    ``n_numbers_dropped`` ids and sizes were too large to be some.
     """
 
     header: TraceHeader
@@ -36,6 +37,7 @@ class TraceFile:
     n_bytes: int
     n_documents: int
     n_left_out: int
+    n_numbers_dropped: int
 
 
 def read_trace(blocks: Iterable[bytes], *, on_progress: Progress | None = None) -> TraceFile:
@@ -56,6 +58,7 @@ def read_trace(blocks: Iterable[bytes], *, on_progress: Progress | None = None) 
             on_progress(len(batch.events), text.n_bytes - n_bytes)
             n_bytes = text.n_bytes
     columns.finish()
+    packing.is_given_up |= text.is_given_up
     n_of = columns.columns.categories
     return TraceFile(
         header=_header(text.outside, n_left_out=columns.n_left_out),
@@ -68,6 +71,7 @@ def read_trace(blocks: Iterable[bytes], *, on_progress: Progress | None = None) 
         n_bytes=text.n_bytes,
         n_documents=columns.n_documents,
         n_left_out=columns.n_left_out,
+        n_numbers_dropped=columns.columns.numbers.n_dropped,
     )
 
 

@@ -1,0 +1,497 @@
+"""Files made to take long, to fill the memory or to end in a traceback, one by one.
+
+``python -m tests.fuzz.attacks [NAME ...]`` runs them and prints seconds, memory and what was said.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+import zlib
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.builders import START_S, system_line, timeline_lines, write_minute, write_timeline
+from tests.traces import Event, header, kernel, launch, small_events, span
+
+MOST_S = 20.0
+MOST_MIB = 1024
+_HANGS_S = 90.0
+
+TRAIN = "Step:ModeKeys.TRAIN"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What a run of the command took and said; ``seconds`` are of computing, as in ``times``."""
+
+    code: int
+    seconds: float
+    mib: float
+    stderr: str
+
+
+def run_measured(args: Iterable[str | Path], *, cwd: Path) -> Outcome:
+    """Run the command without the notebook and measure it with all its processes."""
+    with tempfile.TemporaryFile() as said:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "reportgen", *map(str, args), "--format", "md"],
+            cwd=cwd,
+            stdout=subprocess.DEVNULL,
+            stderr=said,
+            env={**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parents[2])},
+        )
+        ends_at = time.monotonic() + _HANGS_S
+        while True:
+            pid, status, usage = os.wait4(process.pid, os.WNOHANG)
+            if pid:
+                break
+            if time.monotonic() > ends_at:
+                process.kill()
+                ends_at += _HANGS_S
+            time.sleep(0.05)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        said.seek(0)
+        return Outcome(
+            code=process.returncode,
+            seconds=usage.ru_utime + usage.ru_stime,
+            mib=usage.ru_maxrss / 1024,
+            stderr=said.read().decode("utf-8", "replace"),
+        )
+
+
+# Kernel traces.
+
+
+def _trace_with(folder: Path, inserted: bytes) -> Path:
+    events = ",\n".join(json.dumps(event) for event in small_events()).encode()
+    head = json.dumps(header())[:-1].encode()
+    path = folder / "t.pt.trace.json"
+    path.write_bytes(head + b', "traceEvents": [\n' + events + b",\n" + inserted + b"\n]}")
+    return path
+
+
+def escaped_quotes(folder: Path) -> Path:
+    """A raw control character and then many escaped quotes in one name that does not end."""
+    return _trace_with(folder, b'{"ph":"X","name":"\x01' + b'\\"' * 120_000 + b"}")
+
+
+def many_names(folder: Path) -> Path:
+    return _trace_with(folder, b'{"ph":"X",' + b'"name":"a' * 50_000 + b"}")
+
+
+def many_ends(folder: Path) -> Path:
+    return _trace_with(folder, b'{"ph":"X" "name" x' + b"}]}" * 60_000)
+
+
+def many_blanks(folder: Path) -> Path:
+    return _trace_with(folder, b'{"ph":"X","name":"a" x}' + b" " * 400_000 + b"x}")
+
+
+def blanks_after_colon(folder: Path) -> Path:
+    return _trace_with(folder, b'{"ph":"X","dur":' + b" " * 400_000 + b'x "name":"a"}')
+
+
+def many_commas(folder: Path) -> Path:
+    return _trace_with(folder, b'{"ph":"X"' + b", " * 200_000 + b"x}")
+
+
+def many_keys(folder: Path) -> Path:
+    return _trace_with(folder, b'{"ph":"X","name":"a",' + b'"args":"ts":' * 50_000 + b"}")
+
+
+def many_braces(folder: Path) -> Path:
+    return _trace_with(folder, b'{"ph":"X","name":"a"' + b"} " * 150_000 + b"}")
+
+
+def many_opened(folder: Path) -> Path:
+    return _trace_with(folder, b'{"ph":' * 60_000)
+
+
+def many_backslashes(folder: Path) -> Path:
+    return _trace_with(folder, b'{"ph":"X","name":"' + b"\\x" * 200_000 + b'"}')
+
+
+def many_slashes(folder: Path) -> Path:
+    """One name that is nothing but the beginning of paths."""
+    event = span("cpu_op", "/a" * 30_000 + "/", 3, 4)
+    return _trace_with(folder, json.dumps(event).encode())
+
+
+def many_headers(folder: Path) -> Path:
+    path = folder / "t.pt.trace.json"
+    path.write_bytes(b'{"deviceProperties": [' + b'"deviceProperties": [' * 100_000)
+    return path
+
+
+def ids_above_2_63(folder: Path) -> Path:
+    """Process, thread, step, device and correlation numbers that no int64 holds."""
+    big = 2**63 + 5
+    events: list[Event] = []
+    for event in small_events():
+        args = {
+            key: 2**64 - 1 if isinstance(value, int) else value
+            for key, value in event["args"].items()
+        }
+        events += [event, event | {"pid": big, "tid": big + 1, "args": args}]
+    events.append(span("cpu_op", "ProfilerStep#99999999999999999999", 1, 2, tid=2**70))
+    events.append(
+        {
+            "ph": "i", "cat": "cpu_instant_event", "name": "[memory]", "pid": big, "tid": big,
+            "ts": events[0]["ts"],
+            "args": {
+                "Device Type": 2**64, "Device Id": 2**63, "Bytes": 2**63, "Total Allocated": 2**64,
+                "Total Reserved": 2**63, "Addr": 2**64,
+            },
+        }
+    )  # fmt: skip
+    return _written(folder, events)
+
+
+def one_memory_of_2_62(folder: Path) -> Path:
+    events = small_events()
+    for number in range(8):
+        args = {
+            "Device Type": 1, "Device Id": 0, "Bytes": 2**62, "Total Allocated": 2**62 * number,
+            "Total Reserved": 2**63 - 1,
+        }  # fmt: skip
+        events.append(
+            {"ph": "i", "cat": "cpu_instant_event", "name": "[memory]", "pid": 1, "tid": 1,
+             "ts": events[0]["ts"] + number, "args": args}
+        )  # fmt: skip
+    return _written(folder, events)
+
+
+def million_names(folder: Path) -> Path:
+    """A million operators, each with a name of its own."""
+    path = folder / "t.pt.trace.json"
+    with path.open("wb") as file:
+        file.write(json.dumps(header())[:-1].encode() + b', "traceEvents": [\n')
+        file.write(",\n".join(map(json.dumps, small_events())).encode())
+        for number in range(1_000_000):
+            file.write(
+                b',\n{"ph":"X","cat":"cpu_op","name":"aten::op_%d","pid":4100,"tid":4100,'
+                b'"ts":%d,"dur":0.5,"args":{}}' % (number, 104_412_400 + number)
+            )
+        file.write(b"\n]}")
+    return path
+
+
+def million_kernels(folder: Path) -> Path:
+    """A million kernels, each with a name of its own."""
+    path = folder / "t.pt.trace.json"
+    with path.open("wb") as file:
+        file.write(json.dumps(header())[:-1].encode() + b', "traceEvents": [\n')
+        file.write(",\n".join(map(json.dumps, small_events())).encode())
+        for number in range(1_000_000):
+            file.write(
+                b',\n{"ph":"X","cat":"kernel","name":"void gemm_%d<float>","pid":0,"tid":7,'
+                b'"ts":%d,"dur":0.5,"args":{"device":0,"stream":7,"correlation":%d}}'
+                % (number, 104_412_400 + number, number)
+            )
+        file.write(b"\n]}")
+    return path
+
+
+def thousand_devices(folder: Path) -> Path:
+    """Five thousand GPUs with a kernel each."""
+    events = small_events()
+    for number in range(5_000):
+        events += [launch(5.0, 10 + number), kernel(20.0, 5.0, 10 + number, device=number)]
+    return _written(folder, events)
+
+
+def thousand_threads(folder: Path) -> Path:
+    events = small_events()
+    for number in range(100_000):
+        events.append(span("cpu_op", "aten::mm", number / 10, 1, tid=number))
+    return _written(folder, events)
+
+
+def long_trace_line(folder: Path) -> Path:
+    """One operator with a name of 300 MB."""
+    path = folder / "t.pt.trace.json"
+    with path.open("wb") as file:
+        file.write(json.dumps(header())[:-1].encode() + b', "traceEvents": [\n')
+        file.write(",\n".join(map(json.dumps, small_events())).encode())
+        file.write(b',{"ph":"X","cat":"cpu_op","name":"')
+        for _ in range(300):
+            file.write(b"a" * 1_000_000)
+        file.write(b'","pid":1,"tid":1,"ts":104412400,"dur":1}]}')
+    return path
+
+
+def _written(folder: Path, events: list[Event]) -> Path:
+    path = folder / "t.pt.trace.json"
+    path.write_text(json.dumps({**header(), "traceEvents": events}))
+    return path
+
+
+# Packed bombs: what small files unpack to.
+
+
+def _packed(path: Path, parts: Iterable[bytes]) -> None:
+    packer = zlib.compressobj(6, zlib.DEFLATED, 31)
+    with path.open("wb") as file:
+        for part in parts:
+            file.write(packer.compress(part))
+        file.write(packer.flush())
+
+
+def _bomb(folder: Path, inner: bytes, n_mib: int) -> Path:
+    path = folder / "t.pt.trace.json.gz"
+    block = inner * ((1 << 20) // len(inner))
+    _packed(path, [b'{"traceEvents": [', *[block] * n_mib])
+    return path
+
+
+def bomb_of_nul(folder: Path) -> Path:
+    return _bomb(folder, b"\0", 1024)
+
+
+def bomb_of_nul_alone(folder: Path) -> Path:
+    path = folder / "t.pt.trace.json.gz"
+    _packed(path, [b"\0" * (1 << 20)] * 1024)
+    return path
+
+
+def bomb_of_brackets(folder: Path) -> Path:
+    return _bomb(folder, b"[", 200)
+
+
+def bomb_of_braces(folder: Path) -> Path:
+    return _bomb(folder, b"{", 200)
+
+
+def bomb_of_one_name(folder: Path) -> Path:
+    path = folder / "t.pt.trace.json.gz"
+    _packed(path, [b'{"traceEvents": [{"ph":"X","name":"', *[b"a" * (1 << 20)] * 1024, b'"}]}'])
+    return path
+
+
+def bomb_of_header(folder: Path) -> Path:
+    path = folder / "t.pt.trace.json.gz"
+    _packed(path, [b'{"schemaVersion":1,"x":"', *[b"a" * (1 << 20)] * 1024, b'"}'])
+    return path
+
+
+def bomb_of_events(folder: Path) -> Path:
+    """A gigabyte of equal events in a megabyte."""
+    path = folder / "t.pt.trace.json.gz"
+    event = json.dumps(span("cpu_op", "aten::mm", 1, 2)).encode() + b","
+    _packed(path, [b'{"traceEvents": [', *[event * ((1 << 20) // len(event))] * 1024])
+    return path
+
+
+# Jobs of SageMaker.
+
+
+def _minute(folder: Path) -> Path:
+    lines = [
+        system_line(name, value, START_S + tick / 2)
+        for tick in range(40)
+        for name, value in (("gpu0", 50.0), ("cpu0", 20.0))
+    ]
+    write_minute(folder, lines)
+    return folder
+
+
+def _steps(folder: Path, more: Mapping[str, object] | None = None, *, at: float = 0) -> None:
+    rows = [
+        (TRAIN, TRAIN, START_S + n, START_S + n + 0.5, {"step": n, **(more or {})})
+        for n in range(20)
+    ]
+    if at:
+        rows.append((TRAIN, TRAIN, at, at + 1, {"step": 21}))
+    write_timeline(folder, timeline_lines(rows))
+
+
+def job_step_above_2_63(folder: Path) -> Path:
+    _minute(folder)
+    _steps(folder, {"step": 2**63 + 1, "os_pid": 2**64, "tid": 2**70, "worker_id": 2**63})
+    return folder
+
+
+def job_event_at_1e18(folder: Path) -> Path:
+    _minute(folder)
+    _steps(folder, at=1e12)
+    return folder
+
+
+def job_all_events_at_1e18(folder: Path) -> Path:
+    _steps(folder)
+    path = next(folder.rglob("*timeline.json"))
+    for there in (b"1000000000000000000", b"1e18"):
+        text = path.read_bytes()
+        path.write_bytes(text.replace(b'"ts": ', b'"ts": ' + there + b'.0, "tx": '))
+    return folder
+
+
+def job_sample_at_1e18(folder: Path) -> Path:
+    _minute(folder)
+    path = next((folder / "profiler-output" / "system").rglob("*.json"))
+    text = path.read_text().splitlines()
+    spoilt = [json.dumps(json.loads(line) | {"Timestamp": 1e18}) for line in text]
+    path.write_text("\n".join(spoilt))
+    return folder
+
+
+def job_node_not_utf8(folder: Path) -> Path:
+    _minute(folder)
+    path = next((folder / "profiler-output" / "system").rglob("*.json"))
+    path.rename(path.with_name(path.name.replace("algo-1", "algo\udcff-1")))
+    return folder
+
+
+def job_node_not_utf8_with_events(folder: Path) -> Path:
+    _steps(folder)
+    path = next((folder / "profiler-output" / "framework").rglob("*.json"))
+    path.rename(path.with_name(path.name.replace("algo-1", "al\udcffgo-1")))
+    return folder
+
+
+def job_thousand_gpus(folder: Path) -> Path:
+    """Five thousand names of GPUs in one file."""
+    lines = [
+        system_line("gpu0", 50.0, START_S + tick / 2).replace("gpu0", f"gpu{number}")
+        for tick in range(4)
+        for number in range(5_000)
+    ]
+    write_minute(folder, lines)
+    return folder
+
+
+def job_line_of_300_mb(folder: Path) -> Path:
+    _minute(folder)
+    path = next((folder / "profiler-output" / "system").rglob("*.json"))
+    with path.open("ab") as file:
+        file.write(b'{"Type":"cpu","Name":"')
+        for _ in range(300):
+            file.write(b"a" * 1_000_000)
+        file.write(b'"}\n')
+    return folder
+
+
+def job_timeline_line_of_300_mb(folder: Path) -> Path:
+    _minute(folder)
+    _steps(folder)
+    path = next((folder / "profiler-output" / "framework").rglob("*.json"))
+    whole = path.read_bytes().rstrip().removesuffix(b"]")
+    with path.open("wb") as file:
+        file.write(whole + b',\n{"ph":"X","name":"')
+        for _ in range(300):
+            file.write(b"a" * 1_000_000)
+        file.write(b'"}\n]')
+    return folder
+
+
+def job_million_functions(folder: Path) -> Path:
+    """Half a million events, each with a name of its own."""
+    _minute(folder)
+    rows = [
+        ("Fwd", f"op_{number}", START_S + number / 1e5, START_S + number / 1e5 + 1e-5)
+        for number in range(500_000)
+    ]
+    write_timeline(folder, timeline_lines(rows))
+    return folder
+
+
+def job_bomb(folder: Path) -> Path:
+    """A timeline of TensorFlow of one gigabyte of brackets."""
+    from tests.tensorflow_traces import write_tensorflow
+
+    _minute(folder)
+    block = b"[" * (1 << 20)
+    packer = zlib.compressobj(6, zlib.DEFLATED, 31)
+    content = b"".join([*(packer.compress(block) for _ in range(1024)), packer.flush()])
+    write_tensorflow(folder, content=content, node_ids=("27-algo-1",))
+    return folder
+
+
+def horovod_of_one_line(folder: Path) -> Path:
+    path = folder / "timeline.json"
+    with path.open("wb") as file:
+        file.write(b'[\n{"name":"process_name","ph":"M","pid":1,"args":{"name":"')
+        for _ in range(300):
+            file.write(b"a" * 1_000_000)
+        file.write(b'"}}\n')
+    return path
+
+
+def aws_nested(folder: Path) -> Path:
+    target = folder / "profiler-reports"
+    target.mkdir(parents=True)
+    (target / "OverallSystemUsage.json").write_bytes(
+        b'{"RuleTriggered":0,"Violations":0,"Datapoints":1,"RuleParameters":"","Details":'
+        + b"[" * (200 << 20)
+    )
+    return target
+
+
+ATTACKS: Mapping[str, Callable[[Path], Path]] = {
+    attack.__name__: attack
+    for attack in (
+        escaped_quotes, many_names, many_ends, many_blanks, blanks_after_colon, many_commas,
+        many_keys, many_braces, many_opened, many_backslashes, many_slashes, many_headers,
+        ids_above_2_63, one_memory_of_2_62, million_names, million_kernels, thousand_devices,
+        thousand_threads, long_trace_line, bomb_of_nul, bomb_of_nul_alone, bomb_of_brackets,
+        bomb_of_braces, bomb_of_one_name, bomb_of_header, bomb_of_events, job_step_above_2_63,
+        job_event_at_1e18, job_all_events_at_1e18, job_sample_at_1e18, job_node_not_utf8,
+        job_node_not_utf8_with_events, job_thousand_gpus, job_line_of_300_mb,
+        job_timeline_line_of_300_mb, job_million_functions, job_bomb, horovod_of_one_line,
+        aws_nested,
+    )
+}  # fmt: skip
+
+
+def attack(name: str, folder: Path) -> Outcome:
+    """Build one and run it."""
+    inside = folder / "in"
+    inside.mkdir()
+    path = ATTACKS[name](inside)
+    return run_measured([path, "--output", folder / "out"], cwd=folder)
+
+
+def complaints(outcome: Outcome, output: Path) -> list[str]:
+    """Return what is wrong about what came of an attack; nothing when all is well."""
+    found = []
+    if outcome.seconds > MOST_S:
+        found.append(f"{outcome.seconds:.0f} s")
+    if outcome.mib > MOST_MIB:
+        found.append(f"{outcome.mib:.0f} MiB")
+    if "Traceback" in outcome.stderr or outcome.code not in {0, 1, 2}:
+        found.append(f"code {outcome.code}: {outcome.stderr[-600:]}")
+    if outcome.code in {1, 2} and "rror: " not in outcome.stderr:
+        found.append(f"code {outcome.code} without a message")
+    report = output / "profiler-report" / "report.json"
+    if outcome.code == 0:
+        rules = json.loads(report.read_bytes())["rules"]
+        found += [
+            f"{rule}: {entry['reason']}"
+            for rule, entry in rules.items()
+            if entry["status"] == "failed"
+        ]
+    return found
+
+
+def main() -> int:
+    """Run the attacks that are named, or all; return 1 when one works."""
+    n_wrong = 0
+    for name in sys.argv[1:] or ATTACKS:
+        with tempfile.TemporaryDirectory(prefix="reportgen-attack-") as there:
+            outcome = attack(name, Path(there))
+            wrong = complaints(outcome, Path(there) / "out")
+        n_wrong += bool(wrong)
+        told = f"{name:32} {outcome.code:3} {outcome.seconds:6.1f} s {outcome.mib:6.0f} MiB "
+        sys.stdout.write(f"{told}{' | '.join(wrong) or 'ok'} {outcome.stderr[:200].strip()}\n")
+        sys.stdout.flush()
+    return 1 if n_wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
