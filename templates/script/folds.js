@@ -36,6 +36,8 @@ var reportFolds = (function () {
       });
     }
     var target = document.getElementById(id);
+    var topic = target && target.querySelector(":scope > .rg-topic");
+    if (topic) open(topic);
     for (var fold = target && target.closest("details"); fold; fold = fold.parentElement.closest("details")) {
       open(fold);
     }

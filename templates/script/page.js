@@ -118,6 +118,7 @@
     ["/", "Search the report", reportSearch.open],
     ["j", "Next section", function () { step(1); }],
     ["k", "Previous section", function () { step(-1); }],
+    ["o", "Open or fold all sections", turnAll],
     ["t", "Light or dark", turnTheme],
     ["u", "UTC or local time", turnZone],
     ["?", "This list", openHelp]
@@ -176,10 +177,25 @@
     known[2]();
   });
 
-  /* Print: light, all folds open but those of drawn charts, all charts, as wide as a sheet. */
+  /* All folded sections, opened together and folded together. */
+  var topics = document.querySelectorAll(".rg-topic");
+  function turnAll() {
+    var areOpen = Array.prototype.every.call(topics, function (topic) { return topic.open; });
+    topics.forEach(function (topic) {
+      if (areOpen) topic.open = false;
+      else reportFolds.open(topic);
+    });
+    byId("rg-all").firstChild.data = areOpen ? "Open all " : "Fold all ";
+  }
+  byId("rg-all").hidden = !topics.length;
+  byId("rg-all").addEventListener("click", turnAll);
+
+  /* Print: light, all charts that are open, as wide as a sheet. With `?print=all` the folds open,
+     but those of drawn charts. */
   var before = null;
+  var printsAll = new URLSearchParams(location.search).get("print") === "all";
   function opensForPrint(fold) {
-    if (fold.open || fold.matches(".rg-code")) return false;
+    if (!printsAll || fold.open || fold.matches(".rg-code")) return false;
     return !fold.matches("[data-drawn] > .rg-data");
   }
   addEventListener("beforeprint", function () {
