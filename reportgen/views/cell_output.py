@@ -150,7 +150,9 @@ def outputs(section: PageSection) -> Iterator[Output]:
     metadata: dict[str, Any] = {"section": entry}
     for block in _joined(section.blocks):
         if block.is_for_notebook:
-            yield Output(data={"text/html": block.html}, metadata={METADATA_KEY: NOTEBOOK_ONLY})
+            named = {METADATA_KEY: {**metadata, **NOTEBOOK_ONLY}}
+            yield Output(data={"text/html": block.html}, metadata=named)
+            metadata = {}
             continue
         place = "rg rg-panel" if block.is_panel else "rg"
         data: dict[str, Any] = {"text/html": f'<div class="{place}">{block.html}</div>'}

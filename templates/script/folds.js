@@ -71,5 +71,8 @@ var reportFolds = (function () {
   addEventListener("hashchange", follow);
   if (location.hash) follow();
 
-  return { all: all, open: open, reveal: reveal, unpack: unpack };
+  /* Paper shows what is open; with `?print=all` all that is folded, too. */
+  var printsAll = new URLSearchParams(location.search).get("print") === "all";
+
+  return { printsAll: printsAll, all: all, open: open, reveal: reveal, unpack: unpack };
 })();

@@ -3,6 +3,7 @@
   "use strict";
   var root = document.documentElement;
   var PRINT_WIDTH_PX = 650;
+  var PRINT_PANEL_PX = 300;
 
   function remembered(name) {
     try {
@@ -193,9 +194,8 @@
   /* Print: light, all charts that are open, as wide as a sheet. With `?print=all` the folds open,
      but those of drawn charts. */
   var before = null;
-  var printsAll = new URLSearchParams(location.search).get("print") === "all";
   function opensForPrint(fold) {
-    if (!printsAll || fold.open || fold.matches(".rg-code")) return false;
+    if (!reportFolds.printsAll || fold.open || fold.matches(".rg-code")) return false;
     return !fold.matches("[data-drawn] > .rg-data");
   }
   addEventListener("beforeprint", function () {
@@ -210,7 +210,8 @@
     reportCharts.repaint();
     if (!window.Plotly) return;
     reportCharts.figures.forEach(function (figure) {
-      if (figure.dataset.drawn) reportCharts.fitSheet(figure, PRINT_WIDTH_PX);
+      var width = figure.closest(".rg-panel") ? PRINT_PANEL_PX : PRINT_WIDTH_PX;
+      if (figure.dataset.drawn) reportCharts.fitSheet(figure, width);
     });
   });
   addEventListener("afterprint", function () {

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from reportgen.report import JobSummary, Report
 from reportgen.results import ExhibitKind, Severity, exhibit
-from reportgen.text import plural
+from reportgen.text import format_duration, plural
 from reportgen.views.cell_output import Block, PageSection, State, headed_section, pairs_block
 from reportgen.views.charts.layout import ChartContext
 from reportgen.views.exhibits import anchor_of, exhibit_block
@@ -100,9 +100,9 @@ def job_summary(report: Report) -> PageSection:
         blocks.append(exhibit_block(profiling_table(report.profiling), _CONTEXT))
     if report.recording is not None:
         blocks.append(exhibit_block(recording_table(report.recording), _CONTEXT))
-    summary = report.summary
-    times = (format_iso(summary.start_time), format_iso(summary.end_time))
-    said = f"From {times[0]} to {times[1]}" if report.job.clock == "unix" else ""
+    duration_s = report.summary.job_duration_in_seconds
+    start = f" from {format_iso(report.summary.start_time)}" if report.job.clock == "unix" else ""
+    said = f"{format_duration(duration_s)}{start}" if duration_s else ""
     return headed_section(_JOB_SUMMARY, "Job summary", blocks, lead=lead, said=said)
 
 

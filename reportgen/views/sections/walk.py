@@ -138,10 +138,11 @@ def _named_rule(report: Report) -> RuleId | None:
 
 
 def _said_of(rule_ids: Sequence[RuleId], report: Report) -> str:
-    """Return what a folded section says: its first finding, else what it found or lacked."""
+    """Return what a folded section says: its first finding, else what it lacked or looked for."""
     titles = [item.finding.title for item in report.findings if item.rule in rule_ids]
     entries = [report.rules[rule_id] for rule_id in rule_ids]
     titles += [entry.reason.text for entry in entries if entry.reason is not None]
+    titles += [about_of(rule_id, report).checks for rule_id in rule_ids]
     return prose(shorten(titles[0]).text) if titles else ""
 
 
