@@ -58,13 +58,16 @@ class PageSection:
     """What one function of ``reportgen.views`` returns: shows itself at the end of a cell.
 
     ``id`` and ``title`` are the page's anchor and entry in its navigation; without blocks it
-    shows nothing and has no entry.
+    shows nothing and has no entry. ``is_folded``: the page shows one line of it, with ``said``,
+    until a reader opens it.
     """
 
     id: str
     title: str
     state: State | None = None
     blocks: tuple[Block, ...] = ()
+    is_folded: bool = False
+    said: str = ""
 
     def _ipython_display_(self) -> None:
         from IPython.display import publish_display_data
@@ -101,13 +104,35 @@ def head_block(title: str, state: State | None, lead: str) -> Block:
 
 
 def headed_section(
-    section_id: str, title: str, blocks: Sequence[Block], *, lead: str, state: State | None = None
+    section_id: str,
+    title: str,
+    blocks: Sequence[Block],
+    *,
+    lead: str,
+    state: State | None = None,
+    said: str | None = None,
 ) -> PageSection:
-    """Return blocks below a heading; a section that shows nothing where there are none."""
+    """Return blocks below a heading; a section that shows nothing where there are none.
+
+    ``said``: what stands beside the title of a folded section; without it the section is open.
+    """
     if not blocks:
         return PageSection(id=section_id, title=title)
     head = head_block(title, state, lead)
-    return PageSection(id=section_id, title=title, state=state, blocks=(head, *blocks))
+    if said is not None:
+        # The page's fold has the heading itself.
+        leads = [block_of("lead", text=lead)] if lead else []
+        blocks = (replace(head, is_for_notebook=True), *leads, *blocks)
+    else:
+        blocks = (head, *blocks)
+    return PageSection(
+        id=section_id,
+        title=title,
+        state=state,
+        blocks=tuple(blocks),
+        is_folded=said is not None,
+        said=said or "",
+    )
 
 
 def pairs_block(anchor: str, title: str, pairs: Sequence[object], *, caption: str = "") -> Block:
@@ -120,10 +145,14 @@ def outputs(section: PageSection) -> Iterator[Output]:
     entry: dict[str, Any] = {"id": section.id, "title": section.title}
     if section.state:
         entry |= {"state": section.state.kind, "word": section.state.word}
+    if section.is_folded:
+        entry |= {"folded": True, "said": section.said}
     metadata: dict[str, Any] = {"section": entry}
     for block in _joined(section.blocks):
         if block.is_for_notebook:
-            yield Output(data={"text/html": block.html}, metadata={METADATA_KEY: NOTEBOOK_ONLY})
+            named = {METADATA_KEY: {**metadata, **NOTEBOOK_ONLY}}
+            yield Output(data={"text/html": block.html}, metadata=named)
+            metadata = {}
             continue
         place = "rg rg-panel" if block.is_panel else "rg"
         data: dict[str, Any] = {"text/html": f'<div class="{place}">{block.html}</div>'}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from reportgen.report import Report
@@ -65,6 +66,16 @@ class Card:
     def place(self) -> str:
         """Return node and device in one line, long names shortened."""
         return " · ".join(shown.text for shown in self.places)
+
+
+def apart(cards: Sequence[Card]) -> list[Card]:
+    """Leave an anchor to the first of several findings with the same one."""
+    seen: set[str] = set()
+    kept = []
+    for card in cards:
+        kept.append(replace(card, anchor="") if card.anchor in seen else card)
+        seen.add(card.anchor)
+    return kept
 
 
 def cards_of(report: Report) -> list[Card]:

@@ -1,7 +1,6 @@
 """The first picture: one bar of all GPU time, its exclusive parts named beside it.
 
-The bar is HTML, so that it needs no script, prints, and wraps on a phone. On wide pages the names
-hang below their parts on lines of their own length, worked out here so that no two meet.
+The bar is HTML, so that it needs no script, prints, and wraps on a phone.
 """
 
 from __future__ import annotations
@@ -15,7 +14,6 @@ from reportgen.text import format_duration, format_pct, plural
 from reportgen.units import percentages
 from reportgen.views.charts.arrays import numbers
 from reportgen.views.color_roles import inks, inks_of
-from reportgen.views.labels import WIDE_PX, LabelPlace, heading_pct, place_labels
 from reportgen.views.outline import about_of, section_of
 from reportgen.views.values import heading_of, prose, shorten
 
@@ -32,21 +30,20 @@ _UNRECORDED_FROM_RATIO = 0.5
 """GPUs at work for so much of the time outside the recorded loop train in it, too."""
 _NOT_MEASURED = "was not measured: too much to judge it."
 _S_PER_HOUR = 3600
+_PCT_PER_CHARACTER = 1.2
+"""What a character of a heading takes of the shortest bar that has headings: 7.5 of 640 pixels."""
 _WHOLE_HOURS_FROM = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Segment:
-    """One part of the bar, and where its label hangs below a bar of usual and of wide length."""
+    """One part of the bar."""
 
     name: str
     pct: str
     amount: str
     width_pct: float
-    at_pct: float
     ink: str
-    usual: LabelPlace
-    wide: LabelPlace
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,16 +65,6 @@ class Picture:
     link: str
     segments: tuple[Segment, ...] = ()
     headings: tuple[Heading, ...] = ()
-
-    @property
-    def n_lines(self) -> int:
-        """Return how many lines of labels hang below a bar of usual length."""
-        return max((item.usual.line for item in self.segments), default=-1) + 1
-
-    @property
-    def n_wide_lines(self) -> int:
-        """Return how many lines of labels hang below a wide bar."""
-        return max((item.wide.line for item in self.segments), default=-1) + 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -211,26 +198,15 @@ def _by_size(members: Sequence[str], found: Mapping[str, _Part], words: PartWord
 
 def _segments(parts: Sequence[_Part], amounts: Sequence[str]) -> tuple[Segment, ...]:
     total = sum(part.value for part in parts) or 1.0
-    widths = [100 * part.value / total for part in parts]
-    centres = [sum(widths[:at]) + width / 2 for at, width in enumerate(widths)]
-    lengths = [
-        max(len(part.name), len(f"{format_pct(part.pct)} {amount}"))
-        for part, amount in zip(parts, amounts, strict=True)
-    ]
-    usual = place_labels(centres, lengths)
-    wide = place_labels(centres, lengths, bar_px=WIDE_PX)
     return tuple(
         Segment(
             name=part.name,
             pct=format_pct(part.pct),
-            amount=amounts[at],
-            width_pct=round(widths[at], 3),
-            at_pct=round(centres[at], 3),
+            amount=amount,
+            width_pct=round(100 * part.value / total, 3),
             ink=part.ink,
-            usual=usual[at],
-            wide=wide[at],
         )
-        for at, part in enumerate(parts)
+        for part, amount in zip(parts, amounts, strict=True)
     )
 
 
@@ -243,8 +219,8 @@ def _headings(parts: Sequence[_Part], groups: Mapping[str, tuple[str, ...]]) -> 
             continue
         width_pct = 100 * sum(part.value for part in its) / total
         pct = format_pct(sum(part.pct for part in its))
-        is_headed = len(parts) > 1 and heading_pct(f"{text} {pct}") <= width_pct
-        said = (text, pct) if is_headed else ("", "")
+        has_room = width_pct >= _PCT_PER_CHARACTER * len(f"{text} {pct}")
+        said = (text, pct) if len(parts) > 1 and has_room else ("", "")
         made.append(Heading(text=said[0], pct=said[1], width_pct=round(width_pct, 3)))
     return tuple(made)
 

@@ -36,6 +36,8 @@ var reportFolds = (function () {
       });
     }
     var target = document.getElementById(id);
+    var topic = target && target.querySelector(":scope > .rg-topic");
+    if (topic) open(topic);
     for (var fold = target && target.closest("details"); fold; fold = fold.parentElement.closest("details")) {
       open(fold);
     }
@@ -69,5 +71,8 @@ var reportFolds = (function () {
   addEventListener("hashchange", follow);
   if (location.hash) follow();
 
-  return { all: all, open: open, reveal: reveal, unpack: unpack };
+  /* Paper shows what is open; with `?print=all` all that is folded, too. */
+  var printsAll = new URLSearchParams(location.search).get("print") === "all";
+
+  return { printsAll: printsAll, all: all, open: open, reveal: reveal, unpack: unpack };
 })();

@@ -3,6 +3,7 @@
   "use strict";
   var root = document.documentElement;
   var PRINT_WIDTH_PX = 650;
+  var PRINT_PANEL_PX = 300;
 
   function remembered(name) {
     try {
@@ -118,6 +119,7 @@
     ["/", "Search the report", reportSearch.open],
     ["j", "Next section", function () { step(1); }],
     ["k", "Previous section", function () { step(-1); }],
+    ["o", "Open or fold all sections", turnAll],
     ["t", "Light or dark", turnTheme],
     ["u", "UTC or local time", turnZone],
     ["?", "This list", openHelp]
@@ -176,10 +178,24 @@
     known[2]();
   });
 
-  /* Print: light, all folds open but those of drawn charts, all charts, as wide as a sheet. */
+  /* All folded sections, opened together and folded together. */
+  var topics = document.querySelectorAll(".rg-topic");
+  function turnAll() {
+    var areOpen = Array.prototype.every.call(topics, function (topic) { return topic.open; });
+    topics.forEach(function (topic) {
+      if (areOpen) topic.open = false;
+      else reportFolds.open(topic);
+    });
+    byId("rg-all").firstChild.data = areOpen ? "Open all " : "Fold all ";
+  }
+  byId("rg-all").hidden = !topics.length;
+  byId("rg-all").addEventListener("click", turnAll);
+
+  /* Print: light, all charts that are open, as wide as a sheet. With `?print=all` the folds open,
+     but those of drawn charts. */
   var before = null;
   function opensForPrint(fold) {
-    if (fold.open || fold.matches(".rg-code")) return false;
+    if (!reportFolds.printsAll || fold.open || fold.matches(".rg-code")) return false;
     return !fold.matches("[data-drawn] > .rg-data");
   }
   addEventListener("beforeprint", function () {
@@ -194,7 +210,8 @@
     reportCharts.repaint();
     if (!window.Plotly) return;
     reportCharts.figures.forEach(function (figure) {
-      if (figure.dataset.drawn) reportCharts.fitSheet(figure, PRINT_WIDTH_PX);
+      var width = figure.closest(".rg-panel") ? PRINT_PANEL_PX : PRINT_WIDTH_PX;
+      if (figure.dataset.drawn) reportCharts.fitSheet(figure, width);
     });
   });
   addEventListener("afterprint", function () {

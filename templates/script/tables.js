@@ -210,7 +210,7 @@
   equipAll(document);
   /* On paper a table has one head, and its columns are as wide in each row. */
   addEventListener("beforeprint", function () {
-    document.querySelectorAll("table[data-equipped]").forEach(join);
+    if (reportFolds.printsAll) document.querySelectorAll("table[data-equipped]").forEach(join);
   });
   document.addEventListener("rg-unfolded", function (event) {
     if (!event.target.dataset.rows) equipAll(event.target);

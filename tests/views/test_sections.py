@@ -22,7 +22,6 @@ from reportgen.views.cell_output import METADATA_KEY, PageSection, outputs
 from reportgen.views.facts import summary_rows
 from reportgen.views.findings import card_of, gauge_of
 from reportgen.views.sections.closing import notes_of, quality_rows
-from reportgen.views.sections.opening import check_groups
 from reportgen.views.sections.rule import format_counters
 from reportgen.views.sections.rules_summary import rule_rows
 from reportgen.views.status import hint_of, rule_state
@@ -85,33 +84,21 @@ def test_the_state_of_a_rule_is_its_worst_finding_else_its_status(busy):
     assert kinds["GPUMemoryIncrease"] == "failed"
 
 
-def test_found_found_nothing_and_could_not_look_stand_apart(busy):
-    found, quiet, unlooked, outside = check_groups(busy)
-    assert [entry.title for entry in found.entries] == [
-        "CPU bottlenecks",
-        "Step durations",
-        "GPU utilization",
-    ]
-    assert len(quiet.entries) == 9
-    assert [entry.reason for entry in unlooked.entries] == [
-        "No data-loader events were recorded.",
-        "Too short to judge: 870 samples, more than 1,000 are needed.",
-        "The rule broke in judge: ValueError: no window",
-    ]
-    assert outside.entries == ()
+def test_a_section_without_a_fault_is_folded_and_says_its_first_finding(busy):
+    folded = {name: views.section(busy, name) for name in ("io-bottlenecks", "batch-size")}
+    assert all(section.is_folded for section in folded.values())
+    assert folded["io-bottlenecks"].said.startswith("Too short to judge: 870 samples")
+    usage = views.section(busy, "system-usage")
+    titles = [item.finding.title for item in busy.findings if item.rule == "OverallSystemUsage"]
+    assert usage.is_folded
+    assert usage.said == (titles or [busy.results["OverallSystemUsage"].about.checks])[0]
+    for name in ("cpu-bottlenecks", "step-durations", "gpu-memory", "timeline"):
+        assert not views.section(busy, name).is_folded, name
 
 
-def test_a_reason_that_several_checks_share_is_said_once():
-    names = ("LowGPUUtilization", "StepOutlier", "BatchSize")
-    codes = (ReasonCode.TOO_FEW_SAMPLES, ReasonCode.NO_STEPS, ReasonCode.TOO_FEW_SAMPLES)
-    texts = ("Too short.", "No steps.", "Too short.")
-    skipped = tuple(map(reports.skipped, names, codes, texts))
-    unlooked = check_groups(reports.report_of(skipped))[2]
-    assert [(entry.title, entry.reason) for entry in unlooked.entries] == [
-        ("GPU utilization", ""),
-        ("Batch size", "Too short."),
-        ("Step durations", "No steps."),
-    ]
+def test_all_checks_say_how_many_ended_how(busy):
+    said = views.section(busy, "rules-summary").said
+    assert said == "3 found something, 9 found nothing wrong, 2 could not look, 1 broke"
 
 
 def test_a_rule_that_did_not_look_shows_dashes_instead_of_zeros(busy):
@@ -284,20 +271,6 @@ NOT_APPLICABLE = (
     reports.skipped("BatchSize", ReasonCode.NO_GPU, "The job has no GPU."),
     reports.skipped("HorovodNegotiation", ReasonCode.NO_EVENTS, "No Horovod timeline."),
 )
-
-
-def test_checks_that_do_not_apply_are_said_once_and_folded():
-    report = reports.report_of((reports.result("StepOutlier", Status.OK), *NOT_APPLICABLE))
-    found, quiet, unlooked, outside = check_groups(report)
-    assert [len(group.entries) for group in (found, quiet, unlooked)] == [0, 1, 0]
-    assert outside.is_folded
-    assert [(entry.title, entry.reason, entry.link) for entry in outside.entries] == [
-        ("GPU utilization", "", "#gpu-utilization"),
-        ("Batch size", "The job has no GPU.", "#batch-size"),
-        ("Horovod negotiation", "No Horovod timeline.", "#rules-summary"),
-    ]
-    assert views.other_rules(report).parts == ()
-    assert "Not applicable here: 3 checks" in _html(views.header(report))
 
 
 def test_checks_that_do_not_apply_are_no_reason_to_doubt_the_verdict():

@@ -6,8 +6,8 @@ dip stays visible. With many curves the envelopes are drawn as one, of all curve
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from reportgen.results import Exhibit
@@ -36,6 +36,7 @@ class Band:
     high: Curve
     ink: Ink
     panel: int
+    shape: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,9 +63,16 @@ def info(exhibit: Exhibit, context: ChartContext) -> BandInfo:
             layout.scaled(numbers(columns[name + part].values), panels[mean.unit].factor)
             for part in BAND_PARTS
         )
-        panel = list(panels).index(mean.unit)
         bands.append(
-            Band(name=heading_of(name), low=low, mean=middle, high=high, ink=ink, panel=panel)
+            Band(
+                name=heading_of(name),
+                low=low,
+                mean=middle,
+                high=high,
+                ink=ink,
+                panel=list(panels).index(mean.unit),
+                shape=layout.shape_of(mean.unit, numbers(mean.values)),
+            )
         )
     return BandInfo(
         time_x=layout.times(numbers(exhibit.columns[0].values), context),
@@ -132,7 +140,7 @@ def _mean_line(band: Band, time_x: Numbers, reach: Pairs, scale: UnitScale) -> d
         "customdata": reach,
         "hovertemplate": f"{scale.hover} ({reached})",
         "connectgaps": False,
-        "line": {"color": band.ink.colour, "dash": band.ink.dash, "width": 1.5},
+        "line": {"color": band.ink.colour, "dash": band.ink.dash, "width": 1.5, **band.shape},
     }
 
 

@@ -1,4 +1,7 @@
-"""``histogram``: how often values fell into each bin; a click on the legend hides a group."""
+"""``histogram``: how often values fell into each bin; a click on the legend hides a group.
+
+Few values are marks, one each: bars of one value say nothing but where it lies.
+"""
 
 from __future__ import annotations
 
@@ -16,6 +19,9 @@ from reportgen.views.values import heading_of, plot_label
 
 MOST_WITH_BARS = 2
 MOST_GROUPS = 16
+BARS_FROM = 20
+"""So few values have no distribution yet."""
+_MARKS_PX, _MARK_ROW_PX = 96, 22
 _HEIGHT_PX = 264
 _SEE_THROUGH = 0.5
 _BIN_GAP = 0.94
@@ -65,6 +71,9 @@ def draw(exhibit: Exhibit, context: ChartContext) -> Drawing:  # noqa: ARG001 - 
     """Draw a ``histogram`` exhibit: bars for one or two groups, outlines for more."""
     found = info(exhibit)
     n_groups = len(found.groups)
+    counts = [count for group in found.groups for count in group.counts if count]
+    if min(counts, default=0) > 0 and sum(counts) < BARS_FROM:
+        return _marked(exhibit, found)
     if n_groups > MOST_WITH_BARS:
         traces = [_outline(found, group) for group in found.groups]
     else:
@@ -86,6 +95,45 @@ def draw(exhibit: Exhibit, context: ChartContext) -> Drawing:  # noqa: ARG001 - 
         xaxis=layout.axis("" if suffix else found.scale.label, ticksuffix=suffix),
         yaxis=layout.axis("count", rangemode="tozero", tickformat=",d", **_whole(found.groups)),
     )
+
+
+def _marked(exhibit: Exhibit, found: HistogramInfo) -> Drawing:
+    """Draw a row of marks for each group; marks of one bin stand beside each other."""
+    names = [group.name for group in found.groups]
+    suffix = " %" if found.scale.is_percent else ""
+    return layout.drawn(
+        exhibit,
+        "Marks of single values",
+        names,
+        traces=[_marks(found, group, row) for row, group in enumerate(found.groups)],
+        height_px=_MARKS_PX + _MARK_ROW_PX * len(names),
+        remark="Each mark is one value, within its bin.",
+        showlegend=False,
+        xaxis=layout.axis("" if suffix else found.scale.label, ticksuffix=suffix),
+        yaxis=layout.row_axis(names),
+    )
+
+
+def _marks(found: HistogramInfo, group: Group, row: int) -> dict[str, Any]:
+    bins = zip(found.bin_start, found.bin_end, group.counts, strict=True)
+    places = [
+        (start + (end - start) * (at + 0.5) / count, start, end)
+        for start, end, count in bins
+        if start is not None and end is not None and count
+        for at in range(round(count))
+    ]
+    return {
+        "type": "scatter",
+        "mode": "markers",
+        "name": plot_label(group.name),
+        "x": float64(x for x, _, _ in places),
+        "y": float32([float(row)] * len(places)),
+        "customdata": [[start, end] for _, start, end in places],
+        "hovertemplate": (
+            f"%{{customdata[0]:,.4~g}} – %{{customdata[1]:,.4~g}}{found.scale.suffix}"
+        ),
+        "marker": {"color": group.ink.colour, "size": 9, "symbol": "diamond"},
+    }
 
 
 def _whole(groups: Sequence[Group]) -> dict[str, int]:

@@ -26,6 +26,7 @@ _GAP = 0.06
 _LEFT_PX = 44
 _LABEL_CHARACTER_PX, _LABEL_PADDING_PX = 6.4, 12
 
+_HELD_UNITS = frozenset({"", "bytes"})
 _FINE_BELOW_MS = 60_000.0
 """Charts of kernel traces are milliseconds long: their points lie closer than one."""
 
@@ -270,6 +271,12 @@ def time_array(values: Sequence[float | None], context: ChartContext) -> Numbers
 def value_array(values: Sequence[float | None], scale: UnitScale) -> Numbers:
     """Return the values of a curve, packed: percentages to the hundredth."""
     return percentages32(values) if scale.is_percent else float32(values)
+
+
+def shape_of(unit: str, values: Sequence[float | None]) -> dict[str, str]:
+    """Return steps as the shape of a count or of bytes: they stay as they are until they change."""
+    is_held = unit in _HELD_UNITS and all(value is None or value % 1 == 0 for value in values)
+    return {"shape": "hv"} if is_held else {}
 
 
 def times(values: Sequence[float | None], context: ChartContext) -> list[float | None]:

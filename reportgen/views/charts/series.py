@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from reportgen.results import Exhibit
@@ -33,6 +33,7 @@ class SeriesLine:
     is_points: bool
     is_limit: bool
     is_on_demand: bool = False
+    shape: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,6 +63,7 @@ def info(exhibit: Exhibit, context: ChartContext) -> SeriesInfo:
                 is_points=_is_sparse(curve),
                 is_limit=any(word in column.name.lower() for word in _LIMIT_WORDS),
                 is_on_demand=has_means and not column.name.startswith(_MEAN),
+                shape=layout.shape_of(column.unit, items),
             )
         )
     return SeriesInfo(
@@ -106,7 +108,8 @@ def _trace(line: SeriesLine, time_x: Numbers, scale: UnitScale) -> dict[str, Any
         marker = {"color": colour, "size": 7, "symbol": "diamond"}
         return {**trace, "mode": "markers", "marker": marker}
     dash = "dash" if line.is_limit else line.ink.dash
-    return {**trace, "mode": "lines", "line": {"color": colour, "width": 1.5, "dash": dash}}
+    style = {"color": colour, "width": 1.5, "dash": dash, **line.shape}
+    return {**trace, "mode": "lines", "line": style}
 
 
 def _is_sparse(values: Sequence[float | None]) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from reportgen.report import QualityNote, Report
-from reportgen.text import format_count
+from reportgen.text import format_count, join_names, plural
 from reportgen.views.cell_output import PageSection, State, block_of, headed_section, pairs_block
 from reportgen.views.facts import Fact
 from reportgen.views.outline import is_of_traces, section_of, title_of
@@ -56,7 +56,8 @@ def not_recorded(report: Report) -> PageSection:
     absent = absent_of(report)
     blocks = [block_of("absent", items=absent)] if absent else []
     lead = "What this recording could not tell, and how to record it."
-    return headed_section("not-recorded", "Not recorded", blocks, lead=lead)
+    said = join_names([item.title for item in absent])
+    return headed_section("not-recorded", "Not recorded", blocks, lead=lead, said=said)
 
 
 def absent_of(report: Report) -> tuple[Absent, ...]:
@@ -100,7 +101,8 @@ def data_quality(report: Report) -> PageSection:
         title = f"Remarks ({len(report.data_quality.notes):,})"
         shown = {"notes": notes.first, "folded": notes.folded, "remark": notes.remark}
         blocks.append(block_of("notes", title=title, **shown))
-    return headed_section("data-quality", "Data quality", blocks, lead=lead, state=state)
+    said = None if n_lost else f"{plural(counters.get('files_read', 0), 'file')} read, nothing lost"
+    return headed_section("data-quality", "Data quality", blocks, lead=lead, state=state, said=said)
 
 
 def quality_rows(report: Report) -> tuple[Fact, ...]:
@@ -140,7 +142,9 @@ def appendix(report: Report) -> PageSection:
         *(_named(_name(name), text) for name, text in report.versions.items()),
     ]
     made = pairs_block("appendix-facts", "What made this report", facts, caption=_WHERE_ALL_IS)
-    return headed_section("appendix", "Appendix", [made, block_of("disclaimer")], lead="")
+    blocks = [made, block_of("disclaimer")]
+    said = "What made this report, and how to take its advice"
+    return headed_section("appendix", "Appendix", blocks, lead="", said=said)
 
 
 def _named(name: str, text: str) -> Fact:

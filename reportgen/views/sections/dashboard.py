@@ -19,10 +19,9 @@ from reportgen.views.exhibits import exhibit_block
 from reportgen.views.outline import context_of, exhibits_of, has_dashboard, is_drawn
 from reportgen.views.values import format_value, shorten
 
-_LEAD = (
-    "What the GPUs did, from kernel traces. Each percentage says what it is a share of; tables, "
-    "findings and parameters follow by topic."
-)
+_AT_ONCE = 6
+"""Open pictures: when the GPUs worked, with what, why they idled, how long steps took."""
+_MOST_NAMED = 4
 _FEW_BOXES = 4
 _LONGEST_PART = 48
 _NAMED = re.compile(r"\{(\w+)\}")
@@ -45,11 +44,14 @@ class Panel:
 def gpu_dashboard(report: Report) -> PageSection:
     """Show what the GPUs did in pictures; nothing where no exhibit opens a dashboard."""
     panels = panels_of(report)
+    first, rest = panels[:_AT_ONCE], panels[_AT_ONCE:]
+    words = words_of([panel.exhibit for panel in rest])
     blocks = [
-        replace(_block(panel, panels, report), is_panel=not _stands_alone(at, panels))
-        for at, panel in enumerate(panels)
+        replace(_block(panel, panels, report), is_panel=not _stands_alone(at, group), fold=fold)
+        for group, fold in ((first, ""), (rest, words))
+        for at, panel in enumerate(group)
     ]
-    return headed_section("dashboard", "Dashboard", blocks, lead=_LEAD)
+    return headed_section("dashboard", "Dashboard", blocks, lead="")
 
 
 def panels_of(report: Report) -> list[Panel]:
@@ -64,6 +66,13 @@ def panels_of(report: Report) -> list[Panel]:
             panel = found.get(key, Panel(rule_id=rule_id, place=place, options=()))
             found[key] = replace(panel, options=(*panel.options, item))
     return sorted(found.values(), key=lambda panel: panel.place.order)
+
+
+def words_of(folded: Sequence[Exhibit]) -> str:
+    """Name what waits behind a fold; titles may hold commas."""
+    named = [shorten(item.title).text for item in folded[:_MOST_NAMED]]
+    n_more = len(folded) - len(named)
+    return f"More: {' · '.join([*named, f'{n_more} more'] if n_more else named)}"
 
 
 def hosted_ids(result: RuleResult, report: Report) -> set[str]:

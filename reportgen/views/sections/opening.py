@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 
 from reportgen.report import JobSummary, Report
 from reportgen.results import ExhibitKind, Severity, exhibit
-from reportgen.text import plural
+from reportgen.text import format_duration, plural
 from reportgen.views.cell_output import Block, PageSection, State, headed_section, pairs_block
 from reportgen.views.charts.layout import ChartContext
 from reportgen.views.exhibits import anchor_of, exhibit_block
 from reportgen.views.facts import facts_of, phases_of, summary_rows
-from reportgen.views.findings import Card, cards_of
+from reportgen.views.findings import Card, apart, card_of, cards_of
 from reportgen.views.fragments import notebook_style, render
 from reportgen.views.hero import picture_of, whole_lines_of
-from reportgen.views.outline import ALL_CHECKS_ID, has_dashboard, is_of_traces, title_of
+from reportgen.views.outline import has_dashboard, is_of_traces
 from reportgen.views.profiling import profiling_table
 from reportgen.views.recording import recording_table
-from reportgen.views.status import is_applicable, link_to, rule_state
-from reportgen.views.values import shorten
+from reportgen.views.values import format_iso, shorten
 from reportgen.views.verdict import named_finding, verdict_of
 
 CARDS_AT_ONCE = 5
@@ -38,40 +36,23 @@ _CONTEXT = ChartContext(rule_id=_JOB_SUMMARY, is_unix=True)
 _FINDINGS_ID, _FINDINGS_TITLE = "findings", "Findings"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CheckEntry:
-    """A check in the lists of the first screen."""
-
-    kind: str
-    title: str
-    link: str
-    reason: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CheckGroup:
-    """Checks that ended alike; ``is_folded`` where they say nothing about the job."""
-
-    title: str
-    entries: tuple[CheckEntry, ...]
-    is_folded: bool = False
-
-
 def header(report: Report) -> PageSection:
-    """Show the verdict, the top findings, and which checks looked, or could not."""
+    """Show the verdict, where the time went, and the top findings."""
     verdict = verdict_of(report)
-    cards = cards_of(report)
+    cards = apart(cards_of(report))
+    named = named_finding(report)
     is_on_dashboard = has_dashboard(report)
     html = render(
         "header",
         kind="Kernel traces" if is_of_traces(report) else "Training profile",
         job_name=shorten(report.job.name or "Training job", most=LONGEST_JOB_NAME),
         verdict=verdict,
+        link=f"#{card_of(named.rule, named.finding, report).anchor}" if named else "",
         picture=whole_lines_of(picture_of(report)),
         facts=facts_of(report),
         warning=_loss_warning(report),
         faults=_faults(cards, report) if is_on_dashboard else [],
-        **({} if is_on_dashboard else _findings_of(cards, report)),
+        **({} if is_on_dashboard else _findings_of(cards)),
         has_dashboard=is_on_dashboard,
     )
     style = Block(html=notebook_style(), is_for_notebook=True)
@@ -85,12 +66,12 @@ def findings(report: Report) -> PageSection:
     """Show the findings after the dashboard; without one they are in the overview."""
     if not has_dashboard(report):
         return PageSection(id=_FINDINGS_ID, title=_FINDINGS_TITLE)
-    cards = cards_of(report)
-    html = render("findings", **_findings_of(cards, report), has_dashboard=True)
+    cards = apart(cards_of(report))
+    html = render("findings", **_findings_of(cards), has_dashboard=True)
     return PageSection(id=_FINDINGS_ID, title=_FINDINGS_TITLE, blocks=(Block(html=html),))
 
 
-def _findings_of(cards: Sequence[Card], report: Report) -> dict[str, object]:
+def _findings_of(cards: Sequence[Card]) -> dict[str, object]:
     """Return what the fragment of the findings prints."""
     # A reading waits folded when faults fill the screen.
     first = min(CARDS_AT_ONCE, _n_faults(cards) or min(len(cards), 2))
@@ -98,7 +79,6 @@ def _findings_of(cards: Sequence[Card], report: Report) -> dict[str, object]:
         "findings_title": "What to look at first" if _n_faults(cards) else "Worth knowing",
         "cards": cards[:first],
         "more_cards": cards[first:],
-        "groups": check_groups(report),
     }
 
 
@@ -120,44 +100,10 @@ def job_summary(report: Report) -> PageSection:
         blocks.append(exhibit_block(profiling_table(report.profiling), _CONTEXT))
     if report.recording is not None:
         blocks.append(exhibit_block(recording_table(report.recording), _CONTEXT))
-    return headed_section(_JOB_SUMMARY, "Job summary", blocks, lead=lead)
-
-
-def check_groups(report: Report) -> tuple[CheckGroup, ...]:
-    """Return the checks as found something, found nothing, could not look, not applicable."""
-    found, quiet, unlooked, outside = (list[CheckEntry]() for _ in range(4))
-    for rule_id, entry in report.rules.items():
-        state = rule_state(rule_id, report)
-        is_unlooked = state.kind in {"skipped", "failed"}
-        item = CheckEntry(
-            kind=state.kind,
-            title=title_of(rule_id, report),
-            link=link_to(rule_id, report) or f"#{ALL_CHECKS_ID}",
-            reason=entry.reason.text if is_unlooked and entry.reason else "",
-        )
-        if not is_applicable(rule_id, report):
-            outside.append(item)
-        else:
-            (unlooked if is_unlooked else quiet if state.kind == "ok" else found).append(item)
-    worst_first = [severity.value for severity in Severity]
-    found.sort(key=lambda entry: worst_first.index(entry.kind))
-    return (
-        CheckGroup(title="Found something", entries=tuple(found)),
-        CheckGroup(title="Looked and found nothing wrong", entries=tuple(quiet)),
-        CheckGroup(title="Could not look", entries=_by_reason(unlooked)),
-        CheckGroup(title="Not applicable here", entries=_by_reason(outside), is_folded=True),
-    )
-
-
-def _by_reason(entries: Sequence[CheckEntry]) -> tuple[CheckEntry, ...]:
-    """Bring entries with the same reason together; the last of them says it for all."""
-    reasons = list(dict.fromkeys(entry.reason for entry in entries))
-    groups = [[entry for entry in entries if entry.reason == reason] for reason in reasons]
-    return tuple(
-        item
-        for group in groups
-        for item in (*(replace(entry, reason="") for entry in group[:-1]), group[-1])
-    )
+    duration_s = report.summary.job_duration_in_seconds
+    start = f" from {format_iso(report.summary.start_time)}" if report.job.clock == "unix" else ""
+    said = f"{format_duration(duration_s)}{start}" if duration_s else ""
+    return headed_section(_JOB_SUMMARY, "Job summary", blocks, lead=lead, said=said)
 
 
 def _n_faults(cards: Sequence[Card]) -> int:

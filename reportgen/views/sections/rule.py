@@ -12,17 +12,16 @@ from reportgen.views.cell_output import Block, PageSection, block_of, headed_sec
 from reportgen.views.charts.layout import ChartContext
 from reportgen.views.choices import choice_block
 from reportgen.views.exhibits import anchor_of, exhibit_block, exhibit_blocks
-from reportgen.views.findings import Card, card_of
+from reportgen.views.findings import apart, card_of, cards_of
 from reportgen.views.outline import about_of, context_of, section_of, title_of
-from reportgen.views.sections.dashboard import hosted_ids, panels_of
+from reportgen.views.sections.dashboard import hosted_ids, panels_of, words_of
 from reportgen.views.status import hint_of, is_applicable, rule_state
 from reportgen.views.timeline.tracks import drawn_ids
-from reportgen.views.values import ABSENT, format_number, format_value, shorten
+from reportgen.views.values import ABSENT, format_number, format_value
 
 CARDS_AT_ONCE = 4
 MOST_GROUPED_ROWS = 50
 """So many rows of a further grouping stand on the page, which would be too large with all."""
-_MOST_NAMED = 4
 _METRIC_UNITS = (
     ("_bytes_per_s", "bytes/s"),
     ("_bytes", "bytes"),
@@ -87,7 +86,7 @@ def evidence_blocks(exhibits: Sequence[Exhibit], rule_id: str, report: Report) -
     folded = [item for item in single if item not in shown]
     if is_telling and not shown:
         shown, folded = folded, []
-    words = _words_of(folded)
+    words = words_of(folded)
     return [
         *exhibit_blocks(shown, context),
         *(replace(block, fold=words) for block in exhibit_blocks(folded, context)),
@@ -125,13 +124,6 @@ def _top_of(table: Exhibit) -> Exhibit:
     )
     rest = f" The first {MOST_GROUPED_ROWS} of {table.n_rows:,}; all are in the JSON."
     return replace(table, columns=columns, caption=f"{table.caption}{rest}")
-
-
-def _words_of(folded: Sequence[Exhibit]) -> str:
-    """Name what waits behind a fold; titles may hold commas."""
-    named = [shorten(item.title).text for item in folded[:_MOST_NAMED]]
-    n_more = len(folded) - len(named)
-    return f"More: {' · '.join([*named, f'{n_more} more'] if n_more else named)}"
 
 
 def _is_quiet(rule_id: str, report: Report) -> bool:
@@ -209,22 +201,15 @@ def findings_of(rule_id: str, report: Report) -> list[Finding]:
 
 
 def card_blocks(rule_id: str, findings: Sequence[Finding], report: Report) -> list[Block]:
-    """Return findings as cards; nothing where there are none."""
+    """Return links to the findings that stand in full above, and the others as cards."""
     if not findings:
         return []
-    cards = _apart([card_of(rule_id, finding, report) for finding in findings])
-    first, more = cards[:CARDS_AT_ONCE], cards[CARDS_AT_ONCE:]
-    return [block_of("rule_findings", cards=first, more_cards=more)]
-
-
-def _apart(cards: Sequence[Card]) -> list[Card]:
-    """Leave an anchor to the first of several findings with the same one."""
-    seen: set[str] = set()
-    kept = []
-    for card in cards:
-        kept.append(replace(card, anchor="") if card.anchor in seen else card)
-        seen.add(card.anchor)
-    return kept
+    above = {card.anchor for card in cards_of(report)}
+    cards = [card_of(rule_id, finding, report) for finding in findings]
+    links = [card for card in cards if card.anchor in above]
+    own = apart([card for card in cards if card.anchor not in above])
+    first, more = own[:CARDS_AT_ONCE], own[CARDS_AT_ONCE:]
+    return [block_of("rule_findings", links=links, cards=first, more_cards=more)]
 
 
 def _foot(result: RuleResult, file: str, about: About) -> Block:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from reportgen.report import Report
@@ -47,7 +49,20 @@ def rules_summary(report: Report) -> PageSection:
     """Show every check with its status, counters, parameters and advice."""
     rows = rule_rows(report)
     blocks = [block_of("rules_table", rows=rows)] if rows else []
-    return headed_section(ALL_CHECKS_ID, "All checks", blocks, lead=_LEAD)
+    return headed_section(ALL_CHECKS_ID, "All checks", blocks, lead=_LEAD, said=_said(rows))
+
+
+def _said(rows: Sequence[RuleRow]) -> str:
+    """Count the checks by how they ended."""
+    kinds = Counter(row.kind for row in rows)
+    quiet, unlooked = kinds.pop("ok", 0), kinds.pop("skipped", 0)
+    counts = {
+        "found something": kinds.total() - kinds["failed"],
+        "found nothing wrong": quiet,
+        "could not look": unlooked,
+        "broke": kinds["failed"],
+    }
+    return ", ".join(f"{count} {words}" for words, count in counts.items() if count)
 
 
 def rule_rows(report: Report) -> tuple[RuleRow, ...]:

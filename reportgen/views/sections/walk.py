@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from reportgen.errors import PluginError
 from reportgen.report import Report
@@ -17,6 +17,8 @@ from reportgen.views.sections.opening import findings, header, job_summary
 from reportgen.views.sections.rules_summary import rules_summary
 from reportgen.views.sections.timeline import timeline
 from reportgen.views.status import MILDEST_FIRST, is_applicable, is_unrecorded, rule_state
+from reportgen.views.values import prose, shorten
+from reportgen.views.verdict import named_finding
 
 WHOLE_PAGE: Mapping[str, Callable[[Report], PageSection]] = {
     "overview": header,
@@ -38,6 +40,8 @@ _CELLS = (
     "memory-in-use initialization"
 )
 """The sections of rules that have a cell in the notebook."""
+_OPEN = frozenset({"warning", "critical", "failed"})
+"""States of sections that are not folded."""
 FUNCTIONS = {
     "annotated_ranges" if item == "annotations" else item.replace("-", "_"): item
     for item in _CELLS.split()
@@ -117,8 +121,29 @@ def rules_section(section_id: str, report: Report) -> PageSection:
         states += [state] if state else []
         lead += [place.lead] if made and not state else []
     worst = max(states, key=lambda item: MILDEST_FIRST.index(item.kind), default=None)
-    said = " ".join(filter(None, lead))
-    return headed_section(section_id, title, blocks, lead=said, state=worst)
+    is_open = (worst is not None and worst.kind in _OPEN) or _named_rule(report) in shown
+    return headed_section(
+        section_id,
+        title,
+        blocks,
+        lead=" ".join(filter(None, lead)),
+        state=worst,
+        said=None if is_open else _said_of(rules or [rule_id for rule_id, _ in guests], report),
+    )
+
+
+def _named_rule(report: Report) -> RuleId | None:
+    named = named_finding(report)
+    return named.rule if named else None
+
+
+def _said_of(rule_ids: Sequence[RuleId], report: Report) -> str:
+    """Return what a folded section says: its first finding, else what it lacked or looked for."""
+    titles = [item.finding.title for item in report.findings if item.rule in rule_ids]
+    entries = [report.rules[rule_id] for rule_id in rule_ids]
+    titles += [entry.reason.text for entry in entries if entry.reason is not None]
+    titles += [about_of(rule_id, report).checks for rule_id in rule_ids]
+    return prose(shorten(titles[0]).text) if titles else ""
 
 
 def _guest_blocks(rule_id: str, place: Section, report: Report) -> tuple[list[Block], State | None]:

@@ -9,8 +9,9 @@ from reportgen.report import Report
 from reportgen.results import Column, Exhibit, Severity
 from reportgen.views.facts import facts_of
 from reportgen.views.findings import Card, cards_of
-from reportgen.views.outline import about_of
-from reportgen.views.sections.opening import LONGEST_JOB_NAME, check_groups, losses_of
+from reportgen.views.outline import about_of, title_of
+from reportgen.views.sections.opening import LONGEST_JOB_NAME, losses_of
+from reportgen.views.status import is_applicable, rule_state
 from reportgen.views.values import format_value, heading_of, shorten
 from reportgen.views.verdict import verdict_of
 
@@ -117,18 +118,17 @@ def _texts(column: Column) -> list[str]:
 
 
 def _unlooked(report: Report) -> Iterator[str]:
-    _, _, unlooked, _ = check_groups(report)
-    if not unlooked.entries:
+    by_reason: dict[str, list[str]] = {}
+    for rule_id, entry in report.rules.items():
+        is_unlooked = rule_state(rule_id, report).kind in {"skipped", "failed"}
+        if is_unlooked and is_applicable(rule_id, report):
+            reason = _plain(entry.reason.text) if entry.reason else ""
+            by_reason.setdefault(reason, []).append(_plain(title_of(rule_id, report)))
+    if not by_reason:
         return
     yield from ("## Could not look", "")
-    titles: list[str] = []
-    for entry in unlooked.entries:
-        titles.append(_plain(entry.title))
-        if entry.reason:
-            yield f"- {', '.join(titles)}: {_plain(entry.reason)}"
-            titles = []
-    if titles:
-        yield f"- {', '.join(titles)}"
+    for reason, titles in by_reason.items():
+        yield f"- {', '.join(titles)}{f': {reason}' if reason else ''}"
     yield ""
 
 
