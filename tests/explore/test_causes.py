@@ -157,8 +157,8 @@ def test_no_cause_is_named_on_thin_evidence(
             [("conv", 12, 0.6), ("GetNext", 9, 0.2), ("log", 12, 0.1)],
             [("conv", 12, 0.5), ("GetNext", 12, 0.1), ("log", 12, 0.3)],
             (
-                "GetNext rose most, from 11.1 to 17.6 % of the time of all functions, but ran only 9 "
-                "times in slow steps, fewer than ten"
+                "GetNext rose most, from 11.1 to 17.6 % of the time of all functions, but ran "
+                "only 9 times in slow steps, fewer than ten"
             ),
         ),
         ([], [("conv", 12, 0.1)], "No function was recorded in slow steps"),
@@ -172,8 +172,8 @@ def test_no_cause_is_named_on_thin_evidence(
             [("GetNext", 9, 0.4), ("conv", 12, 0.3)],
             [("GetNext", 12, 0.1), ("conv", 12, 0.3)],
             (
-                "GetNext rose most, from 25.0 to 50.0 % of the time of all functions, but ran only 9 "
-                "times in slow steps, fewer than ten"
+                "GetNext rose most, from 25.0 to 50.0 % of the time of all functions, but ran "
+                "only 9 times in slow steps, fewer than ten"
             ),
         ),
         (
