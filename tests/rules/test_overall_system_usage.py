@@ -203,7 +203,9 @@ def test_disk_and_network_have_a_curve_for_each_direction() -> None:
         "receive": 5e6, "transmit": 2e6, "receive_platform": 7e5, "transmit_platform": 1e5,
         "read": 3e7, "write": 4e6, "iops": 120.5,
     }  # fmt: skip
-    columns = {name: [rate + tick for tick in range(300)] for name, rate in rates.items()}
+    columns: dict[str, Any] = {
+        name: [rate + tick for tick in range(300)] for name, rate in rates.items()
+    }
     shown = {item.id: item for item in run(RULE, node(**columns, cpu0=[5.0] * 300)).exhibits}
     expected = {
         "network_over_time": {
