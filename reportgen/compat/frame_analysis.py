@@ -45,10 +45,10 @@ class PandasFrameAnalysis:
     def get_job_statistics(self) -> dict[str, Any]:
         """Return when the job and its training loop began and ended.
 
-        Durations are µs. The loop ends with the last step, initialization counts from the first
-        sample, and the parts add up; the original counts initialization from the minute of the
-        first file and ends the loop with the last event of any kind. A job without samples lasts
-        from its first event to its last; one with neither has no statistics.
+        Durations are µs. The loop ends with the last training step, initialization counts from the
+        first sample, and the parts add up; the original counts it from the minute of the first file
+        and ends the loop with the last event of any kind. A job without samples lasts from its
+        first event to its last; one with neither has no statistics.
         """
         edges = self._edges()
         if edges is None:
@@ -60,7 +60,7 @@ class PandasFrameAnalysis:
             "job_duration": end_us - start_us,
         }
         events = self.framework_metrics_df
-        steps = events[events["process"].str.startswith(statistics.STEP)]
+        steps = statistics.training_steps(events)
         if steps.empty:
             return found
         (loop_start, loop_start_us), (loop_end, loop_end_us) = _events_edges(steps)

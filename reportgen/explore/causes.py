@@ -18,10 +18,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reportgen.explore.selection import Instant, instant_ns
-from reportgen.facts.breakdown import FunctionSums, Increase, event_sums, is_step, largest_increase
+from reportgen.facts.breakdown import (
+    LEAST_EVENTS,
+    LEAST_INCREASE,
+    FunctionSums,
+    Increase,
+    event_sums,
+    is_step,
+    largest_increase,
+)
 from reportgen.facts.intervals import overlaps_any, spans_any_moment
 from reportgen.profile import SpanTable
 from reportgen.rules.functions import cause_text
+from reportgen.text import plural
 from reportgen.units import NS_PER_US
 
 if TYPE_CHECKING:
@@ -237,9 +246,28 @@ def describe_cause(functions: pd.DataFrame, others: pd.DataFrame, *, at: str, ag
     cause = cause_of(functions, others, at=at, against=against)
     if cause is not None:
         return cause.text
+    return f"{_why_none(functions, others, at, against)}; no cause is named."
+
+
+def _why_none(functions: pd.DataFrame, others: pd.DataFrame, at: str, against: str) -> str:
+    for sums, when in ((functions, at), (others, against)):
+        if not len(sums):
+            return f"No function was recorded {when}"
+    if (n_events := int(others["count"].sum())) < LEAST_EVENTS:
+        return f"Only {plural(n_events, 'event')} of functions ran {against}, fewer than ten"
+    both = compare(functions, others).fillna({"share_pct": 0.0, "share_pct_other": 0.0})
+    both = both[both["increase_points"] > 0]
+    risen = both[both["share_pct"] >= LEAST_INCREASE * both["share_pct_other"]]
+    for name, before_pct, pct, n_events in risen[
+        ["function", "share_pct_other", "share_pct", "count"]
+    ].itertuples(index=False):
+        return (
+            f"{name} rose most, from {before_pct:.1f} to {pct:.1f} % of the time of all functions, "
+            f"but ran only {plural(int(n_events), 'time')} {at}, fewer than ten"
+        )
     return (
-        f"No function with ten events or more takes at least 1.5 times the share of the time {at} "
-        f"that it takes {against}; no cause is named."
+        f"No function takes at least {LEAST_INCREASE:g} times the share of the time {at} that it "
+        f"takes {against}"
     )
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reportgen.explore.loading import OUTLIER_FACTOR, batch_times, only_batches
-from reportgen.explore.statistics import STEP
+from reportgen.explore.statistics import STEP, training_steps
 from reportgen.facts.trend import MEDIAN_FACTOR, above_median
 from reportgen.facts.usage import BUSY_ABOVE_PCT, CPU_HOT_PCT, IDLE_BELOW_PCT
 from reportgen.profile.system import device_order
@@ -103,12 +103,12 @@ def busy_moments(system: pd.DataFrame, *, gpu_above_pct: float = BUSY_ABOVE_PCT)
 def places_in_job(rows: pd.DataFrame, framework: pd.DataFrame) -> NDArray[np.object_]:
     """Return where in the job each instant lies: initialization, training loop, finalization.
 
-    By a FRAMEWORK frame: the loop lasts from its first step to the end of its last, both included.
-    Without steps everything lies in the loop.
+    By a FRAMEWORK frame: the loop lasts from the first training step to the end of the last, both
+    included. Without steps there is no loop, and every place is "unknown".
     """
-    steps = framework[framework["process"].str.startswith(STEP)]
+    steps = training_steps(framework)
     time_us = rows["timestamp_us"].to_numpy()
-    places = np.full(time_us.shape, "training loop", dtype=object)
+    places = np.full(time_us.shape, "training loop" if len(steps) else "unknown", dtype=object)
     if len(steps):
         places[time_us < steps["start_time_us"].min()] = "initialization"
         places[time_us > steps["end_time_us"].max()] = "finalization"
@@ -121,6 +121,8 @@ def describe_places(rows: pd.DataFrame, framework: pd.DataFrame, *, what: str) -
     ``what`` the instants are: ``"samples with a bottleneck"``.
     """
     places = places_in_job(rows, framework)
+    if "unknown" in places:
+        return f"{len(rows):,} {what}; without steps it is unknown how many are in a training loop."
     n_loop, n_before, n_after = (
         int((places == place).sum())
         for place in ("training loop", "initialization", "finalization")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from reportgen.facts.distributions import jensen_shannon, pct_histogram
-from reportgen.profile.spans import STEP_PREFIX
+from reportgen.profile.spans import STEP_PREFIX, TRAINING_PHASES
 from reportgen.profile.system import device_order
 
 if TYPE_CHECKING:
@@ -128,6 +128,19 @@ def workload_distances(samples: pd.DataFrame) -> pd.DataFrame:
         ]
     frame = pd.DataFrame(found, columns=["nodeID", "gpu", "other_gpu", "distance"])
     return frame.sort_values("distance", ascending=False, kind="stable", ignore_index=True)
+
+
+def training_steps(events: pd.DataFrame) -> pd.DataFrame:
+    """Return the steps between whose first and last the training loop lies.
+
+    Of a FRAMEWORK frame those of TRAIN, where there are none those of GLOBAL, else all steps.
+    """
+    steps = events[events["process"].str.startswith(STEP)]
+    for word in TRAINING_PHASES:
+        chosen = steps[steps["process"].str.rpartition(".")[2] == word] if len(steps) else steps
+        if len(chosen):
+            return chosen
+    return steps
 
 
 def phase_intervals(

@@ -13,13 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reportgen.facts.intervals import overlaps_any
+from reportgen.rules.functions import stall_text
 
 if TYPE_CHECKING:
     import pandas as pd
 
-STALL_MARGIN_PCT = 10.0
-"""CPU and GPU medians must both be lower by so much to speak of a stall: less may
-be the scatter of a few samples."""
 _USE = {"GPUUtilization": "GPU", "CPUUtilization": "CPU", "I/OWaitPercentage": "I/O wait"}
 
 
@@ -84,17 +82,12 @@ def describe_stall(use: pd.DataFrame, *, slow: str, normal: str) -> str:
     """Return the sentence about a stall when CPU and GPU are both lower in slow intervals.
 
     ``use`` is from ``utilization_inside``; ``slow`` and ``normal`` name two of its groups. Empty
-    unless both medians are lower by ``STALL_MARGIN_PCT`` points or more.
+    unless both medians are lower by a margin that the sentence states.
     """
     medians = use.set_index(["group", "metric"])["median_pct"]
-    drops = {metric: medians[normal, metric] - medians[slow, metric] for metric in ("GPU", "CPU")}
-    if not all(drop >= STALL_MARGIN_PCT for drop in drops.values()):
-        return ""
-    return (
-        f"CPU and GPU are both less busy in {slow} than in {normal} (medians lower by "
-        f"{drops['CPU']:.1f} and {drops['GPU']:.1f} points): they wait for something else, such "
-        "as a disk or the network."
-    )
+    known = medians.dropna().to_dict()
+    pairs = {name: (known.get((slow, name)), known.get((normal, name))) for name in ("CPU", "GPU")}
+    return stall_text(pairs, slow=slow, normal=normal)
 
 
 def _of_node(named: pd.Series, node: str) -> NDArray[np.bool_]:

@@ -151,8 +151,11 @@ class WorkRange:
 
 
 def training_loop_ns(spans: SpanTable) -> tuple[int, int] | None:
-    """Return first start and last end over all step events, or ``None`` without steps."""
-    steps = spans.steps()
+    """Return first start and last end of the steps that train, or ``None`` without steps.
+
+    Validation before or after them is no part of the loop (docs/rules.md, Training loop).
+    """
+    steps = spans.training_steps()
     if steps.n_spans == 0:
         return None
     return int(steps.start_ns.min()), int(steps.end_ns.max())

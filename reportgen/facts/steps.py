@@ -12,9 +12,9 @@ from reportgen.facts.samples import training_loop_ns
 from reportgen.merging import greatest, least, merged, rows_by_code
 from reportgen.profile import NO_STEP, SpanTable
 from reportgen.profile.memo import fact
+from reportgen.profile.spans import TRAINING_PHASES
 
-PREFERRED_PHASES = ("TRAIN", "GLOBAL")
-"""The phases that stand for the training, the better one first."""
+PREFERRED_PHASES = TRAINING_PHASES
 MOST_STEPS_PER_RECORDED = 1_000
 """Numbers that grow faster than this are times or ids and do not give the order of steps."""
 FORWARD = "Forward"
@@ -46,7 +46,7 @@ class Loop:
 
 @fact
 def loop_of(spans: SpanTable) -> Loop:
-    """Return the training loop of one node: first start to last end over all step events."""
+    """Return the training loop of one node: first start to last end of the training steps."""
     start_ns, end_ns = training_loop_ns(spans) or (None, None)
     n_steps = spans.steps().n_spans
     return Loop(n_spans=spans.n_spans, n_steps=n_steps, start_ns=start_ns, end_ns=end_ns)

@@ -135,7 +135,7 @@ def _cut(rows: ticks.Rows, series: Sequence[Series], next_start_us: int) -> int:
         is_anchor = np.array([item.type == anchor_type for item in series], dtype=np.bool_)
         stamps = rows.time_us[is_candidate & is_anchor[rows.code]]
         if stamps.size:
-            return int(stamps.min()) - ticks.TOLERANCE_US
+            return int(stamps.min()) - ticks.early_us(ticks.snapped_interval_us(np.unique(stamps)))
     return earliest_us
 
 
@@ -148,7 +148,8 @@ def _spread(grid: ticks.Grid) -> ticks.Rows:
 
 def _is_there(rows: ticks.Rows, grid: ticks.Grid) -> NDArray[np.bool_]:
     """Return which samples a grid holds already: same series, same tick, same value."""
-    tick = np.searchsorted(grid.tick_us, rows.time_us + ticks.TOLERANCE_US, side="right") - 1
+    early_us = ticks.early_us(ticks.snapped_interval_us(grid.tick_us))
+    tick = np.searchsorted(grid.tick_us, rows.time_us + early_us, side="right") - 1
     is_known: NDArray[np.bool_] = (tick >= 0) & (rows.code < grid.values.shape[1])
     is_known[is_known] = grid.values[tick[is_known], rows.code[is_known]] == rows.value[is_known]
     return is_known

@@ -1,8 +1,9 @@
 """Samples to ticks: which samples were taken at the same instant of a node.
 
-Samples of one instant carry stamps that differ by up to 80 ms, always late. The stamps of one
-group of series (GPUs, else memory) are the anchors; every other sample belongs to the last anchor
-before it. What fits nowhere, or finds its place taken, opens ticks of its own.
+Samples of one instant carry stamps that differ. The stamps of one group of series (GPUs, else
+memory) are the anchors; every other sample belongs to the nearest anchor, at short intervals rather
+to the one before it (``early_us``). What fits nowhere, or finds its place taken, opens ticks of its
+own.
 """
 
 from __future__ import annotations
@@ -16,9 +17,10 @@ from numpy.typing import NDArray
 from reportgen.formats.columns import joined, selected
 from reportgen.profile import Series
 
-TOLERANCE_US = 5_000
-"""How far a sample may lie before its anchor: min(5 ms, interval / 10).
-Source: docs/rules.md, Ticks."""
+_SAME_US = 5_000
+"""Anchors within min(5 ms, interval / 10) are one instant. Source: docs/rules.md, Ticks."""
+_LATEST_US = 85_000
+"""Samples of SageMaker come up to 80 ms late, also where the interval is 100 ms."""
 
 ALLOWED_INTERVALS_MS = (100, 200, 500, 1_000, 5_000, 60_000)
 """Sampling intervals SageMaker knows. Source: docs/formats.md, Sampling intervals."""
@@ -99,14 +101,21 @@ def lay_out(rows: Rows, series: Sequence[Series]) -> Grid:
     n_series = len(series)
     is_anchor = _anchor_codes(rows, series)
     interval_us = _interval_us(rows, is_anchor)
-    tolerance_us = min(TOLERANCE_US, interval_us // 10)
-    anchors = _apart(_distinct(rows.time_us[is_anchor[rows.code]]), tolerance_us)
-    reach_us = interval_us - tolerance_us
-    tick, is_near = _nearest_tick(rows.time_us, anchors, tolerance_us, reach_us=reach_us)
+    anchors = _apart(_distinct(rows.time_us[is_anchor[rows.code]]), interval_us)
+    tick, is_near = _nearest_tick(rows.time_us, anchors, interval_us)
     values = _blank(len(anchors), n_series)
     if is_near.all() and _fill(values, tick, rows):
         return Grid(tick_us=anchors, values=values)
-    return _lay_out_carefully(rows, series, tolerance_us, reach_us=reach_us)
+    return _lay_out_carefully(rows, series, interval_us)
+
+
+def early_us(interval_us: int | None) -> int:
+    """Return how far a sample may lie before its anchor: usually half of the interval.
+
+    Where that is short, one that is only late would belong to the next anchor.
+    """
+    interval_us = interval_us or _DEFAULT_INTERVAL_US
+    return min(interval_us // 2, interval_us - _LATEST_US)
 
 
 def snapped_interval_us(stamps_us: NDArray[np.int64]) -> int | None:
@@ -121,9 +130,7 @@ def snapped_interval_us(stamps_us: NDArray[np.int64]) -> int | None:
     return int(allowed_us[np.argmin(np.abs(np.log(allowed_us / median_us)))])
 
 
-def _lay_out_carefully(
-    rows: Rows, series: Sequence[Series], tolerance_us: int, *, reach_us: int
-) -> Grid:
+def _lay_out_carefully(rows: Rows, series: Sequence[Series], interval_us: int) -> Grid:
     """Place samples in rounds; each round places all samples of its anchor group.
 
     Only the first round merges anchors, so a later one cannot leave its own anchors over.
@@ -135,8 +142,8 @@ def _lay_out_carefully(
         is_anchor = _anchor_codes(rows, series)
         anchors = _distinct(rows.time_us[is_anchor[rows.code]])
         if not tick_parts:
-            anchors = _apart(anchors, tolerance_us)
-        tick, is_near = _nearest_tick(rows.time_us, anchors, tolerance_us, reach_us=reach_us)
+            anchors = _apart(anchors, interval_us)
+        tick, is_near = _nearest_tick(rows.time_us, anchors, interval_us)
         winners = _first_of_each_cell(rows, tick, is_near, anchors)
         values = _blank(len(anchors), len(series))
         _fill(values, tick[winners], rows.where(winners))
@@ -193,8 +200,9 @@ def _distinct(values: NDArray[np.int64]) -> NDArray[np.int64]:
     return ascending[is_new]
 
 
-def _apart(stamps: NDArray[np.int64], tolerance_us: int) -> NDArray[np.int64]:
-    """Drop stamps within ``tolerance_us`` after one that is kept: they are the same instant."""
+def _apart(stamps: NDArray[np.int64], interval_us: int) -> NDArray[np.int64]:
+    """Drop stamps close behind one that is kept: they are the same instant."""
+    tolerance_us = min(_SAME_US, interval_us // 10)
     if not (np.diff(stamps) <= tolerance_us).any():
         return stamps
     kept: list[int] = []
@@ -205,18 +213,18 @@ def _apart(stamps: NDArray[np.int64], tolerance_us: int) -> NDArray[np.int64]:
 
 
 def _nearest_tick(
-    time_us: NDArray[np.int64], anchors: NDArray[np.int64], tolerance_us: int, *, reach_us: int
+    time_us: NDArray[np.int64], anchors: NDArray[np.int64], interval_us: int
 ) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
-    """Return each sample's last anchor, and whether it is near enough to be the same instant.
+    """Return each sample's anchor, and whether it is near enough to be the same instant.
 
     Neighbouring lines mostly share their stamp, so runs of equal stamps are looked up once.
     """
     starts = np.flatnonzero(np.diff(time_us, prepend=time_us[0] - 1))
     stamps = time_us[starts]
-    tick = np.searchsorted(anchors, stamps + tolerance_us, side="right") - 1
+    tick = np.searchsorted(anchors, stamps + early_us(interval_us), side="right") - 1
     exact = np.searchsorted(anchors, stamps, side="right") - 1
     tick = np.where((exact >= 0) & (anchors[exact] == stamps), exact, tick)
-    is_near = (tick >= 0) & (stamps - anchors[tick] < reach_us)
+    is_near = (tick >= 0) & (stamps - anchors[tick] < interval_us - early_us(interval_us))
     lengths = np.diff(starts, append=len(time_us))
     return np.repeat(tick, lengths), np.repeat(is_near, lengths)
 

@@ -110,8 +110,8 @@ def executor_for(job: JobProfile) -> Executor:
 
 
 def extent_of(part: NodeProfile) -> Extent:
-    """Return first and last instants of a part: of samples, events, steps, Python profiles."""
-    steps, spans = part.spans.steps(), part.spans
+    """Return first and last instants of a part: samples, events, training, Python profiles."""
+    steps, spans = part.spans.training_steps(), part.spans
     profiled = [profile.interval for profile in part.python.profiles]
     starts_us = [interval.start.time_us for interval in profiled]
     ends_us = [interval.end.time_us for interval in profiled]

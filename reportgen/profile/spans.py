@@ -21,6 +21,8 @@ NO_STEP = -1
 STEP_PREFIX = "Step:"
 LOADER_PROCESS = "DataLoaderWorker"
 """Phases whose events are steps, and lives of a loader's processes."""
+TRAINING_PHASES = ("TRAIN", "GLOBAL")
+"""The phases that stand for the training, the better one first."""
 FETCH = "DataLoaderIter"
 TENSORFLOW_FETCH = "DataIterator"
 """Phases in which PyTorch's loop asks for a batch, and TensorFlow's pipeline is asked."""
@@ -187,6 +189,15 @@ class SpanTable:
         return self.where(
             self.in_phases(phase for phase in self.phases if phase.startswith(STEP_PREFIX))
         )
+
+    def training_steps(self) -> SpanTable:
+        """Return the steps of the best of ``TRAINING_PHASES`` that is there, else all steps."""
+        steps = self.steps()
+        for word in TRAINING_PHASES:
+            rows = steps.in_phases(item for item in steps.phases if item.rpartition(".")[2] == word)
+            if rows.any():
+                return steps.where(rows)
+        return steps
 
 
 _HELD_COLUMNS = ("start_ns", "end_ns", "name", "phase", "worker", "source", "argument")

@@ -31,7 +31,7 @@ class JobSummary:
     """The job in time, in the words of AWS's report; ``None`` is what the input cannot tell.
 
     Instants are ISO 8601 text in UTC, durations seconds, shares percentages that sum to 100.
-    The training loop runs from the first start to the last end of all ``Step:*`` events.
+    The training loop runs from the first start to the last end of the training steps.
     """
 
     start_time: str | None = None

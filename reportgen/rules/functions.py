@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from reportgen.facts.breakdown import FunctionSums, Increase
 from reportgen.results import Exhibit
@@ -71,4 +71,35 @@ def cause_text(found: Increase, *, at: str, against: str) -> str:
         factor=found.factor,
         at=at,
         against=against,
+    )
+
+
+STALL_MARGIN_PCT = 10.0
+"""CPU and GPU medians must both be lower by so much to speak of a stall: less may
+be the scatter of a few samples."""
+
+
+def stall_text(
+    medians_pct: Mapping[str, tuple[float | None, float | None]], *, slow: str, normal: str
+) -> str:
+    """Say that devices wait where all of them are less busy in slow intervals than in normal ones.
+
+    Args:
+        medians_pct: of each kind of device the medians in both; ``None`` without samples.
+        slow, normal: what the intervals are called.
+
+    Returns:
+        Nothing unless every median is lower by ``STALL_MARGIN_PCT`` points or more.
+    """
+    drops = {
+        name: other_pct - pct
+        for name, (pct, other_pct) in medians_pct.items()
+        if pct is not None and other_pct is not None
+    }
+    if len(drops) < len(medians_pct) or min(drops.values()) < STALL_MARGIN_PCT:
+        return ""
+    return (
+        f"{' and '.join(drops)} are both less busy in {slow} than in {normal} (medians lower by "
+        f"{' and '.join(f'{drop:.1f}' for drop in drops.values())} points; {STALL_MARGIN_PCT:g} "
+        "are required): they wait for something else, such as a disk or the network."
     )

@@ -11,14 +11,14 @@ import numpy as np
 
 from reportgen import results
 from reportgen.facts.samples import sum_over, training_loop_ns
-from reportgen.facts.steps import Loop, loop_of
+from reportgen.facts.steps import Loop, loop_of, phase_word, steps_of
 from reportgen.facts.usage import IDLE_BELOW_PCT
 from reportgen.merging import greatest, least
-from reportgen.profile import NodeProfile, SeriesKind
+from reportgen.profile import NodeProfile, SeriesKind, SpanTable
 from reportgen.rules import kit
 from reportgen.rules.base import About, Need, Outcome, Rule, param
 from reportgen.text import write
-from reportgen.units import NS_PER_US, percentages, seconds
+from reportgen.units import NS_PER_S, NS_PER_US, percentages, seconds
 
 SHORT_START_S = 20.0
 """Imports, the start of processes and the first batch of any job take some seconds; start-up below
@@ -38,7 +38,8 @@ QUIET_BYTES_PER_S = 1_000_000
 ABOUT = About(
     checks="Whether the job spends too long on start-up before its first training step.",
     reading="""Initialization runs from the first sample to the first step, the training loop from
-        the first to the last step, finalization from there to the last sample.""",
+        the first to the last training step, finalization from there to the last sample.
+        Validation before or after the loop is no part of it.""",
     advice="""Stream the data instead of copying them first, use a smaller image, cache what is
         downloaded or compiled, and move preprocessing out of the training job.""",
     section=results.Section(id="initialization", title="Initialization", order=250),
@@ -64,10 +65,12 @@ UNKNOWN = """{text} The job ran {ran:s}, longer than the limit of {limit:s}; how
     start-up is unknown."""
 OF_JOB = "more than {s:s}, which a job of this length may take"
 AWS_END = "in AWS's result the loop ends where its last step begins"
-OF_STEPS = {"what": "the first step", "began": "The first step began", "loop": "loop"}
+FIRST_STEP = "first training step"
+OF_STEPS = {"what": f"the {FIRST_STEP}", "began": f"The {FIRST_STEP} began", "loop": "loop"}
 OF_GPUS = {"what": "the GPUs worked", "began": "The GPUs began to work", "loop": "that they did"}
 BY_GPUS = "without steps the loop is taken to last from the first work of the GPUs to their last"
-OUR_END = "a loop that ends later leaves no finalization"
+OUR_END = "the loop lasts from the first to the last training step"
+NEGATIVE = "{end}. The loop ends {over:s} after the last sample, so finalization is 0, not negative"
 
 _KINDS: Mapping[str, tuple[SeriesKind, ...]] = {
     "received": (SeriesKind.RECEIVE_ALGORITHM, SeriesKind.RECEIVE_PLATFORM),
@@ -108,15 +111,31 @@ class StartupRate:
 
 
 @kit.row
+class OtherSteps:
+    """The steps of a worker that do not train, and how many lie where."""
+
+    worker: str = kit.col()
+    phase: str = kit.col()
+    time_ns: int = kit.col("s", name="time_s", per=NS_PER_S)
+    steps: int = kit.col()
+    before: int = kit.col(name="before_loop")
+    after: int = kit.col(name="after_loop")
+
+
+@kit.row
 class NodeStart:
     """One node, or all of them merged: samples, events, and rates before the first step.
 
     Attributes:
+        first_step_ns, last_step_ns: of steps of any phase.
         is_unrecorded: whether GPUs trained before the first step that was recorded.
         first_work_ns, last_work_ns: of GPUs.
     """
 
     loop: Loop = kit.merged(kit.merge, default_factory=Loop)
+    first_step_ns: int | None = kit.merged(least, default=None)
+    last_step_ns: int | None = kit.merged(greatest, default=None)
+    others: tuple[OtherSteps, ...] = kit.merged(kit.concat, default=())
     first_ns: int | None = kit.merged(least, default=None)
     last_ns: int | None = kit.merged(greatest, default=None)
     is_unrecorded: bool = kit.merged(any, default=False)
@@ -129,15 +148,19 @@ class NodeStart:
 
 @kit.row
 class Phases:
-    """The start of a job, and how long initialization, training loop and finalization took."""
+    """How long initialization, loop and finalization took.
+
+    The loop outlives the samples by ``over_s``.
+    """
 
     start_s: float
     parts_s: tuple[float, float, float]
+    over_s: float = 0.0
 
 
 def measure(part: NodeProfile, _params: Params) -> NodeStart:
     """Measure one node."""
-    system, spans = part.system, part.spans
+    system, spans, steps = part.system, part.spans, part.spans.steps()
     use = system.matrix(SeriesKind.GPU_UTILIZATION)
     is_busy = np.asarray((use >= IDLE_BELOW_PCT).any(axis=1))
     work_ns = system.tick_ns[is_busy]
@@ -151,12 +174,30 @@ def measure(part: NodeProfile, _params: Params) -> NodeStart:
         first_work_ns=int(began_ns[0]) if began_ns.size else None,
         last_work_ns=int(work_ns[-1]) if began_ns.size else None,
         loop=loop_of(spans),
+        first_step_ns=int(steps.start_ns.min()) if steps.n_spans else None,
+        last_step_ns=int(steps.end_ns.max()) if steps.n_spans else None,
+        others=tuple(_other_steps(spans)),
         first_ns=system.first_ns,
         last_ns=system.last_ns,
         first_event_ns=int(spans.start_ns.min()) if spans.n_spans else None,
         last_event_ns=int(spans.end_ns.max()) if spans.n_spans else None,
         rates=tuple(_rates(part)),
     )
+
+
+def _other_steps(spans: SpanTable) -> Iterator[OtherSteps]:
+    training, loop_ns = spans.training_steps(), training_loop_ns(spans) or (0, 0)
+    trains = {training.phases[code] for code in np.unique(training.phase).tolist()}
+    for its in steps_of(spans):
+        if its.phase not in trains:
+            yield OtherSteps(
+                worker=its.worker,
+                phase=phase_word(its.phase),
+                time_ns=int(its.duration_ns.sum()),
+                steps=its.n_steps,
+                before=int((its.start_ns < loop_ns[0]).sum()),
+                after=int((its.end_ns > loop_ns[1]).sum()),
+            )
 
 
 def _rates(part: NodeProfile) -> Iterator[StartupRate]:
@@ -185,9 +226,12 @@ def judge(measurements: Sequence[NodeStart], params: Params) -> Outcome:
     """Decide once for the job: is the first step later than the threshold."""
     job = kit.merge([NodeStart(), *measurements])
     details = _details(job)
-    phases = _phases(details)
+    phases, by_any_step = (
+        _phases(details | {"step_num": _step_num(*ends)})
+        for ends in ((job.loop.start_ns, job.loop.end_ns), (job.first_step_ns, job.last_step_ns))
+    )
     by_gpus = _phases_of_gpus(job)
-    is_late = int(phases is not None and phases.parts_s[0] > params.limit_s)
+    is_late = int(by_any_step is not None and by_any_step.parts_s[0] > params.limit_s)
     meanwhile = _meanwhile(job.rates)
     if by_gpus is not None:
         return Outcome(
@@ -198,7 +242,11 @@ def judge(measurements: Sequence[NodeStart], params: Params) -> Outcome:
     return Outcome(
         missing=_missing(job.loop, details, params),
         findings=[_finding(phases, params, meanwhile=meanwhile, is_whole=not job.is_unrecorded)],
-        exhibits=[*_phases_exhibit(phases, end=OUR_END), *_rates_exhibit(job.rates)],
+        exhibits=[
+            *_phases_exhibit(phases, end=OUR_END),
+            *_others_exhibit(job.others),
+            *_rates_exhibit(job.rates),
+        ],
         metrics=dict(zip(METRICS, phases.parts_s, strict=True)) if phases else {},
         counters=results.Counters(
             rule_triggered=is_late, violations=is_late, datapoints=job.loop.n_steps
@@ -217,18 +265,21 @@ def from_details(_counters: results.Counters, details: results.Details, params: 
 
 
 def _details(job: NodeStart) -> results.Details:
-    """Return AWS's details; ``last`` is the latest end of a step (docs/rules.md)."""
-    loop, step_num = job.loop, dict[str, results.JsonValue]()
-    if loop.start_ns is not None and loop.end_ns is not None:
-        step_num = {"first": loop.start_ns // NS_PER_US, "last": loop.end_ns // NS_PER_US}
+    """Return AWS's details; ``last`` is the latest end of a step of any phase (docs/rules.md)."""
     is_sampled = job.first_ns is not None
     first_ns = job.first_ns if is_sampled else job.first_event_ns
     last_ns = job.last_ns if is_sampled else job.last_event_ns
     return {
-        "step_num": step_num,
+        "step_num": _step_num(job.first_step_ns, job.last_step_ns),
         "job_start": None if first_ns is None else seconds(first_ns),
         "job_end": None if last_ns is None else seconds(last_ns),
     }
+
+
+def _step_num(first_ns: int | None, last_ns: int | None) -> dict[str, results.JsonValue]:
+    if first_ns is None or last_ns is None:
+        return {}
+    return {"first": first_ns // NS_PER_US, "last": last_ns // NS_PER_US}
 
 
 def _missing(loop: Loop, details: results.Details, params: Params) -> results.Reason | None:
@@ -256,7 +307,11 @@ def _phases(details: results.Details) -> Phases | None:
     first_s, last_s = first_us / 1e6, last_us / 1e6
     loop_s = round((last_us - first_us) / 1e6, 6)
     before_s, after_s = max(first_s - start_s, 0.0), max(end_s - last_s, 0.0)
-    return Phases(start_s=start_s, parts_s=(round(before_s, 6), loop_s, round(after_s, 6)))
+    return Phases(
+        start_s=start_s,
+        parts_s=(round(before_s, 6), loop_s, round(after_s, 6)),
+        over_s=max(last_s - end_s, 0.0),
+    )
 
 
 def _phases_of_gpus(job: NodeStart) -> Phases | None:
@@ -311,7 +366,7 @@ def _finding(
         advice=None if is_fault else SHORT_ADVICE,
         limit=write(limit, s=limit_s),
         loop_s=loop_s,
-        share_pct=100 * share,
+        share_pct=percentages(phases.parts_s, decimals=1)[0],
         meanwhile=meanwhile,
         **words,
     )
@@ -339,6 +394,8 @@ def _phases_exhibit(phases: Phases | None, *, end: str) -> Iterator[results.Exhi
         return
     names = ("initialization", "training loop", "finalization")
     pct = percentages(phases.parts_s, decimals=1)
+    if phases.over_s and end is OUR_END:
+        end = write(NEGATIVE, end=end, over=phases.over_s)
     yield results.exhibit(
         "phases",
         results.ExhibitKind.SHARES,
@@ -350,6 +407,17 @@ def _phases_exhibit(phases: Phases | None, *, end: str) -> Iterator[results.Exhi
         ],
         row_roles=(results.Role.START, results.Role.GPU, results.Role.OTHER),
     )
+
+
+def _others_exhibit(others: Sequence[OtherSteps]) -> Iterator[results.Exhibit]:
+    if others:
+        yield kit.table(
+            "other_steps",
+            others,
+            OtherSteps,
+            title="Validation and other steps that do not train",
+            caption="Those before the loop lie in initialization, those after it in finalization.",
+        )
 
 
 def _rates_exhibit(rates: Sequence[StartupRate]) -> Iterator[results.Exhibit]:

@@ -97,7 +97,11 @@ class Params:
         source="shorter bursts, as at the start of an epoch, cost little",
         minimum=0,
     )
-    patience: int = kit.patience()
+    patience: int = kit.count(
+        usage.LEAST_JUDGED,
+        "judge only once more than this many samples exist",
+        source="as GPUs are judged: an episode is as plain in a job of some minutes",
+    )
 
 
 @kit.row

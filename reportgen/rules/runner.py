@@ -169,11 +169,15 @@ def guarded(rule: AnyRule, step: str, work: Callable[..., Any], *args: Any) -> A
 
 
 def with_about(result: RuleResult, rule: AnyRule) -> RuleResult:
-    """Add what the rule declares: the page draws from results alone and knows no rules."""
+    """Add what the rule declares: the page draws from results alone and knows no rules.
+
+    What helps is said where something was found: a remedy without a fault would mislead.
+    """
     needs = tuple(need.value for need in rule.needs)
+    advice = rule.about.advice if result.status is Status.TRIGGERED else ""
     return replace(
         result,
-        about=replace(rule.about, title=rule.title, needs=needs),
+        about=replace(rule.about, title=rule.title, needs=needs, advice=advice),
         exhibits=tuple(_placed(item, rule) for item in result.exhibits if item.id != ABOUT),
     )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from reportgen.report import JobSummary, Report
 from reportgen.text import format_count, format_duration, format_pct
@@ -56,6 +56,8 @@ def summary_rows(report: Report) -> tuple[Fact, ...]:
         _moment("End of the training loop", summary.training_loop_end, unknown, report),
         *(_duration(name, lasted_s, pct, unknown) for name, lasted_s, pct in phases_of(summary)),
     ]
+    if (summary.training_loop_end or "") > (summary.end_time or ""):
+        rows[-1] = replace(rows[-1], note="not negative: the loop ends after the last sample")
     if report.sampling_interval_ms is not None:
         rows.append(Fact(name="Sampling interval", text=_interval(report.sampling_interval_ms)))
     rows.append(_nodes(report, most=12))

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reportgen.explore import at_moments, cause_of, compare, functions_at, in_intervals, phases_at
+from reportgen.explore.causes import describe_cause
 from reportgen.profile import SpanTable
 from tests.builders import span_table
 
@@ -145,6 +148,54 @@ def test_no_cause_is_named_on_thin_evidence(
         usual = usual.assign(count=[n_others // 2, n_others // 2 + 1])
 
     assert (cause_of(slow, usual, at="a", against="b") is not None) is is_named
+
+
+@pytest.mark.parametrize(
+    ("slow", "usual", "said"),
+    [
+        (
+            [("conv", 12, 0.6), ("GetNext", 9, 0.2), ("log", 12, 0.1)],
+            [("conv", 12, 0.5), ("GetNext", 12, 0.1), ("log", 12, 0.3)],
+            (
+                "GetNext rose most, from 11.1 to 17.6 % of the time of all functions, but ran "
+                "only 9 times in slow steps, fewer than ten"
+            ),
+        ),
+        ([], [("conv", 12, 0.1)], "No function was recorded in slow steps"),
+        ([("conv", 12, 0.1)], [], "No function was recorded in the others"),
+        (
+            [("GetNext", 12, 0.4)],
+            [("conv", 9, 0.1)],
+            "Only 9 events of functions ran in the others, fewer than ten",
+        ),
+        (
+            [("GetNext", 9, 0.4), ("conv", 12, 0.3)],
+            [("GetNext", 12, 0.1), ("conv", 12, 0.3)],
+            (
+                "GetNext rose most, from 25.0 to 50.0 % of the time of all functions, but ran "
+                "only 9 times in slow steps, fewer than ten"
+            ),
+        ),
+        (
+            [("GetNext", 12, 0.14), ("conv", 12, 0.1)],
+            [("GetNext", 12, 0.1), ("conv", 12, 0.1)],
+            (
+                "No function takes at least 1.5 times the share of the time in slow steps that it "
+                "takes in the others"
+            ),
+        ),
+    ],
+)
+def test_why_no_cause_is_named_is_said(slow: Any, usual: Any, said: str) -> None:
+    table = spans(
+        *(row for name, n, length_s in slow for row in _many(name, n, length_s, 0.0)),
+        *(row for name, n, length_s in usual for row in _many(name, n, length_s, 100.0)),
+    )
+    sides = functions_at(table, within((0.0, 50.0))), functions_at(table, within((99.0, 150.0)))
+
+    assert describe_cause(*sides, at="in slow steps", against="in the others") == (
+        f"{said}; no cause is named."
+    )
 
 
 def test_a_function_that_ran_on_one_side_only_stays_in_the_comparison() -> None:

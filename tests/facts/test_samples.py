@@ -138,16 +138,26 @@ def ticks(count: int) -> np.ndarray:
     return ns(START_S) + np.arange(count, dtype=np.int64) * 500_000_000
 
 
-def test_the_loop_is_from_the_first_start_to_the_last_end_of_any_step() -> None:
-    spans = span_table(
-        [
-            ("Step:ModeKeys.TRAIN", "step", START_S + 2, START_S + 3),
-            ("Step:ModeKeys.EVAL", "step", START_S + 1, START_S + 9),
-            ("DataLoaderIter", "it", START_S, START_S + 20),
-        ]
-    )
+@pytest.mark.parametrize(
+    ("phases", "expected"),
+    [
+        (("TRAIN", "EVAL", "GLOBAL", "TRAIN"), (0, 3)),
+        (("EVAL", "TRAIN", "TRAIN", "PREDICT"), (1, 2)),
+        (("EVAL", "GLOBAL", "GLOBAL", "EVAL"), (1, 2)),
+        (("EVAL", "PREDICT"), (0, 1)),
+    ],
+)
+def test_the_loop_is_from_the_first_start_to_the_last_end_of_training_steps(
+    phases: tuple[str, ...], expected: tuple[int, int]
+) -> None:
+    steps = [
+        (f"Step:ModeKeys.{phase}", "step", START_S + 10 * place, START_S + 10 * place + 3)
+        for place, phase in enumerate(phases)
+    ]
+    spans = span_table([*steps, ("DataLoaderIter", "it", START_S - 5, START_S + 90)])
+    first, last = expected
 
-    assert training_loop_ns(spans) == (ns(START_S + 1), ns(START_S + 9))
+    assert training_loop_ns(spans) == (ns(START_S + 10 * first), ns(START_S + 10 * last + 3))
 
 
 def test_without_steps_there_is_no_loop() -> None:

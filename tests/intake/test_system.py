@@ -12,6 +12,8 @@ from reportgen import intake
 from reportgen.intake import system
 from reportgen.profile import NodeProfile, Quality, Series, SeriesKind
 from reportgen.record.packing import pack_system_hour
+from reportgen.rules import cpu_bottleneck
+from reportgen.units import seconds_key
 from tests.builders import (
     START_S,
     ns,
@@ -20,6 +22,7 @@ from tests.builders import (
     write_minute,
     write_system,
 )
+from tests.rules.framework_jobs import run
 
 pytestmark = pytest.mark.usefixtures("each_reader")
 
@@ -373,3 +376,26 @@ def test_progress_is_told_rows_and_bytes(tmp_path: Path) -> None:
     (part,) = intake.discover(str(tmp_path)).parts
     intake.read_node(part, on_progress=lambda rows, size: told.append((rows, size)))
     assert told == [(20, path.stat().st_size)]
+
+
+@pytest.mark.parametrize("early_s", [-0.06, 0.02, 0.24])
+def test_planted_bottlenecks_are_found_whichever_device_is_sampled_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, early_s: float
+) -> None:
+    monkeypatch.setattr(system, "BLOCK_BYTES", 1)  # an instant may be torn by every minute
+    planted = set(random.Random(37).sample(range(600), 37))
+    minutes: dict[float, list[str]] = {}
+    for tick in range(600):
+        for name, values in (("gpu0", (95.0, 3.0)), ("cpu0", (20.0, 99.0)), ("cpu1", (9.0, 9.0))):
+            time_s = START_S + tick / 2 - early_s * name.startswith("cpu")
+            line = system_line(name, values[tick in planted], time_s)
+            minutes.setdefault(time_s // 60 * 60, []).append(line)
+    for minute_s, lines in minutes.items():
+        write_minute(tmp_path, lines, minute_s=minute_s)
+    result = run(cpu_bottleneck.RULE, read(tmp_path), patience=10)
+
+    found = result.details["bottlenecks"]
+    assert isinstance(found, dict)
+    assert set(found) == {seconds_key(ns(START_S + tick / 2)) for tick in planted}
+    assert result.counters.violations == 37
+    assert result.counters.datapoints == 600

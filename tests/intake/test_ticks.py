@@ -50,8 +50,23 @@ def test_a_sample_just_before_its_anchor_belongs_to_it() -> None:
     assert ticks_ms(grid)[:2] == [0, 500]
 
 
-def test_more_than_five_milliseconds_before_is_too_early() -> None:
-    grid = lay_out(rows((GPU, 0, 1), (GPU, 500, 2), (CPU, 494.9, 3)), ALL)
+@pytest.mark.parametrize(
+    ("interval_ms", "before_ms"),
+    [(500, 5), (500, 20), (500, 250), (200, 100), (1000, 499), (100, 15)],
+)
+def test_samples_up_to_half_an_interval_before_an_anchor_belong_to_it(
+    interval_ms: int, before_ms: float
+) -> None:
+    samples = [(GPU, 1e5 + interval_ms * tick, tick) for tick in range(12)]
+    samples += [(CPU, 1e5 + interval_ms * tick - before_ms, tick) for tick in range(12)]
+    grid = lay_out(rows(*samples), ALL)
+
+    assert column(grid, CPU) == column(grid, GPU) == list(range(12))
+
+
+@pytest.mark.parametrize(("interval_ms", "before_ms"), [(500, 250.1), (100, 15.1)])
+def test_earlier_samples_belong_to_the_anchor_before(interval_ms: int, before_ms: float) -> None:
+    grid = lay_out(rows((GPU, 0, 1), (GPU, interval_ms, 2), (CPU, interval_ms - before_ms, 3)), ALL)
     assert column(grid, CPU) == [3, None]
 
 

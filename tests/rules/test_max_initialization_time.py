@@ -8,7 +8,7 @@ from reportgen.results import Counters, ReasonCode, Severity, Status
 from reportgen.rules.max_initialization_time import RULE
 from reportgen.rules.runner import present_details
 from tests.builders import START_S, node_profile, span_table, system_table
-from tests.rules.framework_jobs import finding, node, rows_of, run, step_rows
+from tests.rules.framework_jobs import EVAL, TRAIN, finding, node, rows_of, run, step_rows
 
 LOOP = [1.0] * 100
 
@@ -227,3 +227,45 @@ def test_without_rates_nothing_is_said_about_them() -> None:
     assert found is not None
     assert "Meanwhile" not in found.text
     assert result.exhibit("startup_rates") is None
+
+
+def test_validation_before_and_after_training_is_no_part_of_the_loop() -> None:
+    rows = step_rows([1.0] * 2, start_s=START_S + 20, phase=EVAL)
+    rows += step_rows([1.0] * 100, start_s=START_S + 50)
+    rows += step_rows([0.5] * 3, start_s=START_S + 70.5, phase=EVAL)
+    rows += step_rows([1.0] * 4, start_s=START_S + 160, phase=EVAL)
+    result = run(RULE, node(rows, cores=1, duration_s=200))
+    trained = [row for row in rows if row[0] == TRAIN]
+    first_s, last_s = min(row[2] for row in trained), max(row[3] for row in trained)
+
+    assert [row["time_s"] for row in rows_of(result, "phases")] == [
+        first_s - START_S,
+        last_s - first_s,
+        START_S + 200 - last_s,
+    ]
+    (other,) = rows_of(result, "other_steps")
+    assert (other["phase"], other["steps"], other["time_s"]) == ("EVAL", 9, 7.5)
+    assert (other["before_loop"], other["after_loop"]) == (2, 4)
+    # AWS's members speak of the steps of all phases.
+    assert result.details["step_num"] == {
+        "first": round((START_S + 20) * 1e6),
+        "last": round((START_S + 164) * 1e6),
+    }
+
+
+def test_a_finalization_that_would_be_negative_is_zero_with_a_remark() -> None:
+    part = node(step_rows(LOOP, start_s=START_S + 10), cores=1, duration_s=100)
+    shown = next(item for item in run(RULE, part).exhibits if item.id == "phases")
+
+    assert "The loop ends 10 s after the last sample, so finalization is 0" in shown.caption
+
+
+def test_the_share_of_the_finding_is_that_of_the_phases() -> None:
+    # 20.06 + 39.97 + 39.97 s: rounded alone the first is 20.1 %, with the others it is 20.0 %.
+    part = node(step_rows([0.97] * 40, start_s=START_S + 20.06), cores=1, duration_s=100)
+    result = run(RULE, part)
+    found = finding(result, "INIT-1")
+
+    assert [row["pct"] for row in rows_of(result, "phases")] == [20.0, 40.0, 40.0]
+    assert found is not None
+    assert "Start-up is 20 % of the job" in found.text or "Start-up is 20.0 %" in found.text

@@ -55,6 +55,20 @@ def test_an_idle_gpu_at_full_rate_is_an_episode_with_its_numbers() -> None:
     assert (row["duration_s"], row["received"], row["limit"]) == (39.0, FAST, FAST)
 
 
+@pytest.mark.parametrize(("n_ticks", "length_s", "is_told"), [(180, 30, True), (180, 29, False)])
+def test_a_job_of_a_few_minutes_is_judged_without_any_setting(
+    n_ticks: int, length_s: int, is_told: bool
+) -> None:
+    n_before = (n_ticks - length_s) // 2
+    n_after = n_ticks - length_s - n_before
+    gpu = [95.0] * n_before + [4.0] * length_s + [95.0] * n_after
+    received = [1e6] * n_before + [FAST] * length_s + [1e6] * n_after
+    result = run(RULE, node(gpu, received))
+
+    assert (finding(result, "SYS-5") is not None) is is_told
+    assert result.status is (Status.TRIGGERED if is_told else Status.OK)
+
+
 def test_an_hour_of_thirty_kilobytes_with_an_idle_gpu_is_quiet() -> None:
     result = run(RULE, node([0.0] * 3600, [30_000.0] * 3600), **SMALL)
     assert result.status is Status.OK

@@ -198,6 +198,44 @@ def test_several_nodes_share_one_chart_per_quantity() -> None:
     ]  # fmt: skip
 
 
+def test_disk_and_network_have_a_curve_for_each_direction() -> None:
+    rates = {
+        "receive": 5e6, "transmit": 2e6, "receive_platform": 7e5, "transmit_platform": 1e5,
+        "read": 3e7, "write": 4e6, "iops": 120.5,
+    }  # fmt: skip
+    columns: dict[str, Any] = {
+        name: [rate + tick for tick in range(300)] for name, rate in rates.items()
+    }
+    shown = {item.id: item for item in run(RULE, node(**columns, cpu0=[5.0] * 300)).exhibits}
+    expected = {
+        "network_over_time": {
+            "received": "receive",
+            "sent": "transmit",
+            "received by the platform": "receive_platform",
+            "sent by the platform": "transmit_platform",
+        },
+        "disk_over_time": {"read": "read", "written": "write"},
+        "disk_operations_over_time": {"operations": "iops"},
+    }
+
+    for exhibit_id, lines in expected.items():
+        curves = {column.name: column for column in shown[exhibit_id].columns}
+        assert set(curves) == {"time_s"} | {
+            f"{line}_{mark}" for line in lines for mark in ("min", "mean", "max")
+        }
+        for line, name in lines.items():
+            highest, lowest = (
+                [float(value) for value in curves[f"{line}_{mark}"].values if value is not None]
+                for mark in ("max", "min")
+            )
+            assert max(highest) == pytest.approx(rates[name] + 299, abs=0.5)
+            assert min(lowest) == pytest.approx(rates[name], abs=0.5)
+            assert curves[f"{line}_mean"].unit == ("1/s" if name == "iops" else "bytes/s")
+        place = shown[exhibit_id].place.timeline
+        assert place is not None
+        assert place.kind == "panel"
+
+
 def test_many_nodes_and_gpus_stay_drawable_while_tables_stay_complete() -> None:
     parts = [
         node(f"algo-{index}", gpu0=[float(index)] * 900, gpu1=[float(index)] * 900)
@@ -211,7 +249,7 @@ def test_many_nodes_and_gpus_stay_drawable_while_tables_stay_complete() -> None:
     names = [column.name.removesuffix("_min") for column in curve.columns[1::3]]
     assert names == [f"algo-{index}" for index in (*range(1, 9), *range(23, 31))]
     assert curve.n_rows <= 300
-    assert "16 of 30 nodes" in curve.caption
+    assert "16 of 30 curves" in curve.caption
     assert len(rows_of(result, "usage")) == 30
     assert len(rows_of(result, "sample_counts")) == 61
 

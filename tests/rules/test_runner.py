@@ -29,7 +29,7 @@ from reportgen.results import (
 from reportgen.results.codec import decode, encode
 from reportgen.rules.base import About, AnyRule, Outcome, Presentation, Rule
 from reportgen.rules.registry import BUILTIN_RULES, all_rules
-from reportgen.rules.runner import judge_all, measure_part
+from reportgen.rules.runner import judge_all, measure_part, with_about
 from tests.builders import node_profile
 
 
@@ -135,11 +135,14 @@ def test_a_rule_that_could_not_look_is_skipped_whatever_it_counted() -> None:
     assert skipped.reason.code is ReasonCode.NO_EVENTS
 
 
-def test_every_result_carries_the_rule_in_words() -> None:
-    rules = (rule("Ticks"),)
-    (result,) = judge_all([{RuleId("Ticks"): 3}], rules, {RuleId("Ticks"): NoParams()})
+@pytest.mark.parametrize("status", Status)
+def test_every_result_carries_the_rule_in_words_and_remedies_only_for_a_fault(
+    status: Status,
+) -> None:
+    found = with_about(RuleResult(id=RuleId("Ticks"), status=status), rule("Ticks")).about
 
-    assert result.about == About(title="Ticks <b>", checks="c", reading="r", advice="a")
+    advice = "a" if status is Status.TRIGGERED else ""
+    assert found == About(title="Ticks <b>", checks="c", reading="r", advice=advice)
 
 
 def test_exhibits_are_placed_as_the_rule_declares() -> None:

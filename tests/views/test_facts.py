@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from reportgen.report import Extent, summarize
 from reportgen.views.facts import facts_of, summary_rows
 from tests.report.test_codec import small_report
 
@@ -35,3 +36,19 @@ def test_durations_below_a_second_are_exact_to_the_microsecond() -> None:
 def test_long_sampling_intervals_are_said_in_minutes(interval_ms: int, text: str) -> None:
     report = replace(small_report(), sampling_interval_ms=interval_ms)
     assert text in [fact.text for fact in facts_of(report)]
+
+
+@pytest.mark.parametrize(("over_ns", "is_told"), [(-1_000_000_000, False), (2_000_000_000, True)])
+def test_a_negative_finalization_is_zero_with_a_remark(over_ns: int, is_told: bool) -> None:
+    last_ns = 1_783_071_000_000_000_000
+    extent = Extent(
+        first_ns=last_ns - 9_000_000_000,
+        last_ns=last_ns,
+        first_step_ns=last_ns - 5_000_000_000,
+        last_step_ns=last_ns + over_ns,
+    )
+    rows = summary_rows(replace(small_report(), summary=summarize(extent)))
+    (row,) = (row for row in rows if row.name == "Finalization")
+
+    assert row.text == ("0 s" if is_told else "1 s")
+    assert ("not negative: the loop ends after the last sample" in row.note) == is_told

@@ -43,7 +43,7 @@ WORKED = (
 )
 RECORD_ALL = "Record the steps of the whole job, or look at what was recorded (--from, --to)."
 
-OF_STEPS = "Initialization is before a node's first step, finalization after its last one."
+OF_STEPS = "Initialization is before a node's first training step, finalization after its last one."
 OF_ACTIVITY = (
     "Initialization is before the first GPU activity above 10 %, finalization after the last: no "
     "steps were recorded{elsewhere}."

@@ -13,8 +13,15 @@ from reportgen.profiler_config import ProfilingKind
 from reportgen.results import Counters, Details, Exhibit, Finding, Role, Where
 from reportgen.rules.aws import breakdown as aws
 from reportgen.rules.base import About, Need, Outcome, Rule
-from reportgen.rules.kit import CHEAP_RATIO, Message, fault_severity, merge, reason_without_steps
-from reportgen.rules.overall_framework_metrics import tables
+from reportgen.rules.kit import (
+    CHEAP_RATIO,
+    Message,
+    fault_severity,
+    merge,
+    reason_without_steps,
+    table,
+)
+from reportgen.rules.overall_framework_metrics import recorded, tables
 from reportgen.rules.overall_framework_metrics.measure import FrameworkSums, Params, measure
 from reportgen.rules.overall_framework_metrics.tables import OperatorSums, sampling
 from reportgen.text import plural, write
@@ -175,6 +182,15 @@ def _exhibits(job: FrameworkSums) -> Iterator[Exhibit]:
     yield from tables.exhibits_of_paces(job.paces)
     yield from tables.exhibit_of_functions(job.functions)
     yield from tables.exhibit_of_overheads(job.overheads, job.interval_ns)
+    if job.recorded:
+        sampled = sampling(job.interval_ns)
+        yield table(
+            "recorded",
+            job.recorded,
+            recorded.Recorded,
+            title=recorded.TITLE,
+            caption=f"{recorded.CAPTION}{sampled}",
+        )
 
 
 def _between_ns(job: FrameworkSums) -> int:

@@ -27,6 +27,7 @@ from reportgen.rules import kit
 from reportgen.rules.base import param
 from reportgen.rules.kit import concat, merge, merged, row, sum_by_key
 from reportgen.rules.overall_framework_metrics import tables
+from reportgen.rules.overall_framework_metrics.recorded import Recorded, recorded_of
 from reportgen.rules.overall_framework_metrics.tables import Detail, Stage, StageTime
 
 WHOLE_FROM_RATIO = 0.9
@@ -93,6 +94,7 @@ class FrameworkSums:
     interval_ns: int | None = merged(lambda values: next(filter(None, values), None), default=None)
     lost_ns: int = merged(sum, default=0)
     between: tuple[tables.Between, ...] = merged(concat, default=())
+    recorded: tuple[Recorded, ...] = merged(concat, default=())
 
 
 def measure(part: NodeProfile, _params: Params) -> FrameworkSums:
@@ -111,6 +113,7 @@ def measure(part: NodeProfile, _params: Params) -> FrameworkSums:
         interval_ns=part.system.interval_ns,
         lost_ns=_lost_ns(part),
         between=tuple(_between(part)),
+        recorded=tuple(_recorded(part)),
     )
 
 
@@ -128,6 +131,12 @@ def _between(part: NodeProfile) -> Iterator[tables.Between]:
             idle_ratio=idle_ratio,
             is_waiting_known=item.is_waiting_known,
         )
+
+
+def _recorded(part: NodeProfile) -> Iterator[Recorded]:
+    apart = (Stage.TRANSFER,)  # these are operators
+    stages = {str(stage): mask for stage, mask in _masks(part.spans).items() if stage not in apart}
+    return recorded_of(part.node, part.spans, stages)
 
 
 def _lost_ns(part: NodeProfile) -> int:

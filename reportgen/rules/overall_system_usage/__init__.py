@@ -312,5 +312,7 @@ RULE = Rule(
         "io_wait_over_time": _curves("I/O wait, mean of the cores", 50),
         "host_memory_over_time": _curves("Host memory", 60),
         "network_over_time": _curves("Network", 70),
+        "disk_over_time": _curves("Disk", 80),
+        "disk_operations_over_time": _curves("Disk operations", 90),
     },
 )

@@ -40,6 +40,19 @@ class Quantity(StrEnum):
     IO_WAIT = "I/O"
 
 
+FLOWS: Mapping[str, Mapping[SeriesKind, str]] = {
+    "network": {
+        SeriesKind.RECEIVE_ALGORITHM: "received",
+        SeriesKind.TRANSMIT_ALGORITHM: "sent",
+        SeriesKind.RECEIVE_PLATFORM: "received by the platform",
+        SeriesKind.TRANSMIT_PLATFORM: "sent by the platform",
+    },
+    "disk": {SeriesKind.READ_RATE: "read", SeriesKind.WRITE_RATE: "written"},
+    "disk_operations": {SeriesKind.IOPS: "operations"},
+}
+"""Rates that have a curve for each direction, by the chart that they share."""
+
+
 @row
 class Usage:
     """One resource of one node: ``STATISTICS`` and the mean, and its curve over time."""
@@ -116,6 +129,7 @@ class NodeUsage:
     n_cpu_samples: int
     usages: Mapping[Quantity, Usage]
     gpus: tuple[Line, ...]
+    flows: Mapping[str, tuple[Line, ...]]
     devices: tuple[DeviceCounts, ...]
     is_platform_network: bool
     recording: Recording | None
@@ -143,6 +157,7 @@ def measure(part: NodeProfile, _params: Params) -> NodeUsage:
             if not np.isnan(its).all()
         },
         gpus=tuple(_gpu_lines(part.node, system)),
+        flows={name: tuple(_flows(part, kinds)) for name, kinds in FLOWS.items()},
         devices=tuple(_devices(part)),
         is_platform_network=is_platform,
         recording=_recording(system) if system.n_ticks else None,
@@ -155,6 +170,15 @@ def _gpu_lines(node: str, system: SystemTable) -> Iterator[Line]:
         if not np.isnan(column).all():
             curve = _curve(system, column)
             yield Line(node=node, device=gpu, mean=float(np.nanmean(curve.mean)), curve=curve)
+
+
+def _flows(part: NodeProfile, kinds: Mapping[SeriesKind, str]) -> Iterator[Line]:
+    for kind, direction in kinds.items():
+        rate = samples.sum_over(part.system.matrix(kind))
+        if not np.isnan(rate).all():
+            curve = _curve(part.system, rate)
+            mean = float(np.nanmean(curve.mean))
+            yield Line(node=part.node, device=direction, mean=mean, curve=curve)
 
 
 def _network(system: SystemTable) -> tuple[Floats, bool]:

@@ -39,7 +39,11 @@ _CURVES = (
     (Quantity.GPU_MEMORY, "gpu_memory", "GPU memory activity over time", Role.GPU_MEMORY),
     (Quantity.IO_WAIT, "io_wait", "I/O wait over time, mean of the cores", Role.IO),
     (Quantity.HOST_MEMORY, "host_memory", "Host memory over time", Role.MEMORY),
-    (Quantity.NETWORK, "network", "Network traffic over time", Role.NETWORK),
+)
+_FLOWS = (
+    ("network", "Network traffic over time", Role.NETWORK, "bytes/s"),
+    ("disk", "Disk traffic over time", Role.IO, "bytes/s"),
+    ("disk_operations", "Disk operations over time", Role.IO, "1/s"),
 )
 _DEVICE = {Role.GPU: "GPU", Role.CPU: "CPU core"}
 _ACTIVE = {
@@ -76,6 +80,10 @@ def exhibits_of(nodes: Sequence[NodeUsage], totals: Totals) -> Iterator[Exhibit]
         lines = lines or _node_lines(nodes, quantity)
         if lines:
             yield _band(f"{name}_over_time", lines, n_nodes, title=title, role=role)
+    for name, title, role, unit in _FLOWS:
+        lines = [line for node in nodes for line in node.flows[name]]
+        if lines:
+            yield _band(f"{name}_over_time", lines, n_nodes, title=title, role=role, unit=unit)
     lines = gpus or _node_lines(nodes, Quantity.CPU)
     if len(lines) > 1:
         yield _heatmap(lines, Role.GPU if gpus else Role.CPU)
@@ -127,9 +135,15 @@ def _node_lines(nodes: Sequence[NodeUsage], quantity: Quantity) -> list[Line]:
 
 
 def _band(
-    exhibit_id: str, lines: Sequence[Line], n_nodes: int, *, title: str, role: Role
+    exhibit_id: str,
+    lines: Sequence[Line],
+    n_nodes: int,
+    *,
+    title: str,
+    role: Role,
+    unit: str = "%",
 ) -> Exhibit:
-    unit, digits = ("bytes/s", 0) if role is Role.NETWORK else ("%", 2)
+    digits = 0 if unit == "bytes/s" else 2
     shown = _extremes(lines)
     cells = min(MAX_CELLS, max(MIN_CELLS, CELLS_OF_ALL_LINES // len(shown)))
     aligned = align([line.curve for line in shown], cells=cells)
@@ -143,9 +157,9 @@ def _band(
     if n_points > aligned.time_ns.size:
         caption += f" Thinned from {n_points:,} instants, minimum and maximum kept."
     if len(shown) < len(lines):
-        half = MAX_LINES // 2
-        caption += f""" {len(shown)} of {len(lines)} nodes: the {half} with the lowest and the
-            {half} with the highest mean; the table of usage has all."""
+        half, all_in = MAX_LINES // 2, "; the table of usage has all" if unit == "%" else ""
+        caption += f""" {len(shown)} of {len(lines)} curves: the {half} with the lowest and the
+            {half} with the highest mean{all_in}."""
     return exhibit(
         exhibit_id,
         ExhibitKind.BAND,

@@ -154,7 +154,7 @@ def judge(measurements: Sequence[NodeSteps], params: Params) -> Outcome:
     return Outcome(
         missing=_missing(job, params),
         findings=[finding, _slower(job.series)],
-        exhibits=tables.exhibits_of_series(job.series, batch_size=params.batch_size),
+        exhibits=tables.exhibits_of_series(job.series, job.use, batch_size=params.batch_size),
         metrics=_metrics(job.series, params.batch_size),
         data=job.data,
         counters=counters,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -28,6 +29,7 @@ from reportgen.results.packed import pack
 from reportgen.rules import kit
 from reportgen.rules.base import param
 from reportgen.rules.kit import AWS_DEFAULTS, col, concat, derived, merge, merged, row
+from reportgen.rules.step_outlier.use import UseInSteps, use_in_steps
 from reportgen.units import NS_PER_S
 
 MODES = ("TRAIN", "EVAL", "PREDICT", "GLOBAL")
@@ -169,6 +171,7 @@ class NodeSteps:
         lambda parts: np.unique(np.concatenate(parts)),
         default_factory=lambda: np.empty(0, dtype=np.int64),
     )
+    use: UseInSteps = merged(merge, default_factory=UseInSteps)
     data: tuple[PackedTable, ...] = merged(concat, default=())
 
 
@@ -177,13 +180,32 @@ def measure(part: NodeProfile, params: Params) -> NodeSteps:
     spans, found = part.spans, steps_of(part.spans)
     wanted = None if params.mode is None else phase_word(params.mode)
     chosen = [one for one in step_times_of(spans) if wanted in (None, phase_word(one.steps.phase))]
+    series = tuple(_series(spans, times, params) for times in chosen)
     in_order = sorted(found, key=lambda one: (device_order(one.worker), one.phase))
     return NodeSteps(
         loop=loop_of(spans),
-        series=tuple(_series(spans, times, params) for times in chosen),
+        series=series,
         minute_ns=minutes_of(np.sort(spans.steps().end_ns)).start_ns,
+        use=_use(part, series, [times.steps for times in chosen]),
         data=tuple(map(_all_steps, in_order)),
     )
+
+
+def _use(
+    part: NodeProfile, series: Sequence[StepSeries], steps: Sequence[PhaseSteps]
+) -> UseInSteps:
+    """Compare the use of devices in the slow steps that train with that in the others."""
+    training = part.spans.training_steps()
+    words = {training.phases[code] for code in np.unique(training.phase).tolist()}
+    pairs = list(zip(series, steps, strict=True))
+    pairs = [pair for pair in pairs if pair[0].phase in words] or pairs
+    slow = [step for item, _ in pairs for step in item.outliers or item.slowest]
+    edges_ns = [(step.start_ns, step.end_ns) for step in slow]
+    starts_ns, ends_ns = (
+        np.concatenate([np.empty(0, np.int64), *columns])
+        for columns in ([its.start_ns for _, its in pairs], [its.end_ns for _, its in pairs])
+    )
+    return use_in_steps(part.system, edges_ns, (starts_ns, ends_ns))
 
 
 def _all_steps(steps: PhaseSteps) -> PackedTable:

@@ -19,6 +19,7 @@ from reportgen.rules import kit
 from reportgen.rules.aws.breakdown import exhibits_of_breakdown, exhibits_of_members
 from reportgen.rules.functions import compared_functions
 from reportgen.rules.step_outlier.measure import STATISTICS, SlowStep, StepSeries
+from reportgen.rules.step_outlier.use import UseInSteps, exhibits_of_use
 from reportgen.text import format_ns, plural, write
 from reportgen.units import NS_PER_S
 
@@ -48,7 +49,7 @@ def main_series(series: Sequence[StepSeries]) -> list[StepSeries]:
 
 
 def exhibits_of_series(
-    series: Sequence[StepSeries], *, batch_size: int | None
+    series: Sequence[StepSeries], use: UseInSteps, *, batch_size: int | None
 ) -> Iterator[Exhibit]:
     """Yield all evidence; nothing without steps."""
     if not series:
@@ -67,6 +68,7 @@ def exhibits_of_series(
     )
     yield _above_median(series)
     yield from _intervals(series)
+    yield from exhibits_of_use(use)
     during = kit.merge([item.during_outliers for item in series])
     yield from exhibits_of_breakdown(during, with_others=False, prefix=_PREFIX, during=_DURING)
     yield from compared_functions(

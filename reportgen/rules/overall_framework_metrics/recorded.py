@@ -1,0 +1,79 @@
+"""What was recorded when: each kind of event, how long it takes, and which steps it covers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+
+from reportgen.facts.breakdown import Mask, SpanClass, classes_of
+from reportgen.facts.intervals import overlaps_any
+from reportgen.facts.steps import phase_word
+from reportgen.profile import NO_STEP, SpanTable
+from reportgen.rules.kit import col, row
+from reportgen.units import NS_PER_S
+
+TITLE = "What was recorded, from when to when"
+CAPTION = (
+    "Durations of the events of each node; steps are those that train and run meanwhile, by their "
+    "numbers. Operators and passes are often recorded for a few steps only."
+)
+
+
+@row
+class Recorded:
+    """The events of one kind on a node; ``n_steps`` that train run meanwhile, first to last."""
+
+    node: str = col()
+    what: str = col()
+    count: int = col()
+    total_ns: int = col("s", name="total_s", per=NS_PER_S)
+    mean_ns: float = col("s", name="mean_s", per=NS_PER_S)
+    p50_ns: float = col("s", name="p50_s", per=NS_PER_S)
+    p95_ns: float = col("s", name="p95_s", per=NS_PER_S)
+    max_ns: int = col("s", name="max_s", per=NS_PER_S)
+    start_ns: int = col("s", name="start_s", per=NS_PER_S)
+    end_ns: int = col("s", name="end_s", per=NS_PER_S)
+    first_step: int | None = col()
+    last_step: int | None = col()
+    n_steps: int = col(name="steps")
+
+
+def recorded_of(node: str, spans: SpanTable, stages: Mapping[str, Mask]) -> Iterator[Recorded]:
+    """Yield each kind that was recorded: phases of steps, stages of a batch, operators by device.
+
+    Args:
+        node: which it is.
+        spans: its events.
+        stages: (n,) masks of the events of each stage, by its name.
+    """
+    training, classes = spans.training_steps(), classes_of(spans)
+    kinds = dict(stages)
+    for code, phase in enumerate(spans.phases):
+        own = spans.phase == code
+        if (classes[own] == SpanClass.STEP).any():
+            kinds[f"steps ({phase_word(phase)})"] = own
+        elif np.isin(classes[own], (SpanClass.CPU, SpanClass.GPU)).any():
+            kinds[f"operators ({phase})"] = own
+    kinds["other events"] = ~np.any([*kinds.values(), np.zeros(spans.n_spans, bool)], axis=0)
+    for what in sorted(kinds):
+        its = spans.where(kinds[what])
+        if its.n_spans:
+            is_in = overlaps_any(training.start_ns, training.end_ns, its.start_ns, its.end_ns)
+            numbers = np.unique(training.step[is_in & (training.step != NO_STEP)]).tolist()
+            p50_ns, p95_ns = np.percentile(its.duration_ns, (50, 95)).tolist()
+            yield Recorded(
+                node=node,
+                what=what,
+                count=its.n_spans,
+                total_ns=int(its.duration_ns.sum()),
+                mean_ns=float(its.duration_ns.mean()),
+                p50_ns=p50_ns,
+                p95_ns=p95_ns,
+                max_ns=int(its.duration_ns.max()),
+                start_ns=int(its.start_ns.min()),
+                end_ns=int(its.end_ns.max()),
+                first_step=numbers[0] if numbers else None,
+                last_step=numbers[-1] if numbers else None,
+                n_steps=len(numbers),
+            )

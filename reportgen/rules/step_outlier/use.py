@@ -1,0 +1,118 @@
+"""How busy GPUs and cores are within slow steps, against the other steps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from reportgen.facts.distributions import PCT_EDGES, pct_histogram
+from reportgen.facts.intervals import overlaps_any
+from reportgen.facts.samples import Counts
+from reportgen.profile import SeriesKind, SystemTable
+from reportgen.profile.system import Floats, Instants
+from reportgen.results import ColumnType, Exhibit, Role
+from reportgen.rules.functions import stall_text
+from reportgen.rules.kit import histogram, merged, row, sum_by_key
+from reportgen.text import plural, write
+
+SLOW, OTHERS = "slow steps", "other steps"
+_KINDS = {Role.GPU: SeriesKind.GPU_UTILIZATION, Role.CPU: SeriesKind.CPU_UTILIZATION}
+_NAMED = ((Role.CPU, "CPU"), (Role.GPU, "GPU"))
+_MEANING = (
+    "Slow are the outlier steps, or where there are none, the steps of more than twice the median."
+)
+_TENTHS = 1_001
+_Group = tuple[Role, str]
+
+
+@row
+class UseInSteps:
+    """Samples of utilization within slow and other steps.
+
+    Attributes:
+        n_slow: how many slow steps there are.
+        bins, tenths: by device and group (50,) counts in bins of 2 %, (1001,) in tenths of one.
+    """
+
+    n_slow: int = merged(sum, default=0)
+    bins: dict[_Group, Counts] = merged(sum_by_key, default_factory=dict)
+    tenths: dict[_Group, Counts] = merged(sum_by_key, default_factory=dict)
+
+    def n_samples(self, group: _Group) -> int:
+        """Return how many samples lie within the steps of a group."""
+        return int(self.tenths[group].sum())
+
+    def median_pct(self, group: _Group) -> float | None:
+        """Return the median of these samples to a tenth of a percent."""
+        n_samples, ends = self.n_samples(group), np.cumsum(self.tenths[group])
+        middle = np.searchsorted(ends, [(n_samples - 1) // 2, n_samples // 2], side="right")
+        return float(middle.mean()) / 10 if n_samples else None
+
+
+def use_in_steps(
+    system: SystemTable,
+    slow_ns: Sequence[tuple[int, int]],
+    steps_ns: tuple[Instants, Instants],
+) -> UseInSteps:
+    """Count a node's samples within slow steps, ends included, and those in no slow step.
+
+    Args:
+        system: the node's samples.
+        slow_ns: start and end of each slow step of its workers.
+        steps_ns: (n,) starts and ends of all of its steps.
+    """
+    edges = np.array(slow_ns, dtype=np.int64).reshape(-1, 2).T
+    ticks = (system.tick_ns, system.tick_ns)
+    is_slow = overlaps_any(*ticks, edges[0], edges[1])
+    rows = {SLOW: is_slow, OTHERS: overlaps_any(*ticks, *steps_ns) & ~is_slow}
+    found = {
+        (role, name): system.matrix(kind)[inside]
+        for role, kind in _KINDS.items()
+        if slow_ns and system.names(kind)
+        for name, inside in rows.items()
+    }
+    return UseInSteps(
+        n_slow=len(slow_ns),
+        bins={group: pct_histogram(values) for group, values in found.items()},
+        tenths={group: _in_tenths(values) for group, values in found.items()},
+    )
+
+
+def _in_tenths(values: Floats) -> Counts:
+    tenths = np.rint(10 * np.clip(values[~np.isnan(values)], 0, 100)).astype(np.int64)
+    return np.bincount(tenths, minlength=_TENTHS)
+
+
+def exhibits_of_use(use: UseInSteps) -> Iterator[Exhibit]:
+    """Yield a histogram of GPUs and one of cores; nothing without slow steps or samples."""
+    medians = {group: use.median_pct(group) for group in use.tenths}
+    for role, what in ((Role.GPU, "GPU"), (Role.CPU, "CPU core")):
+        slow, others = (role, SLOW), (role, OTHERS)
+        if slow not in use.tenths:
+            continue
+        told = [_told(use, group, medians[group]) for group in (slow, others)]
+        stall = stall_text(
+            {name: (medians.get((its, SLOW)), medians.get((its, OTHERS))) for its, name in _NAMED},
+            slow=SLOW,
+            normal=OTHERS,
+        )
+        yield histogram(
+            f"{role}_in_slow_steps",
+            PCT_EDGES,
+            [(name, use.bins[role, name].tolist()) for name in (SLOW, OTHERS)],
+            unit="%",
+            edge_type=ColumnType.INT,
+            title=f"{what} samples within slow steps and within the others",
+            caption=" ".join(filter(None, (f"{told[0]}; {told[1]}.", _MEANING, stall))),
+            role=role,
+        )
+
+
+def _told(use: UseInSteps, group: _Group, median_pct: float | None) -> str:
+    _, name = group
+    what = plural(use.n_slow, "slow step") if name == SLOW else name
+    if median_pct is None:
+        return f"No sample lies within {what}"
+    n_samples = plural(use.n_samples(group), "sample")
+    return write("{n} within {what}, median {pct:pct}", n=n_samples, what=what, pct=median_pct)
