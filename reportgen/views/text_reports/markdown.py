@@ -39,11 +39,11 @@ def _opening(report: Report) -> Iterator[str]:
     verdict = verdict_of(report)
     name = shorten(report.job.name, most=LONGEST_JOB_NAME).text or "Training job"
     yield "<!-- generator: make-profiler-report -->"
-    yield f"# Profiling report: {_plain(name)}"
+    yield f"# Profiling report: {plain(name)}"
     yield ""
-    yield f"**{_plain(verdict.headline)}** {_plain(verdict.lead)}"
+    yield f"**{plain(verdict.headline)}** {plain(verdict.lead)}"
     yield ""
-    yield from _table(
+    yield from table(
         ("", ""),
         (
             (fact.name, f"{fact.text} ({fact.note})" if fact.note else fact.text)
@@ -60,7 +60,7 @@ def _findings(report: Report) -> Iterator[str]:
             yield from (f"## {title}", "")
         for number, card in enumerate(its[:MOST_FINDINGS], start=1):
             lead = f"{number}. **{card.word}: " if is_fault else "- **"
-            yield from _item(f"{lead}{_plain(card.title)}** ({card.id})", card)
+            yield from _item(f"{lead}{plain(card.title)}** ({card.id})", card)
         if len(its) > MOST_FINDINGS:
             yield f"{len(its) - MOST_FINDINGS:,} more are in `profiler-report/report.json`."
             yield ""
@@ -81,7 +81,7 @@ def _item(heading: str, card: Card) -> Iterator[str]:
         ("If removed: ", ", ".join(filter(None, (card.gain, card.gain_note)))),
     ):
         if text:
-            yield f"{indent}{'- ' if label else ''}{label}{_plain(text)}"
+            yield f"{indent}{'- ' if label else ''}{label}{plain(text)}"
             if not label:
                 yield ""
     yield ""
@@ -106,7 +106,7 @@ def _exhibit_table(item: Exhibit) -> Iterator[str]:
         column for column in item.columns if any(value is not None for value in column.values)
     ]
     rows = zip(*(_texts(column) for column in columns), strict=True)
-    yield from _table([heading_of(column.name) for column in columns], rows)
+    yield from table([heading_of(column.name) for column in columns], rows)
 
 
 def _texts(column: Column) -> list[str]:
@@ -123,9 +123,9 @@ def _unlooked(report: Report) -> Iterator[str]:
     yield from ("## Could not look", "")
     titles: list[str] = []
     for entry in unlooked.entries:
-        titles.append(_plain(entry.title))
+        titles.append(plain(entry.title))
         if entry.reason:
-            yield f"- {', '.join(titles)}: {_plain(entry.reason)}"
+            yield f"- {', '.join(titles)}: {plain(entry.reason)}"
             titles = []
     if titles:
         yield f"- {', '.join(titles)}"
@@ -148,15 +148,16 @@ def _closing(report: Report) -> Iterator[str]:
     yield ""
 
 
-def _table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
-    yield f"| {' | '.join(_plain(head) for head in heads)} |"
+def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
+    """Yield the lines of a table and the empty line behind it."""
+    yield f"| {' | '.join(plain(head) for head in heads)} |"
     yield f"|{'---|' * len(heads)}"
     for row in rows:
-        yield f"| {' | '.join(_plain(cell) for cell in row)} |"
+        yield f"| {' | '.join(plain(cell) for cell in row)} |"
     yield ""
 
 
-def _plain(text: str) -> str:
+def plain(text: str) -> str:
     """Return a text that Markdown and HTML show as it is, on one line."""
     line = " ".join(text.replace("\u00a0", " ").split())
     safe = line.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
