@@ -56,7 +56,8 @@ def _name_of(cell: Any) -> str:
     if "parameters" in tags:
         return "parameters"
     called = re.search(
-        r'views\.(?:section\((?:report|comparison), "([\w-]+)"|(\w+)\()', cell.source
+        r'views\.(?:(?:comparison_)?section\((?:report|comparison), "([\w-]+)"|(\w+)\()',
+        cell.source,
     )
     if cell.cell_type == "code":
         words = called[1] or called[2] if called else "load"
