@@ -16,10 +16,12 @@ from enum import Enum
 from pathlib import Path
 from typing import Any
 
+from reportgen.comparison import Comparison
+from reportgen.comparison import codec as comparison_codec
 from reportgen.profile import Clock, Quality
 from reportgen.profiler_config import Profiling
 from reportgen.recording import Recording
-from reportgen.report import JobHeader, JobSummary, QualityNote, RuleEntry
+from reportgen.report import JobHeader, JobSummary, QualityNote, RuleEntry, Setup
 from reportgen.report import codec as report_codec
 from reportgen.results import (
     About,
@@ -159,8 +161,19 @@ def report_schema() -> dict[str, Any]:
         "versions": _map_of({"type": "string"}),
         "profiling": schema_of(Profiling | None),
         "recording": schema_of(Recording | None),
+        "setup": schema_of(Setup | None),
     }
     return _titled("The job and all findings, report.json", closed(body))
+
+
+def comparison_schema() -> dict[str, Any]:
+    """Return the schema of ``profiler-comparison.json``."""
+    body = {
+        "format": {"const": comparison_codec.FORMAT},
+        **_fields_of(Comparison, ()),
+        "step_mean_difference_s": schema_of(float | None),
+    }
+    return _titled("Two jobs side by side, profiler-comparison.json", closed(body))
 
 
 def _titled(title: str, body: dict[str, Any]) -> dict[str, Any]:
@@ -169,7 +182,11 @@ def _titled(title: str, body: dict[str, Any]) -> dict[str, Any]:
 
 def fresh_schemas() -> dict[Path, str]:
     """Return the text of each schema by its path."""
-    made = {"result.schema.json": result_schema(), "report.schema.json": report_schema()}
+    made = {
+        "result.schema.json": result_schema(),
+        "report.schema.json": report_schema(),
+        "comparison.schema.json": comparison_schema(),
+    }
     return {FOLDER / name: json.dumps(tree, indent=1) + "\n" for name, tree in made.items()}
 
 

@@ -14,7 +14,12 @@ from typing import Any
 HERE = Path(__file__).resolve().parent
 SCRIPT = HERE / "profiler_report.py"
 NOTEBOOK = HERE / "profiler_report.ipynb"
-SCRIPTS = (SCRIPT, HERE / "interactive_analysis.py", HERE / "dataloader_analysis.py")
+SCRIPTS = (
+    SCRIPT,
+    HERE / "interactive_analysis.py",
+    HERE / "dataloader_analysis.py",
+    HERE / "profiler_comparison.py",
+)
 TOKENS = HERE.parent / "templates" / "style" / "tokens.css"
 _KERNEL = {"display_name": "Python 3", "language": "python", "name": "python3"}
 _ID_LENGTH = 48
@@ -50,7 +55,10 @@ def _name_of(cell: Any) -> str:
     tags = cell.metadata.get("tags", [])
     if "parameters" in tags:
         return "parameters"
-    called = re.search(r'views\.(?:section\(report, "([\w-]+)"|(\w+)\()', cell.source)
+    called = re.search(
+        r'views\.(?:(?:comparison_)?section\((?:report|comparison), "([\w-]+)"|(\w+)\()',
+        cell.source,
+    )
     if cell.cell_type == "code":
         words = called[1] or called[2] if called else "load"
     elif "try-this" in tags:

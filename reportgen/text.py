@@ -35,6 +35,11 @@ def format_duration(duration_s: float) -> str:
     return f"{hours} h {minutes:02d} min"
 
 
+def format_difference(duration_s: float) -> str:
+    """Write a difference in time with its sign: ``+12.4 ms``."""
+    return f"{'-' if duration_s < 0 else '+'}{format_duration(abs(duration_s))}"
+
+
 def format_bytes(size_bytes: float) -> str:
     """Write a number of bytes with decimal prefixes: ``1.56 MB``."""
     size = float(size_bytes)

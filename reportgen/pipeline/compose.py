@@ -12,6 +12,7 @@ from reportgen.diagnosis import diagnose
 from reportgen.formats import printable
 from reportgen.pipeline.clocks import notes_on_clocks
 from reportgen.pipeline.ranks import clock_of, extent_of_job, notes_on_ranks
+from reportgen.pipeline.setup import setup_of_job
 from reportgen.pipeline.work import Measured
 from reportgen.profile import JobProfile, Quality, SourceNote
 from reportgen.profiler_config import Profiling
@@ -73,6 +74,11 @@ def compose_report(
         sampling_interval_ms=_interval_ms(part.interval_ns for part in measured),
         profiling=job.profiling,
         recording=job.recording,
+        setup=setup_of_job(
+            [part.setup for part in measured],
+            job.recording,
+            is_traced=any(part.rank is not None for part in measured),
+        ),
     )
 
 
@@ -86,6 +92,7 @@ def compose(
     sampling_interval_ms: int | None = None,
     profiling: Profiling | None = None,
     recording: Recording | None = None,
+    setup: report.Setup | None = None,
 ) -> report.Report:
     """Return the report of results, wherever they come from.
 
@@ -111,6 +118,7 @@ def compose(
         versions=dict(_versions()),
         profiling=profiling,
         recording=recording,
+        setup=setup,
         results={result.id: result for result in results},
     )
 

@@ -10,6 +10,7 @@ from typing import Any
 from reportgen.engine import Executor, LocalExecutor, ProcessExecutor
 from reportgen.intake import Progress, read
 from reportgen.pipeline.clocks import StepEnds, step_ends
+from reportgen.pipeline.setup import setup_of_part
 from reportgen.profile import (
     Clock,
     JobProfile,
@@ -20,7 +21,7 @@ from reportgen.profile import (
     RankTrace,
     SourceNote,
 )
-from reportgen.report import Extent
+from reportgen.report import Extent, Setup
 from reportgen.results import RuleId
 from reportgen.rules.base import AnyRule
 from reportgen.rules.runner import measure_part, reads
@@ -46,6 +47,7 @@ class Measured:
     interval_ns: int | None
     rank: int | None = None
     clock: Clock | None = None
+    setup: Setup
     step_ends: StepEnds | None = None
     measurements: Mapping[RuleId, Any]
     notes: tuple[SourceNote, ...]
@@ -80,6 +82,7 @@ def work_on(
         interval_ns=interval_ns,
         rank=ref.rank,
         clock=part.clock if isinstance(part, RankTrace) else part.job.clock,
+        setup=setup_of_part(part),
         step_ends=ends,
         measurements=measurements,
         notes=part.notes,

@@ -8,11 +8,12 @@ from reportgen.report.model import (
     RankedFinding,
     Report,
     RuleEntry,
+    Setup,
 )
 from reportgen.report.ranking import rank_findings
 from reportgen.report.summary import Extent, join_extents, summarize
 
 __all__ = [
     "DataQuality", "Extent", "JobHeader", "JobSummary", "QualityNote", "RankedFinding", "Report",
-    "RuleEntry", "join_extents", "rank_findings", "summarize",
+    "RuleEntry", "Setup", "join_extents", "rank_findings", "summarize",
 ]  # fmt: skip

@@ -48,6 +48,23 @@ class JobSummary:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Setup:
+    """What the job ran on and with, as far as its recording says; ``None`` is what it does not.
+
+    Attributes:
+        gpu_names: the distinct names of its GPUs, in order.
+        n_gpus: GPUs that were sampled or traced.
+        n_ranks: ranks of the job, whether recorded or not.
+        versions: of frameworks, CUDA and the like, by name.
+    """
+
+    gpu_names: tuple[str, ...] = ()
+    n_gpus: int | None = None
+    n_ranks: int | None = None
+    versions: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RankedFinding:
     """A finding and the rule that made it."""
 
@@ -92,6 +109,7 @@ class Report:
         rules: how each rule ended, in the order of the report.
         profiling: what the profiler was asked to record; ``None`` where nobody said it.
         recording: how ``reportgen record`` recorded the job; ``None`` when something else did.
+        setup: what the job ran on; ``None`` in reports of versions before 1.0.
         results: the full result of each rule that is at hand.
     """
 
@@ -106,4 +124,5 @@ class Report:
     versions: Mapping[str, str]
     profiling: Profiling | None = None
     recording: Recording | None = None
+    setup: Setup | None = None
     results: Mapping[RuleId, RuleResult] = field(default_factory=dict)

@@ -13,6 +13,7 @@ from functools import partial
 from reportgen.report import Report
 from reportgen.views.accessors import exhibit, figure, frame
 from reportgen.views.cell_output import PageSection
+from reportgen.views.comparison import comparison_section
 from reportgen.views.sections.closing import appendix, data_quality, not_recorded
 from reportgen.views.sections.dashboard import gpu_dashboard
 from reportgen.views.sections.opening import findings, header, job_summary
@@ -22,9 +23,9 @@ from reportgen.views.sections.timeline import timeline
 from reportgen.views.sections.walk import FUNCTIONS, other_rules, rules_section, section
 
 __all__ = [
-    "appendix", "data_quality", "exhibit", "figure", "findings", "frame", "gpu_dashboard", "header",
-    "job_summary", "not_recorded", "other_rules", "rule_section", "rules_summary", "section",
-    "timeline",
+    "appendix", "comparison_section", "data_quality", "exhibit", "figure", "findings", "frame",
+    "gpu_dashboard", "header", "job_summary", "not_recorded", "other_rules", "rule_section",
+    "rules_summary", "section", "timeline",
 ]  # fmt: skip
 
 

@@ -10,7 +10,8 @@ import numpy as np
 from reportgen.facts import trend
 from reportgen.facts.breakdown import Breakdown, FunctionSums, breakdown_of, function_sums
 from reportgen.facts.distributions import Tally, tally_values
-from reportgen.facts.intervals import overlaps_any
+from reportgen.facts.intervals import covered_each, overlaps_any, union_of
+from reportgen.facts.loader import waits_of
 from reportgen.facts.resample import TimeBuckets, bucket_by_time
 from reportgen.facts.samples import minutes_of
 from reportgen.facts.step_times import (
@@ -187,7 +188,7 @@ def measure(part: NodeProfile, params: Params) -> NodeSteps:
         series=series,
         minute_ns=minutes_of(np.sort(spans.steps().end_ns)).start_ns,
         use=_use(part, series, [times.steps for times in chosen]),
-        data=tuple(map(_all_steps, in_order)),
+        data=tuple(_all_steps(steps, waits_of(spans)) for steps in in_order),
     )
 
 
@@ -208,8 +209,16 @@ def _use(
     return use_in_steps(part.system, edges_ns, (starts_ns, ends_ns))
 
 
-def _all_steps(steps: PhaseSteps) -> PackedTable:
-    columns = {"start_ns": steps.start_ns, "duration_ns": steps.duration_ns}
+def _all_steps(steps: PhaseSteps, waits: SpanTable) -> PackedTable:
+    """Return all steps of a worker and phase, and how its loop waited for data between them."""
+    own = waits.where(waits.worker == waits.workers.index(steps.worker))
+    waiting = union_of(own.start_ns, own.end_ns)
+    columns = {
+        "start_ns": steps.start_ns,
+        "duration_ns": steps.duration_ns,
+        "cycle_ns": steps.cycle_ns,
+        "input_wait_ns": covered_each(waiting, steps.end_ns, steps.next_ns),
+    }
     if (steps.step != NO_STEP).all():
         columns["step"] = steps.step
     return pack("steps", columns, of={"worker": steps.worker, "phase": steps.phase})

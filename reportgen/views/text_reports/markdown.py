@@ -40,11 +40,11 @@ def _opening(report: Report) -> Iterator[str]:
     verdict = verdict_of(report)
     name = shorten(report.job.name, most=LONGEST_JOB_NAME).text or "Training job"
     yield "<!-- generator: make-profiler-report -->"
-    yield f"# Profiling report: {_plain(name)}"
+    yield f"# Profiling report: {plain(name)}"
     yield ""
-    yield f"**{_plain(verdict.headline)}** {_plain(verdict.lead)}"
+    yield f"**{plain(verdict.headline)}** {plain(verdict.lead)}"
     yield ""
-    yield from _table(
+    yield from table(
         ("", ""),
         (
             (fact.name, f"{fact.text} ({fact.note})" if fact.note else fact.text)
@@ -61,7 +61,7 @@ def _findings(report: Report) -> Iterator[str]:
             yield from (f"## {title}", "")
         for number, card in enumerate(its[:MOST_FINDINGS], start=1):
             lead = f"{number}. **{card.word}: " if is_fault else "- **"
-            yield from _item(f"{lead}{_plain(card.title)}** ({card.id})", card)
+            yield from _item(f"{lead}{plain(card.title)}** ({card.id})", card)
         if len(its) > MOST_FINDINGS:
             yield f"{len(its) - MOST_FINDINGS:,} more are in `profiler-report/report.json`."
             yield ""
@@ -82,7 +82,7 @@ def _item(heading: str, card: Card) -> Iterator[str]:
         ("If removed: ", ", ".join(filter(None, (card.gain, card.gain_note)))),
     ):
         if text:
-            yield f"{indent}{'- ' if label else ''}{label}{_plain(text)}"
+            yield f"{indent}{'- ' if label else ''}{label}{plain(text)}"
             if not label:
                 yield ""
     yield ""
@@ -107,7 +107,7 @@ def _exhibit_table(item: Exhibit) -> Iterator[str]:
         column for column in item.columns if any(value is not None for value in column.values)
     ]
     rows = zip(*(_texts(column) for column in columns), strict=True)
-    yield from _table([heading_of(column.name) for column in columns], rows)
+    yield from table([heading_of(column.name) for column in columns], rows)
 
 
 def _texts(column: Column) -> list[str]:
@@ -122,8 +122,8 @@ def _unlooked(report: Report) -> Iterator[str]:
     for rule_id, entry in report.rules.items():
         is_unlooked = rule_state(rule_id, report).kind in {"skipped", "failed"}
         if is_unlooked and is_applicable(rule_id, report):
-            reason = _plain(entry.reason.text) if entry.reason else ""
-            by_reason.setdefault(reason, []).append(_plain(title_of(rule_id, report)))
+            reason = plain(entry.reason.text) if entry.reason else ""
+            by_reason.setdefault(reason, []).append(plain(title_of(rule_id, report)))
     if not by_reason:
         return
     yield from ("## Could not look", "")
@@ -148,15 +148,16 @@ def _closing(report: Report) -> Iterator[str]:
     yield ""
 
 
-def _table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
-    yield f"| {' | '.join(_plain(head) for head in heads)} |"
+def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
+    """Yield the lines of a table and the empty line behind it."""
+    yield f"| {' | '.join(plain(head) for head in heads)} |"
     yield f"|{'---|' * len(heads)}"
     for row in rows:
-        yield f"| {' | '.join(_plain(cell) for cell in row)} |"
+        yield f"| {' | '.join(plain(cell) for cell in row)} |"
     yield ""
 
 
-def _plain(text: str) -> str:
+def plain(text: str) -> str:
     """Return a text that Markdown and HTML show as it is, on one line."""
     line = " ".join(text.replace("\u00a0", " ").split())
     safe = line.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")

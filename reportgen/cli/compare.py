@@ -1,0 +1,134 @@
+"""``reportgen compare``: did a change help, and where does the difference come from."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+from reportgen.cli.places import reach_buckets
+from reportgen.cli.progress import watching
+from reportgen.cli.streams import print_path
+
+EXIT_GATE_MET = 3
+EXIT_NOT_COMPARABLE = 4
+
+
+@click.command(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.argument("paths", metavar="[BEFORE] AFTER", nargs=-1, required=True)
+@click.option(
+    "--baseline",
+    metavar="PATH",
+    help="The report to compare with, instead of BEFORE: a folder, or its report.json.",
+)
+@click.option(
+    "--label",
+    "labels",
+    nargs=2,
+    default=("before", "after"),
+    metavar="BEFORE AFTER",
+    help="What the two are called. [default: before after]",
+)
+@click.option(
+    "--fail-if",
+    "conditions",
+    multiple=True,
+    metavar="CONDITION",
+    help='Exit with 3 if it is met: "step_p50 > +3%", "finding:new:critical". Repeatable.',
+)
+@click.option(
+    "--allow-different",
+    "allowed",
+    multiple=True,
+    type=click.Choice(["hardware"]),
+    help="Judge --fail-if although the hardware differs.",
+)
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path, file_okay=False),
+    default=Path(),
+    metavar="DIR",
+    help="Folder of the comparison. [default: here]",
+)
+@click.option(
+    "--format",
+    "formats",
+    multiple=True,
+    type=click.Choice(["html", "md", "ipynb"]),
+    default=("html", "md", "ipynb"),
+    help="What to make beside the JSON. Repeatable. [default: all]",
+)
+@click.option("--theme", type=click.Choice(["auto", "light", "dark"]), default="auto")
+@click.option("--force", is_flag=True, help="Replace files that were edited or are not ours.")
+@click.option("--profile", metavar="NAME", help="AWS profile for s3:// (needs the extra aws).")
+@click.option("--region", metavar="NAME", help="Region of the bucket. [default: as the store says]")
+@click.option("--endpoint-url", metavar="URL", help="Address of a store that is not Amazon's.")
+@click.option("--no-sign-request", is_flag=True, help="Read public buckets without credentials.")
+@click.option("-q", "--quiet", is_flag=True, help="Say nothing but errors.")
+def command(
+    paths: tuple[str, ...],
+    baseline: str | None,
+    labels: tuple[str, str],
+    conditions: tuple[str, ...],
+    allowed: tuple[str, ...],
+    output: Path,
+    formats: tuple[str, ...],
+    theme: str,
+    force: bool,
+    profile: str | None,
+    region: str | None,
+    endpoint_url: str | None,
+    no_sign_request: bool,
+    quiet: bool,
+) -> int:
+    """Compare two jobs: is the second one faster, how sure is that, and why.
+
+    BEFORE and AFTER are saved reports (profiler-report/), or jobs and kernel traces, which are
+    reported first; folders or s3://bucket/prefix. The path of the page is printed to stdout.
+
+    Exit codes: 0 compared, 1 could not be made, 2 wrong usage or would overwrite, 3 a condition of
+    --fail-if is met, 4 the two cannot be compared.
+    """
+    if len(paths) != (1 if baseline is not None else 2):
+        raise click.UsageError("Give two paths, BEFORE and AFTER, or --baseline and one path.")
+    reach_buckets(
+        profile=profile, region=region, endpoint_url=endpoint_url, no_sign_request=no_sign_request
+    )
+    from reportgen.comparison import Verdict, gates
+    from reportgen.comparison.conditions import stops_gates
+    from reportgen.pipeline import OutputFormat
+    from reportgen.pipeline.compare import CompareOptions, make_comparison
+
+    wanted = [gates.parse_gate(text) for text in conditions]
+    options = CompareOptions(
+        before=baseline if baseline is not None else paths[0],
+        after=paths[-1],
+        labels=labels,
+        output=output,
+        formats=frozenset(map(OutputFormat, formats)),
+        theme=theme,
+        force=force,
+    )
+    with watching(is_shown=not quiet and sys.stderr.isatty()) as watcher:
+        made = make_comparison(options, watcher)
+    comparison = made.comparison
+    if not quiet:
+        click.echo(f"{comparison.headline} {comparison.lead}", err=True)
+    print_path(str(made.path))
+    if comparison.verdict is Verdict.NOT_COMPARABLE:
+        return EXIT_NOT_COMPARABLE
+    different = stops_gates(comparison.comparability, allowed=frozenset(allowed))
+    if wanted and different:
+        names = ", ".join(different)
+        click.echo(
+            f"error: The jobs differ in {names}; --fail-if is not judged.\n"
+            "       Pass --allow-different hardware to judge it all the same.",
+            err=True,
+        )
+        return EXIT_NOT_COMPARABLE
+    found = gates.met(comparison, wanted)
+    for text in found:
+        click.echo(f"met: {text}", err=True)
+    return EXIT_GATE_MET if found else 0

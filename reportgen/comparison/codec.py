@@ -1,0 +1,58 @@
+"""``profiler-comparison.json``: a comparison as bytes and back. History of ``format``: 1, first."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from pathlib import Path
+
+import msgspec
+
+from reportgen.comparison.model import Comparison
+from reportgen.errors import LocationError
+from reportgen.results.codec import check_format, reading
+
+FORMAT = 1
+FILE = "profiler-comparison.json"
+
+
+def encode(comparison: Comparison) -> bytes:
+    """Return the bytes of ``profiler-comparison.json``, the same for equal comparisons."""
+    step = comparison.step
+    tree = {
+        "format": FORMAT,
+        **{item.name: getattr(comparison, item.name) for item in fields(comparison)},
+        "step_mean_difference_s": step.step_mean_difference_s if step else None,
+    }
+    return msgspec.json.format(msgspec.json.encode(tree), indent=1) + b"\n"
+
+
+def decode(raw: bytes, *, path: str) -> Comparison:
+    """Read a comparison.
+
+    Raises:
+        FormatError: not JSON, not a comparison of ours, or a newer format.
+    """
+    with reading(path, of="comparison"):
+        tree = msgspec.json.decode(raw)
+        check_format(tree["format"], (FORMAT,), path=path, of="comparison")
+        return msgspec.convert(tree, Comparison)
+
+
+def load(folder: str | Path) -> Comparison:
+    """Read the comparison in a folder, or that file.
+
+    Raises:
+        LocationError: there is none.
+        FormatError: it is not a comparison.
+    """
+    path = Path(folder)
+    path = path / FILE if path.is_dir() else path
+    try:
+        raw = path.read_bytes()
+    except OSError as err:
+        raise LocationError(
+            f"Cannot read {path}: {err.strerror or err}.",
+            hint=f"Pass the folder with {FILE} that `reportgen compare` wrote.",
+            path=str(path),
+        ) from err
+    return decode(raw, path=str(path))

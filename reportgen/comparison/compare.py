@@ -1,0 +1,117 @@
+"""Hold one report against another."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from reportgen.comparison.changes import finding_changes, metric_changes, moved
+from reportgen.comparison.conditions import conditions_of, warnings_of, why_not
+from reportgen.comparison.model import (
+    Comparison,
+    Job,
+    StepDifference,
+    Verdict,
+    WaterfallPart,
+)
+from reportgen.comparison.runs import Run, run_of
+from reportgen.comparison.steps import choose, difference_of
+from reportgen.comparison.waterfall import waterfall
+from reportgen.report import Report
+from reportgen.text import format_difference, format_duration
+
+_MOST_PARTS = 2
+_TELLING_RATIO = 0.2
+"""A part that makes less than a fifth of a difference does not stand in its sentence."""
+
+
+def compare(
+    before: Report, after: Report, *, labels: tuple[str, str] = ("before", "after")
+) -> Comparison:
+    """Return how ``after`` differs from ``before``.
+
+    The verdict is one of four words. It is *faster* or *slower* only where the 99.5 % interval of
+    the difference of medians leaves out zero (of few steps 99 %), and where the difference is
+    larger than the one between the halves of each run.
+    """
+    runs = run_of(before, label=labels[0]), run_of(after, label=labels[1])
+    reason = why_not(*runs)
+    step, parts, how = (None, (), "") if reason else _times(*runs)
+    conditions = conditions_of(*runs, compared=how)
+    verdict = Verdict.NOT_COMPARABLE if step is None else verdict_of(step)
+    return Comparison(
+        before=_job(runs[0]),
+        after=_job(runs[1]),
+        verdict=verdict,
+        headline=_headline(verdict, step, labels),
+        lead=reason if step is None else _lead(verdict, step, parts),
+        reason=reason,
+        comparability=conditions,
+        warnings=warnings_of(conditions),
+        step=step,
+        waterfall=parts,
+        findings=finding_changes(before, after),
+        metrics=metric_changes(before, after),
+        moved=moved(*runs),
+    )
+
+
+def verdict_of(step: StepDifference) -> Verdict:
+    """Return whether a difference is beyond noise, and in which direction."""
+    low, high = step.certain_s
+    is_sure = low > 0 or high < 0
+    if not is_sure or abs(step.difference_s) <= step.noise_s:
+        return Verdict.NO_DIFFERENCE
+    return Verdict.SLOWER if step.difference_s > 0 else Verdict.FASTER
+
+
+def _times(before: Run, after: Run) -> tuple[StepDifference, tuple[WaterfallPart, ...], str]:
+    assert before.steps is not None
+    assert after.steps is not None
+    chosen = choose(before.steps, after.steps)
+    step = difference_of(before.steps.cycle_ns[chosen.before], after.steps.cycle_ns[chosen.after])
+    parts = waterfall((before, chosen.before), (after, chosen.after))
+    return step, parts, chosen.how
+
+
+def _job(run: Run) -> Job:
+    report = run.report
+    return Job(
+        label=run.label,
+        name=report.job.name,
+        source=report.job.source,
+        report_id=report.report_id,
+    )
+
+
+def _headline(verdict: Verdict, step: StepDifference | None, labels: tuple[str, str]) -> str:
+    if step is None:
+        return "These two jobs cannot be compared in time."
+    now, then = (format_duration(time_s) for time_s in (step.after_p50_s, step.before_p50_s))
+    times = f"a step takes {now} instead of {then}"
+    if verdict is Verdict.NO_DIFFERENCE:
+        return f"No difference beyond noise: {times}."
+    factor = max(step.ratio, 1 / step.ratio if step.ratio else np.inf)
+    return f"“{labels[1]}” is {factor:.2f}× {verdict.value}: {times}."
+
+
+def _lead(verdict: Verdict, step: StepDifference, parts: tuple[WaterfallPart, ...]) -> str:
+    low, high = (100 * bound / step.before_p50_s for bound in step.interval_s)
+    change = f"{100 * (step.ratio - 1):+.1f} %"
+    sure = f"The medians differ by {change} (95 % interval {low:+.1f} to {high:+.1f} %)."
+    if verdict is Verdict.NO_DIFFERENCE:
+        least = 100 * step.least_s / step.before_p50_s
+        return f"{sure} A change of {least:.1f} % or more would have shown."
+    total = step.step_mean_difference_s
+    telling = [
+        part
+        for part in parts
+        if part.difference_s * total > 0 and abs(part.difference_s) >= _TELLING_RATIO * abs(total)
+    ][:_MOST_PARTS]
+    if not telling:
+        return f"{sure} No single part explains it."
+    named = " and ".join(
+        f"{part.part} ({format_difference(part.difference_s)})" for part in telling
+    )
+    return (
+        f"{sure} Of {format_difference(total)} per step in the mean, the largest part is {named}."
+    )

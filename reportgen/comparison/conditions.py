@@ -1,0 +1,161 @@
+"""Whether two jobs can be compared: what is equal, what differs, what no report says."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from reportgen.comparison.model import Condition
+from reportgen.comparison.runs import Kind, Run
+from reportgen.comparison.steps import LEAST_STEPS
+from reportgen.report import Setup
+from reportgen.results import Exhibit, RuleId
+from reportgen.text import join_names
+
+HARDWARE = "hardware"
+"""The word with which ``--allow-different`` lets a gate pass over these conditions."""
+GROUPS = {
+    "GPU": HARDWARE,
+    "GPUs": HARDWARE,
+    "nodes": HARDWARE,
+    "ranks": HARDWARE,
+    "number formats": "precision",
+    "loader workers": "settings",
+    "pinned memory": "settings",
+}
+"""The conditions that somebody may want to allow to differ, by the word that allows it."""
+SETTINGS = frozenset({"settings", "precision"})
+"""Groups that are what a change usually is about: their difference is told, but stops no gate."""
+_LARGEST_SHARE = 0.05
+"""A number format that takes less of the kernels' time than this is no property of a job."""
+
+
+def conditions_of(before: Run, after: Run, *, compared: str) -> tuple[Condition, ...]:
+    """Return what should be equal in both runs, one line each.
+
+    Args:
+        compared: which steps are compared, in words; empty where none are.
+    """
+    sides = (before, after)
+    first, second = before.report, after.report
+    setups = [side.report.setup or Setup() for side in sides]
+    gpus = [join_names(setup.gpu_names, most=4) if setup.gpu_names else "" for setup in setups]
+    rows = [
+        ("kind of data", before.kind.value, after.kind.value),
+        ("GPU", *gpus),
+        ("GPUs", *(_text(setup.n_gpus) for setup in setups)),
+        ("nodes", *(str(len(_nodes(side))) if _nodes(side) else "" for side in sides)),
+        ("ranks", *(_text(setup.n_ranks) for setup in setups)),
+        ("phase of the steps", *(side.steps.phase if side.steps else "" for side in sides)),
+        ("number formats", *(_formats(side) for side in sides)),
+        ("loader workers", *(_setting(side, "num_workers") for side in sides)),
+        ("pinned memory", *(_setting(side, "pin_memory") for side in sides)),
+        (
+            "sampling interval",
+            *(
+                f"{ms} ms" if (ms := report.sampling_interval_ms) else ""
+                for report in (first, second)
+            ),
+        ),
+        ("range of the data", *(report.job.range or "whole" for report in (first, second))),
+        *_versions(setups),
+        ("version of reportgen", *(_own_version(side) for side in sides)),
+        ("steps compared", compared, compared),
+    ]
+    return tuple(
+        Condition(what=what, before=one, after=other, same=one == other if one and other else None)
+        for what, one, other in rows
+        if one or other
+    )
+
+
+def why_not(before: Run, after: Run) -> str:
+    """Return why two runs cannot be compared in time; empty where they can."""
+    kinds = {before.kind, after.kind}
+    if len(kinds) > 1:
+        return (
+            f"{before.label} was made from {before.kind.value}, {after.label} from "
+            f"{after.kind.value}."
+        )
+    if kinds == {Kind.IMPORTED}:
+        return "Results of SageMaker's rules hold no single steps."
+    for run in (before, after):
+        if run.steps is None:
+            return f"{run.label} has no recorded steps."
+        if run.steps.start_ns.size < LEAST_STEPS:
+            n_steps = run.steps.start_ns.size
+            return f"{run.label} has {n_steps} steps; a comparison needs {LEAST_STEPS}."
+    assert before.steps is not None
+    assert after.steps is not None
+    if before.steps.phase != after.steps.phase:
+        return (
+            f"The steps have no phase in common: {before.steps.phase or 'none'} in {before.label}, "
+            f"{after.steps.phase or 'none'} in {after.label}."
+        )
+    return ""
+
+
+def warnings_of(conditions: Sequence[Condition]) -> tuple[str, ...]:
+    """Return the differences that a reader must keep in mind with the numbers."""
+    return tuple(
+        f"{item.what}: {item.before} before, {item.after} after"
+        for item in conditions
+        if item.same is False and GROUPS.get(item.what) not in SETTINGS
+    )
+
+
+def stops_gates(conditions: Sequence[Condition], *, allowed: frozenset[str]) -> tuple[str, ...]:
+    """Return the differences that a gate must not pass over without having been allowed to."""
+    return tuple(
+        item.what
+        for item in conditions
+        if item.same is False and GROUPS.get(item.what) == HARDWARE and HARDWARE not in allowed
+    )
+
+
+def _text(number: int | None) -> str:
+    return "" if number is None else f"{number:,}"
+
+
+def _nodes(run: Run) -> tuple[str, ...]:
+    return () if run.kind is Kind.TRACES else run.report.nodes
+
+
+def _own_version(run: Run) -> str:
+    return run.report.versions.get("make-profiler-report", "")
+
+
+def _versions(setups: Sequence[Setup]) -> Iterator[tuple[str, str, str]]:
+    for name in sorted({name for setup in setups for name in setup.versions}):
+        before, after = (setup.versions.get(name, "") for setup in setups)
+        yield name, before, after
+
+
+def exhibit_of(run: Run, rule_id: str, exhibit_id: str) -> Exhibit | None:
+    """Return an exhibit of a report; ``None`` where it has none of that name."""
+    result = run.report.results.get(RuleId(rule_id))
+    exhibits = result.exhibits if result is not None else ()
+    return next((item for item in exhibits if item.id == exhibit_id), None)
+
+
+def values_of(exhibit: Exhibit | None, name: str) -> tuple[object, ...]:
+    """Return a column of an exhibit; nothing where there is none of that name."""
+    columns = exhibit.columns if exhibit is not None else ()
+    return next((column.values for column in columns if column.name == name), ())
+
+
+def _setting(run: Run, name: str) -> str:
+    values = values_of(exhibit_of(run, "Dataloader", "loaders"), name)
+    said = sorted({str(value) for value in values if value is not None})
+    return ", ".join({"True": "yes", "False": "no"}.get(value, value) for value in said)
+
+
+def _formats(run: Run) -> str:
+    """Return the formats in which kernels computed, the most used first."""
+    metrics = run.report.results.get(RuleId("KernelPrecision"))
+    if metrics is None:
+        return ""
+    shares = exhibit_of(run, "KernelPrecision", "precision_shares")
+    parts = zip(values_of(shares, "part"), values_of(shares, "pct"), strict=True)
+    return ", ".join(
+        str(part) for part, pct in parts if isinstance(pct, float) and pct >= 100 * _LARGEST_SHARE
+    )

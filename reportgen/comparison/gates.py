@@ -1,0 +1,130 @@
+"""Gates: conditions on a comparison that fail a build, ``step_p50 > +3%``."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from reportgen.comparison.model import Comparison, FindingState, Verdict
+from reportgen.errors import ConfigError
+from reportgen.results import Severity
+
+STEP_P50, STEP_MEAN = "step_p50", "step_mean"
+_NUMBER = re.compile(
+    r"\s*(?P<name>[\w.]{1,200})\s*(?P<sign>>|<)\s*(?P<value>[+-]?\d{1,18}(?:\.\d{0,9})?)\s*(?P<pct>%?)\s*"
+)
+_FINDING = re.compile(r"\s*finding:(?P<state>new|worse)(?::(?P<severity>\w{1,20}))?\s*")
+_HINT = (
+    'Write a metric with a change or a limit, "step_p50 > +3%", "StepTime.step_p95_us > 90000", or '
+    '"finding:new:critical".'
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gate:
+    """One condition as it was written; ``name`` is empty where it is about findings.
+
+    ``is_change``: ``value`` is a change in percent against the job before, and no limit.
+    """
+
+    text: str
+    name: str = ""
+    is_above: bool = True
+    value: float = 0.0
+    is_change: bool = False
+    is_difference: bool = False
+    state: FindingState = FindingState.NEW
+    severity: Severity | None = None
+
+
+def parse_gate(text: str) -> Gate:
+    """Read a condition.
+
+    Raises:
+        ConfigError: it has another form.
+    """
+    number, finding = _NUMBER.fullmatch(text), _FINDING.fullmatch(text)
+    if finding is not None:
+        severity = finding["severity"]
+        if severity is None or severity in {item.value for item in Severity}:
+            return Gate(
+                text=text,
+                state=FindingState(finding["state"]),
+                severity=None if severity is None else Severity(severity),
+            )
+    if number is None:
+        raise ConfigError(f"--fail-if {text!r} is no condition.", hint=_HINT)
+    has_sign = number["value"][0] in "+-"
+    return Gate(
+        text=text,
+        name=number["name"],
+        is_above=number["sign"] == ">",
+        value=float(number["value"]),
+        is_change=bool(number["pct"]) and has_sign,
+        is_difference=not number["pct"] and has_sign,
+    )
+
+
+def met(comparison: Comparison, gates: Sequence[Gate]) -> tuple[str, ...]:
+    """Return the conditions that are met, each with what was found.
+
+    A difference in time per step within noise meets none.
+
+    Raises:
+        ConfigError: a condition names a metric that neither report has.
+    """
+    found = []
+    for gate in gates:
+        said = _finding_met(comparison, gate) if not gate.name else _number_met(comparison, gate)
+        found += [f"{gate.text.strip()}: {said}"] if said else []
+    return tuple(found)
+
+
+def _finding_met(comparison: Comparison, gate: Gate) -> str:
+    """Return the ids of findings in the state that a gate names, at least as severe as it says."""
+    order = tuple(Severity)
+    worst = order.index(gate.severity) if gate.severity is not None else len(order)
+    ids = [
+        row.id
+        for row in comparison.findings
+        if row.state is gate.state and order.index(Severity(row.severity_after or "info")) <= worst
+    ]
+    return ", ".join(ids)
+
+
+def _number_met(comparison: Comparison, gate: Gate) -> str:
+    before, after = _values(comparison, gate)
+    if after is None or ((gate.is_change or gate.is_difference) and before is None):
+        return ""
+    value = after
+    if gate.is_change and before is not None:
+        value = 100 * (after / before - 1) if before else 0.0
+    elif gate.is_difference and before is not None:
+        value = after - before
+    is_met = value > gate.value if gate.is_above else value < gate.value
+    is_time = gate.name in {STEP_P50, STEP_MEAN}
+    if not is_met or (is_time and comparison.verdict is Verdict.NO_DIFFERENCE):
+        return ""
+    unit = " %" if gate.is_change else ""
+    return f"{value:+.4g}{unit}" if gate.is_change or gate.is_difference else f"{value:.4g}"
+
+
+def _values(comparison: Comparison, gate: Gate) -> tuple[float | None, float | None]:
+    """Return the number that a gate names, before and after; times per step are in seconds."""
+    step = comparison.step
+    if gate.name == STEP_P50:
+        return (step.before_p50_s, step.after_p50_s) if step else (None, None)
+    if gate.name == STEP_MEAN:
+        return (step.before_mean_s, step.after_mean_s) if step else (None, None)
+    for row in comparison.metrics:
+        if gate.name == row.name:
+            return row.before, row.after
+    near = [row.name for row in comparison.metrics if row.name.endswith(f".{gate.name}")]
+    if len(near) == 1:
+        return next((row.before, row.after) for row in comparison.metrics if row.name == near[0])
+    raise ConfigError(
+        f"--fail-if names {gate.name}, which no report has.",
+        hint=f"Use {STEP_P50}, {STEP_MEAN}, or a name of the section Numbers"
+        + (f": {', '.join(near[:3])}." if near else "."),
+    )

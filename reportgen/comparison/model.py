@@ -1,0 +1,171 @@
+"""What a comparison of two reports says: plain values, the waist between numbers and the page."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Verdict(StrEnum):
+    """Whether a change helped."""
+
+    FASTER = "faster"
+    SLOWER = "slower"
+    NO_DIFFERENCE = "no_difference"
+    NOT_COMPARABLE = "not_comparable"
+
+
+class FindingState(StrEnum):
+    """What became of a finding.
+
+    ``NOT_CHECKED`` is one that is absent because its rule could not look, on either side: it is
+    neither resolved nor new.
+    """
+
+    NEW = "new"
+    WORSE = "worse"
+    UNCHANGED = "unchanged"
+    BETTER = "better"
+    RESOLVED = "resolved"
+    NOT_CHECKED = "not_checked"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """One of the two jobs: what it is called here, and its report."""
+
+    label: str
+    name: str
+    source: str
+    report_id: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Condition:
+    """Something that should be equal in both jobs; ``same`` is ``None`` where a side is unknown."""
+
+    what: str
+    before: str
+    after: str
+    same: bool | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Histogram:
+    """Step times of both jobs over one axis: (n + 1,) edges in seconds, (n,) counts each."""
+
+    edges_s: tuple[float, ...]
+    before: tuple[int, ...]
+    after: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepDifference:
+    """The time per step, from the start of one to the start of the next, in seconds.
+
+    Attributes:
+        difference_s: of the medians, after minus before.
+        interval_s: 95 % interval of that difference (block bootstrap over steps).
+        certain_s: the wider interval that must leave out zero for a verdict (99.5 %, of few steps
+            99 %).
+        noise_s: by how much the halves of one run differ from each other at most.
+        least_s: the smallest difference that these runs could have shown.
+        ratio: median after over median before.
+        step_mean_difference_s: of the means, after minus before; the waterfall adds up to it.
+        before_n, after_n: steps that were compared.
+    """
+
+    before_p50_s: float
+    after_p50_s: float
+    difference_s: float
+    interval_s: tuple[float, float]
+    certain_s: tuple[float, float]
+    noise_s: float
+    least_s: float
+    ratio: float
+    before_mean_s: float
+    after_mean_s: float
+    step_mean_difference_s: float
+    before_n: int
+    after_n: int
+    histogram: Histogram
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WaterfallPart:
+    """A part of the mean time per step, in seconds; ``key`` is stable."""
+
+    key: str
+    part: str
+    before_s: float
+    after_s: float
+    difference_s: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FindingChange:
+    """A finding in both reports, by its id; shares are those of its estimate at the worst place."""
+
+    id: str
+    rule: str
+    cause: str
+    state: FindingState
+    severity_before: str | None
+    severity_after: str | None
+    share_before_ratio: float | None
+    share_after_ratio: float | None
+    title: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MetricChange:
+    """A number of both jobs; ``None`` where a side has none."""
+
+    name: str
+    unit: str
+    before: float | None
+    after: float | None
+    difference: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Moved:
+    """Time per step that one item takes in both jobs, in µs: a kernel, an operator, a collective.
+
+    An absent item has taken no time and has no count; none is dropped.
+    """
+
+    kind: str
+    name: str
+    before_us: float | None
+    after_us: float | None
+    difference_us: float
+    before_count: float | None
+    after_count: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comparison:
+    """Two jobs side by side.
+
+    Attributes:
+        headline: the verdict as one sentence; ``lead`` says where the difference comes from.
+        reason: why they cannot be compared; empty where they can.
+        step: ``None`` where they cannot.
+        waterfall: the largest difference first; their sum is ``step.step_mean_difference_s``.
+        warnings: differences of the jobs that the numbers do not account for.
+    """
+
+    before: Job
+    after: Job
+    verdict: Verdict
+    headline: str
+    lead: str
+    reason: str
+    comparability: tuple[Condition, ...]
+    warnings: tuple[str, ...]
+    step: StepDifference | None
+    waterfall: tuple[WaterfallPart, ...]
+    findings: tuple[FindingChange, ...]
+    metrics: tuple[MetricChange, ...]
+    moved: tuple[Moved, ...]

@@ -1,0 +1,132 @@
+"""One side of a comparison: the steps of a saved report that can be held against another's."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reportgen.report import Report
+from reportgen.results import PackedTable, ReasonCode, RuleId, Status
+from reportgen.results.packed import unpack
+
+PREFERRED_PHASES = ("TRAIN", "GLOBAL")
+"""Phases that stand for the training, the better one first; any other comes after them."""
+_EVALUATION = "EVAL"
+Integers = NDArray[np.int64]
+Columns = Mapping[str, Integers]
+
+
+class Kind(StrEnum):
+    """What a report was made from."""
+
+    TRACES = "kernel traces"
+    EVENTS = "framework events"
+    SAMPLES = "system metrics"
+    IMPORTED = "results of SageMaker's rules"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Steps:
+    """The training steps of one run.
+
+    Attributes:
+        phase: ``TRAIN`` of ``Step:ModeKeys.TRAIN``, or what marks the steps of a trace.
+        number: (n,) as recorded, ``None`` where they are not.
+        start_ns: (n,) of the worker that stands for all.
+        cycle_ns: (n,) float64 time to the start of the next step, the mean of all workers where
+            each of them has every step.
+        inside_ns, wait_ns: (n,) float64 time in the step, and of waiting for data after it.
+        n_measured: steps that were recorded; more than n where rows are means of several.
+        n_workers: workers or ranks that are in the means.
+    """
+
+    phase: str
+    number: Integers | None
+    start_ns: Integers
+    cycle_ns: NDArray[np.float64]
+    inside_ns: NDArray[np.float64]
+    wait_ns: NDArray[np.float64]
+    n_measured: int
+    n_workers: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """A report and what a comparison needs of it.
+
+    ``budget`` holds the GPU time of each device, a row per step: ``start_ns``, ``duration_ns`` and
+    one column for each part of the time.
+    """
+
+    label: str
+    report: Report
+    kind: Kind
+    steps: Steps | None
+    budget: tuple[Columns, ...]
+
+
+def run_of(report: Report, *, label: str) -> Run:
+    """Return one side of a comparison."""
+    tables = [table for result in report.results.values() for table in result.data]
+    steps = [table for table in tables if table.id == "steps"]
+    budget = [
+        unpack(table)
+        for table in tables
+        if table.id == "gpu_time_budget" and table.of.get("rows") == "steps"
+    ]
+    return Run(
+        label=label,
+        report=report,
+        kind=_kind(report, steps),
+        steps=_training_steps(steps),
+        budget=tuple(budget),
+    )
+
+
+def _kind(report: Report, steps: Sequence[PackedTable]) -> Kind:
+    reasons = {entry.reason.code for entry in report.rules.values() if entry.reason is not None}
+    if ReasonCode.IMPORTED in reasons:
+        return Kind.IMPORTED
+    looked = report.rules.get(RuleId("GPUActivity")) or report.rules.get(RuleId("StepTime"))
+    is_traced = looked is not None and looked.status in {Status.OK, Status.TRIGGERED}
+    if is_traced or any("rank" in table.of for table in steps):
+        return Kind.TRACES
+    return Kind.EVENTS if steps else Kind.SAMPLES
+
+
+def _training_steps(tables: Sequence[PackedTable]) -> Steps | None:
+    phases = {table.of.get("phase", "").rpartition(".")[2] for table in tables if table.n_rows}
+    phase = min(phases, key=_preference, default=None)
+    if phase is None:
+        return None
+    own = [table for table in tables if table.of.get("phase", "").rpartition(".")[2] == phase]
+    longest = max(own, key=lambda table: table.n_measured)
+    alike = [table for table in own if table.n_measured == longest.n_measured]
+    columns = [unpack(table) for table in alike]
+    first = columns[0]
+    return Steps(
+        phase=phase,
+        number=first.get("step"),
+        start_ns=first["start_ns"],
+        cycle_ns=np.mean([_cycle_ns(its) for its in columns], axis=0),
+        inside_ns=np.mean([its["duration_ns"] for its in columns], axis=0),
+        wait_ns=np.mean(
+            [its.get("input_wait_ns", np.zeros_like(its["start_ns"])) for its in columns], axis=0
+        ),
+        n_measured=longest.n_measured,
+        n_workers=len(alike),
+    )
+
+
+def _cycle_ns(columns: Columns) -> Integers:
+    """Return the time to the next step; of reports that do not have it, that of the step."""
+    return columns.get("cycle_ns", columns["duration_ns"])
+
+
+def _preference(phase: str) -> tuple[int, str]:
+    order = (*PREFERRED_PHASES, "", _EVALUATION)
+    return (order.index(phase) if phase in order else order.index(""), phase)

@@ -1,0 +1,211 @@
+"""The difference in time per step, and how sure it is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reportgen.comparison.model import Histogram, StepDifference
+from reportgen.comparison.runs import Steps
+from reportgen.units import NS_PER_S
+
+WARM_UP_STEPS = 10
+"""Steps left out at the start of a run: caches fill, kernels are chosen, the loader catches up."""
+WARM_UP_RATIO = 0.1
+"""But never more than a tenth of the steps, and at least the first one where there are
+``LEAST_WITH_WARM_UP``: it carries the start of the profiler and of the loader."""
+LEAST_WITH_WARM_UP = 5
+FEW_STEPS = 30
+"""With fewer steps on a side a bootstrap of their median knows too few values; the interval is that
+of the rank-sum test, which is exact (Hodges and Lehmann 1963)."""
+LEAST_STEPS = 3
+"""Fewer steps have no spread that could say what noise is."""
+_DRAWS = 1_000
+_FEWER_DRAWS = 300
+_MANY_STEPS = 20_000
+"""A median of so many steps is so sure that fewer draws tell its interval as well."""
+_BLOCK_LAGS = 50
+"""Blocks are at most so many steps long: noise of a training loop is forgotten sooner."""
+_BINS = 50
+_HISTOGRAM_REACH_PCT = 99.5
+"""Steps beyond this percentile of both runs are counted in the last bin."""
+_SEED = 20_260_101
+"""Any fixed number: the same reports give the same interval."""
+_Z_95 = 1.96
+_Z_CERTAIN = 2.81
+"""The verdict asks for 99.5 %: of hundred jobs compared with themselves less than one is wrong."""
+_Z_POWER = 0.84
+"""A difference of 1.96 + 0.84 standard errors is found in four of five cases (power 0.8)."""
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chosen:
+    """Which rows of both runs are compared, a mask each, and why these."""
+
+    before: NDArray[np.bool_]
+    after: NDArray[np.bool_]
+    how: str
+
+
+def choose(before: Steps, after: Steps) -> Chosen:
+    """Leave out the warm-up, and compare the same step numbers where both runs have them."""
+    first, second = _warm(before), _warm(after)
+    if before.number is not None and after.number is not None:
+        low = max(_least(before, first), _least(after, second))
+        high = min(int(before.number[-1]), int(after.number[-1]))
+        same_first = first & (before.number >= low) & (before.number <= high)
+        same_second = second & (after.number >= low) & (after.number <= high)
+        if min(same_first.sum(), same_second.sum()) >= LEAST_STEPS:
+            return Chosen(
+                before=same_first, after=same_second, how=f"steps {low:,} to {high:,} of both"
+            )
+    return Chosen(before=first, after=second, how="all steps after the warm-up")
+
+
+def difference_of(before: Floats, after: Floats) -> StepDifference:
+    """Return the difference in time per step.
+
+    Args:
+        before, after: (n,) and (m,) ns, at least ``LEAST_STEPS`` each, in order of time.
+    """
+    (low, high), (lowest, highest), error_ns = _intervals(before, after)
+    p50_s = float(np.median(before)) / NS_PER_S, float(np.median(after)) / NS_PER_S
+    mean_s = float(before.mean()) / NS_PER_S, float(after.mean()) / NS_PER_S
+    return StepDifference(
+        before_p50_s=p50_s[0],
+        after_p50_s=p50_s[1],
+        difference_s=p50_s[1] - p50_s[0],
+        interval_s=(low / NS_PER_S, high / NS_PER_S),
+        certain_s=(lowest / NS_PER_S, highest / NS_PER_S),
+        noise_s=max(_noise_ns(before), _noise_ns(after)) / NS_PER_S,
+        least_s=error_ns * (_Z_95 + _Z_POWER) / NS_PER_S,
+        ratio=p50_s[1] / p50_s[0] if p50_s[0] else 1.0,
+        before_mean_s=mean_s[0],
+        after_mean_s=mean_s[1],
+        step_mean_difference_s=mean_s[1] - mean_s[0],
+        before_n=before.size,
+        after_n=after.size,
+        histogram=_histogram(before, after),
+    )
+
+
+def _warm(steps: Steps) -> NDArray[np.bool_]:
+    """Return the rows after the warm-up; a row that stands for many steps is left out whole."""
+    n = steps.start_ns.size
+    n_left_out = min(WARM_UP_STEPS, max(int(n >= LEAST_WITH_WARM_UP), int(n * WARM_UP_RATIO)))
+    return np.arange(n) >= n_left_out
+
+
+def _least(steps: Steps, rows: NDArray[np.bool_]) -> int:
+    return int(cast("NDArray[np.int64]", steps.number)[rows][0])
+
+
+def _intervals(
+    before: Floats, after: Floats
+) -> tuple[tuple[float, float], tuple[float, float], float]:
+    """Return the 95 % interval, the verdict's, and the standard error of the difference, in ns."""
+    if min(before.size, after.size) < FEW_STEPS:
+        shifts = np.sort(np.subtract.outer(after, before).ravel())
+        wide, certain = (
+            _shift_interval(shifts, before.size, after.size, level) for level in (0.05, 0.01)
+        )
+        return wide, certain, (wide[1] - wide[0]) / (2 * _Z_95)
+    rng = np.random.default_rng(_SEED)
+    drawn = _medians(after, rng) - _medians(before, rng)
+    low, high = np.percentile(drawn, (2.5, 97.5)).tolist()
+    middle_ns, error_ns = float(np.median(after) - np.median(before)), float(drawn.std())
+    reach_ns = _Z_CERTAIN * error_ns
+    return (low, high), (middle_ns - reach_ns, middle_ns + reach_ns), error_ns
+
+
+def _shift_interval(shifts: Floats, n: int, m: int, level: float) -> tuple[float, float]:
+    """Return the interval of all shifts that the exact rank-sum test does not refuse.
+
+    Too few steps for any test at this level leave the shift unknown: the interval holds zero.
+    """
+    tail = np.cumsum(_rank_sums(n, m))
+    n_outside = int(np.searchsorted(tail / tail[-1], level / 2, side="right"))
+    if n_outside == 0:
+        return min(0.0, float(shifts[0])), max(0.0, float(shifts[-1]))
+    return float(shifts[n_outside - 1]), float(shifts[-n_outside])
+
+
+def _rank_sums(n: int, m: int) -> Floats:
+    """Return in how many orders of n and m values each number of pairs is out of order.
+
+    The coefficients of the Gaussian binomial: the product of (1 - x^(m + i)) / (1 - x^i).
+    """
+    ways = np.zeros(n * m + 1)
+    ways[0] = 1.0
+    for i in range(1, n + 1):
+        grown = ways.copy()
+        grown[m + i :] -= ways[: max(ways.size - m - i, 0)]
+        for start in range(i):
+            grown[start::i] = np.cumsum(grown[start::i])
+        ways = grown
+    return ways
+
+
+def _medians(values: Floats, rng: np.random.Generator) -> Floats:
+    """Return medians of resampled series of blocks, so that neighbours stay together.
+
+    Each draw takes whole blocks, as often as chance wants. The values are sorted once; the median
+    of a draw is where the sum of the weights of their blocks reaches the half.
+    """
+    n = values.size
+    length = _block_length(values)
+    block = np.arange(n) // length
+    n_blocks = int(block[-1]) + 1
+    n_draws = _FEWER_DRAWS if n > _MANY_STEPS else _DRAWS
+    order = np.argsort(values, kind="stable")
+    in_order, ordered_block = values[order], block[order]
+    found = np.empty(n_draws)
+    for number in range(n_draws):
+        times = np.bincount(rng.integers(0, n_blocks, n_blocks), minlength=n_blocks)
+        total = np.cumsum(times[ordered_block])
+        low = np.searchsorted(total, total[-1] / 2, side="left")
+        high = np.searchsorted(total, total[-1] / 2, side="right")
+        found[number] = (in_order[low] + in_order[min(high, n - 1)]) / 2
+    return found
+
+
+def _block_length(values: Floats) -> int:
+    """Return a length of blocks that holds what neighbours have in common.
+
+    The first lag at which the rank correlation with the series moved by it is noise alone, but
+    not less than the cube root of n, which an unknown dependence asks for (Künsch 1989).
+    """
+    n = values.size
+    usual = max(1, round(n ** (1 / 3)))
+    if n < 4 * usual:
+        return max(1, n // 8)
+    rank = np.argsort(np.argsort(values, kind="stable"), kind="stable").astype(np.float64)
+    rank = rank - rank.mean()
+    power = float(rank @ rank)
+    limit = 2 / np.sqrt(n)
+    lags = range(1, min(_BLOCK_LAGS, n // 10) + 1)
+    quiet = (lag for lag in lags if abs(float(rank[lag:] @ rank[:-lag])) < limit * power)
+    return int(max(usual, min(next(quiet, _BLOCK_LAGS), n // 10)))
+
+
+def _noise_ns(values: Floats) -> float:
+    """Return by how much the medians of the two halves of one run differ."""
+    half = values.size // 2
+    return abs(float(np.median(values[:half])) - float(np.median(values[half:]))) if half else 0.0
+
+
+def _histogram(before: Floats, after: Floats) -> Histogram:
+    both = np.concatenate((before, after))
+    low, high = float(both.min()), float(np.percentile(both, _HISTOGRAM_REACH_PCT))
+    edges = np.linspace(low, max(high, low * (1 + 1e-6) + 1), _BINS + 1)
+    counts = [np.histogram(np.minimum(its, edges[-1]), edges)[0] for its in (before, after)]
+    return Histogram(
+        edges_s=tuple((edges / NS_PER_S).tolist()),
+        before=tuple(counts[0].tolist()),
+        after=tuple(counts[1].tolist()),
+    )

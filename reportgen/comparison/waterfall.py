@@ -1,0 +1,97 @@
+"""Where a difference comes from: parts of the mean time per step that add up to it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reportgen.comparison.model import WaterfallPart
+from reportgen.comparison.runs import Run, Steps
+from reportgen.units import NS_PER_S
+
+WORDS = {
+    "compute": "computing on the GPU",
+    "exposed_communication": "communication without computing",
+    "memory_operations": "copies and fills on the GPU",
+    "busy_high": "GPU busy (above 90 %)",
+    "busy_partial": "GPU partly busy",
+    "cpu_input": "GPU idle while data were prepared",
+    "host_blocked": "GPU idle, host blocked in a call",
+    "host_late": "GPU idle, host launched late",
+    "launch": "GPU idle, host inside launch calls",
+    "kernel_gap": "gaps between kernels",
+    "waiting": "GPU waits for a stream or a peer",
+    "straggler": "GPU idle, waiting for a slower one",
+    "io_wait": "GPU idle during I/O wait",
+    "network": "GPU idle during network traffic",
+    "never_used": "GPU that is never used",
+    "inside_steps": "inside steps",
+    "input_wait": "waiting for data between steps",
+    "between_steps": "other time between steps",
+    "not_recorded": "not recorded",
+}
+"""The parts of the time of a step, as columns of the GPU time budget name them, and our own."""
+_NO_PARTS = frozenset({"start_ns", "duration_ns", "count"})
+_UNKNOWN = frozenset(
+    {"unexplained", "not_measured", "initialization", "finalization", "not_recorded"}
+)
+"""What the budget has no cause for: beside the others it is one part."""
+
+Rows = NDArray[np.bool_]
+
+
+def waterfall(before: tuple[Run, Rows], after: tuple[Run, Rows]) -> tuple[WaterfallPart, ...]:
+    """Return the parts of both means and their differences, the largest difference first.
+
+    What happens inside steps is split as the GPU time budget splits it where both runs have one.
+    The parts of a run add up to the mean of its steps, and so do the differences.
+    """
+    has_budget = bool(before[0].budget) and bool(after[0].budget)
+    parts = [_parts(*side, has_budget=has_budget) for side in (before, after)]
+    keys = [key for key in WORDS if any(side.get(key) for side in parts)]
+    rows = [
+        WaterfallPart(
+            key=key,
+            part=WORDS[key],
+            before_s=parts[0].get(key, 0.0) / NS_PER_S,
+            after_s=parts[1].get(key, 0.0) / NS_PER_S,
+            difference_s=(parts[1].get(key, 0.0) - parts[0].get(key, 0.0)) / NS_PER_S,
+        )
+        for key in keys
+    ]
+    return tuple(sorted(rows, key=lambda row: -abs(row.difference_s)))
+
+
+def _parts(run: Run, rows: Rows, *, has_budget: bool) -> Mapping[str, float]:
+    """Return mean ns per step of each part; together the mean time of a step."""
+    steps = run.steps
+    assert steps is not None
+    weight = rows / rows.sum()
+    cycle_ns, inside_ns, wait_ns = (
+        float(values @ weight) for values in (steps.cycle_ns, steps.inside_ns, steps.wait_ns)
+    )
+    found = _budget(run, steps, rows) if has_budget else {"inside_steps": inside_ns}
+    between_ns = max(cycle_ns - inside_ns - wait_ns, 0.0)
+    for key, time_ns in (("input_wait", wait_ns), ("between_steps", between_ns)):
+        found[key] = found.get(key, 0.0) + time_ns
+    found["not_recorded"] = found.get("not_recorded", 0.0) + cycle_ns - sum(found.values())
+    return found
+
+
+def _budget(run: Run, steps: Steps, rows: Rows) -> dict[str, float]:
+    """Return mean ns per step of each part of the GPU time budget, the mean of all devices."""
+    sums: dict[str, float] = {}
+    for columns in run.budget:
+        same = columns["start_ns"].size == rows.size
+        chosen = rows if same else np.isin(columns["start_ns"], steps.start_ns[rows])
+        if not chosen.any():
+            chosen = np.ones(columns["start_ns"].size, dtype=bool)
+        for name, values in columns.items():
+            if name in _NO_PARTS:
+                continue
+            part = name.removesuffix("_ns")
+            key = "not_recorded" if part in _UNKNOWN or part not in WORDS else part
+            sums[key] = sums.get(key, 0.0) + float(values[chosen].mean()) / len(run.budget)
+    return sums

@@ -1,0 +1,146 @@
+"""From two reports or jobs to the page of their comparison."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from reportgen.assets import notebook_path
+from reportgen.comparison import Comparison, codec, compare
+from reportgen.errors import WouldOverwriteError, writing
+from reportgen.pipeline.make import make_report
+from reportgen.pipeline.options import Options, OutputFormat, Watcher
+from reportgen.pipeline.places import check_output, saved_report
+from reportgen.pipeline.timing import timed
+from reportgen.publish import (
+    PageOptions,
+    ReadyKernel,
+    export_page,
+    is_unchanged,
+    read_notebook,
+    run_notebook,
+)
+from reportgen.report import Report
+from reportgen.store import REPORT_FILE, is_made_by_us, load, open_staging
+from reportgen.views.text_reports import comparison_summary
+
+STEM = "profiler-comparison"
+PAGE, NOTEBOOK, SUMMARY = f"{STEM}.html", f"{STEM}.ipynb", f"{STEM}.md"
+ALL_FORMATS = frozenset(OutputFormat)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompareOptions:
+    """One run of ``reportgen compare``.
+
+    Attributes:
+        before, after: saved reports, or jobs and traces, which are reported first.
+        labels: what the two are called.
+        output: where the files are written.
+        formats: what to make beside ``profiler-comparison.json``.
+        theme: of the page.
+        force: replace files that are not ours or were edited.
+    """
+
+    before: str
+    after: str
+    labels: tuple[str, str] = ("before", "after")
+    output: Path = Path()
+    formats: frozenset[OutputFormat] = ALL_FORMATS
+    theme: str = "auto"
+    force: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MadeComparison:
+    """What a run made: ``path`` is the page, or without one the JSON."""
+
+    path: Path
+    comparison: Comparison
+
+
+def make_comparison(options: CompareOptions, watcher: Watcher) -> MadeComparison:
+    """Compare two jobs and write the comparison: JSON, Markdown, notebook, page, in this order.
+
+    Raises:
+        ReportgenError: with the exit code that the command will return.
+    """
+    check_output(options.output, job_root=None)
+    _check_old(options)
+    before, after = (_report_of(path, watcher) for path in (options.before, options.after))
+    with timed(watcher, "comparing") as step:
+        comparison = compare(before, after, labels=options.labels)
+        step.text = f"compared {before.job.name} with {after.job.name}"
+    with open_staging(options.output) as staging:
+        made = _write(comparison, options, staging.folder, watcher)
+        with writing(options.output, action=f"write the comparison in {options.output}"):
+            for name in made:
+                (staging.folder / name).replace(options.output / name)
+    has_page = OutputFormat.HTML in options.formats
+    return MadeComparison(
+        path=options.output / (PAGE if has_page else codec.FILE), comparison=comparison
+    )
+
+
+def _report_of(path: str, watcher: Watcher) -> Report:
+    """Return a saved report, or report a job first, without leaving anything behind."""
+    place = str(Path(path).parent) if Path(path).name == REPORT_FILE else path
+    with saved_report(place) as saved:
+        if saved is not None:
+            return load(saved)
+    with tempfile.TemporaryDirectory(prefix="profiler-report-") as folder:
+        options = Options(path=path, output=Path(folder), formats=frozenset({OutputFormat.MD}))
+        return make_report(options, watcher).report
+
+
+def _check_old(options: CompareOptions) -> None:
+    if options.force:
+        return
+    for name in (PAGE, SUMMARY):
+        path = options.output / name
+        if path.exists() and not is_made_by_us(path):
+            _refuse(path, "was not made by reportgen compare")
+    if not is_unchanged(options.output / NOTEBOOK):
+        _refuse(options.output / NOTEBOOK, "was edited since it was made, or is not ours")
+
+
+def _refuse(path: Path, reason: str) -> None:
+    raise WouldOverwriteError(
+        f"{path} {reason}; it would be overwritten.",
+        hint="Pass --force to replace it, or --output DIR to write elsewhere.",
+        path=str(path),
+    )
+
+
+def _write(
+    comparison: Comparison, options: CompareOptions, folder: Path, watcher: Watcher
+) -> Sequence[str]:
+    """Write what was asked for into a folder and return the names in order; the page comes last."""
+    made = [codec.FILE]
+    with writing(folder / codec.FILE):
+        (folder / codec.FILE).write_bytes(codec.encode(comparison))
+    if OutputFormat.MD in options.formats:
+        with writing(folder / SUMMARY):
+            (folder / SUMMARY).write_text(comparison_summary(comparison), encoding="utf-8")
+        made.append(SUMMARY)
+    if options.formats <= {OutputFormat.MD}:
+        return made
+    kernel = ReadyKernel()
+    try:
+        kernel.start(folder)
+        with timed(watcher, "notebook") as step:
+            notebook = read_notebook(notebook_path("profiler_comparison"))
+            output = folder / NOTEBOOK
+            run_notebook(notebook, output=output, report_dir=".", manager=kernel.manager())
+            step.text = f"ran the notebook of {len(notebook.cells)} cells"
+    finally:
+        kernel.close()
+    if OutputFormat.HTML in options.formats:
+        title = f"{comparison.before.name} → {comparison.after.name} · comparison"
+        page = PageOptions(title=title, theme=options.theme, report_id=comparison.after.report_id)
+        export_page(folder / NOTEBOOK, folder / PAGE, page)
+    if OutputFormat.IPYNB in options.formats:
+        made.append(NOTEBOOK)
+    return [*made, PAGE] if OutputFormat.HTML in options.formats else made

@@ -1,0 +1,49 @@
+"""What a job ran on: its GPUs and ranks, as its samples, traces and recorder say."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from reportgen.profile import NodeProfile, RankTrace, SeriesKind
+from reportgen.recording import Recording
+from reportgen.report import Setup
+
+
+def setup_of_part(part: NodeProfile | RankTrace) -> Setup:
+    """Return what one node or rank says of itself."""
+    if isinstance(part, RankTrace):
+        return Setup(
+            gpu_names=_distinct(device.name for device in part.devices),
+            n_gpus=int(np.unique(part.gpu_ops.device).size) or None,
+            n_ranks=part.world_size,
+            versions=part.versions,
+        )
+    gpus = part.recorded.gpus if part.recorded is not None else ()
+    steps = part.spans.steps()
+    return Setup(
+        gpu_names=_distinct(gpu.name for gpu in gpus),
+        n_gpus=len(part.system.names(SeriesKind.GPU_UTILIZATION)) or None,
+        n_ranks=int(np.unique(steps.worker).size) or None,
+    )
+
+
+def setup_of_job(parts: Sequence[Setup], recording: Recording | None, *, is_traced: bool) -> Setup:
+    """Return what the parts of a job ran on together.
+
+    Each trace says how many ranks the job has; of nodes, those that made steps are added up.
+    """
+    ranks = [part.n_ranks for part in parts if part.n_ranks]
+    n_gpus = sum(part.n_gpus or 0 for part in parts)
+    versions = {name: text for part in parts for name, text in part.versions.items()}
+    return Setup(
+        gpu_names=_distinct(name for part in parts for name in part.gpu_names),
+        n_gpus=n_gpus or None,
+        n_ranks=(max(ranks) if is_traced else sum(ranks)) if ranks else None,
+        versions=dict(sorted((versions | dict(recording.frameworks if recording else {})).items())),
+    )
+
+
+def _distinct(names: Iterable[str]) -> tuple[str, ...]:
+    return tuple(sorted({name for name in names if name}))

@@ -1,0 +1,96 @@
+"""The sections of a comparison: what the cells of its notebook call."""
+
+from __future__ import annotations
+
+from reportgen.comparison import Comparison, Verdict, exhibits
+from reportgen.errors import PluginError
+from reportgen.views.cell_output import Block, PageSection, State, headed_section
+from reportgen.views.charts.layout import ChartContext
+from reportgen.views.exhibits import exhibit_blocks
+from reportgen.views.facts import Fact
+from reportgen.views.fragments import notebook_style, render
+from reportgen.views.values import format_value, prose, shorten
+from reportgen.views.verdict import ReportVerdict
+
+_KINDS = {
+    Verdict.FASTER: "ok",
+    Verdict.SLOWER: "critical",
+    Verdict.NO_DIFFERENCE: "info",
+    Verdict.NOT_COMPARABLE: "skipped",
+}
+_WORDS = {
+    Verdict.FASTER: "faster",
+    Verdict.SLOWER: "slower",
+    Verdict.NO_DIFFERENCE: "no difference",
+    Verdict.NOT_COMPARABLE: "cannot be compared",
+}
+_LEADS = {
+    "comparability": (
+        "Comparability",
+        "What a difference in time would be blamed on wrongly: look at it before any number.",
+    ),
+    "step-time": (
+        "Time per step",
+        "Both distributions over one axis, and how sure their difference is.",
+    ),
+    "waterfall": ("Where the difference comes from", "Parts of the mean time per step."),
+    "findings": ("Findings", "What is new, worse, better or resolved."),
+    "moved": ("What moved", "Kernels, operators and functions whose time changed."),
+    "metrics": ("Numbers", "Every number of both reports side by side."),
+}
+
+
+def comparison_section(comparison: Comparison, section_id: str) -> PageSection:
+    """Show a section of a comparison by its anchor; it may have nothing to show.
+
+    Raises:
+        PluginError: there is no such section; the message lists those there are.
+    """
+    if section_id == "verdict":
+        return _verdict(comparison)
+    if section_id not in _LEADS:
+        raise PluginError(
+            f"A comparison has no section {section_id}.",
+            hint=f"It has: verdict, {', '.join(_LEADS)}.",
+            rule_id="",
+        )
+    title, lead = _LEADS[section_id]
+    context = ChartContext(rule_id=section_id, is_unix=False)
+    blocks = exhibit_blocks(exhibits.SECTIONS[section_id](comparison), context)
+    return headed_section(section_id, title, blocks, lead=lead)
+
+
+def _verdict(comparison: Comparison) -> PageSection:
+    kind = _KINDS[comparison.verdict]
+    html = render(
+        "header",
+        kind="Comparison of two jobs",
+        job_name=shorten(f"{comparison.before.name} → {comparison.after.name}"),
+        verdict=ReportVerdict(
+            kind=kind, headline=prose(comparison.headline), lead=prose(comparison.lead)
+        ),
+        picture=None,
+        facts=_facts(comparison),
+        warning="",
+        faults=[],
+        has_dashboard=True,
+    )
+    blocks = [Block(html=html), Block(html=notebook_style(), is_for_notebook=True)]
+    if comparison.warnings:
+        text = f"The jobs differ: {'; '.join(comparison.warnings)}."
+        blocks.insert(1, Block(html=render("notice", kind="warning", text=text, hint="")))
+    state = State(kind=kind, word=_WORDS[comparison.verdict])
+    return PageSection(id="verdict", title="Verdict", state=state, blocks=tuple(blocks))
+
+
+def _facts(comparison: Comparison) -> list[Fact]:
+    step = comparison.step
+    if step is None:
+        return []
+    return [
+        Fact(name="Step before (median)", text=format_value(step.before_p50_s, "s")),
+        Fact(name="Step after (median)", text=format_value(step.after_p50_s, "s")),
+        Fact(name="Steps per second before", text=f"{1 / step.before_p50_s:,.4g}"),
+        Fact(name="Steps per second after", text=f"{1 / step.after_p50_s:,.4g}"),
+        Fact(name="Steps compared", text=f"{step.before_n:,}", note=f"{step.after_n:,} after"),
+    ]

@@ -1,0 +1,163 @@
+"""Two reports side by side: verdict, waterfall, conditions, findings."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from reportgen.comparison import Comparison, FindingState, Verdict, codec, compare
+from reportgen.errors import FormatError, LocationError
+from reportgen.report import Report, Setup
+from reportgen.results import Severity, Status
+from reportgen.results.packed import unpack
+from tests.comparison.builders import budget_table, finding, report_of, steps_table
+from tests.schemas import complaints
+
+
+def waiting(seed: int, wait_ms: float, *, n: int = 300) -> Report:
+    rng = np.random.default_rng(seed)
+    inside = 100 * rng.lognormal(0, 0.02, n)
+    wait = np.full(n, wait_ms)
+    steps = steps_table(inside + wait + 5, inside_ms=inside, wait_ms=wait)
+    starts = unpack(steps)["start_ns"]
+    budget = budget_table(steps, {"busy_high": inside * 0.8, "unexplained": inside * 0.2}, starts)
+    return report_of(steps, budget, name=f"wait-{wait_ms:g}")
+
+
+def states(comparison: Comparison) -> dict[str, str]:
+    return {row.id: row.state.value for row in comparison.findings}
+
+
+def test_the_waterfall_names_the_cause_and_adds_up() -> None:
+    comparison = compare(waiting(1, 40.0), waiting(2, 0.0))
+
+    assert comparison.verdict is Verdict.FASTER
+    first = comparison.waterfall[0]
+    assert first.key == "input_wait"
+    assert first.difference_s == pytest.approx(-0.040)
+    assert comparison.step is not None
+    total = sum(row.difference_s for row in comparison.waterfall)
+    assert total == pytest.approx(comparison.step.step_mean_difference_s, abs=1e-9)
+    for side in ("before_s", "after_s"):
+        mean_s = getattr(comparison.step, side.replace("_s", "_mean_s"))
+        assert sum(getattr(row, side) for row in comparison.waterfall) == pytest.approx(mean_s)
+    assert "waiting for data" in comparison.lead
+
+
+@given(
+    inside=st.lists(st.floats(1, 1e4), min_size=3, max_size=40),
+    other=st.lists(st.floats(1, 1e4), min_size=3, max_size=40),
+    share=st.floats(0, 1),
+)
+def test_parts_always_add_up_to_the_difference_of_the_means(
+    inside: list[float], other: list[float], share: float
+) -> None:
+    reports = []
+    for values in (inside, other):
+        its = np.array(values)
+        steps = steps_table(its * 1.5, inside_ms=its, wait_ms=its * share / 2)
+        parts = {"compute": its * share, "launch": its * (1 - share)}
+        reports.append(report_of(steps, budget_table(steps, parts, unpack(steps)["start_ns"])))
+
+    comparison = compare(*reports)
+
+    assert comparison.step is not None
+    total = sum(row.difference_s for row in comparison.waterfall)
+    assert total == pytest.approx(comparison.step.step_mean_difference_s, abs=1e-6)
+
+
+def test_a_job_does_not_differ_from_itself() -> None:
+    report = waiting(3, 10.0)
+
+    comparison = compare(report, report)
+
+    assert comparison.verdict is Verdict.NO_DIFFERENCE
+    assert all(row.difference_s == 0 for row in comparison.waterfall)
+    assert all(row.same is not False for row in comparison.comparability)
+
+
+def test_what_became_of_findings_depends_on_whether_their_check_looked() -> None:
+    steps = steps_table(np.full(40, 10.0))
+    before = report_of(
+        steps,
+        findings={
+            "A": [finding("A-1", share=0.3), finding("A-2", share=0.3), finding("A-3")],
+            "B": [finding("B-1")],
+            "C": [finding("C-1")],
+        },
+    )
+    after = report_of(
+        steps,
+        findings={
+            "A": [
+                finding("A-1", share=0.2),
+                finding("A-2", share=0.31),
+                finding("A-3", severity=Severity.CRITICAL),
+            ],
+            "D": [finding("D-1")],
+        },
+        statuses={"B": Status.OK, "C": Status.SKIPPED},
+    )
+
+    found = states(compare(before, after))
+
+    assert found == {
+        "A-1": "better",
+        "A-2": "unchanged",
+        "A-3": "worse",
+        "B-1": "resolved",
+        "C-1": "not_checked",
+        "D-1": "not_checked",
+    }
+
+
+def test_another_gpu_is_a_warning_and_another_kind_of_data_a_refusal() -> None:
+    steps = steps_table(np.full(40, 10.0))
+    one = report_of(steps, setup=Setup(gpu_names=("A100",), n_ranks=8))
+    other = report_of(steps, setup=Setup(gpu_names=("V100",), n_ranks=8))
+    nothing = report_of()
+
+    comparison, refused = compare(one, other), compare(one, nothing)
+
+    assert comparison.verdict is Verdict.NO_DIFFERENCE
+    assert comparison.warnings == ("GPU: A100 before, V100 after",)
+    assert refused.verdict is Verdict.NOT_COMPARABLE
+    assert refused.step is None
+    assert "framework events" in refused.reason
+
+
+def test_steps_of_different_phases_are_not_compared() -> None:
+    train = report_of(steps_table(np.full(40, 10.0)))
+    judged = report_of(steps_table(np.full(40, 10.0), phase="Step:ModeKeys.EVAL"))
+
+    comparison = compare(train, judged)
+
+    assert comparison.verdict is Verdict.NOT_COMPARABLE
+    assert "TRAIN in before, EVAL in after" in comparison.reason
+
+
+def test_the_json_keeps_its_contract_and_comes_back_equal(tmp_path) -> None:
+    comparison = compare(waiting(4, 20.0), waiting(5, 0.0))
+    raw = codec.encode(comparison)
+    path = tmp_path / codec.FILE
+    path.write_bytes(raw)
+
+    assert not complaints("comparison", raw)
+    assert codec.load(tmp_path) == comparison
+    assert codec.load(path).findings == comparison.findings
+
+
+def test_what_is_no_comparison_is_named(tmp_path) -> None:
+    with pytest.raises(LocationError, match=r"profiler-comparison\.json"):
+        codec.load(tmp_path)
+    (tmp_path / codec.FILE).write_text("[]")
+    with pytest.raises(FormatError):
+        codec.load(tmp_path)
+
+
+def test_every_state_has_a_word_for_the_page() -> None:
+    from reportgen.comparison.exhibits import _STATE_WORDS
+
+    assert set(_STATE_WORDS) == set(FindingState)

@@ -1,0 +1,72 @@
+"""Gates: conditions that fail a build."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from reportgen.comparison import Comparison, compare
+from reportgen.comparison.gates import met, parse_gate
+from reportgen.errors import ConfigError
+from reportgen.results import Finding, Severity
+from tests.comparison.builders import finding, report_of, steps_table
+
+
+def pair(factor: float, *findings: Finding) -> Comparison:
+    times = 100 * np.random.default_rng(1).lognormal(0, 0.02, 400)
+    other = factor * 100 * np.random.default_rng(2).lognormal(0, 0.02, 400)
+    return compare(
+        report_of(steps_table(times), metrics={"step_p50_s": 2.0, "busy_ratio": 0.5}),
+        report_of(
+            steps_table(other),
+            metrics={"step_p50_s": 3.0, "busy_ratio": 0.4},
+            findings={"StepOutlier": findings},
+        ),
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "is_met"),
+    [
+        ("step_p50 > +3%", True),
+        ("step_p50>+20%", False),
+        ("step_mean > +3%", True),
+        ("step_p50 > 0.105", True),
+        ("step_p50 > +0.005", True),
+        ("step_p50 < -3%", False),
+        ("StepOutlier.step_p50_s > +49%", True),
+        ("StepOutlier.step_p50_s > 3", False),
+        ("busy_ratio < -0.05", True),
+        ("busy_ratio < 0.3", False),
+    ],
+)
+def test_a_planted_slowdown_of_ten_percent_meets_what_it_should(text: str, is_met: bool) -> None:
+    assert bool(met(pair(1.1), [parse_gate(text)])) is is_met
+
+
+def test_a_difference_within_noise_never_fails() -> None:
+    assert met(pair(1.0), [parse_gate("step_p50 > -5%"), parse_gate("step_mean > 0.0001")]) == ()
+
+
+def test_new_findings_count_from_their_severity_on() -> None:
+    slow = finding("STEP-1", severity=Severity.WARNING)
+
+    found = [
+        bool(met(pair(1.0, slow), [parse_gate(text)]))
+        for text in ("finding:new", "finding:new:warning", "finding:new:critical", "finding:worse")
+    ]
+
+    assert found == [True, True, False, False]
+
+
+@pytest.mark.parametrize(
+    "text", ["", "step_p50", "step_p50 >= 3", "finding:new:bad", "x > y", "> 3"]
+)
+def test_another_form_is_refused(text: str) -> None:
+    with pytest.raises(ConfigError, match="no condition"):
+        parse_gate(text)
+
+
+def test_a_metric_that_no_report_has_is_named() -> None:
+    with pytest.raises(ConfigError, match="step_p05"):
+        met(pair(1.0), [parse_gate("step_p05 > 3%")])
