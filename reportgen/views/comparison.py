@@ -69,6 +69,7 @@ def _verdict(comparison: Comparison) -> PageSection:
         verdict=ReportVerdict(
             kind=kind, headline=prose(comparison.headline), lead=prose(comparison.lead)
         ),
+        link="#waterfall" if comparison.waterfall else "",
         picture=None,
         facts=_facts(comparison),
         warning="",
